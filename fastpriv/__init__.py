@@ -1,0 +1,35 @@
+"""fastpriv: a fast, certified estimation engine for privacy. Every number comes with its bounds."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+# public name -> module that defines it; loaded on first use, so that `import fastpriv` costs little more than NumPy
+_WHERE = {
+    "Estimate": "estimate",
+    "BackendMissingError": "errors",
+    "DomainError": "errors",
+    "NotConvergedError": "errors",
+    "ShapeError": "errors",
+}
+_ROOMS = ("special",)
+
+__all__ = ["__version__", *_WHERE, *_ROOMS]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        value = getattr(import_module(f".{_WHERE[name]}", __name__), name)
+    elif name in _ROOMS:
+        value = import_module(f".{name}", __name__)
+    else:
+        raise AttributeError(f"module 'fastpriv' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

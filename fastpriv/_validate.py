@@ -1,0 +1,120 @@
+"""Every argument check of the public API: one sentence a fault, naming argument, value and remedy."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import DomainError, ShapeError
+
+__all__ = ["choice", "count", "flag", "probabilities", "real", "scalar", "vector"]
+
+FloatArray = NDArray[np.float64]
+_SUM_TOLERANCE = 1e-9
+
+
+def real(
+    name: str, value: Any, constraint: str = "a real number", valid: Callable[[FloatArray], Any] | None = None,
+    *, remedy: str | None = None,
+) -> FloatArray:  # fmt: skip
+    """Any shape of float64, no NaN, and ``valid(array)`` true everywhere; ``constraint`` is its wording."""
+    remedy = remedy or f"Pass {constraint}."
+    if isinstance(value, (str, bytes)):
+        raise DomainError(f"{name} must be {constraint}; got {value!r}. {remedy}")
+    try:
+        given = np.asarray(value)
+        if given.dtype.kind not in "fiub":
+            if given.dtype.kind != "O":
+                raise TypeError
+            if any(isinstance(item, (str, bytes)) for item in given.ravel()):
+                raise TypeError
+        array = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise DomainError(f"{name} must be {constraint}; got {_shown(value)}. {remedy}") from None
+    good = ~np.isnan(array)
+    if valid is not None:
+        with np.errstate(invalid="ignore"):
+            good &= np.asarray(valid(array), dtype=bool)
+    if not good.all():
+        raise DomainError(f"{name} must be {constraint}; got {_worst(array, good)}. {remedy}")
+    return array
+
+
+def scalar(
+    name: str, value: Any, constraint: str = "a real number", valid: Callable[[FloatArray], Any] | None = None,
+    *, remedy: str | None = None,
+) -> float:  # fmt: skip
+    """One real number."""
+    array = real(name, value, constraint, valid, remedy=remedy)
+    if array.ndim != 0:
+        raise ShapeError(f"{name} must be a single number; got an array of shape {array.shape}. Pass one number.")
+    return float(array)
+
+
+def vector(
+    name: str, value: Any, constraint: str = "finite numbers", valid: Callable[[FloatArray], Any] = np.isfinite,
+    *, remedy: str | None = None,
+) -> FloatArray:  # fmt: skip
+    """A one-dimensional, non-empty float64 array, contiguous; a scalar counts as one element."""
+    array = np.atleast_1d(real(name, value, constraint, valid, remedy=remedy))
+    if array.ndim != 1:
+        raise ShapeError(f"{name} must be one-dimensional; got shape {array.shape}. Pass a flat sequence.")
+    if array.size == 0:
+        raise ShapeError(f"{name} must have at least one entry; got an empty sequence. Pass one or more numbers.")
+    return np.ascontiguousarray(array)
+
+
+def probabilities(name: str, value: Any) -> FloatArray:
+    """A vector of numbers in [0, 1] whose sum is 1 to within 1e-9; never renormalised."""
+    array = vector(name, value, "probabilities between 0 and 1", lambda x: (x >= 0) & (x <= 1 + _SUM_TOLERANCE))
+    total = float(np.sum(array, dtype=np.longdouble))
+    if abs(total - 1.0) > _SUM_TOLERANCE:
+        raise DomainError(
+            f"{name} must sum to 1 within {_SUM_TOLERANCE:g}; got a sum of {total!r} over {array.size} entries. "
+            f"Divide {name} by the sum if the numbers are relative."
+        )
+    return array
+
+
+def count(name: str, value: Any, minimum: int = 1, maximum: int | None = None) -> int:
+    """An integer in a range."""
+    bounds = f"an integer of at least {minimum}" + ("" if maximum is None else f" and at most {maximum}")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise DomainError(f"{name} must be {bounds}; got {_shown(value)}. Pass {bounds}.") from None
+    if isinstance(value, bool) or number < minimum or (maximum is not None and number > maximum):
+        raise DomainError(f"{name} must be {bounds}; got {value!r}. Pass {bounds}.")
+    return number
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False and nothing that merely converts to one."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise DomainError(f"{name} must be True or False; got {_shown(value)}. Pass a bool.")
+    return bool(value)
+
+
+def choice(name: str, value: Any, options: tuple[str, ...]) -> str:
+    """One of a few words."""
+    if value not in options:
+        raise DomainError(f"{name} must be one of {', '.join(options)}; got {_shown(value)}. Choose one of these.")
+    return str(value)
+
+
+def _worst(array: FloatArray, good: NDArray[np.bool_]) -> str:
+    bad = np.argwhere(~np.atleast_1d(good))
+    first = tuple(int(i) for i in bad[0])
+    if array.ndim == 0:
+        return f"{float(array)!r}"
+    index = first[0] if array.ndim == 1 else first
+    return f"{float(array[first])!r} at index {index} ({len(bad)} of {array.size} entries)"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,1 @@
+"""Real data that ships with the package."""

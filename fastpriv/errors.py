@@ -1,0 +1,31 @@
+"""The errors fastpriv raises.
+
+Every message has one form: ``<argument> must be <constraint>; got <value> at index <i> (<k> of <n> entries).
+<what to do>``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["BackendMissingError", "DomainError", "NotConvergedError", "ShapeError"]
+
+
+class DomainError(ValueError):
+    """An argument lies outside the set where the quantity is defined."""
+
+
+class ShapeError(ValueError):
+    """An argument has the wrong number of dimensions, or shapes that do not broadcast."""
+
+
+class NotConvergedError(RuntimeError):
+    """A budget ran out before the target was met; ``best`` carries what was reached, with its true bounds."""
+
+    def __init__(self, message: str, best: Any = None) -> None:
+        super().__init__(message)
+        self.best = best
+
+
+class BackendMissingError(ImportError):
+    """An optional dependency is needed; the message holds the line that installs it."""

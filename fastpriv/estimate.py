@@ -1,0 +1,190 @@
+"""``Estimate``: a number with its bounds, and what is known about them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+
+from .errors import DomainError, ShapeError
+
+__all__ = ["Estimate", "Kind", "Unit"]
+
+Kind = Literal["exact", "certified", "statistical", "heuristic"]
+Unit = Literal["nats", "bits", "probability", "log probability", "1"]
+
+KINDS: tuple[str, ...] = ("exact", "certified", "statistical", "heuristic")
+UNITS: tuple[str, ...] = ("nats", "bits", "probability", "log probability", "1")
+_LN2 = math.log(2.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """A value with a lower and an upper bound.
+
+    Parameters
+    ----------
+    value, lower, upper : float or ndarray of float64
+        The estimate and its bounds, ``lower <= value <= upper``, all of one shape.
+    kind : {"exact", "certified", "statistical", "heuristic"}
+        What the bounds are. ``exact``: closed form, the bounds are the stated rounding error, outward.
+        ``certified``: a proved enclosure with truncation, discretisation and rounding included. ``statistical``: a
+        confidence interval at level ``confidence``. ``heuristic``: an error estimate that is tested but not proved.
+    unit : {"nats", "bits", "probability", "log probability", "1"}
+        Unit of all three numbers. A ``log probability`` is a natural logarithm.
+    method : str
+        The path that computed the number.
+    confidence : float, optional
+        Level of a statistical interval, None otherwise.
+    cost : mapping, optional
+        What was spent, such as ``{"evaluations": 1200}``.
+
+    Notes
+    -----
+    A guarantee quotes ``upper``, an attack quotes ``lower``. There is no arithmetic on an Estimate and no silent
+    conversion to an array: take ``.value`` (or ``float(e)``), ``.lower`` or ``.upper`` and say which one is meant.
+
+    Examples
+    --------
+    >>> from fastpriv import Estimate
+    >>> e = Estimate(0.5, 0.4375, 0.625, kind="certified", unit="nats", method="example")
+    >>> float(e), e.width
+    (0.5, 0.1875)
+    >>> e.to("bits").upper
+    0.90168440055560...
+    """
+
+    value: Any
+    lower: Any
+    upper: Any
+    kind: Kind = field(kw_only=True)
+    unit: Unit = field(kw_only=True)
+    method: str = field(kw_only=True)
+    confidence: float | None = field(default=None, kw_only=True)
+    cost: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise DomainError(f"kind must be one of {', '.join(KINDS)}; got {self.kind!r}. Choose one of these.")
+        if self.unit not in UNITS:
+            raise DomainError(f"unit must be one of {', '.join(UNITS)}; got {self.unit!r}. Choose one of these.")
+        if (self.kind == "statistical") != (self.confidence is not None):
+            raise DomainError(
+                f"confidence must be given for a statistical estimate and for no other; got kind={self.kind!r}, "
+                f"confidence={self.confidence!r}. Set confidence to the level of the interval."
+            )
+        value, lower, upper = (np.array(x, dtype=np.float64) for x in (self.value, self.lower, self.upper))
+        if not value.shape == lower.shape == upper.shape:
+            raise ShapeError(
+                f"value, lower and upper must be of one shape; got {value.shape}, {lower.shape} and {upper.shape}. "
+                "Broadcast them before building the Estimate."
+            )
+        ordered = (lower <= value) & (value <= upper)
+        if not ordered.all():
+            worst = tuple(int(i) for i in np.argwhere(~ordered)[0])
+            raise DomainError(
+                f"value must be between lower and upper; got {value[worst]!r} outside [{lower[worst]!r}, "
+                f"{upper[worst]!r}] at index {worst} ({int((~ordered).sum())} of {value.size} entries). "
+                "Pass bounds that contain the value."
+            )
+        for name, array in (("value", value), ("lower", lower), ("upper", upper)):
+            array.setflags(write=False)
+            object.__setattr__(self, name, float(array) if array.ndim == 0 else array)
+        object.__setattr__(self, "cost", MappingProxyType(dict(self.cost)))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of ``value``; ``()`` for a scalar."""
+        return np.shape(self.value)
+
+    @property
+    def width(self) -> Any:
+        """``upper - lower``."""
+        with np.errstate(invalid="ignore"):
+            width = np.where(np.equal(self.lower, self.upper), 0.0, np.subtract(self.upper, self.lower))
+        return float(width) if width.ndim == 0 else width
+
+    def to(self, unit: Unit) -> Estimate:
+        """Convert between nats and bits, or between a probability and its natural logarithm.
+
+        Bounds are rounded outward. Any other conversion raises ``DomainError``.
+        """
+        if unit == self.unit:
+            return self
+        one = np.float64
+        if {self.unit, unit} == {"nats", "bits"}:
+            factor = 1.0 / _LN2 if unit == "bits" else _LN2
+            value, lower, upper = (np.multiply(x, factor) for x in (self.value, self.lower, self.upper))
+        elif (self.unit, unit) == ("log probability", "probability"):
+            value, lower, upper = (np.exp(one(x)) if np.ndim(x) == 0 else np.exp(x) for x in self._numbers())
+        elif (self.unit, unit) == ("probability", "log probability"):
+            with np.errstate(divide="ignore"):
+                value, lower, upper = (np.log(x) for x in self._numbers())
+        else:
+            raise DomainError(
+                f"unit must be convertible from {self.unit!r}; got {unit!r}. Nats and bits convert into each other, "
+                "and so do a probability and its logarithm."
+            )
+        lower, upper = _outward(lower, -np.inf, self.lower), _outward(upper, np.inf, self.upper)
+        if unit == "probability":
+            lower, upper = np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+            value = np.clip(value, lower, upper)
+        return Estimate(
+            value, lower, upper, kind=self.kind, unit=unit, method=self.method, confidence=self.confidence,
+            cost=self.cost,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types only, ready for JSON."""
+        return {
+            "value": _plain(self.value), "lower": _plain(self.lower), "upper": _plain(self.upper),
+            "kind": self.kind, "unit": self.unit, "method": self.method, "confidence": self.confidence,
+            "cost": dict(self.cost),
+        }  # fmt: skip
+
+    def _numbers(self) -> tuple[Any, Any, Any]:
+        return self.value, self.lower, self.upper
+
+    def __getitem__(self, index: Any) -> Estimate:
+        if self.shape == ():
+            raise ShapeError("an Estimate must have an array value to be indexed; got a scalar. Use .value instead.")
+        return Estimate(
+            self.value[index], self.lower[index], self.upper[index], kind=self.kind, unit=self.unit,
+            method=self.method, confidence=self.confidence, cost=self.cost,
+        )  # fmt: skip
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError("an Estimate must not be used as an array; take .value, .lower or .upper and say which one.")
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (self.to_dict(), self.value, self.lower, self.upper)
+
+    def __repr__(self) -> str:
+        level = "" if self.confidence is None else f", confidence={self.confidence:g}"
+        if self.shape == ():
+            numbers = f"{self.value!r}, lower={self.lower!r}, upper={self.upper!r}"
+        else:
+            numbers = f"<shape {self.shape}>"
+        return f"Estimate({numbers}, unit={self.unit!r}, kind={self.kind!r}{level}, method={self.method!r})"
+
+
+def _outward(bound: Any, direction: float, source: Any) -> Any:
+    """Two units in the last place outward; an exact zero or infinity stays."""
+    exact = np.isinf(bound) | (np.equal(source, 0.0) & np.equal(bound, 0.0))
+    return np.where(exact, bound, np.nextafter(np.nextafter(bound, direction), direction))
+
+
+def _plain(number: Any) -> Any:
+    return number.tolist() if isinstance(number, np.ndarray) else number
+
+
+def _rebuild(fields: dict[str, Any], value: Any, lower: Any, upper: Any) -> Estimate:
+    fields = {name: item for name, item in fields.items() if name not in ("value", "lower", "upper")}
+    return Estimate(value, lower, upper, **fields)

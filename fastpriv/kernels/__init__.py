@@ -1,0 +1,1 @@
+"""The compiled kernels land here (sources in csrc/)."""
