@@ -14,6 +14,8 @@ _WHERE = {
     "DomainError": "errors",
     "NotConvergedError": "errors",
     "ShapeError": "errors",
+    "GaussianMixture": "distributions",
+    "Pmf": "distributions",
 }
 _ROOMS = ("special",)
 
