@@ -19,7 +19,7 @@ _WHERE = {
 }
 _ROOMS = ("special",)
 
-__all__ = ["__version__", *_WHERE, *_ROOMS]  # noqa: PLE0604
+__all__ = ["__version__", *_WHERE, *_ROOMS]
 
 
 def __getattr__(name: str) -> Any:

@@ -24,13 +24,13 @@ _LIMIT = 1e300
 class _Value:
     """Frozen after construction; equal, hashable and picklable by its arrays."""
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
 
     def _set(self, **arrays: FloatArray) -> None:
         for name, array in arrays.items():
-            array = np.array(array, dtype=np.float64)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+            frozen = np.array(array, dtype=np.float64)
+            frozen.setflags(write=False)
+            object.__setattr__(self, name, frozen)
 
     def _arrays(self) -> tuple[FloatArray, ...]:
         return tuple(getattr(self, name) for name in self.__slots__)
