@@ -16,6 +16,9 @@ _WHERE = {
     "ShapeError": "errors",
     "GaussianMixture": "distributions",
     "Pmf": "distributions",
+    "hockey_stick_divergence": "divergences.hockey_stick",
+    "log_hockey_stick_divergence": "divergences.hockey_stick",
+    "total_variation": "divergences.hockey_stick",
 }
 _ROOMS = ("special",)
 
