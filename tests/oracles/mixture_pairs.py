@@ -11,7 +11,7 @@ from math import comb, log
 
 import numpy as np
 
-__all__ = ["EPSILONS", "FAMILIES", "ORDINARY", "Mixture", "Pair", "dyadic", "figure3_prior", "many", "pairs"]
+__all__ = ["EPSILONS", "FAMILIES", "ORDINARY", "Mixture", "Pair", "dyadic", "figure3_prior", "many", "pairs", "priors"]
 
 EPSILONS = np.array([0.0, 1e-12, 1e-3, 0.1, 1.0, 3.0, 10.0, 50.0, 300.0, 1000.0])
 
@@ -238,6 +238,19 @@ def inexact():
         Pair("inexact-tenths", mix([0.1, 0.2, 0.7], [0.0, 1.0, 3.0], [1.0, 0.5, 2.0]), mix([0.3, 0.3, 0.4], [0.5, 1.0, 2.0], 1.0)),
         Pair("inexact-thirds", mix([1 / 3] * 3, [0.0, 1.0, 2.0], 1.0), mix([0.1] * 10, np.arange(10.0), 1.5)),
     ]
+
+
+def priors():
+    """Named priors (points, weights) for the notions; the weights sum to 1 exactly except in figure 3's."""
+    rng = np.random.default_rng(3)
+    x, w = figure3_prior()
+    return {
+        "figure3": (x, w),
+        "two": (np.array([-1.0, 1.0]), np.array([0.5, 0.5])),
+        "two-uneven": (np.array([0.0, 1.0]), np.array([1 - 2.0**-10, 2.0**-10])),
+        "five": (np.array([-2.0, -1.0, 0.0, 0.5, 3.0]), dyadic(rng.dirichlet(np.ones(5)))),
+        "close": (np.array([0.0, 1e-9, 1.0]), np.array([0.25, 0.5, 0.25])),
+    }
 
 
 def many(size):
