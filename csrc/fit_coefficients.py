@@ -90,7 +90,7 @@ def half_line(function, limit, centre, terms):
 TABLES = {
     "exp_tail": exp_tail,
     "log_tail": log_tail,
-    "erfcx_table": lambda: half_line(erfcx, 1 / sqrt(pi), mpf(3), 24),
+    "erfcx_table": lambda: half_line(erfcx, 1 / sqrt(pi), mpf(4), 24),
     "mills_table": lambda: half_line(mills_ratio, mpf(1), mpf(4), 24),
 }
 

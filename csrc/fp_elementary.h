@@ -139,7 +139,7 @@ FP_INLINE double fp_log_two(double u, double c)
     const double v = tiny ? u * 0x1p54 : u;
     const uint64_t exponent = fp_log_exponent(v);
     const double f = fp_double(fp_bits(v) - ((exponent - 1024) << 52)) - 1.0;
-    const double scaled = exponent < 2000 ? c * fp_double((2047 - exponent) << 52) : 0.0;
+    const double scaled = v < 0x1p900 ? c * fp_double((2047 - exponent) << 52) : 0.0;
     return fp_log_assembled(exponent, tiny ? 54.0 : 0.0, f, scaled * (1.0 - f + f * f)); /* 1/(1+f) to an ulp of c */
 }
 

@@ -4,7 +4,7 @@
  * erfcx(z) = exp(z^2) erfc(z).  Branch-free and the same bits on every instruction set, like fp_elementary.h.
  *
  * For x >= 0 one fit covers the half-line: with r = 1 / (x + K), R(x) = r (1 + r G(1 - 2 K r)), G a polynomial, and
- * erfcx likewise; it is exact at infinity, and the rounding of x + K is taken back through R'(x) = x R(x) - 1.  Where
+ * erfcx likewise; it is exact at infinity, and the rounding of x + K and of r is taken back through R'(x) = x R(x) - 1.  Where
  * exp(-x^2/2) enters, x^2 is kept in two terms, so the far tail is as good as the middle.
  *
  * Bounds in ulps of the true value, tested in tests/kernels/test_special_accuracy.py: fp_mills and fp_erfcx 3,
@@ -21,12 +21,12 @@
 #define FP_INV_SQRT_PI 0x1.20dd750429b6dp-1
 
 static const double fp_erfcx_table[24] = {
-    0x1.878a2a129f881p+1, -0x1.1ee84096dfcafp+1, 0x1.4cc6baa3daf14p+0, -0x1.2033ee7c6397ap-1,
-    0x1.3bf2195faecdcp-3, -0x1.b6a2b0294fa26p-8, -0x1.c9b04556fe8b4p-7, 0x1.15aa23b0f6325p-8,
-    0x1.f07bcfa64fac0p-11, -0x1.762f24cbb6421p-11, -0x1.1e98c0d21bbe1p-14, 0x1.de65d26494562p-14,
-    0x1.35cde62765f91p-17, -0x1.432d233e4fa14p-16, -0x1.65977a7d1c842p-19, 0x1.bf1e14f2320a8p-19,
-    0x1.d4fb75e8e8e14p-21, -0x1.1deb33a0e5880p-21, -0x1.07a95a32ac3dap-22, 0x1.11690391f40f1p-24,
-    0x1.b26639332b304p-25, -0x1.5025f79790a6fp-29, -0x1.7c0886f9510a8p-28, -0x1.1ab35372689fbp-31,
+    0x1.1048e2dcf273bp+2, -0x1.c76a9e1f84507p+1, 0x1.50596785548fap+1, -0x1.b2f85d6097b40p+0,
+    0x1.e53a4e1b11719p-1, -0x1.c70ac65ccb0b3p-2, 0x1.5559be69ca269p-3, -0x1.6ac91b0ae5e42p-5,
+    0x1.2e3160f8bbbb5p-8, 0x1.35c7708af2112p-9, -0x1.4ec1ac29db09bp-10, 0x1.205f92eabbd7dp-13,
+    0x1.c6c4d46adcaf6p-14, -0x1.642cd548148d6p-15, -0x1.48e76896c3e2ap-18, 0x1.b34b773dd782ep-18,
+    -0x1.3ad4ff5678241p-22, -0x1.dc69497334095p-21, 0x1.0b6ccbaa64547p-23, 0x1.0514299ceccecp-23,
+    -0x1.72acdc5f549f5p-26, -0x1.0c7aaa7d6bbf1p-26, 0x1.115ce284b22b9p-29, 0x1.6b926b412d631p-30,
 };
 
 static const double fp_mills_table[24] = {
@@ -38,23 +38,31 @@ static const double fp_mills_table[24] = {
     0x1.6b9b91c3a73aap-24, 0x1.3de94919e9f6cp-24, -0x1.51ab180bd5b2ep-28, -0x1.0253e69295f3ap-27,
 };
 
-/* x >= 0 finite; the function tends to limit / x and its derivative is slope (x value - limit) */
-FP_INLINE double fp_half_line(double x, const double centre, const double limit, const double slope,
-                              const double *table)
+/* x without its low 27 bits: products of two such are exact */
+FP_INLINE double fp_upper(double x)
 {
-    const double sum = x + centre, lost = x - (sum - centre), r = 1.0 / sum;
-    const double value = r * (limit + r * fp_polynomial(1.0 - 2.0 * centre * r, table, 24));
-    return value + slope * lost * (x * value - limit);
+    return fp_double(fp_bits(x) & ~(uint64_t)0x7ffffff);
+}
+
+/* x >= 0 finite; the function tends to limit / x and its derivative is slope (x value - limit) */
+FP_INLINE double fp_half_line(double x, const double limit, const double slope, const double *table)
+{
+    const double sum = x + 4.0, r = 1.0 / sum; /* K = 4, so that 1 - 2 K r is exact where it matters */
+    const double value = r * (limit + r * fp_polynomial(1.0 - 8.0 * r, table, 24));
+    const double r_high = fp_upper(r), r_low = r - r_high, sum_high = fp_upper(sum), sum_low = sum - sum_high;
+    const double residue = ((1.0 - r_high * sum_high) - (r_high * sum_low + r_low * sum_high)) - r_low * sum_low;
+    const double shift = (x - (sum - 4.0)) - sum * residue; /* x less the argument that r stands for */
+    return value + shift * r * (x < 1e4 ? slope * (x * value - limit) * sum : -limit * r);
 }
 
 FP_INLINE double fp_mills_half(double x)
 {
-    return fp_half_line(x, 4.0, 1.0, 1.0, fp_mills_table);
+    return fp_half_line(x, 1.0, 1.0, fp_mills_table);
 }
 
 FP_INLINE double fp_erfcx_half(double x)
 {
-    return fp_half_line(x, 3.0, FP_INV_SQRT_PI, 2.0, fp_erfcx_table);
+    return fp_half_line(x, FP_INV_SQRT_PI, 2.0, fp_erfcx_table);
 }
 
 FP_INLINE double fp_least(double x, const double most)
@@ -65,7 +73,7 @@ FP_INLINE double fp_least(double x, const double most)
 /* x^2 / 2 = value + low, the value exact in 52 bits; |low| <= 2^-24 value */
 FP_INLINE double fp_half_square(double x, double *low)
 {
-    const double high = fp_double(fp_bits(x) & ~(uint64_t)0x7ffffff), half = 0.5 * high;
+    const double high = fp_upper(x), half = 0.5 * high;
     *low = 0.5 * ((x - high) * (x + high));
     return half * high;
 }
@@ -139,12 +147,13 @@ FP_INLINE double fp_gauss_mean(double m, double h)
 {
     const double product = m * h, square = h * h;
     double before = 1.0, term = product, sum = 1.0;
-#pragma GCC unroll 32
-    for (int j = 2; j <= 20; j += 2) {
-        before = (product * term - square * before) * (1.0 / j);
-        term = (product * before - square * term) * (1.0 / (j + 1));
-        sum += before * (1.0 / (j + 1));
-    }
+/* written out, for a loop of this size is left rolled and then nothing around it vectorises */
+#define FP_STEP(j)                                                                                                     \
+    before = (product * term - square * before) * (1.0 / (j));                                                         \
+    term = (product * before - square * term) * (1.0 / ((j) + 1));                                                     \
+    sum += before * (1.0 / ((j) + 1));
+    FP_STEP(2) FP_STEP(4) FP_STEP(6) FP_STEP(8) FP_STEP(10) FP_STEP(12) FP_STEP(14) FP_STEP(16) FP_STEP(18) FP_STEP(20)
+#undef FP_STEP
     return sum;
 }
 
@@ -165,14 +174,13 @@ FP_INLINE fp_span fp_normal_span(double a, double b)
     const double low = flip ? -right : left, high = flip ? -left : right;
     const double width = high - low, twice = high + low, part = twice - high;
     const double twice_low = (high - (twice - part)) + (low - part);
-    const int near = width <= 1.0 && width * twice <= 2.0, outside = !near && low <= 0.0;
+    const double slope = 0.5 * width * twice, reach = slope > width ? slope : width;
+    const int near = reach <= 1.0, outside = (low <= 0.0 ? reach : 0.0) > 1.0;
 
     const double low_size = fabs(low), low_mills = fp_mills_half(low_size), high_mills = fp_mills_half(high);
     double square_low;
     const double square = fp_half_square(fp_least(high, 40.0), &square_low);
-    const double decay = -0.5 * width * twice;
-    const double far = fp_exp_times(outside ? -square : (decay < -800.0 ? -800.0 : decay),
-                                    outside ? -square_low : 0.0, high_mills);
+    const double far = fp_exp_times(-(outside ? square : fp_least(slope, 800.0)), outside ? -square_low : 0.0, high_mills);
     const double close = width * fp_gauss_mean(near ? 0.5 * twice : 0.0, near ? 0.5 * width : 0.0);
     const double beyond = fp_gauss_times(low_size, low_mills) + far;
 
