@@ -1,6 +1,9 @@
 /* exp, expm1, log and log1p: branch-free, so that a loop around them vectorises, and the same bits on every
  * instruction set (no FMA, no library call, no conversion between double and int64).
  *
+ * Limits are applied to results, never to arguments: on clamped arguments the compiler folds the constant case apart,
+ * and what is left no longer vectorises everywhere.  Beyond its limits a reduction yields garbage, and no trap.
+ *
  * Notation: k integer, r = x - k log 2 in [-log(2)/2, log(2)/2]; m in [sqrt(1/2), sqrt(2)), f = m - 1, s = f / (2 + f).
  * Bounds in ulps of the true value, tested in tests/kernels/test_special_accuracy.py: fp_exp 0.85, fp_expm1 0.95,
  * fp_log 0.85, fp_log1p 0.95.  Subnormal arguments and results are right, inf and NaN as in IEEE 754.
@@ -60,7 +63,7 @@ static const double fp_exp_tail[10] = {
     0x1.af5d0c387bf52p-26, 0x1.1f9289ec0cfd2p-29,
 };
 
-/* e^(x + low) = 2^k (1 + r + q): |low| <= 2^-10, |x| <= 1500; returns r, sets q and k + FP_SHIFT */
+/* e^(x + low) = 2^k (1 + r + q), |x| <= 1500, |low| <= 2^-10; returns r, sets q and k + FP_SHIFT */
 FP_INLINE double fp_exp_reduced(double x, double low, double *q, double *shifted)
 {
     *shifted = x * FP_LOG2E + FP_SHIFT;
@@ -74,29 +77,27 @@ FP_INLINE double fp_exp_reduced(double x, double low, double *q, double *shifted
 FP_INLINE double fp_exp(double x)
 {
     double q, shifted;
-    x = x > 710.0 ? 710.0 : x;
-    x = x < -746.0 ? -746.0 : x;
     const double r = fp_exp_reduced(x, 0.0, &q, &shifted);
-    return fp_scale(1.0 + (r + q), shifted);
+    const double value = fp_scale(1.0 + (r + q), shifted), most = x < -746.0 ? 0.0 : value;
+    return x > 710.0 ? INFINITY : most;
 }
 
 /* e^x - 1 from what fp_exp_reduced gives; k >= -1000 */
 FP_INLINE double fp_expm1_reduced(double r, double q, double shifted)
 {
     const double sum = r + q, low = (r - sum) + q; /* 1 + sum + low = e^x 2^-k */
-    const double capped = shifted > FP_SHIFT + 60.0 ? FP_SHIFT + 60.0 : shifted;
-    const double inverse = fp_double((1023 + fp_bits(FP_SHIFT) - fp_bits(capped)) << 52); /* 2^-k */
+    const double inverse = fp_scale(1.0, 2.0 * FP_SHIFT - shifted); /* 2^-k */
     const double base = 1.0 - inverse, total = base + sum;
     return fp_scale(total + (((base - total) + sum) + (low + ((1.0 - base) - inverse))), shifted);
 }
 
 FP_INLINE double fp_expm1(double x)
 {
-    double q, shifted, y = x;
-    y = y > 710.0 ? 710.0 : y;
-    y = y < -60.0 ? -60.0 : y;
-    const double r = fp_exp_reduced(y, 0.0, &q, &shifted);
-    const double value = fp_expm1_reduced(r, q, shifted);
+    double q, shifted;
+    const double r = fp_exp_reduced(x, 0.0, &q, &shifted);
+    double value = fp_expm1_reduced(r, q, shifted);
+    value = x < -60.0 ? -1.0 : value;
+    value = x > 710.0 ? INFINITY : value;
     return x == 0.0 ? x : value;
 }
 

@@ -65,11 +65,6 @@ FP_INLINE double fp_erfcx_half(double x)
     return fp_half_line(x, FP_INV_SQRT_PI, 2.0, fp_erfcx_table);
 }
 
-FP_INLINE double fp_least(double x, const double most)
-{
-    return x > most ? most : x;
-}
-
 /* x^2 / 2 = value + low, the value exact in 52 bits; |low| <= 2^-24 value */
 FP_INLINE double fp_half_square(double x, double *low)
 {
@@ -90,56 +85,51 @@ FP_INLINE double fp_exp_times(double x, double low, double y)
 FP_INLINE double fp_gauss_times(double x, double y)
 {
     double low;
-    const double square = fp_half_square(fp_least(x, 40.0), &low);
-    return fp_exp_times(-square, -low, y);
+    const double square = fp_half_square(x, &low), value = fp_exp_times(-square, -low, y);
+    return x > 40.0 ? 0.0 : value;
 }
 
 FP_INLINE double fp_mills(double x)
 {
     double low;
-    const double size = fabs(x), value = fp_mills_half(fp_least(size, 0x1.fffffffffffffp1023));
-    const double square = fp_half_square(fp_least(size, 40.0), &low);
+    const double size = fabs(x), value = fp_mills_half(size), square = fp_half_square(size, &low);
     const double both = fp_exp_times(square, low, FP_SQRT_2PI) - value;
-    const double tail = size == INFINITY ? 0.0 : value;
-    return x < 0.0 ? both : tail;
+    const double right = x == INFINITY ? 0.0 : value, left = x < -40.0 ? INFINITY : both;
+    return x < 0.0 ? left : right;
 }
 
 FP_INLINE double fp_erfcx(double x)
 {
     double low;
-    const double size = fabs(x), value = fp_erfcx_half(fp_least(size, 0x1.fffffffffffffp1023));
-    const double square = fp_half_square(fp_least(size, 28.0), &low);
+    const double size = fabs(x), value = fp_erfcx_half(size), square = fp_half_square(size, &low);
     const double both = fp_exp_times(2.0 * square, 2.0 * low, 2.0) - value;
-    const double tail = size == INFINITY ? 0.0 : value;
-    return x < 0.0 ? both : tail;
+    const double right = x == INFINITY ? 0.0 : value, left = x < -28.0 ? INFINITY : both;
+    return x < 0.0 ? left : right;
 }
 
 FP_INLINE double fp_erfc(double x)
 {
     double low;
-    const double size = fp_least(fabs(x), 28.0);
-    const double square = fp_half_square(size, &low);
-    const double tail = fp_exp_times(-2.0 * square, -2.0 * low, fp_erfcx_half(size));
+    const double size = fabs(x), square = fp_half_square(size, &low);
+    const double value = fp_exp_times(-2.0 * square, -2.0 * low, fp_erfcx_half(size));
+    const double tail = size > 28.0 ? 0.0 : value;
     return x < 0.0 ? 2.0 - tail : tail;
 }
 
 FP_INLINE double fp_ndtr(double x)
 {
-    const double size = fp_least(fabs(x), 40.0);
-    const double tail = fp_gauss_times(size, fp_mills_half(size) * FP_INV_SQRT_2PI);
+    const double size = fabs(x), tail = fp_gauss_times(size, fp_mills_half(size) * FP_INV_SQRT_2PI);
     return x > 0.0 ? 1.0 - tail : tail;
 }
 
 FP_INLINE double fp_log_ndtr(double x)
 {
     double low;
-    const double size = fp_least(fabs(x), 2e154);
-    const double factor = fp_mills_half(size) * FP_INV_SQRT_2PI;
-    const double square = fp_half_square(size, &low);
+    const double size = fabs(x), factor = fp_mills_half(size) * FP_INV_SQRT_2PI, square = fp_half_square(size, &low);
     const double tail = fp_gauss_times(size, factor), rest = 1.0 - tail;
-    const int right = x > 0.0;
-    const double value = fp_log_two(right ? rest : factor, right ? (1.0 - rest) - tail : 0.0);
-    return right ? value : (value - low) - square;
+    const double value = fp_log_two(x > 0.0 ? rest : factor, x > 0.0 ? (1.0 - rest) - tail : 0.0);
+    const double left = x < -2e154 ? -INFINITY : (value - low) - square;
+    return x > 0.0 ? value : left;
 }
 
 /* sum over j of He_2j(m) h^2j / (2j+1)!, the mean of exp(-m t - t^2/2) over |t| <= h; h <= 1/2 and m h <= 1/2 */
@@ -167,11 +157,7 @@ typedef struct {
 
 FP_INLINE fp_span fp_normal_span(double a, double b)
 {
-    double left = a < -0x1p1000 ? -0x1p1000 : a, right = fp_least(b, 0x1p1000);
-    left = fp_least(left, 0x1p1000);
-    right = right < -0x1p1000 ? -0x1p1000 : right;
-    const int flip = left + right < 0.0;
-    const double low = flip ? -right : left, high = flip ? -left : right;
+    const double low = a + b < 0.0 ? -b : a, high = a + b < 0.0 ? -a : b;
     const double width = high - low, twice = high + low, part = twice - high;
     const double twice_low = (high - (twice - part)) + (low - part);
     const double slope = 0.5 * width * twice, reach = slope > width ? slope : width;
@@ -179,14 +165,15 @@ FP_INLINE fp_span fp_normal_span(double a, double b)
 
     const double low_size = fabs(low), low_mills = fp_mills_half(low_size), high_mills = fp_mills_half(high);
     double square_low;
-    const double square = fp_half_square(fp_least(high, 40.0), &square_low);
-    const double far = fp_exp_times(-(outside ? square : fp_least(slope, 800.0)), outside ? -square_low : 0.0, high_mills);
-    const double close = width * fp_gauss_mean(near ? 0.5 * twice : 0.0, near ? 0.5 * width : 0.0);
-    const double beyond = fp_gauss_times(low_size, low_mills) + far;
+    const double square = fp_half_square(high, &square_low), decay = outside ? square : slope;
+    const double damped = fp_exp_times(-decay, outside ? -square_low : 0.0, high_mills);
+    const double far = decay > 800.0 ? 0.0 : damped;
+    const double close = width * fp_gauss_mean(0.5 * twice, 0.5 * width), apart = low_mills - far;
+    const double beyond = fp_gauss_times(low_size, low_mills) + far, inside = near ? close : apart;
 
     fp_span span;
     span.outside = outside;
-    span.value = FP_INV_SQRT_2PI * (outside ? beyond : near ? close : low_mills - far);
+    span.value = FP_INV_SQRT_2PI * (outside ? beyond : inside);
     span.point = near ? 0.5 * twice : low_size;
     span.point_low = near ? 0.5 * twice_low : 0.0;
     return span;
@@ -194,24 +181,27 @@ FP_INLINE fp_span fp_normal_span(double a, double b)
 
 FP_INLINE double fp_ndtr_diff(double a, double b)
 {
-    const int backward = a > b;
-    const fp_span span = fp_normal_span(backward ? b : a, backward ? a : b);
     double low;
-    const double point = fp_least(span.point, 40.0), square = fp_half_square(point, &low);
-    const double inside = fp_exp_times(-square, -low - point * span.point_low, span.value);
-    const double value = span.outside ? 1.0 - span.value : inside;
-    return a != a || b != b ? NAN : backward ? -value : value;
+    const fp_span span = fp_normal_span(a > b ? b : a, a > b ? a : b);
+    const double square = fp_half_square(span.point, &low);
+    const double value = fp_exp_times(-square, -low - span.point * span.point_low, span.value);
+    const double inside = span.point > 40.0 ? 0.0 : value;
+    const double size = span.outside ? 1.0 - span.value : inside;
+    const double signed_size = a > b ? -size : size, known = a == b ? 0.0 : signed_size;
+    const double both = fabs(a) + fabs(b);
+    return both == both ? known : both; /* NaN when either is */
 }
 
 FP_INLINE double fp_log_ndtr_diff(double a, double b)
 {
-    const fp_span span = fp_normal_span(a, b);
     double low;
-    const double point = fp_least(span.point, 2e154), square = fp_half_square(point, &low);
-    const double rest = 1.0 - span.value;
+    const fp_span span = fp_normal_span(a, b);
+    const double square = fp_half_square(span.point, &low), rest = 1.0 - span.value;
     const double value = fp_log_two(span.outside ? rest : span.value, span.outside ? (1.0 - rest) - span.value : 0.0);
-    const double inside = ((value - low) - point * span.point_low) - square;
-    return a < b ? (span.outside ? value : inside) : a == b ? -INFINITY : NAN;
+    const double near = ((value - low) - span.point * span.point_low) - square;
+    const double inside = span.point > 2e154 ? -INFINITY : near, known = span.outside ? value : inside;
+    const double unordered = a == b ? -INFINITY : NAN;
+    return a < b ? known : unordered;
 }
 
 #endif

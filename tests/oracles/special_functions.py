@@ -71,7 +71,9 @@ def ndtr_difference(a, b):
 
 
 def log_ndtr_difference(a, b):
-    return (-ndtr_difference(-math.inf, a) - ndtr_difference(b, math.inf)).log1p() if b - a > 1 else ndtr_difference(a, b).log()
+    if b - a > 1:
+        return (-_ndtr(_at(a)) - _ndtr(-_at(b))).log1p()
+    return ndtr_difference(a, b).log()
 
 
 def ulps(got, function, *arguments):
