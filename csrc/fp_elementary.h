@@ -112,10 +112,10 @@ FP_INLINE uint64_t fp_log_exponent(double u)
     return (fp_bits(u) + (0x4000000000000000u - 0x3fe6a09e667f3bcdu)) >> 52;
 }
 
-/* log(m 2^k (1 + small)) + k_less log 2, from k biased by 1024 and f = m - 1 */
-FP_INLINE double fp_log_assembled(uint64_t exponent, double k_less, double f, double small)
+/* log(m 2^k (1 + small)) + less log 2, from k biased by 1024 and f = m - 1 */
+FP_INLINE double fp_log_assembled(uint64_t exponent, double less, double f, double small)
 {
-    const double k = (fp_double(exponent | 0x4330000000000000u) - (0x1p52 + 1024.0)) - k_less;
+    const double k = (fp_double(exponent | 0x4330000000000000u) - (0x1p52 + 1024.0)) - less;
     const double s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
     const double tail = z * fp_polynomial(z, fp_log_tail, 7);
     return k * FP_LN2_HI - ((half - (s * (half + tail) + (k * FP_LN2_LO + small))) - f);
@@ -133,21 +133,19 @@ FP_INLINE double fp_log(double x)
     return x < INFINITY ? value : x; /* inf and NaN are their own logarithm */
 }
 
-/* log(u + c) for u > 0 and |c| <= ulp(u)/2, c = 0 when u is subnormal */
-FP_INLINE double fp_log_two(double u, double c)
+/* log((u + c) 2^-less) for normal u > 0 and |c| <= ulp(u)/2 */
+FP_INLINE double fp_log_two(double u, double c, double less)
 {
-    const int tiny = u < 0x1p-1022;
-    const double v = tiny ? u * 0x1p54 : u;
-    const uint64_t exponent = fp_log_exponent(v);
-    const double f = fp_double(fp_bits(v) - ((exponent - 1024) << 52)) - 1.0;
-    const double scaled = v < 0x1p900 ? c * fp_double((2047 - exponent) << 52) : 0.0;
-    return fp_log_assembled(exponent, tiny ? 54.0 : 0.0, f, scaled * (1.0 - f + f * f)); /* 1/(1+f) to an ulp of c */
+    const uint64_t exponent = fp_log_exponent(u);
+    const double f = fp_double(fp_bits(u) - ((exponent - 1024) << 52)) - 1.0;
+    const double scaled = u < 0x1p900 ? c * fp_double((2047 - exponent) << 52) : 0.0;
+    return fp_log_assembled(exponent, less, f, scaled * (1.0 - f + f * f)); /* 1/(1+f), to an ulp of c / u */
 }
 
 FP_INLINE double fp_log1p(double x)
 {
     const double u = 1.0 + x, back = u - 1.0;
-    double value = fp_log_two(u, (1.0 - (u - back)) + (x - back));
+    double value = fp_log_two(u, (1.0 - (u - back)) + (x - back), 0.0);
     value = x == 0.0 ? x : value;
     value = x == -1.0 ? -INFINITY : value;
     value = x < -1.0 ? NAN : value;
