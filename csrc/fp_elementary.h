@@ -134,7 +134,7 @@ FP_INLINE double fp_log(double x)
 }
 
 /* log((u + c) 2^-less) for normal u > 0 and |c| <= ulp(u)/2 */
-FP_INLINE double fp_log_two(double u, double c, double less)
+FP_INLINE double fp_log_lifted(double u, double c, double less)
 {
     const uint64_t exponent = fp_log_exponent(u);
     const double f = fp_double(fp_bits(u) - ((exponent - 1024) << 52)) - 1.0;
@@ -142,10 +142,16 @@ FP_INLINE double fp_log_two(double u, double c, double less)
     return fp_log_assembled(exponent, less, f, scaled * (1.0 - f + f * f)); /* 1/(1+f), to an ulp of c / u */
 }
 
+/* log(u + c) */
+FP_INLINE double fp_log_two(double u, double c)
+{
+    return fp_log_lifted(u, c, 0.0);
+}
+
 FP_INLINE double fp_log1p(double x)
 {
     const double u = 1.0 + x, back = u - 1.0;
-    double value = fp_log_two(u, (1.0 - (u - back)) + (x - back), 0.0);
+    double value = fp_log_two(u, (1.0 - (u - back)) + (x - back));
     value = x == 0.0 ? x : value;
     value = x == -1.0 ? -INFINITY : value;
     value = x < -1.0 ? NAN : value;

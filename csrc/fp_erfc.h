@@ -4,8 +4,8 @@
  * erfcx(z) = exp(z^2) erfc(z).  Branch-free and the same bits on every instruction set, like fp_elementary.h.
  *
  * For x >= 0 one fit covers the half-line: with r = 1 / (x + K), R(x) = r (1 + r G(1 - 2 K r)), G a polynomial, and
- * erfcx likewise; it is exact at infinity and at 0, and the rounding of x + K and of r is taken back through R'(x) = x R(x) - 1.  Where
- * exp(-x^2/2) enters, x^2 is kept in two terms, so the far tail is as good as the middle.
+ * erfcx likewise; it is exact at infinity and at 0, and the rounding of x + K and of r is taken back through
+ * R'(x) = x R(x) - 1.  Where exp(-x^2/2) enters, x^2 is kept in two terms: the far tail is as good as the middle.
  *
  * Bounds in ulps of the true value, tested in tests/kernels/test_special_accuracy.py: fp_erfcx 3.5, fp_mills 4.5,
  * fp_erfc 4, fp_ndtr 4.5, fp_log_ndtr 5.5, fp_ndtr_diff 6, fp_log_ndtr_diff 6, subnormal results included.
@@ -127,7 +127,7 @@ FP_INLINE double fp_log_ndtr(double x)
     double low;
     const double size = fabs(x), factor = fp_mills_half(size) * FP_INV_SQRT_2PI, square = fp_half_square(size, &low);
     const double tail = fp_gauss_times(size, factor), rest = 1.0 - tail;
-    const double value = fp_log_two(x > 0.0 ? rest : factor, x > 0.0 ? (1.0 - rest) - tail : 0.0, 0.0);
+    const double value = fp_log_two(x > 0.0 ? rest : factor, x > 0.0 ? (1.0 - rest) - tail : 0.0);
     const double left = x < -2e154 ? -INFINITY : (value - low) - square;
     return x > 0.0 ? value : left;
 }
@@ -197,8 +197,8 @@ FP_INLINE double fp_log_ndtr_diff(double a, double b)
     double low;
     const fp_span span = fp_normal_span(a, b);
     const double square = fp_half_square(span.point, &low), rest = 1.0 - span.value;
-    const double value = fp_log_two(span.outside ? rest : span.value, span.outside ? (1.0 - rest) - span.value : 0.0,
-                                    span.outside ? 0.0 : 60.0);
+    const double lost = span.outside ? (1.0 - rest) - span.value : 0.0;
+    const double value = fp_log_lifted(span.outside ? rest : span.value, lost, span.outside ? 0.0 : 60.0);
     const double near = ((value - low) - span.point * span.point_low) - square;
     const double inside = span.point > 2e154 ? -INFINITY : near, known = span.outside ? value : inside;
     const double unordered = a == b ? -INFINITY : NAN;

@@ -129,7 +129,7 @@ def test_no_floating_point_warning_and_none_of_the_callers_flags_lost():
 
 def test_wrong_types_are_refused():
     for bad in ("text", 1j, None):
-        with pytest.raises(TypeError, match="not supported for the input types|could not be safely coerced|loop"):
+        with pytest.raises(TypeError, match=r"not supported for the input types|could not be safely coerced|loop"):
             special.erfcx(bad)
     with pytest.raises(ValueError, match="broadcast"):
         special.logaddexp(np.zeros(2), np.zeros(3))
