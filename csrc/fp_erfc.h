@@ -8,7 +8,7 @@
  * R'(x) = x R(x) - 1.  Where exp(-x^2/2) enters, x^2 is kept in two terms: the far tail is as good as the middle.
  *
  * Bounds in ulps of the true value, tested in tests/kernels/test_special_accuracy.py: fp_erfcx 3.5, fp_mills 4.5,
- * fp_erfc 4, fp_ndtr 4.5, fp_log_ndtr 5.5, fp_ndtr_diff 6, fp_log_ndtr_diff 6, subnormal results included.
+ * fp_erfc 4.5, fp_ndtr 4.5, fp_log_ndtr 6.5, fp_ndtr_diff 6, fp_log_ndtr_diff 6.5, subnormal results included.
  * The tables are minimax fits by fit_coefficients.py.
  */
 #ifndef FP_ERFC_H
@@ -78,7 +78,7 @@ FP_INLINE double fp_exp_times(double x, double low, double y)
 {
     double q, shifted;
     const double r = fp_exp_reduced(x, low, &q, &shifted);
-    return fp_scale((1.0 + (r + q)) * y, shifted);
+    return fp_scale(y + y * (r + q), shifted);
 }
 
 /* exp(-x^2/2) y for x >= 0; beyond 40 it is zero */

@@ -42,7 +42,7 @@ _TEXT = {
         "Cody-Waite reduction; Muller et al., Handbook of Floating-Point Arithmetic, chapter 11.",
     ),
     "expm1": _text(
-        "e^x - 1, without cancellation near 0.", ">>> float(fp.special.expm1(1e-20))\n1e-20", "0.95 ulp",
+        "e^x - 1, without cancellation near 0.", ">>> float(fp.special.expm1(1e-20))\n1e-20", "1 ulp",
         "the reduction of `exp`, with 2^k - 1 taken before the tail is added.",
     ),
     "log": _text(
@@ -55,7 +55,7 @@ _TEXT = {
     ),
     "erfc": _text(
         "Complementary error function, 2 / sqrt(pi) times the integral of exp(-t^2) from x to infinity.",
-        ">>> float(fp.special.erfc(20.0))\n5.395865611607902e-176", "4 ulps", "DLMF 7.2.2; " + _ROUTE,
+        ">>> float(fp.special.erfc(20.0))\n5.395865611607902e-176", "4.5 ulps", "DLMF 7.2.2; " + _ROUTE,
     ),
     "erfcx": _text(
         "Scaled complementary error function, exp(x^2) erfc(x); inf below -26.6.",
@@ -70,7 +70,7 @@ _TEXT = {
         "phi(x) R(x) with x^2 in two terms; " + _ROUTE,
     ),
     "log_ndtr": _text(
-        "log Phi(x); finite down to x = -1.89e154.", ">>> float(fp.special.log_ndtr(-2e10))\n-2e+20", "5.5 ulps",
+        "log Phi(x); finite down to x = -1.89e154.", ">>> float(fp.special.log_ndtr(-2e10))\n-2e+20", "6.5 ulps",
         "-x^2/2 + log(R(-x) / sqrt(2 pi)) left of 0, log1p(-Phi(-x)) right of it; " + _ROUTE,
     ),
     "log1mexp": _text(
@@ -94,7 +94,7 @@ _TEXT = {
     "log_ndtr_difference": _text(
         "log(Phi(b) - Phi(a)), a < b; -inf for a = b.",
         ">>> float(fp.special.log_ndtr_difference(1e100, float('inf')))\n-5e+199",
-        "6 ulps, for a and b as they are given", "the logarithm of what `ndtr_difference` computes, phi kept apart.",
+        "6.5 ulps, for a and b as they are given", "the logarithm of what `ndtr_difference` computes, phi kept apart.",
         names=("a", "b"), domain="Real numbers, a <= b.",
     ),
     "log_sum_exp": _text(
