@@ -58,9 +58,9 @@ FP_INLINE double fp_scale(double y, double shifted)
 }
 
 static const double fp_exp_tail[10] = {
-    0x1.5555555555559p-3, 0x1.5555555555559p-5, 0x1.111111110f800p-7, 0x1.6c16c16c14b04p-10,
-    0x1.a01a01af6f1ddp-13, 0x1.a01a01af4615cp-16, 0x1.71ddf96187de9p-19, 0x1.27e4c7f35280dp-22,
-    0x1.af5d0c387bf52p-26, 0x1.1f9289ec0cfd2p-29,
+    0x1.5555555555559p-3, 0x1.5555555555559p-5, 0x1.111111110f801p-7, 0x1.6c16c16c14b5ap-10,
+    0x1.a01a01af6e486p-13, 0x1.a01a01af2d571p-16, 0x1.71ddf9644a296p-19, 0x1.27e4c81fa6f35p-22,
+    0x1.af5d06ea02af8p-26, 0x1.1f925372b18c1p-29,
 };
 
 /* e^(x + low) = 2^k (1 + r + q), |x| <= 1500, |low| <= 2^-10; returns r, sets q and k + FP_SHIFT */
@@ -102,8 +102,8 @@ FP_INLINE double fp_expm1(double x)
 }
 
 static const double fp_log_tail[7] = {
-    0x1.555555555558fp-1, 0x1.9999999980d70p-2, 0x1.2492494136fb1p-2, 0x1.c71c528d303e9p-3,
-    0x1.746626b96e3a2p-3, 0x1.39a3f2a9c83dbp-3, 0x1.2ef0c74ac6159p-3,
+    0x1.555555555558fp-1, 0x1.9999999980d27p-2, 0x1.249249413a999p-2, 0x1.c71c528aa0fefp-3,
+    0x1.7466272c1a045p-3, 0x1.39a3e8f694c24p-3, 0x1.2ef1181165270p-3,
 };
 
 /* k of u = m 2^k, as 1024 + k; u > 0 and normal */

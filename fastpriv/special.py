@@ -55,7 +55,7 @@ _TEXT = {
     ),
     "erfc": _text(
         "Complementary error function, 2 / sqrt(pi) times the integral of exp(-t^2) from x to infinity.",
-        ">>> float(fp.special.erfc(20.0))\n5.395865611607902e-176", "4.5 ulps", "DLMF 7.2.2; " + _ROUTE,
+        ">>> print(f'{fp.special.erfc(20.0):.12e}')\n5.395865611608e-176", "4.5 ulps", "DLMF 7.2.2; " + _ROUTE,
     ),
     "erfcx": _text(
         "Scaled complementary error function, exp(x^2) erfc(x); inf below -26.6.",
@@ -85,7 +85,7 @@ _TEXT = {
     ),
     "ndtr_difference": _text(
         "Phi(b) - Phi(a) without cancellation, in either tail, for ends however close; antisymmetric.",
-        ">>> float(fp.special.ndtr_difference(30.0, 30.0 + 2.0**-48))\n5.2354427810942246e-211",
+        ">>> print(f'{fp.special.ndtr_difference(30.0, 30.0 + 2.0**-48):.12e}')\n5.235442781094e-211",
         "6 ulps, for a and b as they are given",
         "phi(m) sum of 2 He_2j(m) h^(2j+1) / (2j+1)! about the middle m, h = (b - a)/2 (DLMF 18.12.16), for close "
         "ends;\n    phi(a) R(a) - phi(b) R(b) or 1 - phi(a) R(-a) - phi(b) R(b) otherwise.",
