@@ -454,42 +454,59 @@ static void FP_NAME(fp_hockey_finish)(fp_hockey *out)
         out->log_lower = out->log_lower != out->log_lower ? -INFINITY : out->log_value;
 }
 
-/* H for every eps from one set of pieces; -1 when memory is short. */
-static int FP_NAME(fp_hockey_curve)(const fp_ratio *r, fp_pieces *pieces, const double *epsilon, ptrdiff_t count,
-                                    double target, int logs, fp_hockey *out, long *cost)
+/* log of an upper bound of H, from P(E) alone and what E may lack. */
+static double FP_NAME(fp_hockey_ceiling)(const fp_ratio *r, const fp_hockey_set *set)
 {
-    fp_hockey_set set = {0};
+    double top = set->loss_count ? set->loss_log + log(set->loss_count) + 1e-9 : -INFINITY;
+    for (int i = 0; i < set->count; ++i) {
+        double left = set->interval[2 * i].hi, right = set->interval[2 * i + 1].hi;
+        double mass = FP_NAME(fp_mass_ceiling)(&r->p, left, right, right - left) + 1e-9;
+        top = (top > mass ? top : mass) + (top > -INFINITY ? 0.6931471806 : 0.0);
+    }
+    return top;
+}
+
+/* H for one eps; when it is proved to lie below e^floor only that is reported (lower 0, upper e^floor). */
+static int FP_NAME(fp_hockey_one)(const fp_ratio *r, fp_pieces *pieces, double epsilon, double scale, double target,
+                                  int logs, double floor, fp_hockey_set *set, fp_hockey *out, long *extended)
+{
+    if (epsilon == INFINITY) {
+        *out = (fp_hockey){0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
+        return 0;
+    }
+    if (FP_NAME(fp_hockey_choose)(r, pieces, epsilon, scale, set))
+        return -1;
+    if (!FP_NAME(fp_hockey_double)(r, epsilon, set, target, logs, out)) {
+        if (FP_NAME(fp_hockey_ceiling)(r, set) < floor) {
+            *out = (fp_hockey){0.0, 0.0, exp(floor), -INFINITY, -INFINITY, floor};
+            return 0;
+        }
+        FP_NAME(fp_hockey_double_double)(r, epsilon, set, out);
+        if (!(out->log_upper - out->log_lower <= 0.25 * target) && set->loss_count) {
+            set->fine = 1; /* the crossings were the limit */
+            int status = FP_NAME(fp_hockey_choose)(r, pieces, epsilon, scale, set);
+            set->fine = 0;
+            if (status)
+                return -1;
+            FP_NAME(fp_hockey_double_double)(r, epsilon, set, out);
+        }
+        ++*extended;
+    }
+    FP_NAME(fp_hockey_finish)(out);
+    return 0;
+}
+
+static double FP_NAME(fp_widest)(const fp_ratio *r)
+{
     double scale = 0.0;
-    int status = 0;
     for (int i = 0; i < r->np; ++i)
         scale = r->s[i] > scale ? r->s[i] : scale;
     for (int j = 0; j < r->nq; ++j)
         scale = r->t[j] > scale ? r->t[j] : scale;
-    for (ptrdiff_t e = 0; e < count && !status; ++e) {
-        if (epsilon[e] == INFINITY) {
-            out[e] = (fp_hockey){0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
-            continue;
-        }
-        status = FP_NAME(fp_hockey_choose)(r, pieces, epsilon[e], scale, &set);
-        if (status)
-            break;
-        if (!FP_NAME(fp_hockey_double)(r, epsilon[e], &set, target, logs, &out[e])) {
-            FP_NAME(fp_hockey_double_double)(r, epsilon[e], &set, &out[e]);
-            if (!(out[e].log_upper - out[e].log_lower <= 0.25 * target) && set.loss_count) {
-                set.fine = 1; /* the crossings were the limit */
-                status = FP_NAME(fp_hockey_choose)(r, pieces, epsilon[e], scale, &set);
-                FP_NAME(fp_hockey_double_double)(r, epsilon[e], &set, &out[e]);
-                set.fine = 0;
-            }
-            cost[1]++;
-        }
-        FP_NAME(fp_hockey_finish)(&out[e]);
-    }
-    cost[0] = pieces->evaluations + set.evaluations;
-    free(set.interval);
-    return status;
+    return scale;
 }
 
+/* H of P against Q for every eps; -1 when memory is short.  cost: evaluations of L, double-double sums, pieces. */
 static int FP_NAME(fp_hockey_all)(int np, const double *w, const double *m, const double *s, int nq, const double *v,
                                   const double *n, const double *t, const double *epsilon, ptrdiff_t count,
                                   double target, int logs, fp_hockey *out, long *cost)
@@ -500,10 +517,81 @@ static int FP_NAME(fp_hockey_all)(int np, const double *w, const double *m, cons
     if (fp_ratio_set(&r, np, w, m, s, nq, v, n, t))
         return -1;
     int status = FP_NAME(fp_pieces_set)(&r, &pieces);
-    if (!status)
-        status = FP_NAME(fp_hockey_curve)(&r, &pieces, epsilon, count, target, logs, out, cost);
+    fp_hockey_set set = {0};
+    double scale = FP_NAME(fp_widest)(&r);
+    for (ptrdiff_t e = 0; e < count && !status; ++e)
+        status = FP_NAME(fp_hockey_one)(&r, &pieces, epsilon[e], scale, target, logs, -INFINITY, &set, &out[e], &cost[1]);
+    cost[0] = pieces.evaluations + set.evaluations;
     cost[2] = pieces.count;
+    free(set.interval);
     fp_pieces_free(&pieces);
     fp_ratio_free(&r);
+    return status;
+}
+
+static void FP_NAME(fp_raise)(fp_hockey *best, const fp_hockey *other)
+{
+    best->value = other->value > best->value ? other->value : best->value;
+    best->lower = other->lower > best->lower ? other->lower : best->lower;
+    best->upper = other->upper > best->upper ? other->upper : best->upper;
+    best->log_value = other->log_value > best->log_value ? other->log_value : best->log_value;
+    best->log_lower = other->log_lower > best->log_lower ? other->log_lower : best->log_lower;
+    best->log_upper = other->log_upper > best->log_upper ? other->log_upper : best->log_upper;
+}
+
+/* e^-eps H, outward */
+static void FP_NAME(fp_damp)(fp_hockey *h, double epsilon)
+{
+    double factor = exp(-epsilon), slack = 2.3e-16 * (epsilon + 1.0);
+    h->value *= factor;
+    h->lower *= factor * (1.0 - 1e-15);
+    h->upper = h->upper > 0.0 ? nextafter(h->upper * factor * (1.0 + 1e-15), INFINITY) : 0.0;
+    h->lower = h->lower < 1e-300 && h->lower > 0.0 ? nextafter(h->lower, 0.0) : h->lower;
+    h->lower = h->lower < h->value ? h->lower : h->value;
+    h->upper = h->upper > h->value ? h->upper : h->value;
+    h->log_value -= epsilon;
+    h->log_lower -= epsilon + slack * (h->log_lower > -INFINITY);
+    h->log_upper -= epsilon - slack * (h->log_upper > -INFINITY);
+}
+
+/* The optimal LIP curve, max over points of max{H(M||x), e^-eps H(x||M)} with M = sum_i w_i N(x_i, sigma^2), eq (6) of
+ * Ngo et al.: every ratio has at most two crossings.  The points are taken from both ends inwards, since far ones are
+ * the likely maxima, and a point proved below the maximum so far costs little. */
+static int FP_NAME(fp_lip_all)(int n, const double *w, const double *x, const double *sigma, const double *epsilon,
+                               ptrdiff_t count, double target, int logs, fp_hockey *out, long *cost)
+{
+    const double one = 1.0;
+    fp_hockey_set set = {0};
+    int status = 0;
+    cost[0] = cost[1] = cost[2] = 0;
+    for (ptrdiff_t e = 0; e < count; ++e)
+        out[e] = (fp_hockey){0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
+    for (int turn = 0; turn < n && !status; ++turn) {
+        int k = turn % 2 ? n - 1 - turn / 2 : turn / 2;
+        for (int direction = 0; direction < 2 && !status; ++direction) {
+            fp_ratio r;
+            fp_pieces pieces = {0};
+            status = direction ? fp_ratio_set(&r, 1, &one, x + k, sigma + k, n, w, x, sigma)
+                               : fp_ratio_set(&r, n, w, x, sigma, 1, &one, x + k, sigma + k);
+            if (status)
+                break;
+            status = FP_NAME(fp_pieces_set)(&r, &pieces);
+            for (ptrdiff_t e = 0; e < count && !status; ++e) {
+                fp_hockey h;
+                double shift = direction ? epsilon[e] : 0.0;
+                status = FP_NAME(fp_hockey_one)(&r, &pieces, epsilon[e], sigma[k], target, logs,
+                                                out[e].log_lower + shift, &set, &h, &cost[1]);
+                if (direction && epsilon[e] < INFINITY)
+                    FP_NAME(fp_damp)(&h, epsilon[e]);
+                FP_NAME(fp_raise)(&out[e], &h);
+            }
+            cost[0] += pieces.evaluations;
+            cost[2] += pieces.count;
+            fp_pieces_free(&pieces);
+            fp_ratio_free(&r);
+        }
+    }
+    cost[0] += set.evaluations;
+    free(set.interval);
     return status;
 }

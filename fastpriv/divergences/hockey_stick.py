@@ -153,7 +153,7 @@ def _curve(
         for mixture in (p, q)
         for array in (mixture.weights, (mixture.means - shift) * scale, mixture.sigmas * scale)
     )
-    rows, (evaluations, extended, pieces) = _hockey.curve(*arrays, flat, _DOUBLE_WIDTH, logs)
+    rows, (evaluations, extended, pieces) = _hockey.pair_curve(*arrays, flat, _DOUBLE_WIDTH, logs)
     gap = p.mass_gap + q.mass_gap
     if gap:
         _widen(rows, flat, gap)
