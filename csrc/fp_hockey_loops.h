@@ -142,7 +142,7 @@ static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double eps
             *end = right ? start + step : start - step;
             if (!(fabs(*end) < FP_REACH))
                 break;
-            FP_NAME(fp_ratio_at)(r, *end, &at);
+            FP_NAME(fp_ratio_value)(r, *end, &at);
             set->evaluations++;
             double g = (right ? sign : -sign) * (at.value - epsilon);
             if (g > at.error)
@@ -152,7 +152,7 @@ static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double eps
     x = piece->guess > a && piece->guess < b ? piece->guess : 0.5 * (a + b);
     double lo = a, hi = b, f = 0.0, previous = INFINITY;
     for (int i = 0; i < 120; ++i) {
-        FP_NAME(fp_ratio_at)(r, x, &at);
+        FP_NAME(fp_ratio_value)(r, x, &at);
         set->evaluations++;
         f = at.value - epsilon;
         if (fabs(f) <= 2.0 * at.error)
@@ -180,7 +180,7 @@ static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double eps
             int outside = which ? end >= b : end <= a;
             if (outside)
                 end = which ? b : a;
-            FP_NAME(fp_ratio_at)(r, end, &side);
+            FP_NAME(fp_ratio_value)(r, end, &side);
             set->evaluations++;
             double g = sign * (side.value - epsilon), far = fabs(g) + side.error;
             if (outside || (which ? g > side.error : g < -side.error)) {
@@ -555,7 +555,7 @@ static void FP_NAME(fp_damp)(fp_hockey *h, double epsilon)
 }
 
 /* The optimal LIP curve, max over points of max{H(M||x), e^-eps H(x||M)} with M = sum_i w_i N(x_i, sigma^2), eq (6) of
- * Ngo et al.: every ratio has at most two crossings.  The points are taken from both ends inwards, since far ones are
+ * Ngo et al.: every ratio has at most two crossings.  `epsilon` rises.  The points are taken from both ends inwards, since far ones are
  * the likely maxima, and a point proved below the maximum so far costs little. */
 static int FP_NAME(fp_lip_all)(int n, const double *w, const double *x, const double *sigma, const double *epsilon,
                                ptrdiff_t count, double target, int logs, fp_hockey *out, long *cost)
@@ -576,11 +576,15 @@ static int FP_NAME(fp_lip_all)(int n, const double *w, const double *x, const do
             if (status)
                 break;
             status = FP_NAME(fp_pieces_set)(&r, &pieces);
+            double ceiling = INFINITY; /* H falls with eps: the last upper bound of this pair still holds */
             for (ptrdiff_t e = 0; e < count && !status; ++e) {
                 fp_hockey h;
                 double shift = direction ? epsilon[e] : 0.0;
+                if (ceiling - shift < out[e].log_lower)
+                    continue;
                 status = FP_NAME(fp_hockey_one)(&r, &pieces, epsilon[e], sigma[k], target, logs,
                                                 out[e].log_lower + shift, &set, &h, &cost[1]);
+                ceiling = h.log_upper;
                 if (direction && epsilon[e] < INFINITY)
                     FP_NAME(fp_damp)(&h, epsilon[e]);
                 FP_NAME(fp_raise)(&out[e], &h);
