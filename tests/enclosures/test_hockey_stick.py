@@ -6,15 +6,23 @@ from functools import cache
 
 import numpy as np
 import pytest
-
-from fastpriv import GaussianMixture, hockey_stick_divergence, log_hockey_stick_divergence, total_variation
 from oracles.mixture_pairs import FAMILIES, ORDINARY, many, mix, pairs
 from oracles.truth import bounds, family_of, rows
 
-# relative width of value and logarithm: 1e-12 wherever it is promised; moves below 1e-8 of a standard deviation and double
-# roots (H near 1e-24 as a difference of numbers near 1) have no promise, only the enclosure
+from fastpriv import GaussianMixture, hockey_stick_divergence, log_hockey_stick_divergence, total_variation
+
+# relative width of value and logarithm: 1e-12 wherever it is promised; moves below 1e-8 of a standard deviation and
+# double roots (H near 1e-24 as a difference of numbers near 1) have no promise, only the enclosure
 WIDTH = 1e-12
-NO_PROMISE = ("near-mean-1e-12", "near-mean-ulp", "near-weight", "near-sigma", "symmetric-touching", "symmetric-peak", "inexact")
+NO_PROMISE = (
+    "near-mean-1e-12",
+    "near-mean-ulp",
+    "near-weight",
+    "near-sigma",
+    "symmetric-touching",
+    "symmetric-peak",
+    "inexact",
+)
 
 
 @cache
@@ -72,7 +80,9 @@ def test_bounds_contain_the_truth(pair, direction):
         else:
             bad = outside(value.lower[i], value.upper[i], want)
         if bad:
-            problems.append(f"epsilon={e!r}: [{value.lower[i]!r}, {value.upper[i]!r}] misses H = {want}, log H = {want_log}")
+            problems.append(
+                f"epsilon={e!r}: [{value.lower[i]!r}, {value.upper[i]!r}] misses H = {want}, log H = {want_log}"
+            )
         if outside(log.lower[i], log.upper[i], want_log):
             problems.append(f"epsilon={e!r}: [{log.lower[i]!r}, {log.upper[i]!r}] misses log H = {want_log}")
     assert not problems, report(problems)
