@@ -352,8 +352,10 @@ static void FP_NAME(fp_hockey_double_double)(const fp_ratio *r, double epsilon, 
 static void FP_NAME(fp_hockey_finish)(fp_hockey *out)
 {
     double slack = 8.9e-16;
-    out->log_lower -= slack * fabs(out->log_lower) + slack;
-    out->log_upper += slack * fabs(out->log_upper) + slack;
+    if (out->log_lower > -INFINITY)
+        out->log_lower -= slack * fabs(out->log_lower) + slack;
+    if (out->log_upper > -INFINITY)
+        out->log_upper += slack * fabs(out->log_upper) + slack;
     if (out->upper > 1.0)
         out->upper = 1.0;
     if (out->value > out->upper)
