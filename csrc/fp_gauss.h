@@ -82,7 +82,7 @@ FP_INLINE fp_gauss_parts fp_gauss_evaluate(double r, double epsilon)
     const double drop = gap * u2 * u1 * (value - 8.0 * u2 * divided) * FP_GAUSS_INV_SQRT_2PI; /* R(x1) - R(x2) */
     out.tail = drop > 1e-300 ? drop : 1e-300; /* reached only where a^2 > 1e100 */
     out.bulk = 2.0 * FP_GAUSS_INV_SQRT_2PI * u1 * value - drop;
-    out.far = FP_GAUSS_INV_SQRT_2PI * u2 * (value + 8.0 * (u2 - u1) * divided);
+    out.far = FP_GAUSS_INV_SQRT_2PI * u2 * (value + 8.0 * (u1 - u2) * divided);
     return out;
 }
 
