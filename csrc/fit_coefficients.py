@@ -5,14 +5,14 @@ Run ``python csrc/fit_coefficients.py [name ...]``: it prints each table as C an
 
 import sys
 
-from mpmath import cos, erfc, exp, expm1, inf, lu_solve, matrix, mp, mpf, pi, sqrt
+from mpmath import cos, erfc, exp, lu_solve, matrix, mp, mpf, pi, sqrt
 
 mp.dps = 60
 
 
 def minimax(function, low, high, terms, weight=lambda x: mpf(1), grid=400, rounds=30):
     """Coefficients c of the polynomial that minimises max |weight (function - sum c_i x^i)| on [low, high]."""
-    points = [(low + high) / 2 - (high - low) / 2 * cos(pi * i / terms) for i in range(terms + 1)]
+    points = [(low + high) / 2 - (high - low) / 2 * cos(pi * (i + mpf(1) / 2) / (terms + 1)) for i in range(terms + 1)]
     fine = [(low + high) / 2 - (high - low) / 2 * cos(pi * (i + mpf(1) / 2) / grid) for i in range(grid)]
     values = [(x, function(x), weight(x)) for x in fine]
     for _ in range(rounds):
@@ -65,7 +65,34 @@ def log_tail():
     return minimax(lambda z: sum(2 * z**n / (2 * n + 3) for n in range(60)), mpf(0), edge, 7, lambda z: z + mpf("1e-4"))
 
 
-TABLES = {"exp_tail": exp_tail, "log_tail": log_tail}
+def erfcx(z):
+    return exp(z * z) * erfc(z)
+
+
+def mills_ratio(x):
+    return sqrt(pi / 2) * erfcx(x / sqrt(2))
+
+
+def half_line(function, limit, centre, terms):
+    """G of function(x) = (limit + G(t) / (x + centre)) / (x + centre), t = 1 - 2 centre / (x + centre), x >= 0."""
+
+    def shape(t):
+        x = centre * (1 + t) / (1 - t)
+        return (x + centre) * ((x + centre) * function(x) - limit)
+
+    def weight(t):  # to an error relative to the function
+        r = (1 - t) / (2 * centre)
+        return r / (limit + r * shape(t))
+
+    return minimax(shape, mpf(-1), mpf(1), terms, weight)
+
+
+TABLES = {
+    "exp_tail": exp_tail,
+    "log_tail": log_tail,
+    "erfcx_table": lambda: half_line(erfcx, 1 / sqrt(pi), mpf(4), 24),
+    "mills_table": lambda: half_line(mills_ratio, mpf(1), mpf(4), 24),
+}
 
 
 def main(names):

@@ -80,19 +80,23 @@ FP_INLINE double fp_exp(double x)
     return fp_scale(1.0 + (r + q), shifted);
 }
 
+/* e^x - 1 from what fp_exp_reduced gives; k >= -1000 */
+FP_INLINE double fp_expm1_reduced(double r, double q, double shifted)
+{
+    const double sum = r + q, low = (r - sum) + q; /* 1 + sum + low = e^x 2^-k */
+    const double capped = shifted > FP_SHIFT + 60.0 ? FP_SHIFT + 60.0 : shifted;
+    const double inverse = fp_double((1023 + fp_bits(FP_SHIFT) - fp_bits(capped)) << 52); /* 2^-k */
+    const double base = 1.0 - inverse, total = base + sum;
+    return fp_scale(total + (((base - total) + sum) + (low + ((1.0 - base) - inverse))), shifted);
+}
+
 FP_INLINE double fp_expm1(double x)
 {
     double q, shifted, y = x;
     y = y > 710.0 ? 710.0 : y;
     y = y < -60.0 ? -60.0 : y;
     const double r = fp_exp_reduced(y, 0.0, &q, &shifted);
-    const double sum = r + q;
-    double low = (r - sum) + q; /* 1 + sum + low = e^y 2^-k */
-    const double capped = shifted > FP_SHIFT + 60.0 ? FP_SHIFT + 60.0 : shifted;
-    const double inverse = fp_double((1023 + fp_bits(FP_SHIFT) - fp_bits(capped)) << 52); /* 2^-k */
-    const double base = 1.0 - inverse, total = base + sum;
-    low += (1.0 - base) - inverse;
-    const double value = fp_scale(total + (((base - total) + sum) + low), shifted);
+    const double value = fp_expm1_reduced(r, q, shifted);
     return x == 0.0 ? x : value;
 }
 
@@ -128,13 +132,15 @@ FP_INLINE double fp_log(double x)
     return x < INFINITY ? value : x; /* inf and NaN are their own logarithm */
 }
 
-/* log(u + c) for normal u > 0 and |c| <= ulp(u)/2 */
+/* log(u + c) for u > 0 and |c| <= ulp(u)/2, c = 0 when u is subnormal */
 FP_INLINE double fp_log_two(double u, double c)
 {
-    const uint64_t exponent = fp_log_exponent(u);
-    const double f = fp_double(fp_bits(u) - ((exponent - 1024) << 52)) - 1.0;
-    const double scaled = exponent < 2000 ? c * fp_double((2047 - exponent) << 52) : 0.0;
-    return fp_log_assembled(exponent, 0.0, f, scaled * (1.0 - f + f * f)); /* 1/(1 + f), good enough for an ulp */
+    const int tiny = u < 0x1p-1022;
+    const double v = tiny ? u * 0x1p54 : u;
+    const uint64_t exponent = fp_log_exponent(v);
+    const double f = fp_double(fp_bits(v) - ((exponent - 1024) << 52)) - 1.0;
+    const double scaled = v < 0x1p900 ? c * fp_double((2047 - exponent) << 52) : 0.0;
+    return fp_log_assembled(exponent, tiny ? 54.0 : 0.0, f, scaled * (1.0 - f + f * f)); /* 1/(1+f) to an ulp of c */
 }
 
 FP_INLINE double fp_log1p(double x)

@@ -13,6 +13,7 @@ static fp_ufunc fp_special_table[] = {
     FP_UFUNC_1(log1p),       FP_UFUNC_1(erfc),      FP_UFUNC_1(erfcx),
     FP_UFUNC_1(mills_ratio), FP_UFUNC_1(ndtr),      FP_UFUNC_1(log_ndtr),
     FP_UFUNC_1(log1mexp),    FP_UFUNC_2(logaddexp), FP_UFUNC_2(ndtr_difference),
+    FP_UFUNC_2(log_ndtr_difference),
 };
 
 enum { FP_SPECIAL_SIZE = sizeof fp_special_table / sizeof fp_special_table[0] };

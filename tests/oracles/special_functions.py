@@ -52,14 +52,7 @@ def ndtr(x):
 
 
 def log_ndtr(x):
-    z = _at(x)
-    return (-(-z / arb(2).sqrt()).erfc() / 2 + 1).log() if x < -1e5 else _log_ndtr(z)
-
-
-def _log_ndtr(z):
-    if z > 0:
-        return (-_ndtr(-z)).log1p()
-    return _ndtr(z).log()
+    return (-_ndtr(-_at(x))).log1p() if x > 0 else _ndtr(_at(x)).log()
 
 
 def log1mexp(x):
@@ -72,11 +65,13 @@ def logaddexp(a, b):
 
 
 def ndtr_difference(a, b):
+    if a + b > 0:
+        a, b = -b, -a
     return _ndtr(_at(b)) - _ndtr(_at(a))
 
 
 def log_ndtr_difference(a, b):
-    return ndtr_difference(a, b).log() if a <= 0 else (_ndtr(-_at(a)) - _ndtr(-_at(b))).log()
+    return (-ndtr_difference(-math.inf, a) - ndtr_difference(b, math.inf)).log1p() if b - a > 1 else ndtr_difference(a, b).log()
 
 
 def ulps(got, function, *arguments):
