@@ -10,9 +10,9 @@
 
 static fp_ufunc fp_channel_table[] = {
     FP_UFUNC_1(binary_entropy),
-    FP_UFUNC_2(binary_entropy_split),
+    FP_UFUNC_2(binary_entropy_with_complement),
     FP_UFUNC_2(bac_capacity),
-    FP_UFUNC_4(bac_capacity_split),
+    FP_UFUNC_4(bac_capacity_with_complements),
 };
 
 enum { FP_CHANNEL_SIZE = sizeof fp_channel_table / sizeof fp_channel_table[0] };
