@@ -14,10 +14,15 @@ _WHERE = {
     "DomainError": "errors",
     "NotConvergedError": "errors",
     "ShapeError": "errors",
+    "GaussianMixture": "distributions",
+    "Pmf": "distributions",
+    "hockey_stick_divergence": "divergences.hockey_stick",
+    "log_hockey_stick_divergence": "divergences.hockey_stick",
+    "total_variation": "divergences.hockey_stick",
 }
 _ROOMS = ("special",)
 
-__all__ = ["__version__", *_WHERE, *_ROOMS]  # noqa: PLE0604
+__all__ = ["__version__", *_WHERE, *_ROOMS]
 
 
 def __getattr__(name: str) -> Any:

@@ -46,7 +46,7 @@ def _results(function: Callable[[Any], Result], tasks: Sequence[Any], n_jobs: in
 
 
 def progress_reporter(progress: Progress, total: int) -> Callable[[int], None]:
-    """A function of the number done: silent for None or False, tqdm (or lines on stderr) for True, else the callable."""
+    """A function of the number done: silent for None or False, a bar for True, else the callable."""
     if progress is None or progress is False:
         return lambda done: None
     if callable(progress):

@@ -9,8 +9,8 @@ ROOT = Path(fastpriv.__file__).parent
 
 # lower number = deeper; a module may import only from strictly deeper layers, or from its own room
 LAYERS = {
-    "estimate": 0, "errors": 0,
-    "_validate": 1, "_parallel": 1, "_random": 1,
+    "errors": 0, "estimate": 1,
+    "_validate": 1, "_parallel": 2, "_random": 2,
     "kernels": 2,
     "distributions": 3, "channels": 3,
     "special": 4, "divergences": 4, "capacity": 4, "posterior": 4,
