@@ -23,12 +23,17 @@ def log_delta(r: float, epsilon: float) -> arb:
     return _sharpened(lambda: log_parts(r, epsilon)[0])
 
 
+def log_delta_of(radius: Callable[[], arb], epsilon: float) -> arb:
+    """log delta for an r that is no double: ``radius`` computes it at the working precision."""
+    return _sharpened(lambda: log_parts(radius(), epsilon)[0])
+
+
 def log_missing(r: float, epsilon: float) -> arb:
     """log(1 - delta)."""
     return _sharpened(lambda: log_parts(r, epsilon)[1])
 
 
-def log_parts(r: float, epsilon: float) -> tuple[arb, arb]:
+def log_parts(r: float | arb, epsilon: float) -> tuple[arb, arb]:
     """log delta and log(1 - delta), at the working precision of ``flint.ctx``."""
     radius, half = arb(r), arb(epsilon) / 2
     c = half / radius
