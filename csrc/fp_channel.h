@@ -59,10 +59,12 @@ FP_INLINE double fp_bac_capacity(double e0, double c0, double e1, double c1)
     double w = 0.5, value = 0.0;
 #pragma GCC unroll 4
     for (int step = 0; step < 4; step++) {
-        const double v = 1.0 - w, q = v * e0 + w * c1, qc = v * c0 + w * e1;
+        const double v = 1.0 - w, mix = v * e0 + w * c1, rest = v * c0 + w * e1;
+        const double q = mix > 0.0 ? mix : 0x1p-1074, qc = rest > 0.0 ? rest : 0x1p-1074; /* subnormals can round to 0 */
+        const double low = q < qc ? q : qc, high = q < qc ? qc : q;
         const double d0 = q * fp_channel_psi(e0 / q, -w * gap / q) + qc * fp_channel_psi(c0 / qc, w * gap / qc);
         const double d1 = q * fp_channel_psi(c1 / q, v * gap / q) + qc * fp_channel_psi(e1 / qc, -v * gap / qc);
-        const double slope = d1 - d0, move = slope / gap * (q / gap * qc);
+        const double slope = d1 - d0, move = slope / gap * (low / gap * high);
         value = v * d0 + w * d1 + 0.5 * slope * move;
         w += move;
         w = w < 0.3 ? 0.3 : w;

@@ -52,7 +52,7 @@ change of 2e-14 in delta (for delta > 1/2: in 1 - delta) does, whichever is more
 close to the curve's value at 0. 0 when epsilon = 0 meets delta, inf when delta = 0 and r > 0.""",
     "gaussian_epsilon_from_log_delta": """gaussian_epsilon_from_log_delta(r, log_delta): as gaussian_epsilon.
 
-The change of delta that is allowed for grows to 4e-15 + 1e-15 |log delta|.""",
+The change of delta that is allowed for grows to 4e-14 + 4e-15 |log delta|.""",
     "gaussian_epsilon_below": """gaussian_epsilon_below(r, delta): an epsilon whose true delta is at least the target.
 
 A lower bound of the inverse, as close as gaussian_epsilon from above; 0 where the bound is trivial.""",
@@ -65,7 +65,7 @@ The safe side: true delta at most the given one; at most a relative 1e-13 above 
 delta = 0, 0 when delta = 1 or epsilon = inf.""",
     "gaussian_noise_from_log_delta": """gaussian_noise_from_log_delta(epsilon, log_delta): as gaussian_noise.
 
-At most a relative 1e-13 + 2e-15 |log delta| above the least ratio; inf where that exceeds the largest double.""",
+At most a relative 1e-13 + 4e-15 |log delta| above the least ratio; inf where that exceeds the largest double.""",
     "gaussian_noise_below": """gaussian_noise_below(epsilon, delta): a sigma / sensitivity whose delta is too large.
 
 A lower bound of the least ratio, as close as gaussian_noise from above.""",

@@ -24,6 +24,7 @@ __all__ = ["bac_capacity", "binary_entropy"]
 FloatArray = NDArray[np.float64]
 _RELATIVE_CAPACITY = 4e-15
 _RELATIVE_ENTROPY = 1e-15
+_SUBNORMAL = 5e-323  # absolute, for results below 1e-300
 _CONSISTENT = 4.5e-16
 
 
@@ -143,8 +144,7 @@ def _pair(name: str, chance: FloatArray, other: str, complement: ArrayLike) -> t
 
 def _exact(value: Any, relative: float, method: str) -> Estimate:
     value = np.asarray(value)
-    lower, upper = value * (1 - relative), value * (1 + relative)
-    for _ in range(2):
-        lower, upper = np.nextafter(lower, -1), np.nextafter(upper, 1)
+    lower = np.nextafter(value * (1 - relative), -1) - _SUBNORMAL
+    upper = np.nextafter(value * (1 + relative), 1) + _SUBNORMAL
     lower, upper = np.where(value == 0, 0.0, np.maximum(lower, 0.0)), np.where(value == 0, 0.0, upper)
     return Estimate(value, lower, upper, kind="exact", unit="nats", method=method)

@@ -123,7 +123,7 @@ class GaussianMechanism:
     ) -> GaussianMechanism:
         """As ``calibrated``, from the natural logarithm of delta: a finite number below 0.
 
-        sigma exceeds the least one by at most a relative 1e-13 + 2e-15 |log_delta|. Raises ``DomainError`` as
+        sigma exceeds the least one by at most a relative 1e-13 + 4e-15 |log_delta|. Raises ``DomainError`` as
         ``calibrated`` does.
 
         Examples
