@@ -41,5 +41,6 @@ def test_every_instruction_set_gives_the_same_bits():
         outputs[isa] = done.stdout.splitlines()
     assert len(outputs["baseline"]) == 14
     for isa in ("avx2", "avx512"):
-        different = [line.split()[0] for line, other in zip(outputs["baseline"], outputs[isa], strict=True) if line != other]
+        pairs = zip(outputs["baseline"], outputs[isa], strict=True)
+        different = [line.split()[0] for line, other in pairs if line != other]
         assert not different, f"{isa} differs from baseline in {different}"

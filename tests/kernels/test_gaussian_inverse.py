@@ -109,7 +109,8 @@ def test_noise_is_safe_and_close(scale, logarithmic):
         above = special.gaussian_noise_from_log_delta(epsilon, target)
         below = special.gaussian_noise_below_from_log_delta(epsilon, target)
     else:
-        target, above, below = delta, special.gaussian_noise(epsilon, delta), special.gaussian_noise_below(epsilon, delta)
+        target, above = delta, special.gaussian_noise(epsilon, delta)
+        below = special.gaussian_noise_below(epsilon, delta)
     assert (above >= below).all()
     assert (below > 0).all()
     assert np.isfinite(above).all()

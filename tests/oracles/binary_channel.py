@@ -29,8 +29,7 @@ def capacity(e0: float, e1: float, c0: float | None = None, c1: float | None = N
         h0, h1 = _entropy(p, pc), _entropy(q, qc)
         return ((-(qc * h0 - p * h1) / gap).exp() + (-(pc * h1 - q * h0) / gap).exp()).log()
 
-    (p, pc), (q, _) = _pair(e0, c0), _pair(e1, c1)
-    return arb(0) if pc - q == 0 else _sharpened(compute)
+    return arb(0) if _pair(e0, c0)[1] - _pair(e1, c1)[0] == 0 else _sharpened(compute)
 
 
 def _pair(p: float, complement: float | None) -> tuple[arb, arb]:
