@@ -9,8 +9,9 @@
  *
  * All terms are positive, and u - 1 = -w D / q and so on is formed from D, which is exact to an ulp; hence nothing
  * cancels on the line e0 + e1 = 1 either, where C = 0.  The published closed form is 0/0 there.  The best weight lies in
- * [1/e, 1 - 1/e], so Newton's method on I'(w) = d(p1 || q) - d(p0 || q), I''(w) = -D^2 / (q qc), from 1/2 needs four
- * evaluations, and C is stationary: the last step enters as half its first-order gain.
+ * [1/e, 1 - 1/e]; Halley's method from 1/2 on I'(w) = d(p1 || q) - d(p0 || q), whose own derivatives are -D^2 / (q qc)
+ * and D^3 (qc - q) / (q qc)^2, needs three evaluations, and C is stationary: the last step enters by its second-order
+ * gain.
  *
  * Near u = 1, with x = u - 1, z = x / (2 + x) and atanh z = z + z^3 T(z^2):
  *     psi = 2 z^2 / (1 - z) (1 + (1 + z) z T(z^2)),   no cancellation for |z| <= 1/4.
@@ -57,16 +58,17 @@ FP_INLINE double fp_bac_capacity(double e0, double c0, double e1, double c1)
 {
     const double gap = fp_channel_gap(e0, c0, e1, c1);
     double w = 0.5, value = 0.0;
-#pragma GCC unroll 4
-    for (int step = 0; step < 4; step++) {
+#pragma GCC unroll 3
+    for (int step = 0; step < 3; step++) {
         const double v = 1.0 - w, mix = v * e0 + w * c1, rest = v * c0 + w * e1;
         const double q = mix > 0.0 ? mix : 0x1p-1074, qc = rest > 0.0 ? rest : 0x1p-1074; /* subnormals can round to 0 */
         const double low = q < qc ? q : qc, high = q < qc ? qc : q;
         const double d0 = q * fp_channel_psi(e0 / q, -w * gap / q) + qc * fp_channel_psi(c0 / qc, w * gap / qc);
         const double d1 = q * fp_channel_psi(c1 / q, v * gap / q) + qc * fp_channel_psi(e1 / qc, -v * gap / qc);
-        const double slope = d1 - d0, move = slope / gap * (low / gap * high);
-        value = v * d0 + w * d1 + 0.5 * slope * move;
-        w += move;
+        const double slope = d1 - d0, newton = slope / gap * (low / gap * high);
+        const double bend = newton * (gap / low * ((qc - q) / high)), halley = 1.0 / (1.0 - 0.5 * bend);
+        value = v * d0 + w * d1 + slope * newton * (halley * (1.0 - 0.5 * halley));
+        w += newton * halley;
         w = w < 0.3 ? 0.3 : w;
         w = w > 0.7 ? 0.7 : w;
     }

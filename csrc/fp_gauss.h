@@ -20,7 +20,7 @@
  * a^2: a^2 is then good to 1e-16 absolutely even where c and r agree in every digit.
  *
  * Accuracy (tests/kernels/test_gaussian_mechanism.py): delta to 4e-15 relative where it is a normal number, log delta to
- * 2e-15 relative down to the smallest double.
+ * 4e-15 relative down to the most negative double.
  */
 #ifndef FP_GAUSS_H
 #define FP_GAUSS_H

@@ -124,7 +124,7 @@ def bac_capacity(
         pair_b = _pair("b", second, "complement_b", 1.0 - second if complement_b is None else complement_b)
         _validate.broadcastable("a and complement_a", np.add(*pair_a), "b and complement_b", np.add(*pair_b))
         value = special.bac_capacity_with_complements(*pair_a, *pair_b)
-    return _exact(value, _RELATIVE_CAPACITY, "Newton on the input weight").to(unit)
+    return _exact(value, _RELATIVE_CAPACITY, "Halley's method on the input weight").to(unit)
 
 
 def _probability(name: str, value: ArrayLike) -> FloatArray:
