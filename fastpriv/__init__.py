@@ -19,6 +19,9 @@ _WHERE = {
     "hockey_stick_divergence": "divergences.hockey_stick",
     "log_hockey_stick_divergence": "divergences.hockey_stick",
     "total_variation": "divergences.hockey_stick",
+    "GaussianMechanism": "mechanisms.gaussian",
+    "bac_capacity": "capacity.bac",
+    "binary_entropy": "capacity.bac",
 }
 _ROOMS = ("special",)
 
