@@ -19,6 +19,11 @@ _WHERE = {
     "hockey_stick_divergence": "divergences.hockey_stick",
     "log_hockey_stick_divergence": "divergences.hockey_stick",
     "total_variation": "divergences.hockey_stick",
+    "kl_divergence": "divergences.kl",
+    "jensen_shannon": "divergences.kl",
+    "renyi_divergence": "divergences.renyi",
+    "entropy": "divergences.information",
+    "mutual_information": "divergences.information",
 }
 _ROOMS = ("special",)
 
