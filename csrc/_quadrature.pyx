@@ -3,12 +3,14 @@
 cdef extern from "fp_quadrature.h" nogil:
     ctypedef struct fp_law:
         double *w
-    ctypedef struct fp_near_ratio:
+    ctypedef struct fp_terms:
         int n
         const double *hi
         const double *lo
         const double *m
         const double *s
+    ctypedef struct fp_near_ratio:
+        fp_terms difference, q
     ctypedef struct fp_integral:
         int kind
         double b, reach, target
@@ -38,14 +40,21 @@ cdef int _build(fp_law *law, tuple mixture) except? -2:
     return fp_law_build(law, <int>w.shape[0], &w[0], &m[0], &s[0])
 
 
+cdef int _terms(fp_terms *terms, tuple columns) except -1:
+    cdef const double[::1] hi, lo, m, s
+    hi, lo, m, s = columns
+    terms.n = <int>hi.shape[0]
+    terms.hi, terms.lo, terms.m, terms.s = &hi[0], &lo[0], &m[0], &s[0]
+    return 0
+
+
 def integral(int kind, tuple p, tuple q, tuple ratio, double b, double reach, double target, long max_panels):
     """(status, scale, sum, truncation, rounding, panels, evaluations) of one integral.
 
-    ``p`` and ``q`` are (weights, means, sigmas) or None; ``ratio`` is None or (hi, lo, means, sigmas) of p - q.
+    ``p`` and ``q`` are (weights, means, sigmas) or None; ``ratio`` is None or, for p - q and for q, (hi, lo, means, sigmas).
     """
     cdef fp_integral work
     cdef fp_near_ratio merged
-    cdef const double[::1] hi, lo, m, s
     cdef int status
     work.kind = kind
     work.b = b
@@ -54,9 +63,8 @@ def integral(int kind, tuple p, tuple q, tuple ratio, double b, double reach, do
     work.max_panels = max_panels
     work.ratio = NULL
     if ratio is not None:
-        hi, lo, m, s = ratio
-        merged.n = <int>hi.shape[0]
-        merged.hi, merged.lo, merged.m, merged.s = &hi[0], &lo[0], &m[0], &s[0]
+        _terms(&merged.difference, ratio[0])
+        _terms(&merged.q, ratio[1])
         work.ratio = &merged
     if _build(&work.p, p) or _build(&work.q, q):
         raise MemoryError

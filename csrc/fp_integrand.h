@@ -8,7 +8,7 @@
  *   Renyi, order a   log of the integral of e^(lp + b l), b = a - 1, divided by b;  when that logarithm is small,
  *                    log1p of the integral of p [kappa(b l) + b kappa(-l)], divided by b
  * The integrals of p and of q that these forms add and subtract cancel when both have the same mass.
- * Each function also returns a bound of the rounding error of its value.
+ * Each function also returns a bound of the rounding error of its value, to second order in dl where f'(l) vanishes.
  */
 #ifndef FP_INTEGRAND_H
 #define FP_INTEGRAND_H
@@ -42,7 +42,7 @@ FP_INLINE double fp_kl_node(double lp, double lq, double l, double dp, double dq
     const double p = fp_exp(lp), q = fp_exp(lq), near = p * fp_kappa_series(-fp_clamp1(l)), far = q + p * (l - 1.0);
     const int small = fabs(l) < 1.0;
     const double f = small ? near : far;
-    *err = 8.0 * FP_U * f + (small ? f * dp + fabs(p - q) * dl : q * dq + p * fabs(l - 1.0) * dp + p * dl);
+    *err = 8.0 * FP_U * f + (small ? f * dp + (fabs(p - q) + p * dl) * dl : q * dq + p * fabs(l - 1.0) * dp + p * dl);
     return f;
 }
 
@@ -52,8 +52,10 @@ FP_INLINE double fp_js_node(double lp, double lq, double l, double dp, double dq
     const double t = -fp_expm1(-a) / (1.0 + e), s = t < 0.8 ? t : 0.8;
     const double near = 0.5 * (t * a) + 0.5 * fp_log1p(-(s * s));
     const double far = 0.69314718055994530942 - e * a / (1.0 + e) - fp_log1p(e);
-    const double f = m * (a < 2.0 ? near : far);
-    *err = 12.0 * FP_U * f + f * fp_max(dp, dq) + m * t * dl;
+    const double phi = a < 2.0 ? near : far, f = m * phi;
+    /* phi'(a) = e a / (1 + e)^2 <= 1/4 a, and <= 3 e a anywhere in [a - 1, a] */
+    const double slope = a < 2.0 ? e * a / ((1.0 + e) * (1.0 + e)) + 0.25 * dl : 3.0 * e * a;
+    *err = 12.0 * FP_U * f + 0.5 * phi * (p * dp + q * dq) + m * (dl < 1.0 ? slope * dl : 0.7);
     return f;
 }
 
@@ -79,7 +81,7 @@ FP_INLINE double fp_renyi_small_node(double lp, double lq, double l, double b, d
     const double first = y > 1.0 ? shifted - p : p * fp_expm1(y), far = first + b * (q - p);
     const int small = fabs(l) < 1.0 && fabs(y) < 1.0;
     const double f = small ? near : far;
-    const double slope = fabs(b) * fabs(shifted - q) * dl + fabs(f) * dp;
+    const double slope = fabs(b) * (fabs(shifted - q) + (fabs(b) * shifted + q) * dl) * dl + fabs(f) * dp;
     const double loose = 8.0 * FP_U * (fabs(first) + fabs(b) * (p + q)) + fabs(b) * q * dq + fabs(first) * dp
                          + fabs(b) * (p * dp + shifted * dl) + shifted * FP_U * (fabs(lp) + fabs(y));
     *err = 16.0 * FP_U * fabs(f) + (small ? slope : loose);

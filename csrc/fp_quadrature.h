@@ -17,7 +17,7 @@
 #include "fp_quadrature_table.h"
 #include "fp_near_ratio.h"
 
-#define FP_TAIL_SIGMAS 40.0
+#define FP_NEGLIGIBLE 1e-100 /* absolute error that no panel is halved for */
 #define FP_RHOS 6
 #define FP_RULES 4
 
@@ -159,6 +159,24 @@ static inline double fp_log_modulus_kl(double log_p, double log_q, double size)
     return plain < small ? plain : small;
 }
 
+/* p log(p/m) + q log(q/m), halved; m = (p + q)/2 is itself a mixture of the two, gap bounds the change of log(p/q) but for
+ * eps */
+static inline double fp_log_modulus_js(const fp_local *p, const fp_local *q, double log_p, double log_q, double gap)
+{
+    const double both = fp_log_sum(p->l0, q->l0), rp = fp_exp(p->l0 - both), rq = fp_exp(q->l0 - both);
+    const double kappa = (1.0 + 1e-9) * (fp_exp(p->l0 - both + fp_log1p(p->kappa) + rq * gap)
+                                         + fp_exp(q->l0 - both + fp_log1p(q->kappa) + rp * gap)) - 1.0;
+    if (!(kappa < 0.97))
+        return INFINITY;
+    const double lambda = -fp_log1p(-fp_max(kappa, 1e-9)), middle = both - 0.69314718055994530942;
+    const double size_p = fabs(p->l0 - middle) + rq * gap + p->lambda + lambda + 1e-14;
+    const double size_q = fabs(q->l0 - middle) + rp * gap + q->lambda + lambda + 1e-14;
+    const double plain = fp_log_sum(log_p + fp_log(size_p), log_q + fp_log(size_q));
+    const double tight = size_p < 1.0 && size_q < 1.0
+        ? fp_log_sum(log_p + 2.0 * fp_log(size_p) + size_p, log_q + 2.0 * fp_log(size_q) + size_q) - 0.69 : INFINITY;
+    return (plain < tight ? plain : tight) - 0.69;
+}
+
 static inline double fp_log_modulus_information(fp_integral *w, double log_q, double radius)
 {
     const fp_local *side = &w->side_q;
@@ -199,20 +217,8 @@ static inline double fp_log_modulus(fp_integral *w, double h, double rho)
         return log_m[0] + fp_log(fabs(p->l0) + (fabs(p->alpha) + 0.5 * p->beta * x) * x + p->lambda);
     if (w->kind == FP_INFORMATION)
         return fp_log_modulus_information(w, q->l0 + fp_growth(q->alpha, q->beta, x, y), x);
-    if (w->kind == FP_JS) { /* p + q as a mixture of the two */
-        const double rp = fp_exp(p->l0 - fp_log_sum(p->l0, q->l0)), rq = 1.0 - rp;
-        const double gap = (fabs(slope) + 0.5 * fabs(bend) * x) * x;
-        const double kappa = rp * ((1.0 + p->kappa) * fp_exp(rq * gap) - 1.0) + rq * ((1.0 + q->kappa) * fp_exp(rp * gap) - 1.0);
-        if (!(kappa * (1.0 + 1e-9) < 0.97))
-            return INFINITY;
-        const double lambda = -fp_log1p(-kappa * (1.0 + 1e-9)), middle = fp_log_sum(p->l0, q->l0) - 0.69314718055994531;
-        const double size_p = fabs(p->l0 - middle) + rq * gap + p->lambda + lambda + 1e-14;
-        const double size_q = fabs(q->l0 - middle) + rp * gap + q->lambda + lambda + 1e-14;
-        const double plain = fp_log_sum(log_m[0] + fp_log(size_p), log_m[1] + fp_log(size_q));
-        const double tight = size_p < 1.0 && size_q < 1.0
-            ? fp_log_sum(log_m[0] + 2.0 * fp_log(size_p) + size_p, log_m[1] + 2.0 * fp_log(size_q) + size_q) - 0.69 : INFINITY;
-        return (plain < tight ? plain : tight) - 0.69;
-    }
+    if (w->kind == FP_JS)
+        return fp_log_modulus_js(p, q, log_m[0], log_m[1], (fabs(slope) + 0.5 * fabs(bend) * x) * x);
     const double phi = p->l0 + w->b * l0 + fp_growth(p->alpha + w->b * slope, p->beta + w->b * bend, x, y)
                        + a * fp_log1p(p->kappa) + (w->b > 0.0 ? w->b * q->lambda : -w->b * fp_log1p(q->kappa));
     if (w->kind == FP_RENYI)
@@ -246,7 +252,8 @@ static inline fp_panel_sum fp_panel_rule(fp_integral *w, const fp_panel *panel, 
             reference = side->r[j] > side->r[reference] ? j : reference;
         for (int j = 0; j < side->n; j++)
             side->offset[j] = (w->q.m[side->index[j]] - w->q.m[side->index[reference]]) * side->is[reference];
-        table->information(side, w->prior, reference, panel->lost, d, n, f, err);
+        const int direct = w->prior[reference] < 0.5 * side->r[reference]; /* q < N_reference / 2 at the centre */
+        table->information(side, w->prior, reference, direct, panel->lost, d, n, f, err);
     } else {
         if (w->side_p.n)
             table->nodes(&w->side_p, d, n, lp, dp, sp);
@@ -255,8 +262,9 @@ static inline fp_panel_sum fp_panel_rule(fp_integral *w, const fp_panel *panel, 
         for (int k = 0; k < n; k++) {
             l[k] = lp[k] - lq[k];
             dl[k] = dp[k] + dq[k];
-            if (w->ratio && fabs(l[k]) < 0.5)
-                l[k] = fp_near_ratio_log(w->ratio, panel->x0, d[k], lq[k], dq[k], sp[k] - sq[k], dl + k);
+            if (w->ratio && fabs(l[k]) < FP_FARTHEST)
+                l[k] = fp_near_ratio_log(w->ratio, panel->x0, d[k], panel->h * fp_legendre_tails[rule][k], l[k], lq[k], dq[k],
+                                         fabs(sp[k]) + fabs(sq[k]), dl + k);
         }
         table->integrand(w->kind, w->b, w->scale, n, lp, lq, l, dp, dq, dl, f, err);
     }
@@ -321,7 +329,7 @@ static inline int fp_panel_try(fp_integral *w, const fp_panel *panel)
             break;
         if (i == 0) {
             fp_integral_rescale(w);
-            if (log_m + log_h + 0.7 - w->scale < fp_log(0.01 * w->target * w->mass / 100.0)) {
+            if (log_m + log_h + 0.7 - w->scale < fp_log(1e-4 * w->target * w->mass + FP_NEGLIGIBLE)) {
                 w->truncation += fp_exp(log_m + log_h + 0.7 - w->scale);
                 return 1;
             }
@@ -334,7 +342,7 @@ static inline int fp_panel_try(fp_integral *w, const fp_panel *panel)
     }
     if (!(best[FP_RULES - 1] < INFINITY))
         return 0;
-    const double floor = 0.05 * w->target * w->mass;
+    const double floor = 0.05 * w->target * w->mass + FP_NEGLIGIBLE;
     fp_panel_sum s = {0.0, 0.0, 0.0};
     int rule = 0;
     /* a first guess of the rule from the size of p and q, then as the value demands */
@@ -396,7 +404,7 @@ static inline int fp_integral_run(fp_integral *w)
     if (fp_panel_add(w, &root, 0.0, ldexp(1.0, exponent)))
         return -1;
     while (w->waiting) {
-        if (fp_exp(w->heap[0].bound - w->scale) * (double)w->waiting <= 0.01 * w->target * w->mass) {
+        if (fp_exp(w->heap[0].bound - w->scale) * (double)w->waiting <= 0.01 * w->target * w->mass + FP_NEGLIGIBLE) {
             w->truncation += fp_exp(w->heap[0].bound - w->scale) * (double)w->waiting;
             return 0;
         }

@@ -134,10 +134,12 @@ static void FP_NAME(fp_integrand_nodes)(int kind, double b, double shift, int n,
 
 /* q sum_i pi_i psi(rho_i), psi(rho) = rho log rho - rho + 1, rho_i = N(x; m_i, s^2) / q(x): the integrand of the mutual
  * information of a discrete input through Gaussian noise.  All densities are relative to that of one input, `reference`,
- * so that log(N_i / N_reference) = a_i (y - a_i / 2), a_i = (m_i - m_reference) / s (side->offset),
- * y = (x - m_reference) / s, has no cancellation; lost is the prior weight of the inputs that were dropped. */
-static void FP_NAME(fp_information_nodes)(const fp_local *side, const double *restrict prior, int reference, double lost,
-                                          const double *restrict d, int n, double *restrict f,
+ * so that v_i = log(N_i / N_reference) = a_i (y - a_i / 2), a_i = (m_i - m_reference) / s (side->offset),
+ * y = (x - m_reference) / s, has no cancellation; lost is the prior weight of the inputs that were dropped.  With
+ * T = q / N_reference, log T = log1p(sum pi_i expm1(v_i) - lost), or, if `direct`, log(sum pi_i e^(v_i)): the first where T
+ * is near 1, the second where it is small. */
+static void FP_NAME(fp_information_nodes)(const fp_local *side, const double *restrict prior, int reference, int direct,
+                                          double lost, const double *restrict d, int n, double *restrict f,
                                           double *restrict err)
 {
     const double *restrict offset = side->offset;
@@ -152,10 +154,17 @@ static void FP_NAME(fp_information_nodes)(const fp_local *side, const double *re
         for (int start = 0; start < side->n; start += 32) {
             const int stop = start + 32 < side->n ? start + 32 : side->n;
             double part[FP_LANES] = {0};
-            for (int j = start; j < stop; j++)
+            for (int j = start; j < stop && direct; j++)
+                FP_LANE_LOOP(k) {
+                    const double a = offset[j], v = a * (y[k] - 0.5 * a), x = fp_exp(v);
+                    e[j * FP_LANES + k] = x;
+                    part[k] += prior[j] * x;
+                    size[k] += prior[j] * x * (1.0 + fabs(v));
+                }
+            for (int j = start; j < stop && !direct; j++)
                 FP_LANE_LOOP(k) {
                     const double a = offset[j], v = a * (y[k] - 0.5 * a), x = fp_expm1(v);
-                    e[j * FP_LANES + k] = x;
+                    e[j * FP_LANES + k] = 1.0 + x;
                     part[k] += prior[j] * x;
                     size[k] += prior[j] * (fabs(x) + (1.0 + x) * fabs(v));
                 }
@@ -163,9 +172,10 @@ static void FP_NAME(fp_information_nodes)(const fp_local *side, const double *re
                 sum[k] += part[k];
         }
         FP_LANE_LOOP(k) {
-            lambda[k] = fp_log1p(sum[k] - lost);
-            inverse[k] = 1.0 / (1.0 + (sum[k] - lost));
-            spread[k] = (count + 8.0) * (size[k] + lost) * inverse[k] + 2.0 * fabs(lambda[k]);
+            const double less_one = sum[k] - lost, small = fp_log1p(less_one), large = fp_log(sum[k]);
+            lambda[k] = direct ? large : small;
+            inverse[k] = 1.0 / (direct ? sum[k] : 1.0 + less_one);
+            spread[k] = (count + 8.0) * (size[k] + (direct ? 0.0 : lost)) * inverse[k] + 2.0 * fabs(lambda[k]);
         }
         for (int start = 0; start < side->n; start += 32) {
             const int stop = start + 32 < side->n ? start + 32 : side->n;
@@ -173,12 +183,13 @@ static void FP_NAME(fp_information_nodes)(const fp_local *side, const double *re
             for (int j = start; j < stop; j++)
                 FP_LANE_LOOP(k) {
                     const double a = offset[j], v = a * (y[k] - 0.5 * a), l = v - lambda[k];
-                    const double rho = (1.0 + e[j * FP_LANES + k]) * inverse[k];
+                    const double rho = e[j * FP_LANES + k] * inverse[k];
                     const double near = rho * fp_kappa_series(-fp_clamp1(l)), far = 1.0 + rho * (l - 1.0);
                     const double psi = fabs(l) < 1.0 ? near : far;
+                    const double dl = 8.0 * fabs(v) + spread[k] + fabs(a * d[b + k]) * is;
                     part[k] += prior[j] * psi;
-                    error[k] += prior[j] * (rho * fabs(l) * (8.0 * fabs(v) + spread[k] + fabs(a * d[b + k]) * is)
-                                            + (16.0 + 8.0 * fabs(v)) * psi);
+                    error[k] += prior[j] * (rho * (fabs(l) + FP_U * dl) * dl + (16.0 + 8.0 * fabs(v)) * psi
+                                            + (direct ? 0.0 : 2.0 * inverse[k] * fabs(l)));
                 }
             FP_LANE_LOOP(k)
                 total[k] += part[k];

@@ -13,7 +13,7 @@ typedef struct {
     void (*nodes)(const fp_local *, const double *, int, double *, double *, double *);
     void (*integrand)(int, double, double, int, const double *, const double *, const double *, const double *,
                       const double *, const double *, double *, double *);
-    void (*information)(const fp_local *, const double *, int, double, const double *, int, double *, double *);
+    void (*information)(const fp_local *, const double *, int, int, double, const double *, int, double *, double *);
 } fp_quadrature_functions;
 
 #define FP_QUADRATURE_FUNCTIONS(isa)                                                                                 \

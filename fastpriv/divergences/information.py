@@ -6,6 +6,8 @@ posterior of x_i is pi_i rho_i.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .. import _validate
@@ -13,9 +15,11 @@ from ..distributions import GaussianMixture, Pmf
 from ..errors import DomainError
 from ..estimate import Estimate
 from . import closed_form
-from .quadrature import enclosed, integrate, mixture
+from .quadrature import enclosed, integrate, mixture, rescaled
 
 __all__ = ["entropy", "mutual_information"]
+
+_LOG_2 = math.log(2.0)
 
 
 def entropy(p: GaussianMixture, *, certified: bool = False) -> Estimate:
@@ -57,9 +61,12 @@ def entropy(p: GaussianMixture, *, certified: bool = False) -> Estimate:
     certified = _validate.flag("certified", certified)
     if closed_form.single(p):
         return closed_form.entropy(p)
+    k, (p,) = rescaled(p)
     found = integrate("entropy", p, None, certified=certified)
     assert found is not None
-    return enclosed(found.sum, found.error + 1.1 * p.mass_gap * (1.0 + abs(found.sum)), found)
+    value = found.sum + k * _LOG_2 * math.fsum(p.weights.tolist())
+    error = found.error + 4 * math.ulp(k * _LOG_2) + 1.1 * p.mass_gap * (1.0 + abs(value))
+    return enclosed(value, error, found)
 
 
 def mutual_information(prior: Pmf, sigma: float, *, certified: bool = False) -> Estimate:
@@ -107,7 +114,7 @@ def mutual_information(prior: Pmf, sigma: float, *, certified: bool = False) -> 
     sigma = _validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
     if len(prior) == 1:
         return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="one input")
-    law = prior.through_gaussian(sigma)
+    _, (law,) = rescaled(prior.through_gaussian(sigma))
     found = integrate("information", None, law, certified=certified)
     assert found is not None
     gap = law.mass_gap

@@ -11,7 +11,7 @@ from .. import _validate
 from ..distributions import GaussianMixture
 from ..estimate import Estimate
 from . import closed_form
-from .quadrature import enclosed, integrate, mixture, same
+from .quadrature import enclosed, integrate, mixture, rescaled, same
 
 __all__ = ["jensen_shannon", "kl_divergence"]
 
@@ -64,6 +64,7 @@ def kl_divergence(p: GaussianMixture, q: GaussianMixture, *, certified: bool = F
         return _zero()
     if closed_form.single(p, q):
         return closed_form.kl(p, q)
+    _, (p, q) = rescaled(p, q)
     found = integrate("kl", p, q, certified=certified)
     if found is None:
         return _zero()
@@ -111,6 +112,7 @@ def jensen_shannon(p: GaussianMixture, q: GaussianMixture, *, certified: bool = 
     certified = _validate.flag("certified", certified)
     if same(p, q):
         return _zero()
+    _, (p, q) = rescaled(p, q)
     found = integrate("js", p, q, certified=certified)
     if found is None:
         return _zero()

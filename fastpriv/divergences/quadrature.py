@@ -24,15 +24,16 @@ from ..errors import DomainError, NotConvergedError
 from ..estimate import Estimate, Kind
 from ..kernels import _quadrature
 
-__all__ = ["Integral", "enclosed", "integrate", "mixture", "same"]
+__all__ = ["Integral", "enclosed", "integrate", "mixture", "rescaled", "same"]
 
 Arrays = tuple[NDArray[np.float64], ...]
 # what rounding really costs, as a part of its bound; tested on every family of tests/enclosures/test_mixture_integrals.py
 _USUAL = 1 / 8
 _WIDTH = 4e-13  # half the relative width aimed at, with some room
 _TARGET = 1e-14  # relative discretisation error
-_TAIL = 1e-290  # more than all that lies beyond 40 standard deviations of every component
+_TAIL = 1e-300  # more than all that lies beyond 40 standard deviations of every component
 _SIGMAS = 41.0
+_UNSCALED = 16  # powers of two that cost no accuracy
 
 
 @dataclass(frozen=True)
@@ -66,19 +67,30 @@ def same(p: GaussianMixture, q: GaussianMixture) -> bool:
     return p is q or p == q
 
 
+def rescaled(*laws: GaussianMixture) -> tuple[int, tuple[GaussianMixture, ...]]:
+    """The laws in units of 2^k, exactly, with k such that their standard deviations lie around 1."""
+    exponents = [math.frexp(float(s))[1] for law in laws for s in (law.sigmas.min(), law.sigmas.max())]
+    farthest = max(math.frexp(float(np.abs(law.means).max()))[1] for law in laws)
+    k = max((min(exponents) + max(exponents)) // 2, farthest - 900)
+    if abs(k) <= _UNSCALED:
+        return 0, laws
+    return k, tuple(
+        GaussianMixture(law.weights, np.ldexp(law.means, -k), np.ldexp(law.sigmas, -k)) for law in laws
+    )  # fmt: skip
+
+
 def integrate(
     kind: str, p: GaussianMixture | None, q: GaussianMixture | None, *, certified: bool, b: float = 0.0,
     reach: float | None = None, max_panels: int | None = None,
 ) -> Integral | None:  # fmt: skip
     """The integral of one integrand of csrc/fp_integrand.h; None when p and q turn out to be the same law."""
     laws = [law for law in (p, q) if law is not None]
-    if reach is None:
-        reach = max(float(np.abs(law.means).max()) for law in laws)
-        reach += _SIGMAS * max(float(law.sigmas.max()) for law in laws)
+    hull = max(float(np.abs(law.means).max()) for law in laws) + _SIGMAS * max(float(law.sigmas.max()) for law in laws)
+    reach = hull if reach is None else max(hull, reach)
     if max_panels is None:
         max_panels = 100_000 + 100 * sum(len(law) for law in laws)
 
-    def run(ratio: Arrays | None) -> Integral:
+    def run(ratio: tuple[Arrays, Arrays] | None) -> Integral:
         status, scale, total, truncation, rounding, panels, evaluations = _quadrature.integral(
             _quadrature.KINDS[kind], _arrays(p), _arrays(q), ratio, b, reach, _TARGET, max_panels
         )
@@ -94,16 +106,18 @@ def integrate(
 
     found = run(None)
     allowed = _WIDTH * abs(found.sum)
+    if kind == "renyi" and found.sum > 0:
+        allowed *= abs(found.scale + math.log(found.sum))
     if found.truncation + found.rounding <= allowed or kind not in ("kl", "js", "renyi small"):
         return _labelled(found, certified, allowed)
     if not certified and found.truncation + _USUAL * found.rounding <= allowed:
         return _labelled(found, certified, allowed)
     assert p is not None
     assert q is not None
-    ratio = _difference(p, q)
-    if ratio is None:
+    difference = _difference(p, q)
+    if difference is None:
         return None
-    return _labelled(run(ratio), certified, allowed)
+    return _labelled(run((difference, (q.weights, np.zeros(len(q)), q.means, q.sigmas))), certified, allowed)
 
 
 def _labelled(found: Integral, certified: bool, allowed: float) -> Integral:
