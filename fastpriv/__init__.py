@@ -22,6 +22,11 @@ _WHERE = {
     "GaussianMechanism": "mechanisms.gaussian",
     "bac_capacity": "capacity.bac",
     "binary_entropy": "capacity.bac",
+    "kl_divergence": "divergences.kl",
+    "jensen_shannon": "divergences.kl",
+    "renyi_divergence": "divergences.renyi",
+    "entropy": "divergences.information",
+    "mutual_information": "divergences.information",
 }
 _ROOMS = ("special",)
 
