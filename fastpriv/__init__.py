@@ -16,8 +16,12 @@ _WHERE = {
     "ShapeError": "errors",
     "GaussianMixture": "distributions",
     "Pmf": "distributions",
+    "Assessment": "assessment.result",
+    "assess": "assessment.run",
+    "read_column": "assessment.columns",
+    "show_versions": "info",
 }
-_ROOMS = ("special",)
+_ROOMS = ("datasets", "figures", "special")
 
 __all__ = ["__version__", *_WHERE, *_ROOMS]
 

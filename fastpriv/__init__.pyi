@@ -1,0 +1,15 @@
+from . import datasets as datasets
+from . import figures as figures
+from .assessment.columns import read_column as read_column
+from .assessment.result import Assessment as Assessment
+from .assessment.run import assess as assess
+from .distributions import GaussianMixture as GaussianMixture
+from .distributions import Pmf as Pmf
+from .errors import BackendMissingError as BackendMissingError
+from .errors import DomainError as DomainError
+from .errors import NotConvergedError as NotConvergedError
+from .errors import ShapeError as ShapeError
+from .estimate import Estimate as Estimate
+from .info import show_versions as show_versions
+
+__version__: str
