@@ -10,7 +10,8 @@ import numpy as np
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-FLAGS = ["-O3", "-std=gnu11", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=hidden"]
+FLAGS = ["-O3", "-std=gnu11", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=hidden",
+         "-Wno-psabi"]
 HEADERS = [path.as_posix() for path in sorted(Path("csrc").glob("*.h"))]
 
 

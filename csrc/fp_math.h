@@ -3,10 +3,7 @@
 #define FP_MATH_H
 #include "fp_dispatch.h"
 #include <math.h>
-FP_INLINE double fp_exp(double x) { return exp(x); }
-FP_INLINE double fp_expm1(double x) { return expm1(x); }
-FP_INLINE double fp_log(double x) { return log(x); }
-FP_INLINE double fp_log1p(double x) { return log1p(x); }
+#include "fp_elementary.h"
 FP_INLINE double fp_erfc(double x) { return erfc(x); }
 FP_INLINE double fp_erfcx(double x)
 {

@@ -9,6 +9,10 @@ __version__ = "0.1.0"
 
 # public name -> module that defines it; loaded on first use, so that `import fastpriv` costs little more than NumPy
 _WHERE = {
+    "Assessment": "assessment.result",
+    "assess": "assessment.run",
+    "read_column": "assessment.columns",
+    "show_versions": "info",
     "Estimate": "estimate",
     "BackendMissingError": "errors",
     "DomainError": "errors",
@@ -16,10 +20,9 @@ _WHERE = {
     "ShapeError": "errors",
     "GaussianMixture": "distributions",
     "Pmf": "distributions",
-    "Assessment": "assessment.result",
-    "assess": "assessment.run",
-    "read_column": "assessment.columns",
-    "show_versions": "info",
+    "hockey_stick_divergence": "divergences.hockey_stick",
+    "log_hockey_stick_divergence": "divergences.hockey_stick",
+    "total_variation": "divergences.hockey_stick",
 }
 _ROOMS = ("datasets", "figures", "special")
 

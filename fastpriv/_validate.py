@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .errors import DomainError, ShapeError
 
-__all__ = ["choice", "count", "flag", "probabilities", "real", "scalar", "vector"]
+__all__ = ["choice", "count", "flag", "instance", "probabilities", "real", "scalar", "vector"]
 
 FloatArray = NDArray[np.float64]
 _SUM_TOLERANCE = 1e-9
@@ -97,6 +97,12 @@ def flag(name: str, value: Any) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise DomainError(f"{name} must be True or False; got {_shown(value)}. Pass a bool.")
     return bool(value)
+
+
+def instance(name: str, value: Any, kind: type) -> None:
+    """An object of one of fastpriv's own classes."""
+    if not isinstance(value, kind):
+        raise DomainError(f"{name} must be a {kind.__name__}; got {_shown(value)}. Build a fastpriv.{kind.__name__}.")
 
 
 def choice(name: str, value: Any, options: tuple[str, ...]) -> str:

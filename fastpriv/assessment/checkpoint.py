@@ -56,7 +56,7 @@ class Checkpoint:
         for name, found in block.items():
             arrays |= {f"{name}/{part}": np.asarray(getattr(found, part)) for part in Surface.__dataclass_fields__}
         with written_whole(self._path(start)) as stream:
-            np.savez(stream, **arrays)
+            np.savez(stream, allow_pickle=False, **arrays)
 
     def remove(self) -> None:
         """Remove the blocks: the run is complete."""

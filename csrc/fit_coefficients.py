@@ -1,0 +1,81 @@
+"""How the tables of csrc/fp_math.h and csrc/fp_mills.h came about: a minimax fit by exchange, in 60 digits.
+
+Run ``python csrc/fit_coefficients.py [name ...]``: it prints each table as C and the largest error of the fit. Needs mpmath alone.
+"""
+
+import sys
+
+from mpmath import cos, erfc, exp, expm1, inf, lu_solve, matrix, mp, mpf, pi, sqrt
+
+mp.dps = 60
+
+
+def minimax(function, low, high, terms, weight=lambda x: mpf(1), grid=400, rounds=30):
+    """Coefficients c of the polynomial that minimises max |weight (function - sum c_i x^i)| on [low, high]."""
+    points = [(low + high) / 2 - (high - low) / 2 * cos(pi * i / terms) for i in range(terms + 1)]
+    fine = [(low + high) / 2 - (high - low) / 2 * cos(pi * (i + mpf(1) / 2) / grid) for i in range(grid)]
+    values = [(x, function(x), weight(x)) for x in fine]
+    for _ in range(rounds):
+        system = matrix(terms + 1, terms + 1)
+        right = matrix(terms + 1, 1)
+        for row, x in enumerate(points):
+            for column in range(terms):
+                system[row, column] = x**column
+            system[row, terms] = (-1) ** row / weight(x)
+            right[row] = function(x)
+        solution = lu_solve(system, right)
+        c = [solution[i] for i in range(terms)]
+        errors = [w * (f - horner(c, x)) for x, f, w in values]
+        peaks, best = [], 0
+        for i in range(1, grid):
+            if errors[i] * errors[best] < 0:
+                peaks.append(best)
+                best = i
+            elif abs(errors[i]) > abs(errors[best]):
+                best = i
+        peaks.append(best)
+        level = abs(solution[terms])
+        worst = max(abs(e) for e in errors)
+        if len(peaks) < terms + 1 or worst < level * mpf("1.02"):
+            break
+        points = [fine[i] for i in peaks[: terms + 1]]
+    return c, worst
+
+
+def horner(c, x):
+    value = mpf(0)
+    for term in reversed(c):
+        value = value * x + term
+    return value
+
+
+def exp_tail():
+    """(e^r - 1 - r - r^2/2) / r^3 on |r| <= log(2)/2."""
+    edge = mpf("0.34658")
+
+    def tail(r):
+        return sum(r**n / mp.factorial(n + 3) for n in range(40))
+
+    return minimax(tail, -edge, edge, 10, lambda r: abs(r) ** 2 + mpf("1e-3"))
+
+
+def log_tail():
+    """(log((1 + s) / (1 - s)) - 2 s) / s^3 in z = s^2, |s| <= 3 - sqrt(8)."""
+    edge = mpf("0.02944")
+    return minimax(lambda z: sum(2 * z**n / (2 * n + 3) for n in range(60)), mpf(0), edge, 7, lambda z: z + mpf("1e-4"))
+
+
+TABLES = {"exp_tail": exp_tail, "log_tail": log_tail}
+
+
+def main(names):
+    for name in names or TABLES:
+        c, worst = TABLES[name]()
+        print(f"/* {name}: {mp.nstr(worst, 3)} */\nstatic const double fp_{name}[{len(c)}] = {{")
+        for i in range(0, len(c), 4):
+            print("    " + " ".join(f"{float(term).hex()}," for term in c[i : i + 4]))
+        print("};")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

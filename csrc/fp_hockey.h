@@ -1,0 +1,44 @@
+/* Certified hockey-stick divergences of one-dimensional Gaussian mixtures: types, and the choice of instruction set. */
+#ifndef FP_HOCKEY_H
+#define FP_HOCKEY_H
+
+#include "fp_dd_normal.h"
+#include "fp_ratio.h"
+
+/* relative error of fp_ndtr_diff for exact arguments (tests/kernels) */
+#define FP_NDTR_DIFF_ERROR 4.0e-15
+
+/* intervals of E, and the sum of what it may lack: loss_count terms of at most e^loss_log */
+typedef struct {
+    double *interval;
+    int count, capacity, loss_count;
+    double loss_log;
+    long evaluations;
+} fp_hockey_set;
+
+typedef struct {
+    double value, lower, upper, log_value, log_lower, log_upper;
+} fp_hockey;
+
+/* log(e^dev - 1) */
+static inline double fp_log_expm1(double dev) { return dev > 30.0 ? dev : log(expm1(dev)); }
+
+#define FP_LOOPS "fp_hockey_room.h"
+#include "fp_variants.h"
+
+typedef int (*fp_hockey_all_f)(int, const double *, const double *, const double *, int, const double *, const double *,
+                               const double *, const double *, ptrdiff_t, double, fp_hockey *, long *);
+
+static inline fp_hockey_all_f fp_hockey_pick(void)
+{
+#if FP_HAVE_VARIANTS
+    int isa = fp_isa();
+    if (isa == FP_ISA_AVX512)
+        return fp_hockey_all_avx512;
+    if (isa == FP_ISA_AVX2)
+        return fp_hockey_all_avx2;
+#endif
+    return fp_hockey_all_baseline;
+}
+
+#endif

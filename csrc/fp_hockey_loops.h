@@ -1,0 +1,428 @@
+/* H_{e^eps}(P||Q) = integral of (p - e^eps q)^+ from the monotone pieces of L; included once per instruction set.
+ *
+ * Any set E gives the lower bound P(E) - e^eps Q(E).  E is the union of the pieces on which L > eps is proved, cut at
+ * computed crossings.  What E may lack is at most the integral of |p - e^eps q| over the enclosures of the crossings
+ * and over flat pieces that eps runs through: `loss` below, of second order in the enclosures' width.
+ */
+
+#define FP_LOG_SQRT_2PI 0.91893853320467274178
+
+/* log of an upper bound of the density anywhere on [left, right]. */
+static double FP_NAME(fp_ceiling)(const fp_side *side, double left, double right)
+{
+    double top = -INFINITY, sum = 0.0;
+    for (int pass = 0; pass < 2; ++pass)
+        for (int i = 0; i < side->n; ++i) {
+            double below = left - side->mean[i], above = side->mean[i] - right, away = below > above ? below : above;
+            double z = (away > 0.0 ? away : 0.0) * side->inverse[i], h = side->log_weight[i] - 0.5 * z * z;
+            if (pass == 0)
+                top = h > top ? h : top;
+            else
+                sum += exp(h - top);
+        }
+    return top + log(sum) - FP_LOG_SQRT_2PI + 1e-9;
+}
+
+/* log of an upper bound of the mass of [left, right]. */
+static double FP_NAME(fp_mass_ceiling)(const fp_side *side, double left, double right)
+{
+    if (left > -INFINITY && right < INFINITY)
+        return log(right - left) + FP_NAME(fp_ceiling)(side, left, right);
+    double top = -INFINITY;
+    for (int i = 0; i < side->n; ++i) {
+        double below = left - side->mean[i], above = side->mean[i] - right, away = below > above ? below : above;
+        double z = (away > 0.0 ? away : 0.0) * side->inverse[i], h = -0.5 * z * z;
+        top = h > top ? h : top;
+    }
+    return top + 1e-9;
+}
+
+static inline void FP_NAME(fp_lose)(fp_hockey_set *set, double log_loss)
+{
+    if (log_loss > -INFINITY) {
+        set->loss_count++;
+        set->loss_log = log_loss > set->loss_log ? log_loss : set->loss_log;
+    }
+}
+
+static void FP_NAME(fp_lose_between)(const fp_ratio *r, double epsilon, double left, double right, double dev,
+                                     fp_hockey_set *set)
+{
+    double by_q = INFINITY, by_p = FP_NAME(fp_mass_ceiling)(&r->p, left, right);
+    if (dev < INFINITY)
+        by_q = epsilon + FP_NAME(fp_mass_ceiling)(&r->q, left, right) + fp_log_expm1(dev);
+    double by_p_too = dev < INFINITY && dev < 1.0 ? by_p + fp_log_expm1(dev) + dev : by_p;
+    FP_NAME(fp_lose)(set, by_q < by_p_too ? by_q : by_p_too);
+}
+
+/* Crossing of eps in a monotone piece: a point, with the loss of taking it for the true one. */
+static double FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double epsilon, double scale, fp_hockey_set *set)
+{
+    double a = piece->left, b = piece->right, x;
+    int sign = piece->sign;
+    fp_taylor at, side;
+    /* finite bracket */
+    if (a == -INFINITY || b == INFINITY) {
+        int left = a == -INFINITY;
+        double from = left ? b : a, step = scale;
+        if (from == piece->guess || !isfinite(from))
+            from = isfinite(from) ? from : 0.0;
+        for (;; step *= 2.0) {
+            double end = left ? from - step : from + step;
+            if (!(fabs(end) < FP_REACH)) {
+                if (left)
+                    a = -FP_REACH;
+                else
+                    b = FP_REACH;
+                break;
+            }
+            FP_NAME(fp_ratio_at)(r, end, &at);
+            set->evaluations++;
+            double f = sign * (at.value - epsilon);
+            if (left ? f < -at.error : f > at.error) {
+                if (left)
+                    a = end;
+                else
+                    b = end;
+                break;
+            }
+        }
+    }
+    x = piece->guess > a && piece->guess < b ? piece->guess : 0.5 * (a + b);
+    double lo = a, hi = b, f = 0.0, previous = INFINITY;
+    for (int i = 0; i < 120; ++i) {
+        FP_NAME(fp_ratio_at)(r, x, &at);
+        set->evaluations++;
+        f = at.value - epsilon;
+        if (fabs(f) <= 2.0 * at.error)
+            break;
+        if (sign * f < 0.0)
+            lo = x;
+        else
+            hi = x;
+        double next = x - f / at.slope;
+        if (!(next > lo && next < hi) || fabs(f) > 0.7 * previous)
+            next = 0.5 * (lo + hi);
+        previous = fabs(f);
+        if (next == x || !(next > lo && next < hi))
+            break;
+        x = next;
+    }
+    piece->guess = x;
+    /* enclosure, proved by the signs at its ends */
+    double grain = nextafter(fabs(x), INFINITY) - fabs(x);
+    double width = 2.0 * (fabs(f) + 2.0 * at.error) / (fabs(at.slope) + 1e-300) + grain, dev = 0.0, ends[2];
+    for (int which = 0; which < 2; ++which) {
+        double step = width;
+        for (;; step *= 4.0) {
+            double end = which ? x + step : x - step;
+            int outside = which ? end >= b : end <= a;
+            if (outside)
+                end = which ? b : a;
+            FP_NAME(fp_ratio_at)(r, end, &side);
+            set->evaluations++;
+            double g = sign * (side.value - epsilon), far = fabs(g) + side.error;
+            if (outside || (which ? g > side.error : g < -side.error)) {
+                ends[which] = end;
+                dev = far > dev ? far : dev;
+                break;
+            }
+        }
+    }
+    FP_NAME(fp_lose_between)(r, epsilon, ends[0], ends[1], dev, set);
+    return x;
+}
+
+static inline int FP_NAME(fp_include)(fp_hockey_set *set, double left, double right)
+{
+    if (set->count && set->interval[2 * set->count - 1] == left) {
+        set->interval[2 * set->count - 1] = right;
+        return 0;
+    }
+    if (set->count == set->capacity) {
+        int capacity = set->capacity ? 2 * set->capacity : 32;
+        double *grown = realloc(set->interval, 2 * (size_t)capacity * sizeof *grown);
+        if (!grown)
+            return -1;
+        set->interval = grown;
+        set->capacity = capacity;
+    }
+    set->interval[2 * set->count] = left;
+    set->interval[2 * set->count + 1] = right;
+    set->count++;
+    return 0;
+}
+
+/* The set E for one eps. */
+static int FP_NAME(fp_hockey_choose)(const fp_ratio *r, fp_pieces *pieces, double epsilon, double scale,
+                                     fp_hockey_set *set)
+{
+    int status = 0;
+    set->count = set->loss_count = 0;
+    set->loss_log = -INFINITY;
+    for (int i = 0; i < pieces->count && !status; ++i) {
+        fp_piece *piece = &pieces->piece[i];
+        double least, most;
+        if (piece->settled == FP_FLAT) {
+            least = piece->low, most = piece->high;
+        } else {
+            least = (piece->sign > 0 ? piece->low : piece->high) - piece->error;
+            most = (piece->sign > 0 ? piece->high : piece->low) + piece->error;
+        }
+        if (least >= epsilon)
+            status = FP_NAME(fp_include)(set, piece->left, piece->right);
+        else if (most <= epsilon)
+            continue;
+        else if (piece->settled == FP_FLAT) {
+            double over = most - epsilon, under = epsilon - least;
+            FP_NAME(fp_lose_between)(r, epsilon, piece->left, piece->right, over > under ? over : under, set);
+        } else {
+            double c = FP_NAME(fp_crossing)(r, piece, epsilon, scale, set);
+            status = piece->sign > 0 ? FP_NAME(fp_include)(set, c, piece->right)
+                                     : FP_NAME(fp_include)(set, piece->left, c);
+        }
+    }
+    return status;
+}
+
+/* Sum over one side of weight * (mass of the interval), and an absolute error bound, in doubles. */
+static void FP_NAME(fp_side_mass)(const fp_side *side, const double *restrict weight, double left, double right,
+                                  double *restrict part, double *restrict slip, double *mass, double *error)
+{
+    const double *restrict mean = side->mean, *restrict inverse = side->inverse;
+    for (int i = 0; i < side->n; ++i) {
+        double a = (left - mean[i]) * inverse[i], b = (right - mean[i]) * inverse[i];
+        a = a < -1e3 ? -1e3 : a > 1e3 ? 1e3 : a;
+        b = b < -1e3 ? -1e3 : b > 1e3 ? 1e3 : b;
+        part[i] = weight[i] * fp_ndtr_diff(a, b);
+        slip[i] = weight[i] * (fabs(a) * fp_exp(-0.5 * a * a) + fabs(b) * fp_exp(-0.5 * b * b));
+    }
+    for (int i = side->n; i < side->padded; ++i)
+        part[i] = slip[i] = 0.0;
+    fp_v8 sum = {0}, slips = {0};
+    for (int i = 0; i < side->padded; i += FP_LANES) {
+        sum += FP_AT(part, i);
+        slips += FP_AT(slip, i);
+    }
+    *mass = FP_NAME(fp_total)(sum);
+    *error = FP_NDTR_DIFF_ERROR * *mass + FP_ROUND * FP_NAME(fp_total)(slips) + 1e-300;
+}
+
+/* In doubles; 0 when the relative width is not below the target. */
+static int FP_NAME(fp_hockey_double)(const fp_ratio *r, double epsilon, const fp_hockey_set *set, double target,
+                                     fp_hockey *out)
+{
+    double sum = 0.0, error = 0.0, factor, *part = r->scratch, *slip = part + r->p.padded + r->q.padded;
+    if (!(epsilon < 600.0))
+        return 0;
+    factor = fp_exp(epsilon);
+    double size = 0.0;
+    for (int i = 0; i < set->count; ++i) {
+        double p, q, pe, qe;
+        FP_NAME(fp_side_mass)(&r->p, r->w, set->interval[2 * i], set->interval[2 * i + 1], part, slip, &p, &pe);
+        FP_NAME(fp_side_mass)(&r->q, r->v, set->interval[2 * i], set->interval[2 * i + 1], part, slip, &q, &qe);
+        sum += p - factor * q;
+        size += p + factor * q;
+        error += pe + factor * qe;
+    }
+    error += (FP_ROUND + 2.3e-16 * (r->p.padded + r->q.padded + set->count)) * size;
+    double loss = set->loss_count ? set->loss_count * exp(set->loss_log) * (1.0 + 1e-12 * fabs(set->loss_log)) : 0.0;
+    if (!(sum > 1e-280) || !(2.0 * error + loss <= target * sum))
+        return 0;
+    out->value = sum;
+    out->lower = sum - error;
+    out->upper = sum + error + loss;
+    out->log_value = log(sum);
+    out->log_lower = log(out->lower);
+    out->log_upper = log(out->upper);
+    return 1;
+}
+
+/* A sum of double-doubles times powers of two, with an error bound in the same scale. */
+typedef struct {
+    fp_dd sum;
+    double error;
+    int64_t exponent;
+    int empty;
+} FP_NAME(fp_scaled);
+
+static void FP_NAME(fp_scaled_add)(FP_NAME(fp_scaled) *s, fp_dd term, double error, int64_t exponent)
+{
+    if (term.hi == 0.0 && error == 0.0)
+        return;
+    if (s->empty) {
+        s->empty = 0;
+        s->exponent = exponent;
+    } else if (exponent > s->exponent) {
+        int64_t down = s->exponent - exponent;
+        s->sum = fp_dd_ldexp(s->sum, down);
+        s->error = fp_dd_ldexp(fp_dd_set(s->error), down).hi;
+        s->exponent = exponent;
+    }
+    int64_t down = exponent - s->exponent;
+    s->sum = fp_dd_add(s->sum, fp_dd_ldexp(term, down));
+    s->error += fp_dd_ldexp(fp_dd_set(error), down).hi + 0x1p-104 * fabs(s->sum.hi) + 1e-300;
+}
+
+/* coefficient (w - e^eps v) times the mass of [left, right] under N(mean, sigma^2). */
+static void FP_NAME(fp_scaled_interval)(FP_NAME(fp_scaled) *s, fp_dd coefficient, double coefficient_error,
+                                        int64_t exponent, double left, double right, double mean, double sigma)
+{
+    fp_dd a = fp_dd_set(left), b = fp_dd_set(right);
+    double slip = 0.0;
+    int64_t k, ka = 0, kb = 0;
+    if (isfinite(left)) {
+        a = fp_dd_div_d(fp_two_sum(left, -mean), sigma);
+    }
+    if (isfinite(right)) {
+        b = fp_dd_div_d(fp_two_sum(right, -mean), sigma);
+    }
+    const double reach = 0x1p25;
+    if (a.hi > reach || b.hi < -reach)
+        return; /* below e^(-2^49): fp_hockey_double_double adds it */
+    if (a.hi < -reach)
+        a = fp_dd_set(-INFINITY);
+    if (b.hi > reach)
+        b = fp_dd_set(INFINITY);
+    fp_dd mass = fp_dd_ndtr_diff_scaled(a, b, &k);
+    if (isfinite(a.hi)) {
+        double phi = fp_dd_phi_scaled(a, &ka).hi;
+        slip += fp_dd_ldexp(fp_dd_set(fabs(a.hi) * phi), ka - k).hi;
+    }
+    if (isfinite(b.hi)) {
+        double phi = fp_dd_phi_scaled(b, &kb).hi;
+        slip += fp_dd_ldexp(fp_dd_set(fabs(b.hi) * phi), kb - k).hi;
+    }
+    fp_dd term = fp_dd_mul(coefficient, mass);
+    double error = (0x1p-94 * fabs(mass.hi) + 0x1p-103 * slip) * fabs(coefficient.hi) + coefficient_error * fabs(mass.hi);
+    FP_NAME(fp_scaled_add)(s, term, error * (1.0 + 1e-9), exponent + k);
+}
+
+static void FP_NAME(fp_hockey_double_double)(const fp_ratio *r, double epsilon, const fp_hockey_set *set, fp_hockey *out)
+{
+    const double ln2 = 0.69314718055994530942;
+    FP_NAME(fp_scaled) s = {{0.0, 0.0}, 0.0, 0, 1};
+    int64_t ka;
+    fp_dd factor = fp_dd_exp_scaled(fp_dd_set(epsilon), &ka);
+    double factor_error = epsilon == 0.0 ? 0.0 : 0x1p-97;
+    for (int n = 0; n < set->count; ++n) {
+        double left = set->interval[2 * n], right = set->interval[2 * n + 1];
+        int i = 0, j = 0;
+        while (i < r->np || j < r->nq) {
+            int order = i == r->np ? 1 : j == r->nq ? -1 : 0;
+            if (!order)
+                order = r->m[i] != r->n[j] ? (r->m[i] < r->n[j] ? -1 : 1) : (r->s[i] > r->t[j]) - (r->s[i] < r->t[j]);
+            if (order == 0 && ka < 300) { /* one component in both: subtract the weights first */
+                fp_dd q = fp_dd_ldexp(fp_dd_mul_d(factor, r->v[j]), ka), c = fp_dd_add_d(fp_dd_neg(q), r->w[i]);
+                double error = factor_error * q.hi + (epsilon == 0.0 ? 0.0 : 0x1p-104 * fabs(c.hi));
+                FP_NAME(fp_scaled_interval)(&s, c, error, 0, left, right, r->m[i], r->s[i]);
+                ++i, ++j;
+                continue;
+            }
+            if (order <= 0) {
+                FP_NAME(fp_scaled_interval)(&s, fp_dd_set(r->w[i]), 0.0, 0, left, right, r->m[i], r->s[i]);
+                ++i;
+            }
+            if (order >= 0) {
+                fp_dd c = fp_dd_neg(fp_dd_mul_d(factor, r->v[j]));
+                FP_NAME(fp_scaled_interval)(&s, c, 2.0 * factor_error * fabs(c.hi), ka, left, right, r->n[j], r->t[j]);
+                ++j;
+            }
+        }
+    }
+    if (s.empty) { /* no set at all, or masses below e^(-2^49) */
+        double most = set->count ? -0x1p48 + epsilon : -INFINITY;
+        if (set->loss_count && set->loss_log + log(set->loss_count) > most)
+            most = set->loss_log + log(set->loss_count) + 1e-12 * fabs(set->loss_log);
+        out->value = out->lower = 0.0;
+        out->log_value = out->log_lower = -INFINITY;
+        out->log_upper = most;
+        out->upper = most > -INFINITY ? exp(most) * (1.0 + 1e-12) + 5e-324 : 0.0;
+        return;
+    }
+    double loss = 0.0, base = (double)s.exponent * ln2;
+    if (set->loss_count)
+        loss = set->loss_count * exp(set->loss_log - base) * (1.0 + 1e-14 * (fabs(set->loss_log) + fabs(base)));
+    double value = s.sum.hi > 0.0 ? s.sum.hi : 0.0, error = s.error + 1e-300 + 0x1p-53 * fabs(s.sum.hi);
+    double lower = s.sum.hi - error, upper = s.sum.hi + error + loss;
+    lower = lower > 0.0 ? lower : 0.0;
+    upper = upper > 0.0 ? upper : 0.0;
+    upper = upper < value ? value : upper;
+    int k = s.exponent < -100000 ? -100000 : s.exponent > 100000 ? 100000 : (int)s.exponent;
+    out->value = ldexp(value, k);
+    out->lower = ldexp(lower, k);
+    out->upper = upper > 0.0 ? nextafter(ldexp(upper, k), INFINITY) : 0.0;
+    if (out->lower > 0.0 && out->lower < 1e-300)
+        out->lower = nextafter(out->lower, 0.0);
+    out->log_value = log(value) + base;
+    out->log_lower = log(lower) + base;
+    out->log_upper = log(upper) + base;
+}
+
+/* Outward rounding of the logarithms, probabilities kept within [0, 1], bounds around the value. */
+static void FP_NAME(fp_hockey_finish)(fp_hockey *out)
+{
+    double slack = 8.9e-16;
+    out->log_lower -= slack * fabs(out->log_lower) + slack;
+    out->log_upper += slack * fabs(out->log_upper) + slack;
+    if (out->upper > 1.0)
+        out->upper = 1.0;
+    if (out->value > out->upper)
+        out->value = out->upper;
+    if (out->lower > out->value)
+        out->lower = out->value;
+    if (out->log_upper > 0.0)
+        out->log_upper = 0.0;
+    if (out->log_value > out->log_upper)
+        out->log_value = out->log_upper;
+    if (out->log_lower > out->log_value || out->log_lower != out->log_lower)
+        out->log_lower = out->log_lower != out->log_lower ? -INFINITY : out->log_value;
+}
+
+/* H for every eps from one set of pieces; -1 when memory is short. */
+static int FP_NAME(fp_hockey_curve)(const fp_ratio *r, fp_pieces *pieces, const double *epsilon, ptrdiff_t count,
+                                    double target, fp_hockey *out, long *cost)
+{
+    fp_hockey_set set = {0};
+    double scale = 0.0;
+    int status = 0;
+    for (int i = 0; i < r->np; ++i)
+        scale = r->s[i] > scale ? r->s[i] : scale;
+    for (int j = 0; j < r->nq; ++j)
+        scale = r->t[j] > scale ? r->t[j] : scale;
+    for (ptrdiff_t e = 0; e < count && !status; ++e) {
+        if (epsilon[e] == INFINITY) {
+            out[e] = (fp_hockey){0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
+            continue;
+        }
+        status = FP_NAME(fp_hockey_choose)(r, pieces, epsilon[e], scale, &set);
+        if (status)
+            break;
+        if (!FP_NAME(fp_hockey_double)(r, epsilon[e], &set, target, &out[e])) {
+            FP_NAME(fp_hockey_double_double)(r, epsilon[e], &set, &out[e]);
+            cost[1]++;
+        }
+        FP_NAME(fp_hockey_finish)(&out[e]);
+    }
+    cost[0] = pieces->evaluations + set.evaluations;
+    free(set.interval);
+    return status;
+}
+
+static int FP_NAME(fp_hockey_all)(int np, const double *w, const double *m, const double *s, int nq, const double *v,
+                                  const double *n, const double *t, const double *epsilon, ptrdiff_t count,
+                                  double target, fp_hockey *out, long *cost)
+{
+    fp_ratio r;
+    fp_pieces pieces = {0};
+    cost[0] = cost[1] = cost[2] = 0;
+    if (fp_ratio_set(&r, np, w, m, s, nq, v, n, t))
+        return -1;
+    int status = FP_NAME(fp_pieces_set)(&r, &pieces);
+    if (!status)
+        status = FP_NAME(fp_hockey_curve)(&r, &pieces, epsilon, count, target, out, cost);
+    cost[2] = pieces.count;
+    fp_pieces_free(&pieces);
+    fp_ratio_free(&r);
+    return status;
+}

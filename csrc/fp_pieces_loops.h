@@ -1,0 +1,347 @@
+/* Cutting the line into pieces on which L = log p/q is proved monotone; included once per instruction set.
+ *
+ * On |d| <= R around x the analysis of fp_ratio_disc gives L' = l1 + l2 d + sum_{n>=3} n c_n d^{n-1} with
+ * |c_n| <= M / R^n (Cauchy).  With t = |d| / R the remainder of L' is at most M/R (1/(1-t)^2 - 1 - 2t) <= 8 M t^2 / R
+ * for t <= 1/2, and that of L'' at most M/R^2 (2/(1-t)^3 - 2).  A cell is settled when L' or L'' keeps its sign.
+ */
+
+#define FP_REACH 1e140 /* beyond this no position is looked at */
+
+/* Largest half-widths on which the slope (a) and the curvature (b) keep their signs. */
+static inline void FP_NAME(fp_settled)(const fp_taylor *at, double *a, double *b)
+{
+    double radius = at->radius, bound = at->bound;
+    double slope = fabs(at->slope) - at->slope_error, curve = fabs(at->curve) - at->curve_error;
+    *a = *b = 0.0;
+    if (!(radius > 0.0) || !(bound < INFINITY))
+        return;
+    if (slope > 0.0) {
+        double linear = (fabs(at->curve) + at->curve_error) * radius, square = 8.0 * bound / radius;
+        double t = 2.0 * slope / (linear + sqrt(linear * linear + 4.0 * square * slope)) * (1.0 - 1e-9);
+        *a = radius * (t < 0.5 ? t : 0.5);
+    }
+    if (curve > 0.0) {
+        double t = (1.0 - 1.0 / cbrt(1.0 + curve * radius * radius / (2.0 * bound))) * (1.0 - 1e-9);
+        *b = radius * (t < 0.95 ? t : 0.95);
+    }
+}
+
+static inline int FP_NAME(fp_add_run)(fp_pieces *out, fp_piece run)
+{
+    fp_piece *last = out->count ? &out->piece[out->count - 1] : NULL;
+    int same = last && last->settled == run.settled && last->sign == run.sign;
+    if (same && run.settled != FP_FLAT) {
+        last->right = run.right;
+        return 0;
+    }
+    if (same && last->right - last->left < 1e3 * (run.right - run.left)) {
+        last->right = run.right;
+        last->low = run.low < last->low ? run.low : last->low;
+        last->high = run.high > last->high ? run.high : last->high;
+        return 0;
+    }
+    if (fp_pieces_room(out))
+        return -1;
+    out->piece[out->count++] = run;
+    return 0;
+}
+
+/* Settled cells from `left` to `right`, adjacent ones of one sort merged. */
+static int FP_NAME(fp_march)(const fp_ratio *r, double left, double right, double scale, fp_pieces *out)
+{
+    double cursor = left, step = 0.25 * scale;
+    long cells = 0, budget = 20000 + 400L * (r->np + r->nq);
+    while (cursor < right) {
+        fp_taylor at;
+        double a, b, reach, grain = 4.0 * (nextafter(fabs(cursor), INFINITY) - fabs(cursor));
+        double finest = cells < budget ? 1e-6 : 0.05;
+        if (step < grain)
+            step = grain;
+        if (cursor + 2.0 * step > right)
+            step = 0.5 * (right - cursor) > grain ? 0.5 * (right - cursor) : grain;
+        double x = cursor + step;
+        step = x - cursor;
+        FP_NAME(fp_ratio_disc)(r, x, 4.0 * step > scale ? 4.0 * step : scale, &at);
+        out->evaluations++;
+        FP_NAME(fp_settled)(&at, &a, &b);
+        reach = a > b ? a : b;
+        fp_piece run = {cursor, x + reach, 0, 0, 0, 0, 0, 0};
+        if (reach >= step) {
+            run.settled = a > b ? FP_SLOPE : FP_CURVE;
+            run.sign = (a > b ? at.slope : at.curve) > 0.0 ? 1 : -1;
+        } else if (step <= grain || step <= finest * at.radius) {
+            double t = at.radius > 0.0 ? step / at.radius : 1.0;
+            double off = at.error + (fabs(at.slope) + at.slope_error) * step
+                         + 0.5 * (fabs(at.curve) + at.curve_error) * step * step + at.bound * t * t * t / (1.0 - t);
+            run.settled = FP_FLAT;
+            run.right = x + step;
+            run.low = t < 1.0 ? at.value - off : -INFINITY;
+            run.high = t < 1.0 ? at.value + off : INFINITY;
+        } else {
+            double next = 0.9 * reach;
+            if (!(next > 0.2 * step))
+                next = 0.2 * step;
+            step = next < finest * at.radius ? finest * at.radius : next;
+            continue;
+        }
+        if (run.right > right)
+            run.right = right;
+        cells++;
+        if (FP_NAME(fp_add_run)(out, run))
+            return -1;
+        step = 1.3 * (run.right - x > step ? run.right - x : step);
+        cursor = run.right;
+    }
+    return 0;
+}
+
+/* Zero of the slope in [a, b], on which it is monotone with direction `sign`: Illinois steps on the computed value. */
+static double FP_NAME(fp_slope_zero)(const fp_ratio *r, double a, double b, int sign, fp_pieces *out)
+{
+    fp_taylor at;
+    FP_NAME(fp_ratio_at)(r, a, &at);
+    double fa = sign * at.slope;
+    FP_NAME(fp_ratio_at)(r, b, &at);
+    double fb = sign * at.slope;
+    int side = 0;
+    if (fa >= 0.0)
+        return a;
+    if (fb <= 0.0)
+        return b;
+    for (int i = 0; i < 200; ++i) {
+        double x = i % 3 == 2 ? 0.5 * (a + b) : (fa * b - fb * a) / (fa - fb);
+        if (!(x > a && x < b))
+            x = 0.5 * (a + b);
+        if (!(x > a && x < b))
+            return a;
+        FP_NAME(fp_ratio_at)(r, x, &at);
+        out->evaluations++;
+        double f = sign * at.slope;
+        if (fabs(f) <= 2.0 * at.slope_error)
+            return x;
+        if (f < 0.0) {
+            a = x, fa = f;
+            if (side < 0)
+                fb *= 0.5;
+            side = -1;
+        } else {
+            b = x, fb = f;
+            if (side > 0)
+                fa *= 0.5;
+            side = 1;
+        }
+    }
+    return 0.5 * (a + b);
+}
+
+/* One monotone piece with the values of L at its ends. */
+static int FP_NAME(fp_add_monotone)(const fp_ratio *r, fp_pieces *out, double left, double right, int sign)
+{
+    fp_piece *last = out->count ? &out->piece[out->count - 1] : NULL;
+    if (!(left < right))
+        return 0;
+    if (last && last->settled == FP_SLOPE && last->sign == sign && last->right == left) {
+        last->right = right;
+        return 0;
+    }
+    if (fp_pieces_room(out))
+        return -1;
+    out->piece[out->count++] = (fp_piece){left, right, FP_SLOPE, sign, 0, 0, 0, 0};
+    (void)r;
+    return 0;
+}
+
+/* Split a run on which L'' has a sign into its falling, flat and rising parts. */
+static int FP_NAME(fp_split_curved)(const fp_ratio *r, fp_piece run, fp_pieces *out)
+{
+    double a = run.left, b = run.right, x = FP_NAME(fp_slope_zero)(r, a, b, run.sign, out), xl = x, xr = x;
+    fp_taylor at, left, right;
+    double grain = 2.0 * (nextafter(fabs(x), INFINITY) - fabs(x)), step = grain;
+    for (xl = x;; xl = x - step, step *= 4.0) {
+        if (xl <= a) {
+            xl = a;
+            break;
+        }
+        FP_NAME(fp_ratio_at)(r, xl, &left);
+        if (run.sign * left.slope < -left.slope_error)
+            break;
+    }
+    step = grain;
+    for (xr = x;; xr = x + step, step *= 4.0) {
+        if (xr >= b) {
+            xr = b;
+            break;
+        }
+        FP_NAME(fp_ratio_at)(r, xr, &right);
+        if (run.sign * right.slope > right.slope_error)
+            break;
+    }
+    if (FP_NAME(fp_add_monotone)(r, out, a, xl, -run.sign))
+        return -1;
+    if (xl < xr) {
+        FP_NAME(fp_ratio_at)(r, x, &at);
+        FP_NAME(fp_ratio_at)(r, xl, &left);
+        FP_NAME(fp_ratio_at)(r, xr, &right);
+        double steep = fabs(left.slope) + left.slope_error, other = fabs(right.slope) + right.slope_error;
+        double off = at.error + (steep > other ? steep : other) * (xr - xl);
+        if (fp_pieces_room(out))
+            return -1;
+        out->piece[out->count++] = (fp_piece){xl, xr, FP_FLAT, 0, at.value - off, at.value + off, 0, 0};
+    }
+    return FP_NAME(fp_add_monotone)(r, out, xr, b, run.sign);
+}
+
+/* Where the right tail (direction = 1; the left one mirrored, -1) settles: beyond `*edge` the slope keeps `*sign`, with
+ * limit `*limit` of L; sign 0 means L stays within `*spread` of the limit. */
+static void FP_NAME(fp_tail)(const fp_ratio *r, int direction, double scale, double *edge, int *sign, double *limit,
+                             double *spread)
+{
+    const double *mean[2] = {r->m, r->n}, *sigma[2] = {r->s, r->t}, *weight[2] = {r->w, r->v};
+    int count[2] = {r->np, r->nq}, top[2];
+    double far = -INFINITY;
+    for (int side = 0; side < 2; ++side) {
+        int best = 0;
+        for (int i = 0; i < count[side]; ++i) {
+            double m = direction * mean[side][i], s = sigma[side][i];
+            if (s > sigma[side][best] || (s == sigma[side][best] && m > direction * mean[side][best]))
+                best = i;
+            far = m > far ? m : far;
+        }
+        top[side] = best;
+    }
+    double sp = sigma[0][top[0]], sq = sigma[1][top[1]], mp = direction * mean[0][top[0]], mq = direction * mean[1][top[1]];
+    double slope_rate = 1.0 / sq / sq - 1.0 / sp / sp; /* growth of the leading slope */
+    int same = sp == sq && mp == mq;
+    for (double away = scale; away < FP_REACH; away *= 1.5) {
+        double x = far + away, excess[2], total[2], lead[2];
+        int settled = x > far;
+        for (int side = 0; side < 2 && settled; ++side) {
+            double m0 = direction * mean[side][top[side]], s0 = sigma[side][top[side]];
+            double z0 = (x - m0) / s0, h0 = log(weight[side][top[side]] / s0) - 0.5 * z0 * z0;
+            lead[side] = -z0 / s0;
+            excess[side] = total[side] = 0.0;
+            for (int i = 0; i < count[side]; ++i) {
+                double m = direction * mean[side][i], s = sigma[side][i], z = (x - m) / s;
+                if (m == m0 && s == s0)
+                    continue;
+                double gap = z / s - z0 / s0, ratio = exp(log(weight[side][i] / s) - 0.5 * z * z - h0);
+                double rate = 1.0 / s / s - 1.0 / s0 / s0;
+                if (!(gap > 1e-12 * (z / s)) || gap * gap < rate * (1.0 + 1e-9)) {
+                    settled = 0;
+                    break;
+                }
+                excess[side] += ratio * gap;
+                total[side] += ratio;
+            }
+        }
+        if (!settled)
+            continue;
+        double d = lead[0] - lead[1], slack = 1e-12 * (fabs(lead[0]) + fabs(lead[1]));
+        double margin[2] = {excess[0] * (1.0 + 1e-6) + slack, excess[1] * (1.0 + 1e-6) + slack};
+        if (sp == sq)
+            d = (mp - mq) / sp / sq; /* exact sign */
+        if (sp == sq && mp != mq) {
+            margin[0] = excess[0] * (1.0 + 1e-6) + 1e-12 * fabs(d);
+            margin[1] = excess[1] * (1.0 + 1e-6) + 1e-12 * fabs(d);
+        }
+        *edge = direction * x;
+        if (same) {
+            double wp = 0.0, wq = 0.0;
+            if (total[0] + total[1] > 1e-18 || (x - mp) / sp < 40.0)
+                continue;
+            for (int i = 0; i < r->np; ++i)
+                wp += direction * r->m[i] == mp && r->s[i] == sp ? r->w[i] : 0.0;
+            for (int j = 0; j < r->nq; ++j)
+                wq += direction * r->n[j] == mq && r->t[j] == sq ? r->v[j] : 0.0;
+            *sign = 0;
+            *limit = log(wp / wq);
+            *spread = 2.0 * (total[0] + total[1]) + (wp == wq ? 0.0 : 1e-15 * (1.0 + fabs(*limit)));
+            return;
+        }
+        if (d - margin[0] > 0.0 && slope_rate >= 0.0) {
+            *sign = direction, *limit = INFINITY;
+            return;
+        }
+        if (d + margin[1] < 0.0 && slope_rate <= 0.0) {
+            *sign = -direction, *limit = -INFINITY;
+            return;
+        }
+    }
+    *edge = direction * (far + FP_REACH);
+    *sign = 0;
+    *limit = 0.0;
+    *spread = INFINITY;
+}
+
+/* The value of L at the ends of every monotone piece, with errors. */
+static void FP_NAME(fp_ends)(const fp_ratio *r, fp_pieces *out)
+{
+    fp_taylor at;
+    for (int i = 0; i < out->count; ++i) {
+        fp_piece *piece = &out->piece[i];
+        if (piece->settled == FP_FLAT)
+            continue;
+        if (isfinite(piece->left)) {
+            FP_NAME(fp_ratio_at)(r, piece->left, &at);
+            piece->low = at.value, piece->error = at.error;
+        } else
+            piece->low = out->limit[0];
+        if (isfinite(piece->right)) {
+            FP_NAME(fp_ratio_at)(r, piece->right, &at);
+            piece->high = at.value;
+            piece->error = at.error > piece->error ? at.error : piece->error;
+        } else
+            piece->high = out->limit[1];
+        piece->guess = NAN;
+    }
+}
+
+/* All pieces of L, from minus to plus infinity; -1 when memory is short. */
+static int FP_NAME(fp_pieces_set)(const fp_ratio *r, fp_pieces *out)
+{
+    fp_pieces runs = {0};
+    double edge[2], spread[2], scale = INFINITY;
+    int sign[2], status = 0, curved = 0;
+    double least_p = INFINITY, least_q = INFINITY, most_p = 0.0, most_q = 0.0;
+    for (int i = 0; i < r->np; ++i)
+        least_p = r->s[i] < least_p ? r->s[i] : least_p, most_p = r->s[i] > most_p ? r->s[i] : most_p;
+    for (int j = 0; j < r->nq; ++j)
+        least_q = r->t[j] < least_q ? r->t[j] : least_q, most_q = r->t[j] > most_q ? r->t[j] : most_q;
+    scale = least_p < least_q ? least_p : least_q;
+    FP_NAME(fp_tail)(r, -1, most_p > most_q ? most_p : most_q, &edge[0], &sign[0], &out->limit[0], &spread[0]);
+    FP_NAME(fp_tail)(r, 1, most_p > most_q ? most_p : most_q, &edge[1], &sign[1], &out->limit[1], &spread[1]);
+    /* one narrowest component against the rest: L'' = Var_r(g) - b + t has a sign everywhere */
+    if (r->nq == 1 && most_q <= least_p)
+        curved = 1;
+    else if (r->np == 1 && most_p <= least_q)
+        curved = -1;
+    if (curved) {
+        fp_piece run = {edge[0], edge[1], FP_CURVE, curved, 0, 0, 0, 0};
+        status = FP_NAME(fp_add_run)(&runs, run);
+    } else
+        status = FP_NAME(fp_march)(r, edge[0], edge[1], scale, &runs);
+    out->evaluations = runs.evaluations;
+    fp_piece tail = {-INFINITY, edge[0], FP_FLAT, 0, out->limit[0] - spread[0], out->limit[0] + spread[0], 0, 0};
+    if (!status && !sign[0])
+        status = fp_pieces_room(out) ? -1 : (out->piece[out->count++] = tail, 0);
+    else if (!status)
+        status = FP_NAME(fp_add_monotone)(r, out, -INFINITY, edge[0], sign[0]);
+    for (int i = 0; i < runs.count && !status; ++i) {
+        fp_piece run = runs.piece[i];
+        if (run.settled == FP_SLOPE)
+            status = FP_NAME(fp_add_monotone)(r, out, run.left, run.right, run.sign);
+        else if (run.settled == FP_CURVE)
+            status = FP_NAME(fp_split_curved)(r, run, out);
+        else
+            status = fp_pieces_room(out) ? -1 : (out->piece[out->count++] = run, 0);
+    }
+    tail = (fp_piece){edge[1], INFINITY, FP_FLAT, 0, out->limit[1] - spread[1], out->limit[1] + spread[1], 0, 0};
+    if (!status && !sign[1])
+        status = fp_pieces_room(out) ? -1 : (out->piece[out->count++] = tail, 0);
+    else if (!status)
+        status = FP_NAME(fp_add_monotone)(r, out, edge[1], INFINITY, sign[1]);
+    if (!status)
+        FP_NAME(fp_ends)(r, out);
+    fp_pieces_free(&runs);
+    return status;
+}

@@ -1,0 +1,13 @@
+/* The loops of fastpriv.special; no include guard: fp_variants.h includes this once per instruction set. */
+FP_LOOP_1(exp, fp_exp)
+FP_LOOP_1(expm1, fp_expm1)
+FP_LOOP_1(log, fp_log)
+FP_LOOP_1(log1p, fp_log1p)
+FP_LOOP_1(erfc, fp_erfc)
+FP_LOOP_1(erfcx, fp_erfcx)
+FP_LOOP_1(mills_ratio, fp_mills)
+FP_LOOP_1(ndtr, fp_ndtr)
+FP_LOOP_1(log_ndtr, fp_log_ndtr)
+FP_LOOP_1(log1mexp, fp_log1mexp)
+FP_LOOP_2(logaddexp, fp_logaddexp)
+FP_LOOP_2(ndtr_difference, fp_ndtr_diff)
