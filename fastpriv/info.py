@@ -37,7 +37,7 @@ def installation() -> dict[str, Any]:
     return {
         "fastpriv": __version__,
         "place": str(Path(__file__).parent),
-        "instruction set": str(_special.instruction_set),
+        "instruction set": str(_special.ISA),
         "threads": len(affinity(0)) if affinity is not None else os.cpu_count() or 1,
         "python": platform.python_version(),
         "executable": sys.executable,
