@@ -132,8 +132,8 @@ def assess(
 
 
 def _prior(data: ArrayLike | Pmf, bins: int | str | None) -> tuple[Pmf, int, int | None]:
-    if isinstance(bins, str):
-        _validate.choice("bins", bins, ("auto",))
+    if isinstance(bins, str) and bins != "auto":
+        raise DomainError(f"bins must be an integer, 'auto' or None; got {bins!r}. Pass one of these.")
     if isinstance(data, Pmf):
         prior, records, used = data, 0, None
     else:
