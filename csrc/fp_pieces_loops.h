@@ -134,8 +134,8 @@ static double FP_NAME(fp_slope_zero)(const fp_ratio *r, double a, double b, int 
     return 0.5 * (a + b);
 }
 
-/* One monotone piece with the values of L at its ends. */
-static int FP_NAME(fp_add_monotone)(const fp_ratio *r, fp_pieces *out, double left, double right, int sign)
+/* One monotone piece, joined to its left neighbour where the direction agrees. */
+static int FP_NAME(fp_add_monotone)(fp_pieces *out, double left, double right, int sign)
 {
     fp_piece *last = out->count ? &out->piece[out->count - 1] : NULL;
     if (!(left < right))
@@ -147,36 +147,42 @@ static int FP_NAME(fp_add_monotone)(const fp_ratio *r, fp_pieces *out, double le
     if (fp_pieces_room(out))
         return -1;
     out->piece[out->count++] = (fp_piece){left, right, FP_SLOPE, sign, 0, 0, 0, 0};
-    (void)r;
     return 0;
+}
+
+/* From a zero x of the slope towards `end`: the nearest looked-at point with a proved sign of the slope, or `end`. */
+static double FP_NAME(fp_slope_proved)(const fp_ratio *r, double x, double end, int sign, fp_pieces *out)
+{
+    fp_taylor at;
+    double reach = fabs(end - x), step = 2.0 * (nextafter(fabs(x), INFINITY) - fabs(x)), near = 0.0;
+    int direction = end > x ? 1 : -1;
+    for (; step < reach; near = step, step *= 4.0) {
+        FP_NAME(fp_ratio_at)(r, x + direction * step, &at);
+        out->evaluations++;
+        if (sign * at.slope > at.slope_error)
+            return x + direction * step;
+    }
+    step = reach;
+    for (int i = 0; i < 12; ++i) { /* the sign is proved at `end` or nowhere: draw nearer */
+        double middle = 0.5 * (near + step);
+        FP_NAME(fp_ratio_at)(r, x + direction * middle, &at);
+        out->evaluations++;
+        if (sign * at.slope > at.slope_error)
+            step = middle;
+        else
+            near = middle;
+    }
+    return step == reach ? end : x + direction * step;
 }
 
 /* Split a run on which L'' has a sign into its falling, flat and rising parts. */
 static int FP_NAME(fp_split_curved)(const fp_ratio *r, fp_piece run, fp_pieces *out)
 {
-    double a = run.left, b = run.right, x = FP_NAME(fp_slope_zero)(r, a, b, run.sign, out), xl = x, xr = x;
+    double a = run.left, b = run.right, x = FP_NAME(fp_slope_zero)(r, a, b, run.sign, out);
+    double xl = x > a ? FP_NAME(fp_slope_proved)(r, x, a, -run.sign, out) : a;
+    double xr = x < b ? FP_NAME(fp_slope_proved)(r, x, b, run.sign, out) : b;
     fp_taylor at, left, right;
-    double grain = 2.0 * (nextafter(fabs(x), INFINITY) - fabs(x)), step = grain;
-    for (xl = x;; xl = x - step, step *= 4.0) {
-        if (xl <= a) {
-            xl = a;
-            break;
-        }
-        FP_NAME(fp_ratio_at)(r, xl, &left);
-        if (run.sign * left.slope < -left.slope_error)
-            break;
-    }
-    step = grain;
-    for (xr = x;; xr = x + step, step *= 4.0) {
-        if (xr >= b) {
-            xr = b;
-            break;
-        }
-        FP_NAME(fp_ratio_at)(r, xr, &right);
-        if (run.sign * right.slope > right.slope_error)
-            break;
-    }
-    if (FP_NAME(fp_add_monotone)(r, out, a, xl, -run.sign))
+    if (FP_NAME(fp_add_monotone)(out, a, xl, -run.sign))
         return -1;
     if (xl < xr) {
         FP_NAME(fp_ratio_at)(r, x, &at);
@@ -188,7 +194,7 @@ static int FP_NAME(fp_split_curved)(const fp_ratio *r, fp_piece run, fp_pieces *
             return -1;
         out->piece[out->count++] = (fp_piece){xl, xr, FP_FLAT, 0, at.value - off, at.value + off, 0, 0};
     }
-    return FP_NAME(fp_add_monotone)(r, out, xr, b, run.sign);
+    return FP_NAME(fp_add_monotone)(out, xr, b, run.sign);
 }
 
 /* Where the right tail (direction = 1; the left one mirrored, -1) settles: beyond `*edge` the slope keeps `*sign`, with
@@ -325,11 +331,11 @@ static int FP_NAME(fp_pieces_set)(const fp_ratio *r, fp_pieces *out)
     if (!status && !sign[0])
         status = fp_pieces_room(out) ? -1 : (out->piece[out->count++] = tail, 0);
     else if (!status)
-        status = FP_NAME(fp_add_monotone)(r, out, -INFINITY, edge[0], sign[0]);
+        status = FP_NAME(fp_add_monotone)(out, -INFINITY, edge[0], sign[0]);
     for (int i = 0; i < runs.count && !status; ++i) {
         fp_piece run = runs.piece[i];
         if (run.settled == FP_SLOPE)
-            status = FP_NAME(fp_add_monotone)(r, out, run.left, run.right, run.sign);
+            status = FP_NAME(fp_add_monotone)(out, run.left, run.right, run.sign);
         else if (run.settled == FP_CURVE)
             status = FP_NAME(fp_split_curved)(r, run, out);
         else
@@ -339,7 +345,7 @@ static int FP_NAME(fp_pieces_set)(const fp_ratio *r, fp_pieces *out)
     if (!status && !sign[1])
         status = fp_pieces_room(out) ? -1 : (out->piece[out->count++] = tail, 0);
     else if (!status)
-        status = FP_NAME(fp_add_monotone)(r, out, edge[1], INFINITY, sign[1]);
+        status = FP_NAME(fp_add_monotone)(out, edge[1], INFINITY, sign[1]);
     if (!status)
         FP_NAME(fp_ends)(r, out);
     fp_pieces_free(&runs);
