@@ -30,9 +30,14 @@ class TestWrittenWhole:
     def test_an_old_file_stays_when_writing_fails(self, tmp_path):
         path = tmp_path / "a.txt"
         path.write_bytes(b"old")
-        with pytest.raises(KeyboardInterrupt), _atomic.written_whole(path) as stream:
-            stream.write(b"half")
-            raise KeyboardInterrupt
+
+        def stopped():
+            with _atomic.written_whole(path) as stream:
+                stream.write(b"half")
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            stopped()
         assert path.read_bytes() == b"old"
         assert os.listdir(tmp_path) == ["a.txt"]
 

@@ -68,8 +68,8 @@ def test_a_wheel_built_from_the_sdist_works_from_another_directory(sdist, tmp_pa
     assert where.startswith(str(site))
     tests = source / "tests"
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(source), str(tests / "surfaces"),
-         str(tests / "contracts" / "test_estimate.py"), str(tests / "contracts" / "test_parallel.py")],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(source),
+         str(tests / "surfaces"), str(tests / "contracts" / "test_estimate.py"), str(tests / "contracts" / "test_parallel.py")],
         cwd=elsewhere, env=here, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

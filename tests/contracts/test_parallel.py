@@ -74,8 +74,7 @@ def test_an_error_in_a_task_reaches_the_caller_after_the_results_before_it(n_job
 
     seen = []
     with pytest.raises(KeyboardInterrupt):
-        for result in ordered_map(third_fails, range(6), n_jobs=n_jobs):
-            seen.append(result)  # noqa: PERF402
+        seen.extend(ordered_map(third_fails, range(6), n_jobs=n_jobs))
     assert seen == [0, 1, 2][: len(seen)]
 
 

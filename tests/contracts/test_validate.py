@@ -24,7 +24,8 @@ def test_real_takes_numbers_of_any_shape():
     [
         ("3", "'3'"), (b"3", "b'3'"), (["1", "2"], r"\['1', '2'\]"), (None, "None"), (1j, "1j"), ({}, "{}"),
         (10**400, "1000"), (np.nan, "nan"), ([1.0, -1.0, 2.0, -2.0], r"-1.0 at index 1 \(2 of 4 entries\)"),
-        ([[1.0, np.nan]], r"nan at index \(0, 1\) \(1 of 2 entries\)"), ([[1.0], [1.0, 2.0]], r"\[\[1.0\], \[1.0, 2.0\]\]"),
+        ([[1.0, np.nan]], r"nan at index \(0, 1\) \(1 of 2 entries\)"),
+        ([[1.0], [1.0, 2.0]], r"\[\[1.0\], \[1.0, 2.0\]\]"),
         (np.array(["a"]), "array"), (np.array([1, "a"], dtype=object), "array"),
     ],
 )  # fmt: skip

@@ -170,9 +170,9 @@ def test_a_closed_pipe_is_quiet(inside):
 def test_a_killed_run_leaves_no_half_written_file_and_can_go_on(inside, how):
     long = ("assess", "--sigma", "1..1000:400", "--epsilon", "0.01..10:200", "--out", "report", "--figure", "none")
     process = subprocess.Popen(
-        [sys.executable, "-m", "fastpriv", *long], cwd=inside, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        env=HERE,
-    )
+        [sys.executable, "-m", "fastpriv", *long], cwd=inside, env=HERE, text=True, stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )  # fmt: skip
     report = inside / "report"
     limit = time.monotonic() + 60
     while time.monotonic() < limit and not any(report.glob(".blocks-*/*.npz")):
