@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from contracts.test_layers import LAYERS
 
 import fastpriv
+from contracts.test_layers import LAYERS
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
