@@ -112,7 +112,7 @@ def _assess_options(parser: argparse.ArgumentParser) -> None:
     add("--figure", choices=_FIGURES, help="kind of figure (default: png if matplotlib is installed)")
     add("--json", action="store_true", help="print JSON instead of the table; writes files only with --out")
     add("--resume", action="store_true", help="take the finished blocks of an interrupted run with the same settings")
-    add("--n-jobs", metavar="N", type=int, default=1, help="threads; -1 for all cores (default: 1)")
+    add("--n-jobs", metavar="N", type=int, default=-1, help="threads (default: all cores)")
     add("--quiet", action="store_true", help="no progress bar, no table")
     parser.set_defaults(run=_assess)
 
