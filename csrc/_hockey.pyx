@@ -7,14 +7,15 @@ cdef extern from "fp_hockey.h":
         double value, lower, upper, log_value, log_lower, log_upper
     ctypedef int (*fp_hockey_all_f)(
         int, const double *, const double *, const double *, int, const double *, const double *, const double *,
-        const double *, ptrdiff_t, double, fp_hockey *, long *) noexcept nogil
+        const double *, ptrdiff_t, double, int, fp_hockey *, long *) noexcept nogil
     fp_hockey_all_f fp_hockey_pick()
 
 cdef fp_hockey_all_f run = fp_hockey_pick()
 
 
 def curve(const double[::1] w, const double[::1] m, const double[::1] s, const double[::1] v, const double[::1] n,
-          const double[::1] t, const double[::1] epsilon, double target):
+          const double[::1] t, const double[::1] epsilon, double target,
+          bint logs):
     """Rows (value, lower, upper and their logarithms), shape (len(epsilon), 6), and what it cost."""
     result = np.empty((epsilon.shape[0], 6))
     cdef double[:, ::1] out = result
@@ -24,7 +25,7 @@ def curve(const double[::1] w, const double[::1] m, const double[::1] s, const d
         return result, (0, 0, 0)
     with nogil:
         status = run(<int>w.shape[0], &w[0], &m[0], &s[0], <int>v.shape[0], &v[0], &n[0], &t[0], &epsilon[0],
-                     epsilon.shape[0], target, <fp_hockey *>&out[0, 0], cost)
+                     epsilon.shape[0], target, logs, <fp_hockey *>&out[0, 0], cost)
     if status:
         raise MemoryError("not enough memory for the pieces of the likelihood ratio; use fewer components")
     return result, (cost[0], cost[1], cost[2])

@@ -10,7 +10,8 @@
 
 /* intervals of E, and the sum of what it may lack: loss_count terms of at most e^loss_log */
 typedef struct {
-    double *interval;
+    fp_dd *interval;
+    int fine; /* locate crossings in double-doubles */
     int count, capacity, loss_count;
     double loss_log;
     long evaluations;
@@ -27,7 +28,7 @@ static inline double fp_log_expm1(double dev) { return dev > 30.0 ? dev : log(ex
 #include "fp_variants.h"
 
 typedef int (*fp_hockey_all_f)(int, const double *, const double *, const double *, int, const double *, const double *,
-                               const double *, const double *, ptrdiff_t, double, fp_hockey *, long *);
+                               const double *, const double *, ptrdiff_t, double, int, fp_hockey *, long *);
 
 static inline fp_hockey_all_f fp_hockey_pick(void)
 {
