@@ -31,7 +31,9 @@ def test_the_stub_repeats_the_lazy_table():
                 assert alias.asname == alias.name, f"write `import {alias.name} as {alias.name}`: it is a public name"
                 said[alias.name] = node.module
     known = dict(fastpriv._WHERE) | dict.fromkeys(fastpriv._ROOMS)
-    missing = [f"from .{where} import {name} as {name}" for name, where in known.items() if said.get(name, "") != where]
+    missing = [
+        f"from .{where or ''} import {name} as {name}" for name, where in known.items() if said.get(name, "") != where
+    ]
     extra = sorted(set(said) - set(known))
     assert not missing, "fastpriv/__init__.pyi lacks:\n" + "\n".join(missing)
     assert not extra, f"fastpriv/__init__.pyi has more than fastpriv/__init__.py: {extra}"
