@@ -9,6 +9,10 @@ __version__ = "0.1.0"
 
 # public name -> module that defines it; loaded on first use, so that `import fastpriv` costs little more than NumPy
 _WHERE = {
+    "Assessment": "assessment.result",
+    "assess": "assessment.run",
+    "read_column": "assessment.columns",
+    "show_versions": "info",
     "Estimate": "estimate",
     "BackendMissingError": "errors",
     "DomainError": "errors",
@@ -28,7 +32,7 @@ _WHERE = {
     "entropy": "divergences.information",
     "mutual_information": "divergences.information",
 }
-_ROOMS = ("special",)
+_ROOMS = ("datasets", "figures", "special")
 
 __all__ = ["__version__", *_WHERE, *_ROOMS]
 
