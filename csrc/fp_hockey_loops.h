@@ -61,31 +61,20 @@ static double FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double ep
     double a = piece->left, b = piece->right, x;
     int sign = piece->sign;
     fp_taylor at, side;
-    /* finite bracket */
-    if (a == -INFINITY || b == INFINITY) {
-        int left = a == -INFINITY;
-        double from = left ? b : a, step = scale;
-        if (from == piece->guess || !isfinite(from))
-            from = isfinite(from) ? from : 0.0;
-        for (;; step *= 2.0) {
-            double end = left ? from - step : from + step;
-            if (!(fabs(end) < FP_REACH)) {
-                if (left)
-                    a = -FP_REACH;
-                else
-                    b = FP_REACH;
+    double start = isfinite(piece->guess) ? piece->guess : isfinite(a) ? a : isfinite(b) ? b : r->n[0];
+    for (int right = 0; right < 2; ++right) { /* a finite bracket */
+        double *end = right ? &b : &a;
+        if (isfinite(*end))
+            continue;
+        for (double step = scale;; step *= 2.0) {
+            *end = right ? start + step : start - step;
+            if (!(fabs(*end) < FP_REACH))
                 break;
-            }
-            FP_NAME(fp_ratio_at)(r, end, &at);
+            FP_NAME(fp_ratio_at)(r, *end, &at);
             set->evaluations++;
-            double f = sign * (at.value - epsilon);
-            if (left ? f < -at.error : f > at.error) {
-                if (left)
-                    a = end;
-                else
-                    b = end;
+            double g = (right ? sign : -sign) * (at.value - epsilon);
+            if (g > at.error)
                 break;
-            }
         }
     }
     x = piece->guess > a && piece->guess < b ? piece->guess : 0.5 * (a + b);
@@ -363,8 +352,10 @@ static void FP_NAME(fp_hockey_double_double)(const fp_ratio *r, double epsilon, 
 static void FP_NAME(fp_hockey_finish)(fp_hockey *out)
 {
     double slack = 8.9e-16;
-    out->log_lower -= slack * fabs(out->log_lower) + slack;
-    out->log_upper += slack * fabs(out->log_upper) + slack;
+    if (out->log_lower > -INFINITY)
+        out->log_lower -= slack * fabs(out->log_lower) + slack;
+    if (out->log_upper > -INFINITY)
+        out->log_upper += slack * fabs(out->log_upper) + slack;
     if (out->upper > 1.0)
         out->upper = 1.0;
     if (out->value > out->upper)

@@ -142,17 +142,19 @@ FP_INLINE void fp_ufunc_loop(char **args, ptrdiff_t n, const ptrdiff_t *steps, f
     fp_flags_restore(held);
 }
 
-__attribute__((unused)) static void fp_ufunc_loop_1(char **args, const ptrdiff_t *n, const ptrdiff_t *steps, void *kernel)
+#define FP_UNUSED __attribute__((unused)) static /* a room need not have functions of every number of inputs */
+
+FP_UNUSED void fp_ufunc_loop_1(char **args, const ptrdiff_t *n, const ptrdiff_t *steps, void *kernel)
 {
     fp_ufunc_loop(args, n[0], steps, (fp_kernel *)kernel, 1);
 }
 
-__attribute__((unused)) static void fp_ufunc_loop_2(char **args, const ptrdiff_t *n, const ptrdiff_t *steps, void *kernel)
+FP_UNUSED void fp_ufunc_loop_2(char **args, const ptrdiff_t *n, const ptrdiff_t *steps, void *kernel)
 {
     fp_ufunc_loop(args, n[0], steps, (fp_kernel *)kernel, 2);
 }
 
-__attribute__((unused)) static void fp_ufunc_loop_3(char **args, const ptrdiff_t *n, const ptrdiff_t *steps, void *kernel)
+FP_UNUSED void fp_ufunc_loop_3(char **args, const ptrdiff_t *n, const ptrdiff_t *steps, void *kernel)
 {
     fp_ufunc_loop(args, n[0], steps, (fp_kernel *)kernel, 3);
 }
