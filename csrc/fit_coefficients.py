@@ -1,18 +1,19 @@
-"""How the tables of csrc/fp_math.h and csrc/fp_mills.h came about: a minimax fit by exchange, in 60 digits.
+"""How the tables of csrc/fp_elementary.h and csrc/fp_erfc.h came about: a minimax fit by exchange, in 60 digits.
 
-Run ``python csrc/fit_coefficients.py [name ...]``: it prints each table as C and the largest error of the fit. Needs mpmath alone.
+Run ``python csrc/fit_coefficients.py [name ...]``: it prints each table as C and the largest error of the fit. It
+needs mpmath alone.
 """
 
 import sys
 
-from mpmath import cos, erfc, exp, expm1, inf, lu_solve, matrix, mp, mpf, pi, sqrt
+from mpmath import cos, erfc, exp, lu_solve, matrix, mp, mpf, pi, sqrt
 
 mp.dps = 60
 
 
 def minimax(function, low, high, terms, weight=lambda x: mpf(1), grid=400, rounds=30):
     """Coefficients c of the polynomial that minimises max |weight (function - sum c_i x^i)| on [low, high]."""
-    points = [(low + high) / 2 - (high - low) / 2 * cos(pi * i / terms) for i in range(terms + 1)]
+    points = [(low + high) / 2 - (high - low) / 2 * cos(pi * (i + mpf(1) / 2) / (terms + 1)) for i in range(terms + 1)]
     fine = [(low + high) / 2 - (high - low) / 2 * cos(pi * (i + mpf(1) / 2) / grid) for i in range(grid)]
     values = [(x, function(x), weight(x)) for x in fine]
     for _ in range(rounds):
@@ -43,6 +44,7 @@ def minimax(function, low, high, terms, weight=lambda x: mpf(1), grid=400, round
 
 
 def horner(c, x):
+    """The polynomial with coefficients c, lowest first, at x."""
     value = mpf(0)
     for term in reversed(c):
         value = value * x + term
@@ -65,10 +67,59 @@ def log_tail():
     return minimax(lambda z: sum(2 * z**n / (2 * n + 3) for n in range(60)), mpf(0), edge, 7, lambda z: z + mpf("1e-4"))
 
 
-TABLES = {"exp_tail": exp_tail, "log_tail": log_tail}
+def erfcx(z):
+    """exp(z^2) erfc(z)."""
+    return exp(z * z) * erfc(z)
+
+
+def mills_ratio(x):
+    """(1 - Phi(x)) / phi(x)."""
+    return sqrt(pi / 2) * erfcx(x / sqrt(2))
+
+
+def half_line(function, limit, unit, terms=24, centre=4):
+    """G of function(x) = (limit + G(t) / (x + centre)) / (x + centre), t = 1 - 2 centre / (x + centre), x >= 0.
+
+    The coefficients come rounded to doubles, the last one shifted by some ulps of G so that in double arithmetic
+    unit * function(0) is what it should be: erfcx(0) = 1 and Phi(0) = 1/2 exactly.
+    """
+
+    def shape(t):
+        x = centre * (1 + t) / (1 - t)
+        return (x + centre) * ((x + centre) * function(x) - limit)
+
+    def weight(t):  # to an error relative to the function
+        r = (1 - t) / (2 * mpf(centre))
+        return r / (limit + r * shape(t))
+
+    exact, worst = minimax(shape, mpf(-1), mpf(1), terms, weight)
+    c = [float(term) for term in exact]
+    goal, shifts = float(unit * function(mpf(0))), sorted(range(-40, 41), key=abs)
+    for shift in shifts:
+        tried = [*c[:-1], c[-1] + shift * 2.0**-52]
+        if at_zero(tried, float(limit), float(unit), centre) == goal:
+            return tried, worst
+    raise ArithmeticError("no shift of the last coefficient gives the value at 0")
+
+
+def at_zero(c, limit, unit, centre):
+    """Unit * function(0) as csrc/fp_erfc.h computes it: t = -1, even and odd terms summed apart."""
+    even, odd = c[-2], c[-1]
+    for i in range(len(c) - 4, -1, -2):
+        even, odd = even + c[i], odd + c[i + 1]
+    return unit * ((limit + (even - odd) / centre) / centre)
+
+
+TABLES = {
+    "exp_tail": exp_tail,
+    "log_tail": log_tail,
+    "erfcx_table": lambda: half_line(erfcx, 1 / sqrt(pi), mpf(1)),
+    "mills_table": lambda: half_line(mills_ratio, mpf(1), 1 / sqrt(2 * pi)),
+}
 
 
 def main(names):
+    """Print the tables of these names, or all."""
     for name in names or TABLES:
         c, worst = TABLES[name]()
         print(f"/* {name}: {mp.nstr(worst, 3)} */\nstatic const double fp_{name}[{len(c)}] = {{")

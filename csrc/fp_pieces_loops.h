@@ -50,11 +50,11 @@ static inline int FP_NAME(fp_add_run)(fp_pieces *out, fp_piece run)
 static int FP_NAME(fp_march)(const fp_ratio *r, double left, double right, double scale, fp_pieces *out)
 {
     double cursor = left, step = 0.25 * scale;
-    long cells = 0, budget = 20000 + 400L * (r->np + r->nq);
+    long budget = 4000 + 200L * (r->np + r->nq);
     while (cursor < right) {
         fp_taylor at;
         double a, b, reach, grain = 4.0 * (nextafter(fabs(cursor), INFINITY) - fabs(cursor));
-        double finest = cells < budget ? 1e-6 : 0.05;
+        double finest = out->evaluations < budget ? 1e-6 : out->evaluations < 4 * budget ? 0.02 : 0.4;
         if (step < grain)
             step = grain;
         if (cursor + 2.0 * step > right)
@@ -66,27 +66,26 @@ static int FP_NAME(fp_march)(const fp_ratio *r, double left, double right, doubl
         FP_NAME(fp_settled)(&at, &a, &b);
         reach = a > b ? a : b;
         fp_piece run = {cursor, x + reach, 0, 0, 0, 0, 0, 0};
+        double t = at.radius > 0.0 ? step / at.radius : 1.0;
+        double off = (fabs(at.slope) + at.slope_error) * step + 0.5 * (fabs(at.curve) + at.curve_error) * step * step
+                     + at.bound * t * t * t / (1.0 - t);
         if (reach >= step) {
             run.settled = a > b ? FP_SLOPE : FP_CURVE;
             run.sign = (a > b ? at.slope : at.curve) > 0.0 ? 1 : -1;
-        } else if (step <= grain || step <= finest * at.radius) {
-            double t = at.radius > 0.0 ? step / at.radius : 1.0;
-            double off = at.error + (fabs(at.slope) + at.slope_error) * step
-                         + 0.5 * (fabs(at.curve) + at.curve_error) * step * step + at.bound * t * t * t / (1.0 - t);
+        } else if (step <= grain || t <= finest || (t < 1.0 && off <= 4.0 * at.error)) {
             run.settled = FP_FLAT;
             run.right = x + step;
-            run.low = t < 1.0 ? at.value - off : -INFINITY;
-            run.high = t < 1.0 ? at.value + off : INFINITY;
+            run.low = t < 1.0 ? at.value - at.error - off : -INFINITY;
+            run.high = t < 1.0 ? at.value + at.error + off : INFINITY;
         } else {
-            double next = 0.9 * reach;
+            double next = 0.9 * reach, least = 0.9 * finest * at.radius;
             if (!(next > 0.2 * step))
                 next = 0.2 * step;
-            step = next < finest * at.radius ? finest * at.radius : next;
+            step = next > least ? next : least;
             continue;
         }
         if (run.right > right)
             run.right = right;
-        cells++;
         if (FP_NAME(fp_add_run)(out, run))
             return -1;
         step = 1.3 * (run.right - x > step ? run.right - x : step);
@@ -134,8 +133,8 @@ static double FP_NAME(fp_slope_zero)(const fp_ratio *r, double a, double b, int 
     return 0.5 * (a + b);
 }
 
-/* One monotone piece with the values of L at its ends. */
-static int FP_NAME(fp_add_monotone)(const fp_ratio *r, fp_pieces *out, double left, double right, int sign)
+/* One monotone piece, joined to its left neighbour where the direction agrees. */
+static int FP_NAME(fp_add_monotone)(fp_pieces *out, double left, double right, int sign)
 {
     fp_piece *last = out->count ? &out->piece[out->count - 1] : NULL;
     if (!(left < right))
@@ -147,48 +146,59 @@ static int FP_NAME(fp_add_monotone)(const fp_ratio *r, fp_pieces *out, double le
     if (fp_pieces_room(out))
         return -1;
     out->piece[out->count++] = (fp_piece){left, right, FP_SLOPE, sign, 0, 0, 0, 0};
-    (void)r;
     return 0;
+}
+
+/* From a zero x of the slope towards `end`: the nearest looked-at point with a proved sign of the slope, or `end`. */
+static double FP_NAME(fp_slope_proved)(const fp_ratio *r, double x, double end, int sign, fp_pieces *out)
+{
+    fp_taylor at;
+    double reach = fabs(end - x), step = 2.0 * (nextafter(fabs(x), INFINITY) - fabs(x)), near = 0.0;
+    int direction = end > x ? 1 : -1;
+    for (; step < reach; near = step, step *= 4.0) {
+        FP_NAME(fp_ratio_at)(r, x + direction * step, &at);
+        out->evaluations++;
+        if (sign * at.slope > at.slope_error)
+            break;
+    }
+    if (step < 1e-6 * reach)
+        return x + direction * step;
+    step = step < reach ? step : reach;
+    for (int i = 0; i < 12; ++i) { /* a long flat stretch, or the sign is proved at `end` alone: draw nearer */
+        double middle = 0.5 * (near + step);
+        FP_NAME(fp_ratio_at)(r, x + direction * middle, &at);
+        out->evaluations++;
+        if (sign * at.slope > at.slope_error)
+            step = middle;
+        else
+            near = middle;
+    }
+    return step == reach ? end : x + direction * step;
 }
 
 /* Split a run on which L'' has a sign into its falling, flat and rising parts. */
 static int FP_NAME(fp_split_curved)(const fp_ratio *r, fp_piece run, fp_pieces *out)
 {
-    double a = run.left, b = run.right, x = FP_NAME(fp_slope_zero)(r, a, b, run.sign, out), xl = x, xr = x;
+    double a = run.left, b = run.right, x = FP_NAME(fp_slope_zero)(r, a, b, run.sign, out);
+    double xl = x > a ? FP_NAME(fp_slope_proved)(r, x, a, -run.sign, out) : a;
+    double xr = x < b ? FP_NAME(fp_slope_proved)(r, x, b, run.sign, out) : b;
     fp_taylor at, left, right;
-    double grain = 2.0 * (nextafter(fabs(x), INFINITY) - fabs(x)), step = grain;
-    for (xl = x;; xl = x - step, step *= 4.0) {
-        if (xl <= a) {
-            xl = a;
-            break;
-        }
-        FP_NAME(fp_ratio_at)(r, xl, &left);
-        if (run.sign * left.slope < -left.slope_error)
-            break;
-    }
-    step = grain;
-    for (xr = x;; xr = x + step, step *= 4.0) {
-        if (xr >= b) {
-            xr = b;
-            break;
-        }
-        FP_NAME(fp_ratio_at)(r, xr, &right);
-        if (run.sign * right.slope > right.slope_error)
-            break;
-    }
-    if (FP_NAME(fp_add_monotone)(r, out, a, xl, -run.sign))
+    if (FP_NAME(fp_add_monotone)(out, a, xl, -run.sign))
         return -1;
     if (xl < xr) {
         FP_NAME(fp_ratio_at)(r, x, &at);
         FP_NAME(fp_ratio_at)(r, xl, &left);
         FP_NAME(fp_ratio_at)(r, xr, &right);
-        double steep = fabs(left.slope) + left.slope_error, other = fabs(right.slope) + right.slope_error;
-        double off = at.error + (steep > other ? steep : other) * (xr - xl);
+        /* convex: below the higher end, above the tangent at x; concave: the same upside down */
+        double ends[2] = {run.sign * left.value, run.sign * right.value};
+        double tops[2] = {ends[0] + left.error, ends[1] + right.error}, top = tops[0] > tops[1] ? tops[0] : tops[1];
+        double foot = run.sign * at.value - at.error - (fabs(at.slope) + at.slope_error) * (xr - xl);
+        top = top > foot ? top : foot;
         if (fp_pieces_room(out))
             return -1;
-        out->piece[out->count++] = (fp_piece){xl, xr, FP_FLAT, 0, at.value - off, at.value + off, 0, 0};
+        out->piece[out->count++] = (fp_piece){xl, xr, FP_FLAT, 0, run.sign > 0 ? foot : -top, run.sign > 0 ? top : -foot, 0, 0};
     }
-    return FP_NAME(fp_add_monotone)(r, out, xr, b, run.sign);
+    return FP_NAME(fp_add_monotone)(out, xr, b, run.sign);
 }
 
 /* Where the right tail (direction = 1; the left one mirrored, -1) settles: beyond `*edge` the slope keeps `*sign`, with
@@ -325,11 +335,11 @@ static int FP_NAME(fp_pieces_set)(const fp_ratio *r, fp_pieces *out)
     if (!status && !sign[0])
         status = fp_pieces_room(out) ? -1 : (out->piece[out->count++] = tail, 0);
     else if (!status)
-        status = FP_NAME(fp_add_monotone)(r, out, -INFINITY, edge[0], sign[0]);
+        status = FP_NAME(fp_add_monotone)(out, -INFINITY, edge[0], sign[0]);
     for (int i = 0; i < runs.count && !status; ++i) {
         fp_piece run = runs.piece[i];
         if (run.settled == FP_SLOPE)
-            status = FP_NAME(fp_add_monotone)(r, out, run.left, run.right, run.sign);
+            status = FP_NAME(fp_add_monotone)(out, run.left, run.right, run.sign);
         else if (run.settled == FP_CURVE)
             status = FP_NAME(fp_split_curved)(r, run, out);
         else
@@ -339,7 +349,7 @@ static int FP_NAME(fp_pieces_set)(const fp_ratio *r, fp_pieces *out)
     if (!status && !sign[1])
         status = fp_pieces_room(out) ? -1 : (out->piece[out->count++] = tail, 0);
     else if (!status)
-        status = FP_NAME(fp_add_monotone)(r, out, edge[1], INFINITY, sign[1]);
+        status = FP_NAME(fp_add_monotone)(out, edge[1], INFINITY, sign[1]);
     if (!status)
         FP_NAME(fp_ends)(r, out);
     fp_pieces_free(&runs);

@@ -14,6 +14,7 @@
 #define FP_RATIO_H
 
 #include "fp_dispatch.h"
+#include "fp_dd.h"
 #include "fp_math.h"
 #include <math.h>
 #include <stddef.h>
@@ -41,7 +42,7 @@ typedef struct {
     fp_side p, q;
     fp_coupling pairs;
     int coupled;             /* whether P and Q are close enough for the coupled form to be worth trying */
-    double coupling_defect;  /* rounding of the coupled weights, an absolute error of u */
+    double coupling_defect;  /* what the coupled weights miss, an absolute error of u */
     double *w, *m, *s, *v, *n, *t; /* P = (w, m, s) and Q = (v, n, t), each sorted by mean and sigma */
     int np, nq;
     double *scratch;         /* 4 * (padded p + padded q + padded pairs) doubles */
@@ -54,7 +55,6 @@ typedef struct {
     double slope, slope_error;
     double curve, curve_error;
     double radius, bound; /* |sum_{n>=2} of the non-quadratic part| <= bound on |delta| <= radius */
-    double log_q, score_bound;
 } fp_taylor;
 
 static inline int fp_padded(int n) { return (n + FP_LANES - 1) / FP_LANES * FP_LANES; }
@@ -86,36 +86,39 @@ static inline void fp_side_fill(fp_side *side, int n, const double *w, const dou
     }
 }
 
-/* Couple sorted components greedily by weight: at most np + nq - 1 pairs. */
+/* Couple sorted components greedily by weight, at most np + nq - 1 pairs.  The pairs of a component add up to its
+ * weight but for roundings and the mismatch of the totals, which the last component of the other side absorbs; `defect`
+ * bounds the sum of these errors relative to the weights. */
 static inline int fp_couple(const fp_ratio *r, int *from_p, int *from_q, double *weight, double *defect)
 {
     int i = 0, j = 0, k = 0;
     double left_p = r->w[0], left_q = r->v[0];
     *defect = 0.0;
-    while (i < r->np && j < r->nq) {
-        double mass = left_p < left_q ? left_p : left_q;
-        int last = i == r->np - 1 && j == r->nq - 1;
+    for (;;) {
+        int last_p = i == r->np - 1, last_q = j == r->nq - 1;
+        int take_p = last_q ? !last_p || left_p <= left_q : !last_p && left_p <= left_q;
+        double mass = last_p && last_q ? (left_p > left_q ? left_p : left_q) : take_p ? left_p : left_q;
         from_p[k] = i;
         from_q[k] = j;
-        weight[k++] = mass;
-        if (last) {
-            *defect += fabs(left_p - left_q);
-            break;
+        weight[k++] = mass > 0.0 ? mass : 0.0;
+        fp_dd rest_p = fp_two_sum(left_p, -mass), rest_q = fp_two_sum(left_q, -mass);
+        if (last_p && last_q) {
+            *defect += fabs(rest_p.hi) / r->w[i] + fabs(rest_q.hi) / r->v[j];
+            return k;
         }
-        if (left_p == left_q && i < r->np - 1 && j < r->nq - 1) {
+        if (take_p) {
+            int both = rest_q.hi == 0.0 && !last_q && !last_p;
+            left_q = rest_q.hi;
+            *defect += fabs(rest_q.lo) / r->v[j];
             left_p = r->w[++i];
-            left_q = r->v[++j];
-        } else if ((left_p <= left_q && i < r->np - 1) || j == r->nq - 1) {
-            left_q -= mass;
-            *defect += 1.2e-16 * fabs(left_q);
-            left_p = r->w[++i];
+            if (both)
+                left_q = r->v[++j];
         } else {
-            left_p -= mass;
-            *defect += 1.2e-16 * fabs(left_p);
+            left_p = rest_p.hi;
+            *defect += fabs(rest_p.lo) / r->w[i];
             left_q = r->v[++j];
         }
     }
-    return k;
 }
 
 static inline void fp_coupling_fill(fp_ratio *r, int n, const int *from_p, const int *from_q, const double *weight,
@@ -148,7 +151,8 @@ static inline void fp_coupling_fill(fp_ratio *r, int n, const int *from_p, const
             distance += weight[k] * (far < 1.0 ? far : 1.0);
         }
     }
-    r->coupled = distance < 0.05;
+    r->coupled = distance < 0.05 && r->coupling_defect < 1e-12;
+    r->coupling_defect *= 2.0; /* sum of rho_k (1 + |E_k|) is at most 2 where |u| < 1/2 */
 }
 
 typedef struct {

@@ -187,7 +187,21 @@ static inline double FP_NAME(fp_couple_bound)(const fp_ratio *r, double x, const
     return u < 0.5 ? -log1p(-u) : INFINITY;
 }
 
-/* L and L' only: what root finding needs. */
+/* Of the two forms the one with the smaller error, for each derivative by itself. */
+static inline void FP_NAME(fp_better)(const FP_NAME(fp_moments) *p, const FP_NAME(fp_moments) *q,
+                                      const FP_NAME(fp_coupled) *c, fp_taylor *out)
+{
+    out->value = p->log - q->log;
+    out->error = p->error + q->error;
+    out->slope = p->score - q->score;
+    out->slope_error = p->score_error + q->score_error + FP_ROUND * fabs(out->slope);
+    if (c->good && c->error < out->error)
+        out->value = c->value, out->error = c->error;
+    if (c->good && c->slope_error < out->slope_error)
+        out->slope = c->slope, out->slope_error = c->slope_error;
+}
+
+/* L and L' with their errors. */
 static void FP_NAME(fp_ratio_at)(const fp_ratio *r, double x, fp_taylor *out)
 {
     double *hp = r->scratch, *ep = hp + r->p.padded, *gp = ep + r->p.padded;
@@ -195,27 +209,31 @@ static void FP_NAME(fp_ratio_at)(const fp_ratio *r, double x, fp_taylor *out)
     double *rho = gq + r->q.padded, *ek = rho + r->pairs.padded;
     FP_NAME(fp_moments) p, q;
     FP_NAME(fp_side_log)(&r->q, x, hq, eq, gq, &q);
-    out->log_q = q.log;
-    out->score_bound = fabs(q.score);
-    if (r->coupled) {
-        FP_NAME(fp_coupled) c;
-        FP_NAME(fp_side_spread)(&r->q, x, eq, gq, &q);
-        FP_NAME(fp_couple_at)(r, x, &q, rho, ek, &c);
-        if (c.good) {
-            out->value = c.value;
-            out->error = c.error;
-            out->slope = c.slope;
-            out->slope_error = c.slope_error;
-            return;
-        }
-    }
+    FP_NAME(fp_coupled) c;
+    c.good = 0;
     FP_NAME(fp_side_log)(&r->p, x, hp, ep, gp, &p);
     FP_NAME(fp_side_spread)(&r->p, x, ep, gp, &p);
     FP_NAME(fp_side_spread)(&r->q, x, eq, gq, &q);
+    if (r->coupled)
+        FP_NAME(fp_couple_at)(r, x, &q, rho, ek, &c);
+    FP_NAME(fp_better)(&p, &q, &c, out);
+}
+
+/* L with its error, and L' without: what finding a crossing needs. */
+static void FP_NAME(fp_ratio_value)(const fp_ratio *r, double x, fp_taylor *out)
+{
+    double *hp = r->scratch, *ep = hp + r->p.padded, *gp = ep + r->p.padded;
+    double *hq = gp + r->p.padded, *eq = hq + r->q.padded, *gq = eq + r->q.padded;
+    FP_NAME(fp_moments) p, q;
+    if (r->coupled) {
+        FP_NAME(fp_ratio_at)(r, x, out);
+        return;
+    }
+    FP_NAME(fp_side_log)(&r->p, x, hp, ep, gp, &p);
+    FP_NAME(fp_side_log)(&r->q, x, hq, eq, gq, &q);
     out->value = p.log - q.log;
     out->error = p.error + q.error;
     out->slope = p.score - q.score;
-    out->slope_error = p.score_error + q.score_error + 2.3e-16 * fabs(out->slope);
 }
 
 /* The whole local analysis: Taylor data, and a disc with the bound of the remainder; `radius` is the first guess. */
@@ -233,17 +251,11 @@ static void FP_NAME(fp_ratio_disc)(const fp_ratio *r, double x, double radius, f
     FP_NAME(fp_side_spread)(&r->q, x, eq, gq, &q);
     if (r->coupled)
         FP_NAME(fp_couple_at)(r, x, &q, rho, ek, &c);
-    if (c.good) {
-        out->value = c.value, out->error = c.error, out->slope = c.slope, out->slope_error = c.slope_error;
+    FP_NAME(fp_better)(&p, &q, &c, out);
+    out->curve = (p.spread - p.rate) - (q.spread - q.rate);
+    out->curve_error = p.spread_error + q.spread_error + FP_ROUND * (p.rate + q.rate) * (r->p.padded + r->q.padded);
+    if (c.good && c.curve_error < out->curve_error)
         out->curve = c.curve, out->curve_error = c.curve_error;
-    } else {
-        out->value = p.log - q.log, out->error = p.error + q.error;
-        out->slope = p.score - q.score, out->slope_error = p.score_error + q.score_error;
-        out->curve = (p.spread - p.rate) - (q.spread - q.rate);
-        out->curve_error = p.spread_error + q.spread_error + FP_ROUND * (p.rate + q.rate) * (r->p.padded + r->q.padded);
-    }
-    out->log_q = q.log;
-    out->score_bound = fabs(q.score);
     for (int attempt = 0; attempt < 60; ++attempt, radius *= attempt < 4 ? 0.6 : 0.3) {
         double kq = FP_NAME(fp_side_kappa)(&r->q, hq, gq, &q, radius, work);
         if (!(kq < 0.45))

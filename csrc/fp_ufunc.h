@@ -3,7 +3,7 @@
  * A room that offers ufuncs has two headers.  The loops, included once per instruction set (fp_variants.h):
  *
  *     FP_LOOP_1(erfc, fp_erfc)                      one input
- *     FP_LOOP_2(ndtr_difference, fp_ndtr_diff)      two inputs; FP_LOOP_3 takes three
+ *     FP_LOOP_2(ndtr_difference, fp_ndtr_diff)      two inputs; FP_LOOP_3 takes three, FP_LOOP_4 four
  *
  * and the table, after all variants are included:
  *
@@ -42,7 +42,7 @@ static inline fp_flags fp_flags_hold(void)
 static inline void fp_flags_restore(fp_flags held) { fesetenv(&held); }
 #endif
 
-enum { FP_BLOCK = 256, FP_MAX_INPUTS = 3 };
+enum { FP_BLOCK = 256, FP_MAX_INPUTS = 4 };
 
 typedef void fp_kernel(const double *const *in, double *out, ptrdiff_t n);
 typedef void fp_ufunc_function(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data);
@@ -80,6 +80,13 @@ typedef struct {
         _Pragma("GCC ivdep") for (ptrdiff_t i = 0; i < n; i++) out[i] = scalar(a[i], b[i], c[i]);                      \
     }
 
+#define FP_LOOP_4(stem, scalar)                                                                                        \
+    static void FP_NAME(stem)(const double *const *in, double *out, ptrdiff_t n)                                       \
+    {                                                                                                                  \
+        const double *a = in[0], *b = in[1], *c = in[2], *d = in[3];                                                   \
+        _Pragma("GCC ivdep") for (ptrdiff_t i = 0; i < n; i++) out[i] = scalar(a[i], b[i], c[i], d[i]);                \
+    }
+
 #if FP_HAVE_VARIANTS
 #define FP_VARIANTS(stem) {(void *)stem##_baseline, (void *)stem##_avx2, (void *)stem##_avx512}
 #else
@@ -89,6 +96,7 @@ typedef struct {
 #define FP_UFUNC_1(stem) {.name = #stem, .inputs = 1, .loop = fp_ufunc_loop_1, .variants = FP_VARIANTS(stem)}
 #define FP_UFUNC_2(stem) {.name = #stem, .inputs = 2, .loop = fp_ufunc_loop_2, .variants = FP_VARIANTS(stem)}
 #define FP_UFUNC_3(stem) {.name = #stem, .inputs = 3, .loop = fp_ufunc_loop_3, .variants = FP_VARIANTS(stem)}
+#define FP_UFUNC_4(stem) {.name = #stem, .inputs = 4, .loop = fp_ufunc_loop_4, .variants = FP_VARIANTS(stem)}
 #define FP_GUFUNC(stem, nin, core, own_loop)                                                                           \
     {.name = #stem, .inputs = nin, .signature = core, .loop = own_loop, .variants = FP_VARIANTS(stem)}
 
@@ -134,19 +142,26 @@ FP_INLINE void fp_ufunc_loop(char **args, ptrdiff_t n, const ptrdiff_t *steps, f
     fp_flags_restore(held);
 }
 
-__attribute__((unused)) static void fp_ufunc_loop_1(char **args, const ptrdiff_t *n, const ptrdiff_t *steps, void *kernel)
+#define FP_UNUSED __attribute__((unused)) static /* a room need not have functions of every number of inputs */
+
+FP_UNUSED void fp_ufunc_loop_1(char **args, const ptrdiff_t *n, const ptrdiff_t *steps, void *kernel)
 {
     fp_ufunc_loop(args, n[0], steps, (fp_kernel *)kernel, 1);
 }
 
-__attribute__((unused)) static void fp_ufunc_loop_2(char **args, const ptrdiff_t *n, const ptrdiff_t *steps, void *kernel)
+FP_UNUSED void fp_ufunc_loop_2(char **args, const ptrdiff_t *n, const ptrdiff_t *steps, void *kernel)
 {
     fp_ufunc_loop(args, n[0], steps, (fp_kernel *)kernel, 2);
 }
 
-__attribute__((unused)) static void fp_ufunc_loop_3(char **args, const ptrdiff_t *n, const ptrdiff_t *steps, void *kernel)
+FP_UNUSED void fp_ufunc_loop_3(char **args, const ptrdiff_t *n, const ptrdiff_t *steps, void *kernel)
 {
     fp_ufunc_loop(args, n[0], steps, (fp_kernel *)kernel, 3);
+}
+
+__attribute__((unused)) static void fp_ufunc_loop_4(char **args, const ptrdiff_t *n, const ptrdiff_t *steps, void *kernel)
+{
+    fp_ufunc_loop(args, n[0], steps, (fp_kernel *)kernel, 4);
 }
 
 /* Chooses the variant and fills in what NumPy keeps; `type` is NumPy's number for double. */

@@ -9,7 +9,7 @@ cdef extern from "fp_ufunc.h":
         const char *signature
         fp_ufunc_function *functions[1]
         void *data[1]
-        char types[4]
+        char types[5]
     void fp_ufunc_prepare(fp_ufunc *ufunc, char type)
     const char *fp_isa_name()
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .errors import DomainError, ShapeError
 
-__all__ = ["choice", "count", "flag", "instance", "probabilities", "real", "scalar", "vector"]
+__all__ = ["broadcastable", "choice", "count", "flag", "instance", "probabilities", "real", "scalar", "vector"]
 
 FloatArray = NDArray[np.float64]
 _SUM_TOLERANCE = 1e-9
@@ -30,7 +30,7 @@ def real(
         if given.dtype.kind not in "fiub":
             if given.dtype.kind != "O":
                 raise TypeError
-            if any(isinstance(item, (str, bytes)) for item in given.ravel()):
+            if any(item is None or isinstance(item, (str, bytes)) for item in given.ravel()):
                 raise TypeError
         array = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -78,6 +78,17 @@ def probabilities(name: str, value: Any) -> FloatArray:
             f"Divide {name} by the sum if the numbers are relative."
         )
     return array
+
+
+def broadcastable(name: str, array: FloatArray, other: str, partner: FloatArray) -> None:
+    """Two arrays whose shapes broadcast."""
+    try:
+        np.broadcast_shapes(array.shape, partner.shape)
+    except ValueError:
+        raise ShapeError(
+            f"{name} must be of a shape that broadcasts with {other}; got {array.shape} and {partner.shape}. "
+            "Add axes of length 1 for a grid."
+        ) from None
 
 
 def count(name: str, value: Any, minimum: int = 1, maximum: int | None = None) -> int:

@@ -1,0 +1,130 @@
+"""The Gaussian mechanism: delta, log delta and their inverses over a million settings, beside the lines people write.
+
+The ratio within a group and one run is what is judged. Every bench asserts the answer; the peers' own tolerance says
+how far theirs is off.
+"""
+
+import numpy as np
+import pytest
+from scipy.special import erfcx, log_ndtr, ndtr
+
+from fastpriv import special
+
+POINTS = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def settings():
+    rng = np.random.default_rng(1)
+    return 10 ** rng.uniform(-2, 1.2, POINTS), 10 ** rng.uniform(-3, 2, POINTS)
+
+
+def ndtr_difference(r, epsilon):
+    c = epsilon / (2 * r)
+    return ndtr(r - c) - np.exp(epsilon) * ndtr(-r - c)
+
+
+def log_ndtr_difference(r, epsilon):
+    c = epsilon / (2 * r)
+    first, second = log_ndtr(r - c), epsilon + log_ndtr(-r - c)
+    return first + np.log1p(-np.exp(np.minimum(second - first, 0.0)))
+
+
+def erfcx_difference(r, epsilon):
+    c = epsilon / (2 * r)
+    a, b = (c - r) / np.sqrt(2), (c + r) / np.sqrt(2)
+    return 0.5 * np.exp(-a * a) * (erfcx(a) - erfcx(b))
+
+
+def agreement(got, want, where):
+    return np.max(np.abs(got[where] / want[where] - 1))
+
+
+@pytest.mark.benchmark(group="gaussian delta, 1e6 points")
+def test_delta_fastpriv(benchmark, settings):
+    delta = benchmark(special.gaussian_delta, *settings)
+    logarithm = special.gaussian_log_delta(*settings)
+    where = (delta > 1e-300) & (delta < 0.9)
+    assert np.max(np.abs(np.log(delta[where]) / logarithm[where] - 1)) < 2e-14
+
+
+@pytest.mark.benchmark(group="gaussian delta, 1e6 points")
+def test_delta_scipy_ndtr(benchmark, settings):
+    with np.errstate(all="ignore"):
+        delta = benchmark(ndtr_difference, *settings)
+    want = special.gaussian_delta(*settings)
+    assert agreement(delta, want, (want > 1e-3) & np.isfinite(delta)) < 1e-9
+
+
+@pytest.mark.benchmark(group="gaussian delta, 1e6 points")
+def test_delta_scipy_erfcx(benchmark, settings):
+    with np.errstate(all="ignore"):
+        delta = benchmark(erfcx_difference, *settings)
+    want = special.gaussian_delta(*settings)
+    assert agreement(delta, want, (want > 1e-3) & np.isfinite(delta)) < 1e-9
+
+
+@pytest.mark.benchmark(group="gaussian log delta, 1e6 points")
+def test_log_delta_fastpriv(benchmark, settings):
+    logarithm = benchmark(special.gaussian_log_delta, *settings)
+    assert np.isfinite(logarithm).all()
+    assert logarithm.max() <= 0
+
+
+@pytest.mark.benchmark(group="gaussian log delta, 1e6 points")
+def test_log_delta_scipy_log_ndtr(benchmark, settings):
+    with np.errstate(all="ignore"):
+        logarithm = benchmark(log_ndtr_difference, *settings)
+    want = special.gaussian_log_delta(*settings)
+    assert agreement(logarithm, want, np.isfinite(logarithm) & (want < -0.1) & (want > -5)) < 1e-9
+
+
+SMALL = 1000
+
+
+def bisection(r, delta):
+    """What a careful user writes: 60 halvings of a bracket for every setting at once."""
+    low, high = np.zeros_like(r), 2 * r * (r + 40)
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        with np.errstate(all="ignore"):
+            over = ndtr_difference(r, middle) > delta
+        low, high = np.where(over, middle, low), np.where(over, high, middle)
+    return high
+
+
+@pytest.mark.benchmark(group="gaussian epsilon for delta = 1e-5, 1e3 settings")
+def test_epsilon_fastpriv(benchmark):
+    r = np.geomspace(0.05, 10, SMALL)
+    epsilon = benchmark(special.gaussian_epsilon, r, 1e-5)
+    assert (special.gaussian_delta(r, epsilon) <= 1e-5 * (1 + 4e-15)).all()
+    assert (special.gaussian_delta(r, epsilon * (1 - 1e-12)) > 1e-5).all()
+
+
+@pytest.mark.benchmark(group="gaussian epsilon for delta = 1e-5, 1e3 settings")
+def test_epsilon_bisection_on_ndtr(benchmark):
+    r = np.geomspace(0.05, 10, SMALL)
+    epsilon = benchmark(bisection, r, np.full(SMALL, 1e-5))
+    np.testing.assert_allclose(epsilon, special.gaussian_epsilon(r, 1e-5), rtol=1e-6)
+
+
+@pytest.mark.benchmark(group="gaussian noise for (1, 1e-5)")
+def test_noise_fastpriv(benchmark):
+    noise = benchmark(special.gaussian_noise, 1.0, 1e-5)
+    assert noise == pytest.approx(3.73063163481594, rel=1e-13)
+
+
+@pytest.mark.benchmark(group="gaussian noise for (1, 1e-5)")
+def test_noise_autodp(benchmark):
+    mechanisms = pytest.importorskip("autodp.mechanism_zoo")
+    calibrate = pytest.importorskip("autodp.calibrator_zoo").ana_gaussian_calibrator()
+    found = benchmark(lambda: calibrate(mechanisms.ExactGaussianMechanism, 1.0, 1e-5))
+    assert found.params["sigma"] == pytest.approx(3.73063163481594, rel=1e-4)
+
+
+@pytest.mark.benchmark(group="gaussian noise for (1, 1e-5)")
+def test_noise_dp_accounting(benchmark):
+    module = pytest.importorskip("dp_accounting.pld.privacy_loss_mechanism")
+    parameters = pytest.importorskip("dp_accounting.pld.common").DifferentialPrivacyParameters(1.0, 1e-5)
+    found = benchmark(module.GaussianPrivacyLoss.from_privacy_guarantee, parameters)
+    assert found.standard_deviation == pytest.approx(3.73063163481594, rel=1e-3)

@@ -1,0 +1,26 @@
+/* The table of the ufuncs of the Gaussian mechanism, with every instruction set's loops. */
+#ifndef FP_GAUSS_TABLE_H
+#define FP_GAUSS_TABLE_H
+
+#include "fp_gauss_inverse.h"
+#include "fp_ufunc.h"
+
+#define FP_LOOPS "fp_gauss_loops.h"
+#include "fp_variants.h"
+
+static fp_ufunc fp_gauss_table[] = {
+    FP_UFUNC_2(gaussian_delta),
+    FP_UFUNC_2(gaussian_log_delta),
+    FP_UFUNC_2(gaussian_epsilon),
+    FP_UFUNC_2(gaussian_epsilon_from_log_delta),
+    FP_UFUNC_2(gaussian_epsilon_below),
+    FP_UFUNC_2(gaussian_epsilon_below_from_log_delta),
+    FP_UFUNC_2(gaussian_noise),
+    FP_UFUNC_2(gaussian_noise_from_log_delta),
+    FP_UFUNC_2(gaussian_noise_below),
+    FP_UFUNC_2(gaussian_noise_below_from_log_delta),
+};
+
+enum { FP_GAUSS_SIZE = sizeof fp_gauss_table / sizeof fp_gauss_table[0] };
+
+#endif

@@ -1,0 +1,26 @@
+"""The tables in the headers are what csrc/fit_coefficients.py prints."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+CSRC = Path(__file__).parents[2] / "csrc"
+HEADERS = "".join((CSRC / name).read_text() for name in ("fp_elementary.h", "fp_erfc.h"))
+
+
+def fits():
+    specification = importlib.util.spec_from_file_location("fit_coefficients", CSRC / "fit_coefficients.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module.TABLES
+
+
+@pytest.mark.parametrize("name", ["exp_tail", "log_tail", "erfcx_table", "mills_table"])
+def test_table(name):
+    fitted, worst = fits()[name]()
+    body = re.search(rf"fp_{name}\[\d+\] = \{{(.*?)\}};", HEADERS, re.DOTALL)
+    stored = [float.fromhex(term) for term in body[1].replace(",", " ").split()]
+    assert stored == [float(term) for term in fitted]
+    assert worst < 1e-17

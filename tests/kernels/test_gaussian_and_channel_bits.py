@@ -1,0 +1,46 @@
+"""The Gaussian mechanism and the binary channel give the same bits on every instruction set the machine has."""
+
+import os
+import subprocess
+import sys
+
+PROGRAM = """
+import hashlib
+import numpy as np
+from fastpriv import special
+rng = np.random.default_rng(3)
+n = 3001
+r = 10 ** rng.uniform(-300, 150, n)
+r[: n // 2] = 10 ** rng.uniform(-3, 3, n // 2)
+epsilon = 2 * r * (r + rng.uniform(-8, 40, n))
+epsilon = np.where(epsilon < 0, 0, epsilon)
+delta = np.where(rng.random(n) < 0.5, rng.random(n), 10 ** rng.uniform(-320, 0, n))
+log_delta = -(10 ** rng.uniform(-17, 6, n))
+a, b = rng.random(n), 10 ** rng.uniform(-300, 0, n)
+results = {
+    "gaussian_delta": (r, epsilon), "gaussian_log_delta": (r, epsilon),
+    "gaussian_epsilon": (r, delta), "gaussian_epsilon_below": (r, delta),
+    "gaussian_epsilon_from_log_delta": (r, log_delta), "gaussian_epsilon_below_from_log_delta": (r, log_delta),
+    "gaussian_noise": (epsilon, delta), "gaussian_noise_below": (epsilon, delta),
+    "gaussian_noise_from_log_delta": (epsilon, log_delta), "gaussian_noise_below_from_log_delta": (epsilon, log_delta),
+    "binary_entropy": (a,), "binary_entropy_with_complement": (1 - b, b),
+    "bac_capacity": (a, b), "bac_capacity_with_complements": (1 - b, b, a, 1 - a),
+}
+for name, arguments in results.items():
+    print(name, hashlib.sha256(np.ascontiguousarray(getattr(special, name)(*arguments)).tobytes()).hexdigest())
+"""
+
+
+def test_every_instruction_set_gives_the_same_bits():
+    outputs = {}
+    for isa in ("baseline", "avx2", "avx512"):  # one that the machine lacks falls back to the best it has
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM], env={**os.environ, "FASTPRIV_ISA": isa}, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        outputs[isa] = done.stdout.splitlines()
+    assert len(outputs["baseline"]) == 14
+    for isa in ("avx2", "avx512"):
+        pairs = zip(outputs["baseline"], outputs[isa], strict=True)
+        different = [line.split()[0] for line, other in pairs if line != other]
+        assert not different, f"{isa} differs from baseline in {different}"

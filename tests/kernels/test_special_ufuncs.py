@@ -1,0 +1,179 @@
+"""The ufuncs as ufuncs: the same bits on every instruction set and layout, broadcasting, out=, threads."""
+
+import doctest
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import fastpriv
+import fastpriv.special as special
+from fastpriv.kernels import _special
+
+VARIANTS = ("baseline", "avx2", "avx512")
+ELEMENTWISE = [name for name in special.__all__ if getattr(special, name).signature is None]
+UNARY = [name for name in ELEMENTWISE if getattr(special, name).nin == 1]
+BINARY = [name for name in ELEMENTWISE if getattr(special, name).nin == 2]
+
+
+def samples():
+    """Ordinary numbers, every magnitude and sign, random bit patterns, and the special values."""
+    rng = np.random.default_rng(5)
+    bits = rng.integers(0, 2**64, 20_000, dtype=np.uint64).view(np.float64)
+    sizes = 10.0 ** rng.uniform(-300, 300, 20_000) * rng.choice([-1.0, 1.0], 20_000)
+    edges = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, -5e-324, 2.0**-1022, 1e308, -1e308, 1.0, -1.0])
+    return np.concatenate([rng.normal(0, 10, 60_000), rng.uniform(-1, 1, 20_000), sizes, bits, np.tile(edges, 11)])
+
+
+def digests():
+    """The variant in use and a digest of what every function gives, NaNs made alike."""
+    x = samples()
+    y = np.roll(x, 7)
+    y[::3] = x[::3] + np.roll(x, 1)[::3] * 1e-3
+    found = {}
+    with np.errstate(all="ignore"):
+        for name in ELEMENTWISE:
+            function = getattr(special, name)
+            value = function(*(x, y)[: function.nin])
+            value[np.isnan(value)] = np.nan
+            found[name] = hashlib.sha256(value.tobytes()).hexdigest()
+    rows = np.where(np.isnan(x), 0.0, x)[:110_000].reshape(100, 1100)
+    found["log_sum_exp"] = hashlib.sha256(special.log_sum_exp(rows).tobytes()).hexdigest()
+    return {"variant": _special.ISA, **found}
+
+
+def digests_under(variant):
+    code = "import json, test_special_ufuncs as t; print(json.dumps(t.digests()))"
+    where = [os.path.dirname(__file__), os.path.dirname(os.path.dirname(fastpriv.__file__))]
+    environment = os.environ | {"FASTPRIV_ISA": variant, "PYTHONPATH": os.pathsep.join(where)}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    return json.loads(run.stdout)
+
+
+def test_every_instruction_set_gives_the_same_bits():
+    results = {variant: digests_under(variant) for variant in VARIANTS}
+    used = {variant: result.pop("variant") for variant, result in results.items()}
+    best = VARIANTS.index(digests_under("")["variant"])
+    assert used == {variant: VARIANTS[min(k, best)] for k, variant in enumerate(VARIANTS)}
+    for variant in VARIANTS[1:]:
+        differing = [name for name in results["baseline"] if results[variant][name] != results["baseline"][name]]
+        assert not differing, f"{variant} differs from baseline in {differing}"
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_every_layout_gives_the_same_bits(name):
+    function = getattr(special, name)
+    rng = np.random.default_rng(6)
+    store = -rng.uniform(0.1, 0.9, (function.nin, 2, 1200))
+    plain = [np.ascontiguousarray(row[0]) for row in store]
+    want = function(*plain)
+    scalars = [function(*(float(row[i]) for row in plain)) for i in range(0, 1200, 97)]
+    np.testing.assert_array_equal(scalars, want[::97])
+    assert all(type(value) is np.float64 for value in scalars)
+    for step in (1, 2, 3, -1, -5):
+        np.testing.assert_array_equal(function(*(row[::step] for row in plain)), want[::step])
+        out = np.full((1200, 3), -7.0)
+        view = out[: len(plain[0][::step]), 1]
+        assert function(*(row[::step] for row in plain), out=view) is view
+        np.testing.assert_array_equal(view, want[::step])
+        assert (out[:, [0, 2]] == -7.0).all()
+    single = np.float32(plain)
+    np.testing.assert_array_equal(function(*single), function(*np.float64(single)))
+    columns = np.asfortranarray(np.stack([plain[0], plain[0]]))
+    if function.nin == 1:
+        np.testing.assert_array_equal(function(columns)[1], want)
+        np.testing.assert_array_equal(function(np.broadcast_to(plain[0][:1], (700,))), np.repeat(want[:1], 700))
+    place = plain[0].copy()
+    function(place, *plain[1:], out=place)
+    np.testing.assert_array_equal(place, want)
+    shifted = plain[0].copy()  # overlapping memory
+    function(shifted[:-1], *(row[:-1] for row in plain[1:]), out=shifted[1:])
+    np.testing.assert_array_equal(shifted[1:], want[:-1])
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_broadcasting(name):
+    function = getattr(special, name)
+    rng = np.random.default_rng(7)
+    a, b = rng.normal(size=(300, 1)), 5 + rng.normal(size=500)
+    want = np.array([function(np.full(500, value), b) for value in a[:, 0]])
+    np.testing.assert_array_equal(function(a, b), want)
+    np.testing.assert_array_equal(function(a[:, 0], 5.0), [function(value, 5.0) for value in a[:, 0]])
+    np.testing.assert_array_equal(function(-5.0, b), [function(-5.0, value) for value in b])
+    assert function(a[:0], b).shape == (0, 500)
+
+
+def test_log_sum_exp_axes_and_layouts():
+    x = np.random.default_rng(8).normal(size=(3, 40, 700)) * 30
+    want = np.array([[special.log_sum_exp(np.ascontiguousarray(row)) for row in block] for block in x])
+    np.testing.assert_array_equal(special.log_sum_exp(x), want)
+    np.testing.assert_array_equal(special.log_sum_exp(np.moveaxis(x, 2, 0), axis=0), want)
+    np.testing.assert_array_equal(special.log_sum_exp(np.asfortranarray(x), keepdims=True), want[..., None])
+    assert type(special.log_sum_exp([0.0, 1.0])) is np.float64
+    assert special.log_sum_exp(np.zeros((2, 0))).tolist() == [-np.inf, -np.inf]
+
+
+def test_no_floating_point_warning_and_none_of_the_callers_flags_lost():
+    x = samples()
+    for name in UNARY:
+        getattr(special, name)(x)  # warnings are errors here
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        np.divide(1.0, special.log(np.ones(8)))
+
+
+def test_wrong_types_are_refused():
+    for bad in ("text", 1j, None):
+        with pytest.raises(TypeError, match=r"not supported for the input types|could not be safely coerced|loop"):
+            special.erfcx(bad)
+    with pytest.raises(ValueError, match="broadcast"):
+        special.logaddexp(np.zeros(2), np.zeros(3))
+
+
+def test_the_interpreter_lock_is_released():
+    x = np.random.default_rng(9).normal(size=1_000_000)
+    out = np.empty_like(x)
+    special.log_ndtr(x[:1000])
+    ticks, stop = [], threading.Event()
+
+    def tick():
+        while not stop.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0)
+
+    thread = threading.Thread(target=tick)
+    held = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+    thread.start()
+    try:
+        inside = 0
+        for _ in range(40):
+            start = time.perf_counter()
+            special.log_ndtr(x, out=out)
+            end = time.perf_counter()
+            middle = (start + (end - start) * 0.2, start + (end - start) * 0.8)
+            inside += any(middle[0] < t < middle[1] for t in ticks)
+            ticks.clear()
+            if inside >= 3:
+                break
+    finally:
+        stop.set()
+        thread.join()
+        sys.setswitchinterval(held)
+    assert inside >= 3, "no other thread ran in the middle of a call"
+
+
+@pytest.mark.parametrize("name", special.__all__)
+def test_examples_in_the_documentation(name):
+    text = getattr(special, name).__doc__
+    for heading in ("Parameters", "Returns", "Raises", "**Accuracy**", "Source:", "Examples"):
+        assert heading in text
+    assert "tests/kernels/test_special_accuracy.py" in text
+    test = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
+    assert test.examples
+    assert doctest.DocTestRunner().run(test).failed == 0

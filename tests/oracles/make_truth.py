@@ -1,0 +1,84 @@
+"""Write the truth tables: ``python tests/oracles/make_truth.py [hockey_stick|integrals|notions ...]``.
+
+The tables hold decimal strings of at least 34 correct digits, so that the tests read hundreds of rows in no time;
+another test recomputes some of them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from flint import ctx
+from oracles import mixture
+from oracles.mixture_pairs import pairs, priors
+from oracles.truth import FOLDER, INTEGRALS, LEFT_OUT, NOTION_EPSILONS, NOTION_SIGMAS, decimal, integral_pairs
+
+BITS = 120
+
+
+def hockey_row(first, second, epsilon):
+    """[H, log H] as strings; "0" and "-inf" for an exact zero, "<1e-200" where f only touches zero, ">-1e-200" near
+    0."""
+    value = mixture.hockey_stick(first, second, epsilon, BITS)
+    if value.is_zero():
+        return ["0", "-inf"]
+    if value.contains(0):
+        return ["<1e-200", "<-460"]
+    ctx.prec = 1024
+    log, bits = value.log(), BITS
+    while log.rel_accuracy_bits() < BITS - 8:  # H so near 1 that its logarithm is nearly zero
+        bits *= 2
+        if bits > 1000 and log > -1e-200:
+            return [decimal(value), ">-1e-200"]
+        log = mixture.hockey_stick(first, second, epsilon, bits).log()
+    return [decimal(value) if log > -800 else "tiny", decimal(log)]
+
+
+def hockey_stick():
+    """Every pair, both directions, its own grid of epsilon."""
+    for pair in pairs():
+        for direction, (first, second) in (("PQ", (pair.p, pair.q)), ("QP", (pair.q, pair.p))):
+            for epsilon in pair.grid:
+                yield [pair.name, direction, float(epsilon).hex(), *hockey_row(first, second, float(epsilon))]
+
+
+def integrals():
+    """KL both ways, JS, entropy and Renyi divergences."""
+    for pair in integral_pairs():
+        for name, compute in INTEGRALS.items():
+            if (pair.name, name) not in LEFT_OUT:
+                value = compute(mixture, pair)
+                ctx.prec = 256
+                yield [pair.name, name, "inf" if not value.is_finite() else decimal(value)]
+
+
+def notions():
+    """LIP curves and mutual information of the priors."""
+    for name, prior in priors().items():
+        for sigma in NOTION_SIGMAS:
+            ctx.prec = 256
+            yield [name, "mutual_information", sigma.hex(), "", decimal(mixture.mutual_information(prior, sigma, BITS))]
+            for epsilon in NOTION_EPSILONS:
+                value, (index, direction) = mixture.lip_delta(prior, sigma, epsilon, BITS)
+                ctx.prec = 256
+                log = "-inf" if value.is_zero() else decimal(value.log())
+                yield [name, "log_lip_delta", sigma.hex(), float(epsilon).hex(), log, index, direction]
+
+
+def write(name, rows):
+    lines = []
+    for row in rows:
+        print(*row, flush=True)
+        lines.append(json.dumps(row))
+    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / f"{name}.json").write_text("[\n" + ",\n".join(lines) + "\n]\n")
+
+
+if __name__ == "__main__":
+    tables = {"hockey_stick": hockey_stick, "integrals": integrals, "notions": notions}
+    for name in sys.argv[1:] or tables:
+        write(name, tables[name]())
