@@ -19,8 +19,8 @@ cdef extern from "fp_dd_room.h" nogil:
 OPERATIONS = {
     name: code
     for code, name in enumerate(
-        "add add_d add_small sub mul mul_d div div_d sqr sqrt exp expm1 log log1p mills phi ndtr_tail ndtr_diff "
-        "exp_scaled phi_scaled ndtr_tail_scaled ndtr_diff_scaled".split()
+        "add add_d add_small sub mul mul_d div div_d sqr sqrt exp expm1 log log_scaled log1p mills phi "
+        "ndtr_tail ndtr_diff exp_scaled phi_scaled ndtr_tail_scaled ndtr_diff_scaled".split()
     )
 }
 

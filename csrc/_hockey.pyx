@@ -5,17 +5,25 @@ import numpy as np
 cdef extern from "fp_hockey.h":
     ctypedef struct fp_hockey:
         double value, lower, upper, log_value, log_lower, log_upper
-    ctypedef int (*fp_hockey_all_f)(
-        int, const double *, const double *, const double *, int, const double *, const double *, const double *,
-        const double *, ptrdiff_t, double, fp_hockey *, long *) noexcept nogil
-    fp_hockey_all_f fp_hockey_pick()
+    ctypedef struct fp_hockey_engine:
+        int (*pair)(
+            int, const double *, const double *, const double *, int, const double *, const double *, const double *,
+            const double *, ptrdiff_t, double, int, fp_hockey *, long *) noexcept nogil
+        int (*lip)(
+            int, const double *, const double *, const double *, const double *, ptrdiff_t, double, int, fp_hockey *,
+            long *) noexcept nogil
+    fp_hockey_engine fp_hockey_pick()
 
-cdef fp_hockey_all_f run = fp_hockey_pick()
+cdef fp_hockey_engine engine = fp_hockey_pick()
 
 
-def curve(const double[::1] w, const double[::1] m, const double[::1] s, const double[::1] v, const double[::1] n,
-          const double[::1] t, const double[::1] epsilon, double target):
-    """Rows (value, lower, upper and their logarithms), shape (len(epsilon), 6), and what it cost."""
+def pair_curve(const double[::1] w, const double[::1] m, const double[::1] s, const double[::1] v,
+               const double[::1] n, const double[::1] t, const double[::1] epsilon, double target, bint logs):
+    """H_{e^eps}(P||Q) of mixtures P = (w, m, s) and Q = (v, n, t).
+
+    Rows (value, lower, upper and their logarithms), shape (len(epsilon), 6); and the cost: evaluations of the
+    log-ratio, sums done in double-doubles, monotone pieces.
+    """
     result = np.empty((epsilon.shape[0], 6))
     cdef double[:, ::1] out = result
     cdef long cost[3]
@@ -23,8 +31,25 @@ def curve(const double[::1] w, const double[::1] m, const double[::1] s, const d
     if epsilon.shape[0] == 0:
         return result, (0, 0, 0)
     with nogil:
-        status = run(<int>w.shape[0], &w[0], &m[0], &s[0], <int>v.shape[0], &v[0], &n[0], &t[0], &epsilon[0],
-                     epsilon.shape[0], target, <fp_hockey *>&out[0, 0], cost)
+        status = engine.pair(<int>w.shape[0], &w[0], &m[0], &s[0], <int>v.shape[0], &v[0], &n[0], &t[0], &epsilon[0],
+                             epsilon.shape[0], target, logs, <fp_hockey *>&out[0, 0], cost)
     if status:
         raise MemoryError("not enough memory for the pieces of the likelihood ratio; use fewer components")
+    return result, (cost[0], cost[1], cost[2])
+
+
+def lip_curve(const double[::1] w, const double[::1] x, const double[::1] sigma, const double[::1] epsilon,
+              double target, bint logs):
+    """The optimal LIP curve of a discrete law (w, x) under Gaussian noise (one sigma, repeated); as ``pair_curve``."""
+    result = np.empty((epsilon.shape[0], 6))
+    cdef double[:, ::1] out = result
+    cdef long cost[3]
+    cdef int status
+    if epsilon.shape[0] == 0:
+        return result, (0, 0, 0)
+    with nogil:
+        status = engine.lip(<int>w.shape[0], &w[0], &x[0], &sigma[0], &epsilon[0], epsilon.shape[0], target, logs,
+                            <fp_hockey *>&out[0, 0], cost)
+    if status:
+        raise MemoryError("not enough memory for the pieces of the likelihood ratio; use fewer points")
     return result, (cost[0], cost[1], cost[2])

@@ -5,6 +5,7 @@
  *   fp_dd_exp             2^-102    results in [2^-960, 2^1023.9]
  *   fp_dd_expm1           2^-101    |a| >= 2^-900 or 0
  *   fp_dd_log             2^-100    every positive a, subnormal ones included, except |log a| < 2^-900
+ *   fp_dd_log_scaled      2^-100    log(m 2^k), 2^-200 <= m <= 2^200, |k| <= 2^51
  *   fp_dd_log1p           2^-100    a > -1, |a| >= 2^-900 or 0
  * The bounds are relative to the exact function of the exact argument hi + lo: an argument that is itself off by a
  * relative error e moves exp by |a| e besides.
@@ -17,7 +18,8 @@
  *   p: the truncated series loses 2^-110, its dd Horner steps 3.4 U + 2^-11 (...) <= 4 U, r itself 1 U: 5 U.
  *   E: (1 |fine| + 5 |p| + 5 |p fine|) / |E| + 3 <= 2 + 5 + 3 + 0.1, at most 11 U.
  *   F: (1 |coarse| + 11 |E| + 6 |E coarse|) / |F| + 3 <= 19 U near zero, and at most 1.9 U absolutely.
- *   1 + F >= 0.69: 1.9 / 0.69 + 2 <= 5 U = 2^-103.6 for exp; 2^q (1 + F) - 1 cancels to no less than 0.29: 19 U for expm1.
+ *   1 + F >= 0.69: 1.9 / 0.69 + 2 <= 5 U = 2^-103.6 for exp; 2^q (1 + F) - 1 cancels to no less than 0.29: 19 U for
+ *   expm1.
  * Reduction.  k L is formed from three doubles of log 2, whose products with k are split exactly; the difference of the
  * leading parts and the sums of the second parts are exact, and what is rounded is below 2^-104 |a| and loses
  * 2^-155 |a|.  For |a| > 2^40 a first pass removes whole multiples of log 2, since k must stay an exact double.
@@ -160,6 +162,15 @@ FP_INLINE fp_dd fp_dd_log(fp_dd a)
     return fp_dd_add(fp_dd_mul_d(fp_dd_make(FP_DD_LN2[0], FP_DD_LN2[1]), (double)q), y);
 }
 
+/* log(m 2^k).  Beyond |k| = 500, where m 2^k might not fit, |log m| <= 0.4 |k| log 2: the sum (3 U of k log 2,
+ * 47 U of log m) cancels to no less than 0.6: (3 + 47 * 0.4) / 0.6 + 3 <= 40 U. */
+FP_INLINE fp_dd fp_dd_log_scaled(fp_dd m, int64_t k)
+{
+    if (k >= -500 && k <= 500)
+        return fp_dd_log(fp_dd_ldexp(m, k));
+    return fp_dd_add(fp_dd_mul_d(fp_dd_make(FP_DD_LN2[0], FP_DD_LN2[1]), (double)k), fp_dd_log(m));
+}
+
 /* Outside [-0.29, 0.41] the sum 1 + a loses 2 U, which the logarithm divides by at least 0.34. */
 FP_INLINE fp_dd fp_dd_log1p(fp_dd a)
 {
@@ -167,6 +178,8 @@ FP_INLINE fp_dd fp_dd_log1p(fp_dd a)
         return a;
     if (a.hi > -0.29 && a.hi < 0.41)
         return fp_dd_log1p_core(a);
+    if (!(a.hi < 0x1p120)) /* relative error below 1 / a */
+        return fp_dd_log(a);
     return fp_dd_log(fp_dd_add_d(a, 1.0));
 }
 

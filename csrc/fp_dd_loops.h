@@ -26,6 +26,7 @@ static void FP_NAME(fp_dd_map_v)(int op, const double *ah, const double *al, con
         FP_DD_LOOP(FP_DD_EXP, fp_dd_exp(a))
         FP_DD_LOOP(FP_DD_EXPM1, fp_dd_expm1(a))
         FP_DD_LOOP(FP_DD_LOG, fp_dd_log(a))
+        FP_DD_LOOP(FP_DD_LOG_SCALED, fp_dd_log_scaled(a, (int64_t)b.hi))
         FP_DD_LOOP(FP_DD_LOG1P, fp_dd_log1p(a))
         FP_DD_LOOP(FP_DD_MILLS_RATIO, fp_dd_mills(a))
         FP_DD_LOOP(FP_DD_PHI, fp_dd_phi(a))

@@ -10,13 +10,14 @@
  *   fp_dd_phi, fp_dd_ndtr_tail, fp_dd_ndtr_diff: the same, while the result is at least 2^-960
  *
  * R on [0, 32): 96 rows, 16 of width 1/16 on [0, 1) and 16 on every octave above, each a polynomial of degree 17 about
- * its centre; fit_dd_tables.py proves the truncation below 2^-107 of R.  Between neighbouring powers the terms shrink by
- * 1/31 at least (R is completely monotone), so coefficients from the tenth on, below 2^-49 of R, may be doubles:
- * together 2^-102.9, that is 9 U.  A Horner step loses 3.4 U + (5 + 1 + what is inside) U / 31 <= 4 U; the argument
- * x - centre 2 U / 31; rounding and truncation of the table 2 U: 15 U < 2^-102.
- * R beyond 32: (1/x) sum_{n <= 16} (-1)^n (2n - 1)!! x^-2n.  The series is alternating and enveloping, so the truncation
- * is below 33!! 32^-34 = 2^-107.6; terms from the eighth on, below 2^-59, are doubles.  1/x loses 13 U, the product
- * 5 U, the sum 4 U: 22 U < 2^-101.
+ * its centre; fit_dd_tables.py proves the truncation below 2^-107 of R.  Between neighbouring powers the terms shrink
+ * by 1/31 at least (|R^(n)(x)| <= n! R(x) / x^n, the density exp(-t^2/2) being decreasing), so coefficients from the
+ * tenth on, below 2^-50 of R, may be doubles: their rounding and the first sum reach 2^-102.4, that is 12 U.  A Horner
+ * step loses 3.4 U + (5 + 1 + what is inside) U / 31 <= 4 U; the argument x - centre 2 U / 31; rounding and truncation
+ * of the table 2 U: 19 U < 2^-101.7.
+ * R beyond 32: (1/x) sum_{n <= 16} (-1)^n (2n - 1)!! x^-2n.  The series is alternating and enveloping, so the
+ * truncation is below 33!! 32^-34 = 2^-107.6; terms from the eighth on, below 2^-59, are doubles.  1/x loses 13 U, the
+ * product 5 U, the sum 4 U: 22 U < 2^-101.
  */
 #ifndef FP_DD_NORMAL_H
 #define FP_DD_NORMAL_H
@@ -107,8 +108,8 @@ FP_INLINE fp_dd fp_dd_ndtr_tail_scaled(fp_dd x, int64_t *k)
 /* Phi(b) - Phi(a) for a < b, h = (b - a) / 2 <= 2^-5 and |m h| <= 2^-5, m = (a + b) / 2:
  *     2 h phi(m) sum_n G_2n / (2n + 1)!,   G_n = h^n He_n(m),   G_(n+1) = m h G_n - n h^2 G_(n-1),
  * phi(m) = phi(a) exp(-h (a + h / 2)).  |G_2n| <= 2^-10n I(2n), I = 1, 2, 10, 76, 764, ... the involution numbers: from
- * n = 9 on the sum is below 2^-115, and the terms n = 4 .. 8, below 2^-48, are formed in doubles (2^-99 with their
- * recurrence).  phi 12, exp and its argument 6, h 3, three products 15, sum 2^-99 + 4: below 2^-98. */
+ * n = 9 on the sum is below 2^-115, and the terms n = 4 .. 8, below 2^-48, are formed in doubles (2^-98.8 with their
+ * recurrence).  phi 12, exp and its argument 6, h 3, three products 15, sum 2^-98.8 and 4: below 2^-98. */
 FP_INLINE fp_dd fp_dd_ndtr_diff_near(fp_dd a, fp_dd h, int64_t *k)
 {
 

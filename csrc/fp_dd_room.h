@@ -19,6 +19,7 @@ enum {
     FP_DD_EXP,
     FP_DD_EXPM1,
     FP_DD_LOG,
+    FP_DD_LOG_SCALED,
     FP_DD_LOG1P,
     FP_DD_MILLS_RATIO,
     FP_DD_PHI,

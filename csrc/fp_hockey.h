@@ -10,7 +10,8 @@
 
 /* intervals of E, and the sum of what it may lack: loss_count terms of at most e^loss_log */
 typedef struct {
-    double *interval;
+    fp_dd *interval;
+    int fine; /* locate crossings in double-doubles */
     int count, capacity, loss_count;
     double loss_log;
     long evaluations;
@@ -26,19 +27,23 @@ static inline double fp_log_expm1(double dev) { return dev > 30.0 ? dev : log(ex
 #define FP_LOOPS "fp_hockey_room.h"
 #include "fp_variants.h"
 
-typedef int (*fp_hockey_all_f)(int, const double *, const double *, const double *, int, const double *, const double *,
-                               const double *, const double *, ptrdiff_t, double, fp_hockey *, long *);
+typedef struct {
+    int (*pair)(int, const double *, const double *, const double *, int, const double *, const double *, const double *,
+                const double *, ptrdiff_t, double, int, fp_hockey *, long *);
+    int (*lip)(int, const double *, const double *, const double *, const double *, ptrdiff_t, double, int, fp_hockey *,
+               long *);
+} fp_hockey_engine;
 
-static inline fp_hockey_all_f fp_hockey_pick(void)
+static inline fp_hockey_engine fp_hockey_pick(void)
 {
 #if FP_HAVE_VARIANTS
     int isa = fp_isa();
     if (isa == FP_ISA_AVX512)
-        return fp_hockey_all_avx512;
+        return (fp_hockey_engine){fp_hockey_all_avx512, fp_lip_all_avx512};
     if (isa == FP_ISA_AVX2)
-        return fp_hockey_all_avx2;
+        return (fp_hockey_engine){fp_hockey_all_avx2, fp_lip_all_avx2};
 #endif
-    return fp_hockey_all_baseline;
+    return (fp_hockey_engine){fp_hockey_all_baseline, fp_lip_all_baseline};
 }
 
 #endif

@@ -201,7 +201,7 @@ static inline void FP_NAME(fp_better)(const FP_NAME(fp_moments) *p, const FP_NAM
         out->slope = c->slope, out->slope_error = c->slope_error;
 }
 
-/* L and L' only: what root finding needs. */
+/* L and L' with their errors. */
 static void FP_NAME(fp_ratio_at)(const fp_ratio *r, double x, fp_taylor *out)
 {
     double *hp = r->scratch, *ep = hp + r->p.padded, *gp = ep + r->p.padded;
@@ -217,6 +217,23 @@ static void FP_NAME(fp_ratio_at)(const fp_ratio *r, double x, fp_taylor *out)
     if (r->coupled)
         FP_NAME(fp_couple_at)(r, x, &q, rho, ek, &c);
     FP_NAME(fp_better)(&p, &q, &c, out);
+}
+
+/* L with its error, and L' without: what finding a crossing needs. */
+static void FP_NAME(fp_ratio_value)(const fp_ratio *r, double x, fp_taylor *out)
+{
+    double *hp = r->scratch, *ep = hp + r->p.padded, *gp = ep + r->p.padded;
+    double *hq = gp + r->p.padded, *eq = hq + r->q.padded, *gq = eq + r->q.padded;
+    FP_NAME(fp_moments) p, q;
+    if (r->coupled) {
+        FP_NAME(fp_ratio_at)(r, x, out);
+        return;
+    }
+    FP_NAME(fp_side_log)(&r->p, x, hp, ep, gp, &p);
+    FP_NAME(fp_side_log)(&r->q, x, hq, eq, gq, &q);
+    out->value = p.log - q.log;
+    out->error = p.error + q.error;
+    out->slope = p.score - q.score;
 }
 
 /* The whole local analysis: Taylor data, and a disc with the bound of the remainder; `radius` is the first guess. */

@@ -9,6 +9,10 @@ __version__ = "0.1.0"
 
 # public name -> module that defines it; loaded on first use, so that `import fastpriv` costs little more than NumPy
 _WHERE = {
+    "Assessment": "assessment.result",
+    "assess": "assessment.run",
+    "read_column": "assessment.columns",
+    "show_versions": "info",
     "Estimate": "estimate",
     "BackendMissingError": "errors",
     "DomainError": "errors",
@@ -22,8 +26,13 @@ _WHERE = {
     "GaussianMechanism": "mechanisms.gaussian",
     "bac_capacity": "capacity.bac",
     "binary_entropy": "capacity.bac",
+    "kl_divergence": "divergences.kl",
+    "jensen_shannon": "divergences.kl",
+    "renyi_divergence": "divergences.renyi",
+    "entropy": "divergences.information",
+    "mutual_information": "divergences.information",
 }
-_ROOMS = ("special",)
+_ROOMS = ("datasets", "figures", "special")
 
 __all__ = ["__version__", *_WHERE, *_ROOMS]
 

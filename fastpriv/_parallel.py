@@ -27,12 +27,15 @@ def ordered_map(
     ``n_jobs=None`` means what ``joblib.parallel_config`` says, one worker when it says nothing. Results arrive in
     order as they are ready, so a caller that is interrupted keeps all that was yielded.
     """
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0):
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or n_jobs == 0):
         raise DomainError(f"n_jobs must be a non-zero integer or None; got {n_jobs!r}. Pass -1 for all cores.")
-    report = progress_reporter(progress, len(tasks))
-    for done, result in enumerate(_results(function, tasks, n_jobs), start=1):
-        report(done)
-        yield result
+    report, close = progress_reporter(progress, len(tasks))
+    try:
+        for done, result in enumerate(_results(function, tasks, n_jobs), start=1):
+            report(done)
+            yield result
+    finally:
+        close()
 
 
 def _results(function: Callable[[Any], Result], tasks: Sequence[Any], n_jobs: int | None) -> Iterator[Result]:
@@ -45,34 +48,34 @@ def _results(function: Callable[[Any], Result], tasks: Sequence[Any], n_jobs: in
     yield from run(joblib.delayed(function)(task) for task in tasks)
 
 
-def progress_reporter(progress: Progress, total: int) -> Callable[[int], None]:
-    """A function of the number done: silent for None or False, a bar for True, else the callable."""
+def progress_reporter(progress: Progress, total: int) -> tuple[Callable[[int], None], Callable[[], None]]:
+    """Two functions: one of the number done, one that closes the display.
+
+    Silent for None or False; a bar on stderr for True, once half a second has passed and stderr is a terminal; else the
+    callable is called with the number done and the total.
+    """
     if progress is None or progress is False:
-        return lambda done: None
+        return (lambda done: None), (lambda: None)
     if callable(progress):
         call = progress
-        return lambda done: call(done, total)
+        return (lambda done: call(done, total)), (lambda: None)
     _validate.flag("progress", progress)
     return _bar(total)
 
 
-def _bar(total: int) -> Callable[[int], None]:
+def _bar(total: int) -> tuple[Callable[[int], None], Callable[[], None]]:
     import sys
 
     try:
         from tqdm import tqdm
     except ImportError:
+        shown = sys.stderr.isatty()
 
         def line(done: int) -> None:
-            sys.stderr.write(f"\r{done}/{total}" + ("\n" if done == total else ""))
-            sys.stderr.flush()
+            if shown:
+                sys.stderr.write(f"\r{done}/{total}")
+                sys.stderr.flush()
 
-        return line
-    bar = tqdm(total=total, unit="block", leave=False)
-
-    def update(done: int) -> None:
-        bar.update(done - bar.n)
-        if done == total:
-            bar.close()
-
-    return update
+        return line, lambda: print(file=sys.stderr) if shown else None
+    bar = tqdm(total=total, unit="block", leave=False, delay=0.5, disable=None)
+    return (lambda done: bar.update(done - bar.n) if not bar.disable else None), bar.close

@@ -30,7 +30,7 @@ def real(
         if given.dtype.kind not in "fiub":
             if given.dtype.kind != "O":
                 raise TypeError
-            if any(isinstance(item, (str, bytes)) for item in given.ravel()):
+            if any(item is None or isinstance(item, (str, bytes)) for item in given.ravel()):
                 raise TypeError
         array = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -86,9 +86,10 @@ class Estimate:
         ordered = (lower <= value) & (value <= upper)
         if not ordered.all():
             worst = tuple(int(i) for i in np.argwhere(~ordered)[0])
+            place = f" at index {worst[0] if len(worst) == 1 else worst}" if worst else ""
             raise DomainError(
-                f"value must be between lower and upper; got {value[worst]!r} outside [{lower[worst]!r}, "
-                f"{upper[worst]!r}] at index {worst} ({int((~ordered).sum())} of {value.size} entries). "
+                f"value must be between lower and upper; got {float(value[worst])!r} outside [{float(lower[worst])!r}, "
+                f"{float(upper[worst])!r}]{place} ({int((~ordered).sum())} of {value.size} entries). "
                 "Pass bounds that contain the value."
             )
         for name, array in (("value", value), ("lower", lower), ("upper", upper)):
@@ -130,18 +131,23 @@ class Estimate:
                 "and so do a probability and its logarithm."
             )
         lower, upper = _outward(lower, -np.inf, self.lower), _outward(upper, np.inf, self.upper)
-        if unit == "probability":
-            lower, upper = np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
-            value = np.clip(value, lower, upper)
+        if unit == "probability":  # exp(-inf) is 0 exactly
+            lower, upper = np.clip(lower, 0.0, 1.0), np.where(np.isneginf(self.upper), 0.0, np.clip(upper, 0.0, 1.0))
+        elif unit == "log probability":  # log 1 is 0 exactly
+            upper = np.where(np.less_equal(self.upper, 1.0), np.minimum(upper, 0.0), upper)
+        value = np.clip(value, lower, upper)
         return Estimate(
             value, lower, upper, kind=self.kind, unit=unit, method=self.method, confidence=self.confidence,
             cost=self.cost,
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain types only, ready for JSON."""
+        """Plain types only, for JSON; infinite numbers stay floats."""
+        numbers = {"value": _plain(self.value), "lower": _plain(self.lower), "upper": _plain(self.upper)}
+        return numbers | self._words()
+
+    def _words(self) -> dict[str, Any]:
         return {
-            "value": _plain(self.value), "lower": _plain(self.lower), "upper": _plain(self.upper),
             "kind": self.kind, "unit": self.unit, "method": self.method, "confidence": self.confidence,
             "cost": dict(self.cost),
         }  # fmt: skip
@@ -164,7 +170,7 @@ class Estimate:
         raise TypeError("an Estimate must not be used as an array; take .value, .lower or .upper and say which one.")
 
     def __reduce__(self) -> Any:
-        return _rebuild, (self.to_dict(), self.value, self.lower, self.upper)
+        return _rebuild, (self._words(), self.value, self.lower, self.upper)
 
     def __repr__(self) -> str:
         level = "" if self.confidence is None else f", confidence={self.confidence:g}"
@@ -186,5 +192,4 @@ def _plain(number: Any) -> Any:
 
 
 def _rebuild(fields: dict[str, Any], value: Any, lower: Any, upper: Any) -> Estimate:
-    fields = {name: item for name, item in fields.items() if name not in ("value", "lower", "upper")}
     return Estimate(value, lower, upper, **fields)

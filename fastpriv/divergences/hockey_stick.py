@@ -66,7 +66,7 @@ def hockey_stick_divergence(p: GaussianMixture, q: GaussianMixture, epsilon: Arr
     >>> e.upper
     array([3.82924923e-03, 5.8478...e-04, 6.1...e-08])
     """
-    rows, grid, method, cost = _curve(p, q, epsilon)
+    rows, grid, method, cost = _curve(p, q, epsilon, logs=False)
     return _estimate(rows[:, :3], grid, "probability", method, cost)
 
 
@@ -103,7 +103,7 @@ def log_hockey_stick_divergence(p: GaussianMixture, q: GaussianMixture, epsilon:
     >>> log_hockey_stick_divergence(p, q, 300.0).value
     -44863.80...
     """
-    rows, grid, method, cost = _curve(p, q, epsilon)
+    rows, grid, method, cost = _curve(p, q, epsilon, logs=True)
     return _estimate(rows[:, 3:], grid, "log probability", method, cost)
 
 
@@ -140,7 +140,9 @@ def total_variation(p: GaussianMixture, q: GaussianMixture) -> Estimate:
     return hockey_stick_divergence(p, q, 0.0)
 
 
-def _curve(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike) -> tuple[FloatArray, FloatArray, str, Any]:
+def _curve(
+    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool
+) -> tuple[FloatArray, FloatArray, str, Any]:
     _validate.instance("p", p, GaussianMixture)
     _validate.instance("q", q, GaussianMixture)
     grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
@@ -151,7 +153,7 @@ def _curve(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike) -> tuple[
         for mixture in (p, q)
         for array in (mixture.weights, (mixture.means - shift) * scale, mixture.sigmas * scale)
     )
-    rows, (evaluations, extended, pieces) = _hockey.curve(*arrays, flat, _DOUBLE_WIDTH)
+    rows, (evaluations, extended, pieces) = _hockey.pair_curve(*arrays, flat, _DOUBLE_WIDTH, logs)
     gap = p.mass_gap + q.mass_gap
     if gap:
         _widen(rows, flat, gap)

@@ -1,21 +1,23 @@
 """Proved integral of the positive part of a signed sum of Gaussian densities.
 
-Notation. f(x) = sum_k c_k N(x; m_k, s_k^2), with real c_k of either sign and distinct (m_k, s_k). Every sign change of f is
-isolated with ball arithmetic, and the integral of max(f, 0) is then a sum of differences of the normal cdf.
+Notation. f(x) = sum_k c_k N(x; m_k, s_k^2), with real c_k of either sign and distinct (m_k, s_k). Every sign change
+of f is isolated with ball arithmetic, and the integral of max(f, 0) is then a sum of differences of the normal cdf.
 
 On a cell [x0 - r, x0 + r] all terms are divided by the largest one at x0 (a positive factor keeps signs and roots),
 
-    g(h) = sum_k sign(c_k) exp(e_k + l_k h + q_k h^2),   h = x - x0,
+    g(h) = sum_k sign(c_k) exp(e_k + v_k h + q_k h^2),   h = x - x0,
 
 and the cell is decided by the first of these that succeeds:
 
 1. the smallest value of the positive part exceeds the largest value of the negative part, or the reverse;
-2. the Taylor polynomial of g of degree N - 1, with Cauchy's bound on the rest, has a constant term larger than all others;
+2. the Taylor polynomial of g of degree N - 1, with Cauchy's bound on the rest, has a constant term larger than all
+others;
 3. the same polynomial has a linear term larger than all others: g is monotone, and its end points settle the matter.
 
-Otherwise the cell is cut. Beyond the cells the term of the largest s_k (then of the outermost m_k) dominates. A cell that
-stays undecided down to 2^(-prec/4) standard deviations (a double root) enters the integral with a ball that covers both
-answers. The whole computation is repeated with twice the precision until the answer has the radius asked for.
+Otherwise the cell is cut. Beyond the cells the term of the largest s_k (then of the outermost m_k) dominates. A cell
+that stays undecided down to 2^(-prec/4) standard deviations (a double root) enters the integral with a ball that
+covers both answers. The whole computation is repeated with twice the precision until the answer has the radius asked
+for.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from fractions import Fraction
 
 from flint import arb, arb_series, ctx, fmpq
 
-__all__ = ["FIRST_PRECISION", "Precision", "exact", "positive_part", "sign_changes"]
+__all__ = ["FIRST_PRECISION", "Precision", "exact", "positive_part", "sign_changes", "square", "working_precision"]
 
 FIRST_PRECISION = 128
 LAST_PRECISION = 1 << 13
@@ -57,6 +59,11 @@ def exact(number):
     return arb(number)
 
 
+def square(ball):
+    """``ball ** 2``, which is nan for a ball of midpoint 0 in some releases."""
+    return ball * ball
+
+
 @dataclass
 class Term:
     sign: int
@@ -76,7 +83,8 @@ class Segment:
 
 
 def collect(p, q, alpha):
-    """Terms of p - alpha q; p and q map (mean, sigma) to an exact Fraction; alpha is 1 or a ball known to be irrational."""
+    """Terms of p - alpha q; p and q map (mean, sigma) to an exact Fraction; alpha is 1 or a ball known to be
+    irrational."""
     rows = []
     for key in sorted(set(p) | set(q)):
         a, b = p.get(key, Fraction(0)), q.get(key, Fraction(0))
@@ -168,7 +176,7 @@ def _reach(terms, side):
                 continue
             slope = side * ((x - lead.m) * lead.rate - (x - term.m) * term.rate)
             falling = falling and slope <= 0
-            gap = term.log_size - lead.log_size + (x - lead.m) ** 2 * lead.rate - (x - term.m) ** 2 * term.rate
+            gap = term.log_size - lead.log_size + square(x - lead.m) * lead.rate - square(x - term.m) * term.rate
             ratios += gap.exp()
         if falling and ratios < 1:
             return x
@@ -201,10 +209,10 @@ def _cells(terms, left, right):
 
 
 def _local(terms, a, b):
-    """Centre, radius and the list (sign, e, l, q) of the terms divided by the largest one at the centre."""
+    """Centre, radius and the list (sign, e, v, q) of the terms divided by the largest one at the centre."""
     x0 = ((a + b) / 2).mid()
     r = arb.max(b - x0, x0 - a).upper()
-    sizes = [term.log_size - (x0 - term.m) ** 2 * term.rate for term in terms]
+    sizes = [term.log_size - square(x0 - term.m) * term.rate for term in terms]
     top = max(range(len(terms)), key=lambda k: sizes[k].mid())
     slope, bend = -2 * (x0 - terms[top].m) * terms[top].rate, -terms[top].rate
     rows = [
@@ -215,17 +223,17 @@ def _local(terms, a, b):
     return x0, r, rows, sizes[top]
 
 
-def _range(e, l, q, r):
-    """Lower and upper bounds of e + l h + q h^2 for |h| <= r."""
-    al = abs(l)
+def _range(e, v, q, r):
+    """Lower and upper bounds of e + v h + q h^2 for |h| <= r."""
+    al = abs(v)
     if q < 0:
         low = e - al * r + q * r * r
         inside, outside = al < -2 * q * r, al >= -2 * q * r
-        high = e - l * l / (4 * q) if inside else e + al * r + (q * r * r if outside else 0)
+        high = e - v * v / (4 * q) if inside else e + al * r + (q * r * r if outside else 0)
     elif q > 0:
         high = e + al * r + q * r * r
         inside, outside = al < 2 * q * r, al >= 2 * q * r
-        low = e - l * l / (4 * q) if inside else e - al * r + (q * r * r if outside else 0)
+        low = e - v * v / (4 * q) if inside else e - al * r + (q * r * r if outside else 0)
     else:
         spread = al * r + abs(q) * r * r
         low, high = e - spread, e + spread
@@ -235,8 +243,8 @@ def _range(e, l, q, r):
 def _decide(terms, a, b):
     x0, r, rows, _ = _local(terms, a, b)
     least, most = {1: arb(0), -1: arb(0)}, {1: arb(0), -1: arb(0)}
-    for sign, e, l, q in rows:
-        low, high = _range(e, l, q, r)
+    for sign, e, v, q in rows:
+        low, high = _range(e, v, q, r)
         least[sign] += low.exp()
         most[sign] += high.exp()
     for sign in (1, -1):
@@ -264,18 +272,18 @@ def _taylor(rows, r):
     """
     length, sharp = ctx.cap, True
     total, rest, rest_slope = None, arb(0), arb(0)
-    for sign, e, l, q in rows:
-        spread = _float(abs(l) * r + 2 * abs(q) * r * r)
+    for sign, e, v, q in rows:
+        spread = _float(abs(v) * r + 2 * abs(q) * r * r)
         if not spread < length / 3:
-            if e + abs(l) * r + abs(q) * r * r < -length:  # negligible: enter it with its size only
-                ratio, bound = 2, (e + 2 * abs(l) * r + 4 * abs(q) * r * r).exp()
+            if e + abs(v) * r + abs(q) * r * r < -length:  # negligible: enter it with its size only
+                ratio, bound = 2, (e + 2 * abs(v) * r + 4 * abs(q) * r * r).exp()
                 part, sharp = None, False
             else:
                 return None
         else:
             ratio = int(max(2, min(64, length / (2 * spread + 1e-9))))
-            bound = (e + abs(l) * r * ratio + abs(q) * (r * ratio) ** 2).exp()
-            part = arb_series([e, l * r, q * r * r], prec=length).exp()
+            bound = (e + abs(v) * r * ratio + abs(q) * (r * ratio) ** 2).exp()
+            part = arb_series([e, v * r, q * r * r], prec=length).exp()
         if part is None:  # |c_n| <= bound 2^-n for every n
             part = arb_series([arb(0, (bound * arb(2) ** -n).upper()) for n in range(length)], prec=length)
         total = sign * part if total is None else total + sign * part
@@ -290,10 +298,10 @@ def _taylor(rows, r):
 def _value(rows, h):
     """g(h) and g'(h)."""
     value, slope = arb(0), arb(0)
-    for sign, e, l, q in rows:
-        part = (e + (l + q * h) * h).exp()
+    for sign, e, v, q in rows:
+        part = (e + (v + q * h) * h).exp()
         value += sign * part
-        slope += sign * (l + 2 * q * h) * part
+        slope += sign * (v + 2 * q * h) * part
     return value, slope
 
 
@@ -353,7 +361,9 @@ def _integrate(terms, segments):
     for segment in segments:
         if segment.sign > 0:
             for t in terms:
-                total += t.c * _cdf_difference((segment.left - t.m) / (t.s * root), (segment.right - t.m) / (t.s * root))
+                total += t.c * _cdf_difference(
+                    (segment.left - t.m) / (t.s * root), (segment.right - t.m) / (t.s * root)
+                )
         elif segment.sign == 0:
             area = segment.bound * (segment.right - segment.left) / (2 * arb.pi()).sqrt()
             total += arb(0, 1) * (area / 2) + area / 2
@@ -374,7 +384,16 @@ def _cdf_difference(u, v):
 def _erfc(x):
     if not x.is_finite():
         return arb(0) if x > 0 else arb(2)
-    return x.erfc()
+    if not x > 1000:
+        return x.erfc()
+    # far out ``arb.erfc`` is a bound only; the asymptotic series has an error below the first term left out
+    term, total, step = arb(1), arb(0), -1 / (2 * x * x)
+    for n in range(1, ctx.prec):
+        total += term
+        term *= (2 * n - 1) * step
+        if abs(term) < arb(2) ** -ctx.prec:
+            break
+    return (total + arb(0, 1) * abs(term).upper()) * (-x * x).exp() / (x * arb.pi().sqrt())
 
 
 def _float(ball):

@@ -1,20 +1,20 @@
 """Proved integrals of functions of Gaussian mixture densities.
 
 A panel is integrated by ``acb.integral`` (Gauss-Legendre rules with error bounds from balls on Bernstein ellipses). The
-density of a mixture on a ball z is held as exp(a(z)) S(z), where a is the exponent of the largest term at the middle of z:
-S is near 1 on the real line, log S is analytic wherever the ball S(z) avoids (-inf, 0], and ``acb.log`` is told to check.
-What lies outside the panels is bounded in closed form by the caller (``tail``).
+density of a mixture on a ball z is held as exp(a(z)) S(z), where a is the exponent of the largest term at the middle
+of z: S is near 1 on the real line, log S is analytic wherever the ball S(z) avoids (-inf, 0], and ``acb.log`` is told
+to check. What lies outside the panels is bounded in closed form by the caller (``tail``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from flint import acb, arb, ctx
+from oracles.crossings import FIRST_PRECISION, LAST_PRECISION, Precision, exact, square, working_precision
 
-from oracles.crossings import FIRST_PRECISION, LAST_PRECISION, Precision, exact, working_precision
-
-__all__ = ["Density", "gaussian_tail", "proved_integral", "to_accuracy", "with_own_tail"]
+__all__ = ["Density", "gaussian_tail", "proved_integral", "to_accuracy"]
 
 _PROBES = (0.11, 0.39, 0.5, 0.72, 0.93)
 _REACHES = (10, 13, 17, 23, 32, 45, 64, 90, 128, 180, 256)
@@ -22,7 +22,8 @@ _REACHES = (10, 13, 17, 23, 32, 45, 64, 90, 128, 180, 256)
 
 @dataclass
 class Density:
-    """sum_k w_k N(x; m_k, s_k^2) at the working precision; ``rows`` holds balls (w, m, s, log(w / (s sqrt(2 pi))), rate)."""
+    """sum_k w_k N(x; m_k, s_k^2) at the working precision; ``rows`` holds balls (w, m, s, log(w / (s sqrt(2 pi))),
+    rate)."""
 
     rows: list
 
@@ -37,11 +38,11 @@ class Density:
 
     def at(self, x0, h, wide):
         """Exponent a and sum S on the ball x0 + h; x0 is exact and real."""
-        parts = [(c - (x0 - m) ** 2 * rate, -2 * (x0 - m) * rate, -rate) for _, m, _, c, rate in self.rows]
+        parts = [(c - square(x0 - m) * rate, -2 * (x0 - m) * rate, -rate) for _, m, _, c, rate in self.rows]
         e0, l0, q0 = max(parts, key=lambda part: part[0].mid())
         total = acb(0)
-        for e, l, q in parts:
-            total += _quadratic(e - e0, l - l0, q - q0, h, wide).exp()
+        for e, v, q in parts:
+            total += _quadratic(e - e0, v - l0, q - q0, h, wide).exp()
         if wide:  # real: the leading term is exactly 1, all others are positive
             total = acb((total.real - 1).nonnegative_part() + 1)
         return _quadratic(e0, l0, q0, h, wide), total
@@ -54,17 +55,21 @@ class Density:
         return max(self.rows, key=lambda row: float_of(row[2]))
 
 
-def _quadratic(e, l, q, h, wide):
+def _quadratic(e, v, q, h, wide):
     if not wide:
-        return e + (l + q * h) * h
+        return e + (v + q * h) * h
     r = abs(h.real).upper()
-    spread, bend = abs(l) * r, q * r * r
+    spread, bend = abs(v) * r, q * r * r
     low, high = e - spread, e + spread
     if q > 0:
         high = high + bend
     else:
         low = low + bend
-        high = e - l * l / (4 * q) if q < 0 and abs(l) < -2 * q * r else high + (bend if q < 0 and abs(l) >= -2 * q * r else 0)
+        high = (
+            e - v * v / (4 * q)
+            if q < 0 and abs(v) < -2 * q * r
+            else high + (bend if q < 0 and abs(v) >= -2 * q * r else 0)
+        )
     return acb(low.union(high))
 
 
@@ -76,13 +81,18 @@ def split(z):
     return x0, h, wide
 
 
-def proved_integral(f, cuts, bits):
-    """The ball of the integral of f from the first to the last cut, about 2^-bits of its value in radius.
+class Reach(ArithmeticError):
+    """The panels end too early."""
 
-    f(z, analytic) must be non-negative on the line. A few points of every panel tell which panels matter, what accuracy to
-    ask of them, and whether rounding alone would spoil it; the proof does not rest on these points.
+
+def proved_integral(f, cuts, bits, tail, outside=0):
+    """The ball of the integral of f from the first to the last cut, plus ``outside``, plus or minus ``tail``.
+
+    The radius is about 2^-bits of the value. ``outside`` is a ball computed elsewhere, ``tail`` an upper bound.
+    f(z, analytic) must be non-negative on the line. A few points of every panel tell which panels matter, what
+    accuracy to ask of them, and whether rounding alone would spoil it; the proof does not rest on these points.
     """
-    panels = list(zip(cuts[:-1], cuts[1:], strict=True))
+    panels = list(pairwise(cuts))
     sizes, noise = [], arb(0)
     for a, b in panels:
         values = [f(acb((a + (b - a) * where).mid()), False).real for where in _PROBES]
@@ -90,10 +100,12 @@ def proved_integral(f, cuts, bits):
             raise Precision
         sizes.append(max((value.abs_upper() for value in values), key=lambda x: x) * (b - a).upper())
         noise += max((value.rad() for value in values), key=lambda x: x) * (b - a)
-    guess, goal = sum(sizes, arb(0)).mid(), arb(2) ** -bits
-    if noise > guess * goal:
+    guess, goal = (sum(sizes, arb(0)) + abs(arb(outside))).mid(), arb(2) ** -bits
+    if noise + arb(outside).rad() > guess * goal:
         raise Precision
-    total, tolerance = arb(0), (guess * goal / (16 * len(panels))).mid()
+    if not tail < guess * goal:
+        raise Reach
+    total, tolerance = outside + arb(0, 1) * tail.upper(), (guess * goal / (16 * len(panels))).mid()
     for i in sorted(range(len(panels)), key=lambda i: sizes[i].mid(), reverse=True):
         part = acb.integral(f, *panels[i], rel_tol=goal, abs_tol=tolerance, eval_limit=20_000).real
         if not part.is_finite():
@@ -103,7 +115,8 @@ def proved_integral(f, cuts, bits):
 
 
 def cut_points(densities, left, right, marks=(0, 2.5, 7), extra=()):
-    """Sorted exact cuts of [left, right] at mean + k sd of every component, none much closer than the parts beside it."""
+    """Sorted exact cuts of [left, right] at mean + k sd of every component, none much closer than the parts beside
+    it."""
     points = list(extra)
     for density in densities:
         for _, m, s, _, _ in density.rows:
@@ -133,46 +146,25 @@ def reach(rows, k):
 
 
 def to_accuracy(compute, relative_bits):
-    """compute(bits_asked, k) -> ball at the working precision, repeated with more of everything until it is sharp.
-
-    ``k`` is the reach in standard deviations; compute returns (ball, tail radius) and the two are judged apart.
-    """
-    bits, asked, step = FIRST_PRECISION + 32, relative_bits + 8, 0
-    while True:
-        with working_precision(bits):
-            try:
-                ball, tail = compute(asked, _REACHES[step])
-                whole = ball + arb(0, 1) * tail
-                if whole.rel_accuracy_bits() >= relative_bits:
-                    return whole
-                if ball.is_finite():
-                    size = abs(ball).lower()
-                    if size > 0 and tail > size * arb(2) ** (-relative_bits - 2):
-                        step += 1
-                    if size > 0 and ball.rel_accuracy_bits() >= relative_bits + 2:
-                        continue
-                asked = max(asked, relative_bits + 8)
-            except Precision:
-                pass
-        bits = bits * 3 // 2
-        asked = max(asked, int(bits * 0.75))
-        if bits > LAST_PRECISION or step >= len(_REACHES):
-            raise Precision(f"undecided at {bits} bits")
-
-
-def with_own_tail(compute, relative_bits):
-    """As ``to_accuracy`` for compute(bits_asked, k) -> ball that already holds its tail: everything grows together."""
-    bits, asked = FIRST_PRECISION + 32, relative_bits + 8
-    for k in _REACHES[1:]:
+    """compute(bits_asked, k) -> ball, with more of what is missing until it is sharp; k is the reach in deviations."""
+    bits, asked, reaches = FIRST_PRECISION + 32, relative_bits + 8, iter(_REACHES)
+    k = next(reaches)
+    while bits <= LAST_PRECISION:
         with working_precision(bits):
             try:
                 ball = compute(asked, k)
                 if ball.rel_accuracy_bits() >= relative_bits:
                     return ball
+                asked = asked * 3 // 2
+            except Reach:
+                k = next(reaches, None)
+                if k is None:
+                    raise Precision("the tails stay too heavy") from None
+                continue
             except Precision:
                 pass
-        bits, asked = bits * 3 // 2, asked * 3 // 2
-    raise Precision(f"undecided at {bits} bits")
+        bits = bits * 3 // 2
+    raise Precision(f"undecided at {LAST_PRECISION} bits")
 
 
 def float_of(ball):

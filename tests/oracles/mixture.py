@@ -1,22 +1,22 @@
 """Independent truth for one-dimensional Gaussian mixtures and the privacy notions on them, in ball arithmetic.
 
 A mixture is three sequences (weights, means, sigmas) of doubles, taken as exactly those binary numbers: the measure is
-sum_k w_k N(m_k, s_k^2), never renormalised. Every function returns a python-flint ``arb`` that contains the true value, with
-a proved radius of at most 1e-25 of it. Nothing here is fast, and nothing comes from the package under test.
+sum_k w_k N(m_k, s_k^2), never renormalised. Every function returns a python-flint ``arb`` that contains the true
+value, with a proved radius of at most 1e-25 of it. Nothing here is fast, and nothing comes from the package under
+test.
 
-Conventions. epsilon is a double, e^epsilon is exact. H(P||Q) = integral of max(p - e^epsilon q, 0). The Kullback-Leibler
-divergence is the integral of p (l + expm1(-l)), l = log(p/q), that is KL + Q(R) - P(R): the two agree for probability
-measures, and only this form stays non-negative when the weights sum to 1 up to rounding. Natural logarithms throughout.
+Conventions. epsilon is a double, e^epsilon is exact. H(P||Q) = integral of max(p - e^epsilon q, 0). The KL divergence
+is the integral of p (l + expm1(-l)), l = log(p/q), that is KL + Q(R) - P(R): the two agree for probability measures,
+and only this form stays non-negative when the weights sum to 1 up to rounding. Natural logarithms throughout.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-from flint import acb, arb
-
-from oracles.crossings import exact, positive_part, sign_changes
-from oracles.integrals import Density, cut_points, gaussian_tail, proved_integral, reach, split, to_accuracy, with_own_tail
+from flint import arb
+from oracles.crossings import exact, positive_part, sign_changes, square, working_precision
+from oracles.integrals import Density, cut_points, gaussian_tail, proved_integral, reach, split, to_accuracy
 
 __all__ = [
     "abp", "abp_at", "crossings", "entropy", "hockey_stick", "js", "kl_divergence", "lip_delta", "log_hockey_stick",
@@ -31,7 +31,7 @@ def measure(mixture):
     out = {}
     weights, means, sigmas = (list(map(float, part)) for part in mixture)
     for w, m, s in zip(weights, means, sigmas, strict=True):
-        if w:
+        if w:  # a zero weight is no component
             out[m + 0.0, s] = out.get((m + 0.0, s), Fraction(0)) + Fraction(w)
     return out
 
@@ -84,13 +84,12 @@ def kl_divergence(p, q, bits=ACCURACY):
             return a.exp() * s * (log_ratio - 1) + b.exp() * t
 
         left, right = reach([(m, s) for _, m, s, _, _ in dp.rows], k)
-        total = proved_integral(integrand, cut_points([dp, dq], left, right), asked)
-        tail = arb(0)
+        tail, outside = arb(0), arb(0)
         for edge, side in ((left, -1), (right, 1)):
-            total += sum((gaussian_tail(row, edge, side) for row in dq.rows), arb(0))
-            total -= sum((gaussian_tail(row, edge, side) for row in dp.rows), arb(0))
+            outside += sum((gaussian_tail(row, edge, side) for row in dq.rows), arb(0))
+            outside -= sum((gaussian_tail(row, edge, side) for row in dp.rows), arb(0))
             tail += _log_tail(dp, dq, edge, side)
-        return total, tail.upper()
+        return proved_integral(integrand, cut_points([dp, dq], left, right), asked, tail, outside)
 
     return to_accuracy(compute, bits)
 
@@ -115,9 +114,11 @@ def js(p, q, bits=ACCURACY):
             return (a.exp() * s * (a - c + ls - lu) + b.exp() * t * (b - c + lt - lu)) / 2
 
         left, right = reach([(m, s) for d in (dp, dq) for _, m, s, _, _ in d.rows], k)
-        total = proved_integral(integrand, cut_points([dp, dq], left, right), asked)
-        outside = (gaussian_tail(row, x, side) for d in (dp, dq) for row in d.rows for x, side in ((left, -1), (right, 1)))
-        return total, (sum(outside, arb(0)) * arb(2).log() / 2).upper()
+        outside = (
+            gaussian_tail(row, x, side) for d in (dp, dq) for row in d.rows for x, side in ((left, -1), (right, 1))
+        )
+        tail = sum(outside, arb(0)) * arb(2).log() / 2
+        return proved_integral(integrand, cut_points([dp, dq], left, right), asked, tail)
 
     return to_accuracy(compute, bits)
 
@@ -136,11 +137,11 @@ def entropy(p, bits=ACCURACY):
             return a.exp() * s * (log_top - a - s.log(analytic))
 
         left, right = reach([(m, s) for _, m, s, _, _ in dp.rows], k)
-        total = proved_integral(integrand, cut_points([dp], left, right), asked)
-        for edge, side in ((left, -1), (right, 1)):
-            total += log_top * sum((gaussian_tail(row, edge, side) for row in dp.rows), arb(0))
-        tail = sum((_log_tail(dp, dp, edge, side) for edge, side in ((left, -1), (right, 1))), arb(0))
-        return total - log_top * sum((row[0] for row in dp.rows), arb(0)), tail.upper()
+        edges = ((left, -1), (right, 1))
+        tail = sum((_log_tail(dp, dp, edge, side) for edge, side in edges), arb(0))
+        inside = proved_integral(integrand, cut_points([dp], left, right), asked, tail)
+        missing = sum((gaussian_tail(row, edge, side) for row in dp.rows for edge, side in edges), arb(0))
+        return inside - log_top * (sum((row[0] for row in dp.rows), arb(0)) - missing)
 
     return to_accuracy(compute, bits)
 
@@ -167,13 +168,12 @@ def mutual_information(prior, sigma, bits=ACCURACY):
             return total
 
         left, right = reach([(m, s) for _, m, s, _, _ in output.rows], k)
-        total = proved_integral(integrand, cut_points([output], left, right), asked)
         tail = arb(0)
         for edge, side in ((left, -1), (right, 1)):
             for single, row in zip(singles, output.rows, strict=True):
                 spread = _log_tail(single, output, edge, side)
                 tail += spread + abs(row[0].log()) * gaussian_tail(row, edge, side)
-        return total, tail.upper()
+        return proved_integral(integrand, cut_points([output], left, right), asked, tail)
 
     return to_accuracy(compute, bits)
 
@@ -213,11 +213,12 @@ def renyi(p, q, order, bits=ACCURACY):
             peaks += [(m, s) for d in (dp, dq) for _, m, s, _, _ in d.rows]
         left, right = reach(peaks, k)
         extra = [(m + side * 4 * s).mid() for m, s in peaks for side in (-1, 0, 1)]
-        total = proved_integral(integrand, cut_points([dp, dq], left, right, (0, 4), extra), asked)
         tail = sum((_power_tail(dp, dq, power, rest, a < 1, x, side) for x, side in ((left, -1), (right, 1))), arb(0))
-        return (total + arb(0, 1) * tail.upper()).log() / (power - 1)
+        return proved_integral(integrand, cut_points([dp, dq], left, right, (0, 4), extra), asked, tail).log() / (
+            power - 1
+        )
 
-    return with_own_tail(compute, bits)
+    return to_accuracy(compute, bits)
 
 
 def _log_tail(dp, dq, edge, side):
@@ -228,16 +229,17 @@ def _log_tail(dp, dq, edge, side):
     total = arb(0)
     for row in dp.rows:
         _, mean, sigma, _, _ = row
-        shift = ((mean - m) / s) ** 2 + ((mean - n) / t) ** 2
-        square = (sigma / s) ** 2 + (sigma / t) ** 2
-        total += gaussian_tail(row, edge, side, constant + shift, square)
+        shift = square((mean - m) / s) + square((mean - n) / t)
+        growth = square(sigma / s) + square(sigma / t)
+        total += gaussian_tail(row, edge, side, constant + shift, growth)
     return total
 
 
 def _power_tail(dp, dq, power, rest, concave, edge, side):
     """Bound of the integral of p^a q^(1-a) beyond an edge.
 
-    For a < 1, p^a <= sum (w_i N_i)^a and likewise for q. For a > 1, p^a <= n^(a-1) sum (w_i N_i)^a and q >= its widest term.
+    For a < 1, p^a <= sum (w_i N_i)^a and likewise for q. For a > 1, p^a <= n^(a-1) sum (w_i N_i)^a and q >= its
+    widest term.
     """
     factor = arb(1) if concave else arb(len(dp.rows)) ** (power - 1)
     total = arb(0)
@@ -245,7 +247,7 @@ def _power_tail(dp, dq, power, rest, concave, edge, side):
         for _, n, t, d, _ in dq.rows if concave else [dq.widest()]:
             rate = power / s**2 + rest / t**2
             centre = (power * m / s**2 + rest * n / t**2) / rate
-            height = power * (c - ((centre - m) / s) ** 2 / 2) + rest * (d - ((centre - n) / t) ** 2 / 2)
+            height = power * (c - square((centre - m) / s) / 2) + rest * (d - square((centre - n) / t) / 2)
             u = side * (edge - centre) * rate.sqrt()
             total += height.exp() * (2 * arb.pi() / rate).sqrt() * (u / arb(2).sqrt()).erfc() / 2
     return factor * total
@@ -254,14 +256,16 @@ def _power_tail(dp, dq, power, rest, concave, edge, side):
 # notions: a prior (points, weights) through Gaussian noise
 
 
-def lip_delta(prior, sigma, epsilon):
+def lip_delta(prior, sigma, epsilon, bits=ACCURACY):
     """max over x of H(P_M || P_x) and e^-epsilon H(P_x || P_M), and the pair (x index, direction) that attains it."""
     points, weights = (list(map(float, part)) for part in prior)
     output = (weights, points, [float(sigma)] * len(points))
     best, where = arb(-1), None
     for i, x in enumerate(points):
         single = ([1.0], [x], [float(sigma)])
-        values = hockey_stick(output, single, epsilon), hockey_stick(single, output, epsilon) * (-arb(float(epsilon))).exp()
+        forth, back = hockey_stick(output, single, epsilon, bits), hockey_stick(single, output, epsilon, bits)
+        with working_precision(bits + 64):
+            values = forth, back * (-arb(float(epsilon))).exp()
         for direction, value in zip(("output||input", "input||output"), values, strict=True):
             if value.mid() > best.mid():
                 best, where = value, (i, direction)
@@ -288,13 +292,13 @@ def abp_at(prior, sigma, index, bits=ACCURACY):
                 (a, _), (b, _), (c, s) = source.at(x0, h, wide), target.at(x0, h, wide), output.at(x0, h, wide)
                 return (a + b - c).exp() / s
 
-            share = proved_integral(integrand, cut_points([source], left, right), asked) + arb(0, 1) * (tail / w).upper()
+            share = proved_integral(integrand, cut_points([source], left, right), asked, tail / w)
             prior_weight, posterior = exact(w), exact(w) * share
             middle = (prior_weight + posterior) / 2
             divergence += posterior * (posterior / middle).log() + prior_weight * (prior_weight / middle).log()
         return (divergence / 2).sqrt()
 
-    return with_own_tail(compute, bits)
+    return to_accuracy(compute, bits)
 
 
 def abp(prior, sigma):

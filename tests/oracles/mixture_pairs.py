@@ -1,7 +1,8 @@
 """Harsh pairs of one-dimensional Gaussian mixtures, by family; deterministic, NumPy arrays only.
 
-``FAMILIES`` maps a name to a function without arguments that returns a list of ``Pair``. The weights of all families but
-``inexact`` and ``tiny`` are multiples of 2^-53 that sum to 1 exactly, so that no convention about the missing mass matters.
+``FAMILIES`` maps a name to a function without arguments that returns a list of ``Pair``. The weights of all families
+but ``inexact`` and ``tiny`` are multiples of 2^-53 that sum to 1 exactly, so that no convention about the missing
+mass matters.
 """
 
 from __future__ import annotations
@@ -75,7 +76,9 @@ def random_mixture(rng, size):
 def random():
     rng = np.random.default_rng(20250101)
     sizes = [(1, 1), (1, 2), (2, 1), (2, 2), (3, 3), (4, 4), (3, 5), (8, 8), (8, 2), (5, 8), (6, 6), (8, 8)]
-    return [Pair(f"random-{i}-{a}x{b}", random_mixture(rng, a), random_mixture(rng, b)) for i, (a, b) in enumerate(sizes)]
+    return [
+        Pair(f"random-{i}-{a}x{b}", random_mixture(rng, a), random_mixture(rng, b)) for i, (a, b) in enumerate(sizes)
+    ]
 
 
 def shift():
@@ -87,7 +90,16 @@ def shift():
 
 def subsampled():
     out = []
-    for rate, sigma in [(1e-6, 0.3), (1e-6, 1.0), (1e-3, 0.5), (1e-3, 5.0), (0.01, 1.0), (0.1, 20.0), (0.5, 0.3), (0.5, 2.0)]:
+    for rate, sigma in [
+        (1e-6, 0.3),
+        (1e-6, 1.0),
+        (1e-3, 0.5),
+        (1e-3, 5.0),
+        (0.01, 1.0),
+        (0.1, 20.0),
+        (0.5, 0.3),
+        (0.5, 2.0),
+    ]:
         low = 2.0**-53 * round(rate * 2**53)
         many, one = mix([1.0 - low, low], [0.0, 1.0], sigma), mix(1.0, 0.0, sigma)
         out.append(Pair(f"subsampled-{rate:g}-{sigma:g}-remove", many, one))
@@ -126,7 +138,9 @@ def near():
     out.append(Pair("near-weight-1e-10", Mixture(moved, base.means, base.sigmas), base))
     out.append(Pair("near-sigma-1e-9-wider", Mixture(base.weights, base.means, base.sigmas * (1 + 1e-9)), base))
     out.append(Pair("near-sigma-1e-9-narrower", Mixture(base.weights, base.means, base.sigmas * (1 - 1e-9)), base))
-    out.append(Pair("near-one-component", Mixture(base.weights, base.means + np.array([0, 0, 1e-6, 0]), base.sigmas), base))
+    out.append(
+        Pair("near-one-component", Mixture(base.weights, base.means + np.array([0, 0, 1e-6, 0]), base.sigmas), base)
+    )
     return out
 
 
@@ -192,7 +206,11 @@ def bimodal():
         Pair("bimodal-nested", mix(half, [-3.0, 3.0], 0.5), mix(half, [-1.0, 1.0], 0.4)),
         Pair("bimodal-wide-p", mix(1.0, 0.0, 2.0), mix(half, [-4.0, 4.0], 0.5)),
         Pair("bimodal-kinks", mix(1.0, 0.0, 1.5), mix([0.25, 0.5, 0.25], [-6.0, 0.0, 6.0], 0.25)),
-        Pair("bimodal-interlaced", mix([0.25] * 4, [-3.0, -1.0, 1.0, 3.0], 0.3), mix([0.25] * 4, [-4.0, -2.0, 0.0, 2.0], 0.3)),
+        Pair(
+            "bimodal-interlaced",
+            mix([0.25] * 4, [-3.0, -1.0, 1.0, 3.0], 0.3),
+            mix([0.25] * 4, [-4.0, -2.0, 0.0, 2.0], 0.3),
+        ),
     ]
 
 
@@ -209,17 +227,20 @@ def symmetric():
         Pair("symmetric-peak", narrow, wide, beside),
         Pair("symmetric-peak-back", wide, narrow),
         Pair("symmetric-four", mix([0.25] * 4, [-3.0, -1.0, 1.0, 3.0], 1.0), mix([0.5, 0.5], [-2.0, 2.0], 1.0)),
-        Pair("symmetric-mirrored", mix([0.75, 0.25], [-1.0, 2.0], [1.0, 0.5]), mix([0.25, 0.75], [-2.0, 1.0], [0.5, 1.0])),
+        Pair(
+            "symmetric-mirrored", mix([0.75, 0.25], [-1.0, 2.0], [1.0, 0.5]), mix([0.25, 0.75], [-2.0, 1.0], [0.5, 1.0])
+        ),
     ]
 
 
 def scale():
     rng = np.random.default_rng(5)
     p, q = random_mixture(rng, 3), random_mixture(rng, 3)
-    return [
-        Pair(f"scale-{unit:g}", Mixture(p.weights, p.means * unit, p.sigmas * unit), Mixture(q.weights, q.means * unit, q.sigmas * unit))
-        for unit in (1e200, 1e-200, 1e100, 1e-100)
-    ]  # fmt: skip
+
+    def times(m, unit):
+        return Mixture(m.weights, m.means * unit, m.sigmas * unit)
+
+    return [Pair(f"scale-{unit:g}", times(p, unit), times(q, unit)) for unit in (1e200, 1e-200, 1e100, 1e-100)]
 
 
 def offset():
@@ -227,7 +248,11 @@ def offset():
     p, q = random_mixture(rng, 3), random_mixture(rng, 4)
     return [
         Pair("offset-singles", mix(1.0, 1e8 + 1.0, 1.0), mix(1.0, 1e8, 1.0)),
-        Pair("offset-mixtures", Mixture(p.weights, p.means + 1e8, np.ones(3)), Mixture(q.weights, q.means + 1e8, np.ones(4))),
+        Pair(
+            "offset-mixtures",
+            Mixture(p.weights, p.means + 1e8, np.ones(3)),
+            Mixture(q.weights, q.means + 1e8, np.ones(4)),
+        ),
         Pair("offset-sigmas", Mixture(p.weights, p.means + 1e8, p.sigmas), Mixture(q.weights, q.means + 1e8, q.sigmas)),
     ]
 
@@ -235,7 +260,11 @@ def offset():
 def inexact():
     """Weights as a user would type them: their doubles sum to 1 up to rounding only."""
     return [
-        Pair("inexact-tenths", mix([0.1, 0.2, 0.7], [0.0, 1.0, 3.0], [1.0, 0.5, 2.0]), mix([0.3, 0.3, 0.4], [0.5, 1.0, 2.0], 1.0)),
+        Pair(
+            "inexact-tenths",
+            mix([0.1, 0.2, 0.7], [0.0, 1.0, 3.0], [1.0, 0.5, 2.0]),
+            mix([0.3, 0.3, 0.4], [0.5, 1.0, 2.0], 1.0),
+        ),
         Pair("inexact-thirds", mix([1 / 3] * 3, [0.0, 1.0, 2.0], 1.0), mix([0.1] * 10, np.arange(10.0), 1.5)),
     ]
 

@@ -8,7 +8,10 @@ from pathlib import Path
 
 from oracles.mixture_pairs import FAMILIES, pairs
 
-__all__ = ["FOLDER", "INTEGRALS", "ORDERS", "SLACK", "bounds", "decimal", "family_of", "integral_pairs", "rows"]
+__all__ = [
+    "FOLDER", "INTEGRALS", "LEFT_OUT", "NOTION_EPSILONS", "NOTION_SIGMAS", "ORDERS", "SLACK", "bounds", "decimal",
+    "family_of", "integral_pairs", "rows",
+]  # fmt: skip
 
 FOLDER = Path(__file__).parent / "truth"
 SLACK = Decimal("1e-30")  # the strings are right to at least this, relative
@@ -28,6 +31,23 @@ INTEGRALS = {
 }
 
 
+# (pair, quantity): minutes each in ball arithmetic
+LEFT_OUT = frozenset(
+    {
+        ("shift-40-sd-1", "renyi_10"),
+        ("tiny-1e-300-far-in-p", "js"),
+        ("tiny-1e-300-far-in-p", "renyi_10"),
+        ("tiny-1e-300-far-in-q", "js"),
+        ("tiny-1e-300-far-in-q", "renyi_10"),
+        ("tiny-1e-300-wide-in-p", "js"),
+        ("tiny-1e-30-far-in-p", "renyi_10"),
+        ("ratio-needle", "js"),
+        ("distant-150", "renyi_10"),
+        ("distant-part", "renyi_10"),
+    }
+)
+
+
 def integral_pairs():
     return [pair for name in FAMILIES for pair in pairs(name)]
 
@@ -42,7 +62,7 @@ def decimal(ball, digits=36):
     if ball.is_zero():
         return "0"
     text = ball.str(digits, radius=False)
-    assert ball.rel_accuracy_bits() >= 112, (text, ball.rel_accuracy_bits())
+    assert ball.rel_accuracy_bits() >= 105, (text, ball.rel_accuracy_bits())
     return text
 
 

@@ -1,0 +1,19 @@
+from . import datasets as datasets
+from . import figures as figures
+from . import special as special
+from .assessment.columns import read_column as read_column
+from .assessment.result import Assessment as Assessment
+from .assessment.run import assess as assess
+from .distributions import GaussianMixture as GaussianMixture
+from .distributions import Pmf as Pmf
+from .divergences.hockey_stick import hockey_stick_divergence as hockey_stick_divergence
+from .divergences.hockey_stick import log_hockey_stick_divergence as log_hockey_stick_divergence
+from .divergences.hockey_stick import total_variation as total_variation
+from .errors import BackendMissingError as BackendMissingError
+from .errors import DomainError as DomainError
+from .errors import NotConvergedError as NotConvergedError
+from .errors import ShapeError as ShapeError
+from .estimate import Estimate as Estimate
+from .info import show_versions as show_versions
+
+__version__: str

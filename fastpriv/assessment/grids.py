@@ -1,0 +1,93 @@
+"""Grids of noise levels and epsilons, counted before they are built.
+
+A grid is a sequence of numbers or a text of comma-separated pieces: a number (``2.5``), ``start:stop:count`` with equal
+steps, or ``start..stop:count`` with equal ratios.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _validate
+from ..errors import DomainError
+
+__all__ = ["MAX_CELLS", "Grid", "checked_cells", "default_epsilon", "default_sigma", "grid"]
+
+FloatArray = NDArray[np.float64]
+MAX_CELLS = 5_000_000
+_FORMS = "Pass numbers (1,2,5), start:stop:count for equal steps or start..stop:count for equal ratios."
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A grid that knows its number of points before it has any."""
+
+    count: int
+    build: Callable[[], FloatArray]
+
+
+def grid(name: str, given: Any, constraint: str, valid: Callable[[FloatArray], Any], remedy: str) -> Grid:
+    """Read ``given`` (text, number or sequence); the points are increasing, distinct and ``valid``."""
+    if not isinstance(given, str):
+        array = np.unique(_validate.vector(name, given, constraint, valid, remedy=remedy))
+        return Grid(array.size, lambda: array)
+
+    def number(text: str) -> float:
+        try:
+            found = float(text)
+        except ValueError:
+            raise DomainError(f"{name} must be {constraint}; got {text!r}. {_FORMS}") from None
+        return _validate.scalar(name, found, constraint, valid, remedy=remedy)
+
+    pieces = [_piece(name, text.strip(), number) for text in given.split(",")]
+    return Grid(
+        sum(piece.count for piece in pieces),
+        lambda: np.unique(np.concatenate([piece.build() for piece in pieces])),
+    )
+
+
+def checked_cells(sigma: Grid, epsilon: Grid) -> None:
+    """Refuse a product of grids that no memory holds, before anything is allocated."""
+    cells = sigma.count * epsilon.count
+    if cells > MAX_CELLS:
+        raise DomainError(
+            f"sigma x epsilon must be a grid of at most {MAX_CELLS:,} cells; got {sigma.count:,} x {epsilon.count:,} = "
+            f"{cells:,}. Take fewer points: the curves are smooth, and 100 points a factor of ten draw them."
+        )
+
+
+def default_sigma(scale: float) -> FloatArray:
+    """Round numbers (1, 1.5, 2, 3, 5, 7) from about a tenth of ``scale`` to a hundred times it."""
+    lowest = math.floor(math.log10(scale / 10.0))
+    steps = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
+    points = np.array([float(f"{step}e{power}") for power in range(lowest, lowest + 5) for step in steps])
+    return points[(points >= 0.08 * scale) & (points <= 120.0 * scale)]
+
+
+def default_epsilon() -> FloatArray:
+    """Epsilons from 0.01 to 100 nats, 20 to a factor of ten, round powers of ten included."""
+    return np.unique([float(f"{10.0 ** (i / 20 - 2):.3g}") for i in range(81)])
+
+
+def _piece(name: str, text: str, number: Callable[[str], float]) -> Grid:
+    head, colon, last = text.rpartition(":")
+    if not colon:
+        point = number(text)
+        return Grid(1, lambda: np.array([point]))
+    ratio = ".." in head
+    start_text, _, stop_text = head.partition(".." if ratio else ":")
+    start, stop = (number(part) for part in (start_text, stop_text))
+    if not last.strip().isdecimal() or int(last) < 1:
+        raise DomainError(f"{name} must have a whole number of points, 1 or more; got {last!r} in {text!r}. {_FORMS}")
+    if ratio and min(start, stop) <= 0.0:
+        raise DomainError(f"{name} must be positive to be spaced by equal ratios; got {text!r}. {_FORMS}")
+    count = int(last)
+    if ratio:
+        return Grid(count, lambda: np.clip(np.geomspace(start, stop, count), min(start, stop), max(start, stop)))
+    return Grid(count, lambda: np.linspace(start, stop, count))

@@ -1,0 +1,196 @@
+"""The command line: ``fastpriv assess`` and ``fastpriv info``.
+
+Exit codes: 0 done, 2 bad input (one line on stderr, no traceback), 130 interrupted, 141 the reader of the output left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NoReturn
+
+from . import __version__
+from .errors import DomainError, NotConvergedError
+
+__all__ = ["main"]
+
+_FIGURES = ("png", "svg", "pdf", "none")
+_GRID = "numbers (1,2,5), start:stop:count (equal steps) or start..stop:count (equal ratios)"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The arguments after the name of the program; by default those of the process.
+
+    Returns
+    -------
+    int
+        0, 2 for bad input, 130 when interrupted, 141 when the reader of the output left.
+
+    Examples
+    --------
+    >>> from fastpriv.cli import main
+    >>> main(["assess", "no-such-file.csv"])
+    2
+    """
+    asked = _parser().parse_args(arguments)
+    try:
+        code = int(asked.run(asked))
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return _failed("interrupted; finished blocks are kept. Run the same command with --resume to go on.", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except MemoryError:
+        return _failed("the grid must fit into memory; got less memory than it needs. Take fewer points or bins.", 2)
+    except (ValueError, OSError, ImportError, NotConvergedError) as fault:
+        return _failed(_said(fault), 2)
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(_failed(f"{message}. See {self.prog} --help.", 2))
+
+
+def _failed(message: str, code: int) -> int:
+    print(f"fastpriv: error: {' '.join(message.split())}", file=sys.stderr)
+    return code
+
+
+def _said(fault: BaseException) -> str:
+    if isinstance(fault, OSError) and fault.strerror is not None:
+        return f"{fault.filename or 'file'} must be readable or writable; got: {fault.strerror}. Check path and rights."
+    return str(fault)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="fastpriv", description="Privacy figures with bounds. Commands: assess, info.")
+    parser.add_argument("--version", action="version", version=f"fastpriv {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
+    info = commands.add_parser("info", help="versions, instruction set, threads, optional dependencies")
+    info.add_argument("--json", action="store_true", help="print JSON")
+    info.set_defaults(run=_info)
+    _assess_options(commands.add_parser("assess", help="what does releasing each value of a column with noise leak?"))
+    return parser
+
+
+def _assess_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Tabulate what releasing each value of a column once, with noise, leaks: LDP, LIP, mutual information, "
+        "Bayesian privacy, each with bounds. Prints a table; writes CSV, Parquet, JSON and a figure."
+    )
+    add = parser.add_argument
+    add("file", nargs="?", metavar="FILE", help="CSV (UTF-8) or Parquet file; default: the ages of the Adult data set")
+    add("--column", metavar="NAME", help="column of numbers; may be left out when the file has one column")
+    add("--missing", choices=("error", "drop"), default="error", help="cells without a number (default: error)")
+    add(
+        "--bins", metavar="N|auto|exact", default="auto",
+        help="round to the centres of N equal bins first; auto: 256 bins if there are over 512 values (default: auto)",
+    )  # fmt: skip
+    add("--mechanism", metavar="NAME", default="gaussian", help="the noise (default: gaussian)")
+    add("--sigma", metavar="GRID", help=f"standard deviations of the noise, in the unit of the column: {_GRID}")
+    add("--epsilon", metavar="GRID", help="epsilons of the curves, in nats: same forms (default: 81 from 0.01 to 100)")
+    add(
+        "--sensitivity", metavar="S", help="largest distance between two possible values, in the unit of the column "
+        "(default: range of the column)",
+    )  # fmt: skip
+    add("--out", metavar="DIR", help="directory for the files (default: fastpriv-report; none with --json)")
+    add("--format", metavar="LIST", help="comma-separated, of csv, parquet, json, or none (default: all installed)")
+    add("--figure", choices=_FIGURES, help="kind of figure (default: png if matplotlib is installed)")
+    add("--json", action="store_true", help="print JSON instead of the table; writes files only with --out")
+    add("--resume", action="store_true", help="take the finished blocks of an interrupted run with the same settings")
+    add("--n-jobs", metavar="N", type=int, default=-1, help="threads (default: all cores)")
+    add("--quiet", action="store_true", help="no progress bar, no table")
+    parser.set_defaults(run=_assess)
+
+
+def _info(asked: argparse.Namespace) -> int:
+    from .info import installation, show_versions
+
+    if asked.json:
+        print(json.dumps(installation(), indent=1))
+    else:
+        show_versions()
+    return 0
+
+
+def _assess(asked: argparse.Namespace) -> int:
+    from .assessment.run import assess
+
+    formats, figure = _formats(asked), _figure(asked)
+    data, name, source = _data(asked)
+    out = asked.out if asked.out is not None else None if asked.json else "fastpriv-report"
+    report = assess(
+        data, name=name, source=source, mechanism=asked.mechanism, sigma=asked.sigma, epsilon=asked.epsilon,
+        bins=_bins(asked.bins), sensitivity=_sensitivity(asked.sensitivity), n_jobs=asked.n_jobs,
+        progress=not asked.quiet, checkpoint=out, resume=asked.resume,
+    )  # fmt: skip
+    written = [] if out is None else report.save(out, formats=formats, figure=figure)
+    if asked.json:
+        for piece in report.json_pieces():
+            sys.stdout.write(piece)
+    elif not asked.quiet:
+        print(report.summary())
+        if written:
+            print("\nWritten: " + ", ".join(str(path) for path in written))
+    return 0
+
+
+def _data(asked: argparse.Namespace) -> tuple[Any, str, str]:
+    if asked.file is None:
+        from .datasets import adult
+
+        column = asked.column if asked.column is not None else "age"
+        return adult(column), column, "Adult data set (UCI)"
+    from .assessment.columns import read_column
+
+    column = asked.column if asked.column is not None else Path(asked.file).stem
+    return read_column(asked.file, asked.column, missing=asked.missing), column, Path(asked.file).name
+
+
+def _formats(asked: argparse.Namespace) -> tuple[str, ...]:
+    if asked.format is None:
+        return ("csv", "parquet", "json") if find_spec("pyarrow") else ("csv", "json")
+    words = tuple(dict.fromkeys(word.strip() for word in asked.format.split(",")))
+    if words == ("none",):
+        return ()
+    for word in words:
+        if word not in ("csv", "parquet", "json"):
+            raise DomainError(f"--format must be of csv, parquet, json or none; got {word!r}. Choose among these.")
+    return words
+
+
+def _figure(asked: argparse.Namespace) -> str | None:
+    if asked.figure is None:
+        return "png" if find_spec("matplotlib") else None
+    return None if asked.figure == "none" else str(asked.figure)
+
+
+def _bins(text: str) -> int | str | None:
+    if text in ("auto", "exact"):
+        return None if text == "exact" else text
+    if not text.isdecimal():
+        raise DomainError(f"--bins must be a whole number, auto or exact; got {text!r}. Pass one of these.")
+    return int(text)
+
+
+def _sensitivity(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise DomainError(f"--sensitivity must be a number; got {text!r}. Pass it in the unit of the column.") from None

@@ -1,0 +1,121 @@
+"""Differential entropy, and the mutual information between a discrete secret and its noisy release.
+
+Notation: pi_i the prior of the point x_i, N_i the density of N(x_i, sigma^2), q = sum pi_i N_i, rho_i = N_i / q, so that the
+posterior of x_i is pi_i rho_i.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .. import _validate
+from ..distributions import GaussianMixture, Pmf
+from ..errors import DomainError
+from ..estimate import Estimate
+from . import closed_form
+from .quadrature import enclosed, integrate, mixture, rescaled
+
+__all__ = ["entropy", "mutual_information"]
+
+_LOG_2 = math.log(2.0)
+
+
+def entropy(p: GaussianMixture, *, certified: bool = False) -> Estimate:
+    """Differential entropy, minus the integral of p log p, in nats.
+
+    Parameters
+    ----------
+    p : GaussianMixture
+        Any weights, means and variances.
+    certified : bool, default False
+        As for ``kl_divergence``.
+
+    Returns
+    -------
+    Estimate
+        A scalar in nats, negative for narrow laws; ``kind`` is ``exact`` for one normal law.
+
+    Raises
+    ------
+    DomainError
+        If the argument is not a mixture.
+    NotConvergedError
+        As for ``kl_divergence``.
+
+    Notes
+    -----
+    **Accuracy** width at most 1e-12 of the integral of p |log p| (relative to the entropy itself unless that is near 0); by
+    ``tests/enclosures/test_mixture_integrals.py``.
+
+    Source: Shannon 1948, section 20.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMixture, entropy
+    >>> entropy(GaussianMixture([0.5, 0.5], [-1.0, 1.0], 1.0)).value
+    1.75...
+    """
+    p = mixture("p", p)
+    certified = _validate.flag("certified", certified)
+    if closed_form.single(p):
+        return closed_form.entropy(p)
+    k, (p,) = rescaled(p)
+    found = integrate("entropy", p, None, certified=certified)
+    assert found is not None
+    value = found.sum + k * _LOG_2 * math.fsum(p.weights.tolist())
+    error = found.error + 4 * math.ulp(k * _LOG_2) + 1.1 * p.mass_gap * (1.0 + abs(value))
+    return enclosed(value, error, found)
+
+
+def mutual_information(prior: Pmf, sigma: float, *, certified: bool = False) -> Estimate:
+    """I(X; X + N(0, sigma^2)) of a discrete secret through Gaussian noise, in nats.
+
+    Parameters
+    ----------
+    prior : Pmf
+        The law of the secret X.
+    sigma : float
+        Standard deviation of the noise, in the unit of the secret.
+    certified : bool, default False
+        As for ``kl_divergence``.
+
+    Returns
+    -------
+    Estimate
+        A scalar in nats, between 0 and the entropy of the prior.
+
+    Raises
+    ------
+    DomainError
+        If ``prior`` is not a Pmf or ``sigma`` is not positive and finite.
+    NotConvergedError
+        As for ``kl_divergence``.
+
+    Notes
+    -----
+    The integrand is q sum pi_i (rho_i log rho_i - rho_i + 1), every term of which is non-negative, with all densities taken
+    relative to the likeliest input: nothing cancels, whether the noise drowns the secret or hardly touches it.
+
+    **Accuracy** relative width at most 1e-12 by ``tests/enclosures/test_mixture_integrals.py``.
+
+    Source: Shannon 1948, section 12.
+
+    Examples
+    --------
+    >>> from fastpriv import Pmf, mutual_information
+    >>> mutual_information(Pmf([0.0, 1.0], [0.5, 0.5]), 0.5).to("bits").value
+    0.48...
+    """
+    if not isinstance(prior, Pmf):
+        raise DomainError(f"prior must be a Pmf; got {type(prior).__name__}. Build one with Pmf or Pmf.from_data.")
+    certified = _validate.flag("certified", certified)
+    sigma = _validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
+    if len(prior) == 1:
+        return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="one input")
+    _, (law,) = rescaled(prior.through_gaussian(sigma))
+    found = integrate("information", None, law, certified=certified)
+    assert found is not None
+    gap = law.mass_gap
+    return enclosed(found.sum, found.error + 2 * gap * (found.sum + gap), found, floor=0.0)

@@ -1,0 +1,259 @@
+"""Pictures of an assessment, by matplotlib; nothing here touches pyplot or any global state.
+
+Each panel is a function that takes an ``Assessment`` and an ``ax`` and returns the ``ax``. A noise level has one
+colour in all panels, from a palette whose lightness alone tells its colours apart.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import BackendMissingError
+
+__all__ = ["assessment", "column", "curves", "information"]
+
+_INK, _FAINT, _BAR = "#1f2430", "#8a90a0", "#cfd6e4"
+_FLOOR = 1e-12
+_CURVES = 6
+
+
+def assessment(report: Any) -> Any:
+    """Draw column, information and curves of an assessment on one page.
+
+    Parameters
+    ----------
+    report : Assessment
+        What to draw.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    BackendMissingError
+        When matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> report = fastpriv.assess([31, 40, 40, 58], sigma="1..100:5", epsilon="0.1..10:21", name="age")
+    >>> figure = fastpriv.figures.assessment(report)
+    >>> len(figure.axes)
+    3
+    """
+    figure = _figure((11.5, 7.4))
+    grid = figure.add_gridspec(
+        2, 2, width_ratios=(1.0, 1.45), left=0.068, right=0.975, top=0.83, bottom=0.085, wspace=0.2, hspace=0.42
+    )
+    column(report, figure.add_subplot(grid[0, 0]))
+    information(report, figure.add_subplot(grid[1, 0]))
+    curves(report, figure.add_subplot(grid[:, 1]))
+    figure.text(
+        0.068, 0.95, f"What does one noisy release of “{report.name}” leak?", fontsize=17, weight="bold", color=_INK,
+    )  # fmt: skip
+    records = f"{report.records:,} records, " if report.records else ""
+    rounding = "" if report.bins is None else f" rounded to {report.bins} bins"
+    figure.text(
+        0.068, 0.912,
+        f"{report.source}: {records}{len(report.prior):,} distinct values{rounding}, each released once as "
+        f"value + {_mathematical(report.noise)}; range {report.sensitivity:g}",
+        fontsize=10.5, color=_INK,
+    )  # fmt: skip
+    return figure
+
+
+def column(report: Any, ax: Any = None) -> Any:
+    """Draw the histogram of the column, and what it looks like after noise.
+
+    Parameters
+    ----------
+    report : Assessment
+        What to draw.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure of its own.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> report = fastpriv.assess([31, 40, 40, 58], sigma="1..100:5", epsilon=[1])
+    >>> fastpriv.figures.column(report).get_ylabel()
+    'density'
+    """
+    ax = _axes(ax)
+    x, p = report.prior.values, report.prior.probabilities
+    span = float(x[-1] - x[0])
+    heights, edges = _histogram(x, p)
+    ax.stairs(heights, edges, fill=True, color=_BAR, label="the column")
+    near = [i for i in _chosen(report) if report.sigma[i] <= 0.3 * span][-3:]
+    widest = max((float(report.sigma[i]) for i in near), default=0.0)
+    y = np.linspace(x[0] - 2.5 * widest - 0.03 * span, x[-1] + 2.5 * widest + 0.03 * span, 600)
+    for i in near:
+        sigma = float(report.sigma[i])
+        density = np.exp(-0.5 * ((y[:, None] - x) / sigma) ** 2) @ p / (sigma * np.sqrt(2 * np.pi))
+        ax.plot(y, density, color=_colour(report, i), lw=1.8, label=rf"released, $\sigma$ = {sigma:g}")
+    ax.set(xlim=(y[0], y[-1]), ylim=(0, None), xlabel=report.name, ylabel="density")
+    ax.locator_params(axis="y", nbins=4)
+    ax.legend(frameon=False, fontsize=8.5, handlelength=1.4)
+    return _styled(ax, "The column, before and after noise")
+
+
+def information(report: Any, ax: Any = None) -> Any:
+    """Draw the mutual information of value and release over sigma, between its bounds.
+
+    Parameters
+    ----------
+    report : Assessment
+        What to draw.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure of its own.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> report = fastpriv.assess([31, 40, 40, 58], sigma="1..100:5", epsilon=[1])
+    >>> fastpriv.figures.information(report).get_yscale()
+    'log'
+    """
+    ax = _axes(ax)
+    found = report.surfaces["mutual_information"]
+    p = report.prior.probabilities
+    entropy = -float(np.sum(p * np.log2(p)))
+    ax.axhline(entropy, color=_FAINT, lw=1.0, ls=(0, (4, 3)))
+    ax.text(
+        report.sigma[-1], entropy * 1.12, f"all there is: {entropy:.3g} bits", ha="right", va="bottom", fontsize=8.5,
+        color=_FAINT,
+    )  # fmt: skip
+    ax.fill_between(report.sigma, found.lower, found.upper, color=_FAINT, alpha=0.5, lw=0)
+    ax.plot(report.sigma, found.value, color=_INK, lw=1.4, marker="o", ms=2.6)
+    for i in _chosen(report):
+        ax.plot(report.sigma[i], found.value[i], "o", ms=7.5, color=_colour(report, i), mec="white", mew=1.0)
+    width = float(np.max((found.upper - found.lower) / np.maximum(found.value, 1e-300)))
+    ax.text(
+        0.03, 0.05, f"bounds ({found.weakest_kind}): within {width:.0e} of the value", fontsize=8,
+        color=_FAINT, transform=ax.transAxes,
+    )  # fmt: skip
+    low = float(np.min(found.value[found.value > 0], initial=entropy))
+    ax.set(xscale="log", yscale="log", xlabel=r"noise $\sigma$, unit of the column", ylabel="bits")
+    ax.set_ylim(low / 4.0, entropy * 3.0)
+    return _styled(ax, "Information in a release, on average")
+
+
+def curves(report: Any, ax: Any = None) -> Any:
+    """Draw delta(epsilon) of LIP (solid) and LDP (dashed) for some noise levels.
+
+    Parameters
+    ----------
+    report : Assessment
+        What to draw.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure of its own.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> report = fastpriv.assess([31, 40, 40, 58], sigma="1..100:5", epsilon="0.1..10:21")
+    >>> fastpriv.figures.curves(report).get_xscale()
+    'log'
+    """
+    ax = _axes(ax)
+    positive = report.epsilon > 0
+    epsilon = report.epsilon[positive]
+    marker = "o" if epsilon.size < 2 else ""
+    levels = []
+    for i in _chosen(report):
+        colour = _colour(report, i)
+        lip, ldp = (report.surfaces[name].upper[i][positive] for name in ("lip_delta", "ldp_delta"))
+        levels += ax.plot(epsilon, _drawable(lip), color=colour, lw=2.0, marker=marker, label=f"{report.sigma[i]:g}")
+        ax.plot(epsilon, _drawable(ldp), color=colour, lw=1.3, ls=(0, (4, 2)), marker=marker)
+    ax.set(xscale="log", yscale="log", xlabel=r"$\varepsilon$ (nats)", ylabel=r"$\delta$ (probability), upper bound")
+    ax.set_ylim(_FLOOR, 2.0)
+    if epsilon.size > 1:
+        ax.set_xlim(epsilon[0], epsilon[-1])
+    legend = ax.legend(
+        handles=levels, title=r"noise $\sigma$", frameon=False, fontsize=9, title_fontsize=9.5, loc="lower left",
+        bbox_to_anchor=(0.0, 0.11),
+    )  # fmt: skip
+    legend._legend_box.align = "left"
+    ax.add_artist(legend)
+    styles = [ax.plot([], [], color=_INK, lw=lw, ls=ls)[0] for lw, ls in ((2.0, "-"), (1.3, (0, (4, 2))))]
+    ax.legend(
+        styles, ["LIP: one value against everyone", "LDP: any two values"], frameon=False, fontsize=9, loc="lower left"
+    )
+    return _styled(ax, r"Privacy curves: $\delta$ that remains at each $\varepsilon$")
+
+
+def _figure(size: tuple[float, float]) -> Any:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise BackendMissingError(
+            "matplotlib must be installed to draw; got none. Run: pip install 'fastpriv[figures]'"
+        ) from None
+    return Figure(figsize=size, facecolor="white")
+
+
+def _axes(ax: Any) -> Any:
+    return _figure((6.4, 4.4)).add_subplot() if ax is None else ax
+
+
+def _styled(ax: Any, title: str) -> Any:
+    ax.set_title(title, loc="left", fontsize=11.5, color=_INK, pad=8)
+    ax.grid(True, which="major", color="#e6e9f0", lw=0.7)
+    ax.set_axisbelow(True)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_color(_FAINT)
+    ax.tick_params(colors=_INK, labelsize=9, which="both", width=0.6)
+    ax.tick_params(which="minor", length=2, color=_FAINT)
+    return ax
+
+
+def _chosen(report: Any) -> list[int]:
+    """Noise levels worth a curve: about evenly spaced ratios from 0.3 to 25 standard deviations of the column."""
+    x, p = report.prior.values, report.prior.probabilities
+    deviation = float(np.sqrt(np.sum(p * (x - np.sum(p * x)) ** 2)))
+    logs = np.log(report.sigma)
+    low, high = np.clip(np.log([0.3 * deviation, 25.0 * deviation]), logs[0], logs[-1])
+    return sorted({int(np.argmin(np.abs(logs - goal))) for goal in np.linspace(low, high, _CURVES)})
+
+
+def _colour(report: Any, index: int) -> Any:
+    import matplotlib
+
+    chosen = _chosen(report)
+    return matplotlib.colormaps["viridis"](0.85 * (1.0 - chosen.index(index) / max(len(chosen) - 1, 1)))
+
+
+def _drawable(delta: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(delta > _FLOOR * 1e-6, delta, np.nan)
+
+
+def _histogram(x: NDArray[np.float64], p: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    gaps = np.diff(x)
+    if len(x) <= 128 and np.allclose(gaps, np.round(gaps / gaps.min()) * gaps.min()):  # one bar a value on a lattice
+        count = round(float(x[-1] - x[0]) / float(gaps.min())) + 1
+        if count <= 256:
+            edges = x[0] + (np.arange(count + 1) - 0.5) * gaps.min()
+            return np.histogram(x, bins=edges, weights=p, density=True)
+    return np.histogram(x, bins=min(60, len(x)), weights=p, density=True)
+
+
+def _mathematical(noise: str) -> str:
+    return noise.replace("N(0, sigma^2)", r"$\mathcal{N}(0,\,\sigma^2)$")

@@ -1,0 +1,71 @@
+"""What runs here: versions, instruction set, threads, optional dependencies."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from . import __version__
+from .kernels import _special
+
+__all__ = ["installation", "show_versions"]
+
+_NEEDED = ("numpy", "scipy", "numba", "joblib")
+_OPTIONAL = ("pandas", "pyarrow", "matplotlib", "tqdm")
+
+
+def installation() -> dict[str, Any]:
+    """Collect versions, instruction set, threads and place of this installation, in plain types.
+
+    Returns
+    -------
+    dict
+        ``version`` is None for a package that is not installed. ``FASTPRIV_ISA`` in the environment chooses a lower
+        instruction set; the numbers do not depend on it.
+
+    Examples
+    --------
+    >>> from fastpriv.info import installation
+    >>> installation()["instruction set"] in ("baseline", "avx2", "avx512")
+    True
+    """
+    affinity = getattr(os, "sched_getaffinity", None)
+    return {
+        "fastpriv": __version__,
+        "place": str(Path(__file__).parent),
+        "instruction set": str(_special.ISA),
+        "threads": len(affinity(0)) if affinity is not None else os.cpu_count() or 1,
+        "python": platform.python_version(),
+        "executable": sys.executable,
+        "platform": platform.platform(),
+        "needed": {name: _version(name) for name in _NEEDED},
+        "optional": {name: _version(name) for name in _OPTIONAL},
+    }
+
+
+def show_versions() -> None:
+    """Print versions, instruction set, threads and place of this installation; paste this into a report of a fault.
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> fastpriv.show_versions()
+    fastpriv         0...
+    """
+    for name, item in installation().items():
+        if isinstance(item, dict):
+            for package, version in item.items():
+                print(f"{package:<16} {version or 'not installed'}")
+        else:
+            print(f"{name:<16} {item}")
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None

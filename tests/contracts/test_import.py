@@ -1,0 +1,50 @@
+"""`import fastpriv` is light, its names are lazy, and its type stub says the same names."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fastpriv
+
+HEAVY = ("scipy", "numba", "joblib", "pandas", "pyarrow", "matplotlib", "tqdm", "csv", "json", "argparse")
+
+
+def test_import_loads_numpy_and_nothing_else_heavy():
+    code = "import numpy; before = set(sys.modules); import fastpriv; print(*sorted(set(sys.modules) - before))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", f"import sys; {code}"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not [name for name in loaded if name.split(".")[0] in HEAVY]
+    assert [name for name in loaded if name.startswith("fastpriv")] == ["fastpriv"]
+    assert len(loaded) < 8, loaded
+
+
+def test_the_stub_repeats_the_lazy_table():
+    stub = ast.parse((Path(fastpriv.__file__).parent / "__init__.pyi").read_text())
+    said = {}
+    for node in stub.body:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                assert alias.asname == alias.name, f"write `import {alias.name} as {alias.name}`: it is a public name"
+                said[alias.name] = node.module
+    known = dict(fastpriv._WHERE) | dict.fromkeys(fastpriv._ROOMS)
+    missing = [
+        f"from .{where or ''} import {name} as {name}" for name, where in known.items() if said.get(name, "") != where
+    ]
+    extra = sorted(set(said) - set(known))
+    assert not missing, "fastpriv/__init__.pyi lacks:\n" + "\n".join(missing)
+    assert not extra, f"fastpriv/__init__.pyi has more than fastpriv/__init__.py: {extra}"
+
+
+@pytest.mark.parametrize("name", fastpriv.__all__)
+def test_every_name_is_there(name):
+    assert getattr(fastpriv, name) is getattr(fastpriv, name)
+    assert name in dir(fastpriv)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'fastpriv' has no attribute 'no_such_name'"):
+        fastpriv.no_such_name

@@ -1,0 +1,75 @@
+"""The sdist holds every source, and a wheel built from it works from another directory."""
+
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCES = [
+    path.relative_to(ROOT).as_posix()
+    for folder, patterns in (("csrc", ("*.h", "*.pyx", "*.pxd", "*.pxi", "*.py")), ("tests", ("*.py", "*.json")),
+                             ("fastpriv", ("*.py", "*.pyi", "*.csv", "*.md", "py.typed")))
+    for pattern in patterns for path in (ROOT / folder).rglob(pattern)
+]  # fmt: skip
+
+pytestmark = pytest.mark.skipif(not (ROOT / "setup.py").exists(), reason="needs the source tree")
+
+
+def built(kind, source, goal):
+    code = f"from setuptools import build_meta; build_meta.build_{kind}({str(goal)!r})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=source, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    (path,) = goal.iterdir()
+    return path
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory):
+    return built("sdist", ROOT, tmp_path_factory.mktemp("sdist"))
+
+
+def test_the_sdist_holds_every_source(sdist):
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    wanted = {*SOURCES, "setup.py", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "ARCHITECTURE.md"}
+    assert not sorted(wanted - names)
+    assert not [name for name in names if name.endswith((".so", ".o"))]
+    assert not [name for name in names if name.endswith(".c") and name.startswith("fastpriv")]
+
+
+@pytest.mark.slow
+def test_a_wheel_built_from_the_sdist_works_from_another_directory(sdist, tmp_path):
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path / "source", filter="data")
+    (source,) = (tmp_path / "source").iterdir()
+    wheel = built("wheel", source, tmp_path / "wheel")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert "fastpriv/py.typed" in names
+    assert "fastpriv/__init__.pyi" in names
+    assert "fastpriv/datasets/adult.csv" in names
+    assert not [name for name in names if name.startswith(("csrc/", "tests/")) or name.endswith((".c", ".pyx"))]
+    site = tmp_path / "site"
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(site), str(wheel)], check=True
+    )
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    here = os.environ | {"PYTHONPATH": str(site)}
+    where = subprocess.run(
+        [sys.executable, "-c", "import fastpriv; print(fastpriv.__file__)"], cwd=elsewhere, env=here, text=True,
+        capture_output=True, check=True,
+    ).stdout  # fmt: skip
+    assert where.startswith(str(site))
+    tests, contracts = source / "tests", source / "tests" / "contracts"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(source),
+         *map(str, (tests / "surfaces", contracts / "test_estimate.py", contracts / "test_parallel.py"))],
+        cwd=elsewhere, env=here, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

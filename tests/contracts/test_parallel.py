@@ -1,0 +1,101 @@
+"""The one owner of threads: order, independence of the number of workers, progress, interruption, forks."""
+
+import subprocess
+import sys
+import threading
+import time
+
+import joblib
+import numpy as np
+import pytest
+
+from fastpriv import DomainError
+from fastpriv._parallel import blocks, ordered_map
+
+
+@pytest.mark.parametrize(("total", "size"), [(0, 3), (1, 3), (3, 3), (10, 3), (10, 1)])
+def test_blocks_cover_the_range(total, size):
+    assert [i for part in blocks(total, size) for i in range(total)[part]] == list(range(total))
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 2, np.int64(2), -1])
+def test_results_come_in_order(n_jobs):
+    def slower_first(task):
+        time.sleep(0.02 / (1 + task))
+        return task * task
+
+    assert list(ordered_map(slower_first, range(8), n_jobs=n_jobs)) == [i * i for i in range(8)]
+    assert list(ordered_map(slower_first, [], n_jobs=n_jobs)) == []
+
+
+def test_none_means_what_joblib_is_told():
+    seen = set()
+
+    def where(task):
+        time.sleep(0.02)
+        seen.add(threading.get_ident())
+
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        list(ordered_map(where, range(8)))
+    assert len(seen) > 1
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, True, "2"])
+def test_a_wrong_number_of_jobs_is_named(n_jobs):
+    with pytest.raises(DomainError, match=r"n_jobs must be a non-zero integer or None; got .*\. Pass -1 for all cores"):
+        list(ordered_map(abs, [1, 2], n_jobs=n_jobs))
+
+
+def test_progress_is_reported_block_by_block():
+    seen = []
+    list(ordered_map(abs, range(3), progress=lambda done, total: seen.append((done, total))))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+    with pytest.raises(DomainError, match="progress must be True or False; got 7"):
+        list(ordered_map(abs, range(3), progress=7))
+
+
+def test_the_bar_stays_away_from_files_and_short_runs(capfd):
+    assert list(ordered_map(abs, range(3), progress=True)) == [0, 1, 2]
+    assert capfd.readouterr().err == ""
+
+
+def test_without_tqdm_there_is_no_failure(monkeypatch, capfd):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    assert list(ordered_map(abs, range(3), progress=True)) == [0, 1, 2]
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_error_in_a_task_reaches_the_caller_after_the_results_before_it(n_jobs):
+    def third_fails(task):
+        if task == 3:
+            raise KeyboardInterrupt
+        return task
+
+    seen = []
+    with pytest.raises(KeyboardInterrupt):
+        seen.extend(ordered_map(third_fails, range(6), n_jobs=n_jobs))
+    assert seen == [0, 1, 2][: len(seen)]
+
+
+def test_a_fork_after_use_does_not_hang():
+    code = """
+import os, sys, warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+import fastpriv
+import numpy as np
+from fastpriv._parallel import ordered_map
+prior = fastpriv.Pmf.from_data([1.0, 2.0, 4.0])
+def work(sigma):
+    p = prior.through_gaussian(sigma)
+    q = fastpriv.GaussianMixture.single(2.0, sigma)
+    return fastpriv.hockey_stick_divergence(p, q, np.linspace(0, 3, 50)).value.sum()
+def total():
+    return sum(ordered_map(work, [0.5, 1.0, 2.0, 4.0], n_jobs=2))
+before = total()
+child = os.fork()
+if child == 0:
+    os._exit(0 if sum(map(work, [0.5, 1.0, 2.0, 4.0])) == before else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0

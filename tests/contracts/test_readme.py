@@ -1,0 +1,67 @@
+"""README and ARCHITECTURE say what is so: the commands, the Python example, the layers."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fastpriv
+from contracts.test_layers import LAYERS
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def fenced(language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+
+
+def test_the_first_two_blocks_are_the_two_commands_on_one_line_each():
+    first, second = fenced("sh")[:2]
+    assert re.findall(r"^```(\w*)", README, re.MULTILINE)[:3:2] == ["sh", "sh"]
+    assert first.count("\n") == second.count("\n") == 1
+    assert first.strip().endswith("fastpriv assess")
+    assert re.search(r"&& pytest$", second.strip())
+    assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+def test_the_python_example_runs(tmp_path):
+    (example,) = fenced("python")
+    assert len([line for line in example.splitlines() if line.strip()]) == 5
+    home = f"import sys; sys.path.insert(0, {str(Path(fastpriv.__file__).parents[1])!r})\n"
+    done = subprocess.run(
+        [sys.executable, "-c", home + example], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Noise that a target needs" in done.stdout
+    assert (tmp_path / "fastpriv-report" / "assessment.png").exists()
+
+
+def test_the_names_in_the_readme_exist():
+    for name in set(re.findall(r"`fastpriv\.([a-z_]+)\b", README)):
+        assert hasattr(fastpriv, name), name
+    for name in set(re.findall(r"`([a-z_]+)\(", README)):
+        assert any(hasattr(place, name) for place in (fastpriv, *map(fastpriv.__getattr__, fastpriv._ROOMS))), name
+
+
+def test_the_layers_in_the_architecture_are_those_that_are_tested():
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| ([^|]+) \|", text, re.MULTILINE)
+    said = {name: int(layer) for layer, names in rows for name in re.findall(r"`([^`]+)`", names)}
+    built = {path.stem for path in Path(fastpriv.__file__).parent.iterdir() if path.suffix == ".py" or path.is_dir()}
+    known = {name: layer for name, layer in LAYERS.items() if name in built}
+    assert said == known, f"differ: {sorted(set(said.items()) ^ set(known.items()))}"
+    assert len(text.splitlines()) <= 80, "ARCHITECTURE.md is one page"
+
+
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CITATION.cff", "LICENSE"])
+def test_the_papers_of_the_house_are_there(name):
+    assert (ROOT / name).stat().st_size > 200
+
+
+def test_the_version_is_said_once_everywhere():
+    assert f"## {fastpriv.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"version: {fastpriv.__version__}" in (ROOT / "CITATION.cff").read_text()
+    assert f'version = "{fastpriv.__version__}"' in (ROOT / "pyproject.toml").read_text()

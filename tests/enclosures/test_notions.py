@@ -1,0 +1,119 @@
+"""LIP curves, CD-LMIP, LDP, MBP and ABP of a discrete prior through Gaussian noise contain the truth."""
+
+import math
+from collections import defaultdict
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from fastpriv.mechanisms.gaussian import GaussianMechanism
+from fastpriv.notions import abp, cd_lmip, ldp_delta, lip_delta, log_lip_delta, mbp_xi
+from oracles import mixture
+from oracles.mixture_pairs import priors
+from oracles.truth import bounds, rows
+
+from fastpriv.distributions import Pmf
+
+WIDTH = 1e-12
+
+
+def tables():
+    """(prior, sigma) -> list of (epsilon, log delta), and (prior, sigma) -> mutual information."""
+    curves, information = defaultdict(list), {}
+    for name, quantity, sigma, epsilon, value, *_ in rows("notions"):
+        key = name, float.fromhex(sigma)
+        if quantity == "mutual_information":
+            information[key] = value
+        else:
+            curves[key].append((float.fromhex(epsilon), value))
+    return curves, information
+
+
+CURVES, INFORMATION = tables()
+
+
+def misses(lower, upper, text):
+    low, high = bounds(text)
+    return Decimal(lower) > high or Decimal(upper) < low
+
+
+def setting(key):
+    name, sigma = key
+    points, weights = priors()[name]
+    return Pmf(points, weights), GaussianMechanism(sigma, float(np.ptp(points)))
+
+
+@pytest.mark.parametrize("key", list(CURVES), ids=lambda key: f"{key[0]}-sigma-{key[1]:g}")
+def test_lip_curve(key):
+    prior, mechanism = setting(key)
+    epsilon = np.array([row[0] for row in CURVES[key]])
+    value, log = lip_delta(prior, mechanism, epsilon), log_lip_delta(prior, mechanism, epsilon)
+    assert value.kind == log.kind == "certified"
+    problems = []
+    for i, (e, want) in enumerate(CURVES[key]):
+        where = f"epsilon={e!r}: log delta = {want}, got [{log.lower[i]!r}, {log.upper[i]!r}]"
+        if misses(log.lower[i], log.upper[i], want):
+            problems.append(f"log misses: {where}")
+        if want == "-inf":
+            continue
+        size = float(want)
+        if size > -690:
+            # the table holds log delta to 34 digits; exp costs a few ulps here
+            low, high = math.exp(size) * (1 - 1e-13), math.exp(size) * (1 + 1e-13)
+            if value.lower[i] > high or value.upper[i] < low:
+                problems.append(f"value misses: {where}, [{value.lower[i]!r}, {value.upper[i]!r}]")
+            if value.upper[i] - value.lower[i] > WIDTH * value.upper[i] and key[0] != "figure3":
+                problems.append(f"wide: {where}, [{value.lower[i]!r}, {value.upper[i]!r}]")
+        if not log.upper[i] - log.lower[i] <= WIDTH * max(1.0, -size) and key[0] != "figure3":
+            problems.append(f"wide log: {where}")
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("key", list(INFORMATION), ids=lambda key: f"{key[0]}-sigma-{key[1]:g}")
+def test_cd_lmip(key):
+    prior, mechanism = setting(key)
+    got, want = cd_lmip(prior, mechanism), INFORMATION[key]
+    assert not misses(got.lower, got.upper, want), f"{key}: want {want}, got {got!r}"
+    if key[0] != "figure3":  # whose weights sum to 1 only up to rounding
+        assert got.upper - got.lower <= WIDTH * got.upper, f"{key}: want {want}, got {got!r}"
+
+
+@pytest.mark.parametrize("name", list(priors()))
+@pytest.mark.parametrize("sigma", [0.3, 1.0, 4.0])
+def test_ldp_is_the_worst_pair_of_inputs(name, sigma):
+    prior, mechanism = setting((name, sigma))
+    points = priors()[name][0]
+    first, last = ([1.0], [points[0]], [sigma]), ([1.0], [points[-1]], [sigma])
+    for epsilon in (0.0, 0.1, 1.0, 5.0):
+        got, want = ldp_delta(prior, mechanism, epsilon), mixture.hockey_stick(first, last, epsilon)
+        text = want.str(36, radius=False)
+        assert not misses(got.lower, got.upper, text), (
+            f"{name} sigma={sigma} epsilon={epsilon}: want {text}, got {got!r}"
+        )
+
+
+def test_lip_is_at_most_ldp():
+    for key in CURVES:
+        prior, mechanism = setting(key)
+        epsilon = np.array([row[0] for row in CURVES[key]])
+        lip, ldp = lip_delta(prior, mechanism, epsilon), ldp_delta(prior, mechanism, epsilon)
+        assert np.all(lip.lower <= ldp.upper), f"{key}: {lip.lower} {ldp.upper}"
+
+
+@pytest.mark.parametrize("name", ["two", "five"])
+@pytest.mark.parametrize("sigma", [0.3, 1.0, 4.0])
+def test_abp_of_every_point(name, sigma):
+    prior, mechanism = setting((name, sigma))
+    points, weights = priors()[name]
+    want = [mixture.abp_at((points, weights), sigma, i) for i in range(len(points))]
+    got = abp(prior, mechanism)
+    largest = max(want, key=lambda ball: float(ball.mid()))
+    text = largest.str(30, radius=False)
+    upper, lower = np.max(got.upper), np.max(got.lower)
+    assert not misses(float(lower), float(upper), text), f"{name} sigma={sigma}: want at most {text}, got {got!r}"
+
+
+def test_mbp_is_infinite_for_two_points_and_zero_for_one():
+    prior, mechanism = setting(("two", 1.0))
+    assert mbp_xi(prior, mechanism).value == math.inf
+    assert mbp_xi(Pmf([0.5], [1.0]), GaussianMechanism(1.0, 1.0)).value == 0.0

@@ -1,0 +1,268 @@
+"""``assess``: the table repeats the notions, grids and bins are read, files are complete, runs can go on."""
+
+import csv
+import json
+import math
+import sys
+
+import numpy as np
+import pytest
+
+import fastpriv
+from fastpriv import BackendMissingError, DomainError, Pmf, ShapeError, notions
+from fastpriv.assessment import grids, quantities
+from fastpriv.assessment.checkpoint import Checkpoint
+from fastpriv.assessment.result import COLUMNS
+from fastpriv.assessment.summary import rounded_up
+from fastpriv.mechanisms.gaussian import GaussianMechanism
+
+DATA = [31.0, 40.0, 40.0, 58.0]
+SIGMA, EPSILON = [5.0, 20.0, 1e4], [0.0, 0.5, 1.0, 40.0]
+
+
+@pytest.fixture(scope="module")
+def report():
+    return fastpriv.assess(DATA, sigma=SIGMA, epsilon=EPSILON, name="age", source="test")
+
+
+def test_the_table_repeats_the_notions(report):
+    prior = Pmf.from_data(DATA)
+    for i, sigma in enumerate(SIGMA):
+        mechanism = GaussianMechanism(sigma, 27.0)
+        for name, notion in (("ldp_delta", notions.ldp_delta), ("lip_delta", notions.lip_delta),
+                             ("log_lip_delta", notions.log_lip_delta)):  # fmt: skip
+            want = notion(prior, mechanism, np.array(EPSILON))
+            for part in ("value", "lower", "upper"):
+                np.testing.assert_array_equal(getattr(report[name], part)[i], getattr(want, part))
+        want = notions.cd_lmip(prior, mechanism).to("bits")
+        assert report["mutual_information"].upper[i] == want.upper
+        assert report["ldp_epsilon"].value[i] == mechanism.epsilon(1e-5).value
+
+
+def test_every_quantity_has_its_row_and_shape(report):
+    assert set(report.surfaces) == set(quantities.QUANTITIES)
+    for name, quantity in quantities.QUANTITIES.items():
+        assert report[name].shape == ((3, 4) if quantity.curve else (3,))
+        assert report[name].unit == quantity.unit
+    with pytest.raises(DomainError, match="quantity must be one of ldp_delta, .*; got 'nothing'"):
+        report["nothing"]
+
+
+def test_more_noise_leaks_less(report):
+    for name in ("mutual_information", "abp_max", "abp_mean", "ldp_epsilon"):
+        assert (np.diff(report[name].value) < 0).all(), name
+    for name in ("ldp_delta", "lip_delta", "log_lip_delta"):
+        value = report[name].value
+        assert (value[1:] <= value[:-1]).all(), name
+        assert (value[:, 1:] <= value[:, :-1]).all(), name
+    assert (report["lip_delta"].value <= report["ldp_delta"].upper).all()
+
+
+def test_required_noise_meets_its_target_and_no_less_does(report):
+    prior = Pmf.from_data(DATA)
+    sigma = {need.target: need.sigma for need in report.requirements}
+    for target, bound, quantity in (
+        ("at most 0.1 bit on average", 0.1, lambda m: notions.cd_lmip(prior, m).to("bits")),
+        ("LIP, epsilon = 1, delta = 1e-5", 1e-5, lambda m: notions.lip_delta(prior, m, 1.0)),
+        ("LDP, epsilon = 1, delta = 1e-5", 1e-5, lambda m: m.delta(1.0)),
+    ):
+        assert quantity(GaussianMechanism(sigma[target], 27.0)).upper <= bound
+        assert quantity(GaussianMechanism(sigma[target] * (1 - 1e-5), 27.0)).value > bound
+
+
+def test_the_number_of_jobs_and_blocks_changes_no_bit(report):
+    twin = fastpriv.assess(DATA, sigma=SIGMA, epsilon=EPSILON, n_jobs=2)
+    for name, surface in report.surfaces.items():
+        assert surface.value.tobytes() == twin.surfaces[name].value.tobytes(), name
+        assert surface.method == twin.surfaces[name].method
+
+
+@pytest.mark.parametrize(
+    ("text", "points"),
+    [
+        ("2", [2]), ("5,1,2", [1, 2, 5]), ("1:3:5", [1, 1.5, 2, 2.5, 3]), ("1..100:3", [1, 10, 100]),
+        ("1..100:3, 7", [1, 7, 10, 100]), ("1,1,1", [1]), ("0.1..0.3:1", [0.1]),
+    ],
+)  # fmt: skip
+def test_grids_are_read(text, points):
+    made = grids.grid("sigma", text, "positive", lambda x: x > 0, "Pass more.")
+    np.testing.assert_allclose(made.build(), points, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "sigma must be positive; got ''. Pass numbers"), ("1,x", "sigma must be positive; got 'x'"),
+        ("-1", "sigma must be positive; got -1.0. Pass more"), ("nan", "got nan"), ("0:1:5", "got 0.0"),
+        ("1:2:0", "sigma must have a whole number of points, 1 or more; got '0' in '1:2:0'"),
+        ("1:2:1.5", "must have a whole number of points"), ("1:2", "sigma must be positive; got ''"),
+    ],
+)  # fmt: skip
+def test_faults_in_grids_are_named(text, message):
+    with pytest.raises(DomainError, match=message):
+        grids.grid("sigma", text, "positive", lambda x: x > 0, "Pass more.")
+    with pytest.raises(DomainError, match="epsilon must be positive to be spaced by equal ratios; got '0..1:5'"):
+        grids.grid("epsilon", "0..1:5", "at least 0", lambda x: x >= 0, "Pass more.")
+
+
+def test_the_default_grids_are_round_and_increasing():
+    assert grids.default_sigma(13.6).tolist()[:4] == [1.5, 2.0, 3.0, 5.0]
+    for scale in (1e-6, 0.1, 1.0, 1e9):
+        sigma = grids.default_sigma(scale)
+        assert sigma[0] >= 0.08 * scale
+        assert sigma[-1] >= 80 * scale
+    epsilon = grids.default_epsilon()
+    assert {0.01, 0.1, 1.0, 10.0, 100.0} <= set(epsilon.tolist())
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "message"),
+    [
+        ({"sigma": 0}, DomainError, r"sigma must be positive and finite; got 0.0.*such as 1,10,100"),
+        ({"sigma": -2.0}, DomainError, "sigma must be positive and finite; got -2.0"),
+        ({"sigma": [1, math.nan]}, DomainError, r"sigma must be positive and finite; got nan at index 1 \(1 of 2"),
+        ({"sigma": math.inf}, DomainError, "sigma must be positive and finite; got inf"),
+        ({"sigma": []}, ShapeError, "sigma must have at least one entry"),
+        ({"epsilon": [-1.0]}, DomainError, "epsilon must be at least 0 and finite; got -1.0 at index 0"),
+        ({"epsilon": math.nan}, DomainError, "epsilon must be at least 0 and finite; got nan"),
+        ({"mechanism": "none"}, DomainError, "mechanism must be one of gaussian; got 'none'"),
+        ({"bins": "few"}, DomainError, "bins must be an integer, 'auto' or None; got 'few'"),
+        ({"bins": 1}, DomainError, "bins must be an integer of at least 2 and at most 4096; got 1"),
+        ({"sensitivity": 3.0}, DomainError, "sensitivity must be finite and at least the range of the values, 27.0"),
+        ({"sigma": "1..2:1000000", "epsilon": "0:1:1000000"}, DomainError,
+         "sigma x epsilon must be a grid of at most 5,000,000 cells; got .* = 1,000,000,000,000. Take fewer points"),
+        ({"n_jobs": 0}, DomainError, "n_jobs must be a non-zero integer or None; got 0"),
+        ({"checkpoint": ".", "resume": 1}, DomainError, "resume must be True or False; got 1"),
+    ],
+)  # fmt: skip
+def test_faults_in_settings_are_named(words, error, message):
+    with pytest.raises(error, match=message):
+        fastpriv.assess(DATA, **words)
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "message"),
+    [
+        ([], ShapeError, "data must have at least one entry"),
+        ([1.0, math.nan], DomainError, r"data must be finite numbers; got nan at index 1 \(1 of 2 entries\). Remove"),
+        ([1.0, math.inf], DomainError, "data must be finite numbers; got inf at index 1"),
+        (["old", "young"], DomainError, "data must be finite numbers; got"),
+        ([3.0, 3.0], DomainError, "data must have at least two different values; got 3.0 throughout"),
+    ],
+)
+def test_faults_in_data_are_named(data, error, message):
+    with pytest.raises(error, match=message):
+        fastpriv.assess(data, sigma=1, epsilon=1)
+
+
+def test_many_values_are_rounded_to_bins_or_refused():
+    data = np.arange(5000.0)
+    binned = fastpriv.assess(data, sigma=2000, epsilon=1)
+    assert (binned.bins, len(binned.prior)) == (256, 256)
+    assert "rounded to the centres of 256 bins" in binned.summary()
+    assert len(fastpriv.assess(data, sigma=2000, epsilon=1, bins=16).prior) == 16
+    with pytest.raises(DomainError, match="data must have at most 4096 distinct values when they are not rounded"):
+        fastpriv.assess(data, sigma=1, epsilon=1, bins=None)
+
+
+def test_a_law_can_be_given_instead_of_data():
+    law = Pmf([0.0, 1.0], [0.5, 0.5])
+    found = fastpriv.assess(law, sigma=1, epsilon=1, sensitivity=2.0)
+    assert found.records == 0
+    assert found["ldp_delta"].value[0, 0] == GaussianMechanism(1.0, 2.0).delta(1.0).value
+
+
+def test_files_hold_the_whole_table(report, tmp_path):
+    paths = report.save(tmp_path / "out")
+    assert [p.name for p in paths] == ["assessment.csv", "assessment.parquet", "assessment.json", "assessment.png"]
+    rows = list(csv.DictReader((tmp_path / "out" / "assessment.csv").read_text().splitlines()))
+    document = json.loads((tmp_path / "out" / "assessment.json").read_text(), parse_constant=pytest.fail)
+    table = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "out" / "assessment.parquet").to_pylist()
+    curves = sum(q.curve for q in quantities.QUANTITIES.values())
+    assert len(rows) == len(table) == len(document["table"]) == 3 * (4 * curves + len(quantities.QUANTITIES) - curves)
+    assert list(rows[0]) == list(table[0]) == list(document["table"][0]) == list(COLUMNS)
+    for text, arrow, plain, want in zip(rows, table, document["table"], report.rows(), strict=True):
+        assert (text["quantity"], arrow["method"], plain["unit"]) == (want[0], want[8], want[7])
+        for name, number in zip(COLUMNS[1:6], want[1:6], strict=True):
+            if number is None:
+                assert (text[name], arrow[name], plain[name]) == ("", None, None)
+            else:
+                assert float(text[name]) == arrow[name] == float(plain[name]) == number
+    assert document["data"]["records"] == 4
+    assert document["mechanism"]["sensitivity"] == 27.0
+
+
+def test_pandas_gets_the_tidy_table(report):
+    pandas = pytest.importorskip("pandas")
+    frame = report.to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame.columns) == list(COLUMNS)
+    assert frame["epsilon"].isna().sum() == 3 * sum(not q.curve for q in quantities.QUANTITIES.values())
+
+
+def test_missing_packages_are_named(report, tmp_path, monkeypatch):
+    for module in ("pandas", "pyarrow", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(BackendMissingError, match=r"pandas must be installed for to_pandas.*fastpriv\[table\]"):
+        report.to_pandas()
+    with pytest.raises(BackendMissingError, match=r"pyarrow must be installed to write Parquet.*fastpriv\[table\]"):
+        report.to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(BackendMissingError, match=r"matplotlib must be installed to draw.*fastpriv\[figures\]"):
+        report.plot()
+    with pytest.raises(DomainError, match="formats must be among csv, parquet, json; got 'xls'"):
+        report.save(tmp_path, formats=("xls",))
+
+
+def test_the_summary_rounds_up_and_is_a_page_wide(report):
+    text = report.summary()
+    assert "'age'" in text
+    assert "4 records, 3 values from 31 to 58" in text
+    assert max(map(len, text.splitlines())) <= 110
+    assert repr(report) == "<Assessment of age: 3 sigmas x 4 epsilons, gaussian>"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0.0, "0"), (0.1234, "0.124"), (0.12, "0.12"), (0.9999, "1"), (1.23e-7, "1.24e-07"), (math.inf, "inf")],
+)
+def test_rounding_up(number, text):
+    assert rounded_up(number) == text
+    assert float(text) >= number
+
+
+def test_a_stopped_run_goes_on_where_it_stopped(report, tmp_path):
+    def stop_after_two(done, total):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    words = {"sigma": SIGMA, "epsilon": EPSILON, "checkpoint": tmp_path}
+    with pytest.raises(KeyboardInterrupt):
+        fastpriv.assess(DATA, progress=stop_after_two, **words)
+    (kept,) = tmp_path.iterdir()
+    assert sorted(p.name for p in kept.iterdir()) == ["0.npz", "1.npz"]
+    mark = (kept / "0.npz").stat().st_mtime_ns
+    (kept / "1.npz").write_bytes(b"damaged")
+    seen = []
+
+    def look(done, total):
+        seen.append((kept / "0.npz").stat().st_mtime_ns == mark)
+
+    again = fastpriv.assess(DATA, resume=True, progress=look, **words)
+    assert seen == [True] * 3
+    for name, surface in report.surfaces.items():
+        assert surface.value.tobytes() == again.surfaces[name].value.tobytes(), name
+        assert (surface.kind, surface.method) == (again.surfaces[name].kind, again.surfaces[name].method)
+    assert not list(tmp_path.iterdir())
+
+
+def test_blocks_of_other_settings_or_an_earlier_run_are_not_used(tmp_path):
+    arrays = (np.array([1.0]), np.array([2.0]))
+    store = Checkpoint.opened(tmp_path, ("gaussian",), arrays, resume=False)
+    block = {"x": quantities.Surface(*(np.array([0.5]),) * 3, ("exact",), ("m",))}
+    store.keep(0, block)
+    same = Checkpoint.opened(tmp_path, ("gaussian",), arrays, resume=True)
+    assert same.load(0)["x"].kind == ("exact",)
+    assert same.load(1) is None
+    assert Checkpoint.opened(tmp_path, ("laplace",), arrays, resume=True).load(0) is None
+    assert Checkpoint.opened(tmp_path, ("gaussian",), arrays[::-1], resume=True).load(0) is None
+    assert Checkpoint.opened(tmp_path, ("gaussian",), arrays, resume=False).load(0) is None

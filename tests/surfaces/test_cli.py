@@ -1,0 +1,191 @@
+"""The command line end to end: what it prints and writes, exit codes, one-line errors, kills."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import fastpriv
+from fastpriv.cli import main
+
+HOME = str(Path(fastpriv.__file__).parents[1])
+HERE = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (HOME, os.environ.get("PYTHONPATH"))))}
+SMALL = ("--sigma", "10,100", "--epsilon", "0.1..10:5")
+
+
+def run(*arguments, cwd, **words):
+    """The command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "fastpriv", *map(str, arguments)], cwd=cwd, text=True, capture_output=True, timeout=120,
+        check=False, env=HERE, **words,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def inside(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_default_run_tabulates_the_ages(inside):
+    done = run("assess", *SMALL, cwd=inside)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "What does one noisy release of 'age' leak?" in done.stdout
+    assert "32,561 records, 73 values from 17 to 90" in done.stdout
+    assert "Noise that a target needs" in done.stdout
+    assert sorted(os.listdir(inside / "fastpriv-report")) == [
+        "assessment.csv", "assessment.json", "assessment.parquet", "assessment.png",
+    ]  # fmt: skip
+    rows = list(csv.DictReader((inside / "fastpriv-report" / "assessment.csv").read_text().splitlines()))
+    assert all(float(r["lower"]) <= float(r["value"]) <= float(r["upper"]) for r in rows)
+
+
+def test_a_file_of_ones_own(inside, capsys):
+    (inside / "people.csv").write_text("name,age\nAda,36\nAlan,41\nEmmy,53\n")
+    words = ("people.csv", "--column", "age", *SMALL, "--out", "here", "--format", "csv", "--figure", "svg")
+    assert main(["assess", *words]) == 0
+    said = capsys.readouterr()
+    assert "people.csv: 3 records" in said.out
+    assert "Written: here/assessment.csv, here/assessment.svg" in said.out
+    assert sorted(os.listdir("here")) == ["assessment.csv", "assessment.svg"]
+
+
+def test_json_goes_to_the_screen_and_nothing_to_the_disk(inside, capsys):
+    assert main(["assess", "--json", *SMALL, "--column", "education-num", "--bins", "exact"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["data"]["name"] == "education-num"
+    assert os.listdir(inside) == []
+
+
+def test_quiet_says_nothing(inside, capsys):
+    assert main(["assess", "--quiet", *SMALL, "--format", "none", "--figure", "none", "--bins", "8"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert os.listdir("fastpriv-report") == []
+
+
+def test_info_and_version(capsys):
+    assert main(["info"]) == 0
+    assert "instruction set" in capsys.readouterr().out
+    assert main(["info", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["fastpriv"] == fastpriv.__version__
+    with pytest.raises(SystemExit) as done:
+        main(["--version"])
+    assert done.value.code == 0
+    assert capsys.readouterr().out == f"fastpriv {fastpriv.__version__}\n"
+
+
+BAD = [
+    (["--sigma", "nan"], "sigma must be positive and finite; got nan"),
+    (["--sigma", "inf"], "sigma must be positive and finite; got inf"),
+    (["--sigma", "-1"], "sigma must be positive and finite; got -1.0"),
+    (["--sigma", "0"], "sigma must be positive and finite; got 0.0"),
+    (["--epsilon", "-1"], "epsilon must be at least 0 and finite; got -1.0"),
+    (["--epsilon", "much"], "epsilon must be at least 0 and finite; got 'much'"),
+    (["--sigma", "1..9:1000000", "--epsilon", "0:1:1000000"], "a grid of at most 5,000,000 cells; got 1,000,000 x"),
+    (["--sigma", "1:2:1000000000000"], "a grid of at most 5,000,000 cells"),
+    (["--bins", "few"], "--bins must be a whole number, auto or exact; got 'few'"),
+    (["--bins", "0"], "bins must be an integer of at least 2"),
+    (["--mechanism", "none"], "mechanism must be one of gaussian; got 'none'"),
+    (["--sensitivity", "wide"], "--sensitivity must be a number; got 'wide'"),
+    (["--sensitivity", "1"], "sensitivity must be finite and at least the range of the values"),
+    (["--format", "xls"], "--format must be of csv, parquet, json or none; got 'xls'"),
+    (["--column", "sex"], "column must be one of age, education-num, hours-per-week; got 'sex'"),
+    (["--n-jobs", "0"], "n_jobs must be a non-zero integer or None; got 0"),
+    (["--out", "taken"], "must be readable or writable; got: "),
+    (["none.csv"], "file must be an existing CSV or Parquet file; got 'none.csv'"),
+    (["empty.csv"], "file must have at least one record; got the empty file"),
+    (["header.csv"], "column must have at least one number; got none"),
+    (["text.csv"], "column must be numbers; got 'old' at row 2 (1 of 2 entries)"),
+    (["gap.csv"], "column must have no missing values; got 1 of 3 rows without a number, the first at row 2"),
+    (["one.csv"], "data must have at least two different values; got 3.0 throughout"),
+    (["ragged.csv", "--column", "a"], "line 3 must be of 2 cells"),
+    (["--figure", "bmp"], "argument --figure: invalid choice"),
+    (["--no-such-option"], "unrecognized arguments"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD)
+def test_bad_input_is_one_line_and_exit_code_2(inside, capsys, arguments, message):
+    for name, text in {
+        "empty.csv": "", "header.csv": "age\n", "text.csv": "age\n3\nold\n", "gap.csv": "age\n3\n\n4\n",
+        "one.csv": "age\n3\n3\n", "ragged.csv": "a,b\n1,2\n3\n", "taken": "a file",
+    }.items():  # fmt: skip
+        (inside / name).write_text(text)
+    try:
+        code = main(["assess", *arguments])
+    except SystemExit as stop:
+        code = stop.code
+    said = capsys.readouterr()
+    assert code == 2
+    assert said.out == ""
+    assert said.err.startswith("fastpriv: error: ")
+    assert said.err.count("\n") == 1
+    assert message in said.err
+    if arguments[0] != "--out":
+        assert not any("assessment" in name for _, _, names in os.walk(inside) for name in names)
+
+
+def test_bad_input_in_a_process_shows_no_traceback(inside):
+    done = run("assess", "--sigma", "0", cwd=inside)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Traceback" not in done.stderr
+    done = run(cwd=inside)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+def test_a_directory_without_the_right_to_write(inside, capsys):
+    (inside / "closed").mkdir(mode=0o500)
+    assert main(["assess", *SMALL, "--out", "closed/report"]) == 2
+    assert "must be readable or writable; got: Permission denied" in capsys.readouterr().err
+
+
+def test_too_little_memory_is_a_clear_error(inside, capsys, monkeypatch):
+    def no_memory(*arguments, **words):
+        raise MemoryError
+
+    monkeypatch.setattr("fastpriv.assessment.run.assess", no_memory)
+    assert main(["assess"]) == 2
+    assert "the grid must fit into memory; got less memory than it needs" in capsys.readouterr().err
+
+
+def test_a_closed_pipe_is_quiet(inside):
+    command = f"{sys.executable} -m fastpriv assess --json {' '.join(SMALL)} --sigma 1..100:50 | head -c 100"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=inside, capture_output=True, text=True, timeout=120, check=False, env=HERE
+    )
+    assert len(done.stdout) == 100
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_killed_run_leaves_no_half_written_file_and_can_go_on(inside, how):
+    long = ("assess", "--sigma", "1..1000:400", "--epsilon", "0.01..10:200", "--out", "report", "--figure", "none")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fastpriv", *long], cwd=inside, env=HERE, text=True, stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )  # fmt: skip
+    report = inside / "report"
+    limit = time.monotonic() + 60
+    while time.monotonic() < limit and not any(report.glob(".blocks-*/*.npz")):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    process.send_signal(how)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == (130 if how == signal.SIGINT else -how)
+    assert "Traceback" not in said
+    if how == signal.SIGINT:
+        assert "interrupted; finished blocks are kept" in said
+    assert not [name for name in os.listdir(report) if not name.startswith(".blocks-")]
+    (kept,) = report.glob(".blocks-*")
+    assert not list(kept.glob(".*")), "a block was left half-written"
+    before = len(list(kept.iterdir()))
+    assert before > 0
