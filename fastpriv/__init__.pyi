@@ -4,6 +4,8 @@ from . import special as special
 from .assessment.columns import read_column as read_column
 from .assessment.result import Assessment as Assessment
 from .assessment.run import assess as assess
+from .capacity.bac import bac_capacity as bac_capacity
+from .capacity.bac import binary_entropy as binary_entropy
 from .distributions import GaussianMixture as GaussianMixture
 from .distributions import Pmf as Pmf
 from .divergences.hockey_stick import hockey_stick_divergence as hockey_stick_divergence
@@ -15,5 +17,6 @@ from .errors import NotConvergedError as NotConvergedError
 from .errors import ShapeError as ShapeError
 from .estimate import Estimate as Estimate
 from .info import show_versions as show_versions
+from .mechanisms.gaussian import GaussianMechanism as GaussianMechanism
 
 __version__: str
