@@ -195,8 +195,31 @@ Equation (11) of the mutual-information privacy paper in a stable form; tests/ke
 As bac_capacity, for crossover probabilities closer to 1 than doubles resolve.""",
 }
 
-_gauss_made: dict[str, np.ufunc] = _gauss_ufuncs({name: text + _GAUSS_SOURCE for name, text in _GAUSS_TEXT.items()})
-_channel_made: dict[str, np.ufunc] = _channel_ufuncs(_CHANNEL_TEXT)
+_CALLS = {  # arguments and the first nine digits of the result
+    "gaussian_delta": ("1.0, 0.5", "5.99185619e-01"),
+    "gaussian_log_delta": ("1.0, 100.0", "-1.20855064e+03"),
+    "gaussian_epsilon": ("1.0, 1e-5", "9.99725615e+00"),
+    "gaussian_epsilon_from_log_delta": ("1.0, -1e4", "2.84699240e+02"),
+    "gaussian_epsilon_below": ("1.0, 1e-5", "9.99725615e+00"),
+    "gaussian_epsilon_below_from_log_delta": ("1.0, -1e4", "2.84699240e+02"),
+    "gaussian_noise": ("1.0, 1e-5", "3.73063163e+00"),
+    "gaussian_noise_from_log_delta": ("1.0, -1e4", "1.41313325e+02"),
+    "gaussian_noise_below": ("1.0, 1e-5", "3.73063163e+00"),
+    "gaussian_noise_below_from_log_delta": ("1.0, -1e4", "1.41313325e+02"),
+    "binary_entropy": ("0.25", "5.62335145e-01"),
+    "binary_entropy_with_complement": ("1e-300, 1.0", "6.91775528e-298"),
+    "bac_capacity": ("0.1, 0.2", "2.75702304e-01"),
+    "bac_capacity_with_complements": ("0.1, 0.9, 0.2, 0.8", "2.75702304e-01"),
+}
+
+
+def _with_example(texts: dict[str, str], source: str = "") -> dict[str, str]:
+    call = "\n\nExamples\n--------\n>>> import fastpriv as fp\n>>> print(f'{{fp.special.{}({}):.8e}}')\n{}\n"
+    return {name: text + source + call.format(name, *_CALLS[name]) for name, text in texts.items()}
+
+
+_gauss_made: dict[str, np.ufunc] = _gauss_ufuncs(_with_example(_GAUSS_TEXT, _GAUSS_SOURCE))
+_channel_made: dict[str, np.ufunc] = _channel_ufuncs(_with_example(_CHANNEL_TEXT))
 
 gaussian_delta: np.ufunc = _gauss_made["gaussian_delta"]
 gaussian_log_delta: np.ufunc = _gauss_made["gaussian_log_delta"]
