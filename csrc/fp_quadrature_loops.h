@@ -189,7 +189,7 @@ static void FP_NAME(fp_information_nodes)(const fp_local *side, const double *re
                     const double dl = 8.0 * fabs(v) + spread[k] + fabs(a * d[b + k]) * is;
                     part[k] += prior[j] * psi;
                     error[k] += prior[j] * (rho * (fabs(l) + FP_U * dl) * dl + (16.0 + 8.0 * fabs(v)) * psi
-                                            + (direct ? 0.0 : 2.0 * inverse[k] * fabs(l)));
+                                            + (direct ? 0.0 : 2.0 * inverse[k] * (fabs(l) < 1.0 ? psi : fabs(l))));
                 }
             FP_LANE_LOOP(k)
                 total[k] += part[k];

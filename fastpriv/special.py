@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .kernels._channel import ufuncs as _channel_ufuncs
-from .kernels._gauss import ufuncs as _gauss_ufuncs
+from .kernels._channel import ufuncs as channel_ufuncs
+from .kernels._gauss import ufuncs as gauss_ufuncs
 from .kernels._special import ufuncs
 
 __all__ = [
@@ -218,8 +218,8 @@ def _with_example(texts: dict[str, str], source: str = "") -> dict[str, str]:
     return {name: text + source + call.format(name, *_CALLS[name]) for name, text in texts.items()}
 
 
-_gauss_made: dict[str, np.ufunc] = _gauss_ufuncs(_with_example(_GAUSS_TEXT, _GAUSS_SOURCE))
-_channel_made: dict[str, np.ufunc] = _channel_ufuncs(_with_example(_CHANNEL_TEXT))
+_gauss_made: dict[str, np.ufunc] = gauss_ufuncs(_with_example(_GAUSS_TEXT, _GAUSS_SOURCE))
+_channel_made: dict[str, np.ufunc] = channel_ufuncs(_with_example(_CHANNEL_TEXT))
 
 gaussian_delta: np.ufunc = _gauss_made["gaussian_delta"]
 gaussian_log_delta: np.ufunc = _gauss_made["gaussian_log_delta"]

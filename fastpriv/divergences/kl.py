@@ -56,7 +56,7 @@ def kl_divergence(p: GaussianMixture, q: GaussianMixture, *, certified: bool = F
     >>> from fastpriv import GaussianMixture, kl_divergence
     >>> p = GaussianMixture([0.25, 0.75], [0.0, 1.0], 1.0)
     >>> kl_divergence(p, GaussianMixture.single(0.0, 1.0)).value
-    0.2895...
+    0.28955...
     """
     p, q = mixture("p", p), mixture("q", q)
     certified = _validate.flag("certified", certified)
