@@ -113,7 +113,16 @@ def lip_delta(prior: Pmf, mechanism: GaussianMechanism, epsilon: ArrayLike) -> E
 
 
 def log_lip_delta(prior: Pmf, mechanism: GaussianMechanism, epsilon: ArrayLike) -> Estimate:
-    """Natural logarithm of the optimal LIP curve, far below 1e-300; parameters and errors as ``lip_delta``.
+    """Natural logarithm of the optimal LIP curve, far below 1e-300.
+
+    Parameters
+    ----------
+    prior : Pmf
+        The secret, with its probabilities.
+    mechanism : GaussianMechanism
+        Its sigma is used.
+    epsilon : array_like
+        Non-negative, any shape.
 
     Returns
     -------
@@ -213,7 +222,24 @@ def mbp_xi(prior: Pmf, mechanism: GaussianMechanism) -> Estimate:
 
 @dataclass(frozen=True, slots=True)
 class AverageBayesianPrivacy:
-    """Average Bayesian privacy for every true value, its maximum over them, and its mean under the prior."""
+    """Average Bayesian privacy for every true value, its maximum over them, and its mean under the prior.
+
+    Parameters
+    ----------
+    per_value : Estimate
+        One entry a point of the prior, in increasing order of the points; between 0 and sqrt(log 2).
+    maximum : Estimate
+        The largest of them.
+    mean : Estimate
+        Their mean, weighted by the prior.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, Pmf, notions
+    >>> shift = notions.abp(Pmf([0.0, 1.0], [0.5, 0.5]), GaussianMechanism(0.5))
+    >>> shift.per_value.shape, bool(shift.mean.value <= shift.maximum.value)
+    ((2,), True)
+    """
 
     per_value: Estimate
     maximum: Estimate

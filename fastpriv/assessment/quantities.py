@@ -84,7 +84,7 @@ def measured(prior: Pmf, mechanism: Any, epsilon: FloatArray) -> dict[str, Estim
 
 def _local(prior: Pmf, mechanism: Any, epsilon: FloatArray) -> Mapping[str, Estimate]:
     return {
-        "ldp_delta": notions.ldp_delta(prior, mechanism, epsilon),
+        "ldp_delta": mechanism.delta(epsilon),
         "log_ldp_delta": mechanism.log_delta(epsilon),
         "ldp_epsilon": mechanism.epsilon(LDP_DELTA),
     }
