@@ -26,14 +26,15 @@ static double FP_NAME(fp_ceiling)(const fp_side *side, double left, double right
 /* log of an upper bound of the mass of a set of length `width` within [left, right]. */
 static double FP_NAME(fp_mass_ceiling)(const fp_side *side, double left, double right, double width)
 {
+    double top = -INFINITY, by_height = INFINITY;
     if (left > -INFINITY && right < INFINITY)
-        return log(width) + FP_NAME(fp_ceiling)(side, left, right);
-    double top = -INFINITY;
+        by_height = log(width) + FP_NAME(fp_ceiling)(side, left, right);
     for (int i = 0; i < side->n; ++i) {
         double below = left - side->mean[i], above = side->mean[i] - right, away = below > above ? below : above;
         double z = (away > 0.0 ? away : 0.0) * side->inverse[i], h = -0.5 * z * z;
         top = h > top ? h : top;
     }
+    top = by_height < top ? by_height : top;
     return top + 1e-9;
 }
 

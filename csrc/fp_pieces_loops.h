@@ -164,7 +164,7 @@ static double FP_NAME(fp_slope_proved)(const fp_ratio *r, double x, double end, 
     if (step < 1e-6 * reach)
         return x + direction * step;
     step = step < reach ? step : reach;
-    for (int i = 0; i < 12; ++i) { /* a long flat stretch, or the sign is proved at `end` alone: draw nearer */
+    for (int i = 0; i < 45 && step - near > 1e-12 * reach; ++i) { /* a long flat stretch, or the sign is proved at `end` alone: draw nearer */
         double middle = 0.5 * (near + step);
         FP_NAME(fp_ratio_at)(r, x + direction * middle, &at);
         out->evaluations++;
@@ -227,16 +227,22 @@ static void FP_NAME(fp_tail)(const fp_ratio *r, int direction, double scale, dou
         int settled = x > far;
         for (int side = 0; side < 2 && settled; ++side) {
             double m0 = direction * mean[side][top[side]], s0 = sigma[side][top[side]];
-            double z0 = (x - m0) / s0, h0 = log(weight[side][top[side]] / s0) - 0.5 * z0 * z0;
+            double z0 = (x - m0) / s0;
             lead[side] = -z0 / s0;
             excess[side] = total[side] = 0.0;
             for (int i = 0; i < count[side]; ++i) {
                 double m = direction * mean[side][i], s = sigma[side][i], z = (x - m) / s;
                 if (m == m0 && s == s0)
                     continue;
-                double gap = z / s - z0 / s0, ratio = exp(log(weight[side][i] / s) - 0.5 * z * z - h0);
-                double rate = 1.0 / s / s - 1.0 / s0 / s0;
-                if (!(gap > 1e-12 * (z / s)) || gap * gap < rate * (1.0 + 1e-9)) {
+                double rate = 1.0 / s / s - 1.0 / s0 / s0, gap = z / s - z0 / s0, more = -0.5 * (z * z - z0 * z0);
+                int sure = gap > 1e-12 * (z / s);
+                if (s == s0) { /* without cancellation however near the means */
+                    gap = (m0 - m) / s / s;
+                    more = -0.5 * ((m0 - m) / s) * (z + z0);
+                    sure = gap > 0.0;
+                }
+                double ratio = exp(log(weight[side][i] / weight[side][top[side]] * (s0 / s)) + more);
+                if (!sure || gap * gap < rate * (1.0 + 1e-9)) {
                     settled = 0;
                     break;
                 }

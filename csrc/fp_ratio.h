@@ -38,9 +38,18 @@ typedef struct {
     double *shift, *stretch, *log_scale, *inverse_p, *bend;
 } fp_coupling;
 
+/* One side a single component N(m_0, s^2), the other of the same s throughout: L = sign log sum_i e^{h_i} with
+ * h_i = log(w_i / w_0) + b_i (x - m_0 - (m_i - m_0) / 2), b_i = (m_i - m_0) / s^2, free of cancellation at any x. */
+typedef struct {
+    int sign, padded; /* sign 0: not of this form */
+    double centre;
+    double *gap, *rate, *log_weight;
+} fp_tilt;
+
 typedef struct {
     fp_side p, q;
     fp_coupling pairs;
+    fp_tilt tilt;
     int coupled;             /* whether P and Q are close enough for the coupled form to be worth trying */
     double coupling_defect;  /* what the coupled weights miss, an absolute error of u */
     double *w, *m, *s, *v, *n, *t; /* P = (w, m, s) and Q = (v, n, t), each sorted by mean and sigma */
@@ -155,6 +164,32 @@ static inline void fp_coupling_fill(fp_ratio *r, int n, const int *from_p, const
     r->coupling_defect *= 2.0; /* sum of rho_k (1 + |E_k|) is at most 2 where |u| < 1/2 */
 }
 
+static inline void fp_tilt_fill(fp_ratio *r, double **cursor)
+{
+    fp_tilt *tilt = &r->tilt;
+    int many = r->nq == 1 ? r->np : r->nq, padded = fp_padded(many);
+    const double *w = r->nq == 1 ? r->w : r->v, *m = r->nq == 1 ? r->m : r->n;
+    const double *w0 = r->nq == 1 ? r->v : r->w, *m0 = r->nq == 1 ? r->n : r->m;
+    double s = r->s[0];
+    tilt->sign = r->nq == 1 ? 1 : r->np == 1 ? -1 : 0;
+    for (int i = 0; i < r->np; ++i)
+        tilt->sign = r->s[i] == s ? tilt->sign : 0;
+    for (int j = 0; j < r->nq; ++j)
+        tilt->sign = r->t[j] == s ? tilt->sign : 0;
+    if (!tilt->sign)
+        return;
+    tilt->padded = padded;
+    tilt->centre = m0[0];
+    tilt->gap = fp_take(cursor, padded);
+    tilt->rate = fp_take(cursor, padded);
+    tilt->log_weight = fp_take(cursor, padded);
+    for (int i = 0; i < padded; ++i) {
+        tilt->gap[i] = i < many ? m[i] - m0[0] : 0.0;
+        tilt->rate[i] = tilt->gap[i] / s / s;
+        tilt->log_weight[i] = i < many ? log(w[i]) - log(w0[0]) : -INFINITY;
+    }
+}
+
 typedef struct {
     double mean, sigma, weight;
 } fp_component;
@@ -189,7 +224,7 @@ static inline int fp_ratio_set(fp_ratio *r, int np, const double *w, const doubl
 {
     int pairs = np + nq, big = np > nq ? np : nq;
     size_t padded = (size_t)fp_padded(np) + (size_t)fp_padded(nq) + (size_t)fp_padded(pairs);
-    size_t doubles = 3 * (size_t)(np + nq) + 10 * padded + 4 * padded + 64;
+    size_t doubles = 3 * (size_t)(np + nq) + 10 * padded + 3 * (size_t)fp_padded(big) + 4 * padded + 64;
     char *block = malloc(doubles * sizeof(double) + (size_t)big * sizeof(fp_component)
                          + (size_t)pairs * (2 * sizeof(int) + sizeof(double)));
     if (!block)
@@ -209,6 +244,7 @@ static inline int fp_ratio_set(fp_ratio *r, int np, const double *w, const doubl
     fp_side_fill(&r->p, np, r->w, r->m, r->s, &cursor);
     fp_side_fill(&r->q, nq, r->v, r->n, r->t, &cursor);
     fp_coupling_fill(r, used, from_p, from_q, weight, &cursor);
+    fp_tilt_fill(r, &cursor);
     r->scratch = cursor;
     return 0;
 }

@@ -201,6 +201,44 @@ static inline void FP_NAME(fp_better)(const FP_NAME(fp_moments) *p, const FP_NAM
         out->slope = c->slope, out->slope_error = c->slope_error;
 }
 
+/* L and L' with their errors in the tilted form (fp_tilt). */
+static void FP_NAME(fp_tilt_at)(const fp_ratio *r, double x, fp_taylor *out)
+{
+    const fp_tilt *tilt = &r->tilt;
+    double *restrict h = r->scratch, *restrict e = h + tilt->padded, away = x - tilt->centre;
+    const double *restrict gap = tilt->gap, *restrict rate = tilt->rate, *restrict lw = tilt->log_weight;
+    for (int i = 0; i < tilt->padded; ++i)
+        h[i] = lw[i] + rate[i] * (away - 0.5 * gap[i]);
+    fp_v8 top = FP_AT(h, 0);
+    for (int i = FP_LANES; i < tilt->padded; i += FP_LANES) {
+        fp_v8 next = FP_AT(h, i);
+        fp_v8i more = next > top;
+        top = (fp_v8)((more & (fp_v8i)next) | (~more & (fp_v8i)top));
+    }
+    double peak = top[0];
+    for (int l = 1; l < FP_LANES; ++l)
+        peak = top[l] > peak ? top[l] : peak;
+    for (int i = 0; i < tilt->padded; ++i)
+        e[i] = fp_exp(h[i] - peak);
+    fp_v8 mass = {0}, slope = {0}, slip = {0}, size = {0}, spread = {0};
+    for (int i = 0; i < tilt->padded; i += FP_LANES) {
+        fp_v8 ei = FP_AT(e, i), bi = FP_AT(rate, i), wide = FP_NAME(fp_absolute)(bi);
+        fp_v8 lift = (fp_v8)((fp_v8i)(ei > 0.0) & (fp_v8i)FP_NAME(fp_absolute)(FP_AT(lw, i)));
+        fp_v8 eta = 4.0 + fabs(peak) + lift + wide * (fabs(away) + FP_NAME(fp_absolute)(FP_AT(gap, i)));
+        mass += ei;
+        slope += ei * bi;
+        size += ei * wide;
+        slip += ei * eta;
+        spread += ei * eta * wide;
+    }
+    double total = FP_NAME(fp_total)(mass), add = 2.3e-16 * tilt->padded;
+    out->value = tilt->sign * (peak + fp_log(total));
+    out->slope = tilt->sign * (FP_NAME(fp_total)(slope) / total);
+    out->error = FP_ROUND * (FP_NAME(fp_total)(slip) / total + fabs(out->value)) + add;
+    out->slope_error = (2.0 * FP_ROUND + add) * (FP_NAME(fp_total)(spread) + FP_NAME(fp_total)(size)) / total
+                       + (FP_ROUND * FP_NAME(fp_total)(slip) / total + add) * fabs(out->slope);
+}
+
 /* L and L' with their errors. */
 static void FP_NAME(fp_ratio_at)(const fp_ratio *r, double x, fp_taylor *out)
 {
@@ -208,6 +246,10 @@ static void FP_NAME(fp_ratio_at)(const fp_ratio *r, double x, fp_taylor *out)
     double *hq = gp + r->p.padded, *eq = hq + r->q.padded, *gq = eq + r->q.padded;
     double *rho = gq + r->q.padded, *ek = rho + r->pairs.padded;
     FP_NAME(fp_moments) p, q;
+    if (r->tilt.sign) {
+        FP_NAME(fp_tilt_at)(r, x, out);
+        return;
+    }
     FP_NAME(fp_side_log)(&r->q, x, hq, eq, gq, &q);
     FP_NAME(fp_coupled) c;
     c.good = 0;
@@ -225,7 +267,7 @@ static void FP_NAME(fp_ratio_value)(const fp_ratio *r, double x, fp_taylor *out)
     double *hp = r->scratch, *ep = hp + r->p.padded, *gp = ep + r->p.padded;
     double *hq = gp + r->p.padded, *eq = hq + r->q.padded, *gq = eq + r->q.padded;
     FP_NAME(fp_moments) p, q;
-    if (r->coupled) {
+    if (r->coupled || r->tilt.sign) {
         FP_NAME(fp_ratio_at)(r, x, out);
         return;
     }

@@ -32,7 +32,7 @@ _WHERE = {
     "entropy": "divergences.information",
     "mutual_information": "divergences.information",
 }
-_ROOMS = ("datasets", "figures", "special")
+_ROOMS = ("datasets", "figures", "notions", "special")
 
 __all__ = ["__version__", *_WHERE, *_ROOMS]
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .kernels._channel import ufuncs as _channel_ufuncs
-from .kernels._gauss import ufuncs as _gauss_ufuncs
+from .kernels._channel import ufuncs as channel_ufuncs
+from .kernels._gauss import ufuncs as gauss_ufuncs
 from .kernels._special import ufuncs
 
 __all__ = [
@@ -195,8 +195,8 @@ Equation (11) of the mutual-information privacy paper in a stable form; tests/ke
 As bac_capacity, for crossover probabilities closer to 1 than doubles resolve.""",
 }
 
-_gauss_made: dict[str, np.ufunc] = _gauss_ufuncs({name: text + _GAUSS_SOURCE for name, text in _GAUSS_TEXT.items()})
-_channel_made: dict[str, np.ufunc] = _channel_ufuncs(_CHANNEL_TEXT)
+_gauss_made: dict[str, np.ufunc] = gauss_ufuncs({name: text + _GAUSS_SOURCE for name, text in _GAUSS_TEXT.items()})
+_channel_made: dict[str, np.ufunc] = channel_ufuncs(_CHANNEL_TEXT)
 
 gaussian_delta: np.ufunc = _gauss_made["gaussian_delta"]
 gaussian_log_delta: np.ufunc = _gauss_made["gaussian_log_delta"]
