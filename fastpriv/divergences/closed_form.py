@@ -1,7 +1,8 @@
 """Two normal laws: closed forms without cancellation.
 
-Notation: P = N(m, s^2), Q = N(n, t^2), x = s^2/t^2 - 1 and z = (m - n)/t; a the order, b = a - 1. These are formed in rational
-arithmetic, so that only the last steps round. ``excess(x) = x - log(1 + x) >= 0`` keeps its relative accuracy near 0.
+Notation: P = N(m, s^2), Q = N(n, t^2), x = s^2/t^2 - 1 and z = (m - n)/t; a the order, b = a - 1. These are formed in
+rational arithmetic, so that only the last steps round. ``excess(x) = x - log(1 + x) >= 0`` keeps its relative
+accuracy near 0.
 """
 
 from __future__ import annotations
@@ -81,7 +82,9 @@ def _log(x: Fraction) -> float:
     """Logarithm of an exact positive number of any size, 2 ulp."""
     if abs(x - 1) <= _SERIES:
         return math.log1p(float(x - 1))
-    return math.log(x) if sys.float_info.min < x < sys.float_info.max else math.log(x.numerator) - math.log(x.denominator)
+    if sys.float_info.min < x < sys.float_info.max:
+        return math.log(x)
+    return math.log(x.numerator) - math.log(x.denominator)
 
 
 def _float(x: Fraction) -> float:

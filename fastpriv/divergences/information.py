@@ -1,7 +1,7 @@
 """Differential entropy, and the mutual information between a discrete secret and its noisy release.
 
-Notation: pi_i the prior of the point x_i, N_i the density of N(x_i, sigma^2), q = sum pi_i N_i, rho_i = N_i / q, so that the
-posterior of x_i is pi_i rho_i.
+Notation: pi_i the prior of the point x_i, N_i the density of N(x_i, sigma^2), q = sum pi_i N_i, rho_i = N_i / q, so
+that the posterior of x_i is pi_i rho_i.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def entropy(p: GaussianMixture, *, certified: bool = False) -> Estimate:
 
     Notes
     -----
-    **Accuracy** width at most 1e-12 of the integral of p |log p| (relative to the entropy itself unless that is near 0); by
-    ``tests/enclosures/test_mixture_integrals.py``.
+    **Accuracy** width at most 1e-12 of the integral of p |log p| (relative to the entropy itself unless that is near
+    0); by ``tests/enclosures/test_integrals.py``.
 
     Source: Shannon 1948, section 20.
 
@@ -95,8 +95,8 @@ def mutual_information(prior: Pmf, sigma: float, *, certified: bool = False) -> 
 
     Notes
     -----
-    The integrand is q sum pi_i (rho_i log rho_i - rho_i + 1), every term of which is non-negative, with all densities taken
-    relative to the likeliest input: nothing cancels, whether the noise drowns the secret or hardly touches it.
+    The integrand is q sum pi_i (rho_i log rho_i - rho_i + 1), every term of which is non-negative, with all densities
+    taken relative to the likeliest input: nothing cancels, whether the noise drowns the secret or hardly touches it.
 
     **Accuracy** relative width at most 1e-12 by ``tests/enclosures/test_mixture_integrals.py``.
 

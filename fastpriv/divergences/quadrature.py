@@ -1,18 +1,18 @@
 """Integrals of mixtures by Gauss-Legendre panels with proved errors: the method behind KL, JS, Renyi and entropy.
 
-Notation: ``sum`` and its ``scale`` give the integral ``e^scale sum``; ``truncation`` bounds what discretisation and the cut
-tails leave out, ``rounding`` the effect of rounding at every node; both are absolute errors of ``sum``.
+Notation: ``sum`` and its ``scale`` give the integral ``e^scale sum``; ``truncation`` bounds what discretisation and the
+cut tails leave out, ``rounding`` the effect of rounding at every node; both are absolute errors of ``sum``.
 
 One engine serves the estimate and the proof. It halves the line until every panel either holds a negligible mass or is
-integrated with a proved error (Chebyshev coefficients on a Bernstein ellipse on which the densities have no zero). The rounding
-bound is a running one. If it is too wide, log(p/q) is evaluated again from p - q in double-double arithmetic.
+integrated with a proved error (Chebyshev coefficients on a Bernstein ellipse on which the densities have no zero). The
+rounding bound is a running one. If it is too wide, log(p/q) is evaluated again from p - q in double-double arithmetic.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -27,7 +27,7 @@ from ..kernels import _quadrature
 __all__ = ["Integral", "enclosed", "integrate", "mixture", "rescaled", "same"]
 
 Arrays = tuple[NDArray[np.float64], ...]
-# what rounding really costs, as a part of its bound; tested on every family of tests/enclosures/test_mixture_integrals.py
+# what rounding really costs, as a part of its bound; tested on every family of tests/enclosures/test_integrals.py
 _USUAL = 1 / 8
 _WIDTH = 4e-13  # half the relative width aimed at, with some room
 _TARGET = 1e-14  # relative discretisation error
@@ -124,19 +124,19 @@ def _labelled(found: Integral, certified: bool, allowed: float) -> Integral:
     """Proved bounds are used, and named so, whenever they are narrow enough or were asked for."""
     if certified or found.truncation + found.rounding <= allowed:
         return found
-    return Integral(
-        found.scale, found.sum, found.truncation, found.rounding, "heuristic", found.method, found.cost
-    )  # fmt: skip
+    return replace(found, kind="heuristic")
 
 
-def enclosed(value: float, error: float, found: Integral, *, floor: float = -math.inf, ceiling: float = math.inf,
-             cost: Mapping[str, Any] | None = None) -> Estimate:  # fmt: skip
+def enclosed(
+    value: float, error: float, found: Integral, *, floor: float = -math.inf, ceiling: float = math.inf,
+) -> Estimate:  # fmt: skip
     """value +- error in nats, outward by an ulp, cut to the possible range."""
     error += 4 * math.ulp(value)
-    lower, upper = max(floor, math.nextafter(value - error, -math.inf)), min(ceiling, math.nextafter(value + error, math.inf))
+    lower = max(floor, math.nextafter(value - error, -math.inf))
+    upper = min(ceiling, math.nextafter(value + error, math.inf))
     return Estimate(
         min(max(value, lower), upper), lower, upper, kind=found.kind, unit="nats", method=found.method,
-        cost=found.cost if cost is None else cost,
+        cost=found.cost,
     )  # fmt: skip
 
 

@@ -1,0 +1,143 @@
+"""Mutual information, closed forms, limits and failures of the integrals of mixtures."""
+
+import math
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from flint import arb
+
+from fastpriv import (
+    DomainError,
+    GaussianMixture,
+    NotConvergedError,
+    Pmf,
+    entropy,
+    jensen_shannon,
+    kl_divergence,
+    mutual_information,
+    renyi_divergence,
+)
+from fastpriv.divergences import quadrature
+from oracles import mixture as oracle
+
+PRIORS = {
+    "two": ([0.0, 1.0], [0.5, 0.5]),
+    "skew": ([0.0, 1.0], [1 - 2.0**-33, 2.0**-33]),
+    "three": ([-1.0, 0.5, 7.0], [0.25, 0.5, 0.25]),
+    "far": ([0.0, 1.0, 1e4], [0.5, 0.5 - 2.0**-20, 2.0**-20]),
+}
+SIGMAS = (1e-3, 0.05, 0.3, 1.0, 5.0, 100.0, 1e4, 1e8)
+STANDARD = GaussianMixture.single(0.0, 1.0)
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_mutual_information_contains_the_truth(name):
+    points, weights = PRIORS[name]
+    for sigma in SIGMAS:
+        want = oracle.mutual_information((points, weights), sigma)
+        got = mutual_information(Pmf(points, weights), sigma, certified=True)
+        where = f"{name} sigma={sigma:g}: got {got!r}, want {want}"
+        assert got.kind == "certified", where
+        assert arb(got.lower) <= want <= arb(got.upper), where
+        assert got.width <= 1e-12 * got.value, where
+
+
+def random_normal(rng):
+    return [float(rng.normal(0, 3))], [float(np.exp(rng.normal(0, 1.5)))]
+
+
+def test_closed_forms_of_two_normal_laws_contain_the_truth():
+    rng = np.random.default_rng(3)
+    for i in range(40):
+        first, second = random_normal(rng), random_normal(rng)
+        if i % 4 == 0:  # nearly equal
+            second = [first[0][0] + 1e-9], [first[1][0] * (1 + 1e-9)]
+        p, q = ([1.0], *first), ([1.0], *second)
+        cases = [(kl_divergence(GaussianMixture(*p), GaussianMixture(*q)), oracle.kl_divergence(p, q))]
+        for order in (0.1, 0.5, 0.9, 1.5, 3.0):
+            got = renyi_divergence(GaussianMixture(*p), GaussianMixture(*q), order)
+            if math.isinf(got.value):
+                assert order * q[2][0] ** 2 <= (order - 1) * p[2][0] ** 2
+                continue
+            cases.append((got, oracle.renyi(p, q, order)))
+        for got, want in cases:
+            assert got.kind == "exact"
+            assert arb(got.lower) <= want <= arb(got.upper), f"{p} {q}: got {got!r}, want {want}"
+            assert got.width <= 1e-12 * got.value
+
+
+def test_renyi_is_infinite_exactly_where_the_integral_diverges():
+    p, q = GaussianMixture([0.5, 0.5], [0.0, 1.0], [1.0, 2.0]), GaussianMixture([0.5, 0.5], [0.0, 3.0], [1.0, 1.0])
+    edge = 4.0 / 3.0  # a / 4 = a - 1, which 4/3 in doubles misses by a hair, from below
+    assert renyi_divergence(p, q, 2.0).value == math.inf
+    assert renyi_divergence(p, q, math.nextafter(edge, 2.0)).value == math.inf
+    assert math.isfinite(renyi_divergence(p, q, 1.3).value)
+    wide = GaussianMixture([0.5, 0.5], [0.0, 1.0], [1.0, 2.0**0.5])
+    assert math.isfinite(renyi_divergence(wide, q, 1.9).value)
+    assert renyi_divergence(p, GaussianMixture([0.5, 0.5], [0.0, 1.0], [1.0, 2.0]), 50.0).value == 0.0
+
+
+def test_renyi_of_order_one_is_kl():
+    p = GaussianMixture([0.25, 0.75], [0.0, 1.0], 1.0)
+    assert renyi_divergence(p, STANDARD, 1.0).value == kl_divergence(p, STANDARD).value
+
+
+def test_thousands_of_components():
+    rng = np.random.default_rng(0)
+    n = 1500
+    p, q = (
+        GaussianMixture(rng.dirichlet(np.ones(n)), rng.normal(0, 100, n), np.exp(rng.normal(0, 0.5, n)))
+        for _ in range(2)
+    )
+    for got in (kl_divergence(p, q), jensen_shannon(p, q), renyi_divergence(p, q, 0.5), entropy(p)):
+        assert got.width <= 1e-12 * got.value, got
+
+
+def test_the_estimate_of_rounding_covers_the_certified_value():
+    rng = np.random.default_rng(5)
+    w, m = rng.dirichlet(np.ones(6)), rng.normal(0, 2, 6)
+    p, q = GaussianMixture(w, m, 1.0), GaussianMixture(w, m + 1e-3, 1.0)
+    for function in (kl_divergence, jensen_shannon):
+        fast, proved = function(p, q), function(p, q, certified=True)
+        assert proved.kind == "certified"
+        assert fast.lower <= proved.upper
+        assert proved.lower <= fast.upper
+
+
+@pytest.mark.parametrize("isa", ["baseline", "avx2"])
+def test_every_instruction_set_gives_the_same_bits(isa):
+    code = (
+        "from fastpriv import GaussianMixture,Pmf,kl_divergence,jensen_shannon,renyi_divergence;"
+        "from fastpriv import mutual_information,entropy;p=GaussianMixture([.25,.75],[0,1],[1,2]);"
+        "q=GaussianMixture([.5,.5],[0,1.5],[2,2]);"
+        "print([f(p,q).value.hex() for f in (kl_divergence,jensen_shannon)],renyi_divergence(p,q,1.5).value.hex(),"
+        "mutual_information(Pmf([0,1,3],[.25,.25,.5]),.7).value.hex(),entropy(p).value.hex())"
+    )
+    plain, forced = (
+        subprocess.check_output([sys.executable, "-c", code], env=os.environ | extra, text=True)
+        for extra in ({}, {"FASTPRIV_ISA": isa})
+    )
+    assert plain == forced
+
+
+def test_bad_input():
+    with pytest.raises(DomainError, match=r"p must be a GaussianMixture; got float"):
+        kl_divergence(1.0, STANDARD)
+    with pytest.raises(DomainError, match=r"prior must be a Pmf; got list"):
+        mutual_information([0.5, 0.5], 1.0)
+    with pytest.raises(DomainError, match=r"sigma must be positive and finite; got 0\.0"):
+        mutual_information(Pmf([0.0, 1.0], [0.5, 0.5]), 0.0)
+    with pytest.raises(DomainError, match=r"order must be positive and finite; got -1\.0"):
+        renyi_divergence(STANDARD, STANDARD, -1.0)
+    with pytest.raises(DomainError, match=r"certified must be True or False"):
+        jensen_shannon(STANDARD, STANDARD, certified=1)
+
+
+def test_running_out_of_panels_says_so():
+    p, q = GaussianMixture([0.5, 0.5], [0.0, 3.0], 1.0), GaussianMixture([0.5, 0.5], [1.0, 2.0], 1.0)
+    with pytest.raises(NotConvergedError, match=r"max_panels must be enough for this pair; got 3") as caught:
+        quadrature.integrate("kl", p, q, certified=True, max_panels=3)
+    assert caught.value.best.kind == "certified"
