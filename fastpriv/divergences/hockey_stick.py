@@ -92,7 +92,7 @@ def log_hockey_stick_divergence(p: GaussianMixture, q: GaussianMixture, epsilon:
 
     Notes
     -----
-    **Accuracy** relative width of the logarithm at most 1e-12 down to -5e6, a true but wider bracket below; proved by
+    **Accuracy** relative width of the logarithm at most 1e-12 down to -3e5, a true but wider bracket below; proved by
     ``tests/enclosures/test_hockey_stick.py``.
 
     Source: as ``hockey_stick_divergence``.

@@ -15,7 +15,7 @@ from oracles.truth import bounds, family_of, rows
 # double roots (H near 1e-24 as a difference of numbers near 1) have no promise, only the enclosure
 WIDTH = 1e-12
 # the width of the logarithm is promised down to here; below, crossings lie thousands of standard deviations out
-LEAST_LOG = -5e6
+LEAST_LOG = -3e5
 NO_PROMISE = (
     "near-mean-1e-12",
     "near-mean-ulp",
