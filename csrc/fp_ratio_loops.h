@@ -298,6 +298,9 @@ static void FP_NAME(fp_ratio_disc)(const fp_ratio *r, double x, double radius, f
     out->curve_error = p.spread_error + q.spread_error + FP_ROUND * (p.rate + q.rate) * (r->p.padded + r->q.padded);
     if (c.good && c.curve_error < out->curve_error)
         out->curve = c.curve, out->curve_error = c.curve_error;
+    double spread = p.spread > q.spread ? p.spread : q.spread;
+    if (radius * radius * spread > 0.36) /* kappa is about spread R^2 / 2 */
+        radius = 0.6 / sqrt(spread);
     for (int attempt = 0; attempt < 60; ++attempt, radius *= attempt < 4 ? 0.6 : 0.3) {
         double kq = FP_NAME(fp_side_kappa)(&r->q, hq, gq, &q, radius, work);
         if (!(kq < 0.45))
