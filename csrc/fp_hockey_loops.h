@@ -608,7 +608,7 @@ static int FP_NAME(fp_lip_all)(int n, const double *w, const double *x, const do
                 double shift = direction ? epsilon[e] : 0.0;
                 if (ceiling - shift < out[e].log_lower)
                     continue;
-                status = FP_NAME(fp_hockey_one)(&r, &pieces, epsilon[e], sigma[k], target, logs,
+                status = FP_NAME(fp_hockey_one)(&r, &pieces, epsilon[e], r.s[0], target, logs,
                                                 out[e].log_lower + shift, &set, &h, &cost[1]);
                 ceiling = h.log_upper;
                 if (direction && epsilon[e] < INFINITY)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from . import _validate
 from .distributions import Pmf
-from .divergences.hockey_stick import DOUBLE_WIDTH, curve_estimate, exact_frame, widen
+from .divergences.hockey_stick import DOUBLE_WIDTH, curve_estimate, widen
 from .divergences.information import mutual_information
 from .estimate import Estimate
 from .kernels import _hockey
@@ -305,12 +305,11 @@ def _lip_curve(prior: Pmf, mechanism: GaussianMechanism, epsilon: ArrayLike, *, 
     sigma = _noise(prior, mechanism)
     grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
     law = prior.through_gaussian(sigma)
-    scale, shift = exact_frame(law, law)
     flat = np.ascontiguousarray(grid).reshape(-1)
     order = np.argsort(flat, kind="stable")
     rows = np.empty((flat.size, 6))
     rows[order], (evaluations, extended, pieces) = _hockey.lip_curve(
-        law.weights, (law.means - shift) * scale, law.sigmas * scale, flat[order], DOUBLE_WIDTH, logs
+        law.weights, law.means, law.sigmas, flat[order], DOUBLE_WIDTH, logs
     )
     if law.mass_gap:
         widen(rows, flat, law.mass_gap)
