@@ -22,7 +22,7 @@ from .kernels import _hockey
 from .mechanisms.gaussian import GaussianMechanism
 from .posterior import belief_shift
 
-__all__ = ["AverageBayesianPrivacy", "abp", "cd_lmip", "ldp_delta", "lip_delta", "log_lip_delta", "mbp_xi"]
+__all__ = ["AverageBayesianPrivacy", "abp", "cd_lmip", "ldp_delta", "lip_curves", "lip_delta", "log_lip_delta", "mbp_xi"]
 
 
 def ldp_delta(prior: Pmf, mechanism: GaussianMechanism, epsilon: ArrayLike) -> Estimate:
@@ -109,7 +109,7 @@ def lip_delta(prior: Pmf, mechanism: GaussianMechanism, epsilon: ArrayLike) -> E
     >>> notions.lip_delta(prior, GaussianMechanism(20.0), [0.5, 2.0]).upper
     array([0.2801..., 0.0859...])
     """
-    return _lip_curve(prior, mechanism, epsilon, logs=False)
+    return lip_curves(prior, mechanism, epsilon)[0]
 
 
 def log_lip_delta(prior: Pmf, mechanism: GaussianMechanism, epsilon: ArrayLike) -> Estimate:
@@ -142,7 +142,61 @@ def log_lip_delta(prior: Pmf, mechanism: GaussianMechanism, epsilon: ArrayLike) 
     >>> notions.log_lip_delta(prior, GaussianMechanism(100.0), 50.0).value
     -8180.43...
     """
-    return _lip_curve(prior, mechanism, epsilon, logs=True)
+    return lip_curves(prior, mechanism, epsilon)[1]
+
+
+def lip_curves(prior: Pmf, mechanism: GaussianMechanism, epsilon: ArrayLike) -> tuple[Estimate, Estimate]:
+    """``lip_delta`` and ``log_lip_delta`` from one pass over the points.
+
+    Parameters
+    ----------
+    prior : Pmf
+        The law of the secret.
+    mechanism : GaussianMechanism
+        Its sigma is used.
+    epsilon : array_like
+        Non-negative, any shape.
+
+    Returns
+    -------
+    tuple of Estimate
+        The curve and its natural logarithm, both ``kind="certified"``.
+
+    Raises
+    ------
+    DomainError
+        As ``ldp_delta``.
+
+    Notes
+    -----
+    **Accuracy** relative width at most 1e-12; ``tests/enclosures/test_notions.py``.
+
+    Source: Ngo et al. 2024, eq. (6).
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, Pmf, notions
+    >>> delta, log_delta = notions.lip_curves(Pmf([0.0, 1.0], [0.5, 0.5]), GaussianMechanism(0.2), 3.0)
+    >>> delta.value, log_delta.value
+    (0.46869..., -0.75779...)
+    """
+    sigma = _noise(prior, mechanism)
+    grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
+    law = prior.through_gaussian(sigma)
+    flat = np.ascontiguousarray(grid).reshape(-1)
+    order = np.argsort(flat, kind="stable")
+    rows = np.empty((flat.size, 6))
+    rows[order], (evaluations, extended, pieces) = _hockey.lip_curve(
+        law.weights, law.means, law.sigmas, flat[order], DOUBLE_WIDTH, True
+    )
+    if law.mass_gap:
+        widen(rows, flat, law.mass_gap)
+    cost = {"evaluations": evaluations, "pieces": pieces, "double_double": extended}
+    method = "two crossings a point"
+    return (
+        curve_estimate(rows[:, :3], grid, "probability", method, cost),
+        curve_estimate(rows[:, 3:], grid, "log probability", method, cost),
+    )
 
 
 def cd_lmip(prior: Pmf, mechanism: GaussianMechanism, *, certified: bool = False) -> Estimate:
@@ -288,8 +342,9 @@ def abp(prior: Pmf, mechanism: GaussianMechanism) -> AverageBayesianPrivacy:
         value, lower, upper = (float(summary(column)) for column in (shift.value, shift.lower, shift.upper))
         parts.append(
             Estimate(
-                value, min(lower, value), max(upper, value), kind=shift.kind, unit="1", method=shift.method, cost=shift.cost
-            )
+                value, min(lower, value), max(upper, value), kind=shift.kind, unit="1", method=shift.method,
+                cost=shift.cost,
+            )  # fmt: skip
         )
     return AverageBayesianPrivacy(shift, *parts)
 
@@ -299,20 +354,3 @@ def _noise(prior: Any, mechanism: Any) -> float:
     _validate.instance("prior", prior, Pmf)
     _validate.instance("mechanism", mechanism, GaussianMechanism)
     return _validate.scalar("sigma", mechanism.sigma)
-
-
-def _lip_curve(prior: Pmf, mechanism: GaussianMechanism, epsilon: ArrayLike, *, logs: bool) -> Estimate:
-    sigma = _noise(prior, mechanism)
-    grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
-    law = prior.through_gaussian(sigma)
-    flat = np.ascontiguousarray(grid).reshape(-1)
-    order = np.argsort(flat, kind="stable")
-    rows = np.empty((flat.size, 6))
-    rows[order], (evaluations, extended, pieces) = _hockey.lip_curve(
-        law.weights, law.means, law.sigmas, flat[order], DOUBLE_WIDTH, logs
-    )
-    if law.mass_gap:
-        widen(rows, flat, law.mass_gap)
-    cost = {"evaluations": evaluations, "pieces": pieces, "double_double": extended}
-    columns = rows[:, 3:] if logs else rows[:, :3]
-    return curve_estimate(columns, grid, "log probability" if logs else "probability", "two crossings a point", cost)

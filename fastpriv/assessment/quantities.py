@@ -91,10 +91,8 @@ def _local(prior: Pmf, mechanism: Any, epsilon: FloatArray) -> Mapping[str, Esti
 
 
 def _information(prior: Pmf, mechanism: Any, epsilon: FloatArray) -> Mapping[str, Estimate]:
-    return {
-        "lip_delta": notions.lip_delta(prior, mechanism, epsilon),
-        "log_lip_delta": notions.log_lip_delta(prior, mechanism, epsilon),
-    }
+    delta, log_delta = notions.lip_curves(prior, mechanism, epsilon)
+    return {"lip_delta": delta, "log_lip_delta": log_delta}
 
 
 def _average(prior: Pmf, mechanism: Any, epsilon: FloatArray) -> Mapping[str, Estimate]:
