@@ -22,7 +22,9 @@ from .kernels import _hockey
 from .mechanisms.gaussian import GaussianMechanism
 from .posterior import belief_shift
 
-__all__ = ["AverageBayesianPrivacy", "abp", "cd_lmip", "ldp_delta", "lip_curves", "lip_delta", "log_lip_delta", "mbp_xi"]
+__all__ = [
+    "AverageBayesianPrivacy", "abp", "cd_lmip", "ldp_delta", "lip_curves", "lip_delta", "log_lip_delta", "mbp_xi",
+]  # fmt: skip
 
 
 def ldp_delta(prior: Pmf, mechanism: GaussianMechanism, epsilon: ArrayLike) -> Estimate:
@@ -146,7 +148,7 @@ def log_lip_delta(prior: Pmf, mechanism: GaussianMechanism, epsilon: ArrayLike) 
 
 
 def lip_curves(prior: Pmf, mechanism: GaussianMechanism, epsilon: ArrayLike) -> tuple[Estimate, Estimate]:
-    """``lip_delta`` and ``log_lip_delta`` from one pass over the points.
+    """Both ``lip_delta`` and ``log_lip_delta`` from one pass over the points.
 
     Parameters
     ----------
@@ -340,12 +342,8 @@ def abp(prior: Pmf, mechanism: GaussianMechanism) -> AverageBayesianPrivacy:
     parts: list[Estimate] = []
     for summary in (np.max, lambda column: np.dot(prior.probabilities, column)):
         value, lower, upper = (float(summary(column)) for column in (shift.value, shift.lower, shift.upper))
-        parts.append(
-            Estimate(
-                value, min(lower, value), max(upper, value), kind=shift.kind, unit="1", method=shift.method,
-                cost=shift.cost,
-            )  # fmt: skip
-        )
+        bounds = min(lower, value), max(upper, value)
+        parts.append(Estimate(value, *bounds, kind=shift.kind, unit="1", method=shift.method, cost=shift.cost))
     return AverageBayesianPrivacy(shift, *parts)
 
 
