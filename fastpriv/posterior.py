@@ -93,13 +93,16 @@ def _divergences(
     x: FloatArray, pi: FloatArray, rows: slice, density: int
 ) -> tuple[FloatArray, FloatArray, int]:
     """Jensen-Shannon divergences of the rows with the full and with half the nodes; points in units of sigma."""
-    first, last = x[rows][0], x[rows][-1]
-    near = slice(*np.searchsorted(x, [first - _NEAR, last + _NEAR]))
+    whole = x[-1] - x[0] <= _SPAN
+    first, last = (x[0], x[-1]) if whole else (x[rows][0], x[rows][-1])
+    near = slice(0, x.size) if whole else slice(*np.searchsorted(x, [first - _NEAR, last + _NEAR]))
     count = 2 * int(np.ceil((last - first + 2 * _TAIL) * density / 2)) + 1
     w = first - _TAIL + np.arange(count) / density
-    change, log_q = _belief_changes(x[near], pi[near], w)
+    change, log_q = _belief_changes(x[near], pi[near], w, whole)
     mass = np.exp(log_q) / (density * np.sqrt(2 * np.pi))
     own = change[:, rows.start - near.start : rows.stop - near.start]
+    if not whole:  # the nodes hold the mass of N_d0 but not that of q: integral N_d0 E_d instead of q E_d0 E_d
+        own = own + 1.0
     results = []
     for step in (1, 2):
         excess = (own[::step] * (step * mass[::step])[:, None]).T @ change[::step]
@@ -109,16 +112,16 @@ def _divergences(
     return results[0], results[1], count
 
 
-def _belief_changes(x: FloatArray, pi: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """N_d / q - 1 at the nodes w, shape (nodes, points), and log(q sqrt(2 pi))."""
+def _belief_changes(x: FloatArray, pi: FloatArray, w: FloatArray, whole: bool) -> tuple[FloatArray, FloatArray]:
+    """N_d / q - 1 at the nodes w, shape (nodes, points), and log(q sqrt(2 pi)); ``whole``: pi is all of the prior."""
     middle = float(pi @ x / pi.sum())
     away = x - middle
     tilt = away * ((w - middle)[:, None] - 0.5 * away)  # log N_d / N_middle
     centre = -0.5 * (w - middle) ** 2
-    if np.abs(tilt).max() < 0.5:
+    if whole and np.abs(tilt).max() < 0.5:
         e = np.expm1(tilt)
-        mean = e @ pi / pi.sum()
-        return (e - mean[:, None]) / (1.0 + mean)[:, None], centre + np.log1p(mean) + np.log(pi.sum())
+        mean = e @ pi
+        return (e - mean[:, None]) / (1.0 + mean)[:, None], centre + np.log1p(mean)
     top = tilt.max(axis=1)
     e = np.exp(tilt - top[:, None])
     mean = e @ pi

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from mpmath import mp
 
 from fastpriv.distributions import Pmf
 from fastpriv.mechanisms.gaussian import GaussianMechanism
@@ -120,3 +121,35 @@ def test_mbp_is_infinite_for_two_points_and_zero_for_one():
     prior, mechanism = setting(("two", 1.0))
     assert mbp_xi(prior, mechanism).value == math.inf
     assert mbp_xi(Pmf([0.5], [1.0]), GaussianMechanism(1.0, 1.0)).value == 0.0
+
+
+def abp_by_sums(points, weights, sigma, true):
+    """Definition IV.1 in 40 digits: expected posterior by a dense trapezoidal rule, then Jensen-Shannon."""
+    with mp.workdps(40):
+        x, pi, s, h = [mp.mpf(v) for v in points], [mp.mpf(v) for v in weights], mp.mpf(sigma), mp.mpf(sigma) / 32
+        expected = [mp.mpf(0)] * len(x)
+        for k in range(-32 * 14, 32 * 14 + 1):
+            w = x[true] + k * h
+            density = [mp.exp(-(((w - v) / s) ** 2) / 2) for v in x]
+            total = mp.fsum(p * d for p, d in zip(pi, density, strict=True))
+            for d in range(len(x)):
+                expected[d] += h * density[true] * density[d] / total
+        scale = s * mp.sqrt(2 * mp.pi)
+        terms = []
+        for p, e in zip(pi, expected, strict=True):
+            a = p * e / scale
+            m = (a + p) / 2
+            terms.append((a * mp.log(a / m) if a else 0) + p * mp.log(p / m))
+        return mp.sqrt(mp.fsum(terms) / 2)
+
+
+@pytest.mark.parametrize(("spread", "sigma"), [(1.0, 1.0), (30.0, 1.0), (200.0, 1.0), (1.0, 50.0), (3.0, 0.01)])
+def test_abp_of_columns_narrow_and_wide(spread, sigma):
+    rng = np.random.default_rng(5)
+    prior = Pmf(np.sort(rng.normal(0, spread, 9)), rng.dirichlet(np.ones(9)))
+    got = abp(prior, GaussianMechanism(sigma)).per_value
+    for true in (0, 4, 8):
+        want = float(abp_by_sums(prior.values, prior.probabilities, sigma, true))
+        where = f"{spread=} {sigma=} point {true}: [{got.lower[true]!r}, {got.upper[true]!r}], want {want!r}"
+        assert got.lower[true] <= want <= got.upper[true], where
+        assert got.upper[true] - got.lower[true] <= 1e-10 * want, where
