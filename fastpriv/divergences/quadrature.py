@@ -31,8 +31,7 @@ Arrays = tuple[NDArray[np.float64], ...]
 _USUAL = 1 / 8
 _WIDTH = 4e-13  # half the relative width aimed at, with some room
 _TARGET = 1e-14  # relative discretisation error
-_TAIL = 1e-300  # more than all that lies beyond 40 standard deviations of every component
-_SIGMAS = 41.0
+_TAIL = 1e-300  # more than all that lies beyond 41 standard deviations of every component
 _UNSCALED = 16  # powers of two that cost no accuracy
 
 
@@ -81,12 +80,10 @@ def rescaled(*laws: GaussianMixture) -> tuple[int, tuple[GaussianMixture, ...]]:
 
 def integrate(
     kind: str, p: GaussianMixture | None, q: GaussianMixture | None, *, certified: bool, b: float = 0.0,
-    reach: float | None = None, max_panels: int | None = None,
+    reach: float = 0.0, max_panels: int | None = None,
 ) -> Integral | None:  # fmt: skip
     """The integral of one integrand of csrc/fp_integrand.h; None when p and q turn out to be the same law."""
     laws = [law for law in (p, q) if law is not None]
-    hull = max(float(np.abs(law.means).max()) for law in laws) + _SIGMAS * max(float(law.sigmas.max()) for law in laws)
-    reach = hull if reach is None else max(hull, reach)
     if max_panels is None:
         max_panels = 100_000 + 100 * sum(len(law) for law in laws)
 

@@ -80,7 +80,7 @@ def renyi_divergence(p: GaussianMixture, q: GaussianMixture, order: float, *, ce
     _, (p, q) = rescaled(p, q)
     # J is symmetric under a -> 1 - a with P and Q exchanged; b is then exact and at least -1/2
     first, second, b = (q, p, -order) if order < 0.5 else (p, q, order - 1.0)
-    reach = _reach(p, q, order) if order > 1.0 else None
+    reach = _reach(p, q, order) if order > 1.0 else 0.0
     found = integrate("renyi", first, second, certified=certified, b=b, reach=reach)
     assert found is not None
     gap_p, gap_q = (math.fsum([*law.weights.tolist(), -1.0]) for law in (p, q))
