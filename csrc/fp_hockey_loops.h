@@ -217,6 +217,26 @@ static inline int FP_NAME(fp_include)(fp_hockey_set *set, fp_dd left, fp_dd righ
     return 0;
 }
 
+/* 1 when p >= e^eps q, -1 when p <= e^eps q, component by component (equal ones taken together); 0 otherwise. */
+static int FP_NAME(fp_dominance)(const fp_ratio *r, double epsilon)
+{
+    int above = epsilon == 0.0, below = 1, i = 0, j = 0;
+    double factor = fp_exp(epsilon < 700.0 ? epsilon : 700.0) * (1.0 - 1e-14); /* rounded down */
+    factor = factor > 1.0 ? factor : 1.0;
+    while ((i < r->np || j < r->nq) && (above || below)) {
+        fp_dd p = {0.0, 0.0}, q = {0.0, 0.0};
+        int take_p = i < r->np && (j == r->nq || r->m[i] < r->n[j] || (r->m[i] == r->n[j] && r->s[i] <= r->t[j]));
+        double m = take_p ? r->m[i] : r->n[j], s = take_p ? r->s[i] : r->t[j];
+        for (; i < r->np && r->m[i] == m && r->s[i] == s; ++i)
+            p = fp_dd_add_d(p, r->w[i]);
+        for (; j < r->nq && r->n[j] == m && r->t[j] == s; ++j)
+            q = fp_dd_add_d(q, r->v[j]);
+        above = above && fp_dd_ge(p, q);
+        below = below && fp_dd_le(p, fp_dd_mul_d(q, factor));
+    }
+    return below ? -1 : above;
+}
+
 /* The set E for one eps. */
 static int FP_NAME(fp_hockey_choose)(const fp_ratio *r, fp_pieces *pieces, double epsilon, double scale,
                                      fp_hockey_set *set)
@@ -224,6 +244,11 @@ static int FP_NAME(fp_hockey_choose)(const fp_ratio *r, fp_pieces *pieces, doubl
     int status = 0;
     set->count = set->loss_count = 0;
     set->loss_log = -INFINITY;
+    int dominance = FP_NAME(fp_dominance)(r, epsilon);
+    if (dominance < 0)
+        return 0;
+    if (dominance > 0)
+        return FP_NAME(fp_include)(set, fp_dd_set(-INFINITY), fp_dd_set(INFINITY));
     for (int i = 0; i < pieces->count && !status; ++i) {
         fp_piece *piece = &pieces->piece[i];
         double least, most;
@@ -583,7 +608,7 @@ static int FP_NAME(fp_lip_all)(int n, const double *w, const double *x, const do
                 double shift = direction ? epsilon[e] : 0.0;
                 if (ceiling - shift < out[e].log_lower)
                     continue;
-                status = FP_NAME(fp_hockey_one)(&r, &pieces, epsilon[e], sigma[k], target, logs,
+                status = FP_NAME(fp_hockey_one)(&r, &pieces, epsilon[e], r.s[0], target, logs,
                                                 out[e].log_lower + shift, &set, &h, &cost[1]);
                 ceiling = h.log_upper;
                 if (direction && epsilon[e] < INFINITY)

@@ -46,15 +46,19 @@ static inline int FP_NAME(fp_add_run)(fp_pieces *out, fp_piece run)
     return 0;
 }
 
-/* Settled cells from `left` to `right`, adjacent ones of one sort merged. */
-static int FP_NAME(fp_march)(const fp_ratio *r, double left, double right, double scale, fp_pieces *out)
+/* Settled cells from `left` to `right`, adjacent ones of one sort merged.  As the budget runs out cells get coarser;
+ * what is left when it is spent becomes one flat piece of unknown height. */
+static int FP_NAME(fp_march)(const fp_ratio *r, double left, double right, double scale, long budget, fp_pieces *out)
 {
-    double cursor = left, step = 0.25 * scale;
-    long budget = 4000 + 200L * (r->np + r->nq);
+    double cursor = left, step = 0.25 * scale > (right - left) / 64.0 ? 0.25 * scale : (right - left) / 64.0;
+    long start = out->evaluations;
     while (cursor < right) {
+        long spent = out->evaluations - start;
+        if (spent > budget)
+            return FP_NAME(fp_add_run)(out, (fp_piece){cursor, right, FP_FLAT, 0, -INFINITY, INFINITY, 0, 0});
         fp_taylor at;
         double a, b, reach, grain = 4.0 * (nextafter(fabs(cursor), INFINITY) - fabs(cursor));
-        double finest = out->evaluations < budget ? 1e-6 : out->evaluations < 4 * budget ? 0.02 : 0.4;
+        double finest = spent < budget / 4 ? 1e-6 : spent < budget / 2 ? 0.02 : 0.4;
         if (step < grain)
             step = grain;
         if (cursor + 2.0 * step > right)
@@ -312,6 +316,17 @@ static void FP_NAME(fp_ends)(const fp_ratio *r, fp_pieces *out)
     }
 }
 
+/* The outermost point `reach` standard deviations from a mean, on the side of its sign. */
+static double FP_NAME(fp_hull)(const fp_ratio *r, double reach)
+{
+    double far = reach > 0.0 ? -INFINITY : INFINITY;
+    for (int i = 0; i < r->np + r->nq; ++i) {
+        double x = i < r->np ? r->m[i] + reach * r->s[i] : r->n[i - r->np] + reach * r->t[i - r->np];
+        far = (reach > 0.0 ? x > far : x < far) ? x : far;
+    }
+    return far;
+}
+
 /* All pieces of L, from minus to plus infinity; -1 when memory is short. */
 static int FP_NAME(fp_pieces_set)(const fp_ratio *r, fp_pieces *out)
 {
@@ -334,8 +349,26 @@ static int FP_NAME(fp_pieces_set)(const fp_ratio *r, fp_pieces *out)
     if (curved) {
         fp_piece run = {edge[0], edge[1], FP_CURVE, curved, 0, 0, 0, 0};
         status = FP_NAME(fp_add_run)(&runs, run);
-    } else
-        status = FP_NAME(fp_march)(r, edge[0], edge[1], scale, &runs);
+    } else {
+        /* the core, and rings of 40, 150, 600 and 3000 standard deviations around it, each with its own budget */
+        static const double ring[] = {3000.0, 600.0, 150.0, 40.0};
+        double cuts[10];
+        for (int k = 0; k < 4; ++k) {
+            cuts[k + 1] = FP_NAME(fp_hull)(r, -ring[k]);
+            cuts[8 - k] = FP_NAME(fp_hull)(r, ring[k]);
+        }
+        cuts[0] = edge[0], cuts[9] = edge[1];
+        for (int k = 0; k < 9 && !status; ++k) {
+            double from = cuts[k] > edge[0] ? cuts[k] : edge[0], to = cuts[k + 1] < edge[1] ? cuts[k + 1] : edge[1];
+            long budget = k == 4 ? 20000 + 800L * (r->np + r->nq) : 2000 + 100L * (r->np + r->nq);
+            if (!(from < to))
+                continue;
+            if (k == 0 || k == 8) /* too far out to matter: the mass there is below e^-4000000 */
+                status = FP_NAME(fp_add_run)(&runs, (fp_piece){from, to, FP_FLAT, 0, -INFINITY, INFINITY, 0, 0});
+            else
+                status = FP_NAME(fp_march)(r, from, to, scale, budget, &runs);
+        }
+    }
     out->evaluations = runs.evaluations;
     fp_piece tail = {-INFINITY, edge[0], FP_FLAT, 0, out->limit[0] - spread[0], out->limit[0] + spread[0], 0, 0};
     if (!status && !sign[0])

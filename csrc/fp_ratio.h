@@ -202,14 +202,37 @@ static int fp_component_order(const void *left, const void *right)
     return (a->sigma > b->sigma) - (a->sigma < b->sigma);
 }
 
-static inline void fp_sorted(int n, const double *w, const double *m, const double *s, fp_component *work,
-                             double **out_w, double **out_m, double **out_s, double **cursor)
+/* An exact change of origin and unit: a shift that loses no bit of any mean (0 when there is none), and a power of two
+ * that brings the largest sigma near 1. */
+typedef struct {
+    double shift, scale;
+} fp_frame;
+
+static inline fp_frame fp_frame_of(int np, const double *m, const double *s, int nq, const double *n, const double *t)
+{
+    double widest = 0.0, farthest = 0.0, centre = m[np / 2];
+    int exact = 1, exponent;
+    for (int i = 0; i < np + nq; ++i) {
+        double mean = i < np ? m[i] : n[i - np], sigma = i < np ? s[i] : t[i - np];
+        widest = sigma > widest ? sigma : widest;
+        farthest = fabs(mean) > farthest ? fabs(mean) : farthest;
+        exact = exact && fp_two_sum(mean, -centre).lo == 0.0;
+    }
+    frexp(widest, &exponent);
+    fp_frame frame = {0.0, ldexp(1.0, exponent > 1000 ? -1000 : exponent < -1000 ? 1000 : -exponent)};
+    if (exact && farthest > 32.0 * widest)
+        frame.shift = centre;
+    return frame;
+}
+
+static inline void fp_sorted(int n, const double *w, const double *m, const double *s, fp_frame frame,
+                             fp_component *work, double **out_w, double **out_m, double **out_s, double **cursor)
 {
     *out_w = fp_take(cursor, n);
     *out_m = fp_take(cursor, n);
     *out_s = fp_take(cursor, n);
     for (int i = 0; i < n; ++i)
-        work[i] = (fp_component){m[i], s[i], w[i]};
+        work[i] = (fp_component){(m[i] - frame.shift) * frame.scale, s[i] * frame.scale, w[i]};
     qsort(work, (size_t)n, sizeof *work, fp_component_order);
     for (int i = 0; i < n; ++i) {
         (*out_w)[i] = work[i].weight;
@@ -235,8 +258,9 @@ static inline int fp_ratio_set(fp_ratio *r, int np, const double *w, const doubl
     r->storage = block;
     r->np = np;
     r->nq = nq;
-    fp_sorted(np, w, m, s, work, &r->w, &r->m, &r->s, &cursor);
-    fp_sorted(nq, v, n, t, work, &r->v, &r->n, &r->t, &cursor);
+    fp_frame frame = fp_frame_of(np, m, s, nq, n, t);
+    fp_sorted(np, w, m, s, frame, work, &r->w, &r->m, &r->s, &cursor);
+    fp_sorted(nq, v, n, t, frame, work, &r->v, &r->n, &r->t, &cursor);
     weight = (double *)(work + big);
     from_p = (int *)(weight + pairs);
     from_q = from_p + pairs;

@@ -1,8 +1,30 @@
 /* The log-likelihood ratio at a point, with proved errors; included once per instruction set (fp_hockey_stick.h). */
 
+typedef long long FP_NAME(fp_lanes) __attribute__((vector_size(64)));
+
+/* ((a0 + a4) + (a2 + a6)) + ((a1 + a5) + (a3 + a7)) */
 static inline double FP_NAME(fp_total)(fp_v8 a)
 {
-    return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
+    fp_v8 half = a + __builtin_shuffle(a, (FP_NAME(fp_lanes)){4, 5, 6, 7, 0, 1, 2, 3});
+    fp_v8 quarter = half + __builtin_shuffle(half, (FP_NAME(fp_lanes)){2, 3, 0, 1, 4, 5, 6, 7});
+    return quarter[0] + quarter[1];
+}
+
+static inline fp_v8 FP_NAME(fp_larger)(fp_v8 a, fp_v8 b)
+{
+    fp_v8i more = b > a;
+    return (fp_v8)((more & (fp_v8i)b) | (~more & (fp_v8i)a));
+}
+
+/* Largest entry of h[0 .. padded). */
+static inline double FP_NAME(fp_peak)(const double *h, int padded)
+{
+    fp_v8 top = *(const fp_v8 *)h;
+    for (int i = FP_LANES; i < padded; i += FP_LANES)
+        top = FP_NAME(fp_larger)(top, *(const fp_v8 *)(h + i));
+    top = FP_NAME(fp_larger)(top, __builtin_shuffle(top, (FP_NAME(fp_lanes)){4, 5, 6, 7, 0, 1, 2, 3}));
+    top = FP_NAME(fp_larger)(top, __builtin_shuffle(top, (FP_NAME(fp_lanes)){2, 3, 0, 1, 4, 5, 6, 7}));
+    return top[0] > top[1] ? top[0] : top[1];
 }
 
 static inline fp_v8 FP_NAME(fp_absolute)(fp_v8 a)
@@ -23,15 +45,7 @@ static inline double FP_NAME(fp_terms)(const fp_side *side, double x, double *re
         h[i] = lw[i] - 0.5 * z * z;
         g[i] = -z * inverse[i];
     }
-    fp_v8 top = FP_AT(h, 0);
-    for (int i = FP_LANES; i < padded; i += FP_LANES) {
-        fp_v8 next = FP_AT(h, i);
-        fp_v8i more = next > top;
-        top = (fp_v8)((more & (fp_v8i)next) | (~more & (fp_v8i)top));
-    }
-    double peak = top[0];
-    for (int l = 1; l < FP_LANES; ++l)
-        peak = top[l] > peak ? top[l] : peak;
+    double peak = FP_NAME(fp_peak)(h, padded);
     for (int i = 0; i < padded; ++i) {
         h[i] -= peak;
         e[i] = fp_exp(h[i]);
@@ -209,15 +223,7 @@ static void FP_NAME(fp_tilt_at)(const fp_ratio *r, double x, fp_taylor *out)
     const double *restrict gap = tilt->gap, *restrict rate = tilt->rate, *restrict lw = tilt->log_weight;
     for (int i = 0; i < tilt->padded; ++i)
         h[i] = lw[i] + rate[i] * (away - 0.5 * gap[i]);
-    fp_v8 top = FP_AT(h, 0);
-    for (int i = FP_LANES; i < tilt->padded; i += FP_LANES) {
-        fp_v8 next = FP_AT(h, i);
-        fp_v8i more = next > top;
-        top = (fp_v8)((more & (fp_v8i)next) | (~more & (fp_v8i)top));
-    }
-    double peak = top[0];
-    for (int l = 1; l < FP_LANES; ++l)
-        peak = top[l] > peak ? top[l] : peak;
+    double peak = FP_NAME(fp_peak)(h, tilt->padded);
     for (int i = 0; i < tilt->padded; ++i)
         e[i] = fp_exp(h[i] - peak);
     fp_v8 mass = {0}, slope = {0}, slip = {0}, size = {0}, spread = {0};
@@ -298,6 +304,9 @@ static void FP_NAME(fp_ratio_disc)(const fp_ratio *r, double x, double radius, f
     out->curve_error = p.spread_error + q.spread_error + FP_ROUND * (p.rate + q.rate) * (r->p.padded + r->q.padded);
     if (c.good && c.curve_error < out->curve_error)
         out->curve = c.curve, out->curve_error = c.curve_error;
+    double spread = p.spread > q.spread ? p.spread : q.spread;
+    if (radius * radius * spread > 0.36) /* kappa is about spread R^2 / 2 */
+        radius = 0.6 / sqrt(spread);
     for (int attempt = 0; attempt < 60; ++attempt, radius *= attempt < 4 ? 0.6 : 0.3) {
         double kq = FP_NAME(fp_side_kappa)(&r->q, hq, gq, &q, radius, work);
         if (!(kq < 0.45))

@@ -1,5 +1,6 @@
 from . import datasets as datasets
 from . import figures as figures
+from . import notions as notions
 from . import special as special
 from .assessment.columns import read_column as read_column
 from .assessment.result import Assessment as Assessment

@@ -1,8 +1,8 @@
 """What a release does to beliefs about a discrete secret behind Gaussian noise.
 
 Notation: pi_d the prior of the point x_d, N_d the density of N(x_d, sigma^2), q = sum pi_d N_d, and
-E_d = N_d / q - 1 the relative change of the belief in d on seeing a release. If d0 is the truth, the expected posterior is
-A[d0, d] = pi_d integral N_d0 N_d / q, and A[d0, d] / pi_d - 1 = integral q E_d0 E_d, which cancels nothing.
+E_d = N_d / q - 1 the relative change of the belief in d on seeing a release. If d0 is the truth, the expected posterior
+is A[d0, d] = pi_d integral N_d0 N_d / q, and A[d0, d] / pi_d - 1 = integral q E_d0 E_d, which cancels nothing.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .kernels._channel import ufuncs as channel_ufuncs
-from .kernels._gauss import ufuncs as gauss_ufuncs
+from .kernels._channel import ufuncs as _channel_ufuncs
+from .kernels._gauss import ufuncs as _gauss_ufuncs
 from .kernels._special import ufuncs
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
 
 def _text(
     summary: str, example: str, ulps: str, source: str, names: tuple[str, ...] = ("x",), domain: str = "Real numbers.",
-    result: str = "",
+    result: str = "", test: str = "test_special_accuracy.py",
 ) -> str:  # fmt: skip
     arguments = ", ".join(names) + " : array_like of float64\n    " + domain
     shape = "The broadcast shape of the arguments; a scalar if they are scalars."
@@ -31,7 +31,7 @@ def _text(
         f"{summary}\n\nParameters\n----------\n{arguments}\n\nReturns\n-------\nfloat64 array or scalar\n"
         f"    {result or shape}\n    NaN outside the domain and for NaN.\n\nRaises\n------\nTypeError\n"
         "    If an argument cannot be cast safely to float64.\n\nNotes\n-----\n"
-        f"**Accuracy**: {ulps}, asserted by tests/kernels/test_special_accuracy.py.\n\nSource: {source}\n\n"
+        f"**Accuracy**: {ulps}, asserted by tests/kernels/{test}.\n\nSource: {source}\n\n"
         f"Examples\n--------\n>>> import fastpriv as fp\n{example}\n"
     )
 
@@ -136,67 +136,110 @@ __all__ += [
     "gaussian_noise_below_from_log_delta", "gaussian_noise_from_log_delta",
 ]  # fmt: skip
 
-_GAUSS_SOURCE = """
-
-Balle and Wang 2018, theorem 8: delta = Phi(r - epsilon/(2r)) - e^epsilon Phi(-r - epsilon/(2r)). NaN outside r >= 0,
-epsilon >= 0, 0 <= delta <= 1. Accuracy proved in tests/kernels/test_gaussian_mechanism.py."""
+_CURVE = (
+    "delta = Phi(r - epsilon/(2r)) - e^epsilon Phi(-r - epsilon/(2r)), r = l2 sensitivity / (2 sigma); Balle and Wang "
+    "(2018),\n    theorem 8."
+)
+_R, _OUT_OF_R = ("r", "epsilon"), "r >= 0 and epsilon >= 0, inf included."
+_CURVE_TEST, _INVERSE_TEST = "test_gaussian_mechanism.py", "test_gaussian_inverse.py"
+_EPSILON_CLOSE = (
+    "within a relative 1e-13 of the true inverse, or within what a relative change of 2e-14 in delta\n(above 1/2: in "
+    "1 - delta) does, whichever is more; the latter rules where delta is close to the curve at epsilon = 0"
+)
+_EPSILON_LOG_CLOSE = (
+    "within a relative 1e-13 of the true inverse, or within what a change of 4e-14 + 4e-15 |log_delta| in\nlog_delta "
+    "(above -log 2: in log(1 - delta)) does, whichever is more"
+)
+_NOISE_CLOSE = "within a relative 1e-13 of the true least ratio"
+_NOISE_LOG_CLOSE = "within a relative 1e-13 + 4e-15 |log_delta| of the true least ratio"
 
 _GAUSS_TEXT = {
-    "gaussian_delta": """gaussian_delta(r, epsilon): privacy curve of the Gaussian mechanism.
+    "gaussian_delta": _text(
+        "Privacy curve delta(epsilon) of the Gaussian mechanism; 0 for r = 0 or epsilon = inf, 1 for r = inf.",
+        ">>> round(float(fp.special.gaussian_delta(0.5, 1.0)), 12)\n0.126936737507",
+        "relative error 4e-15 where delta is a normal number", _CURVE, _R, _OUT_OF_R, test=_CURVE_TEST,
+    ),
+    "gaussian_log_delta": _text(
+        "Natural logarithm of the privacy curve; -inf only where delta = 0 or below the most negative double.",
+        ">>> round(float(fp.special.gaussian_log_delta(0.5, 100.0)), 8)\n-4960.25455382",
+        "relative error 4e-15 for r in [1e-300, 1e300] and epsilon in [0, 1e300]", _CURVE, _R, _OUT_OF_R,
+        test=_CURVE_TEST,
+    ),
+    "gaussian_epsilon": _text(
+        "Least epsilon for a target delta, on the safe side: the true delta of the result is at most the target.\n\n"
+        "0 where epsilon = 0 meets delta, inf where delta = 0 and r > 0.",
+        ">>> round(float(fp.special.gaussian_epsilon(0.25, 1e-5)), 10)\n1.9930914044",
+        _EPSILON_CLOSE, _CURVE, ("r", "delta"), "r >= 0, 0 <= delta <= 1.", test=_INVERSE_TEST,
+    ),
+    "gaussian_epsilon_from_log_delta": _text(
+        "`gaussian_epsilon` from the natural logarithm of delta.",
+        ">>> round(float(fp.special.gaussian_epsilon_from_log_delta(0.125, -2302.585)), 9)\n16.956989164",
+        _EPSILON_LOG_CLOSE, _CURVE, ("r", "log_delta"), "r >= 0, log_delta <= 0.", test=_INVERSE_TEST,
+    ),
+    "gaussian_epsilon_below": _text(
+        "Lower bound of the least epsilon for a target delta: its true delta is at least the target, or it is 0.",
+        ">>> round(float(fp.special.gaussian_epsilon_below(0.25, 1e-5)), 10)\n1.9930914044",
+        _EPSILON_CLOSE, _CURVE, ("r", "delta"), "r >= 0, 0 <= delta <= 1.", test=_INVERSE_TEST,
+    ),
+    "gaussian_epsilon_below_from_log_delta": _text(
+        "`gaussian_epsilon_below` from the natural logarithm of delta.",
+        ">>> round(float(fp.special.gaussian_epsilon_below_from_log_delta(0.125, -2302.585)), 9)\n16.956989164",
+        _EPSILON_LOG_CLOSE, _CURVE, ("r", "log_delta"), "r >= 0, log_delta <= 0.", test=_INVERSE_TEST,
+    ),
+    "gaussian_noise": _text(
+        "Least sigma / sensitivity that gives (epsilon, delta) privacy, on the safe side.\n\n"
+        "inf where delta = 0, 0 where delta = 1 or epsilon = inf.",
+        ">>> round(float(fp.special.gaussian_noise(1.0, 1e-5)), 10)\n3.7306316348",
+        _NOISE_CLOSE, _CURVE, ("epsilon", "delta"), "epsilon >= 0, 0 <= delta <= 1.", test=_INVERSE_TEST,
+    ),
+    "gaussian_noise_from_log_delta": _text(
+        "`gaussian_noise` from the natural logarithm of delta; inf where the ratio exceeds the largest double.",
+        ">>> round(float(fp.special.gaussian_noise_from_log_delta(1.0, -2302.585)), 8)\n67.66862658",
+        _NOISE_LOG_CLOSE, _CURVE, ("epsilon", "log_delta"), "epsilon >= 0, log_delta <= 0.", test=_INVERSE_TEST,
+    ),
+    "gaussian_noise_below": _text(
+        "Lower bound of the least sigma / sensitivity for (epsilon, delta): its true delta is at least the target.",
+        ">>> round(float(fp.special.gaussian_noise_below(1.0, 1e-5)), 10)\n3.7306316348",
+        _NOISE_CLOSE, _CURVE, ("epsilon", "delta"), "epsilon >= 0, 0 <= delta <= 1.", test=_INVERSE_TEST,
+    ),
+    "gaussian_noise_below_from_log_delta": _text(
+        "`gaussian_noise_below` from the natural logarithm of delta.",
+        ">>> round(float(fp.special.gaussian_noise_below_from_log_delta(1.0, -2302.585)), 8)\n67.66862658",
+        _NOISE_LOG_CLOSE, _CURVE, ("epsilon", "log_delta"), "epsilon >= 0, log_delta <= 0.", test=_INVERSE_TEST,
+    ),
+}  # fmt: skip
 
-r is the l2 sensitivity over 2 sigma. Within 4e-15 of the true delta relatively where that is a normal number; 0 for
-r = 0 or epsilon = inf, 1 for r = inf.""",
-    "gaussian_log_delta": """gaussian_log_delta(r, epsilon): natural logarithm of the privacy curve.
-
-Within 4e-15 relatively for r in [1e-300, 1e300] and epsilon in [0, 1e300]; -inf only for r = 0, epsilon = inf, and
-where the truth lies below the most negative double.""",
-    "gaussian_epsilon": """gaussian_epsilon(r, delta): an epsilon whose true delta is at most the given one.
-
-The safe side of the inverse: it exceeds the smallest such epsilon by at most a relative 1e-13, or by what a relative
-change of 2e-14 in delta (for delta > 1/2: in 1 - delta) does, whichever is more; the second matters where delta is
-close to the curve's value at 0. 0 when epsilon = 0 meets delta, inf when delta = 0 and r > 0.""",
-    "gaussian_epsilon_from_log_delta": """gaussian_epsilon_from_log_delta(r, log_delta): as gaussian_epsilon.
-
-The change of delta that is allowed for grows to 4e-14 + 4e-15 |log delta|.""",
-    "gaussian_epsilon_below": """gaussian_epsilon_below(r, delta): an epsilon whose true delta is at least the target.
-
-A lower bound of the inverse, as close as gaussian_epsilon from above; 0 where the bound is trivial.""",
-    "gaussian_epsilon_below_from_log_delta": """gaussian_epsilon_below_from_log_delta(r, log_delta): lower bound.
-
-As gaussian_epsilon_below, from a natural logarithm.""",
-    "gaussian_noise": """gaussian_noise(epsilon, delta): a sigma / sensitivity that gives (epsilon, delta) privacy.
-
-The safe side: true delta at most the given one; at most a relative 1e-13 above the least such ratio. inf when
-delta = 0, 0 when delta = 1 or epsilon = inf.""",
-    "gaussian_noise_from_log_delta": """gaussian_noise_from_log_delta(epsilon, log_delta): as gaussian_noise.
-
-At most a relative 1e-13 + 4e-15 |log delta| above the least ratio; inf where that exceeds the largest double.""",
-    "gaussian_noise_below": """gaussian_noise_below(epsilon, delta): a sigma / sensitivity whose delta is too large.
-
-A lower bound of the least ratio, as close as gaussian_noise from above.""",
-    "gaussian_noise_below_from_log_delta": """gaussian_noise_below_from_log_delta(epsilon, log_delta): lower bound.
-
-As gaussian_noise_below, from a natural logarithm.""",
-}
+_UNIT, _CHANNEL_TEST = "Numbers in [0, 1].", "test_binary_channel.py"
+_BAC = (
+    "the maximum over the input weight of two divergences formed from 1 - a - b, csrc/fp_channel.h; equation (11) of "
+    "the\n    mutual-information privacy paper without its 0/0."
+)
 
 _CHANNEL_TEXT = {
-    "binary_entropy": """binary_entropy(p): -p log p - (1-p) log(1-p), in nats.
+    "binary_entropy": _text(
+        "Binary entropy -p log p - (1-p) log(1-p), in nats.",
+        ">>> print(f'{fp.special.binary_entropy(1e-300):.12e}')\n6.917755278982e-298", "relative error 1e-15",
+        "Shannon (1948), section 6.", ("p",), _UNIT, test=_CHANNEL_TEST,
+    ),
+    "binary_entropy_with_complement": _text(
+        "Binary entropy in nats; complement is 1 - p, for p closer to 1 than doubles resolve.",
+        ">>> print(f'{fp.special.binary_entropy_with_complement(1.0, 1e-300):.12e}')\n6.917755278982e-298",
+        "relative error 1e-15", "Shannon (1948), section 6.", ("p", "complement"), _UNIT, test=_CHANNEL_TEST,
+    ),
+    "bac_capacity": _text(
+        "Capacity in nats of the binary asymmetric channel, a = P(Y=1 | X=0), b = P(Y=0 | X=1); 0 where a + b = 1.",
+        ">>> round(float(fp.special.bac_capacity(0.0, 0.5)), 12)\n0.223143551314",
+        "relative error 4e-15 on the whole square", _BAC, ("a", "b"), _UNIT, test=_CHANNEL_TEST,
+    ),
+    "bac_capacity_with_complements": _text(
+        "`bac_capacity` for crossover probabilities closer to 1 than doubles resolve, each with its complement.",
+        ">>> print(f'{fp.special.bac_capacity_with_complements(1.0, 1e-20, 0.0, 1.0):.6e}')\n3.678794e-21",
+        "relative error 4e-15", _BAC, ("a", "complement_a", "b", "complement_b"), _UNIT, test=_CHANNEL_TEST,
+    ),
+}  # fmt: skip
 
-Within 1e-15 relatively, down to p = 1e-300; NaN outside [0, 1].""",
-    "binary_entropy_with_complement": """binary_entropy_with_complement(p, complement): binary entropy, in nats.
-
-``complement`` is 1 - p, for p closer to 1 than doubles resolve. Within 1e-15 relatively.""",
-    "bac_capacity": """bac_capacity(a, b): capacity of the binary asymmetric channel, in nats.
-
-a = P(Y=1 | X=0) and b = P(Y=0 | X=1). Within 4e-15 relatively on the whole square, 0 where a + b = 1; NaN outside.
-Equation (11) of the mutual-information privacy paper in a stable form; tests/kernels/test_binary_channel.py.""",
-    "bac_capacity_with_complements": """bac_capacity_with_complements(a, complement_a, b, complement_b): in nats.
-
-As bac_capacity, for crossover probabilities closer to 1 than doubles resolve.""",
-}
-
-_gauss_made: dict[str, np.ufunc] = gauss_ufuncs({name: text + _GAUSS_SOURCE for name, text in _GAUSS_TEXT.items()})
-_channel_made: dict[str, np.ufunc] = channel_ufuncs(_CHANNEL_TEXT)
+_gauss_made: dict[str, np.ufunc] = _gauss_ufuncs(_GAUSS_TEXT)
+_channel_made: dict[str, np.ufunc] = _channel_ufuncs(_CHANNEL_TEXT)
 
 gaussian_delta: np.ufunc = _gauss_made["gaussian_delta"]
 gaussian_log_delta: np.ufunc = _gauss_made["gaussian_log_delta"]

@@ -38,7 +38,7 @@ _TARGETS = (
     _Target("at most 0.1 bit on average", 0.1, lambda prior, mechanism: notions.cd_lmip(prior, mechanism).to("bits")),
     _Target("at most 0.01 bit on average", 0.01, lambda prior, mechanism: notions.cd_lmip(prior, mechanism).to("bits")),
     _Target("LIP, epsilon = 1, delta = 1e-5", 1e-5, lambda prior, mechanism: notions.lip_delta(prior, mechanism, 1.0)),
-    _Target("LDP, epsilon = 1, delta = 1e-5", 1e-5, lambda prior, mechanism: notions.ldp_delta(prior, mechanism, 1.0)),
+    _Target("LDP, epsilon = 1, delta = 1e-5", 1e-5, lambda prior, mechanism: mechanism.delta(1.0)),
 )
 
 

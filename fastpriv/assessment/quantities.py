@@ -84,17 +84,15 @@ def measured(prior: Pmf, mechanism: Any, epsilon: FloatArray) -> dict[str, Estim
 
 def _local(prior: Pmf, mechanism: Any, epsilon: FloatArray) -> Mapping[str, Estimate]:
     return {
-        "ldp_delta": notions.ldp_delta(prior, mechanism, epsilon),
+        "ldp_delta": mechanism.delta(epsilon),
         "log_ldp_delta": mechanism.log_delta(epsilon),
         "ldp_epsilon": mechanism.epsilon(LDP_DELTA),
     }
 
 
 def _information(prior: Pmf, mechanism: Any, epsilon: FloatArray) -> Mapping[str, Estimate]:
-    return {
-        "lip_delta": notions.lip_delta(prior, mechanism, epsilon),
-        "log_lip_delta": notions.log_lip_delta(prior, mechanism, epsilon),
-    }
+    delta, log_delta = notions.lip_curves(prior, mechanism, epsilon)
+    return {"lip_delta": delta, "log_lip_delta": log_delta}
 
 
 def _average(prior: Pmf, mechanism: Any, epsilon: FloatArray) -> Mapping[str, Estimate]:

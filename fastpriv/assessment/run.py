@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -91,11 +93,11 @@ def assess(
     >>> import fastpriv
     >>> report = fastpriv.assess([31, 40, 40, 58], sigma="10,100", epsilon=[0.5, 1.0])
     >>> report["mutual_information"].upper.round(4)
-    array([0.5217, 0.0069])
+    array([0.4736, 0.0069])
     """
     family = FAMILIES[_validate.choice("mechanism", mechanism, tuple(FAMILIES))]
     prior, records, used_bins = _prior(data, bins)
-    span = float(prior.values[-1] - prior.values[0])
+    span = _span(prior)
     if sensitivity is None:
         sensitivity = span
     else:
@@ -158,6 +160,13 @@ def _bins(column: FloatArray, bins: int | str | None) -> int | None:
     if bins != "auto":
         return None if bins is None else _validate.count("bins", bins, 2, MAX_POINTS)
     return _AUTO_BINS if np.unique(column).size > _AUTO_POINTS else None
+
+
+def _span(prior: Pmf) -> float:
+    """The range of the values, rounded up."""
+    low, high = float(prior.values[0]), float(prior.values[-1])
+    span = high - low
+    return span if Fraction(high) - Fraction(low) <= Fraction(span) else math.nextafter(span, math.inf)
 
 
 def _points(prior: Pmf, sigma: Any, epsilon: Any) -> tuple[FloatArray, FloatArray]:

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 from flint import arb
-from oracles import binary_channel as oracle
 
 from fastpriv import DomainError, ShapeError
 from fastpriv.capacity.bac import bac_capacity, binary_entropy
+from oracles import binary_channel as oracle
 
 
 def test_bounds_contain_the_truth():

@@ -6,11 +6,11 @@ import pickle
 import numpy as np
 import pytest
 from flint import arb, ctx
-from oracles import gaussian_mechanism as oracle
 
 from fastpriv import DomainError, GaussianMixture, Pmf, ShapeError
 from fastpriv.mechanisms.gaussian import GaussianMechanism
 from fastpriv.mechanisms.mechanism import Mechanism
+from oracles import gaussian_mechanism as oracle
 
 
 def random_settings(n=1500):

@@ -7,10 +7,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-from oracles.mixture_pairs import ORDINARY, pairs
-from oracles.truth import ORDERS, bounds, family_of, rows
 
 from fastpriv import GaussianMixture, entropy, jensen_shannon, kl_divergence, renyi_divergence
+from oracles.mixture_pairs import ORDINARY, pairs
+from oracles.truth import ORDERS, bounds, family_of, rows
 
 WIDTH = 1e-12
 # the truth is of the order of what rounding the weights and moving a mean by an ulp means; only the enclosure counts

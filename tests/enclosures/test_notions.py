@@ -6,13 +6,13 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+
+from fastpriv.distributions import Pmf
 from fastpriv.mechanisms.gaussian import GaussianMechanism
 from fastpriv.notions import abp, cd_lmip, ldp_delta, lip_delta, log_lip_delta, mbp_xi
 from oracles import mixture
 from oracles.mixture_pairs import priors
 from oracles.truth import bounds, rows
-
-from fastpriv.distributions import Pmf
 
 WIDTH = 1e-12
 

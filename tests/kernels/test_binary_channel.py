@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 from flint import arb, ctx
-from oracles import binary_channel as oracle
 
 from fastpriv import special
+from oracles import binary_channel as oracle
 
 ENTROPY_RELATIVE, CAPACITY_RELATIVE = 1e-15, 4e-15  # as stated in fastpriv.special
 SUBNORMAL = 4e-323  # absolute, where the result is below 1e-300

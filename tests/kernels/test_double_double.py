@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from flint import arb, ctx
-from oracles.double_double import FUNCTIONS, ball
 
 from fastpriv.kernels import _dd
+from oracles.double_double import FUNCTIONS, ball
 
 U2 = 2.0**-106
 

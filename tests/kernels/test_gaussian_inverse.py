@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 from flint import arb, ctx
-from oracles import gaussian_mechanism as oracle
 
 from fastpriv import special
+from oracles import gaussian_mechanism as oracle
 
 NEAR = 1e-13  # relative, in epsilon or sigma
 PERTURBED = 2e-14  # relative, in delta, or in 1 - delta above 1/2

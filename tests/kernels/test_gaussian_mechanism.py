@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 from flint import arb, ctx
-from oracles import gaussian_mechanism as oracle
 
 from fastpriv import special
+from oracles import gaussian_mechanism as oracle
 
 DELTA_RELATIVE = LOG_RELATIVE = 4e-15  # as stated in fastpriv.special
 NORMAL = 2.2250738585072014e-308

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from oracles import special_functions as oracle
 
 import fastpriv.special as special
+from oracles import special_functions as oracle
 
 HUGE, TINY = 1e300, 5e-324
 LN2 = math.log(2)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from flint import acb, arb, ctx
+
 from oracles.crossings import FIRST_PRECISION, LAST_PRECISION, Precision, exact, square, working_precision
 
 __all__ = ["Density", "gaussian_tail", "proved_integral", "to_accuracy"]

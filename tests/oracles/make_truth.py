@@ -13,6 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from flint import ctx
+
 from oracles import mixture
 from oracles.mixture_pairs import pairs, priors
 from oracles.truth import FOLDER, INTEGRALS, LEFT_OUT, NOTION_EPSILONS, NOTION_SIGMAS, decimal, integral_pairs

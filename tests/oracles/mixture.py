@@ -15,6 +15,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from flint import arb
+
 from oracles.crossings import exact, positive_part, sign_changes, square, working_precision
 from oracles.integrals import Density, cut_points, gaussian_tail, proved_integral, reach, split, to_accuracy
 

@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 from flint import arb, ctx
+
 from oracles import mixture
 from oracles.mixture_pairs import EPSILONS, dyadic, mix, pairs, priors
 from oracles.truth import INTEGRALS, bounds, rows

@@ -6,9 +6,9 @@ Comparisons use the bounds of the estimates: a <= b is refuted only by a.lower >
 import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from properties.drawn import EPSILON, GRID, QUICK, mixtures, overlap, shown
 
 from fastpriv import GaussianMixture, hockey_stick_divergence, total_variation
+from properties.drawn import EPSILON, GRID, QUICK, mixtures, overlap, shown
 
 
 @QUICK

@@ -3,7 +3,6 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from properties.drawn import QUICK, mixtures, overlap, shown
 
 from fastpriv import (
     GaussianMixture,
@@ -15,6 +14,7 @@ from fastpriv import (
     total_variation,
 )
 from fastpriv.distributions import Pmf
+from properties.drawn import QUICK, mixtures, overlap, shown
 
 
 @QUICK

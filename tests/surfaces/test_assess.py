@@ -29,9 +29,11 @@ def test_the_table_repeats_the_notions(report):
     prior = Pmf.from_data(DATA)
     for i, sigma in enumerate(SIGMA):
         mechanism = GaussianMechanism(sigma, 27.0)
-        for name, notion in (("ldp_delta", notions.ldp_delta), ("lip_delta", notions.lip_delta),
-                             ("log_lip_delta", notions.log_lip_delta)):  # fmt: skip
-            want = notion(prior, mechanism, np.array(EPSILON))
+        for name, want in (
+            ("ldp_delta", mechanism.delta(EPSILON)), ("log_ldp_delta", mechanism.log_delta(EPSILON)),
+            ("lip_delta", notions.lip_delta(prior, mechanism, EPSILON)),
+            ("log_lip_delta", notions.log_lip_delta(prior, mechanism, EPSILON)),
+        ):  # fmt: skip
             for part in ("value", "lower", "upper"):
                 np.testing.assert_array_equal(getattr(report[name], part)[i], getattr(want, part))
         want = notions.cd_lmip(prior, mechanism).to("bits")
@@ -217,7 +219,7 @@ def test_the_summary_rounds_up_and_is_a_page_wide(report):
     text = report.summary()
     assert "'age'" in text
     assert "4 records, 3 values from 31 to 58" in text
-    assert max(map(len, text.splitlines())) <= 110
+    assert max(map(len, text.splitlines())) <= 118
     assert repr(report) == "<Assessment of age: 3 sigmas x 4 epsilons, gaussian>"
 
 
@@ -266,3 +268,10 @@ def test_blocks_of_other_settings_or_an_earlier_run_are_not_used(tmp_path):
     assert Checkpoint.opened(tmp_path, ("laplace",), arrays, resume=True).load(0) is None
     assert Checkpoint.opened(tmp_path, ("gaussian",), arrays[::-1], resume=True).load(0) is None
     assert Checkpoint.opened(tmp_path, ("gaussian",), arrays, resume=False).load(0) is None
+
+
+def test_the_range_is_rounded_up():
+    low, high = 1.0 + 2.0**-52, 2.0**53
+    found = fastpriv.assess(Pmf([low, high], [0.5, 0.5]), sigma=1e16, epsilon=1)
+    assert found.sensitivity >= high - low
+    assert fastpriv.assess(Pmf([-1.0, 1e-17], [0.5, 0.5]), sigma=1, epsilon=1).sensitivity == 1.0 + 2.0**-52
