@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +22,7 @@ from ..errors import DomainError, NotConvergedError
 from ..estimate import Estimate, Kind
 from ..kernels import _quadrature
 
-__all__ = ["Integral", "enclosed", "integrate", "mixture", "rescaled", "same"]
+__all__ = ["Integral", "enclosed", "integrate", "mixture", "rescaled", "same", "single"]
 
 Arrays = tuple[NDArray[np.float64], ...]
 # what rounding really costs, as a part of its bound; tested on every family of tests/enclosures/test_integrals.py
@@ -35,8 +33,7 @@ _TAIL = 1e-300  # more than all that lies beyond 41 standard deviations of every
 _UNSCALED = 16  # powers of two that cost no accuracy
 
 
-@dataclass(frozen=True)
-class Integral:
+class Integral(NamedTuple):
     """One integral with its two error bounds and whether double-doubles were used."""
 
     scale: float
@@ -59,6 +56,11 @@ def mixture(name: str, value: Any) -> GaussianMixture:
     if not isinstance(value, GaussianMixture):
         raise DomainError(f"{name} must be a GaussianMixture; got {type(value).__name__}. Build one first.")
     return value
+
+
+def single(*laws: GaussianMixture) -> bool:
+    """Whether all are one normal law of mass 1, which the closed forms serve."""
+    return all(len(law) == 1 and law.weights[0] == 1.0 for law in laws)
 
 
 def same(p: GaussianMixture, q: GaussianMixture) -> bool:
@@ -121,7 +123,7 @@ def _labelled(found: Integral, certified: bool, allowed: float) -> Integral:
     """Proved bounds are used, and named so, whenever they are narrow enough or were asked for."""
     if certified or found.truncation + found.rounding <= allowed:
         return found
-    return replace(found, kind="heuristic")
+    return found._replace(kind="heuristic")
 
 
 def enclosed(
@@ -143,6 +145,8 @@ def _arrays(law: GaussianMixture | None) -> Arrays | None:
 
 def _difference(p: GaussianMixture, q: GaussianMixture) -> Arrays | None:
     """The components of p - q, equal ones merged, weights as hi + lo; None when nothing is left."""
+    from fractions import Fraction  # rarely needed, and slow to load
+
     terms: dict[tuple[float, float], list[float]] = {}
     for law, sign in ((p, 1.0), (q, -1.0)):
         for w, m, s in zip(law.weights.tolist(), law.means.tolist(), law.sigmas.tolist(), strict=True):

@@ -15,7 +15,7 @@ from ..distributions import GaussianMixture
 from ..estimate import Estimate
 from . import closed_form
 from .kl import kl_divergence
-from .quadrature import Integral, enclosed, integrate, mixture, rescaled, same
+from .quadrature import Integral, enclosed, integrate, mixture, rescaled, same, single
 
 __all__ = ["renyi_divergence"]
 
@@ -75,7 +75,7 @@ def renyi_divergence(p: GaussianMixture, q: GaussianMixture, order: float, *, ce
         return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="equal laws")
     if order > 1.0 and _diverges(p, q, order):
         return Estimate(math.inf, math.inf, math.inf, kind="exact", unit="nats", method="tails")
-    if closed_form.single(p, q):
+    if single(p, q):
         return closed_form.renyi(p, q, order)
     _, (p, q) = rescaled(p, q)
     # J is symmetric under a -> 1 - a with P and Q exchanged; b is then exact and at least -1/2
