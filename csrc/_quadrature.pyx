@@ -51,7 +51,8 @@ cdef int _terms(fp_terms *terms, tuple columns) except -1:
 def integral(int kind, tuple p, tuple q, tuple ratio, double b, double reach, double target, long max_panels):
     """(status, scale, sum, truncation, rounding, panels, evaluations) of one integral.
 
-    ``p`` and ``q`` are (weights, means, sigmas) or None; ``ratio`` is None or, for p - q and for q, (hi, lo, means, sigmas).
+    ``p`` and ``q`` are (weights, means, sigmas) or None; ``ratio`` is None or, for p - q and for q, (hi, lo,
+    means, sigmas).
     """
     cdef fp_integral work
     cdef fp_near_ratio merged

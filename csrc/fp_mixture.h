@@ -21,6 +21,14 @@
 #define FP_DROP 90.0
 #define FP_HALF_LOG_2PI 0.91893853320467274178
 
+/* e^x for x <= 700, 0.8 ulp; e^-708 below -708 */
+FP_INLINE double fp_exp_down(double x)
+{
+    double q, shifted;
+    const double y = x > -708.0 ? x : -708.0, r = fp_exp_reduced(y, 0.0, &q, &shifted);
+    return (1.0 + (r + q)) * fp_double((fp_bits(shifted) - fp_bits(FP_SHIFT) + 1023) << 52);
+}
+
 /* the whole mixture; ce bounds the error of c in units of u */
 typedef struct {
     int n;
@@ -32,7 +40,7 @@ typedef struct {
     int n, padded;
     const int *index;
     double *dm, *is, *c, *ce, *r, *log_r, *slope, *bend, *offset, *scratch;
-    double l0, alpha, beta, kappa, lambda;
+    double top, l0, alpha, beta, kappa, lambda;
 } fp_local;
 
 static inline int fp_law_build(fp_law *law, int n, const double *w, const double *m, const double *s)
@@ -67,28 +75,34 @@ static inline int fp_local_build(fp_local *side, int n)
     side->dm = block;
     if (!block)
         return -1;
-    side->is = block + padded, side->c = block + 2 * padded, side->ce = block + 3 * padded, side->r = block + 4 * padded;
+    side->is = block + padded, side->c = block + 2 * padded, side->ce = block + 3 * padded;
+    side->r = block + 4 * padded;
     side->log_r = block + 5 * padded, side->slope = block + 6 * padded, side->bend = block + 7 * padded;
     side->offset = block + 8 * padded, side->scratch = block + 9 * padded;
     return 0;
 }
 
-/* the components listed in index, relative to the centre x0; x0 - m_i is formed first so that a far origin costs nothing */
+/* the components listed in index, relative to the centre x0; x0 - m_i is formed first so that a far origin costs
+ * nothing */
 static inline void fp_local_gather(fp_local *side, const fp_law *law, const int *index, int n, double x0)
 {
     side->n = n;
     side->padded = (n + 7) / 8 * 8;
     side->index = index;
+    side->top = -INFINITY;
     for (int j = 0; j < side->padded; j++) {
         const int i = j < n ? index[j] : index[0];
         side->dm[j] = x0 - law->m[i];
         side->is[j] = law->is[i];
         side->c[j] = j < n ? law->c[i] : -1e300;
         side->ce[j] = j < n ? law->ce[i] : 0.0;
+        const double t = side->dm[j] * side->is[j], e = side->c[j] - 0.5 * t * t;
+        side->log_r[j] = e;
+        side->top = e > side->top ? e : side->top;
     }
 }
 
-/* keeps of `from` what matters on x0 + [-h, h]; upper and lower bound log p on the panel; lost gathers dropped weight */
+/* keeps of `from` what matters on x0 + [-h, h]; upper and lower bound log p there; lost gathers the dropped weight */
 static inline int fp_law_select(const fp_law *law, const int *from, int n, double x0, double h, int *kept,
                                 double *upper, double *lower, double *lost)
 {

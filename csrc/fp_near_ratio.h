@@ -3,9 +3,10 @@
  * The components of p and of q with equal mean and sigma are merged first: v_i = w_i(p) - w_i(q) = hi + lo, exactly.
  * With x = x0 + d + tail (a node of the rule to 2^-106 h) and a double S close to log q + log(2 pi) / 2,
  *     A = sum_i v_i / s_i e^(-t_i^2 / 2 - S),   B = the same sum over q,   log(p/q) = log1p(A / B).
- * Where |log(p/q)| < 1/2 the double value B = 1 is near enough: an error e of it changes A / B by the factor 1 + e only.
- * In units of 2^-106, by the bounds of fp_dd.h: t errs by 6, t^2 by 17, the exponent absolutely by 9.5 t^2 + 2 |S|, exp by
- * 16, the weight and the product by 8, each of k additions by 3: (10 t^2 + 2.1 |S| + 25 + 3.1 k) of a term.
+ * Where |log(p/q)| < 1/2 the double value B = 1 is near enough: an error e of it changes A / B by the factor 1 + e
+ * only. In units of 2^-106, by the bounds of fp_dd.h: t errs by 6, t^2 by 17, the exponent absolutely by 9.5 t^2 + 2
+ * |S|, exp by 16, the weight and the product by 8, each of k additions by 3: (10 t^2 + 2.1 |S| + 25 + 3.1 k) of a
+ * term.
  */
 #ifndef FP_NEAR_RATIO_H
 #define FP_NEAR_RATIO_H
@@ -47,12 +48,12 @@ static inline fp_dd fp_terms_sum(const fp_terms *terms, double x0, double d, dou
     return sum;
 }
 
-/* log(p/q) at x0 + d + tail, where its double value l has size below FP_FARTHEST; dq bounds the error of lq, slope the
- * size of (log p - log q)' */
-static inline double fp_near_ratio_log(const fp_near_ratio *ratio, double x0, double d, double tail, double l, double lq,
-                                       double dq, double slope, double *error)
+/* log(p/q) at x0 + d + tail, where its double value l has size below FP_FARTHEST; dq bounds the error of lq and error
+ * holds that of l, in which what moving x by 2^-53 d changes is contained */
+static inline double fp_near_ratio_log(const fp_near_ratio *ratio, double x0, double d, double tail, double l,
+                                       double lq, double dq, double *error)
 {
-    const double shift = lq + 0.91893853320467274178, moved = 0x1p-105 * fabs(d) * slope;
+    const double shift = lq + 0.91893853320467274178, moved = 0x1p-52 * *error;
     double error_a, error_b;
     const fp_dd a = fp_terms_sum(&ratio->difference, x0, d, tail, shift, &error_a);
     if (fabs(l) < FP_NEAR) {

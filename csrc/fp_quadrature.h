@@ -1,22 +1,23 @@
 /* Integrals over the line of the integrands of fp_integrand.h, with a proved bound of the discretisation error.
  *
- * Panels x0 + [-h, h] with dyadic x0 and h (so that neighbours share their ends exactly) come from halving a root that
- * holds all but e^-750 of the mass.  They wait in a heap, ordered by an upper bound of what they hold; the loop ends when
- * all that is left is negligible.  A panel is analysed at its centre: fp_mixture.h bounds p, q and log(p/q) on the
- * ellipse with foci x0 +- h and semi-axes h (rho +- 1/rho) / 2, hence the modulus M of the integrand.  The N-point
- * Gauss-Legendre rule then errs by at most (64/15) M h rho^(-2N) / (1 - rho^-2): it is exact for T_k, k < 2N, and zero for
- * odd k; it errs by at most 2 + 2/(k^2 - 1) <= 32/15 on T_k; the Chebyshev coefficients are at most 2 M rho^-k
- * (Rabinowitz 1969; Trefethen, Approximation Theory and Practice, theorems 8.1 and 19.3).  The smallest of four rules
- * that meets the target is used; a panel that none serves is halved.
+ * Panels x0 + [-h, h] with dyadic x0 and h (so that neighbours share their ends exactly) come from halving a root
+ * that holds all but e^-750 of the mass.  They wait in a heap, ordered by an upper bound of what they hold; the loop
+ * ends when all that is left is negligible.  A panel is analysed at its centre: fp_mixture.h bounds p, q and log(p/q)
+ * on the ellipse with foci x0 +- h and semi-axes h (rho +- 1/rho) / 2, hence the modulus M of the integrand.  The
+ * N-point Gauss-Legendre rule then errs by at most (64/15) M h rho^(-2N) / (1 - rho^-2): it is exact for T_k, k < 2N,
+ * and zero for odd k; it errs by at most 2 + 2/(k^2 - 1) <= 32/15 on T_k; the Chebyshev coefficients are at most 2 M
+ * rho^-k (Rabinowitz 1969; Trefethen, Approximation Theory and Practice, theorems 8.1 and 19.3).  The smallest of
+ * four rules that meets the target is used; a panel that none serves is halved.
  */
 #ifndef FP_QUADRATURE_H
 #define FP_QUADRATURE_H
 
 #include "fp_gauss_legendre.h"
-#include "fp_mixture.h"
+#include "fp_modulus.h"
 #include "fp_quadrature_table.h"
 #include "fp_near_ratio.h"
 
+#define FP_TAIL_SIGMAS 41.0
 #define FP_NEGLIGIBLE 1e-100 /* absolute error that no panel is halved for */
 #define FP_RHOS 6
 #define FP_RULES 4
@@ -30,7 +31,7 @@ typedef struct {
 
 typedef struct {
     int kind;
-    double b, reach; /* order minus one; half-width that the root must have */
+    double b, reach; /* order minus one; half-width that the root must have at least */
     double target;   /* relative discretisation error to aim at */
     fp_law p, q;
     const fp_near_ratio *ratio; /* NULL: log(p/q) in doubles */
@@ -79,14 +80,8 @@ static inline fp_panel fp_heap_pop(fp_integral *w)
     return top;
 }
 
-static inline double fp_log_sum(double a, double b)
-{
-    const double top = fp_max(a, b), low = a < b ? a : b;
-    return top == -INFINITY ? top : top + fp_log1p(fp_exp(low - top));
-}
-
-/* log of an upper bound of the integral of |integrand| over a panel on which up and uq bound log p and log q from above,
- * lower_p and lower_q from below */
+/* log of an upper bound of the integral of |integrand| over a panel on which up and uq bound log p and log q from
+ * above, lower_p and lower_q from below */
 static inline double fp_mass_bound(const fp_integral *w, double up, double uq, const fp_panel *panel)
 {
     const double a = 1.0 + w->b, width = fp_log(2.0 * panel->h);
@@ -141,49 +136,14 @@ static inline int fp_panel_add(fp_integral *w, const fp_panel *parent, double x0
     return fp_heap_push(w, panel);
 }
 
-/* max of Re(alpha d - beta d^2 / 2) over the ellipse with semi-axes x (real) and y */
-static inline double fp_growth(double alpha, double beta, double x, double y)
-{
-    const double linear = fabs(alpha) * x, bend = 0.5 * beta * (x * x + y * y), base = 0.5 * beta * y * y;
-    double c = 1.0;
-    if (bend > 0.0 && linear < 2.0 * bend)
-        c = linear / (2.0 * bend);
-    return fp_max(base + c * (linear - c * bend), fp_max(base, base + linear - bend));
-}
-
-/* log of a bound of |kappa-type integrand p f(l)| for |l| <= size: min of the plain and the quadratic bound */
-static inline double fp_log_modulus_kl(double log_p, double log_q, double size)
-{
-    const double plain = fp_log_sum(log_p + fp_log1p(size), log_q);
-    const double small = size < 1.0 ? log_p + 2.0 * fp_log(size) + size - 0.69 : INFINITY;
-    return plain < small ? plain : small;
-}
-
-/* p log(p/m) + q log(q/m), halved; m = (p + q)/2 is itself a mixture of the two, gap bounds the change of log(p/q) but for
- * eps */
-static inline double fp_log_modulus_js(const fp_local *p, const fp_local *q, double log_p, double log_q, double gap)
-{
-    const double both = fp_log_sum(p->l0, q->l0), rp = fp_exp(p->l0 - both), rq = fp_exp(q->l0 - both);
-    const double kappa = (1.0 + 1e-9) * (fp_exp(p->l0 - both + fp_log1p(p->kappa) + rq * gap)
-                                         + fp_exp(q->l0 - both + fp_log1p(q->kappa) + rp * gap)) - 1.0;
-    if (!(kappa < 0.97))
-        return INFINITY;
-    const double lambda = -fp_log1p(-fp_max(kappa, 1e-9)), middle = both - 0.69314718055994530942;
-    const double size_p = fabs(p->l0 - middle) + rq * gap + p->lambda + lambda + 1e-14;
-    const double size_q = fabs(q->l0 - middle) + rp * gap + q->lambda + lambda + 1e-14;
-    const double plain = fp_log_sum(log_p + fp_log(size_p), log_q + fp_log(size_q));
-    const double tight = size_p < 1.0 && size_q < 1.0
-        ? fp_log_sum(log_p + 2.0 * fp_log(size_p) + size_p, log_q + 2.0 * fp_log(size_q) + size_q) - 0.69 : INFINITY;
-    return (plain < tight ? plain : tight) - 0.69;
-}
-
 static inline double fp_log_modulus_information(fp_integral *w, double log_q, double radius)
 {
     const fp_local *side = &w->side_q;
     double sum = 1.0, small = 0.0;
     int tiny = w->side_q.n == w->q.n;
     for (int j = 0; j < side->n; j++) {
-        const double g = (side->slope[j] + side->bend[j] * radius) * radius, log_rho = side->log_r[j] - fp_log(w->prior[j]);
+        const double g = (side->slope[j] + side->bend[j] * radius) * radius;
+        const double log_rho = side->log_r[j] - fp_log(w->prior[j]);
         const double size = fabs(log_rho) + g + side->lambda + 1e-14, weight = fp_exp(side->log_r[j] + g);
         sum += weight * (size + 1.0);
         small += w->prior[j] * size * size * fp_exp(2.0 * (size < 1.0 ? size : 1.0));
@@ -226,7 +186,8 @@ static inline double fp_log_modulus(fp_integral *w, double h, double rho)
     const double plain = fp_log_sum(phi, fp_log_sum(log_m[1] + fp_log(fabs(w->b)), log_m[0] + fp_log(a)));
     const double y_size = fabs(w->b) * size;
     const double tight = size < 1.0 && y_size < 1.0
-        ? log_m[0] - 0.69 + 2.0 * fp_log(size) + fp_log(w->b * w->b * fp_exp(y_size) + fabs(w->b) * fp_exp(size)) : INFINITY;
+        ? log_m[0] - 0.69 + 2.0 * fp_log(size) + fp_log(w->b * w->b * fp_exp(y_size) + fabs(w->b) * fp_exp(size))
+        : INFINITY;
     return plain < tight ? plain : tight;
 }
 
@@ -239,11 +200,11 @@ static inline fp_panel_sum fp_panel_rule(fp_integral *w, const fp_panel *panel, 
 {
     const int n = 8 * (rule + 1);
     const double *nodes = fp_legendre_nodes[rule], *weights = fp_legendre_weights[rule];
-    double d[32], lp[32], lq[32], l[32], dp[32], dq[32], dl[32], sp[32], sq[32], f[32], err[32];
+    double d[32], lp[32], lq[32], l[32], dp[32], dq[32], dl[32], f[32], err[32];
     const fp_quadrature_functions *table = fp_quadrature_table();
     for (int k = 0; k < n; k++) {
         d[k] = panel->h * nodes[k];
-        lp[k] = lq[k] = dp[k] = dq[k] = sp[k] = sq[k] = 0.0;
+        lp[k] = lq[k] = dp[k] = dq[k] = 0.0;
     }
     if (w->kind == FP_INFORMATION) {
         fp_local *side = &w->side_q;
@@ -256,15 +217,15 @@ static inline fp_panel_sum fp_panel_rule(fp_integral *w, const fp_panel *panel, 
         table->information(side, w->prior, reference, direct, panel->lost, d, n, f, err);
     } else {
         if (w->side_p.n)
-            table->nodes(&w->side_p, d, n, lp, dp, sp);
+            table->nodes(&w->side_p, d, panel->h, n, lp, dp);
         if (w->side_q.n)
-            table->nodes(&w->side_q, d, n, lq, dq, sq);
+            table->nodes(&w->side_q, d, panel->h, n, lq, dq);
         for (int k = 0; k < n; k++) {
             l[k] = lp[k] - lq[k];
             dl[k] = dp[k] + dq[k];
             if (w->ratio && fabs(l[k]) < FP_FARTHEST)
-                l[k] = fp_near_ratio_log(w->ratio, panel->x0, d[k], panel->h * fp_legendre_tails[rule][k], l[k], lq[k], dq[k],
-                                         fabs(sp[k]) + fabs(sq[k]), dl + k);
+                l[k] = fp_near_ratio_log(w->ratio, panel->x0, d[k], panel->h * fp_legendre_tails[rule][k], l[k], lq[k],
+                                         dq[k], dl + k);
         }
         table->integrand(w->kind, w->b, w->scale, n, lp, lq, l, dp, dq, dl, f, err);
     }
@@ -321,14 +282,19 @@ static inline int fp_panel_try(fp_integral *w, const fp_panel *panel)
     if (w->kind == FP_INFORMATION)
         for (int j = 0; j < panel->n_q; j++)
             w->prior[j] = w->q.w[w->side_q.index[j]];
-    double best[FP_RULES] = {INFINITY, INFINITY, INFINITY, INFINITY};
+    double best[FP_RULES] = {INFINITY, INFINITY, INFINITY, INFINITY}, wanted = 0.0, floor = 0.0, log_floor = 0.0;
     const double log_h = fp_log(panel->h);
+    const double peak = fp_max(panel->n_p ? w->side_p.l0 : -1e300, panel->n_q ? w->side_q.l0 : -1e300);
     for (int i = 0; i < FP_RHOS; i++) {
         const double rho = fp_rhos[i], log_m = fp_log_modulus(w, panel->h, rho);
         if (!(log_m < INFINITY))
             break;
         if (i == 0) {
             fp_integral_rescale(w);
+            floor = 0.05 * w->target * w->mass + FP_NEGLIGIBLE;
+            log_floor = fp_log(floor);
+            /* a first guess of what will do, from the size of p and q */
+            wanted = fp_max(fp_log(w->target) + log_h + (w->kind == FP_RENYI ? 0.0 : peak - 3.0), log_floor);
             if (log_m + log_h + 0.7 - w->scale < fp_log(1e-4 * w->target * w->mass + FP_NEGLIGIBLE)) {
                 w->truncation += fp_exp(log_m + log_h + 0.7 - w->scale);
                 return 1;
@@ -339,17 +305,13 @@ static inline int fp_panel_try(fp_integral *w, const fp_panel *panel)
             const double log_bound = front - 16.0 * (r + 1) * fp_log(rho);
             best[r] = log_bound < best[r] ? log_bound : best[r];
         }
+        if (best[0] <= log_floor) /* sure to be accepted */
+            break;
     }
     if (!(best[FP_RULES - 1] < INFINITY))
         return 0;
-    const double floor = 0.05 * w->target * w->mass + FP_NEGLIGIBLE;
     fp_panel_sum s = {0.0, 0.0, 0.0};
     int rule = 0;
-    /* a first guess of the rule from the size of p and q, then as the value demands */
-    const double guess = fp_log(w->target) + log_h + fp_max(panel->n_p ? w->side_p.l0 : -1e300, panel->n_q ? w->side_q.l0 : -1e300)
-                         - 3.0;
-    const double reach = w->kind == FP_RENYI ? fp_log(w->target) + log_h : guess;
-    const double wanted = fp_max(reach, fp_log(floor));
     while (rule < FP_RULES - 1 && best[rule] > wanted)
         rule++;
     if (best[rule] > wanted + 12.0)
@@ -399,7 +361,8 @@ static inline int fp_integral_run(fp_integral *w)
         w->arena[i] = i < w->p.n ? i : i - w->p.n;
     w->arena_used = n;
     int exponent;
-    frexp(w->reach, &exponent);
+    const double sigma = fp_max(w->p.largest_sigma, w->q.largest_sigma);
+    frexp(fp_max(w->reach, fp_max(w->p.largest_mean, w->q.largest_mean) + FP_TAIL_SIGMAS * sigma), &exponent);
     root.bound = INFINITY;
     if (fp_panel_add(w, &root, 0.0, ldexp(1.0, exponent)))
         return -1;

@@ -10,14 +10,15 @@
 typedef struct {
     void (*centre)(fp_local *);
     double (*kappa)(const fp_local *, double);
-    void (*nodes)(const fp_local *, const double *, int, double *, double *, double *);
+    void (*nodes)(const fp_local *, const double *, double, int, double *, double *);
     void (*integrand)(int, double, double, int, const double *, const double *, const double *, const double *,
                       const double *, const double *, double *, double *);
     void (*information)(const fp_local *, const double *, int, int, double, const double *, int, double *, double *);
 } fp_quadrature_functions;
 
 #define FP_QUADRATURE_FUNCTIONS(isa)                                                                                 \
-    {fp_local_centre_##isa, fp_local_kappa_##isa, fp_local_nodes_##isa, fp_integrand_nodes_##isa, fp_information_nodes_##isa}
+    {fp_local_centre_##isa, fp_local_kappa_##isa, fp_local_nodes_##isa, fp_integrand_nodes_##isa,                    \
+     fp_information_nodes_##isa}
 
 static const fp_quadrature_functions *fp_quadrature_chosen;
 

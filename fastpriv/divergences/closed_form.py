@@ -14,15 +14,10 @@ from fractions import Fraction
 from ..distributions import GaussianMixture
 from ..estimate import Estimate
 
-__all__ = ["entropy", "kl", "renyi", "single"]
+__all__ = ["entropy", "kl", "renyi"]
 
 _LOG_2_PI_E = 2.8378770664093454836
 _SERIES = 0.25
-
-
-def single(*laws: GaussianMixture) -> bool:
-    """Whether all are one normal law of mass 1."""
-    return all(len(law) == 1 and law.weights[0] == 1.0 for law in laws)
 
 
 def kl(p: GaussianMixture, q: GaussianMixture) -> Estimate:

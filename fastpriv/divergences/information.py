@@ -14,8 +14,7 @@ from .. import _validate
 from ..distributions import GaussianMixture, Pmf
 from ..errors import DomainError
 from ..estimate import Estimate
-from . import closed_form
-from .quadrature import enclosed, integrate, mixture, rescaled
+from .quadrature import enclosed, integrate, mixture, rescaled, single
 
 __all__ = ["entropy", "mutual_information"]
 
@@ -59,7 +58,9 @@ def entropy(p: GaussianMixture, *, certified: bool = False) -> Estimate:
     """
     p = mixture("p", p)
     certified = _validate.flag("certified", certified)
-    if closed_form.single(p):
+    if single(p):
+        from . import closed_form
+
         return closed_form.entropy(p)
     k, (p,) = rescaled(p)
     found = integrate("entropy", p, None, certified=certified)

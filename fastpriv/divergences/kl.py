@@ -10,8 +10,7 @@ import math
 from .. import _validate
 from ..distributions import GaussianMixture
 from ..estimate import Estimate
-from . import closed_form
-from .quadrature import enclosed, integrate, mixture, rescaled, same
+from .quadrature import enclosed, integrate, mixture, rescaled, same, single
 
 __all__ = ["jensen_shannon", "kl_divergence"]
 
@@ -64,7 +63,9 @@ def kl_divergence(p: GaussianMixture, q: GaussianMixture, *, certified: bool = F
     certified = _validate.flag("certified", certified)
     if same(p, q):
         return _zero()
-    if closed_form.single(p, q):
+    if single(p, q):
+        from . import closed_form
+
         return closed_form.kl(p, q)
     _, (p, q) = rescaled(p, q)
     found = integrate("kl", p, q, certified=certified)

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,20 +22,18 @@ from ..errors import DomainError, NotConvergedError
 from ..estimate import Estimate, Kind
 from ..kernels import _quadrature
 
-__all__ = ["Integral", "enclosed", "integrate", "mixture", "rescaled", "same"]
+__all__ = ["Integral", "enclosed", "integrate", "mixture", "rescaled", "same", "single"]
 
 Arrays = tuple[NDArray[np.float64], ...]
 # what rounding really costs, as a part of its bound; tested on every family of tests/enclosures/test_integrals.py
 _USUAL = 1 / 8
 _WIDTH = 4e-13  # half the relative width aimed at, with some room
 _TARGET = 1e-14  # relative discretisation error
-_TAIL = 1e-300  # more than all that lies beyond 40 standard deviations of every component
-_SIGMAS = 41.0
+_TAIL = 1e-300  # more than all that lies beyond 41 standard deviations of every component
 _UNSCALED = 16  # powers of two that cost no accuracy
 
 
-@dataclass(frozen=True)
-class Integral:
+class Integral(NamedTuple):
     """One integral with its two error bounds and whether double-doubles were used."""
 
     scale: float
@@ -62,6 +58,11 @@ def mixture(name: str, value: Any) -> GaussianMixture:
     return value
 
 
+def single(*laws: GaussianMixture) -> bool:
+    """Whether all are one normal law of mass 1, which the closed forms serve."""
+    return all(len(law) == 1 and law.weights[0] == 1.0 for law in laws)
+
+
 def same(p: GaussianMixture, q: GaussianMixture) -> bool:
     """Whether both hold the same arrays."""
     return p is q or p == q
@@ -81,12 +82,10 @@ def rescaled(*laws: GaussianMixture) -> tuple[int, tuple[GaussianMixture, ...]]:
 
 def integrate(
     kind: str, p: GaussianMixture | None, q: GaussianMixture | None, *, certified: bool, b: float = 0.0,
-    reach: float | None = None, max_panels: int | None = None,
+    reach: float = 0.0, max_panels: int | None = None,
 ) -> Integral | None:  # fmt: skip
     """The integral of one integrand of csrc/fp_integrand.h; None when p and q turn out to be the same law."""
     laws = [law for law in (p, q) if law is not None]
-    hull = max(float(np.abs(law.means).max()) for law in laws) + _SIGMAS * max(float(law.sigmas.max()) for law in laws)
-    reach = hull if reach is None else max(hull, reach)
     if max_panels is None:
         max_panels = 100_000 + 100 * sum(len(law) for law in laws)
 
@@ -124,7 +123,7 @@ def _labelled(found: Integral, certified: bool, allowed: float) -> Integral:
     """Proved bounds are used, and named so, whenever they are narrow enough or were asked for."""
     if certified or found.truncation + found.rounding <= allowed:
         return found
-    return replace(found, kind="heuristic")
+    return found._replace(kind="heuristic")
 
 
 def enclosed(
@@ -146,6 +145,8 @@ def _arrays(law: GaussianMixture | None) -> Arrays | None:
 
 def _difference(p: GaussianMixture, q: GaussianMixture) -> Arrays | None:
     """The components of p - q, equal ones merged, weights as hi + lo; None when nothing is left."""
+    from fractions import Fraction  # rarely needed, and slow to load
+
     terms: dict[tuple[float, float], list[float]] = {}
     for law, sign in ((p, 1.0), (q, -1.0)):
         for w, m, s in zip(law.weights.tolist(), law.means.tolist(), law.sigmas.tolist(), strict=True):

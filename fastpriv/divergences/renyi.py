@@ -15,7 +15,7 @@ from ..distributions import GaussianMixture
 from ..estimate import Estimate
 from . import closed_form
 from .kl import kl_divergence
-from .quadrature import Integral, enclosed, integrate, mixture, rescaled, same
+from .quadrature import Integral, enclosed, integrate, mixture, rescaled, same, single
 
 __all__ = ["renyi_divergence"]
 
@@ -75,12 +75,12 @@ def renyi_divergence(p: GaussianMixture, q: GaussianMixture, order: float, *, ce
         return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="equal laws")
     if order > 1.0 and _diverges(p, q, order):
         return Estimate(math.inf, math.inf, math.inf, kind="exact", unit="nats", method="tails")
-    if closed_form.single(p, q):
+    if single(p, q):
         return closed_form.renyi(p, q, order)
     _, (p, q) = rescaled(p, q)
     # J is symmetric under a -> 1 - a with P and Q exchanged; b is then exact and at least -1/2
     first, second, b = (q, p, -order) if order < 0.5 else (p, q, order - 1.0)
-    reach = _reach(p, q, order) if order > 1.0 else None
+    reach = _reach(p, q, order) if order > 1.0 else 0.0
     found = integrate("renyi", first, second, certified=certified, b=b, reach=reach)
     assert found is not None
     gap_p, gap_q = (math.fsum([*law.weights.tolist(), -1.0]) for law in (p, q))
