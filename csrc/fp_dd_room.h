@@ -31,23 +31,8 @@ enum {
     FP_DD_DIFF_SCALED
 };
 
-#define FP_ISA baseline
-#include "fp_dd_loops.h"
-#undef FP_ISA
-#if FP_HAVE_VARIANTS
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#define FP_ISA avx2
-#include "fp_dd_loops.h"
-#undef FP_ISA
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512vl,avx2,fma")
-#define FP_ISA avx512
-#include "fp_dd_loops.h"
-#undef FP_ISA
-#pragma GCC pop_options
-#endif
+#define FP_LOOPS "fp_dd_loops.h"
+#include "fp_variants.h"
 
 typedef void (*fp_dd_map)(int, const double *, const double *, const double *, const double *, double *, double *,
                           int64_t *, ptrdiff_t);

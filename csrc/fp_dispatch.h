@@ -1,17 +1,7 @@
 /* Choosing the instruction set at run time.
  *
- * A room's loops live in `fp_<room>_loops.h`, which has no include guard: `fp_<room>.h`-style scalar functions are
- * always-inline and know no target, and the dispatching header includes the loops once per variant:
- *
- *     #define FP_ISA baseline
- *     #include "fp_room_loops.h"
- *     #undef FP_ISA
- *     #if FP_HAVE_VARIANTS
- *     #pragma GCC push_options
- *     #pragma GCC target("avx2,fma")
- *     #define FP_ISA avx2
- *     #include "fp_room_loops.h"
- *     ...
+ * Scalar functions are always-inline and know no target.  A room's loops live in `fp_<room>_loops.h`, which has no
+ * include guard: fp_variants.h includes them once per variant.
  *
  * Within the loops every function is named FP_NAME(stem).  No variant may differ in a bit: contraction is off, and
  * sums keep a fixed number of lanes.  FASTPRIV_ISA=baseline|avx2|avx512 in the environment forces a variant (the
@@ -30,8 +20,6 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define FP_HAVE_VARIANTS 1
-#define FP_AVX2 "avx2,fma"
-#define FP_AVX512 "avx512f,avx512dq,avx512vl,avx2,fma"
 #else
 #define FP_HAVE_VARIANTS 0
 #endif

@@ -1,0 +1,203 @@
+/* P(E) - e^eps Q(E) in doubles and in double-doubles, with every rounding bounded; included once per instruction set. */
+
+/* Sum over one side of weight * (mass of the interval), and an absolute error bound, in doubles. */
+static void FP_NAME(fp_side_mass)(const fp_side *side, const double *restrict weight, double left, double right,
+                                  double *restrict part, double *restrict slip, double *mass, double *error)
+{
+    const double *restrict mean = side->mean, *restrict inverse = side->inverse;
+    for (int i = 0; i < side->n; ++i) {
+        double a = (left - mean[i]) * inverse[i], b = (right - mean[i]) * inverse[i];
+        a = a < -1e3 ? -1e3 : a > 1e3 ? 1e3 : a;
+        b = b < -1e3 ? -1e3 : b > 1e3 ? 1e3 : b;
+        part[i] = weight[i] * fp_ndtr_diff(a, b);
+        slip[i] = weight[i] * (fabs(a) * fp_exp(-0.5 * a * a) + fabs(b) * fp_exp(-0.5 * b * b));
+    }
+    for (int i = side->n; i < side->padded; ++i)
+        part[i] = slip[i] = 0.0;
+    fp_v8 sum = {0}, slips = {0};
+    for (int i = 0; i < side->padded; i += FP_LANES) {
+        sum += FP_AT(part, i);
+        slips += FP_AT(slip, i);
+    }
+    *mass = FP_NAME(fp_total)(sum);
+    *error = FP_NDTR_DIFF_ERROR * *mass + FP_ROUND * FP_NAME(fp_total)(slips) + 1e-300;
+}
+
+/* In doubles; 0 when the relative width is not below the target. */
+static int FP_NAME(fp_hockey_double)(const fp_ratio *r, double epsilon, const fp_hockey_set *set, double target,
+                                     int logs, fp_hockey *out)
+{
+    double sum = 0.0, error = 0.0, factor, *part = r->scratch, *slip = part + r->p.padded + r->q.padded;
+    if (!(epsilon < 600.0))
+        return 0;
+    factor = fp_exp(epsilon);
+    double size = 0.0;
+    for (int i = 0; i < set->count; ++i) {
+        double p, q, pe, qe;
+        FP_NAME(fp_side_mass)(&r->p, r->w, set->interval[2 * i].hi, set->interval[2 * i + 1].hi, part, slip, &p, &pe);
+        FP_NAME(fp_side_mass)(&r->q, r->v, set->interval[2 * i].hi, set->interval[2 * i + 1].hi, part, slip, &q, &qe);
+        sum += p - factor * q;
+        size += p + factor * q;
+        error += pe + factor * qe;
+    }
+    error += (FP_ROUND + 2.3e-16 * (r->p.padded + r->q.padded + set->count)) * size;
+    double loss = set->loss_count ? set->loss_count * exp(set->loss_log) * (1.0 + 1e-12 * fabs(set->loss_log)) : 0.0;
+    double size_of_log = logs && sum > 0.3 ? fabs(log(sum)) : 1.0;
+    if (!(sum > 1e-280) || !(2.0 * error + loss <= target * sum * (size_of_log < 1.0 ? size_of_log : 1.0)))
+        return 0;
+    out->value = sum;
+    out->lower = sum - error;
+    out->upper = sum + error + loss;
+    out->log_value = log(sum);
+    out->log_lower = log(out->lower);
+    out->log_upper = log(out->upper);
+    return 1;
+}
+
+/* A sum of double-doubles times powers of two, with an error bound in the same scale. */
+typedef struct {
+    fp_dd sum;
+    double error;
+    int64_t exponent;
+    int empty;
+} FP_NAME(fp_scaled);
+
+static void FP_NAME(fp_scaled_add)(FP_NAME(fp_scaled) *s, fp_dd term, double error, int64_t exponent)
+{
+    int own;
+    if (term.hi == 0.0 && error == 0.0)
+        return;
+    frexp(fabs(term.hi) > error ? term.hi : error, &own);
+    term = fp_dd_ldexp(term, -own);
+    error = ldexp(error, -own);
+    exponent += own;
+    if (s->empty) {
+        s->empty = 0;
+        s->exponent = exponent;
+    } else if (exponent > s->exponent) {
+        int64_t down = s->exponent - exponent;
+        s->sum = fp_dd_ldexp(s->sum, down);
+        s->error = fp_dd_ldexp(fp_dd_set(s->error), down).hi;
+        s->exponent = exponent;
+    }
+    int64_t down = exponent - s->exponent;
+    s->sum = fp_dd_add(s->sum, fp_dd_ldexp(term, down));
+    s->error += fp_dd_ldexp(fp_dd_set(error), down).hi + 0x1p-104 * fabs(s->sum.hi) + 0x1p-900;
+}
+
+/* coefficient (w - e^eps v) times the mass of [left, right] under N(mean, sigma^2). */
+static void FP_NAME(fp_scaled_interval)(FP_NAME(fp_scaled) *s, fp_dd coefficient, double coefficient_error,
+                                        int64_t exponent, fp_dd left, fp_dd right, double mean, double sigma)
+{
+    fp_dd a = left, b = right;
+    double slip = 0.0;
+    int64_t k;
+    if (isfinite(left.hi))
+        a = fp_dd_div_d(fp_dd_add_d(left, -mean), sigma);
+    if (isfinite(right.hi))
+        b = fp_dd_div_d(fp_dd_add_d(right, -mean), sigma);
+    const double reach = 0x1p25;
+    if (a.hi > reach || b.hi < -reach)
+        return; /* below e^(-2^49): fp_hockey_double_double adds it */
+    if (a.hi < -reach)
+        a = fp_dd_set(-INFINITY);
+    if (b.hi > reach)
+        b = fp_dd_set(INFINITY);
+    fp_dd mass = fp_dd_ndtr_diff_scaled(a, b, &k);
+    /* what the roundings of a and b do: |z| phi(z) each, in the scale of the mass, half as much again for exp's argument */
+    if (isfinite(a.hi))
+        slip += 0.6 * fabs(a.hi) * exp(-0.5 * a.hi * a.hi - (double)k * 0.69314718055994530942);
+    if (isfinite(b.hi))
+        slip += 0.6 * fabs(b.hi) * exp(-0.5 * b.hi * b.hi - (double)k * 0.69314718055994530942);
+    fp_dd term = fp_dd_mul(coefficient, mass);
+    double error = (0x1p-94 * fabs(mass.hi) + 0x1p-103 * slip) * fabs(coefficient.hi) + coefficient_error * fabs(mass.hi);
+    FP_NAME(fp_scaled_add)(s, term, error * (1.0 + 1e-9), exponent + k);
+}
+
+static void FP_NAME(fp_hockey_double_double)(const fp_ratio *r, double epsilon, const fp_hockey_set *set, fp_hockey *out)
+{
+    const double ln2 = 0.69314718055994530942;
+    FP_NAME(fp_scaled) s = {{0.0, 0.0}, 0.0, 0, 1};
+    int64_t ka;
+    fp_dd factor = fp_dd_exp_scaled(fp_dd_set(epsilon), &ka);
+    double factor_error = epsilon == 0.0 ? 0.0 : 0x1p-97;
+    for (int n = 0; n < set->count; ++n) {
+        fp_dd left = set->interval[2 * n], right = set->interval[2 * n + 1];
+        int i = 0, j = 0;
+        while (i < r->np || j < r->nq) {
+            int order = i == r->np ? 1 : j == r->nq ? -1 : 0;
+            if (!order)
+                order = r->m[i] != r->n[j] ? (r->m[i] < r->n[j] ? -1 : 1) : (r->s[i] > r->t[j]) - (r->s[i] < r->t[j]);
+            if (order == 0 && ka < 300) { /* one component in both: subtract the weights first */
+                fp_dd q = fp_dd_ldexp(fp_dd_mul_d(factor, r->v[j]), ka), c = fp_dd_add_d(fp_dd_neg(q), r->w[i]);
+                double error = factor_error * q.hi + (epsilon == 0.0 ? 0.0 : 0x1p-104 * fabs(c.hi));
+                FP_NAME(fp_scaled_interval)(&s, c, error, 0, left, right, r->m[i], r->s[i]);
+                ++i, ++j;
+                continue;
+            }
+            if (order <= 0) {
+                FP_NAME(fp_scaled_interval)(&s, fp_dd_set(r->w[i]), 0.0, 0, left, right, r->m[i], r->s[i]);
+                ++i;
+            }
+            if (order >= 0) {
+                fp_dd c = fp_dd_neg(fp_dd_mul_d(factor, r->v[j]));
+                FP_NAME(fp_scaled_interval)(&s, c, 2.0 * factor_error * fabs(c.hi), ka, left, right, r->n[j], r->t[j]);
+                ++j;
+            }
+        }
+    }
+    if (s.empty) { /* no set at all, or masses below e^(-2^49) */
+        double most = set->count ? -0x1p48 + epsilon : -INFINITY;
+        if (set->loss_count && set->loss_log + log(set->loss_count) > most)
+            most = set->loss_log + log(set->loss_count) + 1e-12 * fabs(set->loss_log);
+        out->value = out->lower = 0.0;
+        out->log_value = out->log_lower = -INFINITY;
+        out->log_upper = most;
+        out->upper = most > -INFINITY ? exp(most) * (1.0 + 1e-12) + 5e-324 : 0.0;
+        return;
+    }
+    double loss = 0.0, base = (double)s.exponent * ln2;
+    if (set->loss_count)
+        loss = set->loss_count * exp(set->loss_log - base) * (1.0 + 1e-14 * (fabs(set->loss_log) + fabs(base)));
+    double value = s.sum.hi > 0.0 ? s.sum.hi : 0.0, error = s.error * (1.0 + 1e-9) + 0x1p-900;
+    double step = error + 0x1p-53 * value, lower = s.sum.hi - step, upper = s.sum.hi + step + loss;
+    lower = lower > 0.0 ? lower : 0.0;
+    upper = upper > value ? upper : value;
+    int k = s.exponent < -100000 ? -100000 : s.exponent > 100000 ? 100000 : (int)s.exponent;
+    out->value = ldexp(value, k);
+    out->lower = ldexp(lower, k);
+    out->upper = upper > 0.0 ? nextafter(ldexp(upper, k), INFINITY) : 0.0;
+    if (out->lower > 0.0 && out->lower < 1e-300)
+        out->lower = nextafter(out->lower, 0.0);
+    if (error + loss < 1e-3 * value) { /* the logarithm keeps the low part, so that it is good near 0 too */
+        out->log_value = fp_dd_log_scaled(s.sum, s.exponent).hi;
+        out->log_lower = out->log_value - error / value * 1.01;
+        out->log_upper = out->log_value + (error + loss) / value * 1.01;
+    } else {
+        out->log_value = log(value) + base;
+        out->log_lower = log(lower) + base;
+        out->log_upper = log(upper) + base;
+    }
+}
+
+/* Outward rounding of the logarithms, probabilities kept within [0, 1], bounds around the value. */
+static void FP_NAME(fp_hockey_finish)(fp_hockey *out)
+{
+    double slack = 8.9e-16;
+    if (out->log_lower > -INFINITY)
+        out->log_lower -= slack * fabs(out->log_lower);
+    if (out->log_upper > -INFINITY)
+        out->log_upper += slack * fabs(out->log_upper);
+    if (out->upper > 1.0)
+        out->upper = 1.0;
+    if (out->value > out->upper)
+        out->value = out->upper;
+    if (out->lower > out->value)
+        out->lower = out->value;
+    if (out->log_upper > 0.0)
+        out->log_upper = 0.0;
+    if (out->log_value > out->log_upper)
+        out->log_value = out->log_upper;
+    if (out->log_lower > out->log_value || out->log_lower != out->log_lower)
+        out->log_lower = out->log_lower != out->log_lower ? -INFINITY : out->log_value;
+}
