@@ -22,7 +22,7 @@ def real(
     *, remedy: str | None = None,
 ) -> FloatArray:  # fmt: skip
     """Any shape of float64, no NaN, and ``valid(array)`` true everywhere; ``constraint`` is its wording."""
-    remedy = remedy or f"Pass {constraint}."
+    remedy = remedy or f"Give {name} a value that is {constraint}."
     if isinstance(value, (str, bytes)):
         raise DomainError(f"{name} must be {constraint}; got {value!r}. {remedy}")
     try:

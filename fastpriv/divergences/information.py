@@ -12,9 +12,8 @@ import numpy as np
 
 from .. import _validate
 from ..distributions import GaussianMixture, Pmf
-from ..errors import DomainError
 from ..estimate import Estimate
-from .quadrature import enclosed, integrate, mixture, rescaled, single
+from .quadrature import enclosed, integrate, rescaled, single
 
 __all__ = ["entropy", "mutual_information"]
 
@@ -56,7 +55,7 @@ def entropy(p: GaussianMixture, *, certified: bool = False) -> Estimate:
     >>> entropy(GaussianMixture([0.5, 0.5], [-1.0, 1.0], 1.0)).value
     1.75...
     """
-    p = mixture("p", p)
+    _validate.instance("p", p, GaussianMixture)
     certified = _validate.flag("certified", certified)
     if single(p):
         from . import closed_form
@@ -109,8 +108,7 @@ def mutual_information(prior: Pmf, sigma: float, *, certified: bool = False) -> 
     >>> mutual_information(Pmf([0.0, 1.0], [0.5, 0.5]), 0.5).to("bits").value
     0.48...
     """
-    if not isinstance(prior, Pmf):
-        raise DomainError(f"prior must be a Pmf; got {type(prior).__name__}. Build one with Pmf or Pmf.from_data.")
+    _validate.instance("prior", prior, Pmf)
     certified = _validate.flag("certified", certified)
     sigma = _validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
     if len(prior) == 1:

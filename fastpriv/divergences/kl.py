@@ -10,7 +10,7 @@ import math
 from .. import _validate
 from ..distributions import GaussianMixture
 from ..estimate import Estimate
-from .quadrature import enclosed, integrate, mixture, rescaled, same, single
+from .quadrature import enclosed, integrate, rescaled, same, single
 
 __all__ = ["jensen_shannon", "kl_divergence"]
 
@@ -59,7 +59,8 @@ def kl_divergence(p: GaussianMixture, q: GaussianMixture, *, certified: bool = F
     >>> kl_divergence(p, GaussianMixture.single(0.0, 1.0)).value
     0.28955...
     """
-    p, q = mixture("p", p), mixture("q", q)
+    _validate.instance("p", p, GaussianMixture)
+    _validate.instance("q", q, GaussianMixture)
     certified = _validate.flag("certified", certified)
     if same(p, q):
         return _zero()
@@ -111,7 +112,8 @@ def jensen_shannon(p: GaussianMixture, q: GaussianMixture, *, certified: bool = 
     >>> jensen_shannon(GaussianMixture.single(-1.0, 1.0), GaussianMixture.single(1.0, 1.0)).value
     0.33...
     """
-    p, q = mixture("p", p), mixture("q", q)
+    _validate.instance("p", p, GaussianMixture)
+    _validate.instance("q", q, GaussianMixture)
     certified = _validate.flag("certified", certified)
     if same(p, q):
         return _zero()

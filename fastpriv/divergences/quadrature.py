@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..distributions import GaussianMixture
-from ..errors import DomainError, NotConvergedError
+from ..errors import NotConvergedError
 from ..estimate import Estimate, Kind
 from ..kernels import _quadrature
 
-__all__ = ["Integral", "enclosed", "integrate", "mixture", "rescaled", "same", "single"]
+__all__ = ["Integral", "enclosed", "integrate", "rescaled", "same", "single"]
 
 Arrays = tuple[NDArray[np.float64], ...]
 # what rounding really costs, as a part of its bound; tested on every family of tests/enclosures/test_integrals.py
@@ -49,13 +49,6 @@ class Integral(NamedTuple):
         """Absolute error of ``sum``: proved, or estimated where ``kind`` says so."""
         usual = _USUAL if self.kind == "heuristic" else 1.0
         return 1.0000001 * (self.truncation + usual * self.rounding) + _TAIL
-
-
-def mixture(name: str, value: Any) -> GaussianMixture:
-    """Only mixtures are integrated here."""
-    if not isinstance(value, GaussianMixture):
-        raise DomainError(f"{name} must be a GaussianMixture; got {type(value).__name__}. Build one first.")
-    return value
 
 
 def single(*laws: GaussianMixture) -> bool:

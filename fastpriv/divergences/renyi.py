@@ -15,7 +15,7 @@ from ..distributions import GaussianMixture
 from ..estimate import Estimate
 from . import closed_form
 from .kl import kl_divergence
-from .quadrature import Integral, enclosed, integrate, mixture, rescaled, same, single
+from .quadrature import Integral, enclosed, integrate, rescaled, same, single
 
 __all__ = ["renyi_divergence"]
 
@@ -66,7 +66,8 @@ def renyi_divergence(p: GaussianMixture, q: GaussianMixture, order: float, *, ce
     >>> renyi_divergence(p, q, 2.0).value
     0.000171...
     """
-    p, q = mixture("p", p), mixture("q", q)
+    _validate.instance("p", p, GaussianMixture)
+    _validate.instance("q", q, GaussianMixture)
     certified = _validate.flag("certified", certified)
     order = _validate.scalar("order", order, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
     if order == 1.0:

@@ -35,7 +35,7 @@ def test_real_names_argument_constraint_value_and_remedy(value, shown):
 
 
 def test_long_values_are_cut():
-    with pytest.raises(DomainError, match=r"got \['a', .*\.\.\.\. Pass") as caught:
+    with pytest.raises(DomainError, match=r"got \['a', .*\.\.\. Give") as caught:
         _validate.real("sigma", ["a"] * 1000)
     assert len(str(caught.value)) < 160
 
