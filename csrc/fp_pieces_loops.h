@@ -58,7 +58,7 @@ static int FP_NAME(fp_march)(const fp_ratio *r, double left, double right, doubl
             return FP_NAME(fp_add_run)(out, (fp_piece){cursor, right, FP_FLAT, 0, -INFINITY, INFINITY, 0, 0});
         fp_taylor at;
         double a, b, reach, grain = 4.0 * (nextafter(fabs(cursor), INFINITY) - fabs(cursor));
-        double finest = spent < budget / 4 ? 1e-6 : spent < budget / 2 ? 0.02 : 0.4;
+        double finest = spent < budget / 10 * 8 ? 1e-6 : spent < budget / 10 * 9 ? 0.02 : 0.4;
         if (step < grain)
             step = grain;
         if (cursor + 2.0 * step > right)
@@ -360,7 +360,7 @@ static int FP_NAME(fp_pieces_set)(const fp_ratio *r, fp_pieces *out)
         cuts[0] = edge[0], cuts[9] = edge[1];
         for (int k = 0; k < 9 && !status; ++k) {
             double from = cuts[k] > edge[0] ? cuts[k] : edge[0], to = cuts[k + 1] < edge[1] ? cuts[k + 1] : edge[1];
-            long budget = k == 4 ? 20000 + 800L * (r->np + r->nq) : 2000 + 100L * (r->np + r->nq);
+            long budget = (k == 4 ? 120000 : 8000) + 20L * (r->np + r->nq);
             if (!(from < to))
                 continue;
             if (k == 0 || k == 8) /* too far out to matter: the mass there is below e^-4000000 */
