@@ -20,15 +20,13 @@
 #include "fp_elementary.h"
 #include "fp_sphere_table.h"
 
-enum { FP_SPHERE_NONE, FP_SPHERE_LINE, FP_SPHERE_LOW, FP_SPHERE_MID, FP_SPHERE_FAR };
+enum { FP_SPHERE_NONE, FP_SPHERE_LINE, FP_SPHERE_LOW, FP_SPHERE_MIDDLE, FP_SPHERE_HIGH };
 
 typedef struct {
     int kind;
     double dimension, a, b;
     double value[2][FP_SPHERE_LOW_TERMS], slope[2][FP_SPHERE_LOW_TERMS]; /* Q and S by powers of q, for p <= cut and above */
 } fp_sphere;
-
-#define FP_SPHERE_CUT 0.3125
 
 /* S = 2 Q - (1-p) dQ/dp for p = (low + high)/2 + q (high - low)/2 */
 static inline void fp_sphere_slope(const double *value, double *slope, int terms, double low, double high)
@@ -42,25 +40,25 @@ static inline void fp_sphere_slope(const double *value, double *slope, int terms
 static inline void fp_sphere_prepare(fp_sphere *s, double dimension)
 {
     memset(s, 0, sizeof *s);
+    s->dimension = dimension;
     if (!(dimension >= 1.0 && dimension <= 1e9 && dimension == (double)(int)dimension))
         return;
     const int d = (int)dimension;
-    s->dimension = dimension;
     s->a = 0.5 * (dimension - 1.0);
     s->b = 0.5 * (dimension + 1.0);
     if (d == 1) {
         s->kind = FP_SPHERE_LINE;
-    } else if (d < FP_SPHERE_HIGH) {
-        const int low = d < FP_SPHERE_MIDDLE, terms = low ? FP_SPHERE_LOW_TERMS : FP_SPHERE_MIDDLE_TERMS;
-        const double *row = low ? fp_sphere_low[d - 2] : fp_sphere_middle[d - FP_SPHERE_MIDDLE];
-        s->kind = low ? FP_SPHERE_LOW : FP_SPHERE_MID;
+    } else if (d < FP_SPHERE_HIGH_FROM) {
+        const int low = d < FP_SPHERE_MIDDLE_FROM, terms = low ? FP_SPHERE_LOW_TERMS : FP_SPHERE_MIDDLE_TERMS;
+        const double *row = low ? fp_sphere_low[d - 2] : fp_sphere_middle[d - FP_SPHERE_MIDDLE_FROM];
+        s->kind = low ? FP_SPHERE_LOW : FP_SPHERE_MIDDLE;
         memcpy(s->value[0], row, terms * sizeof *row);
         memcpy(s->value[1], row + terms, terms * sizeof *row);
         fp_sphere_slope(s->value[0], s->slope[0], terms, 0.0, FP_SPHERE_CUT);
         fp_sphere_slope(s->value[1], s->slope[1], terms, FP_SPHERE_CUT, 1.0);
     } else {
-        const double r = 2.0 * (FP_SPHERE_HIGH + 1) / (dimension + 1.0) - 1.0;
-        s->kind = FP_SPHERE_FAR;
+        const double r = 2.0 * (FP_SPHERE_HIGH_FROM + 1) / (dimension + 1.0) - 1.0;
+        s->kind = FP_SPHERE_HIGH;
         for (int i = 0; i < FP_SPHERE_HIGH_TERMS; i++)
             s->value[0][i] = fp_polynomial(r, fp_sphere_high[i], FP_SPHERE_ORDERS);
         fp_sphere_slope(s->value[0], s->slope[0], FP_SPHERE_HIGH_TERMS, 0.0, 1.0);
@@ -119,9 +117,9 @@ FP_INLINE void fp_sphere_log_of(const fp_sphere *s, double x, double *log_g, dou
         fp_sphere_line(x, log_g, scaled_log, slope);
     else if (kind == FP_SPHERE_LOW)
         fp_sphere_curved(s, x, log_g, scaled_log, slope, FP_SPHERE_LOW_TERMS, 2);
-    else if (kind == FP_SPHERE_MID)
+    else if (kind == FP_SPHERE_MIDDLE)
         fp_sphere_curved(s, x, log_g, scaled_log, slope, FP_SPHERE_MIDDLE_TERMS, 2);
-    else if (kind == FP_SPHERE_FAR)
+    else if (kind == FP_SPHERE_HIGH)
         fp_sphere_curved(s, x, log_g, scaled_log, slope, FP_SPHERE_HIGH_TERMS, 1);
     const int proper = (x >= 0.0) & (kind != FP_SPHERE_NONE);
     *log_g = proper ? *log_g : NAN;
@@ -137,10 +135,10 @@ FP_INLINE void fp_sphere_log(const fp_sphere *s, double x, double *log_g, double
         fp_sphere_log_of(s, x, log_g, scaled_log, slope, FP_SPHERE_LINE);
     else if (s->kind == FP_SPHERE_LOW)
         fp_sphere_log_of(s, x, log_g, scaled_log, slope, FP_SPHERE_LOW);
-    else if (s->kind == FP_SPHERE_MID)
-        fp_sphere_log_of(s, x, log_g, scaled_log, slope, FP_SPHERE_MID);
-    else if (s->kind == FP_SPHERE_FAR)
-        fp_sphere_log_of(s, x, log_g, scaled_log, slope, FP_SPHERE_FAR);
+    else if (s->kind == FP_SPHERE_MIDDLE)
+        fp_sphere_log_of(s, x, log_g, scaled_log, slope, FP_SPHERE_MIDDLE);
+    else if (s->kind == FP_SPHERE_HIGH)
+        fp_sphere_log_of(s, x, log_g, scaled_log, slope, FP_SPHERE_HIGH);
 }
 
 #endif
