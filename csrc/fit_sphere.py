@@ -7,7 +7,7 @@ from flint import arb, ctx
 
 ctx.prec = 600
 
-LOW, LOW_TERMS = (2, 3), 38
+LOW, LOW_TERMS = (2, 3), 40
 MIDDLE, MIDDLE_TERMS = tuple(range(4, 16)), 28
 HIGH, HIGH_TERMS, ORDERS = 16, 28, 13
 CUT = arb(5) / 16

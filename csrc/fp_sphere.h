@@ -9,10 +9,15 @@
  *
  *     log G_d = A + (1-p)^2 Q_d(p),   slope = x / (a + s) + (x/s) (1-p) p^2 S_d(p) / b,   S = 2 Q - (1-p) Q'.
  *
- * Q is at most 0.18.  It is a polynomial fitted by fit_sphere.py: in two pieces of p for d < 16, where the zeros of G
+ * Q is at most 0.24.  It is a polynomial fitted by fit_sphere.py: in two pieces of p for d < 16, where the zeros of G
  * on the imaginary axis come close, in one piece for d >= 16, with coefficients that are polynomials in 1/(d+1).  So
  * one square root, one logarithm and two polynomials do for every d and x, nothing cancels, nothing overflows.
- * A - x = -b (x + v) / (s + x) - a log(1 + v/d), two negative terms, serves large x.
+ * A - x = -b (x + v) / (s + x) - a log(1 + v/d), two negative terms, serves x > b.
+ *
+ * Accuracy (tests/kernels/test_sphere.py) for d = 1 .. 1e9 and all x >= 0, and in brackets the worst of 60,000 points
+ * in ball arithmetic, d to 1e6: log G relative 6.5e-16 (5.1e-16) where it exceeds 1e-290; log G - x absolute 5e-16
+ * (4.3e-16) times 1 + its size; slope relative 5e-16 (3.8e-16).  The polynomials alone are right to 2e-18 in both
+ * logarithms and to 1e-16 in the slope, on the same scales.
  */
 #ifndef FP_SPHERE_H
 #define FP_SPHERE_H
@@ -76,18 +81,18 @@ FP_INLINE void fp_sphere_line(double x, double *log_g, double *scaled_log, doubl
     *slope = w * (1.0 + rest) / (1.0 + power);
 }
 
-/* fp_polynomial with coefficients near[i] or far[i]; one piece has only near */
+/* sum of c[i] q^i in four chains, c = near or far; one piece has only near; terms is a multiple of 4 */
 FP_INLINE double fp_sphere_polynomial(double q, int is_near, const double *near, const double *far, const int terms,
                                       const int pieces)
 {
-    const double square = q * q;
-    double even = 0.0, odd = 0.0;
-#pragma GCC unroll 20
-    for (int i = terms - 2; i >= 0; i -= 2) {
-        even = even * square + (pieces == 1 || is_near ? near[i] : far[i]);
-        odd = odd * square + (pieces == 1 || is_near ? near[i + 1] : far[i + 1]);
-    }
-    return even + q * odd;
+    const double square = q * q, fourth = square * square;
+    double sum[4] = {0.0, 0.0, 0.0, 0.0};
+#pragma GCC unroll 10
+    for (int i = terms - 4; i >= 0; i -= 4)
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; j++)
+            sum[j] = sum[j] * fourth + (pieces == 1 || is_near ? near[i + j] : far[i + j]);
+    return (sum[0] + square * sum[2]) + q * (sum[1] + square * sum[3]);
 }
 
 /* d >= 2 */
@@ -104,8 +109,9 @@ FP_INLINE void fp_sphere_curved(const fp_sphere *s, double x, double *log_g, dou
     const double left = gap * gap * fp_sphere_polynomial(q, is_near, s->value[0], s->value[1], terms, pieces);
     const double bend = gap * p * p * fp_sphere_polynomial(q, is_near, s->slope[0], s->slope[1], terms, pieces);
     const double logarithm = a * fp_log1p(v / s->dimension), base = huge ? 1.0 : (x + v) / (root + x);
-    *log_g = x == INFINITY ? x : (v - logarithm) + left;
-    *scaled_log = left - (b * base + logarithm);
+    const double value = (v - logarithm) + left;
+    *log_g = x == INFINITY ? x : value;
+    *scaled_log = x < b ? value - x : left - (b * base + logarithm);
     *slope = huge ? 1.0 : x / (a + root) + sine * bend / b;
 }
 

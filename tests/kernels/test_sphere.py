@@ -19,14 +19,15 @@ CSRC = Path(__file__).parents[2] / "csrc"
 DIMENSIONS = [
     1, 2, 3, 4, 5, 7, 8, 10, 13, 15, 16, 17, 23, 31, 48, 49, 50, 51, 52, 64, 100, 1000, 4000, 100_000, 1_000_000,
 ]  # fmt: skip
-LOG_RELATIVE, SCALED_ABSOLUTE, MEAN_RELATIVE = 6.5e-16, 5.5e-16, 5e-16  # as stated in fastpriv.special
-CUT = 0.3125  # of p = b / sqrt(b^2 + x^2), b = (d + 1) / 2: the end of a piece
+LOG_RELATIVE, SCALED_ABSOLUTE, MEAN_RELATIVE = 6.5e-16, 5e-16, 5e-16  # as stated in fastpriv.special
+CUT = 0.3125  # of p = b / sqrt(b^2 + x^2): the end of a piece
 
 
 def radii(dimension):
     """Every magnitude, the bend at x = d, and both sides of every place where the computation changes."""
     rng = np.random.default_rng(dimension)
-    cuts = np.array([1.0, 60.0, (dimension + 1) / 2 * math.sqrt(CUT**-2 - 1)])
+    b = (dimension + 1) / 2
+    cuts = np.array([1.0, 60.0, b, b * math.sqrt(CUT**-2 - 1)])
     near = cuts[:, None] * (1 + np.concatenate([rng.uniform(-0.02, 0.02, 10), np.arange(-3, 4) * 2.0**-52]))
     return np.concatenate([
         10 ** np.linspace(-141, 12, 60) * rng.uniform(1, 2, 60), dimension * 10 ** rng.uniform(-2.5, 2, 140),
