@@ -1,4 +1,4 @@
-"""The moment generating function on the sphere beside SciPy's scaled Bessel function, over 100,000 radii a dimension."""
+"""The moment generating function on the sphere beside SciPy's scaled Bessel function, over 100,000 radii."""
 
 import numpy as np
 import pytest

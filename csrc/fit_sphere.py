@@ -61,7 +61,8 @@ def expansion():
     rows = []
     for i in range(HIGH_TERMS):
         values = iter(column[i] for column in columns)
-        rows.append([float(c.mid()) for c in interpolated(lambda share: next(values), arb(0), arb(1), ORDERS)])  # noqa: B023
+        powers = interpolated(lambda share, values=values: next(values), arb(0), arb(1), ORDERS)
+        rows.append([float(c.mid()) for c in powers])
     return rows
 
 
@@ -85,9 +86,9 @@ def main():
         rows = table()
         print(f"\nstatic const double fp_sphere_{name}[{len(rows)}][{len(rows[0])}] = {{")
         for row in rows:
-            for i in range(0, len(row), 5):
-                start, end = "{" if i == 0 else " ", "}," if i + 5 >= len(row) else ","
-                print("    " + start + ", ".join(c.hex() for c in row[i : i + 5]) + end)
+            for i in range(0, len(row), 4):
+                start, end = "{" if i == 0 else " ", "}," if i + 4 >= len(row) else ","
+                print("    " + start + ", ".join(c.hex() for c in row[i : i + 4]) + end)
         print("};")
     print("\n#endif")
 

@@ -1,11 +1,11 @@
 /* The moment generating function of a point uniform on the unit sphere of R^d, by its logarithm and slope:
  *
- *     G_d(x) = E e^{x U_1} = Gamma(d/2) (2/x)^nu I_nu(x),  nu = d/2 - 1;   G_1 = cosh x, G_2 = I_0(x), G_3 = sinh(x) / x;
+ *     G_d(x) = E e^{x U_1} = Gamma(d/2) (2/x)^nu I_nu(x),  nu = d/2 - 1;  G_1 = cosh x, G_2 = I_0(x), G_3 = sinh x / x;
  *     slope = (log G_d)' = I_{nu+1}(x) / I_nu(x), the mean of U_1 under the tilted law, in [0, 1).
  *
  * d = 1 is cosh.  For d >= 2 let a = (d-1)/2, b = (d+1)/2, s = sqrt(b^2 + x^2), v = s - b = x^2 / (b + s), p = b / s.
- * Amos' bound x / (a + s) of the slope, which is right to two orders at 0 and to the constant term at infinity,
- * integrates to A = v - a log(1 + v/d); what is left is smooth in p in [0, 1], where p = 1 is x = 0 and p = 0 infinity:
+ * Amos' lower bound (1974) of the slope, x / (a + s), is right in its leading term at 0 and in two terms at infinity.
+ * It integrates to A = v - a log(1 + v/d).  What is left is smooth in p, from p = 1 at x = 0 to p = 0 at infinity:
  *
  *     log G_d = A + (1-p)^2 Q_d(p),   slope = x / (a + s) + (x/s) (1-p) p^2 S_d(p) / b,   S = 2 Q - (1-p) Q'.
  *
@@ -30,7 +30,7 @@ enum { FP_SPHERE_NONE, FP_SPHERE_LINE, FP_SPHERE_LOW, FP_SPHERE_MIDDLE, FP_SPHER
 typedef struct {
     int kind;
     double dimension, a, b;
-    double value[2][FP_SPHERE_LOW_TERMS], slope[2][FP_SPHERE_LOW_TERMS]; /* Q and S by powers of q, for p <= cut and above */
+    double value[2][FP_SPHERE_LOW_TERMS], slope[2][FP_SPHERE_LOW_TERMS]; /* Q and S for p <= FP_SPHERE_CUT, above it */
 } fp_sphere;
 
 /* S = 2 Q - (1-p) dQ/dp for p = (low + high)/2 + q (high - low)/2 */
@@ -119,6 +119,7 @@ FP_INLINE void fp_sphere_curved(const fp_sphere *s, double x, double *log_g, dou
 FP_INLINE void fp_sphere_log_of(const fp_sphere *s, double x, double *log_g, double *scaled_log, double *slope,
                                 const int kind)
 {
+    *log_g = *scaled_log = *slope = NAN;
     if (kind == FP_SPHERE_LINE)
         fp_sphere_line(x, log_g, scaled_log, slope);
     else if (kind == FP_SPHERE_LOW)
@@ -127,24 +128,16 @@ FP_INLINE void fp_sphere_log_of(const fp_sphere *s, double x, double *log_g, dou
         fp_sphere_curved(s, x, log_g, scaled_log, slope, FP_SPHERE_MIDDLE_TERMS, 2);
     else if (kind == FP_SPHERE_HIGH)
         fp_sphere_curved(s, x, log_g, scaled_log, slope, FP_SPHERE_HIGH_TERMS, 1);
-    const int proper = (x >= 0.0) & (kind != FP_SPHERE_NONE);
+    const int proper = x >= 0.0;
     *log_g = proper ? *log_g : NAN;
     *scaled_log = proper ? *scaled_log : NAN;
     *slope = proper ? *slope : NAN;
 }
 
-/* the same, whatever the kind: for a single point, not for the inside of a loop */
+/* the same for a single point; inside a loop the kind should be a constant (fp_sphere_loops.h) */
 FP_INLINE void fp_sphere_log(const fp_sphere *s, double x, double *log_g, double *scaled_log, double *slope)
 {
-    *log_g = *scaled_log = *slope = NAN;
-    if (s->kind == FP_SPHERE_LINE)
-        fp_sphere_log_of(s, x, log_g, scaled_log, slope, FP_SPHERE_LINE);
-    else if (s->kind == FP_SPHERE_LOW)
-        fp_sphere_log_of(s, x, log_g, scaled_log, slope, FP_SPHERE_LOW);
-    else if (s->kind == FP_SPHERE_MIDDLE)
-        fp_sphere_log_of(s, x, log_g, scaled_log, slope, FP_SPHERE_MIDDLE);
-    else if (s->kind == FP_SPHERE_HIGH)
-        fp_sphere_log_of(s, x, log_g, scaled_log, slope, FP_SPHERE_HIGH);
+    fp_sphere_log_of(s, x, log_g, scaled_log, slope, s->kind);
 }
 
 #endif

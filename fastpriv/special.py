@@ -262,7 +262,7 @@ bac_capacity_with_complements: np.ufunc = _channel_made["bac_capacity_with_compl
 __all__ += ["sphere_log_mgf", "sphere_log_mgf_scaled", "sphere_mean"]
 
 _SPHERE = (
-    "G_d(x) = Gamma(d/2) (2/x)^(d/2-1) I_{d/2-1}(x), DLMF 10.32.2; Amos (1974), equation (11), integrated, and a "
+    "G_d(x) = Gamma(d/2) (2/x)^(d/2-1) I_{d/2-1}(x), DLMF 10.32.2; Amos' (1974) bound of the mean, integrated, and a "
     "polynomial\n    for the rest, csrc/fp_sphere.h."
 )
 _SPHERE_NAMES = ("dimension", "x")
