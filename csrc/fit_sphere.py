@@ -1,15 +1,16 @@
 """How the tables of csrc/fp_sphere_table.h came about: interpolation at Chebyshev points in 600-bit balls.
 
-Run ``python csrc/fit_sphere.py > csrc/fp_sphere_table.h``. It needs python-flint alone. Notation as in csrc/fp_sphere.h.
+Run ``python csrc/fit_sphere.py > csrc/fp_sphere_table.h``; it needs python-flint alone. Notation of csrc/fp_sphere.h.
 """
 
 from flint import arb, ctx
 
 ctx.prec = 600
 
-LOW, LOW_TERMS, LOW_CUT = (2, 3), 38, arb(5) / 16
-MIDDLE, MIDDLE_TERMS, MIDDLE_CUT = tuple(range(4, 16)), 26, arb(5) / 16
+LOW, LOW_TERMS = (2, 3), 40
+MIDDLE, MIDDLE_TERMS = tuple(range(4, 16)), 28
 HIGH, HIGH_TERMS, ORDERS = 16, 28, 13
+CUT = arb(5) / 16
 
 
 def remainder(p, dimension):
@@ -38,10 +39,10 @@ def interpolated(function, low, high, terms):
     return total
 
 
-def pieces(dimensions, terms, cut):
-    """Rows d: the coefficients for p in [0, cut], then those for p in [cut, 1]."""
+def pieces(dimensions, terms):
+    """Rows d: the coefficients for p in [0, CUT], then those for p in [CUT, 1]."""
     return [
-        [float(c.mid()) for low, high in ((arb(0), cut), (cut, arb(1)))
+        [float(c.mid()) for low, high in ((arb(0), CUT), (CUT, arb(1)))
          for c in interpolated(lambda p, d=d: remainder(p, d), low, high, terms)]
         for d in dimensions
     ]  # fmt: skip
@@ -60,29 +61,34 @@ def expansion():
     rows = []
     for i in range(HIGH_TERMS):
         values = iter(column[i] for column in columns)
-        rows.append([float(c.mid()) for c in interpolated(lambda share: next(values), arb(0), arb(1), ORDERS)])  # noqa: B023
+        powers = interpolated(lambda share, values=values: next(values), arb(0), arb(1), ORDERS)
+        rows.append([float(c.mid()) for c in powers])
     return rows
 
 
 TABLES = {
-    "low": lambda: pieces(LOW, LOW_TERMS, LOW_CUT),
-    "middle": lambda: pieces(MIDDLE, MIDDLE_TERMS, MIDDLE_CUT),
+    "low": lambda: pieces(LOW, LOW_TERMS),
+    "middle": lambda: pieces(MIDDLE, MIDDLE_TERMS),
     "high": expansion,
 }
 
 
 def main():
     """Print the header."""
-    print("/* Coefficients of fp_sphere.h, printed by fit_sphere.py. */\n#ifndef FP_SPHERE_TABLE_H\n#define FP_SPHERE_TABLE_H\n")
-    print(f"enum {{ FP_SPHERE_LOW_TERMS = {LOW_TERMS}, FP_SPHERE_MIDDLE = {MIDDLE[0]}, FP_SPHERE_MIDDLE_TERMS = {MIDDLE_TERMS},")
-    print(f"       FP_SPHERE_HIGH = {HIGH}, FP_SPHERE_HIGH_TERMS = {HIGH_TERMS}, FP_SPHERE_ORDERS = {ORDERS} }};")
+    sizes = {"LOW_TERMS": LOW_TERMS, "MIDDLE_FROM": MIDDLE[0], "MIDDLE_TERMS": MIDDLE_TERMS, "HIGH_FROM": HIGH,
+             "HIGH_TERMS": HIGH_TERMS, "ORDERS": ORDERS}  # fmt: skip
+    print("/* Coefficients of fp_sphere.h, printed by fit_sphere.py. */")
+    print("#ifndef FP_SPHERE_TABLE_H\n#define FP_SPHERE_TABLE_H\n\nenum {")
+    for name, size in sizes.items():
+        print(f"    FP_SPHERE_{name} = {size},")
+    print(f"}};\n\n#define FP_SPHERE_CUT {float(CUT.mid())}")
     for name, table in TABLES.items():
         rows = table()
         print(f"\nstatic const double fp_sphere_{name}[{len(rows)}][{len(rows[0])}] = {{")
         for row in rows:
-            for i in range(0, len(row), 5):
-                start, end = "{" if i == 0 else " ", "}," if i + 5 >= len(row) else ","
-                print("    " + start + ", ".join(c.hex() for c in row[i : i + 5]) + end)
+            for i in range(0, len(row), 4):
+                start, end = "{" if i == 0 else " ", "}," if i + 4 >= len(row) else ","
+                print("    " + start + ", ".join(c.hex() for c in row[i : i + 4]) + end)
         print("};")
     print("\n#endif")
 

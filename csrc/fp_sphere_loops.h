@@ -16,10 +16,10 @@ static void FP_NAME(sphere_log)(const fp_sphere *s, const double *x, double *log
         FP_NAME(fp_sphere_loop)(s, x, log_g, scaled_log, slope, n, FP_SPHERE_LINE);
     else if (s->kind == FP_SPHERE_LOW)
         FP_NAME(fp_sphere_loop)(s, x, log_g, scaled_log, slope, n, FP_SPHERE_LOW);
-    else if (s->kind == FP_SPHERE_MID)
-        FP_NAME(fp_sphere_loop)(s, x, log_g, scaled_log, slope, n, FP_SPHERE_MID);
-    else if (s->kind == FP_SPHERE_FAR)
-        FP_NAME(fp_sphere_loop)(s, x, log_g, scaled_log, slope, n, FP_SPHERE_FAR);
+    else if (s->kind == FP_SPHERE_MIDDLE)
+        FP_NAME(fp_sphere_loop)(s, x, log_g, scaled_log, slope, n, FP_SPHERE_MIDDLE);
+    else if (s->kind == FP_SPHERE_HIGH)
+        FP_NAME(fp_sphere_loop)(s, x, log_g, scaled_log, slope, n, FP_SPHERE_HIGH);
     else
         for (ptrdiff_t i = 0; i < n; i++)
             log_g[i] = scaled_log[i] = slope[i] = NAN;
