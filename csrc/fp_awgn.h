@@ -44,6 +44,7 @@ enum { FP_AWGN_SPHERES = 256, FP_AWGN_CHEBYSHEV = 32, FP_AWGN_LANES = 8 };
 enum { FP_AWGN_DONE = 0, FP_AWGN_WIDE = 1, FP_AWGN_LARGE = 2, FP_AWGN_MEMORY = -1 };
 
 #define FP_AWGN_RANGE 160.0   /* longest range of radii that is solved */
+#define FP_AWGN_MARGIN 3.0    /* how far below r_low spheres may lie */
 #define FP_AWGN_CELL 4.0      /* longest cell of the scan */
 #define FP_AWGN_SPACING 0.3   /* of the radii that start a cold solution */
 #define FP_AWGN_NEAR 0.7      /* spheres closer than this are one */
@@ -57,7 +58,7 @@ typedef double fp_a8 __attribute__((vector_size(64), aligned(8), may_alias));
 typedef struct {
     fp_sphere law;
     double d, radius, power, shrink, full; /* R, s, 1/(1+s), g(R) */
-    double low, cover;                     /* r_low and e */
+    double low, need, cover;               /* least radius of a sphere, r_low, and e */
     double rtol, step, reach, log_norm;    /* h, half-width of a window, log of 2^(1-d/2) / Gamma(d/2) */
     int even, small, nodes, padded;
     double *rho, *log_measure, *l, *top, *c; /* per node; weight = table * c */

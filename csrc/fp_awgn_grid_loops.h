@@ -94,7 +94,7 @@ static int FP_NAME(fp_awgn_grid)(fp_awgn *a, int rows)
     const int room = (int)(fp_awgn_index(a, end) - fp_awgn_index(a, bottom)) + 2;
     const int padded = (room + 2 * FP_AWGN_LANES - 1) / FP_AWGN_LANES * FP_AWGN_LANES;
     const int width = rows + 2 * FP_AWGN_SPHERES + 8, spheres = FP_AWGN_SPHERES;
-    a->cells = (int)ceil((a->radius - a->low) / FP_AWGN_CELL);
+    a->cells = (int)ceil((a->radius - a->need) / FP_AWGN_CELL) + (a->need > a->low);
     a->cell_stride = ((int)((2.0 * a->reach + 2.0) / a->step) + (a->even ? (int)(40.0 / a->d / a->step) : 0) + 16)
         / FP_AWGN_LANES * FP_AWGN_LANES;
     const size_t points = (size_t)a->cells * FP_AWGN_CHEBYSHEV;

@@ -35,9 +35,10 @@ static void FP_NAME(fp_awgn_set_cover)(fp_awgn *a, double least)
     a->cover = 0.1 * a->rtol * least;
     a->cover = a->cover < 0.1 ? a->cover : 0.1;
     const double room = (least - log(1.0 / a->cover)) * 2.0 / a->d;
-    a->low = room > 0.0 ? sqrt(a->d * fp_expm1(room)) * (1.0 - 1e-12) : 0.0;
-    a->low = a->low < a->radius ? a->low : a->radius;
-    if (a->low == 0.0)
+    a->need = room > 0.0 ? sqrt(a->d * fp_expm1(room)) * (1.0 - 1e-12) : 0.0;
+    a->need = a->need < a->radius ? a->need : a->radius;
+    a->low = a->need > FP_AWGN_MARGIN ? a->need - FP_AWGN_MARGIN : 0.0;
+    if (a->need == 0.0)
         a->cover = 0.0;
 }
 
@@ -62,14 +63,39 @@ static int FP_NAME(fp_awgn_single)(fp_awgn *a, fp_awgn_result *out)
     out->radius[0] = a->radius;
     out->weight[0] = 1.0;
     FP_NAME(fp_awgn_set_cover)(a, out->lower);
-    FP_NAME(fp_awgn_choose_step)(a, a->low > 0.0 ? variance : a->power);
-    const double low = FP_NAME(fp_awgn_single_value)(a, a->low, &unused, &low_error) + low_error, high = value + error;
-    out->at = low > high ? a->low : a->radius;
+    FP_NAME(fp_awgn_choose_step)(a, a->need > 0.0 ? variance : a->power);
+    const double low = FP_NAME(fp_awgn_single_value)(a, a->need, &unused, &low_error) + low_error, high = value + error;
+    out->at = low > high ? a->need : a->radius;
     out->peak = low > high ? low : high;
     out->upper = out->peak - fp_log1p(-a->cover);
     out->upper = out->upper < a->full ? out->upper : a->full * (1.0 + 4e-16);
     out->status = FP_AWGN_DONE;
     return out->upper - out->lower <= a->rtol * out->lower;
+}
+
+/* Moves the weights p on radii r to the local maxima of i that are nearest; what lies below the scan stays. */
+static void FP_NAME(fp_awgn_gather)(const fp_awgn *a, const FP_NAME(fp_awgn_maxima) *found, const double *r,
+                                    const double *p, int m, FP_NAME(fp_awgn_input) *in)
+{
+    int count = found->count;
+    for (int k = 0; k < count; k++) {
+        in->radius[k] = found->maximum[k];
+        in->weight[k] = 0.0;
+    }
+    for (int j = 0; j < m; j++) {
+        int best = 0;
+        for (int k = 1; k < found->count; k++)
+            if (fabs(found->maximum[k] - r[j]) < fabs(found->maximum[best] - r[j]))
+                best = k;
+        if (r[j] < a->need - FP_AWGN_NEAR && count < FP_AWGN_SPHERES) {
+            in->radius[count] = r[j];
+            in->weight[count++] = p[j];
+        } else {
+            in->weight[best] += p[j];
+        }
+    }
+    in->count = count;
+    FP_NAME(fp_awgn_tidy)(in, a->radius, FP_AWGN_NEAR);
 }
 
 /* An input to start from: the best weights on evenly spaced radii, gathered at the local maxima of i. */
@@ -84,28 +110,15 @@ static int FP_NAME(fp_awgn_cold)(fp_awgn *a, FP_NAME(fp_awgn_input) *in)
         return 0;
     }
     for (int j = 0; j < m; j++)
-        r[j] = a->radius - (a->radius - a->low) * (m - 1 - j) / (m - 1);
+        r[j] = j ? a->radius - (a->radius - a->low) * (m - 1 - j) / (m - 1) : a->low;
     FP_NAME(fp_awgn_tabulate)(a, r, m, 0);
-    const double information = FP_NAME(fp_awgn_weights)(a, r, m, p, 1e-8 * a->full);
+    const double information = FP_NAME(fp_awgn_weights)(a, r, m, p, 0.1 * a->rtol * a->full);
     FP_NAME(fp_awgn_scan)(a, 2.5, 1.0, found);
     in->count = 0;
-    if (isfinite(information)) {
-        in->count = found->count;
-        for (int k = 0; k < found->count; k++) {
-            in->radius[k] = found->maximum[k];
-            in->weight[k] = 0.0;
-        }
-        for (int j = 0; j < m; j++) {
-            int best = 0;
-            for (int k = 1; k < found->count; k++)
-                if (fabs(found->maximum[k] - r[j]) < fabs(found->maximum[best] - r[j]))
-                    best = k;
-            in->weight[best] += p[j];
-        }
-    }
+    if (isfinite(information))
+        FP_NAME(fp_awgn_gather)(a, found, r, p, m, in);
     free(r);
     free(found);
-    FP_NAME(fp_awgn_tidy)(in, a->radius, FP_AWGN_NEAR);
     return 1;
 }
 
@@ -135,19 +148,23 @@ static int FP_NAME(fp_awgn_insert)(const fp_awgn *a, FP_NAME(fp_awgn_input) *in,
     return changed;
 }
 
-/* The bracket that an input gives: sums of i below, the scan above. */
-static void FP_NAME(fp_awgn_certify)(fp_awgn *a, const FP_NAME(fp_awgn_input) *in, fp_awgn_result *out,
-                                     FP_NAME(fp_awgn_maxima) *found, double variance)
+/* The bracket that an input gives: sums of i below, the scan above.  Returns the bound of V that it rests on. */
+static double FP_NAME(fp_awgn_certify)(fp_awgn *a, const FP_NAME(fp_awgn_input) *in, fp_awgn_result *out,
+                                       FP_NAME(fp_awgn_maxima) *found)
 {
     double value[FP_AWGN_SPHERES], slope = 0.0, sum = 0.0, error = 0.0;
     const int m = in->count, n = a->padded;
+    double below = 0.0; /* bounds V for spheres below r_low */
     FP_NAME(fp_awgn_tabulate)(a, in->radius, m, 1);
     FP_NAME(fp_awgn_mixture)(a, in->weight, m);
     FP_NAME(fp_awgn_values)(a, in->radius, m, value);
     slope = in->radius[m - 1] * a->shrink - FP_NAME(fp_awgn_dot)(a->first + (size_t)(m - 1) * n, a->line[4], n);
-    if (variance <= 0.0)
-        variance = FP_NAME(fp_awgn_variance)(a, in->radius, in->weight, m, fp_awgn_centre_of(a, a->low) - a->reach - 8.0,
-                                             a->rho[a->nodes - 1] + 8.0);
+    const double variance = FP_NAME(fp_awgn_variance)(
+        a, in->radius, in->weight, m, fp_awgn_centre_of(a, a->need) - a->reach, a->rho[a->nodes - 1]);
+    if (in->radius[0] < a->need)
+        below = FP_NAME(fp_awgn_variance)(a, in->radius, in->weight, m, a->rho[0],
+                                          fp_awgn_centre_of(a, a->need) - a->reach);
+    below = below > variance ? below : variance;
     for (int j = 0; j < m; j++) {
         double spread = 0.0, size = 0.0, centre = fp_awgn_gauss_of(a, in->radius[j]) - value[j];
         const double middle = fp_awgn_centre_of(a, in->radius[j]);
@@ -159,8 +176,9 @@ static void FP_NAME(fp_awgn_certify)(fp_awgn *a, const FP_NAME(fp_awgn_input) *i
                 spread = away > spread ? away : spread;
         }
         sum += in->weight[j] * value[j];
-        error += in->weight[j] * FP_NAME(fp_awgn_error)(a, in->radius[j], variance, spread, size,
-                                                             a->rho[a->nodes - 1]);
+        const double slip = FP_NAME(fp_awgn_error)(a, in->radius[j], in->radius[j] < a->need ? below : variance, spread,
+                                                   size, a->rho[a->nodes - 1]);
+        error += in->weight[j] * (slip < value[j] ? slip : value[j]); /* i >= 0 */
     }
     FP_NAME(fp_awgn_scan)(a, variance, 0.02 * a->rtol * sum, found);
     const double upper = found->bound - fp_log1p(-a->cover) + (found->bound > 0.0 ? 1e-16 * found->bound : 0.0);
@@ -176,11 +194,50 @@ static void FP_NAME(fp_awgn_certify)(fp_awgn *a, const FP_NAME(fp_awgn_input) *i
         memcpy(out->radius, in->radius, m * sizeof *out->radius);
         memcpy(out->weight, in->weight, m * sizeof *out->weight);
     }
+    return variance;
+}
+
+/* Adds the local maxima as radii and finds the best weights, again and again, while that narrows the gap; returns it.
+ * Converges where Newton's method does not, at the price of spheres in close pairs. */
+static double FP_NAME(fp_awgn_polish)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, FP_NAME(fp_awgn_maxima) *found, double gap,
+                                      double goal)
+{
+    for (int round = 0; round < 8 && gap > goal; round++) {
+        int count = in->count;
+        for (int k = 0; k < found->count && count < FP_AWGN_SPHERES; k++) {
+            int known = 0;
+            for (int j = 0; j < in->count; j++)
+                known |= fabs(in->radius[j] - found->maximum[k]) < 1e-5;
+            if (!known) {
+                in->radius[count] = found->maximum[k];
+                in->weight[count++] = 1e-9;
+            }
+        }
+        in->count = count;
+        FP_NAME(fp_awgn_tidy)(in, a->radius, 0.0);
+        FP_NAME(fp_awgn_tabulate)(a, in->radius, in->count, 0);
+        FP_NAME(fp_awgn_weights)(a, in->radius, in->count, in->weight, 0.1 * goal * a->full);
+        FP_NAME(fp_awgn_tidy)(in, a->radius, 0.0);
+        FP_NAME(fp_awgn_tabulate)(a, in->radius, in->count, 0);
+        FP_NAME(fp_awgn_mixture)(a, in->weight, in->count);
+        double value[FP_AWGN_SPHERES], information = 0.0;
+        FP_NAME(fp_awgn_values)(a, in->radius, in->count, value);
+        for (int j = 0; j < in->count; j++)
+            information += in->weight[j] * value[j];
+        FP_NAME(fp_awgn_scan)(a, 2.5, 0.02 * a->rtol * information, found);
+        const double now = (found->peak - information) / information;
+        if (!(now < 0.5 * gap)) {
+            gap = now;
+            break;
+        }
+        gap = now;
+    }
+    return gap;
 }
 
 static void FP_NAME(fp_awgn_spheres)(fp_awgn *a, const fp_awgn_result *start, fp_awgn_result *out)
 {
-    FP_NAME(fp_awgn_input) *in = malloc(sizeof *in);
+    FP_NAME(fp_awgn_input) *in = malloc(2 * sizeof *in), *spare = in + 1;
     FP_NAME(fp_awgn_maxima) *found = malloc(sizeof *found);
     const int rows = (int)ceil((a->radius - a->low) / FP_AWGN_SPACING) + 2;
     out->status = FP_AWGN_MEMORY;
@@ -203,50 +260,64 @@ static void FP_NAME(fp_awgn_spheres)(fp_awgn *a, const fp_awgn_result *start, fp
         goto done;
     }
     out->status = FP_AWGN_WIDE;
-    double last = INFINITY;
-    for (int round = 0, refined = 0; round < 14; round++) {
-        const double information = FP_NAME(fp_awgn_shape)(a, in, 0.05 * a->rtol * out->lower, 12);
-        FP_NAME(fp_awgn_mixture)(a, in->weight, in->count);
+    const double goal = 0.5 * a->rtol;
+    double least = INFINITY;
+    for (int round = 0, refined = 0; round < 10; round++) {
+        const double information = FP_NAME(fp_awgn_shape)(a, in, 0.05 * a->rtol * out->lower, 40);
         FP_NAME(fp_awgn_scan)(a, 2.5, 0.02 * a->rtol * information, found);
         const double gap = (found->peak - information) / information;
-        if (gap <= 0.5 * a->rtol || round == 13) {
-            FP_NAME(fp_awgn_certify)(a, in, out, found, 0.0);
+        double polished = gap;
+        if (gap > goal && gap > 0.1 * least)
+            polished = FP_NAME(fp_awgn_polish)(a, in, found, gap, goal);
+        if (polished <= goal) {
+            const double variance = FP_NAME(fp_awgn_certify)(a, in, out, found), had = a->step;
             if (out->upper - out->lower <= a->rtol * out->lower) {
                 out->status = FP_AWGN_DONE;
-                break;
+                goto done;
             }
-            if (gap <= 0.5 * a->rtol) {
-                if (refined++ == 2)
-                    break;
-                a->step /= 1.4; /* the variance is larger than was thought */
-                if (!FP_NAME(fp_awgn_grid)(a, a->rows))
-                    break;
-                FP_NAME(fp_awgn_scan_prepare)(a);
-                continue;
-            }
+            if (refined++ == 3)
+                goto done;
+            FP_NAME(fp_awgn_choose_step)(a, variance); /* which was larger than the step was made for */
+            a->step = a->step < had / 1.4 ? a->step : had / 1.4;
+            if (!FP_NAME(fp_awgn_grid)(a, a->rows))
+                goto done;
+            FP_NAME(fp_awgn_scan_prepare)(a);
+            least = INFINITY;
+        } else if (polished < gap) {
+            *spare = *in;
+            FP_NAME(fp_awgn_gather)(a, found, spare->radius, spare->weight, spare->count, in);
+        } else {
+            FP_NAME(fp_awgn_insert)(a, in, found, information * (1.0 + 0.3 * a->rtol));
         }
-        last = gap;
-        if (!FP_NAME(fp_awgn_insert)(a, in, found, information * (1.0 + 0.3 * a->rtol)) && round > 3)
-            break;
+        least = gap < least ? gap : least;
     }
-    (void)last;
+    FP_NAME(fp_awgn_certify)(a, in, out, found);
 done:
     free(in);
     free(found);
     free(a->memory);
+    a->memory = NULL;
 }
 
-/* C for dimension d and peak amplitude R to relative width rtol, from `start` (which may be NULL). */
+/* C for dimension d and peak amplitude R to relative width rtol, from `start` (which may be NULL).  An input that fails
+ * only near r_low is sought again with a cover so light that r_low moves inward. */
 static int FP_NAME(fp_awgn_solve)(double dimension, double radius, double rtol, const fp_awgn_result *start,
                                   fp_awgn_result *out)
 {
     fp_awgn a;
     FP_NAME(fp_awgn_begin)(&a, dimension, radius, rtol);
     if (!FP_NAME(fp_awgn_single)(&a, out)) {
-        if (a.radius - a.low > FP_AWGN_RANGE)
+        if (a.radius - a.low > FP_AWGN_RANGE) {
             out->status = FP_AWGN_LARGE;
-        else
+        } else {
             FP_NAME(fp_awgn_spheres)(&a, start, out);
+            for (int again = 0; out->status == FP_AWGN_WIDE && again < 2; again++) {
+                a.rtol *= 0.1;
+                FP_NAME(fp_awgn_set_cover)(&a, out->lower);
+                a.rtol = rtol;
+                FP_NAME(fp_awgn_spheres)(&a, NULL, out);
+            }
+        }
     }
     out->evaluations = a.evaluations;
     out->rounds = a.rounds;

@@ -1,14 +1,27 @@
 /* The maximum of i(r) over a range of radii, with a bound; included once per instruction set. */
 
+/* middle and half-width of a cell: the first, if r_low > low, is what lies below r_low; the others share the rest */
+static inline double FP_NAME(fp_awgn_cell)(const fp_awgn *a, int cell, double *half)
+{
+    const int margin = a->need > a->low;
+    if (cell < margin) {
+        *half = 0.5 * (a->need - a->low);
+        return a->low + *half;
+    }
+    *half = 0.5 * (a->radius - a->need) / (a->cells - margin);
+    return a->need + (2 * (cell - margin) + 1) * *half;
+}
+
 /* The Chebyshev nodes of every cell, and the weights of their windows, kept for all inputs on this grid. */
 static void FP_NAME(fp_awgn_scan_prepare)(fp_awgn *a)
 {
-    const double width = (a->radius - a->low) / a->cells;
     double *x = a->line[0], *relative = a->line[1], *slope = a->line[2];
-    for (int cell = 0; cell < a->cells; cell++)
+    for (int cell = 0; cell < a->cells; cell++) {
+        double half;
+        const double middle = FP_NAME(fp_awgn_cell)(a, cell, &half);
         for (int j = 0; j < FP_AWGN_CHEBYSHEV; j++) {
             const int at = cell * FP_AWGN_CHEBYSHEV + j;
-            const double r = a->low + width * (cell + 0.5 + 0.5 * fp_awgn_cosine[1][j]);
+            const double r = middle + half * fp_awgn_cosine[1][j];
             const double centre = fp_awgn_centre_of(a, r), origin = fp_awgn_index(a, a->rho[0]);
             int first = (int)(fp_awgn_index(a, centre - a->reach) - origin);
             int end = (int)(fp_awgn_index(a, centre + a->reach) - origin) + 1;
@@ -24,6 +37,7 @@ static void FP_NAME(fp_awgn_scan_prepare)(fp_awgn *a)
             a->cell_first[at] = first;
             a->cell_count[at] = end - first;
         }
+    }
 }
 
 /* p, p', p'' of a Chebyshev series at u in [-1, 1] */
@@ -47,9 +61,9 @@ typedef struct {
     double maximum[FP_AWGN_SPHERES], value[FP_AWGN_SPHERES];
 } FP_NAME(fp_awgn_maxima);
 
-/* raises *bound to cover p on [u - half, u + half]; third bounds |p'''| */
+/* raises *bound to cover p on [u - half, u + half]; third bounds |p'''|; *budget limits the work */
 static void FP_NAME(fp_awgn_cover)(const double *c, double u, double half, double third, double slack, double peak,
-                                   int depth, double *bound)
+                                   int *budget, double *bound)
 {
     double value, slope, bend;
     FP_NAME(fp_awgn_series)(c, u, &value, &slope, &bend);
@@ -57,20 +71,21 @@ static void FP_NAME(fp_awgn_cover)(const double *c, double u, double half, doubl
     if (bend < 0.0 && fabs(slope) < -bend * half)
         top = -0.5 * slope * slope / bend;
     top = value + (top > 0.0 ? top : 0.0) + third * half * half * half / 6.0;
-    if (top <= peak + slack || depth == 0) {
-        *bound = top > *bound ? top : *bound;
+    if (!(top > peak + slack) || --*budget < 0) {
+        *bound = top <= *bound ? *bound : top; /* a NaN stays */
         return;
     }
-    FP_NAME(fp_awgn_cover)(c, u - 0.5 * half, 0.5 * half, third, slack, peak, depth - 1, bound);
-    FP_NAME(fp_awgn_cover)(c, u + 0.5 * half, 0.5 * half, third, slack, peak, depth - 1, bound);
+    FP_NAME(fp_awgn_cover)(c, u - 0.5 * half, 0.5 * half, third, slack, peak, budget, bound);
+    FP_NAME(fp_awgn_cover)(c, u + 0.5 * half, 0.5 * half, third, slack, peak, budget, bound);
 }
 
 /* local maxima of one cell, from its series */
 static void FP_NAME(fp_awgn_list)(const fp_awgn *a, const double *c, int cell, FP_NAME(fp_awgn_maxima) *out)
 {
     enum { SAMPLES = 32 };
-    const double half = 0.5 * (a->radius - a->low) / a->cells, middle = a->low + (2 * cell + 1) * half;
-    double value, slope, bend, before = 0.0;
+    const int counts = cell > 0 || a->need == a->low; /* towards the peak */
+    double half, value, slope, bend, before = 0.0;
+    const double middle = FP_NAME(fp_awgn_cell)(a, cell, &half);
     for (int k = 0; k <= SAMPLES; k++) {
         double u = 2.0 * k / SAMPLES - 1.0;
         FP_NAME(fp_awgn_series)(c, u, &value, &slope, &bend);
@@ -91,22 +106,29 @@ static void FP_NAME(fp_awgn_list)(const fp_awgn *a, const double *c, int cell, F
             }
         }
         before = after;
+        if (found && counts && value > out->peak) {
+            out->peak = value;
+            out->at = first ? a->low : last ? a->radius : middle + half * u;
+        }
         if (found && out->count < FP_AWGN_SPHERES) {
             out->maximum[out->count] = first ? a->low : last ? a->radius : middle + half * u;
             out->value[out->count++] = value;
         }
-        if (value > out->peak) {
+        if (counts && value > out->peak) {
             out->peak = value;
             out->at = middle + half * u;
         }
     }
 }
 
-/* Scans [low, R] for the l of the grid.  `slack` is how loose the bound may be; `variance` bounds V for the errors. */
+/* Scans [r_low, R] for the l of the grid.  `slack` is how loose the bound may be; `variance` bounds V for the errors. */
 static void FP_NAME(fp_awgn_scan)(fp_awgn *a, double variance, double slack, FP_NAME(fp_awgn_maxima) *out)
 {
     const int n = FP_AWGN_CHEBYSHEV;
-    const double half = 0.5 * (a->radius - a->low) / a->cells, rho = a->rho[a->nodes - 1];
+    const int margin = a->need > a->low;
+    const double rho = a->rho[a->nodes - 1];
+    double half;
+    FP_NAME(fp_awgn_cell)(a, a->cells - 1, &half);
     double lowest = INFINITY, highest = -INFINITY, error = 0.0, series[FP_AWGN_CHEBYSHEV];
     out->count = 0;
     out->peak = out->bound = -INFINITY;
@@ -127,14 +149,14 @@ static void FP_NAME(fp_awgn_scan)(fp_awgn *a, double variance, double slack, FP_
             spread = fabs(l[k] - l[mid]) > spread ? fabs(l[k] - l[mid]) : spread;
         const double here = FP_NAME(fp_awgn_error)(a, a->cell_r[at], variance, spread, size,
                                                    a->rho[first + count - 1]);
-        error = here > error ? here : error;
+        error = here > error && at >= margin * n ? here : error;
     }
     /* the ellipse of height y: the remainder of interpolation at n nodes is at most 4 M q^-n / (q - 1); beyond the
-     * nodes k grows by its last slope and 1 - V <= k'' <= 1 */
+     * nodes k grows by its last slope and 1 - R^2 <= k'' <= 1 */
     const double y = half < 1.0 ? 5.0 : 7.0, q = y / half + sqrt(1.0 + y * y / (half * half));
     const double beyond = 0.5 * half * (q + 1.0 / q) - half + 4.0, steep = a->radius + rho;
     const double modulus = exp(0.5 * y * y)
-        * (highest - lowest + (a->power < 1.0 ? a->power : 1.0) * beyond * (steep + (1.0 + variance) * beyond));
+        * (highest - lowest + (a->power < 1.0 ? a->power : 1.0) * beyond * (steep + (1.0 + a->radius * a->radius) * beyond));
     const double remainder = 4.0 * modulus * pow(q, -n) / (q - 1.0);
     for (int cell = 0; cell < a->cells; cell++) {
         const double *value = a->cell_value + cell * n;
@@ -147,17 +169,13 @@ static void FP_NAME(fp_awgn_scan)(fp_awgn *a, double variance, double slack, FP_
             third += fabs(series[j]) * j * (double)j * (j * (double)j - 1.0) * (j * (double)j - 4.0) / 15.0;
         }
         series[0] += value[n / 2];
-        const int had = out->count;
         FP_NAME(fp_awgn_list)(a, series, cell, out);
-        for (int k = had; k < out->count; k++)
-            if (out->value[k] > out->peak) {
-                out->peak = out->value[k];
-                out->at = out->maximum[k];
-            }
+        if (cell < margin)
+            continue;
         double bound = -INFINITY;
-        const double start = out->peak;
-        FP_NAME(fp_awgn_cover)(series, 0.0, 1.0, third, slack, start, 40, &bound);
-        out->bound = bound > out->bound ? bound : out->bound;
+        int budget = 20000;
+        FP_NAME(fp_awgn_cover)(series, 0.0, 1.0, third, slack, out->peak, &budget, &bound);
+        out->bound = bound <= out->bound ? out->bound : bound;
     }
     out->bound += 3.3 * error + remainder + 1e-15 * a->full;
 }

@@ -51,7 +51,8 @@ static double FP_NAME(fp_awgn_shape)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, dou
     enum { MOST = FP_AWGN_SPHERES };
     double value[MOST], slope[MOST], bend[MOST], z[MOST], dp[MOST], information = 0.0;
     double right[2 * MOST], one[2 * MOST], *rows[2 * MOST];
-    int free_of[MOST], had = -1;
+    int free_of[MOST], since = 0;
+    double least = INFINITY;
     const int n = a->padded;
     for (int round = 0; round < most; round++) {
         FP_NAME(fp_awgn_tidy)(in, a->radius, FP_AWGN_NEAR);
@@ -76,18 +77,20 @@ static double FP_NAME(fp_awgn_shape)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, dou
                 free_of[loose++] = j;
             }
         }
-        if (m != had) {
-            for (int j = 0; j < m; j++)
-                z[j] = 0.0;
-            had = m;
-        }
         for (int j = 0; j < m; j++) { /* duals follow i below its level */
             const double gap = information - value[j];
             z[j] = gap > 0.0 && p[j] < 1e-2 ? gap : 0.0;
             z[j] = z[j] > 0.1 * tolerance ? z[j] : 0.1 * tolerance;
         }
-        if (best - information <= tolerance && drift <= tolerance)
-            break;
+        const double miss = best - information > drift ? best - information : drift;
+        if (miss < 0.5 * least) {
+            least = miss;
+            since = 0;
+        } else {
+            since++;
+        }
+        if (miss <= tolerance || round == most - 1 || since > 10)
+            break; /* the table is that of the input */
         const int size = m + loose;
         for (int k = 0; k < n; k++)
             scale[k] = a->c[k] / a->line[3][k];
@@ -104,7 +107,7 @@ static double FP_NAME(fp_awgn_shape)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, dou
         }
         for (int f = 0; f < loose; f++) {
             const int j = free_of[f];
-            gram[(size_t)(m + f) * size + m + f] += (bend[j] < 0.0 ? -bend[j] : 0.05) / p[j];
+            gram[(size_t)(m + f) * size + m + f] += (fabs(bend[j]) + 1e-10) / p[j];
             right[m + f] = slope[j];
             one[m + f] = 0.0;
         }

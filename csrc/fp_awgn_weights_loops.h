@@ -128,7 +128,7 @@ static double FP_NAME(fp_awgn_weights)(fp_awgn *a, const double *r, int m, doubl
         }
         for (int j = 0; j < m; j++)
             complement += p[j] * z[j];
-        if (best - information <= tolerance && complement <= tolerance)
+        if ((best - information <= tolerance && complement <= tolerance) || complement <= 1e-4 * tolerance)
             break;
         for (int k = 0; k < n; k++)
             scale[k] = a->c[k] / a->line[3][k];
