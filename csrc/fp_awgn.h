@@ -44,6 +44,7 @@ enum { FP_AWGN_SPHERES = 256, FP_AWGN_CHEBYSHEV = 32, FP_AWGN_LANES = 8 };
 enum { FP_AWGN_DONE = 0, FP_AWGN_WIDE = 1, FP_AWGN_LARGE = 2, FP_AWGN_MEMORY = -1 };
 
 #define FP_AWGN_RANGE 160.0   /* longest range of radii that is solved */
+#define FP_AWGN_WORK 4e9      /* products summed before a solution is given up as it is: below a second */
 #define FP_AWGN_MARGIN 3.0    /* how far below r_low spheres may lie */
 #define FP_AWGN_CELL 4.0      /* longest cell of the scan */
 #define FP_AWGN_SPACING 0.3   /* of the radii that start a cold solution */
@@ -70,6 +71,7 @@ typedef struct {
     int *cell_first, *cell_count, cell_stride;
     void *memory;
     long evaluations, rounds;
+    double work;
 } fp_awgn;
 
 typedef struct {

@@ -51,10 +51,10 @@ static double FP_NAME(fp_awgn_rounding)(const fp_awgn *a, double size, double r)
 {
     const double unit = 1.2e-16, centre = fp_awgn_centre_of(a, r), off = (centre - r) * (centre - r) + 4.0;
     const double logs = (a->d - 1.0) * (2.0 + fabs(log(centre)));
-    const double weight = unit * (16.0 + off + 3.0 * logs);
+    const double weight = unit * (16.0 + off + 6.0 * logs);
     const double l = a->small
         ? 6.0 * unit * a->radius * a->radius * (2.0 + r * r / a->d + 2.0)
-        : unit * (16.0 + off + 2.0 * logs + 2.0 * a->shrink * centre * centre + 2.0 * a->full);
+        : unit * (16.0 + off + 5.0 * logs + 2.0 * a->shrink * centre * centre + 2.0 * a->full);
     return weight * size + l + 4.0 * unit * a->full;
 }
 

@@ -202,7 +202,7 @@ static double FP_NAME(fp_awgn_certify)(fp_awgn *a, const FP_NAME(fp_awgn_input) 
 static double FP_NAME(fp_awgn_polish)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, FP_NAME(fp_awgn_maxima) *found, double gap,
                                       double goal)
 {
-    for (int round = 0; round < 8 && gap > goal; round++) {
+    for (int round = 0; round < 8 && gap > goal && a->work < FP_AWGN_WORK; round++) {
         int count = in->count;
         for (int k = 0; k < found->count && count < FP_AWGN_SPHERES; k++) {
             int known = 0;
@@ -237,7 +237,7 @@ static double FP_NAME(fp_awgn_polish)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, FP
 
 static void FP_NAME(fp_awgn_spheres)(fp_awgn *a, const fp_awgn_result *start, fp_awgn_result *out)
 {
-    FP_NAME(fp_awgn_input) *in = malloc(2 * sizeof *in), *spare = in + 1;
+    FP_NAME(fp_awgn_input) *in = malloc(3 * sizeof *in), *spare = in + 1, *best = in + 2;
     FP_NAME(fp_awgn_maxima) *found = malloc(sizeof *found);
     const int rows = (int)ceil((a->radius - a->low) / FP_AWGN_SPACING) + 2;
     out->status = FP_AWGN_MEMORY;
@@ -261,14 +261,29 @@ static void FP_NAME(fp_awgn_spheres)(fp_awgn *a, const fp_awgn_result *start, fp
     }
     out->status = FP_AWGN_WIDE;
     const double goal = 0.5 * a->rtol;
-    double least = INFINITY;
-    for (int round = 0, refined = 0; round < 10; round++) {
+    int warm = start && start->count > 1;
+    double least = INFINITY, narrowest = INFINITY;
+    for (int round = 0, refined = 0; round < 10 && a->work < FP_AWGN_WORK; round++) {
         const double information = FP_NAME(fp_awgn_shape)(a, in, 0.05 * a->rtol * out->lower, 40);
         FP_NAME(fp_awgn_scan)(a, 2.5, 0.02 * a->rtol * information, found);
         const double gap = (found->peak - information) / information;
+        if (gap < narrowest) {
+            narrowest = gap;
+            *best = *in;
+        }
+        if (warm && gap > 1e-7) { /* the start was too far away */
+            warm = 0;
+            if (!FP_NAME(fp_awgn_cold)(a, in))
+                goto done;
+            continue;
+        }
         double polished = gap;
         if (gap > goal && gap > 0.1 * least)
             polished = FP_NAME(fp_awgn_polish)(a, in, found, gap, goal);
+        if (polished < narrowest) {
+            narrowest = polished;
+            *best = *in;
+        }
         if (polished <= goal) {
             const double variance = FP_NAME(fp_awgn_certify)(a, in, out, found), had = a->step;
             if (out->upper - out->lower <= a->rtol * out->lower) {
@@ -282,7 +297,7 @@ static void FP_NAME(fp_awgn_spheres)(fp_awgn *a, const fp_awgn_result *start, fp
             if (!FP_NAME(fp_awgn_grid)(a, a->rows))
                 goto done;
             FP_NAME(fp_awgn_scan_prepare)(a);
-            least = INFINITY;
+            least = narrowest = INFINITY;
         } else if (polished < gap) {
             *spare = *in;
             FP_NAME(fp_awgn_gather)(a, found, spare->radius, spare->weight, spare->count, in);
@@ -291,7 +306,8 @@ static void FP_NAME(fp_awgn_spheres)(fp_awgn *a, const fp_awgn_result *start, fp
         }
         least = gap < least ? gap : least;
     }
-    FP_NAME(fp_awgn_certify)(a, in, out, found);
+    if (narrowest < INFINITY)
+        FP_NAME(fp_awgn_certify)(a, best, out, found);
 done:
     free(in);
     free(found);
@@ -311,7 +327,7 @@ static int FP_NAME(fp_awgn_solve)(double dimension, double radius, double rtol, 
             out->status = FP_AWGN_LARGE;
         } else {
             FP_NAME(fp_awgn_spheres)(&a, start, out);
-            for (int again = 0; out->status == FP_AWGN_WIDE && again < 2; again++) {
+            for (int again = 0; out->status == FP_AWGN_WIDE && again < 2 && a.work < FP_AWGN_WORK; again++) {
                 a.rtol *= 0.1;
                 FP_NAME(fp_awgn_set_cover)(&a, out->lower);
                 a.rtol = rtol;

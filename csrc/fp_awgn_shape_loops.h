@@ -16,7 +16,7 @@ static void FP_NAME(fp_awgn_tidy)(FP_NAME(fp_awgn_input) *in, double radius, dou
     int count = 0;
     double total = 0.0;
     for (int j = 0; j < in->count; j++) { /* insertion sort */
-        const double r = in->radius[j], p = in->weight[j];
+        const double r = in->radius[j] < 1e-8 ? 0.0 : in->radius[j], p = in->weight[j];
         int k = j;
         for (; k > 0 && in->radius[k - 1] > r; k--) {
             in->radius[k] = in->radius[k - 1];
@@ -62,6 +62,7 @@ static double FP_NAME(fp_awgn_shape)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, dou
         FP_NAME(fp_awgn_mixture)(a, p, m);
         FP_NAME(fp_awgn_values)(a, r, m, value);
         a->rounds++;
+        a->work += 2.0 * m * m * (n + m / 3.0) + 60.0 * m * n;
         double *restrict cl = a->line[4], *restrict scale = a->line[5];
         information = 0.0;
         int loose = 0;

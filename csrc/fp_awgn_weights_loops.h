@@ -110,6 +110,7 @@ static double FP_NAME(fp_awgn_weights)(fp_awgn *a, const double *r, int m, doubl
         p[j] = 1.0 / m;
     }
     for (int round = 0; round < 60; round++) {
+        a->work += 0.5 * m * m * (n + m / 3.0) + 3.0 * m * n;
         double total = 0.0, best = -INFINITY, complement = 0.0;
         FP_NAME(fp_awgn_mixture)(a, p, m);
         FP_NAME(fp_awgn_values)(a, r, m, value);
