@@ -11,6 +11,7 @@ sum_i w_i min_j v_j^-s M(P_i||Q_j) for mixtures, and closed-form for two normal 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _validate
 from ..distributions import GaussianMixture, Pmf
-from ..divergences.hockey_stick import curve_estimate, widen
+from ..divergences.hockey_stick import DOUBLE_WIDTH, curve_estimate
 from ..estimate import Estimate
 from ..kernels import _hockey
 from ..mechanisms.gaussian import GaussianMechanism
@@ -28,7 +29,8 @@ __all__ = ["HockeyStickCurve", "LipCurve", "WorstHockeyStickCurve"]
 FloatArray = NDArray[np.float64]
 _ORDERS = np.exp2(np.arange(-24, 121) / 2.0)  # the s of the tails
 _ROUNDING = 1e-9  # relative; a tail is a small part of an integral
-_WIDTH = 1e-10  # relative, below which sums in doubles are taken: double-doubles cost ten times more
+_FAST = 1e-10  # relative width below which sums in doubles are taken: double-doubles cost ten times more
+_COST = ("evaluations", "double_double", "pieces")
 _STATIONS = 49
 
 
@@ -70,12 +72,10 @@ class HockeyStickCurve:
 
     def __call__(self, epsilon: ArrayLike) -> Estimate:
         """The curve at ``epsilon``, at least 0, any shape."""
-        return _pair(self.p, self.q, epsilon)
+        return _pair(self.p, self.q, epsilon, DOUBLE_WIDTH)
 
     def tail(self, epsilon: float, rate: int) -> float:
         """Upper bound of the integral of e^(rate e) H_{e^e}(P||Q) over e > ``epsilon``."""
-        if self.p.mass_gap or self.q.mass_gap:
-            return math.inf
         return _tail(self._log_moments, epsilon, rate)
 
 
@@ -117,22 +117,20 @@ class LipCurve:
 
     def __call__(self, epsilon: ArrayLike) -> Estimate:
         """The curve at ``epsilon``, at least 0, any shape."""
-        grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
-        law, flat = self._law, np.ascontiguousarray(grid).reshape(-1)
-        order = np.argsort(flat, kind="stable")
-        rows = np.empty((flat.size, 6))
-        rows[order], (evaluations, extended, pieces) = _hockey.lip_curve(
-            law.weights, law.means, law.sigmas, flat[order], _WIDTH, False
-        )
-        if law.mass_gap:
-            widen(rows, flat, law.mass_gap)
-        cost = {"evaluations": evaluations, "pieces": pieces, "double_double": extended}
-        return curve_estimate(rows[:, :3], grid, "probability", "two crossings a point", cost)
+        law = self._law
+
+        def rows(grid: FloatArray) -> tuple[FloatArray, dict[str, int]]:
+            order = np.argsort(grid, kind="stable")
+            found = np.empty((grid.size, 6))
+            found[order], cost = _hockey.lip_curve(law.weights, law.means, law.sigmas, grid[order], _FAST, False)
+            return found[:, :3], dict(zip(_COST, cost, strict=True))
+
+        return _curve(rows, epsilon, law.mass_gap, "two crossings a point")
 
     def tail(self, epsilon: float, rate: int) -> float:
         """Upper bound of the integral of e^(rate e) delta(e) over e > ``epsilon``."""
         # H(P_x||P_M) vanishes from log 1/pi_x on; H(P_M||P_x) is largest, for its bound, at an outermost point
-        if self._law.mass_gap or epsilon < self._silence:
+        if epsilon < self._silence:
             return math.inf
         return _tail(self._log_moments, epsilon, rate)
 
@@ -210,15 +208,13 @@ class WorstHockeyStickCurve:
 
     def tail(self, epsilon: float, rate: int) -> float:
         """Upper bound of the integral of e^(rate e) times the curve over e > ``epsilon``."""
-        if self._law.mass_gap:
-            return math.inf
         if not self._released_first:
             return 0.0 if epsilon >= self._silence else math.inf
         return _tail(self._log_moments, epsilon, rate)
 
     def _at(self, x: int, epsilon: FloatArray) -> Estimate:
         pair = (self._law, self._points[x]) if self._released_first else (self._points[x], self._law)
-        return _pair(*pair, epsilon)
+        return _pair(*pair, epsilon, _FAST)
 
     def _chord(self, x: int, place: NDArray[np.intp], epsilon: FloatArray) -> FloatArray:
         """Above H_x by convexity in e^epsilon."""
@@ -228,18 +224,33 @@ class WorstHockeyStickCurve:
         return np.asarray(before + (after - before) * np.clip(share * (1 - 1e-14), 0.0, 1.0))
 
 
-def _pair(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike) -> Estimate:
-    """``hockey_stick_divergence`` with bounds that may be a little wider, for speed."""
+def _pair(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, width: float) -> Estimate:
+    """As ``hockey_stick_divergence``, with doubles wherever they give this relative width."""
+
+    def rows(grid: FloatArray) -> tuple[FloatArray, dict[str, int]]:
+        found, cost = _hockey.pair_curve(
+            p.weights, p.means, p.sigmas, q.weights, q.means, q.sigmas, grid, width, False
+        )  # fmt: skip
+        return found[:, :3], dict(zip(_COST, cost, strict=True))
+
+    return _curve(rows, epsilon, p.mass_gap + q.mass_gap, "monotone pieces")
+
+
+def _curve(
+    rows: Callable[[FloatArray], tuple[FloatArray, dict[str, int]]], epsilon: ArrayLike, gap: float, method: str
+) -> Estimate:
+    """Values and bounds; weights that miss the sum 1 by ``gap`` stand for those and for the normalised ones."""
     grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
     flat = np.ascontiguousarray(grid).reshape(-1)
-    rows, (evaluations, extended, pieces) = _hockey.pair_curve(
-        p.weights, p.means, p.sigmas, q.weights, q.means, q.sigmas, flat, _WIDTH, False
-    )
-    gap = p.mass_gap + q.mass_gap
-    if gap:
-        widen(rows, flat, gap)
-    cost = {"evaluations": evaluations, "pieces": pieces, "double_double": extended}
-    return curve_estimate(rows[:, :3], grid, "probability", "monotone pieces", cost)
+    found, cost = rows(flat)
+    if gap:  # densities within 1 +- gap: p - e^eps q moves like a factor and a shift of epsilon
+        found = found.copy()
+        shift = 3 * gap
+        found[:, 1] = rows(np.nextafter(flat + shift, np.inf))[0][:, 1] * (1 - shift)
+        near = np.nextafter(flat - shift, -1.0)
+        found[:, 2] = rows(np.maximum(near, 0.0))[0][:, 2] * (1 + shift) + np.where(near < 0.0, 2 * shift, 0.0)
+        found[:, 2] = np.minimum(found[:, 2], 1.0)
+    return curve_estimate(found, grid, "probability", method, cost)
 
 
 def _release(prior: Any, mechanism: Any) -> GaussianMixture:
@@ -257,7 +268,7 @@ def _ends(law: GaussianMixture) -> tuple[GaussianMixture, GaussianMixture]:
 
 def _silence(law: GaussianMixture) -> float:
     """From this epsilon on no single law exceeds e^epsilon times the mixture it is a part of."""
-    return math.nextafter(-math.log(float(law.weights.min())) * (1 + 4e-16), math.inf)
+    return math.nextafter(-math.log(float(law.weights.min())) * (1 + 4e-16) + 2 * law.mass_gap, math.inf)
 
 
 def _log_moments(p: GaussianMixture, q: GaussianMixture) -> FloatArray:
@@ -275,7 +286,8 @@ def _log_moments(p: GaussianMixture, q: GaussianMixture) -> FloatArray:
             rows.append(np.logaddexp.reduce(log_weights + nearest))
     found = np.array(rows)
     found[np.isnan(found)] = np.inf
-    return found
+    gap = p.mass_gap + q.mass_gap
+    return np.asarray(found + 2 * gap * (1 + 2 * _ORDERS))
 
 
 def _tail(log_moments: FloatArray, epsilon: float, rate: int) -> float:

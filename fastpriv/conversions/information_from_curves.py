@@ -171,7 +171,9 @@ def ci_lmip_from_ldp(
     _validate.choice("form", form, ("published", "two-input"))
     settings = _settings(decay, rtol, max_evaluations, unit)
     if isinstance(curve, GaussianMechanism):
-        return (_gaussian_published(curve) if form == "published" else _gaussian_two_inputs(curve)).to(unit)
+        found = _gaussian_published(curve) if form == "published" else _gaussian_two_inputs(curve)
+        with np.errstate(over="ignore"):
+            return found.to(unit)
     return _answer([_integral("curve", curve, _LDP if form == "published" else _TWO_INPUTS, settings)], unit)
 
 
@@ -198,7 +200,7 @@ def cd_lmip_from_lip(
     Returns
     -------
     Estimate
-        As ``ci_lmip_from_ldp``. Beyond 1e308 the value is inf and ``lower`` the largest double.
+        As ``ci_lmip_from_ldp``. Beyond 1e308 the value is inf and ``lower`` about the largest double.
 
     Raises
     ------
@@ -319,7 +321,7 @@ def _samples(name: str, epsilon: Any, delta: Any) -> tuple[FloatArray, FloatArra
         raise ShapeError(
             f"epsilon and delta must have equal lengths; got {grid.size} and {value.size}. Pass one delta a point."
         )
-    rises = np.append(np.diff(grid) > 0, True)
+    rises = np.append(True, np.diff(grid) > 0)
     _validate.real(
         "epsilon", grid, "strictly increasing", lambda e: rises, remedy="Sort the pairs and drop repeated epsilons."
     )
@@ -355,7 +357,7 @@ def _gaussian_published(mechanism: GaussianMechanism) -> Estimate:
         # a ratio that underflows loses more than its last places
         upper = np.where((span > 0) & (ratio < 1e-160), np.maximum(upper, 1e-320), upper)
     silent = span == 0.0
-    lower = np.minimum(np.maximum(np.where(silent, 0.0, lower), 0.0), np.finfo(np.float64).max)
+    lower = np.minimum(np.maximum(np.where(silent, 0.0, lower), 0.0), np.finfo(np.float64).max / 2)
     return Estimate(
         value, lower, np.where(silent, 0.0, upper), kind="exact", unit="nats", method="closed form",
     )  # fmt: skip

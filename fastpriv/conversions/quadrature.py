@@ -1,7 +1,7 @@
 """Integrals over epsilon of a curve that can be asked anywhere: a sharp value, and bounds between the points asked.
 
-The value comes from Gauss-Kronrod panels that are halved until they agree; the bounds come from the same points and
-more, by ``sandwich``: pieces are cut where that narrows the bounds most. A piece's gap falls with the square of its
+The value comes from Gauss-Legendre panels, halved until the halves agree with the whole; the bounds come from the same
+points and more, by ``sandwich``: pieces are cut where that narrows the bounds most. A piece's gap falls with the square of its
 length, so m pieces in place of one of gap g leave g / m^2, and the fewest points for a total gap T have
 m = g^(1/3) (sum g^(1/3) / T)^(1/2).
 """
@@ -24,30 +24,13 @@ __all__ = ["Asked", "of_function", "of_samples"]
 FloatArray = NDArray[np.float64]
 _MANY, _FEW = 200_000, 4_000  # points for a vectorised and for a scalar curve
 _AGREED = 1e-14  # of the integral, for a panel
-_PANELS = 1500
 _ROUNDS = 12
 _FARTHEST = 2.0**1023
-_LARGEST = float(np.finfo(np.float64).max)
-_VANISHED = 1e-307
+_LARGEST = float(np.finfo(np.float64).max) / 2  # leaves room for a change of unit
+_LEAST = 5e-324
 _NOISE = 1e-8  # relative, in the values of a curve without bounds
 _NOISE_FLOOR = 1e-15
-# Gauss-Kronrod, 7 and 15 nodes on [-1, 1]: outer nodes first, the centre last
-_KRONROD_NODES = np.array([
-    0.991455371120812639206854697526329, 0.949107912342758524526189684047851, 0.864864423359769072789712788640926,
-    0.741531185599394439863864773280788, 0.586087235467691130294144691693013, 0.405845151377397166906606412076961,
-    0.207784955007898467600689403773245, 0.0,
-])  # fmt: skip
-_KRONROD = np.array([
-    0.022935322010529224963732008058970, 0.063092092629978553290700663189204, 0.104790010322250183839876322541518,
-    0.140653259715525918745189590510238, 0.169004726639267902826583426598550, 0.190350578064785409913256402421014,
-    0.204432940075298892414161999234649, 0.209482141084727828012999174891714,
-])  # fmt: skip
-_GAUSS = np.array([
-    0.0, 0.129484966168869693270611432679082, 0.0, 0.279705391489276667901467771423780, 0.0,
-    0.381830050505118944950369775488975, 0.0, 0.417959183673469387755102040816327,
-])  # fmt: skip
-_X = np.concatenate([-_KRONROD_NODES, _KRONROD_NODES[-2::-1]])
-_WK, _WG = (np.concatenate([w, w[-2::-1]]) for w in (_KRONROD, _GAUSS))
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(13)
 
 
 class Asked:
@@ -88,7 +71,12 @@ class Asked:
     def _numbers(self, answer: Any) -> tuple[Any, Any, Any]:
         if not isinstance(answer, Estimate):
             self.proved = self.bounded = False
-            value = np.asarray(answer, dtype=np.float64)
+            try:
+                value = np.asarray(answer, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise DomainError(
+                    f"{self.name} must be a function that returns numbers; got {answer!r:.60}. Return deltas."
+                ) from None
             return value, value, value
         if answer.unit != "probability":
             raise DomainError(
@@ -145,7 +133,13 @@ def of_samples(
 def of_function(curve: Asked, weight: Weight, rtol: float, limit: int | None) -> Bracket:
     """The integral of a curve over all epsilon; it stops short of ``rtol`` where ``limit`` points do not reach it."""
     with np.errstate(all="ignore"):
+        _, low, high = curve(np.zeros(2))
+        if high[0] == 0.0:
+            return Bracket(0.0, 0.0, 0.0, curve.proved, "the curve is 0", curve.evaluations)
         horizon, tail = _horizon(curve, weight, rtol)
+        if horizon == math.inf:
+            method = "beyond the range of doubles"
+            return Bracket(math.inf, _LARGEST, math.inf, curve.proved, method, curve.evaluations)
         if horizon == _FARTHEST:
             octaves = np.exp2(np.arange(0.0, 1024.0))
             _, low, high = curve(octaves)
@@ -178,7 +172,7 @@ def of_function(curve: Asked, weight: Weight, rtol: float, limit: int | None) ->
         if math.isinf(upper):
             middle = math.inf
         return _outward(middle, lower, upper + tail, horizon, weight)._replace(
-            proved=curve.proved, method="gauss-kronrod, bounds from points, " + shape, evaluations=curve.evaluations
+            proved=curve.proved, method="Gauss-Legendre, bounds from points, " + shape, evaluations=curve.evaluations
         )
 
 
@@ -192,10 +186,10 @@ def _beyond(last: float, top: float, weight: Weight, decay: float | None) -> flo
 
 
 def _horizon(curve: Asked, weight: Weight, rtol: float) -> tuple[float, float]:
-    """Where to stop, and an upper bound of what lies beyond; (2^1023, inf) for a curve that does not vanish."""
-    first, _, most = curve(np.array([0.0, 1.0]))
-    if most[0] == 0.0:
-        return 1.0, 0.0
+    """Where to stop, and an upper bound of what lies beyond; (2^1023, inf) for a curve that does not vanish.
+
+    The first number is infinite where the integral exceeds the largest double.
+    """
     inside = 0.0
 
     def enough(end: float) -> float | None:
@@ -204,11 +198,20 @@ def _horizon(curve: Asked, weight: Weight, rtol: float) -> tuple[float, float]:
         at = np.array([end / 2, end])
         value, low, high = curve(at)
         inside = max(inside, float(weight.times(at[:1], low[:1])[0]) * end / 2)
-        own = curve.tail(end, weight.growth) if high[1] > 0.0 else 0.0
+        own = 0.0 if curve.bounded and high[1] == 0.0 else curve.tail(end, weight.growth)
         tail = _beyond(end, float(high[1]), weight, None) if own is None else weight.scale * own
-        if own is None and value[1] == 0.0 and high[1] <= _VANISHED and weight.growth >= 0:
-            curve.proved, tail = False, 0.0  # taken as 0 from here on
-        return tail if tail <= min(1e-3 * rtol, 1e-14) * inside or (tail < 1e-290 and value[1] == 0.0) else None
+        if math.isinf(inside):
+            return math.inf
+        allowed = min(1e-3 * rtol, 1e-14) * inside
+        if own is None and weight.growth >= 0:
+            tail, allowed = weight.scale * _extrapolated(end, value, weight.growth), 1e-6 * allowed
+            guessed = True
+        else:
+            guessed = False
+        if tail <= allowed or (tail < 1e-290 and value[1] == 0.0):
+            curve.proved = curve.proved and not guessed
+            return tail
+        return None
 
     end = 1.0
     tail = enough(end)
@@ -217,7 +220,9 @@ def _horizon(curve: Asked, weight: Weight, rtol: float) -> tuple[float, float]:
         tail = enough(end)
     if tail is None:
         return _FARTHEST, math.inf
-    while first[0] > 0.0 and end > 1e-300:  # a narrow curve: come back to its scale
+    if math.isinf(inside):
+        return math.inf, math.inf
+    while end > 1e-300:  # a narrow curve: come back to its scale
         closer = enough(end / 2)
         if closer is None:
             break
@@ -229,34 +234,45 @@ def _horizon(curve: Asked, weight: Weight, rtol: float) -> tuple[float, float]:
     return end, tail
 
 
+def _extrapolated(end: float, value: FloatArray, growth: int) -> float:
+    """What lies beyond ``end`` if the curve goes on falling as from end/2 to end; a value of 0 may be an underflow."""
+    before, last = (max(float(v), _LEAST) for v in value)
+    if value[0] == 0.0:
+        return _times(_LEAST, growth * end / 2) * end
+    rate = (math.log(before) - math.log(last)) / (end / 2)
+    return _times(last, growth * end) / (rate - growth) if rate > growth else math.inf
+
+
 def _panels(
     curve: Asked, weight: Weight, horizon: float, budget: int
 ) -> tuple[float, FloatArray, tuple[FloatArray, FloatArray, FloatArray]]:
-    """The integral over [0, horizon] by Gauss-Kronrod, and the points asked on the way, sorted."""
+    """The integral over [0, horizon] by Gauss-Legendre, and the points asked on the way, sorted."""
     edges = horizon * np.exp2(-np.arange(12.0, -1.0, -1.0))
     edges = np.concatenate([[0.0], edges[edges > 0.0]])
     asked, found = [edges], [curve(edges)]
-    start, end = edges[:-1], edges[1:]
-    total, done = 0.0, 0
-    while start.size:
-        half, centre = (end - start) / 2, start + (end - start) / 2
-        points = np.clip(centre[:, None] + half[:, None] * _X, start[:, None], end[:, None])
-        answer = curve(points.reshape(-1))
+    used = 0
+
+    def integrals(start: FloatArray, end: FloatArray) -> FloatArray:
+        nonlocal used
+        half = (end - start) / 2
+        points = np.clip((start + half)[:, None] + half[:, None] * _NODES, start[:, None], end[:, None])
         asked.append(points.reshape(-1))
-        found.append(answer)
-        integrand = weight.times(asked[-1], answer[0]).reshape(points.shape)
-        kronrod, gauss = half * (integrand @ _WK), half * (integrand @ _WG)
-        scale = total + float(np.sum(kronrod))
-        error = np.abs(kronrod - gauss)
-        error = scale * np.minimum(1.0, (200.0 * error / scale)) ** 1.5 if scale > 0 else error
-        done += start.size
-        open_ = error > _AGREED * scale
-        if done > _PANELS or done * _X.size > budget / 2 or not math.isfinite(scale):
-            open_[:] = False
-        open_ &= (centre > start) & (centre < end)
-        total += float(np.sum(kronrod[~open_]))
-        start, end, centre = start[open_], end[open_], centre[open_]
-        start, end = np.concatenate([start, centre]), np.concatenate([centre, end])
+        found.append(curve(asked[-1]))
+        used += points.size
+        return np.asarray(half * (weight.times(asked[-1], found[-1][0]).reshape(points.shape) @ _NODE_WEIGHTS))
+
+    start, end = edges[:-1], edges[1:]
+    whole = integrals(start, end)
+    total = 0.0
+    while start.size:
+        centre = start + (end - start) / 2
+        start, end = np.stack([start, centre], axis=1), np.stack([centre, end], axis=1)
+        parts = integrals(start.reshape(-1), end.reshape(-1)).reshape(-1, 2)
+        scale = total + float(np.sum(parts))
+        apart = np.abs(whole - parts.sum(axis=1)) > _AGREED * scale
+        apart &= (start[:, 0] < centre) & (centre < end[:, 1]) & (used < budget / 2) & math.isfinite(scale)
+        total += float(np.sum(parts[~apart]))
+        start, end, whole = start[apart].reshape(-1), end[apart].reshape(-1), parts[apart].reshape(-1)
     points, order = np.unique(np.concatenate(asked), return_index=True)
     value, low, high = (np.concatenate(column)[order] for column in zip(*found, strict=True))
     return total, points, (value, low, high)
