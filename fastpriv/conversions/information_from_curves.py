@@ -15,7 +15,7 @@ as an integral of hockey-sticks, with the two inputs equally likely; for any oth
 is met by a Gaussian mechanism with two inputs. For n inputs, -log(1/n + (1 - 1/n) e^-mu2), mu2 its value, has been seen
 to hold in numerical experiments but is not proved, so it is not offered.
 
-Source: Ngo, Ostman and Graell i Amat, On local mutual-information privacy, 2024, eqs (12), (14), (20).
+Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, 2024, eqs (12), (14), (20).
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ Curve = Any  # (epsilon, delta), a function of epsilon, or (LDP only) a Gaussian
 MutualUnit = Literal["nats", "bits"]
 _FORWARD, _BACKWARD = Weight((0,)), Weight((-1,))
 _LDP, _TWO_INPUTS, _LIP = Weight((0, -1)), Weight(()), Weight((1, -1))
+_LOG_2 = math.log(2.0)
 _SAMPLE_ROUNDING = 9e-16  # relative: four units in the last place of a plain sample
 
 
@@ -377,6 +378,17 @@ def _gaussian_two_inputs(mechanism: GaussianMechanism) -> Estimate:
 def _antipodal(span: float, sigma: float) -> Estimate:
     if span == 0.0:
         return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="equal inputs")
+    ratio = math.inf if sigma < span / 1e300 else span / sigma
+    if ratio > 40.0:  # log 2 - I = E log(1 + e^-L) <= E e^(-L/2) = e^(-ratio^2 / 8) < 1e-86
+        least, most = math.nextafter(_LOG_2, 0.0), math.nextafter(_LOG_2, 1.0)
+        return Estimate(_LOG_2, least, most, kind="exact", unit="nats", method="distant inputs")
+    if ratio < 1e-6:  # by I' = mmse / 2 and 1 - snr <= mmse <= 1, I is between snr/2 - snr^2/4 and snr/2
+        snr = ratio * ratio / 4
+        least = max(0.0, (snr / 2 - snr * snr / 4) * (1 - 2e-15) - 1e-320)
+        return Estimate(
+            snr / 2 - snr * snr / 4, least, snr / 2 * (1 + 2e-15) + 1e-320, kind="certified", unit="nats",
+            method="close inputs",
+        )  # fmt: skip
     return mutual_information(Pmf([0.0, span], [0.5, 0.5]), sigma)
 
 

@@ -1,8 +1,8 @@
 """Integrals over epsilon of a curve that can be asked anywhere: a sharp value, and bounds between the points asked.
 
 The value comes from Gauss-Legendre panels, halved until the halves agree with the whole; the bounds come from the same
-points and more, by ``sandwich``: pieces are cut where that narrows the bounds most. A piece's gap falls with the square of its
-length, so m pieces in place of one of gap g leave g / m^2, and the fewest points for a total gap T have
+points and more, by ``sandwich``: pieces are cut where that narrows the bounds most. The gap of a piece falls with the
+cube of its length, so m pieces in place of one of gap g leave g / m^2, and the fewest points for a total gap T have
 m = g^(1/3) (sum g^(1/3) / T)^(1/2).
 """
 
@@ -117,13 +117,15 @@ def of_samples(
             low, high = np.concatenate([low[:1], low]), np.concatenate([[1.0], high])
             value = np.concatenate([value[:1], value])
         convex = not bends_down(epsilon, low, high, 0.0, 0.0)
-        pieces = sandwich(epsilon, low, high, weight, convex)
-        lower, upper = (float(np.sum(piece)) for piece in pieces)
+        below, above = sandwich(epsilon, low, high, weight, convex)
+        lower, upper = float(np.sum(below)), float(np.sum(above))
         least = tail_below(epsilon, low, high, weight) if convex else 0.0
         likely = tail_below(epsilon, value, value, weight) if convex else 0.0
         if value.size == 1 and value[0] > 0.0 and weight.growth >= 0:
             likely = math.inf
-        middle = upper - (upper - lower) / 3
+        # a smooth convex curve lies a third of the gap below the chord; across a wide gap take the geometric mean
+        likeliest = np.where(2 * below > above, above - (above - below) / 3, np.sqrt(np.maximum(below, 0.0) * above))
+        middle = float(np.sum(likeliest))
         method = "convex in e^epsilon" if convex else "monotone: the samples are not convex in e^epsilon"
         return _outward(middle + min(likely, beyond), lower + least, upper + beyond, last, weight)._replace(
             proved=True, method="bounds between samples, " + method, evaluations=int(epsilon.size)
@@ -199,7 +201,9 @@ def _horizon(curve: Asked, weight: Weight, rtol: float) -> tuple[float, float]:
         value, low, high = curve(at)
         inside = max(inside, float(weight.times(at[:1], low[:1])[0]) * end / 2)
         own = 0.0 if curve.bounded and high[1] == 0.0 else curve.tail(end, weight.growth)
-        tail = _beyond(end, float(high[1]), weight, None) if own is None else weight.scale * own
+        tail = _beyond(end, float(high[1]), weight, None)
+        if own is not None:
+            tail = min(tail, weight.scale * own)
         if math.isinf(inside):
             return math.inf
         allowed = min(1e-3 * rtol, 1e-14) * inside
