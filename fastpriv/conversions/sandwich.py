@@ -136,13 +136,24 @@ def _scaled(value: FloatArray, exponent: FloatArray) -> FloatArray:
 
 def _excess(x: FloatArray) -> FloatArray:
     """e^x - 1 - x without cancellation."""
-    small = np.abs(x) < 0.5
-    inner = np.where(small, x, 0.0)
-    last = 20 if x.size and np.max(np.abs(inner)) > 0.02 else 10
-    series = np.ones_like(inner)
-    for k in range(last, 2, -1):
-        series = 1.0 + inner / k * series
-    return np.asarray(np.where(small, inner * inner / 2 * series, np.expm1(x) - x))
+    size = np.abs(x)
+    large = np.flatnonzero(size >= 0.5)
+    inner = x
+    if large.size:
+        inner = np.where(size < 0.5, x, 0.0)
+        size = np.abs(inner)
+    widest = float(np.max(size, initial=0.0))
+    terms = 20 if widest > 0.02 else 10 if widest > 1e-3 else 7
+    series = np.ones_like(x)
+    for k in range(terms, 2, -1):
+        series *= inner
+        series *= 1.0 / k
+        series += 1.0
+    series *= inner
+    series *= inner
+    series *= 0.5
+    series[large] = np.expm1(x[large]) - x[large]
+    return series
 
 
 def _logistic(epsilon: FloatArray, h: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:

@@ -25,6 +25,7 @@ from fastpriv import (
     notions,
 )
 from fastpriv.conversions.curves import WorstHockeyStickCurve
+from fastpriv.conversions.sandwich import Weight
 from oracles import curve_integrals as oracle
 
 RATIOS = [1e-6, 1e-3, 0.1, 1.0, 5.0, 20.0]
@@ -273,6 +274,21 @@ def test_beyond_the_range_of_doubles():
     alone = Pmf([3.0], [1.0])
     assert cd_lmip_from_lip(LipCurve(alone, GaussianMechanism(1.0))).upper < 1e-300
     assert cd_lmip_from_hockey_sticks(alone, GaussianMechanism(1.0)).upper < 1e-300
+
+
+@pytest.mark.parametrize("rates", [(0,), (-1,), (1,), ()])
+def test_straight_lines_in_closed_form(rates):
+    """The integral of a line in e^epsilon against every weight, for pieces from 1e-9 to 600 long."""
+    rng = np.random.default_rng(8)
+    weight, worst = Weight(rates), (0.0, None)
+    for h in (1e-9, 1e-4, 9e-4, 0.011, 0.019, 0.2, 0.49, 0.51, 3.0, 29.0, 31.0, 200.0, 600.0):
+        for start in (0.0, 1e-3, 1.0, 40.0):
+            left, right = rng.random(2)
+            with np.errstate(over="ignore"):
+                got = weight.line(*(np.array([x]) for x in (start, h, left, right)))[0]
+            want = oracle.straight_line(rates, start, h, left, right)
+            worst = max(worst, (float(abs(got / want - 1)), (rates, h, start, got, want)), key=lambda row: row[0])
+    assert worst[0] <= 1e-14, worst
 
 
 def test_units():

@@ -77,3 +77,17 @@ def binary_kl(p1, p0) -> mp.mpf:
         p1, p0 = mp.mpf(p1), mp.mpf(p0)
         pairs = ((p1, p0), (1 - p1, 1 - p0))
         return mp.fsum(x * mp.log(x / y) for x, y in pairs if x > 0)
+
+
+def straight_line(rates, start, h, left, right) -> mp.mpf:
+    """Of the line in a = e^epsilon with these end values against e^(rate epsilon), or 1/(1 + a) for no rate."""
+    with mp.workdps(600):
+        start, h, left, right = (mp.mpf(float(x)) for x in (start, h, left, right))
+        a, b = mp.exp(start), mp.exp(start + h)
+        slope = (right - left) / (b - a)
+        constant = left - slope * a
+        moments = {
+            (0,): (h, b - a), (-1,): (1 / a - 1 / b, h), (1,): (b - a, (b * b - a * a) / 2),
+            (): (h - mp.log((1 + b) / (1 + a)), mp.log((1 + b) / (1 + a))),
+        }[tuple(rates)]  # fmt: skip
+        return constant * moments[0] + slope * moments[1]
