@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mpmath import mp
 
 from fastpriv import (
     GaussianMechanism,
     GaussianMixture,
     HockeyStickCurve,
     Pmf,
+    cd_lmip_from_lip,
     ci_lmip_from_ldp,
     kl_divergence,
     kl_from_hockey_stick,
@@ -80,6 +82,48 @@ def test_binary_channels(p, q):
     slack = 1e-12 * truth + 1e-15 * abs(p - q)  # the rounding of a - e^epsilon b, which a plain function hides
     assert found.lower - slack <= truth <= found.upper + slack, (p, q, found, truth)
     assert found.width <= 1e-7 * truth + 2 * slack + 1e-300
+
+
+HINGES = st.lists(st.tuples(st.floats(1e-3, 12.0), st.integers(1, 64)), min_size=1, max_size=5)
+
+
+def hinged(hinges):
+    """sum w (1 - a/c)^+: every privacy curve is a limit of these, and they touch the bounds between samples."""
+    total = sum(part for _, part in hinges) * 1.25
+    parts = [(part / total, end) for end, part in hinges]  # the curve is at most 0.8
+
+    def curve(epsilon):
+        return sum(weight * np.maximum(-np.expm1(np.asarray(epsilon) - end), 0.0) for weight, end in parts)
+
+    truths = [mp.mpf(0)] * 3
+    for weight, end in parts:
+        c = mp.exp(end)
+        sums = (
+            mp.log(c) * (1 - 1 / c), (c - 1) - (c - 1 / c) / 2 + (1 - 1 / c) - mp.log(c) / c,
+            mp.log(2 * c / (1 + c)) - mp.log((1 + c) / 2) / c,
+        )  # fmt: skip
+        truths = [truth + mp.mpf(weight) * part for truth, part in zip(truths, sums, strict=True)]
+    return curve, truths
+
+
+@settings(max_examples=100, deadline=None)
+@given(HINGES, st.lists(st.floats(0.0, 14.0), min_size=1, max_size=12, unique=True), st.booleans())
+def test_curves_of_straight_lines(hinges, grid, through_zero):
+    with mp.workdps(40):
+        curve, truths = hinged(hinges)
+    grid = np.unique([*grid, 0.0] if through_zero else grid)
+    samples = np.append(grid, 15.0), np.append(curve(grid), 0.0)
+    for source in (samples, curve):
+        settings_ = {"unit": "nats", "rtol": 1e-5}
+        answers = (
+            ci_lmip_from_ldp(source, **settings_), cd_lmip_from_lip(source, **settings_),
+            ci_lmip_from_ldp(source, form="two-input", **settings_),
+        )  # fmt: skip
+        for answer, truth in zip(answers, truths, strict=True):
+            slack = 1e-11 * truth  # the curve is rounded
+            assert answer.lower - slack <= truth <= answer.upper + slack, (hinges, grid, answer, truth)
+            if source is curve:
+                assert answer.width <= 1.01e-5 * truth + 2 * slack, (hinges, answer)
 
 
 def test_a_pair_seen_from_both_sides_differs():
