@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors import DomainError
 from ..estimate import Estimate
-from .sandwich import ROUNDING, Bracket, Weight, bends_down, sandwich, tail_below
+from .sandwich import ROUNDING, Bracket, Weight, bend, sandwich, tail_below
 
 __all__ = ["Asked", "of_function", "of_samples"]
 
@@ -116,7 +116,10 @@ def of_samples(
             epsilon = np.concatenate([[0.0], epsilon])
             low, high = np.concatenate([low[:1], low]), np.concatenate([[1.0], high])
             value = np.concatenate([value[:1], value])
-        convex = not bends_down(epsilon, low, high, 0.0, 0.0)
+        noise = bend(epsilon, low, high)
+        convex = noise <= _NOISE
+        if convex:  # rounding of the samples by as much as they contradict each other
+            low, high = low * (1 - noise), np.minimum(high * (1 + noise), 1.0)
         below, above = sandwich(epsilon, low, high, weight, convex)
         lower, upper = float(np.sum(below)), float(np.sum(above))
         least = tail_below(epsilon, low, high, weight) if convex else 0.0
@@ -155,7 +158,7 @@ def of_function(curve: Asked, weight: Weight, rtol: float, limit: int | None) ->
         convex = True
         for _ in range(_ROUNDS):
             _never_rising(curve, points, low, high, relative, absolute)
-            convex = convex and not bends_down(points, low, high, relative, absolute)
+            convex = convex and bend(points, low, high, absolute) <= relative
             below, above = sandwich(points, low, high, weight, convex)
             lower, upper = float(np.sum(below)), float(np.sum(above))
             gap, target, room = upper - lower, rtol * lower, budget - points.size

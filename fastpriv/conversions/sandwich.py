@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ROUNDING", "Bracket", "Weight", "bends_down", "sandwich", "tail_below"]
+__all__ = ["ROUNDING", "Bracket", "Weight", "bend", "sandwich", "tail_below"]
 
 FloatArray = NDArray[np.float64]
 ROUNDING = 2e-14  # relative, of any sum of pieces
@@ -118,14 +118,15 @@ def tail_below(epsilon: FloatArray, low: FloatArray, high: FloatArray, weight: W
     return float(piece[0])
 
 
-def bends_down(epsilon: FloatArray, low: FloatArray, high: FloatArray, relative: float, absolute: float) -> bool:
-    """Whether some point lies above the chord of its neighbours by more than the tolerance: no convex curve in a."""
+def bend(epsilon: FloatArray, low: FloatArray, high: FloatArray, absolute: float = 0.0) -> float:
+    """How far, relatively, some point lies above the chord of its neighbours; 0 for what may be convex in a."""
     if epsilon.size < 3:
-        return False
+        return 0.0
     h = np.diff(epsilon)
     share = np.exp(-h[1:]) * np.expm1(-h[:-1]) / np.expm1(-(h[:-1] + h[1:]))
     chord = high[:-2] + (high[2:] - high[:-2]) * share
-    return bool(np.any(low[1:-1] > chord + relative * chord + 4e-16 * high[:-2] + absolute))
+    above = np.maximum(low[1:-1] - chord - 4e-16 * high[:-2] - absolute, 0.0)
+    return float(np.max(np.divide(above, chord, out=np.zeros_like(above), where=above > 0.0)))
 
 
 def _scaled(value: FloatArray, exponent: FloatArray) -> FloatArray:

@@ -241,6 +241,16 @@ def test_curves_that_are_not_convex_fall_back_on_monotonicity():
     holds(step, (2 - mp.exp(-1)) / 2, "step", 1e-4, 1e-6)
 
 
+@pytest.mark.parametrize("noise", [1e-14, 1e-11, 1e-9])
+def test_noisy_samples_widen_the_bounds(noise):
+    epsilon = np.linspace(0.0, 12.0, 200_001)
+    delta = np.exp(-3 * epsilon) * (1 + noise * np.random.default_rng(9).uniform(-1, 1, epsilon.size))
+    found = ci_lmip_from_ldp((epsilon, np.minimum(delta, 1.0)), unit="nats", decay=3.0)
+    assert "convex" in found.method
+    assert "monotone" not in found.method
+    holds(found, mp.mpf(1) / 3 + mp.mpf(1) / 4, "noisy", 1.2e-8 + 10 * noise, 1e-8)
+
+
 def test_functions_of_every_make():
     truth, r = mp.mpf(2), 1.0
 
