@@ -34,6 +34,12 @@ _WHERE = {
     "renyi_divergence": "divergences.renyi",
     "entropy": "divergences.information",
     "mutual_information": "divergences.information",
+    "HockeyStickCurve": "conversions.curves",
+    "LipCurve": "conversions.curves",
+    "cd_lmip_from_hockey_sticks": "conversions.information_from_curves",
+    "cd_lmip_from_lip": "conversions.information_from_curves",
+    "ci_lmip_from_ldp": "conversions.information_from_curves",
+    "kl_from_hockey_stick": "conversions.information_from_curves",
 }
 _ROOMS = ("datasets", "figures", "notions", "special")
 
