@@ -7,6 +7,12 @@ from .assessment.result import Assessment as Assessment
 from .assessment.run import assess as assess
 from .capacity.bac import bac_capacity as bac_capacity
 from .capacity.bac import binary_entropy as binary_entropy
+from .capacity.gaussian_game import average_power_capacity as average_power_capacity
+from .capacity.gaussian_game import gaussian_game as gaussian_game
+from .capacity.gaussian_game import gaussian_information as gaussian_information
+from .capacity.gaussian_game import noise_filling as noise_filling
+from .capacity.gaussian_game import saddle_point_gaps as saddle_point_gaps
+from .capacity.gaussian_game import water_filling as water_filling
 from .distributions import GaussianMixture as GaussianMixture
 from .distributions import Pmf as Pmf
 from .divergences.hockey_stick import hockey_stick_divergence as hockey_stick_divergence
