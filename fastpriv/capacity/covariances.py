@@ -47,7 +47,7 @@ def checked(name: str, value: ArrayLike) -> FloatArray:
     k = np.where(gap == 0, k, 0.5 * k + 0.5 * k.swapaxes(-1, -2))
     too_large = np.abs(k) > (1 + SYMMETRY) * size
     _refuse(name, too_large, k, "positive semidefinite", "No covariance exceeds the product of two deviations.")
-    least = np.asarray(np.linalg.eigvalsh(scaled(k, exponents(diagonal)))[..., 0], dtype=np.float64)
+    least = _least_eigenvalue(scaled(k, exponents(diagonal)))
     refused = least < -rank_tolerance(k.shape[-1])
     _refuse(
         name, refused, least, "positive semidefinite",
@@ -85,6 +85,15 @@ def scaled(k: FloatArray, rows: NDArray[np.int64], shift: Any = 0) -> FloatArray
     """K_ij 2^(-rows_i - rows_j - 2 shift), exact but for underflow."""
     power = -(rows[..., :, None] + rows[..., None, :] + 2 * np.asarray(shift)[..., None, None])
     return np.asarray(np.ldexp(k, np.clip(power, -5000, 5000).astype(np.int32)))
+
+
+def _least_eigenvalue(k: FloatArray) -> FloatArray:
+    """0 if a Cholesky factor of all of them proves that none is negative beyond rounding."""
+    try:
+        np.linalg.cholesky(k)
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.eigvalsh(k)[..., 0], dtype=np.float64)
+    return np.zeros(k.shape[:-2])
 
 
 def _refuse(name: str, bad: NDArray[np.bool_], shown: FloatArray, constraint: str, remedy: str) -> None:
