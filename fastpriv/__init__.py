@@ -38,7 +38,7 @@ _WHERE = {
     "entropy": "divergences.information",
     "mutual_information": "divergences.information",
 }
-_ROOMS = ("datasets", "figures", "notions", "special")
+_ROOMS = ("calibration", "datasets", "figures", "notions", "special")
 
 __all__ = ["__version__", *_WHERE, *_ROOMS]
 

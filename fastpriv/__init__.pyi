@@ -1,3 +1,4 @@
+from . import calibration as calibration
 from . import datasets as datasets
 from . import figures as figures
 from . import notions as notions

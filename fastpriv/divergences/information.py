@@ -18,7 +18,7 @@ from .quadrature import enclosed, integrate, rescaled, single
 __all__ = ["entropy", "mutual_information"]
 
 _LOG_2 = math.log(2.0)
-_FAINT = 1e-14  # (range / sigma)^2 below which the first term of the expansion is the answer to rounding
+_FAINT = 1e-7  # range / sigma below which the first term of the expansion is the answer to rounding
 
 
 def entropy(p: GaussianMixture, *, certified: bool = False) -> Estimate:
@@ -118,9 +118,9 @@ def mutual_information(prior: Pmf, sigma: float, *, certified: bool = False) -> 
     sigma = _validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
     if len(prior) == 1:
         return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="one input")
-    span = (prior.values[-1] - prior.values[0]) / sigma
-    if span * span < _FAINT:
-        return _faint(prior, sigma, float(span * span))
+    span = float(prior.values[-1] - prior.values[0]) / sigma
+    if span < _FAINT:
+        return _faint(prior, sigma, span * span)
     _, (law,) = rescaled(prior.through_gaussian(sigma))
     found = integrate("information", None, law, certified=certified)
     assert found is not None
