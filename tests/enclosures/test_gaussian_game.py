@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from mpmath import mpf
+from mpmath import mp, mpf
 
 from fastpriv import (
     DomainError,
@@ -59,6 +59,30 @@ def test_well_conditioned_noise_is_narrow():
             assert got.kind == "exact"
             assert holds(got, want), (got, want)
             assert got.width <= 6 * d * d * 2.0**-50 * got.value, (d, scale, got)
+
+
+def test_what_rounding_would_drown_is_done_in_whole_numbers():
+    rng = np.random.default_rng(12)
+    for d in (2, 4, 7):
+        for _ in range(8):
+            units = 10.0 ** rng.uniform(-80, 80, d)
+            x, y = covariance(rng, d, 3.0) * np.outer(units, units), covariance(rng, d, 2.0)
+            got, want = gaussian_information(x, y), oracle.information(x, y)
+            if got.kind == "exact":
+                assert holds(got, want), (got, want)
+                assert got.width <= 1e-10 * got.value, (got, want)
+
+
+def test_a_signal_indefinite_by_a_rounding_is_held():
+    rng = np.random.default_rng(13)
+    exact = 0
+    for _ in range(200):
+        basis = rng.normal(size=(2, 1))
+        x, y = 1e3 * basis @ basis.T, covariance(rng, 2) + 0.1 * np.eye(2)
+        got, want = gaussian_information(x, y), oracle.information(x, y)
+        exact += got.kind == "exact"
+        assert got.kind == "heuristic" or holds(got, want), (x, y, got, want)
+    assert exact > 0
 
 
 def test_noise_of_every_condition_is_held():
@@ -199,6 +223,11 @@ def test_best_responses_to_matrices():
         assert reached.value == pytest.approx(signal.capacity.value, rel=1e-11)
         assert left.value == pytest.approx(noise.information.value, rel=1e-11)
         assert signal.capacity.width <= 1e-10
+        if d <= 5:
+            with mp.workdps(60):
+                truth = [mpf(v) for v in mp.eigsy(mp.matrix(k.tolist()), eigvals_only=True)]
+            assert holds(signal.capacity, oracle.water_filling(truth, 3.0)[0]), (k, signal)
+            assert holds(noise.information, oracle.least_information(truth, 3.0)[0]), (k, noise)
         for _ in range(20):
             other = covariance(rng, d)
             other *= 3.0 / np.trace(other)

@@ -32,18 +32,18 @@ def average_power(dimension, amplitude, sigma):
 def water_filling(noise, power):
     """Capacity and allocation by bisection on the height of the water above the least noise."""
     with mp.workdps(_WIDE):
-        p, least = mpf(float(power)), mpf(float(min(noise)))
-        steps = [mpf(float(v)) - least for v in noise]
+        p, least = mpf(float(power)), mpf(min(noise))
+        steps = [mpf(v) - least for v in noise]
         height = _solve(lambda h: sum(max(h - v, mpf(0)) for v in steps), p, mpf(0), p)
         signal = [max(height - v, mpf(0)) for v in steps]
     with mp.workdps(_DIGITS):
-        return sum(mp.log1p(s / mpf(float(v))) for s, v in zip(signal, noise, strict=True)) / 2, signal
+        return sum(mp.log1p(s / mpf(v)) for s, v in zip(signal, noise, strict=True)) / 2, signal
 
 
 def least_information(signal, power):
     """Least information and allocation by bisection on the logarithm of the multiplier."""
     with mp.workdps(_DIGITS):
-        x, p = [mpf(float(v)) for v in signal if v > 0], mpf(float(power))
+        x, p = [mpf(v) for v in signal if v > 0], mpf(float(power))
 
         def noise(y):
             t = mp.exp(y)
