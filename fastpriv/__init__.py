@@ -29,6 +29,12 @@ _WHERE = {
     "awgn_sigma_from_capacity": "capacity.awgn",
     "bac_capacity": "capacity.bac",
     "binary_entropy": "capacity.bac",
+    "average_power_capacity": "capacity.gaussian_game",
+    "gaussian_game": "capacity.gaussian_game",
+    "gaussian_information": "capacity.gaussian_game",
+    "noise_filling": "capacity.gaussian_game",
+    "saddle_point_gaps": "capacity.gaussian_game",
+    "water_filling": "capacity.gaussian_game",
     "kl_divergence": "divergences.kl",
     "jensen_shannon": "divergences.kl",
     "renyi_divergence": "divergences.renyi",
@@ -41,7 +47,7 @@ _WHERE = {
     "ci_lmip_from_ldp": "conversions.information_from_curves",
     "kl_from_hockey_stick": "conversions.information_from_curves",
 }
-_ROOMS = ("datasets", "figures", "notions", "special")
+_ROOMS = ("calibration", "datasets", "figures", "notions", "special")
 
 __all__ = ["__version__", *_WHERE, *_ROOMS]
 
