@@ -236,7 +236,7 @@ def longer_line(amplitude, radii, probabilities, digits=28):
             spread[0], weights[0] = 0.0, weights[0] / 2
         spread[-1] = amplitude
         try:
-            _, found, weights = refined_capacity(1, amplitude, spread, weights, digits, steps=20)
+            _, found, weights = refined_capacity(1, amplitude, spread, weights, digits, steps=40)
         except ArithmeticError:
             continue
         above, bend = centre(1, found, weights)

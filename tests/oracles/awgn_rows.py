@@ -84,6 +84,10 @@ def near_limits():
             share = gap if dimension < 64 else gap * 1e-18  # of the centre, roughly
             _, radii, p = refined(dimension, amplitude, [0.0, amplitude], [share, 1 - share])
             yield row(dimension, amplitude, radii, p)
+    for gap, first in ((-1e-4, 0.0), (1e-4, 0.05), (1e-2, 0.2)):  # the centre leaves
+        amplitude = SECOND_LIMIT * (1 + gap)
+        _, radii, p = refined(1, amplitude, [first, amplitude], [0.3, 0.7])
+        yield row(1, amplitude, radii, p)
 
 
 def path(dimension, goals):
@@ -101,9 +105,18 @@ def line(goals):
     _, radii, p = refined(1, reached, radii, p)
     for goal in goals:
         while reached < goal:
-            reached = min(reached + 0.5, goal)
-            radii, p = awgn.longer_line(reached, radii, p)
+            reached, radii, p = further(reached, goal, radii, p)
         yield row(1, goal, radii, p)
+
+
+def further(reached, goal, radii, p):
+    """One stride; another length where a point is just being born or leaving the centre."""
+    for stride in (0.5, 0.375, 0.25, 0.7, 0.125, 1.0):
+        try:
+            return min(reached + stride, goal), *awgn.longer_line(min(reached + stride, goal), radii, p)
+        except ArithmeticError as error:
+            last = error
+    raise last
 
 
 def awgn_capacity():

@@ -5,6 +5,8 @@ Slow and plain. log g(r, rho) is kept up to terms in rho alone, which cancel fro
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.special import gammaln, ive
 
@@ -83,7 +85,7 @@ def peaks(grid, p, floor):
     """Runs of the grid around each local maximum, gathered to their means."""
     inner = np.flatnonzero((p[1:-1] > p[:-2]) & (p[1:-1] >= p[2:])) + 1
     tops = [0] * int(p[0] > p[1]) + list(inner) + [len(p) - 1] * int(p[-1] > p[-2])
-    cuts = [0] + [a + int(np.argmin(p[a:b])) for a, b in zip(tops, tops[1:], strict=False)] + [len(p)]
+    cuts = [0] + [a + int(np.argmin(p[a:b])) for a, b in pairwise(tops)] + [len(p)]
     radii, mass = [], []
     for a, b, top in zip(cuts[:-1], cuts[1:], tops, strict=True):
         total = p[a:b].sum()
