@@ -49,7 +49,8 @@ SECOND_LIMIT = 2.907464072  # one dimension, three points to four
 
 
 def row(dimension, amplitude, radii, probabilities, weight=awgn.COVER):
-    excess, where = awgn.certificate(dimension, amplitude, radii, probabilities, weight)
+    spacing = max(0.25, float(amplitude) / 64)
+    excess, where = awgn.certificate(dimension, amplitude, radii, probabilities, weight, spacing)
     value = awgn.information(dimension, radii, probabilities)
     if excess > 1e-24 * float(value):
         raise ArithmeticError(f"i exceeds C by {excess:.3g} at r = {where} (d={dimension}, R={amplitude})")
