@@ -85,7 +85,9 @@ def test_analytic_bounds_hold(d, amplitude):
         assert got.lower <= math.log1p(2 * amplitude / math.sqrt(2 * math.pi * math.e))
     if amplitude <= 1e-3 * math.sqrt(d):  # C = R^2/2 - R^4/(4 d) + ...
         ratio = amplitude**2 / (2 * d)
-        assert got.value == pytest.approx(amplitude**2 / 2 * (1 - ratio), rel=3 * ratio**2 + 1e-14)
+        series, rest = amplitude**2 / 2 * (1 - ratio), 3 * ratio**2 + 1e-15
+        assert got.lower <= series * (1 + rest)
+        assert got.upper >= series * (1 - rest)
 
 
 def test_one_sphere_of_huge_dimension_approaches_the_power_bound():
@@ -207,7 +209,8 @@ def test_capacity_and_slope_are_continuous_across_the_first_limit(d):
     assert np.all(got.width <= 1e-9 * got.value)
     middle, slope = got.value[4], np.asarray(got.slope)
     straight = middle + slope[4] * (amplitude - limit)
-    np.testing.assert_allclose(got.value, straight, rtol=0, atol=2e-9 * middle + 1e-5 * middle * (np.abs(gaps) > 1e-4))
+    reach = 2e-9 + 1e-5 * (np.abs(gaps) > 1e-4)
+    assert np.all(np.abs(got.value - straight) <= reach * middle), got.value - straight
     np.testing.assert_allclose(slope, slope[4], rtol=1e-2)
     np.testing.assert_allclose(slope[1:-1], slope[4], rtol=2e-5)
     singles = [awgn_capacity(d, float(a)) for a in amplitude]

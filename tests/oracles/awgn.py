@@ -230,18 +230,20 @@ def longer_line(amplitude, radii, probabilities, digits=28):
     for count in range(before, before + 4):
         k = (count + 1) // 2
         reach = offsets[k - 1] if count % 2 else (3 * offsets[k - 1] - offsets[k - 2]) / 2
-        spread = [amplitude - offset * amplitude / reach for offset in reversed(offsets[:k])]
         weights = [2 * p for p in reversed(masses[:k])]
-        if count % 2:
-            spread[0], weights[0] = 0.0, weights[0] / 2
-        spread[-1] = amplitude
-        try:
-            _, found, weights = refined_capacity(1, amplitude, spread, weights, digits, steps=40)
-        except ArithmeticError:
-            continue
-        above, bend = centre(1, found, weights)
-        if (found[0] > 0 and above < 0) or (found[0] == 0 and bend < 0):
-            return found, weights
+        weights[0] /= 1 + count % 2
+        for power in (2, 0):  # the stretch grows towards the middle, or is even
+            spread = [amplitude - x * (1 + (amplitude / reach - 1) * (x / reach) ** power) for x in offsets[:k]][::-1]
+            spread[-1] = amplitude
+            if count % 2:
+                spread[0] = 0.0
+            try:
+                _, found, end = refined_capacity(1, amplitude, spread, weights, digits, steps=40)
+            except ArithmeticError:
+                continue
+            above, bend = centre(1, found, end)
+            if (found[0] > 0 and above < 0) or (found[0] == 0 and bend < 0):
+                return found, end
     raise ArithmeticError(f"no input found at R={amplitude}")
 
 
