@@ -5,6 +5,9 @@ from . import special as special
 from .assessment.columns import read_column as read_column
 from .assessment.result import Assessment as Assessment
 from .assessment.run import assess as assess
+from .capacity.awgn import AwgnCapacity as AwgnCapacity
+from .capacity.awgn import awgn_capacity as awgn_capacity
+from .capacity.awgn import awgn_sigma_from_capacity as awgn_sigma_from_capacity
 from .capacity.bac import bac_capacity as bac_capacity
 from .capacity.bac import binary_entropy as binary_entropy
 from .distributions import GaussianMixture as GaussianMixture
