@@ -104,7 +104,8 @@ def test_bounds_in_closed_form_hold_where_the_solver_works():
         for radius in np.sqrt(d) * np.array([1e-9, 0.01, 0.5, 1.0, 3.0, 9.0, 14.0]):
             found = awgn_capacity(d, float(radius))
             low, high = (bound(float(d), radius, np.log(radius)) for bound in (awgn_bounds.lower, awgn_bounds.upper))
-            assert low <= found.upper and found.lower <= high, (d, radius, low, found, high)
+            assert low <= found.upper, (d, radius, low, found)
+            assert found.lower <= high, (d, radius, found, high)
 
 
 def test_progress_is_reported():
