@@ -208,6 +208,10 @@ def awgn_sigma_from_capacity(
     """
     _validate.choice("unit", unit, ("nats", "bits"))
     rtol = _validate.scalar("rtol", rtol, "between 1e-12 and 0.1", lambda x: (x >= 1e-12) & (x <= 0.1))
+    if _plain(dimension, amplitude, 1.0, capacity):  # the same, without arrays
+        size, nats = float(amplitude), float(capacity) * (_LN2 if unit == "bits" else 1.0)  # type: ignore[arg-type]
+        ((low, high, middle),) = inverse_block([(float(dimension), nats)], rtol).tolist()  # type: ignore[arg-type]
+        return _noise(size / middle, size / high, size / low)
     target = _validate.real("capacity", capacity, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
     d = _dimension(dimension)
     a = _validate.real("amplitude", amplitude, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
@@ -221,14 +225,15 @@ def awgn_sigma_from_capacity(
     found = _parallel.ordered_map(lambda block: inverse_block(pairs[block], rtol), blocks, n_jobs=n_jobs)
     for block, rows in zip(blocks, found, strict=True):
         bounds[order[block]] = rows
-    flat = a.ravel()
-    low, high, middle = bounds[:, 0], bounds[:, 1], bounds[:, 2]
+    low, high, middle = bounds.reshape(*target.shape, 3).transpose(-1, *range(target.ndim))
     with np.errstate(over="ignore"):
-        upper, lower = np.nextafter(flat / low, np.inf), np.nextafter(flat / high, 0.0)
-        value = np.clip(flat / middle, lower, upper)
-    shape = target.shape
+        return _noise(a / middle, a / high, a / low)
+
+
+def _noise(value: Any, lower: Any, upper: Any) -> Estimate:
+    lower, upper = np.nextafter(lower, 0.0), np.nextafter(upper, np.inf)
     return Estimate(
-        value.reshape(shape), lower.reshape(shape), upper.reshape(shape), kind="certified", unit="1",
+        np.clip(value, lower, upper), lower, upper, kind="certified", unit="1",
         method="Newton's method on the certified capacity",
     )  # fmt: skip
 
@@ -240,11 +245,11 @@ def _dimension(dimension: ArrayLike) -> FloatArray:
     )  # fmt: skip
 
 
-def _plain(dimension: Any, amplitude: Any, sigma: Any) -> bool:
+def _plain(dimension: Any, *others: Any) -> bool:
+    """Python numbers of ordinary size: what needs no array."""
     return (
         type(dimension) is int and 1 <= dimension <= _MOST_DIMENSIONS
-        and type(amplitude) in (int, float) and 0 <= amplitude < math.inf
-        and type(sigma) in (int, float) and 1e-300 < sigma < math.inf and amplitude < 1e300 * min(sigma, 1.0)
+        and all(type(x) in (int, float) and 1e-100 < x < 1e100 for x in others)
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["LARGEST", "METHOD", "asymptotic", "lower", "radius_from_average_power", "upper"]
+__all__ = ["LARGEST", "METHOD", "asymptotic", "lower", "radius_below", "upper"]
 
 LARGEST = 1e7
 METHOD = "average-power, volume and entropy-power bounds"
@@ -57,11 +57,14 @@ def asymptotic(d: float, log_radius: float) -> float:
     return _log_volume(d, log_radius) - 0.5 * d * _LOG_2_PI_E
 
 
-def radius_from_average_power(d: float, capacity: float) -> float:
-    """R at which the average-power bound is ``capacity``: C(R) is at most that."""
+def radius_below(d: float, capacity: float) -> float:
+    """R at which an upper bound is ``capacity``: C(R) is at most that."""
     exponent = 2.0 * capacity / d
     root = math.sqrt(math.expm1(exponent)) if exponent < 600.0 else math.exp(0.5 * min(exponent, 1400.0))
-    return math.sqrt(d) * root
+    power = math.sqrt(d) * root
+    if d == 1 and capacity < 600.0:
+        return max(power, 0.5 * math.expm1(capacity) * math.exp(0.5 * _LOG_2_PI_E))
+    return power
 
 
 def _average_power(d: float, radius: float, log_radius: float) -> float:

@@ -148,7 +148,7 @@ def inverse_block(pairs: Sequence[tuple[float, float]], rtol: float) -> FloatArr
     rows = np.empty((len(pairs), 3))
     last: tuple[float, float, Any] | None = None  # dimension, radius and state of the setting before
     for index, (d, target) in enumerate(pairs):
-        guess, state = awgn_bounds.radius_from_average_power(d, target), None
+        guess, state = awgn_bounds.radius_below(d, target), None
         rows[index], radius, state = _inverse(d, target, rtol, guess, last)
         last = (d, radius, state)
     return rows
@@ -160,22 +160,21 @@ def _inverse(d: float, target: float, rtol: float, radius: float, last: Any) -> 
         return (1e300, math.inf, 1e300), radius, None
     state = None
     for step in range(60):
-        tolerance = 1e-3 if step == 0 else rtol
         if state is None and last is not None and last[0] == d and abs(radius - last[1]) <= _NEIGHBOUR:
             state = last[2]
-        found = solved(d, radius, tolerance, state)
+        found = solved(d, radius, (1e-2, 1e-4)[step] if step < 2 else rtol, state)
         elasticity = min(max(radius * found.slope / found.value, 0.02), 2.0) if found.value > 0 else 2.0
-        move = np.log(target / found.value) / elasticity if found.value > 0 else 1.0
-        after = radius * float(np.exp(np.clip(move, -2.0, 2.0)))
-        state = found.state if abs(after - radius) <= _NEIGHBOUR else None
-        if step and abs(move) <= 0.1 * rtol:
+        move = min(max(math.log(target / found.value) / elasticity, -2.0), 2.0) if found.value > 0 else 1.0
+        at, radius = radius, radius * math.exp(move)
+        state = found.state if abs(radius - at) <= _NEIGHBOUR else None
+        if step > 1 and move * move <= 0.01 * rtol:  # the step after this one would be as small as its square
             break
-        radius = after
-    width = max(2.0 * abs(float(move)), 1.1 * (found.upper - found.lower) / (found.value * elasticity), 4e-15)
+    # so far to either side that any bracket of relative width rtol has the target outside
+    width = max(4.0 * move * move, max(1.1 * rtol, (found.upper - found.lower) / found.value) / elasticity)
     goal = target * (1 - 4 * ROUNDING), target * (1 + 4 * ROUNDING)
-    low = _beyond(radius, -width, lambda at: solved(d, at, rtol).upper <= goal[0])
-    high = _beyond(radius, width, lambda at: solved(d, at, rtol).lower >= goal[1])
-    return (low, high, min(max(after, low), high)), radius, found.state
+    low = _beyond(radius, -width, lambda r: solved(d, r, rtol, state).upper <= goal[0])
+    high = _beyond(radius, width, lambda r: solved(d, r, rtol, state).lower >= goal[1])
+    return (low, high, min(max(radius, low), high)), at, found.state
 
 
 def _beyond(radius: float, width: float, reached: Callable[[float], bool]) -> float:
