@@ -315,27 +315,53 @@ done:
     a->memory = NULL;
 }
 
-/* C for dimension d and peak amplitude R to relative width rtol, from `start` (which may be NULL).  An input that fails
- * only near r_low is sought again with a cover so light that r_low moves inward. */
-static int FP_NAME(fp_awgn_solve)(double dimension, double radius, double rtol, const fp_awgn_result *start,
-                                  fp_awgn_result *out)
+/* One attempt at C(d, R) to relative width rtol, with a cover made for `cover_rtol`; the work so far is carried on. */
+static int FP_NAME(fp_awgn_attempt)(double dimension, double radius, double rtol, double cover_rtol,
+                                    const fp_awgn_result *start, fp_awgn_result *out, double *work)
 {
     fp_awgn a;
     FP_NAME(fp_awgn_begin)(&a, dimension, radius, rtol);
+    a.work = *work;
     if (!FP_NAME(fp_awgn_single)(&a, out)) {
-        if (a.radius - a.low > FP_AWGN_RANGE) {
+        a.rtol = cover_rtol;
+        FP_NAME(fp_awgn_set_cover)(&a, out->lower);
+        a.rtol = rtol;
+        if (a.radius - a.low > FP_AWGN_RANGE)
             out->status = FP_AWGN_LARGE;
-        } else {
+        else
             FP_NAME(fp_awgn_spheres)(&a, start, out);
-            for (int again = 0; out->status == FP_AWGN_WIDE && again < 2 && a.work < FP_AWGN_WORK; again++) {
-                a.rtol *= 0.1;
-                FP_NAME(fp_awgn_set_cover)(&a, out->lower);
-                a.rtol = rtol;
-                FP_NAME(fp_awgn_spheres)(&a, NULL, out);
-            }
-        }
     }
     out->evaluations = a.evaluations;
     out->rounds = a.rounds;
+    *work = a.work;
+    return out->status;
+}
+
+/* C for dimension d and peak amplitude R to relative width rtol, from `start` (which may be NULL).  Where that fails, so
+ * seldom that the order matters little: a lighter cover, whose r_low lies further in; then from a solution nearby. */
+static int FP_NAME(fp_awgn_solve)(double dimension, double radius, double rtol, const fp_awgn_result *start,
+                                  fp_awgn_result *out)
+{
+    double work = 0.0;
+    fp_awgn_result *other = NULL;
+    FP_NAME(fp_awgn_attempt)(dimension, radius, rtol, rtol, start, out, &work);
+    for (int again = 0; out->status == FP_AWGN_WIDE && again < 6 && work < FP_AWGN_WORK; again++) {
+        const double cover_rtol = again % 3 ? rtol : 0.1 * rtol, away = again < 3 ? 0.005 : 0.02;
+        if (!other && !(other = malloc(2 * sizeof *other)))
+            break;
+        const fp_awgn_result *from = NULL;
+        if (again % 3) {
+            from = other + 1;
+            if (FP_NAME(fp_awgn_attempt)(dimension, radius * (again % 3 == 1 ? 1.0 - away : 1.0 + away), rtol, rtol, NULL,
+                                         other + 1, &work) != FP_AWGN_DONE)
+                continue;
+        } else if (again) {
+            continue;
+        }
+        FP_NAME(fp_awgn_attempt)(dimension, radius, rtol, cover_rtol, from, other, &work);
+        if (other->upper - other->lower < out->upper - out->lower)
+            *out = *other;
+    }
+    free(other);
     return out->status;
 }
