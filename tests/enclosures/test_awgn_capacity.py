@@ -46,7 +46,8 @@ def test_the_bracket_contains_the_truth(dimension, rtol):
 
 
 INPUTS = [
-    (1, 0.5), (1, 2.0), (1, 3.0), (1, 6.0), (2, 1.0), (2, 4.0), (3, 6.0), (4, 10.0), (10, 3.0),
+    (1, 0.5), (1, 2.0), (1, 3.0), (1, 6.0), (2, 1.0), (2, 4.0), (10, 3.0),
+    pytest.param(3, 6.0, marks=pytest.mark.slow), pytest.param(4, 10.0, marks=pytest.mark.slow),
     pytest.param(8, 10.0, marks=pytest.mark.slow), pytest.param(1, 15.0, marks=pytest.mark.slow),
     pytest.param(32, 16.0, marks=pytest.mark.slow), pytest.param(64, 16.0, marks=pytest.mark.slow),
     pytest.param(1000, 10.0, marks=pytest.mark.slow),
@@ -215,7 +216,8 @@ def test_capacity_and_slope_are_continuous_across_the_first_limit(d):
     np.testing.assert_allclose(slope[1:-1], slope[4], rtol=2e-5)
     singles = [awgn_capacity(d, float(a)) for a in amplitude]
     assert all(len(one.radii) == 1 for one in singles[:2])
-    assert len(singles[-1].radii) == 2
+    if d < 64:  # there the centre has weight 5e-28 only
+        assert len(singles[-1].radii) == 2
 
 
 def test_three_points_become_four():
@@ -361,5 +363,5 @@ def test_bad_input_of_the_inverse(arguments, match):
 
 
 def test_shapes_must_broadcast():
-    with pytest.raises(ShapeError, match="must broadcast"):
+    with pytest.raises(ShapeError, match=r"dimension must be of a shape that broadcasts with amplitude; got \(3,\) and \(2,\)"):
         awgn_capacity([1, 2, 3], [1.0, 2.0])
