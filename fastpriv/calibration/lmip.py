@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import _validate
 from ..distributions import Pmf
 from ..divergences.information import mutual_information
+from ..errors import NotConvergedError
 from ..estimate import Estimate
 from .search import Level, Look, calibrated, tolerance_of
 
@@ -23,6 +24,7 @@ __all__ = ["sigma_from_cd_lmip"]
 
 FloatArray = NDArray[np.float64]
 _ALMOST = 1 - 2.0**-53
+_LEAST = 1e-318  # with quotients by less than 40 still above 0
 
 
 def sigma_from_cd_lmip(
@@ -91,9 +93,12 @@ def sigma_from_cd_lmip(
         wanted = _depth(goal * bit, entropy)
 
         def at(sigma: float) -> Look:
-            found = mutual_information(prior, sigma, certified=True).to(unit)
+            try:
+                found = mutual_information(prior, sigma, certified=True).to(unit)
+            except NotConvergedError:  # noise too narrow for the distances in the secret
+                return Look(math.inf, 0.0, False, False, "certified")
             here = _depth(found.value * bit, entropy)
-            blur = math.log(_depth(found.upper * bit, entropy) / max(_depth(found.lower * bit, entropy), 5e-324)) / 2
+            blur = math.log(_depth(found.upper * bit, entropy) / _depth(found.lower * bit, entropy)) / 2
             return Look(math.log(here / wanted), blur, found.upper <= goal, found.lower >= goal, found.kind)
 
         return at
@@ -109,7 +114,7 @@ def sigma_from_cd_lmip(
 
 def _depth(information: float, entropy: float) -> float:
     """-log(1 - I/H), finite."""
-    return max(-math.log1p(-min(information / entropy, _ALMOST)), 5e-324)
+    return max(-math.log1p(-min(information / entropy, _ALMOST)), _LEAST)
 
 
 def _deviation(prior: Pmf) -> float:
