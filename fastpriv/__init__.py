@@ -24,6 +24,9 @@ _WHERE = {
     "log_hockey_stick_divergence": "divergences.hockey_stick",
     "total_variation": "divergences.hockey_stick",
     "GaussianMechanism": "mechanisms.gaussian",
+    "AwgnCapacity": "capacity.awgn",
+    "awgn_capacity": "capacity.awgn",
+    "awgn_sigma_from_capacity": "capacity.awgn",
     "bac_capacity": "capacity.bac",
     "binary_entropy": "capacity.bac",
     "average_power_capacity": "capacity.gaussian_game",
@@ -37,6 +40,12 @@ _WHERE = {
     "renyi_divergence": "divergences.renyi",
     "entropy": "divergences.information",
     "mutual_information": "divergences.information",
+    "HockeyStickCurve": "conversions.curves",
+    "LipCurve": "conversions.curves",
+    "cd_lmip_from_hockey_sticks": "conversions.information_from_curves",
+    "cd_lmip_from_lip": "conversions.information_from_curves",
+    "ci_lmip_from_ldp": "conversions.information_from_curves",
+    "kl_from_hockey_stick": "conversions.information_from_curves",
 }
 _ROOMS = ("calibration", "datasets", "figures", "notions", "special")
 

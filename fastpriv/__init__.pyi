@@ -6,6 +6,9 @@ from . import special as special
 from .assessment.columns import read_column as read_column
 from .assessment.result import Assessment as Assessment
 from .assessment.run import assess as assess
+from .capacity.awgn import AwgnCapacity as AwgnCapacity
+from .capacity.awgn import awgn_capacity as awgn_capacity
+from .capacity.awgn import awgn_sigma_from_capacity as awgn_sigma_from_capacity
 from .capacity.bac import bac_capacity as bac_capacity
 from .capacity.bac import binary_entropy as binary_entropy
 from .capacity.gaussian_game import average_power_capacity as average_power_capacity
@@ -14,6 +17,12 @@ from .capacity.gaussian_game import gaussian_information as gaussian_information
 from .capacity.gaussian_game import noise_filling as noise_filling
 from .capacity.gaussian_game import saddle_point_gaps as saddle_point_gaps
 from .capacity.gaussian_game import water_filling as water_filling
+from .conversions.curves import HockeyStickCurve as HockeyStickCurve
+from .conversions.curves import LipCurve as LipCurve
+from .conversions.information_from_curves import cd_lmip_from_hockey_sticks as cd_lmip_from_hockey_sticks
+from .conversions.information_from_curves import cd_lmip_from_lip as cd_lmip_from_lip
+from .conversions.information_from_curves import ci_lmip_from_ldp as ci_lmip_from_ldp
+from .conversions.information_from_curves import kl_from_hockey_stick as kl_from_hockey_stick
 from .distributions import GaussianMixture as GaussianMixture
 from .distributions import Pmf as Pmf
 from .divergences.hockey_stick import hockey_stick_divergence as hockey_stick_divergence

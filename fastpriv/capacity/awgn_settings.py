@@ -1,0 +1,158 @@
+"""The peak-power capacity of single settings: the compiled solver, the bounds in closed form, and the inverse.
+
+Notation as in ``fastpriv.capacity.awgn``, with noise of variance 1 and all capacities in nats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _parallel
+from . import awgn_bounds
+
+__all__ = ["BLOCK", "ROUNDING", "Solved", "inverse_block", "solve_all", "solved"]
+
+FloatArray = NDArray[np.float64]
+BLOCK = 32  # settings of one dimension solved in a row, each from the one before
+ROUNDING = 1e-15  # of R = A / sigma, and of the units
+_NEIGHBOUR = 0.6  # how far apart in R two settings may be for that
+_FAINT = 1e-150  # below this R^2 / 2 is the capacity to the last bit
+
+
+@dataclass(slots=True)
+class Solved:
+    """What is known of one setting."""
+
+    value: float
+    lower: float
+    upper: float
+    slope: float  # dC/dR
+    method: str
+    radii: FloatArray
+    probabilities: FloatArray
+    evaluations: int = 0
+    state: Any = None
+
+
+def solved(d: float, radius: float, rtol: float, start: Any = None) -> Solved:
+    """C(d, R) to relative width ``rtol``, from the ``state`` of a setting nearby."""
+    if radius < _FAINT or radius > awgn_bounds.LARGEST:
+        return _from_bounds(d, radius, _log(radius))
+    from ..kernels import _awgn
+
+    state = _awgn.solve(d, radius, rtol, start)
+    value, lower, upper, slope, status, evaluations, _ = state.numbers
+    radii, probabilities = state.spheres
+    method = "one sphere" if len(radii) == 1 else "spheres by Newton's method"
+    found = Solved(value, lower, upper, slope, method, radii, probabilities, evaluations, state)
+    return found if status == 0 else _tightened(d, radius, found)
+
+
+def _log(radius: float) -> float:
+    return math.log(radius) if radius > 0 else -math.inf
+
+
+def _from_bounds(d: float, radius: float, log_radius: float) -> Solved:
+    lower, upper = awgn_bounds.lower(d, radius, log_radius), awgn_bounds.upper(d, radius, log_radius)
+    if radius < _FAINT:
+        value, slope, method = 0.5 * radius * radius, radius, "one sphere"
+    else:
+        value, slope, method = awgn_bounds.asymptotic(d, log_radius), d / radius, awgn_bounds.METHOD
+    value = min(max(value, lower), upper)
+    return Solved(value, lower, upper, slope, method, np.array([radius]), np.array([1.0]))
+
+
+def _tightened(d: float, radius: float, found: Solved) -> Solved:
+    """A bracket that the solver could not close, intersected with the bounds in closed form."""
+    bounds = _from_bounds(d, radius, _log(radius))
+    found.lower, found.upper = max(found.lower, bounds.lower), min(found.upper, bounds.upper)
+    if not found.lower <= found.value <= found.upper:
+        found.value = min(max(bounds.value, found.lower), found.upper)
+        found.slope = bounds.slope
+    found.method += " within " + awgn_bounds.METHOD
+    return found
+
+
+def solve_all(
+    d: FloatArray, a: FloatArray, s: FloatArray, rtol: float, n_jobs: int | None, progress: _parallel.Progress
+) -> list[Solved]:
+    """All settings of three flat arrays: equal ones once, those of one dimension in ascending order of R = a/s."""
+    radius = a / s
+    beyond = np.isinf(radius)
+    if beyond.any():  # the ratio overflows, its logarithm does not
+        rest = solve_all(d[~beyond], a[~beyond], s[~beyond], rtol, n_jobs, progress) if not beyond.all() else []
+        far = [_from_bounds(*one) for one in zip(d[beyond], radius[beyond], np.log(a[beyond]) - np.log(s[beyond]),
+                                                 strict=True)]  # fmt: skip
+        there, here = iter(far), iter(rest)
+        return [next(there) if out else next(here) for out in beyond]
+    if radius.size == 1:
+        return [solved(float(d[0]), float(radius[0]), rtol)]
+    keys, places = np.unique(np.stack((d, radius)), axis=1, return_inverse=True)
+    tasks = [
+        (float(dimension), keys[1][keys[0] == dimension][block], rtol)
+        for dimension in np.unique(keys[0])
+        for block in _parallel.blocks(int((keys[0] == dimension).sum()), BLOCK)
+    ]
+    blocks = _parallel.ordered_map(_solve_block, tasks, n_jobs=n_jobs, progress=progress)
+    found = [one for block in blocks for one in block]
+    return [found[place] for place in np.ravel(places).tolist()]
+
+
+def _solve_block(task: tuple[float, FloatArray, float]) -> list[Solved]:
+    d, radii, rtol = task
+    found: list[Solved] = []
+    for radius in radii.tolist():
+        near = found and found[-1].state is not None and radius - found[-1].radii[-1] <= _NEIGHBOUR
+        found.append(solved(d, radius, rtol, found[-1].state if near else None))
+    return found
+
+
+def inverse_block(pairs: Sequence[tuple[float, float]], rtol: float) -> FloatArray:
+    """For pairs (d, C): a radius that leaks at most C, one that leaks at least C, and the best guess."""
+    rows = np.empty((len(pairs), 3))
+    last: tuple[float, float, Any] | None = None  # dimension, radius and state of the setting before
+    for index, (d, target) in enumerate(pairs):
+        guess, state = awgn_bounds.radius_from_average_power(d, target), None
+        rows[index], radius, state = _inverse(d, target, rtol, guess, last)
+        last = (d, radius, state)
+    return rows
+
+
+def _inverse(d: float, target: float, rtol: float, radius: float, last: Any) -> tuple[tuple[float, ...], float, Any]:
+    """R with C(R) <= target, R with C(R) >= target, and R itself; then R and the state that solved it."""
+    if radius > 1e300:
+        return (1e300, math.inf, 1e300), radius, None
+    state = None
+    for step in range(60):
+        tolerance = 1e-3 if step == 0 else rtol
+        if state is None and last is not None and last[0] == d and abs(radius - last[1]) <= _NEIGHBOUR:
+            state = last[2]
+        found = solved(d, radius, tolerance, state)
+        elasticity = min(max(radius * found.slope / found.value, 0.02), 2.0) if found.value > 0 else 2.0
+        move = np.log(target / found.value) / elasticity if found.value > 0 else 1.0
+        after = radius * float(np.exp(np.clip(move, -2.0, 2.0)))
+        state = found.state if abs(after - radius) <= _NEIGHBOUR else None
+        if step and abs(move) <= 0.1 * rtol:
+            break
+        radius = after
+    width = max(2.0 * abs(float(move)), 1.1 * (found.upper - found.lower) / (found.value * elasticity), 4e-15)
+    goal = target * (1 - 4 * ROUNDING), target * (1 + 4 * ROUNDING)
+    low = _beyond(radius, -width, lambda at: solved(d, at, rtol).upper <= goal[0])
+    high = _beyond(radius, width, lambda at: solved(d, at, rtol).lower >= goal[1])
+    return (low, high, min(max(after, low), high)), radius, found.state
+
+
+def _beyond(radius: float, width: float, reached: Callable[[float], bool]) -> float:
+    """The radius moved by ``width``, relative, and by more until the target is on the other side for certain."""
+    for _ in range(100):
+        radius *= math.exp(width)
+        if reached(radius) or not 1e-300 < radius < 1e300:
+            break
+        width *= 2.0
+    return radius
