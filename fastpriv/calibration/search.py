@@ -119,7 +119,8 @@ def _search(name: str, target: float, level: Level, start: float, tolerance: flo
             above = point
         if point.look.short and (below is None or sigma > below.sigma):
             below = point
-        depth = above.place - point.place if above and not point.look.short and point.look.score > 0 else 0.0
+        unproved = not point.look.short and point.look.score >= -8 * point.look.blur
+        depth = above.place - point.place if above and unproved else 0.0
         hopeless = not below and (0 < depth < _NEAR if math.isinf(point.look.score) else _DEEP < depth < 4 * _DEEP)
         if above and (below or hopeless):
             least = below.sigma if below else 0.0

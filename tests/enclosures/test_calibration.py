@@ -12,6 +12,8 @@ from fastpriv import (
     NotConvergedError,
     Pmf,
     ShapeError,
+    average_power_capacity,
+    awgn_capacity,
     calibration,
     mutual_information,
 )
@@ -159,6 +161,24 @@ def test_ldp():
         for sigma, side in ((got.upper[i], 1), (got.lower[i], -1)):
             truth = gaussian_mechanism.log_delta_of(lambda s=sigma: arb(1.5) / arb(float(s)), float(epsilon[i]))
             assert truth <= goal if side > 0 else truth >= goal, (epsilon[i], delta[i], sigma)
+
+
+def test_ci_lmip_encloses_the_least_sigma():
+    mu, dimension = np.array([1e-6, 0.01, 0.5, 2.0])[:, None], np.array([1, 2, 8, 100])
+    got = calibration.sigma_from_ci_lmip(mu, dimension, 3.0)
+    for sigma, end in ((got.upper, "upper"), (got.lower, "lower")):
+        capacity = awgn_capacity(dimension, 3.0, sigma).to("bits")
+        met = capacity.upper <= mu if end == "upper" else capacity.lower >= mu
+        assert met.all(), (end, sigma[~met], capacity[~met])
+    assert (got.width <= 3e-9 * got.upper).all()
+    average = average_power_capacity(dimension, 3.0, got.lower, unit="bits")
+    assert (average.upper >= mu).all()
+    point = calibration.sigma_from_ci_lmip(0.3, 1, 1.0)
+    two_points = calibration.sigma_from_cd_lmip(0.3, Pmf([-1.0, 1.0], [0.5, 0.5]))  # the best prior for little power
+    assert point.lower <= two_points.upper * (1 + 1e-9)
+    assert two_points.lower <= point.upper * (1 + 1e-9)
+    with pytest.raises(DomainError, match="mu must be positive and finite"):
+        calibration.sigma_from_ci_lmip(0.0, 1, 1.0)
 
 
 def test_grids_do_not_depend_on_threads_and_share_what_they_learn():
