@@ -121,11 +121,12 @@ def _search(name: str, target: float, level: Level, start: float, tolerance: flo
             below = point
         unproved = not point.look.short and point.look.score >= -8 * point.look.blur
         depth = above.place - point.place if above and unproved else 0.0
-        hopeless = not below and (0 < depth < _NEAR if math.isinf(point.look.score) else _DEEP < depth < 4 * _DEEP)
+        blind = math.isinf(point.look.score)
+        hopeless = 0 < depth < _NEAR if blind else not below and _DEEP < depth < 4 * _DEEP
         if above and (below or hopeless):
             least = below.sigma if below else 0.0
             narrow = max(tolerance, 5 * margin if failures > 1 else 5 * blurred)
-            if above.sigma - least <= narrow * above.sigma or not below:
+            if above.sigma - least <= narrow * above.sigma or hopeless:
                 nearer = above.sigma * math.exp(min(root - above.place, 0.0))
                 value = min(max(nearer, least), above.sigma)
                 kinds = {above.look.kind, below.look.kind if below else above.look.kind}

@@ -125,6 +125,25 @@ def test_lip_encloses_the_least_sigma(name):
                 assert mixture.lip_delta((points, weights), got.lower, epsilon)[0] >= arb(delta), where
 
 
+def test_scales_that_lie_far_apart():
+    """Steps of the level at sigmas a factor 1e4 apart, and sigmas below which it cannot be computed."""
+    points = np.array([7.6e-13, 2.0e-9, 3.5e-4, 4.8e-3, 0.52])
+    prior = Pmf(points, np.array([310, 340, 1, 350, 23]) / 1024)
+    most = entropy(prior.probabilities)
+    for share in np.linspace(0.02, 0.98, 25):
+        got = calibration.sigma_from_cd_lmip(share * most, prior)
+        assert mutual_information(prior, got.upper).to("bits").upper <= share * most, (share, got)
+        if got.lower > 0:
+            assert mutual_information(prior, got.lower).to("bits").lower >= share * most, (share, got)
+        if share < 0.6:
+            assert got.width <= 1e-10 * got.upper, (share, got)
+        delta = share * (1 - float(prior.probabilities.min()))
+        got = calibration.sigma_from_lip(8.0, delta, prior)
+        assert lip_delta(prior, GaussianMechanism(got.upper), 8.0).upper <= delta, (delta, got)
+        if got.lower > 0:
+            assert lip_delta(prior, GaussianMechanism(got.lower), 8.0).lower >= delta, (delta, got)
+
+
 def test_lip_from_logarithms():
     prior = Pmf(*PRIORS["three"])
     got = calibration.sigma_from_lip_log_delta([0.1, 1.0], [[-1.0], [-100.0], [-3e4], [-1e5]], prior)
