@@ -12,6 +12,7 @@ cdef extern from "fp_awgn.h":
         double weight[1]
     ctypedef struct fp_awgn_engine:
         int (*solve)(double, double, double, const fp_awgn_result *, fp_awgn_result *) noexcept nogil
+        void (*one_sphere)(double, const double *, ptrdiff_t, double, double *) noexcept nogil
     fp_awgn_engine fp_awgn_pick()
 
 cdef fp_awgn_engine engine = fp_awgn_pick()
@@ -42,3 +43,13 @@ def solve(double dimension, double radius, double rtol, Solution start=None):
     with nogil:
         engine.solve(dimension, radius, rtol, given, out)
     return made
+
+
+def one_sphere(double dimension, const double[::1] radius, double rtol):
+    """Rows of value, lower, upper, slope and evaluations; lower is negative where one sphere is not enough."""
+    rows = np.empty((radius.shape[0], 5))
+    cdef double[:, ::1] out = rows
+    if radius.shape[0]:
+        with nogil:
+            engine.one_sphere(dimension, &radius[0], radius.shape[0], rtol, &out[0, 0])
+    return rows

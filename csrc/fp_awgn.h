@@ -116,8 +116,11 @@ static inline double fp_awgn_gauss_of(const fp_awgn *a, double r)
 
 typedef int fp_awgn_solver(double, double, double, const fp_awgn_result *, fp_awgn_result *);
 
+typedef void fp_awgn_loop(double, const double *, ptrdiff_t, double, double *);
+
 typedef struct {
     fp_awgn_solver *solve;
+    fp_awgn_loop *one_sphere;
 } fp_awgn_engine;
 
 static inline fp_awgn_engine fp_awgn_pick(void)
@@ -126,11 +129,11 @@ static inline fp_awgn_engine fp_awgn_pick(void)
 #if FP_HAVE_VARIANTS
     int isa = fp_isa();
     if (isa == FP_ISA_AVX512)
-        return (fp_awgn_engine){fp_awgn_solve_avx512};
+        return (fp_awgn_engine){fp_awgn_solve_avx512, fp_awgn_one_sphere_avx512};
     if (isa == FP_ISA_AVX2)
-        return (fp_awgn_engine){fp_awgn_solve_avx2};
+        return (fp_awgn_engine){fp_awgn_solve_avx2, fp_awgn_one_sphere_avx2};
 #endif
-    return (fp_awgn_engine){fp_awgn_solve_baseline};
+    return (fp_awgn_engine){fp_awgn_solve_baseline, fp_awgn_one_sphere_baseline};
 }
 
 #endif

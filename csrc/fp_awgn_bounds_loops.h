@@ -25,7 +25,7 @@ static void FP_NAME(fp_awgn_choose_step)(fp_awgn *a, double variance)
 {
     const double rho = fp_awgn_centre_of(a, a->radius) + a->reach, aim = 0.02 * a->rtol * 0.5 * a->full;
     double b = FP_NAME(fp_awgn_height)(variance, 5.0);
-    const double size = log(8.0 * (FP_NAME(fp_awgn_sway)(a, b, variance, rho) + (a->small ? a->power : 10.0)) / aim);
+    const double size = log(8.0 * (FP_NAME(fp_awgn_sway)(a, b, variance, rho) + 10.0 * (a->small ? a->power : 1.0)) / aim);
     b = FP_NAME(fp_awgn_height)(variance, sqrt(size));
     a->step = 2.0 * FP_AWGN_PI * b / (size + b * b);
 }

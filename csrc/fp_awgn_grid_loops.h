@@ -21,7 +21,7 @@ static void FP_NAME(fp_awgn_begin)(fp_awgn *a, double dimension, double radius, 
     a->power = radius * radius / dimension;
     a->shrink = 1.0 / (1.0 + a->power);
     a->full = 0.5 * dimension * fp_log1p(a->power);
-    a->small = radius <= 1.0;
+    a->small = a->power <= 1.0;
     int sign;
     a->log_norm = (1.0 - 0.5 * dimension) * 0.69314718055994530942 - lgamma_r(0.5 * dimension, &sign);
     const double aim = rtol * (a->full < 0.3 ? 0.3 : 0.5 * a->full);

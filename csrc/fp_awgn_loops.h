@@ -365,3 +365,20 @@ static int FP_NAME(fp_awgn_solve)(double dimension, double radius, double rtol, 
     free(other);
     return out->status;
 }
+
+/* n settings of one dimension as far as one sphere goes: rows of value, lower, upper, slope, evaluations; the lower bound
+ * is negative where more spheres are needed */
+static void FP_NAME(fp_awgn_one_sphere)(double dimension, const double *radius, ptrdiff_t n, double rtol, double *rows)
+{
+    fp_awgn_result out;
+    fp_awgn a;
+    for (ptrdiff_t k = 0; k < n; k++, rows += 5) {
+        FP_NAME(fp_awgn_begin)(&a, dimension, radius[k], rtol);
+        const int enough = FP_NAME(fp_awgn_single)(&a, &out);
+        rows[0] = out.value;
+        rows[1] = enough ? out.lower : -1.0;
+        rows[2] = out.upper;
+        rows[3] = out.slope;
+        rows[4] = (double)a.evaluations;
+    }
+}

@@ -13,7 +13,6 @@ form (``fastpriv.capacity.awgn_bounds``).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -22,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _parallel, _validate
 from ..estimate import Estimate, Unit
-from .awgn_settings import BLOCK, ROUNDING, Solved, inverse_block, solve_all, solved
+from .awgn_settings import BLOCK, ROUNDING, Batch, inverse_block, solve_all, solved
 
 __all__ = ["AwgnCapacity", "awgn_capacity", "awgn_sigma_from_capacity"]
 
@@ -156,8 +155,8 @@ def awgn_capacity(
     _validate.broadcastable("dimension and amplitude", d + a, "sigma", s)
     d, a, s = np.broadcast_arrays(d, a, s)
     with np.errstate(over="ignore", under="ignore"):
-        solved = solve_all(d.ravel(), a.ravel(), s.ravel(), rtol, n_jobs, progress)
-    return _assembled(solved, a, s).to(unit)
+        found = solve_all(d.ravel(), a.ravel(), s.ravel(), rtol, n_jobs, progress)
+    return _assembled(found, a, s).to(unit)
 
 
 def awgn_sigma_from_capacity(
@@ -259,18 +258,21 @@ def _single(d: float, a: float, s: float, rtol: float) -> AwgnCapacity:
     )  # fmt: skip
 
 
-def _assembled(solved: Sequence[Solved], a: FloatArray, s: FloatArray) -> AwgnCapacity:
+def _assembled(found: Batch, a: FloatArray, s: FloatArray) -> AwgnCapacity:
     shape = a.shape
-    numbers = np.array([(one.value, one.lower, one.upper, one.slope) for one in solved]).reshape(-1, 4)
-    value, lower, upper, slope = (column.reshape(shape) for column in numbers.T)
+    value, lower, upper, slope, _ = (column.reshape(shape) for column in found.numbers[found.place].T)
     lower, upper = lower * (1 - ROUNDING), upper * (1 + ROUNDING)
-    radii, probabilities = np.empty(len(solved), dtype=object), np.empty(len(solved), dtype=object)
-    for index, one in enumerate(solved):
-        unit = float(s.flat[index])
-        radii[index] = np.minimum(one.radii * unit, a.flat[index]) if np.isfinite(unit) else one.radii * 0.0
-        probabilities[index] = one.probabilities
-    method = "; ".join(dict.fromkeys(one.method for one in solved)) or "nothing to solve"
-    cost = {"evaluations": sum(one.evaluations for one in solved)}
+    radii, probabilities = np.empty(a.size, dtype=object), np.empty(a.size, dtype=object)
+    radii[:] = list(a.reshape(-1, 1))
+    probabilities[:] = [np.ones(1)] * a.size
+    scale = np.where(np.isfinite(s), s, 0.0).ravel()
+    for index in np.flatnonzero(np.isin(found.place, list(found.others))).tolist():
+        one = found.others[int(found.place[index])]
+        if len(one.radii) > 1:
+            radii[index] = np.minimum(one.radii * scale[index], a.flat[index])
+            probabilities[index] = one.probabilities
+    method = "; ".join(sorted({one.method for one in found.others.values()} | ({"one sphere"} if a.size else {"none"})))
+    cost = {"evaluations": int(found.numbers[:, 4].sum())}
     return AwgnCapacity(
         value, np.minimum(lower, value), np.maximum(upper, value), kind="certified", unit="nats", method=method,
         cost=cost, slope=slope / s, radii=radii[0] if shape == () else radii.reshape(shape),

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from .. import _parallel
 from . import awgn_bounds
 
-__all__ = ["BLOCK", "ROUNDING", "Solved", "inverse_block", "solve_all", "solved"]
+__all__ = ["BLOCK", "ROUNDING", "Batch", "Solved", "inverse_block", "solve_all", "solved"]
 
 FloatArray = NDArray[np.float64]
 BLOCK = 32  # settings of one dimension solved in a row, each from the one before
 ROUNDING = 1e-15  # of R = A / sigma, and of the units
+_RUN = 2048  # settings tried with one sphere at a time
 _NEIGHBOUR = 0.6  # how far apart in R two settings may be for that
 _FAINT = 1e-150  # below this R^2 / 2 is the capacity to the last bit
 
@@ -79,37 +80,66 @@ def _tightened(d: float, radius: float, found: Solved) -> Solved:
     return found
 
 
+@dataclass(slots=True)
+class Batch:
+    """Many settings: ``numbers[place[k]]`` has value, lower, upper, slope and evaluations of setting k.
+
+    ``others`` has what is known of a place where that is more than one sphere of full radius.
+    """
+
+    place: NDArray[np.intp]
+    numbers: FloatArray
+    others: dict[int, Solved]
+
+
 def solve_all(
     d: FloatArray, a: FloatArray, s: FloatArray, rtol: float, n_jobs: int | None, progress: _parallel.Progress
-) -> list[Solved]:
+) -> Batch:
     """All settings of three flat arrays: equal ones once, those of one dimension in ascending order of R = a/s."""
+    from ..kernels import _awgn
+
     radius = a / s
-    beyond = np.isinf(radius)
-    if beyond.any():  # the ratio overflows, its logarithm does not
-        rest = solve_all(d[~beyond], a[~beyond], s[~beyond], rtol, n_jobs, progress) if not beyond.all() else []
-        far = [_from_bounds(*one) for one in zip(d[beyond], radius[beyond], np.log(a[beyond]) - np.log(s[beyond]),
-                                                 strict=True)]  # fmt: skip
-        there, here = iter(far), iter(rest)
-        return [next(there) if out else next(here) for out in beyond]
-    if radius.size == 1:
-        return [solved(float(d[0]), float(radius[0]), rtol)]
-    keys, places = np.unique(np.stack((d, radius)), axis=1, return_inverse=True)
-    tasks = [
-        (float(dimension), keys[1][keys[0] == dimension][block], rtol)
-        for dimension in np.unique(keys[0])
-        for block in _parallel.blocks(int((keys[0] == dimension).sum()), BLOCK)
+    log_radius = np.log(a, out=np.full(a.shape, -np.inf), where=a > 0) - np.log(s)
+    order = np.lexsort((log_radius, radius, d))
+    keys = np.stack((d, radius, log_radius))[:, order]
+    new = np.ones(d.size, dtype=bool)
+    new[1:] = np.any(keys[:2, 1:] != keys[:2, :-1], axis=0) | np.isinf(keys[1, 1:])
+    place = np.empty(d.size, dtype=np.intp)
+    place[order] = np.cumsum(new) - 1
+    d, radius, log_radius = np.ascontiguousarray(keys[:, new])
+    numbers = np.full((d.size, 5), -1.0)
+    near = (radius >= _FAINT) & (radius <= awgn_bounds.LARGEST)
+    edges = np.append(np.flatnonzero(np.diff(d, prepend=0.0)), d.size)
+    runs = [
+        slice(start + block.start, start + block.stop)
+        for start, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+        for block in _parallel.blocks(end - start, _RUN)
     ]
-    blocks = _parallel.ordered_map(_solve_block, tasks, n_jobs=n_jobs, progress=progress)
-    found = [one for block in blocks for one in block]
-    return [found[place] for place in np.ravel(places).tolist()]
+
+    def one_sphere(run: slice) -> FloatArray:
+        return _awgn.one_sphere(float(d[run.start]), np.where(near[run], radius[run], 1.0), rtol)  # type: ignore[no-any-return]
+
+    for run, rows in zip(runs, _parallel.ordered_map(one_sphere, runs, n_jobs=n_jobs), strict=True):
+        numbers[run] = rows
+    others = {k: _from_bounds(*keys[:, new][:, k].tolist()) for k in np.flatnonzero(~near).tolist()}
+    left = np.flatnonzero(near & (numbers[:, 1] < 0.0))
+    cuts = np.flatnonzero(np.diff(d[left])) + 1
+    tasks = [part[block] for part in np.split(left, cuts) for block in _parallel.blocks(part.size, BLOCK)]
+    solve = _parallel.ordered_map(
+        lambda part: _solve_block(d[part], radius[part], rtol), tasks, n_jobs=n_jobs, progress=progress
+    )
+    for part, found in zip(tasks, solve, strict=True):
+        others.update(zip(part.tolist(), found, strict=True))
+    for k, one in others.items():
+        numbers[k] = one.value, one.lower, one.upper, one.slope, one.evaluations
+    return Batch(place, numbers, others)
 
 
-def _solve_block(task: tuple[float, FloatArray, float]) -> list[Solved]:
-    d, radii, rtol = task
+def _solve_block(d: FloatArray, radii: FloatArray, rtol: float) -> list[Solved]:
     found: list[Solved] = []
-    for radius in radii.tolist():
+    for dimension, radius in zip(d.tolist(), radii.tolist(), strict=True):
         near = found and found[-1].state is not None and radius - found[-1].radii[-1] <= _NEIGHBOUR
-        found.append(solved(d, radius, rtol, found[-1].state if near else None))
+        found.append(solved(dimension, radius, rtol, found[-1].state if near else None))
     return found
 
 
