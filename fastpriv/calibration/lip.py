@@ -154,7 +154,8 @@ def _lip(
             linear, log = lip_curves(prior, GaussianMechanism(sigma), e)
             found = log if logs else linear
             here = _position(log.value, noiseless)
-            blur = abs(_position(log.lower, noiseless) - _position(log.upper, noiseless)) / 2
+            low, high = (log.lower, log.upper) if logs else (_log(linear.lower), _log(linear.upper))
+            blur = abs(_position(low, noiseless) - _position(high, noiseless)) / 2
             return Look(here - wanted, blur, found.upper <= goal, found.lower >= goal, found.kind)
 
         return at
@@ -166,6 +167,10 @@ def _lip(
 
     zero = "; 0 where delta is at least that of a release without noise, 1 - min prior"
     return calibrated(name, tasks, silent, level, start, tolerance, n_jobs, zero)
+
+
+def _log(number: float) -> float:
+    return math.log(number) if number > 0 else -math.inf
 
 
 def _position(log_delta: float, noiseless: float) -> float:

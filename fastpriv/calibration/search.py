@@ -27,13 +27,16 @@ _BLOCK = 16  # targets a task: neighbours share what they know of the curve
 _LOOKS = 120
 _LEAST, _MOST = 1e-300, 1e300  # standard deviations of a mixture
 _ROUNDING = 4 * 2.0**-53
+_CLOSE = 1e-11  # a score so near the target that a missing proof is the fault of the bounds
+_BLIND = 0.3
 _FLAT = 1e-3  # scores that are not near the target
-_DEEP = 0.5  # so far below an upper bound in log sigma, without a proof, the lower bound is left at 0
+_NEAR = 0.1  # so far below an upper bound, where the level cannot be computed, and
+_DEEP = 0.5  # so far below one, above the target and yet without a proof, 0 is taken for the lower bound
 _FARTHEST = 4.0  # largest step of log sigma beyond all that was seen
 
 
 class Look(NamedTuple):
-    """What one sigma says of the target."""
+    """What one sigma says of the target; an infinite score without proof where the level cannot be computed."""
 
     score: float
     blur: float
@@ -109,33 +112,43 @@ def _search(name: str, target: float, level: Level, start: float, tolerance: flo
                 f"{name} must be a level that some sigma from {_LEAST:g} to {_MOST:g} meets; got {target!r}. "
                 "Rescale the secret, or ask for another level."
             )
-        point = _Point(math.log(sigma / start) if abs(place) < 1 else place, sigma, level(sigma))
+        point = _Point(math.log(sigma / start) if abs(place) < 1 else place, sigma, _sighted(level(sigma)))
         points.append(point)
         blurred = 0.75 * point.look.blur + _ROUNDING
         if point.look.enough and (above is None or sigma < above.sigma):
             above = point
         if point.look.short and (below is None or sigma > below.sigma):
             below = point
-        hopeless = above and not below and failures > 1 and point.place < above.place - _DEEP
+        unproved = not point.look.short and point.look.score >= -8 * point.look.blur
+        depth = above.place - point.place if above and unproved else 0.0
+        blind = math.isinf(point.look.score)
+        hopeless = 0 < depth < _NEAR if blind else not below and _DEEP < depth < 4 * _DEEP
         if above and (below or hopeless):
             least = below.sigma if below else 0.0
             narrow = max(tolerance, 5 * margin if failures > 1 else 5 * blurred)
-            if above.sigma - least <= narrow * above.sigma or not below:
+            if above.sigma - least <= narrow * above.sigma or hopeless:
                 nearer = above.sigma * math.exp(min(root - above.place, 0.0))
                 value = min(max(nearer, least), above.sigma)
                 kinds = {above.look.kind, below.look.kind if below else above.look.kind}
                 kind: Kind = "certified" if kinds == {"certified"} else "heuristic"
                 return _Answer(value, least, above.sigma, looks, kind)
-        expected = abs(point.look.score) <= 8 * point.look.blur + _ROUNDING
+        expected = abs(point.look.score) <= 8 * point.look.blur + _CLOSE
         if margin and expected and not (point.look.enough if side > 0 else point.look.short):
             failures += 1
         root = _next(points)
-        margin = min(4.0 ** max(0, failures - 1) * max(0.3 * tolerance, blurred), 1.1 * _DEEP)
+        margin = 4.0 ** max(0, failures - 1) * max(0.3 * tolerance, blurred)
+        margin = min(margin, 1.1 * _DEEP if above else last)
     best = above and Estimate(above.sigma, 0.0, above.sigma, kind=above.look.kind, unit="1", method="unfinished search")
     raise NotConvergedError(
         f"{name} must be met within {_LOOKS} evaluations; got {target!r}, where the bounds of the level are too wide "
         "to prove a sigma. Ask for a larger level, or give probabilities that sum to 1 exactly.", best,
     )  # fmt: skip
+
+
+def _sighted(look: Look) -> Look:
+    """Bounds wider than the distance of any two targets say nothing."""
+    blind = not (look.enough or look.short or look.blur < _BLIND)
+    return look._replace(score=math.inf, blur=0.0) if blind else look
 
 
 def _next(points: list[_Point]) -> float:

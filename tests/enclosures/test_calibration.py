@@ -12,6 +12,8 @@ from fastpriv import (
     NotConvergedError,
     Pmf,
     ShapeError,
+    average_power_capacity,
+    awgn_capacity,
     calibration,
     mutual_information,
 )
@@ -123,6 +125,25 @@ def test_lip_encloses_the_least_sigma(name):
                 assert mixture.lip_delta((points, weights), got.lower, epsilon)[0] >= arb(delta), where
 
 
+def test_scales_that_lie_far_apart():
+    """Steps of the level at sigmas a factor 1e4 apart, and sigmas below which it cannot be computed."""
+    points = np.array([7.6e-13, 2.0e-9, 3.5e-4, 4.8e-3, 0.52])
+    prior = Pmf(points, np.array([310, 340, 1, 350, 23]) / 1024)
+    most = entropy(prior.probabilities)
+    for share in np.linspace(0.02, 0.98, 25):
+        got = calibration.sigma_from_cd_lmip(share * most, prior)
+        assert mutual_information(prior, got.upper).to("bits").upper <= share * most, (share, got)
+        if got.lower > 0:
+            assert mutual_information(prior, got.lower).to("bits").lower >= share * most, (share, got)
+        if share < 0.6:
+            assert got.width <= 1e-10 * got.upper, (share, got)
+        delta = share * (1 - float(prior.probabilities.min()))
+        got = calibration.sigma_from_lip(8.0, delta, prior)
+        assert lip_delta(prior, GaussianMechanism(got.upper), 8.0).upper <= delta, (delta, got)
+        if got.lower > 0:
+            assert lip_delta(prior, GaussianMechanism(got.lower), 8.0).lower >= delta, (delta, got)
+
+
 def test_lip_from_logarithms():
     prior = Pmf(*PRIORS["three"])
     got = calibration.sigma_from_lip_log_delta([0.1, 1.0], [[-1.0], [-100.0], [-3e4], [-1e5]], prior)
@@ -159,6 +180,24 @@ def test_ldp():
         for sigma, side in ((got.upper[i], 1), (got.lower[i], -1)):
             truth = gaussian_mechanism.log_delta_of(lambda s=sigma: arb(1.5) / arb(float(s)), float(epsilon[i]))
             assert truth <= goal if side > 0 else truth >= goal, (epsilon[i], delta[i], sigma)
+
+
+def test_ci_lmip_encloses_the_least_sigma():
+    mu, dimension = np.array([1e-6, 0.01, 0.5, 2.0])[:, None], np.array([1, 2, 8, 100])
+    got = calibration.sigma_from_ci_lmip(mu, dimension, 3.0)
+    for sigma, end in ((got.upper, "upper"), (got.lower, "lower")):
+        capacity = awgn_capacity(dimension, 3.0, sigma).to("bits")
+        met = capacity.upper <= mu if end == "upper" else capacity.lower >= mu
+        assert met.all(), (end, sigma[~met], capacity[~met])
+    assert (got.width <= 3e-9 * got.upper).all()
+    average = average_power_capacity(dimension, 3.0, got.lower, unit="bits")
+    assert (average.upper >= mu).all()
+    point = calibration.sigma_from_ci_lmip(0.3, 1, 1.0)
+    two_points = calibration.sigma_from_cd_lmip(0.3, Pmf([-1.0, 1.0], [0.5, 0.5]))  # the best prior for little power
+    assert point.lower <= two_points.upper * (1 + 1e-9)
+    assert two_points.lower <= point.upper * (1 + 1e-9)
+    with pytest.raises(DomainError, match="mu must be positive and finite"):
+        calibration.sigma_from_ci_lmip(0.0, 1, 1.0)
 
 
 def test_grids_do_not_depend_on_threads_and_share_what_they_learn():
