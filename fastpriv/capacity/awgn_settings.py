@@ -179,9 +179,9 @@ def _inverse(d: float, target: float, rtol: float, radius: float, last: Any) -> 
 
 def _beyond(radius: float, width: float, reached: Callable[[float], bool]) -> float:
     """The radius moved by ``width``, relative, and by more until the target is on the other side for certain."""
-    for _ in range(100):
-        radius *= math.exp(width)
-        if reached(radius) or not 1e-300 < radius < 1e300:
-            break
+    while 1e-300 < radius < 1e300:
+        radius *= math.exp(min(max(width, -700.0), 700.0))
+        if reached(radius):
+            return radius
         width *= 2.0
-    return radius
+    return 5e-324 if width < 0 else math.inf

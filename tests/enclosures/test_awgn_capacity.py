@@ -363,5 +363,6 @@ def test_bad_input_of_the_inverse(arguments, match):
 
 
 def test_shapes_must_broadcast():
-    with pytest.raises(ShapeError, match=r"dimension must be of a shape that broadcasts with amplitude; got \(3,\) and \(2,\)"):
+    wanted = r"dimension must be of a shape that broadcasts with amplitude; got \(3,\) and \(2,\)"
+    with pytest.raises(ShapeError, match=wanted):
         awgn_capacity([1, 2, 3], [1.0, 2.0])
