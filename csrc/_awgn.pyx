@@ -3,7 +3,7 @@
 import numpy as np
 
 cdef extern from "fp_awgn.h":
-    const int FP_AWGN_SPHERES
+    const double FP_AWGN_LATTICE, FP_AWGN_FLAT, FP_AWGN_SHORT
     ctypedef struct fp_awgn_result:
         double value, lower, upper, slope, at, peak
         int count, status
@@ -13,6 +13,7 @@ cdef extern from "fp_awgn.h":
     ctypedef struct fp_awgn_engine:
         int (*solve)(double, double, double, const fp_awgn_result *, fp_awgn_result *) noexcept nogil
         void (*one_sphere)(double, const double *, ptrdiff_t, double, double *) noexcept nogil
+        int (*line)(double, double, fp_awgn_result *, long *) noexcept nogil
     fp_awgn_engine fp_awgn_pick()
 
 cdef fp_awgn_engine engine = fp_awgn_pick()
@@ -43,6 +44,22 @@ def solve(double dimension, double radius, double rtol, Solution start=None):
     with nogil:
         engine.solve(dimension, radius, rtol, given, out)
     return made
+
+
+def line(double radius, double rtol):
+    """Dimension 1 and a long interval: the solution with its input in the short form, and how often to pull it apart.
+
+    The first ``1 + FLAT / LATTICE`` points of the input are a lattice; ``extra`` more steps of it go in between.
+    """
+    cdef Solution made = Solution.__new__(Solution)
+    cdef fp_awgn_result *out = &made.result
+    cdef long extra = 0
+    with nogil:
+        engine.line(radius, rtol, out, &extra)
+    return made, extra
+
+
+LATTICE, FLAT, SHORT = FP_AWGN_LATTICE, FP_AWGN_FLAT, FP_AWGN_SHORT
 
 
 def one_sphere(double dimension, const double[::1] radius, double rtol):

@@ -28,7 +28,7 @@
  *
  * Files: fp_awgn_grid_loops.h (nodes, tables, i), fp_awgn_bounds_loops.h (errors), fp_awgn_scan_loops.h (maximum),
  * fp_awgn_weights_loops.h (best weights on given radii: interior point), fp_awgn_shape_loops.h (radii too: Newton),
- * fp_awgn_loops.h (the solver).
+ * fp_awgn_loops.h (the solver), fp_awgn_line_loops.h (long intervals on the line).
  */
 #ifndef FP_AWGN_H
 #define FP_AWGN_H
@@ -50,6 +50,10 @@ enum { FP_AWGN_DONE = 0, FP_AWGN_WIDE = 1, FP_AWGN_LARGE = 2, FP_AWGN_MEMORY = -
 #define FP_AWGN_SPACING 0.3   /* of the radii that start a cold solution */
 #define FP_AWGN_NEAR 0.7      /* spheres closer than this are one */
 #define FP_AWGN_LIGHT 1e-17   /* weights below this are dropped */
+#define FP_AWGN_SHORT 60.0    /* half-width of the interval that stands for long ones, within a lattice step */
+#define FP_AWGN_FLAT 20.0     /* how far out its input is a lattice */
+#define FP_AWGN_LATTICE 0.6   /* the step of that */
+#define FP_AWGN_EDGE 15.0     /* how far in from the edge its points are those of the short interval */
 #define FP_AWGN_PI 3.14159265358979323846
 
 typedef double fp_a8 __attribute__((vector_size(64), aligned(8), may_alias));
@@ -117,11 +121,13 @@ static inline double fp_awgn_gauss_of(const fp_awgn *a, double r)
 
 typedef int fp_awgn_solver(double, double, double, const fp_awgn_result *, fp_awgn_result *);
 
+typedef int fp_awgn_liner(double, double, fp_awgn_result *, long *);
 typedef void fp_awgn_loop(double, const double *, ptrdiff_t, double, double *);
 
 typedef struct {
     fp_awgn_solver *solve;
     fp_awgn_loop *one_sphere;
+    fp_awgn_liner *line;
 } fp_awgn_engine;
 
 static inline fp_awgn_engine fp_awgn_pick(void)
@@ -130,11 +136,11 @@ static inline fp_awgn_engine fp_awgn_pick(void)
 #if FP_HAVE_VARIANTS
     int isa = fp_isa();
     if (isa == FP_ISA_AVX512)
-        return (fp_awgn_engine){fp_awgn_solve_avx512, fp_awgn_one_sphere_avx512};
+        return (fp_awgn_engine){fp_awgn_solve_avx512, fp_awgn_one_sphere_avx512, fp_awgn_line_avx512};
     if (isa == FP_ISA_AVX2)
-        return (fp_awgn_engine){fp_awgn_solve_avx2, fp_awgn_one_sphere_avx2};
+        return (fp_awgn_engine){fp_awgn_solve_avx2, fp_awgn_one_sphere_avx2, fp_awgn_line_avx2};
 #endif
-    return (fp_awgn_engine){fp_awgn_solve_baseline, fp_awgn_one_sphere_baseline};
+    return (fp_awgn_engine){fp_awgn_solve_baseline, fp_awgn_one_sphere_baseline, fp_awgn_line_baseline};
 }
 
 #endif

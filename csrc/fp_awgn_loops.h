@@ -102,7 +102,7 @@ static void FP_NAME(fp_awgn_gather)(const fp_awgn *a, const FP_NAME(fp_awgn_maxi
 static int FP_NAME(fp_awgn_cold)(fp_awgn *a, FP_NAME(fp_awgn_input) *in)
 {
     const int m = a->rows;
-    double *r = malloc(2 * m * sizeof *r), *p = r + m;
+    double *r = malloc(3 * m * sizeof *r), *p = r + m, *gauss = p + m;
     FP_NAME(fp_awgn_maxima) *found = malloc(sizeof *found);
     if (!r || !found) {
         free(r);
@@ -111,8 +111,9 @@ static int FP_NAME(fp_awgn_cold)(fp_awgn *a, FP_NAME(fp_awgn_input) *in)
     }
     for (int j = 0; j < m; j++)
         r[j] = j ? a->radius - (a->radius - a->low) * (m - 1 - j) / (m - 1) : a->low;
+    FP_NAME(fp_awgn_gauss)(a, r, m, gauss);
     FP_NAME(fp_awgn_tabulate)(a, r, m, 0);
-    const double information = FP_NAME(fp_awgn_weights)(a, r, m, p, 0.1 * a->rtol * a->full);
+    const double information = FP_NAME(fp_awgn_weights)(a, gauss, m, p, 0.1 * a->rtol * a->full);
     FP_NAME(fp_awgn_scan)(a, 2.5, 1.0, found);
     in->count = 0;
     if (isfinite(information))
@@ -152,12 +153,13 @@ static int FP_NAME(fp_awgn_insert)(const fp_awgn *a, FP_NAME(fp_awgn_input) *in,
 static double FP_NAME(fp_awgn_certify)(fp_awgn *a, const FP_NAME(fp_awgn_input) *in, fp_awgn_result *out,
                                        FP_NAME(fp_awgn_maxima) *found)
 {
-    double value[FP_AWGN_SPHERES], slope = 0.0, sum = 0.0, error = 0.0;
+    double gauss[FP_AWGN_SPHERES], value[FP_AWGN_SPHERES], slope = 0.0, sum = 0.0, error = 0.0;
     const int m = in->count, n = a->padded;
     double below = 0.0; /* bounds V for spheres below r_low */
     FP_NAME(fp_awgn_tabulate)(a, in->radius, m, 1);
     FP_NAME(fp_awgn_mixture)(a, in->weight, m);
-    FP_NAME(fp_awgn_values)(a, in->radius, m, value);
+    FP_NAME(fp_awgn_gauss)(a, in->radius, m, gauss);
+    FP_NAME(fp_awgn_values)(a, gauss, m, value);
     slope = in->radius[m - 1] * a->shrink - FP_NAME(fp_awgn_dot)(a->first + (size_t)(m - 1) * n, a->line[4], n);
     const double variance = FP_NAME(fp_awgn_variance)(
         a, in->radius, in->weight, m, fp_awgn_centre_of(a, a->need) - a->reach, a->rho[a->nodes - 1]);
@@ -216,12 +218,14 @@ static double FP_NAME(fp_awgn_polish)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, FP
         in->count = count;
         FP_NAME(fp_awgn_tidy)(in, a->radius, 0.0);
         FP_NAME(fp_awgn_tabulate)(a, in->radius, in->count, 0);
-        FP_NAME(fp_awgn_weights)(a, in->radius, in->count, in->weight, 0.1 * goal * a->full);
+        double gauss[FP_AWGN_SPHERES], value[FP_AWGN_SPHERES], information = 0.0;
+        FP_NAME(fp_awgn_gauss)(a, in->radius, in->count, gauss);
+        FP_NAME(fp_awgn_weights)(a, gauss, in->count, in->weight, 0.1 * goal * a->full);
         FP_NAME(fp_awgn_tidy)(in, a->radius, 0.0);
         FP_NAME(fp_awgn_tabulate)(a, in->radius, in->count, 0);
         FP_NAME(fp_awgn_mixture)(a, in->weight, in->count);
-        double value[FP_AWGN_SPHERES], information = 0.0;
-        FP_NAME(fp_awgn_values)(a, in->radius, in->count, value);
+        FP_NAME(fp_awgn_gauss)(a, in->radius, in->count, gauss);
+        FP_NAME(fp_awgn_values)(a, gauss, in->count, value);
         for (int j = 0; j < in->count; j++)
             information += in->weight[j] * value[j];
         FP_NAME(fp_awgn_scan)(a, 2.5, 0.02 * a->rtol * information, found);

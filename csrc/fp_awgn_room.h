@@ -7,3 +7,4 @@
 #include "fp_awgn_weights_loops.h"
 #include "fp_awgn_shape_loops.h"
 #include "fp_awgn_loops.h"
+#include "fp_awgn_line_loops.h"

@@ -49,7 +49,7 @@ static void FP_NAME(fp_awgn_tidy)(FP_NAME(fp_awgn_input) *in, double radius, dou
 static double FP_NAME(fp_awgn_shape)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, double tolerance, int most)
 {
     enum { MOST = FP_AWGN_SPHERES };
-    double value[MOST], slope[MOST], bend[MOST], z[MOST], dp[MOST], information = 0.0;
+    double gauss[MOST], value[MOST], slope[MOST], bend[MOST], z[MOST], dp[MOST], information = 0.0;
     double right[2 * MOST], one[2 * MOST], *rows[2 * MOST];
     int free_of[MOST], since = 0;
     double least = INFINITY;
@@ -60,7 +60,8 @@ static double FP_NAME(fp_awgn_shape)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, dou
         double *r = in->radius, *p = in->weight, best = -INFINITY, drift = 0.0;
         FP_NAME(fp_awgn_tabulate)(a, r, m, 1);
         FP_NAME(fp_awgn_mixture)(a, p, m);
-        FP_NAME(fp_awgn_values)(a, r, m, value);
+        FP_NAME(fp_awgn_gauss)(a, r, m, gauss);
+        FP_NAME(fp_awgn_values)(a, gauss, m, value);
         a->rounds++;
         a->work += 2.0 * m * m * (n + m / 3.0) + 60.0 * m * n;
         double *restrict cl = a->line[4], *restrict scale = a->line[5];

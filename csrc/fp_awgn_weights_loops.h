@@ -76,14 +76,21 @@ static void FP_NAME(fp_awgn_backsolve)(const double *restrict h, int m, int widt
     }
 }
 
-/* i at the radii of the table, for l as it stands */
-static void FP_NAME(fp_awgn_values)(fp_awgn *a, const double *r, int m, double *value)
+/* i for the rows of the table, for l as it stands; gauss has g of each row */
+static void FP_NAME(fp_awgn_values)(fp_awgn *a, const double *gauss, int m, double *value)
 {
     double *restrict cl = a->line[4];
     for (int k = 0; k < a->padded; k++)
         cl[k] = a->c[k] * a->l[k];
     for (int j = 0; j < m; j++)
-        value[j] = fp_awgn_gauss_of(a, r[j]) - FP_NAME(fp_awgn_dot)(a->table + (size_t)j * a->padded, cl, a->padded);
+        value[j] = gauss[j] - FP_NAME(fp_awgn_dot)(a->table + (size_t)j * a->padded, cl, a->padded);
+}
+
+/* g of m radii */
+static void FP_NAME(fp_awgn_gauss)(const fp_awgn *a, const double *r, int m, double *gauss)
+{
+    for (int j = 0; j < m; j++)
+        gauss[j] = fp_awgn_gauss_of(a, r[j]);
 }
 
 /* longest step in [0, 1] that keeps v + step dv positive, by a margin */
@@ -96,8 +103,8 @@ FP_INLINE double FP_NAME(fp_awgn_longest)(const double *v, const double *dv, int
     return step;
 }
 
-/* Weights p on the m radii of the table to a duality gap of `tolerance`; returns the last I. */
-static double FP_NAME(fp_awgn_weights)(fp_awgn *a, const double *r, int m, double *p, double tolerance)
+/* Weights p on the m rows of the table to a duality gap of `tolerance`; returns the last I.  g of the rows is in gauss. */
+static double FP_NAME(fp_awgn_weights)(fp_awgn *a, const double *gauss, int m, double *p, double tolerance)
 {
     const int n = a->padded, width = m;
     double *gram = a->gram, *value = gram + (size_t)m * m, *z = value + m, *one = z + m, *b = one + m;
@@ -113,7 +120,7 @@ static double FP_NAME(fp_awgn_weights)(fp_awgn *a, const double *r, int m, doubl
         a->work += 0.5 * m * m * (n + m / 3.0) + 3.0 * m * n;
         double total = 0.0, best = -INFINITY, complement = 0.0;
         FP_NAME(fp_awgn_mixture)(a, p, m);
-        FP_NAME(fp_awgn_values)(a, r, m, value);
+        FP_NAME(fp_awgn_values)(a, gauss, m, value);
         a->rounds++;
         information = 0.0;
         for (int j = 0; j < m; j++) {

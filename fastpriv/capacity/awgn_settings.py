@@ -24,6 +24,7 @@ ROUNDING = 1e-15  # of R = A / sigma, and of the units
 _OUTWARD = 6e-15  # of the width, left to roundings of R and of the unit
 _RUN = 2048  # settings tried with one sphere at a time
 _NEIGHBOUR = 0.6  # how far apart in R two settings may be for that
+_LONG, _LONGEST = 61.0, 1e5  # R of the intervals that are pulled apart, in dimension 1
 _FAINT = 1e-150  # below this R^2 / 2 is the capacity to the last bit
 
 
@@ -48,12 +49,32 @@ def solved(d: float, radius: float, rtol: float, start: Any = None) -> Solved:
         return _from_bounds(d, radius, _log(radius))
     from ..kernels import _awgn
 
+    if d == 1 and _LONG < radius <= _LONGEST:
+        return _long_line(radius, rtol)
     state = _awgn.solve(d, radius, rtol - _OUTWARD, start)
     value, lower, upper, slope, status, evaluations, _ = state.numbers
     radii, probabilities = state.spheres
     method = "one sphere" if len(radii) == 1 else "spheres by Newton's method"
     found = Solved(value, lower, upper, slope, method, radii, probabilities, evaluations, state)
     return found if status == 0 else _tightened(d, radius, found)
+
+
+def _long_line(radius: float, rtol: float) -> Solved:
+    """Dimension 1 and a long interval: the input of a short one, pulled apart and filled in with its lattice."""
+    from ..kernels import _awgn
+
+    state, extra = _awgn.line(radius, rtol - _OUTWARD)
+    value, lower, upper, slope, status, evaluations, _ = state.numbers
+    radii, probabilities = state.spheres
+    tied = int(_awgn.FLAT / _awgn.LATTICE) + 1
+    lattice = np.arange(tied + extra) * _awgn.LATTICE
+    weights = np.full(tied + extra, 2.0 * probabilities[0])
+    weights[0] = probabilities[0]
+    radii = np.concatenate((lattice, radii[tied:] + (radius - radii[-1])))
+    probabilities = np.concatenate((weights, probabilities[tied:]))
+    probabilities /= probabilities.sum()
+    found = Solved(value, lower, upper, slope, "lattice with shaped edges", radii, probabilities, evaluations)
+    return found if status == 0 else _tightened(1.0, radius, found)
 
 
 def _log(radius: float) -> float:
