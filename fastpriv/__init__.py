@@ -24,15 +24,30 @@ _WHERE = {
     "log_hockey_stick_divergence": "divergences.hockey_stick",
     "total_variation": "divergences.hockey_stick",
     "GaussianMechanism": "mechanisms.gaussian",
+    "AwgnCapacity": "capacity.awgn",
+    "awgn_capacity": "capacity.awgn",
+    "awgn_sigma_from_capacity": "capacity.awgn",
     "bac_capacity": "capacity.bac",
     "binary_entropy": "capacity.bac",
+    "average_power_capacity": "capacity.gaussian_game",
+    "gaussian_game": "capacity.gaussian_game",
+    "gaussian_information": "capacity.gaussian_game",
+    "noise_filling": "capacity.gaussian_game",
+    "saddle_point_gaps": "capacity.gaussian_game",
+    "water_filling": "capacity.gaussian_game",
     "kl_divergence": "divergences.kl",
     "jensen_shannon": "divergences.kl",
     "renyi_divergence": "divergences.renyi",
     "entropy": "divergences.information",
     "mutual_information": "divergences.information",
+    "HockeyStickCurve": "conversions.curves",
+    "LipCurve": "conversions.curves",
+    "cd_lmip_from_hockey_sticks": "conversions.information_from_curves",
+    "cd_lmip_from_lip": "conversions.information_from_curves",
+    "ci_lmip_from_ldp": "conversions.information_from_curves",
+    "kl_from_hockey_stick": "conversions.information_from_curves",
 }
-_ROOMS = ("datasets", "figures", "notions", "special")
+_ROOMS = ("calibration", "datasets", "figures", "notions", "special")
 
 __all__ = ["__version__", *_WHERE, *_ROOMS]
 

@@ -14,6 +14,7 @@ import numpy as np
 from .kernels._channel import ufuncs as _channel_ufuncs
 from .kernels._gauss import ufuncs as _gauss_ufuncs
 from .kernels._special import ufuncs
+from .kernels._sphere import ufuncs as _sphere_ufuncs
 
 __all__ = [
     "erfc", "erfcx", "exp", "expm1", "log", "log1mexp", "log1p", "log_ndtr", "log_ndtr_difference", "log_sum_exp",
@@ -255,3 +256,43 @@ binary_entropy: np.ufunc = _channel_made["binary_entropy"]
 binary_entropy_with_complement: np.ufunc = _channel_made["binary_entropy_with_complement"]
 bac_capacity: np.ufunc = _channel_made["bac_capacity"]
 bac_capacity_with_complements: np.ufunc = _channel_made["bac_capacity_with_complements"]
+
+# The moment generating function of a uniform point on a sphere, which the capacity of vector channels is made of.
+
+__all__ += ["sphere_log_mgf", "sphere_log_mgf_scaled", "sphere_mean"]
+
+_SPHERE = (
+    "G_d(x) = Gamma(d/2) (2/x)^(d/2-1) I_{d/2-1}(x), DLMF 10.32.2; Amos' (1974) bound of the mean, integrated, and a "
+    "polynomial\n    for the rest, csrc/fp_sphere.h."
+)
+_SPHERE_NAMES = ("dimension", "x")
+_SPHERE_DOMAIN = "dimension a whole number from 1 to 1e9, x >= 0, inf included."
+_SPHERE_TEST = "test_sphere.py"
+
+_SPHERE_TEXT = {
+    "sphere_log_mgf": _text(
+        "Natural logarithm of G_d(x) = E exp(x U), U the first coordinate of a uniform point on the unit sphere of R^d."
+        "\n\nG_1 = cosh x, G_2 = I_0(x), G_3 = sinh(x) / x; log G_d(x) is x^2 / (2 d) for small x.",
+        ">>> print(f'{fp.special.sphere_log_mgf(3, 1e-10):.12e}')\n1.666666666667e-21",
+        "relative error 6.5e-16 where the result is above 1e-290", _SPHERE, _SPHERE_NAMES, _SPHERE_DOMAIN,
+        test=_SPHERE_TEST,
+    ),
+    "sphere_log_mgf_scaled": _text(
+        "`sphere_log_mgf` less x, without cancellation for large x.",
+        ">>> round(float(fp.special.sphere_log_mgf_scaled(1, 1e12)), 12)\n-0.69314718056",
+        "absolute error 5e-16 (1 + |result|)", _SPHERE, _SPHERE_NAMES, _SPHERE_DOMAIN, test=_SPHERE_TEST,
+    ),
+    "sphere_mean": _text(
+        "Mean of the first coordinate of a point on the unit sphere of R^d with density proportional to exp(x U).\n\n"
+        "It is the derivative of `sphere_log_mgf`, the ratio I_{d/2}(x) / I_{d/2-1}(x) of Bessel functions.",
+        ">>> round(float(fp.special.sphere_mean(3, 2.0)), 12)\n0.537314720728",
+        "relative error 5e-16 where the result is a normal number", _SPHERE, _SPHERE_NAMES, _SPHERE_DOMAIN,
+        test=_SPHERE_TEST,
+    ),
+}  # fmt: skip
+
+_sphere_made: dict[str, np.ufunc] = _sphere_ufuncs(_SPHERE_TEXT)
+
+sphere_log_mgf: np.ufunc = _sphere_made["sphere_log_mgf"]
+sphere_log_mgf_scaled: np.ufunc = _sphere_made["sphere_log_mgf_scaled"]
+sphere_mean: np.ufunc = _sphere_made["sphere_mean"]

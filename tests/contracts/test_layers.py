@@ -14,7 +14,7 @@ LAYERS = {
     "kernels": 2,
     "distributions": 3, "channels": 3, "special": 3,
     "divergences": 4, "capacity": 4, "posterior": 4,
-    "mechanisms": 5, "notions": 6, "profiles": 6, "conversions": 6, "calibration": 6, "leakage": 6, "membership": 6,
+    "mechanisms": 4, "notions": 5, "profiles": 6, "conversions": 6, "calibration": 6, "leakage": 6, "membership": 6,
     "sweep": 7, "datasets": 7, "figures": 7, "assessment": 8, "cli": 9, "info": 8, "__main__": 10,
 }  # fmt: skip
 

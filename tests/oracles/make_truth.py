@@ -1,4 +1,4 @@
-"""Write the truth tables: ``python tests/oracles/make_truth.py [hockey_stick|integrals|notions ...]``.
+"""Write the truth tables: ``python tests/oracles/make_truth.py [hockey_stick|integrals|notions|awgn_capacity ...]``.
 
 The tables hold decimal strings of at least 34 correct digits, so that the tests read hundreds of rows in no time;
 another test recomputes some of them.
@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from flint import ctx
 
 from oracles import mixture
+from oracles.awgn_rows import awgn_capacity
 from oracles.mixture_pairs import pairs, priors
 from oracles.truth import FOLDER, INTEGRALS, LEFT_OUT, NOTION_EPSILONS, NOTION_SIGMAS, decimal, integral_pairs
 
@@ -80,6 +81,6 @@ def write(name, rows):
 
 
 if __name__ == "__main__":
-    tables = {"hockey_stick": hockey_stick, "integrals": integrals, "notions": notions}
+    tables = {"hockey_stick": hockey_stick, "integrals": integrals, "notions": notions, "awgn_capacity": awgn_capacity}
     for name in sys.argv[1:] or tables:
         write(name, tables[name]())

@@ -1,0 +1,178 @@
+"""The noise for a mutual-information target.
+
+Notation: I(sigma) = I(X; X + N(0, sigma^2)), H the entropy of the prior of X, its limit without noise. I falls like
+variance / (2 sigma^2) at large sigma and H - I like exp(-c / sigma^2) at small sigma, so that log(-log(1 - I/H)) is
+nearly a straight line of slope -2 in log sigma: the score of ``search``. Without a prior, CI-LMIP is the capacity of
+the peak-power Gaussian channel, whose solver has its own inverse.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import _validate
+from ..capacity.awgn import awgn_sigma_from_capacity
+from ..distributions import Pmf
+from ..divergences.information import mutual_information
+from ..errors import NotConvergedError
+from ..estimate import Estimate
+from .search import Level, Look, calibrated, tolerance_of
+
+__all__ = ["sigma_from_cd_lmip", "sigma_from_ci_lmip"]
+
+FloatArray = NDArray[np.float64]
+_ALMOST = 1 - 2.0**-53
+_LEAST = 1e-318  # with quotients by less than 40 still above 0
+
+
+def sigma_from_cd_lmip(
+    mu: ArrayLike, prior: Pmf, *, unit: Literal["nats", "bits"] = "bits", rtol: float = 1e-12,
+    n_jobs: int | None = None,
+) -> Estimate:  # fmt: skip
+    """Least Gaussian noise under which the release tells at most mu about the secret: I(X; M) <= mu.
+
+    Parameters
+    ----------
+    mu : array_like
+        Mutual information, positive.
+    prior : Pmf
+        The law of the secret.
+    unit : {"bits", "nats"}
+        Unit of ``mu``.
+    rtol : float
+        Relative width of the bracket of sigma that is good enough, at least 1e-15 and below 1.
+    n_jobs : int, optional
+        Threads for arrays of targets; None follows ``joblib.parallel_config``. The answer does not depend on it.
+
+    Returns
+    -------
+    Estimate
+        sigma in the unit of the secret, of the shape of ``mu``: ``mutual_information(prior, upper).upper`` is at most
+        ``mu``, and that of ``lower`` at least. Exactly 0 where ``mu`` is at least the entropy of the prior: there no
+        noise is needed.
+
+    Raises
+    ------
+    DomainError
+        For mu that is NaN or not positive, and where the noise needed is not between 1e-300 and 1e300.
+    NotConvergedError
+        If no bracket is found in 120 evaluations.
+
+    Notes
+    -----
+    The bracket is as wide as ``rtol`` or as the bounds of the information allow: wider only where mu is so close to the
+    entropy that sigma hardly changes it.
+
+    **Accuracy**: relative width 1e-12 for mu from 1e-300 to 0.999 of the entropy, by
+    tests/enclosures/test_calibration.py.
+
+    Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, definition 2 and figure 3.
+
+    Examples
+    --------
+    >>> from fastpriv import Pmf, calibration
+    >>> prior = Pmf([20.0, 40.0, 60.0], [0.2, 0.5, 0.3])
+    >>> calibration.sigma_from_cd_lmip([0.1, 1e-6, 2.0], prior).upper
+    array([   36.30314295, 11890.5010831 ,     0.        ])
+    """
+    _validate.instance("prior", prior, Pmf)
+    _validate.choice("unit", unit, ("nats", "bits"))
+    tolerance = tolerance_of(rtol)
+    goals = _validate.real(
+        "mu", mu, "positive", lambda x: x > 0, remedy="mu = 0 needs infinite noise, if there is a secret at all.",
+    )  # fmt: skip
+    bit = math.log(2.0) if unit == "bits" else 1.0
+    entropy = -math.fsum(prior.probabilities * np.log(prior.probabilities))
+    gap = prior.through_gaussian(1.0).mass_gap
+    silent = goals * bit >= entropy * (1 + 1e-15 * (len(prior) + 4)) + 2 * gap * (1 + entropy)
+
+    def level(task: FloatArray) -> Level:
+        goal = float(task[0])
+        wanted = _depth(goal * bit, entropy)
+
+        def at(sigma: float) -> Look:
+            try:
+                found = mutual_information(prior, sigma, certified=True).to(unit)
+            except NotConvergedError:  # noise too narrow for the distances in the secret
+                return Look(math.inf, 0.0, False, False, "certified")
+            here = _depth(found.value * bit, entropy)
+            blur = math.log(_depth(found.upper * bit, entropy) / _depth(found.lower * bit, entropy)) / 2
+            return Look(math.log(here / wanted), blur, found.upper <= goal, found.lower >= goal, found.kind)
+
+        return at
+
+    deviation = _deviation(prior)
+
+    def start(task: FloatArray) -> float:
+        return deviation / math.sqrt(2 * entropy * _depth(float(task[0]) * bit, entropy))
+
+    zero = "; 0 where mu is at least the entropy of the prior, which no release exceeds"
+    return calibrated("mu", goals.reshape(-1, 1), silent, level, start, tolerance, n_jobs, zero)
+
+
+def sigma_from_ci_lmip(
+    mu: ArrayLike, dimension: ArrayLike, amplitude: ArrayLike, *, unit: Literal["nats", "bits"] = "bits",
+    rtol: float = 1e-9, n_jobs: int | None = None,
+) -> Estimate:  # fmt: skip
+    """Least Gaussian noise under which no prior on the ball ||x|| <= amplitude lets the release tell more than mu.
+
+    Parameters
+    ----------
+    mu : array_like
+        Mutual information, positive and finite.
+    dimension : array_like of int
+        Dimension d of the secret.
+    amplitude : array_like
+        Largest norm of the secret, positive and finite; sqrt(d) Delta in the paper. The three broadcast.
+    unit : {"bits", "nats"}
+        Unit of ``mu``.
+    rtol : float
+        Relative width to reach, from 1e-12 to 0.1.
+    n_jobs : int, optional
+        Threads for arrays of targets; None follows ``joblib.parallel_config``.
+
+    Returns
+    -------
+    Estimate
+        sigma of the noise in every coordinate, in the unit of the amplitude: the capacity at ``upper`` is proved to be
+        at most ``mu``, that at ``lower`` at least.
+
+    Raises
+    ------
+    DomainError
+        For arguments outside these sets or another unit.
+    ShapeError
+        For shapes that do not broadcast.
+
+    Notes
+    -----
+    **Accuracy**: that of ``awgn_sigma_from_capacity``; tests/enclosures/test_calibration.py checks both sides.
+
+    Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, definition 1 and eq. (8).
+
+    Examples
+    --------
+    >>> from fastpriv import calibration
+    >>> round(calibration.sigma_from_ci_lmip(0.5, 1, 1.0).upper, 6)
+    0.97...
+    """
+    target = _validate.real(
+        "mu", mu, "positive and finite", lambda x: (x > 0) & (x < np.inf), remedy="mu = 0 needs infinite noise.",
+    )  # fmt: skip
+    return awgn_sigma_from_capacity(target, dimension, amplitude, rtol=rtol, unit=unit, n_jobs=n_jobs)
+
+
+def _depth(information: float, entropy: float) -> float:
+    """-log(1 - I/H), finite."""
+    return max(-math.log1p(-min(information / entropy, _ALMOST)), _LEAST)
+
+
+def _deviation(prior: Pmf) -> float:
+    scale = max(float(np.abs(prior.values).max()), 5e-324)
+    x = prior.values / scale
+    centre = math.fsum(prior.probabilities * x)
+    return scale * math.sqrt(math.fsum(prior.probabilities * np.square(x - centre)))

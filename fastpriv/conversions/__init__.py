@@ -1,0 +1,1 @@
+"""Rules that convert one privacy notion into another."""

@@ -1,0 +1,305 @@
+"""Privacy curves as functions of epsilon, with a proved bound of what lies beyond any epsilon.
+
+Notation: L = log(p/q) for laws P, Q with densities p, q; H_a(P||Q) = sup_E P(E) - a Q(E) = E_P (1 - e^(epsilon - L))^+
+at a = e^epsilon; pi the prior, P_x the law of the release of x, P_M that of the release.
+
+The tails: (1 - u)^+ <= c_s u^-s with c_s = s^s / (1+s)^(1+s), hence H_a(P||Q) <= c_s a^-s M(s) for every s > 0, where
+M(s), the integral of p^(1+s) q^-s, is convex in p and decreasing in q, so that it is at most
+sum_i w_i min_j v_j^-s M(P_i||Q_j) for mixtures, and closed-form for two normal laws.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import _validate
+from ..distributions import GaussianMixture, Pmf
+from ..divergences.hockey_stick import DOUBLE_WIDTH, curve_estimate
+from ..estimate import Estimate
+from ..kernels import _hockey
+from ..mechanisms.gaussian import GaussianMechanism
+
+__all__ = ["HockeyStickCurve", "LipCurve", "WorstHockeyStickCurve"]
+
+FloatArray = NDArray[np.float64]
+_ORDERS = np.exp2(np.concatenate([np.arange(-60.0, -6.0), np.arange(-6.0, 60.5, 0.5)]))  # the s of the tails
+_ROUNDING = 1e-9  # relative; a tail is a small part of an integral
+_FAST = 1e-10  # relative width below which sums in doubles are taken: double-doubles cost ten times more
+_COST = ("evaluations", "double_double", "pieces")
+_STATIONS = 49
+
+
+class HockeyStickCurve:
+    """The curve H_{e^epsilon}(P||Q) of two Gaussian mixtures, certified, for the integrals of this room.
+
+    Parameters
+    ----------
+    p, q : GaussianMixture
+        The laws P and Q.
+
+    Raises
+    ------
+    DomainError
+        If an argument is not a mixture.
+
+    Notes
+    -----
+    **Accuracy** as ``hockey_stick_divergence``; the tail is tested by
+    ``tests/enclosures/test_information_from_curves.py``.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMixture, HockeyStickCurve
+    >>> curve = HockeyStickCurve(GaussianMixture.single(1.0, 1.0), GaussianMixture.single(0.0, 1.0))
+    >>> curve([0.0, 1.0]).value
+    array([0.38292492, 0.12693674])
+    >>> 0.0 < curve.tail(20.0, 0) < 1e-75
+    True
+    """
+
+    __slots__ = ("_log_moments", "p", "q")
+
+    def __init__(self, p: GaussianMixture, q: GaussianMixture) -> None:
+        _validate.instance("p", p, GaussianMixture)
+        _validate.instance("q", q, GaussianMixture)
+        self.p, self.q = p, q
+        self._log_moments = _log_moments(p, q)
+
+    def __call__(self, epsilon: ArrayLike) -> Estimate:
+        """The curve at ``epsilon``, at least 0, any shape."""
+        return _pair(self.p, self.q, epsilon, DOUBLE_WIDTH)
+
+    def tail(self, epsilon: float, rate: int) -> float:
+        """Upper bound of the integral of e^(rate e) H_{e^e}(P||Q) over e > ``epsilon``."""
+        return _tail(self._log_moments, epsilon, rate)
+
+
+class LipCurve:
+    """The optimal LIP curve of a prior under a Gaussian mechanism, certified, for ``cd_lmip_from_lip``.
+
+    Parameters
+    ----------
+    prior : Pmf
+        The law of the secret.
+    mechanism : GaussianMechanism
+        Its sigma is used; one number.
+
+    Raises
+    ------
+    DomainError
+        For a prior that is no Pmf or a mechanism that is not Gaussian.
+
+    Notes
+    -----
+    **Accuracy** as ``notions.lip_delta``; the tail is tested by ``tests/enclosures/test_information_from_curves.py``.
+
+    Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, eq. (6).
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, LipCurve, Pmf
+    >>> curve = LipCurve(Pmf([20.0, 40.0, 60.0], [0.2, 0.5, 0.3]), GaussianMechanism(20.0))
+    >>> curve([0.5, 2.0]).upper
+    array([0.2801..., 0.0859...])
+    """
+
+    __slots__ = ("_law", "_log_moments", "_silence")
+
+    def __init__(self, prior: Pmf, mechanism: GaussianMechanism) -> None:
+        self._law = _release(prior, mechanism)
+        self._log_moments = np.maximum(*(_log_moments(self._law, point) for point in _ends(self._law)))
+        self._silence = _silence(self._law)
+
+    def __call__(self, epsilon: ArrayLike) -> Estimate:
+        """The curve at ``epsilon``, at least 0, any shape."""
+        law = self._law
+
+        def rows(grid: FloatArray) -> tuple[FloatArray, dict[str, int]]:
+            order = np.argsort(grid, kind="stable")
+            found = np.empty((grid.size, 6))
+            found[order], cost = _hockey.lip_curve(law.weights, law.means, law.sigmas, grid[order], _FAST, False)
+            return found[:, :3], dict(zip(_COST, cost, strict=True))
+
+        return _curve(rows, epsilon, law.mass_gap, "two crossings a point")
+
+    def tail(self, epsilon: float, rate: int) -> float:
+        """Upper bound of the integral of e^(rate e) delta(e) over e > ``epsilon``."""
+        # H(P_x||P_M) vanishes from log 1/pi_x on; H(P_M||P_x) is largest, for its bound, at an outermost point
+        if epsilon < self._silence:
+            return math.inf
+        return _tail(self._log_moments, epsilon, rate)
+
+
+class WorstHockeyStickCurve:
+    """The worst point's curve: sup over x of H_{e^epsilon}(P_x || P_M), or of H_{e^epsilon}(P_M || P_x).
+
+    Points that are provably not the worst between two stations are left out there.
+
+    Parameters
+    ----------
+    prior : Pmf
+        The law of the secret.
+    mechanism : GaussianMechanism
+        Its sigma is used; one number.
+    released_first : bool
+        False for H(P_x || P_M), True for H(P_M || P_x).
+
+    Raises
+    ------
+    DomainError
+        As ``LipCurve``.
+
+    Notes
+    -----
+    **Accuracy** as ``hockey_stick_divergence``; ``tests/enclosures/test_information_from_curves.py``.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, Pmf
+    >>> from fastpriv.conversions.curves import WorstHockeyStickCurve
+    >>> prior = Pmf([20.0, 40.0, 60.0], [0.2, 0.5, 0.3])
+    >>> WorstHockeyStickCurve(prior, GaussianMechanism(20.0), False)([0.0, 1.0]).value
+    array([0.38644383, 0.04715125])
+    """
+
+    __slots__ = ("_high", "_law", "_log_moments", "_low", "_points", "_released_first", "_silence", "_stations")
+
+    def __init__(self, prior: Pmf, mechanism: GaussianMechanism, released_first: bool) -> None:
+        self._law = _release(prior, mechanism)
+        self._released_first = _validate.flag("released_first", released_first)
+        self._points = [GaussianMixture.single(float(x), float(self._law.sigmas[0])) for x in self._law.means]
+        self._log_moments = np.maximum(*(_log_moments(self._law, point) for point in _ends(self._law)))
+        self._silence = _silence(self._law)
+        span = float(np.ptp(self._law.means) / self._law.sigmas[0])
+        reach = span * span / 2 + 9 * span if released_first else self._silence
+        self._stations = max(reach, 1.0) * np.linspace(0.0, 1.0, _STATIONS) ** 2
+        found = [self._at(x, self._stations) for x in range(len(self._points))]
+        self._low, self._high = (np.array([getattr(e, side) for e in found]) for side in ("lower", "upper"))
+
+    def __call__(self, epsilon: ArrayLike) -> Estimate:
+        """The curve at ``epsilon``, at least 0, any shape."""
+        grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
+        flat = grid.reshape(-1)
+        place = np.searchsorted(self._stations, flat, side="right") - 1
+        inner = place < _STATIONS - 1
+        place = np.minimum(place, _STATIONS - 2)
+        value, lower, upper = (np.zeros(flat.size) for _ in range(3))
+        floor = np.where(inner, self._low.max(axis=0)[place + 1], 0.0)
+        evaluations = 0
+        # by monotonicity H_x(e) <= H_x at the station before, and the worst is at least the worst at the station after
+        for x in np.argsort(-self._low.sum(axis=1), kind="stable"):
+            ceiling = np.where(inner, self._chord(x, place, flat), self._high[x, -1])
+            wanted = np.flatnonzero(ceiling >= np.maximum(floor, lower))
+            if not wanted.size:
+                continue
+            evaluations += wanted.size
+            found = self._at(x, flat[wanted])
+            for best, new in ((value, found.value), (lower, found.lower), (upper, found.upper)):
+                best[wanted] = np.maximum(best[wanted], new)
+        return Estimate(
+            *(x.reshape(grid.shape) for x in (value, lower, upper)), kind="certified", unit="probability",
+            method="worst point, by chords between stations", cost={"evaluations": evaluations},
+        )  # fmt: skip
+
+    def tail(self, epsilon: float, rate: int) -> float:
+        """Upper bound of the integral of e^(rate e) times the curve over e > ``epsilon``."""
+        if not self._released_first:
+            return 0.0 if epsilon >= self._silence else math.inf
+        return _tail(self._log_moments, epsilon, rate)
+
+    def _at(self, x: int, epsilon: FloatArray) -> Estimate:
+        pair = (self._law, self._points[x]) if self._released_first else (self._points[x], self._law)
+        return _pair(*pair, epsilon, _FAST)
+
+    def _chord(self, x: int, place: NDArray[np.intp], epsilon: FloatArray) -> FloatArray:
+        """Above H_x by convexity in e^epsilon."""
+        start, end = self._stations[place], self._stations[place + 1]
+        before, after = self._high[x, place], self._high[x, place + 1]
+        share = np.exp(epsilon - end) * np.expm1(start - epsilon) / np.expm1(start - end)
+        return np.asarray(before + (after - before) * np.clip(share * (1 - 1e-14), 0.0, 1.0))
+
+
+def _pair(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, width: float) -> Estimate:
+    """As ``hockey_stick_divergence``, with doubles wherever they give this relative width."""
+
+    def rows(grid: FloatArray) -> tuple[FloatArray, dict[str, int]]:
+        found, cost = _hockey.pair_curve(
+            p.weights, p.means, p.sigmas, q.weights, q.means, q.sigmas, grid, width, False
+        )  # fmt: skip
+        return found[:, :3], dict(zip(_COST, cost, strict=True))
+
+    return _curve(rows, epsilon, p.mass_gap + q.mass_gap, "monotone pieces")
+
+
+def _curve(
+    rows: Callable[[FloatArray], tuple[FloatArray, dict[str, int]]], epsilon: ArrayLike, gap: float, method: str
+) -> Estimate:
+    """Values and bounds; weights that miss the sum 1 by ``gap`` stand for those and for the normalised ones."""
+    grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
+    flat = np.ascontiguousarray(grid).reshape(-1)
+    found, cost = rows(flat)
+    if gap:  # densities within 1 +- gap: p - e^eps q moves like a factor and a shift of epsilon
+        found = found.copy()
+        shift = 3 * gap
+        found[:, 1] = rows(np.nextafter(flat + shift, np.inf))[0][:, 1] * (1 - shift)
+        near = np.nextafter(flat - shift, -1.0)
+        found[:, 2] = rows(np.maximum(near, 0.0))[0][:, 2] * (1 + shift) + np.where(near < 0.0, 2 * shift, 0.0)
+        found[:, 2] = np.minimum(found[:, 2], 1.0)
+    return curve_estimate(found, grid, "probability", method, cost)
+
+
+def _release(prior: Any, mechanism: Any) -> GaussianMixture:
+    _validate.instance("prior", prior, Pmf)
+    _validate.instance("mechanism", mechanism, GaussianMechanism)
+    law: GaussianMixture = mechanism.release(prior)
+    return law
+
+
+def _ends(law: GaussianMixture) -> tuple[GaussianMixture, GaussianMixture]:
+    """The laws of the outermost points: the bound of M(s) is convex in the point."""
+    sigma = float(law.sigmas[0])
+    return GaussianMixture.single(float(law.means.min()), sigma), GaussianMixture.single(float(law.means.max()), sigma)
+
+
+def _silence(law: GaussianMixture) -> float:
+    """From this epsilon on no single law exceeds e^epsilon times the mixture it is a part of."""
+    return math.nextafter(-math.log(float(law.weights.min())) * (1 + 4e-16) + 2 * law.mass_gap, math.inf)
+
+
+def _log_moments(p: GaussianMixture, q: GaussianMixture) -> FloatArray:
+    """Upper bounds of log M(s) for every order s; infinite where a variance of P is too large for them."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        variance, other = p.sigmas[:, None] ** 2, q.sigmas[None, :] ** 2
+        distance = (p.means[:, None] - q.means[None, :]) ** 2
+        log_weights, log_parts = np.log(p.weights), np.log(q.weights)
+        ratio = np.log(other / variance) / 2
+        rows = []
+        step = min(12, 1 + len(p) * len(q) // 20_000)  # large pairs make do with fewer orders
+        for index, s in enumerate(_ORDERS):
+            if index % step:
+                rows.append(np.inf)
+                continue
+            joint = (1 + s) * other - s * variance
+            pair = s * ratio + np.log(other / joint) / 2 + s * (1 + s) * distance / (2 * joint) - s * log_parts
+            nearest = np.where(joint > 1e-6 * other, pair, np.inf).min(axis=1)
+            rows.append(np.logaddexp.reduce(log_weights + nearest))
+    found = np.array(rows)
+    found[np.isnan(found)] = np.inf
+    gap = p.mass_gap + q.mass_gap
+    return np.asarray(found + 2 * gap * (1 + 2 * _ORDERS) + _ROUNDING * (1 + np.abs(found)))
+
+
+def _tail(log_moments: FloatArray, epsilon: float, rate: int) -> float:
+    s = _ORDERS
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        peak = s * np.log(s) - (1 + s) * np.log1p(s)
+        exponent = peak + log_moments - (s - rate) * epsilon * (1 - 1e-14) - np.log(s - rate)
+        usable = (s > rate) & (log_moments < np.inf)
+        if not usable.any():
+            return math.inf
+        return float(np.exp(exponent[usable].min() + _ROUNDING))

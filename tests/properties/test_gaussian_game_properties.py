@@ -1,0 +1,60 @@
+"""Gaussian information: concave in the signal, convex in the noise, monotone, and a game with a value."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fastpriv import average_power_capacity, gaussian_game, gaussian_information, noise_filling, water_filling
+from properties.drawn import QUICK
+
+SEEDS = st.integers(0, 2**32 - 1)
+SIZES = st.integers(1, 6)
+
+
+def drawn(seed, d, count):
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=(count, d, d))
+    return a @ a.swapaxes(1, 2) + 0.01 * np.eye(d)
+
+
+@QUICK
+@given(SEEDS, SIZES)
+def test_data_processing(seed, d):
+    """Less noise or more signal never carries less; dropping coordinates of the release never carries more."""
+    x, y, z = drawn(seed, d, 3)
+    plain = gaussian_information(x, y)
+    assert gaussian_information(x, y + z).lower <= plain.upper
+    assert gaussian_information(x + z, y).upper >= plain.lower
+    assert gaussian_information(x[:-1, :-1], y[:-1, :-1]).lower <= plain.upper if d > 1 else True
+
+
+@QUICK
+@given(SEEDS, SIZES, st.floats(0, 1))
+def test_concave_in_the_signal_and_convex_in_the_noise(seed, d, s):
+    x, z, y = drawn(seed, d, 3)
+    ends = gaussian_information(np.stack([x, z]), y)
+    assert gaussian_information(s * x + (1 - s) * z, y).upper >= s * ends.lower[0] + (1 - s) * ends.lower[1] - 1e-14
+    ends = gaussian_information(y, np.stack([x, z]))
+    assert gaussian_information(y, s * x + (1 - s) * z).lower <= s * ends.upper[0] + (1 - s) * ends.upper[1] + 1e-14
+
+
+@QUICK
+@given(SEEDS, SIZES, st.floats(1e-6, 1e6), st.floats(1e-6, 1e6))
+def test_any_pair_of_players_brackets_the_value(seed, d, signal_power, noise_power):
+    """inf over K_Y at a fixed K_X <= value <= sup over K_X at a fixed K_Y: the minimax inequality."""
+    x, y = (k / np.trace(k) for k in drawn(seed, d, 2))
+    value = gaussian_game(d, signal_power, noise_power).value
+    assert noise_filling(signal_power * x, noise_power).information.lower <= value.upper * (1 + 1e-13)
+    assert water_filling(noise_power * y, signal_power).capacity.upper >= value.lower * (1 - 1e-13)
+
+
+@QUICK
+@given(st.integers(1, 10**6), st.floats(1e-100, 1e100), st.floats(1e-100, 1e100), st.floats(1, 1e3))
+def test_average_power(d, amplitude, sigma, factor):
+    here = average_power_capacity(d, amplitude, sigma)
+    assert average_power_capacity(d, factor * amplitude, sigma).upper >= here.lower
+    assert average_power_capacity(d + 1, amplitude, sigma).upper >= here.lower
+    filled = water_filling(np.full(3, sigma * sigma), amplitude * amplitude).capacity
+    three = average_power_capacity(3, amplitude, sigma)
+    assert filled.lower <= three.upper * (1 + 1e-14)
+    assert three.lower <= filled.upper * (1 + 1e-14)
