@@ -1,0 +1,123 @@
+/* What the conversions of mutual-information privacy share: one divergence, and the points where it takes a value.
+ *
+ * Notation.  Probabilities p and q, x = p - q, r = x / q, s = x / (1-q); d(p || q) is the divergence of two coins, in
+ * nats.  With psi(u) = u log u - u + 1 and L(x) = x - log(1 + x), both >= 0,
+ *
+ *     d(p || q) = q psi(1 + r) + (1-q) psi(1 - s),      l = logit p - logit q = (r + s) - L(r) + L(-s),
+ *
+ * and all of it keeps its digits however small x is, because one logarithm gives psi and L through z = x / (2 + x):
+ *
+ *     psi = 2 z^2 / (1-z) (1 + (1+z) z T),   L = 2 z^2 / (1-z) (1 - (1-z) z T),   log(1+x) = 2 (z + z^3 T),  T = T(z^2).
+ *
+ * On the curve d(p || q) = m the slope dp/dq is (r + s) / l = 1 + (L(r) - L(-s)) / l.
+ *
+ * An equation d = m is solved by Newton's method.  d is convex along the lines used, so one step from anywhere leads
+ * above the root and the steps that follow fall to it; a point known to 1e-16 of itself costs no more digits than d,
+ * since a convex function that vanishes at 0 has x d'(x) >= d(x).
+ */
+#ifndef FP_LMIP_H
+#define FP_LMIP_H
+
+#include "fp_elementary.h"
+
+#define FP_LMIP_BELOW_ONE 0x1.fffffffffffffp-1
+#define FP_LMIP_LN2 0.69314718055994530942
+#define FP_LMIP_EPSILON_CAP 6.0 /* e^epsilon p < 1e-98 from here on, whatever mu: the curves have saturated */
+
+enum { FP_LMIP_LANES = 64, FP_LMIP_STEPS = 40 };
+enum { FP_LMIP_DELTA, FP_LMIP_HIGH, FP_LMIP_LOG_LOW }; /* what is asked for: delta, or the pair that attains it */
+
+/* a point between low >= 0 and high <= inf, for steps that would leave them */
+FP_INLINE double fp_lmip_between(double low, double high, double here)
+{
+    const double middle = low > 0.0 ? __builtin_sqrt(low) * __builtin_sqrt(high) : 0.125 * high;
+    return high < INFINITY ? middle : 8.0 * here;
+}
+
+typedef struct {
+    double psi, rest, log; /* psi(1 + x), L(x), log(1 + x) */
+} fp_lmip_term;
+
+/* of 1 + x = u >= 0, both given */
+FP_INLINE fp_lmip_term fp_lmip_of(double u, double x)
+{
+    static const double T[14] = {
+        1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13, 1.0 / 15,
+        1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23, 1.0 / 25, 1.0 / 27, 1.0 / 29,
+    };
+    const double z = x / (2.0 + x), square = z * z, tail = z * fp_polynomial(square, T, 14);
+    const double twice = 2.0 * square / (1.0 - z), logarithm = fp_log(u > 0x1p-1022 ? u : 0x1p-1022);
+    const int near = square <= 0.0625;
+    fp_lmip_term out;
+    out.psi = near ? twice * (1.0 + (1.0 + z) * tail) : u * logarithm - x;
+    out.rest = near ? twice * (1.0 - (1.0 - z) * tail) : x - logarithm;
+    out.log = near ? 2.0 * z * (1.0 + z * tail) : logarithm;
+    return out;
+}
+
+/* x > 0 with d(q + x || q) = m, for m <= -log q, from a first guess */
+FP_INLINE double fp_lmip_above(double m, double q, double x, const int steps, double *logit, double *slope_excess)
+{
+    const double qc = 1.0 - q, most = qc * FP_LMIP_BELOW_ONE;
+    fp_lmip_term up, down;
+    double l = 1.0;
+    for (int step = 0; step <= steps; step++) {
+        x = x < most ? x : most;
+        const double r = x / q, s = x / qc;
+        up = fp_lmip_of(1.0 + r, r);
+        down = fp_lmip_of(1.0 - s, -s);
+        l = (r + s) - up.rest + down.rest;
+        const double next = x - ((q * up.psi + qc * down.psi) - m) / l;
+        x = step < steps ? (next > 0.25 * x ? next : 0.25 * x) : x;
+    }
+    *logit = l;
+    *slope_excess = (up.rest - down.rest) / l;
+    return x;
+}
+
+/* The atom's law on a ray: q = P(B), p = u q = P(B | atom), s = (1 + rise) q = P(B | no atom), rise = pi (1-u) / (1-pi).
+ * information = pi d(p || q) + (1-pi) d(s || q), all over pi; pi = 0 leaves d(p || q). */
+typedef struct {
+    double fall, rise;      /* 1 - u, and s / q - 1 */
+    double odds;            /* (1-pi) / pi, or 0 for pi = 0 */
+    double psi;             /* psi(u) + odds psi(1 + rise) */
+} fp_lmip_ray;
+
+FP_INLINE fp_lmip_ray fp_lmip_ray_of(double u, double fall, double pi, double rest)
+{
+    fp_lmip_ray ray;
+    ray.fall = fall;
+    ray.rise = pi / rest * fall;
+    ray.odds = pi > 0.0 ? rest / pi : 0.0;
+    ray.psi = fp_lmip_of(u, -fall).psi + ray.odds * fp_lmip_of(1.0 + ray.rise, ray.rise).psi;
+    return ray;
+}
+
+/* information at q, qc = 1 - q, and its derivative along the ray; for q <= 0 the tangent at 0 */
+FP_INLINE double fp_lmip_information(fp_lmip_ray ray, double q, double qc, double *slope)
+{
+    const double ratio = q > 0.0 ? q / qc : 0.0;
+    const double y = ray.fall * ratio, least = 1.0 - ray.rise * ratio, ws = least > 0.0 ? least : 0.0;
+    const fp_lmip_term p = fp_lmip_of(1.0 + y, y), s = fp_lmip_of(ws, ws - 1.0 > -0.5 ? -ray.rise * ratio : ws - 1.0);
+    *slope = ray.psi + (p.rest + ray.fall * p.log) + ray.odds * (s.rest - ray.rise * s.log);
+    return q * ray.psi + qc * (p.psi + ray.odds * s.psi);
+}
+
+/* q with information = level */
+FP_INLINE double fp_lmip_on_ray(fp_lmip_ray ray, double level, const int steps)
+{
+    const double most = FP_LMIP_BELOW_ONE / (1.0 + ray.rise), scale = 1.0 / (ray.fall * ray.fall);
+    const double linear = ray.psi * scale, lift = ray.rise / ray.fall, quadratic = 1.0 + ray.odds * (lift * lift);
+    const double goal = level * scale;
+    double q = 2.0 * goal / (linear + __builtin_sqrt(linear * linear + 2.0 * quadratic * goal)); /* not below the root */
+    q = q < most ? q : most;
+    for (int step = 0; step < steps; step++) {
+        double slope;
+        const double value = fp_lmip_information(ray, q, 1.0 - q, &slope), next = q - (value - level) / slope;
+        q = next > 0.0 ? next : 0.25 * q;
+        q = q < most ? q : most;
+    }
+    return q;
+}
+
+#endif
