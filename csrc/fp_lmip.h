@@ -55,24 +55,37 @@ FP_INLINE fp_lmip_term fp_lmip_of(double u, double x)
     return out;
 }
 
-/* x > 0 with d(q + x || q) = m, for m <= -log q, from a first guess */
-FP_INLINE double fp_lmip_above(double m, double q, double x, const int steps, double *logit, double *slope_excess)
+/* d(q + x || q) for 0 < x < 1 - q */
+typedef struct {
+    double value, logit, excess; /* the divergence, logit p - logit q, and the slope dp/dq of its level line, less 1 */
+} fp_lmip_above;
+
+FP_INLINE fp_lmip_above fp_lmip_above_of(double q, double x)
 {
-    const double qc = 1.0 - q, most = qc * FP_LMIP_BELOW_ONE;
-    fp_lmip_term up, down;
-    double l = 1.0;
-    for (int step = 0; step <= steps; step++) {
-        x = x < most ? x : most;
-        const double r = x / q, s = x / qc;
-        up = fp_lmip_of(1.0 + r, r);
-        down = fp_lmip_of(1.0 - s, -s);
-        l = (r + s) - up.rest + down.rest;
-        const double next = x - ((q * up.psi + qc * down.psi) - m) / l;
-        x = step < steps ? (next > 0.25 * x ? next : 0.25 * x) : x;
-    }
-    *logit = l;
-    *slope_excess = (up.rest - down.rest) / l;
-    return x;
+    const double qc = 1.0 - q, r = x / q, s = x / qc;
+    const fp_lmip_term up = fp_lmip_of(1.0 + r, r), down = fp_lmip_of(1.0 - s, -s);
+    fp_lmip_above out;
+    out.value = q * up.psi + qc * down.psi;
+    out.logit = (r + s) - up.rest + down.rest;
+    out.excess = (up.rest - down.rest) / out.logit;
+    return out;
+}
+
+/* Newton's step for d(q + x || q) = m */
+FP_INLINE double fp_lmip_above_step(double m, double q, double x)
+{
+    const fp_lmip_above at = fp_lmip_above_of(q, x);
+    const double most = (1.0 - q) * FP_LMIP_BELOW_ONE, next = x - (at.value - m) / at.logit;
+    const double kept = next > 0.25 * x ? next : 0.25 * x;
+    return kept < most ? kept : most;
+}
+
+/* a first x, from that of the lower point x = fall q */
+FP_INLINE double fp_lmip_above_start(double q, double fall)
+{
+    const double lean = fall * (1.0 - 2.0 * q), most = (1.0 - q) * FP_LMIP_BELOW_ONE;
+    const double x = fall * q * (1.0 + lean * (1.0 / 3.0 + 0.4 * lean));
+    return x < most ? x : most;
 }
 
 /* The atom's law on a ray: q = P(B), p = u q = P(B | atom), s = (1 + rise) q = P(B | no atom), rise = pi (1-u) / (1-pi).
@@ -103,21 +116,23 @@ FP_INLINE double fp_lmip_information(fp_lmip_ray ray, double q, double qc, doubl
     return q * ray.psi + qc * (p.psi + ray.odds * s.psi);
 }
 
-/* q with information = level */
-FP_INLINE double fp_lmip_on_ray(fp_lmip_ray ray, double level, const int steps)
+/* q with information = level: a first one, not below the root, and Newton's step */
+FP_INLINE double fp_lmip_ray_start(fp_lmip_ray ray, double level)
 {
     const double most = FP_LMIP_BELOW_ONE / (1.0 + ray.rise), scale = 1.0 / (ray.fall * ray.fall);
     const double linear = ray.psi * scale, lift = ray.rise / ray.fall, quadratic = 1.0 + ray.odds * (lift * lift);
     const double goal = level * scale;
-    double q = 2.0 * goal / (linear + __builtin_sqrt(linear * linear + 2.0 * quadratic * goal)); /* not below the root */
-    q = q < most ? q : most;
-    for (int step = 0; step < steps; step++) {
-        double slope;
-        const double value = fp_lmip_information(ray, q, 1.0 - q, &slope), next = q - (value - level) / slope;
-        q = next > 0.0 ? next : 0.25 * q;
-        q = q < most ? q : most;
-    }
-    return q;
+    const double q = 2.0 * goal / (linear + __builtin_sqrt(linear * linear + 2.0 * quadratic * goal));
+    return q < most ? q : most;
+}
+
+FP_INLINE double fp_lmip_ray_step(fp_lmip_ray ray, double level, double q)
+{
+    const double most = FP_LMIP_BELOW_ONE / (1.0 + ray.rise);
+    double slope;
+    const double value = fp_lmip_information(ray, q, 1.0 - q, &slope), next = q - (value - level) / slope;
+    const double kept = next > 0.0 ? next : 0.25 * q;
+    return kept < most ? kept : most;
 }
 
 #endif

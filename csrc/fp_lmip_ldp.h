@@ -18,24 +18,18 @@
 #include "fp_lmip.h"
 
 typedef struct {
-    double q, x, rise, weight; /* x = p1 - q, rise = T, weight = p0 D1 / D0: that of a squared error of v in delta */
+    double rise, weight; /* T, and p0 D1 / D0: the weight of a squared error of v in delta */
 } fp_lmip_pair;
 
-FP_INLINE fp_lmip_pair fp_lmip_pair_of(double m, double v, const int steps)
+/* at v, from the q and x = p1 - q that belong to it */
+FP_INLINE fp_lmip_pair fp_lmip_pair_of(double v, double q, double x)
 {
-    const double fall = -fp_expm1(-v), u = fp_exp(-v);
-    const fp_lmip_ray ray = fp_lmip_ray_of(u, fall, 0.0, 1.0);
+    const double fall = -fp_expm1(-v), u = fp_exp(-v), y = fall * (q / (1.0 - q));
+    const fp_lmip_term low = fp_lmip_of(u, -fall), high = fp_lmip_of(1.0 + y, y);
+    const double h0 = -(low.rest - high.rest) / (v + high.log), h1 = fp_lmip_above_of(q, x).excess;
     fp_lmip_pair out;
-    double l, h;
-    out.q = fp_lmip_on_ray(ray, m, steps);
-    const double lean = fall * (1.0 - 2.0 * out.q);
-    out.x = fp_lmip_above(m, out.q, fall * out.q * (1.0 + lean * (1.0 / 3.0 + 0.4 * lean)), steps, &l, &h);
-    const fp_lmip_term low = fp_lmip_of(u, -fall);
-    const double y = fall * (out.q / (1.0 - out.q));
-    const fp_lmip_term high = fp_lmip_of(1.0 + y, y);
-    const double l0 = v + high.log, h0 = -(low.rest - high.rest) / l0;
-    out.rise = (h - h0) / (1.0 + h0);
-    out.weight = u * out.q * (1.0 + out.rise);
+    out.rise = (h1 - h0) / (1.0 + h0);
+    out.weight = u * q * (1.0 + out.rise);
     return out;
 }
 
@@ -53,25 +47,10 @@ FP_INLINE fp_lmip_parabola fp_lmip_parabola_of(double floor, double excess)
     return out;
 }
 
-/* v at epsilon = 0, where q = 1/2 */
-FP_INLINE double fp_lmip_pair_floor(double mu, double m, const int steps)
+/* a first x at epsilon = 0, where q = 1/2: 4 p (1-p) is close to the entropy of p in bits to the power 4/3 */
+FP_INLINE double fp_lmip_floor_start(double mu)
 {
-    double l, h;
-    const double guess = 0.5 * __builtin_sqrt(-fp_expm1(fp_log1p(-mu) * (4.0 / 3.0)));
-    const double x = fp_lmip_above(m, 0.5, guess, steps, &l, &h);
-    return -fp_log1p(-2.0 * x);
-}
-
-/* delta as epsilon grows: p1 with d(p1 || q) = m at q = 1 - e^-m, where p0 = 0 */
-FP_INLINE double fp_lmip_ldp_saturation(double mu)
-{
-    const double bits = (mu > 0.0) & (mu < 1.0) ? mu : 0.5, m = bits * FP_LMIP_LN2, q = -fp_expm1(-m);
-    double l, h;
-    const double lean = 1.0 - 2.0 * q, x = fp_lmip_above(m, q, q * (1.0 + lean * (1.0 / 3.0 + 0.4 * lean)), 6, &l, &h);
-    double value = q + x;
-    value = mu == 0.0 ? 0.0 : value;
-    value = mu >= 1.0 ? 1.0 : value;
-    return mu >= 0.0 ? value : NAN;
+    return 0.5 * FP_LMIP_BELOW_ONE * __builtin_sqrt(-fp_expm1(fp_log1p(-mu) * (4.0 / 3.0)));
 }
 
 #endif

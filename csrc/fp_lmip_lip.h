@@ -153,16 +153,4 @@ FP_INLINE fp_lmip_at fp_lmip_atom_at(fp_lmip_atom atom, double c)
     return out;
 }
 
-/* delta as epsilon grows: p = 0 */
-FP_INLINE double fp_lmip_lip_saturation(double mu, double pi)
-{
-    const fp_lmip_atom atom = fp_lmip_atom_of(mu * FP_LMIP_LN2, 0.0, pi);
-    const fp_lmip_ray ray = fp_lmip_ray_of(0.0, 1.0, pi, atom.rest);
-    double value = fp_lmip_on_ray(ray, atom.level, 8);
-    value = atom.level >= atom.cap ? atom.rest : value;
-    value = (mu == 0.0) | (pi == 1.0) ? 0.0 : value;
-    value = (pi == 0.0) & (mu > 0.0) ? 1.0 : value;
-    return (mu >= 0.0) & (pi >= 0.0) & (pi <= 1.0) ? value : NAN;
-}
-
 #endif
