@@ -116,22 +116,27 @@ FP_INLINE double fp_lmip_information(fp_lmip_ray ray, double q, double qc, doubl
     return q * ray.psi + qc * (p.psi + ray.odds * s.psi);
 }
 
-/* q with information = level: a first one, not below the root, and Newton's step */
-FP_INLINE double fp_lmip_ray_start(fp_lmip_ray ray, double level)
+/* y = -log(1 - q) with information = level: a first one, and Newton's step.  In y the information is close to a straight
+ * line also where q is close to 1. */
+FP_INLINE double fp_lmip_ray_most(fp_lmip_ray ray)
 {
-    const double most = FP_LMIP_BELOW_ONE / (1.0 + ray.rise), scale = 1.0 / (ray.fall * ray.fall);
-    const double linear = ray.psi * scale, lift = ray.rise / ray.fall, quadratic = 1.0 + ray.odds * (lift * lift);
-    const double goal = level * scale;
-    const double q = 2.0 * goal / (linear + __builtin_sqrt(linear * linear + 2.0 * quadratic * goal));
-    return q < most ? q : most;
+    return ray.rise > 0.0 ? FP_LMIP_BELOW_ONE * fp_log1p(1.0 / ray.rise) : 1000.0; /* s = 1 */
 }
 
-FP_INLINE double fp_lmip_ray_step(fp_lmip_ray ray, double level, double q)
+FP_INLINE double fp_lmip_ray_start(fp_lmip_ray ray, double level)
 {
-    const double most = FP_LMIP_BELOW_ONE / (1.0 + ray.rise);
+    const double scale = 1.0 / (ray.fall * ray.fall), linear = ray.psi * scale, lift = ray.rise / ray.fall;
+    const double bend = 1.0 + ray.odds * (lift * lift) - linear, goal = level * scale, most = fp_lmip_ray_most(ray);
+    const double y = 2.0 * goal / (linear + __builtin_sqrt(linear * linear + 2.0 * bend * goal));
+    return y < most ? y : most;
+}
+
+FP_INLINE double fp_lmip_ray_step(fp_lmip_ray ray, double level, double y)
+{
+    const double q = -fp_expm1(-y), qc = fp_exp(-y), most = fp_lmip_ray_most(ray);
     double slope;
-    const double value = fp_lmip_information(ray, q, 1.0 - q, &slope), next = q - (value - level) / slope;
-    const double kept = next > 0.0 ? next : 0.25 * q;
+    const double value = fp_lmip_information(ray, q, qc, &slope), next = y - (value - level) / (qc * slope);
+    const double kept = next > 0.25 * y ? next : 0.25 * y;
     return kept < most ? kept : most;
 }
 

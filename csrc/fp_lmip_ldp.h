@@ -18,7 +18,7 @@
 #include "fp_lmip.h"
 
 typedef struct {
-    double rise, weight; /* T, and p0 D1 / D0: the weight of a squared error of v in delta */
+    double rise, weight; /* T, and p0 D1 / D0 / p1: the weight of a squared error of v in delta */
 } fp_lmip_pair;
 
 /* at v, from the q and x = p1 - q that belong to it */
@@ -29,7 +29,7 @@ FP_INLINE fp_lmip_pair fp_lmip_pair_of(double v, double q, double x)
     const double h0 = -(low.rest - high.rest) / (v + high.log), h1 = fp_lmip_above_of(q, x).excess;
     fp_lmip_pair out;
     out.rise = (h1 - h0) / (1.0 + h0);
-    out.weight = u * q * (1.0 + out.rise);
+    out.weight = u * (1.0 + out.rise) * (q / (q + x));
     return out;
 }
 

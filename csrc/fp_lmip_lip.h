@@ -30,7 +30,7 @@
 #include "fp_lmip.h"
 
 typedef struct {
-    double value, complement, slope; /* B(x), 1 - B(x), B'(x) */
+    double value, complement, tilt; /* B(x), 1 - B(x), x B'(x) */
 } fp_lmip_bernoulli;
 
 /* the coefficients of B(x) = 1/2 + x/12 - x^3/720 + ... and of the logarithm of sinh(x/2) / (x/2) */
@@ -52,7 +52,7 @@ FP_INLINE fp_lmip_bernoulli fp_lmip_bernoulli_of(double x, double missing) /* mi
     fp_lmip_bernoulli out;
     out.value = near ? 0.5 + odd : 1.0 / missing - inverse;
     out.complement = near ? 0.5 - odd : inverse - power;
-    out.slope = near ? fp_polynomial(square, D, 8) : inverse * inverse - power / missing;
+    out.tilt = near ? x * fp_polynomial(square, D, 8) : inverse - x * (power / missing);
     return out;
 }
 
@@ -106,6 +106,8 @@ FP_INLINE double fp_lmip_atom_guess(fp_lmip_atom atom)
 
 typedef struct {
     double v, excess; /* log(q / p); the information at c less its level */
+    double p, missing; /* p and 1 - s */
+    double held;      /* 1 if s is so close to 1 that it has to be held instead of the ray, else 0 */
     double step;      /* Newton's in log c, on log(1 - information / cap), which is close to linear where it saturates */
 } fp_lmip_at;
 
@@ -140,17 +142,31 @@ FP_INLINE fp_lmip_at fp_lmip_atom_at(fp_lmip_atom atom, double c)
     const fp_lmip_ray ray = fp_lmip_ray_of(u, fall, atom.pi, atom.rest);
     double along;
     const double information = fp_lmip_information(ray, q, qc, &along);
-    const double turn = apart ? tau * lower / ma - atom.gap * (upper / mb) * (1.0 - mb)
-                              : atom.rest * atom.gap * B.slope - atom.pi * tau * A.slope + drop / c; /* dq/dc */
+    const double turn = apart ? a * (lower / ma) - b * (upper / mb) * (1.0 - mb)
+                              : atom.rest * B.tilt - atom.pi * A.tilt + drop; /* c dq/dc */
     const double spread = -fp_expm1(atom.epsilon - v) / (1.0 + atom.excess); /* e^-epsilon - u */
-    const double rate = c * (turn * spread + (q > 0.0 ? q * u * (C.value - tau * A.value) : 0.0));
-    const double left = 1.0 - information / atom.cap, room = left > 0x1p-53 ? left : 0x1p-53;
-    const double curved = atom.cap * room * fp_log((1.0 - atom.level / atom.cap) / room);
+    const double rate = c * (turn * spread + (q > 0.0 ? q * (c * u) * (C.value - tau * A.value) : 0.0));
+    const double excess = information - atom.level, left = 1.0 - information / atom.cap;
+    const double room = atom.cap * (left > 0x1p-53 ? left : 0x1p-53);
     fp_lmip_at out;
     out.v = v;
-    out.excess = information - atom.level;
-    out.step = -(atom.cap < INFINITY ? curved : out.excess) / (c * rate);
+    out.p = u * q;
+    out.missing = qc * (mb / mc) * (power / atom.rest);
+    out.held = (a > 2.0) & (a > b) & (out.missing < 0.5) ? 1.0 : 0.0;
+    out.excess = excess;
+    out.step = -(atom.cap < INFINITY ? room * fp_log1p(excess / room) : excess) / rate;
     return out;
+}
+
+/* p for the s at hand: where a > b, 1 - s is smaller than p, and an error of the ray would ask for a larger s than there
+ * is.  delta = rho (s - p) - (e^epsilon - 1) p. */
+FP_INLINE double fp_lmip_held_step(fp_lmip_atom atom, double missing, double b, double p)
+{
+    const double span = (1.0 - missing) - p, q = p + atom.rest * span, qc = atom.pi * (1.0 - p) + atom.rest * missing;
+    const fp_lmip_ray ray = fp_lmip_ray_of(p / q, atom.rest * (span / q), atom.pi, atom.rest);
+    double slope;
+    const double next = p + (fp_lmip_information(ray, q, qc, &slope) - atom.level) / b;
+    return next > 0.25 * p ? next : 0.25 * p;
 }
 
 #endif

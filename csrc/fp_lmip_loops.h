@@ -28,9 +28,13 @@ static void FP_NAME(fp_lmip_pairs)(const double *m, const double *v, double *q, 
         FP_LMIP_EACH
         {
             const fp_lmip_ray ray = {fall[i], 0.0, 0.0, psi[i]};
-            q[i] = fp_lmip_ray_step(ray, m[i], q[i]);
+            q[i] = fp_lmip_ray_step(ray, m[i], q[i]); /* still -log(1 - q) */
         }
-    FP_LMIP_EACH x[i] = fp_lmip_above_start(q[i], fall[i]);
+    FP_LMIP_EACH
+    {
+        q[i] = -fp_expm1(-q[i]);
+        x[i] = fp_lmip_above_start(q[i], fall[i]);
+    }
     FP_NAME(fp_lmip_rise)(m, q, x, n, steps);
 }
 
@@ -87,8 +91,9 @@ static void FP_NAME(fp_lmip_ldp)(const double *mu, const double *epsilon, double
             const int inside = (next > bottom) & (next < top);
             const double change = __builtin_fabs(next - v[i]);
             const int near = change <= 1e-7 * v[i];
-            const int close = near | ((v[i] > 1.0) & (pair.weight * (change * change) <= 1e-18));
-            const double chosen = inside | near ? next : close ? v[i] : fp_lmip_between(bottom, top, v[i]);
+            /* close to mu = 1 noise keeps v from settling; delta does not mind */
+            const int close = near | ((step >= 8) & (v[i] > 1.0) & (pair.weight * (change * change) <= 1e-18));
+            const double chosen = near ? next : close ? v[i] : inside ? next : fp_lmip_between(bottom, top, v[i]);
             low[i] = moving ? bottom : low[i];
             high[i] = moving ? top : high[i];
             last[i] = moving ? square : last[i];
@@ -165,8 +170,9 @@ static void FP_NAME(fp_lmip_rays)(
         FP_LMIP_EACH
         {
             const fp_lmip_ray ray = {fall[i], rise[i], odds[i], psi[i]};
-            q[i] = fp_lmip_ray_step(ray, level[i], q[i]);
+            q[i] = fp_lmip_ray_step(ray, level[i], q[i]); /* still -log(1 - q) */
         }
+    FP_LMIP_EACH q[i] = -fp_expm1(-q[i]);
 }
 
 static void FP_NAME(fp_lmip_lip)(
@@ -183,6 +189,9 @@ static void FP_NAME(fp_lmip_lip)(
     FP_LMIP_LANE(high);
     FP_LMIP_LANE(v);
     FP_LMIP_LANE(q);
+    FP_LMIP_LANE(p);
+    FP_LMIP_LANE(missing);
+    FP_LMIP_LANE(held);
     uint64_t open[FP_LMIP_LANES];
     const double pointwise = atom == NULL ? 1.0 : 0.0;
     FP_LMIP_EACH pi[i] = 0.0;
@@ -214,7 +223,7 @@ static void FP_NAME(fp_lmip_lip)(
             const double next = c[i] * ((2.0 + bounded) / (2.0 - bounded));
             const int inside = (next > bottom) & (next < top), near = __builtin_fabs(t) <= 1e-6;
             const int close = near | (__builtin_fabs(at.excess) <= 4e-15 * level[i]);
-            const double chosen = inside | near ? next : close ? c[i] : fp_lmip_between(bottom, top, c[i]);
+            const double chosen = near ? next : close ? c[i] : inside ? next : fp_lmip_between(bottom, top, c[i]);
             low[i] = moving ? bottom : low[i];
             high[i] = moving ? top : high[i];
             c[i] = moving ? chosen : c[i];
@@ -228,22 +237,30 @@ static void FP_NAME(fp_lmip_lip)(
     {
         const double eps = epsilon[i] < FP_LMIP_EPSILON_CAP ? epsilon[i] : FP_LMIP_EPSILON_CAP;
         const fp_lmip_atom law = {level[i], pi[i], 1.0 - pi[i], cap[i], eps, excess[i], tau[i], gap[i]};
-        v[i] = fp_lmip_atom_at(law, c[i]).v;
+        const fp_lmip_at at = fp_lmip_atom_at(law, c[i]);
+        v[i] = at.v;
+        p[i] = at.p;
+        missing[i] = at.missing;
+        held[i] = at.held;
     }
     FP_NAME(fp_lmip_rays)(level, v, pi, q, n, 6);
-    if (wanted == FP_LMIP_DELTA)
+    for (int step = 0; step < 3; step++)
         FP_LMIP_EACH
         {
-            const double eps = epsilon[i] < FP_LMIP_EPSILON_CAP ? epsilon[i] : FP_LMIP_EPSILON_CAP;
-            q[i] = -q[i] * fp_expm1(eps - v[i]);
+            const fp_lmip_atom law = {level[i], pi[i], 1.0 - pi[i], cap[i], 0.0, excess[i], tau[i], gap[i]};
+            p[i] = fp_lmip_held_step(law, missing[i], gap[i] * c[i], p[i]);
         }
-    else if (wanted == FP_LMIP_LOG_LOW)
-        FP_LMIP_EACH
-        {
-            /* beyond the cap a stays and b = c (1 - tau) grows as e^epsilon - pi */
-            const double by = epsilon[i] - FP_LMIP_EPSILON_CAP;
-            q[i] = fp_log(q[i]) - (v[i] + (by > 0.0 ? c[i] * fp_expm1(by) : 0.0));
-        }
+    FP_LMIP_EACH
+    {
+        const double eps = epsilon[i] < FP_LMIP_EPSILON_CAP ? epsilon[i] : FP_LMIP_EPSILON_CAP;
+        const double by = epsilon[i] - FP_LMIP_EPSILON_CAP, rest = 1.0 - pi[i], span = (1.0 - missing[i]) - p[i];
+        const int hold = held[i] > 0.0;
+        const double delta = hold ? rest * span - excess[i] * p[i] : -q[i] * fp_expm1(eps - v[i]);
+        const double mean = hold ? p[i] + rest * span : q[i], ratio = hold ? fp_log(mean / p[i]) : v[i];
+        /* beyond the cap a stays and b = c (1 - tau) grows as e^epsilon - pi */
+        const double low_log = fp_log(mean) - (ratio + (by > 0.0 ? c[i] * fp_expm1(by) : 0.0));
+        q[i] = wanted == FP_LMIP_DELTA ? delta : wanted == FP_LMIP_HIGH ? mean : low_log;
+    }
     const int logarithmic = wanted == FP_LMIP_LOG_LOW;
     FP_LMIP_EACH
     {
