@@ -26,7 +26,8 @@ FP_INLINE fp_lmip_pair fp_lmip_pair_of(double v, double q, double x)
 {
     const double fall = -fp_expm1(-v), u = fp_exp(-v), y = fall * (q / (1.0 - q));
     const fp_lmip_term low = fp_lmip_of(u, -fall), high = fp_lmip_of(1.0 + y, y);
-    const double h0 = -(low.rest - high.rest) / (v + high.log), h1 = fp_lmip_above_of(q, x).excess;
+    const double rest = v > 1.0 ? v - fall : low.rest; /* e^-v may be 0 */
+    const double h0 = -(rest - high.rest) / (v + high.log), h1 = fp_lmip_above_of(q, x).excess;
     fp_lmip_pair out;
     out.rise = (h1 - h0) / (1.0 + h0);
     out.weight = u * (1.0 + out.rise) * (q / (q + x));

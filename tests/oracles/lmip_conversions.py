@@ -33,16 +33,19 @@ def ldp(mu: float, epsilon: float) -> Answer:
             if m >= -mp.log(q):
                 return None
             start = min(mp.sqrt(m / 2), (1 - q) * (1 - mpf(10) ** -40))
-            return q + _falling_newton(lambda x: divergence(q + x, q) - m, lambda x: logit(q + x) - logit(q), start)
+            return q + _newton(lambda x: divergence(q + x, q) - m, lambda x: logit(q + x) - logit(q), start)
 
         def by_ratio(v: Any) -> Any:
             """q, p0 and p1 where p0 = e^-v q; for large epsilon, where q is too close to its limit to be the unknown."""
             u = mp.exp(-v)
-            q = _falling_newton(
-                lambda q: divergence(u * q, q) - m,
-                lambda q: u * mp.log(u) - u * mp.log((1 - u * q) / (1 - q)) + (1 - u * q) / (1 - q) - u,
-                min(m / (u * mp.log(u) - u + 1), 1 - mpf(10) ** -40),
+            linear, bend = psi(u), (1 - u) ** 2 - psi(u)
+            y = _newton(  # in y = -log(1 - q) the divergence is nearly straight
+                lambda y: divergence(-u * mp.expm1(-y), -mp.expm1(-y)) - m,
+                lambda y: mp.exp(-y) * (u * (mp.log(u) - mp.log1p(u * mp.expm1(-y)) - y) - u)
+                + 1 + u * mp.expm1(-y),
+                2 * m / (linear + mp.sqrt(linear**2 + 2 * bend * m)),
             )
+            q = -mp.expm1(-y)
             p1 = upper(q)
             return None if p1 is None else (q, u * q, p1)
 
@@ -52,7 +55,7 @@ def ldp(mu: float, epsilon: float) -> Answer:
             if m >= -mp.log1p(-q):
                 return None
             start = min(mp.sqrt(m / 2), q * (1 - mpf(10) ** -40))
-            x = _falling_newton(lambda x: divergence(q - x, q) - m, lambda x: logit(q) - logit(q - x), start)
+            x = _newton(lambda x: divergence(q - x, q) - m, lambda x: logit(q) - logit(q - x), start)
             return q, q - x, upper(q)
 
         point, missing, start = (
@@ -67,7 +70,8 @@ def ldp(mu: float, epsilon: float) -> Answer:
             q, p0, p1 = at
             return mp.log((p1 - q) / (logit(p1) - logit(q)) * (logit(q) - logit(p0)) / (q - p0)) - mpf(epsilon)
 
-        q, p0, p1 = point(rising_root(excess, start, 30) if epsilon > 0 else mpf(0))
+        flat = mpf(epsilon) < mpf(10) ** -35 * mp.sqrt(m)  # q = 1/2 is best to its square
+        q, p0, p1 = point(mpf(0) if flat else rising_root(excess, start, 30))
         a, b = logit(p1) - logit(q), logit(q) - logit(p0)
         primal = p1 - t * p0
         w = b / (b + t * a)  # the weight of the row p1
@@ -206,8 +210,8 @@ def rising_root(f: Any, start: Any, digits: int = 0) -> Any:
     return mp.exp(x)
 
 
-def _falling_newton(f: Any, slope: Any, x: Any) -> Any:
-    """The root of a convex rising function from a point above it."""
+def _newton(f: Any, slope: Any, x: Any) -> Any:
+    """Newton's method, for functions close to straight, or convex and from a point above the root."""
     for _ in range(200):
         step = f(x) / slope(x)
         x -= step
