@@ -31,6 +31,19 @@ _WHERE = {
     "renyi_divergence": "divergences.renyi",
     "entropy": "divergences.information",
     "mutual_information": "divergences.information",
+    "ldp_delta_from_ci_lmip": "conversions.ci_lmip_and_ldp",
+    "ldp_delta_saturation": "conversions.ci_lmip_and_ldp",
+    "ldp_extremal_channel": "conversions.ci_lmip_and_ldp",
+    "epsilon_from_ci_lmip": "conversions.ci_lmip_and_ldp",
+    "lip_delta_from_cd_lmip": "conversions.cd_lmip_and_lip",
+    "lip_delta_for_prior": "conversions.cd_lmip_and_lip",
+    "lip_delta_from_cd_lmip_as_published": "conversions.cd_lmip_and_lip",
+    "lip_delta_from_pointwise_lmip": "conversions.cd_lmip_and_lip",
+    "lip_delta_saturation": "conversions.cd_lmip_and_lip",
+    "lip_extremal_channel": "conversions.cd_lmip_and_lip",
+    "pointwise_extremal_channel": "conversions.cd_lmip_and_lip",
+    "pointwise_saturation": "conversions.cd_lmip_and_lip",
+    "ExtremalPair": "conversions._curve",
 }
 _ROOMS = ("datasets", "figures", "notions", "special")
 

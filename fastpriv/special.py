@@ -285,7 +285,7 @@ _LMIP_TEXT = {
     ),
     "ci_lmip_ldp_log_low": _text(
         "Natural logarithm of the smaller probability p0 of the pair that attains `ci_lmip_ldp_delta`.",
-        ">>> round(float(fp.special.ci_lmip_ldp_log_low(0.1, 10.0)), 1)\n-14693.5",
+        ">>> round(float(fp.special.ci_lmip_ldp_log_low(0.1, 10.0)), 1)\n-14693.3",
         _PAIR, _PAPER + "equation (10).", ("mu", "epsilon"), _LMIP, test=_LMIP_TEST,
     ),
     "ci_lmip_ldp_saturation": _text(

@@ -1,4 +1,4 @@
-"""The conversions of mutual-information privacy with many digits, each answer held between a primal and a dual value.
+"""The conversions of mutual-information privacy with many digits, each answer between a primal and a dual value.
 
 A primal value comes from probabilities whose capacity, or mutual information, is computed as defined and does not exceed
 mu; a dual value comes from Lagrange multipliers. One is at most the truth and the other at least, so agreement proves
@@ -36,7 +36,7 @@ def ldp(mu: float, epsilon: float) -> Answer:
             return q + _newton(lambda x: divergence(q + x, q) - m, lambda x: logit(q + x) - logit(q), start)
 
         def by_ratio(v: Any) -> Any:
-            """q, p0 and p1 where p0 = e^-v q; for large epsilon, where q is too close to its limit to be the unknown."""
+            """q, p0 and p1 where p0 = e^-v q; for large epsilon, where q is too close to its limit to be used."""
             u = mp.exp(-v)
             linear, bend = psi(u), (1 - u) ** 2 - psi(u)
             y = _newton(  # in y = -log(1 - q) the divergence is nearly straight
@@ -221,7 +221,7 @@ def _newton(f: Any, slope: Any, x: Any) -> Any:
 
 
 def _potential(pi: Any, rho: Any, a: Any, b: Any) -> Any:
-    """pi log N_p + rho log N_s: minus the information of the best rows at the logit distances a and b, times their tilt."""
+    """Minus the information of the rows at logit distances a and b from their mean, each with its tilt."""
     wide = mp.log(mp.exp(a) - mp.exp(-b))
     return -entropy(pi) + wide - pi * mp.log(mp.expm1(a)) - rho * mp.log(-mp.expm1(-b))
 
