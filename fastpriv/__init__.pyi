@@ -17,12 +17,6 @@ from .capacity.gaussian_game import gaussian_information as gaussian_information
 from .capacity.gaussian_game import noise_filling as noise_filling
 from .capacity.gaussian_game import saddle_point_gaps as saddle_point_gaps
 from .capacity.gaussian_game import water_filling as water_filling
-from .conversions.curves import HockeyStickCurve as HockeyStickCurve
-from .conversions.curves import LipCurve as LipCurve
-from .conversions.information_from_curves import cd_lmip_from_hockey_sticks as cd_lmip_from_hockey_sticks
-from .conversions.information_from_curves import cd_lmip_from_lip as cd_lmip_from_lip
-from .conversions.information_from_curves import ci_lmip_from_ldp as ci_lmip_from_ldp
-from .conversions.information_from_curves import kl_from_hockey_stick as kl_from_hockey_stick
 from .conversions._curve import ExtremalPair as ExtremalPair
 from .conversions.cd_lmip_and_lip import lip_delta_for_prior as lip_delta_for_prior
 from .conversions.cd_lmip_and_lip import lip_delta_from_cd_lmip as lip_delta_from_cd_lmip
@@ -36,6 +30,12 @@ from .conversions.ci_lmip_and_ldp import epsilon_from_ci_lmip as epsilon_from_ci
 from .conversions.ci_lmip_and_ldp import ldp_delta_from_ci_lmip as ldp_delta_from_ci_lmip
 from .conversions.ci_lmip_and_ldp import ldp_delta_saturation as ldp_delta_saturation
 from .conversions.ci_lmip_and_ldp import ldp_extremal_channel as ldp_extremal_channel
+from .conversions.curves import HockeyStickCurve as HockeyStickCurve
+from .conversions.curves import LipCurve as LipCurve
+from .conversions.information_from_curves import cd_lmip_from_hockey_sticks as cd_lmip_from_hockey_sticks
+from .conversions.information_from_curves import cd_lmip_from_lip as cd_lmip_from_lip
+from .conversions.information_from_curves import ci_lmip_from_ldp as ci_lmip_from_ldp
+from .conversions.information_from_curves import kl_from_hockey_stick as kl_from_hockey_stick
 from .distributions import GaussianMixture as GaussianMixture
 from .distributions import Pmf as Pmf
 from .divergences.hockey_stick import hockey_stick_divergence as hockey_stick_divergence
