@@ -1,7 +1,10 @@
-"""Pictures, by matplotlib: the panels of an assessment. Nothing here touches pyplot or any global state."""
+"""Pictures, by matplotlib: an assessment, and the paper on local mutual-information privacy. No global state."""
 
 from __future__ import annotations
 
 from .panels import assessment, column, curves, information
+from .paper_data import PaperFigure
+from .paper_panels import paper_panel
+from .reproduction import Paper, paper
 
-__all__ = ["assessment", "column", "curves", "information"]
+__all__ = ["Paper", "PaperFigure", "assessment", "column", "curves", "information", "paper", "paper_panel"]
