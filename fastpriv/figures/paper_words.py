@@ -36,8 +36,8 @@ def _seen1(figure: PaperFigure) -> str:
     limit = figure.curve("saturation", mu_bits=0.1).found.value
     return (
         f"However large ε is, the δ that μ bits promise stays above a level p̄, {limit:.4f} for μ = 0.1. The δ of "
-        f"Gaussian noise with the same μ falls to 0: at ε = {epsilon[at]:.3g} it is {gaussian:.2g} where {general:.3g} is "
-        "promised. A small μ by itself promises little LDP."
+        f"Gaussian noise with the same μ falls to 0: at ε = {epsilon[at]:.3g} it is {gaussian:.2g}, and {general:.3g} "
+        "is promised. A small μ by itself promises little LDP."
     )
 
 
