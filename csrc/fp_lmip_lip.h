@@ -144,15 +144,21 @@ FP_INLINE fp_lmip_at fp_lmip_atom_at(fp_lmip_atom atom, double c)
     const double information = fp_lmip_information(ray, q, qc, &along);
     const double turn = apart ? a * (lower / ma) - b * (upper / mb) * (1.0 - mb)
                               : atom.rest * B.tilt - atom.pi * A.tilt + drop; /* c dq/dc */
-    const double spread = -fp_expm1(atom.epsilon - v) / (1.0 + atom.excess); /* e^-epsilon - u */
-    const double rate = c * (turn * spread + (q > 0.0 ? q * (c * u) * (C.value - tau * A.value) : 0.0));
+    /* c times the slope of the information: (e^-epsilon - u) dq + q u dv; where 1 - s is tiny these cancel, and it is
+     * taken from dp and d(1 - s) */
+    const double p = u * q, missing = qc * (mb / mc) * (power / atom.rest), tail = b * ((1.0 - mb) / mb);
+    const double spread = -fp_expm1(atom.epsilon - v) / (1.0 + atom.excess), lift = c * (C.value - tau * A.value);
+    const double fade = a + turn / qc - tail + c * (power * (1.0 - mb) / mc);
+    const int held = (a > 2.0) & (a > b) & (missing < 0.5);
+    const double apart_rate = b * (p * lift - u * turn) + ray.odds * (a * (missing * fade));
+    const double rate = held ? apart_rate : c * (turn * spread + (q > 0.0 ? p * lift : 0.0));
     const double excess = information - atom.level, left = 1.0 - information / atom.cap;
     const double room = atom.cap * (left > 0x1p-53 ? left : 0x1p-53);
     fp_lmip_at out;
     out.v = v;
-    out.p = u * q;
-    out.missing = qc * (mb / mc) * (power / atom.rest);
-    out.held = (a > 2.0) & (a > b) & (out.missing < 0.5) ? 1.0 : 0.0;
+    out.p = p;
+    out.missing = missing;
+    out.held = held ? 1.0 : 0.0;
     out.excess = excess;
     out.step = -(atom.cap < INFINITY ? room * fp_log1p(excess / room) : excess) / rate;
     return out;

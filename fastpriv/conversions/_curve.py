@@ -37,7 +37,7 @@ class ExtremalPair:
     >>> from fastpriv import ldp_extremal_channel
     >>> pair = ldp_extremal_channel(0.1, 1.0)
     >>> round(pair.high, 6), round(pair.low, 6)
-    (0.260438, 0.021685)
+    (0.260438, 0.021688)
     """
 
     high: Any

@@ -80,7 +80,7 @@ def lip_delta_from_cd_lmip(
     --------
     >>> from fastpriv import lip_delta_from_cd_lmip
     >>> lip_delta_from_cd_lmip(0.1, 1.0, [0.5, 0.1, 0.0]).upper
-    array([0.09506864, 0.37268..., 1.        ])
+    array([0.09506864, 0.47599015, 1.        ])
     """
     information = budget(mu, unit)
     level, chance = grid(information, epsilon), _atom(information, epsilon, atom)
@@ -124,7 +124,7 @@ def lip_delta_for_prior(mu: ArrayLike, epsilon: ArrayLike, prior: Pmf, *, unit: 
     --------
     >>> from fastpriv import Pmf, lip_delta_for_prior
     >>> lip_delta_for_prior(0.1, 1.0, Pmf([0.0, 1.0, 2.0], [0.5, 0.4, 0.1])).value
-    0.37268...
+    0.47599...
     """
     _validate.instance("prior", prior, Pmf)
     return lip_delta_from_cd_lmip(mu, epsilon, float(prior.probabilities.min()), unit=unit)
@@ -250,7 +250,7 @@ def lip_delta_saturation(mu: ArrayLike, atom: ArrayLike, *, unit: Information = 
     --------
     >>> from fastpriv import lip_delta_saturation
     >>> lip_delta_saturation(0.1, [0.5, 0.1, 0.01]).value
-    array([0.09309449, 0.36803..., 0.99      ])
+    array([0.09309449, 0.47434134, 0.99      ])
     """
     information = budget(mu, unit)
     chance = _atom(information, 0.0, atom)

@@ -71,7 +71,7 @@ def ldp(mu: float, epsilon: float) -> Answer:
             return mp.log((p1 - q) / (logit(p1) - logit(q)) * (logit(q) - logit(p0)) / (q - p0)) - mpf(epsilon)
 
         flat = mpf(epsilon) < mpf(10) ** -35 * mp.sqrt(m)  # q = 1/2 is best to its square
-        q, p0, p1 = point(mpf(0) if flat else rising_root(excess, start, 30))
+        q, p0, p1 = point(mpf(0) if flat else rising_root(excess, start, 30 + (_digits(mu) - 60) * 2 // 3))
         a, b = logit(p1) - logit(q), logit(q) - logit(p0)
         primal = p1 - t * p0
         w = b / (b + t * a)  # the weight of the row p1
