@@ -58,9 +58,10 @@ def _corrections1(figure: PaperFigure) -> tuple[tuple[str, str], ...]:
 def _seen2(figure: PaperFigure) -> str:
     ends = [figure.curve("ratio", dimension=d).found for d in (1, 10)]
     return (
-        f"Both lines fall as 1/σ². Their ratio falls from {ends[0].value[0]:.3g} (d = 1) and {ends[1].value[0]:.3g} "
-        f"(d = 10) at the left to {ends[0].value[-1]:.4f} and {ends[1].value[-1]:.4f} at the right. For two antipodal "
-        "inputs the sharp form is exact; where two inputs are the best there are (d = 1, σ² > 0.36) it is the optimum."
+        f"For large σ² both fall as 1/σ². Their ratio falls from {ends[0].value[0]:.3g} (d = 1) and "
+        f"{ends[1].value[0]:.3g} (d = 10) at the left to {ends[0].value[-1]:.4f} and {ends[1].value[-1]:.4f} at the "
+        "right. For two antipodal inputs the sharp form is exact; where two inputs are the best there are (d = 1, "
+        "σ² > 0.36) it is the optimum."
     )
 
 
