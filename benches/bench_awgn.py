@@ -1,7 +1,8 @@
 """Peak-power capacity beside what one writes in NumPy and SciPy: Blahut-Arimoto on radii, quadrature of noncentral chi.
 
-The peers' answers are good to a few digits only; every bench asserts its own first. Warm means the second of two equal
-calls, cold the first call of a new process, which is timed as the least of three.
+The peers' answers are good to a few digits only; every bench asserts its own first. Warm means after an equal call,
+cold in a new process; the time of a cold row is that of the whole process, import included, and its extra_info holds
+the seconds of the call alone.
 """
 
 import math

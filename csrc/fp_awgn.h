@@ -61,6 +61,7 @@ typedef struct {
     double d, radius, power, shrink, full; /* R, s, 1/(1+s), g(R) */
     double low, need, cover;               /* least radius of a sphere, r_low, and e */
     double rtol, step, reach, log_norm;    /* h, half-width of a window, log of 2^(1-d/2) / Gamma(d/2) */
+    double strip;                          /* largest height b that the map from t to rho allows */
     int even, small, nodes, padded;
     double *rho, *log_measure, *l, *top, *c; /* per node; weight = table * c */
     int rows;                                /* that the table may hold */

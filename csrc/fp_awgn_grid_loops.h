@@ -26,6 +26,7 @@ static void FP_NAME(fp_awgn_begin)(fp_awgn *a, double dimension, double radius, 
     a->log_norm = (1.0 - 0.5 * dimension) * 0.69314718055994530942 - lgamma_r(0.5 * dimension, &sign);
     const double aim = rtol * (a->full < 0.3 ? 0.3 : 0.5 * a->full);
     a->reach = 1.5 + sqrt(2.0 * log(300.0 * (10.0 + radius + sqrt(dimension)) / aim));
+    a->strip = a->even && sqrt(dimension) < 36.0 + a->reach ? 1.5 : 5.0;
 }
 
 /* nodes from rho = low to high into rho and log_measure: all of the weight but e^(-(rho - r)^2/2 + log G - r rho) */

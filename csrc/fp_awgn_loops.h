@@ -235,6 +235,21 @@ static double FP_NAME(fp_awgn_polish)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, FP
     return gap;
 }
 
+/* A polished input with its pairs of spheres gathered, if that is as good; else the input as it was.  Returns its gap. */
+static double FP_NAME(fp_awgn_thin)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, FP_NAME(fp_awgn_input) *spare,
+                                    FP_NAME(fp_awgn_maxima) *found, double gap, double goal)
+{
+    *spare = *in;
+    FP_NAME(fp_awgn_gather)(a, found, spare->radius, spare->weight, spare->count, in);
+    const double information = FP_NAME(fp_awgn_shape)(a, in, 0.05 * a->rtol * a->full, 40);
+    FP_NAME(fp_awgn_scan)(a, 2.5, 0.02 * a->rtol * information, found);
+    const double now = (found->peak - information) / information;
+    if (now <= goal)
+        return now;
+    *in = *spare;
+    return gap;
+}
+
 static void FP_NAME(fp_awgn_spheres)(fp_awgn *a, const fp_awgn_result *start, fp_awgn_result *out)
 {
     FP_NAME(fp_awgn_input) *in = malloc(3 * sizeof *in), *spare = in + 1, *best = in + 2;
@@ -278,8 +293,11 @@ static void FP_NAME(fp_awgn_spheres)(fp_awgn *a, const fp_awgn_result *start, fp
             continue;
         }
         double polished = gap;
-        if (gap > goal && gap > 0.1 * least)
+        if (gap > goal && gap > 0.1 * least) {
             polished = FP_NAME(fp_awgn_polish)(a, in, found, gap, goal);
+            if (polished <= goal)
+                polished = FP_NAME(fp_awgn_thin)(a, in, spare, found, polished, goal);
+        }
         if (polished < narrowest) {
             narrowest = polished;
             *best = *in;

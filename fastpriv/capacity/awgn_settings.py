@@ -21,6 +21,7 @@ __all__ = ["BLOCK", "ROUNDING", "Batch", "Solved", "inverse_block", "solve_all",
 FloatArray = NDArray[np.float64]
 BLOCK = 32  # settings of one dimension solved in a row, each from the one before
 ROUNDING = 1e-15  # of R = A / sigma, and of the units
+_OUTWARD = 6e-15  # of the width, left to roundings of R and of the unit
 _RUN = 2048  # settings tried with one sphere at a time
 _NEIGHBOUR = 0.6  # how far apart in R two settings may be for that
 _FAINT = 1e-150  # below this R^2 / 2 is the capacity to the last bit
@@ -47,7 +48,7 @@ def solved(d: float, radius: float, rtol: float, start: Any = None) -> Solved:
         return _from_bounds(d, radius, _log(radius))
     from ..kernels import _awgn
 
-    state = _awgn.solve(d, radius, rtol, start)
+    state = _awgn.solve(d, radius, rtol - _OUTWARD, start)
     value, lower, upper, slope, status, evaluations, _ = state.numbers
     radii, probabilities = state.spheres
     method = "one sphere" if len(radii) == 1 else "spheres by Newton's method"
@@ -117,7 +118,7 @@ def solve_all(
     ]
 
     def one_sphere(run: slice) -> FloatArray:
-        return _awgn.one_sphere(float(d[run.start]), np.where(near[run], radius[run], 1.0), rtol)  # type: ignore[no-any-return]
+        return _awgn.one_sphere(float(d[run.start]), np.where(near[run], radius[run], 1.0), rtol - _OUTWARD)  # type: ignore[no-any-return]
 
     for run, rows in zip(runs, _parallel.ordered_map(one_sphere, runs, n_jobs=n_jobs), strict=True):
         numbers[run] = rows
@@ -179,9 +180,9 @@ def _inverse(d: float, target: float, rtol: float, radius: float, last: Any) -> 
 
 def _beyond(radius: float, width: float, reached: Callable[[float], bool]) -> float:
     """The radius moved by ``width``, relative, and by more until the target is on the other side for certain."""
-    for _ in range(100):
-        radius *= math.exp(width)
-        if reached(radius) or not 1e-300 < radius < 1e300:
-            break
+    while 1e-300 < radius < 1e300:
+        radius *= math.exp(min(max(width, -700.0), 700.0))
+        if reached(radius):
+            return radius
         width *= 2.0
-    return radius
+    return 5e-324 if width < 0 else math.inf

@@ -64,7 +64,8 @@ def test_the_input_proves_the_bracket(d, amplitude):
     assert np.all(p >= 0)
     assert abs(math.fsum(p) - 1) < 1e-12
     low = awgn.settled(d, got.lower, 1e-10)
-    points = [low + (amplitude - low) * j / 12 for j in range(12)] + [amplitude]
+    count = 12 if d < 100 else 3
+    points = [low + (amplitude - low) * j / count for j in range(count)] + [amplitude]
     law = [float(r) for r in radii], [float(w) for w in p]
     value = awgn.information(d, *law)
     assert arb(got.lower) * (1 - arb("1e-15")) <= value <= arb(got.upper), (got, value.str(20))
@@ -281,6 +282,30 @@ def test_no_amplitude_and_hardly_any(d):
         assert got.width <= max(1e-9 * got.value, 1e-300), got
 
 
+def test_beyond_the_promise_the_bracket_stays_useful():
+    for amplitude in (40.0, 75.0):
+        got = awgn_capacity(1, amplitude)
+        assert got.width <= 1e-9 * got.value
+        empirical = math.log((2 * amplitude + END_CONSTANT) / math.sqrt(2 * math.pi * math.e))
+        assert got.value == pytest.approx(empirical, rel=1e-8)
+    for amplitude in (200.0, 1000.0):
+        got = awgn_capacity(1, amplitude)
+        assert got.width <= 3 * math.pi / amplitude
+
+
+@pytest.mark.slow
+def test_random_settings_reach_their_width():
+    rng = np.random.default_rng(20250104)
+    problems = []
+    for _ in range(1500):
+        d = int(rng.integers(1, 40))
+        amplitude = float(rng.uniform(0, 10) * math.sqrt(d) if d > 1 else rng.uniform(0, 25))
+        got = awgn_capacity(d, amplitude)
+        if not got.width <= 1e-9 * got.value:
+            problems.append(f"d={d} R={amplitude!r}: {got.width / got.value:.2e}, {got.method}")
+    assert not problems, "\n".join(problems)
+
+
 def test_monte_carlo_agrees():
     rng = np.random.default_rng(20250103)
     d, amplitude, n = 3, 5.0, 400_000
@@ -363,5 +388,5 @@ def test_bad_input_of_the_inverse(arguments, match):
 
 
 def test_shapes_must_broadcast():
-    with pytest.raises(ShapeError, match=r"dimension must be of a shape that broadcasts with amplitude; got \(3,\) and \(2,\)"):
+    with pytest.raises(ShapeError, match=r"dimension must be of a shape that broadcasts with amplitude; got \(3,\)"):
         awgn_capacity([1, 2, 3], [1.0, 2.0])

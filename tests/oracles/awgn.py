@@ -22,8 +22,8 @@ from functools import cache
 from flint import arb, arb_mat, ctx
 
 __all__ = [
-    "COVER", "Shell", "centre", "certificate", "cover", "information", "information_density", "longer_line",
-    "refined_capacity", "settled", "single_sphere_limit",
+    "COVER", "Shell", "centre", "certificate", "cover", "information", "information_density", "refined_capacity",
+    "settled", "single_sphere_limit",
 ]  # fmt: skip
 
 BITS = 200
@@ -214,37 +214,6 @@ def centre(dimension, radii, probabilities):
     value = sum((p * shell.density(g, logs) for p, g in zip(weights, spheres, strict=True)), arb(0))
     middle, _, bend = shell.sphere_and_slopes(0)
     return shell.density(middle, logs) - value, shell.density(bend, logs) + shell.noise
-
-
-def longer_line(amplitude, radii, probabilities, digits=28):
-    """One dimension: the best input for ``amplitude`` from that of a slightly shorter interval.
-
-    Points are counted from the end of the interval, where the pattern hardly changes; one or two more may be needed.
-    """
-    before = 2 * len(radii) - (radii[0] == 0)
-    offsets = [float(radii[-1] - r) for r in reversed(radii)]
-    masses = [float(p) / (1 if r == 0 else 2) for r, p in zip(reversed(radii), reversed(probabilities), strict=True)]
-    while len(offsets) < len(radii) + 2:
-        offsets.append(2 * offsets[-1] - offsets[-2])
-        masses.append(masses[-1])
-    for count in range(before, before + 4):
-        k = (count + 1) // 2
-        reach = offsets[k - 1] if count % 2 else (3 * offsets[k - 1] - offsets[k - 2]) / 2
-        weights = [2 * p for p in reversed(masses[:k])]
-        weights[0] /= 1 + count % 2
-        for power in (2, 0):  # the stretch grows towards the middle, or is even
-            spread = [amplitude - x * (1 + (amplitude / reach - 1) * (x / reach) ** power) for x in offsets[:k]][::-1]
-            spread[-1] = amplitude
-            if count % 2:
-                spread[0] = 0.0
-            try:
-                _, found, end = refined_capacity(1, amplitude, spread, weights, digits, steps=40)
-            except ArithmeticError:
-                continue
-            above, bend = centre(1, found, end)
-            if (found[0] > 0 and above < 0) or (found[0] == 0 and bend < 0):
-                return found, end
-    raise ArithmeticError(f"no input found at R={amplitude}")
 
 
 def single_sphere_limit(dimension, below, above, digits=25):

@@ -33,7 +33,7 @@ SINGLES = {
 }
 # R, followed upward from a small ball
 PATHS = {
-    1: (1.7, 2.0, 2.9, 2.95, 3.0, 4.0, 6.0, 8.0, 10.0, 12.0, 15.0, 18.0, 20.0, 22.0, 25.0),
+    1: (1.7, 2.0, 2.9, 2.95, 3.0, 4.0, 6.0, 8.0, 10.0, 12.0),
     2: (2.5, 3.0, 4.0, 6.0, 8.0, 10.0, 14.142135623730951),
     3: (3.5, 6.0, 12.0),
     4: (4.0, 6.0, 10.0, 20.0),
@@ -44,6 +44,54 @@ PATHS = {
     32: (11.0, 16.0, 28.0),
 }
 DIRECT = {64: (16.0, 20.0, 30.0), 128: (23.0, 30.0)}
+# one dimension: rounded starts where i is too flat for doubles to find the points; Newton's method makes them exact
+LONG = {
+    15.0: (
+        [
+            0, 1.5286, 3.0865, 4.6984, 6.3863, 8.1764, 10.1116, 12.2812,
+        ],
+        [
+            0.04483, 0.09056, 0.09306, 0.09688, 0.10204, 0.10908, 0.11951, 0.13825, 0.20578,
+        ],
+    ),
+    18.0: (
+        [
+            0.4131, 1.6181, 3.0453, 4.5397, 6.0879, 7.698, 9.3859, 11.1763, 13.1115, 15.2812,
+        ],
+        [
+            0.04736, 0.06853, 0.07338, 0.07607, 0.07889, 0.08233, 0.08674, 0.09272, 0.10158, 0.1175, 0.17489,
+        ],
+    ),
+    20.0: (
+        [
+            0, 0.8117, 2.1667, 3.5874, 5.0442, 6.5417, 8.0892, 9.6986, 11.3861, 13.1764, 15.1116, 17.2812,
+        ],
+        [
+            0.00962, 0.05724, 0.0637, 0.06542, 0.06711, 0.06915, 0.07168, 0.07482, 0.07884, 0.08428,
+            0.09234, 0.10682, 0.15899,
+        ],
+    ),
+    22.0: (
+        [
+            0.3313, 1.4642, 2.8012, 4.183, 5.598, 7.0495, 8.544, 10.09, 11.6989, 13.3862, 15.1764, 17.1116,
+            19.2812,
+        ],
+        [
+            0.03446, 0.054, 0.05687, 0.05828, 0.0597, 0.06135, 0.0633, 0.06566, 0.06856, 0.07226, 0.07725,
+            0.08464, 0.09791, 0.14573,
+        ],
+    ),
+    25.0: (
+        [
+            0.6276, 1.8903, 3.1731, 4.4829, 5.8231, 7.1961, 8.6045, 10.0524, 11.5452, 13.0905, 14.699,
+            16.3863, 18.1764, 20.1116, 22.2812,
+        ],
+        [
+            0.04655, 0.04709, 0.048, 0.04908, 0.05025, 0.05151, 0.05288, 0.05443, 0.05623, 0.05835, 0.06094,
+            0.06423, 0.06867, 0.07523, 0.08703, 0.12954,
+        ],
+    ),
+}  # fmt: skip
 LIMITS = {1: 1.665925641, 2: 2.453389958, 8: 5.157672496, 64: 14.848587712}  # the first one, just below and above it
 SECOND_LIMIT = 2.907464072  # one dimension, three points to four
 
@@ -100,24 +148,11 @@ def path(dimension, goals):
 
 
 def line(goals):
-    """One dimension: i is so flat for large R that doubles do not find the points."""
-    reached = goals[0]
-    radii, p, _ = awgn_start.start(1, reached)
-    _, radii, p = refined(1, reached, radii, p)
     for goal in goals:
-        while reached < goal:
-            reached, radii, p = further(reached, goal, radii, p)
-        yield row(1, goal, radii, p)
-
-
-def further(reached, goal, radii, p):
-    """One stride; another length where a point is just being born or leaving the centre."""
-    for stride in (0.5, 0.375, 0.25, 0.7, 0.125, 1.0):
-        try:
-            return min(reached + stride, goal), *awgn.longer_line(min(reached + stride, goal), radii, p)
-        except ArithmeticError as error:
-            last = error
-    raise last
+        radii, p, _ = awgn_start.start(1, goal)
+        yield row(1, goal, *refined(1, goal, radii, p)[1:])
+    for goal, (radii, p) in LONG.items():
+        yield row(1, goal, *refined(1, goal, [*radii, goal], p)[1:])
 
 
 def awgn_capacity():
