@@ -24,8 +24,16 @@
 #define FP_LMIP_LN2 0.69314718055994530942
 #define FP_LMIP_EPSILON_CAP 6.0 /* e^epsilon p < 1e-98 from here on, whatever mu: the curves have saturated */
 
+#define FP_LMIP_LEAST 1e-300 /* a smaller mu > 0 counts as this one, the safe side: divergences would be subnormal */
+
 enum { FP_LMIP_LANES = 64, FP_LMIP_STEPS = 40 };
 enum { FP_LMIP_DELTA, FP_LMIP_HIGH, FP_LMIP_LOG_LOW }; /* what is asked for: delta, or the pair that attains it */
+
+/* mu > 0 bits in nats */
+FP_INLINE double fp_lmip_nats(double mu)
+{
+    return (mu < FP_LMIP_LEAST ? FP_LMIP_LEAST : mu) * FP_LMIP_LN2;
+}
 
 /* a point between low >= 0 and high <= inf, for steps that would leave them */
 FP_INLINE double fp_lmip_between(double low, double high, double here)

@@ -57,10 +57,10 @@ static void FP_NAME(fp_lmip_ldp)(const double *mu, const double *epsilon, double
     {
         const int posed = (mu[i] > 0.0) & (mu[i] < 1.0) & (epsilon[i] >= 0.0);
         const double bits = posed ? mu[i] : 0.5, capped = epsilon[i] < FP_LMIP_EPSILON_CAP ? epsilon[i] : FP_LMIP_EPSILON_CAP;
-        m[i] = bits * FP_LMIP_LN2;
+        m[i] = fp_lmip_nats(bits);
         excess[i] = fp_expm1(posed ? capped : 0.0);
         q[i] = 0.5;
-        x[i] = fp_lmip_floor_start(bits);
+        x[i] = fp_lmip_floor_start(bits < FP_LMIP_LEAST ? FP_LMIP_LEAST : bits);
         open[i] = posed ? 1 : 0;
     }
     FP_NAME(fp_lmip_rise)(m, q, x, n, 5);
@@ -137,7 +137,7 @@ static void FP_NAME(fp_lmip_ldp_end)(const double *mu, double *out, ptrdiff_t n)
     FP_LMIP_LANE(x);
     FP_LMIP_EACH
     {
-        m[i] = ((mu[i] > 0.0) & (mu[i] < 1.0) ? mu[i] : 0.5) * FP_LMIP_LN2;
+        m[i] = fp_lmip_nats((mu[i] > 0.0) & (mu[i] < 1.0) ? mu[i] : 0.5);
         q[i] = -fp_expm1(-m[i]);
         x[i] = fp_lmip_above_start(q[i], 1.0);
     }
@@ -199,7 +199,7 @@ static void FP_NAME(fp_lmip_lip)(
         FP_LMIP_EACH pi[i] = atom[i];
     FP_LMIP_EACH
     {
-        const fp_lmip_atom law = fp_lmip_atom_of(mu[i] * FP_LMIP_LN2, epsilon[i], pi[i]);
+        const fp_lmip_atom law = fp_lmip_atom_of(fp_lmip_nats(mu[i]), epsilon[i], pi[i]);
         level[i] = law.level;
         cap[i] = law.cap;
         excess[i] = law.excess;
@@ -280,7 +280,7 @@ static void FP_NAME(fp_lmip_lip_end)(const double *mu, const double *pi, double 
     FP_LMIP_LANE(q);
     FP_LMIP_EACH
     {
-        const fp_lmip_atom law = fp_lmip_atom_of(mu[i] * FP_LMIP_LN2, 0.0, pi[i]);
+        const fp_lmip_atom law = fp_lmip_atom_of(fp_lmip_nats(mu[i]), 0.0, pi[i]);
         level[i] = law.level;
         cap[i] = law.cap;
         v[i] = HUGE_VAL;

@@ -244,7 +244,7 @@ def cd_lmip(prior: Pmf, mechanism: GaussianMechanism, *, certified: bool = False
 def pointwise_lmip(prior: Pmf, mechanism: GaussianMechanism, *, certified: bool = False) -> Estimate:
     """Pointwise local mutual-information privacy, sup over x of KL(P_x || P_M), in nats.
 
-    Mutual information is the mean of these divergences under the prior; their supremum is what a bound for every x needs.
+    Mutual information is the mean of these divergences under the prior; a bound for every x needs their supremum.
 
     Parameters
     ----------

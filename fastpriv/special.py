@@ -311,7 +311,9 @@ _LMIP = "mu >= 0 in bits and epsilon >= 0 in nats, inf included."
 _LMIP_ATOM = "mu >= 0 in bits, epsilon >= 0 in nats, 0 <= atom <= 1; atom = 0 stands for a law without atoms."
 _PAPER = "Ngo, Oestman and Graell i Amat, On local mutual-information privacy, "
 _PAIR = "relative error 1e-6, absolute 1e-6 in a logarithm: a point of the flat top of the objective"
-_SHARP = "relative error 3e-15 for mu >= 1e-290"
+_SHARP = "relative error 3e-15 for mu >= 1e-300, an upper bound for smaller mu > 0"
+
+_SHARP_ATOM = "relative error 3e-14 for mu >= 1e-300, an upper bound for smaller mu > 0"
 
 _LMIP_TEXT = {
     "ci_lmip_ldp_delta": _text(
@@ -353,7 +355,7 @@ _LMIP_TEXT = {
         "Best delta(epsilon) of local information privacy, for a value of probability atom, under mu bits of\n"
         "context-dependent mutual information.",
         ">>> round(float(fp.special.cd_lmip_lip_delta(0.1, 1.0, 0.5)), 12)\n0.095068636939",
-        _SHARP, "the corrected form of equation (13), csrc/fp_lmip_lip.h.", ("mu", "epsilon", "atom"), _LMIP_ATOM,
+        _SHARP_ATOM, "the corrected form of equation (13), csrc/fp_lmip_lip.h.", ("mu", "epsilon", "atom"), _LMIP_ATOM,
         test=_LMIP_TEST,
     ),
     "cd_lmip_lip_high": _text(
@@ -371,7 +373,7 @@ _LMIP_TEXT = {
     "cd_lmip_lip_saturation": _text(
         "What `cd_lmip_lip_delta` falls to as epsilon grows; 1 - atom once mu reaches the entropy of the atom.",
         ">>> round(float(fp.special.cd_lmip_lip_saturation(0.1, 0.5)), 12)\n0.093094490518",
-        _SHARP, "the corrected form of equation (13), csrc/fp_lmip_lip.h.", ("mu", "atom"),
+        _SHARP_ATOM, "the corrected form of equation (13), csrc/fp_lmip_lip.h.", ("mu", "atom"),
         "mu >= 0 in bits, 0 <= atom <= 1.", test=_LMIP_TEST,
     ),
 }  # fmt: skip

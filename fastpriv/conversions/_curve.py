@@ -17,7 +17,8 @@ FloatArray = NDArray[np.float64]
 Information = Literal["bits", "nats"]
 
 _LN2 = 0.6931471805599453
-_TINY = 5e-322  # what the smallest subnormal numbers add, absolute and over mu
+_LEAST = 1e-300  # the kernels take a smaller mu > 0 for this one
+_TINY = 5e-322  # absolute, for results that are subnormal
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,8 +68,7 @@ def grid(mu: FloatArray, epsilon: ArrayLike) -> FloatArray:
 def exact(value: Any, mu: FloatArray, relative: float, method: str) -> Estimate:
     """Probabilities with the stated relative error, outward, and never outside [0, 1]."""
     value = np.asarray(value)
-    with np.errstate(divide="ignore"):
-        error = value * (relative + np.minimum(1.0, _TINY / mu)) + _TINY
+    error = value * np.where(mu < _LEAST, 1.0, relative) + _TINY
     zero = value == 0.0
     lower, upper = np.maximum(value - error, 0.0), np.minimum(value + error, 1.0)
     return Estimate(

@@ -4,9 +4,9 @@ Notation: mu bounds I(X; M(X)) for the given prior. P_x is the law of M(x), P_M 
 P_x(event). LIP (epsilon, delta) bounds q - e^epsilon p and e^-epsilon p - q by delta for every x; in the worst case the
 first is always the larger (proved in csrc/fp_lmip_lip.h).
 
-Ngo, Oestman and Graell i Amat, On local mutual-information privacy, print as equation (13) the maximum of q - e^epsilon p
-under KL(P_x || P_M) <= mu. Mutual information bounds only the average of this divergence over x, so (13) is FALSE
-for CD-LMIP: their own figure 3 has mu = 0.1 bit and a divergence of 0.468 bit at the outermost points. Three functions:
+Ngo, Oestman and Graell i Amat, On local mutual-information privacy, print as equation (13) the maximum of
+q - e^epsilon p under KL(P_x || P_M) <= mu. Mutual information bounds only the average of this divergence over x, so (13)
+is FALSE for CD-LMIP: their own figure 3 has mu = 0.1 bit and a divergence of 0.468 bit at the outermost points. Three functions:
 
 * ``lip_delta_from_cd_lmip``: right and tight, from the probability of the worst value;
 * ``lip_delta_from_pointwise_lmip``: equation (13) where it is true, under sup over x of KL(P_x || P_M) <= mu;
@@ -71,7 +71,7 @@ def lip_delta_from_cd_lmip(
     The maximum of q - e^epsilon p over q = atom p + (1 - atom) s with atom d(p || q) + (1 - atom) d(s || q) <= mu.
     Splitting an atom is data processing, which is why the smallest one is the worst.
 
-    **Accuracy**: 4e-14 relative for mu >= 1e-290 bits, atoms from 1e-300 to 1 (tests/kernels/test_lmip_accuracy.py).
+    **Accuracy**: 4e-14 relative for mu >= 1e-300 bits, atoms from 1e-300 to 1 (tests/kernels/test_lmip_accuracy.py).
 
     Source: corrects theorem 2(a), equation (13), of Ngo, Oestman and Graell i Amat, On local mutual-information
     privacy.
@@ -157,7 +157,7 @@ def lip_delta_from_pointwise_lmip(mu: ArrayLike, epsilon: ArrayLike, *, unit: In
 
     Notes
     -----
-    **Accuracy**: 4e-15 relative for mu >= 1e-290 bits (tests/kernels/test_lmip_accuracy.py).
+    **Accuracy**: 4e-15 relative for mu >= 1e-300 bits (tests/kernels/test_lmip_accuracy.py).
 
     Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, equation (13), with the premise its
     proof needs.

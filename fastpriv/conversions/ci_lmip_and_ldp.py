@@ -52,7 +52,7 @@ def ldp_delta_from_ci_lmip(mu: ArrayLike, epsilon: ArrayLike, *, unit: Informati
 
     Notes
     -----
-    **Accuracy**: 4e-15 relative for mu >= 1e-290 bits and every epsilon (tests/kernels/test_lmip_accuracy.py).
+    **Accuracy**: 4e-15 relative for mu >= 1e-300 bits and every epsilon (tests/kernels/test_lmip_accuracy.py).
 
     Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, theorem 1(a), equation (10).
 

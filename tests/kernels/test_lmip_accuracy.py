@@ -30,7 +30,7 @@ def settings(name, n):
     elif name == "near one bit":
         mu = 1 - 10 ** rng.uniform(-15, -1, n)
     elif name == "tiny":
-        mu = 10 ** rng.uniform(-290, -12, n)
+        mu = 10 ** rng.uniform(-300, -12, n)
         epsilon = np.where(rng.random(n) < 0.5, rng.uniform(0.5, 5, n), np.sqrt(mu) * 10 ** rng.uniform(-2, 2, n))
     elif name == "edges":
         mu, epsilon = (x.ravel() for x in np.meshgrid([1e-12, 1e-3, 0.5, 1 - 2.0**-53], [0, 5e-324, 1e-9, 6, 700]))
@@ -113,7 +113,7 @@ def test_atom_curve(name):
 
 def test_saturation():
     rng = np.random.default_rng(8)
-    for mu in [*(10 ** rng.uniform(-290, 0, 20)), *rng.random(40), *(1 - 10 ** rng.uniform(-15, -1, 20))]:
+    for mu in [*(10 ** rng.uniform(-300, 0, 20)), *rng.random(40), *(1 - 10 ** rng.uniform(-15, -1, 20))]:
         want = oracle.ldp_end(float(mu))
         assert abs(mpf(float(special.ci_lmip_ldp_saturation(mu))) / want - 1) <= RELATIVE, mu
         assert special.ci_lmip_ldp_delta(mu, math.inf) == pytest.approx(special.ci_lmip_ldp_saturation(mu), rel=RELATIVE)
@@ -147,6 +147,16 @@ def test_outside_the_domain_is_nan(bad):
         assert np.isnan([special.ci_lmip_ldp_saturation(bad), special.cd_lmip_lip_saturation(0.1, bad)]).all()
         values = [special.cd_lmip_lip_delta(*row) for row in ((bad, 1, 0.5), (0.1, bad, 0.5), (0.1, 1, bad), (0.1, 1, 1.5))]
         assert np.isnan(values).all()
+
+
+def test_a_smaller_mu_is_taken_for_the_least():
+    """Below 1e-300 bits divergences are subnormal; the answer stays above the truth and below that of 1e-300."""
+    for mu in (5e-324, 1e-310, 9e-301):
+        for epsilon in (0.0, 1e-200, 1e-150, 1e-3, 2.0):
+            assert special.ci_lmip_ldp_delta(mu, epsilon) == special.ci_lmip_ldp_delta(1e-300, epsilon) > 0
+            assert special.pointwise_lip_delta(mu, epsilon) == special.pointwise_lip_delta(1e-300, epsilon) > 0
+            assert special.cd_lmip_lip_delta(mu, epsilon, 0.3) == special.cd_lmip_lip_delta(1e-300, epsilon, 0.3) > 0
+        assert special.ci_lmip_ldp_saturation(mu) == special.ci_lmip_ldp_saturation(1e-300) > 0
 
 
 def test_no_nan_and_no_neighbours():

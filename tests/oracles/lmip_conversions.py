@@ -55,6 +55,8 @@ def ldp(mu: float, epsilon: float) -> Answer:
             if m >= -mp.log1p(-q):
                 return None
             start = min(mp.sqrt(m / 2), q * (1 - mpf(10) ** -40))
+            if divergence(q - start, q) < m:  # p0 is smaller than the best one can be
+                return None
             x = _newton(lambda x: divergence(q - x, q) - m, lambda x: logit(q) - logit(q - x), start)
             return q, q - x, upper(q)
 
