@@ -46,6 +46,19 @@ _WHERE = {
     "cd_lmip_from_lip": "conversions.information_from_curves",
     "ci_lmip_from_ldp": "conversions.information_from_curves",
     "kl_from_hockey_stick": "conversions.information_from_curves",
+    "ldp_delta_from_ci_lmip": "conversions.ci_lmip_and_ldp",
+    "ldp_delta_saturation": "conversions.ci_lmip_and_ldp",
+    "ldp_extremal_channel": "conversions.ci_lmip_and_ldp",
+    "epsilon_from_ci_lmip": "conversions.ci_lmip_and_ldp",
+    "lip_delta_from_cd_lmip": "conversions.cd_lmip_and_lip",
+    "lip_delta_for_prior": "conversions.cd_lmip_and_lip",
+    "lip_delta_from_cd_lmip_as_published": "conversions.cd_lmip_and_lip",
+    "lip_delta_from_pointwise_lmip": "conversions.cd_lmip_and_lip",
+    "lip_delta_saturation": "conversions.cd_lmip_and_lip",
+    "lip_extremal_channel": "conversions.cd_lmip_and_lip",
+    "pointwise_extremal_channel": "conversions.cd_lmip_and_lip",
+    "pointwise_saturation": "conversions.cd_lmip_and_lip",
+    "ExtremalPair": "conversions._curve",
 }
 _ROOMS = ("calibration", "datasets", "figures", "notions", "special")
 

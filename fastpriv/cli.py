@@ -1,4 +1,4 @@
-"""The command line: ``fastpriv assess`` and ``fastpriv info``.
+"""The command line: ``fastpriv assess``, ``fastpriv figures`` and ``fastpriv info``.
 
 Exit codes: 0 done, 2 bad input (one line on stderr, no traceback), 130 interrupted, 141 the reader of the output left.
 """
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
-        return _failed("interrupted; finished blocks are kept. Run the same command with --resume to go on.", 130)
+        return _failed(f"interrupted; {asked.interrupted}", 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
@@ -77,13 +77,14 @@ def _said(fault: BaseException) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="fastpriv", description="Privacy figures with bounds. Commands: assess, info.")
+    parser = _Parser(prog="fastpriv", description="Privacy figures with bounds. Commands: assess, figures, info.")
     parser.add_argument("--version", action="version", version=f"fastpriv {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
     info = commands.add_parser("info", help="versions, instruction set, threads, optional dependencies")
     info.add_argument("--json", action="store_true", help="print JSON")
-    info.set_defaults(run=_info)
+    info.set_defaults(run=_info, interrupted="nothing was written.")
     _assess_options(commands.add_parser("assess", help="what does releasing each value of a column with noise leak?"))
+    _figures_options(commands.add_parser("figures", help="the figures of a paper, recomputed with bounds"))
     return parser
 
 
@@ -114,7 +115,23 @@ def _assess_options(parser: argparse.ArgumentParser) -> None:
     add("--resume", action="store_true", help="take the finished blocks of an interrupted run with the same settings")
     add("--n-jobs", metavar="N", type=int, default=-1, help="threads (default: all cores)")
     add("--quiet", action="store_true", help="no progress bar, no table")
-    parser.set_defaults(run=_assess)
+    again = "finished blocks are kept. Run the same command with --resume to go on."
+    parser.set_defaults(run=_assess, interrupted=again)
+
+
+def _figures_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Compute figures 1 to 4 of Ngo, Ostman and Graell i Amat, On local mutual-information privacy, with its "
+        "parameters, as printed and as they should read. Prints what is seen; writes a table with bounds (CSV) and a "
+        "picture of each, and one page (HTML) that shows them all."
+    )
+    add = parser.add_argument
+    add("name", nargs="?", metavar="NAME", default="all", help="all, or figure1 to figure4, or 1 to 4 (default: all)")
+    add("--out", metavar="DIR", help="directory for the files (default: fastpriv-figures; none with --json)")
+    add("--figure", choices=_FIGURES, help="kind of picture (default: png if matplotlib is installed)")
+    add("--json", action="store_true", help="print the tables as JSON; writes files only with --out")
+    add("--quiet", action="store_true", help="no progress bar, no text")
+    parser.set_defaults(run=_figures, interrupted="files that are there are whole. Run the same command again.")
 
 
 def _info(asked: argparse.Namespace) -> int:
@@ -146,6 +163,22 @@ def _assess(asked: argparse.Namespace) -> int:
         print(report.summary())
         if written:
             print("\nWritten: " + ", ".join(str(path) for path in written))
+    return 0
+
+
+def _figures(asked: argparse.Namespace) -> int:
+    from .figures import paper
+
+    figure = _figure(asked)
+    found = paper(asked.name, progress=not asked.quiet)
+    out = asked.out if asked.out is not None else None if asked.json else "fastpriv-figures"
+    written = [] if out is None else found.save(out, figure=figure)
+    if asked.json:
+        for piece in found.json_pieces():
+            sys.stdout.write(piece)
+    elif not asked.quiet:
+        print(found.summary())
+        print("\nWritten: " + ", ".join(str(path) for path in written))
     return 0
 
 

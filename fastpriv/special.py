@@ -13,6 +13,7 @@ import numpy as np
 
 from .kernels._channel import ufuncs as _channel_ufuncs
 from .kernels._gauss import ufuncs as _gauss_ufuncs
+from .kernels._lmip import ufuncs as _lmip_ufuncs
 from .kernels._special import ufuncs
 from .kernels._sphere import ufuncs as _sphere_ufuncs
 
@@ -296,3 +297,97 @@ _sphere_made: dict[str, np.ufunc] = _sphere_ufuncs(_SPHERE_TEXT)
 sphere_log_mgf: np.ufunc = _sphere_made["sphere_log_mgf"]
 sphere_log_mgf_scaled: np.ufunc = _sphere_made["sphere_log_mgf_scaled"]
 sphere_mean: np.ufunc = _sphere_made["sphere_mean"]
+
+# Mutual-information privacy. fastpriv.conversions wraps the results with bounds and says what they guarantee.
+
+__all__ += [
+    "cd_lmip_lip_delta", "cd_lmip_lip_high", "cd_lmip_lip_log_low", "cd_lmip_lip_saturation", "ci_lmip_ldp_delta",
+    "ci_lmip_ldp_high", "ci_lmip_ldp_log_low", "ci_lmip_ldp_saturation", "pointwise_lip_delta", "pointwise_lip_high",
+    "pointwise_lip_log_low",
+]  # fmt: skip
+
+_LMIP_TEST = "test_lmip_accuracy.py"
+_LMIP = "mu >= 0 in bits and epsilon >= 0 in nats, inf included."
+_LMIP_ATOM = "mu >= 0 in bits, epsilon >= 0 in nats, 0 <= atom <= 1; atom = 0 stands for a law without atoms."
+_PAPER = "Ngo, Oestman and Graell i Amat, On local mutual-information privacy, "
+_PAIR = "relative error 1e-6, absolute 1e-6 in a logarithm: a point of the flat top of the objective"
+_SHARP = "relative error 3e-15 for mu >= 1e-300, an upper bound for smaller mu > 0"
+
+_SHARP_ATOM = "relative error 3e-14 for mu >= 1e-300, an upper bound for smaller mu > 0"
+
+_LMIP_TEXT = {
+    "ci_lmip_ldp_delta": _text(
+        "Best delta(epsilon) of local differential privacy under mu bits of context-independent mutual information.",
+        ">>> round(float(fp.special.ci_lmip_ldp_delta(0.1, 1.0)), 12)\n0.201483210469",
+        _SHARP, _PAPER + "equation (10).", ("mu", "epsilon"), _LMIP, test=_LMIP_TEST,
+    ),
+    "ci_lmip_ldp_high": _text(
+        "The larger probability p1 of the pair that attains `ci_lmip_ldp_delta`.",
+        ">>> round(float(fp.special.ci_lmip_ldp_high(0.1, 1.0)), 6)\n0.260438",
+        _PAIR, _PAPER + "equation (10).", ("mu", "epsilon"), _LMIP, test=_LMIP_TEST,
+    ),
+    "ci_lmip_ldp_log_low": _text(
+        "Natural logarithm of the smaller probability p0 of the pair that attains `ci_lmip_ldp_delta`.",
+        ">>> round(float(fp.special.ci_lmip_ldp_log_low(0.1, 10.0)), 1)\n-14693.3",
+        _PAIR, _PAPER + "equation (10).", ("mu", "epsilon"), _LMIP, test=_LMIP_TEST,
+    ),
+    "ci_lmip_ldp_saturation": _text(
+        "What `ci_lmip_ldp_delta` falls to as epsilon grows: the p with H_b(p) / p = -log2(2^mu - 1).",
+        ">>> round(float(fp.special.ci_lmip_ldp_saturation(0.1)), 12)\n0.177503347184",
+        _SHARP, _PAPER + "below equation (12).", ("mu",), "mu >= 0 in bits.", test=_LMIP_TEST,
+    ),
+    "pointwise_lip_delta": _text(
+        "Best delta(epsilon) of local information privacy under KL(P_x || P_M) <= mu bits for every x.",
+        ">>> round(float(fp.special.pointwise_lip_delta(0.1, 1.0)), 12)\n0.071541272128",
+        _SHARP, _PAPER + "equation (13).", ("mu", "epsilon"), _LMIP, test=_LMIP_TEST,
+    ),
+    "pointwise_lip_high": _text(
+        "The larger probability p0 of the pair that attains `pointwise_lip_delta`.",
+        ">>> round(float(fp.special.pointwise_lip_high(0.1, 1.0)), 6)\n0.087692",
+        _PAIR, _PAPER + "equation (13).", ("mu", "epsilon"), _LMIP, test=_LMIP_TEST,
+    ),
+    "pointwise_lip_log_low": _text(
+        "Natural logarithm of the smaller probability p1 of the pair that attains `pointwise_lip_delta`.",
+        ">>> round(float(fp.special.pointwise_lip_log_low(0.1, 10.0)), 1)\n-23610.0",
+        _PAIR, _PAPER + "equation (13).", ("mu", "epsilon"), _LMIP, test=_LMIP_TEST,
+    ),
+    "cd_lmip_lip_delta": _text(
+        "Best delta(epsilon) of local information privacy, for a value of probability atom, under mu bits of\n"
+        "context-dependent mutual information.",
+        ">>> round(float(fp.special.cd_lmip_lip_delta(0.1, 1.0, 0.5)), 12)\n0.095068636939",
+        _SHARP_ATOM, "the corrected form of equation (13), csrc/fp_lmip_lip.h.", ("mu", "epsilon", "atom"), _LMIP_ATOM,
+        test=_LMIP_TEST,
+    ),
+    "cd_lmip_lip_high": _text(
+        "The probability of the event overall, in the mechanism that attains `cd_lmip_lip_delta`.",
+        ">>> round(float(fp.special.cd_lmip_lip_high(0.1, 1.0, 0.5)), 6)\n0.104287",
+        _PAIR, "the corrected form of equation (13), csrc/fp_lmip_lip.h.", ("mu", "epsilon", "atom"), _LMIP_ATOM,
+        test=_LMIP_TEST,
+    ),
+    "cd_lmip_lip_log_low": _text(
+        "Natural logarithm of the probability of the event given the atom, where `cd_lmip_lip_delta` is attained.",
+        ">>> round(float(fp.special.cd_lmip_lip_log_low(0.1, 10.0, 0.5)), 1)\n-35308.0",
+        _PAIR, "the corrected form of equation (13), csrc/fp_lmip_lip.h.", ("mu", "epsilon", "atom"), _LMIP_ATOM,
+        test=_LMIP_TEST,
+    ),
+    "cd_lmip_lip_saturation": _text(
+        "What `cd_lmip_lip_delta` falls to as epsilon grows; 1 - atom once mu reaches the entropy of the atom.",
+        ">>> round(float(fp.special.cd_lmip_lip_saturation(0.1, 0.5)), 12)\n0.093094490518",
+        _SHARP_ATOM, "the corrected form of equation (13), csrc/fp_lmip_lip.h.", ("mu", "atom"),
+        "mu >= 0 in bits, 0 <= atom <= 1.", test=_LMIP_TEST,
+    ),
+}  # fmt: skip
+
+_lmip_made: dict[str, np.ufunc] = _lmip_ufuncs(_LMIP_TEXT)
+
+ci_lmip_ldp_delta: np.ufunc = _lmip_made["ci_lmip_ldp_delta"]
+ci_lmip_ldp_high: np.ufunc = _lmip_made["ci_lmip_ldp_high"]
+ci_lmip_ldp_log_low: np.ufunc = _lmip_made["ci_lmip_ldp_log_low"]
+ci_lmip_ldp_saturation: np.ufunc = _lmip_made["ci_lmip_ldp_saturation"]
+pointwise_lip_delta: np.ufunc = _lmip_made["pointwise_lip_delta"]
+pointwise_lip_high: np.ufunc = _lmip_made["pointwise_lip_high"]
+pointwise_lip_log_low: np.ufunc = _lmip_made["pointwise_lip_log_low"]
+cd_lmip_lip_delta: np.ufunc = _lmip_made["cd_lmip_lip_delta"]
+cd_lmip_lip_high: np.ufunc = _lmip_made["cd_lmip_lip_high"]
+cd_lmip_lip_log_low: np.ufunc = _lmip_made["cd_lmip_lip_log_low"]
+cd_lmip_lip_saturation: np.ufunc = _lmip_made["cd_lmip_lip_saturation"]

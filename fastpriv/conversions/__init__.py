@@ -1,1 +1,1 @@
-"""Rules that convert one privacy notion into another."""
+"""Conversions between privacy notions: each reads ``<target>_from_<source>`` and says what it guarantees."""

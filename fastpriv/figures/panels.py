@@ -1,7 +1,6 @@
-"""Pictures of an assessment, by matplotlib; nothing here touches pyplot or any global state.
+"""The panels of an assessment: each takes an ``Assessment`` and an ``ax`` and returns the ``ax``.
 
-Each panel is a function that takes an ``Assessment`` and an ``ax`` and returns the ``ax``. A noise level has one
-colour in all panels, from a palette whose lightness alone tells its colours apart.
+A noise level has one colour in all panels.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import BackendMissingError
+from .style import FAINT, INK, axes, page, shade, styled
 
 __all__ = ["assessment", "column", "curves", "information"]
 
-_INK, _FAINT, _BAR = "#1f2430", "#8a90a0", "#cfd6e4"
+_BAR = "#cfd6e4"
 _FLOOR = 1e-12
 _CURVES = 6
 
@@ -45,7 +44,7 @@ def assessment(report: Any) -> Any:
     >>> len(figure.axes)
     3
     """
-    figure = _figure((11.5, 7.4))
+    figure = page((11.5, 7.4))
     grid = figure.add_gridspec(
         2, 2, width_ratios=(1.0, 1.45), left=0.068, right=0.975, top=0.83, bottom=0.085, wspace=0.2, hspace=0.42
     )
@@ -53,7 +52,7 @@ def assessment(report: Any) -> Any:
     information(report, figure.add_subplot(grid[1, 0]))
     curves(report, figure.add_subplot(grid[:, 1]))
     figure.text(
-        0.068, 0.95, f"What does one noisy release of “{report.name}” leak?", fontsize=17, weight="bold", color=_INK,
+        0.068, 0.95, f"What does one noisy release of “{report.name}” leak?", fontsize=17, weight="bold", color=INK,
     )  # fmt: skip
     records = f"{report.records:,} records, " if report.records else ""
     rounding = "" if report.bins is None else f" rounded to {report.bins} bins"
@@ -61,7 +60,7 @@ def assessment(report: Any) -> Any:
         0.068, 0.912,
         f"{report.source}: {records}{len(report.prior):,} distinct values{rounding}, each released once as "
         f"value + {_mathematical(report.noise)}; range {report.sensitivity:g}",
-        fontsize=10.5, color=_INK,
+        fontsize=10.5, color=INK,
     )  # fmt: skip
     return figure
 
@@ -87,7 +86,7 @@ def column(report: Any, ax: Any = None) -> Any:
     >>> fastpriv.figures.column(report).get_ylabel()
     'density'
     """
-    ax = _axes(ax)
+    ax = axes(ax)
     x, p = report.prior.values, report.prior.probabilities
     span = float(x[-1] - x[0])
     heights, edges = _histogram(x, p)
@@ -102,7 +101,7 @@ def column(report: Any, ax: Any = None) -> Any:
     ax.set(xlim=(y[0], y[-1]), ylim=(0, None), xlabel=report.name, ylabel="density")
     ax.locator_params(axis="y", nbins=4)
     ax.legend(frameon=False, fontsize=8.5, handlelength=1.4)
-    return _styled(ax, "The column, before and after noise")
+    return styled(ax, "The column, before and after noise")
 
 
 def information(report: Any, ax: Any = None) -> Any:
@@ -126,28 +125,28 @@ def information(report: Any, ax: Any = None) -> Any:
     >>> fastpriv.figures.information(report).get_yscale()
     'log'
     """
-    ax = _axes(ax)
+    ax = axes(ax)
     found = report.surfaces["mutual_information"]
     p = report.prior.probabilities
     entropy = -float(np.sum(p * np.log2(p)))
-    ax.axhline(entropy, color=_FAINT, lw=1.0, ls=(0, (4, 3)))
+    ax.axhline(entropy, color=FAINT, lw=1.0, ls=(0, (4, 3)))
     ax.text(
         report.sigma[-1], entropy * 1.12, f"all there is: {entropy:.3g} bits", ha="right", va="bottom", fontsize=8.5,
-        color=_FAINT,
+        color=FAINT,
     )  # fmt: skip
-    ax.fill_between(report.sigma, found.lower, found.upper, color=_FAINT, alpha=0.5, lw=0)
-    ax.plot(report.sigma, found.value, color=_INK, lw=1.4, marker="o", ms=2.6)
+    ax.fill_between(report.sigma, found.lower, found.upper, color=FAINT, alpha=0.5, lw=0)
+    ax.plot(report.sigma, found.value, color=INK, lw=1.4, marker="o", ms=2.6)
     for i in _chosen(report):
         ax.plot(report.sigma[i], found.value[i], "o", ms=7.5, color=_colour(report, i), mec="white", mew=1.0)
     width = float(np.max((found.upper - found.lower) / np.maximum(found.value, 1e-300)))
     ax.text(
         0.03, 0.05, f"bounds ({found.weakest_kind}): within {width:.0e} of the value", fontsize=8,
-        color=_FAINT, transform=ax.transAxes,
+        color=FAINT, transform=ax.transAxes,
     )  # fmt: skip
     low = float(np.min(found.value[found.value > 0], initial=entropy))
     ax.set(xscale="log", yscale="log", xlabel=r"noise $\sigma$, unit of the column", ylabel="bits")
     ax.set_ylim(low / 4.0, entropy * 3.0)
-    return _styled(ax, "Information in a release, on average")
+    return styled(ax, "Information in a release, on average")
 
 
 def curves(report: Any, ax: Any = None) -> Any:
@@ -171,7 +170,7 @@ def curves(report: Any, ax: Any = None) -> Any:
     >>> fastpriv.figures.curves(report).get_xscale()
     'log'
     """
-    ax = _axes(ax)
+    ax = axes(ax)
     positive = report.epsilon > 0
     epsilon = report.epsilon[positive]
     marker = "o" if epsilon.size < 2 else ""
@@ -191,38 +190,11 @@ def curves(report: Any, ax: Any = None) -> Any:
     )  # fmt: skip
     legend._legend_box.align = "left"
     ax.add_artist(legend)
-    styles = [ax.plot([], [], color=_INK, lw=lw, ls=ls)[0] for lw, ls in ((2.0, "-"), (1.3, (0, (4, 2))))]
+    styles = [ax.plot([], [], color=INK, lw=lw, ls=ls)[0] for lw, ls in ((2.0, "-"), (1.3, (0, (4, 2))))]
     ax.legend(
         styles, ["LIP: one value against everyone", "LDP: any two values"], frameon=False, fontsize=9, loc="lower left"
     )
-    return _styled(ax, r"Privacy curves: $\delta$ that remains at each $\varepsilon$")
-
-
-def _figure(size: tuple[float, float]) -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise BackendMissingError(
-            "matplotlib must be installed to draw; got none. Run: pip install 'fastpriv[figures]'"
-        ) from None
-    return Figure(figsize=size, facecolor="white")
-
-
-def _axes(ax: Any) -> Any:
-    return _figure((6.4, 4.4)).add_subplot() if ax is None else ax
-
-
-def _styled(ax: Any, title: str) -> Any:
-    ax.set_title(title, loc="left", fontsize=11.5, color=_INK, pad=8)
-    ax.grid(True, which="major", color="#e6e9f0", lw=0.7)
-    ax.set_axisbelow(True)
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        ax.spines[side].set_color(_FAINT)
-    ax.tick_params(colors=_INK, labelsize=9, which="both", width=0.6)
-    ax.tick_params(which="minor", length=2, color=_FAINT)
-    return ax
+    return styled(ax, r"Privacy curves: $\delta$ that remains at each $\varepsilon$")
 
 
 def _chosen(report: Any) -> list[int]:
@@ -235,10 +207,8 @@ def _chosen(report: Any) -> list[int]:
 
 
 def _colour(report: Any, index: int) -> Any:
-    import matplotlib
-
     chosen = _chosen(report)
-    return matplotlib.colormaps["viridis"](0.85 * (1.0 - chosen.index(index) / max(len(chosen) - 1, 1)))
+    return shade(1.0 - chosen.index(index) / max(len(chosen) - 1, 1))
 
 
 def _drawable(delta: NDArray[np.float64]) -> NDArray[np.float64]:

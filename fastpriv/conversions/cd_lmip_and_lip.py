@@ -1,0 +1,395 @@
+"""From context-dependent local mutual-information privacy (CD-LMIP) to local information privacy (LIP).
+
+Notation: mu bounds I(X; M(X)) for the given prior. P_x is the law of M(x), P_M that of M(X); q = P_M(event) and p =
+P_x(event). LIP (epsilon, delta) bounds q - e^epsilon p and e^-epsilon p - q by delta for every x; in the worst case the
+first is always the larger (proved in csrc/fp_lmip_lip.h).
+
+Ngo, Oestman and Graell i Amat, On local mutual-information privacy, print as equation (13) the maximum of
+q - e^epsilon p under KL(P_x || P_M) <= mu. Mutual information bounds only the average of this divergence over x, so (13)
+is FALSE for CD-LMIP: their own figure 3 has mu = 0.1 bit and a divergence of 0.468 bit at the outermost points. Three functions:
+
+* ``lip_delta_from_cd_lmip``: right and tight, from the probability of the worst value;
+* ``lip_delta_from_pointwise_lmip``: equation (13) where it is true, under sup over x of KL(P_x || P_M) <= mu;
+* ``lip_delta_from_cd_lmip_as_published``: equation (13) under the published name, to reproduce the paper only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import _validate, special
+from ..distributions import Pmf
+from ..estimate import Estimate
+from ._curve import ExtremalPair, FloatArray, Information, budget, exact, grid, pair
+
+__all__ = [
+    "lip_delta_for_prior", "lip_delta_from_cd_lmip", "lip_delta_from_cd_lmip_as_published",
+    "lip_delta_from_pointwise_lmip", "lip_delta_saturation", "lip_extremal_channel", "pointwise_extremal_channel",
+    "pointwise_saturation",
+]  # fmt: skip
+
+_RELATIVE = 4e-15
+_RELATIVE_ATOM = 4e-14
+_METHOD = "worst atom under I(X; M(X)) <= mu"
+_POINTWISE = "equation (13) under KL(P_x || P_M) <= mu for every x"
+_PUBLISHED = "equation (13) as published: FALSE as a guarantee of CD-LMIP"
+
+
+def lip_delta_from_cd_lmip(
+    mu: ArrayLike, epsilon: ArrayLike, atom: ArrayLike, *, unit: Information = "bits"
+) -> Estimate:
+    """Least delta such that every mu-CD-LMIP mechanism is (epsilon, delta)-LIP at a value of probability ``atom``.
+
+    Parameters
+    ----------
+    mu : array_like
+        Bound on I(X; M(X)) under the prior, at least 0.
+    epsilon : array_like
+        At least 0, in nats; inf gives the limit.
+    atom : array_like
+        Prior probability of the value, between 0 and 1. A smaller one is worse, so for a whole law it is the smallest.
+        0 stands for a law without atoms, which gets delta = 1 from every mu > 0. The three arguments broadcast.
+    unit : {"bits", "nats"}
+        Unit of ``mu``.
+
+    Returns
+    -------
+    Estimate
+        Probabilities of the broadcast shape, kind ``exact``; 1 - atom for every epsilon once mu reaches the entropy of
+        the atom.
+
+    Raises
+    ------
+    DomainError
+        For a number outside its range, or another unit.
+    ShapeError
+        For shapes that do not broadcast.
+
+    Notes
+    -----
+    The maximum of q - e^epsilon p over q = atom p + (1 - atom) s with atom d(p || q) + (1 - atom) d(s || q) <= mu.
+    Splitting an atom is data processing, which is why the smallest one is the worst.
+
+    **Accuracy**: 4e-14 relative for mu >= 1e-300 bits, atoms from 1e-300 to 1 (tests/kernels/test_lmip_accuracy.py).
+
+    Source: corrects theorem 2(a), equation (13), of Ngo, Oestman and Graell i Amat, On local mutual-information
+    privacy.
+
+    Examples
+    --------
+    >>> from fastpriv import lip_delta_from_cd_lmip
+    >>> lip_delta_from_cd_lmip(0.1, 1.0, [0.5, 0.1, 0.0]).upper
+    array([0.09506864, 0.47599015, 1.        ])
+    """
+    information = budget(mu, unit)
+    level, chance = grid(information, epsilon), _atom(information, epsilon, atom)
+    value = special.cd_lmip_lip_delta(information, level, chance)
+    return exact(value, np.broadcast_to(information, np.shape(value)), _RELATIVE_ATOM, _METHOD)
+
+
+def lip_delta_for_prior(mu: ArrayLike, epsilon: ArrayLike, prior: Pmf, *, unit: Information = "bits") -> Estimate:
+    """Least delta that mu-CD-LMIP guarantees under a prior: ``lip_delta_from_cd_lmip`` at its least probable value.
+
+    Parameters
+    ----------
+    mu : array_like
+        Bound on I(X; M(X)), at least 0.
+    epsilon : array_like
+        At least 0, in nats. It broadcasts with ``mu``.
+    prior : Pmf
+        The law of the secret.
+    unit : {"bits", "nats"}
+        Unit of ``mu``.
+
+    Returns
+    -------
+    Estimate
+        Probabilities of the broadcast shape, kind ``exact``.
+
+    Raises
+    ------
+    DomainError
+        For a number outside its range, a prior that is no Pmf, or another unit.
+    ShapeError
+        For shapes that do not broadcast.
+
+    Notes
+    -----
+    **Accuracy** as ``lip_delta_from_cd_lmip``; tests/contracts/test_lmip_conversions.py.
+
+    Source: corrects theorem 2(a) of Ngo, Oestman and Graell i Amat, On local mutual-information privacy.
+
+    Examples
+    --------
+    >>> from fastpriv import Pmf, lip_delta_for_prior
+    >>> lip_delta_for_prior(0.1, 1.0, Pmf([0.0, 1.0, 2.0], [0.5, 0.4, 0.1])).value
+    0.47599...
+    """
+    _validate.instance("prior", prior, Pmf)
+    return lip_delta_from_cd_lmip(mu, epsilon, float(prior.probabilities.min()), unit=unit)
+
+
+def lip_delta_from_pointwise_lmip(mu: ArrayLike, epsilon: ArrayLike, *, unit: Information = "bits") -> Estimate:
+    """Least delta of (epsilon, delta)-LIP that follows from KL(P_x || P_M) <= mu for every x.
+
+    Parameters
+    ----------
+    mu : array_like
+        Bound on the divergence at every x, at least 0, as ``notions.pointwise_lmip`` gives it; mutual information is
+        only its average and does not do.
+    epsilon : array_like
+        At least 0, in nats; inf gives the limit. It broadcasts with ``mu``.
+    unit : {"bits", "nats"}
+        Unit of ``mu``.
+
+    Returns
+    -------
+    Estimate
+        Probabilities of the broadcast shape, kind ``exact``.
+
+    Raises
+    ------
+    DomainError
+        For a negative or missing number, or another unit.
+    ShapeError
+        For shapes that do not broadcast.
+
+    Notes
+    -----
+    **Accuracy**: 4e-15 relative for mu >= 1e-300 bits (tests/kernels/test_lmip_accuracy.py).
+
+    Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, equation (13), with the premise its
+    proof needs.
+
+    Examples
+    --------
+    >>> from fastpriv import lip_delta_from_pointwise_lmip
+    >>> lip_delta_from_pointwise_lmip(0.1, [0.5, 1.0, 700.0]).upper
+    array([0.09028616, 0.07154127, 0.06696701])
+    """
+    return _equation_13(mu, epsilon, unit, _POINTWISE)
+
+
+def lip_delta_from_cd_lmip_as_published(mu: ArrayLike, epsilon: ArrayLike, *, unit: Information = "bits") -> Estimate:
+    """Equation (13) as printed. It is FALSE as a guarantee: mu-CD-LMIP mechanisms can leak more.
+
+    Parameters
+    ----------
+    mu : array_like
+        Mutual information, at least 0.
+    epsilon : array_like
+        At least 0, in nats. It broadcasts with ``mu``.
+    unit : {"bits", "nats"}
+        Unit of ``mu``.
+
+    Returns
+    -------
+    Estimate
+        The published number, kind ``exact`` as that number; its ``method`` says that it guarantees nothing.
+
+    Raises
+    ------
+    DomainError
+        For a negative or missing number, or another unit.
+    ShapeError
+        For shapes that do not broadcast.
+
+    Notes
+    -----
+    Use ``lip_delta_from_cd_lmip`` for a guarantee. At mu = 0.1 bit and epsilon = 0.1 the Gaussian mechanism of the
+    paper's figure 3 has delta = 0.2918, against 0.1525 here.
+
+    **Accuracy** as ``lip_delta_from_pointwise_lmip``, the same number; tests/kernels/test_lmip_accuracy.py.
+
+    Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, theorem 2(a), equation (13).
+
+    Examples
+    --------
+    >>> from fastpriv import lip_delta_from_cd_lmip_as_published
+    >>> published = lip_delta_from_cd_lmip_as_published(0.1, 0.1)
+    >>> round(published.value, 5), published.method
+    (0.15246, 'equation (13) as published: FALSE as a guarantee of CD-LMIP')
+    """
+    return _equation_13(mu, epsilon, unit, _PUBLISHED)
+
+
+def lip_delta_saturation(mu: ArrayLike, atom: ArrayLike, *, unit: Information = "bits") -> Estimate:
+    """The limit of ``lip_delta_from_cd_lmip`` for large epsilon: no smaller delta follows from mu.
+
+    Parameters
+    ----------
+    mu : array_like
+        Mutual information, at least 0.
+    atom : array_like
+        Prior probability of the value, between 0 and 1. It broadcasts with ``mu``.
+    unit : {"bits", "nats"}
+        Unit of ``mu``.
+
+    Returns
+    -------
+    Estimate
+        Probabilities of the broadcast shape, kind ``exact``.
+
+    Raises
+    ------
+    DomainError
+        For a number outside its range, or another unit.
+    ShapeError
+        For shapes that do not broadcast.
+
+    Notes
+    -----
+    The event excludes the atom: -atom log(1 - q) + (1 - atom) d(q / (1 - atom) || q) = mu.
+
+    **Accuracy** as ``lip_delta_from_cd_lmip``; tests/kernels/test_lmip_accuracy.py.
+
+    Source: corrects theorem 2(a) of Ngo, Oestman and Graell i Amat, On local mutual-information privacy.
+
+    Examples
+    --------
+    >>> from fastpriv import lip_delta_saturation
+    >>> lip_delta_saturation(0.1, [0.5, 0.1, 0.01]).value
+    array([0.09309449, 0.47434134, 0.99      ])
+    """
+    information = budget(mu, unit)
+    chance = _atom(information, 0.0, atom)
+    value = special.cd_lmip_lip_saturation(information, chance)
+    return exact(value, np.broadcast_to(information, np.shape(value)), _RELATIVE_ATOM, _METHOD)
+
+
+def pointwise_saturation(mu: ArrayLike, *, unit: Information = "bits") -> Estimate:
+    """The limit of equation (13) for large epsilon, 1 - 2^-mu.
+
+    Parameters
+    ----------
+    mu : array_like
+        Bound on KL(P_x || P_M) at every x, at least 0.
+    unit : {"bits", "nats"}
+        Unit of ``mu``.
+
+    Returns
+    -------
+    Estimate
+        Probabilities of the shape of ``mu``, kind ``exact``.
+
+    Raises
+    ------
+    DomainError
+        For a negative or missing number, or another unit.
+
+    Notes
+    -----
+    **Accuracy**: 4e-15 relative (tests/kernels/test_lmip_accuracy.py).
+
+    Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, below equation (14).
+
+    Examples
+    --------
+    >>> from fastpriv import pointwise_saturation
+    >>> pointwise_saturation([0.0, 0.1, 1.0]).value
+    array([0.        , 0.06696701, 0.5       ])
+    """
+    return _equation_13(mu, np.inf, unit, _POINTWISE)
+
+
+def lip_extremal_channel(
+    mu: ArrayLike, epsilon: ArrayLike, atom: ArrayLike, *, unit: Information = "bits"
+) -> ExtremalPair:
+    """The mechanism that attains ``lip_delta_from_cd_lmip``: P(event) = q and P(event | the value) = p.
+
+    Parameters
+    ----------
+    mu : array_like
+        Mutual information, at least 0.
+    epsilon : array_like
+        At least 0, in nats.
+    atom : array_like
+        Prior probability of the value, between 0 and 1. The three arguments broadcast.
+    unit : {"bits", "nats"}
+        Unit of ``mu``.
+
+    Returns
+    -------
+    ExtremalPair
+        q as ``high``, log p as ``log_low``; bare numbers. Under every other value the event has probability
+        (q - atom p) / (1 - atom).
+
+    Raises
+    ------
+    DomainError
+        For a number outside its range, or another unit.
+    ShapeError
+        For shapes that do not broadcast.
+
+    Notes
+    -----
+    **Accuracy**: about 1e-6: the objective is flat at its maximum (tests/kernels/test_lmip_accuracy.py).
+
+    Source: corrects theorem 2(a) of Ngo, Oestman and Graell i Amat, On local mutual-information privacy.
+
+    Examples
+    --------
+    >>> from fastpriv import lip_extremal_channel
+    >>> pair = lip_extremal_channel(0.1, 1.0, 0.5)
+    >>> round(pair.high, 6), round(pair.high - 2.718281828459045 * pair.low, 6)
+    (0.104287, 0.095069)
+    """
+    information = budget(mu, unit)
+    level, chance = grid(information, epsilon), _atom(information, epsilon, atom)
+    return pair(
+        special.cd_lmip_lip_high(information, level, chance), special.cd_lmip_lip_log_low(information, level, chance)
+    )
+
+
+def pointwise_extremal_channel(mu: ArrayLike, epsilon: ArrayLike, *, unit: Information = "bits") -> ExtremalPair:
+    """The pair (q, p) that attains equation (13), with d(p || q) = mu.
+
+    Parameters
+    ----------
+    mu : array_like
+        Bound on KL(P_x || P_M), at least 0.
+    epsilon : array_like
+        At least 0, in nats. It broadcasts with ``mu``.
+    unit : {"bits", "nats"}
+        Unit of ``mu``.
+
+    Returns
+    -------
+    ExtremalPair
+        q as ``high``, log p as ``log_low``; bare numbers.
+
+    Raises
+    ------
+    DomainError
+        For a negative or missing number, or another unit.
+    ShapeError
+        For shapes that do not broadcast.
+
+    Notes
+    -----
+    **Accuracy**: about 1e-9: the objective is flat at its maximum (tests/kernels/test_lmip_accuracy.py).
+
+    Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, equation (13).
+
+    Examples
+    --------
+    >>> from fastpriv import pointwise_extremal_channel
+    >>> round(pointwise_extremal_channel(0.1, 1.0).high, 6)
+    0.087692
+    """
+    information = budget(mu, unit)
+    level = grid(information, epsilon)
+    return pair(special.pointwise_lip_high(information, level), special.pointwise_lip_log_low(information, level))
+
+
+def _equation_13(mu: ArrayLike, epsilon: ArrayLike, unit: Information, method: str) -> Estimate:
+    information = budget(mu, unit)
+    value = special.pointwise_lip_delta(information, grid(information, epsilon))
+    return exact(value, np.broadcast_to(information, np.shape(value)), _RELATIVE, method)
+
+
+def _atom(mu: FloatArray, epsilon: ArrayLike, atom: ArrayLike) -> FloatArray:
+    chance = _validate.real("atom", atom, "between 0 and 1", lambda p: (p >= 0) & (p <= 1))
+    _validate.broadcastable("atom", chance, "mu and epsilon", np.add(mu, np.asarray(epsilon, dtype=np.float64)))
+    return chance

@@ -1,0 +1,10 @@
+"""Pictures, by matplotlib: an assessment, and the paper on local mutual-information privacy. No global state."""
+
+from __future__ import annotations
+
+from .panels import assessment, column, curves, information
+from .paper_data import PaperFigure
+from .paper_panels import paper_panel
+from .reproduction import Paper, paper
+
+__all__ = ["Paper", "PaperFigure", "assessment", "column", "curves", "information", "paper", "paper_panel"]

@@ -1,0 +1,314 @@
+"""The numbers of figures 1 to 4 of the paper on local mutual-information privacy: tables with bounds, no pictures.
+
+Notation: mu is mutual information in bits, epsilon is in nats, G is the Gaussian mechanism x + N(0, sigma^2 I) on
+vectors of d coordinates and length at most sqrt(d) Delta, Delta = 1; its l2 sensitivity is 2 sqrt(d). Equation numbers
+are those of Ngo, Ostman and Graell i Amat, On local mutual-information privacy, 2024.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..calibration import sigma_from_cd_lmip
+from ..capacity.awgn import awgn_capacity, awgn_sigma_from_capacity
+from ..conversions.cd_lmip_and_lip import (
+    lip_delta_for_prior,
+    lip_delta_from_cd_lmip_as_published,
+    lip_delta_from_pointwise_lmip,
+    pointwise_saturation,
+)
+from ..conversions.ci_lmip_and_ldp import ldp_delta_from_ci_lmip, ldp_delta_saturation
+from ..conversions.curves import LipCurve
+from ..conversions.information_from_curves import cd_lmip_from_hockey_sticks, cd_lmip_from_lip, ci_lmip_from_ldp
+from ..distributions import Pmf
+from ..estimate import KINDS, Estimate
+from ..mechanisms.gaussian import GaussianMechanism
+from ..notions import cd_lmip, lip_delta, pointwise_lmip
+
+__all__ = ["NAMES", "Curve", "PaperFigure", "computed"]
+
+FloatArray = NDArray[np.float64]
+_EPSILON = np.array([float(f"{10.0 ** (k / 40):.3g}") for k in range(-80, 41)])  # 0.01 to 10, round numbers
+_VARIANCE = np.array([float(f"{10.0 ** (k / 20):.3g}") for k in range(-26, 47)])  # 0.0501 to 200, round numbers
+_EPSILONS = "121 round numbers from 0.01 to 10 nats, about 40 a decade"
+_WIDTH = 1e-5  # of the integrals of figure 4, relative; the values are sharper
+_ROUNDING = 1e-15  # of sqrt(d) and sqrt(sigma^2), relative
+_NUMBERS = ("value", "lower", "upper", "kind", "unit", "method")
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One line of a figure, or one number that belongs to it.
+
+    Parameters
+    ----------
+    name : str
+        What it is, in one word.
+    meaning : str
+        What it is, in a phrase, with its equation.
+    found : Estimate
+        The numbers, with their bounds; a scalar for a single number.
+    setting : mapping of str to float
+        The parameters that are the same all along the curve.
+    axes : mapping of str to ndarray of float64
+        The parameters that vary along the curve, in the shape of ``found``; none for a single number.
+    """
+
+    name: str
+    meaning: str
+    found: Estimate
+    setting: Mapping[str, float] = field(default_factory=dict)
+    axes: Mapping[str, FloatArray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class PaperFigure:
+    """The numbers of one figure of the paper.
+
+    Parameters
+    ----------
+    name : str
+        ``"figure1"`` to ``"figure4"``.
+    parameters : mapping of str to str
+        The parameters of the figure, in words.
+    curves : tuple of Curve
+        Lines and single numbers.
+    seconds : float
+        How long the numbers took.
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> (figure,) = fastpriv.figures.paper("figure3")
+    >>> round(figure.curve("crossing", mu_bits=0.1).found.value, 5)
+    1.21546
+    >>> print(",".join(figure.columns()))
+    figure,curve,mu_bits,epsilon_nats,sigma,value,lower,upper,kind,unit,method
+    """
+
+    name: str
+    parameters: Mapping[str, str]
+    curves: tuple[Curve, ...]
+    seconds: float
+
+    def curve(self, name: str, **setting: float) -> Curve:
+        """The first curve of this name whose setting agrees; ``KeyError`` when there is none."""
+        for one in self.curves:
+            if one.name == name and all(one.setting.get(key) == number for key, number in setting.items()):
+                return one
+        raise KeyError(name)
+
+    def meanings(self) -> dict[str, str]:
+        """What the names of the curves stand for."""
+        return {one.name: one.meaning for one in self.curves}
+
+    def columns(self) -> tuple[str, ...]:
+        """The names of the table's columns."""
+        return ("figure", "curve", *self._parameters(), *_NUMBERS)
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """The tidy table row by row, in the order of ``columns``; None where a parameter does not apply."""
+        names = self._parameters()
+        for one in self.curves:
+            found = one.found
+            numbers = (np.atleast_1d(x).tolist() for x in (found.value, found.lower, found.upper))
+            for i, (value, lower, upper) in enumerate(zip(*numbers, strict=True)):
+                at = {**one.setting, **{name: float(axis[i]) for name, axis in one.axes.items()}}
+                place = (at.get(name) for name in names)
+                yield self.name, one.name, *place, value, lower, upper, found.kind, found.unit, found.method
+
+    def _parameters(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for one in self.curves for name in (*one.setting, *one.axes)))
+
+
+def computed(name: str) -> PaperFigure:
+    """Compute one figure, timed."""
+    start = time.perf_counter()
+    parameters, curves = _FIGURES[name]()
+    return PaperFigure(name, parameters, tuple(curves), time.perf_counter() - start)
+
+
+def _figure1() -> tuple[dict[str, str], list[Curve]]:
+    curves = []
+    for mu in (0.5, 0.1, 0.01):
+        sigma = awgn_sigma_from_capacity(mu, 10, math.sqrt(10.0), rtol=1e-12)
+        at, noisy = {"mu_bits": mu}, {"mu_bits": mu, "sigma": sigma.value}
+        gaussian = _over_sigma(sigma, lambda s: GaussianMechanism(s, 2.0 * math.sqrt(10.0)).delta(_EPSILON))
+        curves += [
+            Curve("ldp_delta_achievable", "achievable LDP curve of any mu-CI-LMIP mechanism, eq. (10)",
+                  ldp_delta_from_ci_lmip(mu, _EPSILON), at, {"epsilon_nats": _EPSILON}),
+            Curve("saturation", "limit of the achievable curve for large epsilon", ldp_delta_saturation(mu), at),
+            Curve("ldp_delta_gaussian", "optimal LDP curve of the Gaussian mechanism, eq. (9)", gaussian, noisy,
+                  {"epsilon_nats": _EPSILON}),
+            Curve("sigma", "noise whose peak-power capacity, eq. (8), is mu", sigma, at),
+        ]  # fmt: skip
+    words = {
+        "mu": "0.5, 0.1, 0.01 bits (the text does not name the paper's)", "d": "10", "Delta": "1",
+        "epsilon": _EPSILONS,
+    }  # fmt: skip
+    return words, curves
+
+
+def _figure2() -> tuple[dict[str, str], list[Curve]]:
+    curves = []
+    sigma = np.sqrt(_VARIANCE)
+    along = {"sigma_squared": _VARIANCE, "sigma": sigma}
+    for dimension in (1, 10):
+        radius = math.sqrt(dimension)
+        mechanism = GaussianMechanism(sigma, 2.0 * radius)
+        at = {"dimension": dimension}
+        bound = _widened(ci_lmip_from_ldp(mechanism))
+        optimum = _widened(awgn_capacity(dimension, radius, sigma, rtol=1e-12, unit="bits"))
+        curves += [
+            Curve("ci_lmip_from_ldp", "CI-LMIP guaranteed by the LDP curve of G, eq. (12)", bound, at, along),
+            Curve("ci_lmip_optimal", "optimal CI-LMIP parameter of G, eq. (8)", optimum, at, along),
+            Curve("two_inputs", "sharp form of (12) for two antipodal inputs",
+                  _widened(ci_lmip_from_ldp(mechanism, form="two-input")), at, along),
+            Curve("ratio", "guaranteed over optimal", _ratio(bound, optimum), at, along),
+        ]  # fmt: skip
+    words = {"Delta": "1", "d": "1, 10", "sigma^2": "73 round numbers from 0.0501 to 200, about 20 a decade"}
+    return words, curves
+
+
+def _figure3() -> tuple[dict[str, str], list[Curve]]:
+    curves = []
+    prior = _prior()
+    worst = float(np.min(prior.probabilities))
+    for mu in (0.1, 0.01):
+        sigma = sigma_from_cd_lmip(mu, prior)
+        noise = GaussianMechanism(sigma.value)
+        at, noisy, along = {"mu_bits": mu}, {"mu_bits": mu, "sigma": sigma.value}, {"epsilon_nats": _EPSILON}
+
+        def exact(epsilon: FloatArray, sigma: Estimate = sigma) -> Estimate:
+            return _over_sigma(sigma, lambda s: lip_delta(prior, GaussianMechanism(s), epsilon))
+
+        def printed(epsilon: FloatArray, mu: float = mu) -> Estimate:
+            return lip_delta_from_cd_lmip_as_published(mu, epsilon)
+
+        pointwise = pointwise_lmip(prior, noise, certified=True).to("bits")
+        curves += [
+            Curve("lip_delta_as_published", "printed guarantee for mu-CD-LMIP, eq. (13): false",
+                  printed(_EPSILON), at, along),
+            Curve("saturation", "limit of the printed curve, 1 - 2^-mu", pointwise_saturation(mu), at),
+            Curve("lip_delta_gaussian", "optimal LIP curve of the Gaussian mechanism, eq. (6)", exact(_EPSILON), noisy,
+                  along),
+            Curve("lip_delta_tight", f"tight guarantee for mu-CD-LMIP, worst atom {worst:.4g}",
+                  lip_delta_for_prior(mu, _EPSILON, prior), at, along),
+            Curve("lip_delta_pointwise", "eq. (13) at the largest divergence of one input, where it holds",
+                  lip_delta_from_pointwise_lmip(pointwise.upper, _EPSILON), noisy, along),
+            Curve("pointwise_lmip", "largest divergence of one input, sup_x KL(P_x || P_M)", pointwise, noisy),
+            Curve("crossing", "the printed guarantee is broken up to this epsilon", _crossing(exact, printed), at),
+            Curve("sigma", "noise whose CD-LMIP is mu", sigma, at),
+        ]  # fmt: skip
+    words = {
+        "mu": "0.1, 0.01 bits", "d": "1", "Delta": "1",
+        "input": "21 points evenly in [-1, 1], weights the density of N(0, variance 1/4) there, normalised",
+        "epsilon": _EPSILONS,
+    }  # fmt: skip
+    return words, curves
+
+
+def _figure4() -> tuple[dict[str, str], list[Curve]]:
+    prior = _prior()
+    variance = np.concatenate([_VARIANCE[6:30], _VARIANCE[30::2]])
+    sigma = np.sqrt(variance)
+    along = {"sigma_squared": variance, "sigma": sigma}
+    mechanisms = [GaussianMechanism(s) for s in sigma.tolist()]
+    bound = _widened(_joined([cd_lmip_from_lip(LipCurve(prior, m), rtol=_WIDTH) for m in mechanisms]))
+    both = _widened(_joined([cd_lmip_from_hockey_sticks(prior, m, rtol=_WIDTH) for m in mechanisms]))
+    optimum = _widened(_joined([cd_lmip(prior, m).to("bits") for m in mechanisms]))
+    marked = sigma_from_cd_lmip(0.1, prior)
+    there = GaussianMechanism(marked.value)
+    curves = [
+        Curve("cd_lmip_from_lip", "CD-LMIP guaranteed by the LIP curve of G, eq. (14)", bound, {}, along),
+        Curve("cd_lmip_both_directions", "the same with the two directions of LIP kept apart", both, {}, along),
+        Curve("cd_lmip_optimal", "optimal CD-LMIP parameter of G, I(X; G(X))", optimum, {}, along),
+        Curve("ratio", "guaranteed by (14) over optimal", _ratio(bound, optimum), {}, along),
+        Curve("ratio_both_directions", "guaranteed by both directions over optimal", _ratio(both, optimum), {}, along),
+        Curve("entropy", "entropy of the input, all there is to leak", _entropy(prior)),
+        Curve("ratio_at_tenth", "that ratio where the optimum is 0.1 bit",
+              _ratio(cd_lmip_from_lip(LipCurve(prior, there), rtol=1e-8), cd_lmip(prior, there).to("bits")),
+              {"mu_bits": 0.1, "sigma": marked.value}),
+    ]  # fmt: skip
+    words = {
+        "d": "1", "Delta": "1", "sigma^2": "46 round numbers from 0.1 to 200, about 20 a decade up to 1.5, then 10",
+        "input": "as in figure 3: 21 points evenly in [-1, 1]",
+    }  # fmt: skip
+    return words, curves
+
+
+def _prior() -> Pmf:
+    """The paper's N(0, 1/4), variance 1/4, on 21 points of [-1, 1]."""
+    points = np.arange(-10, 11) / 10.0
+    weights = np.exp(-2.0 * points**2)
+    return Pmf(points, weights / math.fsum(weights))
+
+
+def _over_sigma(sigma: Estimate, of: Callable[[float], Estimate]) -> Estimate:
+    """A quantity that falls as sigma grows, for all sigma within their bracket and the rounding of sqrt(d)."""
+    found = of(float(sigma))
+    above, below = of(sigma.lower * (1.0 - _ROUNDING)), of(sigma.upper * (1.0 + _ROUNDING))
+    lower, upper = np.minimum(below.lower, found.lower), np.maximum(above.upper, found.upper)
+    return Estimate(
+        found.value, lower, upper, kind=_weaker(sigma, found), unit=found.unit,
+        method=f"{found.method}; over the bracket of sigma",
+    )  # fmt: skip
+
+
+def _widened(found: Estimate) -> Estimate:
+    """The same with the rounding of sqrt(d) and of sqrt(sigma^2) in the bounds."""
+    lower, upper = found.lower * (1.0 - 4.0 * _ROUNDING), found.upper * (1.0 + 4.0 * _ROUNDING)
+    return Estimate(found.value, lower, upper, kind=found.kind, unit=found.unit, method=found.method)
+
+
+def _ratio(above: Estimate, below: Estimate) -> Estimate:
+    lower = np.nextafter(above.lower / below.upper, 0.0)
+    upper = np.nextafter(above.upper / below.lower, np.inf)
+    return Estimate(
+        above.value / below.value, lower, upper, kind=_weaker(above, below), unit="1", method="quotient of two curves"
+    )
+
+
+def _joined(parts: list[Estimate]) -> Estimate:
+    kind: Any = max((one.kind for one in parts), key=KINDS.index)
+    numbers = (np.array([getattr(one, name) for one in parts]) for name in ("value", "lower", "upper"))
+    return Estimate(*numbers, kind=kind, unit=parts[0].unit, method=parts[0].method)
+
+
+def _entropy(prior: Pmf) -> Estimate:
+    p = prior.probabilities
+    bits = -math.fsum(p * np.log2(p))
+    slack = 8.0 * _ROUNDING * bits
+    return Estimate(bits, bits - slack, bits + slack, kind="exact", unit="bits", method="closed form")
+
+
+def _crossing(exact: Callable[[FloatArray], Estimate], printed: Callable[[FloatArray], Estimate]) -> Estimate:
+    """Where the exact curve stops being above the printed one: above it for certain at lower, below it at upper."""
+    low, high = float(_EPSILON[0]), float(_EPSILON[-1])
+    while True:
+        epsilon = np.linspace(low, high, 33)
+        one, other = exact(epsilon), printed(epsilon)
+        last = int(np.flatnonzero(one.lower > other.upper)[-1])
+        first = int(np.flatnonzero(one.upper < other.lower)[0])
+        low, high = float(epsilon[last]), float(epsilon[first])
+        if first - last > 16:  # the bounds no longer tell the curves apart
+            break
+    kind = _weaker(one, other)
+    return Estimate(0.5 * (low + high), low, high, kind=kind, unit="nats", method="subdivision, by both bounds")
+
+
+def _weaker(one: Estimate, other: Estimate) -> Any:
+    return max((one.kind, other.kind), key=KINDS.index)
+
+
+_FIGURES: dict[str, Callable[[], tuple[dict[str, str], list[Curve]]]] = {
+    "figure1": _figure1, "figure2": _figure2, "figure3": _figure3, "figure4": _figure4,
+}  # fmt: skip
+NAMES = tuple(_FIGURES)

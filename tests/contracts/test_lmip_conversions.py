@@ -1,0 +1,140 @@
+"""The conversions of mutual-information privacy: bounds, units, inverses, the published figure, every error."""
+
+import math
+
+import numpy as np
+import pytest
+from mpmath import mpf
+
+import fastpriv as fp
+from fastpriv import DomainError, GaussianMechanism, Pmf, ShapeError, notions
+from oracles import lmip_conversions as oracle
+
+POINTS = np.linspace(-1.0, 1.0, 21)
+FIGURE_3 = Pmf(POINTS, np.exp(-2 * POINTS**2) / np.exp(-2 * POINTS**2).sum())  # N(0, 1/4) at 21 points, normalised
+
+
+def holds(estimate, truth):
+    return mpf(float(estimate.lower)) <= truth <= mpf(float(estimate.upper))
+
+
+def test_bounds_contain_the_truth():
+    rng = np.random.default_rng(31)
+    for mu, epsilon, atom in zip(rng.random(40), rng.uniform(0, 4, 40), rng.random(40), strict=True):
+        row = float(mu), float(epsilon)
+        assert holds(fp.ldp_delta_from_ci_lmip(*row), oracle.ldp(*row).delta), row
+        assert holds(fp.lip_delta_from_pointwise_lmip(*row), oracle.pointwise(*row).delta), row
+        assert holds(fp.lip_delta_from_cd_lmip(*row, atom), oracle.lip(*row, float(atom)).delta), (row, atom)
+        assert holds(fp.ldp_delta_saturation(mu), oracle.ldp_end(row[0])), mu
+        assert holds(fp.lip_delta_saturation(mu, atom), oracle.lip_end(row[0], float(atom))), (mu, atom)
+
+
+def test_units_kinds_and_shapes():
+    bits = fp.ldp_delta_from_ci_lmip([[0.1], [0.2]], [0.5, 1.0, 2.0])
+    nats = fp.ldp_delta_from_ci_lmip(np.array([[0.1], [0.2]]) * math.log(2), [0.5, 1.0, 2.0], unit="nats")
+    np.testing.assert_allclose(bits.value, nats.value, rtol=1e-14)
+    assert bits.shape == (2, 3)
+    assert (bits.kind, bits.unit) == ("exact", "probability")
+    assert fp.lip_delta_from_cd_lmip(0.1, [0.5, 1.0], [[0.1], [0.2], [0.3]]).shape == (3, 2)
+    assert isinstance(fp.ldp_extremal_channel(0.1, 1.0).high, float)
+    assert isinstance(fp.ldp_extremal_channel(0.1, 1.0).low, float)
+    assert fp.ldp_extremal_channel([0.1, 0.2], 1.0).low.shape == (2,)
+
+
+def test_the_ends():
+    zero = fp.ldp_delta_from_ci_lmip(0.0, 1.0)
+    assert (zero.lower, zero.value, zero.upper) == (0.0, 0.0, 0.0)
+    assert fp.ldp_delta_from_ci_lmip([1.0, 2.0], 5.0).upper.tolist() == [1.0, 1.0]
+    assert fp.lip_delta_from_cd_lmip(0.3, 1.0, 0.0).upper == 1.0  # no atoms, no guarantee
+    assert fp.pointwise_saturation(0.1).value == pytest.approx(1 - 2**-0.1, rel=1e-14)
+    assert fp.lip_delta_from_pointwise_lmip(0.1, math.inf).value == fp.pointwise_saturation(0.1).value
+
+
+def test_published_and_pointwise_are_one_number_with_two_meanings():
+    published, valid = (f(0.1, 1.0) for f in (fp.lip_delta_from_cd_lmip_as_published, fp.lip_delta_from_pointwise_lmip))
+    assert published.value == valid.value
+    assert "FALSE" in published.method
+    assert "FALSE" not in valid.method
+
+
+def test_epsilon_is_the_inverse():
+    rng = np.random.default_rng(32)
+    mu = np.where(rng.random(300) < 0.5, rng.random(300), 10 ** rng.uniform(-12, 0, 300))
+    delta = np.clip(fp.ldp_delta_from_ci_lmip(mu, rng.uniform(0, 1.5, 300)).value, 0, 1)
+    found = fp.epsilon_from_ci_lmip(mu, delta)
+    assert np.isfinite(found.upper).mean() > 0.9
+    finite = np.isfinite(found.upper)
+    assert (fp.ldp_delta_from_ci_lmip(mu, found.upper).value[finite] <= delta[finite]).all()
+    back = fp.ldp_delta_from_ci_lmip(mu, found.lower)
+    assert (back.value >= delta * (1 - 1e-15))[found.lower > 0].all()
+    assert fp.epsilon_from_ci_lmip(0.1, [0.1, 1.0]).value.tolist() == [math.inf, 0.0]
+    assert fp.epsilon_from_ci_lmip(0.0, 0.0).upper == 0.0
+    assert fp.epsilon_from_ci_lmip(1.5, [0.99, 1.0]).upper.tolist() == [math.inf, 0.0]
+
+
+def test_figure_3_breaks_the_published_bound_and_no_other():
+    for mu, sigma, crossing in ((0.1, 1.16618639010826510, 1.21546), (0.01, 3.80621415468606556, 0.378242)):
+        mechanism = GaussianMechanism(sigma)
+        assert notions.cd_lmip(FIGURE_3, mechanism).to("bits").value == pytest.approx(mu, rel=1e-12)
+        worst = notions.pointwise_lmip(FIGURE_3, mechanism)
+        epsilon = np.array([0.01, 0.1, 0.3, 1.0, 2.0])
+        truth = notions.lip_delta(FIGURE_3, mechanism, epsilon)
+        assert (truth.upper <= fp.lip_delta_for_prior(mu, epsilon, FIGURE_3).lower).all()
+        assert (truth.upper <= fp.lip_delta_from_pointwise_lmip(worst.upper, epsilon, unit="nats").lower).all()
+
+        def excess(e, mechanism=mechanism, mu=mu):
+            published = fp.lip_delta_from_cd_lmip_as_published(mu, e).value
+            return notions.lip_delta(FIGURE_3, mechanism, e).value - published
+
+        assert excess(crossing * (1 - 1e-5)) > 0 > excess(crossing * (1 + 1e-5))
+    mechanism = GaussianMechanism(1.16618639010826510)
+    assert notions.lip_delta(FIGURE_3, mechanism, 0.1).value == pytest.approx(0.2918000203034989, rel=1e-14)
+    assert fp.lip_delta_from_cd_lmip_as_published(0.1, 0.1).value == pytest.approx(0.15246, abs=5e-6)
+
+
+def test_pointwise_lmip_is_the_largest_divergence():
+    mechanism = GaussianMechanism(1.16618639010826510)
+    found = notions.pointwise_lmip(FIGURE_3, mechanism)
+    law = FIGURE_3.through_gaussian(mechanism.sigma)
+    each = [fp.kl_divergence(fp.GaussianMixture.single(x, mechanism.sigma), law) for x in FIGURE_3.values]
+    assert found.value == max(e.value for e in each)
+    assert found.lower <= max(e.lower for e in each) <= max(e.upper for e in each) <= found.upper
+    assert found.to("bits").value == pytest.approx(0.468, abs=5e-4)
+    mean = sum(p * e.value for p, e in zip(FIGURE_3.probabilities, each, strict=True))
+    assert mean == pytest.approx(notions.cd_lmip(FIGURE_3, mechanism).value, rel=1e-11)
+    assert found.cost["divergences"] < 21
+    assert notions.pointwise_lmip(Pmf([3.0], [1.0]), mechanism).value == 0.0
+    skew = Pmf([0.0, 1.0, 50.0], [0.98, 0.019, 0.001])
+    narrow = notions.pointwise_lmip(skew, GaussianMechanism(0.01), certified=True)
+    assert narrow.value == pytest.approx(-math.log(0.001), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: fp.ldp_delta_from_ci_lmip(-0.1, 1.0), DomainError, "mu must be at least 0; got -0.1"),
+        (lambda: fp.ldp_delta_from_ci_lmip(0.1, [1.0, math.nan]), DomainError, r"epsilon must be at least 0; got nan"),
+        (lambda: fp.ldp_delta_from_ci_lmip(0.1, 1.0, unit="dits"), DomainError, "unit must be one of bits, nats"),
+        (lambda: fp.ldp_delta_saturation(math.nan), DomainError, "mu must be at least 0; got nan"),
+        (lambda: fp.ldp_extremal_channel(0.1, -1.0), DomainError, "epsilon must be at least 0; got -1.0"),
+        (lambda: fp.epsilon_from_ci_lmip(0.1, 1.5), DomainError, "delta must be between 0 and 1; got 1.5"),
+        (lambda: fp.epsilon_from_ci_lmip([0.1] * 2, [0.1] * 3), ShapeError, "delta must be of a shape that"),
+        (lambda: fp.ldp_delta_from_ci_lmip([0.1] * 2, [1.0] * 3), ShapeError, "epsilon must be of a shape"),
+        (lambda: fp.lip_delta_from_cd_lmip(0.1, 1.0, 1.5), DomainError, "atom must be between 0 and 1; got 1.5"),
+        (
+            lambda: fp.lip_delta_from_cd_lmip([0.1] * 2, 1.0, [0.1] * 3), ShapeError,
+            "atom must be of a shape that broadcasts with mu and epsilon",
+        ),
+        (lambda: fp.lip_extremal_channel(0.1, 1.0, -0.5), DomainError, "atom must be between 0 and 1; got -0.5"),
+        (lambda: fp.lip_delta_saturation(-1.0, 0.5), DomainError, "mu must be at least 0; got -1.0"),
+        (lambda: fp.pointwise_saturation(-1.0), DomainError, "mu must be at least 0; got -1.0"),
+        (lambda: fp.pointwise_extremal_channel(0.1, -2.0), DomainError, "epsilon must be at least 0; got -2.0"),
+        (lambda: fp.lip_delta_for_prior(0.1, 1.0, [0.5, 0.5]), DomainError, "prior must be a Pmf; got"),
+        (lambda: fp.lip_delta_from_pointwise_lmip(-1.0, 1.0), DomainError, "mu must be at least 0; got -1.0"),
+        (lambda: notions.pointwise_lmip(3, GaussianMechanism(1.0)), DomainError, "prior must be a Pmf; got 3"),
+        (lambda: notions.pointwise_lmip(FIGURE_3, 3), DomainError, "mechanism must be a GaussianMechanism; got 3"),
+    ],
+)  # fmt: skip
+def test_every_error(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
