@@ -98,7 +98,8 @@ FP_INLINE double fp_lmip_atom_guess(fp_lmip_atom atom)
     /* small gaps of the logits, gaps on the scale of the rarer side, and the end of the range */
     const double odds = atom.pi / atom.rest, rare = atom.level * (odds > 1.0 ? odds : 1.0);
     const double growth = rare < 680.0 ? (1.0 + atom.excess) * fp_expm1(rare) : 1e300;
-    const double modest = __builtin_sqrt(8.0 * atom.level / atom.rest + floor * floor + (growth < 1e150 ? growth * growth : 0.0));
+    const double square = growth < 1e150 ? growth * growth : 0.0;
+    const double modest = __builtin_sqrt(8.0 * atom.level / atom.rest + floor * floor + square);
     const double free = growth < 1e150 ? modest : growth, share = atom.cap < INFINITY ? atom.level / atom.cap : 0.0;
     const double most = (3.0 - 1.2 * fp_log(1.0 - share)) / (atom.tau < atom.gap ? atom.tau : atom.gap);
     return free < most ? free : most;
