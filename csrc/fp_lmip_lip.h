@@ -12,7 +12,7 @@
  *     v = log(q / p) = epsilon + integral of B from a to c,   B(x) = 1 / (1 - e^-x) - 1 / x,
  *
  * so that one unknown c is left, and the information rises with c.  c fixes the ray p = e^-v q, and q is then found again
- * on that ray (fp_lmip_on_ray): delta = q (1 - e^(epsilon - v)) keeps all digits although c is only known to 1e-8, since
+ * on that ray (fp_lmip_ray_step): delta = q (1 - e^(epsilon - v)) keeps all digits although c is only known to 1e-8, since
  * the error of the ray enters by its square.
  *
  * All divergences are divided by pi.  For pi = 0 the second one drops out and the constraint is d(p || q) <= m / pi, the

@@ -12,8 +12,6 @@ from typing import Any
 
 from mpmath import mp, mpf
 
-AGREE = mpf(10) ** -22
-
 
 @dataclass(frozen=True)
 class Answer:
