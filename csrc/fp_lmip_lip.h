@@ -12,7 +12,7 @@
  *     v = log(q / p) = epsilon + integral of B from a to c,   B(x) = 1 / (1 - e^-x) - 1 / x,
  *
  * so that one unknown c is left, and the information rises with c.  c fixes the ray p = e^-v q, and q is then found again
- * on that ray (fp_lmip_on_ray): delta = q (1 - e^(epsilon - v)) keeps all digits although c is only known to 1e-8, since
+ * on that ray (fp_lmip_ray_step): delta = q (1 - e^(epsilon - v)) keeps all digits although c is only known to 1e-8, since
  * the error of the ray enters by its square.
  *
  * All divergences are divided by pi.  For pi = 0 the second one drops out and the constraint is d(p || q) <= m / pi, the
@@ -98,7 +98,8 @@ FP_INLINE double fp_lmip_atom_guess(fp_lmip_atom atom)
     /* small gaps of the logits, gaps on the scale of the rarer side, and the end of the range */
     const double odds = atom.pi / atom.rest, rare = atom.level * (odds > 1.0 ? odds : 1.0);
     const double growth = rare < 680.0 ? (1.0 + atom.excess) * fp_expm1(rare) : 1e300;
-    const double modest = __builtin_sqrt(8.0 * atom.level / atom.rest + floor * floor + (growth < 1e150 ? growth * growth : 0.0));
+    const double square = growth < 1e150 ? growth * growth : 0.0;
+    const double modest = __builtin_sqrt(8.0 * atom.level / atom.rest + floor * floor + square);
     const double free = growth < 1e150 ? modest : growth, share = atom.cap < INFINITY ? atom.level / atom.cap : 0.0;
     const double most = (3.0 - 1.2 * fp_log(1.0 - share)) / (atom.tau < atom.gap ? atom.tau : atom.gap);
     return free < most ? free : most;

@@ -56,7 +56,8 @@ static void FP_NAME(fp_lmip_ldp)(const double *mu, const double *epsilon, double
     FP_LMIP_EACH
     {
         const int posed = (mu[i] > 0.0) & (mu[i] < 1.0) & (epsilon[i] >= 0.0);
-        const double bits = posed ? mu[i] : 0.5, capped = epsilon[i] < FP_LMIP_EPSILON_CAP ? epsilon[i] : FP_LMIP_EPSILON_CAP;
+        const double bits = posed ? mu[i] : 0.5;
+        const double capped = epsilon[i] < FP_LMIP_EPSILON_CAP ? epsilon[i] : FP_LMIP_EPSILON_CAP;
         m[i] = fp_lmip_nats(bits);
         excess[i] = fp_expm1(posed ? capped : 0.0);
         q[i] = 0.5;

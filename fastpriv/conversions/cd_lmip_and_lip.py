@@ -5,8 +5,9 @@ P_x(event). LIP (epsilon, delta) bounds q - e^epsilon p and e^-epsilon p - q by 
 first is always the larger (proved in csrc/fp_lmip_lip.h).
 
 Ngo, Oestman and Graell i Amat, On local mutual-information privacy, print as equation (13) the maximum of
-q - e^epsilon p under KL(P_x || P_M) <= mu. Mutual information bounds only the average of this divergence over x, so (13)
-is FALSE for CD-LMIP: their own figure 3 has mu = 0.1 bit and a divergence of 0.468 bit at the outermost points. Three functions:
+q - e^epsilon p under KL(P_x || P_M) <= mu. Mutual information bounds only the average of this divergence over x, so
+(13) is FALSE for CD-LMIP: their own figure 3 has mu = 0.1 bit and a divergence of 0.468 bit at the outermost points.
+Three functions:
 
 * ``lip_delta_from_cd_lmip``: right and tight, from the probability of the worst value;
 * ``lip_delta_from_pointwise_lmip``: equation (13) where it is true, under sup over x of KL(P_x || P_M) <= mu;

@@ -1,7 +1,7 @@
 """The conversions of mutual-information privacy with many digits, each answer between a primal and a dual value.
 
-A primal value comes from probabilities whose capacity, or mutual information, is computed as defined and does not exceed
-mu; a dual value comes from Lagrange multipliers. One is at most the truth and the other at least, so agreement proves
+A primal value comes from probabilities whose capacity, or mutual information, is computed as defined and is at most mu;
+a dual value comes from Lagrange multipliers. One is at most the truth and the other at least, so agreement proves
 both, however the point was found. ``mu`` is in bits, everything else in nats.
 """
 
@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from mpmath import mp, mpf
-
-AGREE = mpf(10) ** -22
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ def ldp(mu: float, epsilon: float) -> Answer:
             """p1, or None where even p1 = 1 is not far enough."""
             if m >= -mp.log(q):
                 return None
-            start = min(mp.sqrt(m / 2), (1 - q) * (1 - mpf(10) ** -40))
+            start = min(m + mp.sqrt(m * m + 2 * q * m), (1 - q) * (1 - mpf(10) ** -40))
             return q + _newton(lambda x: divergence(q + x, q) - m, lambda x: logit(q + x) - logit(q), start)
 
         def by_ratio(v: Any) -> Any:
@@ -54,7 +52,7 @@ def ldp(mu: float, epsilon: float) -> Answer:
             q = 1 / (2 + y)
             if m >= -mp.log1p(-q):
                 return None
-            start = min(mp.sqrt(m / 2), q * (1 - mpf(10) ** -40))
+            start = min(mp.sqrt(2 * q * m), q * (1 - mpf(10) ** -40))
             if divergence(q - start, q) < m:  # p0 is smaller than the best one can be
                 return None
             x = _newton(lambda x: divergence(q - x, q) - m, lambda x: logit(q) - logit(q - x), start)
