@@ -175,7 +175,7 @@ def awgn_sigma_from_capacity(
     amplitude : array_like
         Largest norm of the secret, positive and finite. The three broadcast.
     rtol : float, default 1e-9
-        Relative width to reach, from 1e-12 to 0.1.
+        Relative width of the capacities that prove the two sides, from 1e-12 to 0.1; sigma is two to six times as wide.
     unit : {"nats", "bits"}
         Unit of the target.
     n_jobs : int, optional

@@ -33,7 +33,7 @@ def brackets(p, q, rtol=1e-4):
     assert found.lower <= truth.upper, where
     assert truth.lower <= found.upper, where
     assert found.width <= 1.01 * rtol * truth.upper + 1e-300, where
-    assert found.value == pytest.approx(truth.value, rel=1e-8, abs=1e-300), where
+    assert found.value == pytest.approx(truth.value, rel=rtol, abs=1e-300), where
 
 
 @FEW
