@@ -27,15 +27,21 @@ def test_the_first_two_blocks_are_the_two_commands_on_one_line_each():
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
 
 
-def test_the_python_example_runs(tmp_path):
-    (example,) = fenced("python")
-    assert len([line for line in example.splitlines() if line.strip()]) == 5
+def ran(example, tmp_path):
     home = f"import sys; sys.path.insert(0, {str(Path(fastpriv.__file__).parents[1])!r})\n"
     done = subprocess.run(
         [sys.executable, "-c", home + example], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "Noise that a target needs" in done.stdout
+    return done.stdout
+
+
+def test_the_python_examples_run(tmp_path):
+    report, leak = fenced("python")
+    assert all(len([line for line in example.splitlines() if line.strip()]) == 5 for example in (report, leak))
+    numbers = [float(number) for number in ran(leak, tmp_path).split()]
+    assert numbers == pytest.approx([1.60913154, 1.60913154, 8.46379936, 0.20148321], rel=1e-7)
+    assert "Noise that a target needs" in ran(report, tmp_path)
     assert (tmp_path / "fastpriv-report" / "assessment.png").exists()
 
 
