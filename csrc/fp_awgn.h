@@ -54,6 +54,7 @@ enum { FP_AWGN_DONE = 0, FP_AWGN_WIDE = 1, FP_AWGN_LARGE = 2, FP_AWGN_MEMORY = -
 #define FP_AWGN_FLAT 20.0     /* how far out its input is a lattice */
 #define FP_AWGN_LATTICE 0.6   /* the step of that */
 #define FP_AWGN_EDGE 15.0     /* how far in from the edge its points are those of the short interval */
+#define FP_AWGN_FAINT 1e-20   /* entries of a table, relative to the best radius at their node, that do not count */
 #define FP_AWGN_PI 3.14159265358979323846
 
 typedef double fp_a8 __attribute__((vector_size(64), aligned(8), may_alias));

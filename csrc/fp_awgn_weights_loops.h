@@ -11,14 +11,21 @@ static void FP_NAME(fp_awgn_gram)(double *const *rows, int m, const double *rest
 {
     for (int i = 0; i < m; i++) {
         const double *restrict left = rows[i];
-        for (int k = 0; k < n; k++)
+        int low = 0, high = n; /* beyond, the row is too small to count */
+        while (low < high && fabs(left[low]) < FP_AWGN_FAINT)
+            low++;
+        while (low < high && fabs(left[high - 1]) < FP_AWGN_FAINT)
+            high--;
+        low -= low % FP_AWGN_LANES;
+        high += (FP_AWGN_LANES - high % FP_AWGN_LANES) % FP_AWGN_LANES;
+        for (int k = low; k < high; k++)
             work[k] = left[k] * scale[k];
         int j = 0;
         for (; j + 4 <= i + 1; j += 4) {
             fp_a8 s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
             const double *restrict r0 = rows[j], *restrict r1 = rows[j + 1];
             const double *restrict r2 = rows[j + 2], *restrict r3 = rows[j + 3];
-            for (int k = 0; k < n; k += FP_AWGN_LANES) {
+            for (int k = low; k < high; k += FP_AWGN_LANES) {
                 const fp_a8 w = FP_A8(work, k);
                 s0 += w * FP_A8(r0, k);
                 s1 += w * FP_A8(r1, k);
@@ -31,7 +38,7 @@ static void FP_NAME(fp_awgn_gram)(double *const *rows, int m, const double *rest
                     + ((all[q][1] + all[q][5]) + (all[q][3] + all[q][7]));
         }
         for (; j <= i; j++)
-            gram[(size_t)i * width + j] = FP_NAME(fp_awgn_dot)(work, rows[j], n);
+            gram[(size_t)i * width + j] = FP_NAME(fp_awgn_dot)(work + low, rows[j] + low, high - low);
     }
 }
 
