@@ -30,17 +30,27 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
+            if not named and _linked(stream.fileno(), goal):
+                return
             if not named:
-                root = os.open("/", os.O_RDONLY)
-                try:  # the directory descriptor only makes link() follow the link in /proc
-                    os.link(f"/proc/self/fd/{stream.fileno()}", hidden, src_dir_fd=root, follow_symlinks=True)
-                finally:
-                    os.close(root)
+                _linked(stream.fileno(), hidden)
         os.replace(hidden, goal)
     except BaseException:
         with suppress(OSError):
             hidden.unlink()
         raise
+
+
+def _linked(descriptor: int, name: Path) -> bool:
+    """Give a file without a name one that is not taken; False if it is."""
+    root = os.open("/", os.O_RDONLY)
+    try:  # the directory descriptor only makes link() follow the link in /proc
+        os.link(f"/proc/self/fd/{descriptor}", name, src_dir_fd=root, follow_symlinks=True)
+    except FileExistsError:
+        return False
+    finally:
+        os.close(root)
+    return True
 
 
 def writable_directory(path: str | os.PathLike[str]) -> Path:
