@@ -5,7 +5,12 @@
  * of c table_j table_k / S.
  */
 
-/* G + diag(extra) of m rows, two per node vector: the leading block of `gram` with stride `width`; lower triangle */
+FP_INLINE double FP_NAME(fp_awgn_total)(fp_a8 sum)
+{
+    return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+}
+
+/* the lower triangle of G for m rows, into `gram` with stride `width` */
 static void FP_NAME(fp_awgn_gram)(double *const *rows, int m, const double *restrict scale, int n, double *restrict work,
                                   double *restrict gram, int width)
 {
@@ -34,36 +39,65 @@ static void FP_NAME(fp_awgn_gram)(double *const *rows, int m, const double *rest
             }
             const fp_a8 all[4] = {s0, s1, s2, s3};
             for (int q = 0; q < 4; q++)
-                gram[(size_t)i * width + j + q] = ((all[q][0] + all[q][4]) + (all[q][2] + all[q][6]))
-                    + ((all[q][1] + all[q][5]) + (all[q][3] + all[q][7]));
+                gram[(size_t)i * width + j + q] = FP_NAME(fp_awgn_total)(all[q]);
         }
         for (; j <= i; j++)
             gram[(size_t)i * width + j] = FP_NAME(fp_awgn_dot)(work + low, rows[j] + low, high - low);
     }
 }
 
-/* Cholesky factor of the lower triangle, in place; a pivot lost to rounding is made large, which freezes its variable */
+/* the first n products of two rows, in eight lanes and a rest */
+FP_INLINE double FP_NAME(fp_awgn_head)(const double *restrict a, const double *restrict b, int n)
+{
+    fp_a8 sum = {0};
+    double rest = 0.0;
+    int k = 0;
+    for (; k + FP_AWGN_LANES <= n; k += FP_AWGN_LANES)
+        sum += FP_A8(a, k) * FP_A8(b, k);
+    for (; k < n; k++)
+        rest += a[k] * b[k];
+    return FP_NAME(fp_awgn_total)(sum) + rest;
+}
+
+/* Cholesky factor of the lower triangle, in place; a pivot lost to rounding is made large, which freezes its variable.
+ * Four rows at a time against each row above, then the triangle that they make among themselves. */
 static void FP_NAME(fp_awgn_factor)(double *restrict h, int m, int width)
 {
-    for (int i = 0; i < m; i++) {
-        double *restrict row = h + (size_t)i * width;
-        const double whole = row[i];
-        for (int j = 0; j <= i; j++) {
-            const double *restrict other = h + (size_t)j * width;
-            double sum[FP_AWGN_LANES] = {0};
+    for (int block = 0; block < m; block += 4) {
+        const int count = m - block < 4 ? m - block : 4;
+        double *rows[4], whole[4];
+        for (int q = 0; q < 4; q++) {
+            rows[q] = h + (size_t)(block + (q < count ? q : 0)) * width;
+            whole[q] = rows[q][block + (q < count ? q : 0)];
+        }
+        for (int j = 0; j < block; j++) {
+            const double *other = h + (size_t)j * width;
+            fp_a8 s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+            double rest[4] = {0};
             int k = 0;
-            for (; k + FP_AWGN_LANES <= j; k += FP_AWGN_LANES)
-                for (int lane = 0; lane < FP_AWGN_LANES; lane++)
-                    sum[lane] += row[k + lane] * other[k + lane];
-            for (; k < j; k++)
-                sum[0] += row[k] * other[k];
-            const double dot = ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
-            if (j < i) {
-                row[j] = (row[j] - dot) / other[j];
-            } else {
-                const double pivot = row[i] - dot;
-                row[i] = pivot > 1e-15 * whole ? sqrt(pivot) : 1e64;
+            for (; k + FP_AWGN_LANES <= j; k += FP_AWGN_LANES) {
+                const fp_a8 o = FP_A8(other, k);
+                s0 += FP_A8(rows[0], k) * o;
+                s1 += FP_A8(rows[1], k) * o;
+                s2 += FP_A8(rows[2], k) * o;
+                s3 += FP_A8(rows[3], k) * o;
             }
+            for (; k < j; k++)
+                for (int q = 0; q < 4; q++)
+                    rest[q] += rows[q][k] * other[k];
+            const double dot[4] = {FP_NAME(fp_awgn_total)(s0) + rest[0], FP_NAME(fp_awgn_total)(s1) + rest[1],
+                                   FP_NAME(fp_awgn_total)(s2) + rest[2], FP_NAME(fp_awgn_total)(s3) + rest[3]};
+            for (int q = 0; q < count; q++)
+                rows[q][j] = (rows[q][j] - dot[q]) / other[j];
+        }
+        for (int q = 0; q < count; q++) {
+            const int i = block + q;
+            for (int j = block; j < i; j++) {
+                const double *other = h + (size_t)j * width;
+                rows[q][j] = (rows[q][j] - FP_NAME(fp_awgn_head)(rows[q], other, j)) / other[j];
+            }
+            const double pivot = rows[q][i] - FP_NAME(fp_awgn_head)(rows[q], rows[q], i);
+            rows[q][i] = pivot > 1e-15 * whole[q] ? sqrt(pivot) : 1e64;
         }
     }
 }
