@@ -118,9 +118,9 @@ def sigma_from_pointwise_lmip(
     Returns
     -------
     Estimate
-        sigma in the unit of the secret, of the shape of ``mu``: ``notions.pointwise_lmip`` at ``upper`` has its own upper
-        bound at most ``mu``. Exactly 0 where ``mu`` is at least -log of the smallest probability: there no noise is
-        needed.
+        sigma in the unit of the secret, of the shape of ``mu``: at ``upper``, the upper bound of
+        ``notions.pointwise_lmip`` is at most ``mu``. Exactly 0 where ``mu`` exceeds -log of the smallest probability:
+        there no noise is needed.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def sigma_from_pointwise_lmip(
     >>> from fastpriv import Pmf, calibration
     >>> prior = Pmf([20.0, 40.0, 60.0], [0.2, 0.5, 0.3])
     >>> calibration.sigma_from_pointwise_lmip([0.1, 1e-6, 3.0], prior).upper
-    array([   56.5..., 18683.8...,     0.        ])
+    array([   57.75928701, 18685.07542348,     0.        ])
     """
     _validate.instance("prior", prior, Pmf)
     limit = -math.log(float(prior.probabilities.min()))
