@@ -5,9 +5,9 @@ import numpy as np
 cdef extern from "fp_awgn.h":
     const double FP_AWGN_LATTICE, FP_AWGN_FLAT, FP_AWGN_SHORT
     ctypedef struct fp_awgn_result:
-        double value, lower, upper, slope, at, peak
+        double value, lower, upper, slope
         int count, status
-        long evaluations, rounds
+        long evaluations
         double radius[1]
         double weight[1]
     ctypedef struct fp_awgn_engine:
@@ -26,7 +26,7 @@ cdef class Solution:
     @property
     def numbers(self):
         r = &self.result
-        return r.value, r.lower, r.upper, r.slope, r.status, r.evaluations, r.rounds
+        return r.value, r.lower, r.upper, r.slope, r.status, r.evaluations
 
     @property
     def spheres(self):

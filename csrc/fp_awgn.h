@@ -19,12 +19,16 @@
  * Quadrature.  The trapezoidal rule in t, rho = t for odd d (the integrand is even in rho), rho = log(1 + e^t) for even
  * d.  S(rho + i y) = S(rho) E e^{i y T}, T the component of X along Y under the posterior, hence
  * |S(rho + i y)| >= S(rho) (1 - y^2 V/2), V the posterior variance: log S is analytic wherever y^2 V < 2, and the rule
- * errs by at most 2 N / (e^(2 pi b/h) - 1), N a bound of the integral of the modulus at height b.  V is bounded on the
- * whole line by second differences of S (fp_awgn_bounds_loops.h).
+ * errs by at most 2 N / (e^(2 pi b/h) - 1), N a bound of the integral of the modulus at height b.  V is bounded by
+ * second differences of S (fp_awgn_bounds_loops.h) on the windows that are summed.  That is enough: the contour is moved
+ * above and below a window only, and its short vertical sides, where w is as small as at the ends of the window, add no
+ * more than the tails do.
  *
  * The maximum.  i is entire; on a cell it is interpolated at Chebyshev nodes, the remainder bounded on a Bernstein
- * ellipse by |i(x + i y) - c| <= e^(y^2/2) E_x |k - c|, and the polynomial is maximised by branch and bound.  For one
- * sphere i'(r)/r = 1 - E[l'(rho)/rho] is increasing in r, so the maximum is at an end.
+ * ellipse by |i(x + i y) - c| <= e^(y^2/2) E_x |k - c|, k = -log p_Y(rho) but for a constant, and the polynomial is
+ * maximised by branch and bound.  For one sphere i'(r)/r = 1 - E'[(log S)'(rho)/rho], E' the mean for r in dimension
+ * d + 2 (the law of rho^2 is a Poisson mixture of chi-squares); (log S)' = R (log G)'(R rho) is concave from 0, and rho
+ * grows with r, so i'(r)/r is increasing and the maximum is at an end.
  *
  * Files: fp_awgn_grid_loops.h (nodes, tables, i), fp_awgn_bounds_loops.h (errors), fp_awgn_scan_loops.h (maximum),
  * fp_awgn_weights_loops.h (best weights on given radii: interior point), fp_awgn_shape_loops.h (radii too: Newton),
@@ -45,6 +49,7 @@ enum { FP_AWGN_DONE = 0, FP_AWGN_WIDE = 1, FP_AWGN_LARGE = 2, FP_AWGN_MEMORY = -
 
 #define FP_AWGN_RANGE 160.0   /* longest range of radii that is solved */
 #define FP_AWGN_WORK 4e9      /* products summed before a solution is given up as it is: below a second */
+#define FP_AWGN_NODES 65536   /* most nodes of a grid */
 #define FP_AWGN_MARGIN 3.0    /* how far below r_low spheres may lie */
 #define FP_AWGN_CELL 4.0      /* longest cell of the scan */
 #define FP_AWGN_SPACING 0.3   /* of the radii that start a cold solution */
@@ -64,7 +69,7 @@ typedef double fp_a8 __attribute__((vector_size(64), aligned(8), may_alias));
 typedef struct {
     fp_sphere law;
     double d, radius, power, shrink, full; /* R, s, 1/(1+s), g(R) */
-    double low, need, cover;               /* least radius of a sphere, r_low, and e */
+    double low, need, cover, least;        /* least radius of a sphere, r_low, e, and the lower bound of C behind r_low */
     double rtol, step, reach, log_norm;    /* h, half-width of a window, log of 2^(1-d/2) / Gamma(d/2) */
     double strip;                          /* largest height b that the map from t to rho allows */
     int even, small, nodes, padded;
@@ -76,15 +81,14 @@ typedef struct {
     double *cell_r, *cell_weight, *cell_value; /* Chebyshev nodes of the scan, and the rows of their windows */
     int *cell_first, *cell_count, cell_stride;
     void *memory;
-    long evaluations, rounds;
+    long evaluations;
     double work;
 } fp_awgn;
 
 typedef struct {
     double value, lower, upper, slope; /* slope: dC/dR */
-    double at, peak;                   /* where i is largest, and how large */
     int count, status;
-    long evaluations, rounds;
+    long evaluations;
     double radius[FP_AWGN_SPHERES], weight[FP_AWGN_SPHERES];
 } fp_awgn_result;
 

@@ -88,11 +88,14 @@ FP_INLINE double FP_NAME(fp_awgn_mean)(const double *restrict w, const double *r
     return centre + (((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7])));
 }
 
-/* Makes the grid of the whole problem and the room for its tables; 0 when memory is short. */
+/* Makes the grid of the whole problem and the room for its tables; 0 when that is too much. */
 static int FP_NAME(fp_awgn_grid)(fp_awgn *a, int rows)
 {
     const double bottom = fp_awgn_centre_of(a, a->low) - a->reach, end = fp_awgn_centre_of(a, a->radius) + a->reach;
-    const int room = (int)(fp_awgn_index(a, end) - fp_awgn_index(a, bottom)) + 2;
+    const double wanted = fp_awgn_index(a, end) - fp_awgn_index(a, bottom) + 2.0;
+    if (!(wanted <= FP_AWGN_NODES))
+        return 0;
+    const int room = (int)wanted;
     const int padded = (room + 2 * FP_AWGN_LANES - 1) / FP_AWGN_LANES * FP_AWGN_LANES;
     const int width = rows + 2 * FP_AWGN_SPHERES + 8, spheres = FP_AWGN_SPHERES;
     a->cells = (int)ceil((a->radius - a->need) / FP_AWGN_CELL) + (a->need > a->low);

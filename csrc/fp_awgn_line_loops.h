@@ -96,6 +96,10 @@ static int FP_NAME(fp_awgn_line)(double radius, double rtol, fp_awgn_result *out
         }
         FP_NAME(fp_awgn_tidy)(in, a.radius, 0.0);
     }
+    if (!(out->upper < INFINITY)) {
+        out->status = FP_AWGN_WIDE;
+        goto done;
+    }
     const double w = out->weight[0], mass = 1.0 + 2.0 * k * w, shift = log(mass), slack = 4e-15 * (1.0 + shift);
     out->value = shift + out->value + (1.0 - 1.0 / mass) * (middle - out->value);
     out->lower = shift + out->lower + (1.0 - 1.0 / mass) * (middle - out->lower) - slack;
@@ -107,6 +111,5 @@ done:
     free(found);
     free(a.memory);
     out->evaluations = a.evaluations;
-    out->rounds = a.rounds;
     return out->status;
 }

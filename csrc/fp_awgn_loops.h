@@ -12,7 +12,7 @@ static double FP_NAME(fp_awgn_single_value)(fp_awgn *a, double r, double *slope,
     FP_NAME(fp_awgn_single_l)(a, rho, weight, relative, l, n);
     const double t = tilt[0], first = x[0];
     const double bend = first > 1e-6 ? 1.0 - t * (t + (d - 1.0) / first) : 1.0 / d;
-    double variance = a->radius * a->radius * (bend > 0.0 ? bend : 0.0) * (1.0 + 1e-6) + 1e-12 * a->power;
+    double variance = a->radius * a->radius * ((bend > 0.0 ? bend : 0.0) * (1.0 + 1e-6) + 4e-15) + 1e-12 * a->power;
     variance = (variance > a->power) | (rho[0] < 1.0) ? a->power : variance;
     if (r != a->radius)
         FP_NAME(fp_awgn_row)(a, r, rho, n, x, weight, relative, tilt);
@@ -25,13 +25,14 @@ static double FP_NAME(fp_awgn_single_value)(fp_awgn *a, double r, double *slope,
         spread = fabs(l[k] - l[mid]) > spread ? fabs(l[k] - l[mid]) : spread;
     }
     *slope = r * a->shrink - derivative;
-    *error = FP_NAME(fp_awgn_error)(a, r, variance, spread, size, rho[n - 1]);
+    *error = n < ROOM ? FP_NAME(fp_awgn_error)(a, r, variance, spread, size, rho[n - 1]) : INFINITY; /* cut short */
     return fp_awgn_gauss_of(a, r) - mean;
 }
 
 /* r_low and the weight e of the cover, for a capacity of at least `least` */
 static void FP_NAME(fp_awgn_set_cover)(fp_awgn *a, double least)
 {
+    a->least = least;
     a->cover = 0.1 * a->rtol * least;
     a->cover = a->cover < 0.1 ? a->cover : 0.1;
     const double room = (least - log(1.0 / a->cover)) * 2.0 / a->d;
@@ -65,9 +66,7 @@ static int FP_NAME(fp_awgn_single)(fp_awgn *a, fp_awgn_result *out)
     FP_NAME(fp_awgn_set_cover)(a, out->lower);
     FP_NAME(fp_awgn_choose_step)(a, a->need > 0.0 ? variance : a->power);
     const double low = FP_NAME(fp_awgn_single_value)(a, a->need, &unused, &low_error) + low_error, high = value + error;
-    out->at = low > high ? a->need : a->radius;
-    out->peak = low > high ? low : high;
-    out->upper = out->peak - fp_log1p(-a->cover);
+    out->upper = (low > high ? low : high) - fp_log1p(-a->cover);
     out->upper = out->upper < a->full ? out->upper : a->full * (1.0 + 4e-16);
     out->status = FP_AWGN_DONE;
     return out->upper - out->lower <= a->rtol * out->lower;
@@ -168,30 +167,32 @@ static double FP_NAME(fp_awgn_certify)(fp_awgn *a, const FP_NAME(fp_awgn_input) 
                                           fp_awgn_centre_of(a, a->need) - a->reach);
     below = below > variance ? below : variance;
     for (int j = 0; j < m; j++) {
-        double spread = 0.0, size = 0.0, centre = fp_awgn_gauss_of(a, in->radius[j]) - value[j];
+        double spread = 0.0, size = 0.0, rest = 0.0;
+        const double centre = gauss[j] - value[j]; /* E l, to be corrected by E (l - E l) */
         const double middle = fp_awgn_centre_of(a, in->radius[j]);
         const double *row = a->table + (size_t)j * n;
         for (int k = 0; k < a->nodes; k++) {
-            const double away = fabs(a->l[k] - centre);
+            const double signed_away = a->l[k] - centre, away = fabs(signed_away);
+            rest += row[k] * a->c[k] * signed_away;
             size += row[k] * a->c[k] * away;
             if (fabs(a->rho[k] - middle) <= a->reach + a->step)
                 spread = away > spread ? away : spread;
         }
+        value[j] -= rest; /* free of the error of the sum of w */
         sum += in->weight[j] * value[j];
         const double slip = FP_NAME(fp_awgn_error)(a, in->radius[j], in->radius[j] < a->need ? below : variance, spread,
                                                    size, a->rho[a->nodes - 1]);
         error += in->weight[j] * (slip < value[j] ? slip : value[j]); /* i >= 0 */
     }
     FP_NAME(fp_awgn_scan)(a, variance, 0.02 * a->rtol * sum, found);
-    const double upper = found->bound - fp_log1p(-a->cover) + (found->bound > 0.0 ? 1e-16 * found->bound : 0.0);
+    double upper = found->bound - fp_log1p(-a->cover) + (found->bound > 0.0 ? 1e-16 * found->bound : 0.0);
+    upper = upper < a->least ? a->least : upper; /* below r_low */
     const double lower = sum - error - 1e-15 * sum;
     if (upper - lower < out->upper - out->lower) {
         out->value = sum;
         out->lower = lower;
         out->upper = upper < a->full ? upper : a->full * (1.0 + 4e-16);
         out->slope = in->weight[m - 1] * slope;
-        out->at = found->at;
-        out->peak = found->peak;
         out->count = m;
         memcpy(out->radius, in->radius, m * sizeof *out->radius);
         memcpy(out->weight, in->weight, m * sizeof *out->weight);
@@ -279,6 +280,8 @@ static void FP_NAME(fp_awgn_spheres)(fp_awgn *a, const fp_awgn_result *start, fp
         goto done;
     }
     out->status = FP_AWGN_WIDE;
+    if (!in->count)
+        goto done;
     const double goal = 0.5 * a->rtol;
     int warm = start && start->count > 1;
     double least = INFINITY, narrowest = INFINITY;
@@ -354,7 +357,6 @@ static int FP_NAME(fp_awgn_attempt)(double dimension, double radius, double rtol
             FP_NAME(fp_awgn_spheres)(&a, start, out);
     }
     out->evaluations = a.evaluations;
-    out->rounds = a.rounds;
     *work = a.work;
     return out->status;
 }

@@ -61,6 +61,9 @@ typedef struct {
     double maximum[FP_AWGN_SPHERES], value[FP_AWGN_SPHERES];
 } FP_NAME(fp_awgn_maxima);
 
+/* the greater of two; a NaN stays */
+static inline double FP_NAME(fp_awgn_greater)(double a, double b) { return (a >= b) | (a != a) ? a : b; }
+
 /* raises *bound to cover p on [u - half, u + half]; third bounds |p'''|; *budget limits the work */
 static void FP_NAME(fp_awgn_cover)(const double *c, double u, double half, double third, double slack, double peak,
                                    int *budget, double *bound)
@@ -72,7 +75,7 @@ static void FP_NAME(fp_awgn_cover)(const double *c, double u, double half, doubl
         top = -0.5 * slope * slope / bend;
     top = value + (top > 0.0 ? top : 0.0) + third * half * half * half / 6.0;
     if (!(top > peak + slack) || --*budget < 0) {
-        *bound = top <= *bound ? *bound : top; /* a NaN stays */
+        *bound = FP_NAME(fp_awgn_greater)(*bound, top);
         return;
     }
     FP_NAME(fp_awgn_cover)(c, u - 0.5 * half, 0.5 * half, third, slack, peak, budget, bound);
@@ -151,13 +154,12 @@ static void FP_NAME(fp_awgn_scan)(fp_awgn *a, double variance, double slack, FP_
                                                    a->rho[first + count - 1]);
         error = here > error && at >= margin * n ? here : error;
     }
-    /* the ellipse of height y: the remainder of interpolation at n nodes is at most 4 M q^-n / (q - 1); beyond the
-     * nodes k grows by its last slope and 1 - R^2 <= k'' <= 1 */
+    /* the ellipse of height y: the remainder of interpolation at n nodes is at most 4 M q^(1-n) / (q - 1); off the
+     * nodes k' = rho - E T lies between -R and rho */
     const double y = half < 1.0 ? 5.0 : 7.0, q = y / half + sqrt(1.0 + y * y / (half * half));
     const double beyond = 0.5 * half * (q + 1.0 / q) - half + 4.0, steep = a->radius + rho;
-    const double modulus = exp(0.5 * y * y)
-        * (highest - lowest + (a->power < 1.0 ? a->power : 1.0) * beyond * (steep + (1.0 + a->radius * a->radius) * beyond));
-    const double remainder = 4.0 * modulus * pow(q, -n) / (q - 1.0);
+    const double modulus = exp(0.5 * y * y) * (highest - lowest + beyond * (steep + beyond));
+    const double remainder = 4.0 * modulus * pow(q, 1 - n) / (q - 1.0);
     for (int cell = 0; cell < a->cells; cell++) {
         const double *value = a->cell_value + cell * n;
         double third = 0.0;
@@ -175,7 +177,7 @@ static void FP_NAME(fp_awgn_scan)(fp_awgn *a, double variance, double slack, FP_
         double bound = -INFINITY;
         int budget = 20000;
         FP_NAME(fp_awgn_cover)(series, 0.0, 1.0, third, slack, out->peak, &budget, &bound);
-        out->bound = bound <= out->bound ? out->bound : bound;
+        out->bound = FP_NAME(fp_awgn_greater)(out->bound, bound);
     }
-    out->bound += 3.3 * error + remainder + 1e-15 * a->full;
+    out->bound += 3.3 * error + remainder + 3e-15 * a->full;
 }

@@ -62,7 +62,6 @@ static double FP_NAME(fp_awgn_shape)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, dou
         FP_NAME(fp_awgn_mixture)(a, p, m);
         FP_NAME(fp_awgn_gauss)(a, r, m, gauss);
         FP_NAME(fp_awgn_values)(a, gauss, m, value);
-        a->rounds++;
         a->work += 2.0 * m * m * (n + m / 3.0) + 60.0 * m * n;
         double *restrict cl = a->line[4], *restrict scale = a->line[5];
         information = 0.0;

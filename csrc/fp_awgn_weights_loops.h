@@ -162,7 +162,6 @@ static double FP_NAME(fp_awgn_weights)(fp_awgn *a, const double *gauss, int m, d
         double total = 0.0, best = -INFINITY, complement = 0.0;
         FP_NAME(fp_awgn_mixture)(a, p, m);
         FP_NAME(fp_awgn_values)(a, gauss, m, value);
-        a->rounds++;
         information = 0.0;
         for (int j = 0; j < m; j++) {
             information += p[j] * value[j];

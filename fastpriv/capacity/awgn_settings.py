@@ -52,7 +52,7 @@ def solved(d: float, radius: float, rtol: float, start: Any = None) -> Solved:
     if d == 1 and _LONG < radius <= _LONGEST:
         return _long_line(radius, rtol)
     state = _awgn.solve(d, radius, rtol - _OUTWARD, start)
-    value, lower, upper, slope, status, evaluations, _ = state.numbers
+    value, lower, upper, slope, status, evaluations = state.numbers
     radii, probabilities = state.spheres
     method = "one sphere" if len(radii) == 1 else "spheres by Newton's method"
     found = Solved(value, lower, upper, slope, method, radii, probabilities, evaluations, state)
@@ -64,7 +64,7 @@ def _long_line(radius: float, rtol: float) -> Solved:
     from ..kernels import _awgn
 
     state, extra = _awgn.line(radius, rtol - _OUTWARD)
-    value, lower, upper, slope, status, evaluations, _ = state.numbers
+    value, lower, upper, slope, status, evaluations = state.numbers
     radii, probabilities = state.spheres
     tied = int(_awgn.FLAT / _awgn.LATTICE) + 1
     lattice = np.arange(tied + extra) * _awgn.LATTICE

@@ -15,10 +15,11 @@ from fastpriv import (
     average_power_capacity,
     awgn_capacity,
     calibration,
+    lip_delta_from_pointwise_lmip,
     mutual_information,
 )
 from fastpriv.calibration import search
-from fastpriv.notions import lip_delta, log_lip_delta
+from fastpriv.notions import lip_delta, log_lip_delta, pointwise_lmip
 from oracles import gaussian_mechanism, mixture
 
 WIDTH = 1e-12
@@ -105,6 +106,44 @@ def test_targets_next_to_the_entropy():
     assert none.upper[1:].tolist() == none.lower[1:].tolist() == [0.0, 0.0]
     assert "at least the entropy" in none.method
     assert calibration.sigma_from_cd_lmip(1e-9, Pmf([3.0], [1.0])).upper == 0.0
+
+
+@pytest.mark.parametrize("name", [*PRIORS, "figure 3"])
+def test_pointwise_lmip_encloses_the_least_sigma(name):
+    prior = FIGURE_3 if name == "figure 3" else Pmf(*PRIORS[name])
+    most = -math.log2(prior.probabilities.min())
+    for share in (1e-9, 1e-4, 0.05, 0.5, 0.9, 0.99):
+        mu = share * most
+        got = calibration.sigma_from_pointwise_lmip(mu, prior)
+        where = f"{name}, mu = {mu!r}: {got!r}"
+        assert got.kind == "certified"
+        assert got.width <= (WIDTH if share < 0.99 else 1e-11) * got.upper, where
+        for certified in (True, False):
+            above, below = (
+                pointwise_lmip(prior, GaussianMechanism(sigma), certified=certified).to("bits")
+                for sigma in (got.upper, got.lower)
+            )
+            assert above.upper <= mu, where
+            assert below.lower >= mu, where
+        average = calibration.sigma_from_cd_lmip(mu, prior) if mu < entropy(prior.probabilities) else None
+        assert average is None or average.lower <= got.upper, where  # the mean of what the supremum bounds
+
+
+def test_pointwise_lmip_gives_the_lip_guarantee_that_the_mean_does_not():
+    sigma = calibration.sigma_from_pointwise_lmip([0.01, 0.1], FIGURE_3)
+    assert sigma.shape == (2,)
+    for mu, upper in zip((0.01, 0.1), sigma.upper, strict=True):
+        for epsilon in (0.0, 0.1, 1.0):
+            truth = lip_delta(FIGURE_3, GaussianMechanism(float(upper)), epsilon)
+            assert truth.upper <= lip_delta_from_pointwise_lmip(mu, epsilon).lower
+    nats = calibration.sigma_from_pointwise_lmip(0.1 * math.log(2.0), FIGURE_3, unit="nats")
+    assert nats.value == pytest.approx(sigma.value[1], rel=1e-12)
+    none = calibration.sigma_from_pointwise_lmip([1.9, 2.1, math.inf], Pmf([0.0, 1.0], [0.25, 0.75]))
+    assert none.upper[0] > 0
+    assert none.upper[1:].tolist() == [0.0, 0.0]
+    assert "-log min prior" in none.method
+    assert calibration.sigma_from_pointwise_lmip(1e-9, Pmf([3.0], [1.0])).upper == 0.0
+    assert calibration.sigma_from_pointwise_lmip(np.empty(0), FIGURE_3).shape == (0,)
 
 
 @pytest.mark.parametrize("name", PRIORS)
@@ -224,8 +263,11 @@ def test_bad_targets():
         calibration.sigma_from_cd_lmip(math.nan, prior)
     with pytest.raises(DomainError, match="unit must be one of"):
         calibration.sigma_from_cd_lmip(0.1, prior, unit="bytes")
-    with pytest.raises(DomainError, match="prior must be a Pmf"):
-        calibration.sigma_from_cd_lmip(0.1, [0.5, 0.5])
+    for function in (calibration.sigma_from_cd_lmip, calibration.sigma_from_pointwise_lmip):
+        with pytest.raises(DomainError, match="prior must be a Pmf"):
+            function(0.1, [0.5, 0.5])
+        with pytest.raises(DomainError, match="mu must be positive; got -0.1"):
+            function(-0.1, prior)
     with pytest.raises(DomainError, match="rtol must be at least 1e-15 and below 1"):
         calibration.sigma_from_cd_lmip(0.1, prior, rtol=0.0)
     with pytest.raises(DomainError, match="delta must be strictly between 0 and 1"):
