@@ -118,7 +118,7 @@ def instance(name: str, value: Any, kind: type) -> None:
 
 def choice(name: str, value: Any, options: tuple[str, ...]) -> str:
     """One of a few words."""
-    if value not in options:
+    if not isinstance(value, str) or value not in options:
         raise DomainError(f"{name} must be one of {', '.join(options)}; got {_shown(value)}. Choose one of these.")
     return str(value)
 

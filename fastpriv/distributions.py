@@ -115,8 +115,7 @@ class GaussianMixture(_Value):
     @property
     def mass_gap(self) -> float:
         """How far the sum of the weights is from 1, beyond what rounding the weights themselves explains."""
-        gap = abs(math.fsum(self.weights) - 1.0)
-        return gap if gap > 0.5 * float(np.sum(np.spacing(self.weights))) + 2.0**-53 else 0.0
+        return _mass_gap(self.weights)
 
     def __repr__(self) -> str:
         if len(self) > 4:
@@ -195,6 +194,11 @@ class Pmf(_Value):
         values, counts = np.unique(x, return_counts=True)
         return cls(values, counts / x.size)
 
+    @property
+    def mass_gap(self) -> float:
+        """How far the sum of the probabilities is from 1, beyond what rounding them explains."""
+        return _mass_gap(self.probabilities)
+
     def through_gaussian(self, sigma: float) -> GaussianMixture:
         """The law of value + N(0, sigma^2) noise."""
         return GaussianMixture(self.probabilities, self.values, _validate.scalar("sigma", sigma))
@@ -203,3 +207,8 @@ class Pmf(_Value):
         if len(self) > 6:
             return f"<Pmf on {len(self)} points of [{self.values[0]:g}, {self.values[-1]:g}]>"
         return f"Pmf({self.values.tolist()}, {self.probabilities.tolist()})"
+
+
+def _mass_gap(weights: FloatArray) -> float:
+    gap = abs(math.fsum(weights) - 1.0)
+    return gap if gap > 0.5 * float(np.sum(np.spacing(weights))) + 2.0**-53 else 0.0

@@ -65,16 +65,13 @@ def grid(mu: FloatArray, epsilon: ArrayLike) -> FloatArray:
     return array
 
 
-def exact(value: Any, mu: FloatArray, relative: float, method: str) -> Estimate:
-    """Probabilities with the stated relative error, outward, and never outside [0, 1]."""
+def exact(value: Any, mu: FloatArray, relative: float, method: str, *, silent: Any = False) -> Estimate:
+    """Probabilities with the stated relative error, outward, and never outside [0, 1]; exactly 0 where ``silent``."""
     value = np.asarray(value)
     error = value * np.where(mu < _LEAST, 1.0, relative) + _TINY
-    zero = value == 0.0
-    lower, upper = np.maximum(value - error, 0.0), np.minimum(value + error, 1.0)
-    return Estimate(
-        value, np.where(zero, 0.0, lower), np.where(zero & (mu == 0.0), 0.0, upper), kind="exact", unit="probability",
-        method=method,
-    )  # fmt: skip
+    none = (mu == 0.0) | silent
+    lower, upper = np.maximum(value - error, 0.0), np.where(none, value, np.minimum(value + error, 1.0))
+    return Estimate(value, lower, upper, kind="exact", unit="probability", method=method)
 
 
 def pair(high: Any, log_low: Any) -> ExtremalPair:

@@ -84,9 +84,11 @@ def lip_delta_from_cd_lmip(
     array([0.09506864, 0.47599015, 1.        ])
     """
     information = budget(mu, unit)
-    level, chance = grid(information, epsilon), _atom(information, epsilon, atom)
+    level = grid(information, epsilon)
+    chance = _atom(atom, "mu and epsilon", np.add(information, level))
     value = special.cd_lmip_lip_delta(information, level, chance)
-    return exact(value, np.broadcast_to(information, np.shape(value)), _RELATIVE_ATOM, _METHOD)
+    given = np.broadcast_to(information, np.shape(value))
+    return exact(value, given, _RELATIVE_ATOM, _METHOD, silent=chance == 1.0)
 
 
 def lip_delta_for_prior(mu: ArrayLike, epsilon: ArrayLike, prior: Pmf, *, unit: Information = "bits") -> Estimate:
@@ -128,7 +130,18 @@ def lip_delta_for_prior(mu: ArrayLike, epsilon: ArrayLike, prior: Pmf, *, unit: 
     0.47599...
     """
     _validate.instance("prior", prior, Pmf)
-    return lip_delta_from_cd_lmip(mu, epsilon, float(prior.probabilities.min()), unit=unit)
+    least, gap = float(prior.probabilities.min()), 2.0 * prior.mass_gap
+    found = lip_delta_from_cd_lmip(mu, epsilon, least, unit=unit)
+    if gap == 0.0:
+        return found
+    # delta falls as the atom grows, and the normalised law's is within the gap
+    larger, smaller = (
+        lip_delta_from_cd_lmip(mu, epsilon, min(least * factor, 1.0), unit=unit) for factor in (1.0 + gap, 1.0 - gap)
+    )
+    return Estimate(
+        found.value, np.minimum(larger.lower, found.lower), np.maximum(smaller.upper, found.upper), kind="exact",
+        unit="probability", method=found.method,
+    )  # fmt: skip
 
 
 def lip_delta_from_pointwise_lmip(mu: ArrayLike, epsilon: ArrayLike, *, unit: Information = "bits") -> Estimate:
@@ -254,9 +267,10 @@ def lip_delta_saturation(mu: ArrayLike, atom: ArrayLike, *, unit: Information = 
     array([0.09309449, 0.47434134, 0.99      ])
     """
     information = budget(mu, unit)
-    chance = _atom(information, 0.0, atom)
+    chance = _atom(atom, "mu", information)
     value = special.cd_lmip_lip_saturation(information, chance)
-    return exact(value, np.broadcast_to(information, np.shape(value)), _RELATIVE_ATOM, _METHOD)
+    given = np.broadcast_to(information, np.shape(value))
+    return exact(value, given, _RELATIVE_ATOM, _METHOD, silent=chance == 1.0)
 
 
 def pointwise_saturation(mu: ArrayLike, *, unit: Information = "bits") -> Estimate:
@@ -337,7 +351,8 @@ def lip_extremal_channel(
     (0.104287, 0.095069)
     """
     information = budget(mu, unit)
-    level, chance = grid(information, epsilon), _atom(information, epsilon, atom)
+    level = grid(information, epsilon)
+    chance = _atom(atom, "mu and epsilon", np.add(information, level))
     return pair(
         special.cd_lmip_lip_high(information, level, chance), special.cd_lmip_lip_log_low(information, level, chance)
     )
@@ -390,7 +405,7 @@ def _equation_13(mu: ArrayLike, epsilon: ArrayLike, unit: Information, method: s
     return exact(value, np.broadcast_to(information, np.shape(value)), _RELATIVE, method)
 
 
-def _atom(mu: FloatArray, epsilon: ArrayLike, atom: ArrayLike) -> FloatArray:
+def _atom(atom: ArrayLike, others: str, shaped: FloatArray) -> FloatArray:
     chance = _validate.real("atom", atom, "between 0 and 1", lambda p: (p >= 0) & (p <= 1))
-    _validate.broadcastable("atom", chance, "mu and epsilon", np.add(mu, np.asarray(epsilon, dtype=np.float64)))
+    _validate.broadcastable("atom", chance, others, shaped)
     return chance

@@ -74,8 +74,9 @@ class HockeyStickCurve:
         """The curve at ``epsilon``, at least 0, any shape."""
         return _pair(self.p, self.q, epsilon, DOUBLE_WIDTH)
 
-    def tail(self, epsilon: float, rate: int) -> float:
+    def tail(self, epsilon: float, rate: float) -> float:
         """Upper bound of the integral of e^(rate e) H_{e^e}(P||Q) over e > ``epsilon``."""
+        epsilon, rate = _from(epsilon, rate)
         return _tail(self._log_moments, epsilon, rate)
 
 
@@ -127,8 +128,9 @@ class LipCurve:
 
         return _curve(rows, epsilon, law.mass_gap, "two crossings a point")
 
-    def tail(self, epsilon: float, rate: int) -> float:
+    def tail(self, epsilon: float, rate: float) -> float:
         """Upper bound of the integral of e^(rate e) delta(e) over e > ``epsilon``."""
+        epsilon, rate = _from(epsilon, rate)
         # H(P_x||P_M) vanishes from log 1/pi_x on; H(P_M||P_x) is largest, for its bound, at an outermost point
         if epsilon < self._silence:
             return math.inf
@@ -206,8 +208,9 @@ class WorstHockeyStickCurve:
             method="worst point, by chords between stations", cost={"evaluations": evaluations},
         )  # fmt: skip
 
-    def tail(self, epsilon: float, rate: int) -> float:
+    def tail(self, epsilon: float, rate: float) -> float:
         """Upper bound of the integral of e^(rate e) times the curve over e > ``epsilon``."""
+        epsilon, rate = _from(epsilon, rate)
         if not self._released_first:
             return 0.0 if epsilon >= self._silence else math.inf
         return _tail(self._log_moments, epsilon, rate)
@@ -253,6 +256,12 @@ def _curve(
     return curve_estimate(found, grid, "probability", method, cost)
 
 
+def _from(epsilon: Any, rate: Any) -> tuple[float, float]:
+    """The arguments of a tail, checked."""
+    start = _validate.scalar("epsilon", epsilon, "at least 0", lambda e: e >= 0)
+    return start, _validate.scalar("rate", rate, "between -1 and 1", lambda r: np.abs(r) <= 1)
+
+
 def _release(prior: Any, mechanism: Any) -> GaussianMixture:
     _validate.instance("prior", prior, Pmf)
     _validate.instance("mechanism", mechanism, GaussianMechanism)
@@ -294,7 +303,7 @@ def _log_moments(p: GaussianMixture, q: GaussianMixture) -> FloatArray:
     return np.asarray(found + 2 * gap * (1 + 2 * _ORDERS) + _ROUNDING * (1 + np.abs(found)))
 
 
-def _tail(log_moments: FloatArray, epsilon: float, rate: int) -> float:
+def _tail(log_moments: FloatArray, epsilon: float, rate: float) -> float:
     s = _ORDERS
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         peak = s * np.log(s) - (1 + s) * np.log1p(s)

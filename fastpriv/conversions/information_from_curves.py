@@ -281,9 +281,7 @@ def cd_lmip_from_hockey_sticks(
     return kl_from_hockey_stick(toward, back, rtol=rtol, max_evaluations=max_evaluations, unit=unit)
 
 
-def _settings(
-    decay: Any, rtol: Any, max_evaluations: Any, unit: Any
-) -> tuple[float | None, float, int | None]:
+def _settings(decay: Any, rtol: Any, max_evaluations: Any, unit: Any) -> tuple[float | None, float, int | None]:
     _validate.choice("unit", unit, ("nats", "bits"))
     if decay is not None:
         decay = _validate.scalar("decay", decay, "positive and finite", lambda x: (x > 0) & (x < np.inf))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors import DomainError
 from ..estimate import Estimate
-from .sandwich import ROUNDING, Bracket, Weight, bend, sandwich, tail_below
+from .sandwich import ROUNDING, Bracket, Weight, bend, rounding_seen, sandwich, tail_below
 
 __all__ = ["Asked", "of_function", "of_samples"]
 
@@ -30,6 +30,7 @@ _LARGEST = float(np.finfo(np.float64).max) / 2  # leaves room for a change of un
 _LEAST = 5e-324
 _NOISE = 1e-8  # relative, in the values of a curve without bounds
 _NOISE_FLOOR = 1e-15
+_FIRST = np.concatenate([[0.0], np.exp2(np.arange(-30.0, 6.0, 5.0))])
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(13)
 
 
@@ -48,7 +49,7 @@ class Asked:
         self.evaluations += epsilon.size
         if not self.scalar:
             try:
-                answer = self._numbers(self.curve(epsilon))
+                answer = self._numbers(self.curve(epsilon.copy()))  # the curve may write to it
             except (TypeError, ValueError):
                 answer = None
             if answer is not None and all(np.shape(x) == epsilon.shape for x in answer):
@@ -66,13 +67,24 @@ class Asked:
             _, _, upper = self(np.array([epsilon]))
             return _times(float(upper[0]), rate * epsilon) / (self.decay - rate) * (1 + 1e-12)
         own = getattr(self.curve, "tail", None)
-        return None if own is None else float(own(epsilon, rate))
+        if not callable(own):
+            return None
+        bound = own(epsilon, rate)
+        if not (isinstance(bound, (int, float, np.floating, np.integer)) and bound >= 0):
+            raise DomainError(
+                f"{self.name}.tail must be an upper bound of at least 0; got {bound!r:.60} beyond epsilon {epsilon!r}. "
+                "Return inf where nothing is known."
+            )
+        return float(bound)
 
     def _numbers(self, answer: Any) -> tuple[Any, Any, Any]:
         if not isinstance(answer, Estimate):
             self.proved = self.bounded = False
             try:
-                value = np.asarray(answer, dtype=np.float64)
+                value = np.asarray(answer)
+                if answer is None or value.dtype.kind == "c":
+                    raise TypeError
+                value = value.astype(np.float64)
             except (TypeError, ValueError):
                 raise DomainError(
                     f"{self.name} must be a function that returns numbers; got {answer!r:.60}. Return deltas."
@@ -127,7 +139,8 @@ def of_samples(
         if value.size == 1 and value[0] > 0.0 and weight.growth >= 0:
             likely = math.inf
         # a smooth convex curve lies a third of the gap below the chord; across a wide gap take the geometric mean
-        likeliest = np.where(2 * below > above, above - (above - below) / 3, np.sqrt(np.maximum(below, 0.0) * above))
+        apart = np.where(below > 0.0, np.sqrt(np.maximum(below, 0.0)) * np.sqrt(above), 0.0)
+        likeliest = np.where(2 * below > above, above * (2 / 3) + below / 3, apart)
         middle = float(np.sum(likeliest))
         method = "convex in e^epsilon" if convex else "monotone: the samples are not convex in e^epsilon"
         return _outward(middle + min(likely, beyond), lower + least, upper + beyond, last, weight)._replace(
@@ -138,8 +151,9 @@ def of_samples(
 def of_function(curve: Asked, weight: Weight, rtol: float, limit: int | None) -> Bracket:
     """The integral of a curve over all epsilon; it stops short of ``rtol`` where ``limit`` points do not reach it."""
     with np.errstate(all="ignore"):
-        _, low, high = curve(np.zeros(2))
+        _, low, high = curve(_FIRST)
         if high[0] == 0.0:
+            _never_rising(curve, _FIRST, low, high, 0.0, 0.0 if curve.bounded else _NOISE_FLOOR)
             return Bracket(0.0, 0.0, 0.0, curve.proved, "the curve is 0", curve.evaluations)
         horizon, tail = _horizon(curve, weight, rtol)
         if horizon == math.inf:
@@ -159,7 +173,8 @@ def of_function(curve: Asked, weight: Weight, rtol: float, limit: int | None) ->
         for _ in range(_ROUNDS):
             _never_rising(curve, points, low, high, relative, absolute)
             convex = convex and bend(points, low, high, absolute) <= relative
-            below, above = sandwich(points, low, high, weight, convex)
+            error = rounding_seen(points, value) if convex and not curve.bounded else 0.0
+            below, above = sandwich(points, low - error, np.minimum(high + error, 1.0), weight, convex)
             lower, upper = float(np.sum(below)), float(np.sum(above))
             gap, target, room = upper - lower, rtol * lower, budget - points.size
             if not target < gap < math.inf or room <= 0 or gap > 0.9 * before:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ROUNDING", "Bracket", "Weight", "bend", "sandwich", "tail_below"]
+__all__ = ["ROUNDING", "Bracket", "Weight", "bend", "rounding_seen", "sandwich", "tail_below"]
 
 FloatArray = NDArray[np.float64]
 ROUNDING = 2e-14  # relative, of any sum of pieces
@@ -120,13 +120,30 @@ def tail_below(epsilon: FloatArray, low: FloatArray, high: FloatArray, weight: W
 
 def bend(epsilon: FloatArray, low: FloatArray, high: FloatArray, absolute: float = 0.0) -> float:
     """How far, relatively, some point lies above the chord of its neighbours; 0 for what may be convex in a."""
-    if epsilon.size < 3:
-        return 0.0
+    above, chord = _above_chords(epsilon, low, high, absolute)
+    return float(np.max(np.divide(above, chord, out=np.zeros_like(above), where=above > 0.0), initial=0.0))
+
+
+def rounding_seen(epsilon: FloatArray, value: FloatArray) -> FloatArray:
+    """How far plain values of a curve that is convex in a may be off, judged by how far they miss convexity.
+
+    The larger of what is seen relatively and absolutely explains both; four times the smaller is taken, at most the
+    value itself.
+    """
+    above, chord = _above_chords(epsilon, value, value, 0.0)
+    share = np.divide(above, chord, out=np.zeros_like(above), where=above > 0.0)
+    most, widest = np.max(above, initial=0.0), np.max(share, initial=0.0)
+    return np.asarray(np.minimum(np.minimum(4.0 * most, 4.0 * widest * value), value))
+
+
+def _above_chords(
+    epsilon: FloatArray, low: FloatArray, high: FloatArray, absolute: float
+) -> tuple[FloatArray, FloatArray]:
+    """By how much each inner point lies above the chord of its neighbours, and the chord there."""
     h = np.diff(epsilon)
     share = np.exp(-h[1:]) * np.expm1(-h[:-1]) / np.expm1(-(h[:-1] + h[1:]))
     chord = high[:-2] + (high[2:] - high[:-2]) * share
-    above = np.maximum(low[1:-1] - chord - 4e-16 * high[:-2] - absolute, 0.0)
-    return float(np.max(np.divide(above, chord, out=np.zeros_like(above), where=above > 0.0)))
+    return np.maximum(low[1:-1] - chord - 4e-16 * high[:-2] - absolute, 0.0), chord
 
 
 def _scaled(value: FloatArray, exponent: FloatArray) -> FloatArray:

@@ -50,6 +50,25 @@ def test_the_ends():
     assert fp.lip_delta_from_pointwise_lmip(0.1, math.inf).value == fp.pointwise_saturation(0.1).value
 
 
+def test_nothing_to_leak_is_exactly_zero():
+    for found in (
+        fp.ldp_delta_from_ci_lmip(0.0, [0.0, 1.0]), fp.lip_delta_from_pointwise_lmip(0.0, [0.0, 1.0]),
+        fp.lip_delta_from_cd_lmip(0.0, 0.0, [0.0, 0.5, 1.0]), fp.lip_delta_from_cd_lmip([0.1, 5.0], 0.0, 1.0),
+        fp.lip_delta_saturation([0.0, 0.1], 1.0), fp.lip_delta_for_prior(0.1, 1.0, Pmf([3.0], [1.0])),
+    ):  # fmt: skip
+        assert np.all(found.upper == 0.0), found
+
+
+def test_probabilities_that_miss_one_go_into_the_bounds():
+    whole = fp.lip_delta_for_prior(0.1, 1.0, Pmf([0.0, 1.0], [0.25, 0.75]))
+    for gap in (9e-10, -9e-10):
+        short = fp.lip_delta_for_prior(0.1, 1.0, Pmf([0.0, 1.0], [0.25, 0.75 + gap]))
+        truth = oracle.lip(0.1, 1.0, 0.25 / (1.0 + gap)).delta
+        assert holds(short, truth), (gap, short)
+        assert 1e-11 < short.width < 1e-8
+    assert whole.width < 1e-13
+
+
 def test_published_and_pointwise_are_one_number_with_two_meanings():
     published, valid = (f(0.1, 1.0) for f in (fp.lip_delta_from_cd_lmip_as_published, fp.lip_delta_from_pointwise_lmip))
     assert published.value == valid.value
@@ -124,6 +143,10 @@ def test_pointwise_lmip_is_the_largest_divergence():
         (
             lambda: fp.lip_delta_from_cd_lmip([0.1] * 2, 1.0, [0.1] * 3), ShapeError,
             "atom must be of a shape that broadcasts with mu and epsilon",
+        ),
+        (
+            lambda: fp.lip_delta_saturation([0.1] * 2, [0.1] * 3), ShapeError,
+            "atom must be of a shape that broadcasts with mu; got",
         ),
         (lambda: fp.lip_extremal_channel(0.1, 1.0, -0.5), DomainError, "atom must be between 0 and 1; got -0.5"),
         (lambda: fp.lip_delta_saturation(-1.0, 0.5), DomainError, "mu must be at least 0; got -1.0"),

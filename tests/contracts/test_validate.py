@@ -74,3 +74,5 @@ def test_counts_flags_and_choices():
         _validate.flag("f", 1)
     with pytest.raises(DomainError, match="c must be one of a, b; got 'd'. Choose one of these"):
         _validate.choice("c", "d", ("a", "b"))
+    with pytest.raises(DomainError, match="c must be one of a, b; got array"):
+        _validate.choice("c", np.array(["a", "b"]), ("a", "b"))

@@ -314,6 +314,9 @@ BAD = [
     (lambda e: -exponential(1.0)(e), r"curve must be between 0 and 1 at every epsilon; got -1\.0 at epsilon 0\.0"),
     (lambda e: 2 * exponential(1.0)(e), r"curve must be between 0 and 1 at every epsilon; got 2\.0"),
     (lambda e: np.minimum(0.25 + e, 1.0) * (e < 9), "curve must be non-increasing in epsilon; got .* after 0.25 at"),
+    (lambda e: 1 - np.exp(-e), r"curve must be non-increasing in epsilon; got .* after 0\.0 at 0\.0"),
+    (lambda e: None, "curve must be a function that returns numbers; got None"),
+    (lambda e: 0.5j * e, "curve must be a function that returns numbers; got 0j"),
     (lambda e: "much", "curve must be a function that returns numbers; got 'much'"),
     (lambda e: [0.5, 0.25, 0.125], "curve must be a function with one delta for every epsilon; got an answer of"),
     (GaussianMechanism(1.0, 1.0).log_delta, "curve must be a probability; got an Estimate in 'log probability'"),
@@ -357,6 +360,61 @@ def test_bad_settings():
         cd_lmip_from_hockey_sticks(PRIOR, 1.0)
     with pytest.raises(DomainError, match="p must be a GaussianMixture"):
         HockeyStickCurve(PRIOR, PRIOR)
+
+
+def test_a_function_that_writes_to_its_argument_does_no_harm():
+    def greedy(e):
+        e *= -2.0
+        return np.exp(e)
+
+    found = ci_lmip_from_ldp(greedy, unit="nats")
+    assert found.value == ci_lmip_from_ldp(lambda e: np.exp(-2.0 * e), unit="nats").value
+    assert ci_lmip_from_ldp(lambda e: e.__imul__(0.0)).upper == 0.0
+    holds(ci_lmip_from_ldp(exponential(3.0), unit="nats"), mp.mpf(1) / 3 + mp.mpf(1) / 4, "afterwards", 1e-8)
+
+
+@pytest.mark.parametrize("apart", [1e-9, 1e-7, 1e-5, 1e-3])
+def test_rounding_of_plain_functions_is_seen(apart):
+    """Two coins so close that p - e^epsilon q keeps few digits: the bounds must hold the truth all the same."""
+    p, q = np.array([0.3 + apart, 0.7 - apart]), np.array([0.3, 0.7])
+
+    def curve(p, q):
+        return lambda e: np.maximum(p - np.exp(np.asarray(e, dtype=float))[..., None] * q, 0.0).sum(axis=-1)
+
+    with mp.workdps(40):  # the sums of p and of q differ in their last place, which the last terms take off
+        pairs = [(mp.mpf(float(a)), mp.mpf(float(b))) for a, b in zip(p, q, strict=True)]
+        truth = sum(a * mp.log(a / b) - (a - b) for a, b in pairs)
+    for form in (lambda c: c, lambda c: lambda e: float(c(e))):
+        found = kl_from_hockey_stick(form(curve(p, q)), form(curve(q, p)))
+        assert found.kind == "heuristic"
+        assert found.lower <= truth <= found.upper, (apart, found, mp.nstr(truth, 20))
+
+
+def test_far_samples_leave_the_range_of_doubles():
+    for last in (800.0, 1e4, 1e300):
+        found = cd_lmip_from_lip(([0.0, last], [0.3, 0.0]))
+        assert (found.value, found.lower, found.upper) == (0.0, 0.0, math.inf)
+    assert ci_lmip_from_ldp(([0.0, 1e300], [0.3, 0.0]), unit="nats").upper == pytest.approx(3e299, rel=1e-9)
+
+
+def test_the_tail_of_a_curve_is_checked():
+    class Tailed:
+        def __init__(self, bound):
+            self.bound = bound
+
+        def __call__(self, e):
+            return np.exp(-2.0 * e)
+
+        def tail(self, epsilon, rate):
+            return self.bound
+
+    for bound in (math.nan, -1.0, None, "far", np.array([1.0])):
+        with pytest.raises(DomainError, match="curve.tail must be an upper bound of at least 0; got"):
+            ci_lmip_from_ldp(Tailed(bound))
+    curve = LipCurve(PRIOR, GaussianMechanism(1.0))
+    for arguments, message in (((-1.0, 0), "epsilon must be at least 0"), ((1.0, 5), "rate must be between -1 and 1")):
+        with pytest.raises(DomainError, match=message):
+            curve.tail(*arguments)
 
 
 def test_errors_of_the_function_itself_come_through():
