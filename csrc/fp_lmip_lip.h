@@ -63,10 +63,15 @@ typedef struct {
     double epsilon, excess, tau, gap; /* capped epsilon, e^epsilon - 1, pi e^-epsilon, 1 - tau */
 } fp_lmip_atom;
 
-FP_INLINE fp_lmip_atom fp_lmip_atom_of(double m, double epsilon, double pi)
+/* for epsilon = 0 a small delta is the root of m (1-pi) / (2 pi), whose square must not be subnormal: a smaller m counts
+ * as this over 1-pi, the safe side */
+#define FP_LMIP_LEAST_SPREAD 1e-306
+
+FP_INLINE fp_lmip_atom fp_lmip_atom_of(double information, double epsilon, double pi)
 {
     fp_lmip_atom out;
-    const double small = pi < 0.5 ? pi : 1.0 - pi;
+    const double small = pi < 0.5 ? pi : 1.0 - pi, least = FP_LMIP_LEAST_SPREAD / (1.0 - pi);
+    const double m = information < least ? least : information;
     const double entropy = -small * fp_log(small > 0.0 ? small : 1.0) - (1.0 - small) * fp_log1p(-small);
     out.pi = pi;
     out.rest = 1.0 - pi;

@@ -167,11 +167,15 @@ def _assess(asked: argparse.Namespace) -> int:
 
 
 def _figures(asked: argparse.Namespace) -> int:
-    from .figures import paper
+    from ._atomic import writable_directory
+    from .figures.reproduction import chosen, paper
 
     figure = _figure(asked)
-    found = paper(asked.name, progress=not asked.quiet)
+    chosen(asked.name)
     out = asked.out if asked.out is not None else None if asked.json else "fastpriv-figures"
+    if out is not None:  # before the work, not after it
+        writable_directory(out)
+    found = paper(asked.name, progress=not asked.quiet)
     written = [] if out is None else found.save(out, figure=figure)
     if asked.json:
         for piece in found.json_pieces():

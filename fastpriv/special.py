@@ -313,7 +313,7 @@ _PAPER = "Ngo, Oestman and Graell i Amat, On local mutual-information privacy, "
 _PAIR = "relative error 1e-6, absolute 1e-6 in a logarithm: a point of the flat top of the objective"
 _SHARP = "relative error 3e-15 for mu >= 1e-300, an upper bound for smaller mu > 0"
 
-_SHARP_ATOM = "relative error 3e-14 for mu >= 1e-300, an upper bound for smaller mu > 0"
+_SHARP_ATOM = "relative error 3e-14 for mu >= 1e-300 and mu (1 - atom) >= 1e-305, an upper bound for smaller mu > 0"
 
 _LMIP_TEXT = {
     "ci_lmip_ldp_delta": _text(

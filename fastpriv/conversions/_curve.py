@@ -65,12 +65,11 @@ def grid(mu: FloatArray, epsilon: ArrayLike) -> FloatArray:
     return array
 
 
-def exact(value: Any, mu: FloatArray, relative: float, method: str, *, silent: Any = False) -> Estimate:
-    """Probabilities with the stated relative error, outward, and never outside [0, 1]; exactly 0 where ``silent``."""
+def exact(value: Any, mu: FloatArray, relative: float, method: str) -> Estimate:
+    """Probabilities with the stated relative error, outward, in [0, 1]; for a tiny ``mu`` they are upper bounds."""
     value = np.asarray(value)
     error = value * np.where(mu < _LEAST, 1.0, relative) + _TINY
-    none = (mu == 0.0) | silent
-    lower, upper = np.maximum(value - error, 0.0), np.where(none, value, np.minimum(value + error, 1.0))
+    lower, upper = np.maximum(value - error, 0.0), np.where(mu == 0.0, value, np.minimum(value + error, 1.0))
     return Estimate(value, lower, upper, kind="exact", unit="probability", method=method)
 
 

@@ -17,7 +17,7 @@ _ALARM = "#c8553d"
 _DASHED, _DOTTED = (0, (5, 2)), (0, (1, 1.6))
 _EPSILON = r"$\varepsilon$ (nats)"
 _PANEL = (6.4, 4.9)
-_VARIANCE = r"noise variance $\sigma^2$"
+_VARIANCE = r"noise variance $\sigma^2$ (where $\Delta$ = 1)"
 
 
 def paper_panel(figure: PaperFigure, panel: int = 0, ax: Any = None) -> Any:

@@ -20,7 +20,7 @@ from .paper_page import page, worth
 from .paper_panels import picture
 from .paper_words import SOURCE, WORDS
 
-__all__ = ["Paper", "paper"]
+__all__ = ["Paper", "chosen", "paper"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,10 +136,14 @@ def paper(name: str | int = "all", *, progress: Progress = None) -> Paper:
     >>> [figure.name for figure in fastpriv.figures.paper(1)]
     ['figure1']
     """
+    return Paper(tuple(ordered_map(computed, chosen(name), n_jobs=1, progress=progress)))
+
+
+def chosen(name: str | int) -> tuple[str, ...]:
+    """The names of the figures that ``paper`` computes for ``name``; ``DomainError`` where it is no figure."""
     asked = f"figure{name}" if str(name) in {figure.removeprefix("figure") for figure in NAMES} else name
-    chosen = _validate.choice("name", asked, ("all", *NAMES))
-    names = NAMES if chosen == "all" else (chosen,)
-    return Paper(tuple(ordered_map(computed, names, n_jobs=1, progress=progress)))
+    found = _validate.choice("name", asked, ("all", *NAMES))
+    return NAMES if found == "all" else (found,)
 
 
 def _write_csv(figure: PaperFigure, path: Path) -> None:

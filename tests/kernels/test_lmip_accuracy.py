@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from fastpriv import special
+from fastpriv import lip_delta_from_cd_lmip, special
 from oracles import lmip_conversions as oracle
 
 RELATIVE, RELATIVE_ATOM = 3e-15, 3e-14  # as stated in fastpriv.special
@@ -161,6 +161,23 @@ def test_a_smaller_mu_is_taken_for_the_least():
             assert special.pointwise_lip_delta(mu, epsilon) == special.pointwise_lip_delta(1e-300, epsilon) > 0
             assert special.cd_lmip_lip_delta(mu, epsilon, 0.3) == special.cd_lmip_lip_delta(1e-300, epsilon, 0.3) > 0
         assert special.ci_lmip_ldp_saturation(mu) == special.ci_lmip_ldp_saturation(1e-300) > 0
+
+
+def test_rare_other_values_at_tiny_mu():
+    """At epsilon = 0 a small delta is the root of mu log(2) (1 - atom) / (2 atom), whose square leaves the doubles."""
+    atom = 1 - 2.0 ** -np.arange(1.0, 54.0)
+    mu, atom = (x.ravel() for x in np.meshgrid(10 ** np.linspace(-300, -270, 61), atom))
+    delta, found = special.cd_lmip_lip_delta(mu, 0.0, atom), lip_delta_from_cd_lmip(mu, 0.0, atom)
+    rows = zip(mu, atom, delta, found.lower, found.upper, strict=True)
+    for m, pi, got, lower, upper in rows:
+        want = mp.sqrt(mp.mpf(float(m)) * mp.log(2) * (1 - mp.mpf(float(pi))) / (2 * mp.mpf(float(pi))))
+        assert lower <= want <= upper, (m, pi, got, want)
+        assert got >= want * (1 - mp.mpf(3e-14)), (m, pi, got, want)
+        if m * (1 - pi) >= 1.01e-305:
+            assert got <= want * (1 + mp.mpf(3e-14)), (m, pi, got, want)
+    near = np.concatenate([[0.0], 10 ** np.linspace(-170, -140, 301)])
+    falls = special.cd_lmip_lip_delta(3e-297, near, 1 - 6e-16)
+    assert np.all(np.diff(falls) <= 1e-14 * falls[:-1]), np.max(np.diff(falls) / falls[:-1])
 
 
 def test_no_nan_and_no_neighbours():

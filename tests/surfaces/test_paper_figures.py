@@ -300,6 +300,18 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path, monkeypatch, capsys, ar
     assert os.listdir(tmp_path) == ["taken"]
 
 
+def test_a_place_that_cannot_be_written_is_found_before_the_work(tmp_path, monkeypatch, capsys):
+    def never(name):
+        raise AssertionError(name)
+
+    monkeypatch.setattr("fastpriv.figures.reproduction.computed", never)
+    (tmp_path / "taken").write_text("a file")
+    assert main(["figures", "--quiet", "--out", str(tmp_path / "taken")]) == 2
+    assert "must be readable or writable" in capsys.readouterr().err
+    assert main(["figures", "figure9", "--out", str(tmp_path / "new")]) == 2
+    assert os.listdir(tmp_path) == ["taken"]
+
+
 def test_an_interruption_leaves_whole_files_only(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-m", "fastpriv", "figures", "--out", "here"], cwd=tmp_path, env=HERE, text=True,
