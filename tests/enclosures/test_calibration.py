@@ -316,3 +316,10 @@ def test_targets_out_of_reach():
             "mu", np.ones((1, 1)), np.zeros(1, bool), lambda task: blurred, lambda task: 2.0, 1e-12, None, ""
         )
     assert caught.value.best is None
+
+
+def test_an_epsilon_beyond_all_use_still_ends_on_the_safe_side():
+    prior = Pmf([0.0, 1.0], [0.5, 0.5])
+    for epsilon in (1e10, 1e100, 1e308):
+        sigma = calibration.sigma_from_lip(epsilon, 0.1, prior).upper
+        assert lip_delta(prior, GaussianMechanism(sigma), epsilon).upper <= 0.1
