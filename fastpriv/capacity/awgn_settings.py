@@ -203,7 +203,7 @@ def _bracket(d: float, radius: float, rtol: float, start: Any) -> tuple[float, f
     """Bounds with room to spare where they are wider than ``rtol`` and so may come out wider from another start."""
     found = solved(d, radius, rtol, start)
     width = found.upper - found.lower
-    spare = 0.0 if width <= rtol * found.lower else width
+    spare = 0.0 if width <= rtol * found.lower or radius < _FAINT else width
     return found.lower - spare, found.upper + spare
 
 

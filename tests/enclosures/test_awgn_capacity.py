@@ -403,3 +403,10 @@ def test_brackets_of_every_width_agree(d, amplitude):
     assert best_lower <= best_upper, found
     for one, rtol in zip(found[2:], (1e-9, 1e-6, 1e-3, 0.1), strict=True):
         assert one.width <= rtol * one.lower, one
+
+
+@pytest.mark.parametrize("bits", [5e-324, 1e-310, 1e-290])
+def test_the_inverse_of_hardly_anything(bits):
+    sigma = awgn_sigma_from_capacity(bits, 3, 1.0)
+    assert 0 < sigma.lower <= sigma.value <= sigma.upper
+    assert awgn_capacity(3, 1.0, sigma.upper, unit="bits").lower <= bits
