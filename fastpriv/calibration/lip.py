@@ -24,6 +24,7 @@ from .search import Level, Look, calibrated, tolerance_of
 __all__ = ["sigma_from_lip", "sigma_from_lip_log_delta"]
 
 FloatArray = NDArray[np.float64]
+_FARTHEST = 1e150  # standard deviations whose square is a double
 
 
 def sigma_from_lip(
@@ -151,6 +152,8 @@ def _lip(
         wanted = _position(goal if logs else math.log(goal), noiseless)
 
         def at(sigma: float) -> Look:
+            if span > _FARTHEST * sigma:
+                return Look(math.inf, 0.0, False, False, "certified")
             linear, log = lip_curves(prior, GaussianMechanism(sigma), e)
             found = log if logs else linear
             here = _position(log.value, noiseless)

@@ -2,9 +2,9 @@
 
 Notation: I(sigma) = I(X; X + N(0, sigma^2)), H the entropy of the prior of X, its limit without noise. I falls like
 variance / (2 sigma^2) at large sigma and H - I like exp(-c / sigma^2) at small sigma, so that log(-log(1 - I/H)) is
-nearly a straight line of slope -2 in log sigma: the score of ``search``. Without a prior, CI-LMIP is the capacity of
-the peak-power Gaussian channel, whose solver has its own inverse. The pointwise level sup over x of KL(P_x || P_M) falls
-like max (x - mean)^2 / (2 sigma^2), from -log min prior.
+nearly a straight line of slope -2 in log sigma: the score of ``search``. The pointwise level,
+sup over x of KL(P_x || P_M), falls from -log min prior like max (x - mean)^2 / (2 sigma^2). Without a prior, CI-LMIP
+is the capacity of the peak-power Gaussian channel, whose solver has its own inverse.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def calibrated(
             guess = min(max(start(row), _LEAST), _MOST)
             first = min(max(guess * factor, _LEAST), _MOST)
             answers.append(_search(name, float(row[-1]), level(row), first, tolerance))
-            factor = answers[-1].value / guess
+            factor = answers[-1].value / guess if answers[-1].lower > 0 else 1.0
         return answers
 
     parts = blocks(len(todo), _BLOCK)
@@ -98,6 +98,7 @@ def calibrated(
 
 def _search(name: str, target: float, level: Level, start: float, tolerance: float) -> _Answer:
     points: list[_Point] = []
+    unsure: list[float] = []  # places above the target without a proof
     above: _Point | None = None  # the least sigma proved enough
     below: _Point | None = None  # the largest proved not more than enough
     root, margin, failures = 0.0, 0.0, 0
@@ -122,12 +123,15 @@ def _search(name: str, target: float, level: Level, start: float, tolerance: flo
         unproved = not point.look.short and point.look.score >= -8 * point.look.blur
         depth = above.place - point.place if above and unproved else 0.0
         blind = math.isinf(point.look.score)
-        hopeless = 0 < depth < _NEAR if blind else not below and _DEEP < depth < 4 * _DEEP
+        if unproved and not blind and not point.look.enough:
+            unsure.append(point.place)
+        deep = above and not below and any(_DEEP < above.place - place < 4 * _DEEP for place in unsure)
+        hopeless = 0 < depth < _NEAR if blind else bool(deep)
         if above and (below or hopeless):
             least = below.sigma if below else 0.0
             narrow = max(tolerance, 5 * margin if failures > 1 else 5 * blurred)
             if above.sigma - least <= narrow * above.sigma or hopeless:
-                nearer = above.sigma * math.exp(min(root - above.place, 0.0))
+                nearer = above.sigma * math.exp(max(min(root - above.place, 0.0), -2 * _DEEP))
                 value = min(max(nearer, least), above.sigma)
                 kinds = {above.look.kind, below.look.kind if below else above.look.kind}
                 kind: Kind = "certified" if kinds == {"certified"} else "heuristic"
@@ -138,6 +142,10 @@ def _search(name: str, target: float, level: Level, start: float, tolerance: flo
         root = _next(points)
         margin = 4.0 ** max(0, failures - 1) * max(0.3 * tolerance, blurred)
         margin = min(margin, 1.1 * _DEEP if above else last)
+        if above and not below and any(above.place - place >= 4 * _DEEP for place in unsure):
+            deep_enough = above.place - 2 * _DEEP
+            if all(abs(p.place - deep_enough) > _NEAR for p in points):
+                root, margin = deep_enough, 0.0
     best = above and Estimate(above.sigma, 0.0, above.sigma, kind=above.look.kind, unit="1", method="unfinished search")
     raise NotConvergedError(
         f"{name} must be met within {_LOOKS} evaluations; got {target!r}, where the bounds of the level are too wide "

@@ -197,7 +197,10 @@ def awgn_sigma_from_capacity(
     Notes
     -----
     Newton's method on log C against log R with dC/dR = p_R i'(R), each step from the input of the one before; both
-    sides are then certified. **Accuracy**: as ``awgn_capacity``, by ``tests/enclosures/test_awgn_capacity.py``.
+    sides are then certified. Where the capacity cannot be had to ``rtol``, the sides are further apart, and the bracket
+    of another call there may be wider than the one that proves a side.
+
+    **Accuracy**: as ``awgn_capacity``, by ``tests/enclosures/test_awgn_capacity.py``.
 
     Source: equation (8).
 

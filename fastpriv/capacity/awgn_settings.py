@@ -194,9 +194,17 @@ def _inverse(d: float, target: float, rtol: float, radius: float, last: Any) -> 
     # so far to either side that any bracket of relative width rtol has the target outside
     width = max(4.0 * move * move, max(1.1 * rtol, (found.upper - found.lower) / found.value) / elasticity)
     goal = target * (1 - 4 * ROUNDING), target * (1 + 4 * ROUNDING)
-    low = _beyond(radius, -width, lambda r: solved(d, r, rtol, state).upper <= goal[0])
-    high = _beyond(radius, width, lambda r: solved(d, r, rtol, state).lower >= goal[1])
+    low = _beyond(radius, -width, lambda r: _bracket(d, r, rtol, state)[1] <= goal[0])
+    high = _beyond(radius, width, lambda r: _bracket(d, r, rtol, state)[0] >= goal[1])
     return (low, high, min(max(radius, low), high)), at, found.state
+
+
+def _bracket(d: float, radius: float, rtol: float, start: Any) -> tuple[float, float]:
+    """Bounds with room to spare where they are wider than ``rtol`` and so may come out wider from another start."""
+    found = solved(d, radius, rtol, start)
+    width = found.upper - found.lower
+    spare = 0.0 if width <= rtol * found.lower or radius < _FAINT else width
+    return found.lower - spare, found.upper + spare
 
 
 def _beyond(radius: float, width: float, reached: Callable[[float], bool]) -> float:

@@ -29,8 +29,11 @@ def rank_tolerance(dimension: int) -> float:
 
 def checked(name: str, value: ArrayLike) -> FloatArray:
     """Non-negative scalar (isotropic), vector (diagonal) or stack (..., d, d) of positive semidefinite matrices."""
-    given = np.asarray(value)
-    if given.ndim < 2:
+    try:
+        ndim = np.ndim(value)
+    except ValueError:  # ragged
+        ndim = 0
+    if ndim < 2:
         return _validate.real(name, value, "finite and at least 0", lambda x: (x >= 0) & (x < np.inf))
     k = _validate.real(name, value, "made of finite numbers", np.isfinite)
     if k.shape[-1] != k.shape[-2] or k.size == 0:

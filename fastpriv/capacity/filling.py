@@ -267,10 +267,10 @@ def _allocation(x: FloatArray, p: float) -> tuple[FloatArray, float]:
 def _spectrum(name: str, k: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]:
     """Eigenvalues with proved bounds, and axes; an eigenvalue not told from 0 is 0."""
     array = checked(name, k)
-    if array.ndim not in (1, 2):
+    if array.ndim not in (1, 2) or array.size == 0:
         raise ShapeError(
             f"{name} must be one covariance matrix or its eigenvalues; got shape {array.shape}. "
-            "Pass shape (d, d) or (d,)."
+            "Pass shape (d, d) or (d,), d at least 1."
         )
     if array.ndim == 1:
         return array, array, array, None

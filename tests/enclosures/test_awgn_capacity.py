@@ -390,3 +390,23 @@ def test_bad_input_of_the_inverse(arguments, match):
 def test_shapes_must_broadcast():
     with pytest.raises(ShapeError, match=r"dimension must be of a shape that broadcasts with amplitude; got \(3,\)"):
         awgn_capacity([1, 2, 3], [1.0, 2.0])
+
+
+HARSH = [(1, 1.665925641), (1, 59.9), (1, 61.5), (2, 2.45338996), (3, 18.0), (7, 1e-150), (16, 40.0), (50, 71.0),
+         (51, 71.0), (1000, 316.0), (100_000, 3e5), (1_000_000, 1e6), (1_000_000, 3e6)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("d", "amplitude"), HARSH)
+def test_brackets_of_every_width_agree(d, amplitude):
+    found = [awgn_capacity(d, amplitude, rtol=rtol) for rtol in (1e-13, 1e-11, 1e-9, 1e-6, 1e-3, 0.1)]
+    best_lower, best_upper = max(one.lower for one in found), min(one.upper for one in found)
+    assert best_lower <= best_upper, found
+    for one, rtol in zip(found[2:], (1e-9, 1e-6, 1e-3, 0.1), strict=True):
+        assert one.width <= rtol * one.lower, one
+
+
+@pytest.mark.parametrize("bits", [5e-324, 1e-310, 1e-290])
+def test_the_inverse_of_hardly_anything(bits):
+    sigma = awgn_sigma_from_capacity(bits, 3, 1.0)
+    assert 0 < sigma.lower <= sigma.value <= sigma.upper
+    assert awgn_capacity(3, 1.0, sigma.upper, unit="bits").lower <= bits

@@ -183,6 +183,24 @@ def test_scales_that_lie_far_apart():
             assert lip_delta(prior, GaussianMechanism(got.lower), 8.0).lower >= delta, (delta, got)
 
 
+def test_targets_at_the_limit_to_the_last_bit():
+    """Neither side can be proved from rounded bounds; whatever the start, a safe sigma is found."""
+    for points, weights in (([0.0, 1.0], [0.5, 0.5]), ([0.0, 1.0, 3.0, 4.0], [0.25] * 4)):
+        prior, most = Pmf(points, weights), math.log2(len(points))
+        for gap in (0.0, 1e-16, 1e-15, 1e-14, 1e-12):
+            targets = np.full((5, 5), most * (1 - gap))
+            average = calibration.sigma_from_cd_lmip(targets, prior)
+            worst = calibration.sigma_from_pointwise_lmip(targets, prior)
+            for sigma in np.unique(average.upper):
+                assert sigma < 0.1
+                assert mutual_information(prior, sigma).to("bits").upper <= targets[0, 0]
+            for sigma in np.unique(worst.upper):
+                assert sigma < 0.2
+                assert pointwise_lmip(prior, GaussianMechanism(sigma)).to("bits").upper <= targets[0, 0]
+            level = calibration.sigma_from_lip(1.0, (1 - 1 / len(points)) * (1 - gap) * np.ones(20), prior)
+            assert (level.upper < 0.5).all()
+
+
 def test_lip_from_logarithms():
     prior = Pmf(*PRIORS["three"])
     got = calibration.sigma_from_lip_log_delta([0.1, 1.0], [[-1.0], [-100.0], [-3e4], [-1e5]], prior)
@@ -298,3 +316,10 @@ def test_targets_out_of_reach():
             "mu", np.ones((1, 1)), np.zeros(1, bool), lambda task: blurred, lambda task: 2.0, 1e-12, None, ""
         )
     assert caught.value.best is None
+
+
+def test_an_epsilon_beyond_all_use_still_ends_on_the_safe_side():
+    prior = Pmf([0.0, 1.0], [0.5, 0.5])
+    for epsilon in (1e10, 1e100, 1e308):
+        sigma = calibration.sigma_from_lip(epsilon, 0.1, prior).upper
+        assert lip_delta(prior, GaussianMechanism(sigma), epsilon).upper <= 0.1

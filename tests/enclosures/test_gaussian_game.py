@@ -325,6 +325,10 @@ def test_bad_shapes_and_powers():
         gaussian_information(np.ones((2, 1, 1)), np.ones((3, 1, 1)))
     with pytest.raises(DomainError, match="unit must be one of"):
         gaussian_information(1.0, 1.0, unit="bytes")
+    with pytest.raises((DomainError, ShapeError), match="signal must be"):
+        gaussian_information([[1.0, 2.0], [3.0]], 1.0)
+    with pytest.raises(ShapeError, match=r"noise must be one covariance matrix or its eigenvalues; got shape \(0,\)"):
+        water_filling([], 1.0)
     with pytest.raises(ShapeError, match="noise must be one covariance matrix or its eigenvalues"):
         water_filling(np.ones((2, 1, 1)), 1.0)
     with pytest.raises(DomainError, match="power must be finite and at least 0"):
