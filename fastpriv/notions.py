@@ -28,6 +28,8 @@ __all__ = [
     "pointwise_lmip",
 ]  # fmt: skip
 
+_FAR = 1e6  # in sigmas: a longer gap moves no curve by more than e^(-1e11) for epsilon up to _FAR^2 / 100
+
 
 def ldp_delta(prior: Pmf, mechanism: GaussianMechanism, epsilon: ArrayLike) -> Estimate:
     """Optimal LDP curve over the points of the prior: sup over x, x' of H_{e^epsilon}(P_x || P_x').
@@ -187,12 +189,18 @@ def lip_curves(prior: Pmf, mechanism: GaussianMechanism, epsilon: ArrayLike) -> 
     sigma = _noise(prior, mechanism)
     grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
     law = prior.through_gaussian(sigma)
+    means = law.means
     flat = np.ascontiguousarray(grid).reshape(-1)
     order = np.argsort(flat, kind="stable")
     rows = np.empty((flat.size, 6))
+    beyond = np.zeros(flat.shape, dtype=bool)
+    if np.diff(means).max(initial=0.0) > _FAR * sigma:
+        means = np.cumsum(np.minimum(np.diff(means, prepend=means[0]), _FAR * sigma))
+        beyond = (flat > 1e-2 * _FAR**2) & np.isfinite(flat)
     rows[order], (evaluations, extended, pieces) = _hockey.lip_curve(
-        law.weights, law.means, law.sigmas, flat[order], DOUBLE_WIDTH, True
+        law.weights, means, law.sigmas, np.where(beyond, 1e-2 * _FAR**2, flat)[order], DOUBLE_WIDTH, True
     )
+    rows[beyond, 1], rows[beyond, 4] = 0.0, -np.inf
     if law.mass_gap:
         widen(rows, flat, law.mass_gap)
     cost = {"evaluations": evaluations, "pieces": pieces, "double_double": extended}

@@ -153,3 +153,16 @@ def test_abp_of_columns_narrow_and_wide(spread, sigma):
         where = f"{spread=} {sigma=} point {true}: [{got.lower[true]!r}, {got.upper[true]!r}], want {want!r}"
         assert got.lower[true] <= want <= got.upper[true], where
         assert got.upper[true] - got.lower[true] <= 1e-10 * want, where
+
+
+@pytest.mark.parametrize("sigma", [1e-3, 1e-5, 9e-7, 1e-10, 1e-17, 1e-155, 1e-300])
+def test_lip_of_points_far_apart(sigma):
+    """A point gives itself away but for e^(-1e5): H(P_M || P_x) = 1 - pi(x), and the rarest point is the worst."""
+    prior = Pmf([0.0, 0.3 * sigma, 1.0], [0.5, 0.2, 0.3])
+    found = lip_delta(prior, GaussianMechanism(sigma), [0.0, 1.0, 20.0])
+    assert np.all(found.lower <= 0.7)
+    assert np.all(found.upper >= 0.7)
+    assert np.all(found.width <= 1e-12)
+    beyond = lip_delta(prior, GaussianMechanism(sigma), [1e11, 1e250, np.inf])
+    assert beyond.upper[-1] == 0
+    assert np.all(beyond.lower <= beyond.upper)
