@@ -16,7 +16,7 @@ def settings(count, seed):
     return d, np.where(d == 1, 2.5, 1.0) * per_root * np.sqrt(d)
 
 
-def closed_and_consistent(count, seed):
+def check_settings_close(count, seed):
     d, amplitude = settings(count, seed)
     loose, tight = (awgn_capacity(d, amplitude, rtol=rtol) for rtol in (1e-9, 1e-12))
     for found, rtol in ((loose, 1e-9), (tight, 1.01e-12)):
@@ -29,13 +29,13 @@ def closed_and_consistent(count, seed):
 
 
 def test_random_settings_close():
-    closed_and_consistent(120, seed=20)
+    check_settings_close(120, seed=20)
 
 
 @pytest.mark.slow
 def test_many_random_settings_close():
     for seed in range(10):
-        closed_and_consistent(1000, seed)
+        check_settings_close(1000, seed)
 
 
 @pytest.mark.parametrize("radius", [62.0, 70.3, 80.0])

@@ -35,7 +35,7 @@ PRIOR = Pmf(POINTS, DENSITY / DENSITY.sum())  # N(0, 1/4) at 21 points, the pape
 SIGMA = 1.16618639010826510  # gives it 0.1 bit
 
 
-def holds(found, truth, where, width=None, value=1e-12):
+def check_holds(found, truth, where, width=None, value=1e-12):
     """The bracket has the truth, the value is close, and the bracket narrow."""
     truth = mp.mpf(truth)
     shown = f"{where}: want {mp.nstr(truth, 20)}, got {found!r}"
@@ -55,21 +55,21 @@ def test_gaussian_published_is_its_closed_form(r):
     truth = 2 * mp.mpf(1.5 * r / 2 / 0.75) ** 2
     exact = ci_lmip_from_ldp(mechanism, unit="nats")
     assert exact.kind == "exact"
-    holds(exact, truth, "closed form", 5e-15, 2e-15)
-    holds(ci_lmip_from_ldp(mechanism.delta, unit="nats"), truth, "function with bounds", 1e-8)
-    holds(ci_lmip_from_ldp(lambda e: mechanism.delta(e).value, unit="nats"), truth, "function", 1e-8)
+    check_holds(exact, truth, "closed form", 5e-15, 2e-15)
+    check_holds(ci_lmip_from_ldp(mechanism.delta, unit="nats"), truth, "function with bounds", 1e-8)
+    check_holds(ci_lmip_from_ldp(lambda e: mechanism.delta(e).value, unit="nats"), truth, "function", 1e-8)
     if 1e-3 <= r <= 5.0:
-        holds(exact, oracle.gaussian_published(r), "quadrature", None, 1e-14)
+        check_holds(exact, oracle.gaussian_published(r), "quadrature", None, 1e-14)
 
 
 @pytest.mark.parametrize("r", [1e-9, 4e-7, 1e-3, 0.1, 1.0, 5.0, 21.0])
 def test_two_inputs_of_the_gaussian_mechanism(r):
     truth = oracle.gaussian_two_inputs(r)
     mechanism = GaussianMechanism(1.0, 2 * r)
-    holds(ci_lmip_from_ldp(mechanism, form="two-input", unit="nats"), truth, "mutual information", 1e-12)
+    check_holds(ci_lmip_from_ldp(mechanism, form="two-input", unit="nats"), truth, "mutual information", 1e-12)
     found = ci_lmip_from_ldp(mechanism.delta, form="two-input", unit="nats")
     assert found.kind == "certified"
-    holds(found, truth, "integral", 1e-8)
+    check_holds(found, truth, "integral", 1e-8)
 
 
 def test_two_input_value_of_the_literature():
@@ -97,16 +97,16 @@ def test_mechanism_parameters_broadcast():
 def test_exponential_curves(rate):
     rate_ = mp.mpf(rate)
     found = ci_lmip_from_ldp(exponential(rate), unit="nats")
-    holds(found, 1 / rate_ + 1 / (rate_ + 1), "published", 1e-8)
+    check_holds(found, 1 / rate_ + 1 / (rate_ + 1), "published", 1e-8)
     stated = ci_lmip_from_ldp(exponential(rate), unit="nats", decay=rate)
-    holds(stated, 1 / rate_ + 1 / (rate_ + 1), "with decay", 1e-8)
+    check_holds(stated, 1 / rate_ + 1 / (rate_ + 1), "with decay", 1e-8)
     found = ci_lmip_from_ldp(exponential(rate), form="two-input", unit="nats")
     with mp.workdps(40):
         truth = (mp.digamma((rate_ + 2) / 2) - mp.digamma((rate_ + 1) / 2)) / 2
-    holds(found, truth, "two inputs", 1e-8)
+    check_holds(found, truth, "two inputs", 1e-8)
     if rate > 1:
         found = cd_lmip_from_lip(exponential(rate), unit="nats", rtol=1e-8)
-        holds(found, 1 / (rate_ - 1) + 1 / (rate_ + 1), "lip", 1e-8)
+        check_holds(found, 1 / (rate_ - 1) + 1 / (rate_ + 1), "lip", 1e-8)
     else:
         assert cd_lmip_from_lip(exponential(rate)).upper == math.inf
 
@@ -116,7 +116,7 @@ def test_published_lip_of_a_coin(r):
     prior, mechanism = Pmf([0.0, 2 * r], [0.5, 0.5]), GaussianMechanism(1.0)
     found = cd_lmip_from_lip(LipCurve(prior, mechanism), unit="nats")
     assert found.kind == "certified"
-    holds(found, oracle.published_lip_of_two_points(r), f"r = {r}", 1e-6)
+    check_holds(found, oracle.published_lip_of_two_points(r), f"r = {r}", 1e-6)
 
 
 def test_figure_three():
@@ -129,7 +129,7 @@ def test_figure_three():
         kept = cd_lmip_from_hockey_sticks(PRIOR, mechanism, rtol=1e-4)
         worst = max(kl_divergence(mechanism.law(x), mechanism.release(PRIOR)).to("bits").value for x in POINTS)
         assert kept.kind == published.kind == "certified"
-        holds(kept, worst, f"one point is the worst at every epsilon, sigma = {sigma}", 1e-4, 1e-11)
+        check_holds(kept, worst, f"one point is the worst at every epsilon, sigma = {sigma}", 1e-4, 1e-11)
         assert information.upper < kept.lower < kept.upper < published.lower
     assert notions.cd_lmip(PRIOR, GaussianMechanism(SIGMA)).to("bits").value == pytest.approx(0.1, rel=1e-13)
 
@@ -146,7 +146,7 @@ def test_mean_over_the_points_is_the_mutual_information():
         return Estimate(*sides, kind="certified", unit="probability", method="mean")
 
     found = kl_from_hockey_stick(lambda e: mean(e, False), lambda e: mean(e, True), unit="bits", rtol=1e-4)
-    holds(found, notions.cd_lmip(prior, mechanism).to("bits").value, "mean over x", 1e-4, 1e-11)
+    check_holds(found, notions.cd_lmip(prior, mechanism).to("bits").value, "mean over x", 1e-4, 1e-11)
 
 
 @pytest.mark.parametrize("sigma", [0.2, 1.0, 5.0])
@@ -192,7 +192,7 @@ def test_samples_bracket_and_narrow(form, size):
     for given in (delta, delta.value):
         found = ci_lmip_from_ldp((epsilon, given), form=form, unit="nats", decay=5.0)
         assert found.kind == "certified"
-        holds(found, truth, f"{size} samples", 1500.0 / size**2, 1.0)
+        check_holds(found, truth, f"{size} samples", 1500.0 / size**2, 1.0)
     open_ended = ci_lmip_from_ldp((epsilon, delta), form=form, unit="nats")
     assert open_ended.lower <= truth <= open_ended.upper
     assert math.isinf(open_ended.upper) == (form == "published")
@@ -208,13 +208,13 @@ def test_random_samples_of_a_known_curve():
         epsilon = np.sort(rng.exponential(rng.choice([0.01, 1.0, 8.0]), rng.integers(1, 12)))
         delta, c = np.exp(-rate * epsilon), mp.mpf(rate)
         found = ci_lmip_from_ldp((epsilon, delta), unit="nats", decay=rate)
-        holds(found, 1 / c + 1 / (c + 1), f"{epsilon}", None, 1e9)
+        check_holds(found, 1 / c + 1 / (c + 1), f"{epsilon}", None, 1e9)
         found = cd_lmip_from_lip((epsilon, delta), unit="nats", decay=rate)
-        holds(found, 1 / (c - 1) + 1 / (c + 1), f"lip {epsilon}", None, 1e9)
+        check_holds(found, 1 / (c - 1) + 1 / (c + 1), f"lip {epsilon}", None, 1e9)
         found = ci_lmip_from_ldp((epsilon, delta), form="two-input", unit="nats")
         with mp.workdps(40):
             truth = (mp.digamma((c + 2) / 2) - mp.digamma((c + 1) / 2)) / 2
-        holds(found, truth, f"two {epsilon}", None, 1e9)
+        check_holds(found, truth, f"two {epsilon}", None, 1e9)
 
 
 @pytest.mark.parametrize(
@@ -232,13 +232,13 @@ def test_curves_that_are_not_convex_fall_back_on_monotonicity():
     truth = mp.sqrt(mp.pi) / 2 * (1 + mp.exp(0.25) * mp.erfc(0.5))
     found = ci_lmip_from_ldp(lambda e: np.exp(-e * e), unit="nats")
     assert "monotone" in found.method
-    holds(found, truth, "exp(-epsilon^2)", 1e-4)
+    check_holds(found, truth, "exp(-epsilon^2)", 1e-4)
     epsilon = np.linspace(0.0, 8.0, 1001)
     found = ci_lmip_from_ldp((epsilon, np.where(epsilon < 7, np.exp(-epsilon * epsilon), 0.0)), unit="nats")
     assert "monotone" in found.method
-    holds(found, truth, "samples", 2e-2, 1e-2)
+    check_holds(found, truth, "samples", 2e-2, 1e-2)
     step = ci_lmip_from_ldp(lambda e: np.where(e < 1.0, 0.5, 0.0), unit="nats")
-    holds(step, (2 - mp.exp(-1)) / 2, "step", 1e-4, 1e-6)
+    check_holds(step, (2 - mp.exp(-1)) / 2, "step", 1e-4, 1e-6)
 
 
 @pytest.mark.parametrize("noise", [1e-14, 1e-11, 1e-9])
@@ -248,7 +248,7 @@ def test_noisy_samples_widen_the_bounds(noise):
     found = ci_lmip_from_ldp((epsilon, np.minimum(delta, 1.0)), unit="nats", decay=3.0)
     assert "convex" in found.method
     assert "monotone" not in found.method
-    holds(found, mp.mpf(1) / 3 + mp.mpf(1) / 4, "noisy", 1.2e-8 + 10 * noise, 1e-8)
+    check_holds(found, mp.mpf(1) / 3 + mp.mpf(1) / 4, "noisy", 1.2e-8 + 10 * noise, 1e-8)
 
 
 def test_functions_of_every_make():
@@ -261,18 +261,18 @@ def test_functions_of_every_make():
         return 0.0 if e > 75 else float(plain(math.fsum([e])))
 
     mechanism = GaussianMechanism(1.0, 2.0)
-    holds(ci_lmip_from_ldp(plain, unit="nats"), truth, "vectorised", 1e-8)
+    check_holds(ci_lmip_from_ldp(plain, unit="nats"), truth, "vectorised", 1e-8)
     scalar = ci_lmip_from_ldp(single, unit="nats")
-    holds(scalar, truth, "scalar", 1e-4)
+    check_holds(scalar, truth, "scalar", 1e-4)
     assert scalar.cost["evaluations"] <= 5000
-    holds(ci_lmip_from_ldp(lambda e: mechanism.delta(float(e)), unit="nats"), truth, "scalar with bounds", 1e-4)
+    check_holds(ci_lmip_from_ldp(lambda e: mechanism.delta(float(e)), unit="nats"), truth, "scalar with bounds", 1e-4)
     coarse = ci_lmip_from_ldp(plain, unit="nats", max_evaluations=1000)
-    holds(coarse, truth, "few", 1e-3)
+    check_holds(coarse, truth, "few", 1e-3)
     assert coarse.cost["evaluations"] <= 1300
     zero = ci_lmip_from_ldp(lambda e: 0.0 * e)
     assert (zero.value, zero.lower, zero.upper) == (0.0, 0.0, 0.0)
     scale = 1e9
-    holds(ci_lmip_from_ldp(exponential(scale), unit="nats"), 1 / mp.mpf(scale) + 1 / mp.mpf(scale + 1), "narrow", 1e-8)
+    check_holds(ci_lmip_from_ldp(exponential(scale), unit="nats"), 1 / mp.mpf(scale) + 1 / mp.mpf(scale + 1), "narrow", 1e-8)
 
 
 def test_beyond_the_range_of_doubles():
@@ -370,7 +370,7 @@ def test_a_function_that_writes_to_its_argument_does_no_harm():
     found = ci_lmip_from_ldp(greedy, unit="nats")
     assert found.value == ci_lmip_from_ldp(lambda e: np.exp(-2.0 * e), unit="nats").value
     assert ci_lmip_from_ldp(lambda e: e.__imul__(0.0)).upper == 0.0
-    holds(ci_lmip_from_ldp(exponential(3.0), unit="nats"), mp.mpf(1) / 3 + mp.mpf(1) / 4, "afterwards", 1e-8)
+    check_holds(ci_lmip_from_ldp(exponential(3.0), unit="nats"), mp.mpf(1) / 3 + mp.mpf(1) / 4, "afterwards", 1e-8)
 
 
 @pytest.mark.parametrize("apart", [1e-9, 1e-7, 1e-5, 1e-3])

@@ -25,7 +25,7 @@ FEW = settings(max_examples=15, deadline=None)
 POSITIVE = st.floats(0.05, 20.0, allow_nan=False)
 
 
-def brackets(p, q, rtol=1e-4):
+def check_brackets(p, q, rtol=1e-4):
     found = kl_from_hockey_stick(HockeyStickCurve(p, q), HockeyStickCurve(q, p), rtol=rtol)
     truth = kl_divergence(p, q)
     where = shown(p, q, found, truth)
@@ -40,14 +40,14 @@ def brackets(p, q, rtol=1e-4):
 @FEW
 @given(mixtures(), mixtures())
 def test_mixtures(p, q):
-    brackets(p, q)
+    check_brackets(p, q)
 
 
 @FEW
 @given(st.floats(-5, 5), POSITIVE, st.floats(-5, 5), POSITIVE)
 def test_normal_laws(m, s, n, t):
     if (m, s) != (n, t):
-        brackets(GaussianMixture.single(m, s), GaussianMixture.single(n, t))
+        check_brackets(GaussianMixture.single(m, s), GaussianMixture.single(n, t))
 
 
 @FEW
@@ -56,8 +56,8 @@ def test_a_point_against_the_release(size, seed, sigma):
     rng = np.random.default_rng(seed)
     prior, mechanism = Pmf(rng.normal(0, 2, size), rng.dirichlet(np.ones(size))), GaussianMechanism(sigma)
     release = mechanism.release(prior)
-    brackets(mechanism.law(prior.values[0]), release)
-    brackets(release, mechanism.law(prior.values[-1]))
+    check_brackets(mechanism.law(prior.values[0]), release)
+    check_brackets(release, mechanism.law(prior.values[-1]))
 
 
 @FEW
