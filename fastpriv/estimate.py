@@ -178,7 +178,8 @@ class Estimate:
             numbers = f"{self.value!r}, lower={self.lower!r}, upper={self.upper!r}"
         else:
             numbers = f"<shape {self.shape}>"
-        return f"{type(self).__name__}({numbers}, unit={self.unit!r}, kind={self.kind!r}{level}, method={self.method!r})"
+        words = f"unit={self.unit!r}, kind={self.kind!r}{level}, method={self.method!r}"
+        return f"{type(self).__name__}({numbers}, {words})"
 
 
 def _outward(bound: Any, direction: float, source: Any) -> Any:
