@@ -333,6 +333,17 @@ def test_an_interruption_leaves_whole_files_only(tmp_path):
             assert (tmp_path / "here" / name).read_text().endswith("\n")
 
 
+def test_an_interruption_inside_exec_ends_with_130_too(tmp_path):
+    code = (
+        "import sys, fastpriv.cli as cli, fastpriv.figures.reproduction as work; "
+        "work.computed = lambda name: exec('raise KeyboardInterrupt'); "
+        "sys.exit(cli.main(['figures', 'figure1', '--quiet', '--out', 'here']))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=HERE, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (130, ""), ended
+    assert ended.stderr.startswith("fastpriv: error: interrupted; ")
+
+
 def test_pyplot_is_not_loaded():
     code = (
         "import sys, fastpriv; fastpriv.figures.paper_panel(fastpriv.figures.paper(2)['figure2']); "
