@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
-        exec("")  # one that arose inside exec() leaves CPython a note to die by the signal at exit; the next exec clears it
+        exec("")  # one that arose inside exec() has CPython die by the signal at exit, unless another exec() follows
         return _failed(f"interrupted; {asked.interrupted}", 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -339,7 +339,8 @@ def test_an_interruption_inside_exec_ends_with_130_too(tmp_path):
         "work.computed = lambda name: exec('raise KeyboardInterrupt'); "
         "sys.exit(cli.main(['figures', 'figure1', '--quiet', '--out', 'here']))"
     )
-    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=HERE, capture_output=True, text=True)
+    (tmp_path / "run.py").write_text(code)
+    ended = subprocess.run([sys.executable, "-m", "run"], cwd=tmp_path, env=HERE, capture_output=True, text=True)
     assert (ended.returncode, ended.stdout) == (130, ""), ended
     assert ended.stderr.startswith("fastpriv: error: interrupted; ")
 
