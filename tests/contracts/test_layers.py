@@ -13,9 +13,10 @@ LAYERS = {
     "_validate": 1, "_parallel": 2, "_random": 2,
     "kernels": 2,
     "distributions": 3, "channels": 3, "special": 3,
-    "divergences": 4, "capacity": 4, "posterior": 4,
-    "mechanisms": 4, "notions": 5, "profiles": 6, "conversions": 6, "calibration": 6, "leakage": 6, "membership": 6,
-    "sweep": 7, "datasets": 7, "figures": 7, "assessment": 8, "cli": 9, "info": 8, "__main__": 10,
+    "sampling": 4,
+    "divergences": 5, "capacity": 5, "posterior": 5, "mechanisms": 5,
+    "notions": 6, "profiles": 7, "conversions": 7, "calibration": 7, "leakage": 7, "membership": 7,
+    "sweep": 8, "datasets": 8, "figures": 8, "assessment": 9, "info": 9, "cli": 10, "__main__": 11,
 }  # fmt: skip
 
 
