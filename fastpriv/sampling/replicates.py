@@ -1,0 +1,173 @@
+"""One replicate: an independent, randomised, stratified estimate from n points, cut into segments and tiles.
+
+Point k of a part with n points stands at (k + U) / n on the unit interval, which names its component; its other
+coordinates are point k of a scrambled Sobol sequence, or pseudo-random. Components thus come in runs, each gets its
+share of the points to within one, and the mean of f over the points is unbiased.
+
+A segment is what one thread does in one go; a tile is what fits into its cache. Neither depends on the number of
+threads, nor does a stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+
+from .. import _random
+from .._parallel import blocks
+from ..kernels import _draw
+from .packed import Packed
+from .points import scrambled
+from .problem import Part, Problem
+
+__all__ = ["Segment", "SegmentSum", "batch_means", "segment_sum", "segments"]
+
+FloatArray = NDArray[np.float64]
+
+TILE_DOUBLES = 2**16  # of one array of samples: half a megabyte stays in the second cache
+TILE_MOST = 2**14
+TILE_LEAST = 64
+SEGMENT_COST = 2.0**28  # components times coordinates times samples: some 40 ms
+TOP = 256  # largest values kept from the first tile of a replicate
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Points ``first`` to ``last`` of the replicate ``key`` of ``n`` points."""
+
+    problem: Problem
+    points: str
+    root: SeedSequence
+    key: tuple[int, ...]
+    n: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class SegmentSum:
+    """Sums of f, shape (e,), over a segment; the largest |f| of its first tile, shape (e, m), if it is a first one."""
+
+    sums: FloatArray
+    top: FloatArray | None
+
+
+def tile_size(dimension: int) -> int:
+    """Samples in a tile."""
+    size = TILE_DOUBLES // dimension
+    return min(max(size - size % 8, TILE_LEAST), TILE_MOST)
+
+
+def segments(problem: Problem, points: str, root: SeedSequence, key: tuple[int, ...], n: int) -> list[Segment]:
+    """A replicate, cut by a fixed amount of work."""
+    tile = tile_size(problem.dimension)
+    size = max(1, round(SEGMENT_COST / (problem.cost + 20 * problem.dimension) / tile)) * tile
+    return [
+        Segment(problem, points, root, key, n, first, min(first + size, n)) for first in range(0, n, size)
+    ]  # fmt: skip
+
+
+def segment_sum(segment: Segment) -> SegmentSum:
+    """Sums of f over the points of a segment, tile by tile."""
+    total: FloatArray | None = None
+    top = None
+    for values in _tiles(segment):
+        sums = np.add.reduce(values, axis=1)
+        if total is None:
+            total = sums
+            if segment.first == 0:
+                top = _largest(np.abs(values))
+        else:
+            total += sums
+    assert total is not None
+    return SegmentSum(total, top)
+
+
+def batch_means(problem: Problem, root: SeedSequence, key: tuple[int, ...], batches: int, size: int) -> FloatArray:
+    """Means of f, shape (e, batches), of independent stratified batches of ``size`` pseudo-random points.
+
+    Every batch has a start U of its own, so that batches are independent and of one law. Points are ordered by their
+    place in the batch first: components then come in long runs.
+    """
+    total = np.zeros((len(problem.integrand.parameters), batches))
+    for place, (part, first, last) in enumerate(problem.pieces(size)):
+        if first == last:
+            continue
+        start = np.empty(batches)
+        _draw.uniforms(_random.words(root, (*key, place, 0), STATE_WORDS), start)
+        at = ((np.arange(last - first)[:, np.newaxis] + start) / (last - first)).ravel()
+        component = np.searchsorted(np.cumsum(part.chances)[:-1], at, side="right").astype(np.int32)
+        found = []
+        for tile in blocks(at.size, tile_size(problem.dimension)):
+            words = _random.words(root, (*key, place, 1, tile.start), STATE_WORDS)
+            z = np.empty((problem.dimension, tile.stop - tile.start))
+            _draw.normals(words, False, z)
+            found.append(_values(problem, part, component[tile], z))
+        total += np.concatenate(found, axis=1).reshape(len(total), last - first, batches).sum(axis=1)
+    return total / size
+
+
+def _tiles(segment: Segment) -> Iterator[FloatArray]:
+    """f of the points of a segment, a tile at a time; no tile reaches over the edge of a part."""
+    problem, key, root, n = segment.problem, segment.key, segment.root, segment.n
+    start = float(np.random.default_rng(_random.words(root, (*key, 0), 4)).random())
+    net = scrambled(problem.dimension, root, (*key, 1)) if segment.points == "sobol" else None
+    size = tile_size(problem.dimension)
+    for part, first, last in problem.pieces(n):
+        if first == last:
+            continue
+        runs = _Runs(part, last - first, start, segment.points)
+        for begin in range(max(first, segment.first), min(last, segment.last), size):
+            end = min(begin + size, last, segment.last)
+            words = _random.words(root, (*key, 2, begin), STATE_WORDS)
+            if not isinstance(part.source, Packed):
+                yield problem.values(part.source.draw(words, end - begin))
+                continue
+            z = np.empty((problem.dimension, end - begin))
+            if net is not None:
+                _draw.sobol_normals(*net, begin, z)
+            else:
+                _draw.normals(words, segment.points == "antithetic", z)
+            yield _values(problem, part, runs.components(begin - first, end - first, words), z)
+
+
+def _values(problem: Problem, part: Part, component: NDArray[np.int32], z: FloatArray) -> FloatArray:
+    """f at the points that components and normals make, for what each component counts."""
+    assert isinstance(part.source, Packed)
+    x = np.empty_like(z)
+    _draw.place(part.source.form, part.source.means, part.source.spreads, component, z, x)
+    values = problem.values(x)
+    ratio = part.ratio
+    if ratio is not None:
+        values *= ratio[component]
+    return values
+
+
+class _Runs:
+    """Which component each of the n points of a part belongs to."""
+
+    def __init__(self, part: Part, n: int, start: float, points: str) -> None:
+        self.twice = points == "antithetic"  # a pair stands where one point would
+        self.cumulative = np.cumsum(part.chances)[:-1] if points == "plain" else None
+        self.bounds = part.bounds(n // 2, start) * 2 if self.twice else part.bounds(n, start)
+        self.bounds[-1] = n
+
+    def components(self, first: int, last: int, words: NDArray[np.uint64]) -> NDArray[np.int32]:
+        if self.cumulative is not None:
+            at = np.sort(np.random.default_rng(words[::-1]).random(last - first))
+            return np.searchsorted(self.cumulative, at, side="right").astype(np.int32)
+        low, high = np.searchsorted(self.bounds, [first, last - 1], side="right")
+        ends = np.minimum(self.bounds[low : high + 1], last)
+        counts = np.diff(ends, prepend=first)
+        return np.repeat(np.arange(low, high + 1, dtype=np.int32), counts)
+
+
+def _largest(values: FloatArray) -> FloatArray:
+    """The TOP largest of every row, in no order."""
+    if values.shape[1] <= TOP:
+        return values
+    return np.partition(values, values.shape[1] - TOP, axis=1)[:, -TOP:]
