@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -18,16 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._parallel import ordered_map
-from ..errors import SamplingWarning
 from .allocation import allocated
 from .intervals import look_confidence, stage_interval
 from .problem import Problem
-from .replicates import TOP, segment_sum, segments
+from .replicates import segment_sum, segments
 from .request import Request
+from .tails import TopValues
 
 __all__ = ["Goal", "Outcome", "run"]
 
 FloatArray = NDArray[np.float64]
+Answers = tuple[FloatArray, FloatArray, FloatArray]
 
 REPLICATES = 32
 PILOT_REPLICATES = 16
@@ -59,13 +59,13 @@ class Goal:
     ceiling: FloatArray | float = math.inf
     relative_to: str = "value"
 
-    def answers(self, interval: tuple[FloatArray, FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def answers(self, interval: Answers) -> Answers:
         """Value, lower and upper of the answer from those of the mean."""
         value, one, other = (np.clip(self.value(x), self.floor, self.ceiling) for x in interval)
         lower, upper = np.minimum(one, other), np.maximum(one, other)
         return np.clip(value, lower, upper), lower, upper
 
-    def excess(self, answers: tuple[FloatArray, FloatArray, FloatArray], request: Request) -> float:
+    def excess(self, answers: Answers, request: Request) -> float:
         """Largest half width over what was asked; at most 1 once the target is met."""
         value, lower, upper = answers
         if request.side == "lower":
@@ -85,14 +85,14 @@ class Goal:
 class Outcome:
     """What a run ended with, and how."""
 
-    answers: tuple[FloatArray, FloatArray, FloatArray]
+    answers: Answers
     law: str
     points: str
     stopped: str
     samples: int
     replicates: int
     stages: int
-    top: FloatArray
+    top: TopValues | None
 
     @property
     def method(self) -> str:
@@ -125,7 +125,7 @@ class _Run:
     sampled_for: float = 0.0
     cost_done: float = 0.0
     interrupted: bool = False
-    top: list[FloatArray] = field(default_factory=list)
+    top: TopValues | None = None
 
     @property
     def left(self) -> int:
@@ -148,8 +148,7 @@ class _Run:
                 r = owner[place]
                 if flat[place].first == 0:
                     sums[r] = found.sums
-                    if found.top is not None:
-                        self.top = [_joined(self.top, found.top)]
+                    self._watch(found.top)
                 else:
                     sums[r] = sums[r] + found.sums
                 self.samples += flat[place].last - flat[place].first
@@ -162,6 +161,12 @@ class _Run:
         self.sampled_for += time.monotonic() - began
         self.cost_done += complete * n * problem.cost
         return _Stage(np.array(sums[:complete]).reshape(complete, -1) / n, n)
+
+    def _watch(self, top: TopValues | None) -> None:
+        if top is not None and self.top is not None:
+            self.top.merge(top)
+        elif top is not None:
+            self.top = top
 
     def affordable(self, problem: Problem) -> float:
         """Points that the rest of the time should allow, by the pace so far."""
@@ -176,116 +181,103 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
     Raises ``KeyboardInterrupt`` only when interrupted before anything could be said.
     """
     work = _Run(request)
-    candidates = [(problem, points) for problem in problems for points in _points(problem, request)]
-    (problem, points), pilot = _picked(work, candidates)
+    problem, points, pilot = _picked(work, [(x, points) for x in problems for points in _points(x, request)])
     if points != "plain" and not work.interrupted:
         problem, spent = allocated(problem, request.root, (2,), work.left // PILOT_SHARE)
         work.samples += spent
     stages: list[_Stage] = []
+    answers = None if pilot is None else _answers(goal, problem, [pilot], request.confidence, request)
+    reference = None if pilot is None or answers is None else (pilot.n, goal.excess(answers, request))
     stopped = "interrupted" if work.interrupted else ""
-    confidence = request.confidence
-    answers = None
     while not stopped:
-        replicates, n = _size(work, problem, points, stages, goal, answers)
+        replicates, n = _size(work, problem, points, reference, first=not stages)
         if n == 0:
             stopped = "max_samples"
             break
         found = work.stage(problem, points, (3, len(stages)), replicates, n)
         if len(found.means) >= min(FEWEST, replicates):
             stages.append(found)
+            level = request.confidence
             if not request.spends_everything:
-                confidence = look_confidence(request.confidence, len(stages) - 1)
-            answers = _answers(goal, stages, confidence, request)
+                level = look_confidence(level, len(stages))
+            answers = _answers(goal, problem, stages, level, request)
+            reference = (n, goal.excess(answers, request))
         if work.interrupted:
             stopped = "interrupted"
-        elif answers is not None and goal.excess(answers, request) <= 1.0:
+        elif reference is not None and stages and reference[1] <= 1.0:
             stopped = "target"
-        elif work.seconds_left <= 0 or (answers is not None and work.affordable(problem) < 2 * FEWEST):
+        elif work.seconds_left <= 0 or work.affordable(problem) < FEWEST:
             stopped = "max_seconds"
     if answers is None:
-        if pilot is None or len(pilot.means) < 2:
-            raise KeyboardInterrupt
-        stages = [pilot]
-        answers = _answers(goal, stages, request.confidence, request)
+        raise KeyboardInterrupt
     count = sum(len(stage.means) for stage in stages)
-    top = work.top[0] if work.top else np.zeros((1, 0))
-    return Outcome(answers, problem.law, points, stopped, work.samples, count, len(stages), top)
+    return Outcome(answers, problem.law, points, stopped, work.samples, count, len(stages), work.top)
 
 
-def _answers(
-    goal: Goal, stages: list[_Stage], confidence: float, request: Request
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    interval = stage_interval([(stage.means, stage.n) for stage in stages], confidence, request.side)
-    return goal.answers(interval)
+def _answers(goal: Goal, problem: Problem, stages: list[_Stage], level: float, request: Request) -> Answers:
+    integrand = problem.integrand
+    found = stage_interval(
+        [(stage.n, stage.means) for stage in stages], level, request.side, low=integrand.low, high=integrand.high
+    )
+    return goal.answers((found.value, found.lower, found.upper))
 
 
 def _points(problem: Problem, request: Request) -> tuple[str, ...]:
     """The point sets to choose from."""
-    if problem.is_user_sampled:
+    if not problem.has_components:
         return ("random",)
-    if request.points is not None:
-        return (request.points,)
-    return ("sobol", "antithetic")
+    return ("sobol", "antithetic") if request.points is None else (request.points,)
 
 
-def _picked(work: _Run, candidates: list[tuple[Problem, str]]) -> tuple[tuple[Problem, str], _Stage | None]:
-    """The candidate with the smallest variance times cost, by a pilot, whose points count for nothing else."""
+def _picked(work: _Run, candidates: list[tuple[Problem, str]]) -> tuple[Problem, str, _Stage | None]:
+    """The candidate with the smallest variance times cost, by a pilot whose points count for nothing else."""
     request = work.request
+    problem, points = candidates[0]
     if len(candidates) == 1:
-        return candidates[0], None
-    best, kept, lowest = candidates[0], None, math.inf
-    for index, (problem, points) in enumerate(candidates):
-        n = int(PILOT_COST / problem.cost)
-        n = 2 ** max(5, min(10, n.bit_length()))
+        return problem, points, None
+    kept, lowest = None, math.inf
+    for index, (rival, net) in enumerate(candidates):
+        n = 2 ** max(5, min(10, int(PILOT_COST / rival.cost).bit_length()))
         n = min(n, request.max_samples // (PILOT_SHARE * len(candidates) * PILOT_REPLICATES) // 2 * 2)
         if n < 16:
-            return candidates[0], None
-        stage = work.stage(problem, points, (1, index), PILOT_REPLICATES, n)
-        score = _score(stage, problem)
-        if kept is None or score < lowest:
-            best, kept, lowest = (problem, points), stage, score
+            break
+        stage = work.stage(rival, net, (1, index), PILOT_REPLICATES, n)
+        score = _score(stage, rival)
+        if len(stage.means) >= FEWEST and (kept is None or score < lowest):
+            problem, points, kept, lowest = rival, net, stage, score
         if work.interrupted or work.seconds_left <= 0:
             break
-    return best, kept
+    return problem, points, kept
 
 
 def _score(stage: _Stage, problem: Problem) -> float:
     """Log of variance times cost, averaged over the answers; infinite where nothing was seen."""
-    if len(stage.means) < 2 or not np.isfinite(stage.means).all() or not stage.means.any(axis=0).all():
+    if not np.isfinite(stage.means).all() or not stage.means.any(axis=0).all():
         return math.inf
     variance = np.maximum(stage.means.var(axis=0, ddof=1), 1e-300)
     return float(np.log(variance).mean()) + math.log(problem.cost)
 
 
 def _size(
-    work: _Run, problem: Problem, points: str, stages: list[_Stage], goal: Goal,
-    answers: tuple[FloatArray, FloatArray, FloatArray] | None,
-) -> tuple[int, int]:  # fmt: skip
+    work: _Run, problem: Problem, points: str, reference: tuple[int, float] | None, *, first: bool
+) -> tuple[int, int]:
     """Replicates and points of each for the next stage; no points when the budget is spent."""
     request, left = work.request, work.left
-    if request.spends_everything and (stages or math.isinf(request.max_seconds)):
-        wanted: float = left / REPLICATES
-    elif answers is None:
-        wanted = min(FIRST_POINTS, max(64.0, PILOT_COST / problem.cost))
-        wanted = min(wanted, max(left / (4 * REPLICATES), 1.0)) if not request.spends_everything else wanted
-    else:
-        factor = (MARGIN * goal.excess(answers, request)) ** (2 / RATES[points])
-        wanted = stages[-1].n * min(max(factor, 2.0), GROWTH)
-    wanted = min(wanted, work.affordable(problem) / REPLICATES)
     most = left // REPLICATES
     if most < 1:  # fewer samples than replicates
-        return (left, 1) if not stages and left >= 2 else (0, 0)
-    n = int(min(max(wanted, 1.0), most))
-    if points == "sobol":  # a power of two, and as many replicates as fit
-        n = 2 ** (n.bit_length() - (1 if wanted >= most or n & (n - 1) == 0 else 0))
-        while n > most:
-            n //= 2
-        replicates = min(2 * REPLICATES - 1, left // n) if wanted >= most else REPLICATES
-        return replicates, n
-    return REPLICATES, n - n % 2 if n > 1 else n
-
-
-def _joined(kept: list[FloatArray], top: FloatArray) -> FloatArray:
-    """The TOP largest of both."""
-    both = np.concatenate([*kept, top], axis=1)
-    return both if both.shape[1] <= TOP else np.partition(both, both.shape[1] - TOP, axis=1)[:, -TOP:]
+        return (left, 1) if first and left >= 2 else (0, 0)
+    wanted = float(min(FIRST_POINTS, max(64, most // 4)))
+    if request.spends_everything and (reference is not None or math.isinf(request.max_seconds)):
+        wanted = math.inf
+    elif reference is not None:
+        n, excess = reference
+        wanted = n * min(max((MARGIN * excess) ** (2 / RATES[points]), 2.0), GROWTH) if excess < math.inf else n * 4.0
+    wanted = max(min(wanted, work.affordable(problem) / REPLICATES), 1.0)
+    if points != "sobol":
+        n = int(min(wanted, most))
+        return REPLICATES, n - n % 2 if n > 1 else n
+    n = 2 ** math.ceil(math.log2(min(wanted, most)))
+    if n > most:  # the rest of the budget: a power of two, and as many replicates as fit
+        n //= 2
+        return min(2 * REPLICATES - 1, left // n), n
+    return REPLICATES, n

@@ -102,7 +102,7 @@ class Integrand:
 
 @dataclass(frozen=True)
 class Problem:
-    """A law, the densities of its samples, and an integrand."""
+    """A law, the densities of its samples, and an integrand; ``watched`` where its variance may be infinite."""
 
     law: str
     parts: tuple[Part, ...]
@@ -110,6 +110,16 @@ class Problem:
     q: Packed | Evaluated | None
     g: Packed | None
     integrand: Integrand
+    watched: bool = False
+
+    def with_parts(self, parts: tuple[Part, ...]) -> Problem:
+        """The same averages from other chances of the components."""
+        return replace(self, parts=parts)
+
+    @property
+    def has_components(self) -> bool:
+        """Whether some part is a mixture, so that its points can be chosen."""
+        return any(isinstance(part.source, Packed) for part in self.parts)
 
     @property
     def dimension(self) -> int:

@@ -23,6 +23,7 @@ from ..kernels import _draw
 from .packed import Packed
 from .points import scrambled
 from .problem import Part, Problem
+from .tails import TopValues
 
 __all__ = ["Segment", "SegmentSum", "batch_means", "segment_sum", "segments"]
 
@@ -50,10 +51,10 @@ class Segment:
 
 @dataclass(frozen=True)
 class SegmentSum:
-    """Sums of f, shape (e,), over a segment; the largest |f| of its first tile, shape (e, m), if it is a first one."""
+    """Sums of f, shape (e,), over a segment; the largest |f| of its first tile, where these are watched."""
 
     sums: FloatArray
-    top: FloatArray | None
+    top: TopValues | None
 
 
 def tile_size(dimension: int) -> int:
@@ -79,8 +80,9 @@ def segment_sum(segment: Segment) -> SegmentSum:
         sums = np.add.reduce(values, axis=1)
         if total is None:
             total = sums
-            if segment.first == 0:
-                top = _largest(np.abs(values))
+            if segment.first == 0 and segment.problem.watched:
+                top = TopValues(TOP, len(values))
+                top.update(np.abs(values).T)
         else:
             total += sums
     assert total is not None
@@ -164,10 +166,3 @@ class _Runs:
         ends = np.minimum(self.bounds[low : high + 1], last)
         counts = np.diff(ends, prepend=first)
         return np.repeat(np.arange(low, high + 1, dtype=np.int32), counts)
-
-
-def _largest(values: FloatArray) -> FloatArray:
-    """The TOP largest of every row, in no order."""
-    if values.shape[1] <= TOP:
-        return values
-    return np.partition(values, values.shape[1] - TOP, axis=1)[:, -TOP:]
