@@ -1,0 +1,188 @@
+/* The terms that sampling averages: functions of log densities at a sample, each written once.
+ *
+ * Notation: lp = log p, lq = log q at the sample, l = lp - lq; lg = log density of the law the sample was drawn from;
+ * s(l) = 1 / (1 + e^-l); M = (P + Q) / 2, under which p / m = 2 s(l); kappa(x) = e^x - 1 - x; b = order - 1.
+ *
+ *   code                    drawn from   term                                     its mean
+ *   KL                      P            l                                        KL(P||Q)
+ *   KL_BALANCED             M            2 s(l) (l + e^-l - 1)                    KL(P||Q)
+ *   KL_REVERSED             M            2 s(-l) (e^l - 1 - l)                    KL(Q||P)
+ *   KL_PROPOSAL             g            p/g (l + e^-l - 1)                       KL(P||Q)
+ *   JENSEN_SHANNON          M            t atanh t + log1p(-t^2)/2, t = tanh(l/2) JS(P, Q)
+ *   TOTAL_VARIATION         M            |tanh(l/2)|                              TV(P, Q)
+ *   HOCKEY                  P            (1 - e^(eps - l))^+                      H_{e^eps}(P||Q)
+ *   HOCKEY_BALANCED         M            2 s(l) (1 - e^(eps - l))^+               the same
+ *   HOCKEY_PROPOSAL         g            p/g (1 - e^(eps - l))^+                  the same
+ *   RENYI                   g            p^order q^(1 - order) / g                integral of p^order q^(1 - order)
+ *   RENYI_BALANCED          M            the same with g = m                      the same
+ *   RENYI_SMALL             g            p/g (kappa(b l) + b kappa(-l))           the same, less 1
+ *   RENYI_SMALL_BALANCED    M            the same with g = m                      the same
+ *   EXCESS                  P            e^-l - 1                                 0 (when Q << P)
+ *   DIFFERENCE              M            2 tanh(l/2)                              0
+ *
+ * Where p = 0 or q = 0 a term is its limit, infinite if need be; where both are 0 it is 0.  No term but KL, EXCESS and
+ * DIFFERENCE changes sign, and every one keeps its relative accuracy as l goes to 0; NaN gives NaN.
+ */
+#ifndef FP_TERMS_H
+#define FP_TERMS_H
+
+#include "fp_integrand.h"
+
+enum {
+    FP_TERM_KL, FP_TERM_KL_BALANCED, FP_TERM_KL_REVERSED, FP_TERM_KL_PROPOSAL, FP_TERM_JENSEN_SHANNON,
+    FP_TERM_TOTAL_VARIATION, FP_TERM_HOCKEY, FP_TERM_HOCKEY_BALANCED, FP_TERM_HOCKEY_PROPOSAL, FP_TERM_RENYI,
+    FP_TERM_RENYI_BALANCED, FP_TERM_RENYI_SMALL, FP_TERM_RENYI_SMALL_BALANCED, FP_TERM_EXCESS, FP_TERM_DIFFERENCE,
+    FP_TERMS
+};
+
+#define FP_LOG_2 0.69314718055994530942
+
+/* log(2 s(l)) */
+FP_INLINE double fp_log_twice_logistic(double l)
+{
+    const double below = l < 0.0 ? l : 0.0;
+    return below + (FP_LOG_2 - fp_log1p(fp_exp(-fabs(l))));
+}
+
+/* 2 s(l) (l + e^-l - 1) */
+FP_INLINE double fp_kl_balanced(double l)
+{
+    const double a = fabs(l), e = fp_exp(-a), size = a < 800.0 ? a : 800.0, total = 1.0 + e;
+    const double near = fp_kappa_series(-fp_clamp1(l)) * ((l < 0.0 ? e : 1.0) / total);
+    const double right = (l + (e - 1.0)) / total, left = (1.0 - e * (1.0 + size)) / total;
+    return 2.0 * (a < 1.0 ? near : l > 0.0 ? right : left);
+}
+
+FP_INLINE double fp_js_balanced(double l)
+{
+    const double size = fabs(l), a = size < 800.0 ? size : 800.0, e = fp_exp(-a);
+    const double t = -fp_expm1(-a) / (1.0 + e), s = t < 0.8 ? t : 0.8;
+    const double near = 0.5 * (t * a) + 0.5 * fp_log1p(-(s * s));
+    const double far = FP_LOG_2 - e * a / (1.0 + e) - fp_log1p(e);
+    return a < 2.0 ? near : far;
+}
+
+FP_INLINE double fp_hyperbolic(double l) /* tanh(l/2) */
+{
+    const double e = fp_exp(-fabs(l)), t = -fp_expm1(-fabs(l)) / (1.0 + e);
+    return l < 0.0 ? -t : t;
+}
+
+/* p/g (l + e^-l - 1) from lr = log p/g and lo = log q/g */
+FP_INLINE double fp_kl_proposal(double l, double lr, double lo)
+{
+    const double r = fp_exp(lr), size = l > -1e300 ? l : -1e300;
+    const double near = r * fp_kappa_series(-fp_clamp1(l));
+    const double right = l > 0.0 ? r * (l + fp_expm1(-l)) : r * (size - 1.0) + fp_exp(lo);
+    return fabs(l) < 1.0 ? near : right;
+}
+
+/* (1 - e^(eps - l))^+ */
+FP_INLINE double fp_hockey_part(double l, double eps)
+{
+    const double y = eps - l;
+    return y < 0.0 ? -fp_expm1(y) : 0.0;
+}
+
+/* p^order q^(1 - order) / g */
+FP_INLINE double fp_renyi_term(double l, double lr, double b)
+{
+    const double y = b == 0.0 ? lr : b * l + lr;
+    const double value = fp_exp(y);
+    return lr == -INFINITY ? 0.0 : value;
+}
+
+/* p/g (kappa(b l) + b kappa(-l)) */
+FP_INLINE double fp_renyi_small_term(double l, double lr, double lo, double b)
+{
+    const double r = fp_exp(lr), o = fp_exp(lo), y = b * l, shifted = fp_exp(lr + y);
+    const double near = r * (fp_kappa_series(fp_clamp1(y)) + b * fp_kappa_series(-fp_clamp1(l)));
+    const double first = y > 1.0 ? shifted - r : r * fp_expm1(y), far = first + b * (o - r);
+    const double value = fabs(l) < 1.0 && fabs(y) < 1.0 ? near : far;
+    return b == 0.0 ? 0.0 : lr == -INFINITY ? b * o : value;
+}
+
+/* code is a constant at every call; parameter: eps or order */
+FP_INLINE double fp_term(const int code, double lp, double lq, double lg, double parameter)
+{
+    const double l = lp - lq, b = parameter - 1.0;
+    double f;
+    switch (code) {
+    case FP_TERM_KL: f = lp == -INFINITY ? 0.0 : l; break;
+    case FP_TERM_KL_BALANCED: f = fp_kl_balanced(l); break;
+    case FP_TERM_KL_REVERSED: f = fp_kl_balanced(-l); break;
+    case FP_TERM_KL_PROPOSAL: f = fp_kl_proposal(l, lp - lg, lq - lg); break;
+    case FP_TERM_JENSEN_SHANNON: f = fp_js_balanced(l); break;
+    case FP_TERM_TOTAL_VARIATION: f = fabs(fp_hyperbolic(l)); break;
+    case FP_TERM_HOCKEY: f = fp_hockey_part(l, parameter); break;
+    case FP_TERM_HOCKEY_BALANCED: f = fp_hockey_part(l, parameter) * fp_exp(fp_log_twice_logistic(l)); break;
+    case FP_TERM_HOCKEY_PROPOSAL: f = l > parameter ? fp_hockey_part(l, parameter) * fp_exp(lp - lg) : 0.0; break;
+    case FP_TERM_RENYI: f = fp_renyi_term(l, lp - lg, b); break;
+    case FP_TERM_RENYI_BALANCED: f = fp_renyi_term(l, fp_log_twice_logistic(l), b); break;
+    case FP_TERM_RENYI_SMALL: f = fp_renyi_small_term(l, lp - lg, lq - lg, b); break;
+    case FP_TERM_RENYI_SMALL_BALANCED:
+        f = fp_renyi_small_term(l, fp_log_twice_logistic(l), fp_log_twice_logistic(-l), b);
+        break;
+    case FP_TERM_EXCESS: f = fp_expm1(-l); break;
+    default: f = 2.0 * fp_hyperbolic(l); break;
+    }
+    f = isnan(l) ? l : f;
+    return lp == -INFINITY && lq == -INFINITY ? 0.0 : f;
+}
+
+#define FP_LOOPS "fp_terms_loops.h"
+#include "fp_variants.h"
+
+typedef void (*fp_terms_call)(int, ptrdiff_t, const double *, const double *, const double *, double, double *);
+
+static inline fp_terms_call fp_terms_pick(void)
+{
+#if FP_HAVE_VARIANTS
+    if (fp_isa() == FP_ISA_AVX512)
+        return fp_terms_avx512;
+    if (fp_isa() == FP_ISA_AVX2)
+        return fp_terms_avx2;
+#endif
+    return fp_terms_baseline;
+}
+
+/* Sum in a fixed order: eight lanes within 512 terms, then the partial sums one after another. */
+#define FP_RUN 512
+
+static inline double fp_lanes(ptrdiff_t n, const double *f)
+{
+    double lane[8] = {0};
+    ptrdiff_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int j = 0; j < 8; j++)
+            lane[j] += f[i + j];
+    for (int j = 0; i + j < n; j++)
+        lane[j] += f[i + j];
+    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+}
+
+static inline double fp_ordered_sum(ptrdiff_t n, const double *f)
+{
+    double sum = 0.0;
+    for (ptrdiff_t i = 0; i < n; i += FP_RUN)
+        sum += fp_lanes(n - i < FP_RUN ? n - i : FP_RUN, f + i);
+    return sum;
+}
+
+/* sums[j]: the ordered sum of the terms at parameter[j], none of them stored */
+static inline void fp_term_sums(fp_terms_call call, int code, ptrdiff_t n, const double *lp, const double *lq,
+                                const double *lg, ptrdiff_t many, const double *parameter, double *sums)
+{
+    double f[FP_RUN];
+    for (ptrdiff_t j = 0; j < many; j++)
+        sums[j] = 0.0;
+    for (ptrdiff_t i = 0; i < n; i += FP_RUN) {
+        const ptrdiff_t run = n - i < FP_RUN ? n - i : FP_RUN;
+        for (ptrdiff_t j = 0; j < many; j++) {
+            call(code, run, lp + i, lq + i, lg + i, parameter[j], f);
+            sums[j] += fp_lanes(run, f);
+        }
+    }
+}
+
+#endif
