@@ -16,7 +16,7 @@ from .._parallel import blocks
 from ..kernels import _draw
 from .packed import Packed
 from .problem import Part, Problem
-from .replicates import STATE_WORDS, tile_size
+from .replicates import tile_size
 
 __all__ = ["Allocation", "allocated"]
 
@@ -55,10 +55,9 @@ def _moments(
     size = tile_size(problem.dimension)
     for tile in blocks(component.size, size - size % PROBES):
         z = np.empty((problem.dimension, tile.stop - tile.start))
-        _draw.normals(_random.words(root, (*key, tile.start), STATE_WORDS), True, z)
-        x = np.empty_like(z)
-        _draw.place(source.form, source.means, source.spreads, component[tile], z, x)
-        found.append(problem.values(x))
+        _draw.normals(_random.words(root, (*key, tile.start), _draw.WORDS), True, z)
+        _draw.place(source.form, source.means, source.spreads, component[tile], z, z)
+        found.append(problem.values(problem.densities(z), None))
     values = np.concatenate(found, axis=1).reshape(len(found[0]), -1, PROBES)
     return values.mean(axis=2), values.std(axis=2, ddof=1)
 

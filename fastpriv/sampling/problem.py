@@ -9,17 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._parallel import blocks
 from ..kernels import _terms
 from .packed import Packed, log_density, log_density_information
 
-__all__ = ["Evaluated", "Integrand", "Part", "Problem", "Sampled"]
+__all__ = ["Densities", "Evaluated", "Integrand", "Part", "Problem", "Row", "Sampled"]
 
 FloatArray = NDArray[np.float64]
+
+AT_ONCE = 8  # rows of terms held at a time
+UNKNOWN_COST = 100.0  # of a density only its owner knows, for each coordinate
 
 
 class Evaluated(Protocol):
@@ -81,23 +85,45 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Integrand:
-    """A function of log densities, with its parameters and the range of its values.
+class Row:
+    """One kind of term, for each of its parameters; ``swapped`` exchanges P and Q.
 
-    Attributes
-    ----------
-    name : str
-        A name of ``fastpriv.kernels._terms``, or "information" or "entropy".
-    parameters : ndarray, shape (e,)
-        One row of values for each.
-    low, high : float
-        What f can never leave; infinite where there is no bound.
+    ``name`` is one of ``fastpriv.kernels._terms.NAMES``, or "information" or "entropy".
     """
 
     name: str
     parameters: FloatArray
+    swapped: bool = False
+
+
+@dataclass(frozen=True)
+class Integrand:
+    """Functions of log densities, and the range of their values.
+
+    Attributes
+    ----------
+    rows : tuple of Row
+        All that is averaged; e is the number of their parameters.
+    low, high : float
+        What f can never leave; infinite where there is no bound.
+    """
+
+    rows: tuple[Row, ...]
     low: float
     high: float
+
+    @property
+    def size(self) -> int:
+        """The number e of averages."""
+        return sum(len(row.parameters) for row in self.rows)
+
+
+class Densities(NamedTuple):
+    """Log densities at n samples, and what they tell of their component where that is asked."""
+
+    lp: FloatArray
+    lq: FloatArray
+    lg: FloatArray | None
 
 
 @dataclass(frozen=True)
@@ -130,8 +156,7 @@ class Problem:
     def cost(self) -> float:
         """Components times coordinates that a sample is held against: a fixed model, so that choices never depend
         on a clock."""
-        sides = [side for side in (self.p, self.q, self.g) if side is not None]
-        return float(sum(len(side.constants) * side.dimension if isinstance(side, Packed) else 100 for side in sides))
+        return sum(_cost(side) for side in (self.p, self.q, self.g) if side is not None)
 
     def pieces(self, n: int) -> Iterator[tuple[Part, int, int]]:
         """Every part with the first and the last-but-one of its samples among n."""
@@ -142,20 +167,51 @@ class Problem:
             yield part, first, last
             first = last
 
-    def values(self, x: FloatArray) -> FloatArray:
-        """f of the columns of x, shape (e, n)."""
-        name, parameters = self.integrand.name, self.integrand.parameters
-        if name == "information":
+    def densities(self, x: FloatArray) -> Densities:
+        """Log densities at the columns of x; for "information" the divergence stands in the place of lq."""
+        if self.integrand.rows[0].name == "information":
             assert isinstance(self.p, Packed)
-            return log_density_information(self.p, x)[1][np.newaxis]
+            return Densities(*log_density_information(self.p, x), None)
         lp = _of(self.p, x)
-        if name == "entropy":
-            return -lp[np.newaxis]
-        lq = lp if self.q is None else _of(self.q, x)
-        lg = lp if self.g is None else _of(self.g, x)
-        out = np.empty((len(parameters), x.shape[1]))
-        _terms.terms(name, lp, lq, lg, parameters, out)
-        return out
+        return Densities(lp, lp if self.q is None else _of(self.q, x), None if self.g is None else _of(self.g, x))
+
+    def sums(self, at: Densities, ratio: FloatArray | None) -> FloatArray:
+        """Sums of f over the samples, shape (e,), in a fixed order and in bounded memory."""
+        found = []
+        for row in self.integrand.rows:
+            sums = np.empty(len(row.parameters))
+            if ratio is None and row.name in _terms.CODES:
+                lp, lq = (at.lq, at.lp) if row.swapped else (at.lp, at.lq)
+                _terms.term_sums(row.name, lp, lq, at.lg, row.parameters, sums)
+            else:
+                for some in blocks(len(sums), AT_ONCE):
+                    _terms.ordered_sums(_terms_of(row, at, row.parameters[some], ratio), sums[some])
+            found.append(sums)
+        return np.concatenate(found)
+
+    def values(self, at: Densities, ratio: FloatArray | None) -> FloatArray:
+        """f at the samples, shape (e, n)."""
+        return np.concatenate([_terms_of(row, at, row.parameters, ratio) for row in self.integrand.rows])
+
+
+def _terms_of(row: Row, at: Densities, parameters: FloatArray, ratio: FloatArray | None) -> FloatArray:
+    if row.name == "information":
+        out = at.lq[np.newaxis].copy()
+    elif row.name == "entropy":
+        out = -at.lp[np.newaxis]
+    else:
+        out = np.empty((len(parameters), len(at.lp)))
+        lp, lq = (at.lq, at.lp) if row.swapped else (at.lp, at.lq)
+        _terms.terms(row.name, lp, lq, at.lg, parameters, out)
+    if ratio is not None:
+        out *= ratio
+    return out
+
+
+def _cost(side: Packed | Evaluated) -> float:
+    if not isinstance(side, Packed):
+        return UNKNOWN_COST * side.dimension
+    return float(side.scales.size if len(side.scales) == len(side) else len(side) * side.scales.size)
 
 
 def _of(side: Packed | Evaluated, x: FloatArray) -> FloatArray:

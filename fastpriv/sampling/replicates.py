@@ -22,7 +22,7 @@ from .._parallel import blocks
 from ..kernels import _draw
 from .packed import Packed
 from .points import scrambled
-from .problem import Part, Problem
+from .problem import Densities, Part, Problem
 from .tails import TopValues
 
 __all__ = ["Segment", "SegmentSum", "batch_means", "segment_sum", "segments"]
@@ -74,18 +74,14 @@ def segments(problem: Problem, points: str, root: SeedSequence, key: tuple[int, 
 
 def segment_sum(segment: Segment) -> SegmentSum:
     """Sums of f over the points of a segment, tile by tile."""
-    total: FloatArray | None = None
+    problem = segment.problem
+    total = np.zeros(problem.integrand.size)
     top = None
-    for values in _tiles(segment):
-        sums = np.add.reduce(values, axis=1)
-        if total is None:
-            total = sums
-            if segment.first == 0 and segment.problem.watched:
-                top = TopValues(TOP, len(values))
-                top.update(np.abs(values).T)
-        else:
-            total += sums
-    assert total is not None
+    for at, ratio in _tiles(segment):
+        total += problem.sums(at, ratio)
+        if problem.watched and segment.first == 0 and top is None:
+            top = TopValues(TOP, len(total))
+            top.update(np.abs(problem.values(at, ratio)).T)
     return SegmentSum(total, top)
 
 
@@ -95,26 +91,26 @@ def batch_means(problem: Problem, root: SeedSequence, key: tuple[int, ...], batc
     Every batch has a start U of its own, so that batches are independent and of one law. Points are ordered by their
     place in the batch first: components then come in long runs.
     """
-    total = np.zeros((len(problem.integrand.parameters), batches))
+    total = np.zeros((problem.integrand.size, batches))
     for place, (part, first, last) in enumerate(problem.pieces(size)):
         if first == last:
             continue
         start = np.empty(batches)
-        _draw.uniforms(_random.words(root, (*key, place, 0), STATE_WORDS), start)
+        _draw.uniforms(_random.words(root, (*key, place, 0), _draw.WORDS), start)
         at = ((np.arange(last - first)[:, np.newaxis] + start) / (last - first)).ravel()
         component = np.searchsorted(np.cumsum(part.chances)[:-1], at, side="right").astype(np.int32)
         found = []
         for tile in blocks(at.size, tile_size(problem.dimension)):
-            words = _random.words(root, (*key, place, 1, tile.start), STATE_WORDS)
+            words = _random.words(root, (*key, place, 1, tile.start), _draw.WORDS)
             z = np.empty((problem.dimension, tile.stop - tile.start))
             _draw.normals(words, False, z)
-            found.append(_values(problem, part, component[tile], z))
+            found.append(problem.values(*_placed(problem, part, component[tile], z)))
         total += np.concatenate(found, axis=1).reshape(len(total), last - first, batches).sum(axis=1)
     return total / size
 
 
-def _tiles(segment: Segment) -> Iterator[FloatArray]:
-    """f of the points of a segment, a tile at a time; no tile reaches over the edge of a part."""
+def _tiles(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
+    """Log densities at the points of a segment, and what each point counts, a tile at a time; no tile reaches over the edge of a part."""
     problem, key, root, n = segment.problem, segment.key, segment.root, segment.n
     start = float(np.random.default_rng(_random.words(root, (*key, 0), 4)).random())
     net = scrambled(problem.dimension, root, (*key, 1)) if segment.points == "sobol" else None
@@ -125,28 +121,26 @@ def _tiles(segment: Segment) -> Iterator[FloatArray]:
         runs = _Runs(part, last - first, start, segment.points)
         for begin in range(max(first, segment.first), min(last, segment.last), size):
             end = min(begin + size, last, segment.last)
-            words = _random.words(root, (*key, 2, begin), STATE_WORDS)
+            words = _random.words(root, (*key, 2, begin), _draw.WORDS)
             if not isinstance(part.source, Packed):
-                yield problem.values(part.source.draw(words, end - begin))
+                yield problem.densities(part.source.draw(words, end - begin)), None
                 continue
             z = np.empty((problem.dimension, end - begin))
             if net is not None:
                 _draw.sobol_normals(*net, begin, z)
             else:
                 _draw.normals(words, segment.points == "antithetic", z)
-            yield _values(problem, part, runs.components(begin - first, end - first, words), z)
+            yield _placed(problem, part, runs.components(begin - first, end - first, words), z)
 
 
-def _values(problem: Problem, part: Part, component: NDArray[np.int32], z: FloatArray) -> FloatArray:
-    """f at the points that components and normals make, for what each component counts."""
+def _placed(
+    problem: Problem, part: Part, component: NDArray[np.int32], z: FloatArray
+) -> tuple[Densities, FloatArray | None]:
+    """Log densities at the points that components and normals make, and what each point counts."""
     assert isinstance(part.source, Packed)
-    x = np.empty_like(z)
-    _draw.place(part.source.form, part.source.means, part.source.spreads, component, z, x)
-    values = problem.values(x)
+    _draw.place(part.source.form, part.source.means, part.source.spreads, component, z, z)
     ratio = part.ratio
-    if ratio is not None:
-        values *= ratio[component]
-    return values
+    return problem.densities(z), None if ratio is None else ratio[component]
 
 
 class _Runs:
