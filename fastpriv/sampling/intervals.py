@@ -260,7 +260,7 @@ def binomial_interval(hits: Any, trials: Any, confidence: float, side: Side = "b
     _validate.broadcastable("hits", hit, "trials", trial)
     hit, trial = np.broadcast_arrays(hit, trial)
     _validate.real("trials - hits", trial - hit, "at least 0", lambda x: x >= 0)
-    error = (1.0 - _level(confidence)) / (2.0 if _side(side) == "both" else 1.0)
+    error = _error(confidence, side)
     inner = np.clip(hit, 1.0, None)
     lower = np.where(hit > 0, betaincinv(inner, trial - inner + 1.0, error) * (1 - 1e-12), 0.0)
     inner = np.clip(trial - hit, 1.0, None)
@@ -275,6 +275,11 @@ def _replicates(name: str, means: Any) -> FloatArray:
             f"{name} must be of shape (R,) or (R, e) with R of at least 2; got {array.shape}. One replicate has no spread."
         )
     return array
+
+
+def _error(confidence: float, side: str) -> float:
+    """The error that one bound may spend."""
+    return (1.0 - _level(confidence)) / (2.0 if _side(side) == "both" else 1.0)
 
 
 def _level(confidence: float) -> float:

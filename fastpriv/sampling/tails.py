@@ -172,7 +172,8 @@ def _shape(x: FloatArray) -> FloatArray:
     """Profile posterior mean of the shape for ascending excesses x of shape (..., m), the largest equal to 1."""
     m = x.shape[-1]
     grid = 30 + int(math.sqrt(m))
-    quartile = np.maximum(x[..., int(m / 4 + 0.5) - 1 : int(m / 4 + 0.5)], 1e-300)
+    quartile = x[..., int(m / 4 + 0.5) - 1 : int(m / 4 + 0.5)]
+    quartile = np.where(quartile > 0, quartile, 0.25 * x.mean(axis=-1, keepdims=True))  # ties with the threshold
     b = (1.0 - np.sqrt(grid / (np.arange(1, grid + 1) - 0.5))) / (3.0 * quartile) + 1.0
     k = np.empty_like(b)
     for i in range(grid):
