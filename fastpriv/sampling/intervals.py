@@ -145,7 +145,7 @@ def stage_interval(
     --------
     >>> from fastpriv.sampling.intervals import stage_interval
     >>> stage_interval([(100, [1.0, 2.0, 3.0, 2.0]), (300, [2.0, 2.1, 1.9, 2.0])], 0.95)
-    Interval(value=2.0, lower=1.69..., upper=2.30...)
+    Interval(value=2.0, lower=1.688..., upper=2.311...)
     """
     error = _error(confidence, side)
     pooled: dict[int, list[FloatArray]] = {}
@@ -295,7 +295,7 @@ def _replicates(means: Any) -> FloatArray:
 
 
 def _whole(x: FloatArray) -> NDArray[np.bool_]:
-    return (x == np.floor(x)) & np.isfinite(x)
+    return np.asarray((x == np.floor(x)) & np.isfinite(x))
 
 
 def _error(confidence: float, side: str) -> float:
