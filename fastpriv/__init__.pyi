@@ -36,7 +36,9 @@ from .conversions.information_from_curves import cd_lmip_from_hockey_sticks as c
 from .conversions.information_from_curves import cd_lmip_from_lip as cd_lmip_from_lip
 from .conversions.information_from_curves import ci_lmip_from_ldp as ci_lmip_from_ldp
 from .conversions.information_from_curves import kl_from_hockey_stick as kl_from_hockey_stick
+from .distributions import Density as Density
 from .distributions import GaussianMixture as GaussianMixture
+from .distributions import LogRatio as LogRatio
 from .distributions import Pmf as Pmf
 from .divergences.hockey_stick import hockey_stick_divergence as hockey_stick_divergence
 from .divergences.hockey_stick import log_hockey_stick_divergence as log_hockey_stick_divergence
