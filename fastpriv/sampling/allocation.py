@@ -57,7 +57,7 @@ def _moments(
         z = np.empty((problem.dimension, tile.stop - tile.start))
         _draw.normals(_random.words(root, (*key, tile.start), _draw.WORDS), True, z)
         _draw.place(source.form, source.means, source.spreads, component[tile], z, z)
-        found.append(problem.values(problem.densities(z), None))
+        found.append(problem.values(problem.densities(z, source), None))
     values = np.concatenate(found, axis=1).reshape(len(found[0]), -1, PROBES)
     return values.mean(axis=2), values.std(axis=2, ddof=1)
 

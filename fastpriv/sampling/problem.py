@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,8 @@ class Evaluated(Protocol):
 
     dimension: int
 
-    def evaluate(self, x: FloatArray) -> FloatArray:
-        """Log densities, shape (n,), of the columns of x."""
+    def evaluate(self, x: FloatArray, *, own: Any = ...) -> FloatArray:
+        """Log densities, shape (n,), of the columns of x; ``own`` is what they were drawn from."""
 
 
 class Sampled(Evaluated, Protocol):
@@ -123,7 +123,7 @@ class Densities(NamedTuple):
 
     lp: FloatArray
     lq: FloatArray
-    lg: FloatArray | None
+    lg: FloatArray
 
 
 @dataclass(frozen=True)
@@ -167,13 +167,14 @@ class Problem:
             yield part, first, last
             first = last
 
-    def densities(self, x: FloatArray) -> Densities:
+    def densities(self, x: FloatArray, source: object) -> Densities:
         """Log densities at the columns of x; for "information" the divergence stands in the place of lq."""
         if self.integrand.rows[0].name == "information":
             assert isinstance(self.p, Packed)
-            return Densities(*log_density_information(self.p, x), None)
-        lp = _of(self.p, x)
-        return Densities(lp, lp if self.q is None else _of(self.q, x), None if self.g is None else _of(self.g, x))
+            return Densities(*log_density_information(self.p, x), x[0])
+        lp = _of(self.p, x, source)
+        lq = lp if self.q is None else _of(self.q, x, source)
+        return Densities(lp, lq, lp if self.g is None else log_density(self.g, x))
 
     def sums(self, at: Densities, ratio: FloatArray | None) -> FloatArray:
         """Sums of f over the samples, shape (e,), in a fixed order and in bounded memory."""
@@ -214,5 +215,5 @@ def _cost(side: Packed | Evaluated) -> float:
     return float(side.scales.size if len(side.scales) == len(side) else len(side) * side.scales.size)
 
 
-def _of(side: Packed | Evaluated, x: FloatArray) -> FloatArray:
-    return log_density(side, x) if isinstance(side, Packed) else side.evaluate(x)
+def _of(side: Packed | Evaluated, x: FloatArray, source: object) -> FloatArray:
+    return log_density(side, x) if isinstance(side, Packed) else side.evaluate(x, own=source)

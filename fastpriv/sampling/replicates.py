@@ -123,7 +123,7 @@ def _tiles(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
             end = min(begin + size, last, segment.last)
             words = _random.words(root, (*key, 2, begin), _draw.WORDS)
             if not isinstance(part.source, Packed):
-                yield problem.densities(part.source.draw(words, end - begin)), None
+                yield problem.densities(part.source.draw(words, end - begin), part.source), None
                 continue
             z = np.empty((problem.dimension, end - begin))
             if net is not None:
@@ -140,7 +140,7 @@ def _placed(
     assert isinstance(part.source, Packed)
     _draw.place(part.source.form, part.source.means, part.source.spreads, component, z, z)
     ratio = part.ratio
-    return problem.densities(z), None if ratio is None else ratio[component]
+    return problem.densities(z, part.source), None if ratio is None else ratio[component]
 
 
 class _Runs:

@@ -1,0 +1,134 @@
+"""Two laws as a run takes them: how each is evaluated, and where samples can come from.
+
+A law is a GaussianMixture, a Density, or one side of a LogRatio. Two mixtures are brought to the coordinates in which
+they cost least; a density that only its owner knows keeps them as they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+
+from .. import _random
+from ..distributions import Density, GaussianMixture, LogRatio
+from ..errors import DomainError
+from .packed import Packed, pack, pack_together
+from .problem import Evaluated, Integrand, Part, Problem, Row, Sampled
+
+__all__ = ["Pair", "RatioSide", "paired", "proposed"]
+
+FloatArray = NDArray[np.float64]
+ONE = np.ones(1)
+
+
+class RatioSide:
+    """P or Q of a LogRatio: log p/q stands for log p, and 0 for log q."""
+
+    def __init__(self, ratio: LogRatio, side: str) -> None:
+        self.ratio, self.side, self.dimension = ratio, side, ratio.dimension
+
+    def evaluate(self, x: FloatArray, own: object = None) -> FloatArray:
+        """Log densities relative to q; ``own`` is the side that x was drawn from."""
+        if self.side == "q":
+            return np.zeros(x.shape[1])
+        drawn = own.side if isinstance(own, RatioSide) else None
+        return self.ratio.evaluate(x, own=drawn)
+
+    def draw(self, words: NDArray[np.uint64], n: int) -> FloatArray:
+        """Draws of this side."""
+        return self.ratio.draw(words, n, self.side)
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    """P and Q, and their samples where there are any.
+
+    Attributes
+    ----------
+    p, q : Packed or Evaluated
+        What gives log densities.
+    draws_p, draws_q : tuple of Part
+        Where samples of each come from; empty where they can't.
+    known : bool
+        Whether both are mixtures, so that tails are known to be light.
+    """
+
+    p: Packed | Evaluated
+    q: Packed | Evaluated
+    draws_p: tuple[Part, ...]
+    draws_q: tuple[Part, ...]
+    known: bool
+
+    def direct(self, integrand: Integrand, *, heavy: bool = False) -> Problem:
+        """Samples of P."""
+        return Problem("direct", self.draws_p, self.p, self.q, None, integrand, watched=self._watched(integrand, heavy))
+
+    def balanced(self, integrand: Integrand, *, heavy: bool = False) -> Problem:
+        """Samples of (P + Q) / 2, half of them from each."""
+        halves = tuple(dataclasses.replace(part, share=0.5) for part in (*self.draws_p, *self.draws_q))
+        return Problem("balanced", halves, self.p, self.q, None, integrand, watched=self._watched(integrand, heavy))
+
+    def swapped(self) -> Pair:
+        """Q and P."""
+        return Pair(self.q, self.p, self.draws_q, self.draws_p, self.known)
+
+    def _watched(self, integrand: Integrand, heavy: bool) -> bool:
+        return heavy or (not self.known and not (math.isfinite(integrand.low) and math.isfinite(integrand.high)))
+
+
+def paired(p: Any, q: Any, root: SeedSequence) -> Pair:
+    """The pair, its functions tried once: their errors and the warning of plain Python come from here."""
+    if isinstance(p, LogRatio):
+        p.trial(_random.words(root, (9, 0), 4))
+        sides = RatioSide(p, "p"), RatioSide(p, "q")
+        draws = [(_sampled(side),) if side.side in p.sides else () for side in sides]
+        return Pair(*sides, *draws, known=False)
+    if isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture):
+        first, second = pack_together(p, q).packs
+        return Pair(first, second, (_component_wise(first, p),), (_component_wise(second, q),), known=True)
+    sources = [pack(law) if isinstance(law, GaussianMixture) else law for law in (p, q)]
+    _tried(p, q, root)
+    draws = [
+        (_component_wise(source, law),) if isinstance(source, Packed) else (_sampled(source),) if law.draws else ()
+        for law, source in zip((p, q), sources, strict=True)
+    ]
+    if not any(draws):
+        raise DomainError("p must have a sampler, or q; got neither. Pass Density(log_density, sampler, ...).")
+    return Pair(*sources, *draws, known=False)
+
+
+def proposed(pair: Pair, law: GaussianMixture, packed: Packed, log_scale: float, integrand: Integrand) -> Problem:
+    """Samples of a proposal whose density times exp(log_scale) is the g of the integrand."""
+    scaled = dataclasses.replace(packed, constants=packed.constants + log_scale)
+    return Problem("tilted", (_component_wise(packed, law),), pair.p, pair.q, scaled, integrand)
+
+
+def _component_wise(packed: Packed, law: GaussianMixture) -> Part:
+    return Part.of(packed, law.weights / law.weights.sum())
+
+
+def _sampled(source: Sampled) -> Part:
+    return Part.of(source, ONE)
+
+
+def _tried(p: Any, q: Any, root: SeedSequence) -> None:
+    points = None
+    for index, law in enumerate((p, q)):
+        if isinstance(law, GaussianMixture):
+            points = np.atleast_2d(law.sample(64, rng=_random.words(root, (9, index), 4).tolist()).T)
+    for index, law in enumerate((p, q)):
+        if not isinstance(law, Density):
+            continue
+        words = _random.words(root, (9, 2 + index), 4)
+        other = q if law is p else p
+        if law.draws:
+            law.trial(words)
+        elif isinstance(other, Density):
+            law.trial(words, other.draw(words, 64))
+        else:
+            law.trial(words, points)
