@@ -44,6 +44,7 @@ from .divergences.hockey_stick import hockey_stick_divergence as hockey_stick_di
 from .divergences.hockey_stick import log_hockey_stick_divergence as log_hockey_stick_divergence
 from .divergences.hockey_stick import total_variation as total_variation
 from .divergences.information import entropy as entropy
+from .divergences.information import label_information as label_information
 from .divergences.information import mutual_information as mutual_information
 from .divergences.kl import jensen_shannon as jensen_shannon
 from .divergences.kl import kl_divergence as kl_divergence

@@ -14,7 +14,7 @@ from .errors import DomainError, ShapeError
 
 __all__ = [
     "broadcastable", "choice", "count", "flag", "instance", "line", "memory", "probabilities", "real", "scalar",
-    "vector",
+    "shown", "vector",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
@@ -39,7 +39,7 @@ def real(
                 raise TypeError
         array = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise DomainError(f"{name} must be {constraint}; got {_shown(value)}. {remedy}") from None
+        raise DomainError(f"{name} must be {constraint}; got {shown(value)}. {remedy}") from None
     good = ~np.isnan(array)
     if valid is not None:
         with np.errstate(invalid="ignore"):
@@ -102,7 +102,7 @@ def count(name: str, value: Any, minimum: int = 1, maximum: int | None = None) -
     try:
         number = operator.index(value)
     except TypeError:
-        raise DomainError(f"{name} must be {bounds}; got {_shown(value)}. Pass {bounds}.") from None
+        raise DomainError(f"{name} must be {bounds}; got {shown(value)}. Pass {bounds}.") from None
     if isinstance(value, bool) or number < minimum or (maximum is not None and number > maximum):
         raise DomainError(f"{name} must be {bounds}; got {value!r}. Pass {bounds}.")
     return number
@@ -111,14 +111,14 @@ def count(name: str, value: Any, minimum: int = 1, maximum: int | None = None) -
 def flag(name: str, value: Any) -> bool:
     """True or False and nothing that merely converts to one."""
     if not isinstance(value, (bool, np.bool_)):
-        raise DomainError(f"{name} must be True or False; got {_shown(value)}. Pass a bool.")
+        raise DomainError(f"{name} must be True or False; got {shown(value)}. Pass a bool.")
     return bool(value)
 
 
 def instance(name: str, value: Any, kind: type) -> None:
     """An object of one of fastpriv's own classes."""
     if not isinstance(value, kind):
-        raise DomainError(f"{name} must be a {kind.__name__}; got {_shown(value)}. Build a fastpriv.{kind.__name__}.")
+        raise DomainError(f"{name} must be a {kind.__name__}; got {shown(value)}. Build a fastpriv.{kind.__name__}.")
 
 
 def line(**laws: Any) -> None:
@@ -142,7 +142,7 @@ def memory(name: str, needed: int, remedy: str) -> None:
 def choice(name: str, value: Any, options: tuple[str, ...]) -> str:
     """One of a few words."""
     if not isinstance(value, str) or value not in options:
-        raise DomainError(f"{name} must be one of {', '.join(options)}; got {_shown(value)}. Choose one of these.")
+        raise DomainError(f"{name} must be one of {', '.join(options)}; got {shown(value)}. Choose one of these.")
     return str(value)
 
 
@@ -172,6 +172,6 @@ def _worst(array: FloatArray, good: NDArray[np.bool_]) -> str:
     return f"{float(array[first])!r} at index {index} ({len(bad)} of {array.size} entries)"
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _validate
 from ..distributions import GaussianMixture, Pmf
-from ..divergences.hockey_stick import DOUBLE_WIDTH, curve_estimate
+from ..divergences.line.hockey_stick import DOUBLE_WIDTH, curve_estimate
 from ..estimate import Estimate
 from ..kernels import _hockey
 from ..mechanisms.gaussian import GaussianMechanism

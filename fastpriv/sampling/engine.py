@@ -50,14 +50,14 @@ class Goal:
         A monotone map of means, shape (e,), to answers.
     floor, ceiling : float or ndarray
         What the answer can never leave.
-    relative_to : {"value", "1"}
-        What ``rtol`` is relative to; "1" for logarithms.
+    scale : callable
+        What ``rtol`` is relative to, given the answers: their size, or 1 for logarithms.
     """
 
     value: Callable[[FloatArray], FloatArray]
     floor: FloatArray | float = -math.inf
     ceiling: FloatArray | float = math.inf
-    relative_to: str = "value"
+    scale: Callable[[FloatArray], FloatArray] = np.abs
 
     def answers(self, interval: Answers) -> Answers:
         """Value, lower and upper of the answer from those of the mean."""
@@ -75,8 +75,8 @@ class Goal:
         else:
             with np.errstate(invalid="ignore"):
                 half = np.where(lower == upper, 0.0, 0.5 * (upper - lower))
-        scale = np.abs(value) if self.relative_to == "value" else np.ones_like(value)
-        asked = np.maximum(request.atol, request.rtol * scale)
+        with np.errstate(invalid="ignore"):
+            asked = np.maximum(request.atol, request.rtol * self.scale(value))
         with np.errstate(divide="ignore", invalid="ignore"):
             return float(np.max(np.where(half == 0.0, 0.0, half / asked)))
 

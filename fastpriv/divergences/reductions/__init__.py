@@ -43,12 +43,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...distributions import GaussianMixture, Pmf
 from ...estimate import Estimate, Kind
-from ..hockey_stick import hockey_stick_divergence, log_hockey_stick_divergence
-from ..information import entropy as line_entropy
-from ..information import mutual_information as line_information
-from ..kl import jensen_shannon as line_jensen_shannon
-from ..kl import kl_divergence
-from ..renyi import renyi_divergence
+from ..line.hockey_stick import hockey_stick_divergence, log_hockey_stick_divergence
+from ..line.information import entropy as line_entropy
+from ..line.information import mutual_information as line_information
+from ..line.kl import jensen_shannon as line_jensen_shannon
+from ..line.kl import kl_divergence
+from ..line.renyi import renyi_divergence
 from .rationals import log_determinant
 from .recognition import Line, equal, factors
 

@@ -11,8 +11,8 @@ import math
 import sys
 from fractions import Fraction
 
-from ..distributions import GaussianMixture
-from ..estimate import Estimate
+from ...distributions import GaussianMixture
+from ...estimate import Estimate
 
 __all__ = ["entropy", "kl", "renyi"]
 
