@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +12,14 @@ from numpy.typing import NDArray
 
 from .errors import DomainError, ShapeError
 
-__all__ = ["broadcastable", "choice", "count", "flag", "instance", "probabilities", "real", "scalar", "vector"]
+__all__ = [
+    "broadcastable", "choice", "count", "flag", "instance", "line", "memory", "probabilities", "real", "scalar",
+    "vector",
+]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
 _SUM_TOLERANCE = 1e-9
+_SMALL = 2**28  # bytes that are asked for without looking at what is free
 
 
 def real(
@@ -116,11 +121,46 @@ def instance(name: str, value: Any, kind: type) -> None:
         raise DomainError(f"{name} must be a {kind.__name__}; got {_shown(value)}. Build a fastpriv.{kind.__name__}.")
 
 
+def line(**laws: Any) -> None:
+    """Mixtures on the line, for the functions that have no way in more dimensions."""
+    for name, law in laws.items():
+        if law.dimension != 1:
+            raise ShapeError(
+                f"{name} must be a mixture on the line; got one in {law.dimension} dimensions. "
+                "Take a marginal(index), or an affine image in one dimension."
+            )
+
+
+def memory(name: str, needed: int, remedy: str) -> None:
+    """A request for bytes that the machine has; checked because touching more would end the process."""
+    if needed > _SMALL and needed > (free := _free_memory()):
+        raise MemoryError(
+            f"{name} must fit in memory; got a need of {needed / 1e9:.4g} GB with {free / 1e9:.4g} GB free. {remedy}"
+        )
+
+
 def choice(name: str, value: Any, options: tuple[str, ...]) -> str:
     """One of a few words."""
     if not isinstance(value, str) or value not in options:
         raise DomainError(f"{name} must be one of {', '.join(options)}; got {_shown(value)}. Choose one of these.")
     return str(value)
+
+
+def _free_memory() -> float:
+    """Bytes that can be taken without swapping, within the limit of the container; infinite if nobody says."""
+    free = float("inf")
+    try:
+        with open("/proc/meminfo") as lines:
+            said = dict(line.split(":", 1) for line in lines)
+        free = 1024.0 * int(said["MemAvailable"].split()[0])
+        with open("/sys/fs/cgroup/memory.max") as limit, open("/sys/fs/cgroup/memory.stat") as lines:
+            used = dict(line.split() for line in lines)
+            free = min(free, float(limit.read()) - int(used["anon"]))
+    except (OSError, KeyError, ValueError):  # not Linux, or no limit of its own
+        pass
+    if free == float("inf") and hasattr(os, "sysconf"):
+        free = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    return free
 
 
 def _worst(array: FloatArray, good: NDArray[np.bool_]) -> str:

@@ -148,6 +148,7 @@ def _curve(
 ) -> tuple[FloatArray, FloatArray, str, Any]:
     _validate.instance("p", p, GaussianMixture)
     _validate.instance("q", q, GaussianMixture)
+    _validate.line(p=p, q=q)
     grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
     flat = np.ascontiguousarray(grid).reshape(-1)
     rows, (evaluations, extended, pieces) = _hockey.pair_curve(

@@ -57,6 +57,7 @@ def entropy(p: GaussianMixture, *, certified: bool = False) -> Estimate:
     1.75...
     """
     _validate.instance("p", p, GaussianMixture)
+    _validate.line(p=p)
     certified = _validate.flag("certified", certified)
     if single(p):
         from . import closed_form

@@ -61,6 +61,7 @@ def kl_divergence(p: GaussianMixture, q: GaussianMixture, *, certified: bool = F
     """
     _validate.instance("p", p, GaussianMixture)
     _validate.instance("q", q, GaussianMixture)
+    _validate.line(p=p, q=q)
     certified = _validate.flag("certified", certified)
     if same(p, q):
         return _zero()
@@ -114,6 +115,7 @@ def jensen_shannon(p: GaussianMixture, q: GaussianMixture, *, certified: bool = 
     """
     _validate.instance("p", p, GaussianMixture)
     _validate.instance("q", q, GaussianMixture)
+    _validate.line(p=p, q=q)
     certified = _validate.flag("certified", certified)
     if same(p, q):
         return _zero()

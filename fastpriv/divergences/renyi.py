@@ -68,6 +68,7 @@ def renyi_divergence(p: GaussianMixture, q: GaussianMixture, order: float, *, ce
     """
     _validate.instance("p", p, GaussianMixture)
     _validate.instance("q", q, GaussianMixture)
+    _validate.line(p=p, q=q)
     certified = _validate.flag("certified", certified)
     order = _validate.scalar("order", order, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
     if order == 1.0:
