@@ -29,6 +29,8 @@ __all__ = ["Problem", "Solution", "finish", "solve"]
 FloatArray = NDArray[np.float64]
 _STEPS = 60
 _DECREMENT = 1e-9
+_LARGEST = 1e15
+_GROWTH = 9.0
 _UNIT = 2.0**-53
 
 
@@ -60,21 +62,32 @@ class Solution:
     sigma: FloatArray  # (I, d), widened so that rounding cannot break the bound
 
 
-def solve(problem: Problem, theta: float | None = None, start: FloatArray | None = None) -> FloatArray:
-    """The exponents; with ``theta`` their sum is held at it and ``start`` must be feasible."""
+def solve(
+    problem: Problem, theta: float | None = None, start: FloatArray | None = None, floor: FloatArray | None = None
+) -> FloatArray:
+    """The exponents; with ``theta`` their sum is held at it and ``start`` must be feasible.
+
+    Rows of ``start`` that are NaN, or infeasible, start afresh. A row stops as soon as F is below its ``floor``.
+    """
     used = np.isfinite(problem.level)
     tau = _start(problem, used) if start is None else np.where(used, start, 0.0)
     value = _value(problem, tau, theta)
+    lost = ~np.isfinite(value)
+    if start is not None and lost.any():
+        tau[lost] = _start(problem.part(np.flatnonzero(lost)), used[lost])
+        value[lost] = _value(problem.part(np.flatnonzero(lost)), tau[lost], theta)
+    enough = np.full(len(tau), -np.inf) if floor is None else floor
     alive = np.flatnonzero(used.any(axis=1) & np.isfinite(value))
     for _ in range(_STEPS):
         if not alive.size:
             break
         part, now = problem.part(alive), tau[alive]
-        relative, decrement = _direction(part, now, theta)
-        moved, gained = _search(part, now, value[alive], relative, decrement, theta)
+        relative, bend, decrement = _direction(part, now, theta)
+        moved, gained = _search(part, now, value[alive], relative, bend, decrement, theta)
         tau[alive], value[alive] = moved, gained
         improved = decrement > _DECREMENT * (1.0 + np.abs(gained))
-        alive = alive[improved & (np.any(moved != now, axis=1)) & (moved.sum(axis=1) < 1e15)]
+        improved &= (gained > enough[alive]) & (moved.sum(axis=1) < _LARGEST) & np.any(moved != now, axis=1)
+        alive = alive[improved]
     return tau
 
 
@@ -104,8 +117,10 @@ def _value(problem: Problem, tau: FloatArray, theta: float | None) -> FloatArray
     return np.where((precision.min(axis=1) > 1e-9) & np.isfinite(value), value, np.inf)
 
 
-def _direction(problem: Problem, tau: FloatArray, theta: float | None) -> tuple[FloatArray, FloatArray]:
-    """Newton's step divided by tau, and twice what it should gain."""
+def _direction(
+    problem: Problem, tau: FloatArray, theta: float | None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Newton's step divided by tau, the curvature of Lambda for each entry, and twice what the step should gain."""
     precision, pull = _terms(problem, tau)
     mean = pull / precision
     used = tau > 0
@@ -122,6 +137,7 @@ def _direction(problem: Problem, tau: FloatArray, theta: float | None) -> tuple[
     hessian = 0.5 * first @ first.transpose(0, 2, 1) + second @ second.transpose(0, 2, 1)
     number = tau.shape[1]
     diagonal = np.arange(number)
+    bend = hessian[:, diagonal, diagonal]
     hessian[:, diagonal, diagonal] = hessian[:, diagonal, diagonal] * (1.0 + 1e-13) + np.where(used, tau, 1.0)
     right = -tau * gradient
     if theta is None:
@@ -133,7 +149,7 @@ def _direction(problem: Problem, tau: FloatArray, theta: float | None) -> tuple[
         relative = both[:, :, 0] - shift[:, None] * both[:, :, 1]
     relative = np.where(used & np.isfinite(relative), relative, 0.0)
     decrement = np.sum(right * relative, axis=1)
-    return relative, decrement
+    return relative, bend, decrement
 
 
 def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray:
@@ -146,25 +162,35 @@ def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def _search(
-    problem: Problem, tau: FloatArray, value: FloatArray, relative: FloatArray, decrement: FloatArray,
-    theta: float | None,
+    problem: Problem, tau: FloatArray, value: FloatArray, relative: FloatArray, bend: FloatArray,
+    decrement: FloatArray, theta: float | None,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
-    """Halve the step until the value falls by its share; shrinking entries shrink exponentially."""
+    """Halve the step until the value falls by its share.
+
+    The step stays on Newton's line, short of zero, and lets theta grow tenfold at most. Only entries too small to bend
+    the normal, by ``bend``, leave it: they shrink exponentially.
+    """
     best, reached = tau.copy(), value.copy()
+    light = bend * np.minimum(relative, 0.0) ** 2 < 0.1
+    total = tau.sum(axis=1)
+    fall = np.max(np.where(light, 0.0, -relative), axis=1)
+    rise = np.sum(tau * relative, axis=1) / (1.0 + total)
+    step = np.minimum(1.0, np.minimum(0.9 / np.maximum(fall, 1e-300), _GROWTH / np.maximum(rise, 1e-300)))
     open_rows = np.flatnonzero(decrement > 0)
-    step = 1.0
     for _ in range(30):
         if not open_rows.size:
             break
-        move = step * relative[open_rows]
-        trial = tau[open_rows] * np.where(move < 0, np.exp(np.maximum(move, -30.0)), 1.0 + move)
+        part = problem.part(open_rows) if len(open_rows) < len(tau) else problem
+        move = step[open_rows, None] * relative[open_rows]
+        move = np.where(light[open_rows] & (move < 0), np.expm1(np.clip(move, -30.0, 0.0)), move)
+        trial = tau[open_rows] * (1.0 + move)
         if theta is not None:
             trial *= theta / trial.sum(axis=1, keepdims=True)
-        new = _value(problem.part(open_rows), trial, theta)
-        good = new <= value[open_rows] - 1e-4 * step * decrement[open_rows]
+        new = _value(part, trial, theta)
+        good = new <= value[open_rows] - 1e-4 * step[open_rows] * decrement[open_rows]
         best[open_rows[good]], reached[open_rows[good]] = trial[good], new[good]
+        step[open_rows] *= 0.4
         open_rows = open_rows[~good]
-        step *= 0.5 if step > 0.1 else 0.1
     return best, reached
 
 

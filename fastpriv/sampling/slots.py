@@ -3,7 +3,7 @@
 Notation: N_i = N(m_i, diag s_i^2) the components of p, e^c_j N(n_j, diag t_j^2) those of e^epsilon q. A few q's all enter.
 Of many, the heaviest near the tilted normal enter each by itself and the rest as one: for shares lambda,
 sum e^c_j N_j >= prod (e^c_j N_j / lambda_j)^lambda_j, again a normal curve times a number. The shares are those of the
-components at the tilted normal, so slots and exponents are found in turn; the best round is kept.
+components at the tilted normal.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .exponents import Problem, Solution, finish, solve
+from .exponents import Problem, finish, solve
 
-__all__ = ["Tilts", "diagonal_tilts"]
+__all__ = ["DiagonalPair", "Tilts"]
 
 FloatArray = NDArray[np.float64]
 _UNIT = 2.0**-53
-_SLOTS = 48
-_ROUNDS = 4
+_SLOTS = 64
 _TILE = 2**21
 
 
@@ -31,31 +30,75 @@ class Tilts:
     log_bounds: FloatArray  # (k,)
     means: FloatArray  # (k, d)
     sigmas: FloatArray  # (k, d)
-    exponents: FloatArray  # (k,) theta
+    exponents: FloatArray  # tau (k, J) by component of q, or their sums (k, 1)
 
 
-def diagonal_tilts(
-    p: tuple[FloatArray, FloatArray], q: tuple[FloatArray, FloatArray, FloatArray], theta: float | None = None,
-    shares: FloatArray | None = None,
-) -> Tilts:  # fmt: skip
-    """The tilted normals of p = (means, sigmas) against q = (levels, means, sigmas).
+class DiagonalPair:
+    """Problems of all components of p = (means, sigmas) against q = (levels, means, sigmas), solved in tiles."""
 
-    With ``theta`` the sum of the exponents is held at it; ``shares`` (k, number of q) then says where to start, a
-    point where the precision is positive.
-    """
-    means, sigmas = p
-    number, size = means.shape
-    slots = _slot_number(number, len(q[0]), size)
-    found = Tilts(np.empty(number), np.empty((number, size)), np.empty((number, size)), np.empty(number))
-    rows = max(1, _TILE // (slots * size + len(q[0])))
-    for first in range(0, number, rows):
-        here = slice(first, min(first + rows, number))
-        start = None if shares is None else shares[here]
-        best, total = _tile(means[here], sigmas[here], q, slots, theta, start)
-        found.log_bounds[here], found.exponents[here] = best.log_bound, total
-        found.means[here] = means[here] + sigmas[here] * best.mean
-        found.sigmas[here] = sigmas[here] * best.sigma
-    return found
+    def __init__(
+        self, p: tuple[FloatArray, FloatArray], q: tuple[FloatArray, FloatArray, FloatArray],
+        theta: float | None = None,
+    ) -> None:  # fmt: skip
+        self.means, self.sigmas = p
+        self.q = q
+        self.theta = theta
+        number, size = self.means.shape
+        self.slots = _slot_number(number, len(q[0]), size)
+        self.pooled = self.slots < len(q[0])
+        self.screen = _Screen(*q) if self.pooled else None
+        self.chosen = np.empty((number, self.slots - 1), dtype=np.intp)
+        self.at = (self.means, self.sigmas)
+        self.tau: FloatArray | None = None
+
+    def choose(self, tilts: Tilts | None) -> None:
+        """Look for the slots at these tilted normals, and start afresh."""
+        if tilts is not None:
+            self.at = (tilts.means, tilts.sigmas)
+        self.chosen[:, :1] = -1
+        self.tau = None
+
+    def run(self, shares: FloatArray, floor: FloatArray | None, start: FloatArray | None = None) -> Tilts:
+        """Solve with levels raised by ``shares``, log s_ij - log w_i, (k, J) or (k, 1); ``start`` (k, J) is feasible."""
+        number, size = self.means.shape
+        tau = np.empty((number, self.slots))
+        spread = np.zeros((number, shares.shape[1]))
+        found = Tilts(np.empty(number), np.empty((number, size)), np.empty((number, size)), spread)
+        rows = max(1, _TILE // (self.slots * size + len(self.q[0])))
+        for first in range(0, number, rows):
+            here = np.arange(first, min(first + rows, number))
+            problem, share = self._problem(here, shares[here])
+            begin = start[here] if start is not None else None if self.tau is None else self.tau[here]
+            tau[here] = solve(problem, self.theta, begin, None if floor is None else floor[here])
+            reach = np.abs(self.means[here]) / self.sigmas[here]
+            best = finish(problem, tau[here], self.theta, reach)
+            found.log_bounds[here] = best.log_bound
+            found.means[here] = self.means[here] + self.sigmas[here] * best.mean
+            found.sigmas[here] = self.sigmas[here] * best.sigma
+            if shares.shape[1] == 1:
+                spread[here, 0] = tau[here].sum(axis=1)
+            elif share is None:
+                spread[here] = tau[here]
+            else:
+                spread[here] = tau[here, -1:] * share
+                spread[here[:, None], self.chosen[here]] = tau[here, :-1]
+        self.tau = tau
+        return found
+
+    def _problem(self, here: NDArray[np.intp], shares: FloatArray) -> tuple[Problem, FloatArray | None]:
+        levels, centres, widths = self.q
+        means, sigmas = self.means[here], self.sigmas[here]
+        if self.screen is None:
+            every = np.broadcast_to(np.arange(self.slots), (len(here), self.slots))
+            return _gathered(means, sigmas, levels + shares, centres, widths, every), None
+        weights = self.screen.weights(self.at[0][here], self.at[1][here]) + shares
+        if self.chosen[here[0], 0] < 0:
+            self.chosen[here] = np.argpartition(-weights, self.slots - 2, axis=1)[:, : self.slots - 1]
+        chosen = self.chosen[here]
+        total = np.broadcast_to(levels + shares, weights.shape)
+        raw = _gathered(means, sigmas, total, centres, widths, chosen)
+        np.put_along_axis(weights, chosen, -np.inf, axis=1)
+        return self.screen.pooled(means, sigmas, total, weights, raw)
 
 
 def _slot_number(number: int, partners: int, size: int) -> int:
@@ -63,47 +106,11 @@ def _slot_number(number: int, partners: int, size: int) -> int:
     return partners if partners <= most + 1 else most
 
 
-def _tile(
-    means: FloatArray, sigmas: FloatArray, q: tuple[FloatArray, FloatArray, FloatArray], slots: int,
-    theta: float | None, shares: FloatArray | None,
-) -> tuple[Solution, FloatArray]:  # fmt: skip
-    levels, centres, widths = q
-    reach = np.abs(means) / sigmas
-    if slots == len(levels):
-        problem = _gathered(means, sigmas, q, np.broadcast_to(np.arange(slots), (len(means), slots)))
-        tau = solve(problem, theta, None if shares is None else theta * shares)
-        return finish(problem, tau, theta, reach), tau.sum(axis=1)
-    screen = _Screen(levels, centres, widths)
-    best: Solution | None = None
-    mean, sigma = means, sigmas
-    for _ in range(_ROUNDS):
-        weights = screen.weights(mean, sigma)
-        problem = screen.problem(means, sigmas, q, weights, slots)
-        tau = solve(problem, theta)
-        new = finish(problem, tau, theta, reach)
-        if best is None:
-            best, total = new, tau.sum(axis=1)
-        else:
-            good = new.log_bound < best.log_bound
-            gain = np.max(np.where(good, best.log_bound - new.log_bound, 0.0))
-            keep = good[:, None]
-            best = Solution(
-                tau, np.where(good, new.log_bound, best.log_bound), np.where(keep, new.mean, best.mean),
-                np.where(keep, new.sigma, best.sigma),
-            )  # fmt: skip
-            total = np.where(good, tau.sum(axis=1), total)
-            if gain < 0.02:
-                break
-        mean, sigma = means + sigmas * best.mean, sigmas * best.sigma
-    assert best is not None
-    return best, total
-
-
 def _gathered(
-    means: FloatArray, sigmas: FloatArray, q: tuple[FloatArray, FloatArray, FloatArray], chosen: NDArray[np.intp]
-) -> Problem:
-    """One slot for each chosen component; those out of range of doubles are left out."""
-    levels, centres, widths = q
+    means: FloatArray, sigmas: FloatArray, levels: FloatArray, centres: FloatArray, widths: FloatArray,
+    chosen: NDArray[np.intp],
+) -> Problem:  # fmt: skip
+    """One slot for each chosen component; those out of range of doubles are left out. ``levels`` is (I, J)."""
     with np.errstate(all="ignore"):
         width, own = widths[chosen], sigmas[:, None, :]
         ratio = own / width
@@ -112,7 +119,7 @@ def _gathered(
         pull = ratio * apart
         logs = np.where(np.abs(curvature) < 0.5, 0.5 * np.log1p(-np.clip(curvature, -1, 0.9)), np.log(ratio))
         offset = 0.5 * np.sum(apart * apart, axis=2) - np.sum(logs, axis=2)
-        level = levels[chosen]
+        level = np.take_along_axis(levels, chosen, axis=1)
         sure = np.isfinite(offset) & np.isfinite(curvature).all(axis=2) & np.isfinite(pull).all(axis=2)
         sure &= (np.abs(curvature).max(axis=2) < 1e100) & (np.abs(pull).max(axis=2) < 1e100) & np.isfinite(level)
         fuzz = (apart.shape[2] + 8) * _UNIT * (0.5 * np.sum(apart * apart, axis=2) + np.sum(np.abs(logs), axis=2))
@@ -146,15 +153,10 @@ class _Screen:
             found = self.levels - self.logs - 0.5 * square
         return np.where(np.isfinite(found), found, -1e300)
 
-    def problem(
-        self, means: FloatArray, sigmas: FloatArray, q: tuple[FloatArray, FloatArray, FloatArray], weights: FloatArray,
-        slots: int,
-    ) -> Problem:  # fmt: skip
-        """The heaviest ``slots - 1`` by themselves, the rest pooled by their weights."""
-        chosen = np.argpartition(-weights, slots - 2, axis=1)[:, : slots - 1]
-        raw = _gathered(means, sigmas, q, chosen)
-        rest = weights.copy()
-        np.put_along_axis(rest, chosen, -np.inf, axis=1)
+    def pooled(
+        self, means: FloatArray, sigmas: FloatArray, levels: FloatArray, rest: FloatArray, raw: Problem
+    ) -> tuple[Problem, FloatArray]:
+        """One more slot: all that have a finite weight ``rest``, in shares that go with it."""
         rest[:, ~self.usable] = -np.inf
         top = rest.max(axis=1, keepdims=True)
         with np.errstate(all="ignore"):
@@ -167,20 +169,20 @@ class _Screen:
             pulled = sigmas * pull - inner * moved
             rounding = (len(self.levels) + 8) * _UNIT
             curvature = 1.0 - sigmas * inner
-            level = share @ self.levels - np.sum(share * logs, axis=1)
+            level = np.sum(share * np.where(share > 0, levels, 0.0), axis=1) - np.sum(share * logs, axis=1)
             parts = square + np.sum(2 * np.abs(moved * pull) + moved * moved * precision, axis=1)
             offset = 0.5 * (square + np.sum(moved * (moved * precision - 2 * pull), axis=1))
             widths = share @ self.logs - np.sum(np.log(sigmas), axis=1)
             offset += widths
             bulk = share @ np.abs(self.logs) + np.sum(np.abs(np.log(sigmas)), axis=1)
-            bulk += share @ np.abs(self.levels) + np.sum(np.abs(share * logs), axis=1)
+            bulk += np.sum(share * np.abs(np.where(share > 0, levels, 0.0)), axis=1) + np.sum(np.abs(share * logs), axis=1)
             fuzz = rounding * (parts + bulk)
             # an error e of the precision is an error e of D and e |moved| of E
             error = 2 * rounding * (np.abs(sigmas * pull) + inner * np.abs(moved) + sigmas * inner)
         good = np.isfinite(offset + fuzz) & np.isfinite(level) & np.isfinite(curvature + pulled).all(axis=1)
         good &= fuzz < 1e-5
         keep = good[:, None]
-        return Problem(
+        problem = Problem(
             np.concatenate([raw.curvature, np.where(keep, curvature, 0.0)[:, None, :]], axis=1),
             np.concatenate([raw.pull, np.where(keep, pulled, 0.0)[:, None, :]], axis=1),
             np.concatenate([raw.offset, np.where(good, offset, 0.0)[:, None]], axis=1),
@@ -188,3 +190,4 @@ class _Screen:
             np.concatenate([raw.fuzz, np.where(good, fuzz, 0.0)[:, None]], axis=1),
             np.where(keep, error, 0.0),
         )  # fmt: skip
+        return problem, share
