@@ -42,6 +42,7 @@ _WHERE = {
     "jensen_shannon": "divergences.kl",
     "renyi_divergence": "divergences.renyi",
     "entropy": "divergences.information",
+    "label_information": "divergences.information",
     "mutual_information": "divergences.information",
     "HockeyStickCurve": "conversions.curves",
     "LipCurve": "conversions.curves",

@@ -22,12 +22,15 @@ from numpy.typing import NDArray
 from ..distributions import GaussianMixture, LogRatio
 from ..errors import DomainError, SamplingWarning
 from ..estimate import Estimate, Unit
+from ..sampling.cuts import entropy_cut, kl_cut
 from ..sampling.engine import Goal, Outcome, run
+from ..sampling.guaranteed import Cut, run_guaranteed
 from ..sampling.packed import pack_together
 from ..sampling.pairs import Pair, paired, proposed
 from ..sampling.problem import Integrand, Part, Problem, Row
 from ..sampling.request import Request
 from ..sampling.tails import tail_verdict
+from ..sampling.tilting import Proposal, hockey_stick_proposals, renyi_proposal
 
 __all__ = ["entropy", "hockey_stick", "jensen_shannon", "kl", "label_information", "renyi", "total_variation"]
 
@@ -43,11 +46,16 @@ def kl(p: Any, q: Any, request: Request, *, both: bool = False) -> Estimate:
     pair = paired(p, q, request.root)
     problems = []
     if not both and pair.draws_p:
-        problems.append(pair.direct(Integrand((Row("kl_forward", _NONE),), -math.inf, math.inf)))
+        row = Row("kl_proposal" if request.interval == "guaranteed" else "kl_forward", _NONE)
+        problems.append(pair.direct(Integrand((row,), 0.0 if row.name == "kl_proposal" else -math.inf, math.inf)))
     if pair.draws_p and pair.draws_q:
         rows = (Row("kl_balanced", _NONE), Row("kl_reversed", _NONE))[: 1 + both]
         problems.append(pair.balanced(Integrand(rows, 0.0, math.inf)))
-    outcome = run(_allowed(problems, request, "direct", "balanced"), request, Goal(lambda mean: mean, 0.0))
+    cut = None
+    if request.interval == "guaranteed":
+        problems.reverse()  # what is averaged under P alone only has a lower bound
+        cut = kl_cut(p, q, request, both=both) if pair.known and request.law in (None, "balanced") else None
+    outcome = _run(_allowed(problems, request), request, Goal(lambda mean: mean, 0.0), cut)
     return _estimate(outcome, request, "nats", (2,) if both else (), _gap(p, q))
 
 
@@ -56,7 +64,7 @@ def jensen_shannon(p: Any, q: Any, request: Request) -> Estimate:
     pair = paired(p, q, request.root)
     problem = _of_both(pair, Integrand((Row("jensen_shannon", _NONE),), 0.0, _LOG_2))
     goal = Goal(lambda mean: mean, 0.0, math.nextafter(_LOG_2, 1.0))
-    return _estimate(run(_allowed(problem, request, "balanced"), request, goal), request, "nats", (), _gap(p, q))
+    return _estimate(_run(_allowed(problem, request), request, goal), request, "nats", (), _gap(p, q))
 
 
 def total_variation(p: Any, q: Any, request: Request) -> Estimate:
@@ -65,7 +73,7 @@ def total_variation(p: Any, q: Any, request: Request) -> Estimate:
     problems = [pair.direct(Integrand((Row("hockey_stick_forward", _NONE),), 0.0, 1.0))] if pair.draws_p else []
     if pair.draws_p and pair.draws_q:
         problems.append(pair.balanced(Integrand((Row("total_variation", _NONE),), 0.0, 1.0)))
-    outcome = run(_allowed(problems, request, "direct", "balanced"), request, Goal(lambda mean: mean, 0.0, 1.0))
+    outcome = _run(_allowed(problems, request), request, Goal(lambda mean: mean, 0.0, 1.0))
     return _estimate(outcome, request, "probability", (), _gap(p, q))
 
 
@@ -82,7 +90,7 @@ def hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs:
     for index, (problems, places, log_scale) in enumerate(runs):
         share = 1.0 / (len(runs) - index)
         here = _shared(request, index, share, spent, time.monotonic() - began)
-        found = run(problems, here, _hockey_goal(log_scale, flat[used[places]], logs, both))
+        found = _run(problems, here, _hockey_goal(log_scale, flat[used[places]], logs, both))
         spent += found.samples
         outcomes.append(found)
         for row, numbers in zip(answers, found.answers, strict=True):
@@ -100,38 +108,43 @@ def hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs:
 def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
     """D_order(P||Q) for an order other than 1."""
     pair = paired(p, q, request.root)
-    both = pair.draws_p and pair.draws_q
-    parameter = np.array([order])
-    b = order - 1.0
-    if order < 1.0 and both:
-        problems = [pair.balanced(Integrand((Row("renyi_small_balanced", parameter),), -2.0, 0.0))]
-        return _renyi(problems, ("balanced",), request, b, small=True, log_scale=0.0, gap=_gap(p, q))
-    if pair.known:
+    parameter, b = np.array([order]), order - 1.0
+    options: list[tuple[Problem, bool, float]] = []  # with: the integral less 1 is averaged; log of the scale
+    if pair.known and order > 1.0:
         proposal = renyi_proposal(p, q, order)
-        if math.isinf(proposal.log_scale):
+        if proposal.log_scale == math.inf:
             return Estimate(math.inf, math.inf, math.inf, kind="exact", unit="nats", method="tails")
-        if proposal.bounded and proposal.log_scale > _NEAR:
-            problem = _tilted(p, q, pair, proposal, proposal.log_scale, Row("renyi_proposal", parameter))
-            found = ("tilted", "balanced")
-            problems = [problem, pair.balanced(Integrand((Row("renyi_balanced", parameter),), 0.0, math.inf), heavy=True)]
-            scale = {"tilted": proposal.log_scale, "balanced": 0.0}
-            chosen = _allowed(problems, request, *found)[0]
-            return _renyi([chosen], found, request, b, small=False, log_scale=scale[chosen.law], gap=_gap(p, q))
-    rows = (Row("renyi_small_balanced" if both else "renyi_proposal", parameter),)
-    low = 0.0 if order > 1.0 or not both else -2.0
-    problems = [pair.balanced(Integrand(rows, low, math.inf), heavy=True)] if both else []
-    problems = problems or [pair.direct(Integrand(rows, low, math.inf), heavy=True)]
-    return _renyi(problems, (problems[0].law,), request, b, small=bool(both), log_scale=0.0, gap=_gap(p, q))
+        if proposal.bounded:
+            options.append((_tilted(p, q, pair, proposal, Row("renyi_proposal", parameter)), False, proposal.log_scale))
+    if pair.draws_p and pair.draws_q:
+        low, high = (-2.0, 0.0) if order < 1.0 else (0.0, math.inf)
+        row = Row("renyi_small_balanced", parameter)
+        options.append((pair.balanced(Integrand((row,), low, high), heavy=order > 1.0), True, 0.0))
+    elif pair.draws_p:
+        row = Row("renyi_proposal", parameter)
+        options.append((pair.direct(Integrand((row,), 0.0, math.inf), heavy=True), False, 0.0))
+    allowed = _allowed([problem for problem, _, _ in options], request)
+    options = [option for option in options if option[0] in allowed]
+    near = len(options) > 1 and options[0][2] < _NEAR and request.interval == "replicates"
+    problem, less_1, log_scale = options[1 if near else 0]
+
+    def value(mean: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            logs = np.log1p(np.maximum(mean, -1.0)) if less_1 else np.log(np.maximum(mean, 0.0)) + log_scale
+        return logs / b
+
+    outcome = _run([problem], request, Goal(value, 0.0))
+    return _estimate(outcome, request, "nats", (), (1.0 + abs(b)) * _gap(p, q))
 
 
 def entropy(p: GaussianMixture, request: Request) -> Estimate:
     """Differential entropy, minus the mean of log p."""
     (packed,), log_determinant = pack_together(p)
     part = Part.of(packed, p.weights / p.weights.sum())
-    integrand = Integrand((Row("entropy", _NONE),), -math.inf, math.inf)
+    integrand = Integrand((Row("entropy", _NONE),), -float(np.logaddexp.reduce(packed.constants)), math.inf)
     problem = Problem("direct", (part,), packed, None, None, integrand)
     goal = Goal(lambda mean: mean - log_determinant, scale=lambda value: np.maximum(np.abs(value), 1.0))
-    outcome = run(_allowed([problem], request, "direct"), request, goal)
+    outcome = _run(_allowed([problem], request), request, goal, entropy_cut(packed, request))
     return _estimate(outcome, request, "nats", (), 2.0 * p.mass_gap)
 
 
@@ -143,51 +156,36 @@ def label_information(p: GaussianMixture, request: Request) -> Estimate:
     problem = Problem("direct", (part,), packed, None, None, integrand)
     most = -math.fsum((p.weights * np.log(p.weights)).tolist())
     goal = Goal(lambda mean: mean, 0.0, most * (1 + 1e-15))
-    outcome = run(_allowed([problem], request, "direct"), request, goal)
+    outcome = _run(_allowed([problem], request), request, goal)
     return _estimate(outcome, request, "nats", (), 2.0 * p.mass_gap)
-
-
-def _renyi(
-    problems: list[Problem], names: tuple[str, ...], request: Request, b: float, *, small: bool, log_scale: float,
-    gap: float,
-) -> Estimate:  # fmt: skip
-    def value(mean: FloatArray) -> FloatArray:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.log1p(np.maximum(mean, -1.0)) if small else np.log(np.maximum(mean, 0.0)) + log_scale
-        return logs / b
-
-    outcome = run(_allowed(problems, request, *names), request, Goal(value, 0.0))
-    return _estimate(outcome, request, "nats", (), (1.0 + abs(b)) * gap)
 
 
 def _runs(p: Any, q: Any, pair: Pair, epsilon: FloatArray, request: Request, both: bool) -> Any:
     """Problems for each group of epsilons, their places, and the log of what the averages are scaled by."""
     every = np.arange(epsilon.size)
-    tilts = pair.known and request.law in (None, "tilted")
-    if request.law == "tilted" and not pair.known:
-        raise DomainError("method must not be 'tilted' for a density only its owner knows. Take 'direct' or 'balanced'.")
-    if not tilts or both and request.law is None:
+    tilts = pair.known and request.law in (None, "tilted") and not (both and request.law is None)
+    if not tilts:
         problems = []
         if not both and pair.draws_p:
             problems.append(pair.direct(Integrand((Row("hockey_stick_forward", epsilon),), 0.0, 1.0)))
         if pair.draws_p and pair.draws_q:
             rows = (Row("hockey_stick_balanced", epsilon), Row("hockey_stick_balanced", epsilon, swapped=True))
             problems.append(pair.balanced(Integrand(rows[: 1 + both], 0.0, 2.0)))
-        yield _allowed(problems, request, "direct", "balanced"), every, 0.0
+        yield _allowed(problems, request), every, 0.0
         return
     for proposal, places in hockey_stick_proposals(p, q, epsilon):
         if proposal.log_scale > _TAIL and request.law is None:
             yield [pair.direct(Integrand((Row("hockey_stick_forward", epsilon[places]),), 0.0, 1.0))], places, 0.0
         else:
             row = Row("hockey_stick_proposal", epsilon[places])
-            yield [_tilted(p, q, pair, proposal, proposal.log_scale, row)], places, proposal.log_scale
+            yield [_tilted(p, q, pair, proposal, row)], places, proposal.log_scale
 
 
-def _tilted(p: Any, q: Any, pair: Pair, proposal: Proposal, log_scale: float, row: Row) -> Problem:
+def _tilted(p: Any, q: Any, pair: Pair, proposal: Proposal, row: Row) -> Problem:
     """All three laws in common coordinates, in which the proposal's density is scaled to bound the integrand by 1."""
     packs = pack_together(p, q, proposal.mixture).packs
     common = dataclasses.replace(pair, p=packs[0], q=packs[1])
-    return proposed(common, proposal.mixture, packs[2], log_scale, Integrand((row,), 0.0, 1.0))
+    return proposed(common, proposal.mixture, packs[2], proposal.log_scale, Integrand((row,), 0.0, 1.0))
 
 
 def _hockey_goal(log_scale: float, epsilon: FloatArray, logs: bool, both: bool) -> Goal:
@@ -230,7 +228,11 @@ def _of_both(pair: Pair, integrand: Integrand) -> list[Problem]:
     return [pair.balanced(integrand)] if pair.draws_p and pair.draws_q else []
 
 
-def _allowed(problems: list[Problem], request: Request, *laws: str) -> list[Problem]:
+def _run(problems: list[Problem], request: Request, goal: Goal, cut: Cut | None = None) -> Outcome:
+    return run_guaranteed(problems, request, goal, cut) if request.interval == "guaranteed" else run(problems, request, goal)
+
+
+def _allowed(problems: list[Problem], request: Request) -> list[Problem]:
     """The problems of the law that was forced; an error says which laws there are."""
     chosen = [problem for problem in problems if request.law in (None, problem.law)]
     if not chosen:

@@ -135,7 +135,9 @@ class _Run:
     def seconds_left(self) -> float:
         return self.request.max_seconds - (time.monotonic() - self.began)
 
-    def stage(self, problem: Problem, points: str, key: tuple[int, ...], replicates: int, n: int) -> _Stage:
+    def stage(
+        self, problem: Problem, points: str, key: tuple[int, ...], replicates: int, n: int, *, pilot: bool = False
+    ) -> _Stage:
         """As many of the replicates as time allows, FEWEST at least; fewer when interrupted."""
         pieces = [segments(problem, points, self.request.root, (*key, r), n) for r in range(replicates)]
         owner = [r for r, piece in enumerate(pieces) for _ in piece]
@@ -148,7 +150,8 @@ class _Run:
                 r = owner[place]
                 if flat[place].first == 0:
                     sums[r] = found.sums
-                    self._watch(found.top)
+                    if not pilot:
+                        self._watch(found.top)
                 else:
                     sums[r] = sums[r] + found.sums
                 self.samples += flat[place].last - flat[place].first
@@ -238,10 +241,10 @@ def _picked(work: _Run, candidates: list[tuple[Problem, str]]) -> tuple[Problem,
     kept, lowest = None, math.inf
     for index, (rival, net) in enumerate(candidates):
         n = 2 ** max(5, min(10, int(PILOT_COST / rival.cost).bit_length()))
-        n = min(n, request.max_samples // (PILOT_SHARE * len(candidates) * PILOT_REPLICATES) // 2 * 2)
+        n = min(n, request.max_samples // (PILOT_SHARE * len(candidates) * PILOT_REPLICATES) // 4 * 4)
         if n < 16:
             break
-        stage = work.stage(rival, net, (1, index), PILOT_REPLICATES, n)
+        stage = work.stage(rival, net, (1, index), PILOT_REPLICATES, n, pilot=True)
         score = _score(stage, rival)
         if len(stage.means) >= FEWEST and (kept is None or score < lowest):
             problem, points, kept, lowest = rival, net, stage, score
@@ -275,7 +278,7 @@ def _size(
     wanted = max(min(wanted, work.affordable(problem) / REPLICATES), 1.0)
     if points != "sobol":
         n = int(min(wanted, most))
-        return REPLICATES, n - n % 2 if n > 1 else n
+        return REPLICATES, n - n % 4 if n > 4 else n  # even halves: pairs stay together
     n = 2 ** math.ceil(math.log2(min(wanted, most)))
     if n > most:  # the rest of the budget: a power of two, and as many replicates as fit
         n //= 2

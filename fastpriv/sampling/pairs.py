@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 from .. import _random
 from ..distributions import Density, GaussianMixture, LogRatio
 from ..errors import DomainError
-from .packed import Packed, pack, pack_together
-from .problem import Evaluated, Integrand, Part, Problem, Row, Sampled
+from .normalisation import warned_of_integrals
+from .packed import Packed, log_density, pack, pack_together
+from .problem import Evaluated, Integrand, Part, Problem, Sampled
 
 __all__ = ["Pair", "RatioSide", "paired", "proposed"]
 
 FloatArray = NDArray[np.float64]
 ONE = np.ones(1)
+TRIED = 1024  # draws that functions are tried on
 
 
 class RatioSide:
@@ -117,18 +119,25 @@ def _sampled(source: Sampled) -> Part:
 
 
 def _tried(p: Any, q: Any, root: SeedSequence) -> None:
-    points = None
-    for index, law in enumerate((p, q)):
-        if isinstance(law, GaussianMixture):
-            points = np.atleast_2d(law.sample(64, rng=_random.words(root, (9, index), 4).tolist()).T)
-    for index, law in enumerate((p, q)):
-        if not isinstance(law, Density):
-            continue
-        words = _random.words(root, (9, 2 + index), 4)
-        other = q if law is p else p
-        if law.draws:
-            law.trial(words)
-        elif isinstance(other, Density):
-            law.trial(words, other.draw(words, 64))
-        else:
-            law.trial(words, points)
+    """Try every function on a few points, and compare the integrals where draws can."""
+    words = [_random.words(root, (9, index), 4) for index in range(2)]
+    draws = [_drawn(law, words[index]) for index, law in enumerate((p, q))]
+    for law, own, other, seed in zip((p, q), draws, draws[::-1], words, strict=True):
+        if isinstance(law, Density):
+            law.trial(seed, None if own is not None else other)
+    ratios = [None if x is None else _log_density(p, x) - _log_density(q, x) for x in draws]
+    warned_of_integrals(*ratios)
+
+
+def _drawn(law: Any, words: NDArray[np.uint64]) -> FloatArray | None:
+    if isinstance(law, GaussianMixture):
+        drawn = law.sample(TRIED, rng=words.tolist())
+        return np.ascontiguousarray(drawn.reshape(TRIED, -1).T)
+    return law.draw(words, TRIED) if law.draws else None
+
+
+def _log_density(law: Any, x: FloatArray) -> FloatArray:
+    if isinstance(law, GaussianMixture):
+        return log_density(pack(law), x)
+    found: FloatArray = law.evaluate(x)
+    return found

@@ -10,6 +10,7 @@ threads, nor does a stream.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -85,8 +86,10 @@ def segment_sum(segment: Segment) -> SegmentSum:
     return SegmentSum(total, top)
 
 
-def batch_means(problem: Problem, root: SeedSequence, key: tuple[int, ...], batches: int, size: int) -> FloatArray:
-    """Means of f, shape (e, batches), of independent stratified batches of ``size`` pseudo-random points.
+def batch_means(
+    problem: Problem, root: SeedSequence, key: tuple[int, ...], batches: int, size: int, cut: float = math.inf
+) -> FloatArray:
+    """Means of min(f, cut), shape (e, batches), of independent stratified batches of ``size`` pseudo-random points.
 
     Every batch has a start U of its own, so that batches are independent and of one law. Points are ordered by their
     place in the batch first: components then come in long runs.
@@ -95,18 +98,28 @@ def batch_means(problem: Problem, root: SeedSequence, key: tuple[int, ...], batc
     for place, (part, first, last) in enumerate(problem.pieces(size)):
         if first == last:
             continue
-        start = np.empty(batches)
-        _draw.uniforms(_random.words(root, (*key, place, 0), _draw.WORDS), start)
-        at = ((np.arange(last - first)[:, np.newaxis] + start) / (last - first)).ravel()
-        component = np.searchsorted(np.cumsum(part.chances)[:-1], at, side="right").astype(np.int32)
-        found = []
-        for tile in blocks(at.size, tile_size(problem.dimension)):
-            words = _random.words(root, (*key, place, 1, tile.start), _draw.WORDS)
-            z = np.empty((problem.dimension, tile.stop - tile.start))
-            _draw.normals(words, False, z)
-            found.append(problem.values(*_placed(problem, part, component[tile], z)))
+        found = [np.minimum(values, cut) for values in _batched(problem, part, root, (*key, place), batches, last - first)]
         total += np.concatenate(found, axis=1).reshape(len(total), last - first, batches).sum(axis=1)
     return total / size
+
+
+def _batched(
+    problem: Problem, part: Part, root: SeedSequence, key: tuple[int, ...], batches: int, count: int
+) -> Iterator[FloatArray]:
+    """f of ``count`` points of a part in every batch, a tile at a time."""
+    start = np.empty(batches)
+    _draw.uniforms(_random.words(root, (*key, 0), _draw.WORDS), start)
+    at = ((np.arange(count)[:, np.newaxis] + start) / count).ravel()
+    component = np.searchsorted(np.cumsum(part.chances)[:-1], at, side="right").astype(np.int32)
+    for tile in blocks(at.size, tile_size(problem.dimension)):
+        words = _random.words(root, (*key, 1, tile.start), _draw.WORDS)
+        if not isinstance(part.source, Packed):
+            x = part.source.draw(words, tile.stop - tile.start)
+            yield problem.values(problem.densities(x, part.source), None)
+            continue
+        z = np.empty((problem.dimension, tile.stop - tile.start))
+        _draw.normals(words, False, z)
+        yield problem.values(*_placed(problem, part, component[tile], z))
 
 
 def _tiles(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
@@ -129,7 +142,7 @@ def _tiles(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
             if net is not None:
                 _draw.sobol_normals(*net, begin, z)
             else:
-                _draw.normals(words, segment.points == "antithetic", z)
+                _draw.normals(words, segment.points == "antithetic" and (end - begin) % 2 == 0, z)
             yield _placed(problem, part, runs.components(begin - first, end - first, words), z)
 
 
