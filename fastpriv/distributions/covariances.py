@@ -106,7 +106,7 @@ def _looked_at(given: NDArray[Any], used: Mask) -> tuple[bool, bool, bool]:
     symmetric = diagonal = equal = True
     first = None
     for rows in _blocks(*given.shape[:2]):
-        block = np.asarray(given[rows], dtype=np.float64)
+        block = _doubles(given[rows])
         for fault in _FAULTS:
             if fault.found(block).any():
                 _refuse(given, fault)
@@ -128,7 +128,7 @@ def _copied(given: NDArray[Any], chosen: Mask) -> FloatArray:
     )  # fmt: skip
     kept = np.empty((len(index), *given.shape[1:]))
     for rows in _blocks(*kept.shape[:2]):
-        block = np.asarray(given[index[rows]], dtype=np.float64)
+        block = _doubles(given[index[rows]])
         kept[rows] = 0.5 * block + 0.5 * block.swapaxes(1, 2)
     kept.setflags(write=False)
     return kept
@@ -181,6 +181,11 @@ def _blocks(count: int, dimension: int) -> Iterator[slice]:
     return (slice(start, min(start + step, count)) for start in range(0, count, step))
 
 
+@np.errstate(over="ignore")
+def _doubles(block: NDArray[Any]) -> FloatArray:
+    return np.asarray(block, dtype=np.float64)
+
+
 def _not_finite(block: FloatArray) -> Mask:
     return ~np.isfinite(block)
 
@@ -217,7 +222,7 @@ def _refuse(given: NDArray[Any], fault: _Fault) -> None:
     total, where = 0, None
     with np.errstate(invalid="ignore"):
         for rows in _blocks(*given.shape[:2]):
-            bad = fault.found(np.asarray(given[rows], dtype=np.float64))
+            bad = fault.found(_doubles(given[rows]))
             if where is None and bad.any():
                 at = np.argwhere(bad)[0]
                 where = (int(at[0]) + rows.start, int(at[1]), int(at[2]))

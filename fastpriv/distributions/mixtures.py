@@ -281,6 +281,16 @@ class GaussianMixture(Value):
         indices : int or sequence of int
             Distinct, counted from 0.
 
+        Returns
+        -------
+        GaussianMixture
+            With the same components.
+
+        Raises
+        ------
+        DomainError
+            For indices that are not integers, are out of range or repeated.
+
         Examples
         --------
         >>> from fastpriv import GaussianMixture
@@ -316,6 +326,18 @@ class GaussianMixture(Value):
         shift : array_like, shape (m,) or scalar, default 0
             What is added.
 
+        Returns
+        -------
+        GaussianMixture
+            In m dimensions; m = 1 gives a law on the line.
+
+        Raises
+        ------
+        DomainError
+            For dependent rows, zeros in a vector, or an image beyond 1e300.
+        ShapeError
+            For shapes that do not fit.
+
         Examples
         --------
         >>> from fastpriv import GaussianMixture
@@ -335,7 +357,13 @@ class GaussianMixture(Value):
         if b.shape not in ((), (target,)):
             raise ShapeError(f"shift must be a number or of shape ({target},); got {b.shape}. Pass one entry a row.")
         means, sigmas, covariances = points.image(self, a, b)
-        return GaussianMixture(self.weights, means, sigmas, covariances=covariances)
+        try:
+            return GaussianMixture(self.weights, means, sigmas, covariances=covariances)
+        except DomainError as fault:
+            raise DomainError(
+                f"matrix must map to a law within the range of doubles, and not onto fewer dimensions; got an image of "
+                f"which {fault}"
+            ) from None
 
     def __reduce__(self) -> Any:
         if self.covariances is None:

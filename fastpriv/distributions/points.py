@@ -74,6 +74,7 @@ def draws(law: GaussianMixture, size: int, rng: Any) -> FloatArray:
     return out
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def image(
     law: GaussianMixture, matrix: FloatArray, shift: FloatArray
 ) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
@@ -136,10 +137,10 @@ def _squares(law: GaussianMixture, x: FloatArray, part: slice) -> FloatArray:
         if law.factors is None:
             z /= law.sigmas.reshape(k, -1)[part]
         else:
-            from scipy.linalg import solve_triangular
+            from scipy.linalg.blas import dtrsm
 
             factor = law.factors[part.start if len(law.factors) > 1 else 0]
-            z = solve_triangular(factor, z[:, 0, :].T, lower=True, check_finite=False).T[:, None, :]
+            z = dtrsm(1.0, factor.T, z[:, 0, :].T, trans_a=1, overwrite_b=1).T[:, None, :]
         squares = np.einsum("nkd,nkd->nk", z, z)
     # inf - inf in a solve: some z overflowed, and so does the sum
     return np.where(np.isnan(squares), np.inf, squares)
