@@ -17,7 +17,7 @@ from .. import _validate
 from ..errors import DomainError, ShapeError
 from .values import LIMIT, FloatArray
 
-__all__ = ["SYMMETRY", "exponents", "factored", "scaled", "taken"]
+__all__ = ["SYMMETRY", "exponents", "factored", "taken"]
 
 SYMMETRY = 1e-12  # largest |K_ij - K_ji| taken for rounding, relative to sqrt(K_ii K_jj)
 _BLOCK = 2**21  # entries looked at together
@@ -43,7 +43,7 @@ def taken(value: Any, used: Mask, dimension: int) -> tuple[FloatArray, FloatArra
         return np.broadcast_to(variances, (int(used.sum()), dimension)), None
     if equal:
         chosen = np.arange(len(given)) == np.argmax(chosen)
-    kept = given if symmetric and chosen.all() and _lasting(given) else _copied(given, chosen)
+    kept = given if symmetric and chosen.all() and _lasting(given) else _copied(given, chosen, symmetric)
     return kept, factored(kept)
 
 
@@ -56,12 +56,14 @@ def factored(covariances: FloatArray) -> FloatArray:
     for rows in _blocks(count, dimension):
         block = covariances[rows]
         powers = exponents(np.diagonal(block, axis1=1, axis2=2))
-        unit = scaled(block, powers)
+        down, up = np.ldexp(1.0, -powers), np.ldexp(1.0, powers)
+        unit = block * down[:, :, None]
+        unit *= down[:, None, :]
         lower, doubtful = _cholesky(unit)
         least, largest = _extremes(unit[doubtful])
         bad = ~(least > _SINGULAR * np.sqrt(dimension) * largest)
         refused += zip((rows.start + doubtful[bad]).tolist(), least[bad].tolist(), strict=True)
-        factors[rows] = np.ldexp(lower, np.clip(powers, -2000, 2000).astype(np.int32)[:, :, None])
+        np.multiply(lower, up[:, :, None], out=factors[rows])
     if refused:
         index, least_found = refused[0]
         raise DomainError(
@@ -76,12 +78,6 @@ def exponents(diagonal: FloatArray) -> NDArray[np.int64]:
     """Integers a with diagonal / 4^a in [1/4, 1); 0 for an entry 0."""
     exponent = np.frexp(diagonal)[1].astype(np.int64)
     return -((-exponent) // 2)
-
-
-def scaled(k: FloatArray, rows: NDArray[np.int64], shift: Any = 0) -> FloatArray:
-    """K_ij 2^(-rows_i - rows_j - 2 shift), exact but for underflow."""
-    power = -(rows[..., :, None] + rows[..., None, :] + 2 * np.asarray(shift)[..., None, None])
-    return np.asarray(np.ldexp(k, np.clip(power, -5000, 5000).astype(np.int32)))
 
 
 def _stack(value: Any, count: int, dimension: int) -> NDArray[Any]:
@@ -107,10 +103,11 @@ def _looked_at(given: NDArray[Any], used: Mask) -> tuple[bool, bool, bool]:
     first = None
     for rows in _blocks(*given.shape[:2]):
         block = _doubles(given[rows])
-        for fault in _FAULTS:
+        mirrored = np.array_equal(block, block.swapaxes(1, 2))
+        for fault in _FAULTS[: 2 if mirrored else 3]:
             if fault.found(block).any():
                 _refuse(given, fault)
-        symmetric = symmetric and np.array_equal(block, block.swapaxes(1, 2))
+        symmetric = symmetric and mirrored
         mine = block[used[rows]] if len(given) == used.size else block
         if len(mine):
             first = np.array(mine[0]) if first is None else first
@@ -119,7 +116,7 @@ def _looked_at(given: NDArray[Any], used: Mask) -> tuple[bool, bool, bool]:
     return symmetric, diagonal, equal
 
 
-def _copied(given: NDArray[Any], chosen: Mask) -> FloatArray:
+def _copied(given: NDArray[Any], chosen: Mask, symmetric: bool) -> FloatArray:
     """The chosen matrices as doubles of our own, made exactly symmetric, read-only."""
     index = np.flatnonzero(chosen)
     _validate.memory(
@@ -129,7 +126,7 @@ def _copied(given: NDArray[Any], chosen: Mask) -> FloatArray:
     kept = np.empty((len(index), *given.shape[1:]))
     for rows in _blocks(*kept.shape[:2]):
         block = _doubles(given[index[rows]])
-        kept[rows] = 0.5 * block + 0.5 * block.swapaxes(1, 2)
+        kept[rows] = block if symmetric else 0.5 * block + 0.5 * block.swapaxes(1, 2)
     kept.setflags(write=False)
     return kept
 

@@ -69,7 +69,9 @@ def check(law, x, mean_rows, matrices, condition):
         with mpmath.workdps(30):
             scales = max(abs(oracle.term(w, m, k, m)) for w, m, k in zip(law.weights, mean_rows, matrices, strict=True))
             size = float(abs(want) + scales + 1)
-            worst = max(worst, (float(abs(want - mpmath.mpf(float(value)))) / size, (place, value, want)), key=lambda e: e[0])
+            error = float(abs(want - mpmath.mpf(float(value)))) / size
+        if error > worst[0]:
+            worst = error, (place, value, want)
     bound = ULPS * 2.0**-52 * condition
     assert worst[0] <= bound, worst
 

@@ -1,7 +1,6 @@
 """Affine images and marginals of mixtures: densities, moments and forms go with them."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,7 +76,7 @@ def test_marginals_are_images(p, data):
 def test_images_at_the_ends_of_the_range():
     p = GaussianMixture([0.5, 0.5], [[0.0, 1e250], [1e-250, 0.0]], [[1e-250, 1e250]])
     q = p.affine([1e250, 1e-250])
-    assert q.means.tolist() == pytest.approx(np.array([[0.0, 1.0], [1.0, 0.0]]), rel=1e-15)
-    assert q.sigmas.tolist() == pytest.approx(np.ones((2, 2)), rel=1e-15)
-    line = p.affine([[1e200, 1e-100]])
-    assert line.sigmas.tolist() == pytest.approx([1e150, 1e150], rel=1e-15)
+    np.testing.assert_allclose(q.means, [[0.0, 1.0], [1.0, 0.0]], rtol=1e-15)
+    np.testing.assert_allclose(q.sigmas.reshape(2, -1), 1.0, rtol=1e-15)
+    line = p.affine([[1e300, 1e-200]])
+    np.testing.assert_allclose(line.sigmas, 2**0.5 * 1e50, rtol=1e-15)
