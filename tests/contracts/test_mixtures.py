@@ -177,6 +177,7 @@ FAULTS = [
     (bad([[1, 1], [1, 1]]), "positive definite to rounding; got a smallest eigenvalue of .*, for unit variances"),
     (bad([[1e-200, 1], [1, 1e200]]), r"\(1 of 3 matrices\). Drop coordinates that others determine, or add a small"),
     (bad([[1, 1 - 1e-15], [1 - 1e-15, 1]]), "covariances must be positive definite to rounding"),
+    (bad([[1e-300, 1e308], [1e308, 1e300]]), "positive definite; got a smallest eigenvalue of -1e.100, for unit varia"),
     (bad([[1, 0.5], [0.4, 1]]), r"symmetric to rounding; got 0.5 at index \(1, 0, 1\) \(2 of 12 entries\). Pass \(K"),
     (bad([[1, math.nan], [0, 1]]), r"made of finite numbers; got nan at index \(1, 0, 1\) \(1 of 12 entries\)"),
     (bad([[1, 0], [0, math.inf]]), r"covariances must be made of finite numbers; got inf at index \(1, 1, 1\)"),
@@ -195,6 +196,13 @@ FAULTS = [
 def test_covariances_that_are_none(covariances, message):
     with pytest.raises(DomainError, match=message):
         GaussianMixture([0.25, 0.25, 0.5], np.zeros((3, 2)), covariances=covariances)
+
+
+def test_the_index_is_that_of_the_argument():
+    stack = bad([[1, 2], [2, 1]], 2)
+    stack[0] = [[2, 1], [1, 2]]
+    with pytest.raises(DomainError, match=r"at index 2 \(1 of 2 matrices\)"):
+        GaussianMixture([0.5, 0.0, 0.5], np.zeros((3, 2)), covariances=stack)
 
 
 def test_a_singular_matrix_is_seen_in_many_dimensions():
@@ -278,16 +286,23 @@ def test_requests_beyond_the_machine_are_refused(monkeypatch):
         LAWS[0].sample(10**15)
     monkeypatch.setattr(_validate, "_SMALL", 0)
     monkeypatch.setattr(_validate, "_free_memory", lambda: 100.0)
-    with pytest.raises(MemoryError, match="covariances must fit in memory; .* They are copied unless they are a C-con"):
+    with pytest.raises(MemoryError, match="covariances must fit in memory; .* Cholesky factors take as much again as"):
         GaussianMixture(HALF, TWO, covariances=STACK)
     lasting = STACK.copy()
     lasting.setflags(write=False)
-    with pytest.raises(MemoryError, match="covariances must fit in memory; .* Their Cholesky factors need as much aga"):
+    with pytest.raises(MemoryError, match="covariances must fit in memory; .* a copy, which a C-contiguous array of"):
         GaussianMixture(HALF, TWO, covariances=lasting)
     with pytest.raises(MemoryError, match="indices must fit in memory; .* Keep fewer coordinates"):
         LAWS[2].marginal([0, 1, 2])
     with pytest.raises(MemoryError, match="matrix must fit in memory; .* Map to fewer dimensions"):
         LAWS[0].affine(np.eye(3))
+    with pytest.raises(MemoryError, match="matrix must fit in memory; .* The image has as many matrices"):
+        LAWS[2].affine(2.0)
+    monkeypatch.setattr(_validate, "_free_memory", lambda: 300.0)
+    assert GaussianMixture(HALF, TWO, covariances=lasting) == LAWS[2]
+    monkeypatch.setattr(_validate, "_free_memory", lambda: 200.0)
+    with pytest.raises(MemoryError, match="covariances must fit in memory; got a need of 2.88e-07 GB with 2e-07 GB fr"):
+        GaussianMixture(HALF, TWO, covariances=STACK)
 
 
 def test_free_memory_is_known():
@@ -336,7 +351,7 @@ def test_faults_of_marginals_and_images():
         with pytest.raises(DomainError, match="matrix must be without zeros, so that the image has a density; got "):
             p.affine(wrong)
     for wrong in (np.ones((2, 3)), np.zeros((1, 3)), [[1.0, 0.0, 0.0], [1.0, 1e-17, 0.0]]):
-        with pytest.raises(DomainError, match="matrix must have independent rows, so that the image has a density; go"):
+        with pytest.raises(DomainError, match="matrix must map to a law within .*, and not onto fewer dimensions; got"):
             p.affine(wrong)
     for law in LAWS:
         for wrong in (1e308, [1e-308, 1.0, 1.0], np.diag([1e308, 1.0, 1.0]), [[1e308, 1e308, 0.0]]):
