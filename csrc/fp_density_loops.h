@@ -1,8 +1,8 @@
 /* Log densities of mixtures over a tile of samples; the mathematics and its reasons are in fp_density.h. */
 
-/* adds 2^(e - top) of a chunk to sum, which was relative to old */
-FP_INLINE void FP_NAME(fp_gather)(const fp_density *p, int count, const double *restrict e, const fp_v *restrict old,
-                                  const fp_v *restrict top, fp_v *restrict sum)
+/* adds 2^(e - top) of a chunk to sum, which was relative to old, or is nothing yet */
+FP_INLINE void FP_NAME(fp_gather)(const fp_density *p, int fresh, int count, const double *restrict e,
+                                  const fp_v *restrict old, const fp_v *restrict top, fp_v *restrict sum)
 {
     const fp_v low = FP_NAME(fp_all)(-p->cut);
     fp_v part[FP_S];
@@ -25,7 +25,9 @@ FP_INLINE void FP_NAME(fp_gather)(const fp_density *p, int count, const double *
 #pragma GCC unroll 4
     for (int s = 0; s < FP_S; s++) {
         const fp_v y = old[s] - top[s];
-        sum[s] = FP_FMA(sum[s], FP_KEPT(FP_FROM(y, low), FP_NAME(fp_exp2)(y)), part[s]);
+        if (!fresh)
+            part[s] = FP_FMA(sum[s], FP_KEPT(FP_FROM(y, low), FP_NAME(fp_exp2)(y)), part[s]);
+        sum[s] = part[s];
     }
 }
 
@@ -86,7 +88,7 @@ static void FP_NAME(fp_density_block)(const fp_density *p, const double *block, 
         for (int s = 0; s < FP_S; s++)
             old[s] = top[s];
         FP_NAME(fp_exponents)(p, c, count, block, t, e, top);
-        FP_NAME(fp_gather)(p, count, e, old, top, sum);
+        FP_NAME(fp_gather)(p, c == 0, count, e, old, top, sum);
     }
     for (int s = 0; s < FP_S; s++) {
         const fp_mask some = FP_FROM(sum[s], FP_NAME(fp_all)(0.5));
