@@ -26,6 +26,8 @@
 #ifndef FP_TERMS_H
 #define FP_TERMS_H
 
+#include <stddef.h>
+
 #include "fp_integrand.h"
 
 enum {
@@ -35,13 +37,27 @@ enum {
     FP_TERMS
 };
 
-#define FP_LOG_2 0.69314718055994530942
+#define FP_LOG_TWO 0.69314718055994530942
+
+/* an infinite l as a number, so that products with 0 vanish */
+FP_INLINE double fp_finite(double l)
+{
+    const double low = l < -0x1.fp1023 ? -0x1.fp1023 : l;
+    return low > 0x1.fp1023 ? 0x1.fp1023 : low;
+}
+
+/* 2 s(l) */
+FP_INLINE double fp_twice_logistic(double l)
+{
+    const double e = fp_exp(-fabs(l)), twice = l < 0.0 ? 2.0 * e : 2.0;
+    return twice / (1.0 + e);
+}
 
 /* log(2 s(l)) */
 FP_INLINE double fp_log_twice_logistic(double l)
 {
     const double below = l < 0.0 ? l : 0.0;
-    return below + (FP_LOG_2 - fp_log1p(fp_exp(-fabs(l))));
+    return below + (FP_LOG_TWO - fp_log1p(fp_exp(-fabs(l))));
 }
 
 /* 2 s(l) (l + e^-l - 1) */
@@ -50,19 +66,21 @@ FP_INLINE double fp_kl_balanced(double l)
     const double a = fabs(l), e = fp_exp(-a), size = a < 800.0 ? a : 800.0, total = 1.0 + e;
     const double near = fp_kappa_series(-fp_clamp1(l)) * ((l < 0.0 ? e : 1.0) / total);
     const double right = (l + (e - 1.0)) / total, left = (1.0 - e * (1.0 + size)) / total;
-    return 2.0 * (a < 1.0 ? near : l > 0.0 ? right : left);
+    const double far = l > 0.0 ? right : left;
+    return 2.0 * (a < 1.0 ? near : far);
 }
 
+/* t atanh t + log1p(-t^2)/2, t = tanh(l/2) */
 FP_INLINE double fp_js_balanced(double l)
 {
     const double size = fabs(l), a = size < 800.0 ? size : 800.0, e = fp_exp(-a);
     const double t = -fp_expm1(-a) / (1.0 + e), s = t < 0.8 ? t : 0.8;
     const double near = 0.5 * (t * a) + 0.5 * fp_log1p(-(s * s));
-    const double far = FP_LOG_2 - e * a / (1.0 + e) - fp_log1p(e);
+    const double far = FP_LOG_TWO - e * a / (1.0 + e) - fp_log1p(e);
     return a < 2.0 ? near : far;
 }
 
-FP_INLINE double fp_hyperbolic(double l) /* tanh(l/2) */
+FP_INLINE double fp_half_tanh(double l) /* tanh(l/2) */
 {
     const double e = fp_exp(-fabs(l)), t = -fp_expm1(-fabs(l)) / (1.0 + e);
     return l < 0.0 ? -t : t;
@@ -71,35 +89,33 @@ FP_INLINE double fp_hyperbolic(double l) /* tanh(l/2) */
 /* p/g (l + e^-l - 1) from lr = log p/g and lo = log q/g */
 FP_INLINE double fp_kl_proposal(double l, double lr, double lo)
 {
-    const double r = fp_exp(lr), size = l > -1e300 ? l : -1e300;
-    const double near = r * fp_kappa_series(-fp_clamp1(l));
-    const double right = l > 0.0 ? r * (l + fp_expm1(-l)) : r * (size - 1.0) + fp_exp(lo);
-    return fabs(l) < 1.0 ? near : right;
+    const double r = fp_exp(lr), o = fp_exp(lo), near = r * fp_kappa_series(-fp_clamp1(l));
+    const double right = r * (l + fp_expm1(-l)), left = r * (fp_finite(l) - 1.0) + o;
+    const double all = l > 0.0 ? right : left, far = l > 0x1.fp1023 ? l : all; /* q = 0 < p, however small p/g */
+    return fabs(l) < 1.0 ? near : far;
 }
 
 /* (1 - e^(eps - l))^+ */
 FP_INLINE double fp_hockey_part(double l, double eps)
 {
-    const double y = eps - l;
-    return y < 0.0 ? -fp_expm1(y) : 0.0;
+    const double y = eps - l, part = -fp_expm1(y);
+    return y < 0.0 ? part : 0.0;
 }
 
-/* p^order q^(1 - order) / g */
+/* p^order q^(1 - order) / g from lr = log p/g, b = order - 1 */
 FP_INLINE double fp_renyi_term(double l, double lr, double b)
 {
-    const double y = b == 0.0 ? lr : b * l + lr;
-    const double value = fp_exp(y);
-    return lr == -INFINITY ? 0.0 : value;
+    return fp_exp(b * fp_finite(l) + lr);
 }
 
-/* p/g (kappa(b l) + b kappa(-l)) */
+/* p/g (kappa(b l) + b kappa(-l)), from lo = log q/g too */
 FP_INLINE double fp_renyi_small_term(double l, double lr, double lo, double b)
 {
-    const double r = fp_exp(lr), o = fp_exp(lo), y = b * l, shifted = fp_exp(lr + y);
+    const double r = fp_exp(lr), o = fp_exp(lo), y = b * fp_finite(l), shifted = fp_exp(lr + y);
     const double near = r * (fp_kappa_series(fp_clamp1(y)) + b * fp_kappa_series(-fp_clamp1(l)));
-    const double first = y > 1.0 ? shifted - r : r * fp_expm1(y), far = first + b * (o - r);
-    const double value = fabs(l) < 1.0 && fabs(y) < 1.0 ? near : far;
-    return b == 0.0 ? 0.0 : lr == -INFINITY ? b * o : value;
+    const double up = shifted - r, down = r * fp_expm1(y), first = y > 1.0 ? up : down, far = first + b * (o - r);
+    const double size = fabs(l) > fabs(y) ? fabs(l) : fabs(y);
+    return size < 1.0 ? near : far;
 }
 
 /* code is a constant at every call; parameter: eps or order */
@@ -113,9 +129,9 @@ FP_INLINE double fp_term(const int code, double lp, double lq, double lg, double
     case FP_TERM_KL_REVERSED: f = fp_kl_balanced(-l); break;
     case FP_TERM_KL_PROPOSAL: f = fp_kl_proposal(l, lp - lg, lq - lg); break;
     case FP_TERM_JENSEN_SHANNON: f = fp_js_balanced(l); break;
-    case FP_TERM_TOTAL_VARIATION: f = fabs(fp_hyperbolic(l)); break;
+    case FP_TERM_TOTAL_VARIATION: f = fabs(fp_half_tanh(l)); break;
     case FP_TERM_HOCKEY: f = fp_hockey_part(l, parameter); break;
-    case FP_TERM_HOCKEY_BALANCED: f = fp_hockey_part(l, parameter) * fp_exp(fp_log_twice_logistic(l)); break;
+    case FP_TERM_HOCKEY_BALANCED: f = fp_hockey_part(l, parameter) * fp_twice_logistic(l); break;
     case FP_TERM_HOCKEY_PROPOSAL: f = l > parameter ? fp_hockey_part(l, parameter) * fp_exp(lp - lg) : 0.0; break;
     case FP_TERM_RENYI: f = fp_renyi_term(l, lp - lg, b); break;
     case FP_TERM_RENYI_BALANCED: f = fp_renyi_term(l, fp_log_twice_logistic(l), b); break;
@@ -124,7 +140,7 @@ FP_INLINE double fp_term(const int code, double lp, double lq, double lg, double
         f = fp_renyi_small_term(l, fp_log_twice_logistic(l), fp_log_twice_logistic(-l), b);
         break;
     case FP_TERM_EXCESS: f = fp_expm1(-l); break;
-    default: f = 2.0 * fp_hyperbolic(l); break;
+    default: f = 2.0 * fp_half_tanh(l); break;
     }
     f = isnan(l) ? l : f;
     return lp == -INFINITY && lq == -INFINITY ? 0.0 : f;

@@ -92,8 +92,8 @@ def pack(mixture: GaussianMixture) -> Packed:
 
     Notes
     -----
-    **Accuracy** the inverse of a factor L is off by at most d u \\|L^-1\\| \\|L\\| \\|L^-1\\|, u = 2^-53, entry by entry;
-    what that does to the log density is in tests/kernels/test_density.py.
+    **Accuracy** the inverse of a factor L is off by at most d u \\|L^-1\\| \\|L\\| \\|L^-1\\| entry by entry,
+    u = 2^-53; what that does to the log density is in tests/kernels/test_density.py.
 
     Examples
     --------
@@ -103,10 +103,7 @@ def pack(mixture: GaussianMixture) -> Packed:
     >>> packed.form, packed.dimension, packed.scales
     (0, 1, array([0.5, 0.5]))
     """
-    means = _rows(mixture)
-    if mixture.form == "full":
-        return _packed_full(mixture.weights, means, mixture.factors)
-    return _packed(mixture.weights, means, mixture.sigmas)
+    return _with_means(mixture, _rows(mixture))
 
 
 def log_density(packed: Packed, x: FloatArray) -> FloatArray:
@@ -164,8 +161,8 @@ def log_density_information(packed: Packed, x: FloatArray) -> tuple[FloatArray, 
     >>> import numpy as np
     >>> from fastpriv import GaussianMixture
     >>> from fastpriv.sampling.packed import log_density_information, pack
-    >>> log_density_information(pack(GaussianMixture([0.5, 0.5], [-9.0, 9.0], 1.0)), np.array([[0.0, 9.0]]))[1]
-    array([0.        , 0.69314718])
+    >>> log_density_information(pack(GaussianMixture([0.5, 0.5], [-9.0, 9.0], 1.0)), np.array([[1.0, 9.0]]))[1].round(6)
+    array([0.693147, 0.693147])
     """
     out, information = np.empty((2, x.shape[1]))
     _density.log_density_information(
@@ -218,16 +215,17 @@ def pack_together(*mixtures: GaussianMixture) -> Together:
                 for mixture, rows in zip(mixtures, np.split(whitened, split), strict=True)
             ]
             return Together(tuple(unit), -math.fsum(np.log(diagonal)))
-    packs = (
-        _packed_full(mixture.weights, rows, mixture.factors) if mixture.form == "full"
-        else _packed(mixture.weights, rows, mixture.sigmas)
-        for mixture, rows in zip(mixtures, means, strict=True)
-    )  # fmt: skip
-    return Together(tuple(packs), 0.0)
+    return Together(tuple(map(_with_means, mixtures, means)), 0.0)
 
 
 def _rows(mixture: GaussianMixture) -> FloatArray:
     return np.ascontiguousarray(mixture.means.reshape(len(mixture.weights), -1))
+
+
+def _with_means(mixture: GaussianMixture, means: FloatArray) -> Packed:
+    if mixture.factors is not None:
+        return _packed_full(mixture.weights, means, mixture.factors)
+    return _packed(mixture.weights, means, mixture.sigmas)
 
 
 def _packed(weights: FloatArray, means: FloatArray, sigmas: FloatArray) -> Packed:
@@ -256,14 +254,14 @@ def _assembled(
 ) -> Packed:  # fmt: skip
     log_weights = np.log(weights.astype(np.longdouble))
     constants = log_weights - volumes - means.shape[1] / 2 * np.log(2 * np.longdouble(np.pi))
-    arrays = (np.ascontiguousarray(a, dtype=np.float64) for a in (weights, log_weights, constants, means, scales, spreads))
-    return Packed(form, *arrays)
+    arrays = (weights, log_weights, constants, means, scales, spreads)
+    return Packed(form, *(np.ascontiguousarray(array, dtype=np.float64) for array in arrays))
 
 
 def _inverse(factor: FloatArray) -> FloatArray:
-    """The inverse of a lower triangular factor, its rows scaled by powers of two first so that none over- or underflows."""
+    """The inverse of a lower triangular factor; rows are scaled by powers of two first, so that none overflows."""
     exponents = np.frexp(np.diagonal(factor))[1]
-    inverse, _ = lapack.dtrtri(np.ldexp(factor, -exponents[:, np.newaxis]), lower=1)
+    inverse: FloatArray = lapack.dtrtri(np.ldexp(factor, -exponents[:, np.newaxis]), lower=1)[0]
     return np.ldexp(inverse, -exponents)
 
 
@@ -275,16 +273,12 @@ def _shift(means: FloatArray) -> FloatArray:
 
 
 def _common(mixtures: tuple[GaussianMixture, ...]) -> FloatArray | None:
-    """The covariance that all components share: sigmas of shape (d,) or a lower factor (d, d); else None."""
-    first = mixtures[0]
-    if not all(mixture.form == first.form and mixture.shared for mixture in mixtures):
+    """Sigmas of shape (d,) or a lower factor (d, d) that all components share; None where whitening saves nothing."""
+    form = mixtures[0].form
+    if form in ("line", "isotropic") or not all(mixture.form == form and mixture.shared for mixture in mixtures):
         return None
-    if first.form == "full":
-        same = all(np.array_equal(mixture.factors, first.factors) for mixture in mixtures)
-        return first.factors[0] if same else None
-    if not all(np.array_equal(mixture.sigmas[0], first.sigmas[0]) for mixture in mixtures):
-        return None
-    return np.broadcast_to(first.sigmas[0], (first.dimension,))
+    spreads = [mixture.sigmas[0] if mixture.factors is None else mixture.factors[0] for mixture in mixtures]
+    return spreads[0] if all(np.array_equal(spread, spreads[0]) for spread in spreads[1:]) else None
 
 
 def _whitened(common: FloatArray, means: FloatArray) -> FloatArray:
