@@ -1,16 +1,19 @@
 """The forms of a density agree with each other and with GaussianMixture, and draws depend on their stream alone."""
 
+import threading
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
-from oracles import user_densities as given
-from oracles.user_densities import D
 
 from fastpriv import Density, GaussianMixture, LogRatio
 from fastpriv._parallel import ordered_map
 from fastpriv._random import root, words
+from oracles import user_densities as given
+from oracles.user_densities import D
 
 JITTED = Density(given.normal_jitted, given.normal_sampler_jitted, dimension=D)
 COMPILED = Density(given.normal_plain, given.normal_sampler, dimension=D, jit=True)
@@ -67,6 +70,23 @@ def test_draws_depend_on_their_stream_alone(law):
     assert len(np.unique(everything)) == everything.size
     assert abs(everything.mean()) < 5 / np.sqrt(everything.size)
     assert abs(everything.var() - 1) < 5 * np.sqrt(2 / everything.size)
+
+
+def test_the_loops_release_the_gil():
+    """While one call of either loop runs, this thread runs too."""
+    n = 2_000_000
+    x = JITTED.draw(words(root(2), (), 4), n)
+    for call in (lambda: JITTED.evaluate(x), lambda: JITTED.draw(words(root(2), (), 4), n)):
+        stamps = []
+        worker = threading.Thread(target=lambda call=call: (call(), stamps.append(time.perf_counter())))
+        start = time.perf_counter()
+        worker.start()
+        steps = []
+        while worker.is_alive():
+            steps.append(time.perf_counter())
+            time.sleep(1e-4)
+        inside = [step for step in steps if step < start + 0.8 * (stamps[0] - start)]
+        assert len(inside) > 5, f"{len(steps)} steps in {stamps[0] - start:.3f} s"
 
 
 def test_jitted_draws_are_those_of_numpy():

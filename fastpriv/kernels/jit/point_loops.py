@@ -18,6 +18,7 @@ import re
 import sys
 from collections.abc import Callable
 from functools import lru_cache
+from pathlib import PurePath
 from types import FunctionType
 from typing import Any
 
@@ -159,13 +160,14 @@ def _refusal(argument: str, function: Any, fault: Exception) -> DomainError:
     place = re.search(r'File "([^"]*)", line (\d+):', text) or re.search(r" at (\S+) \((\d+)\)", text)
     where = ""
     if place:
-        code = getattr(getattr(function, "py_func", None), "__code__", None)
-        source = linecache.getline(code.co_filename, int(place[2])).strip() if code else ""
+        file = getattr(getattr(getattr(function, "py_func", None), "__code__", None), "co_filename", "")
+        its_own = PurePath(place[1]).name == PurePath(file).name
+        source = linecache.getline(file, int(place[2])).strip() if its_own else ""
         where = f" at line {place[2]}" + (f" ({source})" if source else "")
     return DomainError(
         f"{argument} must be a function that numba can compile; got {_named(function)}, where numba stops{where}: "
-        f"{_short(reason.strip(' .'))}. Use only what numba supports there, or give a plain function: a sampler (rng, n), "
-        "a function of points (n, d) with vectorized=True."
+        f"{_short(reason.strip(' .'))}. Use only what numba supports there, or give a plain function: a sampler "
+        "(rng, n), a function of points (n, d) with vectorized=True."
     )
 
 
