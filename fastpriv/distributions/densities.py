@@ -58,8 +58,8 @@ class _Given:
         name = name or named(function)
         values = PointFunction(argument, function, dimension, vectorized=vectorized, jit=jit, name=name)
         self._set(
-            _given=given, _values=values, _warned=[], dimension=dimension, name=name, vectorized=values.form == "vectorized"
-        )
+            _given=given, _values=values, _warned=[], dimension=dimension, name=name, vectorized=vectorized,
+        )  # fmt: skip
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -84,7 +84,7 @@ class _Given:
         return self._values.form
 
     def _evaluate(self, x: FloatArray, block: int | None, *, zero: str, infinite: str) -> FloatArray:
-        """Values at the columns of x; ``zero`` and ``infinite`` say why -inf and +inf can't be, empty where they can."""
+        """Values at the columns of x; ``zero`` and ``infinite``, where not empty, say why -inf and +inf are wrong."""
         out = self._values(x, block)
         bad = bad_values(out, zero=not zero, infinite=not infinite)
         if bad is None:
@@ -113,15 +113,16 @@ class Density(_Given):
 
         * a function of one point under ``numba.njit``: ``log_density(x)`` with x a float64 array of length
           ``dimension`` gives one real number. It runs in compiled loops without the GIL: the fast form.
-        * with ``vectorized=True`` a function of many points: x of shape (n, d) gives shape (n,). The form for plain NumPy.
+        * with ``vectorized=True`` a function of many points: x of shape (n, d) gives shape (n,). The form for NumPy;
+          it may also be jitted, with ``nogil=True`` so that threads run side by side.
         * a plain Python function of one point: it works, at the price that a SamplingWarning names.
 
         In one dimension x is still an array: take ``x[0]``. Every call gets a copy, which the function may overwrite.
     sampler : callable, optional
         Under ``numba.njit``, ``sampler(rng, x)`` fills x, a float64 array of length ``dimension``, with one draw and
-        returns nothing. A plain one, ``sampler(rng, n)``, returns n draws, shape (n, d) or in one dimension (n,), integers
-        or real numbers. ``rng`` is a ``numpy.random.Generator``, and the only randomness it may use. Without a sampler the
-        density can only be the other side of a law that has one.
+        returns nothing. A plain one, ``sampler(rng, n)``, returns n draws, integers or real numbers, of shape (n, d),
+        in one dimension also (n,). ``rng`` is a ``numpy.random.Generator`` and the only randomness it may use. Without
+        a sampler the density can only be held against a law that has one.
     dimension : int
         Numbers a point is made of, at least 1.
     name : str, optional
@@ -129,14 +130,15 @@ class Density(_Given):
     vectorized : bool, optional
         Whether log_density takes many points.
     jit : bool, optional
-        Compile log_density by ``numba.njit``; an error says why where that fails, and plain Python is never run instead.
+        Compile log_density by ``numba.njit``; where that fails an error says why, and nothing runs as plain Python.
 
     Raises
     ------
     DomainError
-        For what is no function, a jitted function that can't be compiled or returns anything but one real number, and
-        when it is used: for nan and +inf, for -inf at a point of its own sampler, for draws that are not finite or do not
-        follow ``rng``, and for an exception of the function, which is chained.
+        For what is no function, and a jitted function that can't be compiled, returns anything but one real number or
+        starts threads (``parallel=True``). When it is used: for nan and +inf, for -inf at a point of its own sampler,
+        for draws that are not finite or do not follow ``rng``, for values that change from call to call, and for an
+        exception of the function, which is chained.
     ShapeError
         When it is used: for values or draws of the wrong shape.
     BackendMissingError
@@ -144,16 +146,18 @@ class Density(_Given):
 
     Notes
     -----
-    The density may be with respect to any base measure that both laws share: lengths, counts on a grid, or a product, so
-    discrete and bounded laws need nothing special. That log_density is normalised can't be checked in general; where both
-    laws have samplers, a run compares their integrals and warns.
+    The density may be with respect to any base measure that both laws share: lengths, counts on a grid, or a product,
+    so discrete and bounded laws need nothing special; that of a GaussianMixture is with respect to lengths. That
+    log_density is normalised can't be checked in general; where both laws have samplers, a run compares their integrals
+    and warns.
 
-    A function is compiled when the object is built, and the loop around it is kept in memory for the process: about 0.1 s
-    the first time. No file is written for it. Pass ``numba.njit(cache=True)`` functions to keep the compilation of the
-    function itself on disk. numba has no vector exp or log: each costs about 4 ns, where a GaussianMixture pays under 1.
+    A function is compiled when the object is built, and the loop around it is kept in memory for the process: about
+    0.1 s the first time. No file is written for it. Pass ``numba.njit(cache=True)`` functions to keep the compilation
+    of the function itself on disk. numba has no vector exp or log: each costs about 4 ns, where a GaussianMixture pays
+    under 1. What ``fastmath=True`` assumes, that nothing is infinite or nan, is false for log densities that are -inf.
 
-    To be pickled, and so to run in other processes, the functions must be picklable: those of a module are, jitted or
-    not; lambdas and functions inside functions only if jitted.
+    To be pickled, and so to run in other processes, the functions must be picklable: those of a module are, and jitted
+    ones wherever they are from.
 
     **Accuracy** the values are those of the function, unchanged, for any number of threads;
     tests/properties/test_density_values.py holds jitted, plain and vectorised forms against each other and against
@@ -179,12 +183,12 @@ class Density(_Given):
     _sampler: Sampler | None
 
     def __init__(
-        self, log_density: Any, sampler: Any = None, *, dimension: int, name: str | None = None, vectorized: bool = False,
-        jit: bool = False,
+        self, log_density: Any, sampler: Any = None, *, dimension: int, name: str | None = None, vectorized: bool =
+        False, jit: bool = False,
     ) -> None:  # fmt: skip
         given = {
-            "log_density": log_density, "sampler": sampler, "dimension": dimension, "name": name, "vectorized": vectorized,
-            "jit": jit,
+            "log_density": log_density, "sampler": sampler, "dimension": dimension, "name": name,
+            "vectorized": vectorized, "jit": jit,
         }  # fmt: skip
         self._take("log_density", given)
         self._set(_sampler=None if sampler is None else Sampler("sampler", sampler, self.dimension))
@@ -198,7 +202,7 @@ class Density(_Given):
         """The logarithm of the density at points of shape (n, d) or (d,); in one dimension (n,), (n, 1) or a scalar."""
         points, one = _columns("x", x, self.dimension)
         found = self.evaluate(points)
-        return found[0] if one else found  # type: ignore[no-any-return]
+        return found[0] if one else found
 
     def sample(self, size: int, *, rng: Any = None) -> FloatArray:
         """Independent draws, shape (size, d), (size,) on the line; ``rng`` as everywhere (SPEC 7)."""
@@ -209,8 +213,8 @@ class Density(_Given):
     def evaluate(self, x: FloatArray, *, own: bool = False, block: int | None = None) -> FloatArray:
         """Log densities, shape (n,), of the columns of ``x``, C-contiguous (d, n).
 
-        ``own`` says that the columns are draws of its own sampler, where the density can't be zero; ``block`` is named in
-        errors.
+        ``own`` says that the columns are draws of its own sampler, where the density can't be zero; ``block`` is named
+        in errors.
         """
         return self._evaluate(
             x, block, zero="it is the density's own draw, so its density is not zero" if own else "",
@@ -322,12 +326,13 @@ class LogRatio(_Given):
         """log p/q at points of shape (n, d) or (d,); in one dimension (n,), (n, 1) or a scalar."""
         points, one = _columns("x", x, self.dimension)
         found = self.evaluate(points)
-        return found[0] if one else found  # type: ignore[no-any-return]
+        return found[0] if one else found
 
     def evaluate(self, x: FloatArray, *, own: str | None = None, block: int | None = None) -> FloatArray:
         """log p/q, shape (n,), of the columns of ``x``, C-contiguous (d, n).
 
-        ``own`` says which law the columns are draws of, "p" or "q": it can't be zero there. ``block`` is named in errors.
+        ``own`` says which law the columns are draws of, "p" or "q": it can't be zero there. ``block`` is named in
+        errors.
         """
         return self._evaluate(
             x, block, zero="it is a draw of P, so p is not zero" if own == "p" else "",
@@ -335,10 +340,11 @@ class LogRatio(_Given):
         )  # fmt: skip
 
     def draw(self, words: Words, n: int, side: str = "p") -> FloatArray:
-        """The n draws, shape (d, n), of P or Q in the stream that the numbers ``words`` name: the same on every call."""
+        """The n draws, shape (d, n), of P or Q in the stream that the numbers ``words`` name: always the same."""
         if side not in self._samplers:
             raise DomainError(
-                f"sampler_q must be given where Q is drawn from; got None for {self!r}. Pass LogRatio(..., sampler_q=...)."
+                f"sampler_q must be given where Q is drawn from; got None for {self!r}. "
+                "Pass LogRatio(..., sampler_q=...)."
             )
         return self._samplers[side](words, n)
 

@@ -1,7 +1,7 @@
 """What a person hands over, a function of points and a sampler, seen as tiles of samples and checked as such.
 
-A tile is ``x[d, n]``: row j holds coordinate j of n samples. The person's functions see points: one array of length d, or
-an array ``(n, d)`` of many. All of them get copies that they may overwrite.
+A tile is ``x[d, n]``: row j holds coordinate j of n samples. The person's functions see points: one array of length d,
+or an array ``(n, d)`` of many. All of them get copies that they may overwrite.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _SHOWN = 4
 class PointFunction:
     """Values of one function at the points of a tile.
 
-    ``form`` says how it is called: "jitted" (numba, once a sample, in a loop without the GIL), "vectorized" (once a tile)
-    or "plain" (Python, once a sample).
+    ``form`` says how it is called: "jitted" (numba, once a sample, in a loop without the GIL), "vectorized" (once a
+    tile) or "plain" (Python, once a sample).
     """
 
-    __slots__ = ("argument", "dimension", "form", "function", "name", "_call")  # noqa: RUF023
+    __slots__ = ("argument", "dimension", "form", "function", "name", "_call", "_loop")  # noqa: RUF023
 
     def __init__(self, argument: str, function: Any, dimension: int, *, vectorized: bool, jit: bool, name: str) -> None:
         callable_or_raise(argument, function)
@@ -40,58 +40,48 @@ class PointFunction:
             function = point_loops.compiled(argument, function)
         jitted = point_loops.is_jitted(function)
         self.argument, self.function, self.dimension, self.name = argument, function, dimension, name
-        self._call: Callable[[FloatArray, FloatArray], None]
+        self._call: Callable[[FloatArray], FloatArray]
         if vectorized:
             self.form, self._call = "vectorized", self._many
             if jitted:
                 point_loops.vectorized_function(argument, function)
         elif jitted:
             self.form, self._call = "jitted", self._looped
-            point_loops.value_loop(argument, function)
+            self._loop = point_loops.value_loop(argument, function)
         else:
             self.form, self._call = "plain", self._one_by_one
 
     def __call__(self, x: FloatArray, block: int | None) -> FloatArray:
         """Values at the columns of x, shape (n,); NaN is not looked for here."""
-        out = np.empty(x.shape[1])
+        x = np.ascontiguousarray(x, dtype=np.float64)
         try:
-            self._call(x, out)
-        except (DomainError, ShapeError, _Wrong) as fault:
-            if not isinstance(fault, _Wrong):
-                raise
+            found = self._call(x)
+        except _Wrong as fault:
             raise DomainError(
                 f"{self.argument} must return one real number for one point; got {fault} from {self.name!r}"
                 f"{place(fault.index, x, block)}. Return a float; for a function of points (n, d) pass vectorized=True."
             ) from None
+        except MemoryError:
+            raise
         except Exception as fault:
             index = self._first_failure(x)
             at = place(index, x, block) if index is not None else _within(block)
             raise DomainError(
-                f"{self.argument} must return a number or -inf at every point; got {type(fault).__name__}: {fault} from "
-                f"{self.name!r}{at}. Mend {self.name!r} there; where the density is zero it returns -inf."
+                f"{self.argument} must return a number or -inf at every point; got {type(fault).__name__}: {fault} "
+                f"from {self.name!r}{at}. Mend {self.name!r} there; where the density is zero it returns -inf."
             ) from fault
+        return found if self.form != "vectorized" else self._one_each(found, x.shape[1])
+
+    def _looped(self, x: FloatArray) -> FloatArray:
+        out = np.empty(x.shape[1])
+        self._loop(x, np.empty(self.dimension), out)
         return out
 
-    def _looped(self, x: FloatArray, out: FloatArray) -> None:
-        point_loops.value_loop(self.argument, self.function)(x, np.empty(self.dimension), out)
+    def _many(self, x: FloatArray) -> FloatArray:
+        return np.asarray(self.function(np.array(x.T, order="C")))
 
-    def _many(self, x: FloatArray, out: FloatArray) -> None:
-        found = np.asarray(self.function(np.array(x.T, order="C")))
-        if found.dtype.kind not in "fiub":
-            raise DomainError(
-                f"{self.argument} must return real numbers; got an array of {found.dtype} from {self.name!r}. "
-                "Return float64."
-            )
-        if found.shape != out.shape:
-            raise ShapeError(
-                f"{self.argument} must return one number a point, shape ({out.size},) for points of shape "
-                f"({out.size}, {self.dimension}); got shape {found.shape} from {self.name!r}. "
-                "Sum over the last axis, or drop vectorized=True if it takes one point."
-            )
-        out[:] = found
-
-    def _one_by_one(self, x: FloatArray, out: FloatArray) -> None:
-        function = self.function
+    def _one_by_one(self, x: FloatArray) -> FloatArray:
+        function, out = self.function, np.empty(x.shape[1])
         for k, row in enumerate(np.array(x.T, order="C")):
             value = function(row)
             if type(value) is not float:
@@ -100,6 +90,21 @@ class PointFunction:
                 if not isinstance(value, numbers.Real | np.bool_):
                     raise _Wrong(value, k)
             out[k] = value
+        return out
+
+    def _one_each(self, found: NDArray[Any], n: int) -> FloatArray:
+        if found.dtype.kind not in "fiub":
+            raise DomainError(
+                f"{self.argument} must return real numbers; got an array of {found.dtype} from {self.name!r}. "
+                "Return float64."
+            )
+        if found.shape != (n,):
+            raise ShapeError(
+                f"{self.argument} must return one number a point, shape ({n},) for points of shape ({n}, "
+                f"{self.dimension}); got shape {found.shape} from {self.name!r}. Sum over the last axis, or drop "
+                "vectorized=True if it takes one point."
+            )
+        return found.astype(np.float64)
 
     def _first_failure(self, x: FloatArray) -> int | None:
         """The first point at which the function raises when it is called with that point alone."""
@@ -114,7 +119,7 @@ class PointFunction:
 class Sampler:
     """Draws of one sampler as tiles, a function of the words of a stream alone."""
 
-    __slots__ = ("argument", "dimension", "function", "jitted", "name")
+    __slots__ = ("argument", "dimension", "function", "jitted", "name", "_loop")  # noqa: RUF023
 
     def __init__(self, argument: str, function: Any, dimension: int) -> None:
         callable_or_raise(argument, function)
@@ -122,21 +127,22 @@ class Sampler:
         self.name = named(function)
         self.jitted = point_loops.is_jitted(function)
         if self.jitted:
-            point_loops.filling_loop(argument, function)
+            self._loop = point_loops.filling_loop(argument, function)
 
     def __call__(self, words: Words, n: int) -> FloatArray:
         """The n draws of the stream that ``words`` name, shape (d, n), finite."""
         rng = np.random.default_rng(words)
         try:
-            x = self._filled(rng, n) if self.jitted else self._returned(rng, n)
-        except (DomainError, ShapeError):
+            found = self._filled(rng, n) if self.jitted else np.asarray(self.function(rng, n))
+        except MemoryError:
             raise
         except Exception as fault:
             raise DomainError(
                 f"{self.argument} must draw {n} points; got {type(fault).__name__}: {fault} from {self.name!r}. "
-                f"A plain sampler is called as {self.argument}(rng, n) and returns (n, {self.dimension}); a jitted one as "
-                f"{self.argument}(rng, x) and fills x."
+                f"A plain sampler is called as {self.argument}(rng, n) and returns (n, {self.dimension}); a jitted one "
+                f"as {self.argument}(rng, x) and fills x."
             ) from fault
+        x = found if self.jitted else self._tile(found, n)
         finite = np.isfinite(x)
         if not finite.all():
             j, k = (int(i) for i in np.argwhere(~finite)[0])
@@ -149,11 +155,10 @@ class Sampler:
 
     def _filled(self, rng: np.random.Generator, n: int) -> FloatArray:
         x = np.empty((self.dimension, n))
-        point_loops.filling_loop(self.argument, self.function)(rng, np.empty(self.dimension), x)
+        self._loop(rng, np.empty(self.dimension), x)
         return x
 
-    def _returned(self, rng: np.random.Generator, n: int) -> FloatArray:
-        found = np.asarray(self.function(rng, n))
+    def _tile(self, found: NDArray[Any], n: int) -> FloatArray:
         if found.dtype.kind not in "fiub":
             raise DomainError(
                 f"{self.argument} must return real numbers; got an array of {found.dtype} from {self.name!r}. "
@@ -163,10 +168,11 @@ class Sampler:
             found = found[:, np.newaxis]
         if found.shape != (n, self.dimension):
             raise ShapeError(
-                f"{self.argument} must return n points as an array of shape (n, dimension), here ({n}, {self.dimension}); "
-                f"got shape {found.shape} from {self.name!r}. Draw as many points as asked, one a row."
+                f"{self.argument} must return n points as an array of shape (n, dimension), here ({n}, "
+                f"{self.dimension}); got shape {found.shape} from {self.name!r}. "
+                "Draw as many points as asked, one a row."
             )
-        return np.ascontiguousarray(found.T, dtype=np.float64)
+        return np.array(found.T, dtype=np.float64, order="C")
 
 
 class _Wrong(Exception):
@@ -203,7 +209,7 @@ def _within(block: int | None) -> str:
 
 
 def bad_values(values: FloatArray, *, zero: bool, infinite: bool) -> NDArray[np.bool_] | None:
-    """Where a tile of log values has what it can't have: NaN, +inf unless ``infinite``, -inf unless ``zero``; or None."""
+    """Where log values have what they can't: NaN, +inf unless ``infinite``, -inf unless ``zero``; None for nowhere."""
     if values.size == 0:
         return None
     peak = float(values.max())

@@ -40,8 +40,8 @@ def tried_sampler(sampler: Sampler, words: Words, n: int) -> tuple[FloatArray, f
     if changed.size:
         k = int(changed[0])
         raise DomainError(
-            f"{sampler.argument} must draw from the rng it is given and from nothing else; got other points for the same "
-            f"rng from {sampler.name!r} ({changed.size} of {n} draws, first draw {k}). "
+            f"{sampler.argument} must draw from the rng it is given and from nothing else; got other points for the "
+            f"same rng from {sampler.name!r} ({changed.size} of {n} draws, first draw {k}). "
             f"Replace np.random and generators of {sampler.name!r}'s own by rng."
         )
     other, cost_of_other = _timed(lambda: sampler(np.append(words, np.uint64(1)), n), n)
@@ -49,8 +49,8 @@ def tried_sampler(sampler: Sampler, words: Words, n: int) -> tuple[FloatArray, f
         _, counts = np.unique(first, axis=1, return_counts=True)
         if (float(counts.max()) / (n + 1)) ** n < _BY_CHANCE:
             raise DomainError(
-                f"{sampler.argument} must draw from the rng it is given; got the same {n} points for two different rngs "
-                f"from {sampler.name!r}. Use rng for every draw and do not reset it."
+                f"{sampler.argument} must draw from the rng it is given; got the same {n} points for two different "
+                f"rngs from {sampler.name!r}. Use rng for every draw and do not reset it."
             )
     return first, min(cost, cost_of_other)
 

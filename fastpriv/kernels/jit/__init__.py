@@ -1,1 +1,1 @@
-"""Loops compiled around functions that the user wrote: the only room that imports numba, and only when one is jitted."""
+"""Loops compiled around functions that the user wrote: the only room that imports numba, and only for a jitted one."""

@@ -18,6 +18,8 @@ import re
 import sys
 from collections.abc import Callable
 from functools import lru_cache
+from pathlib import PurePath
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,8 @@ import numpy as np
 from ...errors import BackendMissingError, DomainError
 
 __all__ = ["compiled", "filling_loop", "is_jitted", "value_loop", "vectorized_function"]
+
+Loop = Callable[[Any, Any, Any], None]
 
 _KEPT = 256
 
@@ -42,24 +46,12 @@ def compiled(argument: str, function: Any) -> Any:
     """The function under ``numba.njit``, not yet compiled; one that is jitted already as it is."""
     if is_jitted(function):
         return function
-    numba = _numba()
-    try:
-        return numba.njit(error_model="numpy")(function)
-    except Exception as fault:
+    if not isinstance(function, FunctionType):
         raise DomainError(
-            f"{argument} must be a Python function for jit=True; got {function!r}. "
-            "Numba compiles functions that are made by def or lambda: wrap a method or an object in one."
-        ) from fault
-
-
-def value_loop(argument: str, function: Any) -> Callable[[Any, Any, Any], None]:
-    """A loop ``(x[d, n], row[d], out[n])`` around a jitted ``function(row) -> number``."""
-    return _value_loop(argument, function)
-
-
-def filling_loop(argument: str, function: Any) -> Callable[[Any, Any, Any], None]:
-    """A loop ``(rng, row[d], x[d, n])`` around a jitted ``function(rng, row)`` that fills row; what is not filled is NaN."""
-    return _filling_loop(argument, function)
+            f"{argument} must be a function made by def or lambda for jit=True; got {function!r}. "
+            "Wrap a method or an object in a function, with what it needs from its object in global or local names."
+        )
+    return _compiled(function)
 
 
 def vectorized_function(argument: str, function: Any) -> Any:
@@ -75,14 +67,14 @@ def vectorized_function(argument: str, function: Any) -> Any:
 
 
 @lru_cache(maxsize=_KEPT)
-def _value_loop(argument: str, function: Any) -> Callable[[Any, Any, Any], None]:
-    numba = _numba()
-    types = numba.types
+def value_loop(argument: str, function: Any) -> Loop:
+    """A loop ``(x[d, n], row[d], out[n])`` around a jitted ``function(row) -> number``."""
+    types = _numba().types
     found = _result(argument, function, (types.float64[::1],))
     if not _is_real(found):
         raise DomainError(
-            f"{argument} must return one real number; got {_named(function)}, which returns {_said(found)} for one point. "
-            "The point is an array of length dimension (x[0] in one dimension): return one float64 on every path."
+            f"{argument} must return one real number; got {_named(function)}, which returns {_said(found)} for one "
+            "point. The point is an array of length dimension (x[0] in one dimension): return one float64."
         )
 
     def loop(x: Any, row: Any, out: Any) -> None:
@@ -92,12 +84,13 @@ def _value_loop(argument: str, function: Any) -> Callable[[Any, Any, Any], None]
                 row[j] = x[j, k]
             out[k] = function(row)
 
-    tile, line = types.float64[:, ::1], types.float64[::1]
+    tile, line = types.Array(types.float64, 2, "C", readonly=True), types.float64[::1]
     return _compile(argument, function, types.void(tile, line, line), loop)
 
 
 @lru_cache(maxsize=_KEPT)
-def _filling_loop(argument: str, function: Any) -> Callable[[Any, Any, Any], None]:
+def filling_loop(argument: str, function: Any) -> Loop:
+    """A loop ``(rng, row[d], x[d, n])`` around a jitted ``function(rng, row)`` that fills row; the rest is NaN."""
     numba = _numba()
     types = numba.types
     tile, line, generator = types.float64[:, ::1], types.float64[::1], numba.typeof(np.random.default_rng(0))
@@ -120,19 +113,30 @@ def _filling_loop(argument: str, function: Any) -> Callable[[Any, Any, Any], Non
     return _compile(argument, function, types.void(generator, line, tile), loop)
 
 
-def _compile(argument: str, function: Any, signature: Any, loop: Callable[..., None]) -> Any:
+@lru_cache(maxsize=_KEPT)
+def _compiled(function: Any) -> Any:
+    return _numba().njit(error_model="numpy")(function)
+
+
+def _compile(argument: str, function: Any, signature: Any, loop: Loop) -> Loop:
     try:
-        return _numba().njit(signature, nogil=True, error_model="numpy")(loop)
+        made: Loop = _numba().njit(signature, nogil=True, error_model="numpy")(loop)
     except Warning:
         raise
     except Exception as fault:
         raise _refusal(argument, function, fault) from fault
+    return made
 
 
 def _result(argument: str, function: Any, arguments: tuple[Any, ...]) -> Any:
     """The type that the jitted function returns for arguments of these types; compiles it."""
     from numba.core.registry import cpu_target
 
+    if getattr(function, "targetoptions", {}).get("parallel"):
+        raise DomainError(
+            f"{argument} must not be compiled with parallel=True; got {_named(function)}, which starts threads of its "
+            "own. Drop parallel=True: n_jobs runs blocks of samples side by side."
+        )
     try:
         call = _numba().typeof(function).get_call_type(cpu_target.typing_context, arguments, {})
         if call is None:
@@ -156,13 +160,14 @@ def _refusal(argument: str, function: Any, fault: Exception) -> DomainError:
     place = re.search(r'File "([^"]*)", line (\d+):', text) or re.search(r" at (\S+) \((\d+)\)", text)
     where = ""
     if place:
-        code = getattr(getattr(function, "py_func", None), "__code__", None)
-        source = linecache.getline(code.co_filename, int(place[2])).strip() if code else ""
+        file = getattr(getattr(getattr(function, "py_func", None), "__code__", None), "co_filename", "")
+        its_own = PurePath(place[1]).name == PurePath(file).name
+        source = linecache.getline(file, int(place[2])).strip() if its_own else ""
         where = f" at line {place[2]}" + (f" ({source})" if source else "")
     return DomainError(
         f"{argument} must be a function that numba can compile; got {_named(function)}, where numba stops{where}: "
-        f"{_short(reason.strip())}. Use only what numba supports there, or give a plain NumPy function of many points with "
-        "vectorized=True."
+        f"{_short(reason.strip(' .'))}. Use only what numba supports there, or give a plain function: a sampler "
+        "(rng, n), a function of points (n, d) with vectorized=True."
     )
 
 
