@@ -49,8 +49,9 @@ from ..information import mutual_information as line_information
 from ..kl import jensen_shannon as line_jensen_shannon
 from ..kl import kl_divergence
 from ..renyi import renyi_divergence
+from . import gaussians
 from .rationals import log_determinant
-from .recognition import Line, equal, factors
+from .recognition import Line, equal, factors, one_normal_law
 
 __all__ = [
     "entropy", "hockey_stick", "jensen_shannon", "kl", "log_hockey_stick", "mutual_information", "renyi",
@@ -72,7 +73,8 @@ def kl(p: GaussianMixture, q: GaussianMixture, *, certified: bool = False) -> Es
         error = 2 * line.slack * _mean_gap(line)
         return _between(line, lambda laws: kl_divergence(laws[0], laws[1], certified=certified), error)
 
-    return _added(p, q, part)
+    found = _added(p, q, part)
+    return gaussians.kl(p, q) if found is None and one_normal_law(p) and one_normal_law(q) else found
 
 
 def renyi(p: GaussianMixture, q: GaussianMixture, order: float, *, certified: bool = False) -> Estimate | None:
@@ -84,7 +86,8 @@ def renyi(p: GaussianMixture, q: GaussianMixture, order: float, *, certified: bo
         error = 2 * order * line.slack * line.extent
         return _between(line, lambda laws: renyi_divergence(laws[0], laws[1], order, certified=certified), error)
 
-    return _added(p, q, part)
+    found = _added(p, q, part)
+    return gaussians.renyi(p, q, order) if found is None and one_normal_law(p) and one_normal_law(q) else found
 
 
 def jensen_shannon(p: GaussianMixture, q: GaussianMixture, *, certified: bool = False) -> Estimate | None:

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from ...distributions import GaussianMixture
 from .rationals import diagonal_form, difference, least_eigenvalue, matrix_form, root, scaling, whole
 
-__all__ = ["Line", "equal", "factors"]
+__all__ = ["Line", "equal", "factors", "one_normal_law"]
 
 FloatArray = NDArray[np.float64]
 _FEW = 4  # components of each law that are looked at before all are
@@ -77,6 +77,14 @@ def equal(p: GaussianMixture, q: GaussianMixture) -> bool:
     if not all(_holds(q, p.means[i]) for i in probes):
         return False
     return _measure(p) == _measure(q)
+
+
+def one_normal_law(law: GaussianMixture) -> bool:
+    """Whether all components are the same one and their weights make 1."""
+    if len(law) == 1:
+        return bool(law.weights[0] == 1.0)
+    few = law.means[:_FEW]
+    return bool((few == few[0]).all() and (law.means == few[0]).all() and law.shared) and _is_one(law.weights.tolist())
 
 
 def factors(*laws: GaussianMixture) -> tuple[Line, ...] | None:
