@@ -98,7 +98,8 @@ def jensen_shannon(p: GaussianMixture, q: GaussianMixture, *, certified: bool = 
     error = line.slack * min(line.extent / 2, _mean_gap(line))
     found = _between(line, lambda laws: line_jensen_shannon(laws[0], laws[1], certified=certified), error)
     ceiling = math.nextafter(math.log(2.0), 1.0)
-    return _with(found, min(found.value, ceiling), found.lower, min(found.upper, ceiling))
+    found = _with(found, min(found.value, ceiling), found.lower, min(found.upper, ceiling))
+    return _sum([found], "reduced to the line")
 
 
 def hockey_stick(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike) -> Estimate | None:
@@ -136,10 +137,9 @@ def mutual_information(p: GaussianMixture, *, certified: bool = False) -> Estima
         return None
     if not lines:
         return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="one input")
-    line = lines[0]
-    law = line.narrow[0]
+    law = lines[0].narrow[0]
     if not np.ptp(law.sigmas):
-        return _information(line, certified=certified)
+        return _sum([_information(lines[0], certified=certified)], "reduced to the line")
     found = line_entropy(law, certified=certified)
     logs = np.log(law.sigmas)
     noise = math.fsum((law.weights * (_LOG_2_PI_E / 2 + logs)).tolist())
@@ -148,6 +148,9 @@ def mutual_information(p: GaussianMixture, *, certified: bool = False) -> Estima
 
 
 def _information(line: Line, *, certified: bool) -> Estimate:
+    if not np.ptp(line.narrow[0].means):
+        return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="one input")
+
     def quantity(laws: tuple[GaussianMixture, ...]) -> Estimate:
         law = laws[0]
         values, index = np.unique(law.means, return_inverse=True)
@@ -164,7 +167,7 @@ def _information(line: Line, *, certified: bool) -> Estimate:
 
 def _noise(p: GaussianMixture, without: int | None) -> Estimate:
     """Entropy of N(0, K), K the first covariance, without one coordinate if asked."""
-    d = p.means.shape[-1]
+    d = p.dimension
     if p.form == "full":
         assert p.covariances is not None
         log, error = log_determinant(p.covariances[0])

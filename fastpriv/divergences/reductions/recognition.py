@@ -89,7 +89,7 @@ def one_normal_law(law: GaussianMixture) -> bool:
 
 def factors(*laws: GaussianMixture) -> tuple[Line, ...] | None:
     """Independent factors that tell the laws apart, none if they are equal; None if they are not of that kind."""
-    d = laws[0].means.shape[-1]
+    d = laws[0].dimension
     if any(law.form == "full" for law in laws):
         if not all(law.form == "full" for law in laws):
             return None
@@ -374,7 +374,7 @@ def _holds(law: GaussianMixture, mean: FloatArray) -> bool:
 
 def _measure(law: GaussianMixture) -> dict[bytes, Fraction]:
     """Exact weights by component."""
-    d = law.means.shape[-1] if law.means.ndim == 2 else 1
+    d = law.dimension
     means = law.means.reshape(len(law), d) + 0.0
     if law.form == "full":
         scales: FloatArray = np.asarray(law.covariances).reshape(-1, d * d) + 0.0
