@@ -49,8 +49,9 @@ from ..line.information import mutual_information as line_information
 from ..line.kl import jensen_shannon as line_jensen_shannon
 from ..line.kl import kl_divergence
 from ..line.renyi import renyi_divergence
+from . import gaussians
 from .rationals import log_determinant
-from .recognition import Line, equal, factors
+from .recognition import Line, equal, factors, one_normal_law
 
 __all__ = [
     "entropy", "hockey_stick", "jensen_shannon", "kl", "log_hockey_stick", "mutual_information", "renyi",
@@ -72,7 +73,8 @@ def kl(p: GaussianMixture, q: GaussianMixture, *, certified: bool = False) -> Es
         error = 2 * line.slack * _mean_gap(line)
         return _between(line, lambda laws: kl_divergence(laws[0], laws[1], certified=certified), error)
 
-    return _added(p, q, part)
+    found = _added(p, q, part)
+    return gaussians.kl(p, q) if found is None and one_normal_law(p) and one_normal_law(q) else found
 
 
 def renyi(p: GaussianMixture, q: GaussianMixture, order: float, *, certified: bool = False) -> Estimate | None:
@@ -84,7 +86,8 @@ def renyi(p: GaussianMixture, q: GaussianMixture, order: float, *, certified: bo
         error = 2 * order * line.slack * line.extent
         return _between(line, lambda laws: renyi_divergence(laws[0], laws[1], order, certified=certified), error)
 
-    return _added(p, q, part)
+    found = _added(p, q, part)
+    return gaussians.renyi(p, q, order) if found is None and one_normal_law(p) and one_normal_law(q) else found
 
 
 def jensen_shannon(p: GaussianMixture, q: GaussianMixture, *, certified: bool = False) -> Estimate | None:
@@ -95,7 +98,8 @@ def jensen_shannon(p: GaussianMixture, q: GaussianMixture, *, certified: bool = 
     error = line.slack * min(line.extent / 2, _mean_gap(line))
     found = _between(line, lambda laws: line_jensen_shannon(laws[0], laws[1], certified=certified), error)
     ceiling = math.nextafter(math.log(2.0), 1.0)
-    return _with(found, min(found.value, ceiling), found.lower, min(found.upper, ceiling))
+    found = _with(found, min(found.value, ceiling), found.lower, min(found.upper, ceiling))
+    return _sum([found], "reduced to the line")
 
 
 def hockey_stick(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike) -> Estimate | None:
@@ -133,10 +137,9 @@ def mutual_information(p: GaussianMixture, *, certified: bool = False) -> Estima
         return None
     if not lines:
         return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="one input")
-    line = lines[0]
-    law = line.narrow[0]
+    law = lines[0].narrow[0]
     if not np.ptp(law.sigmas):
-        return _information(line, certified=certified)
+        return _sum([_information(lines[0], certified=certified)], "reduced to the line")
     found = line_entropy(law, certified=certified)
     logs = np.log(law.sigmas)
     noise = math.fsum((law.weights * (_LOG_2_PI_E / 2 + logs)).tolist())
@@ -145,6 +148,9 @@ def mutual_information(p: GaussianMixture, *, certified: bool = False) -> Estima
 
 
 def _information(line: Line, *, certified: bool) -> Estimate:
+    if not np.ptp(line.narrow[0].means):
+        return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="one input")
+
     def quantity(laws: tuple[GaussianMixture, ...]) -> Estimate:
         law = laws[0]
         values, index = np.unique(law.means, return_inverse=True)
@@ -161,7 +167,7 @@ def _information(line: Line, *, certified: bool) -> Estimate:
 
 def _noise(p: GaussianMixture, without: int | None) -> Estimate:
     """Entropy of N(0, K), K the first covariance, without one coordinate if asked."""
-    d = p.means.shape[-1]
+    d = p.dimension
     if p.form == "full":
         assert p.covariances is not None
         log, error = log_determinant(p.covariances[0])

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from ...distributions import GaussianMixture
 from .rationals import diagonal_form, difference, least_eigenvalue, matrix_form, root, scaling, whole
 
-__all__ = ["Line", "equal", "factors"]
+__all__ = ["Line", "equal", "factors", "one_normal_law"]
 
 FloatArray = NDArray[np.float64]
 _FEW = 4  # components of each law that are looked at before all are
@@ -79,9 +79,17 @@ def equal(p: GaussianMixture, q: GaussianMixture) -> bool:
     return _measure(p) == _measure(q)
 
 
+def one_normal_law(law: GaussianMixture) -> bool:
+    """Whether all components are the same one and their weights make 1."""
+    if len(law) == 1:
+        return bool(law.weights[0] == 1.0)
+    few = law.means[:_FEW]
+    return bool((few == few[0]).all() and (law.means == few[0]).all() and law.shared) and _is_one(law.weights.tolist())
+
+
 def factors(*laws: GaussianMixture) -> tuple[Line, ...] | None:
     """Independent factors that tell the laws apart, none if they are equal; None if they are not of that kind."""
-    d = laws[0].means.shape[-1]
+    d = laws[0].dimension
     if any(law.form == "full" for law in laws):
         if not all(law.form == "full" for law in laws):
             return None
@@ -366,7 +374,7 @@ def _holds(law: GaussianMixture, mean: FloatArray) -> bool:
 
 def _measure(law: GaussianMixture) -> dict[bytes, Fraction]:
     """Exact weights by component."""
-    d = law.means.shape[-1] if law.means.ndim == 2 else 1
+    d = law.dimension
     means = law.means.reshape(len(law), d) + 0.0
     if law.form == "full":
         scales: FloatArray = np.asarray(law.covariances).reshape(-1, d * d) + 0.0
