@@ -106,7 +106,7 @@ def pack(mixture: GaussianMixture) -> Packed:
     return _with_means(mixture, _rows(mixture))
 
 
-def log_density(packed: Packed, x: FloatArray) -> FloatArray:
+def log_density(packed: Packed, x: FloatArray, out: FloatArray | None = None) -> FloatArray:
     """Log densities at the columns of x.
 
     Parameters
@@ -115,6 +115,8 @@ def log_density(packed: Packed, x: FloatArray) -> FloatArray:
         The mixture.
     x : ndarray, shape (d, n)
         Samples, C-contiguous.
+    out : ndarray, shape (n,), optional
+        Where they go; a new array by default.
 
     Returns
     -------
@@ -135,7 +137,7 @@ def log_density(packed: Packed, x: FloatArray) -> FloatArray:
     >>> log_density(pack(GaussianMixture([1.0], [0.0], 1.0)), np.array([[0.0, 2.0]]))
     array([-0.91893853, -2.91893853])
     """
-    out = np.empty(x.shape[1])
+    out = np.empty(x.shape[1]) if out is None else out
     _density.log_density(packed.form, packed.constants, packed.means, packed.scales, x, out)
     return out
 

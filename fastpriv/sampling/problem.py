@@ -167,14 +167,18 @@ class Problem:
             yield part, first, last
             first = last
 
-    def densities(self, x: FloatArray, source: object) -> Densities:
-        """Log densities at the columns of x; for "information" the divergence stands in the place of lq."""
+    def densities(self, x: FloatArray, source: object, room: FloatArray | None = None) -> Densities:
+        """Log densities at the columns of x, drawn from ``source``; for "information" the divergence takes lq's place.
+
+        ``room`` of shape (3, n) holds what mixtures give: memory that is asked for anew costs as much as the work.
+        """
+        room = np.empty((3, x.shape[1])) if room is None else room
         if self.integrand.rows[0].name == "information":
             assert isinstance(self.p, Packed)
-            return Densities(*log_density_information(self.p, x), x[0])
-        lp = _of(self.p, x, source)
-        lq = lp if self.q is None else _of(self.q, x, source)
-        return Densities(lp, lq, lp if self.g is None else log_density(self.g, x))
+            return Densities(*log_density_information(self.p, x), room[0])
+        lp = _of(self.p, x, source, room[0])
+        lq = lp if self.q is None else _of(self.q, x, source, room[1])
+        return Densities(lp, lq, lp if self.g is None else log_density(self.g, x, room[2]))
 
     def sums(self, at: Densities, ratio: FloatArray | None) -> FloatArray:
         """Sums of f over the samples, shape (e,), in a fixed order and in bounded memory."""
@@ -215,5 +219,5 @@ def _cost(side: Packed | Evaluated) -> float:
     return float(side.scales.size if len(side.scales) == len(side) else len(side) * side.scales.size)
 
 
-def _of(side: Packed | Evaluated, x: FloatArray, source: object) -> FloatArray:
-    return log_density(side, x) if isinstance(side, Packed) else side.evaluate(x, own=source)
+def _of(side: Packed | Evaluated, x: FloatArray, source: object, out: FloatArray) -> FloatArray:
+    return log_density(side, x, out) if isinstance(side, Packed) else side.evaluate(x, own=source)

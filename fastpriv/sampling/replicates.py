@@ -128,6 +128,7 @@ def _tiles(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
     start = float(np.random.default_rng(_random.words(root, (*key, 0), 4)).random())
     net = scrambled(problem.dimension, root, (*key, 1)) if segment.points == "sobol" else None
     size = tile_size(problem.dimension)
+    normals, logs = np.empty(problem.dimension * size), np.empty((3, size))
     for part, first, last in problem.pieces(n):
         if first == last:
             continue
@@ -138,22 +139,23 @@ def _tiles(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
             if not isinstance(part.source, Packed):
                 yield problem.densities(part.source.draw(words, end - begin), part.source), None
                 continue
-            z = np.empty((problem.dimension, end - begin))
+            z = normals[: problem.dimension * (end - begin)].reshape(problem.dimension, -1)
             if net is not None:
                 _draw.sobol_normals(*net, begin, z)
             else:
                 _draw.normals(words, segment.points == "antithetic" and (end - begin) % 2 == 0, z)
-            yield _placed(problem, part, runs.components(begin - first, end - first, words), z)
+            component = runs.components(begin - first, end - first, words)
+            yield _placed(problem, part, component, z, logs[:, : end - begin])
 
 
 def _placed(
-    problem: Problem, part: Part, component: NDArray[np.int32], z: FloatArray
+    problem: Problem, part: Part, component: NDArray[np.int32], z: FloatArray, room: FloatArray | None = None
 ) -> tuple[Densities, FloatArray | None]:
     """Log densities at the points that components and normals make, and what each point counts."""
     assert isinstance(part.source, Packed)
     _draw.place(part.source.form, part.source.means, part.source.spreads, component, z, z)
     ratio = part.ratio
-    return problem.densities(z, part.source), None if ratio is None else ratio[component]
+    return problem.densities(z, part.source, room), None if ratio is None else ratio[component]
 
 
 class _Runs:
