@@ -8,6 +8,7 @@ from libc.stdint cimport int32_t, uint64_t
 cdef extern from "fp_draw.h" nogil:
     ctypedef struct fp_place:
         long d, n
+        int by
         const double *means
         const double *spreads
         const double *z
@@ -20,7 +21,8 @@ cdef extern from "fp_draw.h" nogil:
     void fp_draw_sobol_bits(const uint64_t *, int, const uint64_t *, uint64_t, long, long, uint64_t *)
     void fp_draw_sobol_normals(const uint64_t *, int, const uint64_t *, uint64_t, long, long, double *)
     void fp_draw_scramble(const uint64_t *, const uint64_t *, int, long, uint64_t *, uint64_t *)
-    void fp_draw_place(int, fp_place *, long)
+    int fp_draw_inside(const int32_t *, long, long)
+    void fp_draw_place(fp_place *, long)
     int FP_SEED_WORDS
 
 fp_draw_choose()
@@ -97,13 +99,14 @@ def place(int form, const double[:, ::1] means, spreads, const int32_t[::1] comp
     """
     cdef fp_place work
     cdef const double[::1] flat = spreads.reshape(-1)
-    cdef long k = means.shape[0], d = means.shape[1], factors = 1, t
-    cdef int32_t least = 0, most = 0
+    cdef long k = means.shape[0], d = means.shape[1], factors = 1
+    cdef int inside
     if form == 2:
         factors = spreads.shape[0]
     _fit(0 <= form <= 2 and z.shape[0] == d == out.shape[0] and z.shape[1] == component.shape[0] == out.shape[1]
          and factors in (1, k) and flat.shape[0] == (k, k * d, factors * (d * (d + 1) // 2))[form],
          "means (k, d), spreads by form, component (n,), z and out (d, n)")
+    work.by = form
     work.d = d
     work.n = component.shape[0]
     if d == 0 or work.n == 0:
@@ -111,9 +114,7 @@ def place(int form, const double[:, ::1] means, spreads, const int32_t[::1] comp
     work.means, work.spreads, work.z = &means[0, 0], &flat[0], &z[0, 0]
     work.x, work.component = &out[0, 0], &component[0]
     with nogil:
-        for t in range(work.n):
-            least = min(least, component[t])
-            most = max(most, component[t])
-    _fit(0 <= least and most < k, "component in 0 to k - 1")
-    with nogil:
-        fp_draw_place(form, &work, factors)
+        inside = fp_draw_inside(work.component, work.n, k)
+        if inside:
+            fp_draw_place(&work, factors)
+    _fit(inside, "component in 0 to k - 1")

@@ -1,7 +1,6 @@
 /* Random and Sobol normals and the samples they become: the entry points, for the instruction set of the machine.
  *
- * Layout: row i of a (d, n) array holds coordinate i of n samples.  Bits, uniforms and normals are the same on every
- * instruction set; so are placed samples, but for full factors, which use FMA where there is one.
+ * Layout: row i of a (d, n) array holds coordinate i of n samples.  Everything is the same on every instruction set.
  */
 #ifndef FP_DRAW_H
 #define FP_DRAW_H
@@ -12,34 +11,21 @@
 #endif
 
 #define FP_STRIP 64
-#define FP_BLOCK 16
 #define FP_LONG_RUN 16
+#define FP_KEPT_ROWS 256    /* a block of that many rows is copied: 48 KiB */
+#define FP_COLUMN_ROWS 1024 /* so is a column: 8 KiB */
 
-enum { FP_BY_NOTHING, FP_BY_COMPONENT, FP_BY_COORDINATE };
+enum { FP_BY_COMPONENT, FP_BY_COORDINATE, FP_BY_FACTOR }; /* form 0, 1, 2 */
 
 typedef struct {
     long d, n;
-    int by; /* what the spreads belong to */
+    int by;
     const double *means, *spreads, *z;
     double *x;
     const int32_t *component;
 } fp_place;
 
-/* end of the run of equal components that starts at t */
-FP_INLINE long fp_run_end(const int32_t *component, long t, long n)
-{
-    const int32_t c = component[t];
-    while (t < n && component[t] == c)
-        t++;
-    return t;
-}
-
-#define FP_PIECE(i, piece)                                                                                            \
-    ((fp_d8)_mm512_permutex2var_pd(_mm512_load_pd(fp_normal_pieces[i]), (__m512i)(piece),                             \
-                                   _mm512_load_pd(fp_normal_pieces[i] + 8)))
 #define FP_LOOPS "fp_draw_loops.h"
-#include "fp_variants.h"
-#define FP_LOOPS "fp_place_loops.h"
 #include "fp_variants.h"
 
 #if FP_HAVE_VARIANTS
@@ -76,11 +62,10 @@ static inline void fp_draw_normals(const uint64_t *words, int antithetic, long d
 {
     fp_stream s;
     fp_stream_seed(&s, words);
-    for (long i = 0; i < d; i++)
-        if (antithetic)
-            FP_CHOOSE(fp_stream_pairs, &s, n, out + i * n);
-        else
-            FP_CHOOSE(fp_stream_normals, &s, n, out + i * n);
+    if (antithetic)
+        FP_CHOOSE(fp_stream_pairs, &s, d, n, out);
+    else
+        FP_CHOOSE(fp_stream_normals, &s, d, n, out);
 }
 
 static inline void fp_draw_sobol_bits(const uint64_t *columns, int bits, const uint64_t *shifts, uint64_t first, long d,
@@ -93,8 +78,7 @@ static inline void fp_draw_sobol_bits(const uint64_t *columns, int bits, const u
 static inline void fp_draw_sobol_normals(const uint64_t *columns, int bits, const uint64_t *shifts, uint64_t first,
                                          long d, long n, double *out)
 {
-    for (long i = 0; i < d; i++)
-        FP_CHOOSE(fp_sobol_normals, columns + i * bits, bits, shifts[i], first, n, out + i * n);
+    FP_CHOOSE(fp_sobol_normals, columns, bits, shifts, first, d, n, out);
 }
 
 /* Matousek's random linear scramble: column b becomes L column b for a random lower triangular L of GF(2) with unit
@@ -122,21 +106,15 @@ static inline void fp_draw_scramble(const uint64_t *words, const uint64_t *gener
     }
 }
 
-/* form 0: spreads[c], 1: spreads[c][i], 2: lower factors packed by rows, one for all when k = 1 */
-static inline void fp_draw_place(int form, fp_place *w, long factors)
+static inline int fp_draw_inside(const int32_t *component, long n, long k)
 {
-    static const int by[3] = {FP_BY_COMPONENT, FP_BY_COORDINATE, FP_BY_NOTHING};
-    w->by = by[form];
-    if (form == 2) {
-        const long size = w->d * (w->d + 1) / 2;
-        for (long t = 0, stop; t < w->n; t = stop) {
-            stop = factors == 1 ? w->n : fp_run_end(w->component, t, w->n);
-            const double *factor = w->spreads + (factors == 1 ? 0 : w->component[t] * size);
-            FP_CHOOSE(fp_factor_columns, w, factor, t, stop);
-        }
-        w->z = w->x;
-    }
-    FP_CHOOSE(fp_place_columns, w);
+    return FP_CHOOSE(fp_place_inside, component, n, k);
+}
+
+/* spreads[c], spreads[c][i], or lower factors packed by rows: one for all when factors is 1 */
+static inline void fp_draw_place(fp_place *w, long factors)
+{
+    FP_CHOOSE(fp_place_all, w, factors);
 }
 
 #endif

@@ -19,14 +19,8 @@
 #define FP_SEED_WORDS 4
 #define FP_WARM 16
 
-typedef uint64_t fp_u8 __attribute__((vector_size(64)));
-typedef int64_t fp_i8 __attribute__((vector_size(64)));
-typedef double fp_d8 __attribute__((vector_size(64)));
-typedef uint64_t fp_u8_any __attribute__((vector_size(64), aligned(8), may_alias)); /* as it lies in memory */
-typedef double fp_d8_any __attribute__((vector_size(64), aligned(8), may_alias));
-
 typedef struct {
-    fp_u8 a, b, c, counter;
+    uint64_t a[FP_LANES], b[FP_LANES], c[FP_LANES], counter[FP_LANES];
 } fp_stream;
 
 /* output number i of the SplitMix64 generator that starts at word */

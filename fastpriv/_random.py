@@ -40,7 +40,7 @@ def root(rng: Any) -> SeedSequence:
         return SeedSequence([int(word) for word in rng])
     shown = repr(rng)
     raise DomainError(
-        "rng must be None, an integer of at least 0, a sequence of these, a SeedSequence, a Generator or a BitGenerator; "
+        "rng must be None, an integer of at least 0, a sequence of these, a SeedSequence, Generator or BitGenerator; "
         f"got {shown if len(shown) <= 60 else shown[:57] + '...'}. Pass an integer for results that can be repeated."
     )
 
@@ -48,8 +48,8 @@ def root(rng: Any) -> SeedSequence:
 def words(root: SeedSequence, key: tuple[int, ...], count: int) -> NDArray[np.uint64]:
     """The first ``count`` words of 64 bits of the stream with this key."""
     stream = SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key), pool_size=root.pool_size)
-    return stream.generate_state(count, np.uint64)
+    return np.asarray(stream.generate_state(count, np.uint64), dtype=np.uint64)
 
 
 def _natural(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)

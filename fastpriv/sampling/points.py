@@ -30,7 +30,7 @@ from ..kernels import _draw
 __all__ = ["COLUMNS", "DIMENSIONS", "generators", "scrambled"]
 
 COLUMNS = 40  # binary digits of an index
-DIMENSIONS = 2141  # coordinates whose polynomial is of degree at most 14
+DIMENSIONS = 21201  # coordinates that SciPy has generators for
 
 Words = NDArray[np.uint64]
 
