@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from .. import _validate
 from ..errors import ShapeError
 
-__all__ = ["TopValues", "tail_index", "tail_verdict"]
+__all__ = ["PointMoments", "TopValues", "tail_index", "tail_verdict"]
 
 FloatArray = NDArray[np.float64]
 Verdict = Literal["holds", "warn", "unknown"]
@@ -43,8 +43,8 @@ class TopValues:
 
     Notes
     -----
-    Holds the largest ``keep`` values whatever the cuts of the stream and the order of merges, so it has the same bits for
-    any number of threads.
+    Holds the largest ``keep`` values whatever the cuts of the stream and the order of merges, so it has the same bits
+    for any number of threads.
 
     Examples
     --------
@@ -97,6 +97,86 @@ class TopValues:
         self._kept = joined
 
 
+class PointMoments:
+    """Mean, variance and skewness of a stream, in fixed memory.
+
+    Parameters
+    ----------
+    quantities : int
+        Number of streams that run side by side.
+
+    Attributes
+    ----------
+    count : int
+        Number of values seen in each stream.
+    mean : ndarray, shape (quantities,)
+        Their mean.
+
+    Notes
+    -----
+    Blocks are centred on their own mean and joined by the exact formulas; a merge in a fixed order gives fixed bits.
+
+    Source: Pebay 2008, eqs. (2.1) and (2.2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv.sampling.tails import PointMoments
+    >>> moments = PointMoments()
+    >>> moments.update(np.array([0.0, 0.0, 0.0, 1.0]))
+    >>> float(moments.variance[0]), float(moments.skewness[0])
+    (0.1875, 1.1547...)
+    """
+
+    def __init__(self, quantities: int = 1) -> None:
+        self.quantities = _validate.count("quantities", quantities)
+        self.count = 0
+        self.mean: FloatArray = np.zeros(self.quantities)
+        self._second: FloatArray = np.zeros(self.quantities)
+        self._third: FloatArray = np.zeros(self.quantities)
+
+    def update(self, values: FloatArray) -> None:
+        """Take in values of shape (n,) or (n, quantities)."""
+        block = np.asarray(values, dtype=np.float64).reshape(-1, self.quantities)
+        if len(block) == 0:
+            return
+        part = PointMoments(self.quantities)
+        with np.errstate(invalid="ignore", over="ignore"):
+            part.count, part.mean = len(block), block.mean(axis=0)
+            gaps = block - part.mean
+            squares = gaps * gaps
+            part._second, part._third = squares.sum(axis=0), (squares * gaps).sum(axis=0)
+        self.merge(part)
+
+    def merge(self, other: PointMoments) -> None:
+        """Take in what another collector has seen."""
+        n, m = self.count, other.count
+        if m == 0:
+            return
+        total = n + m
+        with np.errstate(invalid="ignore", over="ignore"):
+            gap = other.mean - self.mean
+            self._third = (
+                self._third + other._third + gap**3 * (n * m * (n - m) / total**2)
+                + 3.0 * gap * (n * other._second - m * self._second) / total
+            )  # fmt: skip
+            self._second = self._second + other._second + gap**2 * (n * m / total)
+            self.mean = self.mean + gap * (m / total)
+        self.count = total
+
+    @property
+    def variance(self) -> FloatArray:
+        """Mean square of the gaps from the mean."""
+        return self._second / max(self.count, 1)
+
+    @property
+    def skewness(self) -> FloatArray:
+        """Third standardised moment; 0 where all values are equal or one is infinite."""
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            ratio = (self._third / max(self.count, 1)) / self.variance**1.5
+        return np.where(np.isfinite(ratio), ratio, 0.0)
+
+
 def tail_index(top_values: Any) -> FloatArray:
     """Shape of the generalised Pareto law of the largest values, the smallest of them being the threshold.
 
@@ -131,7 +211,9 @@ def tail_index(top_values: Any) -> FloatArray:
     """
     given = np.sort(_validate.real("top_values", top_values, "numbers"), axis=-1)
     if given.ndim == 0 or given.shape[-1] <= _FEWEST:
-        raise ShapeError(f"top_values must have at least {_FEWEST + 1} values a list; got shape {given.shape}. Keep more.")
+        raise ShapeError(
+            f"top_values must have at least {_FEWEST + 1} values in a list; got shape {given.shape}. Keep more of them."
+        )
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         excess = given[..., 1:] - given[..., :1]
         largest = excess[..., -1]
@@ -162,7 +244,8 @@ def tail_verdict(index: Any, *, bounded: bool = False) -> Verdict:
     >>> tail_verdict(0.1), tail_verdict(0.5), tail_verdict(0.9), tail_verdict(0.9, bounded=True)
     ('holds', 'warn', 'unknown', 'warn')
     """
-    worst = float(np.max(np.nan_to_num(np.asarray(index, dtype=np.float64), nan=0.5, posinf=math.inf, neginf=-math.inf)))
+    given = np.asarray(index, dtype=np.float64)
+    worst = float(np.where(np.isnan(given), 0.5, given).max())
     if worst < _HOLDS:
         return "holds"
     return "warn" if bounded or worst < _UNKNOWN else "unknown"
@@ -172,7 +255,8 @@ def _shape(x: FloatArray) -> FloatArray:
     """Profile posterior mean of the shape for ascending excesses x of shape (..., m), the largest equal to 1."""
     m = x.shape[-1]
     grid = 30 + int(math.sqrt(m))
-    quartile = np.maximum(x[..., int(m / 4 + 0.5) - 1 : int(m / 4 + 0.5)], 1e-300)
+    quartile = x[..., int(m / 4 + 0.5) - 1 : int(m / 4 + 0.5)]
+    quartile = np.where(quartile > 0, quartile, 0.25 * x.mean(axis=-1, keepdims=True))  # ties with the threshold
     b = (1.0 - np.sqrt(grid / (np.arange(1, grid + 1) - 0.5))) / (3.0 * quartile) + 1.0
     k = np.empty_like(b)
     for i in range(grid):
@@ -184,4 +268,4 @@ def _shape(x: FloatArray) -> FloatArray:
     weights /= weights.sum(axis=-1, keepdims=True)
     best = (b * weights).sum(axis=-1, keepdims=True)
     found = np.log1p(-best * x).mean(axis=-1)
-    return (found * m + 5.0) / (m + 10.0)
+    return np.asarray((found * m + 5.0) / (m + 10.0))
