@@ -5,8 +5,8 @@ in blocks, simplest form, Cholesky factors) and ``points`` (log densities, draws
 ``Pmf``, discrete laws on the line; ``values`` what both are made of. A law is stored in one way only: ``line``,
 ``isotropic``, ``diagonal`` or ``full``, with one matrix where all are equal.
 
-``densities`` holds ``Density`` and ``LogRatio``, laws known by a person's functions, with ``functions`` (these functions
-as tiles of samples, checked) and ``trials`` (what is tried before a run) below it.
+``densities`` holds ``Density`` and ``LogRatio``, laws known by a person's functions, with ``functions`` (these
+functions as tiles of samples, checked) and ``trials`` (what is tried before a run) below it.
 """
 
 from .densities import Density, LogRatio

@@ -152,7 +152,7 @@ class Density(_Given):
     and warns.
 
     A function is compiled when the object is built, and the loop around it is kept in memory for the process: about
-    0.1 s the first time. No file is written for it. Pass ``numba.njit(cache=True)`` functions to keep the compilation
+    0.15 s the first time. No file is written for it. Pass ``numba.njit(cache=True)`` functions to keep the compilation
     of the function itself on disk. numba has no vector exp or log: each costs about 4 ns, where a GaussianMixture pays
     under 1. What ``fastmath=True`` assumes, that nothing is infinite or nan, is false for log densities that are -inf.
 
