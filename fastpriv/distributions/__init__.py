@@ -4,6 +4,9 @@
 in blocks, simplest form, Cholesky factors) and ``points`` (log densities, draws, affine images) below it; ``pmf`` holds
 ``Pmf``, discrete laws on the line; ``values`` what both are made of. A law is stored in one way only: ``line``,
 ``isotropic``, ``diagonal`` or ``full``, with one matrix where all are equal.
+
+``densities`` holds ``Density`` and ``LogRatio``, laws known by a person's functions, with ``functions`` (these
+functions as tiles of samples, checked) and ``trials`` (what is tried before a run) below it.
 """
 
 from .densities import Density, LogRatio

@@ -152,7 +152,7 @@ class Density(_Given):
     and warns.
 
     A function is compiled when the object is built, and the loop around it is kept in memory for the process: about
-    0.1 s the first time. No file is written for it. Pass ``numba.njit(cache=True)`` functions to keep the compilation
+    0.15 s the first time. No file is written for it. Pass ``numba.njit(cache=True)`` functions to keep the compilation
     of the function itself on disk. numba has no vector exp or log: each costs about 4 ns, where a GaussianMixture pays
     under 1. What ``fastmath=True`` assumes, that nothing is infinite or nan, is false for log densities that are -inf.
 
@@ -199,25 +199,49 @@ class Density(_Given):
         return self._sampler is not None
 
     def log_density(self, x: ArrayLike) -> FloatArray:
-        """The logarithm of the density at points of shape (n, d) or (d,); in one dimension (n,), (n, 1) or a scalar."""
+        """Natural logarithm of the density at each point.
+
+        Parameters
+        ----------
+        x : array_like, shape (n, d) or (d,); in one dimension (n,), (n, 1) or a scalar
+            Points, finite.
+
+        Returns
+        -------
+        ndarray, shape (n,), or a scalar for one point
+        """
         points, one = _columns("x", x, self.dimension)
         found = self.evaluate(points)
         return found[0] if one else found
 
     def sample(self, size: int, *, rng: Any = None) -> FloatArray:
-        """Independent draws, shape (size, d), (size,) on the line; ``rng`` as everywhere (SPEC 7)."""
+        """Independent draws.
+
+        Parameters
+        ----------
+        size : int
+            How many, n.
+        rng : None, int, SeedSequence, BitGenerator or Generator, optional
+            Source of randomness (SPEC 7); equal seeds give equal draws.
+
+        Returns
+        -------
+        ndarray, shape (n, d); in one dimension (n,)
+        """
         n = _validate.count("size", size, minimum=0)
+        _validate.memory("size", n * self.dimension * 16, "Draw and use the points in parts.")
         drawn = self.draw(_random.words(_random.root(rng), (), 4), n)
         return drawn[0] if self.dimension == 1 else np.ascontiguousarray(drawn.T)
 
-    def evaluate(self, x: FloatArray, *, own: bool = False, block: int | None = None) -> FloatArray:
+    def evaluate(self, x: FloatArray, *, own: object = None, block: int | None = None) -> FloatArray:
         """Log densities, shape (n,), of the columns of ``x``, C-contiguous (d, n).
 
-        ``own`` says that the columns are draws of its own sampler, where the density can't be zero; ``block`` is named
-        in errors.
+        ``own`` says what the columns are draws of, where it is known: where that is this density, or True, it can't be
+        zero there. ``block`` is named in errors.
         """
+        mine = own is True or (isinstance(own, Density) and own == self)
         return self._evaluate(
-            x, block, zero="it is the density's own draw, so its density is not zero" if own else "",
+            x, block, zero="it is the density's own draw, so its density is not zero" if mine else "",
             infinite="a density is finite, and a point mass needs a base measure of counts",
         )  # fmt: skip
 

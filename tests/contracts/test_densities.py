@@ -177,6 +177,10 @@ def test_zero_density_is_a_value_except_at_ones_own_draws():
     with pytest.raises(DomainError, match=r"log_density must be a number at every point; got -inf from 'hard' at point "
                                           r"1, x = .*it is the density's own draw.*or the sampler if it leaves"):
         p.evaluate(points([0, 3]), own=True)
+    with pytest.raises(DomainError, match="got -inf from 'hard' at point 1"):
+        p.evaluate(points([0, 3]), own=pickle.loads(pickle.dumps(p)))
+    other = Density(given.normal_jitted, dimension=D)
+    np.testing.assert_array_equal(p.evaluate(points([0, 3]), own=other), [0, -np.inf])
 
 
 def test_a_ratio_is_infinite_only_where_it_may_be():
@@ -369,6 +373,13 @@ def test_densities_are_pickled(law):
     x = law.draw(WORDS, 20)
     np.testing.assert_array_equal(twin.draw(WORDS, 20), x)
     np.testing.assert_array_equal(twin.evaluate(x), law.evaluate(x))
+
+
+def test_too_many_draws_are_refused_before_they_are_made(jitted):
+    with pytest.raises(MemoryError, match="size must fit in memory; got a need of"):
+        jitted.sample(10**13)
+    with pytest.raises(DomainError, match="size must be an integer of at least 0; got -1"):
+        jitted.sample(-1)
 
 
 def test_points_have_the_shape_of_the_law(jitted):

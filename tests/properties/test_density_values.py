@@ -77,16 +77,25 @@ def test_the_loops_release_the_gil():
     n = 2_000_000
     x = JITTED.draw(words(root(2), (), 4), n)
     for call in (lambda: JITTED.evaluate(x), lambda: JITTED.draw(words(root(2), (), 4), n)):
-        stamps = []
-        worker = threading.Thread(target=lambda call=call: (call(), stamps.append(time.perf_counter())))
-        start = time.perf_counter()
-        worker.start()
-        steps = []
-        while worker.is_alive():
-            steps.append(time.perf_counter())
-            time.sleep(1e-4)
-        inside = [step for step in steps if step < start + 0.8 * (stamps[0] - start)]
-        assert len(inside) > 5, f"{len(steps)} steps in {stamps[0] - start:.3f} s"
+        seconds, steps = steps_beside(call)
+        inside = [step for step in steps if step < 0.8 * seconds]
+        assert len(inside) > 5, f"{len(steps)} steps in {seconds:.3f} s"
+
+
+def steps_beside(call):
+    """How long a call in another thread took, and when this thread ran meanwhile."""
+    stamps, steps = [time.perf_counter()], []
+
+    def work():
+        call()
+        stamps.append(time.perf_counter())
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    while worker.is_alive():
+        steps.append(time.perf_counter() - stamps[0])
+        time.sleep(1e-4)
+    return stamps[1] - stamps[0], steps
 
 
 def test_jitted_draws_are_those_of_numpy():

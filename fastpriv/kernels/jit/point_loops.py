@@ -3,7 +3,7 @@
 A tile is ``x[d, n]``: row j holds coordinate j of n samples. The function sees one sample at a time in ``row``, a
 contiguous buffer of length d that it may overwrite. The loops release the GIL and start no threads.
 
-What is compiled and kept: one loop for each dispatcher, for the life of the process (about 0.1 s on the first use). No
+What is compiled and kept: one loop for each dispatcher, for the life of the process (about 0.15 s on the first use). No
 file is written: numba inlines the function into the loop, and its file cache does not notice when an inlined function
 changes in another file. The function's own ``cache=True`` is honoured, so a function that takes long to compile does so
 once.
