@@ -28,7 +28,7 @@ __all__ = ["Problem", "Solution", "finish", "solve"]
 
 FloatArray = NDArray[np.float64]
 _STEPS = 60
-_DECREMENT = 1e-9
+_DECREMENT = 1e-3  # twice what F may still fall by
 _LARGEST = 1e15
 _GROWTH = 9.0
 _UNIT = 2.0**-53
@@ -85,7 +85,7 @@ def solve(
         relative, bend, decrement = _direction(part, now, theta)
         moved, gained = _search(part, now, value[alive], relative, bend, decrement, theta)
         tau[alive], value[alive] = moved, gained
-        improved = decrement > _DECREMENT * (1.0 + np.abs(gained))
+        improved = decrement > _DECREMENT
         improved &= (gained > enough[alive]) & (moved.sum(axis=1) < _LARGEST) & np.any(moved != now, axis=1)
         alive = alive[improved]
     return tau

@@ -29,8 +29,18 @@ class Tilts:
 
     log_bounds: FloatArray  # (k,)
     means: FloatArray  # (k, d)
-    sigmas: FloatArray  # (k, d)
-    exponents: FloatArray  # tau (k, J) by component of q, or their sums (k, 1)
+    spreads: FloatArray  # sigmas (k, d) or covariances (k, d, d)
+    exponents: FloatArray  # tau by component of q (k, J), or their sums (k, 1)
+    tau: FloatArray  # tau by slot (k, slots)
+
+    def put(self, rows: NDArray[np.intp], other: Tilts) -> None:
+        """Replace some components."""
+        for mine, new in zip(vars(self).values(), vars(other).values(), strict=True):
+            mine[rows] = new
+
+    def part(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Tilts:
+        """Some of the components."""
+        return Tilts(*(array[rows] for array in vars(self).values()))
 
 
 class DiagonalPair:
@@ -45,44 +55,54 @@ class DiagonalPair:
         self.theta = theta
         number, size = self.means.shape
         self.slots = _slot_number(number, len(q[0]), size)
-        self.pooled = self.slots < len(q[0])
-        self.screen = _Screen(*q) if self.pooled else None
-        self.chosen = np.empty((number, self.slots - 1), dtype=np.intp)
-        self.at = (self.means, self.sigmas)
-        self.tau: FloatArray | None = None
+        self.screen = _Screen(*q) if self.slots < len(q[0]) else None
+        self.chosen = np.full((number, self.slots - 1), -1, dtype=np.intp)
+        self.at = p
 
-    def choose(self, tilts: Tilts | None) -> None:
-        """Look for the slots at these tilted normals, and start afresh."""
-        if tilts is not None:
-            self.at = (tilts.means, tilts.sigmas)
-        self.chosen[:, :1] = -1
-        self.tau = None
+    @property
+    def pooled(self) -> bool:
+        """Whether some components of q enter only together."""
+        return self.screen is not None
 
-    def run(self, shares: FloatArray, floor: FloatArray | None, start: FloatArray | None = None) -> Tilts:
-        """Solve with levels raised by ``shares``, log s_ij - log w_i, (k, J) or (k, 1); ``start`` (k, J) is feasible."""
-        number, size = self.means.shape
-        tau = np.empty((number, self.slots))
-        spread = np.zeros((number, shares.shape[1]))
-        found = Tilts(np.empty(number), np.empty((number, size)), np.empty((number, size)), spread)
-        rows = max(1, _TILE // (self.slots * size + len(self.q[0])))
-        for first in range(0, number, rows):
-            here = np.arange(first, min(first + rows, number))
-            problem, share = self._problem(here, shares[here])
-            begin = start[here] if start is not None else None if self.tau is None else self.tau[here]
-            tau[here] = solve(problem, self.theta, begin, None if floor is None else floor[here])
-            reach = np.abs(self.means[here]) / self.sigmas[here]
-            best = finish(problem, tau[here], self.theta, reach)
-            found.log_bounds[here] = best.log_bound
-            found.means[here] = self.means[here] + self.sigmas[here] * best.mean
-            found.sigmas[here] = self.sigmas[here] * best.sigma
+    def choose(self, tilts: Tilts) -> None:
+        """Look for the slots at these tilted normals; exponents found before lose their meaning."""
+        self.at = (tilts.means, tilts.spreads)
+        self.chosen[:] = -1
+
+    def run(
+        self, shares: FloatArray, start: FloatArray | None = None, rows: NDArray[np.intp] | None = None,
+        floor: FloatArray | None = None,
+    ) -> Tilts:  # fmt: skip
+        """Solve for the components ``rows`` of p with levels raised by ``shares``, log s_ij - log w_i, (k, J) or (k, 1).
+
+        ``start`` are exponents found before, ``floor`` log bounds that are good enough; both have a row for each of
+        ``rows``.
+        """
+        rows = np.arange(len(self.means)) if rows is None else rows
+        number, size = len(rows), self.means.shape[1]
+        found = Tilts(
+            np.empty(number), np.empty((number, size)), np.empty((number, size)),
+            np.zeros((number, shares.shape[1])), np.empty((number, self.slots)),
+        )  # fmt: skip
+        length = max(1, _TILE // (self.slots * size + len(self.q[0])))
+        for first in range(0, number, length):
+            here = slice(first, min(first + length, number))
+            now = rows[here]
+            problem, share = self._problem(now, shares[now])
+            begin, enough = (None if x is None else x[here] for x in (start, floor))
+            tau = solve(problem, self.theta, begin, enough)
+            best = finish(problem, tau, self.theta, np.abs(self.means[now]) / self.sigmas[now])
+            found.log_bounds[here], found.tau[here] = best.log_bound, tau
+            found.means[here] = self.means[now] + self.sigmas[now] * best.mean
+            found.spreads[here] = self.sigmas[now] * best.sigma
             if shares.shape[1] == 1:
-                spread[here, 0] = tau[here].sum(axis=1)
+                found.exponents[here, 0] = tau.sum(axis=1)
             elif share is None:
-                spread[here] = tau[here]
+                found.exponents[here] = tau
             else:
-                spread[here] = tau[here, -1:] * share
-                spread[here[:, None], self.chosen[here]] = tau[here, :-1]
-        self.tau = tau
+                share *= tau[:, -1:]
+                np.put_along_axis(share, self.chosen[now], tau[:, :-1], axis=1)
+                found.exponents[here] = share
         return found
 
     def _problem(self, here: NDArray[np.intp], shares: FloatArray) -> tuple[Problem, FloatArray | None]:

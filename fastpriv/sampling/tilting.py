@@ -23,10 +23,11 @@ __all__ = ["Proposal", "hockey_stick_proposal"]
 
 FloatArray = NDArray[np.float64]
 _SMALLEST = math.log(1e-200)
-_MARGIN = 40.0  # components whose part of Z is below e^-40 need not be improved
-_DENSE = 4_000_000  # shares of each component of q by itself up to this many pairs
-_ROUNDS = 16
-_SELECTIONS = 3
+_MARGIN = 40.0  # components whose part of Z is below e^-40 hardly count
+_DENSE, _MULTIPLIERS = 4_000_000, 1500  # beyond, all of q is shared out alike
+_ROUNDS, _SELECTIONS = 12, 3
+_GAIN = 0.05  # a round that lowers log Z by less is the last
+_NOTHING = 1e9  # a divergence below e^-1e9 is as good as none
 
 
 @dataclass(frozen=True)
@@ -55,41 +56,44 @@ def hockey_stick_proposal(p: GaussianMixture, q: GaussianMixture, epsilon: float
 
 def _improved(pair: DiagonalPair, weights: FloatArray) -> Tilts:
     """Slots, then exponents and shares in turn while the bound falls."""
-    dense = len(weights) * len(pair.q[0]) <= _DENSE and len(pair.q[0]) <= 1500
-    shares = np.zeros((len(weights), len(pair.q[0]) if dense else 1))
-    best, least = None, math.inf
+    partners = len(pair.q[0])
+    dense = len(weights) * partners <= _DENSE and partners <= _MULTIPLIERS
+    shares = np.zeros((len(weights), partners if dense else 1))
+    best = now = pair.run(shares)
+    least = _log_total(weights + now.log_bounds)
     if pair.pooled:
         for _ in range(_SELECTIONS):
-            pair.choose(best)
-            new = pair.run(shares, None)
-            total = _log_total(weights + new.log_bounds)
-            if total > least - 0.05:
+            pair.choose(now)
+            now = pair.run(shares)
+            total = _log_total(weights + now.log_bounds)
+            best, gain, least = (now, least - total, total) if total < least else (best, 0.0, least)
+            if gain < _GAIN:
                 break
-            best, least = new, total
-        # the last choice stays
-    now = pair.run(shares, None)
     for _ in range(_ROUNDS):
-        logs = weights + now.log_bounds
-        total = _log_total(logs)
-        low = logs < total - _MARGIN
-        if low.any():
-            pair.tau[low] = np.nan
-            now = pair.run(shares, total - _MARGIN - weights)
-            logs = weights + now.log_bounds
-        if best is None or total < least:
-            gain = least - total
-            best, least = now, total
-            if gain < 0.05:
-                break
-        elif total > least + 1e-6:
+        if not np.isfinite(least) or least < -_NOTHING:
             break
-        new = best_shares(logs, now.exponents, shares + weights[:, None]) - weights[:, None]
+        _relax(pair, weights, shares, now)
+        new = best_shares(weights + now.log_bounds, now.exponents, shares + weights[:, None]) - weights[:, None]
         if not np.isfinite(new).all():
             break
         shares = new
-        now = pair.run(shares, None)
-    assert best is not None
+        now = pair.run(shares, now.tau)
+        total = _log_total(weights + now.log_bounds)
+        best, gain, least = (now, least - total, total) if total < least else (best, 0.0, least)
+        if gain < _GAIN:
+            break
     return best
+
+
+def _relax(pair: DiagonalPair, weights: FloatArray, shares: FloatArray, now: Tilts) -> None:
+    """Components that hardly count take the smallest exponents that keep it so: then they leave their shares to others."""
+    logs = weights + now.log_bounds
+    enough = _log_total(logs) - _MARGIN - weights
+    low = np.flatnonzero(now.log_bounds < enough)
+    if low.size:
+        new = pair.run(shares, None, low, enough[low])
+        good = new.log_bounds < enough[low] + 1.0
+        now.put(low[good], new.part(good))
 
 
 def _log_total(logs: FloatArray) -> float:
@@ -114,5 +118,5 @@ def _proposal(p: GaussianMixture, tilts: Tilts) -> Proposal:
     total = math.fsum(weights)
     weights /= total
     slack = 8 * 2.0**-53 * (len(logs) + 4 + abs(top) + float(np.abs(np.log(p.weights)).max()))
-    law = GaussianMixture(weights, tilts.means, tilts.sigmas)
+    law = GaussianMixture(weights, tilts.means, tilts.spreads)
     return Proposal(law, top + math.log(total) + slack, True, tilts.log_bounds, tilts.exponents.sum(axis=1))
