@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .exponents import Problem, finish, solve
+from .exponents import DiagonalProblem, finish, solve
 
 __all__ = ["DiagonalPair", "Tilts"]
 
@@ -105,7 +105,7 @@ class DiagonalPair:
                 found.exponents[here] = share
         return found
 
-    def _problem(self, here: NDArray[np.intp], shares: FloatArray) -> tuple[Problem, FloatArray | None]:
+    def _problem(self, here: NDArray[np.intp], shares: FloatArray) -> tuple[DiagonalProblem, FloatArray | None]:
         levels, centres, widths = self.q
         means, sigmas = self.means[here], self.sigmas[here]
         if self.screen is None:
@@ -129,7 +129,7 @@ def _slot_number(number: int, partners: int, size: int) -> int:
 def _gathered(
     means: FloatArray, sigmas: FloatArray, levels: FloatArray, centres: FloatArray, widths: FloatArray,
     chosen: NDArray[np.intp],
-) -> Problem:  # fmt: skip
+) -> DiagonalProblem:  # fmt: skip
     """One slot for each chosen component; those out of range of doubles are left out. ``levels`` is (I, J)."""
     with np.errstate(all="ignore"):
         width, own = widths[chosen], sigmas[:, None, :]
@@ -145,7 +145,7 @@ def _gathered(
         fuzz = (apart.shape[2] + 8) * _UNIT * (0.5 * np.sum(apart * apart, axis=2) + np.sum(np.abs(logs), axis=2))
     fuzz += 8 * _UNIT * np.sum(np.abs(curvature), axis=2, where=sure[:, :, None], initial=0.0)
     deep = sure[:, :, None]
-    return Problem(
+    return DiagonalProblem(
         np.where(deep, curvature, 0.0), np.where(deep, pull, 0.0), np.where(sure, offset, 0.0),
         np.where(sure, level, -np.inf), np.where(sure, fuzz, 0.0), np.zeros_like(means),
     )  # fmt: skip
@@ -174,8 +174,8 @@ class _Screen:
         return np.where(np.isfinite(found), found, -1e300)
 
     def pooled(
-        self, means: FloatArray, sigmas: FloatArray, levels: FloatArray, rest: FloatArray, raw: Problem
-    ) -> tuple[Problem, FloatArray]:
+        self, means: FloatArray, sigmas: FloatArray, levels: FloatArray, rest: FloatArray, raw: DiagonalProblem
+    ) -> tuple[DiagonalProblem, FloatArray]:
         """One more slot: all that have a finite weight ``rest``, in shares that go with it."""
         rest[:, ~self.usable] = -np.inf
         top = rest.max(axis=1, keepdims=True)
@@ -202,7 +202,7 @@ class _Screen:
         good = np.isfinite(offset + fuzz) & np.isfinite(level) & np.isfinite(curvature + pulled).all(axis=1)
         good &= fuzz < 1e-5
         keep = good[:, None]
-        problem = Problem(
+        problem = DiagonalProblem(
             np.concatenate([raw.curvature, np.where(keep, curvature, 0.0)[:, None, :]], axis=1),
             np.concatenate([raw.pull, np.where(keep, pulled, 0.0)[:, None, :]], axis=1),
             np.concatenate([raw.offset, np.where(good, offset, 0.0)[:, None]], axis=1),

@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 
 from ..distributions import GaussianMixture
 from .shares import best_shares
+from .matrices import MatrixPair, TurnedPair
 from .slots import DiagonalPair, Tilts
 
 __all__ = ["Proposal", "hockey_stick_proposal"]
 
 FloatArray = NDArray[np.float64]
+Pair = DiagonalPair | MatrixPair | TurnedPair
 _SMALLEST = math.log(1e-200)
 _MARGIN = 40.0  # components whose part of Z is below e^-40 hardly count
 _DENSE, _MULTIPLIERS = 4_000_000, 1500  # beyond, all of q is shared out alike
@@ -48,13 +50,25 @@ class Proposal:
 
 def hockey_stick_proposal(p: GaussianMixture, q: GaussianMixture, epsilon: float) -> Proposal:
     """A law G/Z with (p - e^epsilon q)^+ <= Z g everywhere, near the smallest Z that tilting gives."""
-    levels = np.log(q.weights) + epsilon
-    pair = DiagonalPair((_grid(p.means), _spread(p)), (levels, _grid(q.means), _spread(q)))
-    tilts = _improved(pair, np.log(p.weights))
-    return _proposal(p, tilts)
+    pair = _pair(p, q, np.log(q.weights) + epsilon)
+    return _proposal(p, _improved(pair, np.log(p.weights)))
 
 
-def _improved(pair: DiagonalPair, weights: FloatArray) -> Tilts:
+def _pair(p: GaussianMixture, q: GaussianMixture, levels: FloatArray, theta: float | None = None) -> Pair:
+    if p.form != "full" and q.form != "full":
+        return DiagonalPair((_grid(p.means), _spread(p)), (levels, _grid(q.means), _spread(q)), theta)
+    kind = TurnedPair if p.shared and q.shared else MatrixPair
+    return kind((p.means, _factors(p)), (levels, q.means, _factors(q)), theta)
+
+
+def _factors(law: GaussianMixture) -> FloatArray:
+    if law.factors is not None:
+        return law.factors
+    spread = _spread(law)[:1] if law.shared else _spread(law)
+    return spread[:, :, None] * np.eye(law.dimension)
+
+
+def _improved(pair: Pair, weights: FloatArray) -> Tilts:
     """Slots, then exponents and shares in turn while the bound falls."""
     partners = len(pair.q[0])
     dense = len(weights) * partners <= _DENSE and partners <= _MULTIPLIERS
@@ -82,10 +96,10 @@ def _improved(pair: DiagonalPair, weights: FloatArray) -> Tilts:
         best, gain, least = (now, least - total, total) if total < least else (best, 0.0, least)
         if gain < _GAIN:
             break
-    return best
+    return pair.restored(best) if isinstance(pair, TurnedPair) else best
 
 
-def _relax(pair: DiagonalPair, weights: FloatArray, shares: FloatArray, now: Tilts) -> None:
+def _relax(pair: Pair, weights: FloatArray, shares: FloatArray, now: Tilts) -> None:
     """Components that hardly count take the smallest exponents that keep it so: then they leave their shares to others."""
     logs = weights + now.log_bounds
     enough = _log_total(logs) - _MARGIN - weights
@@ -112,11 +126,26 @@ def _spread(law: GaussianMixture) -> FloatArray:
 
 
 def _proposal(p: GaussianMixture, tilts: Tilts) -> Proposal:
-    logs = np.log(p.weights) + tilts.log_bounds
+    same = ~(tilts.log_bounds < 0.0)
+    bounds = np.where(same, 0.0, tilts.log_bounds)
+    logs = np.log(p.weights) + bounds
     top = float(logs.max())
     weights = np.exp(np.maximum(logs - top, _SMALLEST))
     total = math.fsum(weights)
     weights /= total
     slack = 8 * 2.0**-53 * (len(logs) + 4 + abs(top) + float(np.abs(np.log(p.weights)).max()))
-    law = GaussianMixture(weights, tilts.means, tilts.spreads)
-    return Proposal(law, top + math.log(total) + slack, True, tilts.log_bounds, tilts.exponents.sum(axis=1))
+    law = _law(p, weights, tilts, same)
+    return Proposal(law, top + math.log(total) + slack, True, bounds, np.where(same, 0.0, tilts.exponents.sum(axis=1)))
+
+
+def _law(p: GaussianMixture, weights: FloatArray, tilts: Tilts, same: NDArray[np.bool_]) -> GaussianMixture:
+    """The tilted normals, and the components of p themselves where these are as good."""
+    means = np.where(same[:, None], _grid(p.means), tilts.means)
+    if tilts.spreads.ndim == 2:
+        return GaussianMixture(weights, means, np.where(same[:, None], _spread(p), tilts.spreads))
+    if len(tilts.spreads) == 1 and not same.any():
+        return GaussianMixture(weights, means, covariances=tilts.spreads)
+    own = p.covariances if p.covariances is not None else _factors(p) ** 2
+    spreads = np.where(same[:, None, None], own, tilts.spreads)
+    spreads.setflags(write=False)
+    return GaussianMixture(weights, means, covariances=spreads)
