@@ -133,7 +133,9 @@ def solve(
         relative, bend, decrement = _direction(part, old, theta)
         moved, gained = _search(part, old, now[alive], relative, bend, decrement, theta)
         tau[alive], now[alive] = moved, gained
-        going = (decrement > _DECREMENT) & (gained > enough[alive])
+        # small entries that want to grow may still gain what Newton's model does not show
+        hidden = np.sum(old * np.expm1(np.clip(relative, 0.0, 60.0)) * (relative > 1.0), axis=1)
+        going = ((decrement > _DECREMENT) | (hidden > _DECREMENT)) & (gained > enough[alive])
         alive = alive[going & (moved.sum(axis=1) < _LARGEST) & np.any(moved != old, axis=1)]
     return tau
 
