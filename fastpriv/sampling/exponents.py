@@ -25,7 +25,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DiagonalProblem", "Problem", "Solution", "finish", "solve", "value"]
+__all__ = ["DiagonalProblem", "Problem", "Solution", "finish", "interior", "solve", "value"]
 
 FloatArray = NDArray[np.float64]
 _STEPS = 60
@@ -137,6 +137,20 @@ def solve(
         hidden = np.sum(old * np.expm1(np.clip(relative, 0.0, 60.0)) * (relative > 1.0), axis=1)
         going = ((decrement > _DECREMENT) | (hidden > _DECREMENT)) & (gained > enough[alive])
         alive = alive[going & (moved.sum(axis=1) < _LARGEST) & np.any(moved != old, axis=1)]
+    return tau
+
+
+def interior(problem: Problem, theta: float, base: FloatArray) -> FloatArray:
+    """Feasible exponents of sum ``theta`` with every slot in use, as far from the feasible shares ``base`` as may be."""
+    used = np.isfinite(problem.level)
+    even = used / np.maximum(used.sum(axis=1, keepdims=True), 1)
+    tau = theta * base
+    open_rows = np.arange(len(tau))
+    for part in (0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-6):
+        trial = theta * ((1.0 - part) * base + part * even)
+        good = np.isfinite(value(problem, trial, theta))[open_rows]
+        tau[open_rows[good]] = trial[open_rows[good]]
+        open_rows = open_rows[~good]
     return tau
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .exponents import solve, value
+from .exponents import interior, solve, value
 from .slots import DiagonalPair, Tilts
 
 __all__ = ["MatrixPair", "TurnedPair"]
@@ -95,6 +95,7 @@ class MatrixPair:
         self.slots = len(q[0]) if len(q[0]) <= most + 1 else most
         self.chosen = np.full((len(self.means), self.slots - 1), -1, dtype=np.intp)
         self.at: Tilts | None = None
+        self.base: tuple[NDArray[np.intp], FloatArray] | None = None
 
     @property
     def pooled(self) -> bool:
@@ -145,6 +146,12 @@ class MatrixPair:
             pooled += [rest @ offset, level]
             parts = [np.concatenate([x, np.asarray(y)[None]]) for x, y in zip(parts, pooled, strict=True)]
         problem = _MatrixProblem(np.eye(len(own)) - parts[0], parts[1], parts[2][None], parts[3][None])
+        if self.theta is not None and start is None:
+            assert self.base is not None
+            base = np.zeros((1, self.slots))
+            for index, part in zip(self.base[0][row], self.base[1][row], strict=True):
+                base[0, np.flatnonzero(chosen == index)[0]] += part
+            start = interior(problem, self.theta, base)
         tau = solve(problem, self.theta, start, floor)
         found.tau[place] = tau[0]
         self._finish(problem, tau, row, own, found, place)
@@ -168,6 +175,8 @@ class MatrixPair:
         flat = self.precisions.reshape(len(self.precisions), -1) @ spread.reshape(-1)
         weights = total - self.logs - 0.5 * (flat + np.sum(away * away, axis=1))
         if self.chosen[row, 0] < 0:
+            if self.base is not None:
+                weights[self.base[0][row]] = np.inf
             self.chosen[row] = np.argsort(-weights, kind="stable")[: self.slots - 1]
         chosen = self.chosen[row]
         weights[chosen] = -np.inf

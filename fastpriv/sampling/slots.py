@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .exponents import DiagonalProblem, finish, solve
+from .exponents import DiagonalProblem, finish, interior, solve
 
 __all__ = ["DiagonalPair", "Tilts"]
 
@@ -58,6 +58,7 @@ class DiagonalPair:
         self.screen = _Screen(*q) if self.slots < len(q[0]) else None
         self.chosen = np.full((number, self.slots - 1), -1, dtype=np.intp)
         self.at = p
+        self.base: tuple[NDArray[np.intp], FloatArray] | None = None  # feasible shares: components of q, and how much
 
     @property
     def pooled(self) -> bool:
@@ -90,6 +91,8 @@ class DiagonalPair:
             now = rows[here]
             problem, share = self._problem(now, shares[now])
             begin, enough = (None if x is None else x[here] for x in (start, floor))
+            if self.theta is not None and begin is None:
+                begin = interior(problem, self.theta, self._based(now))
             tau = solve(problem, self.theta, begin, enough)
             best = finish(problem, tau, self.theta, np.abs(self.means[now]) / self.sigmas[now])
             found.log_bounds[here], found.tau[here] = best.log_bound, tau
@@ -105,6 +108,16 @@ class DiagonalPair:
                 found.exponents[here] = share
         return found
 
+    def _based(self, rows: NDArray[np.intp]) -> FloatArray:
+        assert self.base is not None
+        index, parts = self.base[0][rows], self.base[1][rows]
+        base = np.zeros((len(rows), self.slots))
+        if self.screen is None:
+            np.put_along_axis(base, index, parts, axis=1)
+        else:
+            base[:, :-1] = np.sum((self.chosen[rows][:, :, None] == index[:, None, :]) * parts[:, None, :], axis=2)
+        return base
+
     def _problem(self, here: NDArray[np.intp], shares: FloatArray) -> tuple[DiagonalProblem, FloatArray | None]:
         levels, centres, widths = self.q
         means, sigmas = self.means[here], self.sigmas[here]
@@ -113,8 +126,11 @@ class DiagonalPair:
             return _gathered(means, sigmas, levels + shares, centres, widths, every), None
         weights = self.screen.weights(self.at[0][here], self.at[1][here]) + shares
         if self.chosen[here[0], 0] < 0:
+            if self.base is not None:
+                np.put_along_axis(weights, self.base[0][here], 1e299, axis=1)
             self.chosen[here] = np.argpartition(-weights, self.slots - 2, axis=1)[:, : self.slots - 1]
         chosen = self.chosen[here]
+        weights = np.where(weights > 1e298, -1e299, weights)
         total = np.broadcast_to(levels + shares, weights.shape)
         raw = _gathered(means, sigmas, total, centres, widths, chosen)
         np.put_along_axis(weights, chosen, -np.inf, axis=1)
