@@ -20,36 +20,84 @@ which every matrix is diagonal.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Problem", "Solution", "finish", "solve"]
+__all__ = ["DiagonalProblem", "Problem", "Solution", "finish", "interior", "solve", "value"]
 
 FloatArray = NDArray[np.float64]
 _STEPS = 60
-_DECREMENT = 1e-9
+_DECREMENT = 1e-3  # twice what F may still fall by
 _LARGEST = 1e15
 _GROWTH = 9.0
+_THINNEST = 1e-9  # least eigenvalue of a precision
 _UNIT = 2.0**-53
 
 
+class Problem(Protocol):
+    """Many problems of ``J`` slots; a slot that is not used has ``level`` minus infinity and zeros elsewhere."""
+
+    level: FloatArray  # b (I, J)
+    offset: FloatArray  # a (I, J)
+
+    def part(self, rows: NDArray[np.intp]) -> Problem:
+        """Some of the problems."""
+
+    def score(self) -> FloatArray:
+        """b_j + E log(N_j / N) at T = N (I, J)."""
+
+    def depth(self, tau: FloatArray) -> FloatArray:
+        """The least eigenvalue of sum tau_j D_j, or less (I,)."""
+
+    def shape(self, tau: FloatArray) -> FloatArray:
+        """Lambda - sum tau_j a_j; infinite where the precision is not positive (I,)."""
+
+    def slopes(self, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The gradient of ``shape`` (I, J), and its Hessian with rows and columns times tau (I, J, J)."""
+
+
 @dataclass(frozen=True)
-class Problem:
-    """Many problems of ``J`` slots in ``d`` diagonal coordinates; a slot that is not used has ``b`` minus infinity."""
+class DiagonalProblem:
+    """Problems in ``d`` coordinates in which all matrices are diagonal."""
 
     curvature: FloatArray  # D (I, J, d)
     pull: FloatArray  # E (I, J, d)
-    offset: FloatArray  # a (I, J)
-    level: FloatArray  # b (I, J)
+    offset: FloatArray
+    level: FloatArray
     fuzz: FloatArray  # how far rounding may have moved a - b (I, J)
     pull_error: FloatArray  # how far rounding may have moved sum tau E, over tau of the last slot (I, d)
 
-    def part(self, rows: NDArray[np.intp]) -> Problem:
-        return Problem(
-            self.curvature[rows], self.pull[rows], self.offset[rows], self.level[rows], self.fuzz[rows],
-            self.pull_error[rows],
-        )  # fmt: skip
+    def part(self, rows: NDArray[np.intp]) -> DiagonalProblem:
+        return DiagonalProblem(*(array[rows] for array in vars(self).values()))
+
+    def score(self) -> FloatArray:
+        return self.level - self.offset + 0.5 * np.sum(self.curvature, axis=2)
+
+    def depth(self, tau: FloatArray) -> FloatArray:
+        return np.min(self.normal(tau)[0], axis=1) - 1.0
+
+    def normal(self, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The precisions of T, and its means times these."""
+        row = tau[:, None, :]
+        return 1.0 + (row @ self.curvature)[:, 0], -(row @ self.pull)[:, 0]
+
+    def shape(self, tau: FloatArray) -> FloatArray:
+        precision, pull = self.normal(tau)
+        with np.errstate(all="ignore"):
+            value = 0.5 * np.sum(pull * pull / precision - np.log(precision), axis=1)
+        return np.where((precision.min(axis=1) > _THINNEST) & np.isfinite(value), value, np.inf)
+
+    def slopes(self, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+        precision, pull = self.normal(tau)
+        inverse, mean = 1.0 / precision, pull / precision
+        gradient = (self.curvature @ (-0.5 * (inverse + mean * mean))[:, :, None])[:, :, 0]
+        gradient -= (self.pull @ mean[:, :, None])[:, :, 0]
+        scaled = self.curvature * tau[:, :, None]
+        first = scaled * inverse[:, None, :]
+        second = (self.pull * tau[:, :, None] + scaled * mean[:, None, :]) * np.sqrt(inverse)[:, None, :]
+        return gradient, 0.5 * first @ first.transpose(0, 2, 1) + second @ second.transpose(0, 2, 1)
 
 
 @dataclass(frozen=True)
@@ -67,78 +115,77 @@ def solve(
 ) -> FloatArray:
     """The exponents; with ``theta`` their sum is held at it and ``start`` must be feasible.
 
-    Rows of ``start`` that are NaN, or infeasible, start afresh. A row stops as soon as F is below its ``floor``.
+    Infeasible rows of ``start`` start afresh. A row stops as soon as F is below its ``floor``.
     """
     used = np.isfinite(problem.level)
     tau = _start(problem, used) if start is None else np.where(used, start, 0.0)
-    value = _value(problem, tau, theta)
-    lost = ~np.isfinite(value)
-    if start is not None and lost.any():
-        tau[lost] = _start(problem.part(np.flatnonzero(lost)), used[lost])
-        value[lost] = _value(problem.part(np.flatnonzero(lost)), tau[lost], theta)
+    now = value(problem, tau, theta)
+    lost = np.flatnonzero(~np.isfinite(now))
+    if start is not None and lost.size:
+        tau[lost] = _start(problem.part(lost), used[lost])
+        now[lost] = value(problem.part(lost), tau[lost], theta)
     enough = np.full(len(tau), -np.inf) if floor is None else floor
-    alive = np.flatnonzero(used.any(axis=1) & np.isfinite(value))
+    alive = np.flatnonzero(used.any(axis=1) & np.isfinite(now))
     for _ in range(_STEPS):
         if not alive.size:
             break
-        part, now = problem.part(alive), tau[alive]
-        relative, bend, decrement = _direction(part, now, theta)
-        moved, gained = _search(part, now, value[alive], relative, bend, decrement, theta)
-        tau[alive], value[alive] = moved, gained
-        improved = decrement > _DECREMENT * (1.0 + np.abs(gained))
-        improved &= (gained > enough[alive]) & (moved.sum(axis=1) < _LARGEST) & np.any(moved != now, axis=1)
-        alive = alive[improved]
+        part, old = problem.part(alive), tau[alive]
+        relative, bend, decrement = _direction(part, old, theta)
+        moved, gained = _search(part, old, now[alive], relative, bend, decrement, theta)
+        tau[alive], now[alive] = moved, gained
+        # small entries that want to grow may still gain what Newton's model does not show
+        hidden = np.sum(old * np.expm1(np.clip(relative, 0.0, 60.0)) * (relative > 1.0), axis=1)
+        going = ((decrement > _DECREMENT) | (hidden > _DECREMENT)) & (gained > enough[alive])
+        alive = alive[going & (moved.sum(axis=1) < _LARGEST) & np.any(moved != old, axis=1)]
+    return tau
+
+
+def interior(problem: Problem, theta: float, base: FloatArray) -> FloatArray:
+    """Feasible exponents of sum ``theta`` with every slot in use, as far from the feasible shares ``base`` as may be."""
+    used = np.isfinite(problem.level)
+    even = used / np.maximum(used.sum(axis=1, keepdims=True), 1)
+    tau = theta * base
+    open_rows = np.arange(len(tau))
+    for part in (0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-6):
+        trial = theta * ((1.0 - part) * base + part * even)
+        good = np.isfinite(value(problem, trial, theta))[open_rows]
+        tau[open_rows[good]] = trial[open_rows[good]]
+        open_rows = open_rows[~good]
     return tau
 
 
 def _start(problem: Problem, used: NDArray[np.bool_]) -> FloatArray:
     """Shares as at T = N, small enough that the precision stays above one half."""
-    score = np.where(used, problem.level - problem.offset + 0.5 * problem.curvature.sum(axis=2), -np.inf)
+    score = np.where(used, problem.score(), -np.inf)
     top = np.max(score, axis=1, keepdims=True, initial=-1e300)
     share = np.exp(np.maximum(score - top, -60.0)) * used
     share *= np.exp(np.clip(top, -60.0, 0.0)) / np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
-    deepest = np.min(np.einsum("ij,ijk->ik", share, problem.curvature), axis=1)
-    return share * np.minimum(1.0, 0.5 / np.maximum(-deepest, 1e-300))[:, None]
+    return share * np.minimum(1.0, 0.5 / np.maximum(-problem.depth(share), 1e-300))[:, None]
 
 
-def _terms(problem: Problem, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
-    row = tau[:, None, :]
-    return 1.0 + (row @ problem.curvature)[:, 0], -(row @ problem.pull)[:, 0]
-
-
-def _value(problem: Problem, tau: FloatArray, theta: float | None) -> FloatArray:
-    precision, pull = _terms(problem, tau)
+def value(problem: Problem, tau: FloatArray, theta: float | None) -> FloatArray:
+    """F (I,); infinite where tau is not feasible."""
     total = tau.sum(axis=1)
     with np.errstate(all="ignore"):
         slope = np.where(tau > 0, problem.offset - problem.level + np.log(tau), 0.0)
-        value = np.sum(tau * slope, axis=1)
-        value += 0.5 * np.sum(pull * pull / precision - np.log(precision), axis=1)
-        value -= (1.0 + total) * np.log1p(total) if theta is None else theta * np.log(theta)
-    return np.where((precision.min(axis=1) > 1e-9) & np.isfinite(value), value, np.inf)
+        found = np.sum(tau * slope, axis=1) + problem.shape(tau)
+        found -= (1.0 + total) * np.log1p(total) if theta is None else theta * np.log(theta)
+    return np.where(np.isfinite(found), found, np.inf)
 
 
 def _direction(
     problem: Problem, tau: FloatArray, theta: float | None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Newton's step divided by tau, the curvature of Lambda for each entry, and twice what the step should gain."""
-    precision, pull = _terms(problem, tau)
-    mean = pull / precision
     used = tau > 0
     total = tau.sum(axis=1, keepdims=True)
-    inverse = 1.0 / precision
-    gradient = problem.offset - (problem.curvature @ (0.5 * (inverse + mean * mean))[:, :, None])[:, :, 0]
-    gradient -= (problem.pull @ mean[:, :, None])[:, :, 0]
+    gradient, hessian = problem.slopes(tau)
     with np.errstate(all="ignore"):
-        gradient += np.where(used, np.log(tau) - problem.level, 0.0)
+        gradient = gradient + problem.offset - problem.level + np.log(tau)
     gradient = np.where(used, gradient - (np.log1p(total) if theta is None else 0.0), 0.0)
-    scaled = problem.curvature * tau[:, :, None]
-    first = scaled * inverse[:, None, :]
-    second = (problem.pull * tau[:, :, None] + scaled * mean[:, None, :]) * np.sqrt(inverse)[:, None, :]
-    hessian = 0.5 * first @ first.transpose(0, 2, 1) + second @ second.transpose(0, 2, 1)
-    number = tau.shape[1]
-    diagonal = np.arange(number)
+    diagonal = np.arange(tau.shape[1])
     bend = hessian[:, diagonal, diagonal]
-    hessian[:, diagonal, diagonal] = hessian[:, diagonal, diagonal] * (1.0 + 1e-13) + np.where(used, tau, 1.0)
+    hessian[:, diagonal, diagonal] = bend * (1.0 + 1e-13) + np.where(used, tau, 1.0)
     right = -tau * gradient
     if theta is None:
         hessian -= tau[:, :, None] * tau[:, None, :] / (1.0 + total)[:, :, None]
@@ -148,8 +195,7 @@ def _direction(
         shift = np.sum(tau * both[:, :, 0], axis=1) / np.sum(tau * both[:, :, 1], axis=1)
         relative = both[:, :, 0] - shift[:, None] * both[:, :, 1]
     relative = np.where(used & np.isfinite(relative), relative, 0.0)
-    decrement = np.sum(right * relative, axis=1)
-    return relative, bend, decrement
+    return relative, bend, np.sum(right * relative, axis=1)
 
 
 def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray:
@@ -162,7 +208,7 @@ def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def _search(
-    problem: Problem, tau: FloatArray, value: FloatArray, relative: FloatArray, bend: FloatArray,
+    problem: Problem, tau: FloatArray, now: FloatArray, relative: FloatArray, bend: FloatArray,
     decrement: FloatArray, theta: float | None,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """Halve the step until the value falls by its share.
@@ -170,7 +216,7 @@ def _search(
     The step stays on Newton's line, short of zero, and lets theta grow tenfold at most. Only entries too small to bend
     the normal, by ``bend``, leave it: they shrink exponentially.
     """
-    best, reached = tau.copy(), value.copy()
+    best, reached = tau.copy(), now.copy()
     light = bend * np.minimum(relative, 0.0) ** 2 < 0.1
     total = tau.sum(axis=1)
     fall = np.max(np.where(light, 0.0, -relative), axis=1)
@@ -186,22 +232,22 @@ def _search(
         trial = tau[open_rows] * (1.0 + move)
         if theta is not None:
             trial *= theta / trial.sum(axis=1, keepdims=True)
-        new = _value(part, trial, theta)
-        good = new <= value[open_rows] - 1e-4 * step[open_rows] * decrement[open_rows]
+        new = value(part, trial, theta)
+        good = new <= now[open_rows] - 1e-4 * step[open_rows] * decrement[open_rows]
         best[open_rows[good]], reached[open_rows[good]] = trial[good], new[good]
         step[open_rows] *= 0.4
         open_rows = open_rows[~good]
     return best, reached
 
 
-def finish(problem: Problem, tau: FloatArray, theta: float | None, reach: FloatArray) -> Solution:
+def finish(problem: DiagonalProblem, tau: FloatArray, theta: float | None, reach: FloatArray) -> Solution:
     """The tilted normals and their bounds, with every rounding outward.
 
     ``reach`` (I, d) is the size of the stored means over the sigmas of the components of p: what storing a mean costs.
     """
     slots = tau.shape[1]
     total = tau.sum(axis=1)
-    precision, pull = _terms(problem, tau)
+    precision, pull = problem.normal(tau)
     row = tau[:, None, :]
     size = 1.0 + (row @ np.abs(problem.curvature))[:, 0]
     force = (row @ np.abs(problem.pull))[:, 0]
@@ -221,4 +267,4 @@ def finish(problem: Problem, tau: FloatArray, theta: float | None, reach: FloatA
         parts += (1.0 + total) * np.log1p(total)
         slack = 4 * (slots + mean.shape[1] + 8) * _UNIT * parts + 3 * widen.sum(axis=1) + quadratic
         slack += np.sum(tau * problem.fuzz, axis=1)
-    return Solution(tau, _value(problem, tau, theta) + slack, mean, sigma * (1.0 + widen))
+    return Solution(tau, value(problem, tau, theta) + slack, mean, sigma * (1.0 + widen))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .exponents import Problem, finish, solve
+from .exponents import DiagonalProblem, finish, interior, solve
 
 __all__ = ["DiagonalPair", "Tilts"]
 
@@ -29,8 +29,18 @@ class Tilts:
 
     log_bounds: FloatArray  # (k,)
     means: FloatArray  # (k, d)
-    sigmas: FloatArray  # (k, d)
-    exponents: FloatArray  # tau (k, J) by component of q, or their sums (k, 1)
+    spreads: FloatArray  # sigmas (k, d) or covariances (k, d, d)
+    exponents: FloatArray  # tau by component of q (k, J), or their sums (k, 1)
+    tau: FloatArray  # tau by slot (k, slots)
+
+    def put(self, rows: NDArray[np.intp], other: Tilts) -> None:
+        """Replace some components."""
+        for mine, new in zip(vars(self).values(), vars(other).values(), strict=True):
+            mine[rows] = new
+
+    def part(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Tilts:
+        """Some of the components."""
+        return Tilts(*(array[rows] for array in vars(self).values()))
 
 
 class DiagonalPair:
@@ -45,47 +55,70 @@ class DiagonalPair:
         self.theta = theta
         number, size = self.means.shape
         self.slots = _slot_number(number, len(q[0]), size)
-        self.pooled = self.slots < len(q[0])
-        self.screen = _Screen(*q) if self.pooled else None
-        self.chosen = np.empty((number, self.slots - 1), dtype=np.intp)
-        self.at = (self.means, self.sigmas)
-        self.tau: FloatArray | None = None
+        self.screen = _Screen(*q) if self.slots < len(q[0]) else None
+        self.chosen = np.full((number, self.slots - 1), -1, dtype=np.intp)
+        self.at = p
+        self.base: tuple[NDArray[np.intp], FloatArray] | None = None  # feasible shares: components of q, and how much
 
-    def choose(self, tilts: Tilts | None) -> None:
-        """Look for the slots at these tilted normals, and start afresh."""
-        if tilts is not None:
-            self.at = (tilts.means, tilts.sigmas)
-        self.chosen[:, :1] = -1
-        self.tau = None
+    @property
+    def pooled(self) -> bool:
+        """Whether some components of q enter only together."""
+        return self.screen is not None
 
-    def run(self, shares: FloatArray, floor: FloatArray | None, start: FloatArray | None = None) -> Tilts:
-        """Solve with levels raised by ``shares``, log s_ij - log w_i, (k, J) or (k, 1); ``start`` (k, J) is feasible."""
-        number, size = self.means.shape
-        tau = np.empty((number, self.slots))
-        spread = np.zeros((number, shares.shape[1]))
-        found = Tilts(np.empty(number), np.empty((number, size)), np.empty((number, size)), spread)
-        rows = max(1, _TILE // (self.slots * size + len(self.q[0])))
-        for first in range(0, number, rows):
-            here = np.arange(first, min(first + rows, number))
-            problem, share = self._problem(here, shares[here])
-            begin = start[here] if start is not None else None if self.tau is None else self.tau[here]
-            tau[here] = solve(problem, self.theta, begin, None if floor is None else floor[here])
-            reach = np.abs(self.means[here]) / self.sigmas[here]
-            best = finish(problem, tau[here], self.theta, reach)
-            found.log_bounds[here] = best.log_bound
-            found.means[here] = self.means[here] + self.sigmas[here] * best.mean
-            found.sigmas[here] = self.sigmas[here] * best.sigma
+    def choose(self, tilts: Tilts) -> None:
+        """Look for the slots at these tilted normals; exponents found before lose their meaning."""
+        self.at = (tilts.means, tilts.spreads)
+        self.chosen[:] = -1
+
+    def run(
+        self, shares: FloatArray, start: FloatArray | None = None, rows: NDArray[np.intp] | None = None,
+        floor: FloatArray | None = None,
+    ) -> Tilts:  # fmt: skip
+        """Solve for the components ``rows`` of p with levels raised by ``shares``, log s_ij - log w_i, (k, J) or (k, 1).
+
+        ``start`` are exponents found before, ``floor`` log bounds that are good enough; both have a row for each of
+        ``rows``.
+        """
+        rows = np.arange(len(self.means)) if rows is None else rows
+        number, size = len(rows), self.means.shape[1]
+        found = Tilts(
+            np.empty(number), np.empty((number, size)), np.empty((number, size)),
+            np.zeros((number, shares.shape[1])), np.empty((number, self.slots)),
+        )  # fmt: skip
+        length = max(1, _TILE // (self.slots * size + len(self.q[0])))
+        for first in range(0, number, length):
+            here = slice(first, min(first + length, number))
+            now = rows[here]
+            problem, share = self._problem(now, shares[now])
+            begin, enough = (None if x is None else x[here] for x in (start, floor))
+            if self.theta is not None and begin is None:
+                begin = interior(problem, self.theta, self._based(now))
+            tau = solve(problem, self.theta, begin, enough)
+            best = finish(problem, tau, self.theta, np.abs(self.means[now]) / self.sigmas[now])
+            found.log_bounds[here], found.tau[here] = best.log_bound, tau
+            found.means[here] = self.means[now] + self.sigmas[now] * best.mean
+            found.spreads[here] = self.sigmas[now] * best.sigma
             if shares.shape[1] == 1:
-                spread[here, 0] = tau[here].sum(axis=1)
+                found.exponents[here, 0] = tau.sum(axis=1)
             elif share is None:
-                spread[here] = tau[here]
+                found.exponents[here] = tau
             else:
-                spread[here] = tau[here, -1:] * share
-                spread[here[:, None], self.chosen[here]] = tau[here, :-1]
-        self.tau = tau
+                share *= tau[:, -1:]
+                np.put_along_axis(share, self.chosen[now], tau[:, :-1], axis=1)
+                found.exponents[here] = share
         return found
 
-    def _problem(self, here: NDArray[np.intp], shares: FloatArray) -> tuple[Problem, FloatArray | None]:
+    def _based(self, rows: NDArray[np.intp]) -> FloatArray:
+        assert self.base is not None
+        index, parts = self.base[0][rows], self.base[1][rows]
+        base = np.zeros((len(rows), self.slots))
+        if self.screen is None:
+            np.put_along_axis(base, index, parts, axis=1)
+        else:
+            base[:, :-1] = np.sum((self.chosen[rows][:, :, None] == index[:, None, :]) * parts[:, None, :], axis=2)
+        return base
+
+    def _problem(self, here: NDArray[np.intp], shares: FloatArray) -> tuple[DiagonalProblem, FloatArray | None]:
         levels, centres, widths = self.q
         means, sigmas = self.means[here], self.sigmas[here]
         if self.screen is None:
@@ -93,8 +126,11 @@ class DiagonalPair:
             return _gathered(means, sigmas, levels + shares, centres, widths, every), None
         weights = self.screen.weights(self.at[0][here], self.at[1][here]) + shares
         if self.chosen[here[0], 0] < 0:
+            if self.base is not None:
+                np.put_along_axis(weights, self.base[0][here], 1e299, axis=1)
             self.chosen[here] = np.argpartition(-weights, self.slots - 2, axis=1)[:, : self.slots - 1]
         chosen = self.chosen[here]
+        weights = np.where(weights > 1e298, -1e299, weights)
         total = np.broadcast_to(levels + shares, weights.shape)
         raw = _gathered(means, sigmas, total, centres, widths, chosen)
         np.put_along_axis(weights, chosen, -np.inf, axis=1)
@@ -109,7 +145,7 @@ def _slot_number(number: int, partners: int, size: int) -> int:
 def _gathered(
     means: FloatArray, sigmas: FloatArray, levels: FloatArray, centres: FloatArray, widths: FloatArray,
     chosen: NDArray[np.intp],
-) -> Problem:  # fmt: skip
+) -> DiagonalProblem:  # fmt: skip
     """One slot for each chosen component; those out of range of doubles are left out. ``levels`` is (I, J)."""
     with np.errstate(all="ignore"):
         width, own = widths[chosen], sigmas[:, None, :]
@@ -125,7 +161,7 @@ def _gathered(
         fuzz = (apart.shape[2] + 8) * _UNIT * (0.5 * np.sum(apart * apart, axis=2) + np.sum(np.abs(logs), axis=2))
     fuzz += 8 * _UNIT * np.sum(np.abs(curvature), axis=2, where=sure[:, :, None], initial=0.0)
     deep = sure[:, :, None]
-    return Problem(
+    return DiagonalProblem(
         np.where(deep, curvature, 0.0), np.where(deep, pull, 0.0), np.where(sure, offset, 0.0),
         np.where(sure, level, -np.inf), np.where(sure, fuzz, 0.0), np.zeros_like(means),
     )  # fmt: skip
@@ -154,8 +190,8 @@ class _Screen:
         return np.where(np.isfinite(found), found, -1e300)
 
     def pooled(
-        self, means: FloatArray, sigmas: FloatArray, levels: FloatArray, rest: FloatArray, raw: Problem
-    ) -> tuple[Problem, FloatArray]:
+        self, means: FloatArray, sigmas: FloatArray, levels: FloatArray, rest: FloatArray, raw: DiagonalProblem
+    ) -> tuple[DiagonalProblem, FloatArray]:
         """One more slot: all that have a finite weight ``rest``, in shares that go with it."""
         rest[:, ~self.usable] = -np.inf
         top = rest.max(axis=1, keepdims=True)
@@ -182,7 +218,7 @@ class _Screen:
         good = np.isfinite(offset + fuzz) & np.isfinite(level) & np.isfinite(curvature + pulled).all(axis=1)
         good &= fuzz < 1e-5
         keep = good[:, None]
-        problem = Problem(
+        problem = DiagonalProblem(
             np.concatenate([raw.curvature, np.where(keep, curvature, 0.0)[:, None, :]], axis=1),
             np.concatenate([raw.pull, np.where(keep, pulled, 0.0)[:, None, :]], axis=1),
             np.concatenate([raw.offset, np.where(good, offset, 0.0)[:, None]], axis=1),
