@@ -13,6 +13,14 @@ LINE_Q = ([0.5, 0.5], [0.25, 1.0], [1.25, 1.5])
 ONE = ([1.0], [0.0], [1.0])
 
 
+@pytest.fixture(autouse=True)
+def _digits():
+    before = mpmath.mp.dps
+    mpmath.mp.dps = 40
+    yield
+    mpmath.mp.dps = before
+
+
 def close(got, want, tolerance):
     assert abs(got - want) <= tolerance * abs(want), f"got {mpmath.nstr(got, 20)}, want {mpmath.nstr(want, 20)}"
 
@@ -67,10 +75,10 @@ def test_spheres_agree_with_the_line(epsilon):
 @pytest.mark.parametrize("epsilon", [0.5, 14.5])
 def test_nested_crossings_agree_with_spheres_and_the_line(epsilon):
     p, q = (nd.Law(np.ones(1), np.zeros((1, 2)), np.full((1, 2), s)) for s in (1.25, 1.0))
-    got, error = nd.nested_hockey_stick(p, q, epsilon)
+    got, error = nd.nested_hockey_stick(p, q, epsilon, step=0.2)
     want, _ = nd.spherical_hockey_stick(2, 1.25, 1.0, epsilon)
     assert abs(got - mpmath.log(want)) <= error
-    assert error < 1e-4
+    assert error < 0.01  # the edge of the set is vertical somewhere: slow convergence, honestly stated
     p, q = nd.product_law([LINE_P, ONE]), nd.product_law([LINE_Q, ONE])
     got, error = nd.nested_hockey_stick(p, q, 0.25, step=0.25)
     assert abs(got - nd.number(mixture.log_hockey_stick(LINE_P, LINE_Q, 0.25))) <= max(error, 1e-11)
@@ -86,7 +94,7 @@ def test_a_nuisance_coordinate_is_bracketed():
 
 
 SMOOTH = ("kl_PQ", "kl_QP", "entropy", "label_information", "jensen_shannon", "total_variation", "hockey_stick")
-SAMPLED = [row for row in table() if row.quantity in SMOOTH and (row.parameter or 0.0) <= 1.0]
+SAMPLED = [row for row in table() if row.quantity in SMOOTH and abs(row.value) > 1e-5 and (row.parameter or 0.0) <= 1.0]
 
 
 def contributions(case, quantity, epsilon, rng, count):
@@ -118,8 +126,8 @@ def contributions(case, quantity, epsilon, rng, count):
 
 @pytest.mark.parametrize("row", SAMPLED, ids=str)
 def test_plain_samples_agree(row):
-    if row.case.startswith(("rare", "tiny")) and row.quantity != "label_information":
-        pytest.skip("plain samples say nothing here")
+    if row.case.startswith("rare") and row.quantity.startswith("kl"):
+        pytest.skip("plain samples do not see the rare component")
     count = 4000
     terms = contributions(cases()[row.case], row.quantity, row.parameter or 0.0, np.random.default_rng(5), count)
     error = terms.std(ddof=1) / np.sqrt(count)
