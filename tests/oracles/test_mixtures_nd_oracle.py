@@ -75,12 +75,12 @@ def test_spheres_agree_with_the_line(epsilon):
 @pytest.mark.parametrize("epsilon", [0.5, 14.5])
 def test_nested_crossings_agree_with_spheres_and_the_line(epsilon):
     p, q = (nd.Law(np.ones(1), np.zeros((1, 2)), np.full((1, 2), s)) for s in (1.25, 1.0))
-    got, error = nd.nested_hockey_stick(p, q, epsilon, step=0.2)
+    got, error = nd.nested_hockey_stick(p, q, epsilon, step=0.2, reach=12.0, cells=300)
     want, _ = nd.spherical_hockey_stick(2, 1.25, 1.0, epsilon)
     assert abs(got - mpmath.log(want)) <= error
     assert error < 0.01  # the edge of the set is vertical somewhere: slow convergence, honestly stated
     p, q = nd.product_law([LINE_P, ONE]), nd.product_law([LINE_Q, ONE])
-    got, error = nd.nested_hockey_stick(p, q, 0.25, step=0.25)
+    got, error = nd.nested_hockey_stick(p, q, 0.25, step=0.25, reach=9.0, cells=300)
     assert abs(got - nd.number(mixture.log_hockey_stick(LINE_P, LINE_Q, 0.25))) <= max(error, 1e-11)
 
 
@@ -88,7 +88,7 @@ def test_a_nuisance_coordinate_is_bracketed():
     excess = 1e-3
     low, high = nd.nuisance_bracket(LINE_P, LINE_Q, 0.25, 2, excess)
     p, q = nd.product_law([LINE_P, ONE]), nd.product_law([LINE_Q, ([1.0], [0.0], [1 + excess])])
-    got, error = nd.nested_hockey_stick(p, q, 0.25, step=0.25)
+    got, error = nd.nested_hockey_stick(p, q, 0.25, step=0.25, reach=9.0, cells=300)
     assert low - error <= got <= high + error
     assert 0 < high - low < 0.02
 
