@@ -12,11 +12,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import mpmath
 from flint import ctx
 
 from oracles import mixture
 from oracles.awgn_rows import awgn_capacity
 from oracles.mixture_pairs import pairs, priors
+from oracles.pairs_nd import cases
 from oracles.truth import FOLDER, INTEGRALS, LEFT_OUT, NOTION_EPSILONS, NOTION_SIGMAS, decimal, integral_pairs
 
 BITS = 120
@@ -71,6 +73,15 @@ def notions():
                 yield [name, "log_lip_delta", sigma.hex(), float(epsilon).hex(), log, index, direction]
 
 
+def mixtures_nd():
+    """[case, quantity, order or epsilon, value, error]: everything that is known of the pairs in d dimensions."""
+    for name, case in cases().items():
+        for quantity, parameter, compute in case.truths:
+            value, error = compute()
+            text = mpmath.nstr(value, 20) if error < 1e-16 else mpmath.nstr(value, 17)
+            yield [name, quantity, "" if parameter is None else parameter, text, f"{float(error):.2g}"]
+
+
 def write(name, rows):
     lines = []
     for row in rows:
@@ -81,6 +92,7 @@ def write(name, rows):
 
 
 if __name__ == "__main__":
-    tables = {"hockey_stick": hockey_stick, "integrals": integrals, "notions": notions, "awgn_capacity": awgn_capacity}
+    tables = {"hockey_stick": hockey_stick, "integrals": integrals, "notions": notions, "awgn_capacity": awgn_capacity,
+              "mixtures_nd": mixtures_nd}
     for name in sys.argv[1:] or tables:
         write(name, tables[name]())

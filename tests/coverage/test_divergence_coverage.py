@@ -1,0 +1,205 @@
+"""Sampled intervals hold the truth as often as they say: many seeds, judged by a binomial region.
+
+A scenario is one call with a small budget. At each level it runs over independent seeds, and fails when the number of
+misses is so large that intervals which hold at their level would reach it with probability below ``FALSE_ALARM``
+divided by the number of counts in this file: a correct engine fails any of them once in a million fresh runs. Missing
+less often than allowed is no failure, but ``test_intervals_are_of_use`` bounds how wide they may be.
+"""
+
+import warnings
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from fastpriv import SamplingWarning, hockey_stick_divergence, kl_divergence
+from properties.known import ask, known, mixtures_of
+
+LEVELS = (0.9, 0.95, 0.99, 0.999)
+FALSE_ALARM = 1e-6
+QUICK, LONG = 12, 1000  # seeds a level
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One call; ``samples`` is its whole budget unless a target stops it."""
+
+    name: str
+    row: tuple
+    samples: int
+    keywords: dict = field(default_factory=dict)
+
+    def __call__(self, rng, confidence):
+        keywords = {"rtol": 0.0, "max_seconds": np.inf, "max_samples": self.samples, "n_jobs": 1} | self.keywords
+        return ask(known(*self.row), rng=rng, confidence=confidence, **keywords)
+
+
+HOCKEY = "hockey_stick"
+SCENARIOS = [
+    Scenario("kl plane", ("plane", "kl_PQ"), 2000),
+    Scenario("kl full covariance", ("full-plane", "kl_PQ"), 2000),
+    Scenario("kl space", ("solid", "kl_QP"), 3000),
+    Scenario("kl 16 dimensions", ("product-16", "kl_PQ"), 3000),
+    Scenario("kl 16 dimensions, moved", ("product-16-affine", "kl_QP"), 2000),
+    Scenario("kl of 1e-11", ("tiny-2", "kl_PQ"), 2000),
+    Scenario("kl of 1e-10", ("tiny-8-affine", "kl_QP"), 2000),
+    Scenario("kl, q much narrower", ("narrow-q-4", "kl_PQ"), 2000),
+    Scenario("kl, q much wider", ("narrow-q-4", "kl_QP"), 2000),
+    Scenario("kl, few samples", ("narrow-q-4", "kl_PQ"), 200),
+    Scenario("kl, very few samples", ("plane", "kl_PQ"), 20),
+    Scenario("kl, rare component", ("rare-4", "kl_PQ"), 3000),
+    Scenario("kl, rare component in the second law", ("rare-4-affine", "kl_QP"), 3000),
+    Scenario("entropy", ("product-3", "entropy"), 2000),
+    Scenario("entropy, full covariance", ("full-plane", "entropy"), 2000),
+    Scenario("entropy, rare component", ("rare-4", "entropy"), 2000),
+    Scenario("label information", ("plane", "label_information"), 2000),
+    Scenario("label information, shared covariance", ("shared-plane-in-16", "label_information"), 2000),
+    Scenario("label information, rare component", ("rare-4", "label_information"), 2000),
+    Scenario("jensen-shannon", ("plane", "jensen_shannon"), 2000),
+    Scenario("jensen-shannon, 16 dimensions", ("shared-plane-in-16", "jensen_shannon"), 2000),
+    Scenario("total variation", ("plane", "total_variation"), 2000),
+    Scenario("total variation, 16 dimensions", ("sphere-16", "total_variation"), 2000),
+    Scenario("hockey-stick, ordinary", ("shared-plane-in-16", HOCKEY, 1.0), 2000),
+    Scenario("hockey-stick, narrow p", ("sphere-5", HOCKEY, 2.02), 3000),
+    Scenario("hockey-stick 1e-9, plane", ("plane", HOCKEY, 9.351), 2000),
+    Scenario("hockey-stick 1e-9, 16 dimensions", ("sphere-16", HOCKEY, 7.7063), 2000),
+    Scenario("hockey-stick 1e-9, subsampled", ("subsampled-16", HOCKEY, 0.93993), 2000),
+    Scenario("hockey-stick 1e-9, rare component", ("rare-tail-3", HOCKEY, 5.7073), 2000),
+    Scenario("hockey-stick 1e-12, mixtures", ("unequal-8", HOCKEY, 13.144), 2000),
+    Scenario("hockey-stick 1e-30, plane", ("shared-plane", HOCKEY, 24.01), 2000),
+    Scenario("hockey-stick 1e-30, 16 dimensions", ("shared-plane-in-16", HOCKEY, 24.01), 2000),
+    Scenario("hockey-stick e^-100000", ("far-3", "log_hockey_stick", 447.5), 2000),
+    Scenario("renyi 1/2", ("plane", "renyi", 0.5), 2000),
+    Scenario("renyi 2", ("full-plane", "renyi", 2.0), 2000),
+    Scenario("renyi 2 of tiny divergence", ("tiny-8", "renyi", 2.0), 2000),
+    Scenario("renyi 3 near divergence", ("heavy-renyi-3", "renyi", 3.0), 2000),
+    Scenario("renyi 5 near divergence", ("heavy-renyi-5-affine", "renyi", 5.0), 2000),
+    *(
+        Scenario(f"kl by {method}", ("product-2", "kl_PQ"), 1500, {"method": method})
+        for method in ("direct sobol", "direct antithetic", "direct random", "direct plain", "balanced sobol", "plain")
+    ),
+    *(
+        Scenario(f"hockey-stick by {method}", ("shared-plane", HOCKEY, 1.0), 1500, {"method": method})
+        for method in ("direct plain", "direct sobol", "tilted plain", "tilted sobol", "balanced antithetic")
+    ),
+    Scenario("kl to a target", ("plane", "kl_PQ"), 50_000, {"rtol": 0.1}),
+    Scenario("kl to a target, narrow", ("narrow-q-4", "kl_PQ"), 50_000, {"rtol": 0.05}),
+    Scenario("hockey-stick to a target", ("unequal-4", HOCKEY, 10.128), 50_000, {"rtol": 0.05}),
+    Scenario("kl to an absolute target, plain", ("plane", "kl_PQ"), 50_000, {"atol": 0.02, "method": "direct plain"}),
+    Scenario("kl from below", ("narrow-q-4", "kl_PQ"), 2000, {"side": "lower"}),
+    Scenario("kl from above", ("narrow-q-4", "kl_PQ"), 2000, {"side": "upper"}),
+    Scenario("hockey-stick from above", ("plane", HOCKEY, 9.351), 2000, {"side": "upper"}),
+    Scenario("hockey-stick from below", ("unequal-8", HOCKEY, 13.144), 2000, {"side": "lower"}),
+    Scenario("guaranteed kl", ("plane", "kl_PQ"), 2000, {"interval": "guaranteed"}),
+    Scenario("guaranteed kl to a target", ("plane", "kl_PQ"), 10_000, {"interval": "guaranteed", "rtol": 0.3}),
+    Scenario("guaranteed hockey-stick", ("plane", HOCKEY, 9.351), 2000, {"interval": "guaranteed"}),
+    Scenario("guaranteed total variation", ("sphere-16", "total_variation"), 2000, {"interval": "guaranteed"}),
+    Scenario("guaranteed upper", ("unequal-8", HOCKEY, 13.144), 2000, {"interval": "guaranteed", "side": "upper"}),
+]
+CHECKS = len(LEVELS) * (len(SCENARIOS) + 4)
+
+
+def seeds(place, level, count):
+    return [[place, round(1e4 * level), k] for k in range(count)]
+
+
+def judged(missed, trials, level, what):
+    """Fail where so many misses are next to impossible at the level."""
+    chance = binom.sf(missed - 1, trials, 1.0 - level)
+    found = f"{what}: {missed} of {trials} intervals at {level} miss (chance {chance:.1e})"
+    assert chance >= FALSE_ALARM / CHECKS, found
+
+
+def missed(answer, row):
+    return not (np.all(answer.lower <= row.high) and np.all(row.low <= answer.upper))
+
+
+def run(scenario, count):
+    row, place = known(*scenario.row), [s.name for s in SCENARIOS].index(scenario.name)
+    for level in LEVELS:
+        misses = 0
+        for seed in seeds(place, level, count):
+            answer = scenario(seed, level)
+            assert answer.kind == "statistical", (scenario.name, answer)
+            assert answer.confidence == level
+            misses += missed(answer, row)
+        judged(misses, count, level, scenario.name)
+
+
+@pytest.fixture(autouse=True)
+def _heavy_tails_may_be_named():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SamplingWarning)
+        yield
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
+def test_intervals_hold(scenario):
+    run(scenario, QUICK)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
+def test_intervals_hold_over_thousands_of_seeds(scenario):
+    run(scenario, LONG)
+
+
+def both_ways(count):
+    laws, rows = mixtures_of("product-2"), (known("product-2", "kl_PQ"), known("product-2", "kl_QP"))
+    for level in LEVELS:
+        misses = np.zeros(2, int)
+        for seed in seeds(1001, level, count):
+            answer = kl_divergence(*laws, both=True, rtol=0.0, max_samples=2000, confidence=level, rng=seed)
+            misses += [missed(answer[k], row) for k, row in enumerate(rows)]
+        for k in range(2):
+            judged(int(misses[k]), count, level, f"direction {k} of both")
+
+
+def many_epsilons(count):
+    """Each epsilon of one call holds at the level; epsilons of one law."""
+    laws = mixtures_of("unequal-4")
+    epsilons = (1.0, 10.128, 13.144)
+    rows = [known("unequal-4", HOCKEY, epsilon) for epsilon in epsilons]
+    for level in LEVELS[:2]:
+        misses = np.zeros(3, int)
+        for seed in seeds(1002, level, count):
+            answer = hockey_stick_divergence(*laws, epsilons, rtol=0.0, max_samples=3000, confidence=level, rng=seed)
+            misses += [missed(answer[k], row) for k, row in enumerate(rows)]
+        for k in range(3):
+            judged(int(misses[k]), count, level, f"epsilon {epsilons[k]} of three")
+
+
+@pytest.mark.parametrize("check", [both_ways, many_epsilons])
+def test_each_of_many_answers_holds(check):
+    check(QUICK)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", [both_ways, many_epsilons])
+def test_each_of_many_answers_holds_over_thousands_of_seeds(check):
+    check(LONG)
+
+
+# relative half-width at 0.95 that a budget must buy; the median of a few seeds
+USE = [
+    (("plane", "kl_PQ"), 20_000, 0.03), (("product-16", "kl_PQ"), 20_000, 0.05), (("tiny-8", "kl_PQ"), 20_000, 0.1),
+    (("narrow-q-4", "kl_PQ"), 20_000, 0.03), (("plane", "entropy"), 20_000, 0.01),
+    (("plane", "label_information"), 20_000, 0.03), (("plane", "jensen_shannon"), 20_000, 0.03),
+    (("plane", "total_variation"), 20_000, 0.03), (("sphere-16", HOCKEY, 7.7063), 50_000, 0.1),
+    (("sphere-16", HOCKEY, 22.203), 50_000, 0.1), (("unequal-8", HOCKEY, 29.969), 50_000, 0.1),
+    (("subsampled-16", HOCKEY, 0.93993), 50_000, 0.1), (("subsampled-16", HOCKEY, 6.4601), 50_000, 0.1),
+    (("plane", HOCKEY, 11.64), 50_000, 0.1), (("rare-tail-3", HOCKEY, 12.455), 50_000, 0.1),
+    (("shared-plane-in-16", HOCKEY, 24.01), 50_000, 0.1), (("full-plane", "renyi", 2.0), 20_000, 0.1),
+    (("heavy-renyi-3", "renyi", 3.0), 50_000, 0.1), (("heavy-renyi-5", "renyi", 5.0), 50_000, 0.1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("row", "samples", "limit"), USE, ids=[" ".join(map(str, row)) for row, _, _ in USE])
+def test_intervals_are_of_use(row, samples, limit):
+    truth = known(*row)
+    widths = [
+        ask(truth, rtol=0.0, max_samples=samples, max_seconds=np.inf, rng=seed).width / 2 / abs(truth.value)
+        for seed in range(5)
+    ]
+    assert np.median(widths) <= limit, f"{truth}: relative half-widths {np.round(widths, 4)}, wanted {limit}"
