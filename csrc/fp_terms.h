@@ -108,9 +108,13 @@ FP_INLINE double fp_renyi_term(double l, double lr, double b)
     return fp_exp(b * fp_finite(l) + lr);
 }
 
-/* p/g (kappa(b l) + b kappa(-l)), from lo = log q/g too */
-FP_INLINE double fp_renyi_small_term(double l, double lr, double lo, double b)
+/* p/g (kappa(b l) + b kappa(-l)), from lo = log q/g too; the same with p and q, order and 1 - order exchanged, which is
+ * the side where the two parts do not cancel */
+FP_INLINE double fp_renyi_small_term(double given, double lp, double lq, double order)
 {
+    const int other = order < 0.5;
+    const double b = other ? -order : order - 1.0, l = other ? -given : given;
+    const double lr = other ? lq : lp, lo = other ? lp : lq;
     const double r = fp_exp(lr), o = fp_exp(lo), y = b * fp_finite(l), shifted = fp_exp(lr + y);
     const double near = r * (fp_kappa_series(fp_clamp1(y)) + b * fp_kappa_series(-fp_clamp1(l)));
     const double up = shifted - r, down = r * fp_expm1(y), first = y > 1.0 ? up : down, far = first + b * (o - r);
@@ -135,9 +139,9 @@ FP_INLINE double fp_term(const int code, double lp, double lq, double lg, double
     case FP_TERM_HOCKEY_PROPOSAL: f = l > parameter ? fp_hockey_part(l, parameter) * fp_exp(lp - lg) : 0.0; break;
     case FP_TERM_RENYI: f = fp_renyi_term(l, lp - lg, b); break;
     case FP_TERM_RENYI_BALANCED: f = fp_renyi_term(l, fp_log_twice_logistic(l), b); break;
-    case FP_TERM_RENYI_SMALL: f = fp_renyi_small_term(l, lp - lg, lq - lg, b); break;
+    case FP_TERM_RENYI_SMALL: f = fp_renyi_small_term(l, lp - lg, lq - lg, parameter); break;
     case FP_TERM_RENYI_SMALL_BALANCED:
-        f = fp_renyi_small_term(l, fp_log_twice_logistic(l), fp_log_twice_logistic(-l), b);
+        f = fp_renyi_small_term(l, fp_log_twice_logistic(l), fp_log_twice_logistic(-l), parameter);
         break;
     case FP_TERM_EXCESS: f = fp_expm1(-l); break;
     default: f = 2.0 * fp_half_tanh(l); break;
