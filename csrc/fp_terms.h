@@ -20,6 +20,7 @@
  *   EXCESS                  P            e^-l - 1                                 0 (when Q << P)
  *   DIFFERENCE              M            2 tanh(l/2)                              0
  *
+ * A hockey-stick at many eps takes what does not depend on eps once.
  * Where p = 0 or q = 0 a term is its limit, infinite if need be; where both are 0 it is 0.  No term but KL, EXCESS and
  * DIFFERENCE changes sign, and every one keeps its relative accuracy as l goes to 0; NaN gives NaN.
  */
@@ -95,11 +96,39 @@ FP_INLINE double fp_kl_proposal(double l, double lr, double lo)
     return fabs(l) < 1.0 ? near : far;
 }
 
-/* (1 - e^(eps - l))^+ */
-FP_INLINE double fp_hockey_part(double l, double eps)
+/* What a hockey-stick needs of a sample, whatever eps: fall = e^-l, rise = 1 - e^-l, and the weight of the sample. */
+typedef struct {
+    double l, fall, rise, weight;
+} fp_stick;
+
+FP_INLINE fp_stick fp_stick_of(const int code, double lp, double lq, double lg)
 {
-    const double y = eps - l, part = -fp_expm1(y);
-    return y < 0.0 ? part : 0.0;
+    const int dead = lp == -INFINITY && lq == -INFINITY;
+    fp_stick stick;
+    stick.l = dead ? -INFINITY : lp - lq;
+    stick.fall = fp_exp(-stick.l);
+    stick.rise = -fp_expm1(-stick.l);
+    stick.weight = code == FP_TERM_HOCKEY ? 1.0
+                   : code == FP_TERM_HOCKEY_BALANCED ? fp_twice_logistic(stick.l) : fp_exp(lp - lg);
+    return stick;
+}
+
+/* weight (1 - e^(eps - l))^+, as exact as l is: for small eps from differences to 1, which are small there too, for eps
+ * beyond the reach of powers from eps - l; power = e^eps, less = e^eps - 1, and kind is a constant at every call */
+enum { FP_EPS_SMALL, FP_EPS_LARGE, FP_EPS_EXTREME };
+
+FP_INLINE int fp_stick_kind(double eps)
+{
+    return fabs(eps) < 0.5 ? FP_EPS_SMALL : fabs(eps) < 300.0 ? FP_EPS_LARGE : FP_EPS_EXTREME;
+}
+
+FP_INLINE double fp_stick_term(const int kind, double l, double fall, double rise, double weight, double eps,
+                               double power, double less)
+{
+    const double part = kind == FP_EPS_SMALL ? power * rise - less
+                        : kind == FP_EPS_LARGE ? 1.0 - power * fall : -fp_expm1(eps - l);
+    const double value = weight * part, kept = part < 0.0 ? 0.0 : value;
+    return l <= eps ? 0.0 : kept;
 }
 
 /* p^order q^(1 - order) / g from lr = log p/g, b = order - 1 */
@@ -108,9 +137,13 @@ FP_INLINE double fp_renyi_term(double l, double lr, double b)
     return fp_exp(b * fp_finite(l) + lr);
 }
 
-/* p/g (kappa(b l) + b kappa(-l)), from lo = log q/g too */
-FP_INLINE double fp_renyi_small_term(double l, double lr, double lo, double b)
+/* p/g (kappa(b l) + b kappa(-l)), from lo = log q/g too; the same with p and q, order and 1 - order exchanged, which is
+ * the side where the two parts do not cancel */
+FP_INLINE double fp_renyi_small_term(double given, double lp, double lq, double order)
 {
+    const int other = order < 0.5;
+    const double b = other ? -order : order - 1.0, l = other ? -given : given;
+    const double lr = other ? lq : lp, lo = other ? lp : lq;
     const double r = fp_exp(lr), o = fp_exp(lo), y = b * fp_finite(l), shifted = fp_exp(lr + y);
     const double near = r * (fp_kappa_series(fp_clamp1(y)) + b * fp_kappa_series(-fp_clamp1(l)));
     const double up = shifted - r, down = r * fp_expm1(y), first = y > 1.0 ? up : down, far = first + b * (o - r);
@@ -130,14 +163,11 @@ FP_INLINE double fp_term(const int code, double lp, double lq, double lg, double
     case FP_TERM_KL_PROPOSAL: f = fp_kl_proposal(l, lp - lg, lq - lg); break;
     case FP_TERM_JENSEN_SHANNON: f = fp_js_balanced(l); break;
     case FP_TERM_TOTAL_VARIATION: f = fabs(fp_half_tanh(l)); break;
-    case FP_TERM_HOCKEY: f = fp_hockey_part(l, parameter); break;
-    case FP_TERM_HOCKEY_BALANCED: f = fp_hockey_part(l, parameter) * fp_twice_logistic(l); break;
-    case FP_TERM_HOCKEY_PROPOSAL: f = l > parameter ? fp_hockey_part(l, parameter) * fp_exp(lp - lg) : 0.0; break;
     case FP_TERM_RENYI: f = fp_renyi_term(l, lp - lg, b); break;
     case FP_TERM_RENYI_BALANCED: f = fp_renyi_term(l, fp_log_twice_logistic(l), b); break;
-    case FP_TERM_RENYI_SMALL: f = fp_renyi_small_term(l, lp - lg, lq - lg, b); break;
+    case FP_TERM_RENYI_SMALL: f = fp_renyi_small_term(l, lp - lg, lq - lg, parameter); break;
     case FP_TERM_RENYI_SMALL_BALANCED:
-        f = fp_renyi_small_term(l, fp_log_twice_logistic(l), fp_log_twice_logistic(-l), b);
+        f = fp_renyi_small_term(l, fp_log_twice_logistic(l), fp_log_twice_logistic(-l), parameter);
         break;
     case FP_TERM_EXCESS: f = fp_expm1(-l); break;
     default: f = 2.0 * fp_half_tanh(l); break;
@@ -146,59 +176,33 @@ FP_INLINE double fp_term(const int code, double lp, double lq, double lg, double
     return lp == -INFINITY && lq == -INFINITY ? 0.0 : f;
 }
 
+/* Sums have a fixed order: eight lanes within FP_RUN terms, then the partial sums one after another. */
+#define FP_RUN 512
+
 #define FP_LOOPS "fp_terms_loops.h"
 #include "fp_variants.h"
 
-typedef void (*fp_terms_call)(int, ptrdiff_t, const double *, const double *, const double *, double, double *);
+/* out[j n + i]: the term of sample i with parameter j, unless out is NULL; sums[j]: their sums, unless sums is NULL */
+typedef void (*fp_terms_call)(int code, ptrdiff_t n, const double *lp, const double *lq, const double *lg,
+                              ptrdiff_t many, const double *parameters, double *out, double *sums);
 
-static inline fp_terms_call fp_terms_pick(void)
+/* the same sums of rows of terms (rows, n) */
+typedef void (*fp_ordered_call)(ptrdiff_t rows, ptrdiff_t n, const double *f, double *sums);
+
+typedef struct {
+    fp_terms_call terms;
+    fp_ordered_call sums;
+} fp_terms_engine;
+
+static inline fp_terms_engine fp_terms_pick(void)
 {
 #if FP_HAVE_VARIANTS
     if (fp_isa() == FP_ISA_AVX512)
-        return fp_terms_avx512;
+        return (fp_terms_engine){fp_terms_avx512, fp_ordered_sums_avx512};
     if (fp_isa() == FP_ISA_AVX2)
-        return fp_terms_avx2;
+        return (fp_terms_engine){fp_terms_avx2, fp_ordered_sums_avx2};
 #endif
-    return fp_terms_baseline;
-}
-
-/* Sum in a fixed order: eight lanes within 512 terms, then the partial sums one after another. */
-#define FP_RUN 512
-
-static inline double fp_lanes(ptrdiff_t n, const double *f)
-{
-    double lane[8] = {0};
-    ptrdiff_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        for (int j = 0; j < 8; j++)
-            lane[j] += f[i + j];
-    for (int j = 0; i + j < n; j++)
-        lane[j] += f[i + j];
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
-}
-
-static inline double fp_ordered_sum(ptrdiff_t n, const double *f)
-{
-    double sum = 0.0;
-    for (ptrdiff_t i = 0; i < n; i += FP_RUN)
-        sum += fp_lanes(n - i < FP_RUN ? n - i : FP_RUN, f + i);
-    return sum;
-}
-
-/* sums[j]: the ordered sum of the terms at parameter[j], none of them stored */
-static inline void fp_term_sums(fp_terms_call call, int code, ptrdiff_t n, const double *lp, const double *lq,
-                                const double *lg, ptrdiff_t many, const double *parameter, double *sums)
-{
-    double f[FP_RUN];
-    for (ptrdiff_t j = 0; j < many; j++)
-        sums[j] = 0.0;
-    for (ptrdiff_t i = 0; i < n; i += FP_RUN) {
-        const ptrdiff_t run = n - i < FP_RUN ? n - i : FP_RUN;
-        for (ptrdiff_t j = 0; j < many; j++) {
-            call(code, run, lp + i, lq + i, lg + i, parameter[j], f);
-            sums[j] += fp_lanes(run, f);
-        }
-    }
+    return (fp_terms_engine){fp_terms_baseline, fp_ordered_sums_baseline};
 }
 
 #endif
