@@ -45,16 +45,20 @@ FP_INLINE void FP_NAME(fp_place_row)(double mean, double spread, const double *z
 static void FP_NAME(fp_place_strip)(const fp_place *w, long start, long stop)
 {
     double means[FP_STRIP], spreads[FP_STRIP];
+    const double *mean_of[FP_STRIP], *spread_of[FP_STRIP];
     const int m = (int)(stop - start);
     const int32_t *c = w->component + start;
-    for (int t = 0; t < m; t++)
+    for (int t = 0; t < m; t++) {
+        mean_of[t] = w->means + c[t] * w->d;
+        spread_of[t] = w->by == FP_BY_COORDINATE ? w->spreads + c[t] * w->d : NULL;
         spreads[t] = w->by == FP_BY_COMPONENT ? w->spreads[c[t]] : 1.0;
+    }
     for (long i = 0; i < w->d; i++) {
         for (int t = 0; t < m; t++)
-            means[t] = w->means[c[t] * w->d + i];
+            means[t] = mean_of[t][i];
         if (w->by == FP_BY_COORDINATE)
             for (int t = 0; t < m; t++)
-                spreads[t] = w->spreads[c[t] * w->d + i];
+                spreads[t] = spread_of[t][i];
         const double *z = w->z + i * w->n + start;
         double *x = w->x + i * w->n + start;
 #pragma GCC ivdep

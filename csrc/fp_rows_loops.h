@@ -149,14 +149,21 @@ static void FP_NAME(fp_stream_pairs)(fp_stream *stream, long d, long n, double *
     FP_NAME(fp_far_flush)(&far);
     for (long k = 0; k < d; k++) {
         out -= n;
-        for (long i = 0; i < half; i += FP_LANES) { /* never overtakes what it reads */
-            const long m = half - i < FP_LANES ? half - i : FP_LANES;
-            double z[FP_LANES];
-            memcpy(z, out + half + i, sizeof(double) * (size_t)m);
-            for (long l = 0; l < m; l++) {
-                out[2 * (i + l)] = z[l];
-                out[2 * (i + l) + 1] = -z[l];
+        const double *z = out + half; /* writing never overtakes reading */
+        long i = 0;
+        for (; i + FP_LANES <= half; i += FP_LANES) {
+            double part[FP_LANES], both[2 * FP_LANES];
+            memcpy(part, z + i, sizeof part);
+            for (int l = 0; l < FP_LANES; l++) {
+                both[2 * l] = part[l];
+                both[2 * l + 1] = -part[l];
             }
+            memcpy(out + 2 * i, both, sizeof both);
+        }
+        for (; i < half; i++) {
+            const double one = z[i];
+            out[2 * i] = one;
+            out[2 * i + 1] = -one;
         }
     }
 }
