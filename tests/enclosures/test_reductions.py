@@ -215,8 +215,8 @@ def test_a_cloud_smaller_than_the_noise_is_no_line():
 
 def test_slack_bounds_hold_for_slack_that_matters(monkeypatch):
     """With 0.03 standard deviations allowed beside the line, the bounds still contain every quantity."""
-    monkeypatch.setattr("fastpriv.divergences.reductions.recognition._SLACK", 0.05)
-    monkeypatch.setattr("fastpriv.divergences.reductions.recognition._SHARE", 1.0)
+    monkeypatch.setattr("fastpriv.divergences.reductions.lines._SLACK", 0.05)
+    monkeypatch.setattr("fastpriv.divergences.reductions.lines._SHARE", 1.0)
     rng = np.random.default_rng(11)
     nodes, mass = np.polynomial.hermite_e.hermegauss(80)
     z = np.stack(np.meshgrid(nodes, nodes), axis=-1).reshape(-1, 2)
@@ -310,11 +310,99 @@ def test_diagonal_normal_laws_in_a_thousand_dimensions():
     with mp.workdps(40):
         columns = [[mp.mpf(x) for x in row] for row in (m.tolist(), s.tolist(), n.tolist(), t.tolist())]
         truth = mp.fsum(
-            (a * a / (b * b) - 1 + ((x - y) / b) ** 2 + 2 * mp.log(b / a)) / 2 for x, a, y, b in zip(*columns, strict=True)
+            (a * a / (b * b) - 1 + ((x - y) / b) ** 2 + 2 * mp.log(b / a)) / 2
+            for x, a, y, b in zip(*columns, strict=True)
         )
     held(reductions.kl(p, q), truth, 1e-13)
     assert reductions.renyi(p, q, 100.0).value == math.inf
     assert reductions.renyi(p, q, 100.0).kind == "exact"
+
+
+def product(*laws, seed=0):
+    """The d-dimensional law with these independent coordinates or blocks, its components shuffled."""
+    shape = [len(law) for law in laws]
+    index = [i.ravel() for i in np.indices(shape)]
+    w = math.prod(law.weights[i] for law, i in zip(laws, index, strict=True))
+    means = [law.means.reshape(len(law), -1)[i] for law, i in zip(laws, index, strict=True)]
+    sigmas = [np.broadcast_to(law.sigmas.reshape(len(law), -1), (len(law), law.dimension))[i]
+              for law, i in zip(laws, index, strict=True)]  # fmt: skip
+    order = np.random.default_rng(seed).permutation(len(w))
+    return GaussianMixture(w[order], np.hstack(means)[order], np.hstack(sigmas)[order])
+
+
+def test_products_add():
+    a = GaussianMixture([0.3, 0.7], [0.0, 1.0], 1.0), GaussianMixture([0.6, 0.4], [0.0, 1.5], 1.0)
+    b = GaussianMixture([0.1, 0.2, 0.7], [0.0, 1.0, 5.0], [1.0, 2.0, 0.5]), GaussianMixture.single(0.5, 2.0)
+    # two coordinates that vary together on a line
+    u = np.array([3.0, 4.0])
+    c = tuple(GaussianMixture(w, X[:, None] * u, 5.0) for w in (W, V))
+    straight = tuple(GaussianMixture(w, X, 1.0) for w in (W, V))
+    p, q = (product(*parts) for parts in zip(a, b, c, strict=True))
+    for name, line in (("kl", kl_divergence), ("renyi", lambda x, y: renyi_divergence(x, y, 1.5))):
+        want = math.fsum(line(*pair).value for pair in (a, b, straight))
+        found = reductions.kl(p, q) if name == "kl" else reductions.renyi(p, q, 1.5)
+        held(found, want, 1e-11, slack=1e-13)
+        assert "3 independent factors" in found.method
+    assert reductions.hockey_stick(p, q, 0.1) is None
+    assert reductions.jensen_shannon(p, q) is None
+    noise = math.log(2 * math.pi * math.e * 25.0) / 2  # of the direction across the line
+    want = entropy(a[0]).value + entropy(b[0]).value + entropy(straight[0]).value + math.log(5.0) + noise
+    held(reductions.entropy(p), want, 1e-11, slack=1e-13)
+    inner = b[0].weights @ (np.log(2 * math.pi * math.e * b[0].sigmas**2) / 2)
+    want = (
+        mutual_information(Pmf([0.0, 1.0], [0.3, 0.7]), 1.0).value + entropy(b[0]).value - inner
+        + mutual_information(Pmf(X, W), 1.0).value
+    )  # fmt: skip
+    held(reductions.mutual_information(p), want, 1e-11, slack=1e-13)
+
+
+def test_only_the_factor_that_differs_counts():
+    same = GaussianMixture([0.1, 0.2, 0.7], [0.0, 1.0, 5.0], [1.0, 2.0, 0.5])
+    one, two = GaussianMixture([0.3, 0.7], [0.0, 1.0], 1.0), GaussianMixture([0.6, 0.4], [0.0, 1.5], 1.0)
+    p, q = product(one, same, seed=1), product(two, same, seed=2)
+    grid = [0.0, 0.2, 0.5]
+    held(reductions.hockey_stick(p, q, grid), hockey_stick_divergence(one, two, grid).value.tolist(), 1e-9, slack=1e-13)
+    held(reductions.jensen_shannon(p, q), jensen_shannon(one, two).value, 1e-11, slack=1e-13)
+    held(reductions.total_variation(p, q), total_variation(one, two).value, 1e-11, slack=1e-13)
+    shuffled = product(one, same, seed=3)
+    assert reductions.kl(p, shuffled).upper == 0.0
+    weights = p.weights * (1 + 1e-5 * np.sin(np.arange(6)))
+    dependent = GaussianMixture(weights / weights.sum(), p.means, p.sigmas)
+    assert reductions.kl(dependent, q) is None
+
+
+@pytest.mark.parametrize("blur", [1e-3, 0.05])
+def test_blur_bounds_hold_for_weights_that_matter(blur, monkeypatch):
+    """Weights off a product by a few per cent: the bounds still contain every quantity."""
+    monkeypatch.setattr("fastpriv.divergences.reductions.recognition._MISS", blur)
+    rng = np.random.default_rng(12)
+    nodes, mass = np.polynomial.hermite_e.hermegauss(80)
+    z = np.stack(np.meshgrid(nodes, nodes), axis=-1).reshape(-1, 2)
+    mass = np.outer(mass, mass).ravel() / mass.sum() ** 2
+    checked = 0
+    for _ in range(12):
+        one, two, three = (GaussianMixture(rng.dirichlet([5, 5]), rng.normal(size=2), 1.0) for _ in range(3))
+        p, q = product(one, three), product(two, three)
+        w, v = (law.weights * np.exp(rng.uniform(-1, 1, 4) * blur / 2) for law in (p, q))
+        p, q = GaussianMixture(w / w.sum(), p.means, 1.0), GaussianMixture(v / v.sum(), q.means, 1.0)
+        found = factors(p, q)
+        if found is None or not found[0].blur > blur / 100:
+            continue
+        checked += 1
+        x, y = ((law.means[:, None, :] + z).reshape(-1, 2) for law in (p, q))
+        wp, wq = (np.outer(law.weights, mass).ravel() for law in (p, q))
+        lp, lq = p.log_density(x), q.log_density(x)
+        mx = np.logaddexp(lp, lq) - math.log(2.0)
+        my = np.logaddexp(p.log_density(y), q.log_density(y)) - math.log(2.0)
+        sticks = [wp @ np.maximum(0.0, -np.expm1(e + lq - lp)) for e in (0.05, 0.3)]
+        held(reductions.kl(p, q), wp @ (lp - lq))
+        held(reductions.renyi(p, q, 2.5), math.log(wp @ np.exp(1.5 * (lp - lq))) / 1.5)
+        held(reductions.entropy(p), -wp @ lp)
+        held(reductions.mutual_information(p), -wp @ lp - math.log(2 * math.pi * math.e))
+        if len(found) == 1:
+            held(reductions.jensen_shannon(p, q), (wp @ (lp - mx) + wq @ (q.log_density(y) - my)) / 2)
+            held(reductions.hockey_stick(p, q, [0.05, 0.3]), sticks, slack=0.02)
+    assert checked >= 6
 
 
 # many components, many dimensions

@@ -1,35 +1,8 @@
 """Quantities of d-dimensional mixtures that are one-dimensional in disguise, by the certified one-dimensional path.
 
-Every function answers None where ``recognition.factors`` finds no reduction. Notation as there: eta is the slack, D the
-diameter of all means, both in the metric K^-1 of the one covariance K; u = p/q.
-
-Slack. The means move along m_i(t) = m~_i + t d_i, |d_i| <= eta, 0 <= t <= 1, from the line to where they are. Write
-m_p(x) and d_p(x) for the posterior means of m_i and d_i given x under P, and likewise for Q. In units K = I the score
-is grad log p = m_p(x) - x, so that grad log u = m_p - m_q, and partial integration gives for f convex
-
-    d/dt of the integral of q f(u) = the integral of q u^2 f''(u) (d_p - d_q).(m_p - m_q),
-
-where |d_p - d_q| <= 2 eta and |m_p - m_q| <= D. So the whole path changes
-
-* KL (q u^2 f'' = p) by at most 2 eta E, E = E_P |m_p - m_q| <= D;
-* JS (q u^2 f'' = pq / 2(p + q), of mass <= 1/4 and at most p/2) by at most eta min(D/2, E);
-* D_a (f = u^a; d/dt log of the integral is a(a - 1) times a mean of the same product) by at most 2 a eta D;
-* the entropy, whose derivative is -E_P d_p.(m_p - x) = -sum w_i d_i . E_i (m_p - m_i), by at most eta D, and so the
-  mutual information of label and output, which differs from it by a constant.
-
-For E: with c the centre of the line, E_P |m_p - m_q| is at most the integral of |sum w_i N_i (m_i - c) - sum v_i N_i
-(m_i - c)| + (D/2) |p - q|; where components share a position of the line, up to 2 eta apart and so within 0.8 eta in
-total variation, E <= D |w - v|_1 + (2 + 2 D) eta.
-
-Hockey-sticks. N_i and N~_i differ on {|z| <= X}, z the sample's normal coordinate along d_i, by a factor within
-e^(+-kappa), kappa = eta X + eta^2/2, and each has at most tau = e^(-X^2/2) outside. So P(A) <= e^kappa P~(A) + tau and
-P(A) >= e^-kappa P~(A) - tau for every event A, likewise Q, and with a = e^epsilon
-
-    e^-kappa H_{epsilon + 2 kappa}(P~||Q~) - (1 + a) tau <= H_epsilon(P||Q)
-        <= e^kappa H_{epsilon - 2 kappa}(P~||Q~) + (1 + a) tau.
-
-X is chosen for every epsilon such that (1 + a) tau is e^-40 of a first lower bound. At epsilon < 2 kappa the order is
-cut at 0, and H_b - H_1 <= 1 - b for b < 1.
+Every function answers None where ``recognition.factors`` finds no reduction. KL and Renyi divergences, entropy and
+mutual information add over independent factors; the others need one factor that tells the laws apart. What rounding
+may have done to the laws is in the bounds, by ``bounds.py``.
 """
 
 from __future__ import annotations
@@ -43,15 +16,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...distributions import GaussianMixture, Pmf
 from ...estimate import Estimate, Kind
-from ..line.hockey_stick import hockey_stick_divergence, log_hockey_stick_divergence
 from ..line.information import entropy as line_entropy
 from ..line.information import mutual_information as line_information
 from ..line.kl import jensen_shannon as line_jensen_shannon
 from ..line.kl import kl_divergence
 from ..line.renyi import renyi_divergence
 from . import gaussians
+from .bounds import blurred, curve, mean_gap, windowed
+from .lines import Line
 from .rationals import log_determinant
-from .recognition import Line, equal, factors, one_normal_law
+from .recognition import equal, factors, one_normal_law
 
 __all__ = [
     "entropy", "hockey_stick", "jensen_shannon", "kl", "log_hockey_stick", "mutual_information", "renyi",
@@ -63,17 +37,16 @@ _LOG_2_PI_E = 2.8378770664093454836
 _UNIT = 2.0**-53
 _MASS = 1.00001  # masses up to 1 + 1e-9 and the rounding of a bound
 _KINDS: tuple[Kind, ...] = ("exact", "certified", "heuristic")
-_BELOW = 40.0  # logarithm of the part of a hockey-stick that its window may leave out
 
 
 def kl(p: GaussianMixture, q: GaussianMixture, *, certified: bool = False) -> Estimate | None:
     """KL(P||Q) in nats; the sum over independent factors."""
 
     def part(line: Line) -> Estimate:
-        error = 2 * line.slack * _mean_gap(line)
+        error = 2 * line.slack * mean_gap(line)
         return _between(line, lambda laws: kl_divergence(laws[0], laws[1], certified=certified), error)
 
-    found = _added(p, q, part)
+    found = _added(p, q, part, blurred)
     return gaussians.kl(p, q) if found is None and one_normal_law(p) and one_normal_law(q) else found
 
 
@@ -86,7 +59,10 @@ def renyi(p: GaussianMixture, q: GaussianMixture, order: float, *, certified: bo
         error = 2 * order * line.slack * line.extent
         return _between(line, lambda laws: renyi_divergence(laws[0], laws[1], order, certified=certified), error)
 
-    found = _added(p, q, part)
+    def known(_: float, blur: float) -> float:
+        return 2 * blur * (order + abs(1.0 - order)) / abs(order - 1.0)
+
+    found = _added(p, q, part, known)
     return gaussians.renyi(p, q, order) if found is None and one_normal_law(p) and one_normal_law(q) else found
 
 
@@ -95,11 +71,11 @@ def jensen_shannon(p: GaussianMixture, q: GaussianMixture, *, certified: bool = 
     line = _one(p, q)
     if not isinstance(line, Line):
         return line
-    error = line.slack * min(line.extent / 2, _mean_gap(line))
+    error = line.slack * min(line.extent / 2, mean_gap(line))
     found = _between(line, lambda laws: line_jensen_shannon(laws[0], laws[1], certified=certified), error)
+    found = _sum([found], "reduced to the line", blurred(found.upper, line.blur))
     ceiling = math.nextafter(math.log(2.0), 1.0)
-    found = _with(found, min(found.value, ceiling), found.lower, min(found.upper, ceiling))
-    return _sum([found], "reduced to the line")
+    return _with(found, min(found.value, ceiling), found.lower, min(found.upper, ceiling))
 
 
 def hockey_stick(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike) -> Estimate | None:
@@ -118,16 +94,27 @@ def total_variation(p: GaussianMixture, q: GaussianMixture) -> Estimate | None:
 
 
 def entropy(p: GaussianMixture, *, certified: bool = False) -> Estimate | None:
-    """Differential entropy in nats: that of the noise plus the information about the label, or of one coordinate."""
+    """Differential entropy in nats: that of the noise and the information about the label, or of coordinates."""
     lines = factors(p)
     if lines is None:
         return None
+    parts, without = [], []
+    for line in lines:
+        law = line.narrow[0]
+        if line.axis is not None and np.ptp(law.sigmas):
+            parts.append(line_entropy(law, certified=certified))
+            without.append(line.axis)
+        else:
+            parts.append(_information(line, certified=certified))
+    noise = _noise(p, without)
     if not lines:
-        return _noise(p, None)
-    line = lines[0]
-    if line.axis is not None and np.ptp(line.narrow[0].sigmas):
-        return _sum([line_entropy(line.narrow[0], certified=certified), _noise(p, line.axis)], "reduced to the line")
-    return _sum([_information(line, certified=certified), _noise(p, None)], "reduced to the line")
+        return noise
+    error = 0.0
+    if lines[0].blur:
+        peak = sum(max(0.0, -math.log(float(line.narrow[0].sigmas.min()))) for line in lines if line.axis in without)
+        size = sum(abs(part.value) for part in parts) + abs(noise.value) + 2 * (peak + _peak(p, without)) + 1.0
+        error = 4.0001 * lines[0].blur * size
+    return _sum([*parts, noise], _words(lines), error)
 
 
 def mutual_information(p: GaussianMixture, *, certified: bool = False) -> Estimate | None:
@@ -137,9 +124,14 @@ def mutual_information(p: GaussianMixture, *, certified: bool = False) -> Estima
         return None
     if not lines:
         return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="one input")
-    law = lines[0].narrow[0]
+    found = _sum([_label(line, certified=certified) for line in lines], _words(lines))
+    return _sum([found], "", 2 * blurred(found.upper, lines[0].blur)) if lines[0].blur else found
+
+
+def _label(line: Line, *, certified: bool) -> Estimate:
+    law = line.narrow[0]
     if not np.ptp(law.sigmas):
-        return _sum([_information(lines[0], certified=certified)], "reduced to the line")
+        return _information(line, certified=certified)
     found = line_entropy(law, certified=certified)
     logs = np.log(law.sigmas)
     noise = math.fsum((law.weights * (_LOG_2_PI_E / 2 + logs)).tolist())
@@ -165,8 +157,8 @@ def _information(line: Line, *, certified: bool) -> Estimate:
     return _between(line, quantity, line.slack * line.extent)
 
 
-def _noise(p: GaussianMixture, without: int | None) -> Estimate:
-    """Entropy of N(0, K), K the first covariance, without one coordinate if asked."""
+def _noise(p: GaussianMixture, without: list[int]) -> Estimate:
+    """Entropy of N(0, K), K the first covariance, without some coordinates."""
     d = p.dimension
     if p.form == "full":
         assert p.covariances is not None
@@ -176,20 +168,34 @@ def _noise(p: GaussianMixture, without: int | None) -> Estimate:
     else:
         assert p.sigmas is not None
         sigmas = np.broadcast_to(p.sigmas.reshape(len(p), -1)[0], (d,))
-        logs = np.log(sigmas if without is None else np.delete(sigmas, without))
+        logs = np.log(np.delete(sigmas, without))
         value = math.fsum([*logs.tolist(), logs.size * _LOG_2_PI_E / 2])
         error = 4 * _UNIT * (float(np.abs(logs).sum()) + logs.size * _LOG_2_PI_E + abs(value))
     return Estimate(value, value - error, value + error, kind="exact", unit="nats", method="closed form")
 
 
-def _added(p: GaussianMixture, q: GaussianMixture, part: Callable[[Line], Estimate]) -> Estimate | None:
+def _peak(p: GaussianMixture, without: list[int]) -> float:
+    """A bound of the logarithm of the largest density of N(0, K), K diagonal and the first covariance; at least 0."""
+    sigmas = np.broadcast_to(p.sigmas.reshape(len(p), -1)[0], (p.dimension,))
+    return float(np.maximum(0.0, -np.log(np.delete(sigmas, without))).sum())
+
+
+def _words(lines: tuple[Line, ...]) -> str:
+    return "reduced to the line" if len(lines) == 1 else f"{len(lines)} independent factors on the line"
+
+
+def _added(
+    p: GaussianMixture, q: GaussianMixture, part: Callable[[Line], Estimate], known: Callable[[float, float], float]
+) -> Estimate | None:
+    """The sum of the parts, and what is only ``known`` for a sum of this size and a blur."""
     lines = _factors(p, q)
     if lines is None:
         return None
     if not lines:
         return _zero("nats", ())
-    words = "reduced to the line" if len(lines) == 1 else f"{len(lines)} independent factors on the line"
-    return _sum([part(line) for line in lines], words)
+    found = _sum([part(line) for line in lines], _words(lines))
+    blur = lines[0].blur
+    return _sum([found], "", known(found.upper, blur)) if blur and math.isfinite(found.upper) else found
 
 
 def _one(p: GaussianMixture, q: GaussianMixture) -> Line | Estimate | None:
@@ -207,17 +213,6 @@ def _factors(p: GaussianMixture, q: GaussianMixture) -> tuple[Line, ...] | None:
 def _zero(unit: Any, shape: tuple[int, ...]) -> Estimate:
     zero = np.zeros(shape) if unit != "log probability" else np.full(shape, -np.inf)
     return Estimate(zero, zero, zero, kind="exact", unit=unit, method="equal laws")
-
-
-def _mean_gap(line: Line) -> float:
-    """The bound of E of the header."""
-    p, q = line.narrow
-    gap: dict[float, list[float]] = {}
-    for law, sign in ((p, 1.0), (q, -1.0)):
-        for x, w in zip(law.means.tolist(), law.weights.tolist(), strict=True):
-            gap.setdefault(x, []).append(sign * w)
-    total = math.fsum(abs(math.fsum(weights)) for weights in gap.values())
-    return min(line.extent, line.extent * total + (2 + 2 * line.extent) * line.slack)
 
 
 def _between(line: Line, quantity: Callable[[tuple[GaussianMixture, ...]], Estimate], error: float) -> Estimate:
@@ -239,66 +234,30 @@ def _sticks(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs:
     if not isinstance(one, Line):
         return _zero("log probability" if logs else "probability", np.shape(epsilon))
     grid = np.asarray(epsilon, dtype=np.float64)
-    above = _curve(one.narrow, grid, logs=logs)
+    above = curve(one.narrow, grid, logs=logs)
     if one.exact:
         return _with(above, above.value, above.lower, above.upper, method=f"reduced to the line: {above.method}")
-    below = _curve(one.wide, grid, logs=logs) if one.wide is not one.narrow else above
+    below = curve(one.wide, grid, logs=logs) if one.wide is not one.narrow else above
     lower, upper = np.asarray(below.lower), np.asarray(above.upper)
-    if one.slack:
-        lower, upper = _windowed(one, grid, lower, upper, logs=logs)
+    if one.slack or one.blur:
+        lower, upper = windowed(one, grid, logs=logs)
     value = np.clip(np.asarray(below.value), lower, upper)
     method = f"reduced to the line: {above.method}"
     return Estimate(value, lower, upper, kind="certified", unit=above.unit, method=method, cost=above.cost)
 
 
-def _curve(laws: tuple[GaussianMixture, ...], epsilon: FloatArray, *, logs: bool) -> Estimate:
-    p, q = laws
-    return log_hockey_stick_divergence(p, q, epsilon) if logs else hockey_stick_divergence(p, q, epsilon)
-
-
-def _windowed(
-    line: Line, epsilon: FloatArray, lower: FloatArray, upper: FloatArray, *, logs: bool
-) -> tuple[FloatArray, FloatArray]:
-    """Bounds of hockey-sticks widened for the slack, as proved in the header."""
-    with np.errstate(all="ignore"):
-        size = np.asarray(_curve(line.wide, epsilon, logs=True).lower)
-        growth = np.logaddexp(0.0, epsilon)  # log(1 + a)
-        drop = np.where(np.isfinite(size) & np.isfinite(growth), growth - size, 1e6)
-        window = np.sqrt(2 * (np.maximum(drop, 0.0) + _BELOW))
-        kappa = 1.0001 * (line.slack * window + line.slack**2 / 2) + 4 * _UNIT * np.where(epsilon < 1e300, epsilon, 0.0)
-        tail = growth - window**2 / 2 + 1e-9 * (1 + window**2)  # log of (1 + a) tau
-        shifted = np.maximum(epsilon - 2 * kappa, 0.0)
-        missing = np.where(epsilon < 2 * kappa, 2 * kappa, 0.0)
-        high = _curve(line.narrow, shifted, logs=logs)
-        low = _curve(line.wide, epsilon + 2 * kappa, logs=logs)
-        if logs:
-            top = np.logaddexp(np.logaddexp(np.asarray(high.upper) + kappa, tail), np.log(missing))
-            base = np.asarray(low.lower) - kappa
-            rest = -np.expm1(np.minimum(tail - base, 0.0))
-            bottom = np.where(tail < base, base + np.log(rest), -np.inf)
-            margin = 8 * _UNIT
-            top, bottom = top + margin * (1 + np.abs(top)), bottom - margin * (1 + np.abs(bottom))
-            top = np.minimum(top, 0.0)
-        else:
-            top = (np.asarray(high.upper) * np.exp(kappa) + np.exp(tail) + missing) * (1 + 8 * _UNIT)
-            bottom = (np.asarray(low.lower) * np.exp(-kappa) - np.exp(tail)) * (1 - 8 * _UNIT)
-            top, bottom = np.minimum(top + 1e-322, 1.0), np.maximum(bottom - 1e-322, 0.0)
-        none = np.isposinf(epsilon)
-        return np.where(none, lower, np.fmin(bottom, lower)), np.where(none, upper, np.fmax(top, upper))
-
-
-def _sum(parts: list[Estimate], words: str) -> Estimate:
-    """A sum of estimates, its bounds rounded outward."""
-    method = f"{words}: {', '.join(sorted({part.method for part in parts}))}"
-    kind = _weakest(parts, "exact")
-    if len(parts) == 1:
+def _sum(parts: list[Estimate], words: str, error: float = 0.0) -> Estimate:
+    """A sum of estimates, its bounds an error and a rounding further out."""
+    methods = ", ".join(sorted({part.method for part in parts}))
+    method = f"{words}: {methods}" if words else methods
+    if len(parts) == 1 and not error:
         only = parts[0]
         return _with(only, only.value, only.lower, only.upper, method=method)
     value, lower, upper = (_total(getattr(part, name) for part in parts) for name in ("value", "lower", "upper"))
-    lower = lower if math.isinf(lower) else math.nextafter(lower, -math.inf)
-    upper = upper if math.isinf(upper) else math.nextafter(upper, math.inf)
     floor = 0.0 if min(part.lower for part in parts) >= 0.0 else -math.inf
-    lower = max(lower, floor)
+    lower = lower if math.isinf(lower) else max(floor, math.nextafter(lower - _MASS * error, -math.inf))
+    upper = upper if math.isinf(upper) else math.nextafter(upper + _MASS * error, math.inf)
+    kind = _weakest(parts, "certified" if error else "exact")
     return Estimate(min(max(value, lower), upper), lower, upper, kind=kind, unit=parts[0].unit, method=method)
 
 

@@ -1,29 +1,23 @@
 """Which mixtures in d dimensions are one-dimensional, or products of one-dimensional ones, in disguise.
 
-Notation: P = sum w_i N(m_i, K_i), Q = sum v_j N(n_j, L_j) with entries taken as exact; s^2 = 1 / (u' K^-1 u).
-
-Lines. If all components of all laws have one covariance K and all means lie on c + x u, the likelihoods depend on the
-sample through u' K^-1 (sample - c) alone, which is a sufficient statistic: every f-divergence, Renyi divergence and
-mutual information of label and output is that of the laws sum w_i N(x_i, s^2) on the line. Exactly collinear means
-(at most two distinct ones always are) are kept as one of their own coordinates, x_i = m_ij, with u scaled to
-u_j = 1, so that no position is rounded; s is irrational in general and is enclosed by two doubles. Adding independent
-noise to both laws lowers each of these divergences (data processing), so the narrow laws (s rounded down) give upper
-and the wide ones (s rounded up) lower bounds.
-
-Means that miss a line by rounding. u is the double nearest to the difference of two far means, x_i a double, and
-r_i = m_i - c - x_i u is bounded in extended precision; ``slack`` is an upper bound of the largest |r_i| in the metric
-of K, at most 1e-9 and at most a millionth of the extent; what it may do to each quantity is proved in ``__init__.py``.
-Larger residuals are not reduced.
+Notation as in ``lines.py``.
 
 Factors. For independent coordinates (isotropic or diagonal covariances), coordinates on which all components of both
 laws agree drop out. Those on which all of P agree and all of Q agree, but not with each other, are independent of the
-rest and of one another. What is left must be one coordinate (standard deviations may differ by component), or a line.
+rest and of one another. What is left must be one coordinate (standard deviations may differ by component), a line, or
+a product of such.
+
+Products. Coordinates whose values repeat in the same pattern form a group. Components are a product of the groups when
+each combination of their values occurs once, and weights are when they are those of the product of their marginals to
+within 1e-12. The laws are then known within e^(+-``blur``), and ``bounds.py`` says what that costs. A factor whose two
+laws differ by no more counts as equal.
 """
 
 from __future__ import annotations
 
+import functools
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -31,40 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...distributions import GaussianMixture
-from .rationals import diagonal_form, difference, least_eigenvalue, matrix_form, root, scaling, whole
+from .lines import FEW, Line, all_rows_equal, chunks, coordinate, is_one, means_on_a_line, spread_out
 
-__all__ = ["Line", "equal", "factors", "one_normal_law"]
+__all__ = ["equal", "factors", "one_normal_law"]
 
 FloatArray = NDArray[np.float64]
-_FEW = 4  # components of each law that are looked at before all are
-_SLACK = 1e-9
-_SHARE = 1e-6  # of the slack in the extent of the line
-_NUMBERS = 20_000  # numbers in the means up to which collinearity is decided in whole numbers
-_CHUNK = 1 << 20
-_LIMIT = 1e300
+_MISS = 1e-12  # relative error of weights that count as products
 _EXTENDED = float(np.finfo(np.longdouble).eps)
-
-
-@dataclass(frozen=True)
-class Line:
-    """Laws on the line with standard deviations rounded down (``narrow``) and up (``wide``); the same if exact."""
-
-    narrow: tuple[GaussianMixture, ...]
-    wide: tuple[GaussianMixture, ...]
-    slack: float = 0.0
-    axis: int | None = None  # the coordinate that the line is
-
-    @property
-    def exact(self) -> bool:
-        """Whether nothing was rounded."""
-        return self.narrow is self.wide and self.slack == 0.0
-
-    @property
-    def extent(self) -> float:
-        """An upper bound of the distance of any two means in standard deviations, those off the line included."""
-        means = np.concatenate([law.means for law in self.narrow])
-        sigma = min(float(law.sigmas.min()) for law in self.narrow)
-        return 1.000001 * (float(means.max()) / sigma - float(means.min()) / sigma) + 2 * self.slack
 
 
 def equal(p: GaussianMixture, q: GaussianMixture) -> bool:
@@ -83,8 +50,8 @@ def one_normal_law(law: GaussianMixture) -> bool:
     """Whether all components are the same one and their weights make 1."""
     if len(law) == 1:
         return bool(law.weights[0] == 1.0)
-    few = law.means[:_FEW]
-    return bool((few == few[0]).all() and (law.means == few[0]).all() and law.shared) and _is_one(law.weights.tolist())
+    few = law.means[:FEW]
+    return bool((few == few[0]).all() and (law.means == few[0]).all() and law.shared) and is_one(law.weights.tolist())
 
 
 def factors(*laws: GaussianMixture) -> tuple[Line, ...] | None:
@@ -94,13 +61,13 @@ def factors(*laws: GaussianMixture) -> tuple[Line, ...] | None:
         if not all(law.form == "full" for law in laws):
             return None
         k = _one_covariance(laws)
-        found = None if k is None else _line([law.weights for law in laws], [law.means for law in laws], k)
+        found = None if k is None else means_on_a_line([law.weights for law in laws], [law.means for law in laws], k)
         return None if found is None else (found,)
     means = [law.means.reshape(len(law), d) for law in laws]
     scales = [law.sigmas.reshape(len(law), -1) for law in laws]
     weights = [law.weights for law in laws]
-    if _all_rows_equal(scales):
-        found = _line(weights, means, np.broadcast_to(scales[0][0], (d,)))
+    if all_rows_equal(scales):
+        found = means_on_a_line(weights, means, np.broadcast_to(scales[0][0], (d,)))
         if found is not None:
             return (found,)
     return _coordinates(weights, means, scales)
@@ -112,30 +79,129 @@ def _coordinates(
     """Factors of mixtures with independent coordinates."""
     d = means[0].shape[1]
     varied = np.zeros(d, dtype=bool)
-    for size in (_FEW, None):
+    for size in (FEW, None):
         for m, s in zip(means, scales, strict=True):
-            for rows in _chunks(m, size):
+            for rows in chunks(m, size):
                 varied |= (m[rows] != m[0]).any(axis=0) | (s[rows] != s[0]).any(axis=0)
-        if varied.sum() > 1 and not _may_be_line(means, scales, varied):
+        if varied.sum() > 1 and not _may_be_line(means, scales, varied) and not _may_be_grid(means, varied):
             return None
     found = []
     for j in np.flatnonzero(~varied).tolist():
         ends = [(float(m[0, j]), float(s[0, j % s.shape[1]])) for m, s in zip(means, scales, strict=True)]
         if any(end != ends[0] for end in ends):
-            found.append(_exact_line([_mass(w) for w in weights], *_columns(ends), j))
-    if varied.sum() == 1:
-        j = int(np.flatnonzero(varied)[0])
-        columns = [np.broadcast_to(s[:, j % s.shape[1]], len(m)) for m, s in zip(means, scales, strict=True)]
-        found.append(_exact_line(weights, [m[:, j] for m in means], columns, j))
-    elif varied.any():
-        block = [s[:, varied] if s.shape[1] > 1 else s for s in scales]
-        if not _all_rows_equal(block):
+            found.append(coordinate([_mass(w) for w in weights], *_columns(ends), j))
+    if not varied.any():
+        return tuple(found)
+    line = _block(weights, means, scales, np.flatnonzero(varied).tolist())
+    if line is not None:
+        return (*found, line)
+    grid = _grid(weights, means, scales, np.flatnonzero(varied).tolist())
+    if grid is None:
+        return None
+    lines, blur = grid
+    differing = []
+    for line in lines:
+        ratio = _ratio(line)
+        if ratio is None:
+            differing.append(line)
+        else:
+            blur += ratio
+    differing += found
+    if not differing:
+        differing = lines[:1]
+    return tuple(replace(line, blur=blur) for line in differing)
+
+
+def _block(
+    weights: list[FloatArray], means: list[FloatArray], scales: list[FloatArray], columns: list[int]
+) -> Line | None:
+    """One coordinate, or several of constant standard deviations in which the means are collinear."""
+    block = [s[:, columns] if s.shape[1] > 1 else s for s in scales]
+    if len(columns) == 1:
+        spread = [np.broadcast_to(s[:, 0], len(m)) for m, s in zip(means, block, strict=True)]
+        return coordinate(weights, [m[:, columns[0]] for m in means], spread, columns[0])
+    if not all_rows_equal(block):
+        return None
+    sigmas = np.broadcast_to(block[0][0], (len(columns),))
+    return means_on_a_line(weights, [m[:, columns] for m in means], sigmas)
+
+
+def _grid(
+    weights: list[FloatArray], means: list[FloatArray], scales: list[FloatArray], columns: list[int]
+) -> tuple[list[Line], float] | None:
+    """One line for each group of coordinates that vary together, if components and weights form the product of them.
+
+    Also by how much, in logarithms, the weights miss the products of their marginals.
+    """
+    groups: dict[bytes, list[int]] = {}
+    levels: dict[bytes, list[NDArray[np.int64]]] = {}
+    for j in columns:
+        labels = [_levels(m[:, j], s[:, j % s.shape[1]]) for m, s in zip(means, scales, strict=True)]
+        key = b"".join(label.tobytes() for label in labels)
+        groups.setdefault(key, []).append(j)
+        levels[key] = labels
+        if len(groups) > sum(len(w).bit_length() for w in weights):
             return None
-        line = _line(weights, [m[:, varied] for m in means], np.broadcast_to(block[0][0], (int(varied.sum()),)))
+    marginals, firsts, blur = [], [], 0.0
+    for i, w in enumerate(weights):
+        labels = [label[i] for label in levels.values()]
+        shape = tuple(int(label.max()) + 1 for label in labels)
+        if math.prod(shape) != len(w):
+            return None
+        cells = np.ravel_multi_index(labels, shape)
+        if np.unique(cells).size != len(w):
+            return None
+        table = np.empty(len(w), dtype=np.longdouble)
+        table[cells] = w
+        table = table.reshape(shape)
+        sums = [table.sum(axis=tuple(k for k in range(len(shape)) if k != g)) for g in range(len(shape))]
+        parts = [total.astype(np.float64) for total in sums]
+        product = functools.reduce(np.multiply.outer, [part.astype(np.longdouble) for part in parts])
+        miss = float(np.abs(table / product - 1).max()) + (len(shape) + 2) * _EXTENDED
+        if miss > _MISS:
+            return None
+        blur = max(blur, 1.01 * miss)
+        marginals.append(parts)
+        firsts.append([np.unique(label, return_index=True)[1] for label in labels])
+    lines = []
+    for g, block in enumerate(groups.values()):
+        rows = [first[g] for first in firsts]
+        line = _block(
+            [part[g] for part in marginals], [m[row] for m, row in zip(means, rows, strict=True)],
+            [s[row] for s, row in zip(scales, rows, strict=True)], block,
+        )  # fmt: skip
         if line is None:
             return None
-        found.append(line)
-    return tuple(found)
+        lines.append(line)
+    return lines, blur
+
+
+def _levels(mean: FloatArray, sigma: FloatArray) -> NDArray[np.int64]:
+    """The distinct pairs numbered in the order in which they come."""
+    _, first, labels = np.unique(mean + 1j * sigma, return_index=True, return_inverse=True)
+    rank = np.empty(first.size, dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(first.size)
+    return np.asarray(rank[labels.ravel()])
+
+
+def _ratio(line: Line) -> float | None:
+    """How far the weights of two laws with the same components are apart, in logarithms, if only by rounding."""
+    if len(line.narrow) == 1:
+        return None
+    p, q = line.narrow
+    if len(p) != len(q):
+        return None
+    one, two = (np.lexsort((law.sigmas, law.means)) for law in (p, q))
+    if (p.means[one] != q.means[two]).any() or (p.sigmas[one] != q.sigmas[two]).any():
+        return None
+    ratio = 1.01 * float(np.abs(np.log(p.weights[one] / q.weights[two])).max())
+    return ratio if ratio <= _MISS else None
+
+
+def _may_be_grid(means: list[FloatArray], varied: NDArray[np.bool_]) -> bool:
+    """Whether the larger law repeats a value in a coordinate that varies, as the laws of a product do."""
+    largest = max(means, key=len)
+    return bool(np.unique(largest[:, np.flatnonzero(varied)[0]]).size < len(largest))
 
 
 def _columns(ends: list[tuple[float, float]]) -> tuple[list[FloatArray], list[FloatArray]]:
@@ -143,156 +209,8 @@ def _columns(ends: list[tuple[float, float]]) -> tuple[list[FloatArray], list[Fl
 
 
 def _may_be_line(means: list[FloatArray], scales: list[FloatArray], varied: NDArray[np.bool_]) -> bool:
-    few = [s[:_FEW, varied] if s.shape[1] > 1 else s[:_FEW] for s in scales]
-    return _all_rows_equal(few) and not _spread_out([m[:, varied] for m in (x[:_FEW] for x in means)], few[0][0])
-
-
-def _exact_line(weights: list[FloatArray], positions: list[FloatArray], sigmas: list[FloatArray], axis: int) -> Line:
-    positions = _centred(positions)
-    laws = tuple(_merged(*columns) for columns in zip(weights, positions, sigmas, strict=True))
-    return Line(laws, laws, axis=axis)
-
-
-def _line(weights: list[FloatArray], means: list[FloatArray], k: FloatArray) -> Line | None:
-    """Laws with one covariance k (a matrix, or the standard deviations) and means on one line."""
-    size = np.sqrt(np.diagonal(k)) if k.ndim == 2 else k
-    if _spread_out([m[:_FEW] for m in means], size):
-        return None
-    base, far = means[0][0], _farthest(means, size)
-    if far is None:
-        u = [Fraction(int(j == 0)) for j in range(len(base))]
-        axis = 0
-    else:
-        u = difference(far, base)
-        axis = max(range(len(u)), key=lambda j: abs(u[j]) / Fraction(float(size[j])))
-    slack = 0.0
-    positions = [m[:, axis] for m in means]
-    length = u[axis]
-    if far is not None and not _collinear(means, base, far, u, axis):
-        with np.errstate(over="ignore"):
-            rounded = far - base
-        if not np.all(np.isfinite(rounded)):
-            return None
-        found = _positions(means, base, rounded, k)
-        if found is None:
-            return None
-        positions, slack = found
-        u, length = [Fraction(x) for x in rounded.tolist()], Fraction(1)
-    form = matrix_form(u, k) if k.ndim == 2 else diagonal_form(u, np.asarray(k))
-    if form is None:
-        return None
-    low, high = root((length**2 / form[1], length**2 / form[0]))
-    if not 1 / _LIMIT <= low <= high <= _LIMIT:
-        return None
-    if slack > _SHARE * max(float(x.max()) - float(y.min()) for x in positions for y in positions) / high:
-        return None
-    positions = _centred(positions)
-    narrow = tuple(_merged(w, x, np.full(len(x), low)) for w, x in zip(weights, positions, strict=True))
-    wide = narrow
-    if high > low:
-        wide = tuple(GaussianMixture(law.weights, law.means, np.full(len(law), high)) for law in narrow)
-    return Line(narrow, wide, slack)
-
-
-def _spread_out(few: list[FloatArray], size: FloatArray) -> bool:
-    """Whether a few means are clearly farther from a line than what is reduced."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        rows = np.concatenate([(m - few[0][0]) / size for m in few])
-        largest = np.abs(rows).max(axis=1)
-        far = int(np.argmax(largest))
-        if not largest[far] > 0.0 or not largest[far] < 1e290:
-            return False
-        unit = rows[far] / largest[far]
-        gap = np.abs(rows - (rows @ unit / (unit @ unit))[:, None] * unit).max(axis=1)
-        return bool((gap > 4 * _SLACK + 1e-11 * largest[far]).any())
-
-
-def _farthest(means: list[FloatArray], size: FloatArray) -> FloatArray | None:
-    """The mean farthest from the first one; None when all are equal."""
-    base, best = means[0][0], 0.0
-    found: FloatArray | None = None
-    with np.errstate(over="ignore"):
-        for m in means:
-            for rows in _chunks(m):
-                distance = np.abs((0.5 * m[rows] - 0.5 * base) / size).max(axis=1)
-                i = int(np.argmax(distance))
-                if distance[i] > best:
-                    best, found = float(distance[i]), m[rows][i]
-    if found is None:  # differences below the smallest double in units of the deviation
-        for m in means:
-            other = np.flatnonzero((m != base).any(axis=1))
-            if other.size:
-                return np.asarray(m[other[0]])
-    return found
-
-
-def _collinear(means: list[FloatArray], base: FloatArray, far: FloatArray, u: list[Fraction], axis: int) -> bool:
-    """Whether all means lie exactly on base + x u, as far as that is decided exactly."""
-    moved = far != base
-    rest = ~moved
-    for m in means:
-        for rows in _chunks(m):
-            if (m[rows][:, rest] != base[rest]).any():
-                return False
-    if moved.sum() == 1:
-        return True
-    others: list[FloatArray] = []
-    for m in means:
-        for rows in _chunks(m):
-            block = m[rows]
-            new = (block != base).any(axis=1) & (block != far).any(axis=1)
-            others.extend(block[new][: _NUMBERS // len(u) + 1])
-            if len(others) * len(u) > _NUMBERS:
-                return False
-    if not others:
-        return True
-    d = len(u)
-    numbers, e = whole(np.concatenate([base, *others]))
-    origin = numbers[:d]
-    shift = 1 << max(0, -min(0, e))
-    step = [x * shift for x in u]  # u in units that make it whole
-    for i in range(1, len(others) + 1):
-        gap = [a - b for a, b in zip(numbers[i * d : (i + 1) * d], origin, strict=True)]
-        if any(g * step[axis] != gap[axis] * t for g, t in zip(gap, step, strict=True)):
-            return False
-    return True
-
-
-def _positions(
-    means: list[FloatArray], base: FloatArray, u: FloatArray, k: FloatArray
-) -> tuple[list[FloatArray], float] | None:
-    """Positions x_i along u and a bound of the distances of the means from base + x_i u in the metric of k."""
-    if k.ndim == 2:
-        exponents, a = scaling(k)
-        least = least_eigenvalue(a)
-        if least <= 0.0 or np.abs(exponents).max() > 900:
-            return None
-        scale = np.ldexp(1.0, exponents.astype(np.int32)) / math.sqrt(least)
-    else:
-        with np.errstate(over="ignore"):
-            scale = 1.0 / k
-    direction = np.asarray(u * scale, dtype=np.longdouble)
-    square = float(direction @ direction)
-    if not 1e-250 < square < 1e250:
-        return None
-    direction = direction * (scale / square)
-    wide_base, wide_u = base.astype(np.longdouble), u.astype(np.longdouble)
-    found, slack = [], 0.0
-    for m in means:
-        parts = []
-        for rows in _chunks(m):
-            block = m[rows]
-            gap = block - wide_base
-            x = np.asarray(gap @ direction, dtype=np.float64)
-            moved = np.multiply.outer(x.astype(np.longdouble), wide_u)
-            rounding = 3 * _EXTENDED * (np.abs(block) + np.abs(base) + np.abs(moved))
-            distance = np.sqrt((((np.abs(gap - moved) + rounding) * scale) ** 2).sum(axis=1))
-            slack = max(slack, 1.000001 * float(distance.max()))
-            if not slack <= _SLACK:
-                return None
-            parts.append(x)
-        found.append(np.concatenate(parts))
-    return found, slack
+    few = [s[:FEW, varied] if s.shape[1] > 1 else s[:FEW] for s in scales]
+    return all_rows_equal(few) and not spread_out([m[:, varied] for m in (x[:FEW] for x in means)], few[0][0])
 
 
 def _one_covariance(laws: tuple[GaussianMixture, ...]) -> FloatArray | None:
@@ -305,65 +223,9 @@ def _one_covariance(laws: tuple[GaussianMixture, ...]) -> FloatArray | None:
     return np.asarray(first[0])
 
 
-def _all_rows_equal(arrays: list[FloatArray]) -> bool:
-    """Whether every row of every array is the first row of the first; a row of length 1 stands for a constant one."""
-    first = arrays[0][0]
-    return all((a[rows] == first).all() for size in (_FEW, None) for a in arrays for rows in _chunks(a, size))
-
-
-def _chunks(x: FloatArray, few: int | None = None) -> list[slice]:
-    """Slices of rows of about a million numbers; only the first few rows if asked so."""
-    if few is not None:
-        return [slice(0, few)]
-    step = max(1, _CHUNK // max(1, x.shape[1]))
-    return [slice(i, i + step) for i in range(0, len(x), step)]
-
-
-def _centred(positions: list[FloatArray]) -> list[FloatArray]:
-    """All positions less the first one, if that rounds none of them."""
-    c = positions[0][0]
-    moved = [x - c for x in positions]
-    for x, y in zip(positions, moved, strict=True):
-        back = y - x
-        if ((x - (y - back)) - (c + back)).any() or np.abs(y).max() > _LIMIT:
-            return positions
-    return moved
-
-
-def _merged(weights: FloatArray, means: FloatArray, sigmas: FloatArray) -> GaussianMixture:
-    """The mixture with equal components joined; each weight is then a few doubles with exactly the same sum."""
-    rows = np.stack([means + 0.0, sigmas], axis=1)
-    if len(rows) == 1 or len(np.unique(rows, axis=0)) == len(rows):
-        return GaussianMixture(weights, means, sigmas)
-    total: dict[tuple[float, float], list[float]] = {}
-    for w, (m, s) in zip(weights.tolist(), rows.tolist(), strict=True):
-        total.setdefault((m, s), []).append(w)
-    if len(total) == 1:
-        total = {key: [1.0] if _is_one(parts) else parts for key, parts in total.items()}
-    found = [(w, *key) for key, parts in total.items() for w in _parts(parts)]
-    return GaussianMixture(*(np.array(column) for column in zip(*found, strict=True)))
-
-
-def _is_one(weights: list[float]) -> bool:
-    """Whether they sum to 1 as far as their own rounding tells."""
-    return abs(math.fsum([*weights, -1.0])) <= 0.5 * math.fsum(map(math.ulp, weights)) + 2.0**-53
-
-
 def _mass(weights: FloatArray) -> FloatArray:
     parts = weights.tolist()
-    return np.array([1.0 if _is_one(parts) else math.fsum(parts)])
-
-
-def _parts(weights: list[float]) -> list[float]:
-    """Few positive doubles with the exact sum of the given ones."""
-    rest, found = sum(map(Fraction, weights)), []
-    while rest:
-        w = float(rest)
-        if Fraction(w) > rest:
-            w = math.nextafter(w, 0.0)
-        found.append(w)
-        rest -= Fraction(w)
-    return found
+    return np.array([1.0 if is_one(parts) else math.fsum(parts)])
 
 
 def _holds(law: GaussianMixture, mean: FloatArray) -> bool:
