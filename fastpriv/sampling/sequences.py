@@ -17,6 +17,7 @@ Howard, Ramdas, McAuliffe and Sekhon 2021 (stopping times); Honda and Takemura 2
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ _LOG_PRIOR = -np.log1p(((np.arange(-22, 31) + 3.0) / 3.0) ** 2)
 _LOG_PRIOR -= np.log(np.exp(_LOG_PRIOR).sum())
 _GROUP = 8  # factors multiplied before a logarithm: (2^31)^8 is below the largest double
 _LARGEST = 1e25  # larger values are lowered to this where the range is open: a lower bound stays one
-_STEPS = 110
+_HALVINGS, _STEPS = 14, 60
 _SLACK = 1e-13  # outward, relative, for the rounding of the bisection
 _ROUNDING = 2.0**-50  # error of one factor and its logarithm
 
@@ -133,13 +134,15 @@ class BoundedMean:
         """The mean so far and bounds for the true one; ``side`` as for ``replicate_interval``."""
         error = _error(confidence, side)
         mean = self._sum / max(self.count, 1)
+        zeros = np.zeros(self.quantities)
         need = -math.log(error) + 1e-9 + self.count * _ROUNDING
-        lower = np.zeros(self.quantities)
+        lower = zeros
         upper = np.full(self.quantities, math.inf if self._sides == 1 else 1.0)
         if self.count and side != "upper":
-            lower = self._root(0, mean, need) * (1.0 - _SLACK)
+            lower = _boundary(lambda m: self._wealth(0, m), zeros, mean, need) * (1.0 - _SLACK)
         if self.count and side != "lower" and self._sides == 2:
-            upper = np.minimum(self._root(1, mean, need) * (1.0 + _SLACK), 1.0)
+            found = _boundary(lambda m: self._wealth(1, m), zeros + 1.0, mean, need)
+            upper = np.minimum(found * (1.0 + _SLACK), 1.0)
         value, lower, upper = (self.low + self._width * x for x in (mean, lower, upper))
         shape = () if self._scalar else (self.quantities,)
         return _finished(value, lower, upper, side, self.low, self.high, shape)
@@ -164,24 +167,13 @@ class BoundedMean:
             )
         return np.clip(array, 0.0, 1.0 if self._sides == 2 else _LARGEST)
 
-    def _root(self, side: int, mean: FloatArray, need: float) -> FloatArray:
-        """The candidate mean where the wealth is 1/a: refused on one side of it, kept on the other."""
-        start, end = np.zeros_like(mean) + side, mean.copy()  # refused end, kept end
-        kept_all = self._wealth(side, start) < need
-        for _ in range(_STEPS):
-            middle = 0.5 * (start + end)
-            refused = self._wealth(side, middle) >= need
-            start, end = np.where(refused, middle, start), np.where(refused, end, middle)
-        return np.where(kept_all, float(side), start)
-
-    def _wealth(self, side: int, m: FloatArray) -> FloatArray:
-        """Logarithm of the wealth against the candidates m, shape (quantities,)."""
+    def _wealth(self, side: int, m: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Logarithm of the wealth against the candidates m, shape (quantities,), and its slope; convex in m."""
         column = m[:, None]
-        if side == 0:
-            price = np.log1p(_BETS * column)
-        else:
-            price = np.log((1.0 - column) + column / (1.0 + _BETS))
-        return _log_sum(_LOG_PRIOR + self._logs[side] - self.count * price)
+        rate = _BETS if side == 0 else -_BETS / (1.0 + _BETS)  # price 1 + rate m
+        price = 1.0 + rate * column if side == 0 else (1.0 - column) + column / (1.0 + _BETS)
+        total, shares = _log_sum(_LOG_PRIOR + self._logs[side] - self.count * np.log(price))
+        return total, -self.count * (shares * rate / price).sum(axis=-1)
 
 
 class KlFloor:
@@ -233,9 +225,9 @@ class KlFloor:
     def update(self, log_ratio: Any, weights: Any = None) -> None:
         """Take in log p/q at samples of P, shape (n,) or (n, quantities), or of G with weights dP/dG."""
         ratio = _validate.real("log_ratio", log_ratio, "numbers").reshape(-1, self.quantities)
+        ratio = np.maximum(ratio, -600.0)  # below, this lowers Z
         columns = [_gap(ratio)]
-        with np.errstate(over="ignore"):
-            columns += [ratio - 1.0 - math.log(a) + np.exp(math.log(a) - ratio) for a in _SHARES[1:]]
+        columns += [ratio - 1.0 - math.log(a) + np.exp(math.log(a) - ratio) for a in _SHARES[1:]]
         values = np.maximum(np.stack(columns, axis=2), 0.0)
         if weights is not None:
             weight = _validate.real("weights", weights, "at least 0", lambda x: x >= 0)
@@ -256,13 +248,14 @@ class KlFloor:
         error = _error(confidence, "lower")
         need = -math.log(error) + 1e-9 + self.count * _ROUNDING
         extra = np.array([a - 1.0 - math.log(a) for a in _SHARES]) / self._state._width
-        start = np.zeros(self.quantities)
-        end = (self._state._sum / max(self.count, 1)).reshape(-1, len(_SHARES)).max(axis=1)
-        for _ in range(_STEPS):
-            middle = 0.5 * (start + end)
-            wealth = self._state._wealth(0, (middle[:, None] + extra).ravel()).reshape(-1, len(_SHARES))
-            refused = _log_sum(wealth - math.log(len(_SHARES))) >= need
-            start, end = np.where(refused, middle, start), np.where(refused, end, middle)
+        mean = (self._state._sum / max(self.count, 1)).reshape(-1, len(_SHARES))
+
+        def wealth(m: FloatArray) -> tuple[FloatArray, FloatArray]:
+            each, slopes = self._state._wealth(0, (m[:, None] + extra).ravel())
+            total, shares = _log_sum(each.reshape(mean.shape) - math.log(len(_SHARES)))
+            return total, (shares * slopes.reshape(mean.shape)).sum(axis=-1)
+
+        start = _boundary(wealth, np.zeros(self.quantities), np.maximum((mean - extra).max(axis=1), 0.0), need)
         bound = start * self._state._width * (1.0 - _SLACK)
         return float(bound[0]) if self._scalar else bound
 
@@ -353,6 +346,31 @@ def truncated_interval(
 _SHARES = (1.0, 2.0**-3, 2.0**-6, 2.0**-10)
 
 
+def _boundary(
+    wealth: Callable[[FloatArray], tuple[FloatArray, FloatArray]], refused: FloatArray, kept: FloatArray, need: float
+) -> FloatArray:  # fmt: skip
+    """The candidate where the wealth is what is needed, from the end that is refused; that end where it is kept itself.
+
+    The wealth is convex and falls from there to the mean: after some halvings Newton's steps, which stop short of the
+    boundary, so that whatever they return is refused, or on the boundary.
+    """
+    outer = wealth(refused)[0] < need
+    start = refused
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (start + kept)
+        far = wealth(middle)[0] >= need
+        start, kept = np.where(far, middle, start), np.where(far, kept, middle)
+    for _ in range(_STEPS):
+        level, slope = wealth(start)
+        step = np.where(slope == 0.0, 0.0, (need - level) / np.where(slope == 0.0, 1.0, slope))
+        moved = np.clip(start + step, np.minimum(start, kept), np.maximum(start, kept))
+        done = (level <= need) | (np.abs(moved - start) <= 1e-14 * np.abs(start - kept))
+        start = np.where(level <= need, start, moved)
+        if done.all():
+            break
+    return np.where(outer, refused, start)
+
+
 def _log_products(x: FloatArray, rest: Any, bets: FloatArray) -> FloatArray:
     """Sum over observations of log(rest + x b), for x of shape (n, e) and bets (l,): shape (e, l)."""
     n = len(x)
@@ -367,10 +385,12 @@ def _log_products(x: FloatArray, rest: Any, bets: FloatArray) -> FloatArray:
     return np.asarray(np.log(product).sum(axis=0) + np.log(factors[whole:]).sum(axis=0))
 
 
-def _log_sum(terms: FloatArray) -> FloatArray:
-    """log of the sum of exp over the last axis."""
-    top = terms.max(axis=-1)
-    return np.asarray(top + np.log(np.exp(terms - top[..., None]).sum(axis=-1)))
+def _log_sum(terms: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Logarithm of the sum of exp over the last axis, and the share of each term."""
+    top = terms.max(axis=-1, keepdims=True)
+    shares = np.exp(terms - top)
+    total = shares.sum(axis=-1, keepdims=True)
+    return (top + np.log(total))[..., 0], shares / total
 
 
 def _gap(ratio: FloatArray) -> FloatArray:
@@ -378,5 +398,4 @@ def _gap(ratio: FloatArray) -> FloatArray:
     near = np.abs(ratio) < 0.03
     x = np.where(near, ratio, 0.0)
     series = x * x * (0.5 - x * (1 / 6 - x * (1 / 24 - x * (1 / 120 - x * (1 / 720 - x / 5040)))))
-    with np.errstate(over="ignore"):
-        return np.where(near, series, ratio + np.expm1(-ratio))
+    return np.where(near, series, ratio + np.expm1(-ratio))

@@ -189,7 +189,7 @@ def tail_index(top_values: Any) -> FloatArray:
     -------
     ndarray
         k for each list, shrunk towards 1/2 with the weight of 10 values. Infinite where a value is infinite; minus
-        infinity where all values are equal, which a bounded integrand gives.
+        infinity where all values are equal, as hits and misses are; NaN where fewer than 8 exceed the smallest.
 
     Raises
     ------
@@ -252,20 +252,23 @@ def tail_verdict(index: Any, *, bounded: bool = False) -> Verdict:
 
 
 def _shape(x: FloatArray) -> FloatArray:
-    """Profile posterior mean of the shape for ascending excesses x of shape (..., m), the largest equal to 1."""
-    m = x.shape[-1]
-    grid = 30 + int(math.sqrt(m))
-    quartile = x[..., int(m / 4 + 0.5) - 1 : int(m / 4 + 0.5)]
-    quartile = np.where(quartile > 0, quartile, 0.25 * x.mean(axis=-1, keepdims=True))  # ties with the threshold
+    """Profile posterior mean of the shape for ascending excesses x of shape (..., m), the largest equal to 1.
+
+    Ties with the threshold have excess 0 and are left out: they stand for the bulk, an atom such as no hit.
+    """
+    m = (x > 0).sum(axis=-1, keepdims=True)
+    grid = 30 + int(math.sqrt(x.shape[-1]))
+    quartile = np.take_along_axis(x, x.shape[-1] - m + np.maximum((m / 4 + 0.5).astype(int) - 1, 0), axis=-1)
     b = (1.0 - np.sqrt(grid / (np.arange(1, grid + 1) - 0.5))) / (3.0 * quartile) + 1.0
     k = np.empty_like(b)
     for i in range(grid):
-        k[..., i] = np.log1p(-b[..., i, None] * x).mean(axis=-1)
+        k[..., i] = np.log1p(-b[..., i, None] * x).sum(axis=-1)
+    k /= m
     with np.errstate(divide="ignore", invalid="ignore"):
         score = m * (np.log(-b / k) - k - 1.0)
     score = np.where(np.isnan(score), -math.inf, score)
     weights = np.exp(score - score.max(axis=-1, keepdims=True))
     weights /= weights.sum(axis=-1, keepdims=True)
     best = (b * weights).sum(axis=-1, keepdims=True)
-    found = np.log1p(-best * x).mean(axis=-1)
-    return np.asarray((found * m + 5.0) / (m + 10.0))
+    found = np.log1p(-best * x).sum(axis=-1, keepdims=True) / m
+    return np.where(m >= _FEWEST, (found * m + 5.0) / (m + 10.0), math.nan)[..., 0]
