@@ -60,7 +60,7 @@ def hockey_stick_divergence(
     the families that ``tests/enclosures/test_hockey_stick.py`` holds against ball arithmetic: ordinary, far apart, narrow,
     and nearly identical (means that differ by 1e-8). Where many components of very different weights or nearly equal
     sigmas almost cancel the bracket can be wider: look at ``width``. Sampled intervals hold at their level by
-    ``tests/coverage/test_divergence_coverage.py``.
+    ``tests/intervals/test_divergence_coverage.py``.
 
     Source: Ngo et al. 2024, eq. (4); Balle, Barthe and Gaboardi 2018.
 

@@ -50,7 +50,7 @@ def entropy(
     -----
     **Accuracy** on the line width at most 1e-12 of the integral of p |log p| (relative to the entropy itself unless that
     is near 0); by ``tests/enclosures/test_integrals.py``. Sampled intervals hold at their level by
-    ``tests/coverage/test_divergence_coverage.py``.
+    ``tests/intervals/test_divergence_coverage.py``.
 
     Source: Shannon 1948, section 20.
 
@@ -111,7 +111,7 @@ def label_information(
     What is averaged is the divergence of the posterior of C from the weights, never negative, which keeps its relative
     accuracy where a sample tells next to nothing.
 
-    **Accuracy** sampled intervals hold at their level by ``tests/coverage/test_divergence_coverage.py``; exact and
+    **Accuracy** sampled intervals hold at their level by ``tests/intervals/test_divergence_coverage.py``; exact and
     certified ones by ``tests/enclosures/test_reductions.py``.
 
     Source: Shannon 1948, section 12.

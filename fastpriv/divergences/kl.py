@@ -65,7 +65,7 @@ def kl_divergence(
     **Accuracy** on the line the relative width is at most 1e-12, also for means that differ by 1e-12, log ratios of 1e4,
     weights of 1e-300 and variance ratios of 1e6; proved against ball arithmetic by ``tests/enclosures/test_integrals.py``.
     A divergence below 1e-85 has an absolute error of about 1e-65 instead. Sampled intervals hold at their level by
-    ``tests/coverage/test_divergence_coverage.py``; log ratios are right to 1e-13.
+    ``tests/intervals/test_divergence_coverage.py``; log ratios are right to 1e-13.
 
     Source: Kullback and Leibler 1951, eq. (2.4); the error bound Trefethen 2013, theorem 19.3.
 

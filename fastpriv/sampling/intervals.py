@@ -84,7 +84,7 @@ def replicate_interval(
     1 - a, a law of which R independent draws equal v has at most 1 - a^(1/R) of its mass on each side of v (the rule of
     three), so that mu <= v + (high - v)(1 - a^(1/R)), and likewise below. Without a range the bound is infinite.
 
-    **Accuracy** ``tests/coverage/test_replicates.py`` counts the misses for R = 8, 16 and 32. From R = 16 on they stay
+    **Accuracy** ``tests/intervals/test_replicates.py`` counts the misses for R = 8, 16 and 32. From R = 16 on they stay
     below the level for every law there whose points show its skewness; R = 8 does not carry 0.999.
 
     Source: Student 1908; Johnson 1978, eq. (2.6) (the shift, there without t); Hall 1992, section 3.
@@ -137,7 +137,7 @@ def stage_interval(
     (sum v_k)^2 / sum v_k^2 / (R_k - 1). The weights must not follow the means: sizes are fixed in advance, or follow
     earlier variances, which for normal replicates are independent of the means (Stein 1945).
 
-    **Accuracy** ``tests/coverage/test_replicates.py`` stops on width after each stage and counts.
+    **Accuracy** ``tests/intervals/test_replicates.py`` stops on width after each stage and counts.
 
     Source: Welch 1947, eq. (28); Satterthwaite 1946, eq. (17).
 
@@ -221,7 +221,7 @@ def look_confidence(confidence: float, look: int) -> float:
     By the union bound the true mean lies in all the intervals of a run, so also in the one it stops at, whatever the
     rule that stops it. An infinite run is covered.
 
-    **Accuracy** ``tests/coverage/test_replicates.py`` stops on width.
+    **Accuracy** ``tests/intervals/test_replicates.py`` stops on width.
 
     Source: Lan and DeMets 1983 (spending); the sum 1 / (k (k - 1)) = 1 over k >= 2.
 
@@ -263,7 +263,7 @@ def binomial_interval(hits: Any, trials: Any, confidence: float, side: Side = "b
     Never covers less than ``confidence``, for any probability and any number of trials. Bounds are moved outward by
     1e-12 of themselves for the rounding of the beta quantile.
 
-    **Accuracy** ``tests/coverage/test_counts.py`` sums the coverage exactly over all counts.
+    **Accuracy** ``tests/intervals/test_counts.py`` sums the coverage exactly over all counts.
 
     Source: Clopper and Pearson 1934.
 

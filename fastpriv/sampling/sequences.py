@@ -71,7 +71,7 @@ class BoundedMean:
     The weights of the bets are fixed (wide, and highest near 1/8), so states add up: tiles are filled anywhere and
     merged. An interval is about 1.75 times as wide as a Student interval that may be looked at once.
 
-    **Accuracy** ``tests/coverage/test_sequences.py`` counts misses at the worst time of each run.
+    **Accuracy** ``tests/intervals/test_sequences.py`` counts misses at the worst time of each run.
 
     Source: Waudby-Smith and Ramdas 2023, theorem 3; Ville 1939.
 
@@ -197,7 +197,7 @@ class KlFloor:
 
     Samples of another law G with weights w = dP/dG serve as well: w Z is nonnegative and has the same mean.
 
-    **Accuracy** ``tests/coverage/test_sequences.py``, on laws with every tail.
+    **Accuracy** ``tests/intervals/test_sequences.py``, on laws with every tail.
 
     Source: E exp(-l) <= 1 and Ville's inequality, as above.
 
@@ -322,7 +322,7 @@ def truncated_interval(
     E f <= E clip(f) + E (f - high)^+ and E f >= E clip(f) - E (low - f)^+; both excesses by ``tail_excess``. For
     f = log p/q under P and order s the upper moment is s times the Renyi divergence of order 1 + s.
 
-    **Accuracy** ``tests/coverage/test_sequences.py``.
+    **Accuracy** ``tests/intervals/test_sequences.py``.
 
     Examples
     --------

@@ -198,7 +198,7 @@ def tail_index(top_values: Any) -> FloatArray:
 
     Notes
     -----
-    **Accuracy** ``tests/coverage/test_tails.py`` has the error on known tails.
+    **Accuracy** ``tests/intervals/test_tails.py`` has the error on known tails.
 
     Source: Zhang and Stephens 2009, section 3; Vehtari et al. 2024, section 2.4 and appendix G.
 
