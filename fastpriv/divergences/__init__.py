@@ -22,7 +22,8 @@ max_samples, max_seconds : default 1e8 and 60
 method : str
     "auto", or words that force the way: the law of the samples ("direct": P; "balanced": (P + Q)/2; "tilted": a law whose
     density bounds the integrand), the points ("sobol", "antithetic", "random": all stratified by component; "plain":
-    neither). ``method="direct plain"`` is textbook Monte Carlo. What is left open a pilot picks.
+    neither). ``method="direct plain"`` is textbook Monte Carlo. What is left open a pilot picks. Any word but "auto" samples,
+    also where the first two ways apply.
 interval : {"replicates", "guaranteed"}
     Student's t over independent replicates, or bounds that hold for every number of samples and at every moment, proved
     from the known range (or exponential moments) of the integrand and about twice as wide.

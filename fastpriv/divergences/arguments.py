@@ -12,7 +12,7 @@ from ..errors import DomainError, ShapeError
 from ..estimate import Estimate
 from ..sampling.request import Request, request
 
-__all__ = ["Law", "asked", "both_ways", "laws", "uncertified"]
+__all__ = ["Law", "asked", "both_ways", "exactly", "laws", "uncertified"]
 
 Law = GaussianMixture | Density
 Way = Literal["line", "mixtures", "sampled"]
@@ -49,6 +49,11 @@ def asked(way: Way, *keywords: Any) -> Request | None:
         "progress",
     )  # fmt: skip
     return request(**dict(zip(names, keywords, strict=True)))
+
+
+def exactly(way: Way, request: Request | None) -> bool:
+    """Whether an exact way is to be tried: not for densities only their owner knows, nor where samples are forced."""
+    return way != "sampled" and (request is None or not request.forced)
 
 
 def uncertified(certified: bool) -> None:

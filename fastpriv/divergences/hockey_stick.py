@@ -11,7 +11,7 @@ from .._parallel import Progress
 from ..distributions import LogRatio
 from ..estimate import Estimate
 from . import reductions
-from .arguments import Law, asked, both_ways, laws
+from .arguments import Law, asked, both_ways, exactly, laws
 from .line import hockey_stick as line
 
 __all__ = ["hockey_stick_divergence", "log_hockey_stick_divergence", "total_variation"]
@@ -170,7 +170,7 @@ def total_variation(
     request = asked(
         way, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
     )
-    if way != "sampled":
+    if exactly(way, request):
         found = line.total_variation(p, q) if way == "line" else reductions.total_variation(p, q)
         if found is not None:
             return found
@@ -185,7 +185,7 @@ def _sticks(p: Any, q: Any, epsilon: ArrayLike, logs: bool, both: bool, *keyword
     way = laws(p, q)
     grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
     request = asked(way, *keywords)
-    if way != "sampled":
+    if exactly(way, request):
         if way == "line":
             exact: Any = line.log_hockey_stick_divergence if logs else line.hockey_stick_divergence
         else:

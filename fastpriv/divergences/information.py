@@ -11,7 +11,7 @@ from .._parallel import Progress
 from ..distributions import GaussianMixture, Pmf
 from ..estimate import Estimate
 from . import reductions
-from .arguments import asked, uncertified
+from .arguments import asked, exactly, uncertified
 from .line import information as line
 
 __all__ = ["entropy", "label_information", "mutual_information"]
@@ -67,9 +67,10 @@ def entropy(
         "line" if on_line else "mixtures", confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng,
         n_jobs, progress,
     )  # fmt: skip
-    found = (line.entropy if on_line else reductions.entropy)(p, certified=certified)
-    if found is not None:
-        return found
+    if exactly("line" if on_line else "mixtures", request):
+        found = (line.entropy if on_line else reductions.entropy)(p, certified=certified)
+        if found is not None:
+            return found
     uncertified(certified)
     from . import monte_carlo
 
@@ -128,9 +129,10 @@ def label_information(
     request = asked(
         "mixtures", confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
     )
-    found = reductions.mutual_information(p, certified=certified)
-    if found is not None:
-        return found
+    if exactly("mixtures", request):
+        found = reductions.mutual_information(p, certified=certified)
+        if found is not None:
+            return found
     uncertified(certified)
     from . import monte_carlo
 

@@ -9,7 +9,7 @@ from .._parallel import Progress
 from ..distributions import LogRatio
 from ..estimate import Estimate
 from . import reductions
-from .arguments import Law, asked, both_ways, laws, uncertified
+from .arguments import Law, asked, both_ways, exactly, laws, uncertified
 from .line import kl as line
 
 __all__ = ["jensen_shannon", "kl_divergence"]
@@ -85,7 +85,7 @@ def kl_divergence(
     request = asked(
         way, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
     )
-    if way != "sampled":
+    if exactly(way, request):
         exact = line.kl_divergence if way == "line" else reductions.kl
         found = exact(p, q, certified=certified)
         if found is not None and both:
@@ -146,7 +146,7 @@ def jensen_shannon(
     request = asked(
         way, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
     )
-    if way != "sampled":
+    if exactly(way, request):
         exact = line.jensen_shannon if way == "line" else reductions.jensen_shannon
         found = exact(p, q, certified=certified)
         if found is not None:

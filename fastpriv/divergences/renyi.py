@@ -11,7 +11,7 @@ from .._parallel import Progress
 from ..distributions import LogRatio
 from ..estimate import Estimate
 from . import reductions
-from .arguments import Law, asked, laws, uncertified
+from .arguments import Law, asked, exactly, laws, uncertified
 from .kl import kl_divergence
 from .line import renyi as line
 
@@ -82,7 +82,7 @@ def renyi_divergence(
     request = asked(
         way, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
     )
-    if way != "sampled":
+    if exactly(way, request):
         exact: Any = line.renyi_divergence if way == "line" else reductions.renyi
         found = exact(p, q, order, certified=certified)
         if found is not None:

@@ -63,6 +63,11 @@ class Request:
     progress: Progress
 
     @property
+    def forced(self) -> bool:
+        """Whether ``method`` asks for samples, also where something exact applies."""
+        return self.law is not None or self.points is not None
+
+    @property
     def spends_everything(self) -> bool:
         """Whether no target stops the run."""
         return self.rtol == 0.0 and self.atol == 0.0
