@@ -23,13 +23,16 @@ def laws(p: Any, q: Any) -> Way:
     """Check a pair of laws and say which way it goes."""
     if isinstance(p, LogRatio):
         if q is not None:
-            raise DomainError(f"q must be left out with a LogRatio, which holds both laws; got {q!r}. Pass the ratio alone.")
+            raise DomainError(
+                f"q must be left out with a LogRatio, which holds both laws; got {_validate.shown(q)}. "
+                "Pass the ratio alone."
+            )
         return "sampled"
     for name, law in (("p", p), ("q", q)):
         if not isinstance(law, (GaussianMixture, Density)):
             raise DomainError(
-                f"{name} must be a GaussianMixture or a Density; got {_validate.shown(law)}. Build one of these, or pass a "
-                "LogRatio as p alone."
+                f"{name} must be a GaussianMixture or a Density; got {_validate.shown(law)}. "
+                "Build one of these, or pass a LogRatio as p alone."
             )
     if p.dimension != q.dimension:
         raise ShapeError(
@@ -41,7 +44,9 @@ def laws(p: Any, q: Any) -> Way:
 
 
 def asked(way: Way, *keywords: Any) -> Request | None:
-    """The validated keywords of sampling, in the order of the public signatures; None on the line when all are default."""
+    """The validated keywords of sampling, in the order of the public signatures; None on the line when all are
+    default.
+    """
     if way == "line" and keywords == _DEFAULTS:
         return None
     names = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
@@ -40,9 +40,9 @@ def hockey_stick_divergence(
     Returns
     -------
     Estimate
-        Probabilities of the shape of ``epsilon``. On the line, and where the pair reduces to it, ``certified``: the bounds
-        contain the true divergence, with crossings, truncation and rounding included. Else ``statistical``. Below 1e-300
-        use ``log_hockey_stick_divergence``.
+        Probabilities of the shape of ``epsilon``. On the line, and where the pair reduces to it, ``certified``: the
+        bounds contain the true divergence, with crossings, truncation and rounding included. Else ``statistical``.
+        Below 1e-300 use ``log_hockey_stick_divergence``.
 
     Raises
     ------
@@ -56,10 +56,10 @@ def hockey_stick_divergence(
     Small divergences are sampled from tilted normals whose weighted sum G is proved to be at least (p - e^epsilon q)^+
     everywhere: the ratio lies in [0, 1] and its mean is of ordinary size, at delta = 1e-30 as at 0.1.
 
-    **Accuracy** on the line the bounds always contain the truth. Their relative width is at most 1e-12, down to 1e-300, on
-    the families that ``tests/enclosures/test_hockey_stick.py`` holds against ball arithmetic: ordinary, far apart, narrow,
-    and nearly identical (means that differ by 1e-8). Where many components of very different weights or nearly equal
-    sigmas almost cancel the bracket can be wider: look at ``width``. Sampled intervals hold at their level by
+    **Accuracy** on the line the bounds always contain the truth. Their relative width is at most 1e-12, down to 1e-300,
+    on the families that ``tests/enclosures/test_hockey_stick.py`` holds against ball arithmetic: ordinary, far apart,
+    narrow, and nearly identical (means that differ by 1e-8). Where many components of very different weights or nearly
+    equal sigmas almost cancel the bracket can be wider: look at ``width``. Sampled intervals hold at their level by
     ``tests/intervals/test_divergence_coverage.py``.
 
     Source: Ngo et al. 2024, eq. (4); Balle, Barthe and Gaboardi 2018.
@@ -74,8 +74,8 @@ def hockey_stick_divergence(
     array([3.82924923e-03, 7.29003770e-05, 2.73200926e-09])
     """
     return _sticks(
-        p, q, epsilon, False, both, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs,
-        progress,
+        p, q, epsilon, False, both, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng,
+        n_jobs, progress,
     )  # fmt: skip
 
 
@@ -96,14 +96,14 @@ def log_hockey_stick_divergence(
     both : bool, default False
         Also the other direction, with a leading axis of length 2.
     confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
-        How to sample where nothing exact applies: see ``help(fastpriv.divergences)``; ``rtol`` is the relative accuracy of
-        the divergence, the absolute one of its logarithm.
+        How to sample where nothing exact applies: see ``help(fastpriv.divergences)``; ``rtol`` is the relative accuracy
+        of the divergence, the absolute one of its logarithm.
 
     Returns
     -------
     Estimate
-        Log probabilities of the shape of ``epsilon``, ``certified`` or ``statistical``; minus infinity where the divergence
-        is 0.
+        Log probabilities of the shape of ``epsilon``, ``certified`` or ``statistical``; minus infinity where the
+        divergence is 0.
 
     Raises
     ------
@@ -125,8 +125,8 @@ def log_hockey_stick_divergence(
     -44862.4515...
     """
     return _sticks(
-        p, q, epsilon, True, both, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs,
-        progress,
+        p, q, epsilon, True, both, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng,
+        n_jobs, progress,
     )  # fmt: skip
 
 
@@ -171,9 +171,10 @@ def total_variation(
         way, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
     )
     if exactly(way, request):
-        found = line.total_variation(p, q) if way == "line" else reductions.total_variation(p, q)
+        exact: Any = line.total_variation if way == "line" else reductions.total_variation
+        found = exact(p, q)
         if found is not None:
-            return found
+            return cast(Estimate, found)
     from . import monte_carlo
 
     assert request is not None
@@ -192,7 +193,7 @@ def _sticks(p: Any, q: Any, epsilon: ArrayLike, logs: bool, both: bool, *keyword
             exact = reductions.log_hockey_stick if logs else reductions.hockey_stick
         found = exact(p, q, grid)
         if found is not None:
-            return both_ways(found, exact(q, p, grid)) if both else found  # type: ignore[no-any-return]
+            return both_ways(found, exact(q, p, grid)) if both else found
     from . import monte_carlo
 
     assert request is not None

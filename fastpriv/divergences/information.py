@@ -31,8 +31,8 @@ def entropy(
     certified : bool, default False
         As for ``kl_divergence``.
     confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
-        How to sample where nothing exact applies: see ``help(fastpriv.divergences)``; ``rtol`` is relative to the size of
-        the entropy or to 1, whichever is larger.
+        How to sample where nothing exact applies: see ``help(fastpriv.divergences)``; ``rtol`` is relative to the size
+        of the entropy or to 1, whichever is larger.
 
     Returns
     -------
@@ -48,8 +48,8 @@ def entropy(
 
     Notes
     -----
-    **Accuracy** on the line width at most 1e-12 of the integral of p |log p| (relative to the entropy itself unless that
-    is near 0); by ``tests/enclosures/test_integrals.py``. Sampled intervals hold at their level by
+    **Accuracy** on the line width at most 1e-12 of the integral of p |log p| (relative to the entropy itself unless
+    that is near 0); by ``tests/enclosures/test_integrals.py``. Sampled intervals hold at their level by
     ``tests/intervals/test_divergence_coverage.py``.
 
     Source: Shannon 1948, section 20.
@@ -64,8 +64,8 @@ def entropy(
     certified = _validate.flag("certified", certified)
     on_line = p.dimension == 1
     request = asked(
-        "line" if on_line else "mixtures", confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng,
-        n_jobs, progress,
+        "line" if on_line else "mixtures", confidence, side, rtol, atol, max_samples, max_seconds, method, interval,
+        rng, n_jobs, progress,
     )  # fmt: skip
     if exactly("line" if on_line else "mixtures", request):
         found = (line.entropy if on_line else reductions.entropy)(p, certified=certified)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from .. import _validate
 from .._parallel import Progress
@@ -33,8 +33,8 @@ def kl_divergence(
         Also the other direction, from the same samples: the answer is [KL(P||Q), KL(Q||P)], each bounded at the level.
     certified : bool, default False
         Always return the proved enclosure, where there is one: on the line and for what reduces to it. Without it the
-        proof is still given where it costs nothing; where its rounding part is wider than 1e-12, an error estimate that is
-        tested but not proved may take its place.
+        proof is still given where it costs nothing; where its rounding part is wider than 1e-12, an error estimate that
+        is tested but not proved may take its place.
     confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
         How to sample where nothing exact applies: see ``help(fastpriv.divergences)``.
 
@@ -57,15 +57,16 @@ def kl_divergence(
 
     Notes
     -----
-    On the line the integrand is p (l + expm1(-l)), l = log(p/q), which is never negative, so a small divergence costs no
-    digits. Samples come from P, component by component, or half from each law with 2 s(l) (l + expm1(-l)) as integrand,
-    s the logistic function: the zero-mean score (p - q)/m is its control variate, and its relative error stays the same
-    however near the laws are.
+    On the line the integrand is p (l + expm1(-l)), l = log(p/q), which is never negative, so a small divergence costs
+    no digits. Samples come from P, component by component, or half from each law with 2 s(l) (l + expm1(-l)) as
+    integrand, s the logistic function: the zero-mean score (p - q)/m is its control variate, and its relative error
+    stays the same however near the laws are.
 
-    **Accuracy** on the line the relative width is at most 1e-12, also for means that differ by 1e-12, log ratios of 1e4,
-    weights of 1e-300 and variance ratios of 1e6; proved against ball arithmetic by ``tests/enclosures/test_integrals.py``.
-    A divergence below 1e-85 has an absolute error of about 1e-65 instead. Sampled intervals hold at their level by
-    ``tests/intervals/test_divergence_coverage.py``; log ratios are right to 1e-13.
+    **Accuracy** on the line the relative width is at most 1e-12, also for means that differ by 1e-12, log ratios of
+    1e4, weights of 1e-300 and variance ratios of 1e6; proved against ball arithmetic by
+    ``tests/enclosures/test_integrals.py``. A divergence below 1e-85 has an absolute error of about 1e-65 instead.
+    Sampled intervals hold at their level by ``tests/intervals/test_divergence_coverage.py``; log ratios are right to
+    1e-13.
 
     Source: Kullback and Leibler 1951, eq. (2.4); the error bound Trefethen 2013, theorem 19.3.
 
@@ -86,13 +87,13 @@ def kl_divergence(
         way, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
     )
     if exactly(way, request):
-        exact = line.kl_divergence if way == "line" else reductions.kl
+        exact: Any = line.kl_divergence if way == "line" else reductions.kl
         found = exact(p, q, certified=certified)
         if found is not None and both:
             back = exact(q, p, certified=certified)
             found = None if back is None else both_ways(found, back)
         if found is not None:
-            return found
+            return cast(Estimate, found)
     uncertified(certified)
     from . import monte_carlo
 
@@ -147,10 +148,10 @@ def jensen_shannon(
         way, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
     )
     if exactly(way, request):
-        exact = line.jensen_shannon if way == "line" else reductions.jensen_shannon
+        exact: Any = line.jensen_shannon if way == "line" else reductions.jensen_shannon
         found = exact(p, q, certified=certified)
         if found is not None:
-            return found
+            return cast(Estimate, found)
     uncertified(certified)
     from . import monte_carlo
 

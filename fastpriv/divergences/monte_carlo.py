@@ -19,18 +19,19 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from ..distributions import GaussianMixture, LogRatio
+from ..distributions import GaussianMixture
 from ..errors import DomainError, SamplingWarning
 from ..estimate import Estimate, Unit
 from ..sampling.cuts import entropy_cut, kl_cut
 from ..sampling.engine import Goal, Outcome, run
 from ..sampling.guaranteed import Cut, run_guaranteed
+from ..sampling.orders import renyi_proposal
 from ..sampling.packed import pack_together
 from ..sampling.pairs import Pair, paired, proposed
 from ..sampling.problem import Integrand, Part, Problem, Row
 from ..sampling.request import Request
 from ..sampling.tails import tail_verdict
-from ..sampling.tilting import Proposal, hockey_stick_proposals, renyi_proposal
+from ..sampling.tilting import Proposal, hockey_stick_proposals
 
 __all__ = ["entropy", "hockey_stick", "jensen_shannon", "kl", "label_information", "renyi", "total_variation"]
 
@@ -112,14 +113,15 @@ def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
     options: list[tuple[Problem, bool, float]] = []  # with: the integral less 1 is averaged; log of the scale
     if pair.known and order > 1.0:
         proposal = renyi_proposal(p, q, order)
-        if proposal.log_scale == math.inf:
+        if proposal.diverges:
             return Estimate(math.inf, math.inf, math.inf, kind="exact", unit="nats", method="tails")
         if proposal.bounded:
             options.append((_tilted(p, q, pair, proposal, Row("renyi_proposal", parameter)), False, proposal.log_scale))
     if pair.draws_p and pair.draws_q:
         low, high = (-2.0, 0.0) if order < 1.0 else (0.0, math.inf)
         row = Row("renyi_small_balanced", parameter)
-        options.append((pair.balanced(Integrand((row,), low, high), heavy=order > 1.0), True, 0.0))
+        heavy = order > 1.0 and not (pair.known and renyi_proposal(p, q, 2.0 * order - 1.0).bounded)  # of the square
+        options.append((pair.balanced(Integrand((row,), low, high), heavy=heavy), True, 0.0))
     elif pair.draws_p:
         row = Row("renyi_proposal", parameter)
         options.append((pair.direct(Integrand((row,), 0.0, math.inf), heavy=True), False, 0.0))
@@ -229,7 +231,9 @@ def _of_both(pair: Pair, integrand: Integrand) -> list[Problem]:
 
 
 def _run(problems: list[Problem], request: Request, goal: Goal, cut: Cut | None = None) -> Outcome:
-    return run_guaranteed(problems, request, goal, cut) if request.interval == "guaranteed" else run(problems, request, goal)
+    if request.interval == "guaranteed":
+        return run_guaranteed(problems, request, goal, cut)
+    return run(problems, request, goal)
 
 
 def _allowed(problems: list[Problem], request: Request) -> list[Problem]:
@@ -239,7 +243,7 @@ def _allowed(problems: list[Problem], request: Request) -> list[Problem]:
         if not problems:
             raise DomainError("q must have a sampler for this quantity; got none. Pass one to Density or LogRatio.")
         have = ", ".join(sorted({problem.law for problem in problems}))
-        raise DomainError(f"method must name a law that this pair has ({have}); got {request.law!r}. Take one of these.")
+        raise DomainError(f"method must name a law of this pair ({have}); got {request.law!r}. Take one of these.")
     return chosen
 
 
@@ -250,10 +254,10 @@ def _gap(p: Any, q: Any) -> float:
 
 def _estimate(outcome: Outcome, request: Request, unit: Unit, shape: tuple[int, ...], gap: float) -> Estimate:
     value, lower, upper = (np.array(numbers, dtype=np.float64).reshape(shape) for numbers in outcome.answers)
-    if outcome.top is not None:
+    if outcome.top is not None and np.isfinite(value).all():
         upper = _doubted(outcome, upper)
     if gap:
-        slack = gap * (1.0 + np.abs(value))
+        slack = np.where(lower < upper, gap * (1.0 + np.abs(value)), 0.0)
         lower, upper = lower - slack, upper + slack
         lower = np.maximum(lower, 0.0) if unit != "nats" or (value >= 0).all() else lower
         upper = np.minimum(upper, 1.0) if unit == "probability" else upper
@@ -278,8 +282,8 @@ def _doubted(outcome: Outcome, upper: FloatArray) -> FloatArray:
     worst = float(np.nanmax(index)) if np.isfinite(index).any() else math.inf
     what = "may not hold" if verdict == "warn" else "cannot be known: the upper end is infinite"
     warnings.warn(
-        f"the log ratio must have a light tail for an interval to hold; its tail index is {worst:.2f} (0.5 is an infinite "
-        f"variance), so the interval {what}. Sample from a law with heavier tails, or trust the lower end alone.",
+        f"the log ratio must have a light tail for an interval to hold; its tail index is {worst:.2f} (0.5 is an "
+        f"infinite variance), so the interval {what}. Draw from a law with heavier tails, or take the lower end alone.",
         SamplingWarning, stacklevel=5,
     )  # fmt: skip
     return np.full_like(upper, math.inf) if verdict == "unknown" else upper

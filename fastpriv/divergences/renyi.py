@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -40,9 +40,9 @@ def renyi_divergence(
     Returns
     -------
     Estimate
-        A scalar in nats, ``certified``, ``heuristic`` or ``statistical``. On the line infinite, with ``kind="exact"``, where the integral diverges: exactly when the order exceeds 1
-        and a / s^2 <= (a - 1) / t^2 for the largest standard deviations s of P and t of Q (decided in rational
-        arithmetic).
+        A scalar in nats, ``certified``, ``heuristic`` or ``statistical``. On the line infinite, with ``kind="exact"``,
+        where the integral diverges: exactly when the order exceeds 1 and a / s^2 <= (a - 1) / t^2 for the largest
+        standard deviations s of P and t of Q (decided in rational arithmetic).
 
     Raises
     ------
@@ -56,11 +56,11 @@ def renyi_divergence(
     P and Q are scaled to mass 1 (weights may miss it by their rounding). The mass of
     p^a q^(1-a) may lie far outside both laws; the panels follow the bounds of that product, not the components.
 
-    Sampled for orders above 1 from tilted normals whose weighted sum is proved to bound p^a q^(1-a), where there are such;
-    else from both laws.
+    Sampled for orders above 1 from tilted normals whose weighted sum is proved to bound p^a q^(1-a), where there are
+    such; else from both laws.
 
-    **Accuracy** on the line relative width at most 1e-12 on the families of ``tests/enclosures/test_integrals.py``; wider where
-    a log p and (a - 1) log q cancel.
+    **Accuracy** on the line relative width at most 1e-12 on the families of ``tests/enclosures/test_integrals.py``;
+    wider where a log p and (a - 1) log q cancel.
 
     Source: van Erven and Harremoes 2014, eq. (9), theorem 7.
 
@@ -86,7 +86,7 @@ def renyi_divergence(
         exact: Any = line.renyi_divergence if way == "line" else reductions.renyi
         found = exact(p, q, order, certified=certified)
         if found is not None:
-            return found  # type: ignore[no-any-return]
+            return cast(Estimate, found)
     uncertified(certified)
     from . import monte_carlo
 

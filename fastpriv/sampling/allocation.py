@@ -7,6 +7,8 @@ w_c s_c (Neyman 1934). A component that gets less than one sample a replicate al
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
@@ -18,7 +20,7 @@ from .packed import Packed
 from .problem import Part, Problem
 from .replicates import tile_size
 
-__all__ = ["Allocation", "allocated"]
+__all__ = ["allocated"]
 
 FloatArray = NDArray[np.float64]
 
@@ -35,9 +37,11 @@ def allocated(problem: Problem, root: SeedSequence, key: tuple[int, ...], most: 
     for index, part in enumerate(problem.parts):
         count = len(part.weights)
         probes = PROBES * count
-        if count == 1 or not isinstance(part.source, Packed) or probes > most - spent or probes * problem.cost > MOST_COST:
+        known = isinstance(part.source, Packed) and count > 1
+        if not known or probes > most - spent or probes * problem.cost > MOST_COST:
             parts.append(part)
             continue
+        assert isinstance(part.source, Packed)
         mean, spread = _moments(problem, part, part.source, root, (*key, index))
         spent += probes
         parts.append(_reallocated(part, mean, spread))
@@ -59,7 +63,8 @@ def _moments(
         _draw.place(source.form, source.means, source.spreads, component[tile], z, z)
         found.append(problem.values(problem.densities(z, source), None))
     values = np.concatenate(found, axis=1).reshape(len(found[0]), -1, PROBES)
-    return values.mean(axis=2), values.std(axis=2, ddof=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return values.mean(axis=2), values.std(axis=2, ddof=1)
 
 
 def _reallocated(part: Part, mean: FloatArray, spread: FloatArray) -> Part:
@@ -67,11 +72,12 @@ def _reallocated(part: Part, mean: FloatArray, spread: FloatArray) -> Part:
         return part
     w = part.weights
     total = mean @ w
-    need = np.sqrt(spread**2 + BETWEEN * (mean - total[:, np.newaxis]) ** 2) * w
+    need = np.hypot(spread, math.sqrt(BETWEEN) * (mean - total[:, np.newaxis])) * w
     scale = need.sum(axis=1)
     if not (scale > 0).all():
         return part
     chances = (1 - KEPT) * (need / scale[:, np.newaxis]).mean(axis=0) + KEPT * w
     chances /= chances.sum()
-    before, after = ((need**2 / share).sum(axis=1) for share in (w, chances))
+    part_of = need / scale[:, np.newaxis]
+    before, after = ((part_of**2 / share).sum(axis=1) for share in (w, chances))
     return part.reallocated(chances) if np.exp(np.log(after / before).mean()) < GAIN else part

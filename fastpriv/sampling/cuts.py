@@ -1,7 +1,7 @@
 """Where integrands without an upper end may be cut, and what that can take off their mean, by exponential moments.
 
-Notation: f = log(p/q) under P, or the balanced integrand F = 2 s(l) (l + e^-l - 1) under M = (P + Q)/2, which is at most
-2 l^+ + 2; order s > 0.
+Notation: f = log(p/q) under P, or the balanced integrand F = 2 s(l) (l + e^-l - 1) under M = (P + Q)/2, which is at
+most 2 l^+ + 2; order s > 0.
 
 log E_P e^(s l) is the logarithm of the integral of p^(1+s) q^(-s), which the proposals for Renyi divergences bound. For
 T >= 2, (F - 2 T)^+ <= 2 (p/m) (l - T)^+ since p/m >= 1 where l > 0, so that E_M (F - 2 T)^+ <= 2 E_P (l - T)^+.
@@ -17,10 +17,10 @@ import numpy as np
 
 from ..distributions import GaussianMixture
 from .guaranteed import Cut
+from .orders import renyi_proposal
 from .packed import Packed
 from .request import Request
 from .sequences import tail_excess
-from .tilting import renyi_proposal
 
 __all__ = ["entropy_cut", "kl_cut"]
 

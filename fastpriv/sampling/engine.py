@@ -163,7 +163,7 @@ class _Run:
             self.interrupted = True
         self.sampled_for += time.monotonic() - began
         self.cost_done += complete * n * problem.cost
-        return _Stage(np.array(sums[:complete]).reshape(complete, -1) / n, n)
+        return _Stage(np.array(sums[:complete]).reshape(complete, problem.integrand.size) / n, n)
 
     def _watch(self, top: TopValues | None) -> None:
         if top is not None and self.top is not None:

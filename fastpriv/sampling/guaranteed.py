@@ -1,8 +1,8 @@
 """The run whose bounds hold for every number of samples and at every moment, proved from the range of the integrand.
 
 Observations are means of small independent batches, stratified by component. Bets against every candidate mean
-(``sequences``) bound theirs whenever the run is stopped. Where the integrand has no upper end it is cut, and what the cut
-can take away, bounded by an exponential moment, is added to the upper bound.
+(``sequences``) bound theirs whenever the run is stopped. Where the integrand has no upper end it is cut, and what the
+cut can take away, bounded by an exponential moment, is added to the upper bound.
 """
 
 from __future__ import annotations
@@ -102,7 +102,6 @@ def _bounded(piece: _Piece) -> BoundedMean:
 
 
 def _answers(goal: Goal, state: BoundedMean, cut: Cut, request: Request) -> tuple[FloatArray, FloatArray, FloatArray]:
-    side = request.side
-    found = state.interval(request.confidence, side)  # type: ignore[arg-type]
+    found = state.interval(request.confidence, request.side)
     upper = found.upper + cut.excess
     return goal.answers((found.value, found.lower, np.maximum(upper, found.value)))

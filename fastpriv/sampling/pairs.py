@@ -86,28 +86,30 @@ class Pair:
 def paired(p: Any, q: Any, root: SeedSequence) -> Pair:
     """The pair, its functions tried once: their errors and the warning of plain Python come from here."""
     if isinstance(p, LogRatio):
-        p.trial(_random.words(root, (9, 0), 4))
-        sides = RatioSide(p, "p"), RatioSide(p, "q")
-        draws = [(_sampled(side),) if side.side in p.sides else () for side in sides]
-        return Pair(*sides, *draws, known=False)
+        _tried_ratio(p, root)
+        over, under = RatioSide(p, "p"), RatioSide(p, "q")
+        return Pair(over, under, (_sampled(over),), (_sampled(under),) if "q" in p.sides else (), known=False)
     if isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture):
         first, second = pack_together(p, q).packs
         return Pair(first, second, (_component_wise(first, p),), (_component_wise(second, q),), known=True)
-    sources = [pack(law) if isinstance(law, GaussianMixture) else law for law in (p, q)]
     _tried(p, q, root)
-    draws = [
-        (_component_wise(source, law),) if isinstance(source, Packed) else (_sampled(source),) if law.draws else ()
-        for law, source in zip((p, q), sources, strict=True)
-    ]
-    if not any(draws):
+    (source_p, draws_p), (source_q, draws_q) = _source(p), _source(q)
+    if not draws_p and not draws_q:
         raise DomainError("p must have a sampler, or q; got neither. Pass Density(log_density, sampler, ...).")
-    return Pair(*sources, *draws, known=False)
+    return Pair(source_p, source_q, draws_p, draws_q, known=False)
 
 
 def proposed(pair: Pair, law: GaussianMixture, packed: Packed, log_scale: float, integrand: Integrand) -> Problem:
     """Samples of a proposal whose density times exp(log_scale) is the g of the integrand."""
     scaled = dataclasses.replace(packed, constants=packed.constants + log_scale)
     return Problem("tilted", (_component_wise(packed, law),), pair.p, pair.q, scaled, integrand)
+
+
+def _source(law: Any) -> tuple[Packed | Evaluated, tuple[Part, ...]]:
+    if isinstance(law, GaussianMixture):
+        packed = pack(law)
+        return packed, (_component_wise(packed, law),)
+    return law, (_sampled(law),) if law.draws else ()
 
 
 def _component_wise(packed: Packed, law: GaussianMixture) -> Part:
@@ -125,8 +127,15 @@ def _tried(p: Any, q: Any, root: SeedSequence) -> None:
     for law, own, other, seed in zip((p, q), draws, draws[::-1], words, strict=True):
         if isinstance(law, Density):
             law.trial(seed, None if own is not None else other)
-    ratios = [None if x is None else _log_density(p, x) - _log_density(q, x) for x in draws]
-    warned_of_integrals(*ratios)
+    at_p, at_q = (None if x is None else _log_density(p, x) - _log_density(q, x) for x in draws)
+    warned_of_integrals(at_p, at_q)
+
+
+def _tried_ratio(ratio: LogRatio, root: SeedSequence) -> None:
+    words = _random.words(root, (9, 0), 4)
+    ratio.trial(words)
+    at = {side: ratio.evaluate(ratio.draw(words, TRIED, side), own=side) for side in ratio.sides}
+    warned_of_integrals(at["p"], at.get("q"))
 
 
 def _drawn(law: Any, words: NDArray[np.uint64]) -> FloatArray | None:

@@ -98,7 +98,8 @@ def batch_means(
     for place, (part, first, last) in enumerate(problem.pieces(size)):
         if first == last:
             continue
-        found = [np.minimum(values, cut) for values in _batched(problem, part, root, (*key, place), batches, last - first)]
+        tiles = _batched(problem, part, root, (*key, place), batches, last - first)
+        found = [np.minimum(values, cut) for values in tiles]
         total += np.concatenate(found, axis=1).reshape(len(total), last - first, batches).sum(axis=1)
     return total / size
 
@@ -123,7 +124,9 @@ def _batched(
 
 
 def _tiles(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
-    """Log densities at the points of a segment, and what each point counts, a tile at a time; no tile reaches over the edge of a part."""
+    """Log densities at the points of a segment, and what each point counts, a tile at a time; no tile reaches over the
+    edge of a part.
+    """
     problem, key, root, n = segment.problem, segment.key, segment.root, segment.n
     start = float(np.random.default_rng(_random.words(root, (*key, 0), 4)).random())
     net = scrambled(problem.dimension, root, (*key, 1)) if segment.points == "sobol" else None

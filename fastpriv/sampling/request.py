@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -15,6 +15,7 @@ from numpy.random import SeedSequence
 from .. import _random, _validate
 from .._parallel import Progress
 from ..errors import DomainError
+from .intervals import Side
 
 __all__ = ["LAWS", "POINTS", "Request"]
 
@@ -50,7 +51,7 @@ class Request:
     """
 
     confidence: float
-    side: str
+    side: Side
     rtol: float
     atol: float
     max_samples: int
@@ -78,11 +79,12 @@ def request(
     interval: str, rng: Any, n_jobs: int | None, progress: Progress,
 ) -> Request:  # fmt: skip
     """Validate the keywords of a sampled call, one clear error a fault."""
+    open_unit = ("between 0 and 1, both excluded", lambda x: (x > 0) & (x < 1))
     at_least_0 = ("at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
     law, points = _words(method)
     return Request(
-        confidence=_validate.scalar("confidence", confidence, "between 0 and 1, both excluded", lambda x: (x > 0) & (x < 1)),
-        side=_validate.choice("side", side, SIDES),
+        confidence=_validate.scalar("confidence", confidence, *open_unit),
+        side=cast(Side, _validate.choice("side", side, SIDES)),
         rtol=_validate.scalar("rtol", rtol, *at_least_0),
         atol=_validate.scalar("atol", atol, *at_least_0),
         max_samples=_samples(max_samples),

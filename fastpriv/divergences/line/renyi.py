@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import numpy as np
-
 from ...distributions import GaussianMixture
 from ...estimate import Estimate
 from . import closed_form
