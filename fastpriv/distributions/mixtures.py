@@ -243,8 +243,9 @@ class GaussianMixture(Value):
         ----------
         size : int
             How many, n.
-        rng : None, int, SeedSequence, BitGenerator or Generator, optional
-            Source of randomness, as ``numpy.random.default_rng`` takes it (SPEC 7).
+        rng : None, int, sequence of int, SeedSequence, BitGenerator or Generator, optional
+            Source of randomness (SPEC 7). A Generator is drawn from; anything else names a stream of its own, an
+            integer that of ``numpy.random.default_rng``.
 
         Returns
         -------

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _validate
+from .. import _random, _validate
 from ..errors import DomainError
 from .values import FloatArray
 
@@ -48,13 +48,7 @@ def log_density(law: GaussianMixture, x: FloatArray) -> FloatArray:
 
 def draws(law: GaussianMixture, size: int, rng: Any) -> FloatArray:
     """Independent draws, shape (size, d)."""
-    try:
-        generator = np.random.default_rng(rng)
-    except (TypeError, ValueError):
-        raise DomainError(
-            f"rng must be a source of randomness; got {rng!r}. Pass None, a non-negative integer, or a Generator, "
-            "BitGenerator or SeedSequence of numpy.random."
-        ) from None
+    generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(_random.root(rng))
     k, d = len(law), law.dimension
     means = law.means.reshape(k, d)
     ladder = np.cumsum(law.weights)

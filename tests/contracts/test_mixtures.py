@@ -276,8 +276,8 @@ def test_points_and_sources_are_checked():
             plane.log_density([0.0, 0.0, wrong])
     with pytest.raises(DomainError, match="size must be an integer of at least 0; got 1.5"):
         plane.sample(1.5)
-    for wrong in ("seed", -1, 1.5):
-        with pytest.raises(DomainError, match="rng must be "):
+    for wrong in ("seed", -1, 1.5, True):
+        with pytest.raises(DomainError, match="rng must be None, an integer of at least 0, a sequence of these, a See"):
             plane.sample(1, rng=wrong)
 
 
