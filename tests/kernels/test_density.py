@@ -1,4 +1,4 @@
-"""Log densities of mixtures in d dimensions against mpmath: every form, every cut into tiles, and the harshest numbers."""
+"""Log densities of mixtures in d dimensions against mpmath: every form, every cut, the harshest numbers."""
 
 import os
 import subprocess
