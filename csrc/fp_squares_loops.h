@@ -1,7 +1,7 @@
 /* Binary exponents of the components at a block of samples; the mathematics and its reasons are in fp_density.h.
  *
- * x is a block: (d, FP_BLOCK), aligned.  e is (count, FP_BLOCK): e[c] = constant_c + factor_c |z_c|^2.  top grows to the
- * largest.  FP_MANY components are done together, so that what is loaded of a sample serves all of them.
+ * x is a block: (d, FP_BLOCK), aligned.  e is (count, FP_BLOCK): e[c] = constant_c + factor_c |z_c|^2.  top grows to
+ * the largest.  FP_MANY components are done together, so that what is loaded of a sample serves all of them.
  */
 
 #undef FP_BLOCK
