@@ -1,7 +1,7 @@
 /* Binary exponents of the components at a block of samples; the mathematics and its reasons are in fp_density.h.
  *
- * x is a block: (d, FP_BLOCK), aligned.  e is (count, FP_BLOCK): e[c] = constant_c + factor_c |z_c|^2.  top grows to the
- * largest.  FP_MANY components are done together, so that what is loaded of a sample serves all of them.
+ * x is a block: (d, FP_BLOCK), aligned.  e is (count, FP_BLOCK): e[c] = constant_c + factor_c |z_c|^2.  top grows to
+ * the largest.  FP_MANY components are done together, so that what is loaded of a sample serves all of them.
  */
 
 #undef FP_BLOCK
@@ -20,12 +20,12 @@ FP_INLINE void FP_NAME(fp_exponent)(const fp_density *p, ptrdiff_t c, const fp_v
 }
 
 /* components c .. c + many - 1: |x - m|^2, with `scaled` |(x - m) r|^2; axis: entries of r from one coordinate on */
-FP_INLINE void FP_NAME(fp_axes)(const int many, const int scaled, const int axis, const fp_density *p, ptrdiff_t c,
-                                const double *restrict x, double *restrict e, fp_v *restrict top)
+FP_INLINE void FP_NAME(fp_axes)(const int many, const int scaled, const int axis, ptrdiff_t d, const fp_density *p,
+                                ptrdiff_t c, const double *restrict x, double *restrict e, fp_v *restrict top)
 {
-    const ptrdiff_t d = p->d, row = p->row;
+    const ptrdiff_t row = p->row;
     const double *m = p->means + c * d, *r = p->scales + c * row;
-    fp_v sum[FP_MANY][FP_S];
+    fp_v sum[FP_MANY][FP_S], largest[FP_S];
 #pragma GCC unroll 4
     for (int b = 0; b < many; b++)
 #pragma GCC unroll 4
@@ -50,18 +50,24 @@ FP_INLINE void FP_NAME(fp_axes)(const int many, const int scaled, const int axis
         }
     }
 #pragma GCC unroll 4
+    for (int s = 0; s < FP_S; s++)
+        largest[s] = top[s];
+#pragma GCC unroll 4
     for (int b = 0; b < many; b++)
-        FP_NAME(fp_exponent)(p, c + b, sum[b], e + b * FP_BLOCK, top);
+        FP_NAME(fp_exponent)(p, c + b, sum[b], e + b * FP_BLOCK, largest);
+#pragma GCC unroll 4
+    for (int s = 0; s < FP_S; s++)
+        top[s] = largest[s];
 }
 
-FP_INLINE void FP_NAME(fp_axes_chunk)(const int scaled, const int axis, const fp_density *p, ptrdiff_t first, int count,
-                                      const double *x, double *e, fp_v *top)
+FP_INLINE void FP_NAME(fp_axes_chunk)(const int scaled, const int axis, ptrdiff_t d, const fp_density *p,
+                                      ptrdiff_t first, int count, const double *x, double *e, fp_v *top)
 {
     int c = 0;
     for (; c + FP_MANY <= count; c += FP_MANY)
-        FP_NAME(fp_axes)(FP_MANY, scaled, axis, p, first + c, x, e + c * FP_BLOCK, top);
+        FP_NAME(fp_axes)(FP_MANY, scaled, axis, d, p, first + c, x, e + c * FP_BLOCK, top);
     for (; c < count; c++)
-        FP_NAME(fp_axes)(1, scaled, axis, p, first + c, x, e + c * FP_BLOCK, top);
+        FP_NAME(fp_axes)(1, scaled, axis, d, p, first + c, x, e + c * FP_BLOCK, top);
 }
 
 /* rows i .. i + many - 1 of z = L t, L packed by rows; their squares onto sum, or with `kept` z into it */
@@ -147,9 +153,11 @@ static void FP_NAME(fp_exponents)(const fp_density *p, ptrdiff_t first, int coun
     if (p->form == FP_FULL)
         FP_NAME(fp_full_chunk)(p, first, count, x, t, e, top);
     else if (p->form == FP_DIAGONAL)
-        FP_NAME(fp_axes_chunk)(1, 1, p, first, count, x, e, top);
+        FP_NAME(fp_axes_chunk)(1, 1, p->d, p, first, count, x, e, top);
+    else if (p->plain && p->d == 1)
+        FP_NAME(fp_axes_chunk)(0, 0, 1, p, first, count, x, e, top);
     else if (p->plain)
-        FP_NAME(fp_axes_chunk)(0, 0, p, first, count, x, e, top);
+        FP_NAME(fp_axes_chunk)(0, 0, p->d, p, first, count, x, e, top);
     else
-        FP_NAME(fp_axes_chunk)(1, 0, p, first, count, x, e, top);
+        FP_NAME(fp_axes_chunk)(1, 0, p->d, p, first, count, x, e, top);
 }

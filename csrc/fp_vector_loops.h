@@ -43,7 +43,7 @@
 
 typedef double fp_v __attribute__((vector_size(8 * FP_W), may_alias));
 typedef double fp_vu __attribute__((vector_size(8 * FP_W), may_alias, aligned(8)));
-typedef int64_t fp_vi __attribute__((vector_size(8 * FP_W), may_alias));
+typedef uint64_t fp_vi __attribute__((vector_size(8 * FP_W), may_alias));
 
 FP_INLINE fp_v FP_NAME(fp_all)(double x)
 {

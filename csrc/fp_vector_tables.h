@@ -1,4 +1,5 @@
-/* Tables of the vector functions in fp_vector_loops.h; the polynomials interpolate at Chebyshev points or are minimax. */
+/* Tables of the functions in fp_vector_loops.h; the polynomials interpolate at Chebyshev points;
+ * fp_exp2_long is minimax. */
 #ifndef FP_VECTOR_TABLES_H
 #define FP_VECTOR_TABLES_H
 

@@ -233,8 +233,8 @@ def _with_means(mixture: GaussianMixture, means: FloatArray) -> Packed:
 def _packed(weights: FloatArray, means: FloatArray, sigmas: FloatArray) -> Packed:
     """Isotropic for sigmas of shape (k,), diagonal for (k, d)."""
     d = means.shape[1]
-    logs = np.log(sigmas.astype(np.longdouble))
-    volumes = d * logs if sigmas.ndim == 1 else logs.sum(axis=1)
+    logs = np.log(sigmas)
+    volumes = d * logs.astype(np.longdouble) if sigmas.ndim == 1 else logs.sum(axis=1, dtype=np.longdouble)
     form = ISOTROPIC if sigmas.ndim == 1 else DIAGONAL
     return _assembled(form, weights, means, volumes, 1 / sigmas, sigmas)
 
@@ -246,7 +246,7 @@ def _packed_full(weights: FloatArray, means: FloatArray, factors: FloatArray) ->
     for factor, inverse, spread in zip(factors, inverses, spreads, strict=True):
         inverse[:] = _inverse(factor)[lower]
         spread[:] = factor[lower]
-    volumes = np.log(np.diagonal(factors, axis1=1, axis2=2).astype(np.longdouble)).sum(axis=1)
+    volumes = np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1, dtype=np.longdouble)
     return _assembled(FULL, weights, means, volumes, inverses, spreads)
 
 

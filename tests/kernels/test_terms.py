@@ -16,7 +16,10 @@ RATIOS = np.concatenate([
                   5.0, 20.0, 36.0, 37.5, 60.0, 300.0, 690.0])
     for s in (-1.0, 1.0)
 ])  # fmt: skip
-PARAMETERS = {"hockey_stick": [0.0, 1e-9, 0.5, 3.0, -1.0, 40.0], "renyi": [0.5, 1e-3, 0.999999, 1.0, 1.000001, 2.0, 8.0]}
+PARAMETERS = {
+    "hockey_stick": [0.0, 1e-9, 0.4999, 0.5, 3.0, -1.0, 40.0, -350.0, 350.0],
+    "renyi": [0.5, 1e-3, 0.4999, 0.999999, 1.0, 1.000001, 2.0, 8.0],
+}
 INF = math.inf
 
 
@@ -36,13 +39,13 @@ def terms(name, lp, lq, lg=None, values=None):
 def tolerance(name, lp, lq, lg, a, true):
     """Relative 4e-15, and what rounding the exponents costs."""
     size = 4e-15
-    l = lp - lq
+    ratio = lp - lq
     if name.startswith("hockey_stick"):
-        size += 2e-16 * (1 + abs(l) + abs(a)) / max(abs(a - l), 1e-300) if l > a else 0
+        size += 2e-16 * (1 + abs(ratio) + abs(a)) / max(abs(a - ratio), 1e-300) if ratio > a else 0
     if name.endswith("_proposal"):
         size += 2e-16 * (abs(lp) + abs(lq) + abs(lg))
     if name.startswith("renyi"):
-        size += 4e-16 * abs(a - 1) * abs(l) + 4e-16 * abs(l)
+        size += 4e-16 * abs(a - 1) * abs(ratio) + 4e-16 * abs(ratio)
     return size * abs(true)
 
 

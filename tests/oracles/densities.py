@@ -1,4 +1,4 @@
-"""Log densities of mixtures in d dimensions, the divergence of the component's posterior, and sampled terms, in mpmath."""
+"""Log densities of mixtures in d dimensions, the information of a sample on its component, and sampled terms."""
 
 import numpy as np
 from mpmath import mp, mpf
@@ -59,18 +59,18 @@ def term(name, lp, lq, lg, parameter):
     """One sampled term from finite log densities."""
     with mp.workdps(DIGITS + 400):
         lp, lq, lg, a = mpf(float(lp)), mpf(float(lq)), mpf(float(lg)), mpf(float(parameter))
-        l = lp - lq
+        ratio = lp - lq
         if name.endswith("_balanced") or name in ("kl_reversed", "jensen_shannon", "total_variation", "difference"):
             lg = mp.log((mp.exp(lp - max(lp, lq)) + mp.exp(lq - max(lp, lq))) / 2) + max(lp, lq)
         p, q = mp.exp(lp - lg), mp.exp(lq - lg)
         if name in ("kl_forward", "hockey_stick_forward", "excess"):
-            p, q = mpf(1), mp.exp(-l)
+            p, q = mpf(1), mp.exp(-ratio)
         if name == "kl_forward":
-            return l
+            return ratio
         if name in ("kl_balanced", "kl_proposal"):
-            return p * l - p + q
+            return p * ratio - p + q
         if name == "kl_reversed":
-            return -q * l - q + p
+            return -q * ratio - q + p
         if name == "jensen_shannon":
             return (p * mp.log(p) + q * mp.log(q)) / 2
         if name == "total_variation":
@@ -78,7 +78,7 @@ def term(name, lp, lq, lg, parameter):
         if name.startswith("hockey_stick"):
             return max(mpf(0), p - mp.exp(a) * q)
         if name.startswith("renyi_small"):
-            return p * (kappa((a - 1) * l) + (a - 1) * kappa(-l))
+            return p * (kappa((a - 1) * ratio) + (a - 1) * kappa(-ratio))
         if name.startswith("renyi"):
-            return p * mp.exp((a - 1) * l)
-        return {"excess": mp.expm1(-l), "difference": p - q}[name]
+            return p * mp.exp((a - 1) * ratio)
+        return {"excess": mp.expm1(-ratio), "difference": p - q}[name]
