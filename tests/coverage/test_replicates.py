@@ -12,7 +12,7 @@ from fastpriv.sampling.tails import PointMoments
 from oracles.counting import allowed, surely_fails
 
 LEVELS = (0.90, 0.95, 0.99, 0.999)
-RUNS = 8_000
+RUNS = 4_000
 
 
 def lognormal(sigma):
@@ -139,7 +139,7 @@ SCHEDULE = [(100, 16), (200, 16), (400, 16), (800, 16), (1600, 16)]
 def test_a_run_that_stops_when_its_interval_is_narrow(law, confidence):
     """The interval at the stop, and the worst interval of the run, miss no more often than stated."""
     draw, truth, skewness = LAWS[law]
-    rng, runs = np.random.default_rng([7, *law.encode()]), 10_000
+    rng, runs = np.random.default_rng([7, *law.encode()]), 3_000
     stages, worst, running = [], np.zeros(runs, bool), np.ones(runs, bool)
     stopped, naive_worst = np.zeros(runs, bool), np.zeros(runs, bool)
     for look, (points, replicates) in enumerate(SCHEDULE, start=1):
@@ -175,7 +175,7 @@ def test_stages_of_unequal_spread(confidence):
 
 def test_looks_spend_no_more_than_there_is():
     for confidence in LEVELS:
-        spent = sum(1.0 - look_confidence(confidence, look) for look in range(1, 20_000))
+        spent = sum(1.0 - look_confidence(confidence, look) for look in range(1, 2_000))
         assert spent <= (1.0 - confidence) * (1 + 1e-9)
         assert 1.0 - look_confidence(confidence, 1) == pytest.approx(0.75 * (1.0 - confidence))
 
