@@ -40,7 +40,7 @@ class Interval(NamedTuple):
 
 def replicate_interval(
     means: Any, confidence: float, side: Side = "both", *, low: float = -math.inf, high: float = math.inf,
-    points: int = 1, skewness: Any = 0.0, independent: bool = False,
+    points: int = 1, skewness: Any = 0.0, deviation: Any = 0.0, independent: bool = False,
 ) -> Interval:  # fmt: skip
     """Student's interval for the common mean of independent replicates, widened on the side where a skew law misses.
 
@@ -59,6 +59,9 @@ def replicate_interval(
         Points behind each replicate.
     skewness : float or array_like, shape (e,)
         Skewness of the integrand at one point, as the points show it (``tails.PointMoments``); 0 where it is unknown.
+    deviation : float or array_like, shape (e,)
+        Standard deviation of the integrand at one point, where the points of a replicate depend on each other; 0 where
+        they do not, or it is unknown.
     independent : bool
         Whether the points of a replicate are independent. It matters only where all replicates are equal to an end of
         the range.
@@ -80,6 +83,10 @@ def replicate_interval(
     replicates show and twice what the points show. Without the second term a law of skewness 1 (one hit a replicate)
     is missed three times too often at 0.999; no side is ever narrower than Student's.
 
+    Where stratified or quasi-random points lower the variance, the skewness of the replicates rises: what is left
+    comes from the ends of the law. The third cumulant is then taken to have fallen in proportion to the variance, from
+    that of independent points: skewness times deviation / (sqrt(points) s).
+
     Replicates that are all equal say nothing of their spread. What holds then needs the range: with probability
     1 - a, a law of which R independent draws equal v has at most 1 - a^(1/R) of its mass on each side of v (the rule of
     three), so that mu <= v + (high - v)(1 - a^(1/R)), and likewise below. Without a range the bound is infinite.
@@ -98,13 +105,14 @@ def replicate_interval(
     0.0009217...
     """
     return stage_interval(
-        [(points, means)], confidence, side, low=low, high=high, skewness=skewness, independent=independent
-    )
+        [(points, means)], confidence, side, low=low, high=high, skewness=skewness, deviation=deviation,
+        independent=independent,
+    )  # fmt: skip
 
 
 def stage_interval(
     stages: Sequence[tuple[int, Any]], confidence: float, side: Side = "both", *, low: float = -math.inf,
-    high: float = math.inf, skewness: Any = 0.0, independent: bool = False,
+    high: float = math.inf, skewness: Any = 0.0, deviation: Any = 0.0, independent: bool = False,
 ) -> Interval:  # fmt: skip
     """Interval from independent stages of replicates, each stage with its own number of points a replicate.
 
@@ -118,7 +126,7 @@ def stage_interval(
         As for ``replicate_interval``.
     low, high : float
         Known range of the integrand.
-    skewness, independent
+    skewness, deviation, independent
         As for ``replicate_interval``.
 
     Returns
@@ -157,6 +165,7 @@ def stage_interval(
     groups = {size: np.concatenate(parts) for size, parts in pooled.items()}
     shape = next(iter(groups.values())).shape[1:]
     point_skewness = np.broadcast_to(_validate.real("skewness", skewness, "a number"), shape).ravel()
+    point_deviation = np.broadcast_to(_validate.real("deviation", deviation, "a number"), shape).ravel()
     every = np.concatenate(list(groups.values()))
     endless = [(every == end).any(axis=0).ravel() for end in (math.inf, -math.inf)]
     if np.any(endless):
@@ -178,7 +187,8 @@ def stage_interval(
         value, variance, weight = value + share * mean, variance + term, weight + term**2 / (count - 1)
         cubes = ((gaps - mean) ** 3).sum(axis=0) / ((count - 1) * max(count - 2, 1))
         third = third + share**3 * cubes / count
-        third_of_points = third_of_points + (share * spread) ** 3 * point_skewness / (math.sqrt(size) * count**2)
+        widest = np.maximum(spread, point_deviation / unit / math.sqrt(size))  # of the mean of independent points
+        third_of_points = third_of_points + share * term * widest * point_skewness / (math.sqrt(size) * count)
     freedom = len(every) - 1.0 if len(groups) == 1 else np.where(equal, 1.0, variance**2 / np.where(equal, 1.0, weight))
     quantile = -special.stdtrit(np.maximum(freedom, 1.0), error)
     scale = np.sqrt(variance)
