@@ -48,8 +48,6 @@ def equal(p: GaussianMixture, q: GaussianMixture) -> bool:
 
 def one_normal_law(law: GaussianMixture) -> bool:
     """Whether all components are the same one and their weights make 1."""
-    if len(law) == 1:
-        return bool(law.weights[0] == 1.0)
     few = law.means[:FEW]
     return bool((few == few[0]).all() and (law.means == few[0]).all() and law.shared) and is_one(law.weights.tolist())
 
