@@ -462,6 +462,48 @@ def test_equal_laws_in_another_order_and_split():
         assert reductions.kl(p, changed) is None
 
 
+@pytest.mark.parametrize("form", ["isotropic", "diagonal", "full"])
+def test_few_components_span_few_dimensions(form):
+    rng = np.random.default_rng(21)
+    d = 30
+    kwargs = {
+        "isotropic": {"sigmas": 2.0}, "diagonal": {"sigmas": rng.uniform(1, 2, (1, d))},
+        "full": {"covariances": covariance(d, 6)},
+    }[form]  # fmt: skip
+    p = GaussianMixture([0.25, 0.25, 0.5], rng.normal(size=(3, d)), **kwargs)
+    q = GaussianMixture([0.5, 0.5], rng.normal(size=(2, d)), **kwargs)
+    (one, two), gap = reductions.subspace(p, q)
+    assert (one.dimension, two.dimension, one.form) == (4, 4, "isotropic")
+    x = p.sample(50, rng=1)
+    directions = np.vstack([p.means[1:], q.means]) - p.means[0]
+    k = p.covariances[0] if form == "full" else np.diag(np.broadcast_to(p.sigmas[0], (d,)) ** 2)
+    # the log-ratio of the same point: a point of the small space has the same distances from all means
+    y = np.linalg.solve(np.array([*one.means[1:], *two.means]), directions @ np.linalg.solve(k, (x - p.means[0]).T)).T
+    want = p.log_density(x) - q.log_density(x)
+    assert np.allclose(one.log_density(y) - two.log_density(y), want, rtol=1e-9, atol=1e-9)
+    single = GaussianMixture.single(p.means[0], **({"covariance": k} if form == "full" else {"sigma": p.sigmas[0]}))
+    other = reductions.subspace(single, q)
+    line = math.log(2 * math.pi * math.e) / 2
+    assert abs(reductions.entropy(single).value - other.entropy - other.laws[0].dimension * line) < 1e-8
+    assert gap != 0.0
+
+
+def test_coordinates_that_agree_drop_out_before_sampling():
+    rng = np.random.default_rng(22)
+    means, sigmas = rng.normal(size=(40, 6)), rng.uniform(1, 2, (40, 6))
+    means[:, [1, 4]], sigmas[:, [1, 4]] = 3.0, 0.5
+    p = GaussianMixture(np.full(40, 0.025), means, sigmas)
+    q = GaussianMixture(np.full(40, 0.025), means + np.array([1, 0, 0, 0, 0, 0]), sigmas)
+    (one, two), gap = reductions.subspace(p, q)
+    assert one == p.marginal([0, 2, 3, 5])
+    assert two == q.marginal([0, 2, 3, 5])
+    assert abs(gap - math.log(2 * math.pi * math.e * 0.25)) < 1e-14
+    assert reductions.subspace(one, two) is None
+    assert reductions.subspace(p, p.affine(np.eye(6) + 0.1)) is None
+    line = GaussianMixture.single(0.0, 1.0)
+    assert reductions.subspace(line, line) is None
+
+
 # entropy and information
 
 

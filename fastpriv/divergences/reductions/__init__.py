@@ -2,7 +2,7 @@
 
 Every function answers None where ``recognition.factors`` finds no reduction. KL and Renyi divergences, entropy and
 mutual information add over independent factors; the others need one factor that tells the laws apart. What rounding
-may have done to the laws is in the bounds, by ``bounds.py``.
+may have done to the laws is in the bounds, by ``bounds.py``. ``subspace`` is for pairs that must be sampled after all.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from .bounds import blurred, curve, mean_gap, windowed
 from .lines import Line
 from .rationals import log_determinant
 from .recognition import equal, factors, one_normal_law
+from .subspaces import Subspace, subspace
 
 __all__ = [
-    "entropy", "hockey_stick", "jensen_shannon", "kl", "log_hockey_stick", "mutual_information", "renyi",
-    "total_variation",
+    "Subspace", "entropy", "hockey_stick", "jensen_shannon", "kl", "log_hockey_stick", "mutual_information", "renyi",
+    "subspace", "total_variation",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]

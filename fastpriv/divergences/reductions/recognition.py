@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from ...distributions import GaussianMixture
 from .lines import FEW, Line, all_rows_equal, chunks, coordinate, is_one, means_on_a_line, spread_out
 
-__all__ = ["equal", "factors", "one_normal_law"]
+__all__ = ["equal", "factors", "one_covariance", "one_normal_law"]
 
 FloatArray = NDArray[np.float64]
 _MISS = 1e-12  # relative error of weights that count as products
@@ -58,7 +58,7 @@ def factors(*laws: GaussianMixture) -> tuple[Line, ...] | None:
     if any(law.form == "full" for law in laws):
         if not all(law.form == "full" for law in laws):
             return None
-        k = _one_covariance(laws)
+        k = one_covariance(laws)
         found = None if k is None else means_on_a_line([law.weights for law in laws], [law.means for law in laws], k)
         return None if found is None else (found,)
     means = [law.means.reshape(len(law), d) for law in laws]
@@ -211,7 +211,8 @@ def _may_be_line(means: list[FloatArray], scales: list[FloatArray], varied: NDAr
     return all_rows_equal(few) and not spread_out([m[:, varied] for m in (x[:FEW] for x in means)], few[0][0])
 
 
-def _one_covariance(laws: tuple[GaussianMixture, ...]) -> FloatArray | None:
+def one_covariance(laws: tuple[GaussianMixture, ...]) -> FloatArray | None:
+    """The covariance of all components of laws in the full form, if it is one."""
     first: Any = laws[0].covariances
     for law in laws:
         stack: Any = law.covariances
