@@ -222,12 +222,14 @@ def test_slack_bounds_hold_for_slack_that_matters(monkeypatch):
     z = np.stack(np.meshgrid(nodes, nodes), axis=-1).reshape(-1, 2)
     mass = np.outer(mass, mass).ravel() / mass.sum() ** 2
     checked = 0
-    for _ in range(24):
+    for _ in range(40):
         size = int(rng.integers(2, 5))
         rows = np.stack([rng.normal(size=size) * rng.choice([0.1, 0.5, 1.0]), np.zeros(size)], axis=1)
         rows += rng.uniform(-1, 1, (size, 2)) * 0.02
         w, v = rng.dirichlet(np.ones(size), 2)
         p, q = GaussianMixture(w, rows, 1.0), GaussianMixture(v, rows + rng.uniform(-1, 1, (size, 2)) * 0.01, 1.0)
+        if rng.random() < 0.4:  # a parallel line
+            q = q.affine(1.0, [0.0, 0.8])
         found = factors(p, q)
         if found is None or not found[0].slack:
             continue
@@ -240,16 +242,54 @@ def test_slack_bounds_hold_for_slack_that_matters(monkeypatch):
                   ((p, q, x), (q, p, y))]  # fmt: skip
         numbers = [
             (reductions.kl(p, q), wp @ (lp - lq + np.expm1(lq - lp))),
-            (reductions.jensen_shannon(p, q), (wp @ (lp - middle[0]) + wq @ (q.log_density(y) - middle[1])) / 2),
             (reductions.renyi(p, q, 2.5), math.log(wp @ np.exp(1.5 * (lp - lq))) / 1.5),
             (reductions.entropy(p), -wp @ lp),
             (reductions.mutual_information(p), -wp @ lp - math.log(2 * math.pi * math.e)),
         ]
+        if len(found) == 1:
+            middle_of_both = (wp @ (lp - middle[0]) + wq @ (q.log_density(y) - middle[1])) / 2
+            numbers.append((reductions.jensen_shannon(p, q), middle_of_both))
         for estimate, truth in numbers:
             held(estimate, truth, slack=1e-13 / abs(truth))
+        if len(found) > 1:
+            continue
         sticks = [wp @ np.maximum(0.0, -np.expm1(e + lq - lp)) for e in (0.05, 0.3)]
         held(reductions.hockey_stick(p, q, [0.05, 0.3]), sticks, slack=0.02)
     assert checked >= 10
+
+
+@pytest.mark.parametrize("form", ["isotropic", "diagonal", "full"])
+def test_parallel_lines_add_what_lies_across(form):
+    d = 4
+    kwargs, k = {
+        "isotropic": ({"sigmas": 1.5}, np.full(d, 1.5)),
+        "diagonal": ({"sigmas": [[0.5, 1.0, 1.5, 3.0]]}, np.array([0.5, 1.0, 1.5, 3.0])),
+        "full": ({"covariances": covariance(d, 9, 1.0)}, covariance(d, 9, 1.0)),
+    }[form]
+    u, v, zero = np.array([1.0, -0.5, 0.25, 2.0]), np.array([0.5, 1.0, -1.0, 0.25]), np.zeros(d)
+    x, y = np.array([0.0, 0.5, 1.0]), np.array([-0.5, 1.0])
+    p = GaussianMixture(W, x[:, None] * u + 3.0, **kwargs)
+    q = GaussianMixture([0.25, 0.75], y[:, None] * u + v + 3.0, **kwargs)
+    single = GaussianMixture([1.0], [v + 3.0], **kwargs)
+    along = geometry.mahalanobis(u, zero, k)
+    dot = (geometry.mahalanobis(u + v, zero, k) - along - geometry.mahalanobis(v, zero, k)) / 2
+    across = geometry.number(geometry.mahalanobis(v, zero, k) - dot**2 / along)
+    shift, deviation = geometry.number(dot / along), 1 / mp.sqrt(geometry.number(along))
+
+    def law(weights, positions):
+        return [mp.mpf(w) for w in weights], positions, [deviation] * len(weights)
+
+    laws = {
+        p: law(W, [mp.mpf(t) for t in x.tolist()]), q: law([0.25, 0.75], [t + shift for t in y.tolist()]),
+        single: law([1.0], [shift]),
+    }  # fmt: skip
+    for one, two in ((p, q), (q, p), (p, single), (single, q), (single, p)):
+        if {one, two} == {single, q}:  # on one line
+            assert len(factors(one, two)) == 1
+            continue
+        held(reductions.kl(one, two), geometry.kl(laws[one], laws[two]) + across / 2, 1e-12)
+        held(reductions.renyi(one, two, 1.5), geometry.renyi(laws[one], laws[two], 1.5) + 1.5 * across / 2, 1e-12)
+        assert reductions.hockey_stick(one, two, 1.0) is None
 
 
 # coordinates
@@ -460,6 +500,48 @@ def test_equal_laws_in_another_order_and_split():
         assert reductions.total_variation(p, q).upper == 0.0
         changed = GaussianMixture(np.roll(w, 1), means, **kwargs)
         assert reductions.kl(p, changed) is None
+
+
+@pytest.mark.parametrize("form", ["isotropic", "diagonal", "full"])
+def test_few_components_span_few_dimensions(form):
+    rng = np.random.default_rng(21)
+    d = 30
+    kwargs = {
+        "isotropic": {"sigmas": 2.0}, "diagonal": {"sigmas": rng.uniform(1, 2, (1, d))},
+        "full": {"covariances": covariance(d, 6)},
+    }[form]  # fmt: skip
+    p = GaussianMixture([0.25, 0.25, 0.5], rng.normal(size=(3, d)), **kwargs)
+    q = GaussianMixture([0.5, 0.5], rng.normal(size=(2, d)), **kwargs)
+    (one, two), gap = reductions.subspace(p, q)
+    assert (one.dimension, two.dimension, one.form) == (4, 4, "isotropic")
+    x = p.sample(50, rng=1)
+    directions = np.vstack([p.means[1:], q.means]) - p.means[0]
+    k = p.covariances[0] if form == "full" else np.diag(np.broadcast_to(p.sigmas[0], (d,)) ** 2)
+    # the log-ratio of the same point: a point of the small space has the same distances from all means
+    y = np.linalg.solve(np.array([*one.means[1:], *two.means]), directions @ np.linalg.solve(k, (x - p.means[0]).T)).T
+    want = p.log_density(x) - q.log_density(x)
+    assert np.allclose(one.log_density(y) - two.log_density(y), want, rtol=1e-9, atol=1e-9)
+    single = GaussianMixture.single(p.means[0], **({"covariance": k} if form == "full" else {"sigma": p.sigmas[0]}))
+    other = reductions.subspace(single, q)
+    line = math.log(2 * math.pi * math.e) / 2
+    assert abs(reductions.entropy(single).value - other.entropy - other.laws[0].dimension * line) < 1e-8
+    assert gap != 0.0
+
+
+def test_coordinates_that_agree_drop_out_before_sampling():
+    rng = np.random.default_rng(22)
+    means, sigmas = rng.normal(size=(40, 6)), rng.uniform(1, 2, (40, 6))
+    means[:, [1, 4]], sigmas[:, [1, 4]] = 3.0, 0.5
+    p = GaussianMixture(np.full(40, 0.025), means, sigmas)
+    q = GaussianMixture(np.full(40, 0.025), means + np.array([1, 0, 0, 0, 0, 0]), sigmas)
+    (one, two), gap = reductions.subspace(p, q)
+    assert one == p.marginal([0, 2, 3, 5])
+    assert two == q.marginal([0, 2, 3, 5])
+    assert abs(gap - math.log(2 * math.pi * math.e * 0.25)) < 1e-14
+    assert reductions.subspace(one, two) is None
+    assert reductions.subspace(p, p.affine(np.eye(6) + 0.1)) is None
+    line = GaussianMixture.single(0.0, 1.0)
+    assert reductions.subspace(line, line) is None
 
 
 # entropy and information

@@ -191,4 +191,4 @@ def _integral(laws, integrand, centres):
         for x in sorted(cuts):
             if not kept or x - kept[-1] > mp.mpf(laws[0][2][0]) / 4:
                 kept.append(x)
-        return mp.quad(lambda x: integrand(*(_density(law, x) for law in laws)), kept)
+        return mp.quad(lambda x: integrand(*(_density(law, x) for law in laws)), kept, method="gauss-legendre")

@@ -2,7 +2,7 @@
 
 Every function answers None where ``recognition.factors`` finds no reduction. KL and Renyi divergences, entropy and
 mutual information add over independent factors; the others need one factor that tells the laws apart. What rounding
-may have done to the laws is in the bounds, by ``bounds.py``.
+may have done to the laws is in the bounds, by ``bounds.py``. ``subspace`` is for pairs that must be sampled after all.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from .bounds import blurred, curve, mean_gap, windowed
 from .lines import Line
 from .rationals import log_determinant
 from .recognition import equal, factors, one_normal_law
+from .subspaces import Subspace, subspace
 
 __all__ = [
-    "entropy", "hockey_stick", "jensen_shannon", "kl", "log_hockey_stick", "mutual_information", "renyi",
-    "total_variation",
+    "Subspace", "entropy", "hockey_stick", "jensen_shannon", "kl", "log_hockey_stick", "mutual_information", "renyi",
+    "subspace", "total_variation",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
@@ -43,10 +44,12 @@ def kl(p: GaussianMixture, q: GaussianMixture, *, certified: bool = False) -> Es
     """KL(P||Q) in nats; the sum over independent factors."""
 
     def part(line: Line) -> Estimate:
-        error = 2 * line.slack * mean_gap(line)
-        return _between(line, lambda laws: kl_divergence(laws[0], laws[1], certified=certified), error)
+        return _between(line, lambda laws: kl_divergence(laws[0], laws[1], certified=certified))
 
-    found = _added(p, q, part, blurred)
+    def missed(line: Line) -> float:
+        return 2 * line.slack * mean_gap(line)
+
+    found = _added(p, q, part, missed, blurred)
     return gaussians.kl(p, q) if found is None and one_normal_law(p) and one_normal_law(q) else found
 
 
@@ -56,13 +59,15 @@ def renyi(p: GaussianMixture, q: GaussianMixture, order: float, *, certified: bo
         return kl(p, q, certified=certified)
 
     def part(line: Line) -> Estimate:
-        error = 2 * order * line.slack * line.extent
-        return _between(line, lambda laws: renyi_divergence(laws[0], laws[1], order, certified=certified), error)
+        return _between(line, lambda laws: renyi_divergence(laws[0], laws[1], order, certified=certified))
+
+    def missed(line: Line) -> float:
+        return 2 * order * line.slack * line.extent
 
     def known(_: float, blur: float) -> float:
         return 2 * blur * (order + abs(1.0 - order)) / abs(order - 1.0)
 
-    found = _added(p, q, part, known)
+    found = _added(p, q, part, missed, known)
     return gaussians.renyi(p, q, order) if found is None and one_normal_law(p) and one_normal_law(q) else found
 
 
@@ -114,7 +119,7 @@ def entropy(p: GaussianMixture, *, certified: bool = False) -> Estimate | None:
         peak = sum(max(0.0, -math.log(float(line.narrow[0].sigmas.min()))) for line in lines if line.axis in without)
         size = sum(abs(part.value) for part in parts) + abs(noise.value) + 2 * (peak + _peak(p, without)) + 1.0
         error = 4.0001 * lines[0].blur * size
-    return _sum([*parts, noise], _words(lines), error)
+    return _sum([*parts, noise], _words(lines), error, floor=-math.inf)
 
 
 def mutual_information(p: GaussianMixture, *, certified: bool = False) -> Estimate | None:
@@ -185,17 +190,24 @@ def _words(lines: tuple[Line, ...]) -> str:
 
 
 def _added(
-    p: GaussianMixture, q: GaussianMixture, part: Callable[[Line], Estimate], known: Callable[[float, float], float]
-) -> Estimate | None:
-    """The sum of the parts, and what is only ``known`` for a sum of this size and a blur."""
+    p: GaussianMixture, q: GaussianMixture, part: Callable[[Line], Estimate], missed: Callable[[Line], float],
+    known: Callable[[float, float], float],
+) -> Estimate | None:  # fmt: skip
+    """The sum of the parts, what each line may have ``missed``, and what is ``known`` for such a sum and a blur.
+
+    A slack moves means in all directions, across a line as well: its error is one of the sum, not of the part.
+    """
     lines = _factors(p, q)
     if lines is None:
         return None
     if not lines:
         return _zero("nats", ())
     found = _sum([part(line) for line in lines], _words(lines))
-    blur = lines[0].blur
-    return _sum([found], "", known(found.upper, blur)) if blur and math.isfinite(found.upper) else found
+    if math.isinf(found.lower):
+        return found
+    error = math.fsum(missed(line) for line in lines if line.slack)
+    error += known(found.upper + error, lines[0].blur) if lines[0].blur else 0.0
+    return _sum([found], "", error)
 
 
 def _one(p: GaussianMixture, q: GaussianMixture) -> Line | Estimate | None:
@@ -215,7 +227,9 @@ def _zero(unit: Any, shape: tuple[int, ...]) -> Estimate:
     return Estimate(zero, zero, zero, kind="exact", unit=unit, method="equal laws")
 
 
-def _between(line: Line, quantity: Callable[[tuple[GaussianMixture, ...]], Estimate], error: float) -> Estimate:
+def _between(
+    line: Line, quantity: Callable[[tuple[GaussianMixture, ...]], Estimate], error: float = 0.0
+) -> Estimate:
     """A quantity that noise lowers, from the narrow and the wide laws, and an absolute error."""
     above = quantity(line.narrow)
     if line.exact:
@@ -246,15 +260,14 @@ def _sticks(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs:
     return Estimate(value, lower, upper, kind="certified", unit=above.unit, method=method, cost=above.cost)
 
 
-def _sum(parts: list[Estimate], words: str, error: float = 0.0) -> Estimate:
-    """A sum of estimates, its bounds an error and a rounding further out."""
+def _sum(parts: list[Estimate], words: str, error: float = 0.0, *, floor: float = 0.0) -> Estimate:
+    """A sum of estimates, its bounds an error and a rounding further out, but not below the floor."""
     methods = ", ".join(sorted({part.method for part in parts}))
     method = f"{words}: {methods}" if words else methods
     if len(parts) == 1 and not error:
         only = parts[0]
         return _with(only, only.value, only.lower, only.upper, method=method)
     value, lower, upper = (_total(getattr(part, name) for part in parts) for name in ("value", "lower", "upper"))
-    floor = 0.0 if min(part.lower for part in parts) >= 0.0 else -math.inf
     lower = lower if math.isinf(lower) else max(floor, math.nextafter(lower - _MASS * error, -math.inf))
     upper = upper if math.isinf(upper) else math.nextafter(upper + _MASS * error, math.inf)
     kind = _weakest(parts, "certified" if error else "exact")

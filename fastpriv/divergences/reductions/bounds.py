@@ -63,7 +63,9 @@ _NO_SIZE = 1e6  # the same where the hockey-stick itself is 0 or infinitely smal
 
 
 def mean_gap(line: Line) -> float:
-    """The bound of E of the header."""
+    """The bound of E of the header; D where the laws lie on different lines."""
+    if line.across:
+        return line.extent
     p, q = line.narrow
     gap: dict[float, list[float]] = {}
     for law, sign in ((p, 1.0), (q, -1.0)):

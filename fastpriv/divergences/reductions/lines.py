@@ -14,6 +14,9 @@ Means that miss a line by rounding. u is the double nearest to the difference of
 r_i = m_i - c - x_i u is bounded in extended precision; ``slack`` is an upper bound of the largest |r_i| in the metric
 of K, at most 1e-9 and at most a millionth of the extent; what it may do to each quantity is proved in ``__init__.py``.
 Larger residuals are not reduced.
+
+Parallel lines. If the means of P lie on one line and those of Q on a parallel one (a single mean lies on any), the
+coordinates along and across are independent in both laws: across, they are two normal laws of one deviation.
 """
 
 from __future__ import annotations
@@ -28,7 +31,10 @@ from numpy.typing import NDArray
 from ...distributions import GaussianMixture
 from .rationals import diagonal_form, difference, least_eigenvalue, matrix_form, root, scaling, whole
 
-__all__ = ["FEW", "Line", "all_rows_equal", "chunks", "coordinate", "is_one", "means_on_a_line", "spread_out"]
+__all__ = [
+    "FEW", "Line", "all_rows_equal", "chunks", "coordinate", "is_one", "means_on_a_line", "means_on_parallel_lines",
+    "spread_out",
+]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
 FEW = 4  # components of each law that are looked at before all are
@@ -48,6 +54,7 @@ class Line:
     wide: tuple[GaussianMixture, ...]
     slack: float = 0.0
     axis: int | None = None  # the coordinate that the line is
+    across: float = 0.0  # distance of the lines of two laws, in standard deviations
     blur: float = 0.0  # the densities of the laws are known within e^(+-blur)
 
     @property
@@ -60,7 +67,8 @@ class Line:
         """An upper bound of the distance of any two means in standard deviations, those off the line included."""
         means = np.concatenate([law.means for law in self.narrow])
         sigma = min(float(law.sigmas.min()) for law in self.narrow)
-        return 1.000001 * (float(means.max()) / sigma - float(means.min()) / sigma) + 2 * self.slack
+        along = float(means.max()) / sigma - float(means.min()) / sigma
+        return 1.000001 * (along + self.across) + 2 * self.slack
 
 
 def coordinate(weights: list[FloatArray], positions: list[FloatArray], sigmas: list[FloatArray], axis: int) -> Line:
@@ -103,12 +111,69 @@ def means_on_a_line(weights: list[FloatArray], means: list[FloatArray], k: Float
         return None
     if slack > _SHARE * max(float(x.max()) - float(y.min()) for x in positions for y in positions) / high:
         return None
+    return Line(*_laws(weights, positions, low, high), slack)
+
+
+def means_on_parallel_lines(
+    weights: list[FloatArray], means: list[FloatArray], k: FloatArray
+) -> tuple[Line, Line] | None:
+    """Two laws with one covariance and means on two parallel lines: along these, and across from one to the other."""
+    size = np.sqrt(np.diagonal(k)) if k.ndim == 2 else k
+    with np.errstate(over="ignore", invalid="ignore"):
+        if spread_out([m[:FEW] - m[0] for m in means], size):
+            return None
+        far = [_farthest([m], size) for m in means]
+        steps = [end - m[0] for m, end in zip(means, far, strict=True) if end is not None]
+        rounded = max(steps, key=lambda step: float(np.abs(step / size).max()), default=np.full(size.size, np.nan))
+    if not np.all(np.isfinite(rounded)):
+        return None
+    found = [_positions([m], m[0], rounded, k) for m in means]
+    if found[0] is None or found[1] is None:
+        return None
+    (x, slack_p), (y, slack_q) = found[0], found[1]
+    u, v = [Fraction(t) for t in rounded.tolist()], difference(means[1][0], means[0][0])
+    forms = [
+        matrix_form(z, k) if k.ndim == 2 else diagonal_form(z, np.asarray(k))
+        for z in (u, v, [a + b for a, b in zip(u, v, strict=True)])
+    ]
+    if forms[0] is None or forms[1] is None or forms[2] is None:
+        return None
+    (uu, uu_high), (vv, vv_high), (both, both_high) = forms[0], forms[1], forms[2]
+    low, high = root((1 / uu_high, 1 / uu))
+    # v = shift u + w with w across: |w|^2 = |v|^2 - (u.v)^2 / |u|^2
+    dot = (both - uu_high - vv_high) / 2, (both_high - uu - vv) / 2
+    square = max(dot[0] ** 2, dot[1] ** 2)
+    least = Fraction(0) if dot[0] <= 0 <= dot[1] else min(dot[0] ** 2, dot[1] ** 2)
+    across = vv - square / uu, vv_high - least / uu_high
+    shift = float((dot[0] + dot[1]) / 2 / uu)
+    if across[0] <= 0:
+        return None
+    near, wide = root((1 / across[1], 1 / across[0]))
+    if not (1 / _LIMIT <= low <= high <= _LIMIT and 1 / _LIMIT <= near <= wide <= _LIMIT):
+        return None
+    moved = y[0] + shift
+    ends = abs(Fraction(shift) - dot[0] / uu_high), abs(Fraction(shift) - dot[0] / uu), \
+        abs(Fraction(shift) - dot[1] / uu_high), abs(Fraction(shift) - dot[1] / uu)  # fmt: skip
+    rounding = 2.0**-53 * float(np.abs(moved).max()) + 1.0001 * float(max(ends))
+    slack = max(slack_p, slack_q) + 1.0001 * rounding / low
+    extent = (max(float(x[0].max()), float(moved.max())) - min(float(x[0].min()), float(moved.min()))) / high
+    if slack > _SLACK or slack > _SHARE * extent:
+        return None
+    along = _laws(weights, [x[0], moved], low, high)
+    masses = [np.array([1.0]) if is_one(w.tolist()) else np.array([math.fsum(w.tolist())]) for w in weights]
+    apart = _laws(masses, [np.array([0.0]), np.array([1.0])], near, wide)
+    return Line(*along, slack, across=1.000001 / near), Line(*apart)
+
+
+def _laws(
+    weights: list[FloatArray], positions: list[FloatArray], low: float, high: float
+) -> tuple[tuple[GaussianMixture, ...], tuple[GaussianMixture, ...]]:
+    """The narrow and the wide laws at these positions."""
     positions = _centred(positions)
     narrow = tuple(_merged(w, x, np.full(len(x), low)) for w, x in zip(weights, positions, strict=True))
-    wide = narrow
-    if high > low:
-        wide = tuple(GaussianMixture(law.weights, law.means, np.full(len(law), high)) for law in narrow)
-    return Line(narrow, wide, slack)
+    if high == low:
+        return narrow, narrow
+    return narrow, tuple(GaussianMixture(law.weights, law.means, np.full(len(law), high)) for law in narrow)
 
 
 def spread_out(few: list[FloatArray], size: FloatArray) -> bool:

@@ -25,9 +25,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...distributions import GaussianMixture
-from .lines import FEW, Line, all_rows_equal, chunks, coordinate, is_one, means_on_a_line, spread_out
+from .lines import (
+    FEW,
+    Line,
+    all_rows_equal,
+    chunks,
+    coordinate,
+    is_one,
+    means_on_a_line,
+    means_on_parallel_lines,
+    spread_out,
+)
 
-__all__ = ["equal", "factors", "one_normal_law"]
+__all__ = ["equal", "factors", "one_covariance", "one_normal_law"]
 
 FloatArray = NDArray[np.float64]
 _MISS = 1e-12  # relative error of weights that count as products
@@ -48,8 +58,6 @@ def equal(p: GaussianMixture, q: GaussianMixture) -> bool:
 
 def one_normal_law(law: GaussianMixture) -> bool:
     """Whether all components are the same one and their weights make 1."""
-    if len(law) == 1:
-        return bool(law.weights[0] == 1.0)
     few = law.means[:FEW]
     return bool((few == few[0]).all() and (law.means == few[0]).all() and law.shared) and is_one(law.weights.tolist())
 
@@ -57,20 +65,30 @@ def one_normal_law(law: GaussianMixture) -> bool:
 def factors(*laws: GaussianMixture) -> tuple[Line, ...] | None:
     """Independent factors that tell the laws apart, none if they are equal; None if they are not of that kind."""
     d = laws[0].dimension
+    weights = [law.weights for law in laws]
     if any(law.form == "full" for law in laws):
         if not all(law.form == "full" for law in laws):
             return None
-        k = _one_covariance(laws)
-        found = None if k is None else means_on_a_line([law.weights for law in laws], [law.means for law in laws], k)
-        return None if found is None else (found,)
+        means, k = [law.means for law in laws], one_covariance(laws)
+        return None if k is None else _one_line(weights, means, k) or _two_lines(weights, means, k)
     means = [law.means.reshape(len(law), d) for law in laws]
     scales = [law.sigmas.reshape(len(law), -1) for law in laws]
-    weights = [law.weights for law in laws]
-    if all_rows_equal(scales):
-        found = means_on_a_line(weights, means, np.broadcast_to(scales[0][0], (d,)))
-        if found is not None:
-            return (found,)
-    return _coordinates(weights, means, scales)
+    if not all_rows_equal(scales):
+        return _coordinates(weights, means, scales)
+    sigmas = np.broadcast_to(scales[0][0], (d,))
+    found = _one_line(weights, means, sigmas)
+    if found is None:
+        found = _coordinates(weights, means, scales)
+    return _two_lines(weights, means, sigmas) if found is None else found
+
+
+def _one_line(weights: list[FloatArray], means: list[FloatArray], k: FloatArray) -> tuple[Line, ...] | None:
+    line = means_on_a_line(weights, means, k)
+    return None if line is None else (line,)
+
+
+def _two_lines(weights: list[FloatArray], means: list[FloatArray], k: FloatArray) -> tuple[Line, ...] | None:
+    return means_on_parallel_lines(weights, means, k) if len(means) == 2 else None
 
 
 def _coordinates(
@@ -213,7 +231,8 @@ def _may_be_line(means: list[FloatArray], scales: list[FloatArray], varied: NDAr
     return all_rows_equal(few) and not spread_out([m[:, varied] for m in (x[:FEW] for x in means)], few[0][0])
 
 
-def _one_covariance(laws: tuple[GaussianMixture, ...]) -> FloatArray | None:
+def one_covariance(laws: tuple[GaussianMixture, ...]) -> FloatArray | None:
+    """The covariance of all components of laws in the full form, if it is one."""
     first: Any = laws[0].covariances
     for law in laws:
         stack: Any = law.covariances
