@@ -17,6 +17,7 @@ _WHERE = {
     "BackendMissingError": "errors",
     "DomainError": "errors",
     "NotConvergedError": "errors",
+    "SamplingWarning": "errors",
     "ShapeError": "errors",
     "GaussianMixture": "distributions",
     "Pmf": "distributions",

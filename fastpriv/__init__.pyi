@@ -49,6 +49,7 @@ from .divergences.renyi import renyi_divergence as renyi_divergence
 from .errors import BackendMissingError as BackendMissingError
 from .errors import DomainError as DomainError
 from .errors import NotConvergedError as NotConvergedError
+from .errors import SamplingWarning as SamplingWarning
 from .errors import ShapeError as ShapeError
 from .estimate import Estimate as Estimate
 from .info import show_versions as show_versions
