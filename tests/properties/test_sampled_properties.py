@@ -251,7 +251,7 @@ def test_an_interruption_before_anything_is_passed_on():
 
 
 def test_the_time_budget_is_kept():
-    row = known("product-16", "kl_PQ")
+    row = known("product-16-affine", "kl_PQ")
     for seconds in (0.05, 0.4):
         began = time.monotonic()
         answer = ask(row, rtol=0.0, max_samples=2**40, max_seconds=seconds, rng=1, confidence=SURE)
