@@ -3,7 +3,8 @@
 A scenario is one call with a small budget. At each level it runs over independent seeds, and fails when the number of
 misses is so large that intervals which hold at their level would reach it with probability below ``FALSE_ALARM``
 divided by the number of counts in this file: a correct engine fails any of them once in a million fresh runs. Missing
-less often than allowed is no failure, but ``test_intervals_are_of_use`` bounds how wide they may be.
+less often than allowed is no failure, but ``test_intervals_are_of_use`` bounds how wide they may be. Laws named
+"affine" are products behind a linear map, so that no reduction to the line takes their place.
 """
 
 import warnings
@@ -14,6 +15,7 @@ import pytest
 from scipy.stats import binom
 
 from fastpriv import SamplingWarning, hockey_stick_divergence, kl_divergence
+from oracles.pairs_nd import table
 from properties.known import ask, known, mixtures_of
 
 LEVELS = (0.9, 0.95, 0.99, 0.999)
@@ -40,22 +42,22 @@ SCENARIOS = [
     Scenario("kl plane", ("plane", "kl_PQ"), 2000),
     Scenario("kl full covariance", ("full-plane", "kl_PQ"), 2000),
     Scenario("kl space", ("solid", "kl_QP"), 3000),
-    Scenario("kl 16 dimensions", ("product-16", "kl_PQ"), 3000),
-    Scenario("kl 16 dimensions, moved", ("product-16-affine", "kl_QP"), 2000),
-    Scenario("kl of 1e-11", ("tiny-2", "kl_PQ"), 2000),
+    Scenario("kl 16 dimensions", ("product-16-affine", "kl_PQ"), 3000),
+    Scenario("kl 16 dimensions, back", ("product-16-affine", "kl_QP"), 2000),
+    Scenario("kl of 1e-11", ("tiny-2-affine", "kl_PQ"), 2000),
     Scenario("kl of 1e-10", ("tiny-8-affine", "kl_QP"), 2000),
-    Scenario("kl, q much narrower", ("narrow-q-4", "kl_PQ"), 2000),
-    Scenario("kl, q much wider", ("narrow-q-4", "kl_QP"), 2000),
-    Scenario("kl, few samples", ("narrow-q-4", "kl_PQ"), 200),
+    Scenario("kl, q much narrower", ("narrow-q-4-affine", "kl_PQ"), 2000),
+    Scenario("kl, q much wider", ("narrow-q-4-affine", "kl_QP"), 2000),
+    Scenario("kl, few samples", ("narrow-q-4-affine", "kl_PQ"), 200),
     Scenario("kl, very few samples", ("plane", "kl_PQ"), 20),
-    Scenario("kl, rare component", ("rare-4", "kl_PQ"), 3000),
+    Scenario("kl, rare component", ("rare-4-affine", "kl_PQ"), 3000),
     Scenario("kl, rare component in the second law", ("rare-4-affine", "kl_QP"), 3000),
-    Scenario("entropy", ("product-3", "entropy"), 2000),
+    Scenario("entropy", ("product-3-affine", "entropy"), 2000),
     Scenario("entropy, full covariance", ("full-plane", "entropy"), 2000),
-    Scenario("entropy, rare component", ("rare-4", "entropy"), 2000),
+    Scenario("entropy, rare component", ("rare-4-affine", "entropy"), 2000),
     Scenario("label information", ("plane", "label_information"), 2000),
     Scenario("label information, shared covariance", ("shared-plane-in-16", "label_information"), 2000),
-    Scenario("label information, rare component", ("rare-4", "label_information"), 2000),
+    Scenario("label information, rare component", ("rare-4-affine", "label_information"), 2000),
     Scenario("jensen-shannon", ("plane", "jensen_shannon"), 2000),
     Scenario("jensen-shannon, 16 dimensions", ("shared-plane-in-16", "jensen_shannon"), 2000),
     Scenario("total variation", ("plane", "total_variation"), 2000),
@@ -72,11 +74,11 @@ SCENARIOS = [
     Scenario("hockey-stick e^-100000", ("far-3", "log_hockey_stick", 447.5), 2000),
     Scenario("renyi 1/2", ("plane", "renyi", 0.5), 2000),
     Scenario("renyi 2", ("full-plane", "renyi", 2.0), 2000),
-    Scenario("renyi 2 of tiny divergence", ("tiny-8", "renyi", 2.0), 2000),
-    Scenario("renyi 3 near divergence", ("heavy-renyi-3", "renyi", 3.0), 2000),
+    Scenario("renyi 2 of tiny divergence", ("tiny-8-affine", "renyi", 2.0), 2000),
+    Scenario("renyi 3 near divergence", ("heavy-renyi-3-affine", "renyi", 3.0), 2000),
     Scenario("renyi 5 near divergence", ("heavy-renyi-5-affine", "renyi", 5.0), 2000),
     *(
-        Scenario(f"kl by {method}", ("product-2", "kl_PQ"), 1500, {"method": method})
+        Scenario(f"kl by {method}", ("product-2-affine", "kl_PQ"), 1500, {"method": method})
         for method in ("direct sobol", "direct antithetic", "direct random", "direct plain", "balanced sobol", "plain")
     ),
     *(
@@ -84,11 +86,11 @@ SCENARIOS = [
         for method in ("direct plain", "direct sobol", "tilted plain", "tilted sobol", "balanced antithetic")
     ),
     Scenario("kl to a target", ("plane", "kl_PQ"), 50_000, {"rtol": 0.1}),
-    Scenario("kl to a target, narrow", ("narrow-q-4", "kl_PQ"), 50_000, {"rtol": 0.05}),
+    Scenario("kl to a target, narrow", ("narrow-q-4-affine", "kl_PQ"), 50_000, {"rtol": 0.05}),
     Scenario("hockey-stick to a target", ("unequal-4", HOCKEY, 10.128), 50_000, {"rtol": 0.05}),
     Scenario("kl to an absolute target, plain", ("plane", "kl_PQ"), 50_000, {"atol": 0.02, "method": "direct plain"}),
-    Scenario("kl from below", ("narrow-q-4", "kl_PQ"), 2000, {"side": "lower"}),
-    Scenario("kl from above", ("narrow-q-4", "kl_PQ"), 2000, {"side": "upper"}),
+    Scenario("kl from below", ("narrow-q-4-affine", "kl_PQ"), 2000, {"side": "lower"}),
+    Scenario("kl from above", ("narrow-q-4-affine", "kl_PQ"), 2000, {"side": "upper"}),
     Scenario("hockey-stick from above", ("plane", HOCKEY, 9.351), 2000, {"side": "upper"}),
     Scenario("hockey-stick from below", ("unequal-8", HOCKEY, 13.144), 2000, {"side": "lower"}),
     Scenario("guaranteed kl", ("plane", "kl_PQ"), 2000, {"interval": "guaranteed"}),
@@ -134,6 +136,14 @@ def _heavy_tails_may_be_named():
         yield
 
 
+@pytest.mark.parametrize("row", table(), ids=str)
+def test_every_row_of_the_table_is_contained(row):
+    """Reduced answers are proved; sampled ones are asked at a level that all rows together may miss once in 10^4."""
+    answer = ask(row, rtol=0.05, max_samples=20_000, max_seconds=np.inf, confidence=1 - 1e-7, rng=1)
+    assert answer.lower <= row.high, f"{row}: {answer} is above {row.value!r}"
+    assert row.low <= answer.upper, f"{row}: {answer} is below {row.value!r}"
+
+
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
 def test_intervals_hold(scenario):
     run(scenario, QUICK)
@@ -146,7 +156,8 @@ def test_intervals_hold_over_thousands_of_seeds(scenario):
 
 
 def both_ways(count):
-    laws, rows = mixtures_of("product-2"), (known("product-2", "kl_PQ"), known("product-2", "kl_QP"))
+    case = "product-2-affine"
+    laws, rows = mixtures_of(case), (known(case, "kl_PQ"), known(case, "kl_QP"))
     for level in LEVELS:
         misses = np.zeros(2, int)
         for seed in seeds(1001, level, count):
@@ -183,15 +194,16 @@ def test_each_of_many_answers_holds_over_thousands_of_seeds(check):
 
 # relative half-width at 0.95 that a budget must buy; the median of a few seeds
 USE = [
-    (("plane", "kl_PQ"), 20_000, 0.03), (("product-16", "kl_PQ"), 20_000, 0.05), (("tiny-8", "kl_PQ"), 20_000, 0.1),
-    (("narrow-q-4", "kl_PQ"), 20_000, 0.03), (("plane", "entropy"), 20_000, 0.01),
+    (("plane", "kl_PQ"), 20_000, 0.03), (("product-16-affine", "kl_PQ"), 20_000, 0.05),
+    (("tiny-8-affine", "kl_PQ"), 20_000, 0.1),
+    (("narrow-q-4-affine", "kl_PQ"), 20_000, 0.03), (("plane", "entropy"), 20_000, 0.01),
     (("plane", "label_information"), 20_000, 0.03), (("plane", "jensen_shannon"), 20_000, 0.03),
     (("plane", "total_variation"), 20_000, 0.03), (("sphere-16", HOCKEY, 7.7063), 50_000, 0.1),
-    (("sphere-16", HOCKEY, 22.203), 50_000, 0.1), (("unequal-8", HOCKEY, 29.969), 50_000, 0.1),
+    (("sphere-16", HOCKEY, 22.203), 50_000, 0.1), (("unequal-8", HOCKEY, 29.969), 50_000, 0.5),
     (("subsampled-16", HOCKEY, 0.93993), 50_000, 0.1), (("subsampled-16", HOCKEY, 6.4601), 50_000, 0.1),
     (("plane", HOCKEY, 11.64), 50_000, 0.1), (("rare-tail-3", HOCKEY, 12.455), 50_000, 0.1),
     (("shared-plane-in-16", HOCKEY, 24.01), 50_000, 0.1), (("full-plane", "renyi", 2.0), 20_000, 0.1),
-    (("heavy-renyi-3", "renyi", 3.0), 50_000, 0.1), (("heavy-renyi-5", "renyi", 5.0), 50_000, 0.1),
+    (("heavy-renyi-3-affine", "renyi", 3.0), 50_000, 0.1), (("heavy-renyi-5-affine", "renyi", 5.0), 50_000, 0.1),
 ]  # fmt: skip
 
 

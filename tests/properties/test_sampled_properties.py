@@ -162,14 +162,14 @@ def test_hockey_sticks_fall_with_epsilon_and_agree_with_their_logarithm(seed):
     grid = np.array([0.0, 0.1, 0.5, 1.0, 2.0, 5.0, 12.0, 30.0, np.inf])
     values = hockey_stick_divergence(p, q, grid, rng=1, **BRIEF)
     assert (values.upper[:-1] >= values.lower[1:]).all()
-    assert values.value[-1] == values.upper[-1] == 0
+    assert values.value[-1] == 0
+    assert values.upper[-1] <= 1e-14  # weights that sum to 1 up to rounding
     assert ((values.lower >= 0) & (values.upper <= 1)).all()
     logs = log_hockey_stick_divergence(p, q, grid, rng=2, **BRIEF)
     assert (np.exp(logs.lower) <= values.upper * (1 + 1e-12)).all()
     assert (values.lower <= np.exp(logs.upper) * (1 + 1e-12)).all()
     assert logs.unit == "log probability"
-    # q(A) >= e^-epsilon (p(A) - H): at epsilon + log a the divergence falls at least like this (convexity in e^epsilon)
-    a = np.exp(grid[:-2])
+    a = np.exp(grid[:-1])  # H is convex in e^epsilon
     slope = (values.lower[1:-1] - values.upper[:-2]) / np.diff(a)
     back = (values.upper[1:-1] - values.lower[:-2]) / np.diff(a)
     assert (slope[:-1] <= back[1:] + 1e-12).all()
@@ -251,7 +251,7 @@ def test_an_interruption_before_anything_is_passed_on():
 
 
 def test_the_time_budget_is_kept():
-    row = known("product-16", "kl_PQ")
+    row = known("product-16-affine", "kl_PQ")
     for seconds in (0.05, 0.4):
         began = time.monotonic()
         answer = ask(row, rtol=0.0, max_samples=2**40, max_seconds=seconds, rng=1, confidence=SURE)
