@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # public name -> module that defines it; loaded on first use, so that `import fastpriv` costs little more than NumPy
 _WHERE = {

@@ -7,6 +7,8 @@ Ways, tried in this order
    covariance, a product with factors on the line): the same, with the rounding of the map in the bounds.
 3. Everything else, and every density only its owner knows: sampling; ``statistical``.
 
+CAPABILITIES.md at the root of the repository has the whole table, and what each way costs.
+
 Keywords of sampling
 --------------------
 confidence : float, default 0.95

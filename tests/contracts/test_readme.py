@@ -37,10 +37,12 @@ def ran(example, tmp_path):
 
 
 def test_the_python_examples_run(tmp_path):
-    report, leak = fenced("python")
+    report, leak, sampled = fenced("python")
     assert all(len([line for line in example.splitlines() if line.strip()]) == 5 for example in (report, leak))
     numbers = [float(number) for number in ran(leak, tmp_path).split()]
     assert numbers == pytest.approx([1.60913154, 1.60913154, 8.46379936, 0.20148321], rel=1e-7)
+    numbers = [float(number.strip("[]")) for number in ran(sampled, tmp_path).replace("[ ", "[").split()[:4]]
+    assert numbers[1] <= numbers[0] <= numbers[2]
     assert "Noise that a target needs" in ran(report, tmp_path)
     assert (tmp_path / "fastpriv-report" / "assessment.png").exists()
 
@@ -62,7 +64,7 @@ def test_the_layers_in_the_architecture_are_those_that_are_tested():
     assert len(text.splitlines()) <= 80, "ARCHITECTURE.md is one page"
 
 
-@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CITATION.cff", "LICENSE"])
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CAPABILITIES.md", "CHANGELOG.md", "CITATION.cff", "LICENSE"])
 def test_the_papers_of_the_house_are_there(name):
     assert (ROOT / name).stat().st_size > 200
 
