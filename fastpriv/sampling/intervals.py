@@ -4,8 +4,8 @@ Notation: R replicates with means m_1..m_R, each an unbiased estimate of mu from
 a = 1 - confidence, spent on one side or halved between two. The points inside a replicate may depend on each other in
 any way (stratified, antithetic, scrambled Sobol): only replicates have to be independent.
 
-Sources: Student 1908; Johnson 1978 (skewness); Welch 1947 (degrees of freedom); Clopper and Pearson 1934; Stein 1945 (stage sizes may
-follow earlier variances).
+Sources: Student 1908; Johnson 1978 (skewness); Welch 1947 (degrees of freedom); Clopper and Pearson 1934; Stein 1945
+(stage sizes may follow earlier variances).
 """
 
 from __future__ import annotations

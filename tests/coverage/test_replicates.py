@@ -262,7 +262,8 @@ def test_equal_replicates_are_no_certainty():
     two = stage_interval([(10, none), (1000, none)], 0.95, "upper", low=0.0, high=1.0, independent=True)
     assert two.upper == points.upper
     apart = stage_interval([(10, none), (20, none + 0.25)], 0.95, low=0.0, high=1.0)
-    assert apart.lower < apart.value == pytest.approx(1 / 6) < apart.upper < 1.0
+    assert apart.value == pytest.approx(1 / 6)
+    assert 0.0 < apart.lower < apart.value < apart.upper < 1.0
     assert stage_interval([(10, none), (20, none + 0.25)], 0.95)[1:] == (-math.inf, math.inf)
 
 
