@@ -327,7 +327,7 @@ def _rule_of_three(
     groups: dict[int, FloatArray], columns: NDArray[np.bool_], independent: bool, error: float, low: float, high: float
 ) -> tuple[FloatArray, FloatArray]:
     """Bounds where all replicates of a stage are equal; of several stages the one with most draws says most."""
-    size, group = max(groups.items(), key=lambda item: len(item[1]) * (item[0] if independent else 1))
+    size, group = max(groups.items(), key=lambda item: (len(item[1]) * (item[0] if independent else 1), item[0]))
     value = group.reshape(len(group), -1)[0, columns]
     at_end = (value == low) | (value == high)
     draws = len(group) * np.where(at_end & independent, float(size), 1.0)

@@ -62,7 +62,7 @@ class BoundedMean:
     Raises
     ------
     DomainError, ShapeError
-        A range that is empty, an observation outside it by more than rounding (1e-9 of the range), NaN.
+        A range that is empty, an observation outside it by more than rounding (1e-9 of the range; less is cut), NaN.
 
     Notes
     -----
@@ -145,6 +145,7 @@ class BoundedMean:
             found = _boundary(lambda m: self._wealth(1, m), zeros + 1.0, mean, need)
             upper = np.minimum(found * (1.0 + _SLACK), 1.0)
         value, lower, upper = (self.low + self._width * x for x in (mean, lower, upper))
+        lower, upper = np.nextafter(lower, -math.inf), np.nextafter(upper, math.inf)
         shape = () if self._scalar else (self.quantities,)
         return _finished(value, lower, upper, side, self.low, self.high, shape)
 
