@@ -4,8 +4,8 @@ Notation: R replicates with means m_1..m_R, each an unbiased estimate of mu from
 a = 1 - confidence, spent on one side or halved between two. The points inside a replicate may depend on each other in
 any way (stratified, antithetic, scrambled Sobol): only replicates have to be independent.
 
-Sources: Student 1908; Welch 1947, eq. (28) (degrees of freedom); Clopper and Pearson 1934; Stein 1945 (stage sizes may
-follow earlier variances).
+Sources: Student 1908; Johnson 1978 (skewness); Welch 1947 (degrees of freedom); Clopper and Pearson 1934; Stein 1945
+(stage sizes may follow earlier variances).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def replicate_interval(
     **Accuracy** ``tests/intervals/test_replicates.py`` counts the misses for R = 8, 16 and 32. From R = 16 on they stay
     below the level for every law there whose points show its skewness; R = 8 does not carry 0.999.
 
-    Source: Student 1908; Johnson 1978, eq. (2.6) (the shift, there without t); Hall 1992, section 3.
+    Source: Student 1908; Johnson 1978, eq. (2.5), inverted, on the side where it widens.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def stage_interval(
 
     **Accuracy** ``tests/intervals/test_replicates.py`` stops on width after each stage and counts.
 
-    Source: Welch 1947, eq. (28); Satterthwaite 1946, eq. (17).
+    Source: Welch 1947; Satterthwaite 1946.
 
     Examples
     --------
@@ -189,6 +189,7 @@ def stage_interval(
         third = third + share**3 * cubes / count
         widest = np.maximum(spread, point_deviation / unit / math.sqrt(size))  # of the mean of independent points
         third_of_points = third_of_points + share * term * widest * point_skewness / (math.sqrt(size) * count)
+    equal |= variance == 0.0
     freedom = len(every) - 1.0 if len(groups) == 1 else np.where(equal, 1.0, variance**2 / np.where(equal, 1.0, weight))
     quantile = -special.stdtrit(np.maximum(freedom, 1.0), error)
     scale = np.sqrt(variance)
@@ -198,7 +199,7 @@ def stage_interval(
     upper = value + scale * (quantile + shift * np.maximum(0.0, np.maximum(skew, skew_of_points)))
     value, lower, upper = (first + unit * x for x in (value, lower, upper))
     if equal.any():
-        lower[equal], upper[equal] = _rule_of_three(first[equal], groups, independent, error, low, high)
+        lower[equal], upper[equal] = _rule_of_three(groups, equal, independent, error, low, high)
     above, below = endless
     lower, upper = (np.where(above & ~below, math.inf, np.where(below & ~above, -math.inf, x)) for x in (lower, upper))
     lower, upper = np.where(above & below, -math.inf, lower), np.where(above & below, math.inf, upper)
@@ -323,10 +324,11 @@ def _side(side: str) -> Side:
 
 
 def _rule_of_three(
-    value: FloatArray, groups: dict[int, FloatArray], independent: bool, error: float, low: float, high: float
+    groups: dict[int, FloatArray], columns: NDArray[np.bool_], independent: bool, error: float, low: float, high: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds where all replicates are equal; stages of several sizes are several laws, and the largest one is used."""
-    size, group = max(groups.items(), key=lambda item: len(item[1]) * (item[0] if independent else 1))
+    """Bounds where all replicates of a stage are equal; of several stages the one with most draws says most."""
+    size, group = max(groups.items(), key=lambda item: (len(item[1]) * (item[0] if independent else 1), item[0]))
+    value = group.reshape(len(group), -1)[0, columns]
     at_end = (value == low) | (value == high)
     draws = len(group) * np.where(at_end & independent, float(size), 1.0)
     mass = -np.expm1(math.log(error) / draws)

@@ -10,7 +10,7 @@ S(b) = sum log(1 + b X_i), so the state is one sum a bet, whatever the length of
 Observations need not have one mean: if those of a batch are independent with means m_i, then
 product (1 + b m_i) <= (1 + b mean(m_i))^n, so one point from each stratum counts as a batch.
 
-Sources: Ville 1939; Waudby-Smith and Ramdas 2023, section 4 (betting); Orabona and Jun 2024 (averages over bets);
+Sources: Ville 1939; Waudby-Smith and Ramdas 2023 (betting); Orabona and Jun 2024 (averages over bets);
 Howard, Ramdas, McAuliffe and Sekhon 2021 (stopping times); Honda and Takemura 2010 (one sum a bet).
 """
 
@@ -34,6 +34,7 @@ FloatArray = NDArray[np.float64]
 _BETS = np.ldexp(1.0, np.arange(-22, 31))  # in units of 1 / (high - low)
 _LOG_PRIOR = -np.log1p(((np.arange(-22, 31) + 3.0) / 3.0) ** 2)
 _LOG_PRIOR -= np.log(np.exp(_LOG_PRIOR).sum())
+_BLOCK = 2**12  # observations times quantities taken at once
 _GROUP = 8  # factors multiplied before a logarithm: (2^31)^8 is below the largest double
 _LARGEST = 1e25  # larger values are lowered to this where the range is open: a lower bound stays one
 _HALVINGS, _STEPS = 14, 60
@@ -61,7 +62,7 @@ class BoundedMean:
     Raises
     ------
     DomainError, ShapeError
-        A range that is empty, an observation outside it by more than rounding (1e-9 of the range), NaN.
+        A range that is empty, an observation outside it by more than rounding (1e-9 of the range; less is cut), NaN.
 
     Notes
     -----
@@ -106,7 +107,7 @@ class BoundedMean:
         self.count += len(block)
         self._sum += block.sum(axis=0)
         block = block[block.any(axis=1)]  # log(1 + b 0) = 0
-        step = max(_GROUP, 2**14 // self.quantities // _GROUP * _GROUP)
+        step = max(_GROUP, _BLOCK // self.quantities // _GROUP * _GROUP)
         for first in range(0, len(block), step):
             piece = block[first : first + step]
             self._logs[0] += _log_products(piece, 1.0, _BETS)
@@ -144,6 +145,7 @@ class BoundedMean:
             found = _boundary(lambda m: self._wealth(1, m), zeros + 1.0, mean, need)
             upper = np.minimum(found * (1.0 + _SLACK), 1.0)
         value, lower, upper = (self.low + self._width * x for x in (mean, lower, upper))
+        lower, upper = np.nextafter(lower, -math.inf), np.nextafter(upper, math.inf)
         shape = () if self._scalar else (self.quantities,)
         return _finished(value, lower, upper, side, self.low, self.high, shape)
 

@@ -116,7 +116,7 @@ class PointMoments:
     -----
     Blocks are centred on their own mean and joined by the exact formulas; a merge in a fixed order gives fixed bits.
 
-    Source: Pebay 2008, eqs. (2.1) and (2.2).
+    Source: Pebay 2008 (one-pass moments).
 
     Examples
     --------
@@ -200,7 +200,7 @@ def tail_index(top_values: Any) -> FloatArray:
     -----
     **Accuracy** ``tests/intervals/test_tails.py`` has the error on known tails.
 
-    Source: Zhang and Stephens 2009, section 3; Vehtari et al. 2024, section 2.4 and appendix G.
+    Source: Zhang and Stephens 2009; Vehtari et al. 2024 (the number of values, the weight of 10).
 
     Examples
     --------
@@ -237,6 +237,18 @@ def tail_verdict(index: Any, *, bounded: bool = False) -> Verdict:
     -------
     {"holds", "warn", "unknown"}
         ``holds`` below 0.4; ``warn`` from 0.4 to 0.7; ``unknown`` from 0.7 on, where no upper end can be given.
+
+    Notes
+    -----
+    Calibrated by 16 replicates of 1000 (8000) points. False alarms: ``warn`` for a log-normal law of deviation 1 below
+    1 % (0), for Student's t and Pareto laws with k = 1/3 in 14-18 % (5-6 %) of runs; ``unknown`` for a log-normal law
+    of deviation 2 in 6 % (0). Misses: ``holds`` for k = 1/2 in 9 % (1 %), never for k = 2/3 and above; ``unknown`` for
+    k = 2/3 in 35 % (20 %), the rest ``warn``, and for k = 0.9 in 97 % (100 %). Where the verdict is ``holds``, coverage
+    is nominal for all laws tried but k = 1/2; under ``warn`` an interval at 0.95 misses up to 15 %.
+
+    **Accuracy** ``tests/coverage/test_tails.py`` counts verdicts and misses.
+
+    Source: Vehtari et al. 2024 (0.7); 0.4 leaves a margin below 1/2 for a list of 400.
 
     Examples
     --------

@@ -261,6 +261,10 @@ def test_equal_replicates_are_no_certainty():
     assert points.upper == pytest.approx(1 - 0.05 ** (1 / 16000))
     two = stage_interval([(10, none), (1000, none)], 0.95, "upper", low=0.0, high=1.0, independent=True)
     assert two.upper == points.upper
+    apart = stage_interval([(10, none), (20, none + 0.25)], 0.95, low=0.0, high=1.0)
+    assert apart.value == pytest.approx(1 / 6)
+    assert apart[1:] == (apart.value, pytest.approx(0.25 + 0.75 * mass))
+    assert stage_interval([(10, none), (20, none + 0.25)], 0.95)[1:] == (-math.inf, math.inf)
 
 
 def test_infinite_replicates_are_an_answer():
