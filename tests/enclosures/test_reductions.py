@@ -163,6 +163,28 @@ def test_normal_laws_of_one_covariance_from_tiny_to_huge_distances():
             held(reductions.log_hockey_stick(p, q, grid), truth, 1e-11)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_coordinates_in_units_from_1e_minus_140_to_1e140(seed):
+    rng = np.random.default_rng(seed)
+    d = 6
+    units = 10.0 ** rng.uniform(-140, 140, d)
+    m, n = rng.normal(size=(2, d)) * units
+    k = covariance(d, seed) * units[:, None] * units
+    k = np.tril(k) + np.tril(k, -1).T
+    s = units * rng.uniform(0.5, 2.0, d)
+    for kwargs, law in (({"covariance": k}, k), ({"sigma": s}, s)):
+        p, q = GaussianMixture.single(m, **kwargs), GaussianMixture.single(n, **kwargs)
+        square = geometry.mahalanobis(m, n, law)
+        held(reductions.kl(p, q), geometry.number(square) / 2, 1e-13)
+        held(reductions.renyi(p, q, 7.0), 3.5 * geometry.number(square), 1e-13)
+        sticks = [geometry.gaussian_delta(square, e) for e in EPSILON.tolist()]
+        held(reductions.hockey_stick(p, q, EPSILON), sticks, 1e-11)
+        if law.ndim == 2:
+            noise = d * mp.log(2 * mp.pi * mp.e) / 2 + geometry.log_determinant(law) / 2
+            held(reductions.entropy(p), noise)
+            assert reductions.entropy(p).width < 1e-11
+
+
 # means that miss the line by rounding, or by more
 
 
