@@ -10,6 +10,7 @@ from scipy.linalg import hadamard
 
 from fastpriv import (
     GaussianMixture,
+    NotConvergedError,
     Pmf,
     entropy,
     hockey_stick_divergence,
@@ -237,6 +238,7 @@ def test_a_cloud_smaller_than_the_noise_is_no_line():
 
 def test_slack_bounds_hold_for_slack_that_matters(monkeypatch):
     """With 0.03 standard deviations allowed beside the line, the bounds still contain every quantity."""
+    monkeypatch.setattr(reductions, "_WIDE", math.inf)
     monkeypatch.setattr("fastpriv.divergences.reductions.lines._SLACK", 0.05)
     monkeypatch.setattr("fastpriv.divergences.reductions.lines._SHARE", 1.0)
     rng = np.random.default_rng(11)
@@ -312,6 +314,26 @@ def test_parallel_lines_add_what_lies_across(form):
         held(reductions.kl(one, two), geometry.kl(laws[one], laws[two]) + across / 2, 1e-12)
         held(reductions.renyi(one, two, 1.5), geometry.renyi(laws[one], laws[two], 1.5) + 1.5 * across / 2, 1e-12)
         assert reductions.hockey_stick(one, two, 1.0) is None
+
+
+@pytest.mark.parametrize("distance", [1e4, 1e18, 1e100])
+def test_components_too_far_apart_for_the_line_are_left_to_sampling(distance):
+    rows = np.array([[0.0, 0.0], [3.0, 4.0]]) * distance
+    p, q = (GaussianMixture([w, 1 - w], rows, 1.0) for w in (0.5, 0.25))
+    truth = {
+        "kl": math.log(4 / 3) / 2, "jensen_shannon": 0.033822075568605225, "entropy": math.log(4 * math.pi * math.e),
+        "total_variation": 0.25, "mutual_information": math.log(2.0),
+    }  # fmt: skip
+    for name, value in truth.items():
+        laws = (p,) if name in ("entropy", "mutual_information") else (p, q)
+        found = getattr(reductions, name)(*laws)
+        assert (found is not None) == (distance < 1e6), name
+        if found is not None:
+            held(found, value, 1e-11, slack=1e-14)
+    if distance == 1e100:
+        with pytest.raises(NotConvergedError, match="max_panels must be enough"):
+            reductions.renyi(p, q, 2.0, certified=True)
+        assert reductions.renyi(p, q, 2.0) is None
 
 
 # coordinates
@@ -436,6 +458,7 @@ def test_only_the_factor_that_differs_counts():
 @pytest.mark.parametrize("blur", [1e-3, 0.05])
 def test_blur_bounds_hold_for_weights_that_matter(blur, monkeypatch):
     """Weights off a product by a few per cent: the bounds still contain every quantity."""
+    monkeypatch.setattr(reductions, "_WIDE", math.inf)
     monkeypatch.setattr("fastpriv.divergences.reductions.recognition._MISS", blur)
     rng = np.random.default_rng(12)
     nodes, mass = np.polynomial.hermite_e.hermegauss(80)
