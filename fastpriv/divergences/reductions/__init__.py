@@ -2,19 +2,23 @@
 
 Every function answers None where ``recognition.factors`` finds no reduction. KL and Renyi divergences, entropy and
 mutual information add over independent factors; the others need one factor that tells the laws apart. What rounding
-may have done to the laws is in the bounds, by ``bounds.py``. ``subspace`` is for pairs that must be sampled after all.
+may have done to the laws is in the bounds, by ``bounds.py``. Where the line gives no useful bounds (components a
+million deviations apart) the answer is None too, unless ``certified`` asks for bounds at any width. ``subspace`` is for
+pairs that must be sampled after all.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...distributions import GaussianMixture, Pmf
+from ...errors import NotConvergedError
 from ...estimate import Estimate, Kind
 from ..line.information import entropy as line_entropy
 from ..line.information import mutual_information as line_information
@@ -37,9 +41,38 @@ FloatArray = NDArray[np.float64]
 _LOG_2_PI_E = 2.8378770664093454836
 _UNIT = 2.0**-53
 _MASS = 1.00001  # masses up to 1 + 1e-9 and the rounding of a bound
+_WIDE, _WIDE_PART = 1e-3, 1e-2  # bounds wider than both, absolutely and relatively, are no better than a sample
+_LOG_TINY = -745.0
 _KINDS: tuple[Kind, ...] = ("exact", "certified", "heuristic")
 
 
+Arguments = ParamSpec("Arguments")
+
+
+def _useful(function: Callable[Arguments, Estimate | None]) -> Callable[Arguments, Estimate | None]:
+    """None for an answer that says too little, unless certified bounds are asked for."""
+
+    @functools.wraps(function)
+    def asked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Estimate | None:
+        try:
+            found = function(*args, **kwargs)
+        except NotConvergedError:
+            if kwargs.get("certified"):
+                raise
+            return None
+        if found is None or kwargs.get("certified"):
+            return found
+        with np.errstate(invalid="ignore"):
+            wide = (np.asarray(found.width) > _WIDE) & (np.asarray(found.width) > _WIDE_PART * np.abs(found.value))
+            if found.unit == "log probability":
+                wide &= np.asarray(found.upper) > _LOG_TINY
+        wide &= np.isfinite(found.upper)
+        return None if wide.size and wide.all() else found
+
+    return asked
+
+
+@_useful
 def kl(p: GaussianMixture, q: GaussianMixture, *, certified: bool = False) -> Estimate | None:
     """KL(P||Q) in nats; the sum over independent factors."""
 
@@ -53,6 +86,7 @@ def kl(p: GaussianMixture, q: GaussianMixture, *, certified: bool = False) -> Es
     return gaussians.kl(p, q) if found is None and one_normal_law(p) and one_normal_law(q) else found
 
 
+@_useful
 def renyi(p: GaussianMixture, q: GaussianMixture, order: float, *, certified: bool = False) -> Estimate | None:
     """D_order(P||Q) in nats; the sum over independent factors, infinite if one of them is."""
     if order == 1.0:
@@ -71,6 +105,7 @@ def renyi(p: GaussianMixture, q: GaussianMixture, order: float, *, certified: bo
     return gaussians.renyi(p, q, order) if found is None and one_normal_law(p) and one_normal_law(q) else found
 
 
+@_useful
 def jensen_shannon(p: GaussianMixture, q: GaussianMixture, *, certified: bool = False) -> Estimate | None:
     """JS(P, Q) in nats, where one factor alone tells them apart."""
     line = _one(p, q)
@@ -83,21 +118,25 @@ def jensen_shannon(p: GaussianMixture, q: GaussianMixture, *, certified: bool = 
     return _with(found, min(found.value, ceiling), found.lower, min(found.upper, ceiling))
 
 
+@_useful
 def hockey_stick(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike) -> Estimate | None:
     """H_{e^epsilon}(P||Q), where one factor alone tells them apart."""
     return _sticks(p, q, epsilon, logs=False)
 
 
+@_useful
 def log_hockey_stick(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike) -> Estimate | None:
     """log H_{e^epsilon}(P||Q), where one factor alone tells them apart."""
     return _sticks(p, q, epsilon, logs=True)
 
 
+@_useful
 def total_variation(p: GaussianMixture, q: GaussianMixture) -> Estimate | None:
     """Total variation distance, where one factor alone tells them apart."""
     return _sticks(p, q, 0.0, logs=False)
 
 
+@_useful
 def entropy(p: GaussianMixture, *, certified: bool = False) -> Estimate | None:
     """Differential entropy in nats: that of the noise and the information about the label, or of coordinates."""
     lines = factors(p)
@@ -122,6 +161,7 @@ def entropy(p: GaussianMixture, *, certified: bool = False) -> Estimate | None:
     return _sum([*parts, noise], _words(lines), error, floor=-math.inf)
 
 
+@_useful
 def mutual_information(p: GaussianMixture, *, certified: bool = False) -> Estimate | None:
     """Information in nats between the component of a mixture and the sample: I(X; X + noise) for a discrete X."""
     lines = factors(p)

@@ -10,7 +10,7 @@ diagonal matrix of powers of two for which A = S K S has its diagonal in [1/4, 1
   -(d + 3) 2^-52 trace(A) (Rump 2006, theorem 2.3 with room to spare), so lambda = m minus that.
 * log det K. Up to 20 dimensions by Bareiss's elimination in whole numbers (1968); otherwise from a triangular G near
   the inverse Cholesky factor of A, taken as it comes: det A = det(I + E) / det(G)^2 with E = G A G' - I, and
-  |log det(I + E)| <= sqrt(d) e / (1 - e) for e = |E| < 1 (Frobenius; the rounding of E is added entry by entry).
+  |log det(I + E) - tr E| <= e^2 / (2 (1 - e)) for e = |E| < 1 (Frobenius; the rounding of E is added entry by entry).
 """
 
 from __future__ import annotations
@@ -127,25 +127,27 @@ def log_determinant(k: FloatArray) -> tuple[float, float]:
     s, a = scaling(k)
     power = -2 * int(s.sum())  # det K = 2^power det A
     if d <= _WHOLE:
-        numbers, e = whole(a)
+        numbers, place = whole(a)
         exact = determinant([numbers[i * d : (i + 1) * d] for i in range(d)])
         if exact is None:
             return math.nan, math.inf
-        size = exact.bit_length()
-        terms = math.log(exact / (1 << size)), (size + d * e + power) * _LOG_2
+        bits = exact.bit_length()
+        terms = math.log(exact / (1 << bits)), (bits + d * place + power) * _LOG_2
         return math.fsum(terms), 4 * _UNIT * (abs(terms[0]) + abs(terms[1]))
     try:
         g = np.tril(np.linalg.inv(np.linalg.cholesky(a)))
     except np.linalg.LinAlgError:
         return math.nan, math.inf
-    error = np.abs(g @ a @ g.T - np.eye(d)) + 1.01 * (2 * d + 4) * _UNIT * (np.abs(g) @ np.abs(a) @ np.abs(g.T))
-    gap = 1.01 * float(np.linalg.norm(error)) + d * 1e-290
-    if not gap < 0.5:
+    e = g @ a @ g.T - np.eye(d)
+    slack = 1.01 * (2 * d + 4) * _UNIT * (np.abs(g) @ np.abs(a) @ np.abs(g.T)) + 1e-290
+    size = 1.01 * float(np.linalg.norm(np.abs(e) + slack))
+    if not size < 0.5:
         return math.nan, math.inf
     logs = np.log(np.abs(np.diagonal(g)))
-    value = -2.0 * math.fsum(logs.tolist()) + power * _LOG_2
+    trace = np.diagonal(e)
+    value = math.fsum([*(-2.0 * logs).tolist(), *trace.tolist(), power * _LOG_2])
     rounding = 4 * _UNIT * (2 * float(np.abs(logs).sum()) + abs(power) + abs(value) + d)
-    return value, 1.01 * math.sqrt(d) * gap / (1 - gap) + rounding
+    return value, 1.01 * (float(np.trace(slack)) + size**2 / (2 * (1 - size))) + rounding
 
 
 def determinant(k: list[list[int]]) -> int | None:
