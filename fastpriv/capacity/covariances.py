@@ -7,11 +7,13 @@ whatever the units of its coordinates (van der Sluis 1969): every tolerance here
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _validate
-from ..distributions.covariances import SYMMETRY, exponents, scaled
+from ..distributions.covariances import SYMMETRY, exponents
 from ..errors import DomainError, ShapeError
 
 __all__ = ["SYMMETRY", "checked", "exponents", "pair", "rank_tolerance", "scaled"]
@@ -74,6 +76,12 @@ def pair(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]
     _validate.broadcastable("signal", one, "noise", two)
     one, two = np.broadcast_arrays(one, two)
     return one, two
+
+
+def scaled(k: FloatArray, rows: NDArray[np.int64], shift: Any = 0) -> FloatArray:
+    """K_ij 2^(-rows_i - rows_j - 2 shift), exact but for underflow."""
+    power = -(rows[..., :, None] + rows[..., None, :] + 2 * np.asarray(shift)[..., None, None])
+    return np.asarray(np.ldexp(k, np.clip(power, -5000, 5000).astype(np.int32)))
 
 
 def _least_eigenvalue(k: FloatArray) -> FloatArray:

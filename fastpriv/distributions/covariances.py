@@ -1,4 +1,6 @@
-"""Stacks of covariance matrices: checks in blocks, the simplest form, and Cholesky factors.
+"""What spreads the components of a mixture: standard deviations, or stacks of covariance matrices.
+
+Both are checked and brought to their simplest form; matrices are looked at in blocks and factored once.
 
 Notation: K a symmetric d x d matrix, S the diagonal matrix of powers of two for which S K S has its diagonal in
 [1/4, 1). The factor of K is that of S K S times the inverse of S: the scaling is exact, so variances of 1e-300 beside
@@ -17,15 +19,54 @@ from .. import _validate
 from ..errors import DomainError, ShapeError
 from .values import LIMIT, FloatArray
 
-__all__ = ["SYMMETRY", "exponents", "factored", "scaled", "taken"]
+__all__ = ["SYMMETRY", "deviations", "exponents", "factored", "simplest", "spread_out", "taken"]
 
 SYMMETRY = 1e-12  # largest |K_ij - K_ji| taken for rounding, relative to sqrt(K_ii K_jj)
 _BLOCK = 2**21  # entries looked at together
 _SINGULAR = 2.0**-50  # least eigenvalue for unit variances, in parts of sqrt(d) times the largest
+_HEAVY = (
+    "Cholesky factors take as much again as the matrices, and so does a copy, which a C-contiguous array of doubles is "
+    "spared after setflags(write=False). Share one matrix, or use sigmas."
+)
 _REMEDY = (
     "Drop coordinates that others determine, or add a small multiple of the identity if the matrices are estimates."
 )
 Mask = NDArray[np.bool_]
+
+
+def deviations(sigmas: Any) -> FloatArray:
+    """Standard deviations of any shape."""
+    return _validate.real(
+        "sigmas", sigmas, "positive and between 1e-300 and 1e300", lambda s: (s >= 1 / LIMIT) & (s <= LIMIT),
+        remedy="Pass standard deviations; a point mass has no density.",
+    )  # fmt: skip
+
+
+def spread_out(sigmas: Any, k: int, d: int) -> FloatArray:
+    """Standard deviations as (k, 1) or (k, d)."""
+    s = deviations(sigmas)
+    if s.ndim == 0:
+        return np.full((k, 1), s)
+    if s.ndim == 1 and s.size == k:
+        return s[:, None]
+    if s.ndim == 2 and s.shape[0] in (1, k) and s.shape[1] in (1, d):
+        return np.array(np.broadcast_to(s, (k, s.shape[1])))
+    remedy = "Pass one standard deviation a component, or one to each coordinate of each."
+    if s.shape == (d,):
+        remedy = f"Pass shape (1, {d}) for one standard deviation a coordinate."
+    raise ShapeError(
+        f"sigmas must be a number or of shape ({k},), ({k}, 1), (1, {d}) or ({k}, {d}) for means of shape ({k}, {d}); "
+        f"got {s.shape}. {remedy}"
+    )
+
+
+def simplest(means: FloatArray, sigmas: FloatArray) -> dict[str, FloatArray | None]:
+    """Means (k, d) and sigmas (k, 1) or (k, d) in the line, isotropic or diagonal form."""
+    if means.shape[1] == 1:
+        means = means[:, 0].copy()
+    if np.all(sigmas == sigmas[:, :1]):
+        sigmas = sigmas[:, 0].copy()
+    return {"means": means, "sigmas": sigmas, "covariances": None, "_factors": None}
 
 
 def taken(value: Any, used: Mask, dimension: int) -> tuple[FloatArray, FloatArray | None]:
@@ -43,30 +84,38 @@ def taken(value: Any, used: Mask, dimension: int) -> tuple[FloatArray, FloatArra
         return np.broadcast_to(variances, (int(used.sum()), dimension)), None
     if equal:
         chosen = np.arange(len(given)) == np.argmax(chosen)
-    kept = given if symmetric and chosen.all() and _lasting(given) else _copied(given, chosen)
-    return kept, factored(kept)
+    index = np.flatnonzero(chosen)
+    kept = given if symmetric and chosen.all() and _lasting(given) else _copied(given, index, symmetric)
+    return kept, factored(kept, index)
 
 
-def factored(covariances: FloatArray) -> FloatArray:
-    """Lower Cholesky factors of (k, d, d) matrices; refuses those that are singular to rounding or indefinite."""
+def factored(covariances: FloatArray, index: NDArray[np.intp] | None = None) -> FloatArray:
+    """Lower Cholesky factors of (k, d, d) matrices; refuses those that are singular to rounding or indefinite.
+
+    ``index`` is the place of each among what the caller was given.
+    """
     count, dimension, _ = covariances.shape
-    _validate.memory("covariances", covariances.nbytes, "Their Cholesky factors need as much again: share matrices.")
+    _validate.memory("covariances", covariances.nbytes, _HEAVY)
     factors = np.empty_like(covariances)
     refused: list[tuple[int, float]] = []
     for rows in _blocks(count, dimension):
         block = covariances[rows]
         powers = exponents(np.diagonal(block, axis1=1, axis2=2))
-        unit = scaled(block, powers)
+        down, up = np.ldexp(1.0, -powers), np.ldexp(1.0, powers)
+        with np.errstate(over="ignore"):  # refused below
+            unit = block * down[:, :, None]
+            unit *= down[:, None, :]
         lower, doubtful = _cholesky(unit)
         least, largest = _extremes(unit[doubtful])
         bad = ~(least > _SINGULAR * np.sqrt(dimension) * largest)
         refused += zip((rows.start + doubtful[bad]).tolist(), least[bad].tolist(), strict=True)
-        factors[rows] = np.ldexp(lower, np.clip(powers, -2000, 2000).astype(np.int32)[:, :, None])
+        np.multiply(lower, up[:, :, None], out=factors[rows])
     if refused:
-        index, least_found = refused[0]
+        place, least_found = refused[0]
+        place = place if index is None else int(index[place])
         raise DomainError(
             f"covariances must be positive definite{' to rounding' if least_found > -1e-9 else ''}; got a smallest "
-            f"eigenvalue of {least_found:.4g}, for unit variances, at index {index} ({len(refused)} of {count} "
+            f"eigenvalue of {least_found:.4g}, for unit variances, at index {place} ({len(refused)} of {count} "
             f"matrices). {_REMEDY}"
         )
     return factors
@@ -76,12 +125,6 @@ def exponents(diagonal: FloatArray) -> NDArray[np.int64]:
     """Integers a with diagonal / 4^a in [1/4, 1); 0 for an entry 0."""
     exponent = np.frexp(diagonal)[1].astype(np.int64)
     return -((-exponent) // 2)
-
-
-def scaled(k: FloatArray, rows: NDArray[np.int64], shift: Any = 0) -> FloatArray:
-    """K_ij 2^(-rows_i - rows_j - 2 shift), exact but for underflow."""
-    power = -(rows[..., :, None] + rows[..., None, :] + 2 * np.asarray(shift)[..., None, None])
-    return np.asarray(np.ldexp(k, np.clip(power, -5000, 5000).astype(np.int32)))
 
 
 def _stack(value: Any, count: int, dimension: int) -> NDArray[Any]:
@@ -103,33 +146,32 @@ def _stack(value: Any, count: int, dimension: int) -> NDArray[Any]:
 
 def _looked_at(given: NDArray[Any], used: Mask) -> tuple[bool, bool, bool]:
     """Whether all used matrices are exactly symmetric, diagonal, equal; refuses what no covariance is."""
-    symmetric = diagonal = equal = True
+    symmetric = diagonal = equal = light = True
     first = None
     for rows in _blocks(*given.shape[:2]):
-        block = np.asarray(given[rows], dtype=np.float64)
-        for fault in _FAULTS:
+        block = _doubles(given[rows])
+        mirrored = np.array_equal(block, block.swapaxes(1, 2))
+        for fault in _FAULTS[: 2 if mirrored else 3]:
             if fault.found(block).any():
                 _refuse(given, fault)
-        symmetric = symmetric and np.array_equal(block, block.swapaxes(1, 2))
+        symmetric = symmetric and mirrored
         mine = block[used[rows]] if len(given) == used.size else block
         if len(mine):
             first = np.array(mine[0]) if first is None else first
             diagonal = diagonal and np.count_nonzero(mine) == mine.shape[0] * mine.shape[1]
             equal = equal and bool(np.all(mine == first))
+        if light and not (diagonal or equal):  # known long before all of a large stack is read
+            light = False
+            _validate.memory("covariances", given.size * 8 * (1 if _lasting(given) else 2), _HEAVY)
     return symmetric, diagonal, equal
 
 
-def _copied(given: NDArray[Any], chosen: Mask) -> FloatArray:
+def _copied(given: NDArray[Any], index: NDArray[np.intp], symmetric: bool) -> FloatArray:
     """The chosen matrices as doubles of our own, made exactly symmetric, read-only."""
-    index = np.flatnonzero(chosen)
-    _validate.memory(
-        "covariances", len(index) * given[0].size * 8,
-        "They are copied unless they are a C-contiguous array of doubles with setflags(write=False).",
-    )  # fmt: skip
     kept = np.empty((len(index), *given.shape[1:]))
     for rows in _blocks(*kept.shape[:2]):
-        block = np.asarray(given[index[rows]], dtype=np.float64)
-        kept[rows] = 0.5 * block + 0.5 * block.swapaxes(1, 2)
+        block = _doubles(given[index[rows]])
+        kept[rows] = block if symmetric else 0.5 * block + 0.5 * block.swapaxes(1, 2)
     kept.setflags(write=False)
     return kept
 
@@ -172,13 +214,19 @@ def _cholesky(unit: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:
 def _extremes(unit: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Least and largest eigenvalues of matrices brought to a diagonal of ones."""
     root = np.sqrt(np.diagonal(unit, axis1=1, axis2=2))
-    values = np.linalg.eigvalsh(unit / (root[:, :, None] * root[:, None, :]))
+    with np.errstate(over="ignore"):
+        values = np.linalg.eigvalsh(np.clip(unit / (root[:, :, None] * root[:, None, :]), -1e100, 1e100))
     return values[:, 0], values[:, -1]
 
 
 def _blocks(count: int, dimension: int) -> Iterator[slice]:
     step = max(1, _BLOCK // dimension**2)
     return (slice(start, min(start + step, count)) for start in range(0, count, step))
+
+
+@np.errstate(over="ignore")
+def _doubles(block: NDArray[Any]) -> FloatArray:
+    return np.asarray(block, dtype=np.float64)
 
 
 def _not_finite(block: FloatArray) -> Mask:
@@ -217,7 +265,7 @@ def _refuse(given: NDArray[Any], fault: _Fault) -> None:
     total, where = 0, None
     with np.errstate(invalid="ignore"):
         for rows in _blocks(*given.shape[:2]):
-            bad = fault.found(np.asarray(given[rows], dtype=np.float64))
+            bad = fault.found(_doubles(given[rows]))
             if where is None and bad.any():
                 at = np.argwhere(bad)[0]
                 where = (int(at[0]) + rows.start, int(at[1]), int(at[2]))

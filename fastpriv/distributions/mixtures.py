@@ -20,9 +20,6 @@ from .values import LIMIT, FloatArray, Value, mass_gap
 
 __all__ = ["GaussianMixture"]
 
-_SIGMAS = "positive and between 1e-300 and 1e300"
-_NO_POINT = "Pass standard deviations; a point mass has no density."
-
 
 class GaussianMixture(Value):
     """A finite mixture of normal laws on the line or in d dimensions.
@@ -125,16 +122,16 @@ class GaussianMixture(Value):
             )
         used = w > 0
         if covariances is None:
-            self._set(weights=w[used], **_simplest(m[used], _spread_out(sigmas, *m.shape)[used]))
+            self._set(weights=w[used], **matrices.simplest(m[used], matrices.spread_out(sigmas, *m.shape)[used]))
             return
         stack, factors = matrices.taken(covariances, used, m.shape[1])
         if factors is None:
-            self._set(weights=w[used], **_simplest(m[used], np.sqrt(stack)))
+            self._set(weights=w[used], **matrices.simplest(m[used], np.sqrt(stack)))
         else:
             self._set(weights=w[used], means=m[used], sigmas=None, covariances=stack, _factors=factors)
 
     def _on_the_line(self, w: FloatArray, m: FloatArray, sigmas: ArrayLike | None) -> None:
-        s = _validate.vector("sigmas", sigmas, _SIGMAS, _positive, remedy=_NO_POINT)
+        s = _validate.vector("sigmas", matrices.deviations(sigmas))
         if s.size == 1:
             s = np.full(w.shape, s[0])
         if not w.shape == m.shape == s.shape:
@@ -246,8 +243,9 @@ class GaussianMixture(Value):
         ----------
         size : int
             How many, n.
-        rng : None, int, SeedSequence, BitGenerator or Generator, optional
-            Source of randomness, as ``numpy.random.default_rng`` takes it (SPEC 7).
+        rng : None, int, sequence of int, SeedSequence, BitGenerator or Generator, optional
+            Source of randomness (SPEC 7). A Generator is drawn from; anything else names a stream of its own, an
+            integer that of ``numpy.random.default_rng``.
 
         Returns
         -------
@@ -280,6 +278,16 @@ class GaussianMixture(Value):
         ----------
         indices : int or sequence of int
             Distinct, counted from 0.
+
+        Returns
+        -------
+        GaussianMixture
+            With the same components.
+
+        Raises
+        ------
+        DomainError
+            For indices that are not integers, are out of range or repeated.
 
         Examples
         --------
@@ -316,6 +324,18 @@ class GaussianMixture(Value):
         shift : array_like, shape (m,) or scalar, default 0
             What is added.
 
+        Returns
+        -------
+        GaussianMixture
+            In m dimensions; m = 1 gives a law on the line.
+
+        Raises
+        ------
+        DomainError
+            For dependent rows, zeros in a vector, or an image beyond 1e300.
+        ShapeError
+            For shapes that do not fit.
+
         Examples
         --------
         >>> from fastpriv import GaussianMixture
@@ -335,7 +355,13 @@ class GaussianMixture(Value):
         if b.shape not in ((), (target,)):
             raise ShapeError(f"shift must be a number or of shape ({target},); got {b.shape}. Pass one entry a row.")
         means, sigmas, covariances = points.image(self, a, b)
-        return GaussianMixture(self.weights, means, sigmas, covariances=covariances)
+        try:
+            return GaussianMixture(self.weights, means, sigmas, covariances=covariances)
+        except DomainError as fault:
+            raise DomainError(
+                f"matrix must map to a law within the range of doubles, and not onto fewer dimensions; got an image of "
+                f"which {fault}"
+            ) from None
 
     def __reduce__(self) -> Any:
         if self.covariances is None:
@@ -357,34 +383,3 @@ def _unpickled(weights: FloatArray, means: FloatArray, covariances: FloatArray) 
     made = object.__new__(GaussianMixture)
     made._set(weights=weights, means=means, sigmas=None, covariances=covariances, _factors=None)
     return made
-
-
-def _positive(x: FloatArray) -> Any:
-    return (x >= 1 / LIMIT) & (x <= LIMIT)
-
-
-def _spread_out(sigmas: Any, k: int, d: int) -> FloatArray:
-    """Standard deviations as (k, 1) or (k, d)."""
-    s = _validate.real("sigmas", sigmas, _SIGMAS, _positive, remedy=_NO_POINT)
-    if s.ndim == 0:
-        return np.full((k, 1), s)
-    if s.ndim == 1 and s.size == k:
-        return s[:, None]
-    if s.ndim == 2 and s.shape[0] in (1, k) and s.shape[1] in (1, d):
-        return np.array(np.broadcast_to(s, (k, s.shape[1])))
-    remedy = "Pass one standard deviation a component, or one to each coordinate of each."
-    if s.shape == (d,):
-        remedy = f"Pass shape (1, {d}) for one standard deviation a coordinate."
-    raise ShapeError(
-        f"sigmas must be a number or of shape ({k},), ({k}, 1), (1, {d}) or ({k}, {d}) for means of shape ({k}, {d}); "
-        f"got {s.shape}. {remedy}"
-    )
-
-
-def _simplest(means: FloatArray, sigmas: FloatArray) -> dict[str, FloatArray | None]:
-    """Means (k, d) and sigmas (k, 1) or (k, d) in the line, isotropic or diagonal form."""
-    if means.shape[1] == 1:
-        means = means[:, 0].copy()
-    if np.all(sigmas == sigmas[:, :1]):
-        sigmas = sigmas[:, 0].copy()
-    return {"means": means, "sigmas": sigmas, "covariances": None, "_factors": None}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _validate
+from .. import _random, _validate
 from ..errors import DomainError
 from .values import FloatArray
 
@@ -48,13 +48,7 @@ def log_density(law: GaussianMixture, x: FloatArray) -> FloatArray:
 
 def draws(law: GaussianMixture, size: int, rng: Any) -> FloatArray:
     """Independent draws, shape (size, d)."""
-    try:
-        generator = np.random.default_rng(rng)
-    except (TypeError, ValueError):
-        raise DomainError(
-            f"rng must be a source of randomness; got {rng!r}. Pass None, a non-negative integer, or a Generator, "
-            "BitGenerator or SeedSequence of numpy.random."
-        ) from None
+    generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(_random.root(rng))
     k, d = len(law), law.dimension
     means = law.means.reshape(k, d)
     ladder = np.cumsum(law.weights)
@@ -74,6 +68,7 @@ def draws(law: GaussianMixture, size: int, rng: Any) -> FloatArray:
     return out
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def image(
     law: GaussianMixture, matrix: FloatArray, shift: FloatArray
 ) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
@@ -89,15 +84,10 @@ def image(
         stretch = np.broadcast_to(np.abs(matrix), (d,))
         if law.covariances is None:
             return means * matrix + shift, law.sigmas.reshape(k, -1) * stretch, None
+        _validate.memory("matrix", law.covariances.nbytes, "The image has as many matrices.")
         outer = np.broadcast_to(matrix, (d,))[:, None] * np.broadcast_to(matrix, (d,))
         return means * matrix + shift, None, law.covariances * outer
     rows = len(matrix)
-    size = np.abs(matrix).max(axis=1, keepdims=True)
-    if not np.all(size) or np.linalg.matrix_rank(matrix / size) < rows:
-        raise DomainError(
-            f"matrix must have independent rows, so that the image has a density; got dependent ones among {rows}. "
-            "Keep independent rows."
-        )
     moved = means @ matrix.T + shift
     factors = law.factors
     if factors is None:
@@ -111,7 +101,7 @@ def image(
     for i in range(count):
         half = matrix * spread[i] if factors is None else matrix @ factors[i]
         if rows == 1:
-            sigmas[i:] = _norm(half[0])
+            sigmas[i:] = math.hypot(*half[0].tolist())
         else:
             images[i] = half @ half.T
     images.setflags(write=False)
@@ -136,17 +126,13 @@ def _squares(law: GaussianMixture, x: FloatArray, part: slice) -> FloatArray:
         if law.factors is None:
             z /= law.sigmas.reshape(k, -1)[part]
         else:
-            from scipy.linalg import solve_triangular
+            from scipy.linalg.blas import dtrsm
 
             factor = law.factors[part.start if len(law.factors) > 1 else 0]
-            z = solve_triangular(factor, z[:, 0, :].T, lower=True, check_finite=False).T[:, None, :]
+            z = dtrsm(1.0, factor.T, z[:, 0, :].T, trans_a=1, overwrite_b=1).T[:, None, :]
         squares = np.einsum("nkd,nkd->nk", z, z)
     # inf - inf in a solve: some z overflowed, and so does the sum
     return np.where(np.isnan(squares), np.inf, squares)
-
-
-def _norm(row: FloatArray) -> float:
-    return math.hypot(*row.tolist())
 
 
 def _blocks(count: int, step: int) -> Iterator[slice]:
