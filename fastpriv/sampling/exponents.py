@@ -3,18 +3,17 @@
 Notation: N is a component of p in its own units (mean 0, covariance I), N_j a component of q there, with precision
 I - D_j, d_j its mean and E_j = (I - D_j) d_j. For tau >= 0, theta = sum tau,
 
-    N^(1 + theta) prod N_j^(-tau_j) = e^Lambda T,  T normal with precision P = I + sum tau_j D_j and mean -P^-1 sum tau_j
-    E_j, Lambda = sum tau_j a_j - log det P / 2 + |sum tau_j E_j|^2_(P^-1) / 2,  a_j = log of N / N_j at 0.
+    N^(1 + theta) prod N_j^(-tau_j) = e^Lambda T, T normal with precision P = I + sum tau_j D_j and mean
+    -P^-1 sum tau_j E_j, Lambda = sum tau_j a_j - log det P / 2 + |sum tau_j E_j|^2_(P^-1) / 2, a_j = log(N / N_j) at 0.
 
 By weighted means, (1 - e^-t) <= theta^theta (1 + theta)^-(1 + theta) e^(theta t) for t = log(N / Q) >= 0, and
 Q >= prod (e^b_j N_j theta / tau_j)^(tau_j / theta) for any Q >= sum e^b_j N_j. Hence (N - Q)^+ <= e^F T with
 
     F(tau) = Lambda - sum tau_j b_j + sum tau_j log tau_j - (1 + theta) log(1 + theta),
 
-convex. At its minimum tau_j / (1 + theta) = e^b_j exp E_T log(N_j / N). With theta held fixed the same function, its last
-term replaced by -theta log theta, bounds N^(1 + theta) Q^(-theta). Every feasible tau gives a true bound, so the solver
-is free to stop: here a damped Newton iteration in relative steps, for many components at once, in coordinates in
-which every matrix is diagonal.
+convex. At its minimum tau_j / (1 + theta) = e^b_j exp E_T log(N_j / N). With theta held fixed the same function, its
+last term replaced by -theta log theta, bounds N^(1 + theta) Q^(-theta). Every feasible tau gives a true bound, so the
+solver is free to stop: a damped Newton iteration in relative steps, for many components at once.
 """
 
 from __future__ import annotations
@@ -39,8 +38,13 @@ _UNIT = 2.0**-53
 class Problem(Protocol):
     """Many problems of ``J`` slots; a slot that is not used has ``level`` minus infinity and zeros elsewhere."""
 
-    level: FloatArray  # b (I, J)
-    offset: FloatArray  # a (I, J)
+    @property
+    def level(self) -> FloatArray:
+        """The levels b (I, J)."""
+
+    @property
+    def offset(self) -> FloatArray:
+        """The offsets a (I, J)."""
 
     def part(self, rows: NDArray[np.intp]) -> Problem:
         """Some of the problems."""
@@ -70,13 +74,16 @@ class DiagonalProblem:
     pull_error: FloatArray  # how far rounding may have moved sum tau E, over tau of the last slot (I, d)
 
     def part(self, rows: NDArray[np.intp]) -> DiagonalProblem:
+        """As in ``Problem``, and so the others."""
         return DiagonalProblem(*(array[rows] for array in vars(self).values()))
 
     def score(self) -> FloatArray:
-        return self.level - self.offset + 0.5 * np.sum(self.curvature, axis=2)
+        """Of one component of q at T = N."""
+        return np.asarray(self.level - self.offset + 0.5 * np.sum(self.curvature, axis=2))
 
     def depth(self, tau: FloatArray) -> FloatArray:
-        return np.min(self.normal(tau)[0], axis=1) - 1.0
+        """The least entry of sum tau_j D_j."""
+        return np.asarray(np.min(self.normal(tau)[0], axis=1) - 1.0)
 
     def normal(self, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The precisions of T, and its means times these."""
@@ -84,12 +91,14 @@ class DiagonalProblem:
         return 1.0 + (row @ self.curvature)[:, 0], -(row @ self.pull)[:, 0]
 
     def shape(self, tau: FloatArray) -> FloatArray:
+        """Lambda without its linear part."""
         precision, pull = self.normal(tau)
         with np.errstate(all="ignore"):
             value = 0.5 * np.sum(pull * pull / precision - np.log(precision), axis=1)
         return np.where((precision.min(axis=1) > _THINNEST) & np.isfinite(value), value, np.inf)
 
     def slopes(self, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Its gradient and scaled Hessian."""
         precision, pull = self.normal(tau)
         inverse, mean = 1.0 / precision, pull / precision
         gradient = (self.curvature @ (-0.5 * (inverse + mean * mean))[:, :, None])[:, :, 0]
@@ -125,7 +134,7 @@ def solve(
         tau[lost] = _start(problem.part(lost), used[lost])
         now[lost] = value(problem.part(lost), tau[lost], theta)
     enough = np.full(len(tau), -np.inf) if floor is None else floor
-    alive = np.flatnonzero(used.any(axis=1) & np.isfinite(now))
+    alive = np.flatnonzero(used.any(axis=1) & np.isfinite(now) & (now > enough))
     for _ in range(_STEPS):
         if not alive.size:
             break
@@ -141,7 +150,7 @@ def solve(
 
 
 def interior(problem: Problem, theta: float, base: FloatArray) -> FloatArray:
-    """Feasible exponents of sum ``theta`` with every slot in use, as far from the feasible shares ``base`` as may be."""
+    """Feasible exponents of sum ``theta``, every slot in use, as far from the feasible shares ``base`` as may be."""
     used = np.isfinite(problem.level)
     even = used / np.maximum(used.sum(axis=1, keepdims=True), 1)
     tau = theta * base
@@ -160,7 +169,8 @@ def _start(problem: Problem, used: NDArray[np.bool_]) -> FloatArray:
     top = np.max(score, axis=1, keepdims=True, initial=-1e300)
     share = np.exp(np.maximum(score - top, -60.0)) * used
     share *= np.exp(np.clip(top, -60.0, 0.0)) / np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
-    return share * np.minimum(1.0, 0.5 / np.maximum(-problem.depth(share), 1e-300))[:, None]
+    room = np.minimum(1.0, 0.5 / np.maximum(-problem.depth(share), 1e-300))
+    return np.asarray(share * room[:, None])
 
 
 def value(problem: Problem, tau: FloatArray, theta: float | None) -> FloatArray:
@@ -204,7 +214,7 @@ def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray:
         answer = np.linalg.solve(matrix * scale[:, :, None] * scale[:, None, :], right * scale[:, :, None])
     except np.linalg.LinAlgError:
         answer = right * scale[:, :, None]
-    return answer * scale[:, :, None]
+    return np.asarray(answer * scale[:, :, None])
 
 
 def _search(

@@ -36,7 +36,7 @@ class _MatrixProblem:
         return self
 
     def score(self) -> FloatArray:
-        return self.level - self.offset + 0.5 * np.einsum("jkk->j", self.curvature)
+        return np.asarray(self.level - self.offset + 0.5 * np.einsum("jkk->j", self.curvature))
 
     def depth(self, tau: FloatArray) -> FloatArray:
         return np.linalg.eigvalsh(np.tensordot(tau[0], self.curvature, 1))[:1]
@@ -87,7 +87,7 @@ class MatrixPair:
         self.theta = theta
         size = self.means.shape[1]
         identity = np.eye(size)
-        self.inverses = np.linalg.solve(q[2], np.broadcast_to(identity, q[2].shape))
+        self.inverses: FloatArray = np.asarray(np.linalg.solve(q[2], np.broadcast_to(identity, q[2].shape)), np.float64)
         self.precisions = self.inverses.transpose(0, 2, 1) @ self.inverses
         self.logs = np.sum(np.log(np.diagonal(q[2], axis1=1, axis2=2)), axis=1)
         self.rounding = 8 * size * _UNIT * (_condition(q[2], self.inverses) + _condition(self.factors))
@@ -127,7 +127,7 @@ class MatrixPair:
         self, row: int, shares: FloatArray, start: FloatArray | None, floor: FloatArray | None, found: Tilts,
         place: int,
     ) -> None:  # fmt: skip
-        levels, centres, _ = self.q
+        levels = self.q[0]
         own = self.factors[row if len(self.factors) > 1 else 0]
         total = levels + shares
         whitened = self._whitened(self.means[row])
@@ -143,7 +143,7 @@ class MatrixPair:
             pooled = self._pooled(own, rest, whitened)
             with np.errstate(divide="ignore"):
                 level = np.sum(rest * (total - np.where(rest > 0, np.log(rest), 0.0)))
-            pooled += [rest @ offset, level]
+            pooled += [np.asarray(rest @ offset), np.asarray(level)]
             parts = [np.concatenate([x, np.asarray(y)[None]]) for x, y in zip(parts, pooled, strict=True)]
         problem = _MatrixProblem(np.eye(len(own)) - parts[0], parts[1], parts[2][None], parts[3][None])
         if self.theta is not None and start is None:
@@ -166,7 +166,7 @@ class MatrixPair:
         away = self.q[1] - mean
         if len(self.inverses) == 1:
             return np.asarray(away @ self.inverses[0].T)
-        return np.einsum("jkl,jl->jk", self.inverses, away)
+        return np.asarray(np.einsum("jkl,jl->jk", self.inverses, away))
 
     def _choice(self, row: int, own: FloatArray, total: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
         """The heaviest components of q near the tilted normal, and the shares of the others."""
@@ -190,7 +190,7 @@ class MatrixPair:
         else:
             precision = np.tensordot(rest, self.precisions, 1)
             pull = np.einsum("j,jkl,jk->l", rest, self.inverses, whitened, optimize=True)
-        return [own.T @ precision @ own, own.T @ pull]
+        return [np.asarray(own.T @ precision @ own), np.asarray(own.T @ pull)]
 
     def _finish(
         self, problem: _MatrixProblem, tau: FloatArray, row: int, own: FloatArray, found: Tilts, place: int
@@ -225,7 +225,8 @@ class TurnedPair:
     ) -> None:  # fmt: skip
         factor, other = p[1][0], q[2][0]
         inverse = np.linalg.solve(factor, np.eye(len(factor)))
-        if np.array_equal(factor, other):
+        self.equal = np.array_equal(factor, other)
+        if self.equal:
             self.back, sigmas = factor, np.ones(len(factor))
         else:
             left, sigmas, _ = np.linalg.svd(inverse @ other)
@@ -233,7 +234,7 @@ class TurnedPair:
         self.rounding = 8 * len(factor) * _UNIT * (_condition(p[1]) + _condition(q[2]))
         centre = p[0].mean(axis=0)
         means, centres = (p[0] - centre) @ inverse.T, (q[1] - centre) @ inverse.T
-        self.own = p[0]
+        self.own = self.means = p[0]
         self.turned = means
         self.pair = DiagonalPair(
             (means, np.ones_like(means)), (q[0], centres, np.broadcast_to(sigmas, centres.shape)), theta
@@ -263,8 +264,9 @@ class TurnedPair:
         theta = tilts.exponents.sum(axis=1)
         parts = size + np.abs(tilts.log_bounds) + theta * (1.0 + float(np.abs(self.q[0]).max()))
         parts += (1.0 + theta) * np.sum(step * step, axis=1)
-        widen = 1e-12 + self.rounding * (1.0 + theta) * (1.0 + np.max(tilts.spreads, axis=1) ** 2)
-        widen += self.rounding * np.linalg.norm(self.turned, axis=1)
+        widen = 1e-12 + self.rounding * (np.linalg.norm(self.turned, axis=1) + np.linalg.norm(step, axis=1))
+        if not self.equal:
+            widen += self.rounding * (1.0 + theta) * (1.0 + np.max(tilts.spreads, axis=1) ** 2)
         sigmas = tilts.spreads * (1.0 + widen)[:, None]
         bounds = tilts.log_bounds + 8 * self.rounding * parts + 3 * size * widen
         if np.ptp(sigmas) < 1e-6:
@@ -278,7 +280,7 @@ class TurnedPair:
 def _condition(factors: FloatArray, inverses: FloatArray | None = None) -> float:
     """The largest condition number of these triangular factors once their rows have length one, or more."""
     if inverses is None:
-        inverses = np.linalg.solve(factors, np.broadcast_to(np.eye(factors.shape[1]), factors.shape))
+        inverses = np.asarray(np.linalg.solve(factors, np.broadcast_to(np.eye(factors.shape[1]), factors.shape)))
     rows = np.linalg.norm(factors, axis=2)
     ends = np.linalg.norm(inverses * rows[:, None, :], axis=(1, 2))
     return float(np.max(ends)) * float(np.sqrt(factors.shape[1]))

@@ -1,6 +1,6 @@
 """Proposals for the integral of p^a q^(1-a).
 
-Notation: a the order. For a > 1 the exponents of each component of p have the sum a - 1, so that N_i^a q^(1-a) <= B_i T_i
+Notation: a the order. For a > 1 the exponents of each component of p sum to a - 1, so that N_i^a q^(1-a) <= B_i T_i
 with c_i = w_i^a B_i; for any parts pi_i of a proposal sum pi_i T_i, by Hoelder's inequality,
 p^a q^(1-a) <= (sum_i (c_i / pi_i)^(1/(a-1)))^(a-1) sum_i pi_i T_i, least at pi_i ~ c_i^(1/a). For a < 1,
 p^a q^(1-a) <= a p + (1-a) q.
@@ -139,7 +139,8 @@ def _game(margins: FloatArray) -> tuple[FloatArray | None, FloatArray | None, fl
     from scipy.optimize import linprog
 
     partners, size = margins.shape
-    scaled = margins / np.max(np.abs(margins), axis=0)
+    sizes = np.maximum(np.max(np.abs(margins), axis=0), 1e-300)
+    scaled = margins / sizes
     matrix = np.concatenate([-scaled.T, np.ones((size, 1))], axis=1)
     answer = linprog(
         np.append(np.zeros(partners), -1.0), A_ub=matrix, b_ub=np.zeros(size),
@@ -154,7 +155,7 @@ def _game(margins: FloatArray) -> tuple[FloatArray | None, FloatArray | None, fl
     high = float(np.max(scaled @ weights)) / max(float(weights.sum()), 1e-300)
     if low > _MARGIN:
         return shares, None, low
-    return None, weights, high if high < -_MARGIN else 0.0
+    return None, weights / sizes, high if high < -_MARGIN else 0.0
 
 
 def _matrix_base(pair: MatrixPair, order: float) -> Base | bool:
@@ -174,6 +175,15 @@ def _matrix_base(pair: MatrixPair, order: float) -> Base | bool:
         kept = shares[support[row]]
         parts[row] = kept / kept.sum()
     return False if undecided else (support, parts)
+
+
+def _uncovered(turned: FloatArray, order: float, directions: FloatArray, weights: FloatArray) -> bool:
+    """Whether some sum of the directions that bind is a direction that no component of q covers: by trial."""
+    draws = np.random.default_rng(0).standard_normal((512, len(weights)))
+    trial = (draws * np.sqrt(weights)) @ directions
+    trial /= np.maximum(np.linalg.norm(trial, axis=1, keepdims=True), 1e-300)
+    margins = order - (order - 1.0) * np.einsum("sk,jkl,sl->sj", trial, turned, trial, optimize=True)
+    return bool(np.any(np.max(margins, axis=1) < -_MARGIN * order))
 
 
 def _matrix_shares(pair: MatrixPair, row: int, order: float, most: int) -> FloatArray | bool:
@@ -197,9 +207,9 @@ def _matrix_shares(pair: MatrixPair, row: int, order: float, most: int) -> Float
         margins = order - (order - 1.0) * np.einsum("sk,jkl,sl->js", stack, turned, stack, optimize=True)
         if np.max(margins[:, -1]) < -_MARGIN * order:
             return True
-        better, _, _ = _game(margins)
+        better, weights, _ = _game(margins)
         if better is None:
-            return False
+            return weights is not None and _uncovered(turned, order, stack, weights)
         shares = better
     else:
         return False

@@ -1,6 +1,6 @@
 """How q is shared out among the components of p.
 
-Notation: (sum_i w_i N_i - sum_j q_j)^+ <= sum_i (w_i N_i - sum_j s_ij q_j)^+ for any shares s_ij >= 0 with sum_i s_ij <= 1.
+Notation: (sum_i w_i N_i - sum_j q_j)^+ <= sum_i (w_i N_i - sum_j s_ij q_j)^+ for shares s_ij >= 0 with sum_i s_ij <= 1.
 At fixed exponents tau the bound of component i is G_i = C_i prod_j s_ij^(-tau_ij), so the best shares solve a geometric
 program: G_i tau_ij / s_ij = e^m_j, one multiplier for each component of q. With g_i = log G_i that is m = f(m),
 

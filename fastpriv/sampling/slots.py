@@ -1,7 +1,7 @@
-"""Which components of q enter the problem of a component of p, in coordinates in which all precisions are diagonal.
+"""Which components of q enter the problem of a component of p, where all precisions are diagonal.
 
-Notation: N_i = N(m_i, diag s_i^2) the components of p, e^c_j N(n_j, diag t_j^2) those of e^epsilon q. A few q's all enter.
-Of many, the heaviest near the tilted normal enter each by itself and the rest as one: for shares lambda,
+Notation: N_i = N(m_i, diag s_i^2) the components of p, e^c_j N(n_j, diag t_j^2) those of e^epsilon q. A few all
+enter. Of many, the heaviest near the tilted normal enter each by itself and the rest as one: for shares lambda,
 sum e^c_j N_j >= prod (e^c_j N_j / lambda_j)^lambda_j, again a normal curve times a number. The shares are those of the
 components at the tilted normal.
 """
@@ -21,6 +21,7 @@ FloatArray = NDArray[np.float64]
 _UNIT = 2.0**-53
 _SLOTS = 64
 _TILE = 2**21
+_WORK = 5e7  # components of p times the cube of the slots
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class DiagonalPair:
         self, shares: FloatArray, start: FloatArray | None = None, rows: NDArray[np.intp] | None = None,
         floor: FloatArray | None = None,
     ) -> Tilts:  # fmt: skip
-        """Solve for the components ``rows`` of p with levels raised by ``shares``, log s_ij - log w_i, (k, J) or (k, 1).
+        """Solve for components ``rows`` of p with levels raised by ``shares``, log s_ij - log w_i, (k, J) or (k, 1).
 
         ``start`` are exponents found before, ``floor`` log bounds that are good enough; both have a row for each of
         ``rows``.
@@ -138,7 +139,7 @@ class DiagonalPair:
 
 
 def _slot_number(number: int, partners: int, size: int) -> int:
-    most = int(min(_SLOTS, max(6.0, 3e8 / (number * size))))
+    most = int(min(_SLOTS, max(6.0, min(3e8 / (number * size), (_WORK / number) ** (1 / 3)))))
     return partners if partners <= most + 1 else most
 
 
@@ -211,7 +212,7 @@ class _Screen:
             widths = share @ self.logs - np.sum(np.log(sigmas), axis=1)
             offset += widths
             bulk = share @ np.abs(self.logs) + np.sum(np.abs(np.log(sigmas)), axis=1)
-            bulk += np.sum(share * np.abs(np.where(share > 0, levels, 0.0)), axis=1) + np.sum(np.abs(share * logs), axis=1)
+            bulk += np.sum(share * (np.abs(np.where(share > 0, levels, 0.0)) + np.abs(logs)), axis=1)
             fuzz = rounding * (parts + bulk)
             # an error e of the precision is an error e of D and e |moved| of E
             error = 2 * rounding * (np.abs(sigmas * pull) + inner * np.abs(moved) + sigmas * inner)

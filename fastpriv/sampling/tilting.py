@@ -1,9 +1,9 @@
 """Proposals with bounded weights: exponentially tilted normals that dominate what is to be integrated.
 
 Notation: P = sum w_i N_i, Q = sum v_j N_j (component j of Q), H = integral of (p - e^epsilon q)^+. For shares s_ij >= 0
-with sum_i s_ij <= 1, (p - e^epsilon q)^+ <= sum_i (w_i N_i - e^epsilon sum_j s_ij v_j N_j)^+ <= G = sum w_i B_i T_i with
-the normals T_i and the numbers B_i of ``exponents``, the shares of ``shares``. So rho = (p - e^epsilon q)^+ / G lies in
-[0, 1] and H = Z E_(G/Z) rho, Z = sum w_i B_i. Likewise for the integral of p^a q^(1-a), a > 1: by convexity
+with sum_i s_ij <= 1, (p - e^epsilon q)^+ <= sum_i (w_i N_i - e^epsilon sum_j s_ij v_j N_j)^+ <= G = sum w_i B_i T_i
+with the normals T_i and the numbers B_i of ``exponents``, the shares of ``shares``. So rho = (p - e^epsilon q)^+ / G
+lies in [0, 1] and H = Z E_(G/Z) rho, Z = sum w_i B_i. Likewise for the integral of p^a q^(1-a), a > 1: by convexity
 p^a <= sum lam_i (w_i N_i / lam_i)^a, and each N_i^a q^(1-a) <= B_i T_i.
 """
 
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..distributions import GaussianMixture
-from .shares import best_shares
 from .matrices import MatrixPair, TurnedPair
+from .shares import best_shares
 from .slots import DiagonalPair, Tilts
 
 __all__ = [
@@ -30,7 +30,7 @@ Pair = DiagonalPair | MatrixPair | TurnedPair
 _SMALLEST = math.log(1e-200)
 _MARGIN = 40.0  # components whose part of Z is below e^-40 hardly count
 _DENSE, _MULTIPLIERS = 4_000_000, 1500  # beyond, all of q is shared out alike
-_ROUNDS, _SELECTIONS = 12, 3
+_ROUNDS, _SELECTIONS, _WORK = 12, 3, 5e6  # fewer rounds where components, slots and coordinates are many
 _GAIN = 0.05  # a round that lowers log Z by less is the last
 _NOTHING = 1e9  # a divergence below e^-1e9 is as good as none
 
@@ -61,6 +61,11 @@ def hockey_stick_proposal(p: GaussianMixture, q: GaussianMixture, epsilon: float
         Any two mixtures of one dimension.
     epsilon : float
         At least 0.
+
+    Returns
+    -------
+    Proposal
+        A mixture of as many components as P, its weights at least 1e-200 of the largest.
 
     Notes
     -----
@@ -139,7 +144,8 @@ class _Search:
                 best, gain, least = (now, least - total, total) if total < least else (best, 0.0, least)
                 if gain < _GAIN:
                     break
-        for _ in range(_ROUNDS):
+        rounds = int(np.clip(_WORK / max(now.tau.size * pair.means.shape[1], 1), 3, _ROUNDS))
+        for _ in range(rounds):
             if not np.isfinite(least) or least < -_NOTHING:
                 break
             self._relax(now, shift)
@@ -148,7 +154,7 @@ class _Search:
             if not np.isfinite(new).all():
                 break
             self.shares = new
-            now = pair.run(self.shares + shift, now.tau)
+            now = pair.run(self.shares + shift, now.tau, floor=least - _MARGIN - self.weights)
             total = _log_total(self.weights + now.log_bounds)
             best, gain, least = (now, least - total, total) if total < least else (best, 0.0, least)
             if gain < _GAIN:
@@ -169,6 +175,7 @@ class _Search:
 
 
 def paired(p: GaussianMixture, q: GaussianMixture, levels: FloatArray, theta: float | None = None) -> Pair:
+    """The problems of all components of p against e^levels N_j, in coordinates that suit the forms."""
     if p.form != "full" and q.form != "full":
         return DiagonalPair((_grid(p.means), _spread(p)), (levels, _grid(q.means), _spread(q)), theta)
     kind = TurnedPair if p.shared and q.shared else MatrixPair
