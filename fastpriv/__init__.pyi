@@ -36,12 +36,15 @@ from .conversions.information_from_curves import cd_lmip_from_hockey_sticks as c
 from .conversions.information_from_curves import cd_lmip_from_lip as cd_lmip_from_lip
 from .conversions.information_from_curves import ci_lmip_from_ldp as ci_lmip_from_ldp
 from .conversions.information_from_curves import kl_from_hockey_stick as kl_from_hockey_stick
+from .distributions import Density as Density
 from .distributions import GaussianMixture as GaussianMixture
+from .distributions import LogRatio as LogRatio
 from .distributions import Pmf as Pmf
 from .divergences.hockey_stick import hockey_stick_divergence as hockey_stick_divergence
 from .divergences.hockey_stick import log_hockey_stick_divergence as log_hockey_stick_divergence
 from .divergences.hockey_stick import total_variation as total_variation
 from .divergences.information import entropy as entropy
+from .divergences.information import label_information as label_information
 from .divergences.information import mutual_information as mutual_information
 from .divergences.kl import jensen_shannon as jensen_shannon
 from .divergences.kl import kl_divergence as kl_divergence
@@ -49,6 +52,7 @@ from .divergences.renyi import renyi_divergence as renyi_divergence
 from .errors import BackendMissingError as BackendMissingError
 from .errors import DomainError as DomainError
 from .errors import NotConvergedError as NotConvergedError
+from .errors import SamplingWarning as SamplingWarning
 from .errors import ShapeError as ShapeError
 from .estimate import Estimate as Estimate
 from .info import show_versions as show_versions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -45,7 +46,14 @@ def _results(function: Callable[[Any], Result], tasks: Sequence[Any], n_jobs: in
     import joblib
 
     run = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    yield from run(joblib.delayed(function)(task) for task in tasks)
+    results = run(joblib.delayed(function)(task) for task in tasks)
+    try:
+        for result in results:  # noqa: UP028  ("yield from" would close the results outside of the block below)
+            yield result
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # joblib warns of results that nobody wants any more
+            results.close()
 
 
 def progress_reporter(progress: Progress, total: int) -> tuple[Callable[[int], None], Callable[[], None]]:

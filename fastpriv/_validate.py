@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +12,14 @@ from numpy.typing import NDArray
 
 from .errors import DomainError, ShapeError
 
-__all__ = ["broadcastable", "choice", "count", "flag", "instance", "probabilities", "real", "scalar", "vector"]
+__all__ = [
+    "broadcastable", "choice", "count", "flag", "instance", "line", "memory", "probabilities", "real", "scalar",
+    "shown", "vector",
+]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
 _SUM_TOLERANCE = 1e-9
+_SMALL = 2**28  # bytes that are asked for without looking at what is free
 
 
 def real(
@@ -34,7 +39,7 @@ def real(
                 raise TypeError
         array = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise DomainError(f"{name} must be {constraint}; got {_shown(value)}. {remedy}") from None
+        raise DomainError(f"{name} must be {constraint}; got {shown(value)}. {remedy}") from None
     good = ~np.isnan(array)
     if valid is not None:
         with np.errstate(invalid="ignore"):
@@ -97,7 +102,7 @@ def count(name: str, value: Any, minimum: int = 1, maximum: int | None = None) -
     try:
         number = operator.index(value)
     except TypeError:
-        raise DomainError(f"{name} must be {bounds}; got {_shown(value)}. Pass {bounds}.") from None
+        raise DomainError(f"{name} must be {bounds}; got {shown(value)}. Pass {bounds}.") from None
     if isinstance(value, bool) or number < minimum or (maximum is not None and number > maximum):
         raise DomainError(f"{name} must be {bounds}; got {value!r}. Pass {bounds}.")
     return number
@@ -106,21 +111,56 @@ def count(name: str, value: Any, minimum: int = 1, maximum: int | None = None) -
 def flag(name: str, value: Any) -> bool:
     """True or False and nothing that merely converts to one."""
     if not isinstance(value, (bool, np.bool_)):
-        raise DomainError(f"{name} must be True or False; got {_shown(value)}. Pass a bool.")
+        raise DomainError(f"{name} must be True or False; got {shown(value)}. Pass a bool.")
     return bool(value)
 
 
 def instance(name: str, value: Any, kind: type) -> None:
     """An object of one of fastpriv's own classes."""
     if not isinstance(value, kind):
-        raise DomainError(f"{name} must be a {kind.__name__}; got {_shown(value)}. Build a fastpriv.{kind.__name__}.")
+        raise DomainError(f"{name} must be a {kind.__name__}; got {shown(value)}. Build a fastpriv.{kind.__name__}.")
+
+
+def line(**laws: Any) -> None:
+    """Mixtures on the line, for the functions that have no way in more dimensions."""
+    for name, law in laws.items():
+        if law.dimension != 1:
+            raise ShapeError(
+                f"{name} must be a mixture on the line; got one in {law.dimension} dimensions. "
+                "Take a marginal(index), or an affine image in one dimension."
+            )
+
+
+def memory(name: str, needed: int, remedy: str) -> None:
+    """A request for bytes that the machine has; checked because touching more would end the process."""
+    if needed > _SMALL and needed > (free := _free_memory()):
+        raise MemoryError(
+            f"{name} must fit in memory; got a need of {needed / 1e9:.4g} GB with {free / 1e9:.4g} GB free. {remedy}"
+        )
 
 
 def choice(name: str, value: Any, options: tuple[str, ...]) -> str:
     """One of a few words."""
     if not isinstance(value, str) or value not in options:
-        raise DomainError(f"{name} must be one of {', '.join(options)}; got {_shown(value)}. Choose one of these.")
+        raise DomainError(f"{name} must be one of {', '.join(options)}; got {shown(value)}. Choose one of these.")
     return str(value)
+
+
+def _free_memory() -> float:
+    """Bytes that can be taken without swapping, within the limit of the container; infinite if nobody says."""
+    free = float("inf")
+    try:
+        with open("/proc/meminfo") as lines:
+            said = dict(line.split(":", 1) for line in lines)
+        free = 1024.0 * int(said["MemAvailable"].split()[0])
+        with open("/sys/fs/cgroup/memory.max") as limit, open("/sys/fs/cgroup/memory.stat") as lines:
+            used = dict(line.split() for line in lines)
+            free = min(free, float(limit.read()) - int(used["anon"]))
+    except (OSError, KeyError, ValueError):  # not Linux, or no limit of its own
+        pass
+    if free == float("inf") and hasattr(os, "sysconf"):
+        free = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    return free
 
 
 def _worst(array: FloatArray, good: NDArray[np.bool_]) -> str:
@@ -132,6 +172,6 @@ def _worst(array: FloatArray, good: NDArray[np.bool_]) -> str:
     return f"{float(array[first])!r} at index {index} ({len(bad)} of {array.size} entries)"
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -1,4 +1,4 @@
-"""The errors fastpriv raises.
+"""The errors fastpriv raises, and the one warning it gives.
 
 Every message has one form: ``<argument> must be <constraint>; got <value> at index <i> (<k> of <n> entries).
 <what to do>``.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["BackendMissingError", "DomainError", "NotConvergedError", "ShapeError"]
+__all__ = ["BackendMissingError", "DomainError", "NotConvergedError", "SamplingWarning", "ShapeError"]
 
 
 class DomainError(ValueError):
@@ -25,6 +25,10 @@ class NotConvergedError(RuntimeError):
     def __init__(self, message: str, best: Any = None) -> None:
         super().__init__(message)
         self.best = best
+
+
+class SamplingWarning(UserWarning):
+    """What was sampled does not support the interval that was asked for; the message says why and what holds."""
 
 
 class BackendMissingError(ImportError):

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 
 from . import _validate
 from .distributions import GaussianMixture, Pmf
-from .divergences.hockey_stick import DOUBLE_WIDTH, curve_estimate, widen
-from .divergences.information import mutual_information
-from .divergences.kl import kl_divergence
+from .divergences.line.hockey_stick import DOUBLE_WIDTH, curve_estimate, widen
+from .divergences.line.information import mutual_information
+from .divergences.line.kl import kl_divergence
 from .estimate import Estimate
 from .kernels import _hockey
 from .mechanisms.gaussian import GaussianMechanism

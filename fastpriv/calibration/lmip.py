@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import _validate
 from ..capacity.awgn import awgn_sigma_from_capacity
 from ..distributions import Pmf
-from ..divergences.information import mutual_information
+from ..divergences.line.information import mutual_information
 from ..errors import NotConvergedError
 from ..estimate import Estimate
 from ..mechanisms.gaussian import GaussianMechanism

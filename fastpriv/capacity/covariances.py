@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _validate
+from ..distributions.covariances import SYMMETRY, exponents
 from ..errors import DomainError, ShapeError
 
 __all__ = ["SYMMETRY", "checked", "exponents", "pair", "rank_tolerance", "scaled"]
 
 FloatArray = NDArray[np.float64]
-SYMMETRY = 1e-12  # largest |K_ij - K_ji| and |K_ij|^2 / (K_ii K_jj) - 1 taken for rounding, relative to K_ii K_jj
 _ROUNDING = 2.0**-48
 
 
@@ -76,12 +76,6 @@ def pair(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]
     _validate.broadcastable("signal", one, "noise", two)
     one, two = np.broadcast_arrays(one, two)
     return one, two
-
-
-def exponents(diagonal: FloatArray) -> NDArray[np.int64]:
-    """Integers a with diagonal / 4^a in [1/4, 1); 0 for an entry 0."""
-    exponent = np.frexp(diagonal)[1].astype(np.int64)
-    return -((-exponent) // 2)
 
 
 def scaled(k: FloatArray, rows: NDArray[np.int64], shift: Any = 0) -> FloatArray:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _validate
 from ..distributions import GaussianMixture, Pmf
-from ..divergences.hockey_stick import DOUBLE_WIDTH, curve_estimate
+from ..divergences.line.hockey_stick import DOUBLE_WIDTH, curve_estimate
 from ..estimate import Estimate
 from ..kernels import _hockey
 from ..mechanisms.gaussian import GaussianMechanism
@@ -67,6 +67,7 @@ class HockeyStickCurve:
     def __init__(self, p: GaussianMixture, q: GaussianMixture) -> None:
         _validate.instance("p", p, GaussianMixture)
         _validate.instance("q", q, GaussianMixture)
+        _validate.line(p=p, q=q)
         self.p, self.q = p, q
         self._log_moments = _log_moments(p, q)
 

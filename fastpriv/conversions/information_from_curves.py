@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from ..distributions import Pmf
-from ..divergences.information import mutual_information
+from ..divergences.line.information import mutual_information
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate
 from ..mechanisms.gaussian import GaussianMechanism

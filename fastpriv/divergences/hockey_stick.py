@@ -1,61 +1,66 @@
-"""Hockey-stick divergences and total variation of one-dimensional Gaussian mixtures, certified.
-
-Notation: ``p``, ``q`` the densities of P and Q, ``L = log(p/q)``, ``H_a(P||Q) = sup_E P(E) - a Q(E)
-= integral of (p - a q)^+`` with ``a = e^epsilon`` (Ngo, Ostman and Graell i Amat 2024, section I).
-
-The line is cut into pieces on which L is proved monotone, from the sign of L' or L'' over discs with a Cauchy bound of
-the remainder. Every epsilon then needs only its crossings, one at most a piece, and differences of normal
-distribution functions between them. What a crossing's enclosure may hide is of second order in its width and goes into
-the upper bound, as does every rounding. Where doubles cancel, the sums are done again in double-double arithmetic.
-"""
+"""Hockey-stick divergences and total variation, in any dimension."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import _validate
-from ..distributions import GaussianMixture
-from ..estimate import Estimate, Unit
-from ..kernels import _hockey
+from .._parallel import Progress
+from ..distributions import LogRatio
+from ..estimate import Estimate
+from . import reductions
+from .arguments import Law, asked, both_ways, exactly, laws
+from .line import hockey_stick as line
 
 __all__ = ["hockey_stick_divergence", "log_hockey_stick_divergence", "total_variation"]
 
-FloatArray = NDArray[np.float64]
-# sums in doubles are accepted below this relative width; double-doubles otherwise
-DOUBLE_WIDTH = 5e-13
 
-
-def hockey_stick_divergence(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike) -> Estimate:
+def hockey_stick_divergence(
+    p: Law | LogRatio, q: Law | None = None, epsilon: ArrayLike = 0.0, *, both: bool = False, confidence: float = 0.95,
+    side: str = "both", rtol: float = 1e-3, atol: float = 0.0, max_samples: int = 10**8, max_seconds: float = 60.0,
+    method: str = "auto", interval: str = "replicates", rng: Any = None, n_jobs: int | None = None,
+    progress: Progress = None,
+) -> Estimate:  # fmt: skip
     """H_{e^epsilon}(P||Q), the smallest delta for which P(E) <= e^epsilon Q(E) + delta for every event E.
 
     Parameters
     ----------
-    p, q : GaussianMixture
-        Any two mixtures on the line; neither equal variances nor a common support are asked for. The other direction
-        is ``hockey_stick_divergence(q, p, epsilon)``.
+    p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and q None
+        Any two laws; neither equal covariances nor a common support are asked for.
     epsilon : array_like
-        Non-negative, in nats, any shape; infinity gives 0. All of them share one analysis of the pair.
+        Non-negative, in nats, any shape; infinity gives 0. All of them share one analysis of the pair, or one set of
+        samples. Sampled bounds hold at their level for each epsilon by itself.
+    both : bool, default False
+        Also the other direction, with a leading axis of length 2: P||Q, then Q||P.
+    confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
+        How to sample where nothing exact applies: see ``help(fastpriv.divergences)``.
 
     Returns
     -------
     Estimate
-        Probabilities of the shape of ``epsilon``, ``kind="certified"``: the bounds contain the true divergence, with
-        crossings, truncation and rounding included. Below 1e-300 use ``log_hockey_stick_divergence``.
+        Probabilities of the shape of ``epsilon``. On the line, and where the pair reduces to it, ``certified``: the
+        bounds contain the true divergence, with crossings, truncation and rounding included. Else ``statistical``.
+        Below 1e-300 use ``log_hockey_stick_divergence``.
 
     Raises
     ------
     DomainError
-        For a negative or NaN epsilon, or arguments that are not mixtures.
+        For a negative or NaN epsilon, arguments that are no laws, or keywords out of range.
+    ShapeError
+        For laws of different dimensions.
 
     Notes
     -----
-    **Accuracy** the bounds always contain the truth. Their relative width is at most 1e-12, down to 1e-300, on the
-    families that ``tests/enclosures/test_hockey_stick.py`` holds against ball arithmetic: ordinary, far apart, narrow,
-    and nearly identical (means that differ by 1e-8). Where many components of very different weights or nearly equal
-    sigmas almost cancel the bracket can be wider: look at ``width``.
+    Small divergences are sampled from tilted normals whose weighted sum G is proved to be at least (p - e^epsilon q)^+
+    everywhere: the ratio lies in [0, 1] and its mean is of ordinary size, at delta = 1e-30 as at 0.1.
+
+    **Accuracy** on the line the bounds always contain the truth. Their relative width is at most 1e-12, down to 1e-300,
+    on the families that ``tests/enclosures/test_hockey_stick.py`` holds against ball arithmetic: ordinary, far apart,
+    narrow, and nearly identical (means that differ by 1e-8). Where many components of very different weights or nearly
+    equal sigmas almost cancel the bracket can be wider: look at ``width``. Sampled intervals hold at their level by
+    ``tests/intervals/test_divergence_coverage.py``.
 
     Source: Ngo et al. 2024, eq. (4); Balle, Barthe and Gaboardi 2018.
 
@@ -68,34 +73,47 @@ def hockey_stick_divergence(p: GaussianMixture, q: GaussianMixture, epsilon: Arr
     >>> e.upper
     array([3.82924923e-03, 7.29003770e-05, 2.73200926e-09])
     """
-    rows, grid, method, cost = _curve(p, q, epsilon, logs=False)
-    return curve_estimate(rows[:, :3], grid, "probability", method, cost)
+    return _sticks(
+        p, q, epsilon, False, both, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng,
+        n_jobs, progress,
+    )  # fmt: skip
 
 
-def log_hockey_stick_divergence(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike) -> Estimate:
+def log_hockey_stick_divergence(
+    p: Law | LogRatio, q: Law | None = None, epsilon: ArrayLike = 0.0, *, both: bool = False, confidence: float = 0.95,
+    side: str = "both", rtol: float = 1e-3, atol: float = 0.0, max_samples: int = 10**8, max_seconds: float = 60.0,
+    method: str = "auto", interval: str = "replicates", rng: Any = None, n_jobs: int | None = None,
+    progress: Progress = None,
+) -> Estimate:  # fmt: skip
     """Natural logarithm of H_{e^epsilon}(P||Q), for divergences far below 1e-300.
 
     Parameters
     ----------
-    p, q : GaussianMixture
-        Any two mixtures on the line.
+    p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and q None
+        Any two laws.
     epsilon : array_like
         Non-negative, in nats, any shape.
+    both : bool, default False
+        Also the other direction, with a leading axis of length 2.
+    confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
+        How to sample where nothing exact applies: see ``help(fastpriv.divergences)``; ``rtol`` is the relative accuracy
+        of the divergence, the absolute one of its logarithm.
 
     Returns
     -------
     Estimate
-        Log probabilities of the shape of ``epsilon``, ``kind="certified"``; minus infinity where the divergence is 0.
+        Log probabilities of the shape of ``epsilon``, ``certified`` or ``statistical``; minus infinity where the
+        divergence is 0.
 
     Raises
     ------
-    DomainError
+    DomainError, ShapeError
         As ``hockey_stick_divergence``.
 
     Notes
     -----
-    **Accuracy** relative width of the logarithm at most 1e-12 down to -3e5, a true but wider bracket below; proved by
-    ``tests/enclosures/test_hockey_stick.py``.
+    **Accuracy** on the line relative width of the logarithm at most 1e-12 down to -3e5, a true but wider bracket below;
+    proved by ``tests/enclosures/test_hockey_stick.py``. Sampled: as ``hockey_stick_divergence``.
 
     Source: as ``hockey_stick_divergence``.
 
@@ -106,27 +124,35 @@ def log_hockey_stick_divergence(p: GaussianMixture, q: GaussianMixture, epsilon:
     >>> log_hockey_stick_divergence(p, q, 300.0).value
     -44862.4515...
     """
-    rows, grid, method, cost = _curve(p, q, epsilon, logs=True)
-    return curve_estimate(rows[:, 3:], grid, "log probability", method, cost)
+    return _sticks(
+        p, q, epsilon, True, both, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng,
+        n_jobs, progress,
+    )  # fmt: skip
 
 
-def total_variation(p: GaussianMixture, q: GaussianMixture) -> Estimate:
-    """Total variation distance, sup_E |P(E) - Q(E)| = H_1(P||Q), certified.
+def total_variation(
+    p: Law | LogRatio, q: Law | None = None, *, confidence: float = 0.95, side: str = "both", rtol: float = 1e-3,
+    atol: float = 0.0, max_samples: int = 10**8, max_seconds: float = 60.0, method: str = "auto",
+    interval: str = "replicates", rng: Any = None, n_jobs: int | None = None, progress: Progress = None,
+) -> Estimate:  # fmt: skip
+    """Total variation distance, sup_E |P(E) - Q(E)| = H_1(P||Q).
 
     Parameters
     ----------
-    p, q : GaussianMixture
-        Any two mixtures on the line.
+    p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and no q
+        Any two laws.
+    confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
+        How to sample where nothing exact applies: see ``help(fastpriv.divergences)``.
 
     Returns
     -------
     Estimate
-        A scalar probability, ``kind="certified"``.
+        A scalar probability, ``certified`` on the line and for what reduces to it, else ``statistical``.
 
     Raises
     ------
-    DomainError
-        If an argument is not a GaussianMixture.
+    DomainError, ShapeError
+        As ``hockey_stick_divergence``.
 
     Notes
     -----
@@ -140,39 +166,35 @@ def total_variation(p: GaussianMixture, q: GaussianMixture) -> Estimate:
     >>> total_variation(GaussianMixture.single(0, 1), GaussianMixture.single(2, 1)).value
     0.68268949213708...
     """
-    return hockey_stick_divergence(p, q, 0.0)
-
-
-def _curve(
-    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool
-) -> tuple[FloatArray, FloatArray, str, Any]:
-    _validate.instance("p", p, GaussianMixture)
-    _validate.instance("q", q, GaussianMixture)
-    grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
-    flat = np.ascontiguousarray(grid).reshape(-1)
-    rows, (evaluations, extended, pieces) = _hockey.pair_curve(
-        p.weights, p.means, p.sigmas, q.weights, q.means, q.sigmas, flat, DOUBLE_WIDTH, logs
+    way = laws(p, q)
+    request = asked(
+        way, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
     )
-    gap = p.mass_gap + q.mass_gap
-    if gap:
-        widen(rows, flat, gap)
-    method = "monotone pieces, double-double sums" if extended else "monotone pieces, double sums"
-    cost = {"evaluations": evaluations, "pieces": pieces, "double_double": extended}
-    return rows, grid, method, cost
+    if exactly(way, request):
+        exact: Any = line.total_variation if way == "line" else reductions.total_variation
+        found = exact(p, q)
+        if found is not None:
+            return cast(Estimate, found)
+    from . import monte_carlo
+
+    assert request is not None
+    return monte_carlo.total_variation(p, q, request)
 
 
-def widen(rows: FloatArray, epsilon: FloatArray, gap: float) -> None:
-    """Weights known only to a relative ``gap``: p and e^eps q each may be off by that much over the chosen set."""
-    with np.errstate(over="ignore"):
-        slack = gap * (2.0 + np.exp(epsilon))
-    slack = np.minimum(slack, 1.0)
-    rows[:, 1] = np.maximum(rows[:, 1] - slack, 0.0)
-    rows[:, 2] = np.minimum(rows[:, 2] + slack, 1.0)
-    with np.errstate(divide="ignore"):
-        rows[:, 4] = np.minimum(rows[:, 4], np.log(rows[:, 1]))
-        rows[:, 5] = np.maximum(rows[:, 5], np.log(rows[:, 2]))
+def _sticks(p: Any, q: Any, epsilon: ArrayLike, logs: bool, both: bool, *keywords: Any) -> Estimate:
+    both = _validate.flag("both", both)
+    way = laws(p, q)
+    grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
+    request = asked(way, *keywords)
+    if exactly(way, request):
+        if way == "line":
+            exact: Any = line.log_hockey_stick_divergence if logs else line.hockey_stick_divergence
+        else:
+            exact = reductions.log_hockey_stick if logs else reductions.hockey_stick
+        found = exact(p, q, grid)
+        if found is not None:
+            return both_ways(found, exact(q, p, grid)) if both else found
+    from . import monte_carlo
 
-
-def curve_estimate(rows: FloatArray, grid: FloatArray, unit: Unit, method: str, cost: Any) -> Estimate:
-    value, lower, upper = (rows[:, column].reshape(grid.shape) for column in range(3))
-    return Estimate(value, lower, upper, kind="certified", unit=unit, method=method, cost=cost)
+    assert request is not None
+    return monte_carlo.hockey_stick(p, q, grid, request, logs=logs, both=both)

@@ -1,35 +1,38 @@
-"""Differential entropy, and the mutual information between a discrete secret and its noisy release.
-
-Notation: pi_i the prior of the point x_i, N_i the density of N(x_i, sigma^2), q = sum pi_i N_i, rho_i = N_i / q, so
-that the posterior of x_i is pi_i rho_i.
-"""
+"""Differential entropy, and mutual information: of a discrete secret and its noisy release, of a label and a sample."""
 
 from __future__ import annotations
 
-import math
+from typing import Any
 
 import numpy as np
 
 from .. import _validate
+from .._parallel import Progress
 from ..distributions import GaussianMixture, Pmf
 from ..estimate import Estimate
-from .quadrature import enclosed, integrate, rescaled, single
+from . import reductions
+from .arguments import asked, exactly, uncertified
+from .line import information as line
 
-__all__ = ["entropy", "mutual_information"]
-
-_LOG_2 = math.log(2.0)
-_FAINT = 1e-7  # range / sigma below which the first term of the expansion is the answer to rounding
+__all__ = ["entropy", "label_information", "mutual_information"]
 
 
-def entropy(p: GaussianMixture, *, certified: bool = False) -> Estimate:
+def entropy(
+    p: GaussianMixture, *, certified: bool = False, confidence: float = 0.95, side: str = "both", rtol: float = 1e-3,
+    atol: float = 0.0, max_samples: int = 10**8, max_seconds: float = 60.0, method: str = "auto",
+    interval: str = "replicates", rng: Any = None, n_jobs: int | None = None, progress: Progress = None,
+) -> Estimate:  # fmt: skip
     """Differential entropy, minus the integral of p log p, in nats.
 
     Parameters
     ----------
     p : GaussianMixture
-        Any weights, means and variances.
+        Any weights, means and covariances.
     certified : bool, default False
         As for ``kl_divergence``.
+    confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
+        How to sample where nothing exact applies: see ``help(fastpriv.divergences)``; ``rtol`` is relative to the size
+        of the entropy or to 1, whichever is larger.
 
     Returns
     -------
@@ -39,14 +42,15 @@ def entropy(p: GaussianMixture, *, certified: bool = False) -> Estimate:
     Raises
     ------
     DomainError
-        If the argument is not a mixture.
+        If the argument is not a mixture, or keywords are out of range.
     NotConvergedError
         As for ``kl_divergence``.
 
     Notes
     -----
-    **Accuracy** width at most 1e-12 of the integral of p |log p| (relative to the entropy itself unless that is near
-    0); by ``tests/enclosures/test_integrals.py``.
+    **Accuracy** on the line width at most 1e-12 of the integral of p |log p| (relative to the entropy itself unless
+    that is near 0); by ``tests/enclosures/test_integrals.py``. Sampled intervals hold at their level by
+    ``tests/intervals/test_divergence_coverage.py``.
 
     Source: Shannon 1948, section 20.
 
@@ -58,20 +62,88 @@ def entropy(p: GaussianMixture, *, certified: bool = False) -> Estimate:
     """
     _validate.instance("p", p, GaussianMixture)
     certified = _validate.flag("certified", certified)
-    if single(p):
-        from . import closed_form
+    on_line = p.dimension == 1
+    request = asked(
+        "line" if on_line else "mixtures", confidence, side, rtol, atol, max_samples, max_seconds, method, interval,
+        rng, n_jobs, progress,
+    )  # fmt: skip
+    if exactly("line" if on_line else "mixtures", request):
+        found = (line.entropy if on_line else reductions.entropy)(p, certified=certified)
+        if found is not None:
+            return found
+    uncertified(certified)
+    from . import monte_carlo
 
-        return closed_form.entropy(p)
-    k, (p,) = rescaled(p)
-    found = integrate("entropy", p, None, certified=certified)
-    assert found is not None
-    value = found.sum + k * _LOG_2 * math.fsum(p.weights.tolist())
-    error = found.error + 4 * math.ulp(k * _LOG_2) + 1.1 * p.mass_gap * (1.0 + abs(value))
-    return enclosed(value, error, found)
+    assert request is not None
+    return monte_carlo.entropy(p, request)
+
+
+def label_information(
+    p: GaussianMixture, *, certified: bool = False, confidence: float = 0.95, side: str = "both", rtol: float = 1e-3,
+    atol: float = 0.0, max_samples: int = 10**8, max_seconds: float = 60.0, method: str = "auto",
+    interval: str = "replicates", rng: Any = None, n_jobs: int | None = None, progress: Progress = None,
+) -> Estimate:  # fmt: skip
+    """Mutual information I(C; X) of the component C of a mixture and the sample X, in nats.
+
+    With the points of a discrete secret as means and the noise as shared covariance this is I(secret; secret + noise),
+    in any dimension.
+
+    Parameters
+    ----------
+    p : GaussianMixture
+        The prior of C as weights, the law of X given C as components.
+    certified : bool, default False
+        As for ``kl_divergence``.
+    confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
+        How to sample where nothing exact applies: see ``help(fastpriv.divergences)``.
+
+    Returns
+    -------
+    Estimate
+        A scalar in nats, between 0 and the entropy of the weights.
+
+    Raises
+    ------
+    DomainError
+        If the argument is not a mixture, or keywords are out of range.
+
+    Notes
+    -----
+    What is averaged is the divergence of the posterior of C from the weights, never negative, which keeps its relative
+    accuracy where a sample tells next to nothing.
+
+    **Accuracy** sampled intervals hold at their level by ``tests/intervals/test_divergence_coverage.py``; exact and
+    certified ones by ``tests/enclosures/test_reductions.py``.
+
+    Source: Shannon 1948, section 12.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMixture, label_information
+    >>> corners = GaussianMixture([0.25] * 4, [[-1, -1], [-1, 1], [1, -1], [1, 1]], [[1.0, 0.5]])
+    >>> label_information(corners, rng=1).to("bits")
+    Estimate(1.39..., unit='bits', kind='statistical', confidence=0.95, method='direct sobol sampling')
+    """
+    _validate.instance("p", p, GaussianMixture)
+    certified = _validate.flag("certified", certified)
+    request = asked(
+        "mixtures", confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
+    )
+    if exactly("mixtures", request):
+        found = reductions.mutual_information(p, certified=certified)
+        if found is not None:
+            return found
+    uncertified(certified)
+    from . import monte_carlo
+
+    assert request is not None
+    return monte_carlo.label_information(p, request)
 
 
 def mutual_information(prior: Pmf, sigma: float, *, certified: bool = False) -> Estimate:
-    """I(X; X + N(0, sigma^2)) of a discrete secret through Gaussian noise, in nats.
+    """I(X; X + N(0, sigma^2)) of a discrete secret on the line through Gaussian noise, in nats.
+
+    For secrets in more dimensions take ``label_information``.
 
     Parameters
     ----------
@@ -99,10 +171,6 @@ def mutual_information(prior: Pmf, sigma: float, *, certified: bool = False) -> 
     The integrand is q sum pi_i (rho_i log rho_i - rho_i + 1), every term of which is non-negative, with all densities
     taken relative to the likeliest input: nothing cancels, whether the noise drowns the secret or hardly touches it.
 
-    Where (range / sigma)^2 < 1e-14 the answer is half the variance over sigma^2, v/2: dI/d(1/sigma^2) is half the mean
-    square error of the best estimate (Guo, Shamai and Verdu 2005), which starts at the variance and falls no faster
-    than v range^2 / 4, so that v/2 (1 - (range / sigma)^2 / 8) <= I <= v/2.
-
     **Accuracy** relative width at most 1e-12 by ``tests/enclosures/test_mixture_integrals.py``.
 
     Source: Shannon 1948, section 12.
@@ -116,27 +184,4 @@ def mutual_information(prior: Pmf, sigma: float, *, certified: bool = False) -> 
     _validate.instance("prior", prior, Pmf)
     certified = _validate.flag("certified", certified)
     sigma = _validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
-    if len(prior) == 1:
-        return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="one input")
-    span = float(prior.values[-1] - prior.values[0]) / sigma
-    if span < _FAINT:
-        return _faint(prior, sigma, span * span)
-    _, (law,) = rescaled(prior.through_gaussian(sigma))
-    found = integrate("information", None, law, certified=certified)
-    assert found is not None
-    gap = law.mass_gap
-    return enclosed(found.sum, found.error + 2 * gap * (found.sum + gap), found, floor=0.0)
-
-
-def _faint(prior: Pmf, sigma: float, squared_span: float) -> Estimate:
-    """Half the signal-to-noise ratio; the centre need not be the exact mean, which is the best one."""
-    centre = math.fsum(prior.probabilities * prior.values)
-    with np.errstate(under="ignore"):
-        value = 0.5 * math.fsum(prior.probabilities * np.square((prior.values - centre) / sigma))
-    gap = prior.through_gaussian(sigma).mass_gap
-    # centre and variance by sums of n roundings of the largest size
-    off = (len(prior) + 8) * 2.0**-53 * max(abs(prior.values[0]), abs(prior.values[-1])) / sigma
-    rounding = 10 * 2.0**-53 * value + 5e-323 + 2 * gap * (value + gap)
-    lower, upper = value * (1 - squared_span / 8) - rounding - off * off, value + rounding
-    method = "half the variance over that of the noise"
-    return Estimate(value, max(lower, 0.0), upper, kind="certified", unit="nats", method=method)
+    return line.mutual_information(prior, sigma, certified=certified)

@@ -20,7 +20,7 @@ from fastpriv import (
     mutual_information,
     renyi_divergence,
 )
-from fastpriv.divergences import quadrature
+from fastpriv.divergences.line import quadrature
 from oracles import mixture as oracle
 
 PRIORS = {

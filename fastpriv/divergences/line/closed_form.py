@@ -11,10 +11,10 @@ import math
 import sys
 from fractions import Fraction
 
-from ..distributions import GaussianMixture
-from ..estimate import Estimate
+from ...distributions import GaussianMixture
+from ...estimate import Estimate
 
-__all__ = ["entropy", "kl", "renyi"]
+__all__ = ["entropy", "excess", "kl", "renyi", "spread"]
 
 _LOG_2_PI_E = 2.8378770664093454836
 _SERIES = 0.25
@@ -37,8 +37,8 @@ def renyi(p: GaussianMixture, q: GaussianMixture, order: float) -> Estimate:
     centre = _float(a * square / (2 * (1 - (a - 1) * x)))
     if 2 * a < 1:
         x, _ = _pair(q, p)
-        return _exact(centre + _float(a / (1 - a)) * _spread(x, -a), 64)
-    return _exact(centre + _spread(x, a - 1), 64)
+        return _exact(centre + _float(a / (1 - a)) * spread(x, -a), 64)
+    return _exact(centre + spread(x, a - 1), 64)
 
 
 def entropy(p: GaussianMixture) -> Estimate:
@@ -62,7 +62,8 @@ def excess(x: Fraction) -> float:
     return float(x) * y - y * square * tail
 
 
-def _spread(x: Fraction, b: Fraction) -> float:
+def spread(x: Fraction, b: Fraction) -> float:
+    """The part of the Renyi divergence of order 1 + b >= 1/2 that equal means leave; 32 ulp."""
     if max(abs(x), abs(b * x)) <= _SERIES or (b > 0 and abs(x) <= _SERIES):
         return (excess(x) + excess(-b * x) / float(b)) / 2
     return -(_log(1 + x) + _log(1 - b * x) / float(b)) / 2

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distributions import GaussianMixture
-from ..errors import NotConvergedError
-from ..estimate import Estimate, Kind
-from ..kernels import _quadrature
+from ...distributions import GaussianMixture
+from ...errors import NotConvergedError
+from ...estimate import Estimate, Kind
+from ...kernels import _quadrature
 
 __all__ = ["Integral", "enclosed", "integrate", "rescaled", "same", "single"]
 

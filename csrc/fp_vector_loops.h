@@ -1,0 +1,132 @@
+/* One vector of doubles, as wide as the instruction set: fp_v with FP_W lanes; no include guard, part of a room.
+ *
+ * Arithmetic is written with the operators of the vector extension; what they lack is here.  FP_FMA is one rounding
+ * where the machine has it and two on the baseline: rooms built on it give the same bits for any cut and any number of
+ * threads on one instruction set, and agree within their stated accuracy between instruction sets.
+ *
+ * FP_FMA(a, b, c)   a b + c
+ * FP_MAX(a, b)      the larger; b where either is NaN
+ * FP_FROM(a, b)     mask of a >= b, false where either is NaN; masks are joined by |
+ * FP_SOME(m)        is any lane of a mask set?
+ * FP_KEPT(m, a)     a where the mask is set, else 0
+ * fp_exp2           2^y for y <= 0, 2 ulp; where y < -1000 the value is not meant to be used
+ * fp_log_over       log x for normal x >= 1, to 2^-53 (1 + log x); nothing to be used elsewhere
+ */
+#undef FP_W
+#undef FP_MANY
+#undef FP_FMA
+#undef FP_MAX
+#undef FP_FROM
+#undef FP_SOME
+#undef FP_KEPT
+#undef fp_v
+#undef fp_vi
+#undef fp_vu
+#undef fp_mask
+#define FP_LEVEL_baseline 0
+#define FP_LEVEL_avx2 1
+#define FP_LEVEL_avx512 2
+#define fp_v FP_NAME(fp_vector)
+#define fp_vi FP_NAME(fp_vector_of_integers)
+#define fp_vu FP_NAME(fp_vector_anywhere)
+
+#if FP_CAT(FP_LEVEL, FP_ISA) == 2
+#define FP_W 8
+#define FP_MANY 4 /* components or rows that fit into the registers together with FP_S vectors of samples */
+#elif FP_CAT(FP_LEVEL, FP_ISA) == 1
+#define FP_W 4
+#define FP_MANY 2
+#else
+#define FP_W 2
+#define FP_MANY 2
+#endif
+
+typedef double fp_v __attribute__((vector_size(8 * FP_W), may_alias));
+typedef double fp_vu __attribute__((vector_size(8 * FP_W), may_alias, aligned(8)));
+typedef uint64_t fp_vi __attribute__((vector_size(8 * FP_W), may_alias));
+
+FP_INLINE fp_v FP_NAME(fp_all)(double x)
+{
+    return x - (fp_v){0};
+}
+
+#if FP_CAT(FP_LEVEL, FP_ISA) == 2
+
+#define fp_mask __mmask8
+#define FP_FMA(a, b, c) ((fp_v)_mm512_fmadd_pd(a, b, c))
+#define FP_MAX(a, b) ((fp_v)_mm512_max_pd(a, b))
+#define FP_FROM(a, b) _mm512_cmp_pd_mask(a, b, _CMP_GE_OQ)
+#define FP_SOME(m) ((m) != 0)
+#define FP_KEPT(m, a) ((fp_v)_mm512_maskz_mov_pd(m, a))
+
+/* y = k + f with 16 k an integer and |f| <= 1/32: 2^k comes from a table of sixteen and from the exponent */
+FP_INLINE fp_v FP_NAME(fp_exp2)(fp_v y)
+{
+    const fp_v f = (fp_v)_mm512_reduce_pd(y, 0x40), k = y - f, shifted = k + 0x1.8p48;
+    const fp_v power = (fp_v)_mm512_permutex2var_pd(_mm512_loadu_pd(fp_exp2_table), (__m512i)shifted,
+                                                    _mm512_loadu_pd(fp_exp2_table + 8));
+    fp_v p = FP_NAME(fp_all)(fp_exp2_short[5]);
+#pragma GCC unroll 5
+    for (int i = 4; i >= 0; i--)
+        p = FP_FMA(p, f, FP_NAME(fp_all)(fp_exp2_short[i]));
+    return (fp_v)_mm512_scalef_pd(FP_FMA(p * f, power, power), k);
+}
+
+/* x = 2^k m, 1 <= m < 2, r = m c - 1 exact to one rounding with c from a table of sixteen, -1/32 <= r <= 1/16 */
+FP_INLINE fp_v FP_NAME(fp_log_over)(fp_v x)
+{
+    const fp_v m = (fp_v)_mm512_getmant_pd(x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_src);
+    const fp_v k = (fp_v)_mm512_getexp_pd(x);
+    const __m512i part = _mm512_srli_epi64((__m512i)m, 48);
+    const fp_v c = (fp_v)_mm512_permutex2var_pd(_mm512_loadu_pd(fp_log_inverse), part,
+                                                _mm512_loadu_pd(fp_log_inverse + 8));
+    const fp_v high = (fp_v)_mm512_permutex2var_pd(_mm512_loadu_pd(fp_log_table), part,
+                                                   _mm512_loadu_pd(fp_log_table + 8));
+    const fp_v r = FP_FMA(m, c, FP_NAME(fp_all)(-1.0));
+    fp_v p = FP_NAME(fp_all)(fp_log_short[7]);
+#pragma GCC unroll 7
+    for (int i = 6; i >= 0; i--)
+        p = FP_FMA(p, r, FP_NAME(fp_all)(fp_log_short[i]));
+    return FP_FMA(k, FP_NAME(fp_all)(FP_LOG_2), high + FP_FMA(p, r * r, r));
+}
+
+#else
+
+#define fp_mask fp_vi
+#define FP_FROM(a, b) ((fp_vi)((a) >= (b)))
+#define FP_KEPT(m, a) ((fp_v)((fp_vi)(a) & (m)))
+#if FP_CAT(FP_LEVEL, FP_ISA) == 1
+#define FP_FMA(a, b, c) ((fp_v)_mm256_fmadd_pd(a, b, c))
+#define FP_MAX(a, b) ((fp_v)_mm256_max_pd(a, b))
+#define FP_SOME(m) (_mm256_movemask_pd((__m256d)(m)) != 0)
+#else
+#define FP_FMA(a, b, c) ((a) * (b) + (c))
+#define FP_MAX(a, b) FP_NAME(fp_larger)(a, b)
+#define FP_SOME(m) (((m)[0] | (m)[1]) != 0)
+
+FP_INLINE fp_v FP_NAME(fp_larger)(fp_v a, fp_v b)
+{
+    const fp_vi first = (fp_vi)(a > b);
+    return (fp_v)(((fp_vi)a & first) | ((fp_vi)b & ~first));
+}
+#endif
+
+FP_INLINE fp_v FP_NAME(fp_exp2)(fp_v y)
+{
+    const fp_v shifted = y + FP_SHIFT, f = y - (shifted - FP_SHIFT);
+    fp_v p = FP_NAME(fp_all)(fp_exp2_long[11]);
+#pragma GCC unroll 11
+    for (int i = 10; i >= 0; i--)
+        p = FP_FMA(p, f, FP_NAME(fp_all)(fp_exp2_long[i]));
+    return (fp_v)((fp_vi)p + ((fp_vi)shifted << 52));
+}
+
+FP_INLINE fp_v FP_NAME(fp_log_over)(fp_v x)
+{
+    fp_v value;
+    for (int i = 0; i < FP_W; i++)
+        value[i] = fp_log(x[i]);
+    return value;
+}
+
+#endif

@@ -1,0 +1,55 @@
+"""The one owner of random streams: one root a call, and below it a stream for every key.
+
+A key is a tuple of non-negative integers, such as (stage, replicate, tile). What a stream gives depends on root and key
+alone, so work may be done in any order and by any number of workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.random import BitGenerator, Generator, SeedSequence
+from numpy.typing import NDArray
+
+from .errors import DomainError
+
+__all__ = ["root", "words"]
+
+
+def root(rng: Any) -> SeedSequence:
+    """The root of all streams of one call.
+
+    None takes fresh entropy of the system. An integer, a sequence of integers or a SeedSequence names the root, so that
+    equal ones give equal streams. A Generator or BitGenerator is asked for 128 bits: passed twice it gives two roots.
+    """
+    if rng is None:
+        return SeedSequence()
+    if isinstance(rng, SeedSequence):
+        return rng
+    if isinstance(rng, BitGenerator):
+        rng = Generator(rng)
+    if isinstance(rng, Generator):
+        return SeedSequence([int(word) for word in rng.integers(0, 2**32, size=4, dtype=np.uint64)])
+    if _natural(rng):
+        return SeedSequence(int(rng))
+    if isinstance(rng, np.ndarray) and rng.ndim == 1:
+        rng = rng.tolist()
+    if isinstance(rng, Sequence) and not isinstance(rng, (str, bytes)) and len(rng) and all(map(_natural, rng)):
+        return SeedSequence([int(word) for word in rng])
+    shown = repr(rng)
+    raise DomainError(
+        "rng must be None, an integer of at least 0, a sequence of these, a SeedSequence, Generator or BitGenerator; "
+        f"got {shown if len(shown) <= 60 else shown[:57] + '...'}. Pass an integer for results that can be repeated."
+    )
+
+
+def words(root: SeedSequence, key: tuple[int, ...], count: int) -> NDArray[np.uint64]:
+    """The first ``count`` words of 64 bits of the stream with this key."""
+    stream = SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key), pool_size=root.pool_size)
+    return np.asarray(stream.generate_state(count, np.uint64), dtype=np.uint64)
+
+
+def _natural(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)

@@ -1,0 +1,404 @@
+"""Densities that only the person knows: a function for the logarithm, a sampler, or the logarithm of a ratio alone.
+
+Notation: p is the density of P with respect to a base measure that P and Q share: lengths, counts, or both, on any
+support. ``x`` is a point of d numbers. Nothing here assumes that p is smooth, bounded or supported everywhere; a value
+of -inf says p(x) = 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import _random, _validate
+from ..errors import DomainError, ShapeError
+from .functions import PointFunction, Sampler, bad_values, named, place
+from .trials import Costs, tried_function, tried_sampler, warned_of_cost
+
+__all__ = ["Density", "LogRatio"]
+
+FloatArray = NDArray[np.float64]
+Words = NDArray[np.uint64]
+
+_TRIED = 64
+
+
+class _Given:
+    """Frozen; equal, hashable and picklable by what was handed over."""
+
+    __slots__ = ("_given", "_values", "_warned", "dimension", "name", "vectorized")
+
+    _given: dict[str, Any]
+    _values: PointFunction
+    _warned: list[bool]
+    dimension: int
+    name: str
+    vectorized: bool
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable; build a new one instead of setting {name}.")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable; build a new one instead of deleting {name}.")
+
+    def _set(self, **fields: Any) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def _take(self, argument: str, given: dict[str, Any]) -> None:
+        function, vectorized, jit = given[argument], given["vectorized"], given["jit"]
+        dimension = _validate.count("dimension", given["dimension"])
+        _validate.flag("vectorized", vectorized)
+        _validate.flag("jit", jit)
+        name = given["name"]
+        if name is not None and not isinstance(name, str):
+            raise DomainError(f"name must be a string or None; got {name!r}. Pass a word for messages to use.")
+        name = name or named(function)
+        values = PointFunction(argument, function, dimension, vectorized=vectorized, jit=jit, name=name)
+        self._set(
+            _given=given, _values=values, _warned=[], dimension=dimension, name=name, vectorized=vectorized,
+        )  # fmt: skip
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._given == other._given
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, *self._given.items()))
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self
+
+    def __reduce__(self) -> Any:
+        return _rebuilt, (type(self), self._given)
+
+    @property
+    def form(self) -> str:
+        """How the function is called: "jitted" and "plain" once a sample, "vectorized" once a block."""
+        return self._values.form
+
+    def _evaluate(self, x: FloatArray, block: int | None, *, zero: str, infinite: str) -> FloatArray:
+        """Values at the columns of x; ``zero`` and ``infinite``, where not empty, say why -inf and +inf are wrong."""
+        out = self._values(x, block)
+        bad = bad_values(out, zero=not zero, infinite=not infinite)
+        if bad is None:
+            return out
+        k = int(np.argmax(bad))
+        value, function = float(out[k]), self._values
+        why = zero if value == -np.inf else infinite if value == np.inf else "no logarithm is nan"
+        raise DomainError(
+            f"{function.argument} must be a number{'' if zero else ' or -inf'} at every point; got {value!r} from "
+            f"{function.name!r}{place(k, x, block)} ({int(bad.sum())} of {out.size} points): {why}. "
+            f"Mend {function.name!r}, or the sampler if it leaves the support."
+        )
+
+    def _say_cost(self, cost: float) -> None:
+        if not self._warned and warned_of_cost(self._values, cost):
+            self._warned.append(True)
+
+
+class Density(_Given):
+    """A probability law known by the logarithm of its density, and by a sampler if there is one.
+
+    Parameters
+    ----------
+    log_density : callable
+        Natural logarithm of the normalised density, -inf where it is zero. Three forms:
+
+        * a function of one point under ``numba.njit``: ``log_density(x)`` with x a float64 array of length
+          ``dimension`` gives one real number. It runs in compiled loops without the GIL: the fast form.
+        * with ``vectorized=True`` a function of many points: x of shape (n, d) gives shape (n,). The form for NumPy;
+          it may also be jitted, with ``nogil=True`` so that threads run side by side.
+        * a plain Python function of one point: it works, at the price that a SamplingWarning names.
+
+        In one dimension x is still an array: take ``x[0]``. Every call gets a copy, which the function may overwrite.
+    sampler : callable, optional
+        Under ``numba.njit``, ``sampler(rng, x)`` fills x, a float64 array of length ``dimension``, with one draw and
+        returns nothing. A plain one, ``sampler(rng, n)``, returns n draws, integers or real numbers, of shape (n, d),
+        in one dimension also (n,). ``rng`` is a ``numpy.random.Generator`` and the only randomness it may use. Without
+        a sampler the density can only be held against a law that has one.
+    dimension : int
+        Numbers a point is made of, at least 1.
+    name : str, optional
+        What messages call it; the function's own name by default.
+    vectorized : bool, optional
+        Whether log_density takes many points.
+    jit : bool, optional
+        Compile log_density by ``numba.njit``; where that fails an error says why, and nothing runs as plain Python.
+
+    Raises
+    ------
+    DomainError
+        For what is no function, and a jitted function that can't be compiled, returns anything but one real number or
+        starts threads (``parallel=True``). When it is used: for nan and +inf, for -inf at a point of its own sampler,
+        for draws that are not finite or do not follow ``rng``, for values that change from call to call, and for an
+        exception of the function, which is chained.
+    ShapeError
+        When it is used: for values or draws of the wrong shape.
+    BackendMissingError
+        For ``jit=True`` without numba.
+
+    Notes
+    -----
+    The density may be with respect to any base measure that both laws share: lengths, counts on a grid, or a product,
+    so discrete and bounded laws need nothing special; that of a GaussianMixture is with respect to lengths. That
+    log_density is normalised can't be checked in general; where both laws have samplers, a run compares their integrals
+    and warns.
+
+    A function is compiled when the object is built, and the loop around it is kept in memory for the process: about
+    0.15 s the first time. No file is written for it. Pass ``numba.njit(cache=True)`` functions to keep the compilation
+    of the function itself on disk. numba has no vector exp or log: each costs about 4 ns, where a GaussianMixture pays
+    under 1. What ``fastmath=True`` assumes, that nothing is infinite or nan, is false for log densities that are -inf.
+
+    To be pickled, and so to run in other processes, the functions must be picklable: those of a module are, and jitted
+    ones wherever they are from.
+
+    **Accuracy** the values are those of the function, unchanged, for any number of threads;
+    tests/properties/test_density_values.py holds jitted, plain and vectorised forms against each other and against
+    GaussianMixture.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv import Density
+    >>> def log_laplace(x):
+    ...     return -np.abs(x).sum(axis=1) - x.shape[1] * np.log(2.0)
+    >>> def laplace(rng, n):
+    ...     return rng.laplace(size=(n, 3))
+    >>> p = Density(log_laplace, laplace, dimension=3, vectorized=True)
+    >>> p
+    Density('log_laplace', dimension=3, vectorized, with a sampler)
+    >>> p.log_density([[0.0, 0.0, 0.0], [1.0, -1.0, 2.0]])
+    array([-2.07..., -6.07...])
+    """
+
+    __slots__ = ("_sampler",)
+
+    _sampler: Sampler | None
+
+    def __init__(
+        self, log_density: Any, sampler: Any = None, *, dimension: int, name: str | None = None, vectorized: bool =
+        False, jit: bool = False,
+    ) -> None:  # fmt: skip
+        given = {
+            "log_density": log_density, "sampler": sampler, "dimension": dimension, "name": name,
+            "vectorized": vectorized, "jit": jit,
+        }  # fmt: skip
+        self._take("log_density", given)
+        self._set(_sampler=None if sampler is None else Sampler("sampler", sampler, self.dimension))
+
+    @property
+    def draws(self) -> bool:
+        """Whether it has a sampler."""
+        return self._sampler is not None
+
+    def log_density(self, x: ArrayLike) -> FloatArray:
+        """Natural logarithm of the density at each point.
+
+        Parameters
+        ----------
+        x : array_like, shape (n, d) or (d,); in one dimension (n,), (n, 1) or a scalar
+            Points, finite.
+
+        Returns
+        -------
+        ndarray, shape (n,), or a scalar for one point
+        """
+        points, one = _columns("x", x, self.dimension)
+        found = self.evaluate(points)
+        return found[0] if one else found
+
+    def sample(self, size: int, *, rng: Any = None) -> FloatArray:
+        """Independent draws.
+
+        Parameters
+        ----------
+        size : int
+            How many, n.
+        rng : None, int, SeedSequence, BitGenerator or Generator, optional
+            Source of randomness (SPEC 7); equal seeds give equal draws.
+
+        Returns
+        -------
+        ndarray, shape (n, d); in one dimension (n,)
+        """
+        n = _validate.count("size", size, minimum=0)
+        _validate.memory("size", n * self.dimension * 16, "Draw and use the points in parts.")
+        drawn = self.draw(_random.words(_random.root(rng), (), 4), n)
+        return drawn[0] if self.dimension == 1 else np.ascontiguousarray(drawn.T)
+
+    def evaluate(self, x: FloatArray, *, own: object = None, block: int | None = None) -> FloatArray:
+        """Log densities, shape (n,), of the columns of ``x``, C-contiguous (d, n).
+
+        ``own`` says what the columns are draws of, where it is known: where that is this density, or True, it can't be
+        zero there. ``block`` is named in errors.
+        """
+        mine = own is True or (isinstance(own, Density) and own == self)
+        return self._evaluate(
+            x, block, zero="it is the density's own draw, so its density is not zero" if mine else "",
+            infinite="a density is finite, and a point mass needs a base measure of counts",
+        )  # fmt: skip
+
+    def draw(self, words: Words, n: int) -> FloatArray:
+        """The n draws, shape (d, n), of the stream that the numbers ``words`` name: the same on every call."""
+        if self._sampler is None:
+            raise DomainError(
+                f"sampler must be given for a law that is drawn from; got None for {self!r}. "
+                "Pass Density(log_density, sampler, ...)."
+            )
+        return self._sampler(words, n)
+
+    def trial(self, words: Words, x: FloatArray | None = None, n: int = _TRIED) -> Costs:
+        """Try sampler and function on n draws, or the function on ``x``, before a run: their errors and the warning of
+        plain Python come from here, in the caller's thread."""
+        own, draw = False, None
+        if self._sampler is not None:
+            drawn, draw = tried_sampler(self._sampler, words, n)
+            x, own = (drawn, True) if x is None else (x, False)
+            if not own:
+                self.evaluate(drawn, own=True)
+        if x is None:
+            return Costs(float("nan"), None)
+        _, cost = tried_function(self._values, x)
+        self.evaluate(x, own=own)
+        self._say_cost(cost)
+        return Costs(cost, draw)
+
+    def __repr__(self) -> str:
+        with_sampler = "with" if self.draws else "without"
+        return f"Density({self.name!r}, dimension={self.dimension}, {self.form}, {with_sampler} a sampler)"
+
+
+class LogRatio(_Given):
+    """A pair of laws (P, Q) of which only log p(x)/q(x) is known, and draws of P.
+
+    Parameters
+    ----------
+    log_ratio : callable
+        Natural logarithm of p(x)/q(x), in one of the forms that :class:`Density` takes. +inf says q(x) = 0, -inf says
+        p(x) = 0.
+    sampler : callable
+        Draws of P, in one of the forms that :class:`Density` takes.
+    dimension : int
+        Numbers a point is made of, at least 1.
+    sampler_q : callable, optional
+        Draws of Q: needed for quantities in which Q has mass where P has none, and for the other direction. Without it,
+        averages under Q are taken as averages under P of q/p, which see nothing of Q outside the support of P.
+    name : str, optional
+        What messages call it.
+    vectorized : bool, optional
+        Whether log_ratio takes many points.
+    jit : bool, optional
+        Compile log_ratio by ``numba.njit``.
+
+    Raises
+    ------
+    DomainError
+        As :class:`Density`; when it is used, for nan, for -inf at a draw of P and for +inf at a draw of Q.
+    ShapeError
+        When it is used: for values or draws of the wrong shape.
+    BackendMissingError
+        For ``jit=True`` without numba.
+
+    Notes
+    -----
+    The ratio of the normalised densities is needed: a ratio known up to a factor shifts every answer.
+
+    **Accuracy** the values are those of the function, unchanged; tests/properties/test_density_values.py.
+
+    Examples
+    --------
+    >>> from fastpriv import LogRatio
+    >>> def log_ratio(x):
+    ...     return x[:, 0] - 0.5
+    >>> def sampler(rng, n):
+    ...     return 1.0 + rng.standard_normal((n, 1))
+    >>> LogRatio(log_ratio, sampler, dimension=1, vectorized=True)
+    LogRatio('log_ratio', dimension=1, vectorized, draws of P)
+    """
+
+    __slots__ = ("_samplers",)
+
+    _samplers: dict[str, Sampler]
+
+    def __init__(
+        self, log_ratio: Any, sampler: Any, *, dimension: int, sampler_q: Any = None, name: str | None = None,
+        vectorized: bool = False, jit: bool = False,
+    ) -> None:  # fmt: skip
+        given = {
+            "log_ratio": log_ratio, "sampler": sampler, "dimension": dimension, "sampler_q": sampler_q, "name": name,
+            "vectorized": vectorized, "jit": jit,
+        }  # fmt: skip
+        self._take("log_ratio", given)
+        samplers = {"p": Sampler("sampler", sampler, self.dimension)}
+        if sampler_q is not None:
+            samplers["q"] = Sampler("sampler_q", sampler_q, self.dimension)
+        self._set(_samplers=samplers)
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The laws that there are draws of: "p", or "p" and "q"."""
+        return tuple(self._samplers)
+
+    def log_ratio(self, x: ArrayLike) -> FloatArray:
+        """log p/q at points of shape (n, d) or (d,); in one dimension (n,), (n, 1) or a scalar."""
+        points, one = _columns("x", x, self.dimension)
+        found = self.evaluate(points)
+        return found[0] if one else found
+
+    def evaluate(self, x: FloatArray, *, own: str | None = None, block: int | None = None) -> FloatArray:
+        """log p/q, shape (n,), of the columns of ``x``, C-contiguous (d, n).
+
+        ``own`` says which law the columns are draws of, "p" or "q": it can't be zero there. ``block`` is named in
+        errors.
+        """
+        return self._evaluate(
+            x, block, zero="it is a draw of P, so p is not zero" if own == "p" else "",
+            infinite="it is a draw of Q, so q is not zero" if own == "q" else "",
+        )  # fmt: skip
+
+    def draw(self, words: Words, n: int, side: str = "p") -> FloatArray:
+        """The n draws, shape (d, n), of P or Q in the stream that the numbers ``words`` name: always the same."""
+        if side not in self._samplers:
+            raise DomainError(
+                f"sampler_q must be given where Q is drawn from; got None for {self!r}. "
+                "Pass LogRatio(..., sampler_q=...)."
+            )
+        return self._samplers[side](words, n)
+
+    def trial(self, words: Words, n: int = _TRIED) -> Costs:
+        """Try samplers and function on n draws before a run: their errors and the warning of plain Python come from
+        here, in the caller's thread."""
+        costs = []
+        for side, sampler in self._samplers.items():
+            x, draw = tried_sampler(sampler, words, n)
+            _, cost = tried_function(self._values, x)
+            self.evaluate(x, own=side)
+            costs.append(Costs(cost, draw))
+        self._say_cost(costs[0].evaluate)
+        return costs[0]
+
+    def __repr__(self) -> str:
+        drawn = " and ".join(side.upper() for side in self._samplers)
+        return f"LogRatio({self.name!r}, dimension={self.dimension}, {self.form}, draws of {drawn})"
+
+
+def _rebuilt(kind: Any, given: dict[str, Any]) -> Any:
+    return kind(**given)
+
+
+def _columns(name: str, x: ArrayLike, dimension: int) -> tuple[FloatArray, bool]:
+    """Points as a tile, and whether a single one was given without its axis."""
+    given = _validate.real(name, x, "made of finite numbers", np.isfinite)
+    one = given.ndim == (0 if dimension == 1 else 1)
+    rows = given.reshape(-1, 1) if dimension == 1 and given.ndim < 2 else np.atleast_2d(given)
+    if rows.ndim != 2 or rows.shape[1] != dimension:
+        wanted = "(n,) or (n, 1)" if dimension == 1 else f"(n, {dimension}) or ({dimension},)"
+        raise ShapeError(f"{name} must be of shape {wanted}; got {given.shape}. Pass one row of coordinates a point.")
+    return np.ascontiguousarray(rows.T), one

@@ -1,0 +1,385 @@
+"""Gaussian mixtures on the line and in d dimensions.
+
+Notation: a Gaussian mixture is the measure ``sum_i w_i N(m_i, K_i)`` with weights ``w``, means ``m`` and covariances
+``K_i``: ``s_i^2`` on the line, ``s_i^2 I`` (isotropic), ``diag(s_i1^2 .. s_id^2)`` (diagonal), or any (full). The lower
+Cholesky factor of ``K_i`` is ``L_i``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import _validate
+from ..errors import DomainError, ShapeError
+from . import covariances as matrices
+from . import points
+from .values import LIMIT, FloatArray, Value, mass_gap
+
+__all__ = ["GaussianMixture"]
+
+
+class GaussianMixture(Value):
+    """A finite mixture of normal laws on the line or in d dimensions.
+
+    Parameters
+    ----------
+    weights : array_like, shape (k,)
+        Probabilities of the components. They must sum to 1 within 1e-9 and are never renormalised: the mixture is the
+        measure with exactly these weights. Components of weight zero are dropped.
+    means : array_like, shape (k,) or (k, d)
+        Means, in any unit. Shapes (k,) and (k, 1) give a law on the line.
+    sigmas : array_like, optional
+        Standard deviations in the same unit, positive. A scalar serves all coordinates of all components, shape (k,)
+        or (k, 1) gives one to a component, (1, d) one to a coordinate, shared by all components, and (k, d) one to
+        each coordinate of each component.
+    covariances : array_like, shape (d, d) or (k, d, d), optional
+        Instead of ``sigmas``: one covariance matrix for all components, or one to a component; symmetric and positive
+        definite.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (k,)
+        Probabilities of the components.
+    means : ndarray, shape (k,) on the line, else (k, d)
+        Means.
+    sigmas : ndarray or None
+        Shape (k,) on the line and for the isotropic form, (k, d) for the diagonal form, None for the full form.
+    covariances : ndarray or None
+        Shape (k, d, d), or (1, d, d) where all components have the same, in the full form; else None.
+
+    Raises
+    ------
+    DomainError
+        For NaN, infinite, complex or negative entries, non-positive sigmas, weights that do not sum to 1, covariances
+        that are not symmetric or not positive definite, or both or neither of sigmas and covariances.
+    ShapeError
+        For empty or unequal lengths, or shapes that do not fit.
+    MemoryError
+        If a copy or the Cholesky factors of the covariances would need more memory than is free.
+
+    Notes
+    -----
+    All arrays are read-only and the law is kept in its simplest form: matrices that are all diagonal become sigmas
+    (square roots of the variances), sigmas that do not depend on the coordinate become isotropic, and covariances that
+    are all equal become one. Two mixtures are equal when these arrays are.
+
+    Covariances are copied, unless they are a C-contiguous array of doubles that nobody can write to
+    (``setflags(write=False)``, or a read-only memory map). They are factored once, after an exact scaling of the
+    coordinates by powers of two. Refused as singular is a matrix whose least eigenvalue, for unit variances, is below
+    9e-16 sqrt(d) times the largest.
+
+    **Accuracy** the methods are held against high-precision arithmetic by ``tests/kernels/test_mixture_points.py``.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMixture
+    >>> p = GaussianMixture([0.25, 0.75], [0.0, 3.0], 1.0)
+    >>> len(p), p.sigmas
+    (2, array([1., 1.]))
+    >>> q = GaussianMixture([0.5, 0.5], [[0.0, 0.0], [1.0, 2.0]], covariances=[[2.0, 1.0], [1.0, 2.0]])
+    >>> q.dimension, q.form, q.shared
+    (2, 'full', True)
+    >>> q.log_density([[0.0, 0.0], [1.0, 0.0]])
+    array([-2.7670687 , -3.10040204])
+    """
+
+    __slots__ = ("weights", "means", "sigmas", "covariances", "_factors")  # noqa: RUF023  (the order of the constructor)
+    _fields = ("weights", "means", "sigmas", "covariances")
+
+    weights: FloatArray
+    means: FloatArray
+    sigmas: FloatArray
+    covariances: FloatArray | None
+    _factors: FloatArray | None
+
+    def __init__(
+        self, weights: ArrayLike, means: ArrayLike, sigmas: ArrayLike | None = None, *,
+        covariances: ArrayLike | None = None,
+    ) -> None:  # fmt: skip
+        w = _validate.probabilities("weights", weights)
+        m = _validate.real("means", means, "finite and at most 1e300 in size", lambda x: np.abs(x) <= LIMIT)
+        if (sigmas is None) == (covariances is None):
+            given = "neither" if sigmas is None else "both"
+            raise DomainError(
+                f"sigmas must be given, or else covariances, and not both; got {given}. "
+                "Pass standard deviations as sigmas, or matrices as covariances=."
+            )
+        if m.ndim <= 1 and covariances is None:
+            self._on_the_line(w, _validate.vector("means", m), sigmas)
+            return
+        m = m.reshape(-1, 1) if m.ndim <= 1 else m
+        if m.ndim != 2 or m.size == 0:
+            raise ShapeError(
+                f"means must have one row a component and at least one coordinate; got shape {np.shape(means)}. "
+                "Pass shape (k, d), or (k,) for a law on the line."
+            )
+        if len(m) != len(w):
+            raise ShapeError(
+                f"means must have one row for each of the {len(w)} weights; got shape {m.shape}. Pass shape (k, d)."
+            )
+        used = w > 0
+        if covariances is None:
+            self._set(weights=w[used], **matrices.simplest(m[used], matrices.spread_out(sigmas, *m.shape)[used]))
+            return
+        stack, factors = matrices.taken(covariances, used, m.shape[1])
+        if factors is None:
+            self._set(weights=w[used], **matrices.simplest(m[used], np.sqrt(stack)))
+        else:
+            self._set(weights=w[used], means=m[used], sigmas=None, covariances=stack, _factors=factors)
+
+    def _on_the_line(self, w: FloatArray, m: FloatArray, sigmas: ArrayLike | None) -> None:
+        s = _validate.vector("sigmas", matrices.deviations(sigmas))
+        if s.size == 1:
+            s = np.full(w.shape, s[0])
+        if not w.shape == m.shape == s.shape:
+            raise ShapeError(
+                f"weights, means and sigmas must have equal lengths; got {w.size}, {m.size} and {s.size}. "
+                "Pass one entry of each a component."
+            )
+        used = w > 0
+        self._set(weights=w[used], means=m[used], sigmas=s[used], covariances=None, _factors=None)
+
+    @classmethod
+    def single(
+        cls, mean: ArrayLike, sigma: ArrayLike | None = None, *, covariance: ArrayLike | None = None
+    ) -> GaussianMixture:
+        """One normal law: N(mean, sigma^2) on the line, or with a mean of shape (d,) in d dimensions.
+
+        ``sigma`` is then a scalar or of shape (d,); ``covariance`` of shape (d, d) takes its place.
+        """
+        centre = _validate.real("mean", mean)
+        if centre.ndim == 0:
+            if covariance is None:
+                return cls([1.0], [float(centre)], None if sigma is None else [_validate.scalar("sigma", sigma)])
+            centre = centre.reshape(1)
+        row = _validate.vector("mean", centre)[None, :]
+        if sigma is not None:
+            spread = _validate.real("sigma", sigma)
+            sigma = spread if spread.ndim == 0 else _validate.vector("sigma", spread)[None, :]
+        return cls([1.0], row, sigma, covariances=covariance)
+
+    @property
+    def dimension(self) -> int:
+        """The number of coordinates d."""
+        return 1 if self.means.ndim == 1 else self.means.shape[1]
+
+    @property
+    def form(self) -> str:
+        """``line``, ``isotropic``, ``diagonal`` or ``full``."""
+        if self.covariances is not None:
+            return "full"
+        if self.means.ndim == 1:
+            return "line"
+        return "isotropic" if self.sigmas.ndim == 1 else "diagonal"
+
+    @property
+    def shared(self) -> bool:
+        """Whether all components have the same covariance."""
+        if self.covariances is not None:
+            return len(self.covariances) == 1
+        return bool(np.all(self.sigmas == self.sigmas[0]))
+
+    @property
+    def factors(self) -> FloatArray | None:
+        """Lower Cholesky factors of ``covariances``, of the same shape; None but for the full form."""
+        if self.covariances is not None and self._factors is None:
+            self._set(_factors=matrices.factored(self.covariances))
+        return self._factors
+
+    @property
+    def mass_gap(self) -> float:
+        """How far the sum of the weights is from 1, beyond what rounding the weights themselves explains."""
+        return mass_gap(self.weights)
+
+    def log_density(self, x: ArrayLike) -> FloatArray:
+        """Natural logarithm of the density at each point.
+
+        Parameters
+        ----------
+        x : array_like, shape (n, d) or (d,); on the line (n,), (n, 1) or a scalar
+            Points, finite.
+
+        Returns
+        -------
+        ndarray, shape (n,), or a scalar for one point
+            Minus infinity where the logarithm lies below the range of doubles.
+
+        Raises
+        ------
+        DomainError
+            For points that are not finite.
+        ShapeError
+            For points of another dimension.
+
+        Notes
+        -----
+        **Accuracy** a few ulps of the largest term of the exponent, times the condition number of the matrix scaled to
+        unit variances in the full form; tests/kernels/test_mixture_points.py.
+
+        Examples
+        --------
+        >>> from fastpriv import GaussianMixture
+        >>> p = GaussianMixture([1e-300, 1.0], [[0.0, 0.0], [1e8, 0.0]], 1.0)
+        >>> p.log_density([[0.0, 0.0], [1e8, 0.0]])
+        array([-692.61340496,   -1.83787707])
+        """
+        given = _validate.real("x", x, "made of finite numbers", np.isfinite)
+        d = self.dimension
+        one = given.ndim == (0 if d == 1 else 1)
+        rows = given.reshape(-1, 1) if d == 1 and given.ndim < 2 else np.atleast_2d(given)
+        if rows.ndim != 2 or rows.shape[1] != d:
+            wanted = "(n,) or (n, 1)" if d == 1 else f"(n, {d}) or ({d},)"
+            raise ShapeError(f"x must be of shape {wanted}; got {given.shape}. Pass one row of coordinates a point.")
+        found = points.log_density(self, rows)
+        return found[0] if one else found
+
+    def sample(self, size: int, *, rng: Any = None) -> FloatArray:
+        """Independent draws.
+
+        Parameters
+        ----------
+        size : int
+            How many, n.
+        rng : None, int, sequence of int, SeedSequence, BitGenerator or Generator, optional
+            Source of randomness (SPEC 7). A Generator is drawn from; anything else names a stream of its own, an
+            integer that of ``numpy.random.default_rng``.
+
+        Returns
+        -------
+        ndarray, shape (n, d); on the line (n,)
+            Points of the law, its weights divided by their sum.
+
+        Raises
+        ------
+        DomainError
+            For a size that is not an integer of at least 0, or an rng that is none.
+        MemoryError
+            If the points would need more memory than is free.
+
+        Examples
+        --------
+        >>> from fastpriv import GaussianMixture
+        >>> p = GaussianMixture([0.5, 0.5], [[0.0, 0.0], [9.0, 9.0]], 1.0)
+        >>> p.sample(1000, rng=1).shape
+        (1000, 2)
+        """
+        n = _validate.count("size", size, minimum=0)
+        _validate.memory("size", n * self.dimension * 8, "Draw and use the points in parts.")
+        found = points.draws(self, n, rng)
+        return found[:, 0] if self.means.ndim == 1 else found
+
+    def marginal(self, indices: ArrayLike) -> GaussianMixture:
+        """The law of some coordinates, in the order given; one index gives a law on the line.
+
+        Parameters
+        ----------
+        indices : int or sequence of int
+            Distinct, counted from 0.
+
+        Returns
+        -------
+        GaussianMixture
+            With the same components.
+
+        Raises
+        ------
+        DomainError
+            For indices that are not integers, are out of range or repeated.
+
+        Examples
+        --------
+        >>> from fastpriv import GaussianMixture
+        >>> p = GaussianMixture([0.5, 0.5], [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]], 1.0)
+        >>> p.marginal([0, 2]).means
+        array([[0., 2.],
+               [3., 5.]])
+        """
+        index = np.atleast_1d(np.asarray(indices))
+        if index.ndim != 1 or index.size == 0 or index.dtype.kind not in "iu":
+            raise DomainError(f"indices must be one or more integers; got {indices!r}. Name the coordinates to keep.")
+        if index.min() < 0 or index.max() >= self.dimension or np.unique(index).size != index.size:
+            raise DomainError(
+                f"indices must be distinct and between 0 and {self.dimension - 1}; got {index.tolist()}. "
+                "Count coordinates from 0 and name each once."
+            )
+        m = self.means.reshape(len(self), -1)[:, index]
+        if self.covariances is not None:
+            _validate.memory("indices", len(self.covariances) * index.size**2 * 8, "Keep fewer coordinates.")
+            stack = self.covariances[:, index[:, None], index]
+            stack.setflags(write=False)
+            return GaussianMixture(self.weights, m, covariances=stack)
+        s = self.sigmas[:, None] if self.sigmas.ndim == 1 else self.sigmas[:, index]
+        return GaussianMixture(self.weights, m, s)
+
+    def affine(self, matrix: ArrayLike, shift: ArrayLike = 0.0) -> GaussianMixture:
+        """The law of ``matrix @ X + shift``.
+
+        Parameters
+        ----------
+        matrix : array_like, shape (m, d), (d,) or scalar
+            Rows must be independent, so that the image has a density. A vector scales each coordinate, a scalar all.
+        shift : array_like, shape (m,) or scalar, default 0
+            What is added.
+
+        Returns
+        -------
+        GaussianMixture
+            In m dimensions; m = 1 gives a law on the line.
+
+        Raises
+        ------
+        DomainError
+            For dependent rows, zeros in a vector, or an image beyond 1e300.
+        ShapeError
+            For shapes that do not fit.
+
+        Examples
+        --------
+        >>> from fastpriv import GaussianMixture
+        >>> p = GaussianMixture([0.5, 0.5], [[0.0, 0.0], [3.0, 4.0]], 1.0)
+        >>> p.affine([[0.6, 0.8]])
+        GaussianMixture([0.5, 0.5], [0.0, 5.0], [1.0, 1.0])
+        """
+        a = _validate.real("matrix", matrix, "made of finite numbers", np.isfinite)
+        b = _validate.real("shift", shift, "made of finite numbers", np.isfinite)
+        d = self.dimension
+        if a.ndim > 2 or (a.ndim and (a.shape[-1] != d or not 1 <= len(a) <= d)):
+            raise ShapeError(
+                f"matrix must be a number, of shape ({d},) or of shape (m, {d}) with m from 1 to {d}; got {a.shape}. "
+                "Pass one column a coordinate."
+            )
+        target = len(a) if a.ndim == 2 else d
+        if b.shape not in ((), (target,)):
+            raise ShapeError(f"shift must be a number or of shape ({target},); got {b.shape}. Pass one entry a row.")
+        means, sigmas, covariances = points.image(self, a, b)
+        try:
+            return GaussianMixture(self.weights, means, sigmas, covariances=covariances)
+        except DomainError as fault:
+            raise DomainError(
+                f"matrix must map to a law within the range of doubles, and not onto fewer dimensions; got an image of "
+                f"which {fault}"
+            ) from None
+
+    def __reduce__(self) -> Any:
+        if self.covariances is None:
+            return GaussianMixture, (self.weights.copy(), self.means.copy(), self.sigmas.copy())
+        return _unpickled, (self.weights, self.means, self.covariances)
+
+    def __repr__(self) -> str:
+        if len(self) > 4 or (self.covariances if self.covariances is not None else self.means).size > 16:
+            place = "" if self.form == "line" else f" in {self.dimension} dimensions, {self.form}"
+            return f"<GaussianMixture of {len(self)} component{'s' if len(self) != 1 else ''}{place}>"
+        w, m = self.weights.tolist(), self.means.tolist()
+        if self.covariances is not None:
+            return f"GaussianMixture({w}, {m}, covariances={self.covariances.tolist()})"
+        return f"GaussianMixture({w}, {m}, {self.sigmas.tolist()})"
+
+
+def _unpickled(weights: FloatArray, means: FloatArray, covariances: FloatArray) -> GaussianMixture:
+    """A mixture of the full form as it was when pickled; its factors are computed when asked for."""
+    made = object.__new__(GaussianMixture)
+    made._set(weights=weights, means=means, sigmas=None, covariances=covariances, _factors=None)
+    return made

@@ -1,0 +1,1 @@
+"""Divergences on the line: closed forms, quadrature and monotone pieces, certified."""

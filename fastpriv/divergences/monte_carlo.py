@@ -1,0 +1,289 @@
+"""Divergences by sampling: which laws the samples may come from, what is averaged, and how averages become answers.
+
+Notation: l = log(p/q), M = (P + Q)/2, G a tilted law whose density bounds the integrand. Every function returns a
+``statistical`` Estimate; ``method`` says what ran and ``cost`` what was spent and why the run stopped.
+
+Sources: Hershey and Olsen 2007 (KL by sampling P); Wang, Mahloujifar, Wu, Jia and Mittal 2023 (hockey-sticks);
+L'Ecuyer et al. 2023 (intervals from randomised points).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+
+from ..distributions import GaussianMixture
+from ..errors import DomainError, SamplingWarning
+from ..estimate import Estimate, Unit
+from ..sampling.cuts import entropy_cut, kl_cut
+from ..sampling.engine import Goal, Outcome, run
+from ..sampling.guaranteed import Cut, run_guaranteed
+from ..sampling.orders import renyi_proposal
+from ..sampling.packed import pack_together
+from ..sampling.pairs import Pair, paired, proposed
+from ..sampling.problem import Integrand, Part, Problem, Row
+from ..sampling.request import Request
+from ..sampling.tails import tail_verdict
+from ..sampling.tilting import Proposal, hockey_stick_proposals
+
+__all__ = ["entropy", "hockey_stick", "jensen_shannon", "kl", "label_information", "renyi", "total_variation"]
+
+FloatArray = NDArray[np.float64]
+_NONE = np.zeros(1)
+_LOG_2 = math.log(2.0)
+_TAIL = math.log(0.3)  # where a proposal's bound is below this, samples of P would be wasted
+_NEAR = 0.5  # bound of log(integral of p^a q^(1-a)) below which the integral less 1 is averaged
+
+
+def kl(p: Any, q: Any, request: Request, *, both: bool = False) -> Estimate:
+    """KL(P||Q), and KL(Q||P) when ``both``."""
+    pair = paired(p, q, request.root)
+    problems = []
+    if not both and pair.draws_p:
+        row = Row("kl_proposal" if request.interval == "guaranteed" else "kl_forward", _NONE)
+        problems.append(pair.direct(Integrand((row,), 0.0 if row.name == "kl_proposal" else -math.inf, math.inf)))
+    if pair.draws_p and pair.draws_q:
+        rows = (Row("kl_balanced", _NONE), Row("kl_reversed", _NONE))[: 1 + both]
+        problems.append(pair.balanced(Integrand(rows, 0.0, math.inf)))
+    cut = None
+    if request.interval == "guaranteed":
+        problems.reverse()  # what is averaged under P alone only has a lower bound
+        cut = kl_cut(p, q, request, both=both) if pair.known and request.law in (None, "balanced") else None
+    outcome = _run(_allowed(problems, request), request, Goal(lambda mean: mean, 0.0), cut)
+    return _estimate(outcome, request, "nats", (2,) if both else (), _gap(p, q))
+
+
+def jensen_shannon(p: Any, q: Any, request: Request) -> Estimate:
+    """JS(P, Q), from both laws."""
+    pair = paired(p, q, request.root)
+    problem = _of_both(pair, Integrand((Row("jensen_shannon", _NONE),), 0.0, _LOG_2))
+    goal = Goal(lambda mean: mean, 0.0, math.nextafter(_LOG_2, 1.0))
+    return _estimate(_run(_allowed(problem, request), request, goal), request, "nats", (), _gap(p, q))
+
+
+def total_variation(p: Any, q: Any, request: Request) -> Estimate:
+    """sup_E |P(E) - Q(E)|."""
+    pair = paired(p, q, request.root)
+    problems = [pair.direct(Integrand((Row("hockey_stick_forward", _NONE),), 0.0, 1.0))] if pair.draws_p else []
+    if pair.draws_p and pair.draws_q:
+        problems.append(pair.balanced(Integrand((Row("total_variation", _NONE),), 0.0, 1.0)))
+    outcome = _run(_allowed(problems, request), request, Goal(lambda mean: mean, 0.0, 1.0))
+    return _estimate(outcome, request, "probability", (), _gap(p, q))
+
+
+def hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs: bool, both: bool = False) -> Estimate:
+    """H_{e^epsilon}(P||Q), and H_{e^epsilon}(Q||P) when ``both``, or their logarithms."""
+    flat = epsilon.reshape(-1)
+    used = np.flatnonzero(np.isfinite(flat))
+    answers = np.zeros((3, 1 + both, flat.size))
+    if logs:
+        answers[:] = -math.inf
+    pair = paired(p, q, request.root)
+    runs = list(_runs(p, q, pair, flat[used], request, both)) if used.size else []
+    began, spent, outcomes = time.monotonic(), 0, []
+    for index, (problems, places, log_scale) in enumerate(runs):
+        share = 1.0 / (len(runs) - index)
+        here = _shared(request, index, share, spent, time.monotonic() - began)
+        found = _run(problems, here, _hockey_goal(log_scale, flat[used[places]], logs, both))
+        spent += found.samples
+        outcomes.append(found)
+        for row, numbers in zip(answers, found.answers, strict=True):
+            row[:, used[places]] = numbers.reshape(1 + both, -1)
+        if found.stopped == "interrupted":
+            break
+    shape = (2, *epsilon.shape) if both else epsilon.shape
+    unit: Unit = "log probability" if logs else "probability"
+    if not outcomes:
+        value, lower, upper = (row.reshape(shape) for row in answers)
+        return Estimate(value, lower, upper, kind="exact", unit=unit, method="infinite epsilon")
+    return _estimate(_merged(outcomes, answers), request, unit, shape, 0.0 if logs else _gap(p, q))
+
+
+def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
+    """D_order(P||Q) for an order other than 1."""
+    pair = paired(p, q, request.root)
+    parameter, b = np.array([order]), order - 1.0
+    options: list[tuple[Problem, bool, float]] = []  # with: the integral less 1 is averaged; log of the scale
+    if pair.known and order > 1.0:
+        proposal = renyi_proposal(p, q, order)
+        if proposal.diverges:
+            return Estimate(math.inf, math.inf, math.inf, kind="exact", unit="nats", method="tails")
+        if proposal.bounded:
+            options.append((_tilted(p, q, pair, proposal, Row("renyi_proposal", parameter)), False, proposal.log_scale))
+    if pair.draws_p and pair.draws_q:
+        low, high = (-2.0, 0.0) if order < 1.0 else (0.0, math.inf)
+        row = Row("renyi_small_balanced", parameter)
+        heavy = order > 1.0 and not (pair.known and renyi_proposal(p, q, 2.0 * order - 1.0).bounded)  # of the square
+        options.append((pair.balanced(Integrand((row,), low, high), heavy=heavy), True, 0.0))
+    elif pair.draws_p:
+        row = Row("renyi_proposal", parameter)
+        options.append((pair.direct(Integrand((row,), 0.0, math.inf), heavy=True), False, 0.0))
+    allowed = _allowed([problem for problem, _, _ in options], request)
+    options = [option for option in options if option[0] in allowed]
+    near = len(options) > 1 and options[0][2] < _NEAR and request.interval == "replicates"
+    problem, less_1, log_scale = options[1 if near else 0]
+
+    def value(mean: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            logs = np.log1p(np.maximum(mean, -1.0)) if less_1 else np.log(np.maximum(mean, 0.0)) + log_scale
+        return logs / b
+
+    outcome = _run([problem], request, Goal(value, 0.0))
+    return _estimate(outcome, request, "nats", (), (1.0 + abs(b)) * _gap(p, q))
+
+
+def entropy(p: GaussianMixture, request: Request) -> Estimate:
+    """Differential entropy, minus the mean of log p."""
+    (packed,), log_determinant = pack_together(p)
+    part = Part.of(packed, p.weights / p.weights.sum())
+    integrand = Integrand((Row("entropy", _NONE),), -float(np.logaddexp.reduce(packed.constants)), math.inf)
+    problem = Problem("direct", (part,), packed, None, None, integrand)
+    goal = Goal(lambda mean: mean - log_determinant, scale=lambda value: np.maximum(np.abs(value), 1.0))
+    outcome = _run(_allowed([problem], request), request, goal, entropy_cut(packed, request))
+    return _estimate(outcome, request, "nats", (), 2.0 * p.mass_gap)
+
+
+def label_information(p: GaussianMixture, request: Request) -> Estimate:
+    """Mutual information of the component and the sample."""
+    (packed,), _ = pack_together(p)
+    part = Part.of(packed, p.weights / p.weights.sum())
+    integrand = Integrand((Row("information", _NONE),), 0.0, -math.log(p.weights.min()))
+    problem = Problem("direct", (part,), packed, None, None, integrand)
+    most = -math.fsum((p.weights * np.log(p.weights)).tolist())
+    goal = Goal(lambda mean: mean, 0.0, most * (1 + 1e-15))
+    outcome = _run(_allowed([problem], request), request, goal)
+    return _estimate(outcome, request, "nats", (), 2.0 * p.mass_gap)
+
+
+def _runs(p: Any, q: Any, pair: Pair, epsilon: FloatArray, request: Request, both: bool) -> Any:
+    """Problems for each group of epsilons, their places, and the log of what the averages are scaled by."""
+    every = np.arange(epsilon.size)
+    tilts = pair.known and request.law in (None, "tilted") and not (both and request.law is None)
+    if not tilts:
+        problems = []
+        if not both and pair.draws_p:
+            problems.append(pair.direct(Integrand((Row("hockey_stick_forward", epsilon),), 0.0, 1.0)))
+        if pair.draws_p and pair.draws_q:
+            rows = (Row("hockey_stick_balanced", epsilon), Row("hockey_stick_balanced", epsilon, swapped=True))
+            problems.append(pair.balanced(Integrand(rows[: 1 + both], 0.0, 2.0)))
+        yield _allowed(problems, request), every, 0.0
+        return
+    for proposal, places in hockey_stick_proposals(p, q, epsilon):
+        if proposal.log_scale > _TAIL and request.law is None:
+            yield [pair.direct(Integrand((Row("hockey_stick_forward", epsilon[places]),), 0.0, 1.0))], places, 0.0
+        else:
+            row = Row("hockey_stick_proposal", epsilon[places])
+            yield [_tilted(p, q, pair, proposal, row)], places, proposal.log_scale
+
+
+def _tilted(p: Any, q: Any, pair: Pair, proposal: Proposal, row: Row) -> Problem:
+    """All three laws in common coordinates, in which the proposal's density is scaled to bound the integrand by 1."""
+    packs = pack_together(p, q, proposal.mixture).packs
+    common = dataclasses.replace(pair, p=packs[0], q=packs[1])
+    return proposed(common, proposal.mixture, packs[2], proposal.log_scale, Integrand((row,), 0.0, 1.0))
+
+
+def _hockey_goal(log_scale: float, epsilon: FloatArray, logs: bool, both: bool) -> Goal:
+    def log_of(mean: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            return np.minimum(np.log(np.maximum(mean, 0.0)) + log_scale, 0.0)
+
+    if logs:
+        return Goal(log_of, -math.inf, 0.0, scale=np.ones_like)
+    if log_scale == 0.0:
+        return Goal(lambda mean: mean, 0.0, 1.0)
+    return Goal(lambda mean: np.exp(log_of(mean)), 0.0, 1.0)
+
+
+def _shared(request: Request, index: int, share: float, spent: int, seconds: float) -> Request:
+    """This group's part of what is left, and a root of its own."""
+    if share == 1.0 and index == 0:
+        return request
+    root = SeedSequence(request.root.entropy, spawn_key=(*request.root.spawn_key, 7, index))
+    return dataclasses.replace(
+        request, root=root, max_samples=max(2, int((request.max_samples - spent) * share)),
+        max_seconds=max(0.0, request.max_seconds - seconds) * share,
+    )  # fmt: skip
+
+
+def _merged(outcomes: list[Outcome], answers: FloatArray) -> Outcome:
+    """One outcome for all groups of epsilons."""
+    stops = [found.stopped for found in outcomes]
+    worst = next((stop for stop in ("interrupted", "max_seconds", "max_samples") if stop in stops), "target")
+    words = sorted({(found.law, found.points) for found in outcomes})
+    return dataclasses.replace(
+        outcomes[0], answers=tuple(row.reshape(-1) for row in answers), law="/".join(sorted({law for law, _ in words})),
+        points="/".join(sorted({points for _, points in words})), stopped=worst,
+        samples=sum(found.samples for found in outcomes), replicates=sum(found.replicates for found in outcomes),
+        stages=max(found.stages for found in outcomes),
+    )  # fmt: skip
+
+
+def _of_both(pair: Pair, integrand: Integrand) -> list[Problem]:
+    return [pair.balanced(integrand)] if pair.draws_p and pair.draws_q else []
+
+
+def _run(problems: list[Problem], request: Request, goal: Goal, cut: Cut | None = None) -> Outcome:
+    if request.interval == "guaranteed":
+        return run_guaranteed(problems, request, goal, cut)
+    return run(problems, request, goal)
+
+
+def _allowed(problems: list[Problem], request: Request) -> list[Problem]:
+    """The problems of the law that was forced; an error says which laws there are."""
+    chosen = [problem for problem in problems if request.law in (None, problem.law)]
+    if not chosen:
+        if not problems:
+            raise DomainError("q must have a sampler for this quantity; got none. Pass one to Density or LogRatio.")
+        have = ", ".join(sorted({problem.law for problem in problems}))
+        raise DomainError(f"method must name a law of this pair ({have}); got {request.law!r}. Take one of these.")
+    return chosen
+
+
+def _gap(p: Any, q: Any) -> float:
+    """How far weights may be from those of a law; samples are of the normalised ones."""
+    return 2.0 * sum(law.mass_gap for law in (p, q) if isinstance(law, GaussianMixture))
+
+
+def _estimate(outcome: Outcome, request: Request, unit: Unit, shape: tuple[int, ...], gap: float) -> Estimate:
+    value, lower, upper = (np.array(numbers, dtype=np.float64).reshape(shape) for numbers in outcome.answers)
+    if outcome.top is not None and np.isfinite(value).all():
+        upper = _doubted(outcome, upper)
+    if gap:
+        slack = np.where(lower < upper, gap * (1.0 + np.abs(value)), 0.0)
+        lower, upper = lower - slack, upper + slack
+        lower = np.maximum(lower, 0.0) if unit != "nats" or (value >= 0).all() else lower
+        upper = np.minimum(upper, 1.0) if unit == "probability" else upper
+    if outcome.stopped == "interrupted":
+        warnings.warn(
+            f"the run was interrupted after {outcome.samples} samples; the bounds are those of what was done.",
+            SamplingWarning, stacklevel=4,
+        )  # fmt: skip
+    return Estimate(
+        value, lower, upper, kind="statistical", unit=unit, method=outcome.method, confidence=request.confidence,
+        cost=outcome.cost,
+    )  # fmt: skip
+
+
+def _doubted(outcome: Outcome, upper: FloatArray) -> FloatArray:
+    """Warn where the tail of what was averaged may have no variance; no upper end where it may have no mean."""
+    assert outcome.top is not None
+    index = outcome.top.index()
+    verdict = tail_verdict(index)
+    if verdict == "holds":
+        return upper
+    worst = float(np.nanmax(index)) if np.isfinite(index).any() else math.inf
+    what = "may not hold" if verdict == "warn" else "cannot be known: the upper end is infinite"
+    warnings.warn(
+        f"the log ratio must have a light tail for an interval to hold; its tail index is {worst:.2f} (0.5 is an "
+        f"infinite variance), so the interval {what}. Draw from a law with heavier tails, or take the lower end alone.",
+        SamplingWarning, stacklevel=5,
+    )  # fmt: skip
+    return np.full_like(upper, math.inf) if verdict == "unknown" else upper

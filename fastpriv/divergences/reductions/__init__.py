@@ -1,0 +1,297 @@
+"""Quantities of d-dimensional mixtures that are one-dimensional in disguise, by the certified one-dimensional path.
+
+Every function answers None where ``recognition.factors`` finds no reduction. KL and Renyi divergences, entropy and
+mutual information add over independent factors; the others need one factor that tells the laws apart. What rounding
+may have done to the laws is in the bounds, by ``bounds.py``. ``subspace`` is for pairs that must be sampled after all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...distributions import GaussianMixture, Pmf
+from ...estimate import Estimate, Kind
+from ..line.information import entropy as line_entropy
+from ..line.information import mutual_information as line_information
+from ..line.kl import jensen_shannon as line_jensen_shannon
+from ..line.kl import kl_divergence
+from ..line.renyi import renyi_divergence
+from . import gaussians
+from .bounds import blurred, curve, mean_gap, windowed
+from .lines import Line
+from .rationals import log_determinant
+from .recognition import equal, factors, one_normal_law
+from .subspaces import Subspace, subspace
+
+__all__ = [
+    "Subspace", "entropy", "hockey_stick", "jensen_shannon", "kl", "log_hockey_stick", "mutual_information", "renyi",
+    "subspace", "total_variation",
+]  # fmt: skip
+
+FloatArray = NDArray[np.float64]
+_LOG_2_PI_E = 2.8378770664093454836
+_UNIT = 2.0**-53
+_MASS = 1.00001  # masses up to 1 + 1e-9 and the rounding of a bound
+_KINDS: tuple[Kind, ...] = ("exact", "certified", "heuristic")
+
+
+def kl(p: GaussianMixture, q: GaussianMixture, *, certified: bool = False) -> Estimate | None:
+    """KL(P||Q) in nats; the sum over independent factors."""
+
+    def part(line: Line) -> Estimate:
+        return _between(line, lambda laws: kl_divergence(laws[0], laws[1], certified=certified))
+
+    def missed(line: Line) -> float:
+        return 2 * line.slack * mean_gap(line)
+
+    found = _added(p, q, part, missed, blurred)
+    return gaussians.kl(p, q) if found is None and one_normal_law(p) and one_normal_law(q) else found
+
+
+def renyi(p: GaussianMixture, q: GaussianMixture, order: float, *, certified: bool = False) -> Estimate | None:
+    """D_order(P||Q) in nats; the sum over independent factors, infinite if one of them is."""
+    if order == 1.0:
+        return kl(p, q, certified=certified)
+
+    def part(line: Line) -> Estimate:
+        return _between(line, lambda laws: renyi_divergence(laws[0], laws[1], order, certified=certified))
+
+    def missed(line: Line) -> float:
+        return 2 * order * line.slack * line.extent
+
+    def known(_: float, blur: float) -> float:
+        return 2 * blur * (order + abs(1.0 - order)) / abs(order - 1.0)
+
+    found = _added(p, q, part, missed, known)
+    return gaussians.renyi(p, q, order) if found is None and one_normal_law(p) and one_normal_law(q) else found
+
+
+def jensen_shannon(p: GaussianMixture, q: GaussianMixture, *, certified: bool = False) -> Estimate | None:
+    """JS(P, Q) in nats, where one factor alone tells them apart."""
+    line = _one(p, q)
+    if not isinstance(line, Line):
+        return line
+    error = line.slack * min(line.extent / 2, mean_gap(line))
+    found = _between(line, lambda laws: line_jensen_shannon(laws[0], laws[1], certified=certified), error)
+    found = _sum([found], "reduced to the line", blurred(found.upper, line.blur))
+    ceiling = math.nextafter(math.log(2.0), 1.0)
+    return _with(found, min(found.value, ceiling), found.lower, min(found.upper, ceiling))
+
+
+def hockey_stick(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike) -> Estimate | None:
+    """H_{e^epsilon}(P||Q), where one factor alone tells them apart."""
+    return _sticks(p, q, epsilon, logs=False)
+
+
+def log_hockey_stick(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike) -> Estimate | None:
+    """log H_{e^epsilon}(P||Q), where one factor alone tells them apart."""
+    return _sticks(p, q, epsilon, logs=True)
+
+
+def total_variation(p: GaussianMixture, q: GaussianMixture) -> Estimate | None:
+    """Total variation distance, where one factor alone tells them apart."""
+    return _sticks(p, q, 0.0, logs=False)
+
+
+def entropy(p: GaussianMixture, *, certified: bool = False) -> Estimate | None:
+    """Differential entropy in nats: that of the noise and the information about the label, or of coordinates."""
+    lines = factors(p)
+    if lines is None:
+        return None
+    parts, without = [], []
+    for line in lines:
+        law = line.narrow[0]
+        if line.axis is not None and np.ptp(law.sigmas):
+            parts.append(line_entropy(law, certified=certified))
+            without.append(line.axis)
+        else:
+            parts.append(_information(line, certified=certified))
+    noise = _noise(p, without)
+    if not lines:
+        return noise
+    error = 0.0
+    if lines[0].blur:
+        peak = sum(max(0.0, -math.log(float(line.narrow[0].sigmas.min()))) for line in lines if line.axis in without)
+        size = sum(abs(part.value) for part in parts) + abs(noise.value) + 2 * (peak + _peak(p, without)) + 1.0
+        error = 4.0001 * lines[0].blur * size
+    return _sum([*parts, noise], _words(lines), error, floor=-math.inf)
+
+
+def mutual_information(p: GaussianMixture, *, certified: bool = False) -> Estimate | None:
+    """Information in nats between the component of a mixture and the sample: I(X; X + noise) for a discrete X."""
+    lines = factors(p)
+    if lines is None:
+        return None
+    if not lines:
+        return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="one input")
+    found = _sum([_label(line, certified=certified) for line in lines], _words(lines))
+    return _sum([found], "", 2 * blurred(found.upper, lines[0].blur)) if lines[0].blur else found
+
+
+def _label(line: Line, *, certified: bool) -> Estimate:
+    law = line.narrow[0]
+    if not np.ptp(law.sigmas):
+        return _information(line, certified=certified)
+    found = line_entropy(law, certified=certified)
+    logs = np.log(law.sigmas)
+    noise = math.fsum((law.weights * (_LOG_2_PI_E / 2 + logs)).tolist())
+    error = 4 * _UNIT * (math.fsum((law.weights * (3 + np.abs(logs))).tolist()) + abs(found.value))
+    return _outward(found.value - noise, found.lower - noise - error, found.upper - noise + error, found, floor=0.0)
+
+
+def _information(line: Line, *, certified: bool) -> Estimate:
+    if not np.ptp(line.narrow[0].means):
+        return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="one input")
+
+    def quantity(laws: tuple[GaussianMixture, ...]) -> Estimate:
+        law = laws[0]
+        values, index = np.unique(law.means, return_inverse=True)
+        parts: list[list[float]] = [[] for _ in values]
+        for i, w in zip(index.tolist(), law.weights.tolist(), strict=True):
+            parts[i].append(w)
+        prior = Pmf(values, [math.fsum(part) for part in parts])
+        found = line_information(prior, float(law.sigmas[0]), certified=certified)
+        rounding = 4 * _UNIT * (found.upper + _UNIT) if len(values) < len(law) else 0.0
+        return _outward(found.value, found.lower - rounding, found.upper + rounding, found, floor=0.0)
+
+    return _between(line, quantity, line.slack * line.extent)
+
+
+def _noise(p: GaussianMixture, without: list[int]) -> Estimate:
+    """Entropy of N(0, K), K the first covariance, without some coordinates."""
+    d = p.dimension
+    if p.form == "full":
+        assert p.covariances is not None
+        log, error = log_determinant(p.covariances[0])
+        value = (d * _LOG_2_PI_E + log) / 2
+        error = error / 2 + 4 * _UNIT * (d * _LOG_2_PI_E + abs(log))
+    else:
+        assert p.sigmas is not None
+        sigmas = np.broadcast_to(p.sigmas.reshape(len(p), -1)[0], (d,))
+        logs = np.log(np.delete(sigmas, without))
+        value = math.fsum([*logs.tolist(), logs.size * _LOG_2_PI_E / 2])
+        error = 4 * _UNIT * (float(np.abs(logs).sum()) + logs.size * _LOG_2_PI_E + abs(value))
+    return Estimate(value, value - error, value + error, kind="exact", unit="nats", method="closed form")
+
+
+def _peak(p: GaussianMixture, without: list[int]) -> float:
+    """A bound of the logarithm of the largest density of N(0, K), K diagonal and the first covariance; at least 0."""
+    sigmas = np.broadcast_to(p.sigmas.reshape(len(p), -1)[0], (p.dimension,))
+    return float(np.maximum(0.0, -np.log(np.delete(sigmas, without))).sum())
+
+
+def _words(lines: tuple[Line, ...]) -> str:
+    return "reduced to the line" if len(lines) == 1 else f"{len(lines)} independent factors on the line"
+
+
+def _added(
+    p: GaussianMixture, q: GaussianMixture, part: Callable[[Line], Estimate], missed: Callable[[Line], float],
+    known: Callable[[float, float], float],
+) -> Estimate | None:  # fmt: skip
+    """The sum of the parts, what each line may have ``missed``, and what is ``known`` for such a sum and a blur.
+
+    A slack moves means in all directions, across a line as well: its error is one of the sum, not of the part.
+    """
+    lines = _factors(p, q)
+    if lines is None:
+        return None
+    if not lines:
+        return _zero("nats", ())
+    found = _sum([part(line) for line in lines], _words(lines))
+    if math.isinf(found.lower):
+        return found
+    error = math.fsum(missed(line) for line in lines if line.slack)
+    error += known(found.upper + error, lines[0].blur) if lines[0].blur else 0.0
+    return _sum([found], "", error)
+
+
+def _one(p: GaussianMixture, q: GaussianMixture) -> Line | Estimate | None:
+    """The only factor; 0 for equal laws; None if there is no reduction to one line."""
+    lines = _factors(p, q)
+    if lines is None or len(lines) > 1:
+        return None
+    return lines[0] if lines else _zero("nats", ())
+
+
+def _factors(p: GaussianMixture, q: GaussianMixture) -> tuple[Line, ...] | None:
+    return () if equal(p, q) else factors(p, q)
+
+
+def _zero(unit: Any, shape: tuple[int, ...]) -> Estimate:
+    zero = np.zeros(shape) if unit != "log probability" else np.full(shape, -np.inf)
+    return Estimate(zero, zero, zero, kind="exact", unit=unit, method="equal laws")
+
+
+def _between(
+    line: Line, quantity: Callable[[tuple[GaussianMixture, ...]], Estimate], error: float = 0.0
+) -> Estimate:
+    """A quantity that noise lowers, from the narrow and the wide laws, and an absolute error."""
+    above = quantity(line.narrow)
+    if line.exact:
+        return above
+    below = quantity(line.wide) if line.wide is not line.narrow else above
+    error *= _MASS
+    value = above.value if math.isinf(above.value) else (above.value + below.value) / 2
+    found = _outward(value, below.lower - error, above.upper + error, below, floor=0.0)
+    return _with(found, found.value, found.lower, found.upper, kind=_weakest([above, below], "certified"))
+
+
+def _sticks(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool) -> Estimate | None:
+    one = _one(p, q)
+    if one is None:
+        return None
+    if not isinstance(one, Line):
+        return _zero("log probability" if logs else "probability", np.shape(epsilon))
+    grid = np.asarray(epsilon, dtype=np.float64)
+    above = curve(one.narrow, grid, logs=logs)
+    if one.exact:
+        return _with(above, above.value, above.lower, above.upper, method=f"reduced to the line: {above.method}")
+    below = curve(one.wide, grid, logs=logs) if one.wide is not one.narrow else above
+    lower, upper = np.asarray(below.lower), np.asarray(above.upper)
+    if one.slack or one.blur:
+        lower, upper = windowed(one, grid, logs=logs)
+    value = np.clip(np.asarray(below.value), lower, upper)
+    method = f"reduced to the line: {above.method}"
+    return Estimate(value, lower, upper, kind="certified", unit=above.unit, method=method, cost=above.cost)
+
+
+def _sum(parts: list[Estimate], words: str, error: float = 0.0, *, floor: float = 0.0) -> Estimate:
+    """A sum of estimates, its bounds an error and a rounding further out, but not below the floor."""
+    methods = ", ".join(sorted({part.method for part in parts}))
+    method = f"{words}: {methods}" if words else methods
+    if len(parts) == 1 and not error:
+        only = parts[0]
+        return _with(only, only.value, only.lower, only.upper, method=method)
+    value, lower, upper = (_total(getattr(part, name) for part in parts) for name in ("value", "lower", "upper"))
+    lower = lower if math.isinf(lower) else max(floor, math.nextafter(lower - _MASS * error, -math.inf))
+    upper = upper if math.isinf(upper) else math.nextafter(upper + _MASS * error, math.inf)
+    kind = _weakest(parts, "certified" if error else "exact")
+    return Estimate(min(max(value, lower), upper), lower, upper, kind=kind, unit=parts[0].unit, method=method)
+
+
+def _total(numbers: Iterable[float]) -> float:
+    found = list(numbers)
+    return math.fsum(found) if all(map(math.isfinite, found)) else sum(found)
+
+
+def _weakest(parts: list[Estimate], least: Kind) -> Kind:
+    return max((least, *(part.kind for part in parts)), key=_KINDS.index)
+
+
+def _outward(value: float, lower: float, upper: float, like: Estimate, *, floor: float) -> Estimate:
+    lower = max(floor, math.nextafter(lower, -math.inf) if lower > floor else floor)
+    upper = max(math.nextafter(upper, math.inf), lower)
+    return _with(like, min(max(value, lower), upper), lower, upper)
+
+
+def _with(
+    like: Estimate, value: Any, lower: Any, upper: Any, *, kind: Kind | None = None, method: str | None = None
+) -> Estimate:
+    return Estimate(
+        value, lower, upper, kind=kind or like.kind, unit=like.unit, method=method or like.method, cost=like.cost
+    )

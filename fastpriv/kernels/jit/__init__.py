@@ -1,0 +1,1 @@
+"""Loops compiled around functions that the user wrote: the only room that imports numba, and only for a jitted one."""

@@ -1,0 +1,1 @@
+"""Estimation by sampling: points, proposals, the engine, intervals."""

@@ -1,0 +1,83 @@
+"""How many samples each component of a mixture gets.
+
+Notation: w the weights, s_c and m_c the standard deviation and the mean of f within component c. With n_c = n pi_c
+samples of component c the variance of the estimate is sum_c w_c^2 s_c^2 / (n pi_c), smallest for pi_c in proportion to
+w_c s_c (Neyman 1934). A component that gets less than one sample a replicate also adds its distance from the mean.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+
+from .. import _random
+from .._parallel import blocks
+from ..kernels import _draw
+from .packed import Packed
+from .problem import Part, Problem
+from .replicates import tile_size
+
+__all__ = ["allocated"]
+
+FloatArray = NDArray[np.float64]
+
+PROBES = 8  # samples of each component
+MOST_COST = 2.0**33  # components times coordinates times probes; beyond, weights decide
+BETWEEN = 0.05  # share of the squared distance from the mean that counts as spread
+KEPT = 0.1  # share of the samples that follow the weights whatever the probes say
+GAIN = 0.9  # predicted variance below which other chances are worth their cost
+
+
+def allocated(problem: Problem, root: SeedSequence, key: tuple[int, ...], most: int) -> tuple[Problem, int]:
+    """The problem with the best chances for its components as far as ``most`` probes tell, and the probes spent."""
+    parts, spent = [], 0
+    for index, part in enumerate(problem.parts):
+        count = len(part.weights)
+        probes = PROBES * count
+        known = isinstance(part.source, Packed) and count > 1
+        if not known or probes > most - spent or probes * problem.cost > MOST_COST:
+            parts.append(part)
+            continue
+        assert isinstance(part.source, Packed)
+        mean, spread = _moments(problem, part, part.source, root, (*key, index))
+        spent += probes
+        parts.append(_reallocated(part, mean, spread))
+    if all(new is old for new, old in zip(parts, problem.parts, strict=True)):
+        return problem, spent
+    return problem.with_parts(tuple(parts)), spent
+
+
+def _moments(
+    problem: Problem, part: Part, source: Packed, root: SeedSequence, key: tuple[int, ...]
+) -> tuple[FloatArray, FloatArray]:
+    """Means and standard deviations of f, shape (e, k), within every component."""
+    component = np.repeat(np.arange(len(part.weights), dtype=np.int32), PROBES)
+    found = []
+    size = tile_size(problem.dimension)
+    for tile in blocks(component.size, size - size % PROBES):
+        z = np.empty((problem.dimension, tile.stop - tile.start))
+        _draw.normals(_random.words(root, (*key, tile.start), _draw.WORDS), True, z)
+        _draw.place(source.form, source.means, source.spreads, component[tile], z, z)
+        found.append(problem.values(problem.densities(z, source), None))
+    values = np.concatenate(found, axis=1).reshape(len(found[0]), -1, PROBES)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return values.mean(axis=2), values.std(axis=2, ddof=1)
+
+
+def _reallocated(part: Part, mean: FloatArray, spread: FloatArray) -> Part:
+    if not (np.isfinite(mean).all() and np.isfinite(spread).all()):
+        return part
+    w = part.weights
+    total = mean @ w
+    need = np.hypot(spread, math.sqrt(BETWEEN) * (mean - total[:, np.newaxis])) * w
+    scale = need.sum(axis=1)
+    if not (scale > 0).all():
+        return part
+    chances = (1 - KEPT) * (need / scale[:, np.newaxis]).mean(axis=0) + KEPT * w
+    chances /= chances.sum()
+    part_of = need / scale[:, np.newaxis]
+    before, after = ((part_of**2 / share).sum(axis=1) for share in (w, chances))
+    return part.reallocated(chances) if np.exp(np.log(after / before).mean()) < GAIN else part

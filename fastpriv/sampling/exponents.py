@@ -1,0 +1,270 @@
+"""The convex problem behind a proposal: the exponents tau of the components of q against one component of p.
+
+Notation: N is a component of p in its own units (mean 0, covariance I), N_j a component of q there, with precision
+I - D_j, d_j its mean and E_j = (I - D_j) d_j. For tau >= 0, theta = sum tau,
+
+    N^(1 + theta) prod N_j^(-tau_j) = e^Lambda T,  T normal with precision P = I + sum tau_j D_j and mean -P^-1 sum tau_j
+    E_j, Lambda = sum tau_j a_j - log det P / 2 + |sum tau_j E_j|^2_(P^-1) / 2,  a_j = log of N / N_j at 0.
+
+By weighted means, (1 - e^-t) <= theta^theta (1 + theta)^-(1 + theta) e^(theta t) for t = log(N / Q) >= 0, and
+Q >= prod (e^b_j N_j theta / tau_j)^(tau_j / theta) for any Q >= sum e^b_j N_j. Hence (N - Q)^+ <= e^F T with
+
+    F(tau) = Lambda - sum tau_j b_j + sum tau_j log tau_j - (1 + theta) log(1 + theta),
+
+convex. At its minimum tau_j / (1 + theta) = e^b_j exp E_T log(N_j / N). With theta held fixed the same function, its last
+term replaced by -theta log theta, bounds N^(1 + theta) Q^(-theta). Every feasible tau gives a true bound, so the solver
+is free to stop: here a damped Newton iteration in relative steps, for many components at once, in coordinates in
+which every matrix is diagonal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["DiagonalProblem", "Problem", "Solution", "finish", "interior", "solve", "value"]
+
+FloatArray = NDArray[np.float64]
+_STEPS = 60
+_DECREMENT = 1e-3  # twice what F may still fall by
+_LARGEST = 1e15
+_GROWTH = 9.0
+_THINNEST = 1e-9  # least eigenvalue of a precision
+_UNIT = 2.0**-53
+
+
+class Problem(Protocol):
+    """Many problems of ``J`` slots; a slot that is not used has ``level`` minus infinity and zeros elsewhere."""
+
+    level: FloatArray  # b (I, J)
+    offset: FloatArray  # a (I, J)
+
+    def part(self, rows: NDArray[np.intp]) -> Problem:
+        """Some of the problems."""
+
+    def score(self) -> FloatArray:
+        """b_j + E log(N_j / N) at T = N (I, J)."""
+
+    def depth(self, tau: FloatArray) -> FloatArray:
+        """The least eigenvalue of sum tau_j D_j, or less (I,)."""
+
+    def shape(self, tau: FloatArray) -> FloatArray:
+        """Lambda - sum tau_j a_j; infinite where the precision is not positive (I,)."""
+
+    def slopes(self, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The gradient of ``shape`` (I, J), and its Hessian with rows and columns times tau (I, J, J)."""
+
+
+@dataclass(frozen=True)
+class DiagonalProblem:
+    """Problems in ``d`` coordinates in which all matrices are diagonal."""
+
+    curvature: FloatArray  # D (I, J, d)
+    pull: FloatArray  # E (I, J, d)
+    offset: FloatArray
+    level: FloatArray
+    fuzz: FloatArray  # how far rounding may have moved a - b (I, J)
+    pull_error: FloatArray  # how far rounding may have moved sum tau E, over tau of the last slot (I, d)
+
+    def part(self, rows: NDArray[np.intp]) -> DiagonalProblem:
+        return DiagonalProblem(*(array[rows] for array in vars(self).values()))
+
+    def score(self) -> FloatArray:
+        return self.level - self.offset + 0.5 * np.sum(self.curvature, axis=2)
+
+    def depth(self, tau: FloatArray) -> FloatArray:
+        return np.min(self.normal(tau)[0], axis=1) - 1.0
+
+    def normal(self, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The precisions of T, and its means times these."""
+        row = tau[:, None, :]
+        return 1.0 + (row @ self.curvature)[:, 0], -(row @ self.pull)[:, 0]
+
+    def shape(self, tau: FloatArray) -> FloatArray:
+        precision, pull = self.normal(tau)
+        with np.errstate(all="ignore"):
+            value = 0.5 * np.sum(pull * pull / precision - np.log(precision), axis=1)
+        return np.where((precision.min(axis=1) > _THINNEST) & np.isfinite(value), value, np.inf)
+
+    def slopes(self, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+        precision, pull = self.normal(tau)
+        inverse, mean = 1.0 / precision, pull / precision
+        gradient = (self.curvature @ (-0.5 * (inverse + mean * mean))[:, :, None])[:, :, 0]
+        gradient -= (self.pull @ mean[:, :, None])[:, :, 0]
+        scaled = self.curvature * tau[:, :, None]
+        first = scaled * inverse[:, None, :]
+        second = (self.pull * tau[:, :, None] + scaled * mean[:, None, :]) * np.sqrt(inverse)[:, None, :]
+        return gradient, 0.5 * first @ first.transpose(0, 2, 1) + second @ second.transpose(0, 2, 1)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The exponents and the tilted normals, in the units of the components of p."""
+
+    tau: FloatArray  # (I, J)
+    log_bound: FloatArray  # (I,) rounded outward
+    mean: FloatArray  # (I, d)
+    sigma: FloatArray  # (I, d), widened so that rounding cannot break the bound
+
+
+def solve(
+    problem: Problem, theta: float | None = None, start: FloatArray | None = None, floor: FloatArray | None = None
+) -> FloatArray:
+    """The exponents; with ``theta`` their sum is held at it and ``start`` must be feasible.
+
+    Infeasible rows of ``start`` start afresh. A row stops as soon as F is below its ``floor``.
+    """
+    used = np.isfinite(problem.level)
+    tau = _start(problem, used) if start is None else np.where(used, start, 0.0)
+    now = value(problem, tau, theta)
+    lost = np.flatnonzero(~np.isfinite(now))
+    if start is not None and lost.size:
+        tau[lost] = _start(problem.part(lost), used[lost])
+        now[lost] = value(problem.part(lost), tau[lost], theta)
+    enough = np.full(len(tau), -np.inf) if floor is None else floor
+    alive = np.flatnonzero(used.any(axis=1) & np.isfinite(now))
+    for _ in range(_STEPS):
+        if not alive.size:
+            break
+        part, old = problem.part(alive), tau[alive]
+        relative, bend, decrement = _direction(part, old, theta)
+        moved, gained = _search(part, old, now[alive], relative, bend, decrement, theta)
+        tau[alive], now[alive] = moved, gained
+        # small entries that want to grow may still gain what Newton's model does not show
+        hidden = np.sum(old * np.expm1(np.clip(relative, 0.0, 60.0)) * (relative > 1.0), axis=1)
+        going = ((decrement > _DECREMENT) | (hidden > _DECREMENT)) & (gained > enough[alive])
+        alive = alive[going & (moved.sum(axis=1) < _LARGEST) & np.any(moved != old, axis=1)]
+    return tau
+
+
+def interior(problem: Problem, theta: float, base: FloatArray) -> FloatArray:
+    """Feasible exponents of sum ``theta`` with every slot in use, as far from the feasible shares ``base`` as may be."""
+    used = np.isfinite(problem.level)
+    even = used / np.maximum(used.sum(axis=1, keepdims=True), 1)
+    tau = theta * base
+    open_rows = np.arange(len(tau))
+    for part in (0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-6):
+        trial = theta * ((1.0 - part) * base + part * even)
+        good = np.isfinite(value(problem, trial, theta))[open_rows]
+        tau[open_rows[good]] = trial[open_rows[good]]
+        open_rows = open_rows[~good]
+    return tau
+
+
+def _start(problem: Problem, used: NDArray[np.bool_]) -> FloatArray:
+    """Shares as at T = N, small enough that the precision stays above one half."""
+    score = np.where(used, problem.score(), -np.inf)
+    top = np.max(score, axis=1, keepdims=True, initial=-1e300)
+    share = np.exp(np.maximum(score - top, -60.0)) * used
+    share *= np.exp(np.clip(top, -60.0, 0.0)) / np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
+    return share * np.minimum(1.0, 0.5 / np.maximum(-problem.depth(share), 1e-300))[:, None]
+
+
+def value(problem: Problem, tau: FloatArray, theta: float | None) -> FloatArray:
+    """F (I,); infinite where tau is not feasible."""
+    total = tau.sum(axis=1)
+    with np.errstate(all="ignore"):
+        slope = np.where(tau > 0, problem.offset - problem.level + np.log(tau), 0.0)
+        found = np.sum(tau * slope, axis=1) + problem.shape(tau)
+        found -= (1.0 + total) * np.log1p(total) if theta is None else theta * np.log(theta)
+    return np.where(np.isfinite(found), found, np.inf)
+
+
+def _direction(
+    problem: Problem, tau: FloatArray, theta: float | None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Newton's step divided by tau, the curvature of Lambda for each entry, and twice what the step should gain."""
+    used = tau > 0
+    total = tau.sum(axis=1, keepdims=True)
+    gradient, hessian = problem.slopes(tau)
+    with np.errstate(all="ignore"):
+        gradient = gradient + problem.offset - problem.level + np.log(tau)
+    gradient = np.where(used, gradient - (np.log1p(total) if theta is None else 0.0), 0.0)
+    diagonal = np.arange(tau.shape[1])
+    bend = hessian[:, diagonal, diagonal]
+    hessian[:, diagonal, diagonal] = bend * (1.0 + 1e-13) + np.where(used, tau, 1.0)
+    right = -tau * gradient
+    if theta is None:
+        hessian -= tau[:, :, None] * tau[:, None, :] / (1.0 + total)[:, :, None]
+        relative = _solved(hessian, right[:, :, None])[:, :, 0]
+    else:
+        both = _solved(hessian, np.stack([right, tau], axis=2))
+        shift = np.sum(tau * both[:, :, 0], axis=1) / np.sum(tau * both[:, :, 1], axis=1)
+        relative = both[:, :, 0] - shift[:, None] * both[:, :, 1]
+    relative = np.where(used & np.isfinite(relative), relative, 0.0)
+    return relative, bend, np.sum(right * relative, axis=1)
+
+
+def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    scale = 1.0 / np.sqrt(np.einsum("ijj->ij", matrix))
+    try:
+        answer = np.linalg.solve(matrix * scale[:, :, None] * scale[:, None, :], right * scale[:, :, None])
+    except np.linalg.LinAlgError:
+        answer = right * scale[:, :, None]
+    return answer * scale[:, :, None]
+
+
+def _search(
+    problem: Problem, tau: FloatArray, now: FloatArray, relative: FloatArray, bend: FloatArray,
+    decrement: FloatArray, theta: float | None,
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    """Halve the step until the value falls by its share.
+
+    The step stays on Newton's line, short of zero, and lets theta grow tenfold at most. Only entries too small to bend
+    the normal, by ``bend``, leave it: they shrink exponentially.
+    """
+    best, reached = tau.copy(), now.copy()
+    light = bend * np.minimum(relative, 0.0) ** 2 < 0.1
+    total = tau.sum(axis=1)
+    fall = np.max(np.where(light, 0.0, -relative), axis=1)
+    rise = np.sum(tau * relative, axis=1) / (1.0 + total)
+    step = np.minimum(1.0, np.minimum(0.9 / np.maximum(fall, 1e-300), _GROWTH / np.maximum(rise, 1e-300)))
+    open_rows = np.flatnonzero(decrement > 0)
+    for _ in range(30):
+        if not open_rows.size:
+            break
+        part = problem.part(open_rows) if len(open_rows) < len(tau) else problem
+        move = step[open_rows, None] * relative[open_rows]
+        move = np.where(light[open_rows] & (move < 0), np.expm1(np.clip(move, -30.0, 0.0)), move)
+        trial = tau[open_rows] * (1.0 + move)
+        if theta is not None:
+            trial *= theta / trial.sum(axis=1, keepdims=True)
+        new = value(part, trial, theta)
+        good = new <= now[open_rows] - 1e-4 * step[open_rows] * decrement[open_rows]
+        best[open_rows[good]], reached[open_rows[good]] = trial[good], new[good]
+        step[open_rows] *= 0.4
+        open_rows = open_rows[~good]
+    return best, reached
+
+
+def finish(problem: DiagonalProblem, tau: FloatArray, theta: float | None, reach: FloatArray) -> Solution:
+    """The tilted normals and their bounds, with every rounding outward.
+
+    ``reach`` (I, d) is the size of the stored means over the sigmas of the components of p: what storing a mean costs.
+    """
+    slots = tau.shape[1]
+    total = tau.sum(axis=1)
+    precision, pull = problem.normal(tau)
+    row = tau[:, None, :]
+    size = 1.0 + (row @ np.abs(problem.curvature))[:, 0]
+    force = (row @ np.abs(problem.pull))[:, 0]
+    unit = (slots + 8) * _UNIT
+    mean, sigma = pull / precision, 1.0 / np.sqrt(precision)
+    precision_error = unit * size / precision
+    last = tau[:, -1:] * problem.pull_error
+    mean_error = (unit * force + last) / precision + np.abs(mean) * (precision_error + unit)
+    quadratic = np.sum(precision * np.abs(mean) * (2 * mean_error + np.abs(mean) * precision_error), axis=1)
+    mean_error += 4 * _UNIT * (reach + np.abs(mean))
+    widen = 1e-13 + precision_error + mean_error / sigma
+    with np.errstate(all="ignore"):
+        logs = np.where(tau > 0, np.log(tau), 0.0)
+        level = np.where(tau > 0, problem.level, 0.0)
+        parts = np.sum(tau * (np.abs(problem.offset) + np.abs(level) + np.abs(logs)), axis=1)
+        parts += 0.5 * np.sum(pull * pull / precision + np.abs(np.log(precision)), axis=1)
+        parts += (1.0 + total) * np.log1p(total)
+        slack = 4 * (slots + mean.shape[1] + 8) * _UNIT * parts + 3 * widen.sum(axis=1) + quadratic
+        slack += np.sum(tau * problem.fuzz, axis=1)
+    return Solution(tau, value(problem, tau, theta) + slack, mean, sigma * (1.0 + widen))

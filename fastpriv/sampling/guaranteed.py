@@ -1,0 +1,107 @@
+"""The run whose bounds hold for every number of samples and at every moment, proved from the range of the integrand.
+
+Observations are means of small independent batches, stratified by component. Bets against every candidate mean
+(``sequences``) bound theirs whenever the run is stopped. Where the integrand has no upper end it is cut, and what the
+cut can take away, bounded by an exponential moment, is added to the upper bound.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+
+from .._parallel import ordered_map
+from .engine import Goal, Outcome
+from .problem import Problem
+from .replicates import SEGMENT_COST, batch_means, tile_size
+from .request import Request
+from .sequences import BoundedMean
+
+__all__ = ["Cut", "run_guaranteed"]
+
+FloatArray = NDArray[np.float64]
+
+BATCH = 16  # points of a batch: two a component of 8, and a range that still matters little
+FIRST = 4  # pieces of the first round; every later one doubles what there is
+LARGEST_PIECE = 2**14  # batches
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Cut:
+    """Where an integrand is cut, and the most that this can take off its mean; infinite where nothing is known."""
+
+    at: float = math.inf
+    excess: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(1))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Piece:
+    problem: Problem
+    cut: Cut
+    root: SeedSequence
+    key: tuple[int, ...]
+    batches: int
+
+
+def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cut: Cut | None = None) -> Outcome:
+    """Bound the means of the integrand of the first problem."""
+    problem, cut = problems[0], cut or Cut()
+    began = time.monotonic()
+    state = _state(problem, cut)
+    size = _batches(problem, request)
+    spent, done, stopped = 0, 0, ""
+    answers = _answers(goal, state, cut, request)
+    while not stopped:
+        left = (request.max_samples - spent) // (BATCH * size)
+        pieces = min(max(done, FIRST), left)
+        if pieces < 1:
+            stopped = "max_samples"
+            break
+        work = [_Piece(problem, cut, request.root, (4, done + i), size) for i in range(pieces)]
+        try:
+            for found in ordered_map(_bounded, work, n_jobs=request.n_jobs, progress=request.progress):
+                state.merge(found)
+                spent, done = spent + BATCH * size, done + 1
+                if time.monotonic() - began >= request.max_seconds:
+                    stopped = "max_seconds"
+                    break
+        except KeyboardInterrupt:
+            if not done:
+                raise
+            stopped = "interrupted"
+        answers = _answers(goal, state, cut, request)
+        if not stopped and goal.excess(answers, request) <= 1.0:
+            stopped = "target"
+    return Outcome(answers, problem.law, "random batches", stopped, spent, state.count, 1, None)
+
+
+def _batches(problem: Problem, request: Request) -> int:
+    """Batches of a piece: a fixed amount of work, and no more than a few pieces need."""
+    most = min(LARGEST_PIECE, max(1, request.max_samples // (BATCH * FIRST)))
+    tiles = max(1, round(SEGMENT_COST / 4 / (problem.cost + 20 * problem.dimension) / tile_size(problem.dimension)))
+    return max(1, min(most, tiles * tile_size(problem.dimension) // BATCH))
+
+
+def _state(problem: Problem, cut: Cut) -> BoundedMean:
+    integrand = problem.integrand
+    return BoundedMean(integrand.size, low=integrand.low, high=min(integrand.high, cut.at))
+
+
+def _bounded(piece: _Piece) -> BoundedMean:
+    """The state after the batches of a piece."""
+    state = _state(piece.problem, piece.cut)
+    means = batch_means(piece.problem, piece.root, piece.key, piece.batches, BATCH, piece.cut.at)
+    state.update(means.T)
+    return state
+
+
+def _answers(goal: Goal, state: BoundedMean, cut: Cut, request: Request) -> tuple[FloatArray, FloatArray, FloatArray]:
+    found = state.interval(request.confidence, request.side)
+    upper = found.upper + cut.excess
+    return goal.answers((found.value, found.lower, np.maximum(upper, found.value)))

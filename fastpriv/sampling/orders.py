@@ -1,0 +1,209 @@
+"""Proposals for the integral of p^a q^(1-a).
+
+Notation: a the order. For a > 1 the exponents of each component of p have the sum a - 1, so that N_i^a q^(1-a) <= B_i T_i
+with c_i = w_i^a B_i; for any parts pi_i of a proposal sum pi_i T_i, by Hoelder's inequality,
+p^a q^(1-a) <= (sum_i (c_i / pi_i)^(1/(a-1)))^(a-1) sum_i pi_i T_i, least at pi_i ~ c_i^(1/a). For a < 1,
+p^a q^(1-a) <= a p + (1-a) q.
+
+The integral is finite if for every component of p, with precision A, and every direction u, a u'Au > (a-1) u'C_j u for
+some component of q with precision C_j, and infinite if for one of them some u has < for all j. A bounded proposal needs
+shares mu of q with aA > (a-1) sum mu_j C_j. For diagonal matrices these are the two sides of one linear programme, so
+the answer is complete but for equality; for full matrices and three or more components of q there can be a gap.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..distributions import GaussianMixture
+from .matrices import MatrixPair, TurnedPair
+from .slots import DiagonalPair
+from .tilting import Proposal, paired, tilted_law
+
+__all__ = ["renyi_proposal"]
+
+FloatArray = NDArray[np.float64]
+_MARGIN = 1e-9
+_CUTS = 40
+_ENTRIES = 2e7
+Base = tuple[NDArray[np.intp], FloatArray]
+
+
+def renyi_proposal(p: GaussianMixture, q: GaussianMixture, order: float) -> Proposal:
+    """A law that bounds p^order q^(1-order), for a positive order other than 1.
+
+    For an order below 1 it is order P + (1-order) Q, and the ratio is at most 1. Above 1 ``diverges`` says that the
+    integral is infinite; where neither is proved, the proposal is P with ``bounded`` False and an infinite scale.
+    """
+    if order < 1.0:
+        return _between(p, q, order)
+    theta = order - 1.0
+    pair = paired(p, q, np.log(q.weights), theta)
+    base = _matrix_base(pair, order) if isinstance(pair, MatrixPair) else _diagonal_base(
+        pair.pair if isinstance(pair, TurnedPair) else pair, order
+    )  # fmt: skip
+    zeros = np.zeros(len(p))
+    if not isinstance(base, tuple):
+        return Proposal(p, math.inf, False, zeros + math.inf, zeros, base)
+    (pair.pair if isinstance(pair, TurnedPair) else pair).base = base
+    shares = np.zeros((len(p), 1))
+    tilts = pair.run(shares)
+    if pair.pooled:
+        pair.choose(tilts)
+        second = pair.run(shares)
+        better = np.flatnonzero(second.log_bounds < tilts.log_bounds)
+        tilts.put(better, second.part(better))
+    if isinstance(pair, TurnedPair):
+        tilts = pair.restored(tilts)
+    if not np.isfinite(tilts.log_bounds).all():
+        return Proposal(p, math.inf, False, tilts.log_bounds, zeros + theta)
+    logs = order * np.log(p.weights) + tilts.log_bounds
+    even, least = np.exp(logs - logs.max()), np.exp((logs - logs.max()) / order)
+    parts = np.maximum(0.5 * even / math.fsum(even) + 0.5 * least / math.fsum(least), 1e-200)
+    parts /= math.fsum(parts)
+    terms = (logs - np.log(parts)) / theta
+    scale = theta * (terms.max() + math.log(math.fsum(np.exp(terms - terms.max()))))
+    scale += 2.0**-50 * (len(logs) + 4) * (1.0 + abs(scale) + theta + float(np.abs(logs).max()))
+    law = tilted_law(p, parts, tilts, np.zeros(len(p), dtype=bool))
+    return Proposal(law, scale, True, tilts.log_bounds, zeros + theta)
+
+
+def _between(p: GaussianMixture, q: GaussianMixture, order: float) -> Proposal:
+    weights = np.concatenate([order * p.weights, (1.0 - order) * q.weights])
+    means = np.concatenate([p.means, q.means])
+    if p.form != "full" and q.form != "full":
+        spreads = [law.sigmas if p.form == q.form else _columns(law) for law in (p, q)]
+        law = GaussianMixture(weights, means, np.concatenate(spreads))
+    else:
+        law = GaussianMixture(weights, means, covariances=np.concatenate([_squares(p), _squares(q)]))
+    zeros = np.zeros(len(p))
+    return Proposal(law, 2.0**-50, True, zeros, zeros)
+
+
+def _columns(law: GaussianMixture) -> FloatArray:
+    sigmas = law.sigmas if law.sigmas.ndim == 2 else law.sigmas[:, None]
+    return np.broadcast_to(sigmas, (len(law), law.dimension))
+
+
+def _squares(law: GaussianMixture) -> FloatArray:
+    d = law.dimension
+    if law.covariances is not None:
+        return np.broadcast_to(law.covariances, (len(law), d, d))
+    return (_columns(law) ** 2)[:, :, None] * np.eye(d)
+
+
+def _diagonal_base(pair: DiagonalPair, order: float) -> Base | bool:
+    """Shares of q that leave every precision positive; True for a proof of divergence, False for neither."""
+    number, partners, size = len(pair.means), len(pair.q[0]), pair.means.shape[1]
+    index, best = np.empty(number, dtype=np.intp), np.empty(number)
+    rows = max(1, 2**21 // (partners * size))
+    for first in range(0, number, rows):
+        here = slice(first, first + rows)
+        least = np.min(_margins(pair, here, order), axis=2)
+        index[here], best[here] = least.argmax(axis=1), least.max(axis=1)
+    open_rows = np.flatnonzero(best <= _MARGIN * order)
+    if not open_rows.size:
+        return index[:, None], np.ones((number, 1))
+    if partners * size * open_rows.size > _ENTRIES:
+        return False
+    most = min(partners, size + 1, pair.slots - 1 if pair.pooled else pair.slots)
+    support, parts = np.repeat(index[:, None], most, axis=1), np.zeros((number, most))
+    parts[:, 0] = 1.0
+    undecided = False
+    for row in open_rows:
+        shares, weights, value = _game(_margins(pair, slice(row, row + 1), order)[0])
+        if value < 0 and weights is not None:
+            return True
+        if value <= 0 or shares is None:
+            undecided = True
+            continue
+        support[row] = np.argsort(-shares)[:most]
+        kept = shares[support[row]]
+        parts[row] = kept / kept.sum()
+        undecided |= bool(np.min(parts[row] @ _margins(pair, slice(row, row + 1), order)[0][support[row]]) <= 0)
+    return False if undecided else (support, parts)
+
+
+def _margins(pair: DiagonalPair, rows: slice, order: float) -> FloatArray:
+    """order - (order - 1) s^2 / t^2 for each component of p, of q and each coordinate; at least -1e300."""
+    with np.errstate(over="ignore"):
+        ratio = pair.sigmas[rows][:, None, :] / pair.q[2][None]
+        return np.maximum(order - (order - 1.0) * ratio * ratio, -1e300)
+
+
+def _game(margins: FloatArray) -> tuple[FloatArray | None, FloatArray | None, float]:
+    """The value, up to a positive factor, of max over shares of the least coordinate: 0 where it is not certain."""
+    from scipy.optimize import linprog
+
+    partners, size = margins.shape
+    scaled = margins / np.max(np.abs(margins), axis=0)
+    matrix = np.concatenate([-scaled.T, np.ones((size, 1))], axis=1)
+    answer = linprog(
+        np.append(np.zeros(partners), -1.0), A_ub=matrix, b_ub=np.zeros(size),
+        A_eq=np.append(np.ones(partners), 0.0)[None], b_eq=[1.0], bounds=[(0, None)] * partners + [(None, None)],
+    )  # fmt: skip
+    if not answer.success:
+        return None, None, 0.0
+    shares = np.maximum(answer.x[:-1], 0.0)
+    shares /= shares.sum()
+    weights = np.maximum(-answer.ineqlin.marginals, 0.0)
+    low = float(np.min(shares @ scaled))
+    high = float(np.max(scaled @ weights)) / max(float(weights.sum()), 1e-300)
+    if low > _MARGIN:
+        return shares, None, low
+    return None, weights, high if high < -_MARGIN else 0.0
+
+
+def _matrix_base(pair: MatrixPair, order: float) -> Base | bool:
+    number, partners = len(pair.means), len(pair.q[0])
+    most = min(partners, pair.slots - 1 if pair.pooled else pair.slots)
+    support, parts = np.zeros((number, most), dtype=np.intp), np.zeros((number, most))
+    support[:] = np.arange(most)
+    undecided = False
+    for row in range(number):
+        shares = _matrix_shares(pair, row, order, most)
+        if shares is True:
+            return True
+        if isinstance(shares, bool):
+            undecided = True
+            continue
+        support[row] = np.argsort(-shares, kind="stable")[:most]
+        kept = shares[support[row]]
+        parts[row] = kept / kept.sum()
+    return False if undecided else (support, parts)
+
+
+def _matrix_shares(pair: MatrixPair, row: int, order: float, most: int) -> FloatArray | bool:
+    """One component of q that serves alone, else cutting planes: shares against directions."""
+    own = pair.factors[row if len(pair.factors) > 1 else 0]
+    turned = own.T @ pair.precisions @ own
+    if len(turned) == 1:
+        turned = np.broadcast_to(turned, (len(pair.q[0]), *own.shape))
+    identity = order * np.eye(len(own))
+    for j in np.argsort(np.einsum("jkk->j", turned), kind="stable")[:4]:
+        if np.linalg.eigvalsh(identity - (order - 1.0) * turned[j])[0] > _MARGIN * order:
+            return np.asarray(np.arange(len(turned)) == j, dtype=np.float64)
+    shares = np.full(len(turned), 1.0 / len(turned))
+    directions: list[FloatArray] = []
+    for _ in range(_CUTS):
+        values, vectors = np.linalg.eigh(identity - (order - 1.0) * np.tensordot(shares, turned, 1))
+        if values[0] > _MARGIN * order:
+            break
+        directions.append(vectors[:, 0])
+        stack = np.array(directions)
+        margins = order - (order - 1.0) * np.einsum("sk,jkl,sl->js", stack, turned, stack, optimize=True)
+        if np.max(margins[:, -1]) < -_MARGIN * order:
+            return True
+        better, _, _ = _game(margins)
+        if better is None:
+            return False
+        shares = better
+    else:
+        return False
+    kept = np.zeros_like(shares)
+    chosen = np.argsort(-shares, kind="stable")[:most]
+    kept[chosen] = shares[chosen] / shares[chosen].sum()
+    return bool(np.linalg.eigvalsh(identity - (order - 1.0) * np.tensordot(kept, turned, 1))[0] > 0) and kept

@@ -1,0 +1,152 @@
+"""Two laws as a run takes them: how each is evaluated, and where samples can come from.
+
+A law is a GaussianMixture, a Density, or one side of a LogRatio. Two mixtures are brought to the coordinates in which
+they cost least; a density that only its owner knows keeps them as they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+
+from .. import _random
+from ..distributions import Density, GaussianMixture, LogRatio
+from ..errors import DomainError
+from .normalisation import warned_of_integrals
+from .packed import Packed, log_density, pack, pack_together
+from .problem import Evaluated, Integrand, Part, Problem, Sampled
+
+__all__ = ["Pair", "RatioSide", "paired", "proposed"]
+
+FloatArray = NDArray[np.float64]
+ONE = np.ones(1)
+TRIED = 1024  # draws that functions are tried on
+
+
+class RatioSide:
+    """P or Q of a LogRatio: log p/q stands for log p, and 0 for log q."""
+
+    def __init__(self, ratio: LogRatio, side: str) -> None:
+        self.ratio, self.side, self.dimension = ratio, side, ratio.dimension
+
+    def evaluate(self, x: FloatArray, own: object = None) -> FloatArray:
+        """Log densities relative to q; ``own`` is the side that x was drawn from."""
+        if self.side == "q":
+            return np.zeros(x.shape[1])
+        drawn = own.side if isinstance(own, RatioSide) else None
+        return self.ratio.evaluate(x, own=drawn)
+
+    def draw(self, words: NDArray[np.uint64], n: int) -> FloatArray:
+        """Draws of this side."""
+        return self.ratio.draw(words, n, self.side)
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    """P and Q, and their samples where there are any.
+
+    Attributes
+    ----------
+    p, q : Packed or Evaluated
+        What gives log densities.
+    draws_p, draws_q : tuple of Part
+        Where samples of each come from; empty where they can't.
+    known : bool
+        Whether both are mixtures, so that tails are known to be light.
+    """
+
+    p: Packed | Evaluated
+    q: Packed | Evaluated
+    draws_p: tuple[Part, ...]
+    draws_q: tuple[Part, ...]
+    known: bool
+
+    def direct(self, integrand: Integrand, *, heavy: bool = False) -> Problem:
+        """Samples of P."""
+        return Problem("direct", self.draws_p, self.p, self.q, None, integrand, watched=self._watched(integrand, heavy))
+
+    def balanced(self, integrand: Integrand, *, heavy: bool = False) -> Problem:
+        """Samples of (P + Q) / 2, half of them from each."""
+        halves = tuple(dataclasses.replace(part, share=0.5) for part in (*self.draws_p, *self.draws_q))
+        return Problem("balanced", halves, self.p, self.q, None, integrand, watched=self._watched(integrand, heavy))
+
+    def swapped(self) -> Pair:
+        """Q and P."""
+        return Pair(self.q, self.p, self.draws_q, self.draws_p, self.known)
+
+    def _watched(self, integrand: Integrand, heavy: bool) -> bool:
+        return heavy or (not self.known and not (math.isfinite(integrand.low) and math.isfinite(integrand.high)))
+
+
+def paired(p: Any, q: Any, root: SeedSequence) -> Pair:
+    """The pair, its functions tried once: their errors and the warning of plain Python come from here."""
+    if isinstance(p, LogRatio):
+        _tried_ratio(p, root)
+        over, under = RatioSide(p, "p"), RatioSide(p, "q")
+        return Pair(over, under, (_sampled(over),), (_sampled(under),) if "q" in p.sides else (), known=False)
+    if isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture):
+        first, second = pack_together(p, q).packs
+        return Pair(first, second, (_component_wise(first, p),), (_component_wise(second, q),), known=True)
+    _tried(p, q, root)
+    (source_p, draws_p), (source_q, draws_q) = _source(p), _source(q)
+    if not draws_p and not draws_q:
+        raise DomainError("p must have a sampler, or q; got neither. Pass Density(log_density, sampler, ...).")
+    return Pair(source_p, source_q, draws_p, draws_q, known=False)
+
+
+def proposed(pair: Pair, law: GaussianMixture, packed: Packed, log_scale: float, integrand: Integrand) -> Problem:
+    """Samples of a proposal whose density times exp(log_scale) is the g of the integrand."""
+    scaled = dataclasses.replace(packed, constants=packed.constants + log_scale)
+    return Problem("tilted", (_component_wise(packed, law),), pair.p, pair.q, scaled, integrand)
+
+
+def _source(law: Any) -> tuple[Packed | Evaluated, tuple[Part, ...]]:
+    if isinstance(law, GaussianMixture):
+        packed = pack(law)
+        return packed, (_component_wise(packed, law),)
+    return law, (_sampled(law),) if law.draws else ()
+
+
+def _component_wise(packed: Packed, law: GaussianMixture) -> Part:
+    return Part.of(packed, law.weights / law.weights.sum())
+
+
+def _sampled(source: Sampled) -> Part:
+    return Part.of(source, ONE)
+
+
+def _tried(p: Any, q: Any, root: SeedSequence) -> None:
+    """Try every function on a few points, and compare the integrals where draws can."""
+    words = [_random.words(root, (9, index), 4) for index in range(2)]
+    draws = [_drawn(law, words[index]) for index, law in enumerate((p, q))]
+    for law, own, other, seed in zip((p, q), draws, draws[::-1], words, strict=True):
+        if isinstance(law, Density):
+            law.trial(seed, None if own is not None else other)
+    at_p, at_q = (None if x is None else _log_density(p, x) - _log_density(q, x) for x in draws)
+    warned_of_integrals(at_p, at_q)
+
+
+def _tried_ratio(ratio: LogRatio, root: SeedSequence) -> None:
+    words = _random.words(root, (9, 0), 4)
+    ratio.trial(words)
+    at = {side: ratio.evaluate(ratio.draw(words, TRIED, side), own=side) for side in ratio.sides}
+    warned_of_integrals(at["p"], at.get("q"))
+
+
+def _drawn(law: Any, words: NDArray[np.uint64]) -> FloatArray | None:
+    if isinstance(law, GaussianMixture):
+        drawn = law.sample(TRIED, rng=words.tolist())
+        return np.ascontiguousarray(drawn.reshape(TRIED, -1).T)
+    return law.draw(words, TRIED) if law.draws else None
+
+
+def _log_density(law: Any, x: FloatArray) -> FloatArray:
+    if isinstance(law, GaussianMixture):
+        return log_density(pack(law), x)
+    found: FloatArray = law.evaluate(x)
+    return found

@@ -1,0 +1,180 @@
+"""One replicate: an independent, randomised, stratified estimate from n points, cut into segments and tiles.
+
+Point k of a part with n points stands at (k + U) / n on the unit interval, which names its component; its other
+coordinates are point k of a scrambled Sobol sequence, or pseudo-random. Components thus come in runs, each gets its
+share of the points to within one, and the mean of f over the points is unbiased.
+
+A segment is what one thread does in one go; a tile is what fits into its cache. Neither depends on the number of
+threads, nor does a stream.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+
+from .. import _random
+from .._parallel import blocks
+from ..kernels import _draw
+from .packed import Packed
+from .points import scrambled
+from .problem import Densities, Part, Problem
+from .tails import TopValues
+
+__all__ = ["Segment", "SegmentSum", "batch_means", "segment_sum", "segments"]
+
+FloatArray = NDArray[np.float64]
+
+TILE_DOUBLES = 2**16  # of one array of samples: half a megabyte stays in the second cache
+TILE_MOST = 2**14
+TILE_LEAST = 64
+SEGMENT_COST = 2.0**28  # components times coordinates times samples: some 40 ms
+TOP = 256  # largest values kept from the first tile of a replicate
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Points ``first`` to ``last`` of the replicate ``key`` of ``n`` points."""
+
+    problem: Problem
+    points: str
+    root: SeedSequence
+    key: tuple[int, ...]
+    n: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class SegmentSum:
+    """Sums of f, shape (e,), over a segment; the largest |f| of its first tile, where these are watched."""
+
+    sums: FloatArray
+    top: TopValues | None
+
+
+def tile_size(dimension: int) -> int:
+    """Samples in a tile."""
+    size = TILE_DOUBLES // dimension
+    return min(max(size - size % 8, TILE_LEAST), TILE_MOST)
+
+
+def segments(problem: Problem, points: str, root: SeedSequence, key: tuple[int, ...], n: int) -> list[Segment]:
+    """A replicate, cut by a fixed amount of work."""
+    tile = tile_size(problem.dimension)
+    size = max(1, round(SEGMENT_COST / (problem.cost + 20 * problem.dimension) / tile)) * tile
+    return [
+        Segment(problem, points, root, key, n, first, min(first + size, n)) for first in range(0, n, size)
+    ]  # fmt: skip
+
+
+def segment_sum(segment: Segment) -> SegmentSum:
+    """Sums of f over the points of a segment, tile by tile."""
+    problem = segment.problem
+    total = np.zeros(problem.integrand.size)
+    top = None
+    for at, ratio in _tiles(segment):
+        total += problem.sums(at, ratio)
+        if problem.watched and segment.first == 0 and top is None:
+            top = TopValues(TOP, len(total))
+            top.update(np.abs(problem.values(at, ratio)).T)
+    return SegmentSum(total, top)
+
+
+def batch_means(
+    problem: Problem, root: SeedSequence, key: tuple[int, ...], batches: int, size: int, cut: float = math.inf
+) -> FloatArray:
+    """Means of min(f, cut), shape (e, batches), of independent stratified batches of ``size`` pseudo-random points.
+
+    Every batch has a start U of its own, so that batches are independent and of one law. Points are ordered by their
+    place in the batch first: components then come in long runs.
+    """
+    total = np.zeros((problem.integrand.size, batches))
+    for place, (part, first, last) in enumerate(problem.pieces(size)):
+        if first == last:
+            continue
+        tiles = _batched(problem, part, root, (*key, place), batches, last - first)
+        found = [np.minimum(values, cut) for values in tiles]
+        total += np.concatenate(found, axis=1).reshape(len(total), last - first, batches).sum(axis=1)
+    return total / size
+
+
+def _batched(
+    problem: Problem, part: Part, root: SeedSequence, key: tuple[int, ...], batches: int, count: int
+) -> Iterator[FloatArray]:
+    """f of ``count`` points of a part in every batch, a tile at a time."""
+    start = np.empty(batches)
+    _draw.uniforms(_random.words(root, (*key, 0), _draw.WORDS), start)
+    at = ((np.arange(count)[:, np.newaxis] + start) / count).ravel()
+    component = np.searchsorted(np.cumsum(part.chances)[:-1], at, side="right").astype(np.int32)
+    for tile in blocks(at.size, tile_size(problem.dimension)):
+        words = _random.words(root, (*key, 1, tile.start), _draw.WORDS)
+        if not isinstance(part.source, Packed):
+            x = part.source.draw(words, tile.stop - tile.start)
+            yield problem.values(problem.densities(x, part.source), None)
+            continue
+        z = np.empty((problem.dimension, tile.stop - tile.start))
+        _draw.normals(words, False, z)
+        yield problem.values(*_placed(problem, part, component[tile], z))
+
+
+def _tiles(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
+    """Log densities at the points of a segment, and what each point counts, a tile at a time; no tile reaches over the
+    edge of a part.
+    """
+    problem, key, root, n = segment.problem, segment.key, segment.root, segment.n
+    start = float(np.random.default_rng(_random.words(root, (*key, 0), 4)).random())
+    net = scrambled(problem.dimension, root, (*key, 1)) if segment.points == "sobol" else None
+    size = tile_size(problem.dimension)
+    normals, logs = np.empty(problem.dimension * size), np.empty((3, size))
+    for part, first, last in problem.pieces(n):
+        if first == last:
+            continue
+        runs = _Runs(part, last - first, start, segment.points)
+        for begin in range(max(first, segment.first), min(last, segment.last), size):
+            end = min(begin + size, last, segment.last)
+            words = _random.words(root, (*key, 2, begin), _draw.WORDS)
+            if not isinstance(part.source, Packed):
+                yield problem.densities(part.source.draw(words, end - begin), part.source), None
+                continue
+            z = normals[: problem.dimension * (end - begin)].reshape(problem.dimension, -1)
+            if net is not None:
+                _draw.sobol_normals(*net, begin, z)
+            else:
+                _draw.normals(words, segment.points == "antithetic" and (end - begin) % 2 == 0, z)
+            component = runs.components(begin - first, end - first, words)
+            yield _placed(problem, part, component, z, logs[:, : end - begin])
+
+
+def _placed(
+    problem: Problem, part: Part, component: NDArray[np.int32], z: FloatArray, room: FloatArray | None = None
+) -> tuple[Densities, FloatArray | None]:
+    """Log densities at the points that components and normals make, and what each point counts."""
+    assert isinstance(part.source, Packed)
+    _draw.place(part.source.form, part.source.means, part.source.spreads, component, z, z)
+    ratio = part.ratio
+    return problem.densities(z, part.source, room), None if ratio is None else ratio[component]
+
+
+class _Runs:
+    """Which component each of the n points of a part belongs to."""
+
+    def __init__(self, part: Part, n: int, start: float, points: str) -> None:
+        self.twice = points == "antithetic"  # a pair stands where one point would
+        self.cumulative = np.cumsum(part.chances)[:-1] if points == "plain" else None
+        self.bounds = part.bounds(n // 2, start) * 2 if self.twice else part.bounds(n, start)
+        self.bounds[-1] = n
+
+    def components(self, first: int, last: int, words: NDArray[np.uint64]) -> NDArray[np.int32]:
+        if self.cumulative is not None:
+            at = np.sort(np.random.default_rng(words[::-1]).random(last - first))
+            return np.searchsorted(self.cumulative, at, side="right").astype(np.int32)
+        low, high = np.searchsorted(self.bounds, [first, last - 1], side="right")
+        ends = np.minimum(self.bounds[low : high + 1], last)
+        counts = np.diff(ends, prepend=first)
+        return np.repeat(np.arange(low, high + 1, dtype=np.int32), counts)

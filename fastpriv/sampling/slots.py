@@ -1,0 +1,229 @@
+"""Which components of q enter the problem of a component of p, in coordinates in which all precisions are diagonal.
+
+Notation: N_i = N(m_i, diag s_i^2) the components of p, e^c_j N(n_j, diag t_j^2) those of e^epsilon q. A few q's all enter.
+Of many, the heaviest near the tilted normal enter each by itself and the rest as one: for shares lambda,
+sum e^c_j N_j >= prod (e^c_j N_j / lambda_j)^lambda_j, again a normal curve times a number. The shares are those of the
+components at the tilted normal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .exponents import DiagonalProblem, finish, interior, solve
+
+__all__ = ["DiagonalPair", "Tilts"]
+
+FloatArray = NDArray[np.float64]
+_UNIT = 2.0**-53
+_SLOTS = 64
+_TILE = 2**21
+
+
+@dataclass(frozen=True)
+class Tilts:
+    """One tilted normal for each component of p: N_i bounded by e^log_bound times it where it counts."""
+
+    log_bounds: FloatArray  # (k,)
+    means: FloatArray  # (k, d)
+    spreads: FloatArray  # sigmas (k, d) or covariances (k, d, d)
+    exponents: FloatArray  # tau by component of q (k, J), or their sums (k, 1)
+    tau: FloatArray  # tau by slot (k, slots)
+
+    def put(self, rows: NDArray[np.intp], other: Tilts) -> None:
+        """Replace some components."""
+        for mine, new in zip(vars(self).values(), vars(other).values(), strict=True):
+            mine[rows] = new
+
+    def part(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Tilts:
+        """Some of the components."""
+        return Tilts(*(array[rows] for array in vars(self).values()))
+
+
+class DiagonalPair:
+    """Problems of all components of p = (means, sigmas) against q = (levels, means, sigmas), solved in tiles."""
+
+    def __init__(
+        self, p: tuple[FloatArray, FloatArray], q: tuple[FloatArray, FloatArray, FloatArray],
+        theta: float | None = None,
+    ) -> None:  # fmt: skip
+        self.means, self.sigmas = p
+        self.q = q
+        self.theta = theta
+        number, size = self.means.shape
+        self.slots = _slot_number(number, len(q[0]), size)
+        self.screen = _Screen(*q) if self.slots < len(q[0]) else None
+        self.chosen = np.full((number, self.slots - 1), -1, dtype=np.intp)
+        self.at = p
+        self.base: tuple[NDArray[np.intp], FloatArray] | None = None  # feasible shares: components of q, and how much
+
+    @property
+    def pooled(self) -> bool:
+        """Whether some components of q enter only together."""
+        return self.screen is not None
+
+    def choose(self, tilts: Tilts) -> None:
+        """Look for the slots at these tilted normals; exponents found before lose their meaning."""
+        self.at = (tilts.means, tilts.spreads)
+        self.chosen[:] = -1
+
+    def run(
+        self, shares: FloatArray, start: FloatArray | None = None, rows: NDArray[np.intp] | None = None,
+        floor: FloatArray | None = None,
+    ) -> Tilts:  # fmt: skip
+        """Solve for the components ``rows`` of p with levels raised by ``shares``, log s_ij - log w_i, (k, J) or (k, 1).
+
+        ``start`` are exponents found before, ``floor`` log bounds that are good enough; both have a row for each of
+        ``rows``.
+        """
+        rows = np.arange(len(self.means)) if rows is None else rows
+        number, size = len(rows), self.means.shape[1]
+        found = Tilts(
+            np.empty(number), np.empty((number, size)), np.empty((number, size)),
+            np.zeros((number, shares.shape[1])), np.empty((number, self.slots)),
+        )  # fmt: skip
+        length = max(1, _TILE // (self.slots * size + len(self.q[0])))
+        for first in range(0, number, length):
+            here = slice(first, min(first + length, number))
+            now = rows[here]
+            problem, share = self._problem(now, shares[now])
+            begin, enough = (None if x is None else x[here] for x in (start, floor))
+            if self.theta is not None and begin is None:
+                begin = interior(problem, self.theta, self._based(now))
+            tau = solve(problem, self.theta, begin, enough)
+            best = finish(problem, tau, self.theta, np.abs(self.means[now]) / self.sigmas[now])
+            found.log_bounds[here], found.tau[here] = best.log_bound, tau
+            found.means[here] = self.means[now] + self.sigmas[now] * best.mean
+            found.spreads[here] = self.sigmas[now] * best.sigma
+            if shares.shape[1] == 1:
+                found.exponents[here, 0] = tau.sum(axis=1)
+            elif share is None:
+                found.exponents[here] = tau
+            else:
+                share *= tau[:, -1:]
+                np.put_along_axis(share, self.chosen[now], tau[:, :-1], axis=1)
+                found.exponents[here] = share
+        return found
+
+    def _based(self, rows: NDArray[np.intp]) -> FloatArray:
+        assert self.base is not None
+        index, parts = self.base[0][rows], self.base[1][rows]
+        base = np.zeros((len(rows), self.slots))
+        if self.screen is None:
+            np.put_along_axis(base, index, parts, axis=1)
+        else:
+            base[:, :-1] = np.sum((self.chosen[rows][:, :, None] == index[:, None, :]) * parts[:, None, :], axis=2)
+        return base
+
+    def _problem(self, here: NDArray[np.intp], shares: FloatArray) -> tuple[DiagonalProblem, FloatArray | None]:
+        levels, centres, widths = self.q
+        means, sigmas = self.means[here], self.sigmas[here]
+        if self.screen is None:
+            every = np.broadcast_to(np.arange(self.slots), (len(here), self.slots))
+            return _gathered(means, sigmas, levels + shares, centres, widths, every), None
+        weights = self.screen.weights(self.at[0][here], self.at[1][here]) + shares
+        if self.chosen[here[0], 0] < 0:
+            if self.base is not None:
+                np.put_along_axis(weights, self.base[0][here], 1e299, axis=1)
+            self.chosen[here] = np.argpartition(-weights, self.slots - 2, axis=1)[:, : self.slots - 1]
+        chosen = self.chosen[here]
+        weights = np.where(weights > 1e298, -1e299, weights)
+        total = np.broadcast_to(levels + shares, weights.shape)
+        raw = _gathered(means, sigmas, total, centres, widths, chosen)
+        np.put_along_axis(weights, chosen, -np.inf, axis=1)
+        return self.screen.pooled(means, sigmas, total, weights, raw)
+
+
+def _slot_number(number: int, partners: int, size: int) -> int:
+    most = int(min(_SLOTS, max(6.0, 3e8 / (number * size))))
+    return partners if partners <= most + 1 else most
+
+
+def _gathered(
+    means: FloatArray, sigmas: FloatArray, levels: FloatArray, centres: FloatArray, widths: FloatArray,
+    chosen: NDArray[np.intp],
+) -> DiagonalProblem:  # fmt: skip
+    """One slot for each chosen component; those out of range of doubles are left out. ``levels`` is (I, J)."""
+    with np.errstate(all="ignore"):
+        width, own = widths[chosen], sigmas[:, None, :]
+        ratio = own / width
+        apart = (centres[chosen] - means[:, None, :]) / width
+        curvature = (width - own) / width * (1.0 + ratio)
+        pull = ratio * apart
+        logs = np.where(np.abs(curvature) < 0.5, 0.5 * np.log1p(-np.clip(curvature, -1, 0.9)), np.log(ratio))
+        offset = 0.5 * np.sum(apart * apart, axis=2) - np.sum(logs, axis=2)
+        level = np.take_along_axis(levels, chosen, axis=1)
+        sure = np.isfinite(offset) & np.isfinite(curvature).all(axis=2) & np.isfinite(pull).all(axis=2)
+        sure &= (np.abs(curvature).max(axis=2) < 1e100) & (np.abs(pull).max(axis=2) < 1e100) & np.isfinite(level)
+        fuzz = (apart.shape[2] + 8) * _UNIT * (0.5 * np.sum(apart * apart, axis=2) + np.sum(np.abs(logs), axis=2))
+    fuzz += 8 * _UNIT * np.sum(np.abs(curvature), axis=2, where=sure[:, :, None], initial=0.0)
+    deep = sure[:, :, None]
+    return DiagonalProblem(
+        np.where(deep, curvature, 0.0), np.where(deep, pull, 0.0), np.where(sure, offset, 0.0),
+        np.where(sure, level, -np.inf), np.where(sure, fuzz, 0.0), np.zeros_like(means),
+    )  # fmt: skip
+
+
+class _Screen:
+    """All components of q in natural parameters about a common centre: sums over all of them are matrix products."""
+
+    def __init__(self, levels: FloatArray, centres: FloatArray, widths: FloatArray) -> None:
+        with np.errstate(all="ignore"):
+            self.centre = np.median(centres, axis=0)
+            moved = centres - self.centre
+            self.precision = 1.0 / (widths * widths)
+            self.pull = moved * self.precision
+            self.square = np.sum(moved * self.pull, axis=1)
+            self.logs = np.sum(np.log(widths), axis=1)
+            self.levels = levels
+        self.usable = np.isfinite(self.square) & np.isfinite(self.precision).all(axis=1)
+
+    def weights(self, mean: FloatArray, sigma: FloatArray) -> FloatArray:
+        """Expected log of each component at the normals (mean, sigma): (I, J)."""
+        moved = mean - self.centre
+        with np.errstate(all="ignore"):
+            square = (sigma * sigma + moved * moved) @ self.precision.T - 2.0 * (moved @ self.pull.T) + self.square
+            found = self.levels - self.logs - 0.5 * square
+        return np.where(np.isfinite(found), found, -1e300)
+
+    def pooled(
+        self, means: FloatArray, sigmas: FloatArray, levels: FloatArray, rest: FloatArray, raw: DiagonalProblem
+    ) -> tuple[DiagonalProblem, FloatArray]:
+        """One more slot: all that have a finite weight ``rest``, in shares that go with it."""
+        rest[:, ~self.usable] = -np.inf
+        top = rest.max(axis=1, keepdims=True)
+        with np.errstate(all="ignore"):
+            share = np.exp(np.maximum(rest - top, -745.0)) * np.isfinite(rest)
+            share /= share.sum(axis=1, keepdims=True)
+            logs = np.where(share > 0, np.log(share), 0.0)
+            moved = means - self.centre
+            precision, pull = share @ self.precision, share @ self.pull
+            square, inner = share @ self.square, sigmas * precision
+            pulled = sigmas * pull - inner * moved
+            rounding = (len(self.levels) + 8) * _UNIT
+            curvature = 1.0 - sigmas * inner
+            level = np.sum(share * np.where(share > 0, levels, 0.0), axis=1) - np.sum(share * logs, axis=1)
+            parts = square + np.sum(2 * np.abs(moved * pull) + moved * moved * precision, axis=1)
+            offset = 0.5 * (square + np.sum(moved * (moved * precision - 2 * pull), axis=1))
+            widths = share @ self.logs - np.sum(np.log(sigmas), axis=1)
+            offset += widths
+            bulk = share @ np.abs(self.logs) + np.sum(np.abs(np.log(sigmas)), axis=1)
+            bulk += np.sum(share * np.abs(np.where(share > 0, levels, 0.0)), axis=1) + np.sum(np.abs(share * logs), axis=1)
+            fuzz = rounding * (parts + bulk)
+            # an error e of the precision is an error e of D and e |moved| of E
+            error = 2 * rounding * (np.abs(sigmas * pull) + inner * np.abs(moved) + sigmas * inner)
+        good = np.isfinite(offset + fuzz) & np.isfinite(level) & np.isfinite(curvature + pulled).all(axis=1)
+        good &= fuzz < 1e-5
+        keep = good[:, None]
+        problem = DiagonalProblem(
+            np.concatenate([raw.curvature, np.where(keep, curvature, 0.0)[:, None, :]], axis=1),
+            np.concatenate([raw.pull, np.where(keep, pulled, 0.0)[:, None, :]], axis=1),
+            np.concatenate([raw.offset, np.where(good, offset, 0.0)[:, None]], axis=1),
+            np.concatenate([raw.level, np.where(good, level, -np.inf)[:, None]], axis=1),
+            np.concatenate([raw.fuzz, np.where(good, fuzz, 0.0)[:, None]], axis=1),
+            np.where(keep, error, 0.0),
+        )  # fmt: skip
+        return problem, share

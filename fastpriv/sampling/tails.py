@@ -1,0 +1,274 @@
+"""How heavy a tail the sampled values have: may an interval that needs a variance be trusted?
+
+Notation: k is the shape of the generalised Pareto law that the largest |f| follow above a high threshold; moments of
+order below 1/k exist. k <= 0 is a light tail, k >= 1/2 an infinite variance, k >= 1 an infinite mean.
+
+Sources: Zhang and Stephens 2009 (the profile posterior); Vehtari, Simpson, Gelman, Yao and Gabry 2024 (the number of
+values, and the shrinkage for short lists).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _validate
+from ..errors import ShapeError
+
+__all__ = ["PointMoments", "TopValues", "tail_index", "tail_verdict"]
+
+FloatArray = NDArray[np.float64]
+Verdict = Literal["holds", "warn", "unknown"]
+_HOLDS, _UNKNOWN = 0.4, 0.7
+_FEWEST = 8
+
+
+class TopValues:
+    """The largest values of a stream, in fixed memory.
+
+    Parameters
+    ----------
+    keep : int
+        How many values are kept.
+    quantities : int
+        Number of streams that run side by side.
+
+    Attributes
+    ----------
+    count : int
+        Number of values seen in each stream.
+
+    Notes
+    -----
+    Holds the largest ``keep`` values whatever the cuts of the stream and the order of merges, so it has the same bits
+    for any number of threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv.sampling.tails import TopValues
+    >>> top = TopValues(keep=3)
+    >>> top.update(np.arange(10.0))
+    >>> top.values
+    array([[7., 8., 9.]])
+    """
+
+    def __init__(self, keep: int = 1000, quantities: int = 1) -> None:
+        self.keep = _validate.count("keep", keep, 2)
+        self.quantities = _validate.count("quantities", quantities)
+        self.count = 0
+        self._kept: FloatArray = np.empty((self.quantities, 0))
+
+    def update(self, values: FloatArray) -> None:
+        """Take in values of shape (n,) or (n, quantities); NaN counts as infinite."""
+        block = np.asarray(values, dtype=np.float64).reshape(-1, self.quantities).T
+        self.count += block.shape[1]
+        block = np.where(np.isnan(block), math.inf, block)
+        if self._kept.shape[1] == self.keep:
+            threshold = self._kept.min(axis=1)
+            rows = (block > threshold[:, None]).any(axis=0)
+            block = block[:, rows]
+        self._take(block)
+
+    def merge(self, other: TopValues) -> None:
+        """Take in what another collector holds."""
+        self.count += other.count
+        self._take(other._kept)
+
+    @property
+    def values(self) -> FloatArray:
+        """What is held, ascending, shape (quantities, at most ``keep``)."""
+        return np.sort(self._kept, axis=1)
+
+    def index(self) -> FloatArray:
+        """Tail index of each stream, from the top min(n / 5, 3 sqrt(n)) values above the next one."""
+        used = int(min(0.2 * self.count, 3.0 * math.sqrt(self.count), self.keep - 1.0))
+        if used < _FEWEST:
+            return np.full(self.quantities, math.nan)
+        return tail_index(self.values[:, -(used + 1) :])
+
+    def _take(self, block: FloatArray) -> None:
+        joined = np.concatenate([self._kept, block], axis=1)
+        if joined.shape[1] > self.keep:
+            joined = np.partition(joined, joined.shape[1] - self.keep, axis=1)[:, -self.keep :]
+        self._kept = joined
+
+
+class PointMoments:
+    """Mean, variance and skewness of a stream, in fixed memory.
+
+    Parameters
+    ----------
+    quantities : int
+        Number of streams that run side by side.
+
+    Attributes
+    ----------
+    count : int
+        Number of values seen in each stream.
+    mean : ndarray, shape (quantities,)
+        Their mean.
+
+    Notes
+    -----
+    Blocks are centred on their own mean and joined by the exact formulas; a merge in a fixed order gives fixed bits.
+
+    Source: Pebay 2008, eqs. (2.1) and (2.2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv.sampling.tails import PointMoments
+    >>> moments = PointMoments()
+    >>> moments.update(np.array([0.0, 0.0, 0.0, 1.0]))
+    >>> float(moments.variance[0]), float(moments.skewness[0])
+    (0.1875, 1.1547...)
+    """
+
+    def __init__(self, quantities: int = 1) -> None:
+        self.quantities = _validate.count("quantities", quantities)
+        self.count = 0
+        self.mean: FloatArray = np.zeros(self.quantities)
+        self._second: FloatArray = np.zeros(self.quantities)
+        self._third: FloatArray = np.zeros(self.quantities)
+
+    def update(self, values: FloatArray) -> None:
+        """Take in values of shape (n,) or (n, quantities)."""
+        block = np.asarray(values, dtype=np.float64).reshape(-1, self.quantities)
+        if len(block) == 0:
+            return
+        part = PointMoments(self.quantities)
+        with np.errstate(invalid="ignore", over="ignore"):
+            part.count, part.mean = len(block), block.mean(axis=0)
+            gaps = block - part.mean
+            squares = gaps * gaps
+            part._second, part._third = squares.sum(axis=0), (squares * gaps).sum(axis=0)
+        self.merge(part)
+
+    def merge(self, other: PointMoments) -> None:
+        """Take in what another collector has seen."""
+        n, m = self.count, other.count
+        if m == 0:
+            return
+        total = n + m
+        with np.errstate(invalid="ignore", over="ignore"):
+            gap = other.mean - self.mean
+            self._third = (
+                self._third + other._third + gap**3 * (n * m * (n - m) / total**2)
+                + 3.0 * gap * (n * other._second - m * self._second) / total
+            )  # fmt: skip
+            self._second = self._second + other._second + gap**2 * (n * m / total)
+            self.mean = self.mean + gap * (m / total)
+        self.count = total
+
+    @property
+    def variance(self) -> FloatArray:
+        """Mean square of the gaps from the mean."""
+        return self._second / max(self.count, 1)
+
+    @property
+    def skewness(self) -> FloatArray:
+        """Third standardised moment; 0 where all values are equal or one is infinite."""
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            ratio = (self._third / max(self.count, 1)) / self.variance**1.5
+        return np.where(np.isfinite(ratio), ratio, 0.0)
+
+
+def tail_index(top_values: Any) -> FloatArray:
+    """Shape of the generalised Pareto law of the largest values, the smallest of them being the threshold.
+
+    Parameters
+    ----------
+    top_values : array_like, shape (..., m + 1)
+        The m + 1 largest |f| in any order, m >= 8.
+
+    Returns
+    -------
+    ndarray
+        k for each list, shrunk towards 1/2 with the weight of 10 values. Infinite where a value is infinite; minus
+        infinity where all values are equal, as hits and misses are; NaN where fewer than 8 exceed the smallest.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        NaN, or fewer than 9 values.
+
+    Notes
+    -----
+    **Accuracy** ``tests/intervals/test_tails.py`` has the error on known tails.
+
+    Source: Zhang and Stephens 2009, section 3; Vehtari et al. 2024, section 2.4 and appendix G.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv.sampling.tails import tail_index
+    >>> float(tail_index(1.0 / np.arange(1, 301)))  # Pareto quantiles with k = 1
+    0.9...
+    """
+    given = np.sort(_validate.real("top_values", top_values, "numbers"), axis=-1)
+    if given.ndim == 0 or given.shape[-1] <= _FEWEST:
+        raise ShapeError(
+            f"top_values must have at least {_FEWEST + 1} values in a list; got shape {given.shape}. Keep more of them."
+        )
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        excess = given[..., 1:] - given[..., :1]
+        largest = excess[..., -1]
+        usable = np.isfinite(largest) & (largest > 0)
+        scaled = np.where(usable[..., None], excess / largest[..., None], np.linspace(0.1, 1.0, excess.shape[-1]))
+    found = _shape(scaled)
+    return np.where(usable, found, np.where(np.isfinite(given[..., -1]), -math.inf, math.inf))
+
+
+def tail_verdict(index: Any, *, bounded: bool = False) -> Verdict:
+    """What an interval that needs a finite variance is worth under a tail index.
+
+    Parameters
+    ----------
+    index : float or array_like
+        Tail index; the worst entry counts. NaN (too few values) counts as 0.5.
+    bounded : bool
+        Whether the integrand has known bounds: then its variance is finite, whatever the index says.
+
+    Returns
+    -------
+    {"holds", "warn", "unknown"}
+        ``holds`` below 0.4; ``warn`` from 0.4 to 0.7; ``unknown`` from 0.7 on, where no upper end can be given.
+
+    Examples
+    --------
+    >>> from fastpriv.sampling.tails import tail_verdict
+    >>> tail_verdict(0.1), tail_verdict(0.5), tail_verdict(0.9), tail_verdict(0.9, bounded=True)
+    ('holds', 'warn', 'unknown', 'warn')
+    """
+    given = np.asarray(index, dtype=np.float64)
+    worst = float(np.where(np.isnan(given), 0.5, given).max())
+    if worst < _HOLDS:
+        return "holds"
+    return "warn" if bounded or worst < _UNKNOWN else "unknown"
+
+
+def _shape(x: FloatArray) -> FloatArray:
+    """Profile posterior mean of the shape for ascending excesses x of shape (..., m), the largest equal to 1.
+
+    Ties with the threshold have excess 0 and are left out: they stand for the bulk, an atom such as no hit.
+    """
+    m = (x > 0).sum(axis=-1, keepdims=True)
+    grid = 30 + int(math.sqrt(x.shape[-1]))
+    quartile = np.take_along_axis(x, x.shape[-1] - m + np.maximum((m / 4 + 0.5).astype(int) - 1, 0), axis=-1)
+    b = (1.0 - np.sqrt(grid / (np.arange(1, grid + 1) - 0.5))) / (3.0 * quartile) + 1.0
+    k = np.empty_like(b)
+    for i in range(grid):
+        k[..., i] = np.log1p(-b[..., i, None] * x).sum(axis=-1)
+    k /= m
+    with np.errstate(divide="ignore", invalid="ignore"):
+        score = m * (np.log(-b / k) - k - 1.0)
+    score = np.where(np.isnan(score), -math.inf, score)
+    weights = np.exp(score - score.max(axis=-1, keepdims=True))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    best = (b * weights).sum(axis=-1, keepdims=True)
+    found = np.log1p(-best * x).sum(axis=-1, keepdims=True) / m
+    return np.where(m >= _FEWEST, (found * m + 5.0) / (m + 10.0), math.nan)[..., 0]

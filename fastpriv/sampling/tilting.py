@@ -1,0 +1,224 @@
+"""Proposals with bounded weights: exponentially tilted normals that dominate what is to be integrated.
+
+Notation: P = sum w_i N_i, Q = sum v_j N_j (component j of Q), H = integral of (p - e^epsilon q)^+. For shares s_ij >= 0
+with sum_i s_ij <= 1, (p - e^epsilon q)^+ <= sum_i (w_i N_i - e^epsilon sum_j s_ij v_j N_j)^+ <= G = sum w_i B_i T_i with
+the normals T_i and the numbers B_i of ``exponents``, the shares of ``shares``. So rho = (p - e^epsilon q)^+ / G lies in
+[0, 1] and H = Z E_(G/Z) rho, Z = sum w_i B_i. Likewise for the integral of p^a q^(1-a), a > 1: by convexity
+p^a <= sum lam_i (w_i N_i / lam_i)^a, and each N_i^a q^(1-a) <= B_i T_i.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..distributions import GaussianMixture
+from .shares import best_shares
+from .matrices import MatrixPair, TurnedPair
+from .slots import DiagonalPair, Tilts
+
+__all__ = [
+    "Proposal", "hockey_stick_proposal", "hockey_stick_proposals", "log_hockey_stick_upper_bound", "paired",
+    "tilted_law",
+]  # fmt: skip
+
+FloatArray = NDArray[np.float64]
+Pair = DiagonalPair | MatrixPair | TurnedPair
+_SMALLEST = math.log(1e-200)
+_MARGIN = 40.0  # components whose part of Z is below e^-40 hardly count
+_DENSE, _MULTIPLIERS = 4_000_000, 1500  # beyond, all of q is shared out alike
+_ROUNDS, _SELECTIONS = 12, 3
+_GAIN = 0.05  # a round that lowers log Z by less is the last
+_NOTHING = 1e9  # a divergence below e^-1e9 is as good as none
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A normalised law to draw from and what it bounds.
+
+    ``integrand <= exp(log_scale) * density of mixture`` everywhere when ``bounded``; the integral is then at most
+    exp(log_scale). ``log_bounds`` are the log B_i and ``exponents`` the theta_i of the components of P (theta 0 is N_i
+    itself). ``diverges`` says that the integral is infinite.
+    """
+
+    mixture: GaussianMixture
+    log_scale: float
+    bounded: bool
+    log_bounds: FloatArray
+    exponents: FloatArray
+    diverges: bool = False
+
+
+def hockey_stick_proposal(p: GaussianMixture, q: GaussianMixture, epsilon: float) -> Proposal:
+    """A law G/Z with (p - e^epsilon q)^+ <= Z g everywhere, near the smallest Z that tilting gives.
+
+    Parameters
+    ----------
+    p, q : GaussianMixture
+        Any two mixtures of one dimension.
+    epsilon : float
+        At least 0.
+
+    Notes
+    -----
+    **Accuracy** the bound holds for the stored mixture, with the rounding of its construction included (to first order
+    where covariances are full); tests/properties/test_tilting.py.
+    """
+    return _Search(p, q, epsilon).proposal(epsilon)
+
+
+def hockey_stick_proposals(
+    p: GaussianMixture, q: GaussianMixture, epsilons: ArrayLike, *, spacing: float = 2.0
+) -> list[tuple[Proposal, NDArray[np.intp]]]:
+    """Proposals for many epsilons, each with the indices of those it serves.
+
+    What dominates at one epsilon dominates at all larger ones. A proposal serves the epsilons up to the next, where log
+    Z has fallen by about ``spacing``, by half as much again at most unless the grid is coarser.
+    """
+    grid = np.asarray(epsilons, dtype=np.float64).reshape(-1)
+    order = np.argsort(grid, kind="stable")
+    levels = grid[order]
+    search = _Search(p, q, float(levels[0]))
+    starts, last = [0], search.proposal(float(levels[0]))
+    proposals, place, end = [last], 0, len(levels) - 1
+    while place < end and last.log_scale > -_NOTHING:
+        slope = _mean_exponent(p, last)
+        step = spacing / max(slope, spacing / max(float(levels[end] - levels[place]), 1e-300))
+        far = end
+        near = min(max(int(np.searchsorted(levels, levels[place] + step)), place + 1), far)
+        while True:
+            new = search.proposal(float(levels[near]))
+            fall = proposals[-1].log_scale - new.log_scale
+            if fall <= 1.5 * spacing or near == place + 1:
+                break
+            near = place + max(1, (near - place) // 2)
+        if fall > 0.5 * spacing:
+            starts.append(near)
+            proposals.append(new)
+        place, last = near, new
+    ends = [*starts[1:], len(levels)]
+    return [(proposal, order[i:j]) for proposal, i, j in zip(proposals, starts, ends, strict=True)]
+
+
+def _mean_exponent(p: GaussianMixture, proposal: Proposal) -> float:
+    logs = np.log(p.weights) + proposal.log_bounds
+    return float(np.exp(logs - _log_total(logs)) @ proposal.exponents)
+
+
+def log_hockey_stick_upper_bound(p: GaussianMixture, q: GaussianMixture, epsilon: float) -> float:
+    """An upper bound of log H_{e^epsilon}(P||Q): log Z, or the logarithm of the mass of P where that is less."""
+    mass = math.log(math.fsum(p.weights)) + 4 * 2.0**-53
+    return min(_Search(p, q, epsilon).proposal(epsilon).log_scale, mass)
+
+
+class _Search:
+    """One pair of laws; every epsilon starts from the shares and exponents of the one before."""
+
+    def __init__(self, p: GaussianMixture, q: GaussianMixture, epsilon: float) -> None:
+        self.p = p
+        self.weights = np.log(p.weights)
+        self.epsilon = epsilon
+        self.pair = paired(p, q, np.log(q.weights) + epsilon)
+        dense = len(p) * len(q) <= _DENSE and len(q) <= _MULTIPLIERS
+        self.shares = np.zeros((len(p), len(q) if dense else 1))
+        self.tau: FloatArray | None = None
+
+    def proposal(self, epsilon: float) -> Proposal:
+        """Slots once, then exponents and shares in turn while the bound falls."""
+        pair, shift = self.pair, epsilon - self.epsilon
+        best = now = pair.run(self.shares + shift, self.tau)
+        least = _log_total(self.weights + now.log_bounds)
+        if pair.pooled and self.tau is None:
+            for _ in range(_SELECTIONS):
+                pair.choose(now)
+                now = pair.run(self.shares + shift)
+                total = _log_total(self.weights + now.log_bounds)
+                best, gain, least = (now, least - total, total) if total < least else (best, 0.0, least)
+                if gain < _GAIN:
+                    break
+        for _ in range(_ROUNDS):
+            if not np.isfinite(least) or least < -_NOTHING:
+                break
+            self._relax(now, shift)
+            offset = self.weights[:, None]
+            new = best_shares(self.weights + now.log_bounds, now.exponents, self.shares + offset) - offset
+            if not np.isfinite(new).all():
+                break
+            self.shares = new
+            now = pair.run(self.shares + shift, now.tau)
+            total = _log_total(self.weights + now.log_bounds)
+            best, gain, least = (now, least - total, total) if total < least else (best, 0.0, least)
+            if gain < _GAIN:
+                break
+        self.tau = now.tau
+        best = pair.restored(best) if isinstance(pair, TurnedPair) else best
+        return _proposal(self.p, best)
+
+    def _relax(self, now: Tilts, shift: float) -> None:
+        """Components that hardly count take the least exponents that keep it so: they leave their shares to others."""
+        logs = self.weights + now.log_bounds
+        enough = _log_total(logs) - _MARGIN - self.weights
+        low = np.flatnonzero(now.log_bounds < enough)
+        if low.size:
+            new = self.pair.run(self.shares + shift, None, low, enough[low])
+            good = new.log_bounds < enough[low] + 1.0
+            now.put(low[good], new.part(good))
+
+
+def paired(p: GaussianMixture, q: GaussianMixture, levels: FloatArray, theta: float | None = None) -> Pair:
+    if p.form != "full" and q.form != "full":
+        return DiagonalPair((_grid(p.means), _spread(p)), (levels, _grid(q.means), _spread(q)), theta)
+    kind = TurnedPair if p.shared and q.shared else MatrixPair
+    return kind((p.means, _factors(p)), (levels, q.means, _factors(q)), theta)
+
+
+def _factors(law: GaussianMixture) -> FloatArray:
+    if law.factors is not None:
+        return law.factors
+    spread = _spread(law)[:1] if law.shared else _spread(law)
+    return spread[:, :, None] * np.eye(law.dimension)
+
+
+def _log_total(logs: FloatArray) -> float:
+    top = float(logs.max())
+    return top + math.log(float(np.exp(logs - top).sum()))
+
+
+def _grid(means: FloatArray) -> FloatArray:
+    return means[:, None] if means.ndim == 1 else means
+
+
+def _spread(law: GaussianMixture) -> FloatArray:
+    means = _grid(law.means)
+    sigmas = _grid(law.sigmas)
+    return np.broadcast_to(sigmas, means.shape)
+
+
+def _proposal(p: GaussianMixture, tilts: Tilts) -> Proposal:
+    """Where the bound is not below 1 the component of p itself serves."""
+    same = ~(tilts.log_bounds < 0.0)
+    bounds = np.where(same, 0.0, tilts.log_bounds)
+    logs = np.log(p.weights) + bounds
+    top = float(logs.max())
+    weights = np.exp(np.maximum(logs - top, _SMALLEST))
+    total = math.fsum(weights)
+    weights /= total
+    slack = 8 * 2.0**-53 * (len(logs) + 4 + abs(top) + float(np.abs(np.log(p.weights)).max()))
+    law = tilted_law(p, weights, tilts, same)
+    return Proposal(law, top + math.log(total) + slack, True, bounds, np.where(same, 0.0, tilts.exponents.sum(axis=1)))
+
+
+def tilted_law(p: GaussianMixture, weights: FloatArray, tilts: Tilts, same: NDArray[np.bool_]) -> GaussianMixture:
+    """The tilted normals, and the components of p themselves where these are as good."""
+    means = np.where(same[:, None], _grid(p.means), tilts.means)
+    if tilts.spreads.ndim == 2:
+        return GaussianMixture(weights, means, np.where(same[:, None], _spread(p), tilts.spreads))
+    if len(tilts.spreads) == 1 and not same.any():
+        return GaussianMixture(weights, means, covariances=tilts.spreads)
+    own = p.covariances if p.covariances is not None else _factors(p) ** 2
+    spreads = np.where(same[:, None, None], own, tilts.spreads)
+    spreads.setflags(write=False)
+    return GaussianMixture(weights, means, covariances=spreads)

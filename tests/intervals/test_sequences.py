@@ -1,0 +1,314 @@
+"""Bounds that hold at every moment: misses are counted at the worst time of each run, judged by a binomial region."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fastpriv import DomainError, ShapeError
+from fastpriv.sampling.sequences import BoundedMean, KlFloor, tail_excess, truncated_interval
+from oracles.counting import allowed, surely_fails
+
+LEVELS = (0.90, 0.95, 0.99, 0.999)
+LOOKS = (4, 10, 30, 100, 300, 1000)
+
+
+def two_values(rng, size):
+    """Nearly all of the mean in a value that comes once in a hundred draws: the law that fools a small sample."""
+    return np.where(rng.random(size) < 0.01, 1.0, 0.001)
+
+
+BOUNDED = {
+    "one in a thousand": (lambda rng, size: (rng.random(size) < 1e-3) * 1.0, 1e-3),
+    "one in a hundred": (lambda rng, size: (rng.random(size) < 1e-2) * 1.0, 1e-2),
+    "one in ten": (lambda rng, size: (rng.random(size) < 0.1) * 1.0, 0.1),
+    "a fair coin": (lambda rng, size: (rng.random(size) < 0.5) * 1.0, 0.5),
+    "nine in ten": (lambda rng, size: (rng.random(size) < 0.9) * 1.0, 0.9),
+    "uniform": (lambda rng, size: rng.random(size), 0.5),
+    "beta, narrow": (lambda rng, size: rng.beta(30.0, 90.0, size), 0.25),
+    "beta, at the ends": (lambda rng, size: rng.beta(0.05, 0.2, size), 0.2),
+    "rare large": (two_values, 0.01099),
+    "tiny": (lambda rng, size: 1e-6 * rng.exponential(size=size).clip(max=1e6), 1e-6),
+}
+
+
+def misses_at_any_time(draw, truth, confidence, side, runs, seed, looks=LOOKS):
+    rng = np.random.default_rng([seed, *str(truth).encode()])
+    mean = BoundedMean(runs)
+    missed = np.zeros(runs, bool)
+    for before, after in zip((0, *looks), looks, strict=False):
+        mean.update(draw(rng, (after - before, runs)))
+        value, lower, upper = mean.interval(confidence, side)
+        assert ((lower <= value) & (value <= upper)).all()
+        missed |= (truth < lower) | (truth > upper)
+    return int(missed.sum())
+
+
+@pytest.mark.parametrize("law", BOUNDED)
+@pytest.mark.parametrize("confidence", [0.90, 0.99])
+def test_misses_at_the_worst_time(law, confidence):
+    draw, truth = BOUNDED[law]
+    assert misses_at_any_time(draw, truth, confidence, "both", 250, 1) <= allowed(250, confidence)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", BOUNDED)
+@pytest.mark.parametrize("side", ["both", "lower", "upper"])
+@pytest.mark.parametrize("confidence", LEVELS)
+def test_misses_at_the_worst_time_at_length(law, side, confidence):
+    draw, truth = BOUNDED[law]
+    looks = np.unique(np.geomspace(1, 4000, 25).astype(int)).tolist()
+    assert misses_at_any_time(draw, truth, confidence, side, 4000, 2, looks) <= allowed(4000, confidence)
+
+
+def test_a_normal_interval_that_is_looked_at_again_and_again_fails_where_the_bets_hold():
+    runs, confidence, rng = 400, 0.95, np.random.default_rng(3)
+    x = rng.random((1000, runs))
+    n = np.arange(1, 1001)[:, None]
+    mean = np.cumsum(x, axis=0) / n
+    half = stats.norm.isf(0.025) * np.sqrt(np.maximum(np.cumsum(x * x, axis=0) / n - mean**2, 0.0) / n)
+    assert surely_fails(int((np.abs(mean - 0.5) > half)[30:].any(axis=0).sum()), runs, confidence)
+    assert misses_at_any_time(lambda rng, size: rng.random(size), 0.5, confidence, "both", runs, 3) <= allowed(
+        runs, confidence
+    )
+
+
+def test_one_look_at_rare_events_where_the_normal_interval_fails():
+    runs, n, truth = 800, 1000, 2e-3
+    x = (np.random.default_rng(4).random((n, runs)) < truth) * 1.0
+    mean = BoundedMean(runs)
+    mean.update(x)
+    value, lower, upper = mean.interval(0.95)
+    half = stats.norm.isf(0.025) * np.sqrt(value * (1 - value) / n)
+    assert surely_fails(int((np.abs(value - truth) > half).sum()), runs, 0.95)
+    assert int(((truth < lower) | (truth > upper)).sum()) <= allowed(runs, 0.95)
+
+
+def test_one_point_of_each_stratum_and_antithetic_pairs():
+    """Means that differ within a batch, and average to the mean over it: the proof covers them, the counts agree."""
+    runs, strata, rng = 200, 16, np.random.default_rng(5)
+    mean = BoundedMean(runs)
+    missed = np.zeros(runs, bool)
+    for _ in range(30):
+        u = (np.arange(strata)[:, None] + rng.random((strata, runs))) / strata
+        mean.update(u**3)
+        _, lower, upper = mean.interval(0.90)
+        missed |= (lower > 0.25) | (upper < 0.25)
+    assert missed.sum() <= allowed(runs, 0.90)
+
+
+def test_the_interval_is_what_exact_sums_of_logarithms_give():
+    """An independent twin: the same wealth by fsum, and a plain bisection."""
+    x = np.random.default_rng(6).beta(2.0, 6.0, 300)
+    mean = BoundedMean()
+    for part in np.split(x, [7, 100, 101, 250]):
+        mean.update(part)
+    exponents = range(-22, 31)
+    weights = [1 / (1 + ((j + 3) / 3) ** 2) for j in exponents]
+
+    def log_wealth(y, m):
+        terms = [
+            math.log(w / math.fsum(weights)) + math.fsum(np.log1p(2.0**j * y)) - len(y) * math.log1p(2.0**j * m)
+            for w, j in zip(weights, exponents, strict=True)
+        ]
+        top = max(terms)
+        return top + math.log(math.fsum(math.exp(t - top) for t in terms))
+
+    def floor(y, error):
+        start, end = 0.0, float(np.mean(y))
+        for _ in range(50):
+            middle = 0.5 * (start + end)
+            start, end = (middle, end) if log_wealth(y, middle) >= -math.log(error) else (start, middle)
+        return start
+
+    value, lower, upper = mean.interval(0.95)
+    assert value == pytest.approx(x.mean(), rel=1e-13)
+    assert lower == pytest.approx(floor(x, 0.025), rel=1e-9)
+    assert lower <= floor(x, 0.025)
+    assert upper == pytest.approx(1 - floor(1 - x, 0.025), rel=1e-9)
+    assert mean.interval(0.975, "lower").lower == pytest.approx(lower, rel=1e-12)
+
+
+def test_width_beside_the_student_interval():
+    """The price of holding for any law and at any time: about 1.75 times the width at one look."""
+    rng, n = np.random.default_rng(7), 20_000
+    for x in ((rng.random(n) < 0.01) * 1.0, (rng.random(n) < 0.5) * 1.0, rng.beta(10, 30, n)):
+        mean = BoundedMean()
+        mean.update(x)
+        _, lower, upper = mean.interval(0.95)
+        assert 1.4 < (upper - lower) / (2 * stats.norm.isf(0.025) * x.std() / math.sqrt(n)) < 1.95
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1.0, 1.0), (0.0, 1e-30), (5.0, 1e20)])
+def test_any_range(low, high):
+    x = np.random.default_rng(8).random((500, 3))
+    unit, moved = BoundedMean(3), BoundedMean(3, low=low, high=high)
+    unit.update(x)
+    moved.update(np.clip(low + (high - low) * x, low, high))
+    for a, b in zip(unit.interval(0.95), moved.interval(0.95), strict=True):
+        np.testing.assert_allclose(low + (high - low) * a, b, rtol=1e-12, atol=1e-12 * (high - low))
+
+
+def test_states_add_up():
+    x = np.random.default_rng(9).random((1000, 2))
+    whole, left, right = BoundedMean(2), BoundedMean(2), BoundedMean(2).fresh()
+    whole.update(x)
+    left.update(x[:304])
+    right.update(x[304:])
+    left.merge(right)
+    assert left.count == whole.count == 1000
+    for a, b in zip(left.interval(0.99), whole.interval(0.99), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_nothing_seen_and_nothing_hit():
+    assert BoundedMean().interval(0.95).lower == 0.0
+    assert BoundedMean().interval(0.95).upper == 1.0
+    mean = BoundedMean()
+    mean.update(np.zeros(10**6))
+    value, lower, upper = mean.interval(0.95, "upper")
+    assert (value, lower) == (0.0, 0.0)
+    assert 3e-6 < upper < 8e-6
+    mean = BoundedMean()
+    mean.update(np.ones(10**6))
+    value, lower, upper = mean.interval(0.95, "lower")
+    assert (value, upper) == (1.0, 1.0)
+    assert 3e-6 < 1 - lower < 8e-6
+
+
+OPEN = {
+    "log-normal": (lambda rng, size: np.exp(2 * rng.normal(size=size)), math.exp(2.0)),
+    "Pareto 1.5": (lambda rng, size: rng.pareto(1.5, size), 2.0),
+    "rare": (lambda rng, size: (rng.random(size) < 1e-3) * 1e3, 1.0),
+}
+
+
+@pytest.mark.parametrize("law", OPEN)
+@pytest.mark.parametrize("confidence", [0.90, 0.99])
+def test_a_lower_bound_needs_no_upper_end(law, confidence):
+    draw, truth = OPEN[law]
+    rng, runs = np.random.default_rng([10, *law.encode()]), 400
+    mean = BoundedMean(runs, high=math.inf)
+    missed = np.zeros(runs, bool)
+    for _ in range(8):
+        mean.update(draw(rng, (150, runs)))
+        _, lower, upper = mean.interval(confidence, "lower")
+        assert np.isinf(upper).all()
+        missed |= lower > truth
+    assert missed.sum() <= allowed(runs, confidence)
+
+
+def gaussian(shift, spread):
+    """P = N(0, 1), Q = N(shift, spread^2)."""
+
+    def draw(rng, size):
+        x = rng.normal(size=size)
+        return 0.5 * ((x - shift) / spread) ** 2 - 0.5 * x**2 + math.log(spread)
+
+    return draw, math.log(spread) + (1 + shift**2) / (2 * spread**2) - 0.5
+
+
+def spike(rng, size):
+    """P has mass 1/1000 where Q has exp(-1000) times that; elsewhere they agree up to the scale."""
+    return np.where(rng.random(size) < 1e-3, 1000.0, math.log(0.999 / (1 - 1e-3 * math.exp(-1000.0))))
+
+
+PAIRS = {
+    "near": gaussian(0.05, 1.0),
+    "shifted": gaussian(1.0, 1.0),
+    "far": gaussian(4.0, 1.0),
+    "Q narrow": gaussian(0.0, 0.5),
+    "Q wide": gaussian(0.0, 3.0),
+    "a spike": (spike, 1e-3 * 1000.0 + 0.999 * math.log(0.999)),
+    "Q elsewhere": (lambda rng, size: np.full(size, math.log(10.0)), math.log(10.0)),  # Q has 9/10 of its mass off P
+}
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("confidence", [0.90, 0.99])
+def test_the_floor_of_a_divergence_at_any_time(pair, confidence):
+    draw, truth = PAIRS[pair]
+    rng, runs = np.random.default_rng([11, *pair.encode()]), 200
+    floor, missed = KlFloor(runs), np.zeros(runs, bool)
+    for count in (10, 30, 100, 300):
+        floor.update(draw(rng, (count, runs)))
+        missed |= floor.lower(confidence) > truth * (1 + 1e-12)
+    assert missed.sum() <= allowed(runs, confidence)
+
+
+def test_the_floor_is_sharp_for_laws_near_each_other():
+    """The control variate inside it leaves a relative error of sqrt(2 / n), where log p/q has 2 / (shift sqrt n)."""
+    draw, truth = gaussian(0.01, 1.0)
+    ratio = draw(np.random.default_rng(12), 100_000)
+    floor = KlFloor()
+    floor.update(ratio)
+    assert 0.96 * truth < floor.lower(0.95) < truth * 1.02
+    assert ratio.mean() - 1.645 * ratio.std() / math.sqrt(1e5) < 0.5 * truth
+
+
+def test_the_floor_from_samples_of_another_law():
+    """Samples of G = N(0, 2^2) with weights dP/dG; merged from tiles."""
+    rng, runs, truth = np.random.default_rng(13), 300, 0.5
+    x = 2.0 * rng.normal(size=(600, runs))
+    weights = np.exp(-0.5 * x**2 + 0.125 * x**2) * 2.0
+    whole, tile = KlFloor(runs), KlFloor(runs).fresh()
+    whole.update(0.5 - x[:200], weights[:200])
+    tile.update(0.5 - x[200:], weights[200:])
+    whole.merge(tile)
+    assert whole.count == 600
+    lower = whole.lower(0.95)
+    assert (lower > truth).sum() <= allowed(runs, 0.95)
+    assert np.median(lower) > 0.3
+
+
+def test_ratios_without_end():
+    floor = KlFloor()
+    floor.update([0.1, math.inf, -800.0, 3.0, -math.inf])
+    assert math.isfinite(floor.lower(0.95))
+
+
+@pytest.mark.parametrize("side", ["both", "lower", "upper"])
+def test_truncation_covers_what_it_cuts(side):
+    """KL of N(0, 1) from N(1, 1) with a cut so low that its bias alone would be missed."""
+    runs, confidence, rng = 150, 0.95, np.random.default_rng(14)
+    state = BoundedMean(runs, low=-3.0, high=1.5)
+    state.update(np.clip(0.5 - rng.normal(size=(2000, runs)), -3.0, 1.5))
+    # E exp(2 l) = exp(3) under P: the upper excess beyond 1.5 is at most exp(3 - 3) / (2 e)
+    _, lower, upper = truncated_interval(state, confidence, side, log_moment=3.0, order=2.0, log_moment_below=0.0)
+    assert ((lower > 0.5) | (upper < 0.5)).sum() <= allowed(runs, confidence)
+    _, _, upper = state.interval(confidence)
+    assert side != "upper" or surely_fails(int((upper < 0.5).sum()), runs, confidence)
+
+
+def test_the_excess_beyond_a_cut():
+    rng = np.random.default_rng(15)
+    for order in (0.5, 1.0, 3.0):
+        for cut in (0.0, 1.0, 4.0):
+            x = rng.normal(size=200_000)
+            truth = np.maximum(x - cut, 0).mean()
+            assert truth <= tail_excess(order**2 / 2, order, cut)
+    assert tail_excess(0.0, 2.0, 0.5) == pytest.approx(0.5 * math.exp(-2.0))
+    assert tail_excess(math.inf, 1.0, 3.0) == math.inf
+    one = BoundedMean(low=-1.0, high=1.0)
+    one.update([0.0, 0.5])
+    assert truncated_interval(one, 0.9).upper == math.inf
+    assert truncated_interval(one, 0.9, "upper", log_moment=0.0).lower == -math.inf
+
+
+def test_what_is_refused():
+    mean = BoundedMean(2, low=0.0, high=2.0)
+    with pytest.raises(DomainError, match=r"values must be between 0.0 and 2.0; got 3.0 at index \(1, 0\) \(1 of 4"):
+        mean.update([[0.0, 1.0], [3.0, 1.0]])
+    with pytest.raises(DomainError, match="values must be between"):
+        mean.update([[math.nan, 1.0]])
+    with pytest.raises(ShapeError, match=r"values must be of shape \(n,\) or \(n, 2\)"):
+        mean.update([0.0, 1.0])
+    with pytest.raises(ShapeError, match="other must be of the range"):
+        mean.merge(BoundedMean(2))
+    with pytest.raises(DomainError, match="high must be above low"):
+        BoundedMean(low=1.0, high=1.0)
+    with pytest.raises(DomainError, match="order must be positive and finite"):
+        tail_excess(0.0, 0.0, 1.0)
+    mean.update([[-1e-12, 2.0 + 1e-12]])
+    assert mean.interval(0.9).value.tolist() == [0.0, 2.0]

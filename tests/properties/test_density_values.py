@@ -1,0 +1,138 @@
+"""The forms of a density agree with each other and with GaussianMixture, and draws depend on their stream alone."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given as drawn
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from fastpriv import Density, GaussianMixture, LogRatio
+from fastpriv._parallel import ordered_map
+from fastpriv._random import root, words
+from oracles import user_densities as given
+from oracles.user_densities import D
+
+JITTED = Density(given.normal_jitted, given.normal_sampler_jitted, dimension=D)
+COMPILED = Density(given.normal_plain, given.normal_sampler, dimension=D, jit=True)
+PLAIN = Density(given.normal_plain, given.normal_sampler, dimension=D)
+VECTORIZED = Density(given.normal_vectorized, given.normal_sampler, dimension=D, vectorized=True)
+RATIO = LogRatio(given.log_ratio_vectorized, given.shifted_sampler, dimension=D, sampler_q=given.normal_sampler,
+                 vectorized=True)  # fmt: skip
+MIXTURE = GaussianMixture.single([0.0] * D, 1.0)
+
+
+def tile(seed, n):
+    return np.random.default_rng(seed).standard_normal((D, n)) * 3
+
+
+@settings(max_examples=30, deadline=None)
+@drawn(st.integers(0, 1000), st.integers(0, 200))
+def test_all_forms_agree(seed, n):
+    x = tile(seed, n)
+    kept = x.copy()
+    want = MIXTURE.log_density(x.T) if n else np.empty(0)
+    assert (JITTED.form, COMPILED.form, PLAIN.form, VECTORIZED.form) == ("jitted", "jitted", "plain", "vectorized")
+    for law in (JITTED, COMPILED, PLAIN, VECTORIZED):
+        np.testing.assert_allclose(law.evaluate(x), want, rtol=1e-14, err_msg=repr(law))
+        np.testing.assert_array_equal(law.log_density(x.T), law.evaluate(x))
+    np.testing.assert_array_equal(COMPILED.evaluate(x), PLAIN.evaluate(x))
+    np.testing.assert_allclose(RATIO.evaluate(x), given.shifted_vectorized(x.T.copy()) - want, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(x, kept)  # the vectorised function overwrites what it is given
+
+
+def test_any_layout_of_a_tile_is_taken():
+    x = tile(3, 60)
+    x.setflags(write=False)
+    for view in (x[:, ::2], x[:, 5:9], x[::-1], np.asfortranarray(x), x, x.astype(np.float32)):
+        for law in (JITTED, VECTORIZED, PLAIN):
+            np.testing.assert_array_equal(law.evaluate(view), law.evaluate(np.array(view, dtype=float, order="C")))
+
+
+@pytest.mark.parametrize("law", [JITTED, VECTORIZED], ids=["jitted", "plain"])
+def test_draws_depend_on_their_stream_alone(law):
+    key = root(11)
+    tasks = [(words(key, (0, k), 4), 50 + k) for k in range(24)]
+
+    def work(task):
+        x = law.draw(*task)
+        return x, law.evaluate(x, own=True)
+
+    runs = [list(ordered_map(work, tasks, n_jobs=n_jobs)) for n_jobs in (1, 2, 3)]
+    runs.append([work(task) for task in reversed(tasks)][::-1])
+    for run in runs[1:]:
+        for (x, values), (same_x, same_values) in zip(runs[0], run, strict=True):
+            np.testing.assert_array_equal(x, same_x)
+            np.testing.assert_array_equal(values, same_values)
+    everything = np.concatenate([x.ravel() for x, _ in runs[0]])
+    assert len(np.unique(everything)) == everything.size
+    assert abs(everything.mean()) < 5 / np.sqrt(everything.size)
+    assert abs(everything.var() - 1) < 5 * np.sqrt(2 / everything.size)
+
+
+def test_the_loops_release_the_gil():
+    """While one call of either loop runs, this thread runs too."""
+    n = 2_000_000
+    x = JITTED.draw(words(root(2), (), 4), n)
+    for call in (lambda: JITTED.evaluate(x), lambda: JITTED.draw(words(root(2), (), 4), n)):
+        seconds, steps = steps_beside(call)
+        inside = [step for step in steps if step < 0.8 * seconds]
+        assert len(inside) > 5, f"{len(steps)} steps in {seconds:.3f} s"
+
+
+def steps_beside(call):
+    """How long a call in another thread took, and when this thread ran meanwhile."""
+    stamps, steps = [time.perf_counter()], []
+
+    def work():
+        call()
+        stamps.append(time.perf_counter())
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    while worker.is_alive():
+        steps.append(time.perf_counter() - stamps[0])
+        time.sleep(1e-4)
+    return stamps[1] - stamps[0], steps
+
+
+def test_jitted_draws_are_those_of_numpy():
+    stream = words(root(5), (), 4)
+    np.testing.assert_array_equal(
+        JITTED.draw(stream, 100), np.random.default_rng(stream).standard_normal((100, D)).T
+    )  # fmt: skip
+    np.testing.assert_array_equal(VECTORIZED.draw(stream, 100), JITTED.draw(stream, 100))
+
+
+def test_samples_repeat_by_their_seed():
+    np.testing.assert_array_equal(JITTED.sample(5, rng=3), JITTED.sample(5, rng=3))
+    assert JITTED.sample(5, rng=3).shape == (5, D)
+    generator = np.random.default_rng(3)
+    assert (JITTED.sample(5, rng=generator) != JITTED.sample(5, rng=generator)).all()
+
+
+def test_both_sides_of_a_ratio_are_drawn():
+    stream = words(root(5), (), 4)
+    RATIO.trial(stream)
+    assert RATIO.sides == ("p", "q")
+    np.testing.assert_allclose(RATIO.draw(stream, 2000).mean(axis=1), given.SHIFT, atol=0.15)
+    np.testing.assert_allclose(RATIO.draw(stream, 2000, "q").mean(axis=1), 0.0, atol=0.15)
+
+
+def test_discrete_laws_are_densities_too():
+    p = Density(given.poisson_log_density, given.poisson_sampler, dimension=1, vectorized=True)
+    p.trial(words(root(1), (), 4))
+    support = np.arange(60.0)
+    assert abs(np.exp(p.log_density(support)).sum() - 1) < 1e-13
+    x = p.sample(4000, rng=2)
+    assert x.dtype == np.float64
+    assert abs(x.mean() - 3) < 0.15
+    assert abs(-p.log_density(x).mean() - 1.9311) < 0.05  # the entropy of the Poisson law with mean 3
+
+
+def test_bounded_laws_are_densities_too():
+    p = Density(given.cube_jitted, lambda rng, n: rng.random((n, D)), dimension=D)
+    p.trial(words(root(1), (), 4))
+    np.testing.assert_array_equal(p.evaluate(np.array([[0.5, 2.0]] * D)), [0.0, -np.inf])
