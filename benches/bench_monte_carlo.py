@@ -39,11 +39,12 @@ def laws(size, dimension):
 
 
 def samples(size, dimension):
-    return int(np.clip(2**25 // (size * dimension), 2**12, 2**18))
+    return int(np.clip(2**24 // (size * dimension), 2**12, 2**17))
 
 
 def arrays(law):
-    return law.weights, law.means.reshape(len(law), -1), law.sigmas.reshape(len(law), -1)
+    means = law.means.reshape(len(law), -1)
+    return law.weights, means, np.broadcast_to(law.sigmas.reshape(len(law), -1), means.shape)
 
 
 # one line each: n samples of P, and the mean of log p - log q over them
@@ -168,7 +169,7 @@ def truth(size, dimension):
     if dimension == 1:
         return fastpriv.kl_divergence(p, q).value, 3.0
     x = p.sample(4000, rng=1)
-    return fastpriv.kl_divergence(p, q, rtol=1e-4, rng=1).value, float((p.log_density(x) - q.log_density(x)).std())
+    return fastpriv.kl_divergence(p, q, rtol=1e-3, rng=1).value, float((p.log_density(x) - q.log_density(x)).std())
 
 
 def core_ns(seconds, n, size, dimension):
@@ -182,7 +183,7 @@ def test_kl(benchmark, size, dimension, side):
     n = samples(size, dimension)
     call = SIDES[side](*laws(size, dimension))
     want, spread = truth(size, dimension)
-    assert abs(call(n) - want) <= 6 * spread / np.sqrt(n) + 1e-3 * want
+    assert abs(call(n) - want) <= 6 * spread / np.sqrt(n) + 2e-3 * want
     benchmark.group = f"monte carlo: kl of {size} + {size} components in {dimension} dimensions, {n} samples"
     benchmark(call, n)
     if benchmark.stats:

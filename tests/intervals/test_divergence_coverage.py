@@ -52,6 +52,10 @@ SCENARIOS = [
     Scenario("kl, very few samples", ("plane", "kl_PQ"), 20),
     Scenario("kl, rare component", ("rare-4-affine", "kl_PQ"), 3000),
     Scenario("kl, rare component in the second law", ("rare-4-affine", "kl_QP"), 3000),
+    Scenario("kl, rare component that dominates", ("dominant-3-affine", "kl_PQ"), 3000),
+    Scenario("kl, rare component that dominates, few samples", ("dominant-3-affine", "kl_PQ"), 300),
+    Scenario("kl, rare component that dominates, random", ("dominant-3-affine", "kl_PQ"), 3000, {"method": "random"}),
+    Scenario("kl, 1000 dimensions", ("diagonal-1000", "kl_PQ"), 1000),
     Scenario("entropy", ("product-3-affine", "entropy"), 2000),
     Scenario("entropy, full covariance", ("full-plane", "entropy"), 2000),
     Scenario("entropy, rare component", ("rare-4-affine", "entropy"), 2000),
@@ -85,6 +89,11 @@ SCENARIOS = [
         Scenario(f"hockey-stick by {method}", ("shared-plane", HOCKEY, 1.0), 1500, {"method": method})
         for method in ("direct plain", "direct sobol", "tilted plain", "tilted sobol", "balanced antithetic")
     ),
+    *(
+        Scenario(f"hockey-stick, few hits, {method}", ("subsampled-16", HOCKEY, 0.0), 400, {"method": method})
+        for method in ("direct plain", "direct sobol", "direct random", "balanced sobol")
+    ),
+    Scenario("hockey-stick, no hits", ("sphere-5", HOCKEY, 2.0), 400, {"method": "direct random"}),
     Scenario("kl to a target", ("plane", "kl_PQ"), 50_000, {"rtol": 0.1}),
     Scenario("kl to a target, narrow", ("narrow-q-4-affine", "kl_PQ"), 50_000, {"rtol": 0.05}),
     Scenario("hockey-stick to a target", ("unequal-4", HOCKEY, 10.128), 50_000, {"rtol": 0.05}),

@@ -38,7 +38,7 @@ class Case:
 def cases():
     """All cases by name."""
     out = {}
-    for family in (_products, _singles, _spherical, _nuisance, _collinear, _planes, _solid):
+    for family in (_products, _many_coordinates, _singles, _spherical, _nuisance, _collinear, _planes, _solid):
         out.update(family())
     return out
 
@@ -103,6 +103,7 @@ def _products():
     tiny = [([0.25, 0.75], [0.0, 1.5], [1.0, 0.75]), ([0.5, 0.5], [-1.0, 1.0], [1.0, 2.0])]
     near = [([0.25, 0.75], [2.0**-16, 1.5], [1.0, 0.75]), ([0.5, 0.5], [-1.0, 1.0 - 2.0**-17], [1.0, 2.0])]
     rare = ([1 - RARE, RARE], [0.0, 40.0], [1.0, 1.0])
+    dominant = ([1 - 2.0**-10, 2.0**-10], [0.0, 60.0], [1.0, 1.0])  # nearly all of the divergence
     families = {
         "product-2": ([TWO, THREE], [OTHER, WIDE], (0.5, 2.0, 3.0)),
         "product-3": ([TWO, THREE, TWO], [OTHER, WIDE, WIDE], (0.5, 2.0)),
@@ -111,6 +112,7 @@ def _products():
         "tiny-8": ([*tiny, *[one()] * 6], [*near, *[one(0.0, 1 + 2.0**-18)] * 6], (2.0,)),
         "narrow-q-4": ([TWO, THREE, one(), one()], [one(0.5, 0.25), one(0.0, 0.25), one(0, 0.5), one(0, 0.5)], ()),
         "rare-4": ([rare, TWO, one(), one()], [one(), OTHER, one(0.125), one()], ()),
+        "dominant-3": ([dominant, TWO, one()], [one(), OTHER, one(0.125)], ()),
         # order 3 diverges where q is narrower than sqrt(2/3) = 0.8165, order 5 where it is narrower than 0.8944
         "heavy-renyi-3": ([TWO, one(0.25), one()], [one(1.0, 0.84), one(0.0, 0.84), one(0.0, 0.825)], (3.0, 4.0)),
         "heavy-renyi-5": ([([0.5, 0.5], [-0.5, 0.5], [1.0, 1.0]), one()], [one(0.0, 0.91), one(0.0, 0.9)], (5.0,)),
@@ -131,6 +133,24 @@ def _products():
                 truths = [(quantity, a, partial(_widened, compute, slack)) for quantity, a, compute in truths]
             out[name + label] = Case(first, second, truths)
     return out
+
+
+def _many_coordinates():
+    """Means on the diagonal of 1000 coordinates: h(p) is that of a mixture on the line, and E_p log q is elementary."""
+    d, weights, at, shift, sigma = 1000, [0.25, 0.75], [0.0, 0.0625], 0.03125, 1.015625
+    p = nd.Law(np.array(weights), np.outer(at, np.ones(d)), np.ones((2, d)))
+    q = nd.Law(np.ones(1), np.full((1, d), shift), np.full((1, d), sigma))
+
+    def kl():
+        with mpmath.workdps(nd.DIGITS):
+            distances = [mpmath.mpf(m) * mpmath.sqrt(d) for m in at]
+            inner = nd.number(mixture.entropy((weights, [float(x) for x in distances], [1.0, 1.0])))
+            own = inner + (d - 1) * mpmath.log(2 * mpmath.pi * mpmath.e) / 2
+            square = d * (1 + mpmath.fsum(w * (mpmath.mpf(m) - shift) ** 2 for w, m in zip(weights, at, strict=True)))
+            s = mpmath.mpf(sigma)
+            return square / (2 * s**2) + d * mpmath.log(2 * mpmath.pi * s**2) / 2 - own, 1e-13
+
+    return {"diagonal-1000": Case(p, q, [("kl_PQ", None, kl)])}
 
 
 def _widened(compute, slack):
