@@ -246,7 +246,7 @@ def tail_verdict(index: Any, *, bounded: bool = False) -> Verdict:
     k = 2/3 in 35 % (20 %), the rest ``warn``, and for k = 0.9 in 97 % (100 %). Where the verdict is ``holds``, coverage
     is nominal for all laws tried but k = 1/2; under ``warn`` an interval at 0.95 misses up to 15 %.
 
-    **Accuracy** ``tests/coverage/test_tails.py`` counts verdicts and misses.
+    **Accuracy** ``tests/intervals/test_tails.py`` counts verdicts and misses.
 
     Source: Vehtari et al. 2024 (0.7); 0.4 leaves a margin below 1/2 for a list of 400.
 
