@@ -79,7 +79,7 @@ def both_ways(forward: Estimate, backward: Estimate) -> Estimate:
     cost = {name: _both(forward.cost[name], backward.cost.get(name)) for name in forward.cost}
     return Estimate(
         *numbers, kind=kind, unit=forward.unit, method=method, cost=cost,
-        confidence=forward.confidence if kind == "statistical" else None,
+        confidence=(forward.confidence or backward.confidence) if kind == "statistical" else None,
     )  # fmt: skip
 
 
