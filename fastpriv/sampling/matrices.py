@@ -19,8 +19,8 @@ __all__ = ["MatrixPair", "TurnedPair"]
 
 FloatArray = NDArray[np.float64]
 _UNIT = 2.0**-53
-_SLOTS = 12
-_WORK = 4e8  # slots times d^3
+_SLOTS = 8
+_WORK = 5e7  # slots times d^3
 
 
 @dataclass(frozen=True)
@@ -41,28 +41,35 @@ class _MatrixProblem:
     def depth(self, tau: FloatArray) -> FloatArray:
         return np.linalg.eigvalsh(np.tensordot(tau[0], self.curvature, 1))[:1]
 
-    def root(self, tau: FloatArray) -> FloatArray | None:
-        """The inverse of the lower factor of the precision of T, None where that is not positive."""
+    def factor(self, tau: FloatArray) -> FloatArray | None:
+        """The lower factor of the precision of T, None where that is not positive."""
         precision = np.tensordot(tau[0], self.curvature, 1)
         precision[np.diag_indices_from(precision)] += 1.0
         try:
             factor = np.linalg.cholesky(precision)
         except np.linalg.LinAlgError:
             return None
-        if np.diagonal(factor).min() < 1e-4:
-            return None
-        return np.asarray(np.linalg.solve(factor, np.eye(len(factor))))
+        return None if np.diagonal(factor).min() < 1e-4 else factor
+
+    def root(self, tau: FloatArray) -> FloatArray:
+        """The inverse of that factor, where there is one."""
+        from scipy.linalg import solve_triangular
+
+        factor = self.factor(tau)
+        assert factor is not None
+        return np.asarray(solve_triangular(factor, np.eye(len(factor)), lower=True))
 
     def shape(self, tau: FloatArray) -> FloatArray:
-        root = self.root(tau) if np.isfinite(tau).all() else None
-        if root is None:
+        from scipy.linalg import solve_triangular
+
+        factor = self.factor(tau) if np.isfinite(tau).all() else None
+        if factor is None:
             return np.array([np.inf])
-        reach = root @ (tau[0] @ self.pull)
-        return np.array([0.5 * reach @ reach + np.sum(np.log(np.diagonal(root)))])
+        reach = solve_triangular(factor, tau[0] @ self.pull, lower=True)
+        return np.array([0.5 * reach @ reach - np.sum(np.log(np.diagonal(factor)))])
 
     def slopes(self, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
         root = self.root(tau)
-        assert root is not None
         mean = -root.T @ (root @ (tau[0] @ self.pull))
         turned = root @ self.curvature @ root.T
         bent = self.curvature @ mean
@@ -197,7 +204,6 @@ class MatrixPair:
     ) -> None:
         """The tilted normal; ``rounding`` bounds, to first order, what inverses and products lost."""
         root = problem.root(tau)
-        assert root is not None
         force = tau[0] @ problem.pull
         mean = -root.T @ (root @ force)
         sizes = np.linalg.norm(problem.curvature, axis=(1, 2))

@@ -30,7 +30,7 @@ Pair = DiagonalPair | MatrixPair | TurnedPair
 _SMALLEST = math.log(1e-200)
 _MARGIN = 40.0  # components whose part of Z is below e^-40 hardly count
 _DENSE, _MULTIPLIERS = 4_000_000, 1500  # beyond, all of q is shared out alike
-_ROUNDS, _SELECTIONS, _WORK = 12, 3, 5e6  # fewer rounds where components, slots and coordinates are many
+_ROUNDS, _SELECTIONS, _WORK = 12, 3, 5e6  # fewer rounds where components, slots and entries are many
 _GAIN = 0.05  # a round that lowers log Z by less is the last
 _NOTHING = 1e9  # a divergence below e^-1e9 is as good as none
 
@@ -144,7 +144,7 @@ class _Search:
                 best, gain, least = (now, least - total, total) if total < least else (best, 0.0, least)
                 if gain < _GAIN:
                     break
-        rounds = int(np.clip(_WORK / max(now.tau.size * pair.means.shape[1], 1), 3, _ROUNDS))
+        rounds = int(np.clip(_WORK / max(now.tau.size * now.spreads[0].size, 1), 3, _ROUNDS))
         for _ in range(rounds):
             if not np.isfinite(least) or least < -_NOTHING:
                 break
