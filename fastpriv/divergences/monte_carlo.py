@@ -141,6 +141,7 @@ def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
     allowed = _allowed([problem for problem, _, _ in options], request)
     options = [option for option in options if option[0] in allowed]
     near = len(options) > 1 and options[0][2] < _NEAR and request.interval == "replicates"
+    near = near and not options[1][0].watched  # a variance that may be infinite is the worse evil
     problem, less_1, log_scale = options[1 if near else 0]
 
     def value(mean: FloatArray) -> FloatArray:
@@ -251,9 +252,16 @@ def _of_both(pair: Pair, integrand: Integrand) -> list[Problem]:
 
 
 def _run(problems: list[Problem], request: Request, goal: Goal, cut: Cut | None = None) -> Outcome:
+    """The run that was asked for; where too few samples carry the answer of a tilted law, the one that always holds."""
     if request.interval == "guaranteed":
         return run_guaranteed(problems, request, goal, cut)
-    return run(problems, request, goal)
+    found = run(problems, request, goal)
+    if found.law == "tilted" and found.top is not None and found.stopped != "interrupted":
+        if tail_verdict(found.top.index()) == "unknown":
+            proved = run_guaranteed(problems, request, goal, cut)
+            return dataclasses.replace(proved, samples=proved.samples + found.samples)
+        found.top = None  # bounded: no tail to speak of
+    return found
 
 
 def _allowed(problems: list[Problem], request: Request) -> list[Problem]:
@@ -282,7 +290,7 @@ def _gap(p: Any, q: Any) -> float:
 
 def _estimate(outcome: Outcome, request: Request, unit: Unit, shape: tuple[int, ...], gap: float) -> Estimate:
     value, lower, upper = (np.array(numbers, dtype=np.float64).reshape(shape) for numbers in outcome.answers)
-    if outcome.top is not None and np.isfinite(value).all():
+    if outcome.top is not None and outcome.law != "tilted" and np.isfinite(value).all():
         upper = _doubted(outcome, upper)
     if gap:
         slack = np.where(lower < upper, gap * (1.0 + np.abs(value)), 0.0)

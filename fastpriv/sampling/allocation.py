@@ -27,12 +27,18 @@ FloatArray = NDArray[np.float64]
 PROBES = 8  # samples of each component
 MOST_COST = 2.0**33  # components times coordinates times probes; beyond, weights decide
 BETWEEN = 0.05  # share of the squared distance from the mean that counts as spread
-KEPT = 0.1  # share of the samples that follow the weights whatever the probes say
+SHARED = 0.25  # part of the mean square spread that every component is taken to have: few probes miss rare values
+KEPT = 0.2  # share of the samples that follow the weights whatever the probes say
 GAIN = 0.9  # predicted variance below which other chances are worth their cost
 
 
 def allocated(problem: Problem, root: SeedSequence, key: tuple[int, ...], most: int) -> tuple[Problem, int]:
-    """The problem with the best chances for its components as far as ``most`` probes tell, and the probes spent."""
+    """The problem with the best chances for its components as far as ``most`` probes tell, and the probes spent.
+
+    A tilted law keeps its weights: they are near the best already, and few probes can not judge what is rarely hit.
+    """
+    if problem.law == "tilted":
+        return problem, 0
     parts, spent = [], 0
     for index, part in enumerate(problem.parts):
         count = len(part.weights)
@@ -72,7 +78,9 @@ def _reallocated(part: Part, mean: FloatArray, spread: FloatArray) -> Part:
         return part
     w = part.weights
     total = mean @ w
-    need = np.hypot(spread, math.sqrt(BETWEEN) * (mean - total[:, np.newaxis])) * w
+    largest = np.maximum(spread.max(axis=1, keepdims=True), 1e-300)  # so that squares do not overflow
+    pooled = np.sqrt(SHARED * (spread / largest) ** 2 @ w) * largest[:, 0]
+    need = np.hypot(np.hypot(spread, pooled[:, np.newaxis]), math.sqrt(BETWEEN) * (mean - total[:, np.newaxis])) * w
     scale = need.sum(axis=1)
     if not (scale > 0).all():
         return part

@@ -20,9 +20,9 @@ from .._parallel import ordered_map
 from .allocation import allocated
 from .intervals import look_confidence, stage_interval
 from .problem import Problem
-from .replicates import segment_sum, segments
+from .replicates import SegmentSum, segment_sum, segments
 from .request import Request
-from .tails import TopValues
+from .tails import PointMoments, TopValues
 
 __all__ = ["Goal", "Outcome", "run"]
 
@@ -33,6 +33,7 @@ REPLICATES = 32
 PILOT_REPLICATES = 16
 PILOT_COST = 2.0**22  # components times coordinates times points of a pilot's replicate
 PILOT_SHARE = 16  # of max_samples
+PROBE_SHARE = 4  # of what is left; a component that no probe looks at may carry the answer
 FEWEST = 4  # replicates that make an interval when a stage is cut short
 FIRST_POINTS = 1024
 GROWTH = 4096  # of n between stages, at most
@@ -125,6 +126,7 @@ class _Run:
     sampled_for: float = 0.0
     cost_done: float = 0.0
     interrupted: bool = False
+    moments: PointMoments | None = None
     top: TopValues | None = None
 
     @property
@@ -150,10 +152,10 @@ class _Run:
                 r = owner[place]
                 if flat[place].first == 0:
                     sums[r] = found.sums
-                    if not pilot:
-                        self._watch(found.top)
                 else:
                     sums[r] = sums[r] + found.sums
+                if not pilot:
+                    self._watch(found)
                 self.samples += flat[place].last - flat[place].first
                 if flat[place].last == n:
                     complete = r + 1
@@ -165,11 +167,13 @@ class _Run:
         self.cost_done += complete * n * problem.cost
         return _Stage(np.array(sums[:complete]).reshape(complete, problem.integrand.size) / n, n)
 
-    def _watch(self, top: TopValues | None) -> None:
-        if top is not None and self.top is not None:
-            self.top.merge(top)
-        elif top is not None:
-            self.top = top
+    def _watch(self, found: SegmentSum) -> None:
+        if self.moments is None:
+            self.moments, self.top = found.moments, found.top
+            return
+        self.moments.merge(found.moments)
+        if self.top is not None and found.top is not None:
+            self.top.merge(found.top)
 
     def affordable(self, problem: Problem) -> float:
         """Points that the rest of the time should allow, by the pace so far."""
@@ -186,10 +190,10 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
     work = _Run(request)
     problem, points, pilot = _picked(work, [(x, points) for x in problems for points in _points(x, request)])
     if points != "plain" and not work.interrupted:
-        problem, spent = allocated(problem, request.root, (2,), work.left // PILOT_SHARE)
+        problem, spent = allocated(problem, request.root, (2,), work.left // PROBE_SHARE)
         work.samples += spent
     stages: list[_Stage] = []
-    answers = None if pilot is None else _answers(goal, problem, [pilot], request.confidence, request)
+    answers = None if pilot is None else _answers(goal, problem, [pilot], request.confidence, request, None)
     reference = None if pilot is None or answers is None else (pilot.n, goal.excess(answers, request))
     stopped = "interrupted" if work.interrupted else ""
     while not stopped:
@@ -203,7 +207,7 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
             level = request.confidence
             if not request.spends_everything:
                 level = look_confidence(level, len(stages))
-            answers = _answers(goal, problem, stages, level, request)
+            answers = _answers(goal, problem, stages, level, request, work.moments)
             reference = (n, goal.excess(answers, request))
         if work.interrupted:
             stopped = "interrupted"
@@ -217,11 +221,19 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
     return Outcome(answers, problem.law, points, stopped, work.samples, count, len(stages), work.top)
 
 
-def _answers(goal: Goal, problem: Problem, stages: list[_Stage], level: float, request: Request) -> Answers:
-    integrand = problem.integrand
+def _answers(
+    goal: Goal, problem: Problem, stages: list[_Stage], level: float, request: Request, moments: PointMoments | None
+) -> Answers:
+    """Student's interval, widened for the skewness that the points show."""
+    low, high = problem.integrand.low, problem.integrand.high
+    skewness: FloatArray | float = 0.0
+    deviation: FloatArray | float = 0.0
+    if moments is not None and np.isfinite(moments.variance).all():
+        skewness, deviation = moments.skewness, np.sqrt(moments.variance)
     found = stage_interval(
-        [(stage.n, stage.means) for stage in stages], level, request.side, low=integrand.low, high=integrand.high
-    )
+        [(stage.n, stage.means) for stage in stages], level, request.side, low=low, high=high, skewness=skewness,
+        deviation=deviation,
+    )  # fmt: skip
     return goal.answers((found.value, found.lower, found.upper))
 
 

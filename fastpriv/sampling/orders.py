@@ -32,6 +32,7 @@ _ENTRIES = 2e7
 Base = tuple[NDArray[np.intp], FloatArray]
 
 
+@np.errstate(all="ignore")  # what overflows is not finite, and not taken
 def renyi_proposal(p: GaussianMixture, q: GaussianMixture, order: float) -> Proposal:
     """A law that bounds p^order q^(1-order), for a positive order other than 1.
 

@@ -102,7 +102,7 @@ def paired(p: Any, q: Any, root: SeedSequence) -> Pair:
 def proposed(pair: Pair, law: GaussianMixture, packed: Packed, log_scale: float, integrand: Integrand) -> Problem:
     """Samples of a proposal whose density times exp(log_scale) is the g of the integrand."""
     scaled = dataclasses.replace(packed, constants=packed.constants + log_scale)
-    return Problem("tilted", (_component_wise(packed, law),), pair.p, pair.q, scaled, integrand)
+    return Problem("tilted", (_component_wise(packed, law),), pair.p, pair.q, scaled, integrand, watched=True)
 
 
 def _source(law: Any) -> tuple[Packed | Evaluated, tuple[Part, ...]]:

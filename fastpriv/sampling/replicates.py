@@ -24,7 +24,7 @@ from ..kernels import _draw
 from .packed import Packed
 from .points import scrambled
 from .problem import Densities, Part, Problem
-from .tails import TopValues
+from .tails import PointMoments, TopValues
 
 __all__ = ["Segment", "SegmentSum", "batch_means", "segment_sum", "segments"]
 
@@ -34,7 +34,9 @@ TILE_DOUBLES = 2**16  # of one array of samples: half a megabyte stays in the se
 TILE_MOST = 2**14
 TILE_LEAST = 64
 SEGMENT_COST = 2.0**28  # components times coordinates times samples: some 40 ms
-TOP = 256  # largest values kept from the first tile of a replicate
+TOP = 256  # largest values kept
+STEP = 16  # one point in so many is looked at for its moments
+LOOKED_AT = 2**18  # values looked at in a tile, at most
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,10 @@ class Segment:
 
 @dataclass(frozen=True)
 class SegmentSum:
-    """Sums of f, shape (e,), over a segment; the largest |f| of its first tile, where these are watched."""
+    """Sums of f, shape (e,), over a segment; moments, and where they are watched the largest |f|, of some points."""
 
     sums: FloatArray
+    moments: PointMoments
     top: TopValues | None
 
 
@@ -76,14 +79,24 @@ def segments(problem: Problem, points: str, root: SeedSequence, key: tuple[int, 
 def segment_sum(segment: Segment) -> SegmentSum:
     """Sums of f over the points of a segment, tile by tile."""
     problem = segment.problem
-    total = np.zeros(problem.integrand.size)
-    top = None
+    size = problem.integrand.size
+    total, moments = np.zeros(size), PointMoments(size)
+    top = TopValues(TOP, size) if problem.watched else None
     for at, ratio in _tiles(segment):
         total += problem.sums(at, ratio)
-        if problem.watched and segment.first == 0 and top is None:
-            top = TopValues(TOP, len(total))
-            top.update(np.abs(problem.values(at, ratio)).T)
-    return SegmentSum(total, top)
+        step = _step(problem, len(at.lp))
+        few = Densities(*(np.ascontiguousarray(logs[::step]) for logs in at))
+        values = problem.values(few, None if ratio is None else ratio[::step]).T
+        moments.update(values)
+        if top is not None:
+            top.update(np.abs(values))
+    return SegmentSum(total, moments, top)
+
+
+def _step(problem: Problem, n: int) -> int:
+    """One point in so many is looked at for moments: all of them where few hits carry the answer."""
+    most = -(-problem.integrand.size * n // LOOKED_AT)
+    return max(most, 1 if problem.law == "tilted" else STEP)
 
 
 def batch_means(
@@ -136,9 +149,10 @@ def _tiles(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
         if first == last:
             continue
         runs = _Runs(part, last - first, start, segment.points)
-        for begin in range(max(first, segment.first), min(last, segment.last), size):
+        begins = range(max(first, segment.first), min(last, segment.last), size)
+        streams = _random.words(root, (*key, 2, begins.start), _draw.WORDS * max(len(begins), 1))
+        for begin, words in zip(begins, streams.reshape(-1, _draw.WORDS), strict=False):
             end = min(begin + size, last, segment.last)
-            words = _random.words(root, (*key, 2, begin), _draw.WORDS)
             if not isinstance(part.source, Packed):
                 yield problem.densities(part.source.draw(words, end - begin), part.source), None
                 continue
@@ -175,6 +189,7 @@ class _Runs:
             at = np.sort(np.random.default_rng(words[::-1]).random(last - first))
             return np.searchsorted(self.cumulative, at, side="right").astype(np.int32)
         low, high = np.searchsorted(self.bounds, [first, last - 1], side="right")
-        ends = np.minimum(self.bounds[low : high + 1], last)
-        counts = np.diff(ends, prepend=first)
+        counts = np.minimum(self.bounds[low : high + 1], last)
+        counts[1:] -= counts[:-1].copy()
+        counts[0] -= first
         return np.repeat(np.arange(low, high + 1, dtype=np.int32), counts)

@@ -131,6 +131,7 @@ class _Search:
         self.shares = np.zeros((len(p), len(q) if dense else 1))
         self.tau: FloatArray | None = None
 
+    @np.errstate(all="ignore")  # what overflows is not finite, and not taken
     def proposal(self, epsilon: float) -> Proposal:
         """Slots once, then exponents and shares in turn while the bound falls."""
         pair, shift = self.pair, epsilon - self.epsilon
