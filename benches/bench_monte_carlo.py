@@ -14,12 +14,12 @@ from functools import cache
 
 import numpy as np
 import pytest
-from fastpriv.sampling.request import request
 from scipy.special import gammainc, gammaincc
 
 import fastpriv
 from fastpriv import Density, GaussianMixture
 from fastpriv.divergences import monte_carlo
+from fastpriv.sampling.request import request
 
 SIZES = [(8, 1), (8, 16), (64, 16), (1024, 16)]
 FIXED = {"rtol": 0.0, "max_seconds": np.inf, "n_jobs": 1}

@@ -15,6 +15,7 @@ from ..sampling.request import Request, request
 __all__ = ["Law", "asked", "both_ways", "exactly", "laws", "uncertified"]
 
 Law = GaussianMixture | Density
+KINDS = ("exact", "certified", "statistical", "heuristic")  # from the strongest to the weakest
 Way = Literal["line", "mixtures", "sampled"]
 _DEFAULTS = (0.95, "both", 1e-3, 0.0, 10**8, 60.0, "auto", "replicates", None, None, None)
 
@@ -72,8 +73,18 @@ def uncertified(certified: bool) -> None:
 
 def both_ways(forward: Estimate, backward: Estimate) -> Estimate:
     """Two answers as one, with a leading axis."""
-    order = ("exact", "certified", "statistical", "heuristic")
-    kind = max(forward.kind, backward.kind, key=order.index)
+    kind = max(forward.kind, backward.kind, key=KINDS.index)
     numbers = (np.stack([getattr(e, name) for e in (forward, backward)]) for name in ("value", "lower", "upper"))
     method = forward.method if forward.method == backward.method else f"{forward.method}; {backward.method}"
-    return Estimate(*numbers, kind=kind, unit=forward.unit, method=method, cost=forward.cost)
+    cost = {name: _both(forward.cost[name], backward.cost.get(name)) for name in forward.cost}
+    return Estimate(
+        *numbers, kind=kind, unit=forward.unit, method=method, cost=cost,
+        confidence=forward.confidence if kind == "statistical" else None,
+    )  # fmt: skip
+
+
+def _both(one: Any, other: Any) -> Any:
+    """The sum of two counts; of two words both, where they differ."""
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        return one + other
+    return one if one == other else f"{one}; {other}"

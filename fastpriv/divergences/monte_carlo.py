@@ -31,7 +31,9 @@ from ..sampling.pairs import Pair, paired, proposed
 from ..sampling.problem import Integrand, Part, Problem, Row
 from ..sampling.request import Request
 from ..sampling.tails import tail_verdict
-from ..sampling.tilting import Proposal, hockey_stick_proposals
+from ..sampling.tilting import Proposal, hockey_stick_proposals, log_hockey_stick_upper_bound
+from .arguments import both_ways
+from .reductions.subspaces import subspace
 
 __all__ = ["entropy", "hockey_stick", "jensen_shannon", "kl", "label_information", "renyi", "total_variation"]
 
@@ -44,6 +46,7 @@ _NEAR = 0.5  # bound of log(integral of p^a q^(1-a)) below which the integral le
 
 def kl(p: Any, q: Any, request: Request, *, both: bool = False) -> Estimate:
     """KL(P||Q), and KL(Q||P) when ``both``."""
+    p, q = _smaller(p, q)
     pair = paired(p, q, request.root)
     problems = []
     if not both and pair.draws_p:
@@ -62,6 +65,7 @@ def kl(p: Any, q: Any, request: Request, *, both: bool = False) -> Estimate:
 
 def jensen_shannon(p: Any, q: Any, request: Request) -> Estimate:
     """JS(P, Q), from both laws."""
+    p, q = _smaller(p, q)
     pair = paired(p, q, request.root)
     problem = _of_both(pair, Integrand((Row("jensen_shannon", _NONE),), 0.0, _LOG_2))
     goal = Goal(lambda mean: mean, 0.0, math.nextafter(_LOG_2, 1.0))
@@ -70,6 +74,7 @@ def jensen_shannon(p: Any, q: Any, request: Request) -> Estimate:
 
 def total_variation(p: Any, q: Any, request: Request) -> Estimate:
     """sup_E |P(E) - Q(E)|."""
+    p, q = _smaller(p, q)
     pair = paired(p, q, request.root)
     problems = [pair.direct(Integrand((Row("hockey_stick_forward", _NONE),), 0.0, 1.0))] if pair.draws_p else []
     if pair.draws_p and pair.draws_q:
@@ -85,7 +90,14 @@ def hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs:
     answers = np.zeros((3, 1 + both, flat.size))
     if logs:
         answers[:] = -math.inf
+    p, q = _smaller(p, q)
     pair = paired(p, q, request.root)
+    if both and used.size and request.law is None and pair.known and _in_the_tail(p, q, float(flat[used].max())):
+        halves = [_shared(request, index, 0.5, 0, 0.0) for index in range(2)]
+        forward, backward = (
+            hockey_stick(*laws, epsilon, half, logs=logs) for laws, half in zip(((p, q), (q, p)), halves, strict=True)
+        )
+        return both_ways(forward, backward)
     runs = list(_runs(p, q, pair, flat[used], request, both)) if used.size else []
     began, spent, outcomes = time.monotonic(), 0, []
     for index, (problems, places, log_scale) in enumerate(runs):
@@ -108,6 +120,7 @@ def hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs:
 
 def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
     """D_order(P||Q) for an order other than 1."""
+    p, q = _smaller(p, q)
     pair = paired(p, q, request.root)
     parameter, b = np.array([order]), order - 1.0
     options: list[tuple[Problem, bool, float]] = []  # with: the integral less 1 is averaged; log of the scale
@@ -141,17 +154,19 @@ def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
 
 def entropy(p: GaussianMixture, request: Request) -> Estimate:
     """Differential entropy, minus the mean of log p."""
+    (p,), dropped = subspace(p) or ((p,), 0.0)
     (packed,), log_determinant = pack_together(p)
     part = Part.of(packed, p.weights / p.weights.sum())
     integrand = Integrand((Row("entropy", _NONE),), -float(np.logaddexp.reduce(packed.constants)), math.inf)
     problem = Problem("direct", (part,), packed, None, None, integrand)
-    goal = Goal(lambda mean: mean - log_determinant, scale=lambda value: np.maximum(np.abs(value), 1.0))
+    goal = Goal(lambda mean: mean + dropped - log_determinant, scale=lambda value: np.maximum(np.abs(value), 1.0))
     outcome = _run(_allowed([problem], request), request, goal, entropy_cut(packed, request))
     return _estimate(outcome, request, "nats", (), 2.0 * p.mass_gap)
 
 
 def label_information(p: GaussianMixture, request: Request) -> Estimate:
     """Mutual information of the component and the sample."""
+    (p,), _ = subspace(p) or ((p,), 0.0)
     (packed,), _ = pack_together(p)
     part = Part.of(packed, p.weights / p.weights.sum())
     integrand = Integrand((Row("information", _NONE),), 0.0, -math.log(p.weights.min()))
@@ -181,6 +196,11 @@ def _runs(p: Any, q: Any, pair: Pair, epsilon: FloatArray, request: Request, bot
         else:
             row = Row("hockey_stick_proposal", epsilon[places])
             yield [_tilted(p, q, pair, proposal, row)], places, proposal.log_scale
+
+
+def _in_the_tail(p: GaussianMixture, q: GaussianMixture, epsilon: float) -> bool:
+    """Whether samples of both laws would hardly hit either divergence."""
+    return min(log_hockey_stick_upper_bound(*laws, epsilon) for laws in ((p, q), (q, p))) < _TAIL
 
 
 def _tilted(p: Any, q: Any, pair: Pair, proposal: Proposal, row: Row) -> Problem:
@@ -245,6 +265,14 @@ def _allowed(problems: list[Problem], request: Request) -> list[Problem]:
         have = ", ".join(sorted({problem.law for problem in problems}))
         raise DomainError(f"method must name a law of this pair ({have}); got {request.law!r}. Take one of these.")
     return chosen
+
+
+def _smaller(p: Any, q: Any) -> tuple[Any, Any]:
+    """Mixtures in as few dimensions as tell them apart."""
+    if isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture):
+        found = subspace(p, q)
+        return found.laws if found is not None else (p, q)  # type: ignore[return-value]
+    return p, q
 
 
 def _gap(p: Any, q: Any) -> float:
