@@ -310,12 +310,6 @@ def test_free_memory_is_known():
 
 
 LINE_ONLY = {
-    "kl_divergence": lambda p, q: fp.kl_divergence(p, q),
-    "jensen_shannon": lambda p, q: fp.jensen_shannon(p, q),
-    "renyi_divergence": lambda p, q: fp.renyi_divergence(p, q, 2.0),
-    "hockey_stick_divergence": lambda p, q: fp.hockey_stick_divergence(p, q, 0.5),
-    "log_hockey_stick_divergence": lambda p, q: fp.log_hockey_stick_divergence(p, q, 0.5),
-    "total_variation": lambda p, q: fp.total_variation(p, q),
     "HockeyStickCurve": lambda p, q: fp.HockeyStickCurve(p, q),
 }
 
@@ -327,11 +321,6 @@ def test_functions_of_the_line_refuse_more_dimensions(name):
         LINE_ONLY[name](LAWS[0], line)
     with pytest.raises(ShapeError, match="q must be a mixture on the line; got one in 3 dimensions. Take a marginal"):
         LINE_ONLY[name](line, LAWS[2])
-
-
-def test_entropy_of_the_line_refuses_more_dimensions():
-    with pytest.raises(ShapeError, match="p must be a mixture on the line; got one in 3 dimensions"):
-        fp.entropy(LAWS[0])
 
 
 def test_faults_of_marginals_and_images():
