@@ -29,6 +29,7 @@ MOST_COST = 2.0**33  # components times coordinates times probes; beyond, weight
 BETWEEN = 0.05  # share of the squared distance from the mean that counts as spread
 SHARED = 0.25  # part of the mean square spread that every component is taken to have: few probes miss rare values
 KEPT = 0.2  # share of the samples that follow the weights whatever the probes say
+EVEN = 0.1  # share of the samples dealt out evenly where there are too few for probes
 GAIN = 0.9  # predicted variance below which other chances are worth their cost
 
 
@@ -44,7 +45,10 @@ def allocated(problem: Problem, root: SeedSequence, key: tuple[int, ...], most: 
         count = len(part.weights)
         probes = PROBES * count
         known = isinstance(part.source, Packed) and count > 1
-        if not known or probes > most - spent or probes * problem.cost > MOST_COST:
+        if known and probes > most - spent:  # rare components are seen all the same
+            parts.append(part.reallocated((1 - EVEN) * part.weights + EVEN / count))
+            continue
+        if not known or probes * problem.cost > MOST_COST:
             parts.append(part)
             continue
         assert isinstance(part.source, Packed)

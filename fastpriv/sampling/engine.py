@@ -224,8 +224,16 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
 def _answers(
     goal: Goal, problem: Problem, stages: list[_Stage], level: float, request: Request, moments: PointMoments | None
 ) -> Answers:
-    """Student's interval, widened for the skewness that the points show."""
-    low, high = problem.integrand.low, problem.integrand.high
+    """Student's interval, widened for the skewness that the points show, and for what they cannot have seen.
+
+    Under a tilted law the integrand may be many times larger in a corner of small probability, where several components
+    meet. If no point falls there the replicates agree and their spread says nothing. A set of more than log(1/a) / N of
+    the law escapes N points with probability below a: what it could add is added.
+    """
+    integrand = problem.integrand
+    ratios = [1.0, *(float(r) for part in problem.parts if part.ratio is not None for r in part.ratio)]
+    low = integrand.low * (max(ratios) if integrand.low < 0 else min(ratios))
+    high = integrand.high * (max(ratios) if integrand.high > 0 else min(ratios))
     skewness: FloatArray | float = 0.0
     deviation: FloatArray | float = 0.0
     if moments is not None and np.isfinite(moments.variance).all():
@@ -234,7 +242,12 @@ def _answers(
         [(stage.n, stage.means) for stage in stages], level, request.side, low=low, high=high, skewness=skewness,
         deviation=deviation,
     )  # fmt: skip
-    return goal.answers((found.value, found.lower, found.upper))
+    lower, upper = found.lower, found.upper
+    if problem.law == "tilted":
+        unseen = -math.log1p(-level) / sum(stage.n * len(stage.means) for stage in stages)
+        lower, upper = lower - unseen * (found.value - low), upper + unseen * (high - found.value)
+    value, lower, upper = (np.clip(x, integrand.low, integrand.high) for x in (found.value, lower, upper))
+    return goal.answers((value, lower, upper))
 
 
 def _points(problem: Problem, request: Request) -> tuple[str, ...]:

@@ -119,6 +119,7 @@ class Solution:
     sigma: FloatArray  # (I, d), widened so that rounding cannot break the bound
 
 
+@np.errstate(over="ignore", invalid="ignore")  # epsilons near 1e300; what is not finite is no direction
 def solve(
     problem: Problem, theta: float | None = None, start: FloatArray | None = None, floor: FloatArray | None = None
 ) -> FloatArray:

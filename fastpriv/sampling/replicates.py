@@ -179,7 +179,7 @@ class _Runs:
     """Which component each of the n points of a part belongs to."""
 
     def __init__(self, part: Part, n: int, start: float, points: str) -> None:
-        self.twice = points == "antithetic"  # a pair stands where one point would
+        self.twice = points == "antithetic" and n % 2 == 0  # a pair stands where one point would
         self.cumulative = np.cumsum(part.chances)[:-1] if points == "plain" else None
         self.bounds = part.bounds(n // 2, start) * 2 if self.twice else part.bounds(n, start)
         self.bounds[-1] = n

@@ -201,6 +201,22 @@ def test_each_of_many_answers_holds_over_thousands_of_seeds(check):
     check(LONG)
 
 
+ODD = [
+    ("antithetic", 33), ("antithetic", 1500), ("balanced antithetic", 96), ("balanced antithetic", 80), ("sobol", 96),
+    ("random", 33), ("plain", 33),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "samples"), ODD)
+def test_values_are_unbiased_for_awkward_budgets(method, samples):
+    row = known("product-2-affine", "kl_PQ")
+    values = [
+        ask(row, method=method, rtol=0.0, max_samples=samples, max_seconds=np.inf, rng=[6, k]).value for k in range(250)
+    ]
+    z = (np.mean(values) - row.value) / (np.std(values, ddof=1) / np.sqrt(len(values)))
+    assert abs(z) < 5.5, f"mean {np.mean(values)}, truth {row.value}, z = {z:.1f}"
+
+
 # relative half-width at 0.95 that a budget must buy; the median of a few seeds
 USE = [
     (("plane", "kl_PQ"), 20_000, 0.03), (("product-16-affine", "kl_PQ"), 20_000, 0.05),
