@@ -294,9 +294,14 @@ def test_an_interrupted_run_prints_and_writes_what_was_reached(inside, capsys):
 
 
 def test_a_process_that_is_interrupted_ends_with_130_and_no_traceback(inside):
-    command = [sys.executable, "-m", "fastpriv", "divergence", "kl", "p.npz", "q.json", "--rtol", "0", "--json"]
+    words = ("divergence", "kl", "p.npz", "q.json", "--rtol", "0", "--out", "new/t.csv")
+    command = [sys.executable, "-m", "fastpriv", *words]
     process = subprocess.Popen(command, cwd=inside, env=HERE, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    time.sleep(2.0)  # sampling by now, or still loading where the machine is busy: both end alike
+    limit = time.monotonic() + 60
+    while time.monotonic() < limit and not (inside / "new").exists():  # made before the work
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    time.sleep(1.0)  # sampling by now, or still loading where the machine is busy: both end alike
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
