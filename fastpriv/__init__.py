@@ -23,6 +23,8 @@ _WHERE = {
     "GaussianMixture": "distributions",
     "LogRatio": "distributions",
     "Pmf": "distributions",
+    "read_mixture": "distributions.files",
+    "write_mixture": "distributions.files",
     "hockey_stick_divergence": "divergences.hockey_stick",
     "log_hockey_stick_divergence": "divergences.hockey_stick",
     "total_variation": "divergences.hockey_stick",

@@ -40,6 +40,8 @@ from .distributions import Density as Density
 from .distributions import GaussianMixture as GaussianMixture
 from .distributions import LogRatio as LogRatio
 from .distributions import Pmf as Pmf
+from .distributions.files import read_mixture as read_mixture
+from .distributions.files import write_mixture as write_mixture
 from .divergences.hockey_stick import hockey_stick_divergence as hockey_stick_divergence
 from .divergences.hockey_stick import log_hockey_stick_divergence as log_hockey_stick_divergence
 from .divergences.hockey_stick import total_variation as total_variation

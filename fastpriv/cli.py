@@ -1,4 +1,4 @@
-"""The command line: ``fastpriv assess``, ``fastpriv figures`` and ``fastpriv info``.
+"""The command line: ``fastpriv assess``, ``fastpriv divergence``, ``fastpriv figures`` and ``fastpriv info``.
 
 Exit codes: 0 done, 2 bad input (one line on stderr, no traceback), 130 interrupted, 141 the reader of the output left.
 """
@@ -9,13 +9,15 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
 from . import __version__
-from .errors import DomainError, NotConvergedError
+from .errors import DomainError, NotConvergedError, SamplingWarning
 
 __all__ = ["main"]
 
@@ -53,8 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except MemoryError:
-        return _failed("the grid must fit into memory; got less memory than it needs. Take fewer points or bins.", 2)
+    except MemoryError as fault:
+        told = type(fault) is MemoryError and fault.args  # by fastpriv, not by the interpreter
+        return _failed(str(fault) if told else asked.large, 2)
     except (ValueError, OSError, ImportError, NotConvergedError) as fault:
         return _failed(_said(fault), 2)
 
@@ -78,13 +81,19 @@ def _said(fault: BaseException) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="fastpriv", description="Privacy figures with bounds. Commands: assess, figures, info.")
+    parser = _Parser(
+        prog="fastpriv", description="Privacy figures with bounds. Commands: assess, divergence, figures, info."
+    )
+    parser.set_defaults(
+        large="the grid must fit into memory; got less memory than it needs. Take fewer points or bins."
+    )
     parser.add_argument("--version", action="version", version=f"fastpriv {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
     info = commands.add_parser("info", help="versions, instruction set, threads, optional dependencies")
     info.add_argument("--json", action="store_true", help="print JSON")
     info.set_defaults(run=_info, interrupted="nothing was written.")
     _assess_options(commands.add_parser("assess", help="what does releasing each value of a column with noise leak?"))
+    _divergence_options(commands.add_parser("divergence", help="a divergence of two Gaussian mixtures in files"))
     _figures_options(commands.add_parser("figures", help="the figures of a paper, recomputed with bounds"))
     return parser
 
@@ -118,6 +127,42 @@ def _assess_options(parser: argparse.ArgumentParser) -> None:
     add("--quiet", action="store_true", help="no progress bar, no table")
     again = "finished blocks are kept. Run the same command with --resume to go on."
     parser.set_defaults(run=_assess, interrupted=again)
+
+
+def _divergence_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Compute a divergence of two Gaussian mixtures, or the entropy or label information of one, with bounds: exact "
+        "or certified where that can be, else sampled. The files are made by fastpriv.write_mixture(path, mixture), or "
+        "hold weights, means and sigmas or covariances as JSON or .npz."
+    )
+    add = parser.add_argument
+    add(
+        "quantity", metavar="QUANTITY", help="kl, jensen-shannon, total-variation, hockey-stick, log-hockey-stick, "
+        "renyi, entropy or label-information",
+    )  # fmt: skip
+    add("p", metavar="P", help="file of the first mixture")
+    add("q", nargs="?", metavar="Q", help="file of the second mixture; none for entropy and label-information")
+    add("--epsilon", metavar="GRID", help=f"of the hockey-sticks, in nats: {_GRID} (default: 0)")
+    add("--order", metavar="A", type=float, help="of the Renyi divergence (default: 2)")
+    add("--both", action="store_true", help="also the other direction, Q||P (kl and the hockey-sticks)")
+    add("--certified", action="store_true", help="the proved enclosure or an error")
+    add("--confidence", metavar="C", type=float, default=0.95, help="level of a sampled interval (default: 0.95)")
+    add("--side", metavar="SIDE", default="both", help="both, or the bound of interest: lower or upper (default: both)")
+    add("--rtol", metavar="R", type=float, default=1e-3, help="stop at this relative half width (default: 1e-3)")
+    add("--atol", metavar="A", type=float, default=0.0, help="or at this absolute one (default: 0)")
+    add("--max-samples", metavar="N", type=float, default=1e8, help="samples at most (default: 1e8)")
+    add("--max-seconds", metavar="S", type=float, default=60.0, help="seconds at most (default: 60)")
+    add("--method", metavar="WORDS", default="auto", help="auto, or what is forced, as 'direct sobol' (default: auto)")
+    add("--interval", metavar="KIND", default="replicates", help="replicates or guaranteed (default: replicates)")
+    add("--seed", metavar="N", type=int, help="the same seed gives the same samples")
+    add("--n-jobs", metavar="N", type=int, default=-1, help="threads (default: all cores)")
+    add("--out", metavar="FILE", help="also write the table to this .csv or .parquet file")
+    add("--json", action="store_true", help="print JSON instead of the table")
+    add("--quiet", action="store_true", help="no progress bar; with --out no table")
+    parser.set_defaults(
+        run=_divergence, interrupted="nothing was reached yet, and nothing written.",
+        large="mixtures and samples must fit into memory; got less memory than they need. Take fewer components.",
+    )  # fmt: skip
 
 
 def _figures_options(parser: argparse.ArgumentParser) -> None:
@@ -165,6 +210,49 @@ def _assess(asked: argparse.Namespace) -> int:
         if written:
             print("\nWritten: " + ", ".join(str(path) for path in written))
     return 0
+
+
+def _divergence(asked: argparse.Namespace) -> int:
+    from .comparison import QUANTITIES, compare, destination
+    from .distributions.files import read_mixture
+
+    if asked.quantity in QUANTITIES and ("Q" in QUANTITIES[asked.quantity].takes) != (asked.q is not None):
+        has, wants = ("none", "given") if asked.q is None else (repr(asked.q), "left out")
+        raise DomainError(f"Q must be {wants} for {asked.quantity}; got {has}. See fastpriv divergence --help.")
+    if asked.seed is not None and asked.seed < 0:
+        raise DomainError(f"--seed must be a whole number of at least 0; got {asked.seed}. Pass one, or leave it out.")
+    if asked.out is not None:  # before the work, not after it
+        destination(asked.out)
+    files = [file for file in (asked.p, asked.q) if file is not None]
+    laws = [(file, read_mixture(file)) for file in files]
+    sampling = {
+        name: getattr(asked, name) for name in (
+            "confidence", "side", "rtol", "atol", "max_samples", "max_seconds", "method", "interval", "n_jobs",
+        )
+    }  # fmt: skip
+    with _warnings_in_one_line():
+        found = compare(
+            asked.quantity, laws, epsilon=asked.epsilon, order=asked.order, both=asked.both, certified=asked.certified,
+            rng=asked.seed, progress=not asked.quiet, **sampling,
+        )  # fmt: skip
+    if asked.out is not None:
+        found.save(asked.out)
+    if asked.json:
+        sys.stdout.write(found.json_text())
+    elif asked.out is None or not asked.quiet:
+        print(found.summary() + ("" if asked.out is None else f"\n\nWritten: {asked.out}"))
+    return 130 if found.interrupted else 0
+
+
+@contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    def said(message: Warning | str, *place: Any, **more: Any) -> None:
+        print(f"fastpriv: warning: {' '.join(str(message).split())}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", SamplingWarning)
+        warnings.showwarning = said
+        yield
 
 
 def _figures(asked: argparse.Namespace) -> int:

@@ -6,7 +6,8 @@ in blocks, simplest form, Cholesky factors) and ``points`` (log densities, draws
 ``isotropic``, ``diagonal`` or ``full``, with one matrix where all are equal.
 
 ``densities`` holds ``Density`` and ``LogRatio``, laws known by a person's functions, with ``functions`` (these
-functions as tiles of samples, checked) and ``trials`` (what is tried before a run) below it.
+functions as tiles of samples, checked) and ``trials`` (what is tried before a run) below it. ``files`` reads and writes
+mixtures as NumPy archives and JSON.
 """
 
 from .densities import Density, LogRatio

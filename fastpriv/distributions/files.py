@@ -1,0 +1,188 @@
+"""Gaussian mixtures in files: NumPy archives (.npz) and JSON, with errors that name the file and the key."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from .. import _validate
+from .._atomic import written_whole
+from ..errors import DomainError
+from .mixtures import GaussianMixture
+
+__all__ = ["read_mixture", "write_mixture"]
+
+_KEYS = ("weights", "means", "sigmas", "covariances")
+_ARCHIVE = b"PK"
+_MAKE = "Write it with fastpriv.write_mixture(path, mixture)."
+_TEXT_SHARE = 6  # bytes of memory to a byte of JSON
+
+
+def read_mixture(path: str | os.PathLike[str]) -> GaussianMixture:
+    """Read a Gaussian mixture from a NumPy archive or a JSON file.
+
+    Parameters
+    ----------
+    path : path-like
+        An archive made by ``write_mixture`` or ``numpy.savez(path, weights=..., means=..., sigmas=...)``, or a JSON
+        object with the same keys; ``covariances`` may stand in place of ``sigmas``. Shapes are those that
+        ``GaussianMixture`` takes. Content decides, not the ending of the name.
+
+    Returns
+    -------
+    GaussianMixture
+        On the line or in d dimensions.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError
+        When there is no such file.
+    DomainError
+        For a file that is damaged or neither of both, missing, repeated or unknown keys, pickled arrays (they are never
+        loaded), or entries that make no mixture; the message names the file and the key.
+    MemoryError
+        For more than the memory that is free.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from fastpriv import read_mixture
+    >>> path = os.path.join(tempfile.mkdtemp(), "p.json")
+    >>> with open(path, "w") as stream:
+    ...     _ = stream.write('{"weights": [0.5, 0.5], "means": [0, 3], "sigmas": [1, 2]}')
+    >>> read_mixture(path)
+    GaussianMixture([0.5, 0.5], [0.0, 3.0], [1.0, 2.0])
+    """
+    file = Path(path)
+    if not file.is_file():
+        fault = IsADirectoryError if file.is_dir() else FileNotFoundError
+        raise fault(f"file must be an existing .npz or .json file; got {str(file)!r}. Check the path.")
+    with open(file, "rb") as stream:
+        archive = stream.read(2) == _ARCHIVE
+    found = _archive(file) if archive else _json(file)
+    missing = [key for key in _KEYS[:2] if key not in found]
+    if not missing and not found.keys() & set(_KEYS[2:]):
+        missing = ["sigmas or covariances"]
+    if missing:
+        raise DomainError(f"file must hold the key {missing[0]}; got {str(file)!r} with {_listed(found)}. {_MAKE}")
+    try:
+        return GaussianMixture(found["weights"], found["means"], found.get("sigmas"),
+                               covariances=found.get("covariances"))  # fmt: skip
+    except ValueError as fault:
+        raise DomainError(f"file must hold a Gaussian mixture; got {str(file)!r}, in which {fault}") from None
+
+
+def write_mixture(path: str | os.PathLike[str], mixture: GaussianMixture) -> None:
+    """Write a Gaussian mixture so that ``read_mixture`` and the command line read the same one, bit by bit.
+
+    Parameters
+    ----------
+    path : path-like
+        A name that ends in ``.npz`` (NumPy archive) or ``.json``. The file appears whole or not at all.
+    mixture : GaussianMixture
+        On the line or in d dimensions.
+
+    Raises
+    ------
+    DomainError
+        For another ending, or what is no mixture.
+    OSError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from fastpriv import GaussianMixture, read_mixture, write_mixture
+    >>> path = os.path.join(tempfile.mkdtemp(), "p.npz")
+    >>> p = GaussianMixture([0.5, 0.5], [[0.0, 0.0], [1.0, 2.0]], 1.0)
+    >>> write_mixture(path, p)
+    >>> read_mixture(path) == p
+    True
+    """
+    _validate.instance("mixture", mixture, GaussianMixture)
+    ending = Path(path).suffix.lower()
+    if ending not in (".npz", ".json"):
+        raise DomainError(f"path must be a name that ends in .npz or .json; got {str(path)!r}. Choose one of these.")
+    arrays = {"weights": mixture.weights, "means": mixture.means}
+    if mixture.covariances is None:
+        arrays["sigmas"] = mixture.sigmas
+    else:
+        arrays["covariances"] = mixture.covariances[0] if mixture.shared else mixture.covariances
+    with written_whole(path) as stream:
+        if ending == ".npz":
+            import numpy
+
+            save: Any = numpy.savez  # its stub takes the arrays for its own flag
+            save(stream, **arrays)
+        else:
+            import json
+
+            stream.write(json.dumps({key: array.tolist() for key, array in arrays.items()}).encode() + b"\n")
+
+
+def _archive(file: Path) -> dict[str, Any]:
+    import zipfile
+    import zlib
+
+    import numpy
+
+    key = "the list of keys"
+    try:
+        with open(file, "rb") as stream, numpy.load(stream, allow_pickle=False) as arrays:
+            _known(file, arrays.files)
+            sizes = sum(info.file_size for info in arrays.zip.infolist())
+            _validate.memory("file", sizes, "Take fewer components, or one covariance for all of them.")
+            found = {}
+            for key in arrays.files:
+                found[key] = arrays[key]
+            return found
+    except DomainError:
+        raise
+    except (ValueError, OSError, EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error) as fault:
+        reason = " ".join(str(fault).split()) or type(fault).__name__
+        if "allow_pickle" in reason:
+            reason = "it is pickled, which is never loaded"
+        raise DomainError(
+            f"file must be a whole NumPy archive of numbers; got {str(file)!r}, in which {key} cannot be read: "
+            f"{reason.rstrip('.')}. {_MAKE}"
+        ) from None
+
+
+def _json(file: Path) -> dict[str, Any]:
+    import json
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        _known(file, [key for key, _ in items])
+        return dict(items)
+
+    _validate.memory("file", _TEXT_SHARE * file.stat().st_size, "Write it as .npz.")
+    try:
+        found = json.loads(file.read_text(encoding="utf-8-sig"), object_pairs_hook=pairs)
+    except DomainError:
+        raise
+    except (ValueError, RecursionError) as fault:
+        raise DomainError(
+            f"file must be a NumPy archive or JSON in UTF-8; got {str(file)!r}, which is neither: {fault}. {_MAKE}"
+        ) from None
+    if not isinstance(found, dict):
+        raise DomainError(
+            f"file must hold an object with the keys {', '.join(_KEYS[:3])}; got {str(file)!r} with "
+            f"{_validate.shown(found)}. {_MAKE}"
+        )
+    return found
+
+
+def _known(file: Path, keys: list[str]) -> None:
+    """A key that is misspelt must not be passed over, nor one of two be taken."""
+    for place, key in enumerate(keys):
+        if key not in _KEYS or key in keys[:place]:
+            fault = "the key " + _validate.shown(key) + (" twice" if key in keys[:place] else "")
+            raise DomainError(
+                f"file must hold no keys but {', '.join(_KEYS)}, each once; got {str(file)!r} with {fault}. "
+                "Rename or remove it."
+            )
+
+
+def _listed(found: dict[str, Any]) -> str:
+    return "the keys " + ", ".join(found) if found else "no keys"
