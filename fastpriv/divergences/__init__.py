@@ -20,7 +20,8 @@ rtol, atol : float, default 1e-3 and 0
     the bound. Logarithms of probabilities take rtol as the relative accuracy of the probability, entropies relative to
     max(1, abs(value)). Both 0 spend the whole budget. The level holds at whatever moment the run stops.
 max_samples, max_seconds : default 1e8 and 60
-    The budget. Where it ends first, the interval is wider, and ``cost["stopped"]`` says so.
+    The budget; the time includes the search for a law to sample. Where it ends first, the interval is wider, and
+    ``cost["stopped"]`` says so.
 method : str
     "auto", or words that force the way: the law of the samples ("direct": P; "balanced": (P + Q)/2; "tilted": a law
     whose density bounds the integrand), the points ("sobol", "antithetic", "random": all stratified by component;
@@ -30,8 +31,8 @@ interval : {"replicates", "guaranteed"}
     Student's t over independent replicates, or bounds that hold for every number of samples and at every moment, proved
     from the known range (or exponential moments) of the integrand and about twice as wide.
 rng : None, int, sequence of int, SeedSequence, Generator or BitGenerator
-    The seed. The same seed gives the same bits for any ``n_jobs`` and backend, unless ``max_seconds`` or an
-    interruption ended the run.
+    The seed. The same seed gives the same bits for any ``n_jobs`` and backend, unless the clock or an
+    interruption had a say: then ``cost["repeatable"]`` is False.
 n_jobs : int, optional
     Threads; None means what ``joblib.parallel_config`` says.
 progress : bool or callable, optional

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ FloatArray = NDArray[np.float64]
 _NONE = np.zeros(1)
 _LOG_2 = math.log(2.0)
 _TAIL = math.log(0.3)  # where a proposal's bound is below this, samples of P would be wasted
+_SEARCH = 0.4  # of the time that the search for proposals may take
 _NEAR = 0.5  # bound of log(integral of p^a q^(1-a)) below which the integral less 1 is averaged
 
 
@@ -92,24 +93,33 @@ def hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs:
         answers[:] = -math.inf
     p, q = _smaller(p, q)
     pair = paired(p, q, request.root)
-    if both and used.size and request.law is None and pair.known and _in_the_tail(p, q, float(flat[used].max())):
-        halves = [_shared(request, index, 0.5, 0, 0.0) for index in range(2)]
-        forward, backward = (
-            hockey_stick(*laws, epsilon, half, logs=logs) for laws, half in zip(((p, q), (q, p)), halves, strict=True)
-        )
-        return both_ways(forward, backward)
+    if both and used.size and request.law is None and pair.known and _in_the_tail(p, q, flat[used].max(), request):
+        forward = hockey_stick(p, q, epsilon, _shared(request, 0, 0.5, 0), logs=logs)
+        rest = _shared(request, 1, 1.0, request.max_samples // 2)
+        return both_ways(forward, hockey_stick(q, p, epsilon, rest, logs=logs))
     runs = list(_runs(p, q, pair, flat[used], request, both)) if used.size else []
-    began, spent, outcomes = time.monotonic(), 0, []
+    outcomes: list[Outcome] = []
+    spent, done = 0, np.zeros(flat.size, dtype=bool)
     for index, (problems, places, log_scale) in enumerate(runs):
         share = 1.0 / (len(runs) - index)
-        here = _shared(request, index, share, spent, time.monotonic() - began)
-        found = _run(problems, here, _hockey_goal(log_scale, flat[used[places]], logs, both))
+        here = _shared(request, index, share, spent)
+        try:
+            found = _run(problems, here, _hockey_goal(log_scale, logs))
+        except KeyboardInterrupt:
+            if not outcomes:
+                raise
+            outcomes[-1].stopped, outcomes[-1].repeatable = "interrupted", False
+            break
         spent += found.samples
         outcomes.append(found)
         for row, numbers in zip(answers, found.answers, strict=True):
             row[:, used[places]] = numbers.reshape(1 + both, -1)
+        done[used[places]] = True
         if found.stopped == "interrupted":
             break
+    for _, places, log_scale in runs:  # what an interruption left out
+        for place in used[places][~done[used[places]]]:
+            _follow(answers, flat, done, place, log_scale, logs)
     shape = (2, *epsilon.shape) if both else epsilon.shape
     unit: Unit = "log probability" if logs else "probability"
     if not outcomes:
@@ -125,7 +135,7 @@ def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
     parameter, b = np.array([order]), order - 1.0
     options: list[tuple[Problem, bool, float]] = []  # with: the integral less 1 is averaged; log of the scale
     if pair.known and order > 1.0:
-        proposal = renyi_proposal(p, q, order)
+        proposal = renyi_proposal(p, q, order, late=_late(request))
         if proposal.diverges:
             return Estimate(math.inf, math.inf, math.inf, kind="exact", unit="nats", method="tails")
         if proposal.bounded:
@@ -133,7 +143,9 @@ def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
     if pair.draws_p and pair.draws_q:
         low, high = (-2.0, 0.0) if order < 1.0 else (0.0, math.inf)
         row = Row("renyi_small_balanced", parameter)
-        heavy = order > 1.0 and not (pair.known and renyi_proposal(p, q, 2.0 * order - 1.0).bounded)  # of the square
+        heavy = order > 1.0  # unless the mean of the square is known to be finite
+        if heavy and pair.known:
+            heavy = not renyi_proposal(p, q, 2.0 * order - 1.0, late=_late(request)).bounded
         options.append((pair.balanced(Integrand((row,), low, high), heavy=heavy), True, 0.0))
     elif pair.draws_p:
         row = Row("renyi_proposal", parameter)
@@ -191,7 +203,7 @@ def _runs(p: Any, q: Any, pair: Pair, epsilon: FloatArray, request: Request, bot
             problems.append(pair.balanced(Integrand(rows[: 1 + both], 0.0, 2.0)))
         yield _allowed(problems, request), every, 0.0
         return
-    for proposal, places in hockey_stick_proposals(p, q, epsilon):
+    for proposal, places in hockey_stick_proposals(p, q, epsilon, late=_late(request)):
         if proposal.log_scale > _TAIL and request.law is None:
             yield [pair.direct(Integrand((Row("hockey_stick_forward", epsilon[places]),), 0.0, 1.0))], places, 0.0
         else:
@@ -199,9 +211,25 @@ def _runs(p: Any, q: Any, pair: Pair, epsilon: FloatArray, request: Request, bot
             yield [_tilted(p, q, pair, proposal, row)], places, proposal.log_scale
 
 
-def _in_the_tail(p: GaussianMixture, q: GaussianMixture, epsilon: float) -> bool:
+def _late(request: Request) -> Callable[[], bool]:
+    """Whether the search for a proposal has had its share of the time."""
+    return lambda: request.clock.late(_SEARCH)
+
+
+def _follow(
+    answers: FloatArray, epsilon: FloatArray, done: NDArray[np.bool_], place: int, log_scale: float, logs: bool
+) -> None:
+    """No more is said of an epsilon than what its proposal and the bounds of smaller ones prove."""
+    before = done & (epsilon <= epsilon[place])
+    proved = log_scale if logs else math.exp(min(log_scale, 0.0))
+    upper = np.minimum(answers[2][:, before].min(axis=1, initial=0.0 if logs else 1.0), proved)
+    answers[2][:, place] = answers[0][:, place] = upper
+
+
+def _in_the_tail(p: GaussianMixture, q: GaussianMixture, epsilon: float, request: Request) -> bool:
     """Whether samples of both laws would hardly hit either divergence."""
-    return min(log_hockey_stick_upper_bound(*laws, epsilon) for laws in ((p, q), (q, p))) < _TAIL
+    late = _late(request)
+    return min(log_hockey_stick_upper_bound(*laws, epsilon, late) for laws in ((p, q), (q, p))) < _TAIL
 
 
 def _tilted(p: Any, q: Any, pair: Pair, proposal: Proposal, row: Row) -> Problem:
@@ -211,7 +239,7 @@ def _tilted(p: Any, q: Any, pair: Pair, proposal: Proposal, row: Row) -> Problem
     return proposed(common, proposal.mixture, packs[2], proposal.log_scale, Integrand((row,), 0.0, 1.0))
 
 
-def _hockey_goal(log_scale: float, epsilon: FloatArray, logs: bool, both: bool) -> Goal:
+def _hockey_goal(log_scale: float, logs: bool) -> Goal:
     def log_of(mean: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore"):
             return np.minimum(np.log(np.maximum(mean, 0.0)) + log_scale, 0.0)
@@ -223,14 +251,15 @@ def _hockey_goal(log_scale: float, epsilon: FloatArray, logs: bool, both: bool) 
     return Goal(lambda mean: np.exp(log_of(mean)), 0.0, 1.0)
 
 
-def _shared(request: Request, index: int, share: float, spent: int, seconds: float) -> Request:
+def _shared(request: Request, index: int, share: float, spent: int) -> Request:
     """This group's part of what is left, and a root of its own."""
     if share == 1.0 and index == 0:
         return request
     root = SeedSequence(request.root.entropy, spawn_key=(*request.root.spawn_key, 7, index))
+    clock = request.clock.part(share)
     return dataclasses.replace(
-        request, root=root, max_samples=max(2, int((request.max_samples - spent) * share)),
-        max_seconds=max(0.0, request.max_seconds - seconds) * share,
+        request, root=root, max_samples=max(2, int((request.max_samples - spent) * share)), max_seconds=clock.seconds,
+        clock=clock,
     )  # fmt: skip
 
 
@@ -243,7 +272,7 @@ def _merged(outcomes: list[Outcome], answers: FloatArray) -> Outcome:
         outcomes[0], answers=tuple(row.reshape(-1) for row in answers), law="/".join(sorted({law for law, _ in words})),
         points="/".join(sorted({points for _, points in words})), stopped=worst,
         samples=sum(found.samples for found in outcomes), replicates=sum(found.replicates for found in outcomes),
-        stages=max(found.stages for found in outcomes),
+        stages=max(found.stages for found in outcomes), repeatable=all(found.repeatable for found in outcomes),
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ log E e^(-s log p) for a mixture p: p >= w_c n_c on the samples of component c, 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -26,12 +27,13 @@ __all__ = ["entropy_cut", "kl_cut"]
 
 _HALVINGS = 40
 _SHARE = 1e-3  # of the target that the cut may use up
+_SEARCH = 0.5  # of the time that the search for a moment may take
 
 
 def kl_cut(p: GaussianMixture, q: GaussianMixture, request: Request, *, both: bool) -> Cut:
     """For the balanced integrand of KL(P||Q), and of KL(Q||P) when ``both``."""
     pairs = [(p, q), (q, p)][: 1 + both]
-    moments = [_moment(*pair) for pair in pairs]
+    moments = [_moment(*pair, lambda: request.clock.late(_SEARCH)) for pair in pairs]
     if any(math.isinf(log_moment) for log_moment, _ in moments):
         return Cut()
     at = max(_place(log_moment, s, 0.5 * _room(log_moment / s, request)) for log_moment, s in moments)
@@ -48,11 +50,13 @@ def entropy_cut(packed: Packed, request: Request) -> Cut:
     return Cut(at, np.array([tail_excess(log_moment, s, at)]))
 
 
-def _moment(p: GaussianMixture, q: GaussianMixture) -> tuple[float, float]:
+def _moment(p: GaussianMixture, q: GaussianMixture, late: Callable[[], bool]) -> tuple[float, float]:
     """A bound of log E_P e^(s l), and the largest order s = 2^-k that has one."""
     for k in range(_HALVINGS):
         s = 0.5**k
-        proposal = renyi_proposal(p, q, 1.0 + s)
+        if late():
+            break
+        proposal = renyi_proposal(p, q, 1.0 + s, late=late)
         if proposal.bounded and math.isfinite(proposal.log_scale):
             return max(proposal.log_scale, 0.0), s
     return math.inf, 1.0

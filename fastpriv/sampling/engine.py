@@ -2,8 +2,8 @@
 
 A stage is R independent replicates of n points each. The interval of a look spends its own part of the level, so that
 stopping at the first look that meets the target keeps the level. Stages are combined with weights fixed by their
-numbers of points. The same request gives the same bits for any number of threads, unless ``max_seconds`` or an
-interruption ends the run.
+numbers of points. The same request gives the same bits for any number of threads, unless the clock or an interruption
+had a say: ``cost["repeatable"]``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,11 @@ from .._parallel import ordered_map
 from .allocation import allocated
 from .intervals import look_confidence, stage_interval
 from .problem import Problem
-from .replicates import SegmentSum, segment_sum, segments
+from .replicates import SegmentSum, batch_means, segment_sum, segments
 from .request import Request
 from .tails import PointMoments, TopValues
 
-__all__ = ["Goal", "Outcome", "run"]
+__all__ = ["Goal", "Outcome", "pace", "run"]
 
 FloatArray = NDArray[np.float64]
 Answers = tuple[FloatArray, FloatArray, FloatArray]
@@ -34,11 +34,14 @@ PILOT_REPLICATES = 16
 PILOT_COST = 2.0**22  # components times coordinates times points of a pilot's replicate
 PILOT_SHARE = 16  # of max_samples
 PROBE_SHARE = 4  # of what is left; a component that no probe looks at may carry the answer
+PILOT_TIME, ALLOCATION = 0.5, 0.25  # of the time
+POINTS_TRIED = ("sobol", "antithetic")
 FEWEST = 4  # replicates that make an interval when a stage is cut short
 FIRST_POINTS = 1024
 GROWTH = 4096  # of n between stages, at most
 RATES = {"sobol": 1.3, "antithetic": 1.0, "random": 1.0, "plain": 1.0}  # the variance falls like n to minus this
 MARGIN = 1.2  # on predicted half-widths
+PROBE, BRIEF = 8, 0.005  # points that are timed before the pilot; seconds that say too little
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,7 @@ class Outcome:
     replicates: int
     stages: int
     top: TopValues | None
+    repeatable: bool = True
 
     @property
     def method(self) -> str:
@@ -105,6 +109,7 @@ class Outcome:
         """For ``Estimate.cost``."""
         return {
             "samples": self.samples, "replicates": self.replicates, "stages": self.stages, "stopped": self.stopped,
+            "repeatable": self.repeatable,
         }  # fmt: skip
 
 
@@ -121,7 +126,6 @@ class _Run:
     """Budget, clock and what was collected so far."""
 
     request: Request
-    began: float = field(default_factory=time.monotonic)
     samples: int = 0
     sampled_for: float = 0.0
     cost_done: float = 0.0
@@ -132,10 +136,6 @@ class _Run:
     @property
     def left(self) -> int:
         return self.request.max_samples - self.samples
-
-    @property
-    def seconds_left(self) -> float:
-        return self.request.max_seconds - (time.monotonic() - self.began)
 
     def stage(
         self, problem: Problem, points: str, key: tuple[int, ...], replicates: int, n: int, *, pilot: bool = False
@@ -159,7 +159,7 @@ class _Run:
                 self.samples += flat[place].last - flat[place].first
                 if flat[place].last == n:
                     complete = r + 1
-                    if complete >= FEWEST and self.seconds_left <= 0:
+                    if complete >= FEWEST and self.request.clock.late():
                         break
         except KeyboardInterrupt:
             self.interrupted = True
@@ -177,9 +177,17 @@ class _Run:
 
     def affordable(self, problem: Problem) -> float:
         """Points that the rest of the time should allow, by the pace so far."""
-        if not self.cost_done or math.isinf(self.request.max_seconds):
+        if not self.cost_done:
             return math.inf
-        return max(0.0, 0.8 * self.seconds_left) * self.cost_done / self.sampled_for / problem.cost
+        return 0.8 * self.request.clock.left * self.cost_done / self.sampled_for / problem.cost
+
+    def limited(self, problem: Problem, points: float, share: float = 1.0) -> float:
+        """``points``, or what this share of the time allows, at least 1."""
+        able = share * self.affordable(problem)
+        if able >= points:
+            return points
+        self.request.clock.feel()
+        return max(able, 1.0)
 
 
 def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
@@ -188,12 +196,20 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
     Raises ``KeyboardInterrupt`` only when interrupted before anything could be said.
     """
     work = _Run(request)
+    work.cost_done, work.sampled_for = pace(max(problems, key=lambda problem: problem.cost), request)
     problem, points, pilot = _picked(work, [(x, points) for x in problems for points in _points(x, request)])
     if points != "plain" and not work.interrupted:
-        problem, spent = allocated(problem, request.root, (2,), work.left // PROBE_SHARE)
-        work.samples += spent
+        most = int(work.limited(problem, work.left // PROBE_SHARE, ALLOCATION))
+        try:
+            problem, spent = allocated(problem, request.root, (2,), most)
+            work.samples += spent
+        except KeyboardInterrupt:
+            work.interrupted = True
     stages: list[_Stage] = []
-    answers = None if pilot is None else _answers(goal, problem, [pilot], request.confidence, request, None)
+    answers = None
+    if pilot is not None:  # what is said if nothing follows; the pilot chose the narrowest of several
+        level = 1.0 - (1.0 - request.confidence) / (len(problems) * len(POINTS_TRIED))
+        answers = _answers(goal, problem, [pilot], level, request, None)
     reference = None if pilot is None or answers is None else (pilot.n, goal.excess(answers, request))
     stopped = "interrupted" if work.interrupted else ""
     while not stopped:
@@ -213,12 +229,27 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
             stopped = "interrupted"
         elif reference is not None and stages and reference[1] <= 1.0:
             stopped = "target"
-        elif work.seconds_left <= 0 or work.affordable(problem) < FEWEST:
+        elif work.affordable(problem) < FEWEST or request.clock.late():
             stopped = "max_seconds"
+            request.clock.feel()
     if answers is None:
         raise KeyboardInterrupt
     count = sum(len(stage.means) for stage in stages)
-    return Outcome(answers, problem.law, points, stopped, work.samples, count, len(stages), work.top)
+    repeatable = not (request.clock.felt or work.interrupted)
+    return Outcome(answers, problem.law, points, stopped, work.samples, count, len(stages), work.top, repeatable)
+
+
+def pace(problem: Problem, request: Request) -> tuple[float, float]:
+    """Cost and seconds of a few points that count for nothing, so that no stage is begun that can't be ended."""
+    if math.isinf(request.max_seconds):
+        return 0.0, 0.0
+    for count in (PROBE, 32 * PROBE):
+        began = time.monotonic()
+        batch_means(problem, request.root, (8,), 1, count)
+        seconds = time.monotonic() - began
+        if seconds > BRIEF:  # else it is mostly what a call costs
+            break
+    return count * problem.cost, max(seconds, 1e-9)
 
 
 def _answers(
@@ -254,7 +285,7 @@ def _points(problem: Problem, request: Request) -> tuple[str, ...]:
     """The point sets to choose from."""
     if not problem.has_components:
         return ("random",)
-    return ("sobol", "antithetic") if request.points is None else (request.points,)
+    return POINTS_TRIED if request.points is None else (request.points,)
 
 
 def _picked(work: _Run, candidates: list[tuple[Problem, str]]) -> tuple[Problem, str, _Stage | None]:
@@ -269,11 +300,13 @@ def _picked(work: _Run, candidates: list[tuple[Problem, str]]) -> tuple[Problem,
         n = min(n, request.max_samples // (PILOT_SHARE * len(candidates) * PILOT_REPLICATES) // 4 * 4)
         if n < 16:
             break
+        affordable = work.limited(rival, PILOT_REPLICATES * n, PILOT_TIME / len(candidates))
+        n = max(4, int(affordable) // PILOT_REPLICATES // 4 * 4)
         stage = work.stage(rival, net, (1, index), PILOT_REPLICATES, n, pilot=True)
         score = _score(stage, rival)
         if len(stage.means) >= FEWEST and (kept is None or score < lowest):
             problem, points, kept, lowest = rival, net, stage, score
-        if work.interrupted or work.seconds_left <= 0:
+        if work.interrupted or request.clock.late(PILOT_TIME):
             break
     return problem, points, kept
 
@@ -300,7 +333,7 @@ def _size(
     elif reference is not None:
         n, excess = reference
         wanted = n * min(max((MARGIN * excess) ** (2 / RATES[points]), 2.0), GROWTH) if excess < math.inf else n * 4.0
-    wanted = max(min(wanted, work.affordable(problem) / REPLICATES), 1.0)
+    wanted = max(work.limited(problem, REPLICATES * min(wanted, most)) / REPLICATES, 1.0)
     if points != "sobol":
         n = int(min(wanted, most))
         return REPLICATES, n - n % 4 if n > 4 else n  # even halves: pairs stay together

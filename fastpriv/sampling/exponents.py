@@ -18,11 +18,14 @@ solver is free to stop: a damped Newton iteration in relative steps, for many co
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .clock import endless
 
 __all__ = ["DiagonalProblem", "Problem", "Solution", "finish", "interior", "solve", "value"]
 
@@ -121,11 +124,13 @@ class Solution:
 
 @np.errstate(over="ignore", invalid="ignore")  # epsilons near 1e300; what is not finite is no direction
 def solve(
-    problem: Problem, theta: float | None = None, start: FloatArray | None = None, floor: FloatArray | None = None
-) -> FloatArray:
+    problem: Problem, theta: float | None = None, start: FloatArray | None = None, floor: FloatArray | None = None,
+    late: Callable[[], bool] = endless,
+) -> FloatArray:  # fmt: skip
     """The exponents; with ``theta`` their sum is held at it and ``start`` must be feasible.
 
-    Infeasible rows of ``start`` start afresh. A row stops as soon as F is below its ``floor``.
+    Infeasible rows of ``start`` start afresh. A row stops as soon as F is below its ``floor``,
+    all of them once it is ``late``.
     """
     used = np.isfinite(problem.level)
     tau = _start(problem, used) if start is None else np.where(used, start, 0.0)
@@ -137,7 +142,7 @@ def solve(
     enough = np.full(len(tau), -np.inf) if floor is None else floor
     alive = np.flatnonzero(used.any(axis=1) & np.isfinite(now) & (now > enough))
     for _ in range(_STEPS):
-        if not alive.size:
+        if not alive.size or late():
             break
         part, old = problem.part(alive), tau[alive]
         relative, bend, decrement = _direction(part, old, theta)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from .._parallel import ordered_map
-from .engine import Goal, Outcome
+from .engine import Goal, Outcome, pace
 from .problem import Problem
 from .replicates import SEGMENT_COST, batch_means, tile_size
 from .request import Request
@@ -52,9 +51,8 @@ class _Piece:
 def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cut: Cut | None = None) -> Outcome:
     """Bound the means of the integrand of the first problem."""
     problem, cut = problems[0], cut or Cut()
-    began = time.monotonic()
     state = _state(problem, cut)
-    size = _batches(problem, request)
+    size = _timed(_batches(problem, request), problem, request)
     spent, done, stopped = 0, 0, ""
     answers = _answers(goal, state, cut, request)
     while not stopped:
@@ -68,7 +66,7 @@ def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cu
             for found in ordered_map(_bounded, work, n_jobs=request.n_jobs, progress=request.progress):
                 state.merge(found)
                 spent, done = spent + BATCH * size, done + 1
-                if time.monotonic() - began >= request.max_seconds:
+                if request.clock.late():
                     stopped = "max_seconds"
                     break
         except KeyboardInterrupt:
@@ -78,7 +76,8 @@ def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cu
         answers = _answers(goal, state, cut, request)
         if not stopped and goal.excess(answers, request) <= 1.0:
             stopped = "target"
-    return Outcome(answers, problem.law, "random batches", stopped, spent, state.count, 1, None)
+    repeatable = not request.clock.felt and stopped != "interrupted"
+    return Outcome(answers, problem.law, "random batches", stopped, spent, state.count, 1, None, repeatable)
 
 
 def _batches(problem: Problem, request: Request) -> int:
@@ -86,6 +85,18 @@ def _batches(problem: Problem, request: Request) -> int:
     most = min(LARGEST_PIECE, max(1, request.max_samples // (BATCH * FIRST)))
     tiles = max(1, round(SEGMENT_COST / 4 / (problem.cost + 20 * problem.dimension) / tile_size(problem.dimension)))
     return max(1, min(most, tiles * tile_size(problem.dimension) // BATCH))
+
+
+def _timed(size: int, problem: Problem, request: Request) -> int:
+    """Fewer batches where a piece would take a large part of the time."""
+    cost, seconds = pace(problem, request)
+    if not cost:
+        return size
+    able = request.clock.left * cost / seconds / problem.cost / (2 * FIRST * BATCH)
+    if able >= size:
+        return size
+    request.clock.feel()
+    return max(1, int(able))
 
 
 def _state(problem: Problem, cut: Cut) -> BoundedMean:

@@ -7,11 +7,13 @@ d^3 a slot; what has no slot of its own is pooled as in ``slots``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .clock import endless
 from .exponents import interior, solve, value
 from .slots import DiagonalPair, Tilts
 
@@ -87,11 +89,11 @@ class MatrixPair:
 
     def __init__(
         self, p: tuple[FloatArray, FloatArray], q: tuple[FloatArray, FloatArray, FloatArray],
-        theta: float | None = None,
+        theta: float | None = None, late: Callable[[], bool] = endless,
     ) -> None:  # fmt: skip
         self.means, self.factors = p
         self.q = q
-        self.theta = theta
+        self.theta, self.late = theta, late
         size = self.means.shape[1]
         identity = np.eye(size)
         self.inverses: FloatArray = np.asarray(np.linalg.solve(q[2], np.broadcast_to(identity, q[2].shape)), np.float64)
@@ -122,10 +124,14 @@ class MatrixPair:
         rows = np.arange(len(self.means)) if rows is None else rows
         number, size = len(rows), self.means.shape[1]
         found = Tilts(
-            np.empty(number), np.empty((number, size)), np.empty((number, size, size)),
-            np.zeros((number, shares.shape[1])), np.empty((number, self.slots)),
+            np.full(number, 0.0 if self.theta is None else np.inf), self.means[rows], np.empty((number, size, size)),
+            np.zeros((number, shares.shape[1])), np.zeros((number, self.slots)),
         )  # fmt: skip
         for place, row in enumerate(rows):
+            if self.late():
+                own = self.factors[rows[place:] if len(self.factors) > 1 else [0]]
+                found.spreads[place:] = own @ own.transpose(0, 2, 1)
+                break
             begin, enough = (None if x is None else x[place : place + 1] for x in (start, floor))
             self._one(int(row), shares[row], begin, enough, found, place)
         return found
@@ -159,7 +165,7 @@ class MatrixPair:
             for index, part in zip(self.base[0][row], self.base[1][row], strict=True):
                 base[0, np.flatnonzero(chosen == index)[0]] += part
             start = interior(problem, self.theta, base)
-        tau = solve(problem, self.theta, start, floor)
+        tau = solve(problem, self.theta, start, floor, self.late)
         found.tau[place] = tau[0]
         self._finish(problem, tau, row, own, found, place)
         if shares.size == 1:
@@ -227,7 +233,7 @@ class TurnedPair:
 
     def __init__(
         self, p: tuple[FloatArray, FloatArray], q: tuple[FloatArray, FloatArray, FloatArray],
-        theta: float | None = None,
+        theta: float | None = None, late: Callable[[], bool] = endless,
     ) -> None:  # fmt: skip
         factor, other = p[1][0], q[2][0]
         inverse = np.linalg.solve(factor, np.eye(len(factor)))
@@ -243,7 +249,7 @@ class TurnedPair:
         self.own = self.means = p[0]
         self.turned = means
         self.pair = DiagonalPair(
-            (means, np.ones_like(means)), (q[0], centres, np.broadcast_to(sigmas, centres.shape)), theta
+            (means, np.ones_like(means)), (q[0], centres, np.broadcast_to(sigmas, centres.shape)), theta, late
         )
         self.q = q
 

@@ -34,6 +34,11 @@ class RatioSide:
     def __init__(self, ratio: LogRatio, side: str) -> None:
         self.ratio, self.side, self.dimension = ratio, side, ratio.dimension
 
+    @property
+    def form(self) -> str:
+        """That of the ratio; q costs nothing."""
+        return self.ratio.form if self.side == "p" else "vectorized"
+
     def evaluate(self, x: FloatArray, own: object = None) -> FloatArray:
         """Log densities relative to q; ``own`` is the side that x was drawn from."""
         if self.side == "q":

@@ -23,13 +23,17 @@ __all__ = ["Densities", "Evaluated", "Integrand", "Part", "Problem", "Row", "Sam
 FloatArray = NDArray[np.float64]
 
 AT_ONCE = 8  # rows of terms held at a time
-UNKNOWN_COST = 100.0  # of a density only its owner knows, for each coordinate
+UNKNOWN_COST, PLAIN_COST = 100.0, 1e4  # of a density only its owner knows, for each coordinate; in plain Python
 
 
 class Evaluated(Protocol):
     """A density only its owner knows; ``x`` has one row a dimension."""
 
     dimension: int
+
+    @property
+    def form(self) -> str:
+        """How it is called: "jitted", "vectorized" or "plain"."""
 
     def evaluate(self, x: FloatArray, *, own: Any = ...) -> FloatArray:
         """Log densities, shape (n,), of the columns of x; ``own`` is what they were drawn from."""
@@ -215,7 +219,7 @@ def _terms_of(row: Row, at: Densities, parameters: FloatArray, ratio: FloatArray
 
 def _cost(side: Packed | Evaluated) -> float:
     if not isinstance(side, Packed):
-        return UNKNOWN_COST * side.dimension
+        return (PLAIN_COST if side.form == "plain" else UNKNOWN_COST) * side.dimension
     return float(side.scales.size if len(side.scales) == len(side) else len(side) * side.scales.size)
 
 

@@ -70,7 +70,9 @@ def tile_size(dimension: int) -> int:
 def segments(problem: Problem, points: str, root: SeedSequence, key: tuple[int, ...], n: int) -> list[Segment]:
     """A replicate, cut by a fixed amount of work."""
     tile = tile_size(problem.dimension)
-    size = max(1, round(SEGMENT_COST / (problem.cost + 20 * problem.dimension) / tile)) * tile
+    size = int(SEGMENT_COST / (problem.cost + 20 * problem.dimension))
+    least = tile if size >= tile else TILE_LEAST
+    size = max(size // least, 1) * least
     return [
         Segment(problem, points, root, key, n, first, min(first + size, n)) for first in range(0, n, size)
     ]  # fmt: skip

@@ -15,6 +15,7 @@ from numpy.random import SeedSequence
 from .. import _random, _validate
 from .._parallel import Progress
 from ..errors import DomainError
+from .clock import Clock
 from .intervals import Side
 
 __all__ = ["LAWS", "POINTS", "Request"]
@@ -48,6 +49,8 @@ class Request:
         Student's t over replicates, or one that holds for every sample size.
     root : SeedSequence
         Where all streams come from.
+    clock : Clock
+        Of the whole call: searches for proposals and trials of functions count too.
     """
 
     confidence: float
@@ -62,6 +65,7 @@ class Request:
     root: SeedSequence
     n_jobs: int | None
     progress: Progress
+    clock: Clock
 
     @property
     def forced(self) -> bool:
@@ -82,19 +86,21 @@ def request(
     open_unit = ("between 0 and 1, both excluded", lambda x: (x > 0) & (x < 1))
     at_least_0 = ("at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
     law, points = _words(method)
+    seconds = _validate.scalar("max_seconds", max_seconds, "positive; infinity is allowed", lambda x: x > 0)
     return Request(
         confidence=_validate.scalar("confidence", confidence, *open_unit),
         side=cast(Side, _validate.choice("side", side, SIDES)),
         rtol=_validate.scalar("rtol", rtol, *at_least_0),
         atol=_validate.scalar("atol", atol, *at_least_0),
         max_samples=_samples(max_samples),
-        max_seconds=_validate.scalar("max_seconds", max_seconds, "positive; infinity is allowed", lambda x: x > 0),
+        max_seconds=seconds,
         law=law,
         points=points,
         interval=_validate.choice("interval", interval, INTERVALS),
         root=_random.root(rng),
         n_jobs=n_jobs,
         progress=progress,
+        clock=Clock(seconds),
     )  # fmt: skip
 
 

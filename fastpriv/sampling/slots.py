@@ -8,11 +8,13 @@ components at the tilted normal.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .clock import endless
 from .exponents import DiagonalProblem, finish, interior, solve
 
 __all__ = ["DiagonalPair", "Tilts"]
@@ -49,11 +51,11 @@ class DiagonalPair:
 
     def __init__(
         self, p: tuple[FloatArray, FloatArray], q: tuple[FloatArray, FloatArray, FloatArray],
-        theta: float | None = None,
+        theta: float | None = None, late: Callable[[], bool] = endless,
     ) -> None:  # fmt: skip
         self.means, self.sigmas = p
         self.q = q
-        self.theta = theta
+        self.theta, self.late = theta, late
         number, size = self.means.shape
         self.slots = _slot_number(number, len(q[0]), size)
         self.screen = _Screen(*q) if self.slots < len(q[0]) else None
@@ -78,23 +80,25 @@ class DiagonalPair:
         """Solve for components ``rows`` of p with levels raised by ``shares``, log s_ij - log w_i, (k, J) or (k, 1).
 
         ``start`` are exponents found before, ``floor`` log bounds that are good enough; both have a row for each of
-        ``rows``.
+        ``rows``. What is not solved before it is ``late`` has the bound 0 of N_i itself, and none for a fixed theta.
         """
         rows = np.arange(len(self.means)) if rows is None else rows
         number, size = len(rows), self.means.shape[1]
         found = Tilts(
-            np.empty(number), np.empty((number, size)), np.empty((number, size)),
-            np.zeros((number, shares.shape[1])), np.empty((number, self.slots)),
+            np.full(number, 0.0 if self.theta is None else np.inf), self.means[rows], self.sigmas[rows],
+            np.zeros((number, shares.shape[1])), np.zeros((number, self.slots)),
         )  # fmt: skip
         length = max(1, _TILE // (self.slots * size + len(self.q[0])))
         for first in range(0, number, length):
+            if self.late():
+                break
             here = slice(first, min(first + length, number))
             now = rows[here]
             problem, share = self._problem(now, shares[now])
             begin, enough = (None if x is None else x[here] for x in (start, floor))
             if self.theta is not None and begin is None:
                 begin = interior(problem, self.theta, self._based(now))
-            tau = solve(problem, self.theta, begin, enough)
+            tau = solve(problem, self.theta, begin, enough, self.late)
             best = finish(problem, tau, self.theta, np.abs(self.means[now]) / self.sigmas[now])
             found.log_bounds[here], found.tau[here] = best.log_bound, tau
             found.means[here] = self.means[now] + self.sigmas[now] * best.mean

@@ -10,12 +10,14 @@ p^a <= sum lam_i (w_i N_i / lam_i)^a, and each N_i^a q^(1-a) <= B_i T_i.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..distributions import GaussianMixture
+from .clock import endless
 from .matrices import MatrixPair, TurnedPair
 from .shares import best_shares
 from .slots import DiagonalPair, Tilts
@@ -32,6 +34,7 @@ _MARGIN = 40.0  # components whose part of Z is below e^-40 hardly count
 _DENSE, _MULTIPLIERS = 4_000_000, 1500  # beyond, all of q is shared out alike
 _ROUNDS, _SELECTIONS, _WORK = 12, 3, 5e6  # fewer rounds where components, slots and entries are many
 _GAIN = 0.05  # a round that lowers log Z by less is the last
+_FARTHEST = 1e12  # what serves at this epsilon serves at all larger ones
 _NOTHING = 1e9  # a divergence below e^-1e9 is as good as none
 
 
@@ -76,20 +79,22 @@ def hockey_stick_proposal(p: GaussianMixture, q: GaussianMixture, epsilon: float
 
 
 def hockey_stick_proposals(
-    p: GaussianMixture, q: GaussianMixture, epsilons: ArrayLike, *, spacing: float = 2.0
+    p: GaussianMixture, q: GaussianMixture, epsilons: ArrayLike, *, spacing: float = 2.0,
+    late: Callable[[], bool] = endless,
 ) -> list[tuple[Proposal, NDArray[np.intp]]]:
     """Proposals for many epsilons, each with the indices of those it serves.
 
     What dominates at one epsilon dominates at all larger ones. A proposal serves the epsilons up to the next, where log
-    Z has fallen by about ``spacing``, by half as much again at most unless the grid is coarser.
+    Z has fallen by about ``spacing``, by half as much again at most unless the grid is coarser. Once it is ``late`` the
+    last proposal serves the rest, and components of P that were not looked at serve for themselves.
     """
     grid = np.asarray(epsilons, dtype=np.float64).reshape(-1)
     order = np.argsort(grid, kind="stable")
     levels = grid[order]
-    search = _Search(p, q, float(levels[0]))
+    search = _Search(p, q, float(levels[0]), late)
     starts, last = [0], search.proposal(float(levels[0]))
     proposals, place, end = [last], 0, len(levels) - 1
-    while place < end and last.log_scale > -_NOTHING:
+    while place < end and last.log_scale > -_NOTHING and not late():
         slope = _mean_exponent(p, last)
         step = spacing / max(slope, spacing / max(float(levels[end] - levels[place]), 1e-300))
         far = end
@@ -97,7 +102,7 @@ def hockey_stick_proposals(
         while True:
             new = search.proposal(float(levels[near]))
             fall = proposals[-1].log_scale - new.log_scale
-            if fall <= 1.5 * spacing or near == place + 1:
+            if fall <= 1.5 * spacing or near == place + 1 or late():
                 break
             near = place + max(1, (near - place) // 2)
         if fall > 0.5 * spacing:
@@ -113,20 +118,25 @@ def _mean_exponent(p: GaussianMixture, proposal: Proposal) -> float:
     return float(np.exp(logs - _log_total(logs)) @ proposal.exponents)
 
 
-def log_hockey_stick_upper_bound(p: GaussianMixture, q: GaussianMixture, epsilon: float) -> float:
+def log_hockey_stick_upper_bound(
+    p: GaussianMixture, q: GaussianMixture, epsilon: float, late: Callable[[], bool] = endless
+) -> float:
     """An upper bound of log H_{e^epsilon}(P||Q): log Z, or the logarithm of the mass of P where that is less."""
     mass = math.log(math.fsum(p.weights)) + 4 * 2.0**-53
-    return min(_Search(p, q, epsilon).proposal(epsilon).log_scale, mass)
+    return min(_Search(p, q, epsilon, late).proposal(epsilon).log_scale, mass)
 
 
 class _Search:
     """One pair of laws; every epsilon starts from the shares and exponents of the one before."""
 
-    def __init__(self, p: GaussianMixture, q: GaussianMixture, epsilon: float) -> None:
+    def __init__(
+        self, p: GaussianMixture, q: GaussianMixture, epsilon: float, late: Callable[[], bool] = endless
+    ) -> None:
         self.p = p
         self.weights = np.log(p.weights)
-        self.epsilon = epsilon
-        self.pair = paired(p, q, np.log(q.weights) + epsilon)
+        self.epsilon = epsilon = min(epsilon, _FARTHEST)
+        self.pair = paired(p, q, np.log(q.weights) + epsilon, late=late)
+        self.late = late
         dense = len(p) * len(q) <= _DENSE and len(q) <= _MULTIPLIERS
         self.shares = np.zeros((len(p), len(q) if dense else 1))
         self.tau: FloatArray | None = None
@@ -134,7 +144,7 @@ class _Search:
     @np.errstate(all="ignore")  # what overflows is not finite, and not taken
     def proposal(self, epsilon: float) -> Proposal:
         """Slots once, then exponents and shares in turn while the bound falls."""
-        pair, shift = self.pair, epsilon - self.epsilon
+        pair, shift = self.pair, min(epsilon, _FARTHEST) - self.epsilon
         best = now = pair.run(self.shares + shift, self.tau)
         least = _log_total(self.weights + now.log_bounds)
         if pair.pooled and self.tau is None:
@@ -143,11 +153,11 @@ class _Search:
                 now = pair.run(self.shares + shift)
                 total = _log_total(self.weights + now.log_bounds)
                 best, gain, least = (now, least - total, total) if total < least else (best, 0.0, least)
-                if gain < _GAIN:
+                if gain < _GAIN or self.late():
                     break
         rounds = int(np.clip(_WORK / max(now.tau.size * now.spreads[0].size, 1), 3, _ROUNDS))
         for _ in range(rounds):
-            if not np.isfinite(least) or least < -_NOTHING:
+            if not np.isfinite(least) or least < -_NOTHING or self.late():
                 break
             self._relax(now, shift)
             offset = self.weights[:, None]
@@ -175,12 +185,15 @@ class _Search:
             now.put(low[good], new.part(good))
 
 
-def paired(p: GaussianMixture, q: GaussianMixture, levels: FloatArray, theta: float | None = None) -> Pair:
+def paired(
+    p: GaussianMixture, q: GaussianMixture, levels: FloatArray, theta: float | None = None,
+    late: Callable[[], bool] = endless,
+) -> Pair:  # fmt: skip
     """The problems of all components of p against e^levels N_j, in coordinates that suit the forms."""
     if p.form != "full" and q.form != "full":
-        return DiagonalPair((_grid(p.means), _spread(p)), (levels, _grid(q.means), _spread(q)), theta)
+        return DiagonalPair((_grid(p.means), _spread(p)), (levels, _grid(q.means), _spread(q)), theta, late)
     kind = TurnedPair if p.shared and q.shared else MatrixPair
-    return kind((p.means, _factors(p)), (levels, q.means, _factors(q)), theta)
+    return kind((p.means, _factors(p)), (levels, q.means, _factors(q)), theta, late)
 
 
 def _factors(law: GaussianMixture) -> FloatArray:
