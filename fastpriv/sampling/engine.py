@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .._parallel import ordered_map
 from .allocation import allocated
-from .intervals import look_confidence, stage_interval
+from .intervals import look_confidence, stage_interval, student_factor
 from .problem import Problem
 from .replicates import segment_sum, segments
 from .request import Request
@@ -31,13 +31,16 @@ Answers = tuple[FloatArray, FloatArray, FloatArray]
 
 REPLICATES = 32
 PILOT_REPLICATES = 16
+MANY, MANY_FROM = 64, 4096  # replicates where there are points enough and nothing is lost: a better known spread
+SECOND_REPLICATES = 64  # of a pilot that refines the plan of a large run
 PILOT_COST = 2.0**22  # components times coordinates times points of a pilot's replicate
 PILOT_SHARE = 16  # of max_samples
 FEWEST = 4  # replicates that make an interval when a stage is cut short
 FIRST_POINTS = 1024
-GROWTH = 4096  # of n between stages, at most
+GROWTH = 4096.0  # of n between stages, at most
 RATES = {"sobol": 1.3, "antithetic": 1.0, "random": 1.0, "plain": 1.0}  # the variance falls like n to minus this
 MARGIN = 1.2  # on predicted half-widths
+FEWEST_MORE = 0.5  # of what there is, in a further stage: every look costs some of the level
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,25 @@ class _Stage:
     n: int
 
 
+@dataclass(frozen=True)
+class _Reference:
+    """What the next stage is planned from: half width over what was asked, at a level, from replicates of n points."""
+
+    n: float
+    excess: float
+    level: float
+    replicates: int
+
+    def points(self, request: Request, points: str, look: int, replicates: int) -> float:
+        """Points of each of so many replicates, all stages together, that should meet the target at this look."""
+        level = look_confidence(request.confidence, look)
+        wider = student_factor(level, replicates, request.side) / student_factor(
+            self.level, self.replicates, request.side
+        )
+        rise = self.excess * wider * MARGIN * math.sqrt(self.replicates / replicates)
+        return self.n * float(min(rise, 1e9) ** (2 / RATES[points]))
+
+
 @dataclass
 class _Run:
     """Budget, clock and what was collected so far."""
@@ -150,10 +172,10 @@ class _Run:
                 r = owner[place]
                 if flat[place].first == 0:
                     sums[r] = found.sums
-                    if not pilot:
-                        self._watch(found.top)
                 else:
                     sums[r] = sums[r] + found.sums
+                if not pilot:
+                    self._watch(found.top)
                 self.samples += flat[place].last - flat[place].first
                 if flat[place].last == n:
                     complete = r + 1
@@ -184,16 +206,22 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
     Raises ``KeyboardInterrupt`` only when interrupted before anything could be said.
     """
     work = _Run(request)
-    problem, points, pilot = _picked(work, [(x, points) for x in problems for points in _points(x, request)])
+    problem, points, pilot = _picked(work, goal, [(x, points) for x in problems for points in _points(x, request)])
     if points != "plain" and not work.interrupted:
         problem, spent = allocated(problem, request.root, (2,), work.left // PILOT_SHARE)
         work.samples += spent
     stages: list[_Stage] = []
-    answers = None if pilot is None else _answers(goal, problem, [pilot], request.confidence, request)
-    reference = None if pilot is None or answers is None else (pilot.n, goal.excess(answers, request))
+    answers = reference = None
+    if pilot is not None:
+        answers, reference = _planned(goal, problem, pilot, request)
+        n = 0 if request.spends_everything else _refining(reference, points, request)
+        if n > pilot.n and n * SECOND_REPLICATES * PILOT_SHARE <= work.left and work.affordable(problem) > 2e3 * n:
+            second = work.stage(problem, points, (5,), SECOND_REPLICATES, n, pilot=True)
+            if len(second.means) >= FEWEST:
+                answers, reference = _planned(goal, problem, second, request)
     stopped = "interrupted" if work.interrupted else ""
     while not stopped:
-        replicates, n = _size(work, problem, points, reference, first=not stages)
+        replicates, n = _size(work, problem, points, reference, len(stages) + 1)
         if n == 0:
             stopped = "max_samples"
             break
@@ -203,11 +231,13 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
             level = request.confidence
             if not request.spends_everything:
                 level = look_confidence(level, len(stages))
-            answers = _answers(goal, problem, stages, level, request)
-            reference = (n, goal.excess(answers, request))
+            answers = goal.answers(_interval(problem, stages, level, request))
+            count = max(len(stage.means) for stage in stages)
+            every = sum(stage.n * len(stage.means) for stage in stages)
+            reference = _Reference(every / count, goal.excess(answers, request), level, count)
         if work.interrupted:
             stopped = "interrupted"
-        elif reference is not None and stages and reference[1] <= 1.0:
+        elif reference is not None and stages and reference.excess <= 1.0:
             stopped = "target"
         elif work.seconds_left <= 0 or work.affordable(problem) < FEWEST:
             stopped = "max_seconds"
@@ -217,12 +247,37 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
     return Outcome(answers, problem.law, points, stopped, work.samples, count, len(stages), work.top)
 
 
-def _answers(goal: Goal, problem: Problem, stages: list[_Stage], level: float, request: Request) -> Answers:
-    integrand = problem.integrand
-    found = stage_interval(
-        [(stage.n, stage.means) for stage in stages], level, request.side, low=integrand.low, high=integrand.high
-    )
-    return goal.answers((found.value, found.lower, found.upper))
+def _planned(goal: Goal, problem: Problem, pilot: _Stage, request: Request) -> tuple[Answers, _Reference]:
+    """What a pilot says, and what to plan from it."""
+    means = _interval(problem, [pilot], request.confidence, request)
+    excess = goal.excess(goal.answers(_unwidened(means)), request)
+    return goal.answers(means), _Reference(pilot.n, excess, request.confidence, len(pilot.means))
+
+
+def _refining(reference: _Reference, points: str, request: Request) -> int:
+    """Points of a second pilot's replicate: a sixteenth of what the first one asks for."""
+    if not math.isfinite(reference.excess):
+        return 0
+    wanted = reference.points(request, points, 1, SECOND_REPLICATES)
+    n = min(wanted / PILOT_SHARE, GROWTH * reference.n)
+    return 2 ** int(math.log2(n)) if n >= 1.0 else 0
+
+
+def _interval(problem: Problem, stages: list[_Stage], level: float, request: Request) -> Answers:
+    """Value, lower and upper of the means; where some components get fewer samples than their weights ask for, a
+    replicate's mean may leave the range of f."""
+    integrand, most = problem.integrand, problem.largest_ratio
+    low, high = min(integrand.low, integrand.low * most), max(integrand.high, integrand.high * most)
+    found = stage_interval([(stage.n, stage.means) for stage in stages], level, request.side, low=low, high=high)
+    return found.value, found.lower, found.upper
+
+
+def _unwidened(means: Answers) -> Answers:
+    """What skewness adds to one side of a small interval is gone in a large one: plans leave it out."""
+    value, lower, upper = means
+    with np.errstate(invalid="ignore"):
+        half = np.minimum(value - lower, upper - value)
+        return (value, value - half, value + half) if np.isfinite(half).all() else means
 
 
 def _points(problem: Problem, request: Request) -> tuple[str, ...]:
@@ -232,11 +287,13 @@ def _points(problem: Problem, request: Request) -> tuple[str, ...]:
     return ("sobol", "antithetic") if request.points is None else (request.points,)
 
 
-def _picked(work: _Run, candidates: list[tuple[Problem, str]]) -> tuple[Problem, str, _Stage | None]:
+def _picked(
+    work: _Run, goal: Goal, candidates: list[tuple[Problem, str]]
+) -> tuple[Problem, str, _Stage | None]:  # fmt: skip
     """The candidate with the smallest variance times cost, by a pilot whose points count for nothing else."""
     request = work.request
     problem, points = candidates[0]
-    if len(candidates) == 1:
+    if len(candidates) == 1 and request.spends_everything:
         return problem, points, None
     kept, lowest = None, math.inf
     for index, (rival, net) in enumerate(candidates):
@@ -245,7 +302,7 @@ def _picked(work: _Run, candidates: list[tuple[Problem, str]]) -> tuple[Problem,
         if n < 16:
             break
         stage = work.stage(rival, net, (1, index), PILOT_REPLICATES, n, pilot=True)
-        score = _score(stage, rival)
+        score = _score(stage, rival, net, goal, request) if len(stage.means) >= FEWEST else math.inf
         if len(stage.means) >= FEWEST and (kept is None or score < lowest):
             problem, points, kept, lowest = rival, net, stage, score
         if work.interrupted or work.seconds_left <= 0:
@@ -253,32 +310,49 @@ def _picked(work: _Run, candidates: list[tuple[Problem, str]]) -> tuple[Problem,
     return problem, points, kept
 
 
-def _score(stage: _Stage, problem: Problem) -> float:
-    """Log of variance times cost, averaged over the answers; infinite where nothing was seen."""
+def _score(stage: _Stage, problem: Problem, points: str, goal: Goal, request: Request) -> float:
+    """Log of variance times cost at the end of the run, averaged over the answers; infinite where nothing was seen."""
     if not np.isfinite(stage.means).all() or not stage.means.any(axis=0).all():
         return math.inf
     variance = np.maximum(stage.means.var(axis=0, ddof=1), 1e-300)
-    return float(np.log(variance).mean()) + math.log(problem.cost)
+    growth = request.max_samples / (REPLICATES * stage.n)
+    if not request.spends_everything:
+        reference = _planned(goal, problem, stage, request)[1]
+        growth = min(growth, reference.points(request, points, 1, REPLICATES) / stage.n)
+    gain = (RATES[points] - 1.0) * math.log(max(growth, 1.0))  # over points whose variance falls like 1 / n
+    return float(np.log(variance).mean()) + math.log(problem.cost) - gain
 
 
 def _size(
-    work: _Run, problem: Problem, points: str, reference: tuple[int, float] | None, *, first: bool
+    work: _Run, problem: Problem, points: str, reference: _Reference | None, look: int
 ) -> tuple[int, int]:
     """Replicates and points of each for the next stage; no points when the budget is spent."""
     request, left = work.request, work.left
-    most = left // REPLICATES
-    if most < 1:  # fewer samples than replicates
-        return (left, 1) if first and left >= 2 else (0, 0)
-    wanted = float(min(FIRST_POINTS, max(64, most // 4)))
+    least = problem.unit * (2 if points == "antithetic" else 1)
+    most = left // REPLICATES // least * least
+    if most < 1:  # fewer samples than replicates need
+        return (left // least, least) if look == 1 and left >= 2 * least else (0, 0)
+    wanted, replicates = float(min(FIRST_POINTS, max(64, most // 4))), REPLICATES
     if request.spends_everything and (reference is not None or math.isinf(request.max_seconds)):
         wanted = math.inf
+    elif reference is not None and reference.excess < math.inf:
+        wanted = reference.points(request, points, look, REPLICATES)
+        done = reference.n * reference.replicates / REPLICATES
+        if points != "sobol":
+            if min(wanted, most) >= MANY_FROM:
+                replicates, wanted, done = MANY, reference.points(request, points, look, MANY), done * REPLICATES / MANY
+            wanted -= done if look > 1 else 0.0  # more points of the same kind: only what lacks
+        if look > 1:
+            wanted = max(wanted, FEWEST_MORE * done)
+        wanted = min(wanted, GROWTH * max(done, 1.0))
     elif reference is not None:
-        n, excess = reference
-        wanted = n * min(max((MARGIN * excess) ** (2 / RATES[points]), 2.0), GROWTH) if excess < math.inf else n * 4.0
-    wanted = max(min(wanted, work.affordable(problem) / REPLICATES), 1.0)
+        wanted = 4.0 * reference.n
+    most = left // replicates // least * least
+    wanted = max(min(wanted, work.affordable(problem) / replicates), float(least))
     if points != "sobol":
         n = int(min(wanted, most))
-        return REPLICATES, n - n % 4 if n > 4 else n  # even halves: pairs stay together
+        step = 4 if n >= 4 and 4 % least == 0 else least  # even halves: pairs stay together
+        return replicates, n // step * step
     n = 2 ** math.ceil(math.log2(min(wanted, most)))
     if n > most:  # the rest of the budget: a power of two, and as many replicates as fit
         n //= 2

@@ -52,7 +52,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class SegmentSum:
-    """Sums of f, shape (e,), over a segment; the largest |f| of its first tile, where these are watched."""
+    """Sums of f, shape (e,), over a segment; the largest f of the first tile of each part, where these are watched."""
 
     sums: FloatArray
     top: TopValues | None
@@ -78,11 +78,12 @@ def segment_sum(segment: Segment) -> SegmentSum:
     problem = segment.problem
     total = np.zeros(problem.integrand.size)
     top = None
-    for at, ratio in _tiles(segment):
+    starts = {first for _, first, last in problem.pieces(segment.n) if first < last}  # every law has its own tail
+    for begin, at, ratio in _tiles(segment):
         total += problem.sums(at, ratio)
-        if problem.watched and segment.first == 0 and top is None:
-            top = TopValues(TOP, len(total))
-            top.update(np.abs(problem.values(at, ratio)).T)
+        if problem.watched and begin in starts:
+            top = top or TopValues(TOP, len(total))
+            top.update(problem.values(at, ratio).T)
     return SegmentSum(total, top)
 
 
@@ -99,7 +100,8 @@ def batch_means(
         if first == last:
             continue
         tiles = _batched(problem, part, root, (*key, place), batches, last - first)
-        found = [np.minimum(values, cut) for values in tiles]
+        low, high = problem.integrand.low, min(problem.integrand.high, cut)
+        found = [np.clip(values, low, high) for values in tiles]  # the range is proved: what leaves it is rounding
         total += np.concatenate(found, axis=1).reshape(len(total), last - first, batches).sum(axis=1)
     return total / size
 
@@ -123,9 +125,9 @@ def _batched(
         yield problem.values(*_placed(problem, part, component[tile], z))
 
 
-def _tiles(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
-    """Log densities at the points of a segment, and what each point counts, a tile at a time; no tile reaches over the
-    edge of a part.
+def _tiles(segment: Segment) -> Iterator[tuple[int, Densities, FloatArray | None]]:
+    """The first point of a tile, log densities at its points, and what each point counts; no tile reaches over the edge
+    of a part.
     """
     problem, key, root, n = segment.problem, segment.key, segment.root, segment.n
     start = float(np.random.default_rng(_random.words(root, (*key, 0), 4)).random())
@@ -140,7 +142,7 @@ def _tiles(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
             end = min(begin + size, last, segment.last)
             words = _random.words(root, (*key, 2, begin), _draw.WORDS)
             if not isinstance(part.source, Packed):
-                yield problem.densities(part.source.draw(words, end - begin), part.source), None
+                yield begin, problem.densities(part.source.draw(words, end - begin), part.source), None
                 continue
             z = normals[: problem.dimension * (end - begin)].reshape(problem.dimension, -1)
             if net is not None:
@@ -148,7 +150,7 @@ def _tiles(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
             else:
                 _draw.normals(words, segment.points == "antithetic" and (end - begin) % 2 == 0, z)
             component = runs.components(begin - first, end - first, words)
-            yield _placed(problem, part, component, z, logs[:, : end - begin])
+            yield begin, *_placed(problem, part, component, z, logs[:, : end - begin])
 
 
 def _placed(
