@@ -29,7 +29,7 @@ from ..sampling.orders import renyi_proposal
 from ..sampling.packed import pack_together
 from ..sampling.pairs import Pair, paired, proposed
 from ..sampling.problem import Integrand, Part, Problem, Row
-from ..sampling.request import Request
+from ..sampling.request import FEWEST_SAMPLES, Request
 from ..sampling.tails import tail_verdict
 from ..sampling.tilting import Proposal, hockey_stick_proposals, log_hockey_stick_upper_bound
 from .arguments import both_ways
@@ -258,8 +258,8 @@ def _shared(request: Request, index: int, share: float, spent: int) -> Request:
     root = SeedSequence(request.root.entropy, spawn_key=(*request.root.spawn_key, 7, index))
     clock = request.clock.part(share)
     return dataclasses.replace(
-        request, root=root, max_samples=max(2, int((request.max_samples - spent) * share)), max_seconds=clock.seconds,
-        clock=clock,
+        request, root=root, max_samples=max(FEWEST_SAMPLES, int((request.max_samples - spent) * share)),
+        max_seconds=clock.seconds, clock=clock,
     )  # fmt: skip
 
 

@@ -24,12 +24,13 @@ __all__ = ["allocated"]
 
 FloatArray = NDArray[np.float64]
 
-PROBES = 8  # samples of each component
+PROBES = 8, 256  # samples of each component: at least, at most
+PROBED = 2**14  # samples of all of them, unless the fewest are more
 MOST_COST = 2.0**33  # components times coordinates times probes; beyond, weights decide
 BETWEEN = 0.05  # share of the squared distance from the mean that counts as spread
 SHARED = 0.25  # part of the mean square spread that every component is taken to have: few probes miss rare values
-KEPT = 0.2  # share of the samples that follow the weights whatever the probes say
-EVEN = 0.1  # share of the samples dealt out evenly where there are too few for probes
+KEPT = 0.3  # share of the samples that follow the weights whatever the probes say: no sample counts for more than 3.4
+NEAR = 0.1  # relative distance of the weights from equal ones that does not matter
 GAIN = 0.9  # predicted variance below which other chances are worth their cost
 
 
@@ -43,17 +44,14 @@ def allocated(problem: Problem, root: SeedSequence, key: tuple[int, ...], most: 
     parts, spent = [], 0
     for index, part in enumerate(problem.parts):
         count = len(part.weights)
-        probes = PROBES * count
-        known = isinstance(part.source, Packed) and count > 1
-        if known and probes > most - spent:  # rare components are seen all the same
-            parts.append(part.reallocated((1 - EVEN) * part.weights + EVEN / count))
+        allowed = min(most - spent, MOST_COST / problem.cost) / count
+        if not isinstance(part.source, Packed) or count == 1 or allowed < PROBES[0]:
+            unbounded = isinstance(part.source, Packed) and count > 1 and math.isinf(problem.integrand.high)
+            parts.append(_spread_out(part) if unbounded else part)
             continue
-        if not known or probes * problem.cost > MOST_COST:
-            parts.append(part)
-            continue
-        assert isinstance(part.source, Packed)
-        mean, spread = _moments(problem, part, part.source, root, (*key, index))
-        spent += probes
+        each = 2 ** int(math.log2(max(PROBES[0], min(PROBES[1], PROBED / count, allowed))))
+        mean, spread = _moments(problem, part, part.source, root, (*key, index), each)
+        spent += each * count
         parts.append(_reallocated(part, mean, spread))
     if all(new is old for new, old in zip(parts, problem.parts, strict=True)):
         return problem, spent
@@ -61,20 +59,27 @@ def allocated(problem: Problem, root: SeedSequence, key: tuple[int, ...], most: 
 
 
 def _moments(
-    problem: Problem, part: Part, source: Packed, root: SeedSequence, key: tuple[int, ...]
+    problem: Problem, part: Part, source: Packed, root: SeedSequence, key: tuple[int, ...], each: int
 ) -> tuple[FloatArray, FloatArray]:
     """Means and standard deviations of f, shape (e, k), within every component."""
-    component = np.repeat(np.arange(len(part.weights), dtype=np.int32), PROBES)
+    component = np.repeat(np.arange(len(part.weights), dtype=np.int32), each)
     found = []
-    size = tile_size(problem.dimension)
-    for tile in blocks(component.size, size - size % PROBES):
+    for tile in blocks(component.size, tile_size(problem.dimension)):
         z = np.empty((problem.dimension, tile.stop - tile.start))
         _draw.normals(_random.words(root, (*key, tile.start), _draw.WORDS), True, z)
         _draw.place(source.form, source.means, source.spreads, component[tile], z, z)
         found.append(problem.values(problem.densities(z, source), None))
-    values = np.concatenate(found, axis=1).reshape(len(found[0]), -1, PROBES)
+    values = np.concatenate(found, axis=1).reshape(len(found[0]), -1, each)
     with np.errstate(over="ignore", invalid="ignore"):
         return values.mean(axis=2), values.std(axis=2, ddof=1)
+
+
+def _spread_out(part: Part) -> Part:
+    """Half of the samples to all components alike: where f has no bound a component of any weight may rule its mean,
+    and one that no sample comes from is one that the interval does not know of."""
+    chances = 0.5 * (part.weights + 1.0 / len(part.weights))
+    near = (np.abs(chances - part.weights) <= NEAR * part.weights).all()
+    return part if near else part.reallocated(chances)
 
 
 def _reallocated(part: Part, mean: FloatArray, spread: FloatArray) -> Part:

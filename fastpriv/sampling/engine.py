@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .._parallel import ordered_map
 from .allocation import allocated
-from .intervals import look_confidence, stage_interval
+from .intervals import look_confidence, stage_interval, student_factor
 from .problem import Problem
 from .replicates import SegmentSum, batch_means, segment_sum, segments
 from .request import Request
@@ -31,6 +31,8 @@ Answers = tuple[FloatArray, FloatArray, FloatArray]
 
 REPLICATES = 32
 PILOT_REPLICATES = 16
+MANY, MANY_FROM = 64, 4096  # replicates where there are points enough and nothing is lost: a better known spread
+SECOND_REPLICATES = 64  # of a pilot that refines the plan of a large run
 PILOT_COST = 2.0**22  # components times coordinates times points of a pilot's replicate
 PILOT_SHARE = 16  # of max_samples
 PROBE_SHARE = 4  # of what is left; a component that no probe looks at may carry the answer
@@ -38,10 +40,11 @@ PILOT_TIME, ALLOCATION = 0.5, 0.25  # of the time
 POINTS_TRIED = ("sobol", "antithetic")
 FEWEST = 4  # replicates that make an interval when a stage is cut short
 FIRST_POINTS = 1024
-GROWTH = 4096  # of n between stages, at most
+GROWTH = 4096.0  # of n between stages, at most
 RATES = {"sobol": 1.3, "antithetic": 1.0, "random": 1.0, "plain": 1.0}  # the variance falls like n to minus this
 MARGIN = 1.2  # on predicted half-widths
 PROBE, BRIEF = 8, 0.005  # points that are timed before the pilot; seconds that say too little
+FEWEST_MORE = 0.5  # of what there is, in a further stage: every look costs some of the level
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,25 @@ class _Stage:
     n: int
 
 
+@dataclass(frozen=True)
+class _Reference:
+    """What the next stage is planned from: half width over what was asked, at a level, from replicates of n points."""
+
+    n: float
+    excess: float
+    level: float
+    replicates: int
+
+    def points(self, request: Request, points: str, look: int, replicates: int) -> float:
+        """Points of each of so many replicates, all stages together, that should meet the target at this look."""
+        level = look_confidence(request.confidence, look)
+        wider = student_factor(level, replicates, request.side) / student_factor(
+            self.level, self.replicates, request.side
+        )
+        rise = self.excess * wider * MARGIN * math.sqrt(self.replicates / replicates)
+        return self.n * float(min(rise, 1e9) ** (2 / RATES[points]))
+
+
 @dataclass
 class _Run:
     """Budget, clock and what was collected so far."""
@@ -197,7 +219,7 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
     """
     work = _Run(request)
     work.cost_done, work.sampled_for = pace(max(problems, key=lambda problem: problem.cost), request)
-    problem, points, pilot = _picked(work, [(x, points) for x in problems for points in _points(x, request)])
+    problem, points, pilot = _picked(work, goal, [(x, points) for x in problems for points in _points(x, request)])
     if points != "plain" and not work.interrupted:
         most = int(work.limited(problem, work.left // PROBE_SHARE, ALLOCATION))
         try:
@@ -206,14 +228,17 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
         except KeyboardInterrupt:
             work.interrupted = True
     stages: list[_Stage] = []
-    answers = None
-    if pilot is not None:  # what is said if nothing follows; the pilot chose the narrowest of several
-        level = 1.0 - (1.0 - request.confidence) / (len(problems) * len(POINTS_TRIED))
-        answers = _answers(goal, problem, [pilot], level, request, None)
-    reference = None if pilot is None or answers is None else (pilot.n, goal.excess(answers, request))
+    answers = reference = None
+    if pilot is not None:
+        answers, reference = _planned(goal, problem, pilot, request)
+        n = 0 if request.spends_everything else _refining(reference, points, request)
+        if n > pilot.n and n * SECOND_REPLICATES * PILOT_SHARE <= work.left and work.affordable(problem) > 2e3 * n:
+            second = work.stage(problem, points, (5,), SECOND_REPLICATES, n, pilot=True)
+            if len(second.means) >= FEWEST:
+                answers, reference = _planned(goal, problem, second, request)
     stopped = "interrupted" if work.interrupted else ""
     while not stopped:
-        replicates, n = _size(work, problem, points, reference, first=not stages)
+        replicates, n = _size(work, problem, points, reference, len(stages) + 1)
         if n == 0:
             stopped = "max_samples"
             break
@@ -223,11 +248,13 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
             level = request.confidence
             if not request.spends_everything:
                 level = look_confidence(level, len(stages))
-            answers = _answers(goal, problem, stages, level, request, work.moments)
-            reference = (n, goal.excess(answers, request))
+            answers = goal.answers(_interval(problem, stages, level, request, work.moments))
+            count = max(len(stage.means) for stage in stages)
+            every = sum(stage.n * len(stage.means) for stage in stages)
+            reference = _Reference(every / count, goal.excess(answers, request), level, count)
         if work.interrupted:
             stopped = "interrupted"
-        elif reference is not None and stages and reference[1] <= 1.0:
+        elif reference is not None and stages and reference.excess <= 1.0:
             stopped = "target"
         elif work.affordable(problem) < FEWEST or request.clock.late():
             stopped = "max_seconds"
@@ -252,19 +279,35 @@ def pace(problem: Problem, request: Request) -> tuple[float, float]:
     return count * problem.cost, max(seconds, 1e-9)
 
 
-def _answers(
-    goal: Goal, problem: Problem, stages: list[_Stage], level: float, request: Request, moments: PointMoments | None
-) -> Answers:
-    """Student's interval, widened for the skewness that the points show, and for what they cannot have seen.
+def _planned(goal: Goal, problem: Problem, pilot: _Stage, request: Request) -> tuple[Answers, _Reference]:
+    """What a pilot says, and what to plan from it."""
+    means = _interval(problem, [pilot], request.confidence, request, None)
+    excess = goal.excess(goal.answers(_unwidened(means)), request)
+    return goal.answers(means), _Reference(pilot.n, excess, request.confidence, len(pilot.means))
 
+
+def _refining(reference: _Reference, points: str, request: Request) -> int:
+    """Points of a second pilot's replicate: a sixteenth of what the first one asks for."""
+    if not math.isfinite(reference.excess):
+        return 0
+    wanted = reference.points(request, points, 1, SECOND_REPLICATES)
+    n = min(wanted / PILOT_SHARE, GROWTH * reference.n)
+    return 2 ** int(math.log2(n)) if n >= 1.0 else 0
+
+
+def _interval(
+    problem: Problem, stages: list[_Stage], level: float, request: Request, moments: PointMoments | None
+) -> Answers:
+    """Value, lower and upper of the means: Student's interval, widened for the skewness that the points show, and for
+    what they cannot have seen.
+
+    Where some components get fewer samples than their weights ask for, a replicate's mean may leave the range of f.
     Under a tilted law the integrand may be many times larger in a corner of small probability, where several components
     meet. If no point falls there the replicates agree and their spread says nothing. A set of more than log(1/a) / N of
     the law escapes N points with probability below a: what it could add is added.
     """
-    integrand = problem.integrand
-    ratios = [1.0, *(float(r) for part in problem.parts if part.ratio is not None for r in part.ratio)]
-    low = integrand.low * (max(ratios) if integrand.low < 0 else min(ratios))
-    high = integrand.high * (max(ratios) if integrand.high > 0 else min(ratios))
+    integrand, most = problem.integrand, problem.largest_ratio
+    low, high = min(integrand.low, integrand.low * most), max(integrand.high, integrand.high * most)
     skewness: FloatArray | float = 0.0
     deviation: FloatArray | float = 0.0
     if moments is not None and np.isfinite(moments.variance).all():
@@ -278,7 +321,15 @@ def _answers(
         unseen = -math.log1p(-level) / sum(stage.n * len(stage.means) for stage in stages)
         lower, upper = lower - unseen * (found.value - low), upper + unseen * (high - found.value)
     value, lower, upper = (np.clip(x, integrand.low, integrand.high) for x in (found.value, lower, upper))
-    return goal.answers((value, lower, upper))
+    return value, lower, upper
+
+
+def _unwidened(means: Answers) -> Answers:
+    """What skewness adds to one side of a small interval is gone in a large one: plans leave it out."""
+    value, lower, upper = means
+    with np.errstate(invalid="ignore"):
+        half = np.minimum(value - lower, upper - value)
+        return (value, value - half, value + half) if np.isfinite(half).all() else means
 
 
 def _points(problem: Problem, request: Request) -> tuple[str, ...]:
@@ -288,11 +339,13 @@ def _points(problem: Problem, request: Request) -> tuple[str, ...]:
     return POINTS_TRIED if request.points is None else (request.points,)
 
 
-def _picked(work: _Run, candidates: list[tuple[Problem, str]]) -> tuple[Problem, str, _Stage | None]:
+def _picked(
+    work: _Run, goal: Goal, candidates: list[tuple[Problem, str]]
+) -> tuple[Problem, str, _Stage | None]:  # fmt: skip
     """The candidate with the smallest variance times cost, by a pilot whose points count for nothing else."""
     request = work.request
     problem, points = candidates[0]
-    if len(candidates) == 1:
+    if len(candidates) == 1 and request.spends_everything:
         return problem, points, None
     kept, lowest = None, math.inf
     for index, (rival, net) in enumerate(candidates):
@@ -303,7 +356,7 @@ def _picked(work: _Run, candidates: list[tuple[Problem, str]]) -> tuple[Problem,
         affordable = work.limited(rival, PILOT_REPLICATES * n, PILOT_TIME / len(candidates))
         n = max(4, int(affordable) // PILOT_REPLICATES // 4 * 4)
         stage = work.stage(rival, net, (1, index), PILOT_REPLICATES, n, pilot=True)
-        score = _score(stage, rival)
+        score = _score(stage, rival, net, goal, request) if len(stage.means) >= FEWEST else math.inf
         if len(stage.means) >= FEWEST and (kept is None or score < lowest):
             problem, points, kept, lowest = rival, net, stage, score
         if work.interrupted or request.clock.late(PILOT_TIME):
@@ -311,32 +364,49 @@ def _picked(work: _Run, candidates: list[tuple[Problem, str]]) -> tuple[Problem,
     return problem, points, kept
 
 
-def _score(stage: _Stage, problem: Problem) -> float:
-    """Log of variance times cost, averaged over the answers; infinite where nothing was seen."""
+def _score(stage: _Stage, problem: Problem, points: str, goal: Goal, request: Request) -> float:
+    """Log of variance times cost at the end of the run, averaged over the answers; infinite where nothing was seen."""
     if not np.isfinite(stage.means).all() or not stage.means.any(axis=0).all():
         return math.inf
     variance = np.maximum(stage.means.var(axis=0, ddof=1), 1e-300)
-    return float(np.log(variance).mean()) + math.log(problem.cost)
+    growth = request.max_samples / (REPLICATES * stage.n)
+    if not request.spends_everything:
+        reference = _planned(goal, problem, stage, request)[1]
+        growth = min(growth, reference.points(request, points, 1, REPLICATES) / stage.n)
+    gain = (RATES[points] - 1.0) * math.log(max(growth, 1.0))  # over points whose variance falls like 1 / n
+    return float(np.log(variance).mean()) + math.log(problem.cost) - gain
 
 
 def _size(
-    work: _Run, problem: Problem, points: str, reference: tuple[int, float] | None, *, first: bool
+    work: _Run, problem: Problem, points: str, reference: _Reference | None, look: int
 ) -> tuple[int, int]:
     """Replicates and points of each for the next stage; no points when the budget is spent."""
     request, left = work.request, work.left
-    most = left // REPLICATES
-    if most < 1:  # fewer samples than replicates
-        return (left, 1) if first and left >= 2 else (0, 0)
-    wanted = float(min(FIRST_POINTS, max(64, most // 4)))
+    least = problem.unit * (2 if points == "antithetic" else 1)
+    most = left // REPLICATES // least * least
+    if most < 1:  # fewer samples than replicates need
+        return (left // least, least) if look == 1 and left >= 2 * least else (0, 0)
+    wanted, replicates = float(min(FIRST_POINTS, max(64, most // 4))), REPLICATES
     if request.spends_everything and (reference is not None or math.isinf(request.max_seconds)):
         wanted = math.inf
+    elif reference is not None and reference.excess < math.inf:
+        wanted = reference.points(request, points, look, REPLICATES)
+        done = reference.n * reference.replicates / REPLICATES
+        if points != "sobol":
+            if min(wanted, most) >= MANY_FROM:
+                replicates, wanted, done = MANY, reference.points(request, points, look, MANY), done * REPLICATES / MANY
+            wanted -= done if look > 1 else 0.0  # more points of the same kind: only what lacks
+        if look > 1:
+            wanted = max(wanted, FEWEST_MORE * done)
+        wanted = min(wanted, GROWTH * max(done, 1.0))
     elif reference is not None:
-        n, excess = reference
-        wanted = n * min(max((MARGIN * excess) ** (2 / RATES[points]), 2.0), GROWTH) if excess < math.inf else n * 4.0
-    wanted = max(work.limited(problem, REPLICATES * min(wanted, most)) / REPLICATES, 1.0)
+        wanted = 4.0 * reference.n
+    most = left // replicates // least * least
+    wanted = max(work.limited(problem, replicates * min(wanted, most)) / replicates, float(least))
     if points != "sobol":
         n = int(min(wanted, most))
-        return REPLICATES, n - n % 4 if n > 4 else n  # even halves: pairs stay together
+        step = 4 if n >= 4 and 4 % least == 0 else least  # even halves: pairs stay together
+        return replicates, n // step * step
     n = 2 ** math.ceil(math.log2(min(wanted, most)))
     if n > most:  # the rest of the budget: a power of two, and as many replicates as fit
         n //= 2

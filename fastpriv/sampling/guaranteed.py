@@ -54,7 +54,8 @@ def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cu
     state = _state(problem, cut)
     size = _timed(_batches(problem, request), problem, request)
     spent, done, stopped = 0, 0, ""
-    answers = _answers(goal, state, cut, request)
+    endless = np.zeros(problem.integrand.size, dtype=bool)
+    answers = _answers(goal, state, endless, cut, request)
     while not stopped:
         left = (request.max_samples - spent) // (BATCH * size)
         pieces = min(max(done, FIRST), left)
@@ -63,8 +64,9 @@ def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cu
             break
         work = [_Piece(problem, cut, request.root, (4, done + i), size) for i in range(pieces)]
         try:
-            for found in ordered_map(_bounded, work, n_jobs=request.n_jobs, progress=request.progress):
+            for found, infinite in ordered_map(_bounded, work, n_jobs=request.n_jobs, progress=request.progress):
                 state.merge(found)
+                endless |= infinite
                 spent, done = spent + BATCH * size, done + 1
                 if request.clock.late():
                     stopped = "max_seconds"
@@ -73,7 +75,7 @@ def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cu
             if not done:
                 raise
             stopped = "interrupted"
-        answers = _answers(goal, state, cut, request)
+        answers = _answers(goal, state, endless, cut, request)
         if not stopped and goal.excess(answers, request) <= 1.0:
             stopped = "target"
     repeatable = not request.clock.felt and stopped != "interrupted"
@@ -104,15 +106,21 @@ def _state(problem: Problem, cut: Cut) -> BoundedMean:
     return BoundedMean(integrand.size, low=integrand.low, high=min(integrand.high, cut.at))
 
 
-def _bounded(piece: _Piece) -> BoundedMean:
-    """The state after the batches of a piece."""
+def _bounded(piece: _Piece) -> tuple[BoundedMean, NDArray[np.bool_]]:
+    """The state after the batches of a piece, and where a value was infinite."""
     state = _state(piece.problem, piece.cut)
     means = batch_means(piece.problem, piece.root, piece.key, piece.batches, BATCH, piece.cut.at)
-    state.update(means.T)
-    return state
+    state.update(np.minimum(means.T, np.finfo(float).max))
+    return state, np.asarray(np.isposinf(means).any(axis=1))
 
 
-def _answers(goal: Goal, state: BoundedMean, cut: Cut, request: Request) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _answers(
+    goal: Goal, state: BoundedMean, endless: NDArray[np.bool_], cut: Cut, request: Request
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """A value that is infinite with positive probability makes the mean infinite, and to see one proves it."""
     found = state.interval(request.confidence, request.side)
-    upper = found.upper + cut.excess
-    return goal.answers((found.value, found.lower, np.maximum(upper, found.value)))
+    value, lower, upper = (
+        np.where(endless, math.inf, x)
+        for x in (found.value, found.lower, np.maximum(found.upper + cut.excess, found.value))
+    )
+    return goal.answers((value, lower, upper))

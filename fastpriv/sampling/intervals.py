@@ -21,7 +21,10 @@ from scipy import special
 from .. import _validate
 from ..errors import ShapeError
 
-__all__ = ["Interval", "Side", "binomial_interval", "look_confidence", "replicate_interval", "stage_interval"]
+__all__ = [
+    "Interval", "Side", "binomial_interval", "look_confidence", "replicate_interval", "stage_interval",
+    "student_factor",
+]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
 Side = Literal["both", "lower", "upper"]
@@ -245,6 +248,43 @@ def look_confidence(confidence: float, look: int) -> float:
     error = 1.0 - _level(confidence)
     look = _validate.count("look", look)
     return 1.0 - (error * _FIRST_LOOK if look == 1 else error * (1.0 - _FIRST_LOOK) / (look * (look - 1.0)))
+
+
+def student_factor(confidence: float, replicates: int, side: Side = "both") -> float:
+    """Half width of Student's interval in standard errors.
+
+    Parameters
+    ----------
+    confidence : float
+        Level in (0, 1).
+    replicates : int
+        How many, at least 2.
+    side : {"both", "lower", "upper"}
+        As for ``replicate_interval``.
+
+    Returns
+    -------
+    float
+        The quantile.
+
+    Raises
+    ------
+    DomainError
+        For a level outside (0, 1), fewer than two replicates, an unknown side.
+
+    Notes
+    -----
+    **Accuracy** that of ``scipy.special.stdtrit``.
+
+    Source: Student 1908.
+
+    Examples
+    --------
+    >>> from fastpriv.sampling.intervals import student_factor
+    >>> student_factor(0.95, 32)
+    2.0395...
+    """
+    return -float(special.stdtrit(_validate.count("replicates", replicates, 2) - 1.0, _error(confidence, side)))
 
 
 def binomial_interval(hits: Any, trials: Any, confidence: float, side: Side = "both") -> Interval:

@@ -152,6 +152,16 @@ class Problem:
         return any(isinstance(part.source, Packed) for part in self.parts)
 
     @property
+    def unit(self) -> int:
+        """Samples come in multiples of this, so that every part gets its share of them exactly."""
+        return len(self.parts)
+
+    @property
+    def largest_ratio(self) -> float:
+        """The most that a sample counts for."""
+        return max([1.0, *(float(part.ratio.max()) for part in self.parts if part.ratio is not None)])
+
+    @property
     def dimension(self) -> int:
         """Coordinates of a sample."""
         return self.p.dimension

@@ -84,14 +84,14 @@ def segment_sum(segment: Segment) -> SegmentSum:
     size = problem.integrand.size
     total, moments = np.zeros(size), PointMoments(size)
     top = TopValues(TOP, size) if problem.watched else None
-    for at, ratio in _tiles(segment):
+    for _, at, ratio in _tiles(segment):
         total += problem.sums(at, ratio)
         step = _step(problem, len(at.lp))
         few = Densities(*(np.ascontiguousarray(logs[::step]) for logs in at))
         values = problem.values(few, None if ratio is None else ratio[::step]).T
         moments.update(values)
         if top is not None:
-            top.update(np.abs(values))
+            top.update(values)
     return SegmentSum(total, moments, top)
 
 
@@ -114,7 +114,8 @@ def batch_means(
         if first == last:
             continue
         tiles = _batched(problem, part, root, (*key, place), batches, last - first)
-        found = [np.minimum(values, cut) for values in tiles]
+        low, high = problem.integrand.low, min(problem.integrand.high, cut)
+        found = [np.clip(values, low, high) for values in tiles]  # the range is proved: what leaves it is rounding
         total += np.concatenate(found, axis=1).reshape(len(total), last - first, batches).sum(axis=1)
     return total / size
 
@@ -138,9 +139,9 @@ def _batched(
         yield problem.values(*_placed(problem, part, component[tile], z))
 
 
-def _tiles(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
-    """Log densities at the points of a segment, and what each point counts, a tile at a time; no tile reaches over the
-    edge of a part.
+def _tiles(segment: Segment) -> Iterator[tuple[int, Densities, FloatArray | None]]:
+    """The first point of a tile, log densities at its points, and what each point counts; no tile reaches over the edge
+    of a part.
     """
     problem, key, root, n = segment.problem, segment.key, segment.root, segment.n
     start = float(np.random.default_rng(_random.words(root, (*key, 0), 4)).random())
@@ -156,7 +157,7 @@ def _tiles(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
         for begin, words in zip(begins, streams.reshape(-1, _draw.WORDS), strict=False):
             end = min(begin + size, last, segment.last)
             if not isinstance(part.source, Packed):
-                yield problem.densities(part.source.draw(words, end - begin), part.source), None
+                yield begin, problem.densities(part.source.draw(words, end - begin), part.source), None
                 continue
             z = normals[: problem.dimension * (end - begin)].reshape(problem.dimension, -1)
             if net is not None:
@@ -164,7 +165,7 @@ def _tiles(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
             else:
                 _draw.normals(words, segment.points == "antithetic" and (end - begin) % 2 == 0, z)
             component = runs.components(begin - first, end - first, words)
-            yield _placed(problem, part, component, z, logs[:, : end - begin])
+            yield begin, *_placed(problem, part, component, z, logs[:, : end - begin])
 
 
 def _placed(

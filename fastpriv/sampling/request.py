@@ -24,7 +24,7 @@ LAWS = ("direct", "balanced", "tilted")
 POINTS = ("sobol", "antithetic", "random", "plain")
 SIDES = ("both", "lower", "upper")
 INTERVALS = ("replicates", "guaranteed")
-MOST_SAMPLES = 2**50
+FEWEST_SAMPLES, MOST_SAMPLES = 8, 2**50  # two replicates of one pair from each of two laws
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _samples(value: Any) -> int:
     """Whole numbers may come as floats: 1e8 is how people write it."""
     if isinstance(value, (float, np.floating)) and math.isfinite(value) and value == int(value):
         value = int(value)
-    return _validate.count("max_samples", value, minimum=2, maximum=MOST_SAMPLES)
+    return _validate.count("max_samples", value, minimum=FEWEST_SAMPLES, maximum=MOST_SAMPLES)
 
 
 def _words(method: Any) -> tuple[str | None, str | None]:

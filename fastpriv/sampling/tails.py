@@ -1,7 +1,10 @@
 """How heavy a tail the sampled values have: may an interval that needs a variance be trusted?
 
-Notation: k is the shape of the generalised Pareto law that the largest |f| follow above a high threshold; moments of
+Notation: k is the shape of the generalised Pareto law that the largest f follow above a high threshold; moments of
 order below 1/k exist. k <= 0 is a light tail, k >= 1/2 an infinite variance, k >= 1 an infinite mean.
+
+Only the upper tail is watched: integrands are bounded below, or log ratios l = log(p/q) under P, whose lower tail is
+light for any two laws, since P(l <= -t) <= e^-t E e^-l <= e^-t.
 
 Sources: Zhang and Stephens 2009 (the profile posterior); Vehtari, Simpson, Gelman, Yao and Gabry 2024 (the number of
 values, and the shrinkage for short lists).
@@ -24,6 +27,7 @@ FloatArray = NDArray[np.float64]
 Verdict = Literal["holds", "warn", "unknown"]
 _HOLDS, _UNKNOWN = 0.4, 0.7
 _FEWEST = 8
+_FEWEST_ALONE, _CONTRADICTION = 16, 3.0  # values, and standard errors, for which a higher threshold is believed
 
 
 class TopValues:
@@ -84,11 +88,25 @@ class TopValues:
         return np.sort(self._kept, axis=1)
 
     def index(self) -> FloatArray:
-        """Tail index of each stream, from the top min(n / 5, 3 sqrt(n)) values above the next one."""
+        """Tail index of each stream, from the top min(n / 5, 3 sqrt(n)) values above the next one.
+
+        A pile of values next to that threshold (a stationary point of f, or a cluster farther out) looks like a heavy
+        tail. A Pareto tail has one index above every threshold: where a half or a quarter of the values contradicts the
+        whole by three standard errors, it is believed instead.
+        """
         used = int(min(0.2 * self.count, 3.0 * math.sqrt(self.count), self.keep - 1.0))
         if used < _FEWEST:
             return np.full(self.quantities, math.nan)
-        return tail_index(self.values[:, -(used + 1) :])
+        values = self.values
+        index = tail_index(values[:, -(used + 1) :])
+        for fewer in (used // 2, used // 4):
+            if fewer < _FEWEST_ALONE:
+                break
+            higher = tail_index(values[:, -(fewer + 1) :])
+            with np.errstate(invalid="ignore"):
+                contradicts = index - higher > _CONTRADICTION * (1.0 + np.maximum(higher, 0.0)) / math.sqrt(fewer)
+            index = np.where(contradicts, higher, index)
+        return index
 
     def _take(self, block: FloatArray) -> None:
         joined = np.concatenate([self._kept, block], axis=1)
@@ -183,7 +201,7 @@ def tail_index(top_values: Any) -> FloatArray:
     Parameters
     ----------
     top_values : array_like, shape (..., m + 1)
-        The m + 1 largest |f| in any order, m >= 8.
+        The m + 1 largest f in any order, m >= 8.
 
     Returns
     -------

@@ -41,7 +41,7 @@ WRONG = [
     ("side", None, "side must be one of both, lower, upper; got None"),
     *(("rtol", value, "rtol must be at least 0 and finite") for value in (-1e-3, np.nan, np.inf)),
     *(("atol", value, "atol must be at least 0 and finite") for value in (-1.0, np.nan, np.inf)),
-    *(("max_samples", value, "max_samples must be") for value in (0, 1, -5, 1.5, np.nan, np.inf, 2**60, True, "many")),
+    *(("max_samples", value, "max_samples must be") for value in (0, 7, -5, 1.5, np.nan, np.inf, 2**60, True, "many")),
     *(("max_seconds", value, "max_seconds must be positive") for value in (0.0, -1.0, np.nan)),
     *(("method", value, "method must be 'auto' or name a law") for value in ("fast", "", None, 3, "sobol sobol")),
     ("interval", "normal", "interval must be one of replicates, guaranteed; got 'normal'"),
