@@ -31,6 +31,9 @@ Answers = tuple[FloatArray, FloatArray, FloatArray]
 
 REPLICATES = 32
 PILOT_REPLICATES = 16
+PILOT_POINTS = 2**10
+LOOSE_POINTS = 2**8  # of one where rtol is at least LOOSE: less than this would mistake what pays in long runs
+LOOSE = 3e-3
 PILOT_COST = 2.0**22  # components times coordinates times points of a pilot's replicate
 PILOT_SHARE = 16  # of max_samples
 FEWEST = 4  # replicates that make an interval when a stage is cut short
@@ -240,7 +243,8 @@ def _picked(work: _Run, candidates: list[tuple[Problem, str]]) -> tuple[Problem,
         return problem, points, None
     kept, lowest = None, math.inf
     for index, (rival, net) in enumerate(candidates):
-        n = 2 ** max(5, min(10, int(PILOT_COST / rival.cost).bit_length()))
+        most = LOOSE_POINTS if request.rtol >= LOOSE else PILOT_POINTS
+        n = min(most, 2 ** max(5, int(PILOT_COST / rival.cost).bit_length()))
         n = min(n, request.max_samples // (PILOT_SHARE * len(candidates) * PILOT_REPLICATES) // 4 * 4)
         if n < 16:
             break
