@@ -3,7 +3,7 @@
 Every shape is checked before a kernel runs: a call that would leave its arrays raises.
 """
 
-from libc.stdint cimport int32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 
 cdef extern from "fp_draw.h" nogil:
     ctypedef struct fp_place:
@@ -22,6 +22,7 @@ cdef extern from "fp_draw.h" nogil:
     void fp_draw_sobol_normals(const uint64_t *, int, const uint64_t *, uint64_t, long, long, double *)
     void fp_draw_scramble(const uint64_t *, const uint64_t *, int, long, uint64_t *, uint64_t *)
     int fp_draw_inside(const int32_t *, long, long)
+    void fp_draw_runs(const int64_t *, long, int64_t, long, int32_t *)
     void fp_draw_place(fp_place *, long)
     int FP_SEED_WORDS
 
@@ -89,6 +90,17 @@ def scramble(const uint64_t[::1] words, const uint64_t[:, ::1] generators, uint6
         with nogil:
             fp_draw_scramble(&words[0], &generators[0, 0], <int>generators.shape[1], generators.shape[0],
                              &columns[0, 0], &shifts[0])
+
+
+def runs(const int64_t[::1] bounds, int64_t first, int32_t[::1] out):
+    """Fill ``out`` with the components of samples first, first + 1, ...: that of i is the number of bounds up to i.
+
+    ``bounds`` rise, and the last one is beyond all samples.
+    """
+    _fit(bounds.shape[0] > 0 and 0 <= first and first + out.shape[0] <= bounds[bounds.shape[0] - 1],
+         "bounds (k,), first + out.size at most the last bound")
+    with nogil:
+        fp_draw_runs(&bounds[0], bounds.shape[0], first, out.shape[0], &out[0] if out.shape[0] else NULL)
 
 
 def place(int form, const double[:, ::1] means, spreads, const int32_t[::1] component, const double[:, ::1] z,

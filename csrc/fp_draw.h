@@ -106,6 +106,24 @@ static inline void fp_draw_scramble(const uint64_t *words, const uint64_t *gener
     }
 }
 
+/* component of samples first .. first + n - 1: the number of bounds, which rise, up to the sample */
+static inline void fp_draw_runs(const int64_t *bounds, long k, int64_t first, long n, int32_t *component)
+{
+    long c = 0, above = k - 1; /* the last bound is beyond all samples */
+    while (c < above) {
+        const long middle = c + (above - c) / 2;
+        if (bounds[middle] <= first)
+            c = middle + 1;
+        else
+            above = middle;
+    }
+    for (long t = 0; t < n; c++) {
+        const int64_t to = c < k - 1 ? bounds[c] - first : n, stop = to < n ? to : n;
+        for (; t < stop; t++)
+            component[t] = (int32_t)c;
+    }
+}
+
 static inline int fp_draw_inside(const int32_t *component, long n, long k)
 {
     return FP_CHOOSE(fp_place_inside, component, n, k);

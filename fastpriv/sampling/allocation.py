@@ -20,7 +20,7 @@ from .packed import Packed
 from .problem import Part, Problem
 from .replicates import tile_size
 
-__all__ = ["allocated"]
+__all__ = ["allocated", "probes_wanted"]
 
 FloatArray = NDArray[np.float64]
 
@@ -56,6 +56,12 @@ def allocated(problem: Problem, root: SeedSequence, key: tuple[int, ...], most: 
     if all(new is old for new, old in zip(parts, problem.parts, strict=True)):
         return problem, spent
     return problem.with_parts(tuple(parts)), spent
+
+
+def probes_wanted(problem: Problem) -> int:
+    """Probes that ``allocated`` spends at most."""
+    counts = [len(part.weights) for part in problem.parts if isinstance(part.source, Packed)]
+    return sum(max(PROBED, PROBES[0] * count) for count in counts if count > 1)
 
 
 def _moments(

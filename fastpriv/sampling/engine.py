@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._parallel import ordered_map
-from .allocation import allocated
+from .allocation import allocated, probes_wanted
 from .intervals import look_confidence, stage_interval, student_factor
 from .problem import Problem
 from .replicates import SegmentSum, batch_means, segment_sum, segments
@@ -33,6 +33,9 @@ REPLICATES = 32
 PILOT_REPLICATES = 16
 MANY, MANY_FROM = 64, 4096  # replicates where there are points enough and nothing is lost: a better known spread
 SECOND_REPLICATES = 64  # of a pilot that refines the plan of a large run
+PILOT_POINTS = 2**10
+LOOSE_POINTS = 2**8  # of one where rtol is at least LOOSE: less than this would mistake what pays in long runs
+LOOSE = 3e-3
 PILOT_COST = 2.0**22  # components times coordinates times points of a pilot's replicate
 PILOT_SHARE = 16  # of max_samples
 PROBE_SHARE = 4  # of what is left; a component that no probe looks at may carry the answer
@@ -221,7 +224,7 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
     work.cost_done, work.sampled_for = pace(max(problems, key=lambda problem: problem.cost), request)
     problem, points, pilot = _picked(work, goal, [(x, points) for x in problems for points in _points(x, request)])
     if points != "plain" and not work.interrupted:
-        most = int(work.limited(problem, work.left // PROBE_SHARE, ALLOCATION))
+        most = int(work.limited(problem, min(work.left // PROBE_SHARE, probes_wanted(problem)), ALLOCATION))
         try:
             problem, spent = allocated(problem, request.root, (2,), most)
             work.samples += spent
@@ -232,7 +235,8 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
     if pilot is not None:
         answers, reference = _planned(goal, problem, pilot, request)
         n = 0 if request.spends_everything else _refining(reference, points, request)
-        if n > pilot.n and n * SECOND_REPLICATES * PILOT_SHARE <= work.left and work.affordable(problem) > 2e3 * n:
+        many = n * SECOND_REPLICATES * PILOT_SHARE
+        if n > pilot.n and many <= work.left and work.limited(problem, many) >= many:
             second = work.stage(problem, points, (5,), SECOND_REPLICATES, n, pilot=True)
             if len(second.means) >= FEWEST:
                 answers, reference = _planned(goal, problem, second, request)
@@ -349,7 +353,8 @@ def _picked(
         return problem, points, None
     kept, lowest = None, math.inf
     for index, (rival, net) in enumerate(candidates):
-        n = 2 ** max(5, min(10, int(PILOT_COST / rival.cost).bit_length()))
+        most = LOOSE_POINTS if request.rtol >= LOOSE else PILOT_POINTS
+        n = min(most, 2 ** max(5, int(PILOT_COST / rival.cost).bit_length()))
         n = min(n, request.max_samples // (PILOT_SHARE * len(candidates) * PILOT_REPLICATES) // 4 * 4)
         if n < 16:
             break

@@ -206,7 +206,7 @@ class Problem:
                 for some in blocks(len(sums), AT_ONCE):
                     _terms.ordered_sums(_terms_of(row, at, row.parameters[some], ratio), sums[some])
             found.append(sums)
-        return np.concatenate(found)
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
     def values(self, at: Densities, ratio: FloatArray | None) -> FloatArray:
         """f at the samples, shape (e, n)."""

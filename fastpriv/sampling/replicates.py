@@ -84,7 +84,7 @@ def segment_sum(segment: Segment) -> SegmentSum:
     size = problem.integrand.size
     total, moments = np.zeros(size), PointMoments(size)
     top = TopValues(TOP, size) if problem.watched else None
-    for _, at, ratio in _tiles(segment):
+    for at, ratio in _tiles(segment):
         total += problem.sums(at, ratio)
         step = _step(problem, len(at.lp))
         few = Densities(*(np.ascontiguousarray(logs[::step]) for logs in at))
@@ -139,33 +139,47 @@ def _batched(
         yield problem.values(*_placed(problem, part, component[tile], z))
 
 
-def _tiles(segment: Segment) -> Iterator[tuple[int, Densities, FloatArray | None]]:
-    """The first point of a tile, log densities at its points, and what each point counts; no tile reaches over the edge
-    of a part.
+def _tiles(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
+    """Log densities at the points of a segment, and what each point counts, a tile at a time; no tile reaches over the
+    edge of a part.
     """
     problem, key, root, n = segment.problem, segment.key, segment.root, segment.n
-    start = float(np.random.default_rng(_random.words(root, (*key, 0), 4)).random())
+    start = np.empty(1)
+    _draw.uniforms(_random.words(root, (*key, 0), _draw.WORDS), start)
     net = scrambled(problem.dimension, root, (*key, 1)) if segment.points == "sobol" else None
     size = tile_size(problem.dimension)
-    normals, logs = np.empty(problem.dimension * size), np.empty((3, size))
+    room = min(size, segment.last - segment.first)  # a small replicate need not touch the memory of a whole tile
+    normals, logs = np.empty(problem.dimension * room), np.empty((3, room))
+    components = np.empty(room, dtype=np.int32)
     for part, first, last in problem.pieces(n):
-        if first == last:
-            continue
-        runs = _Runs(part, last - first, start, segment.points)
         begins = range(max(first, segment.first), min(last, segment.last), size)
-        streams = _random.words(root, (*key, 2, begins.start), _draw.WORDS * max(len(begins), 1))
-        for begin, words in zip(begins, streams.reshape(-1, _draw.WORDS), strict=False):
-            end = min(begin + size, last, segment.last)
-            if not isinstance(part.source, Packed):
-                yield begin, problem.densities(part.source.draw(words, end - begin), part.source), None
+        if not begins:
+            continue
+        source = part.source if isinstance(part.source, Packed) else None
+        streams = _streams(root, (*key, 2, begins[0]), len(begins) if net is None or source is None else 0)
+        runs = _Runs(part, last - first, start[0], segment.points)
+        for place, begin in enumerate(begins):
+            count = min(begin + size, begins.stop) - begin
+            if source is None:
+                assert not isinstance(part.source, Packed)
+                yield problem.densities(part.source.draw(streams[place], count), part.source), None
                 continue
-            z = normals[: problem.dimension * (end - begin)].reshape(problem.dimension, -1)
+            z = normals[: problem.dimension * count].reshape(problem.dimension, count)
+            component = components[:count]
             if net is not None:
                 _draw.sobol_normals(*net, begin, z)
+                _draw.runs(runs.bounds, begin - first, component)
             else:
-                _draw.normals(words, segment.points == "antithetic" and (end - begin) % 2 == 0, z)
-            component = runs.components(begin - first, end - first, words)
-            yield begin, *_placed(problem, part, component, z, logs[:, : end - begin])
+                _draw.normals(streams[place], segment.points == "antithetic" and count % 2 == 0, z)
+                runs.fill(begin - first, streams[place], component)
+            yield _placed(problem, part, component, z, logs[:, :count])
+
+
+def _streams(root: SeedSequence, key: tuple[int, ...], count: int) -> NDArray[np.uint64]:
+    """Words of ``count`` streams, one a tile: a SeedSequence of its own for each would cost 13 us a tile."""
+    if not count:
+        return np.empty((0, _draw.WORDS), dtype=np.uint64)
+    return _random.words(root, key, count * _draw.WORDS).reshape(count, _draw.WORDS)
 
 
 def _placed(
@@ -187,12 +201,10 @@ class _Runs:
         self.bounds = part.bounds(n // 2, start) * 2 if self.twice else part.bounds(n, start)
         self.bounds[-1] = n
 
-    def components(self, first: int, last: int, words: NDArray[np.uint64]) -> NDArray[np.int32]:
-        if self.cumulative is not None:
-            at = np.sort(np.random.default_rng(words[::-1]).random(last - first))
-            return np.searchsorted(self.cumulative, at, side="right").astype(np.int32)
-        low, high = np.searchsorted(self.bounds, [first, last - 1], side="right")
-        counts = np.minimum(self.bounds[low : high + 1], last)
-        counts[1:] -= counts[:-1].copy()
-        counts[0] -= first
-        return np.repeat(np.arange(low, high + 1, dtype=np.int32), counts)
+    def fill(self, first: int, words: NDArray[np.uint64], out: NDArray[np.int32]) -> None:
+        """The components of samples ``first`` and on."""
+        if self.cumulative is None:
+            _draw.runs(self.bounds, first, out)
+        else:
+            at = np.sort(np.random.default_rng(words[::-1]).random(len(out)))
+            out[:] = np.searchsorted(self.cumulative, at, side="right")

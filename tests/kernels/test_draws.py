@@ -214,6 +214,17 @@ def test_place_is_what_numpy_says(form, shared, runs):
         assert (out == z).all(), "in place"
 
 
+@pytest.mark.parametrize("first", [0, 1, 40, 99])
+def test_runs_are_what_numpy_says(first):
+    for bounds in ([100], [0, 0, 3, 3, 40, 41, 99, 100], [0, 100, 100], [7, 7, 100]):
+        out = np.full(100 - first, -1, dtype=np.int32)
+        _draw.runs(np.array(bounds), first, out)
+        want = np.searchsorted(bounds, np.arange(first, 100), side="right")
+        np.testing.assert_array_equal(out, np.minimum(want, len(bounds) - 1))
+    with pytest.raises(ValueError, match="shapes must fit: bounds"):
+        _draw.runs(np.array([3, 99]), first, np.empty(100 - first, dtype=np.int32))
+
+
 def test_no_kernel_leaves_its_arrays():
     rng = np.random.default_rng(6)
     means, spreads = law(1, 3, 4, rng)
