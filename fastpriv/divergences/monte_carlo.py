@@ -25,13 +25,13 @@ from ..estimate import Estimate, Unit
 from ..sampling.cuts import entropy_cut, kl_cut
 from ..sampling.engine import Goal, Outcome, run
 from ..sampling.guaranteed import Cut, run_guaranteed
-from ..sampling.orders import renyi_proposal
 from ..sampling.packed import pack_together
 from ..sampling.pairs import Pair, paired, proposed
 from ..sampling.problem import Integrand, Part, Problem, Row
+from ..sampling.proposals.orders import renyi_proposal
+from ..sampling.proposals.tilting import Proposal, hockey_stick_proposals, log_hockey_stick_upper_bound
 from ..sampling.request import FEWEST_SAMPLES, Request
-from ..sampling.tails import tail_verdict
-from ..sampling.tilting import Proposal, hockey_stick_proposals, log_hockey_stick_upper_bound
+from ..sampling.statistics.tails import tail_verdict
 from .arguments import both_ways
 from .reductions.subspaces import subspace
 

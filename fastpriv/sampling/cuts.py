@@ -18,10 +18,10 @@ import numpy as np
 
 from ..distributions import GaussianMixture
 from .guaranteed import Cut
-from .orders import renyi_proposal
 from .packed import Packed
+from .proposals.orders import renyi_proposal
 from .request import Request
-from .sequences import tail_excess
+from .statistics.sequences import tail_excess
 
 __all__ = ["entropy_cut", "kl_cut"]
 

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from .._parallel import ordered_map
 from .allocation import allocated, probes_wanted
-from .intervals import look_confidence, stage_interval, student_factor
 from .problem import Problem
 from .replicates import SegmentSum, batch_means, segment_sum, segments
 from .request import Request
-from .tails import PointMoments, TopValues
+from .statistics.intervals import look_confidence, stage_interval, student_factor
+from .statistics.tails import PointMoments, TopValues
 
 __all__ = ["Goal", "Outcome", "pace", "run"]
 

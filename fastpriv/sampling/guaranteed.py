@@ -20,7 +20,7 @@ from .engine import Goal, Outcome, pace
 from .problem import Problem
 from .replicates import SEGMENT_COST, batch_means, tile_size
 from .request import Request
-from .sequences import BoundedMean
+from .statistics.sequences import BoundedMean
 
 __all__ = ["Cut", "run_guaranteed"]
 

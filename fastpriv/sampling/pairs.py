@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from .. import _random
 from ..distributions import Density, GaussianMixture, LogRatio
 from ..errors import DomainError
-from .normalisation import warned_of_integrals
 from .packed import Packed, log_density, pack, pack_together
 from .problem import Evaluated, Integrand, Part, Problem, Sampled
+from .statistics.normalisation import warned_of_integrals
 
 __all__ = ["Pair", "RatioSide", "paired", "proposed"]
 

@@ -24,7 +24,7 @@ from ..kernels import _draw
 from .packed import Packed
 from .points import scrambled
 from .problem import Densities, Part, Problem
-from .tails import PointMoments, TopValues
+from .statistics.tails import PointMoments, TopValues
 
 __all__ = ["Segment", "SegmentSum", "batch_means", "segment_sum", "segments"]
 

@@ -16,7 +16,7 @@ from .. import _random, _validate
 from .._parallel import Progress
 from ..errors import DomainError
 from .clock import Clock
-from .intervals import Side
+from .statistics.intervals import Side
 
 __all__ = ["LAWS", "POINTS", "Request"]
 

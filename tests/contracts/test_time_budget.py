@@ -17,8 +17,8 @@ from fastpriv import (
     total_variation,
 )
 from fastpriv.sampling.clock import Clock
-from fastpriv.sampling.orders import renyi_proposal
-from fastpriv.sampling.tilting import hockey_stick_proposals
+from fastpriv.sampling.proposals.orders import renyi_proposal
+from fastpriv.sampling.proposals.tilting import hockey_stick_proposals
 
 SECONDS = 1.0
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from fastpriv import DomainError, ShapeError
-from fastpriv.sampling.intervals import binomial_interval
+from fastpriv.sampling.statistics.intervals import binomial_interval
 
 
 @pytest.mark.parametrize("confidence", [0.90, 0.95, 0.99, 0.999])

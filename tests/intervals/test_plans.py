@@ -14,7 +14,7 @@ from fastpriv import (
     jensen_shannon,
     kl_divergence,
 )  # fmt: skip
-from fastpriv.sampling.tails import TopValues, tail_verdict
+from fastpriv.sampling.statistics.tails import TopValues, tail_verdict
 
 LINE = {"dimension": 1, "vectorized": True}
 NORMAL = GaussianMixture.single(0.0, 1.0)

@@ -8,8 +8,8 @@ from scipy import special
 from scipy.stats import qmc
 
 from fastpriv import DomainError, ShapeError
-from fastpriv.sampling.intervals import look_confidence, replicate_interval, stage_interval
-from fastpriv.sampling.tails import PointMoments
+from fastpriv.sampling.statistics.intervals import look_confidence, replicate_interval, stage_interval
+from fastpriv.sampling.statistics.tails import PointMoments
 from oracles.counting import allowed, surely_fails
 
 LEVELS = (0.90, 0.95, 0.99, 0.999)

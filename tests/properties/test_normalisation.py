@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fastpriv import SamplingWarning
-from fastpriv.sampling.normalisation import compared_integrals, warned_of_integrals
+from fastpriv.sampling.statistics.normalisation import compared_integrals, warned_of_integrals
 
 N = 2000
 

@@ -8,9 +8,9 @@ import pytest
 from scipy import optimize
 
 from fastpriv import GaussianMixture, log_hockey_stick_divergence
-from fastpriv.sampling import exponents
-from fastpriv.sampling.slots import DiagonalPair
-from fastpriv.sampling.tilting import (
+from fastpriv.sampling.proposals import exponents
+from fastpriv.sampling.proposals.slots import DiagonalPair
+from fastpriv.sampling.proposals.tilting import (
     hockey_stick_proposal,
     hockey_stick_proposals,
     log_hockey_stick_upper_bound,

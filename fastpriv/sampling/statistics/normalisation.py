@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import SamplingWarning
+from ...errors import SamplingWarning
 from .tails import TopValues
 
 __all__ = ["Integrals", "compared_integrals", "warned_of_integrals"]
@@ -71,7 +71,7 @@ def compared_integrals(at_p: FloatArray | None, at_q: FloatArray | None) -> Inte
     Examples
     --------
     >>> import numpy as np
-    >>> from fastpriv.sampling.normalisation import compared_integrals
+    >>> from fastpriv.sampling.statistics.normalisation import compared_integrals
     >>> rng = np.random.default_rng(1)
     >>> at_p, at_q = 0.5 + rng.standard_normal(4000), -0.5 + rng.standard_normal(4000)
     >>> compared_integrals(at_p, at_q).verdict

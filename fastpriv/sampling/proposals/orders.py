@@ -19,8 +19,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distributions import GaussianMixture
-from .clock import endless
+from ...distributions import GaussianMixture
+from ..clock import endless
 from .matrices import MatrixPair, TurnedPair
 from .slots import DiagonalPair
 from .tilting import Proposal, paired, tilted_law

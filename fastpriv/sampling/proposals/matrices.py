@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .clock import endless
+from ..clock import endless
 from .exponents import interior, solve, value
 from .slots import DiagonalPair, Tilts
 

@@ -18,8 +18,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
-from ..errors import ShapeError
+from ... import _validate
+from ...errors import ShapeError
 
 __all__ = ["PointMoments", "TopValues", "tail_index", "tail_verdict"]
 
@@ -53,7 +53,7 @@ class TopValues:
     Examples
     --------
     >>> import numpy as np
-    >>> from fastpriv.sampling.tails import TopValues
+    >>> from fastpriv.sampling.statistics.tails import TopValues
     >>> top = TopValues(keep=3)
     >>> top.update(np.arange(10.0))
     >>> top.values
@@ -139,7 +139,7 @@ class PointMoments:
     Examples
     --------
     >>> import numpy as np
-    >>> from fastpriv.sampling.tails import PointMoments
+    >>> from fastpriv.sampling.statistics.tails import PointMoments
     >>> moments = PointMoments()
     >>> moments.update(np.array([0.0, 0.0, 0.0, 1.0]))
     >>> float(moments.variance[0]), float(moments.skewness[0])
@@ -223,7 +223,7 @@ def tail_index(top_values: Any) -> FloatArray:
     Examples
     --------
     >>> import numpy as np
-    >>> from fastpriv.sampling.tails import tail_index
+    >>> from fastpriv.sampling.statistics.tails import tail_index
     >>> float(tail_index(1.0 / np.arange(1, 301)))  # Pareto quantiles with k = 1
     0.9...
     """
@@ -270,7 +270,7 @@ def tail_verdict(index: Any, *, bounded: bool = False) -> Verdict:
 
     Examples
     --------
-    >>> from fastpriv.sampling.tails import tail_verdict
+    >>> from fastpriv.sampling.statistics.tails import tail_verdict
     >>> tail_verdict(0.1), tail_verdict(0.5), tail_verdict(0.9), tail_verdict(0.9, bounded=True)
     ('holds', 'warn', 'unknown', 'warn')
     """

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..distributions import GaussianMixture
-from .clock import endless
+from ...distributions import GaussianMixture
+from ..clock import endless
 from .matrices import MatrixPair, TurnedPair
 from .shares import best_shares
 from .slots import DiagonalPair, Tilts

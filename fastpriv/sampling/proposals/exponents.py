@@ -25,7 +25,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .clock import endless
+from ..clock import endless
 
 __all__ = ["DiagonalProblem", "Problem", "Solution", "finish", "interior", "solve", "value"]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .clock import endless
+from ..clock import endless
 from .exponents import DiagonalProblem, finish, interior, solve
 
 __all__ = ["DiagonalPair", "Tilts"]

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from .. import _validate
-from ..errors import ShapeError
+from ... import _validate
+from ...errors import ShapeError
 
 __all__ = [
     "Interval", "Side", "binomial_interval", "look_confidence", "replicate_interval", "stage_interval",
@@ -101,7 +101,7 @@ def replicate_interval(
 
     Examples
     --------
-    >>> from fastpriv.sampling.intervals import replicate_interval
+    >>> from fastpriv.sampling.statistics.intervals import replicate_interval
     >>> replicate_interval([1.0, 2.0, 3.0, 2.0], 0.95)
     Interval(value=2.0, lower=0.700..., upper=3.299...)
     >>> replicate_interval([0.0, 0.0, 0.0, 0.0], 0.95, low=0.0, high=1.0, points=1000, independent=True).upper
@@ -154,7 +154,7 @@ def stage_interval(
 
     Examples
     --------
-    >>> from fastpriv.sampling.intervals import stage_interval
+    >>> from fastpriv.sampling.statistics.intervals import stage_interval
     >>> stage_interval([(100, [1.0, 2.0, 3.0, 2.0]), (300, [2.0, 2.1, 1.9, 2.0])], 0.95)
     Interval(value=2.0, lower=1.688..., upper=2.311...)
     """
@@ -241,7 +241,7 @@ def look_confidence(confidence: float, look: int) -> float:
 
     Examples
     --------
-    >>> from fastpriv.sampling.intervals import look_confidence
+    >>> from fastpriv.sampling.statistics.intervals import look_confidence
     >>> [round(1 - look_confidence(0.95, k), 6) for k in (1, 2, 3, 10)]
     [0.0375, 0.00625, 0.002083, 0.000139]
     """
@@ -280,7 +280,7 @@ def student_factor(confidence: float, replicates: int, side: Side = "both") -> f
 
     Examples
     --------
-    >>> from fastpriv.sampling.intervals import student_factor
+    >>> from fastpriv.sampling.statistics.intervals import student_factor
     >>> student_factor(0.95, 32)
     2.0395...
     """
@@ -320,7 +320,7 @@ def binomial_interval(hits: Any, trials: Any, confidence: float, side: Side = "b
 
     Examples
     --------
-    >>> from fastpriv.sampling.intervals import binomial_interval
+    >>> from fastpriv.sampling.statistics.intervals import binomial_interval
     >>> binomial_interval(0, 1000, 0.95, "upper").upper
     0.0029912...
     """

@@ -1,0 +1,1 @@
+"""Laws to sample from whose density is proved to bound an integrand."""

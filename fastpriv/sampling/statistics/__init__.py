@@ -1,0 +1,1 @@
+"""Intervals, bounds of streams, tails and checks: what samples prove."""
