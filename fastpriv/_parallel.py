@@ -45,8 +45,12 @@ def _results(function: Callable[[Any], Result], tasks: Sequence[Any], n_jobs: in
         return
     import joblib
 
-    run = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    results = run(joblib.delayed(function)(task) for task in tasks)
+    work = [joblib.delayed(function)(task) for task in tasks]
+    try:
+        results = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(work)
+    except ValueError:  # a backend that can't hand out results as they come
+        yield from joblib.Parallel(n_jobs=n_jobs, prefer="threads")(work)
+        return
     try:
         for result in results:  # noqa: UP028  ("yield from" would close the results outside of the block below)
             yield result

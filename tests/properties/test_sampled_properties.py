@@ -80,8 +80,9 @@ def test_the_same_seed_gives_the_same_bits_for_any_number_of_workers(name):
 def test_the_same_seed_gives_the_same_bits_in_processes(name):
     fixed = {"rng": [3, 1], "rtol": 0.0, "max_samples": 40_000, "max_seconds": np.inf}
     want = bits(CALLS[name](n_jobs=1, **fixed))
-    with joblib.parallel_config("loky", n_jobs=2):
-        assert bits(CALLS[name](**fixed)) == want
+    for backend in ("loky", "multiprocessing"):
+        with joblib.parallel_config(backend, n_jobs=2):
+            assert bits(CALLS[name](**fixed)) == want
 
 
 @pytest.mark.parametrize("method", ["direct sobol", "direct antithetic", "direct random", "direct plain"])
