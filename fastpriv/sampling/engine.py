@@ -306,8 +306,9 @@ def _interval(
     what they cannot have seen.
 
     Where some components get fewer samples than their weights ask for, a replicate's mean may leave the range of f.
-    Under a tilted law the integrand may be many times larger in a corner of small probability, where several components
-    meet. If no point falls there the replicates agree and their spread says nothing. A set of more than log(1/a) / N of
+    Under a tilted law the integrand of a Renyi divergence is often flat but for a corner of small probability, where
+    several components meet and it is many times larger. If no point falls there the replicates agree and their spread
+    says nothing. A set of more than log(1/a) / N of
     the law escapes N points with probability below a: what it could add is added.
     """
     integrand, most = problem.integrand, problem.largest_ratio
@@ -321,7 +322,7 @@ def _interval(
         deviation=deviation,
     )  # fmt: skip
     lower, upper = found.lower, found.upper
-    if problem.law == "tilted":
+    if problem.law == "tilted" and integrand.rows[0].name == "renyi_proposal":
         unseen = -math.log1p(-level) / sum(stage.n * len(stage.means) for stage in stages)
         lower, upper = lower - unseen * (found.value - low), upper + unseen * (high - found.value)
     value, lower, upper = (np.clip(x, integrand.low, integrand.high) for x in (found.value, lower, upper))
