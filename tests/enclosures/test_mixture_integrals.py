@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import mpmath
 import numpy as np
 import pytest
 from flint import arb
@@ -67,6 +68,23 @@ def test_closed_forms_of_two_normal_laws_contain_the_truth():
             assert got.kind == "exact"
             assert arb(got.lower) <= want <= arb(got.upper), f"{p} {q}: got {got!r}, want {want}"
             assert got.width <= 1e-12 * got.value
+
+
+def test_renyi_on_the_edge_of_divergence_is_bounded_from_below():
+    p, q = GaussianMixture.single(0.0, 5.0), GaussianMixture([0.5, 0.5], [-1.0, 1.0], 3.0)
+    edge = renyi_divergence(p, q, 1.5625)  # 1.5625 / 25 = 0.5625 / 9: the squares cancel, and e^-|x|/16 is left
+
+    def term(x):
+        mixed = (mpmath.npdf(x, -1, 3) + mpmath.npdf(x, 1, 3)) / 2
+        return mpmath.npdf(x, 0, 5) ** mpmath.mpf(1.5625) * mixed ** mpmath.mpf(-0.5625)
+
+    with mpmath.workdps(30):
+        whole = 2 * mpmath.quad(term, [0, 5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560])
+        truth = mpmath.log(whole) / mpmath.mpf(0.5625)
+    assert edge.lower <= truth <= edge.upper == math.inf
+    assert edge.value == pytest.approx(float(truth), rel=1e-12)
+    for touching in (GaussianMixture([0.5, 0.5], [-1.0, 0.0], 3.0), GaussianMixture.single(1.0, 3.0)):
+        assert renyi_divergence(p, touching, 1.5625).lower == math.inf
 
 
 def test_renyi_is_infinite_exactly_where_the_integral_diverges():
