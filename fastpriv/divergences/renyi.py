@@ -43,7 +43,8 @@ def renyi_divergence(
         A scalar in nats, ``certified``, ``heuristic`` or ``statistical``. On the line infinite, with ``kind="exact"``,
         where the integral diverges: exactly when the order exceeds 1 and a / s^2 < (a - 1) / t^2 for the largest
         standard deviations s of P and t of Q (decided in rational arithmetic), or equal to it and the widest components
-        of Q do not reach out farther than those of P on both sides; where they do, the upper end is infinite all the same.
+        of Q do not reach out farther than those of P on both sides; where they do, the upper end is infinite all the
+        same.
 
     Raises
     ------
