@@ -43,6 +43,7 @@ PILOT_TIME, ALLOCATION = 0.5, 0.25  # of the time
 POINTS_TRIED = ("sobol", "antithetic")
 FEWEST = 4  # replicates that make an interval when a stage is cut short
 FIRST_POINTS = 1024
+ALONE = 2.0**24  # work, in the unit of SEGMENT_COST, that is over before a second thread would have begun
 GROWTH = 4096.0  # of n between stages, at most
 RATES = {"sobol": 1.3, "antithetic": 1.0, "random": 1.0, "plain": 1.0}  # the variance falls like n to minus this
 MARGIN = 1.2  # on predicted half-widths
@@ -166,33 +167,32 @@ class _Run:
         self, problem: Problem, points: str, key: tuple[int, ...], replicates: int, n: int, *, pilot: bool = False
     ) -> _Stage:
         """As many of the replicates as time allows, FEWEST at least; fewer when interrupted."""
-        pieces = [segments(problem, points, self.request.root, (*key, r), n) for r in range(replicates)]
-        owner = [r for r, piece in enumerate(pieces) for _ in piece]
-        sums: list[FloatArray] = [np.zeros(0)] * replicates
+        work = segments(problem, points, self.request.root, key, replicates, n, looks=not pilot)
+        sums = np.zeros((replicates, problem.integrand.size))
         complete, began = 0, time.monotonic()
-        flat = [segment for piece in pieces for segment in piece]
-        results = ordered_map(segment_sum, flat, n_jobs=self.request.n_jobs, progress=self.request.progress)
+        brief = sum(segment.cost for segment in work) <= ALONE
+        results = ordered_map(
+            segment_sum, work, n_jobs=self.request.n_jobs, progress=self.request.progress, brief=brief
+        )
         try:
-            for place, found in enumerate(results):
-                r = owner[place]
-                if flat[place].first == 0:
-                    sums[r] = found.sums
-                else:
-                    sums[r] = sums[r] + found.sums
-                if not pilot:
-                    self._watch(found)
-                self.samples += flat[place].last - flat[place].first
-                if flat[place].last == n:
-                    complete = r + 1
+            for segment, found in zip(work, results, strict=True):
+                end = segment.begin + segment.count
+                sums[segment.begin : end] += found.sums
+                self._watch(found)
+                self.samples += segment.count * (segment.last - segment.first)
+                if segment.last == n:
+                    complete = end
                     if complete >= FEWEST and self.request.clock.late():
                         break
         except KeyboardInterrupt:
             self.interrupted = True
         self.sampled_for += time.monotonic() - began
         self.cost_done += complete * n * problem.cost
-        return _Stage(np.array(sums[:complete]).reshape(complete, problem.integrand.size) / n, n)
+        return _Stage(sums[:complete] / n, n)
 
     def _watch(self, found: SegmentSum) -> None:
+        if found.moments is None:
+            return
         if self.moments is None:
             self.moments, self.top = found.moments, found.top
             return

@@ -35,11 +35,13 @@ DIMENSIONS = 21201  # coordinates that SciPy has generators for
 Words = NDArray[np.uint64]
 
 
-def scrambled(dimension: int, root: SeedSequence, key: tuple[int, ...]) -> tuple[Words, Words]:
-    """Columns (dimension, COLUMNS) and shifts (dimension,) of the scrambled sequence with this key."""
-    columns = np.empty((dimension, COLUMNS), dtype=np.uint64)
-    shifts = np.empty(dimension, dtype=np.uint64)
-    _draw.scramble(_random.words(root, key, _draw.WORDS), generators(dimension), columns, shifts)
+def scrambled(dimension: int, root: SeedSequence, key: tuple[int, ...], count: int = 1) -> tuple[Words, Words]:
+    """Columns (dimension * count, COLUMNS) and shifts (dimension * count,) of ``count`` scrambled sequences with this
+    key, side by side in every coordinate."""
+    columns = np.empty((dimension * count, COLUMNS), dtype=np.uint64)
+    shifts = np.empty(dimension * count, dtype=np.uint64)
+    plain = generators(dimension) if count == 1 else np.repeat(generators(dimension), count, axis=0)
+    _draw.scramble(_random.words(root, key, _draw.WORDS), plain, columns, shifts)
     return columns, shifts
 
 

@@ -81,10 +81,10 @@ class Part:
         """What a sample of each component counts for; None for 1 everywhere."""
         return None if self.chances is self.weights else self.weights / self.chances
 
-    def bounds(self, n: int, start: float) -> NDArray[np.int64]:
-        """The first sample after those of each component, when sample k stands at (k + start) / n."""
-        ends = np.ceil(n * np.cumsum(self.chances) - start)
-        ends[-1] = n
+    def bounds(self, n: int, start: FloatArray) -> NDArray[np.int64]:
+        """The first sample after those of each component, when sample k stands at (k + start) / n; a row a start."""
+        ends = np.ceil(n * np.cumsum(self.chances) - start[:, np.newaxis])
+        ends[:, -1] = n
         return np.clip(ends, 0, n).astype(np.int64)
 
 
@@ -194,19 +194,21 @@ class Problem:
         lq = lp if self.q is None else _of(self.q, x, source, room[1])
         return Densities(lp, lq, lp if self.g is None else log_density(self.g, x, room[2]))
 
-    def sums(self, at: Densities, ratio: FloatArray | None) -> FloatArray:
-        """Sums of f over the samples, shape (e,), in a fixed order and in bounded memory."""
+    def sums(self, at: Densities, ratio: FloatArray | None, count: int = 1) -> FloatArray:
+        """Sums of f over each of ``count`` runs of samples of one length, shape (count, e), in a fixed order and in
+        bounded memory."""
         found = []
         for row in self.integrand.rows:
-            sums = np.empty(len(row.parameters))
-            if ratio is None and row.name in _terms.CODES:
+            sums = np.empty((len(row.parameters), count))
+            if count == 1 and ratio is None and row.name in _terms.CODES:
                 lp, lq = (at.lq, at.lp) if row.swapped else (at.lp, at.lq)
-                _terms.term_sums(row.name, lp, lq, at.lg, row.parameters, sums)
+                _terms.term_sums(row.name, lp, lq, at.lg, row.parameters, sums[:, 0])
             else:
                 for some in blocks(len(sums), AT_ONCE):
-                    _terms.ordered_sums(_terms_of(row, at, row.parameters[some], ratio), sums[some])
-            found.append(sums)
-        return found[0] if len(found) == 1 else np.concatenate(found)
+                    terms = _terms_of(row, at, row.parameters[some], ratio)
+                    _terms.ordered_sums(terms.reshape(-1, terms.shape[1] // count), sums[some].reshape(-1))
+            found.append(sums.T)
+        return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
 
     def values(self, at: Densities, ratio: FloatArray | None) -> FloatArray:
         """f at the samples, shape (e, n)."""

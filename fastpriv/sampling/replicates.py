@@ -1,11 +1,12 @@
-"""One replicate: an independent, randomised, stratified estimate from n points, cut into segments and tiles.
+"""Replicates: independent, randomised, stratified estimates from n points each, cut into segments and tiles.
 
 Point k of a part with n points stands at (k + U) / n on the unit interval, which names its component; its other
 coordinates are point k of a scrambled Sobol sequence, or pseudo-random. Components thus come in runs, each gets its
 share of the points to within one, and the mean of f over the points is unbiased.
 
-A segment is what one thread does in one go; a tile is what fits into its cache. Neither depends on the number of
-threads, nor does a stream.
+A segment is what one thread does in one go, a part of a replicate or several small ones side by side: a call of a
+kernel costs as much as a hundred points. A tile is what fits into its cache. Neither depends on the number of threads,
+nor does a stream.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ TILE_DOUBLES = 2**16  # of one array of samples: half a megabyte stays in the se
 TILE_MOST = 2**14
 TILE_LEAST = 64
 SEGMENT_COST = 2.0**28  # components times coordinates times samples: some 40 ms
+BESIDE = 64  # a segment of whole replicates is smaller by this: threads share them out
 TOP = 256  # largest values kept
 STEP = 16  # one point in so many is looked at for its moments
 LOOKED_AT = 2**18  # values looked at in a tile, at most
@@ -41,23 +43,32 @@ LOOKED_AT = 2**18  # values looked at in a tile, at most
 
 @dataclass(frozen=True)
 class Segment:
-    """Points ``first`` to ``last`` of the replicate ``key`` of ``n`` points."""
+    """Points ``first`` to ``last`` of the replicate ``begin`` of ``n`` points, or all of several from ``begin`` on."""
 
     problem: Problem
     points: str
     root: SeedSequence
     key: tuple[int, ...]
+    begin: int
+    count: int
     n: int
     first: int
     last: int
+    looks: bool
+
+    @property
+    def cost(self) -> float:
+        """In the unit of SEGMENT_COST."""
+        return (self.problem.cost + 20.0 * self.problem.dimension) * (self.last - self.first) * self.count
 
 
 @dataclass(frozen=True)
 class SegmentSum:
-    """Sums of f, shape (e,), over a segment; moments, and where they are watched the largest |f|, of some points."""
+    """Sums of f, shape (replicates, e); moments, and where they are watched the largest |f|, of some points, unless it
+    was a pilot that looks at nothing else."""
 
     sums: FloatArray
-    moments: PointMoments
+    moments: PointMoments | None
     top: TopValues | None
 
 
@@ -67,27 +78,39 @@ def tile_size(dimension: int) -> int:
     return min(max(size - size % 8, TILE_LEAST), TILE_MOST)
 
 
-def segments(problem: Problem, points: str, root: SeedSequence, key: tuple[int, ...], n: int) -> list[Segment]:
-    """A replicate, cut by a fixed amount of work."""
-    tile = tile_size(problem.dimension)
-    size = int(SEGMENT_COST / (problem.cost + 20 * problem.dimension))
+def segments(
+    problem: Problem, points: str, root: SeedSequence, key: tuple[int, ...], replicates: int, n: int, *,
+    looks: bool = True,
+) -> list[Segment]:  # fmt: skip
+    """So many replicates, cut by a fixed amount of work; ``looks`` at some points for their moments."""
+    tile, cost = tile_size(problem.dimension), problem.cost + 20 * problem.dimension
+    beside = min(tile // n, int(SEGMENT_COST / BESIDE / (cost * n)))
+    if beside > 1:
+        return [
+            Segment(problem, points, root, key, some.start, some.stop - some.start, n, 0, n, looks)
+            for some in blocks(replicates, beside)
+        ]
+    size = int(SEGMENT_COST / cost)
     least = tile if size >= tile else TILE_LEAST
     size = max(size // least, 1) * least
     return [
-        Segment(problem, points, root, key, n, first, min(first + size, n)) for first in range(0, n, size)
+        Segment(problem, points, root, key, r, 1, n, first, min(first + size, n), looks)
+        for r in range(replicates) for first in range(0, n, size)
     ]  # fmt: skip
 
 
 def segment_sum(segment: Segment) -> SegmentSum:
-    """Sums of f over the points of a segment, tile by tile."""
-    problem = segment.problem
-    size = problem.integrand.size
-    total, moments = np.zeros(size), PointMoments(size)
-    top = TopValues(TOP, size) if problem.watched else None
-    for at, ratio in _tiles(segment):
-        total += problem.sums(at, ratio)
+    """Sums of f over the points of every replicate of a segment, tile by tile."""
+    problem, size = segment.problem, segment.problem.integrand.size
+    total = np.zeros((segment.count, size))
+    moments = PointMoments(size) if segment.looks else None
+    top = TopValues(TOP, size) if segment.looks and problem.watched else None
+    for at, ratio in _tiles(segment) if segment.count == 1 else _beside(segment):
+        total += problem.sums(at, ratio, segment.count)
+        if moments is None:
+            continue
         step = _step(problem, len(at.lp))
-        few = Densities(*(np.ascontiguousarray(logs[::step]) for logs in at))
+        few = at if step == 1 else Densities(*(np.ascontiguousarray(logs[::step]) for logs in at))
         values = problem.values(few, None if ratio is None else ratio[::step]).T
         moments.update(values)
         if top is not None:
@@ -143,7 +166,7 @@ def _tiles(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
     """Log densities at the points of a segment, and what each point counts, a tile at a time; no tile reaches over the
     edge of a part.
     """
-    problem, key, root, n = segment.problem, segment.key, segment.root, segment.n
+    problem, key, root, n = segment.problem, (*segment.key, segment.begin), segment.root, segment.n
     start = np.empty(1)
     _draw.uniforms(_random.words(root, (*key, 0), _draw.WORDS), start)
     net = scrambled(problem.dimension, root, (*key, 1)) if segment.points == "sobol" else None
@@ -157,7 +180,7 @@ def _tiles(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
             continue
         source = part.source if isinstance(part.source, Packed) else None
         streams = _streams(root, (*key, 2, begins[0]), len(begins) if net is None or source is None else 0)
-        runs = _Runs(part, last - first, start[0], segment.points)
+        runs = _Runs(part, last - first, start, segment.points)
         for place, begin in enumerate(begins):
             count = min(begin + size, begins.stop) - begin
             if source is None:
@@ -173,6 +196,34 @@ def _tiles(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
                 _draw.normals(streams[place], segment.points == "antithetic" and count % 2 == 0, z)
                 runs.fill(begin - first, streams[place], component)
             yield _placed(problem, part, component, z, logs[:, :count])
+
+
+def _beside(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
+    """Log densities at the points of several replicates, one behind the other, and what each point counts; a part at a
+    time."""
+    problem, root, count = segment.problem, segment.root, segment.count
+    key, points, d = (*segment.key, segment.begin), segment.points, problem.dimension
+    start = np.empty(count)
+    _draw.uniforms(_random.words(root, (*key, 0), _draw.WORDS), start)
+    net = scrambled(d, root, (*key, 1), count) if points == "sobol" else None
+    for part, first, last in problem.pieces(segment.n):
+        n = last - first
+        if not n:
+            continue
+        if not isinstance(part.source, Packed):
+            x = part.source.draw(_random.words(root, (*key, 2, first), _draw.WORDS), count * n)
+            yield problem.densities(x, part.source), None
+            continue
+        runs, z = _Runs(part, n, start, points), np.empty((d, count * n))
+        if net is not None:
+            _draw.sobol_normals(*net, first, z.reshape(d * count, n))
+            words = np.empty(0, dtype=np.uint64)
+        else:
+            words = _random.words(root, (*key, 2, first), _draw.WORDS)
+            _draw.normals(words, runs.twice, z)
+        component = np.empty(count * n, dtype=np.int32)
+        runs.fill(0, words, component)
+        yield _placed(problem, part, component, z)
 
 
 def _streams(root: SeedSequence, key: tuple[int, ...], count: int) -> NDArray[np.uint64]:
@@ -193,18 +244,23 @@ def _placed(
 
 
 class _Runs:
-    """Which component each of the n points of a part belongs to."""
+    """Which component each of the n points of a part belongs to, in each of several replicates."""
 
-    def __init__(self, part: Part, n: int, start: float, points: str) -> None:
+    def __init__(self, part: Part, n: int, start: FloatArray, points: str) -> None:
         self.twice = points == "antithetic" and n % 2 == 0  # a pair stands where one point would
         self.cumulative = np.cumsum(part.chances)[:-1] if points == "plain" else None
-        self.bounds = part.bounds(n // 2, start) * 2 if self.twice else part.bounds(n, start)
-        self.bounds[-1] = n
+        self.components, self.n = len(part.chances), n
+        ends = part.bounds(n // 2, start) * 2 if self.twice else part.bounds(n, start)
+        ends[:, -1] = n
+        self.bounds = (ends + n * np.arange(len(start))[:, np.newaxis]).ravel()
 
     def fill(self, first: int, words: NDArray[np.uint64], out: NDArray[np.int32]) -> None:
         """The components of samples ``first`` and on."""
         if self.cumulative is None:
             _draw.runs(self.bounds, first, out)
+            if len(self.bounds) > self.components:
+                out %= self.components
         else:
-            at = np.sort(np.random.default_rng(words[::-1]).random(len(out)))
-            out[:] = np.searchsorted(self.cumulative, at, side="right")
+            at = np.random.default_rng(words[::-1]).random((-(-len(out) // self.n), min(self.n, len(out))))
+            at.sort(axis=1)
+            out[:] = np.searchsorted(self.cumulative, at.ravel(), side="right")
