@@ -20,7 +20,7 @@ from .packed import Packed
 from .problem import Part, Problem
 from .replicates import tile_size
 
-__all__ = ["allocated", "probes_wanted"]
+__all__ = ["allocated", "probes_needed", "probes_wanted"]
 
 FloatArray = NDArray[np.float64]
 
@@ -60,8 +60,18 @@ def allocated(problem: Problem, root: SeedSequence, key: tuple[int, ...], most: 
 
 def probes_wanted(problem: Problem) -> int:
     """Probes that ``allocated`` spends at most."""
+    return sum(max(PROBED, PROBES[0] * count) for count in _counts(problem))
+
+
+def probes_needed(problem: Problem) -> int:
+    """Probes that are worth their cost in a short run too."""
+    return sum(max(min(PROBED, PROBES[1] // 8 * count), PROBES[0] * count) for count in _counts(problem))
+
+
+def _counts(problem: Problem) -> list[int]:
+    """Components of the parts that have several."""
     counts = [len(part.weights) for part in problem.parts if isinstance(part.source, Packed)]
-    return sum(max(PROBED, PROBES[0] * count) for count in counts if count > 1)
+    return [count for count in counts if count > 1]
 
 
 def _moments(

@@ -12,12 +12,13 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._parallel import ordered_map
-from .allocation import allocated, probes_wanted
+from .allocation import allocated, probes_needed, probes_wanted
 from .problem import Problem
 from .replicates import SegmentSum, batch_means, segment_sum, segments
 from .request import Request
@@ -31,7 +32,8 @@ Answers = tuple[FloatArray, FloatArray, FloatArray]
 
 REPLICATES = 32
 PILOT_REPLICATES = 16
-MANY, MANY_FROM = 64, 4096  # replicates where there are points enough and nothing is lost: a better known spread
+FEW = 24  # at least, where a power of two is near: from 16 on intervals hold
+MANY, MANY_FROM = 128, 1024  # replicates where there are points enough and nothing is lost: a better known spread
 SECOND_REPLICATES = 64  # of a pilot that refines the plan of a large run
 PILOT_POINTS = 2**10
 LOOSE_POINTS = 2**8  # of one where rtol is at least LOOSE: less than this would mistake what pays in long runs
@@ -43,12 +45,14 @@ PILOT_TIME, ALLOCATION = 0.5, 0.25  # of the time
 POINTS_TRIED = ("sobol", "antithetic")
 FEWEST = 4  # replicates that make an interval when a stage is cut short
 FIRST_POINTS = 1024
-ALONE = 2.0**24  # work, in the unit of SEGMENT_COST, that is over before a second thread would have begun
+ALONE = 2.0**25  # work, in the unit of SEGMENT_COST, that is over before a second thread would have begun
 GROWTH = 4096.0  # of n between stages, at most
 RATES = {"sobol": 1.3, "antithetic": 1.0, "random": 1.0, "plain": 1.0}  # the variance falls like n to minus this
-MARGIN = 1.2  # on predicted half-widths
+SURE = 1.28  # standard errors of a predicted half width that a stage is planned to bear: it then fails once in ten
 PROBE, BRIEF = 8, 0.005  # points that are timed before the pilot; seconds that say too little
 FEWEST_MORE = 0.5  # of what there is, in a further stage: every look costs some of the level
+
+_factor, _look_confidence = lru_cache(256)(student_factor), lru_cache(256)(look_confidence)
 
 
 @dataclass(frozen=True)
@@ -139,12 +143,19 @@ class _Reference:
 
     def points(self, request: Request, points: str, look: int, replicates: int) -> float:
         """Points of each of so many replicates, all stages together, that should meet the target at this look."""
-        level = look_confidence(request.confidence, look)
-        wider = student_factor(level, replicates, request.side) / student_factor(
-            self.level, self.replicates, request.side
-        )
-        rise = self.excess * wider * MARGIN * math.sqrt(self.replicates / replicates)
+        level = _look_confidence(request.confidence, look)
+        wider = _factor(level, replicates, request.side) / _factor(self.level, self.replicates, request.side)
+        error = math.sqrt(0.5 / (self.replicates - 1) + 0.5 / (replicates - 1))  # of the logarithm of a ratio of spreads
+        rise = self.excess * wider * math.exp(SURE * error) * math.sqrt(self.replicates / replicates)
         return self.n * float(min(rise, 1e9) ** (2 / RATES[points]))
+
+    def wanted(self, request: Request, points: str, look: int, replicates: int) -> float:
+        """Those of the next stage: of independent points only what lacks, and no less than is worth a look."""
+        done = self.n * self.replicates / replicates
+        wanted = self.points(request, points, look, replicates)
+        if look > 1:
+            wanted = max(wanted - (0.0 if points == "sobol" else done), FEWEST_MORE * done)
+        return min(wanted, GROWTH * max(done, 1.0))
 
 
 @dataclass
@@ -223,23 +234,27 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
     work = _Run(request)
     work.cost_done, work.sampled_for = pace(max(problems, key=lambda problem: problem.cost), request)
     problem, points, pilot = _picked(work, goal, [(x, points) for x in problems for points in _points(x, request)])
+    reference = None if pilot is None else _planned(goal, problem, pilot, request)
     if points != "plain" and not work.interrupted:
-        most = int(work.limited(problem, min(work.left // PROBE_SHARE, probes_wanted(problem)), ALLOCATION))
+        probes = min(work.left // PROBE_SHARE, probes_wanted(problem))
+        if reference is not None and not request.spends_everything:
+            planned = REPLICATES * reference.points(request, points, 1, REPLICATES)
+            probes = min(probes, max(int(planned) // PROBE_SHARE, probes_needed(problem)))
         try:
-            problem, spent = allocated(problem, request.root, (2,), most)
+            problem, spent = allocated(problem, request.root, (2,), int(work.limited(problem, probes, ALLOCATION)))
             work.samples += spent
         except KeyboardInterrupt:
             work.interrupted = True
-    stages: list[_Stage] = []
-    answers = reference = None
     if pilot is not None:
-        answers, reference = _planned(goal, problem, pilot, request)
+        assert reference is not None
         n = 0 if request.spends_everything else _refining(reference, points, request)
         many = n * SECOND_REPLICATES * PILOT_SHARE
         if n > pilot.n and many <= work.left and work.limited(problem, many) >= many:
             second = work.stage(problem, points, (5,), SECOND_REPLICATES, n, pilot=True)
             if len(second.means) >= FEWEST:
-                answers, reference = _planned(goal, problem, second, request)
+                pilot, reference = second, _planned(goal, problem, second, request)
+    stages: list[_Stage] = []
+    answers: Answers | None = None
     stopped = "interrupted" if work.interrupted else ""
     while not stopped:
         replicates, n = _size(work, problem, points, reference, len(stages) + 1)
@@ -251,7 +266,7 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
             stages.append(found)
             level = request.confidence
             if not request.spends_everything:
-                level = look_confidence(level, len(stages))
+                level = _look_confidence(level, len(stages))
             answers = goal.answers(_interval(problem, stages, level, request, work.moments))
             count = max(len(stage.means) for stage in stages)
             every = sum(stage.n * len(stage.means) for stage in stages)
@@ -264,7 +279,9 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
             stopped = "max_seconds"
             request.clock.feel()
     if answers is None:
-        raise KeyboardInterrupt
+        if pilot is None:
+            raise KeyboardInterrupt
+        answers = goal.answers(_interval(problem, [pilot], request.confidence, request, None))
     count = sum(len(stage.means) for stage in stages)
     repeatable = not (request.clock.felt or work.interrupted)
     return Outcome(answers, problem.law, points, stopped, work.samples, count, len(stages), work.top, repeatable)
@@ -283,11 +300,23 @@ def pace(problem: Problem, request: Request) -> tuple[float, float]:
     return count * problem.cost, max(seconds, 1e-9)
 
 
-def _planned(goal: Goal, problem: Problem, pilot: _Stage, request: Request) -> tuple[Answers, _Reference]:
-    """What a pilot says, and what to plan from it."""
-    means = _interval(problem, [pilot], request.confidence, request, None)
-    excess = goal.excess(goal.answers(_unwidened(means)), request)
-    return goal.answers(means), _Reference(pilot.n, excess, request.confidence, len(pilot.means))
+def _planned(goal: Goal, problem: Problem, pilot: _Stage, request: Request) -> _Reference:
+    """What to plan from, as far as a pilot knows."""
+    excess = goal.excess(goal.answers(_plain(problem, pilot, request)), request)
+    return _Reference(pilot.n, excess, request.confidence, len(pilot.means))
+
+
+def _plain(problem: Problem, pilot: _Stage, request: Request) -> Answers:
+    """Student's interval: what skewness adds to one side of a small one is gone in a large one."""
+    integrand, count = problem.integrand, len(pilot.means)
+    with np.errstate(invalid="ignore", over="ignore"):
+        spread = pilot.means.std(axis=0, ddof=1)
+    if not np.isfinite(spread).all() or not spread.all():
+        return _interval(problem, [pilot], request.confidence, request, None)
+    half = _factor(request.confidence, count, request.side) / math.sqrt(count) * spread
+    value = pilot.means.mean(axis=0)
+    half = np.minimum(half, np.maximum(np.minimum(value - integrand.low, integrand.high - value), 0.0))
+    return value, value - half, value + half
 
 
 def _refining(reference: _Reference, points: str, request: Request) -> int:
@@ -327,14 +356,6 @@ def _interval(
         lower, upper = lower - unseen * (found.value - low), upper + unseen * (high - found.value)
     value, lower, upper = (np.clip(x, integrand.low, integrand.high) for x in (found.value, lower, upper))
     return value, lower, upper
-
-
-def _unwidened(means: Answers) -> Answers:
-    """What skewness adds to one side of a small interval is gone in a large one: plans leave it out."""
-    value, lower, upper = means
-    with np.errstate(invalid="ignore"):
-        half = np.minimum(value - lower, upper - value)
-        return (value, value - half, value + half) if np.isfinite(half).all() else means
 
 
 def _points(problem: Problem, request: Request) -> tuple[str, ...]:
@@ -377,7 +398,7 @@ def _score(stage: _Stage, problem: Problem, points: str, goal: Goal, request: Re
     variance = np.maximum(stage.means.var(axis=0, ddof=1), 1e-300)
     growth = request.max_samples / (REPLICATES * stage.n)
     if not request.spends_everything:
-        reference = _planned(goal, problem, stage, request)[1]
+        reference = _planned(goal, problem, stage, request)
         growth = min(growth, reference.points(request, points, 1, REPLICATES) / stage.n)
     gain = (RATES[points] - 1.0) * math.log(max(growth, 1.0))  # over points whose variance falls like 1 / n
     return float(np.log(variance).mean()) + math.log(problem.cost) - gain
@@ -396,17 +417,16 @@ def _size(
     if request.spends_everything and (reference is not None or math.isinf(request.max_seconds)):
         wanted = math.inf
     elif reference is not None and reference.excess < math.inf:
-        wanted = reference.points(request, points, look, REPLICATES)
-        done = reference.n * reference.replicates / REPLICATES
-        if points != "sobol":
+        if points == "sobol":
+            replicates, wanted = _net(reference, request, look)
+        else:
+            wanted = reference.wanted(request, points, look, REPLICATES)
             if min(wanted, most) >= MANY_FROM:
-                replicates, wanted, done = MANY, reference.points(request, points, look, MANY), done * REPLICATES / MANY
-            wanted -= done if look > 1 else 0.0  # more points of the same kind: only what lacks
-        if look > 1:
-            wanted = max(wanted, FEWEST_MORE * done)
-        wanted = min(wanted, GROWTH * max(done, 1.0))
+                replicates, wanted = MANY, reference.wanted(request, points, look, MANY)
     elif reference is not None:
         wanted = 4.0 * reference.n
+    if replicates * wanted > left:
+        replicates = REPLICATES if points == "sobol" else replicates
     most = left // replicates // least * least
     wanted = max(work.limited(problem, replicates * min(wanted, most)) / replicates, float(least))
     if points != "sobol":
@@ -417,4 +437,14 @@ def _size(
     if n > most:  # the rest of the budget: a power of two, and as many replicates as fit
         n //= 2
         return min(2 * REPLICATES - 1, left // n), n
-    return REPLICATES, n
+    return replicates, n
+
+
+def _net(reference: _Reference, request: Request, look: int) -> tuple[int, float]:
+    """Replicates, and points of each, a power of two, that should meet the target with the fewest points in all."""
+    found = []
+    for replicates in range(FEW, SECOND_REPLICATES + 1, 4):
+        n = 2.0 ** math.ceil(math.log2(max(reference.wanted(request, "sobol", look, replicates), 2.0)))
+        found.append((replicates * n, -replicates, n))
+    _, replicates, n = min(found)
+    return -replicates, n
