@@ -35,7 +35,7 @@ _MOST_EPSILONS = 100_000
 _DIGITS = 12
 _STOPPED = {
     "target": "the target was met", "max_samples": "the samples were spent", "max_seconds": "the time was spent",
-    "interrupted": "it was interrupted",
+    "interrupted": "it was interrupted", "constant": "all samples had one value",
 }  # fmt: skip
 
 

@@ -6,9 +6,11 @@ Every message has one form: ``<argument> must be <constraint>; got <value> at in
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import Any
 
-__all__ = ["BackendMissingError", "DomainError", "NotConvergedError", "SamplingWarning", "ShapeError"]
+__all__ = ["BackendMissingError", "DomainError", "NotConvergedError", "SamplingWarning", "ShapeError", "warned"]
 
 
 class DomainError(ValueError):
@@ -33,3 +35,14 @@ class SamplingWarning(UserWarning):
 
 class BackendMissingError(ImportError):
     """An optional dependency is needed; the message holds the line that installs it."""
+
+
+_PASSED = {"fastpriv", "numpy", "joblib", "contextlib", "functools"}  # what may stand between a warning and the caller
+
+
+def warned(text: str) -> None:
+    """A SamplingWarning at the line that called into the library, however deep it is noticed."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _PASSED:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, SamplingWarning, stacklevel=level)

@@ -7,14 +7,13 @@ stream, and a function that gives other values at the same points.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DomainError, SamplingWarning
+from ..errors import DomainError, warned
 from .functions import PointFunction, Sampler, place
 
 __all__ = ["Costs", "tried_function", "tried_sampler", "warned_of_cost"]
@@ -73,12 +72,10 @@ def warned_of_cost(function: PointFunction, cost: float) -> bool:
     """Says what plain Python costs, if it is that; whether it said so."""
     if function.form != "plain":
         return False
-    warnings.warn(
+    warned(
         f"{function.argument} {function.name!r} is plain Python, called once a sample: {_nanoseconds(cost)} a sample, "
         "one thread at a time. Decorate it with numba.njit or pass jit=True, or write it for points (n, d) and pass "
-        "vectorized=True.",
-        SamplingWarning,
-        stacklevel=3,
+        "vectorized=True."
     )
     return True
 

@@ -21,7 +21,8 @@ rtol, atol : float, default 1e-3 and 0
     max(1, abs(value)). Both 0 spend the whole budget. The level holds at whatever moment the run stops.
 max_samples, max_seconds : default 1e8 and 60
     The budget; the time includes the search for a law to sample. Where it ends first, the interval is wider, and
-    ``cost["stopped"]`` says so.
+    ``cost["stopped"]`` says so. A log ratio without bound that is the same at all of 131072 samples or more ends a run
+    that has a target: "constant".
 method : str
     "auto", or words that force the way: the law of the samples ("direct": P; "balanced": (P + Q)/2; "tilted": a law
     whose density bounds the integrand), the points ("sobol", "antithetic", "random": all stratified by component;
@@ -29,7 +30,8 @@ method : str
     "auto" samples, also where the first two ways apply.
 interval : {"replicates", "guaranteed"}
     Student's t over independent replicates, or bounds that hold for every number of samples and at every moment, proved
-    from the known range (or exponential moments) of the integrand and about twice as wide.
+    from the known range (or exponential moments) of the integrand and about twice as wide. Where nothing bounds the log
+    ratio, as for densities of your own, the upper end of a KL or Renyi divergence is infinite, and a warning says so.
 rng : None, int, sequence of int, SeedSequence, Generator or BitGenerator
     The seed. The same seed gives the same bits for any ``n_jobs`` and backend, unless the clock or an
     interruption had a say: then ``cost["repeatable"]`` is False.

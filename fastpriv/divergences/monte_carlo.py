@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -20,10 +19,11 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from ..distributions import GaussianMixture
-from ..errors import DomainError, SamplingWarning
+from ..errors import DomainError, warned
 from ..estimate import Estimate, Unit
+from ..sampling.answers import Goal
 from ..sampling.cuts import entropy_cut, kl_cut
-from ..sampling.engine import Goal, Outcome, run
+from ..sampling.engine import Outcome, run
 from ..sampling.guaranteed import Cut, run_guaranteed
 from ..sampling.packed import pack_together
 from ..sampling.pairs import Pair, paired, proposed
@@ -321,16 +321,15 @@ def _estimate(outcome: Outcome, request: Request, unit: Unit, shape: tuple[int, 
     value, lower, upper = (np.array(numbers, dtype=np.float64).reshape(shape) for numbers in outcome.answers)
     if outcome.top is not None and outcome.law != "tilted" and np.isfinite(value).all():
         upper = _doubted(outcome, upper)
+    if request.side != "lower" and (np.isinf(upper) & np.isfinite(value)).any():
+        _unbounded(outcome, request)
     if gap:
         slack = np.where(lower < upper, gap * (1.0 + np.abs(value)), 0.0)
         lower, upper = lower - slack, upper + slack
         lower = np.maximum(lower, 0.0) if unit != "nats" or (value >= 0).all() else lower
         upper = np.minimum(upper, 1.0) if unit == "probability" else upper
     if outcome.stopped == "interrupted":
-        warnings.warn(
-            f"the run was interrupted after {outcome.samples} samples; the bounds are those of what was done.",
-            SamplingWarning, stacklevel=4,
-        )  # fmt: skip
+        warned(f"the run was interrupted after {outcome.samples} samples; the bounds are those of what was done.")
     return Estimate(
         value, lower, upper, kind="statistical", unit=unit, method=outcome.method, confidence=request.confidence,
         cost=outcome.cost,
@@ -346,9 +345,23 @@ def _doubted(outcome: Outcome, upper: FloatArray) -> FloatArray:
         return upper
     worst = float(np.nanmax(index)) if np.isfinite(index).any() else math.inf
     what = "may not hold" if verdict == "warn" else "cannot be known: the upper end is infinite"
-    warnings.warn(
+    warned(
         f"the log ratio must have a light tail for an interval to hold; its tail index is {worst:.2f} (0.5 is an "
-        f"infinite variance), so the interval {what}. Draw from a law with heavier tails, or take the lower end alone.",
-        SamplingWarning, stacklevel=5,
-    )  # fmt: skip
+        f"infinite variance), so the interval {what}. Draw from a law with heavier tails, or take the lower end alone."
+    )
     return np.full_like(upper, math.inf) if verdict == "unknown" else upper
+
+
+def _unbounded(outcome: Outcome, request: Request) -> None:
+    """Say why there is no upper end, where the tail did not say it."""
+    others = "or take a bounded quantity: a total variation, hockey-stick or Jensen-Shannon divergence."
+    if request.interval == "guaranteed":
+        warned(
+            "interval='guaranteed' needs a bound of what is averaged for an upper end, and nothing bounds the log "
+            "ratio of these laws: the upper end is infinite. Take interval='replicates', side='lower', " + others
+        )
+    elif outcome.equal:
+        warned(
+            f"all {outcome.samples} samples have the same log ratio, so that nothing tells how far it goes where no "
+            "sample fell: the upper end is infinite. Sample both laws (method='balanced'), take side='lower', " + others
+        )

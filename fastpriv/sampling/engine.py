@@ -10,90 +10,49 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._parallel import ordered_map
 from .allocation import allocated, probes_needed, probes_wanted
+from .answers import Answers, Goal, Stage, equal, interval
+from .planning import (
+    PILOT_SHARE,
+    RATES,
+    REPLICATES,
+    SECOND_REPLICATES,
+    Reference,
+    confidence_at,
+    net,
+    planned,
+    refining,
+)
 from .problem import Problem
 from .replicates import SegmentSum, batch_means, segment_sum, segments
 from .request import Request
-from .statistics.intervals import look_confidence, stage_interval, student_factor
 from .statistics.tails import PointMoments, TopValues
 
-__all__ = ["Goal", "Outcome", "pace", "run"]
+__all__ = ["Outcome", "pace", "run"]
 
 FloatArray = NDArray[np.float64]
-Answers = tuple[FloatArray, FloatArray, FloatArray]
 
-REPLICATES = 32
 PILOT_REPLICATES = 16
-FEW = 24  # at least, where a power of two is near: from 16 on intervals hold
 MANY, MANY_FROM = 128, 1024  # replicates where there are points enough and nothing is lost: a better known spread
-SECOND_REPLICATES = 64  # of a pilot that refines the plan of a large run
 PILOT_POINTS = 2**10
 LOOSE_POINTS = 2**8  # of one where rtol is at least LOOSE: less than this would mistake what pays in long runs
 LOOSE = 3e-3
 PILOT_COST = 2.0**22  # components times coordinates times points of a pilot's replicate
-PILOT_SHARE = 16  # of max_samples
 PROBE_SHARE = 4  # of what is left; a component that no probe looks at may carry the answer
 PILOT_TIME, ALLOCATION = 0.5, 0.25  # of the time
 POINTS_TRIED = ("sobol", "antithetic")
 FEWEST = 4  # replicates that make an interval when a stage is cut short
 FIRST_POINTS = 1024
+CONSTANT = 2**17  # equal values after which no more of them are asked for, where no number of them bounds their mean
 ALONE = 2.0**25  # work, in the unit of SEGMENT_COST, that is over before a second thread would have begun
-GROWTH = 4096.0  # of n between stages, at most
-RATES = {"sobol": 1.3, "antithetic": 1.0, "random": 1.0, "plain": 1.0}  # the variance falls like n to minus this
-SURE = 1.28  # standard errors of a predicted half width that a stage is planned to bear: it then fails once in ten
 PROBE, BRIEF = 8, 0.005  # points that are timed before the pilot; seconds that say too little
-FEWEST_MORE = 0.5  # of what there is, in a further stage: every look costs some of the level
-
-_factor, _look_confidence = lru_cache(256)(student_factor), lru_cache(256)(look_confidence)
-
-
-@dataclass(frozen=True)
-class Goal:
-    """How means of f become the answer.
-
-    Attributes
-    ----------
-    value : callable
-        A monotone map of means, shape (e,), to answers.
-    floor, ceiling : float or ndarray
-        What the answer can never leave.
-    scale : callable
-        What ``rtol`` is relative to, given the answers: their size, or 1 for logarithms.
-    """
-
-    value: Callable[[FloatArray], FloatArray]
-    floor: FloatArray | float = -math.inf
-    ceiling: FloatArray | float = math.inf
-    scale: Callable[[FloatArray], FloatArray] = np.abs
-
-    def answers(self, interval: Answers) -> Answers:
-        """Value, lower and upper of the answer from those of the mean."""
-        value, one, other = (np.clip(self.value(x), self.floor, self.ceiling) for x in interval)
-        lower, upper = np.minimum(one, other), np.maximum(one, other)
-        return np.clip(value, lower, upper), lower, upper
-
-    def excess(self, answers: Answers, request: Request) -> float:
-        """Largest half width over what was asked; at most 1 once the target is met."""
-        value, lower, upper = answers
-        if request.side == "lower":
-            half = value - lower
-        elif request.side == "upper":
-            half = upper - value
-        else:
-            with np.errstate(invalid="ignore"):
-                half = np.where(lower == upper, 0.0, 0.5 * (upper - lower))
-        with np.errstate(invalid="ignore"):
-            asked = np.maximum(request.atol, request.rtol * self.scale(value))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return float(np.max(np.where(half == 0.0, 0.0, half / asked)))
 
 
 @dataclass
@@ -109,6 +68,7 @@ class Outcome:
     stages: int
     top: TopValues | None
     repeatable: bool = True
+    equal: bool = False
 
     @property
     def method(self) -> str:
@@ -122,40 +82,6 @@ class Outcome:
             "samples": self.samples, "replicates": self.replicates, "stages": self.stages, "stopped": self.stopped,
             "repeatable": self.repeatable,
         }  # fmt: skip
-
-
-@dataclass
-class _Stage:
-    """Means of f, shape (replicates, e), each over n points."""
-
-    means: FloatArray
-    n: int
-
-
-@dataclass(frozen=True)
-class _Reference:
-    """What the next stage is planned from: half width over what was asked, at a level, from replicates of n points."""
-
-    n: float
-    excess: float
-    level: float
-    replicates: int
-
-    def points(self, request: Request, points: str, look: int, replicates: int) -> float:
-        """Points of each of so many replicates, all stages together, that should meet the target at this look."""
-        level = _look_confidence(request.confidence, look)
-        wider = _factor(level, replicates, request.side) / _factor(self.level, self.replicates, request.side)
-        error = math.sqrt(0.5 / (self.replicates - 1) + 0.5 / (replicates - 1))  # of the logarithm of a ratio of spreads
-        rise = self.excess * wider * math.exp(SURE * error) * math.sqrt(self.replicates / replicates)
-        return self.n * float(min(rise, 1e9) ** (2 / RATES[points]))
-
-    def wanted(self, request: Request, points: str, look: int, replicates: int) -> float:
-        """Those of the next stage: of independent points only what lacks, and no less than is worth a look."""
-        done = self.n * self.replicates / replicates
-        wanted = self.points(request, points, look, replicates)
-        if look > 1:
-            wanted = max(wanted - (0.0 if points == "sobol" else done), FEWEST_MORE * done)
-        return min(wanted, GROWTH * max(done, 1.0))
 
 
 @dataclass
@@ -176,7 +102,7 @@ class _Run:
 
     def stage(
         self, problem: Problem, points: str, key: tuple[int, ...], replicates: int, n: int, *, pilot: bool = False
-    ) -> _Stage:
+    ) -> Stage:
         """As many of the replicates as time allows, FEWEST at least; fewer when interrupted."""
         work = segments(problem, points, self.request.root, key, replicates, n, looks=not pilot)
         sums = np.zeros((replicates, problem.integrand.size))
@@ -199,7 +125,7 @@ class _Run:
             self.interrupted = True
         self.sampled_for += time.monotonic() - began
         self.cost_done += complete * n * problem.cost
-        return _Stage(sums[:complete] / n, n)
+        return Stage(sums[:complete] / n, n)
 
     def _watch(self, found: SegmentSum) -> None:
         if found.moments is None:
@@ -234,12 +160,12 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
     work = _Run(request)
     work.cost_done, work.sampled_for = pace(max(problems, key=lambda problem: problem.cost), request)
     problem, points, pilot = _picked(work, goal, [(x, points) for x in problems for points in _points(x, request)])
-    reference = None if pilot is None else _planned(goal, problem, pilot, request)
+    reference = None if pilot is None else planned(goal, problem, pilot, request)
     if points != "plain" and not work.interrupted:
         probes = min(work.left // PROBE_SHARE, probes_wanted(problem))
         if reference is not None and not request.spends_everything:
-            planned = REPLICATES * reference.points(request, points, 1, REPLICATES)
-            probes = min(probes, max(int(planned) // PROBE_SHARE, probes_needed(problem)))
+            expected = REPLICATES * reference.points(request, points, 1, REPLICATES)
+            probes = min(probes, max(int(expected) // PROBE_SHARE, probes_needed(problem)))
         try:
             problem, spent = allocated(problem, request.root, (2,), int(work.limited(problem, probes, ALLOCATION)))
             work.samples += spent
@@ -247,14 +173,15 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
             work.interrupted = True
     if pilot is not None:
         assert reference is not None
-        n = 0 if request.spends_everything else _refining(reference, points, request)
+        n = 0 if request.spends_everything else refining(reference, points, request)
         many = n * SECOND_REPLICATES * PILOT_SHARE
         if n > pilot.n and many <= work.left and work.limited(problem, many) >= many:
             second = work.stage(problem, points, (5,), SECOND_REPLICATES, n, pilot=True)
             if len(second.means) >= FEWEST:
-                pilot, reference = second, _planned(goal, problem, second, request)
-    stages: list[_Stage] = []
+                pilot, reference = second, planned(goal, problem, second, request)
+    stages: list[Stage] = []
     answers: Answers | None = None
+    every = 0
     stopped = "interrupted" if work.interrupted else ""
     while not stopped:
         replicates, n = _size(work, problem, points, reference, len(stages) + 1)
@@ -266,25 +193,30 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
             stages.append(found)
             level = request.confidence
             if not request.spends_everything:
-                level = _look_confidence(level, len(stages))
-            answers = goal.answers(_interval(problem, stages, level, request, work.moments))
+                level = confidence_at(level, len(stages))
+            answers = goal.answers(interval(problem, stages, level, request, work.moments))
             count = max(len(stage.means) for stage in stages)
             every = sum(stage.n * len(stage.means) for stage in stages)
-            reference = _Reference(every / count, goal.excess(answers, request), level, count)
+            reference = Reference(every / count, goal.excess(answers, request), level, count)
         if work.interrupted:
             stopped = "interrupted"
         elif reference is not None and stages and reference.excess <= 1.0:
             stopped = "target"
+        elif every >= CONSTANT and _hopeless(problem, stages, request):
+            stopped = "constant"
         elif work.affordable(problem) < FEWEST or request.clock.late():
             stopped = "max_seconds"
             request.clock.feel()
     if answers is None:
         if pilot is None:
             raise KeyboardInterrupt
-        answers = goal.answers(_interval(problem, [pilot], request.confidence, request, None))
+        answers = goal.answers(interval(problem, [pilot], request.confidence, request, None))
     count = sum(len(stage.means) for stage in stages)
     repeatable = not (request.clock.felt or work.interrupted)
-    return Outcome(answers, problem.law, points, stopped, work.samples, count, len(stages), work.top, repeatable)
+    return Outcome(
+        answers, problem.law, points, stopped, work.samples, count, len(stages), work.top, repeatable,
+        equal=bool(equal(stages).any()) if stages else False,
+    )  # fmt: skip
 
 
 def pace(problem: Problem, request: Request) -> tuple[float, float]:
@@ -300,62 +232,10 @@ def pace(problem: Problem, request: Request) -> tuple[float, float]:
     return count * problem.cost, max(seconds, 1e-9)
 
 
-def _planned(goal: Goal, problem: Problem, pilot: _Stage, request: Request) -> _Reference:
-    """What to plan from, as far as a pilot knows."""
-    excess = goal.excess(goal.answers(_plain(problem, pilot, request)), request)
-    return _Reference(pilot.n, excess, request.confidence, len(pilot.means))
-
-
-def _plain(problem: Problem, pilot: _Stage, request: Request) -> Answers:
-    """Student's interval: what skewness adds to one side of a small one is gone in a large one."""
-    integrand, count = problem.integrand, len(pilot.means)
-    with np.errstate(invalid="ignore", over="ignore"):
-        spread = pilot.means.std(axis=0, ddof=1)
-    if not np.isfinite(spread).all() or not spread.all():
-        return _interval(problem, [pilot], request.confidence, request, None)
-    half = _factor(request.confidence, count, request.side) / math.sqrt(count) * spread
-    value = pilot.means.mean(axis=0)
-    half = np.minimum(half, np.maximum(np.minimum(value - integrand.low, integrand.high - value), 0.0))
-    return value, value - half, value + half
-
-
-def _refining(reference: _Reference, points: str, request: Request) -> int:
-    """Points of a second pilot's replicate: a sixteenth of what the first one asks for."""
-    if not math.isfinite(reference.excess):
-        return 0
-    wanted = reference.points(request, points, 1, SECOND_REPLICATES)
-    n = min(wanted / PILOT_SHARE, GROWTH * reference.n)
-    return 2 ** int(math.log2(n)) if n >= 1.0 else 0
-
-
-def _interval(
-    problem: Problem, stages: list[_Stage], level: float, request: Request, moments: PointMoments | None
-) -> Answers:
-    """Value, lower and upper of the means: Student's interval, widened for the skewness that the points show, and for
-    what they cannot have seen.
-
-    Where some components get fewer samples than their weights ask for, a replicate's mean may leave the range of f.
-    Under a tilted law the integrand of a Renyi divergence is often flat but for a corner of small probability, where
-    several components meet and it is many times larger. If no point falls there the replicates agree and their spread
-    says nothing. A set of more than log(1/a) / N of
-    the law escapes N points with probability below a: what it could add is added.
-    """
-    integrand, most = problem.integrand, problem.largest_ratio
-    low, high = min(integrand.low, integrand.low * most), max(integrand.high, integrand.high * most)
-    skewness: FloatArray | float = 0.0
-    deviation: FloatArray | float = 0.0
-    if moments is not None and np.isfinite(moments.variance).all():
-        skewness, deviation = moments.skewness, np.sqrt(moments.variance)
-    found = stage_interval(
-        [(stage.n, stage.means) for stage in stages], level, request.side, low=low, high=high, skewness=skewness,
-        deviation=deviation,
-    )  # fmt: skip
-    lower, upper = found.lower, found.upper
-    if problem.law == "tilted" and integrand.rows[0].name == "renyi_proposal":
-        unseen = -math.log1p(-level) / sum(stage.n * len(stage.means) for stage in stages)
-        lower, upper = lower - unseen * (found.value - low), upper + unseen * (high - found.value)
-    value, lower, upper = (np.clip(x, integrand.low, integrand.high) for x in (found.value, lower, upper))
-    return value, lower, upper
+def _hopeless(problem: Problem, stages: list[Stage], request: Request) -> bool:
+    """Whether values are all equal that have no bound above: no number of them gives an upper end."""
+    wanted = request.side != "lower" and not request.spends_everything
+    return wanted and math.isinf(problem.integrand.high) and bool(equal(stages).any())
 
 
 def _points(problem: Problem, request: Request) -> tuple[str, ...]:
@@ -367,14 +247,14 @@ def _points(problem: Problem, request: Request) -> tuple[str, ...]:
 
 def _picked(
     work: _Run, goal: Goal, candidates: list[tuple[Problem, str]]
-) -> tuple[Problem, str, _Stage | None]:  # fmt: skip
+) -> tuple[Problem, str, Stage | None]:  # fmt: skip
     """The candidate with the smallest variance times cost, by a pilot whose points count for nothing else."""
     request = work.request
     problem, points = candidates[0]
     if len(candidates) == 1 and request.spends_everything:
         return problem, points, None
     kept, lowest = None, math.inf
-    for index, (rival, net) in enumerate(candidates):
+    for index, (rival, rival_points) in enumerate(candidates):
         most = LOOSE_POINTS if request.rtol >= LOOSE else PILOT_POINTS
         n = min(most, 2 ** max(5, int(PILOT_COST / rival.cost).bit_length()))
         n = min(n, request.max_samples // (PILOT_SHARE * len(candidates) * PILOT_REPLICATES) // 4 * 4)
@@ -382,30 +262,32 @@ def _picked(
             break
         affordable = work.limited(rival, PILOT_REPLICATES * n, PILOT_TIME / len(candidates))
         n = max(4, int(affordable) // PILOT_REPLICATES // 4 * 4)
-        stage = work.stage(rival, net, (1, index), PILOT_REPLICATES, n, pilot=True)
-        score = _score(stage, rival, net, goal, request) if len(stage.means) >= FEWEST else math.inf
+        stage = work.stage(rival, rival_points, (1, index), PILOT_REPLICATES, n, pilot=True)
+        score = _score(stage, rival, rival_points, goal, request) if len(stage.means) >= FEWEST else math.inf
         if len(stage.means) >= FEWEST and (kept is None or score < lowest):
-            problem, points, kept, lowest = rival, net, stage, score
+            problem, points, kept, lowest = rival, rival_points, stage, score
         if work.interrupted or request.clock.late(PILOT_TIME):
             break
     return problem, points, kept
 
 
-def _score(stage: _Stage, problem: Problem, points: str, goal: Goal, request: Request) -> float:
+def _score(stage: Stage, problem: Problem, points: str, goal: Goal, request: Request) -> float:
     """Log of variance times cost at the end of the run, averaged over the answers; infinite where nothing was seen."""
     if not np.isfinite(stage.means).all() or not stage.means.any(axis=0).all():
         return math.inf
+    if equal([stage]).any() and math.isinf(problem.integrand.high):
+        return math.inf  # no number of equal values bounds their mean
     variance = np.maximum(stage.means.var(axis=0, ddof=1), 1e-300)
     growth = request.max_samples / (REPLICATES * stage.n)
     if not request.spends_everything:
-        reference = _planned(goal, problem, stage, request)
+        reference = planned(goal, problem, stage, request)
         growth = min(growth, reference.points(request, points, 1, REPLICATES) / stage.n)
     gain = (RATES[points] - 1.0) * math.log(max(growth, 1.0))  # over points whose variance falls like 1 / n
     return float(np.log(variance).mean()) + math.log(problem.cost) - gain
 
 
 def _size(
-    work: _Run, problem: Problem, points: str, reference: _Reference | None, look: int
+    work: _Run, problem: Problem, points: str, reference: Reference | None, look: int
 ) -> tuple[int, int]:
     """Replicates and points of each for the next stage; no points when the budget is spent."""
     request, left = work.request, work.left
@@ -418,7 +300,7 @@ def _size(
         wanted = math.inf
     elif reference is not None and reference.excess < math.inf:
         if points == "sobol":
-            replicates, wanted = _net(reference, request, look)
+            replicates, wanted = net(reference, request, look)
         else:
             wanted = reference.wanted(request, points, look, REPLICATES)
             if min(wanted, most) >= MANY_FROM:
@@ -438,13 +320,3 @@ def _size(
         n //= 2
         return min(2 * REPLICATES - 1, left // n), n
     return replicates, n
-
-
-def _net(reference: _Reference, request: Request, look: int) -> tuple[int, float]:
-    """Replicates, and points of each, a power of two, that should meet the target with the fewest points in all."""
-    found = []
-    for replicates in range(FEW, SECOND_REPLICATES + 1, 4):
-        n = 2.0 ** math.ceil(math.log2(max(reference.wanted(request, "sobol", look, replicates), 2.0)))
-        found.append((replicates * n, -replicates, n))
-    _, replicates, n = min(found)
-    return -replicates, n

@@ -16,7 +16,8 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from .._parallel import ordered_map
-from .engine import Goal, Outcome, pace
+from .answers import Goal
+from .engine import Outcome, pace
 from .problem import Problem
 from .replicates import SEGMENT_COST, batch_means, tile_size
 from .request import Request

@@ -19,13 +19,12 @@ the bet.
 from __future__ import annotations
 
 import math
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import SamplingWarning
+from ...errors import warned
 from .tails import TopValues
 
 __all__ = ["Integrals", "compared_integrals", "warned_of_integrals"]
@@ -96,20 +95,16 @@ def warned_of_integrals(at_p: FloatArray | None, at_q: FloatArray | None, p: str
     found = compared_integrals(at_p, at_q)
     size = f"{found.ratio:.3g} +- {found.error:.1g}"
     if found.verdict == "unequal":
-        warnings.warn(
+        warned(
             f"log densities must be normalised: the integral of {p} over that of {q} is {size}, not 1. The answer is "
-            "that of other laws. Subtract the logarithm of its integral from each.",
-            SamplingWarning,
-            stacklevel=3,
+            "that of other laws. Subtract the logarithm of its integral from each."
         )
     elif found.verdict == "out of reach":
         drawn, other = (q, p) if at_q is not None else (p, q)
-        warnings.warn(
+        warned(
             f"draws of {drawn} alone give the integral of {p} over that of {q} as {size}, not 1: the log densities are "
             f"not normalised, or {other} has mass where {drawn} has none. In the second case give a sampler for "
-            f"{other} too, where the quantity depends on that mass.",
-            SamplingWarning,
-            stacklevel=3,
+            f"{other} too, where the quantity depends on that mass."
         )
     return found
 

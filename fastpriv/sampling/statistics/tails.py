@@ -27,6 +27,7 @@ FloatArray = NDArray[np.float64]
 Verdict = Literal["holds", "warn", "unknown"]
 _HOLDS, _UNKNOWN = 0.4, 0.7
 _FEWEST = 8
+_CROWD = 8  # of many values a part tells which ones can be among the largest
 _FEWEST_ALONE, _CONTRADICTION = 16, 3.0  # values, and standard errors, for which a higher threshold is believed
 
 
@@ -73,8 +74,11 @@ class TopValues:
         block = np.where(np.isnan(block), math.inf, block)
         if self._kept.shape[1] == self.keep:
             threshold = self._kept.min(axis=1)
-            rows = (block > threshold[:, None]).any(axis=0)
-            block = block[:, rows]
+            block = block[:, (block > threshold[:, None]).any(axis=0)]
+        elif block.shape[1] > _CROWD * self.keep:
+            high = block > np.sort(block[:, ::_CROWD], axis=1)[:, -self.keep // 2, None]
+            if (high.sum(axis=1) >= self.keep).all():
+                block = block[:, high.any(axis=0)]
         self._take(block)
 
     def merge(self, other: TopValues) -> None:
@@ -111,7 +115,7 @@ class TopValues:
     def _take(self, block: FloatArray) -> None:
         joined = np.concatenate([self._kept, block], axis=1)
         if joined.shape[1] > self.keep:
-            joined = np.partition(joined, joined.shape[1] - self.keep, axis=1)[:, -self.keep :]
+            joined = np.sort(joined, axis=1)[:, -self.keep :]  # np.partition is slow where runs of values are equal
         self._kept = joined
 
 
