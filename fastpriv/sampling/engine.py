@@ -29,6 +29,7 @@ from .planning import (
     net,
     planned,
     refining,
+    shared_by,
 )
 from .problem import Problem
 from .replicates import SegmentSum, batch_means, segment_sum, segments
@@ -307,16 +308,12 @@ def _size(
                 replicates, wanted = MANY, reference.wanted(request, points, look, MANY)
     elif reference is not None:
         wanted = 4.0 * reference.n
-    if replicates * wanted > left:
-        replicates = REPLICATES if points == "sobol" else replicates
+    if points == "sobol":
+        total = work.limited(problem, min(replicates * wanted, left))
+        if total < replicates * wanted:
+            replicates = shared_by(total)
+        return replicates, max(int(total / replicates) // least, 1) * least
     most = left // replicates // least * least
-    wanted = max(work.limited(problem, replicates * min(wanted, most)) / replicates, float(least))
-    if points != "sobol":
-        n = int(min(wanted, most))
-        step = 4 if n >= 4 and 4 % least == 0 else least  # even halves: pairs stay together
-        return replicates, n // step * step
-    n = 2 ** math.ceil(math.log2(min(wanted, most)))
-    if n > most:  # the rest of the budget: a power of two, and as many replicates as fit
-        n //= 2
-        return min(2 * REPLICATES - 1, left // n), n
-    return replicates, n
+    n = int(min(max(work.limited(problem, replicates * min(wanted, most)) / replicates, float(least)), most))
+    step = 4 if n >= 4 and 4 % least == 0 else least  # even halves: pairs stay together
+    return replicates, n // step * step
