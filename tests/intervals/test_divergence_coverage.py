@@ -115,7 +115,7 @@ def seeds(place, level, count):
     return [[place, round(1e4 * level), k] for k in range(count)]
 
 
-def judged(missed, trials, level, what):
+def check_misses(missed, trials, level, what):
     """Fail where so many misses are next to impossible at the level."""
     chance = binom.sf(missed - 1, trials, 1.0 - level)
     found = f"{what}: {missed} of {trials} intervals at {level} miss (chance {chance:.1e})"
@@ -126,7 +126,7 @@ def missed(answer, row):
     return not (np.all(answer.lower <= row.high) and np.all(row.low <= answer.upper))
 
 
-def run(scenario, count):
+def check_coverage(scenario, count):
     row, place = known(*scenario.row), [s.name for s in SCENARIOS].index(scenario.name)
     for level in LEVELS:
         misses = 0
@@ -135,7 +135,7 @@ def run(scenario, count):
             assert answer.kind == "statistical", (scenario.name, answer)
             assert answer.confidence == level
             misses += missed(answer, row)
-        judged(misses, count, level, scenario.name)
+        check_misses(misses, count, level, scenario.name)
 
 
 @pytest.fixture(autouse=True)
@@ -155,16 +155,16 @@ def test_every_row_of_the_table_is_contained(row):
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
 def test_intervals_hold(scenario):
-    run(scenario, QUICK)
+    check_coverage(scenario, QUICK)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
 def test_intervals_hold_over_thousands_of_seeds(scenario):
-    run(scenario, LONG)
+    check_coverage(scenario, LONG)
 
 
-def both_ways(count):
+def check_both_ways(count):
     case = "product-2-affine"
     laws, rows = mixtures_of(case), (known(case, "kl_PQ"), known(case, "kl_QP"))
     for level in LEVELS:
@@ -173,10 +173,10 @@ def both_ways(count):
             answer = kl_divergence(*laws, both=True, rtol=0.0, max_samples=2000, confidence=level, rng=seed)
             misses += [missed(answer[k], row) for k, row in enumerate(rows)]
         for k in range(2):
-            judged(int(misses[k]), count, level, f"direction {k} of both")
+            check_misses(int(misses[k]), count, level, f"direction {k} of both")
 
 
-def many_epsilons(count):
+def check_many_epsilons(count):
     """Each epsilon of one call holds at the level; epsilons of one law."""
     laws = mixtures_of("unequal-4")
     epsilons = (1.0, 10.128, 13.144)
@@ -187,16 +187,16 @@ def many_epsilons(count):
             answer = hockey_stick_divergence(*laws, epsilons, rtol=0.0, max_samples=3000, confidence=level, rng=seed)
             misses += [missed(answer[k], row) for k, row in enumerate(rows)]
         for k in range(3):
-            judged(int(misses[k]), count, level, f"epsilon {epsilons[k]} of three")
+            check_misses(int(misses[k]), count, level, f"epsilon {epsilons[k]} of three")
 
 
-@pytest.mark.parametrize("check", [both_ways, many_epsilons])
+@pytest.mark.parametrize("check", [check_both_ways, check_many_epsilons])
 def test_each_of_many_answers_holds(check):
     check(QUICK)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("check", [both_ways, many_epsilons])
+@pytest.mark.parametrize("check", [check_both_ways, check_many_epsilons])
 def test_each_of_many_answers_holds_over_thousands_of_seeds(check):
     check(LONG)
 
