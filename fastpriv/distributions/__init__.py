@@ -7,7 +7,7 @@ A law is stored in one way only: ``line``, ``isotropic``, ``diagonal`` or ``full
 
 ``densities`` holds ``Density`` and ``LogRatio``, laws known by a person's functions, with ``functions`` (these
 functions as tiles of samples, checked) and ``trials`` (what is tried before a run) below it. ``files`` reads and writes
-mixtures as NumPy archives and JSON.
+mixtures as NumPy archives and JSON. ``exact`` takes doubles as whole numbers, for what rounding would drown.
 """
 
 from .densities import Density, LogRatio
