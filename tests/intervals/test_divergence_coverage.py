@@ -186,7 +186,7 @@ def check_many_epsilons(count):
     laws = mixtures_of("unequal-4")
     epsilons = (1.0, 10.128, 13.144)
     rows = [known("unequal-4", HOCKEY, epsilon) for epsilon in epsilons]
-    for level in LEVELS[:2]:
+    for level in LEVELS:
         found = np.zeros(3, int)
         for seed in seeds(1002, level, count):
             answer = hockey_stick_divergence(*laws, epsilons, rtol=0.0, max_samples=3000, confidence=level, rng=seed)
@@ -197,7 +197,7 @@ def check_many_epsilons(count):
 
 @pytest.mark.parametrize("check", [check_both_ways, check_many_epsilons])
 def test_each_of_many_answers_holds(check):
-    check(4 * QUICK)
+    check(QUICK)
 
 
 @pytest.mark.slow
