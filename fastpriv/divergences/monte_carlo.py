@@ -20,12 +20,12 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from ..distributions import GaussianMixture
+from ..distributions.packed import pack_together
 from ..errors import DomainError, SamplingWarning
 from ..estimate import Estimate, Unit
 from ..sampling.cuts import entropy_cut, kl_cut
 from ..sampling.engine import Goal, Outcome, run
 from ..sampling.guaranteed import Cut, run_guaranteed
-from ..sampling.packed import pack_together
 from ..sampling.pairs import Pair, paired, proposed
 from ..sampling.problem import Integrand, Part, Problem, Row
 from ..sampling.proposals.orders import renyi_proposal
