@@ -173,7 +173,7 @@ class Estimate:
         return _rebuild, (self._words(), self.value, self.lower, self.upper)
 
     def __repr__(self) -> str:
-        level = "" if self.confidence is None else f", confidence={self.confidence:g}"
+        level = "" if self.confidence is None else f", confidence={self.confidence:.12g}"
         if self.shape == ():
             numbers = f"{self.value!r}, lower={self.lower!r}, upper={self.upper!r}"
         else:
