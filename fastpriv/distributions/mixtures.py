@@ -162,7 +162,12 @@ class GaussianMixture(Value):
         row = _validate.vector("mean", centre)[None, :]
         if sigma is not None:
             spread = _validate.real("sigma", sigma)
-            sigma = spread if spread.ndim == 0 else _validate.vector("sigma", spread)[None, :]
+            if spread.shape not in ((), (1,), row[0].shape):
+                raise ShapeError(
+                    f"sigma must be a number or of shape {row[0].shape}; got {spread.shape}. "
+                    "A matrix goes to covariance=."
+                )
+            sigma = spread if spread.ndim == 0 else spread[None, :]
         return cls([1.0], row, sigma, covariances=covariance)
 
     @property

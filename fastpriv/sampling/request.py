@@ -85,6 +85,11 @@ def request(
     """Validate the keywords of a sampled call, one clear error a fault."""
     at_least_0 = ("at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
     law, points = _words(method)
+    if interval == "guaranteed" and points not in (None, "random"):
+        raise DomainError(
+            f"method must leave the points open for interval='guaranteed', which is proved for random ones; got "
+            f"{method!r}. Name a law alone, or take interval='replicates'."
+        )
     seconds = _validate.scalar(
         "max_seconds", max_seconds, "positive", lambda x: x > 0, remedy="Pass seconds, or infinity for no limit."
     )

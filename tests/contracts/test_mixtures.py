@@ -312,6 +312,12 @@ def test_requests_beyond_the_machine_are_refused(monkeypatch):
         GaussianMixture(HALF, TWO, covariances=STACK)
 
 
+def test_one_law_says_which_argument_takes_a_matrix():
+    for wrong in (np.eye(3), [1.0, 1.0]):
+        with pytest.raises(ShapeError, match=r"sigma must be a number or of shape \(3,\); got .*. A matrix goes to"):
+            GaussianMixture.single([0.0, 0.0, 0.0], wrong)
+
+
 def test_a_broadcast_matrix_is_looked_at_once():
     many = np.broadcast_to(FULL, (10**6, 3, 3))
     law = GaussianMixture(np.full(10**6, 1e-6), np.zeros((10**6, 3)), covariances=many)
@@ -327,13 +333,13 @@ def test_a_matrix_beyond_the_machine_is_refused_in_our_words():
 
 @pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
 def test_what_scikit_learn_fits_is_taken_as_the_docstring_says(kind):
-    fitted = {"full": STACK, "tied": FULL, "diag": np.diagonal(STACK, axis1=1, axis2=2), "spherical": np.array([1.0, 4])}
-    covariances_ = fitted[kind]
+    variances = np.diagonal(STACK, axis1=1, axis2=2)
+    covariances_ = {"full": STACK, "tied": FULL, "diag": variances, "spherical": np.array([1.0, 4.0])}[kind]
     if kind in ("full", "tied"):
         law = GaussianMixture(HALF, TWO, covariances=covariances_)
     else:
         law = GaussianMixture(HALF, TWO, np.sqrt(covariances_))
-    matrices = {"full": STACK, "tied": [FULL, FULL], "diag": map(np.diag, fitted["diag"]), "spherical": [1.0, 4.0]}
+    matrices = {"full": STACK, "tied": [FULL, FULL], "diag": map(np.diag, variances), "spherical": [1.0, 4.0]}
     x = np.random.default_rng(1).normal(size=(50, 3))
     each = [multivariate_normal(m, K).logpdf(x) for m, K in zip(TWO, matrices[kind], strict=True)]
     np.testing.assert_allclose(law.log_density(x), np.logaddexp(*each) - np.log(2.0), rtol=1e-12)

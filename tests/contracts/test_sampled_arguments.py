@@ -257,6 +257,13 @@ def test_a_sampler_that_ignores_its_generator_is_named():
         kl_divergence(fickle, GOOD, **BRIEF)
 
 
+@pytest.mark.parametrize("points", ["sobol", "antithetic", "plain"])
+def test_a_guaranteed_interval_does_not_pretend_to_other_points(points):
+    with pytest.raises(DomainError, match="method must leave the points open for interval='guaranteed'.*; got 'direct"):
+        kl_divergence(P, Q, method=f"direct {points}", interval="guaranteed")
+    assert "random" in kl_divergence(P, Q, method="balanced random", **BRIEF | {"interval": "guaranteed"}).method
+
+
 def test_a_function_of_the_other_form_is_told_how_to_say_so():
     def many(x):
         return -np.abs(x).sum(axis=1) - np.log(4.0)
