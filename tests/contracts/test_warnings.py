@@ -73,11 +73,6 @@ def test_a_heavy_tail_is_told_where_the_call_was():
     assert "the log ratio must have a light tail" in text
 
 
-def test_a_comparison_says_it_where_it_was_called():
-    _, text = said(lambda: fastpriv.compare(P, Q, ["kl"], rtol=0.0, max_samples=10**7, progress=interrupting(8), rng=1))
-    assert "interrupted" in text
-
-
 @pytest.mark.parametrize("side", ["both", "upper"])
 def test_a_guaranteed_interval_without_an_upper_end_says_why(side):
     words = {"interval": "guaranteed", "max_samples": 5000, "rng": 1}
@@ -97,7 +92,7 @@ def test_a_constant_log_ratio_is_bounded_below_and_says_why_it_is_not_above():
 
 
 def test_a_constant_log_ratio_with_samples_of_both_laws_has_both_ends():
-    found, text = said(lambda: kl_divergence(uniform(1.0), uniform(2.0), rtol=1e-2, rng=1))
+    found, text = said(lambda: kl_divergence(uniform(1.0), uniform(2.0), rtol=1e-2, confidence=1 - 1e-6, rng=1))
     assert found.method.startswith("balanced")
     assert found.lower <= math.log(2.0) <= found.upper < 0.71
     assert text == ""
@@ -115,5 +110,6 @@ def test_the_lower_bound_holds_where_a_small_part_differs(hidden):
     misses = 0
     for seed in range(60):
         words = {"rtol": 0.0, "max_samples": 512, "rng": seed, "side": "lower"}
-        misses += kl_divergence(uniform(1.0), Density(log_q, **LINE), **words).lower > truth
+        found, _ = said(lambda words=words: kl_divergence(uniform(1.0), Density(log_q, **LINE), **words))
+        misses += found.lower > truth
     assert misses <= 9  # 3 expected at 0.95; a chance of 1e-3
