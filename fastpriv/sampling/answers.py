@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .packed import Packed
+from ..distributions.packed import Packed
 from .problem import Problem
 from .request import Request
 from .statistics.intervals import stage_interval

@@ -50,7 +50,7 @@ def test_progress_is_reported_block_by_block():
     seen = []
     list(ordered_map(abs, range(3), progress=lambda done, total: seen.append((done, total))))
     assert seen == [(1, 3), (2, 3), (3, 3)]
-    with pytest.raises(DomainError, match="progress must be True or False; got 7"):
+    with pytest.raises(DomainError, match="progress must be True or False, or a function; got 7"):
         list(ordered_map(abs, range(3), progress=7))
 
 
@@ -99,3 +99,31 @@ if child == 0:
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
+
+
+def test_an_error_of_a_thread_is_raised_at_once():
+    def fails(task):
+        if task == 3:
+            raise ZeroDivisionError("three")
+        return task
+
+    with pytest.raises(ZeroDivisionError, match="three"):
+        list(ordered_map(fails, range(200), n_jobs=2))
+
+
+def test_threads_are_not_waited_for_by_the_clock():
+    """joblib looks for results once in 10 ms; a run of many short stages can't wait for that."""
+    list(ordered_map(abs, range(8), n_jobs=2))
+    seconds = []
+    for _ in range(20):
+        began = time.perf_counter()
+        list(ordered_map(abs, range(8), n_jobs=2))
+        seconds.append(time.perf_counter() - began)
+    assert min(seconds) < 0.009
+
+
+def test_brief_work_stays_on_its_thread():
+    here = threading.get_ident()
+    assert set(ordered_map(lambda task: threading.get_ident(), range(8), n_jobs=2, brief=True)) == {here}
+    with pytest.raises(DomainError, match="n_jobs must be"):
+        list(ordered_map(abs, range(3), n_jobs=0, brief=True))
