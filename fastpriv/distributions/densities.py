@@ -288,8 +288,8 @@ class LogRatio(_Given):
     dimension : int
         Numbers a point is made of, at least 1.
     sampler_q : callable, optional
-        Draws of Q: needed for quantities in which Q has mass where P has none, and for the other direction. Without it,
-        averages under Q are taken as averages under P of q/p, which see nothing of Q outside the support of P.
+        Draws of Q: needed for the Jensen-Shannon divergence and for the other direction (``both=True``), and a help to
+        the others, which need draws of P alone.
     name : str, optional
         What messages call it.
     vectorized : bool, optional

@@ -67,6 +67,10 @@ class GaussianMixture(Value):
     (square roots of the variances), sigmas that do not depend on the coordinate become isotropic, and covariances that
     are all equal become one. Two mixtures are equal when these arrays are.
 
+    A fitted ``sklearn.mixture.GaussianMixture`` g becomes ``GaussianMixture(g.weights_, g.means_,
+    covariances=g.covariances_)`` where its covariances are full or tied, and ``GaussianMixture(g.weights_, g.means_,
+    np.sqrt(g.covariances_))``, of variances, where they are diagonal or spherical.
+
     Covariances are copied, unless they are a C-contiguous array of doubles that nobody can write to
     (``setflags(write=False)``, or a read-only memory map). They are factored once, after an exact scaling of the
     coordinates by powers of two. Refused as singular is a matrix whose least eigenvalue, for unit variances, is below
@@ -160,7 +164,12 @@ class GaussianMixture(Value):
         row = _validate.vector("mean", centre)[None, :]
         if sigma is not None:
             spread = _validate.real("sigma", sigma)
-            sigma = spread if spread.ndim == 0 else _validate.vector("sigma", spread)[None, :]
+            if spread.shape not in ((), (1,), row[0].shape):
+                raise ShapeError(
+                    f"sigma must be a number or of shape {row[0].shape}; got {spread.shape}. "
+                    "A matrix goes to covariance=."
+                )
+            sigma = spread if spread.ndim == 0 else spread[None, :]
         return cls([1.0], row, sigma, covariances=covariance)
 
     @property
