@@ -32,6 +32,7 @@ SHARED = 0.25  # part of the mean square spread that every component is taken to
 KEPT = 0.3  # share of the samples that follow the weights whatever the probes say: no sample counts for more than 3.4
 NEAR = 0.1  # relative distance of the weights from equal ones that does not matter
 GAIN = 0.9  # predicted variance below which other chances are worth their cost
+LACKING = 2.0  # times the weight: a component that should get more is one that its weight may leave without samples
 
 
 def allocated(problem: Problem, root: SeedSequence, key: tuple[int, ...], most: int) -> tuple[Problem, int]:
@@ -113,4 +114,5 @@ def _reallocated(part: Part, mean: FloatArray, spread: FloatArray) -> Part:
     chances /= chances.sum()
     part_of = need / scale[:, np.newaxis]
     before, after = ((part_of**2 / share).sum(axis=1) for share in (w, chances))
-    return part.reallocated(chances) if np.exp(np.log(after / before).mean()) < GAIN else part
+    pays = np.exp(np.log(after / before).mean()) < GAIN or (chances > LACKING * w).any()
+    return part.reallocated(chances) if pays else part

@@ -29,7 +29,7 @@ from .planning import (
     net,
     planned,
     refining,
-    shared_by,
+    shared,
 )
 from .problem import Problem
 from .replicates import SegmentSum, batch_means, segment_sum, segments
@@ -51,6 +51,7 @@ PILOT_TIME, ALLOCATION = 0.5, 0.25  # of the time
 POINTS_TRIED = ("sobol", "antithetic")
 FEWEST = 4  # replicates that make an interval when a stage is cut short
 FIRST_POINTS = 1024
+REST = 0.125  # of the points so far: nets of less would add more error than points
 CONSTANT = 2**17  # equal values after which no more of them are asked for, where no number of them bounds their mean
 ALONE = 2.0**25  # work, in the unit of SEGMENT_COST, that is over before a second thread would have begun
 PROBE, BRIEF = 8, 0.005  # points that are timed before the pilot; seconds that say too little
@@ -293,6 +294,8 @@ def _size(
     """Replicates and points of each for the next stage; no points when the budget is spent."""
     request, left = work.request, work.left
     least = problem.unit * (2 if points == "antithetic" else 1)
+    if points == "sobol" and look > 1 and reference is not None and left < REST * reference.n * reference.replicates:
+        return 0, 0
     most = left // REPLICATES // least * least
     if most < 1:  # fewer samples than replicates need
         return (left // least, least) if look == 1 and left >= 2 * least else (0, 0)
@@ -309,10 +312,9 @@ def _size(
     elif reference is not None:
         wanted = 4.0 * reference.n
     if points == "sobol":
+        wanted = math.inf if math.isinf(wanted) else 2.0 ** math.ceil(math.log2(max(wanted, least)))
         total = work.limited(problem, min(replicates * wanted, left))
-        if total < replicates * wanted:
-            replicates = shared_by(total)
-        return replicates, max(int(total / replicates) // least, 1) * least
+        return shared(total, least) if total < replicates * wanted else (replicates, int(wanted))
     most = left // replicates // least * least
     n = int(min(max(work.limited(problem, replicates * min(wanted, most)) / replicates, float(least)), most))
     step = 4 if n >= 4 and 4 % least == 0 else least  # even halves: pairs stay together

@@ -21,14 +21,14 @@ from .statistics.intervals import look_confidence, student_factor
 
 __all__ = [
     "GROWTH", "PILOT_SHARE", "RATES", "REPLICATES", "SECOND_REPLICATES", "Reference", "confidence_at", "net", "planned",
-    "refining", "shared_by",
+    "refining", "shared",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
 
 REPLICATES = 32
-FEW = 24  # at least, of a plan
-LARGE_NETS, LARGE = 16, 4096  # from so many replicates on intervals hold; points of one that make it large
+FEW = 24  # at least, where a power of two is near: from 16 on intervals hold
+LARGE_NETS, LARGE = 16, 4096  # replicates of a fixed budget, at least, where each has so many points or more
 SECOND_REPLICATES = 64  # of a pilot that refines the plan of a large run
 PILOT_SHARE = 16  # of max_samples
 RATES = {"sobol": 1.3, "antithetic": 1.0, "random": 1.0, "plain": 1.0}  # the variance falls like n to minus this
@@ -96,15 +96,18 @@ def refining(reference: Reference, points: str, request: Request) -> int:
 
 
 def net(reference: Reference, request: Request, look: int) -> tuple[int, float]:
-    """Replicates, and points of each, that should meet the target with the fewest points in all."""
+    """Replicates, and points of each, a power of two, that should meet the target with the fewest points in all."""
     found = []
     for replicates in range(FEW, SECOND_REPLICATES + 1, 4):
-        n = max(reference.wanted(request, "sobol", look, replicates), 2.0)
+        n = 2.0 ** math.ceil(math.log2(max(reference.wanted(request, "sobol", look, replicates), 2.0)))
         found.append((replicates * n, -replicates, n))
     _, replicates, n = min(found)
     return -replicates, n
 
 
-def shared_by(total: float) -> int:
-    """Replicates that so many points are shared by: few where each still gets many, as large nets err less."""
-    return LARGE_NETS if total >= LARGE_NETS * LARGE else REPLICATES
+def shared(total: float, least: int) -> tuple[int, int]:
+    """Replicates, and points of each, a power of two, that spend so many points: few where they are large, as nets of
+    twice the points err less than half of them do together."""
+    replicates = LARGE_NETS if total >= LARGE_NETS * LARGE else REPLICATES
+    n = max(2 ** int(math.log2(max(total / replicates, 1.0))), least)
+    return min(2 * replicates - 1, max(replicates, int(total) // n)), n

@@ -108,6 +108,9 @@ SCENARIOS = [
     Scenario("guaranteed hockey-stick", ("plane", HOCKEY, 9.351), 2000, {"interval": "guaranteed"}),
     Scenario("guaranteed total variation", ("sphere-16", "total_variation"), 2000, {"interval": "guaranteed"}),
     Scenario("guaranteed upper", ("unequal-8", HOCKEY, 13.144), 2000, {"interval": "guaranteed", "side": "upper"}),
+    Scenario("kl, rare component, large nets", ("rare-4-affine", "kl_PQ"), 80_000),
+    Scenario("total variation, large nets", ("plane", "total_variation"), 80_000),
+    Scenario("entropy, large nets", ("product-3-affine", "entropy"), 80_000),
 ]
 CHECKS = len(LEVELS) * (len(SCENARIOS) + 5)
 

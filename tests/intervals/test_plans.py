@@ -17,6 +17,7 @@ from fastpriv import (
 )  # fmt: skip
 from fastpriv.sampling import replicates
 from fastpriv.sampling.pairs import paired
+from fastpriv.sampling.planning import shared
 from fastpriv.sampling.problem import Integrand, Row
 from fastpriv.sampling.statistics.tails import TopValues, tail_verdict
 
@@ -164,3 +165,26 @@ def test_targets_are_met_at_the_first_look(points):
     """Nine times in ten by the plan, less where nets gain less than they are taken to."""
     looks = [kl_divergence(P, Q, rtol=1e-2, rng=seed, method=f"direct {points}").cost["stages"] for seed in range(40)]
     assert np.mean(np.array(looks) == 1) >= 0.7
+
+
+@pytest.mark.parametrize("samples", [70_000, 300_001])
+def test_a_large_budget_is_spent_on_few_large_nets(samples):
+    """Half as many, twice as large ones than a small budget; small nets of what is left would only add error."""
+    request = {"rtol": 0.0, "max_samples": samples, "max_seconds": math.inf, "method": "direct sobol", "rng": 1}
+    cost = kl_divergence(P, Q, **request).cost
+    assert 16 <= cost["replicates"] < 32 and cost["stages"] == 1
+    assert 0.75 * samples < cost["samples"] <= samples
+    replicates, n = shared(float(samples), 2)
+    assert 16 <= replicates < 32 and n == 2 ** round(math.log2(n)) and samples - n < replicates * n <= samples
+    assert shared(4000.0, 2) == (62, 64)
+
+
+def test_a_rare_component_that_counts_is_sampled_whatever_the_gain():
+    """A millionth of P adds 0.4 % of the divergence: more than the intervals of large nets are wide."""
+    weights = [1 - 2.0**-20, 2.0**-20]
+    p = GaussianMixture(weights, [[0.0, 0.0, 0.0], [40.0, 1.0, 0.0]], [[1.0, 1.0, 1.0], [1.0, 2.0, 1.0]])
+    q = GaussianMixture([0.5, 0.5], [[0.0, 0.5, 0.0], [0.0, -0.5, 0.5]], [[1.0, 1.0, 0.7], [1.0, 1.5, 1.0]])
+    alone = {"rtol": 0.0, "max_samples": 80_000, "max_seconds": math.inf}
+    bulk = kl_divergence(GaussianMixture([1.0], p.means[:1], p.sigmas[:1]), q, **alone, rng=0)
+    rest = [kl_divergence(p, q, **alone, rng=seed, method="direct sobol").value - bulk.value for seed in range(30)]
+    assert min(rest) > 0.5 * 2.0**-20 * 800
