@@ -172,10 +172,13 @@ def test_a_large_budget_is_spent_on_few_large_nets(samples):
     """Half as many, twice as large ones than a small budget; small nets of what is left would only add error."""
     request = {"rtol": 0.0, "max_samples": samples, "max_seconds": math.inf, "method": "direct sobol", "rng": 1}
     cost = kl_divergence(P, Q, **request).cost
-    assert 16 <= cost["replicates"] < 32 and cost["stages"] == 1
+    assert 16 <= cost["replicates"] < 32
+    assert cost["stages"] == 1
     assert 0.75 * samples < cost["samples"] <= samples
     replicates, n = shared(float(samples), 2)
-    assert 16 <= replicates < 32 and n == 2 ** round(math.log2(n)) and samples - n < replicates * n <= samples
+    assert 16 <= replicates < 32
+    assert n == 2 ** round(math.log2(n))
+    assert samples - n < replicates * n <= samples
     assert shared(4000.0, 2) == (62, 64)
 
 

@@ -232,7 +232,7 @@ def interrupting(after):
     return progress
 
 
-@pytest.mark.parametrize("after", [10, 40])
+@pytest.mark.parametrize("after", [10, 20])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_interruption_gives_what_was_reached(after, n_jobs):
     row = known("plane", "kl_PQ")
