@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...distributions import GaussianMixture
 from ..clock import endless
+from .corners import Leading, leading
 from .matrices import MatrixPair, TurnedPair
 from .shares import best_shares
 from .slots import DiagonalPair, Tilts
@@ -44,7 +45,7 @@ class Proposal:
 
     ``integrand <= exp(log_scale) * density of mixture`` everywhere when ``bounded``; the integral is then at most
     exp(log_scale). ``log_bounds`` are the log B_i and ``exponents`` the theta_i of the components of P (theta 0 is N_i
-    itself). ``diverges`` says that the integral is infinite.
+    itself). ``diverges`` says that the integral is infinite. ``lead`` is what a narrower law needs.
     """
 
     mixture: GaussianMixture
@@ -53,6 +54,7 @@ class Proposal:
     log_bounds: FloatArray
     exponents: FloatArray
     diverges: bool = False
+    lead: Leading | None = None
 
 
 def hockey_stick_proposal(p: GaussianMixture, q: GaussianMixture, epsilon: float) -> Proposal:
@@ -132,7 +134,7 @@ class _Search:
     def __init__(
         self, p: GaussianMixture, q: GaussianMixture, epsilon: float, late: Callable[[], bool] = endless
     ) -> None:
-        self.p = p
+        self.p, self.size = p, len(q)
         self.weights = np.log(p.weights)
         self.epsilon = epsilon = min(epsilon, _FARTHEST)
         self.pair = paired(p, q, np.log(q.weights) + epsilon, late=late)
@@ -172,7 +174,7 @@ class _Search:
                 break
         self.tau = now.tau
         best = pair.restored(best) if isinstance(pair, TurnedPair) else best
-        return _proposal(self.p, best)
+        return _proposal(self.p, self.size, best)
 
     def _relax(self, now: Tilts, shift: float) -> None:
         """Components that hardly count take the least exponents that keep it so: they leave their shares to others."""
@@ -218,7 +220,7 @@ def _spread(law: GaussianMixture) -> FloatArray:
     return np.broadcast_to(sigmas, means.shape)
 
 
-def _proposal(p: GaussianMixture, tilts: Tilts) -> Proposal:
+def _proposal(p: GaussianMixture, size: int, tilts: Tilts) -> Proposal:
     """Where the bound is not below 1 the component of p itself serves."""
     same = ~(tilts.log_bounds < 0.0)
     bounds = np.where(same, 0.0, tilts.log_bounds)
@@ -229,7 +231,9 @@ def _proposal(p: GaussianMixture, tilts: Tilts) -> Proposal:
     weights /= total
     slack = 8 * 2.0**-53 * (len(logs) + 4 + abs(top) + float(np.abs(np.log(p.weights)).max()))
     law = tilted_law(p, weights, tilts, same)
-    return Proposal(law, top + math.log(total) + slack, True, bounds, np.where(same, 0.0, tilts.exponents.sum(axis=1)))
+    exponents = np.where(same, 0.0, tilts.exponents.sum(axis=1))
+    lead = leading(logs, tilts, size) if np.isfinite(logs).all() else None
+    return Proposal(law, top + math.log(total) + slack, True, bounds, exponents, lead=lead)
 
 
 def tilted_law(p: GaussianMixture, weights: FloatArray, tilts: Tilts, same: NDArray[np.bool_]) -> GaussianMixture:
