@@ -1,17 +1,17 @@
 """Normals as narrow as the hockey-stick's integrand, to be drawn from beside the tilted normals that dominate it.
 
 Notation as in ``exponents``: t_j = log(N / N_j) - b_j for a component N of p, so that its part of the integrand is
-N (1 - sum e^-t_j)^+, and T the tilted normal, e^Lambda T = N e^(sum tau_j (t_j + b_j)). With y_j = e^-t_j that part is
-T prod y_j^tau_j (1 - sum y_j)^+ up to a factor: if T is much wider than the t_j are, the y_j follow the law of Dirichlet
-with parameters tau_1, tau_2, ..., 2. Then, psi the digamma function,
+N (1 - sum e^-t_j)^+, and T the tilted normal, e^Lambda T = N e^(sum tau_j (t_j + b_j)). With y_j = e^-t_j that part
+is T prod y_j^tau_j (1 - sum y_j)^+ up to a factor: if T is much wider than the t_j are, the y_j follow the law of
+Dirichlet with parameters tau_1, tau_2, ..., 2. Then, psi the digamma function,
 
     E t_j = psi(theta + 2) - psi(tau_j),   Cov(t_i, t_j) = [i = j] psi'(tau_j) - psi'(theta + 2).
 
 A normal law is sought that is the product of T and a normal likelihood of the t_j with these moments. The t_j are
 quadratic, t_j = c_j + g_j u + u' H_j u / 2 in coordinates u in which T is N(0, I), and c_j is known from E_T t_j =
-log((1 + theta) / tau_j), which holds at the best exponents. They are replaced by the line of the same mean and mean slope
-under the law sought, until that law no longer moves. Where covariances are equal H = 0 and one step does it; else there
-may be several such laws, on the two sides of a component of q for instance, and the search has several starts.
+log((1 + theta) / tau_j), which holds at the best exponents. They are replaced by the line of the same mean and mean
+slope under the law sought, until that law no longer moves. Where covariances are equal H = 0 and one step does it; else
+there may be several such laws, on the two sides of a component of q for instance, and the search has several starts.
 
 Nothing here has to be exact: where a fixed share of a law dominates an integrand, the rest may be anything.
 """
@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import polygamma, psi
+from scipy import special
 
 from ...distributions import GaussianMixture
 from .slots import Tilts
@@ -126,8 +126,8 @@ def _corner(
     tau = lead.tilts.exponents[place, active]
     lines = _lines(p, q, int(lead.rows[place]), active, tau, mean, root)
     theta = float(tau.sum())
-    goal = psi(theta + 2.0) - psi(tau)
-    spread = _WIDER * (np.diag(polygamma(1, tau)) - polygamma(1, theta + 2.0))
+    goal = special.psi(theta + 2.0) - special.psi(tau)
+    spread = _WIDER * (np.diag(special.polygamma(1, tau)) - special.polygamma(1, theta + 2.0))
     straight = np.abs(lines.bend).max() < _STRAIGHT
     u = _starts(1 if straight else _STARTS, len(mean))
     halves = np.zeros((len(u), len(tau))) + np.sum(_diagonals(lines.bend), axis=1) / 2
