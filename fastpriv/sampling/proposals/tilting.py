@@ -21,7 +21,7 @@ from ..clock import endless
 from .corners import Leading, leading
 from .matrices import MatrixPair, TurnedPair
 from .shares import best_shares
-from .slots import DiagonalPair, Tilts
+from .slots import DiagonalPair, Tilts, foremost
 
 __all__ = [
     "Proposal", "hockey_stick_proposal", "hockey_stick_proposals", "log_hockey_stick_upper_bound", "paired",
@@ -151,12 +151,14 @@ class _Search:
         least = _log_total(self.weights + now.log_bounds)
         if pair.pooled and self.tau is None:
             for _ in range(_SELECTIONS):
-                pair.choose(now)
-                now = pair.run(self.shares + shift)
+                rows = foremost(self.weights + now.log_bounds, self.size)
+                pair.choose(now, rows)
+                now = now.replaced(rows, pair.run(self.shares + shift, None, rows))
                 total = _log_total(self.weights + now.log_bounds)
                 best, gain, least = (now, least - total, total) if total < least else (best, 0.0, least)
                 if gain < _GAIN or self.late():
                     break
+        found_with = self.shares
         rounds = int(np.clip(_WORK / max(now.tau.size * now.spreads[0].size, 1), 3, _ROUNDS))
         for _ in range(rounds):
             if not np.isfinite(least) or least < -_NOTHING or self.late():
@@ -169,11 +171,12 @@ class _Search:
             self.shares = new
             now = pair.run(self.shares + shift, now.tau, floor=least - _MARGIN - self.weights)
             total = _log_total(self.weights + now.log_bounds)
+            found_with = new if total < least else found_with
             best, gain, least = (now, least - total, total) if total < least else (best, 0.0, least)
             if gain < _GAIN:
                 break
         self.tau = now.tau
-        best = pair.restored(best) if isinstance(pair, TurnedPair) else best
+        best = pair.restored(best, found_with + shift) if isinstance(pair, TurnedPair) else best
         return _proposal(self.p, self.size, best)
 
     def _relax(self, now: Tilts, shift: float) -> None:
