@@ -129,7 +129,8 @@ def certified(
             parts.append(_sums(_Side.of(others[0].part(used), others[1][used], mean, root), -tau[used]))
         if same.size:
             parts.append(_gaps(_Side.of(own[0], others[1][same], own[1][0], root), tau[same], ours))
-        matrix, slope = (np.sum([part[k] for part in parts], axis=0) for k in (0, 1))
+        matrix = np.sum([part.matrix for part in parts], axis=0)
+        slope = np.sum([part.slope for part in parts], axis=0)
         square, errors = float(sum(part.square for part in parts)), np.sum([part.errors for part in parts], axis=0)
         if not np.isfinite(errors).all():
             return None
