@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._parallel import blocks
+from ..distributions.packed import Packed, log_density, log_density_information
 from ..kernels import _terms
-from .packed import Packed, log_density, log_density_information
 
 __all__ = ["Densities", "Evaluated", "Integrand", "Part", "Problem", "Row", "Sampled"]
 
 FloatArray = NDArray[np.float64]
 
+DRAWN = 40.0  # cost of drawing a sample, for each coordinate
 AT_ONCE = 8  # rows of terms held at a time
 UNKNOWN_COST, PLAIN_COST = 100.0, 1e4  # of a density only its owner knows, for each coordinate; in plain Python
 
@@ -174,6 +175,11 @@ class Problem:
         """Components times coordinates that a sample is held against: a fixed model, so that choices never depend
         on a clock."""
         return sum(_cost(side) for side in (self.p, self.q, *self.g) if side is not None)
+
+    @property
+    def effort(self) -> float:
+        """``cost``, and what a sample takes whatever it is held against: what problems are compared by."""
+        return self.cost + DRAWN * self.dimension
 
     def pieces(self, n: int) -> Iterator[tuple[Part, int, int]]:
         """Every part with the first and the last-but-one of its samples among n."""

@@ -34,6 +34,7 @@ _MOST, _COUNTS = 24, 0.97  # components of p that are looked at: so many, or tho
 _ACTIVE = 0.02  # exponents below this bend nothing
 _WIDER = 1.2  # than the Dirichlet law, whose tails are heavier than a normal law's
 _STARTS, _STEPS, _TRIALS = 6, 10, 6
+_OFF = 0.02
 _STRAIGHT = 1e-6  # curvature that one step ignores
 _APART = 1.0  # squared distance between laws, in their own units, above which both are kept
 _LESS = 5.0  # log of what a law may be below the best of its component
@@ -176,8 +177,8 @@ def _precisions(law: GaussianMixture, rows: NDArray[np.intp]) -> FloatArray:
 
 
 def _starts(number: int, size: int) -> FloatArray:
-    """The mean of T, and points that spread like T."""
-    grid = np.arange(number)[:, None] * np.sqrt(np.arange(2, size + 2))
+    """Near the mean of T, which may be a saddle, and points that spread like T."""
+    grid = (np.arange(number)[:, None] + _OFF) * np.sqrt(np.arange(2, size + 2))
     return np.asarray(np.sqrt(2.0) * np.sin(2.0 * np.pi * grid))
 
 

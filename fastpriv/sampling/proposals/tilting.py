@@ -74,8 +74,9 @@ def hockey_stick_proposal(p: GaussianMixture, q: GaussianMixture, epsilon: float
 
     Notes
     -----
-    **Accuracy** the bound holds for the stored mixture, with the rounding of its construction included (to first order
-    where covariances are full); tests/properties/test_tilting.py.
+    **Accuracy** the bound holds for the stored mixture, with the rounding of its construction included:
+    tests/properties/test_tilting.py; where covariances are full, tests/properties/test_proved_domination.py, and to
+    first order only where all of p and all of q have one covariance and the pairs of components are above four million.
     """
     return _Search(p, q, epsilon).proposal(epsilon)
 
