@@ -18,6 +18,7 @@ Nothing here has to be exact: where a fixed share of a law dominates an integran
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -32,9 +33,9 @@ __all__ = ["Corners", "Leading", "corners", "leading"]
 FloatArray = NDArray[np.float64]
 _MOST, _COUNTS = 24, 0.97  # components of p that are looked at: so many, or those that make up so much of the bound
 _ACTIVE = 0.02  # exponents below this bend nothing
-_WIDER = 1.2  # than the Dirichlet law, whose tails are heavier than a normal law's
+_WIDER = 1.2, 2.2  # than the Dirichlet law, whose tails are heavier than a normal law's; where the t_j bend
 _STARTS, _STEPS, _TRIALS = 6, 10, 6
-_OFF = 0.02
+_OFF = 0.02  # from a saddle
 _STRAIGHT = 1e-6  # curvature that one step ignores
 _APART = 1.0  # squared distance between laws, in their own units, above which both are kept
 _LESS = 5.0  # log of what a law may be below the best of its component
@@ -81,17 +82,16 @@ class _Lines(NamedTuple):
         return np.asarray(0.5 * (np.einsum("jdd->j", self.bend) - lost))
 
 
-def leading(logs: FloatArray, tilts: Tilts, size: int) -> Leading | None:
-    """What ``corners`` needs of tilted normals of log weights ``logs`` against ``size`` components of q."""
-    if tilts.exponents.shape[1] != size:
-        return None
+def leading(logs: FloatArray, tilts: Tilts, known: Callable[[Tilts, NDArray[np.intp]], FloatArray]) -> Leading:
+    """What ``corners`` needs of tilted normals of log weights ``logs``; ``known`` gives exponents by component."""
     rows = np.argsort(-logs, kind="stable")[:_MOST]
     weights = np.exp(logs - logs[rows[0]])
     total = np.cumsum(weights[rows])
     rows = rows[: 1 + int(np.searchsorted(total, _COUNTS * weights.sum()))]
     spreads = tilts.spreads if len(tilts.spreads) > 1 else np.repeat(tilts.spreads, len(logs), axis=0)
-    arrays = (tilts.log_bounds, tilts.means, spreads, tilts.exponents, tilts.tau)
-    return Leading(rows, weights[rows] / weights[rows].sum(), Tilts(*(array[rows] for array in arrays)))
+    arrays = (array[rows] for array in (tilts.log_bounds, tilts.means, spreads))
+    found = Tilts(*arrays, known(tilts, rows), tilts.tau[rows])
+    return Leading(rows, weights[rows] / weights[rows].sum(), found)
 
 
 @np.errstate(all="ignore")  # what overflows is not finite, and not taken
@@ -128,8 +128,9 @@ def _corner(
     lines = _lines(p, q, int(lead.rows[place]), active, tau, mean, root)
     theta = float(tau.sum())
     goal = special.psi(theta + 2.0) - special.psi(tau)
-    spread = _WIDER * (np.diag(special.polygamma(1, tau)) - special.polygamma(1, theta + 2.0))
     straight = np.abs(lines.bend).max() < _STRAIGHT
+    spread = np.diag(special.polygamma(1, tau)) - special.polygamma(1, theta + 2.0)
+    spread *= _WIDER[0] if straight else _WIDER[1]
     u = _starts(1 if straight else _STARTS, len(mean))
     halves = np.zeros((len(u), len(tau))) + np.sum(_diagonals(lines.bend), axis=1) / 2
     for _ in range(1 if straight else _STEPS):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..clock import endless
 from .certificates import Factors, certified
 from .exponents import interior, solve
-from .slots import DiagonalPair, Tilts
+from .slots import DiagonalPair, Tilts, by_component
 
 __all__ = ["MatrixPair", "TurnedPair"]
 
@@ -138,6 +138,10 @@ class MatrixPair:
             begin, enough = (None if x is None else x[place : place + 1] for x in (start, floor))
             self._one(int(row), shares[row], begin, enough, found, place)
         return found
+
+    def exponents(self, tilts: Tilts, rows: NDArray[np.intp]) -> FloatArray:
+        """As ``DiagonalPair.exponents``."""
+        return by_component(tilts, rows, self.chosen, len(self.q[0]))
 
     def _one(
         self, row: int, shares: FloatArray, start: FloatArray | None, floor: FloatArray | None, found: Tilts,
@@ -274,6 +278,10 @@ class TurnedPair:
     ) -> Tilts:  # fmt: skip
         """As ``DiagonalPair.run``, in its coordinates."""
         return self.pair.run(shares, start, rows, floor)
+
+    def exponents(self, tilts: Tilts, rows: NDArray[np.intp]) -> FloatArray:
+        """As ``DiagonalPair.exponents``."""
+        return self.pair.exponents(tilts, rows)
 
     def restored(self, tilts: Tilts, shares: FloatArray) -> Tilts:
         """In the coordinates of p and q, certified there for the ``shares`` they were found with.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..clock import endless
 from .exponents import DiagonalProblem, finish, interior, solve
 
-__all__ = ["DiagonalPair", "Tilts", "foremost"]
+__all__ = ["DiagonalPair", "Tilts", "by_component", "foremost"]
 
 FloatArray = NDArray[np.float64]
 _UNIT = 2.0**-53
@@ -121,6 +121,10 @@ class DiagonalPair:
                 found.exponents[here] = share
         return found
 
+    def exponents(self, tilts: Tilts, rows: NDArray[np.intp]) -> FloatArray:
+        """Exponents of ``rows`` by component of q; without those that are pooled where only sums are kept."""
+        return by_component(tilts, rows, self.chosen, len(self.q[0]))
+
     def _tiles(self, rows: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
         """Places of rows that go together, those that pool nothing by themselves."""
         for lean in (False, True):
@@ -176,6 +180,16 @@ class DiagonalPair:
             np.pad(raw.curvature, after[3]), np.pad(raw.pull, after[3]), np.pad(raw.offset, after[2]),
             np.pad(raw.level, after[2], constant_values=-np.inf), np.pad(raw.fuzz, after[2]), raw.pull_error,
         )  # fmt: skip
+
+
+def by_component(tilts: Tilts, rows: NDArray[np.intp], chosen: NDArray[np.intp], size: int) -> FloatArray:
+    """Exponents of ``rows`` by component of q, from the slots where only their sums are kept."""
+    if tilts.exponents.shape[1] == size:
+        return tilts.exponents[rows]
+    found = np.zeros((len(rows), size))
+    slots = np.where(chosen[rows] < 0, 0.0, tilts.tau[rows, : chosen.shape[1]])
+    np.put_along_axis(found, np.maximum(chosen[rows], 0), slots, axis=1)
+    return found
 
 
 def foremost(logs: FloatArray, partners: int) -> NDArray[np.intp]:

@@ -178,7 +178,7 @@ class _Search:
                 break
         self.tau = now.tau
         best = pair.restored(best, found_with + shift) if isinstance(pair, TurnedPair) else best
-        return _proposal(self.p, self.size, best)
+        return _proposal(self.p, pair, best)
 
     def _relax(self, now: Tilts, shift: float) -> None:
         """Components that hardly count take the least exponents that keep it so: they leave their shares to others."""
@@ -224,7 +224,7 @@ def _spread(law: GaussianMixture) -> FloatArray:
     return np.broadcast_to(sigmas, means.shape)
 
 
-def _proposal(p: GaussianMixture, size: int, tilts: Tilts) -> Proposal:
+def _proposal(p: GaussianMixture, pair: Pair, tilts: Tilts) -> Proposal:
     """Where the bound is not below 1 the component of p itself serves."""
     same = ~(tilts.log_bounds < 0.0)
     bounds = np.where(same, 0.0, tilts.log_bounds)
@@ -236,7 +236,7 @@ def _proposal(p: GaussianMixture, size: int, tilts: Tilts) -> Proposal:
     slack = 8 * 2.0**-53 * (len(logs) + 4 + abs(top) + float(np.abs(np.log(p.weights)).max()))
     law = tilted_law(p, weights, tilts, same)
     exponents = np.where(same, 0.0, tilts.exponents.sum(axis=1))
-    lead = leading(logs, tilts, size) if np.isfinite(logs).all() else None
+    lead = leading(logs, tilts, pair.exponents) if np.isfinite(logs).all() else None
     return Proposal(law, top + math.log(total) + slack, True, bounds, exponents, lead=lead)
 
 
