@@ -19,6 +19,7 @@ from scipy.special import gammainc, gammaincc
 import fastpriv
 from fastpriv import Density, GaussianMixture
 from fastpriv.divergences import monte_carlo
+from fastpriv.sampling.proposals.tilting import hockey_stick_proposal
 from fastpriv.sampling.request import request
 
 SIZES = [(8, 1), (8, 16), (64, 16), (1024, 16)]
@@ -325,10 +326,45 @@ def hockey_errors(seconds=0.5, seeds=12):
     }
 
 
+def eights():
+    """Eight components against eight of the same covariance in 16 dimensions; H is near 1e-9."""
+    rng = np.random.default_rng(3)
+    laws = [GaussianMixture(rng.dirichlet(np.full(8, 2.0)), rng.normal(0, 0.5, (8, 16)), 1.0) for _ in range(2)]
+    return *laws, 12.35
+
+
+def plain_moments(p, q, epsilon, n=400_000):
+    """(H, second moment of (1 - e^epsilon q/p)^+ under P) from draws of the proposal, as plain samples see nothing."""
+    proposal = hockey_stick_proposal(p, q, epsilon)
+    x = proposal.mixture.sample(n, rng=5)
+    a, b, g = (law.log_density(x) for law in (p, q, proposal.mixture))
+    part = -np.expm1(np.minimum(b + epsilon - a, 0.0))
+    weight = np.exp(a - g)
+    return float(np.mean(weight * part)), float(np.mean(weight * part * part))
+
+
+def eights_errors(seconds=0.5, seeds=12):
+    """Relative RMS errors for ``eights``; that of plain sampling is computed."""
+    p, q, epsilon = eights()
+    want = fastpriv.hockey_stick_divergence(p, q, epsilon, rtol=3e-4, max_seconds=60, max_samples=2**28, rng=99).value
+    mean, second = plain_moments(p, q, epsilon)
+
+    def call(n, seed=1):
+        return fastpriv.hockey_stick_divergence(p, q, epsilon, max_samples=n, rng=seed, **FIXED).value
+
+    n, plain = samples_in(call, seconds), samples_in(numpy_line(p, q), seconds)
+    return {
+        "fastpriv, 8 + 8": (error_of(call, n, want, seeds) / want, n),
+        "numpy, 8 + 8": (float(np.sqrt((second - mean**2) / plain)) / mean, plain),
+    }
+
+
 def test_errors_at_equal_time_are_far_below_plain_sampling():
     assert gammainc(8.0, 8.0) + gammaincc(8.0, 8.0) == pytest.approx(1.0)
     errors = hockey_errors(0.1, 4)
     assert errors["fastpriv"][0] <= 1e-3 * errors["numpy"][0]
+    errors = eights_errors(0.1, 4)
+    assert errors["fastpriv, 8 + 8"][0] <= 1e-3 * errors["numpy, 8 + 8"][0]
 
 
 PEAK = """
@@ -386,7 +422,7 @@ def report():
             p, q, **FIXED | {"n_jobs": n_jobs}, max_samples=1_000_000, rng=1), rounds=4)[0] for n_jobs in (1, 2)
     ]  # fmt: skip
     write(f"threads 1 -> 2: {walls[0] / walls[1]:.2f}x\n")
-    for key, (error, n) in (kl_errors() | hockey_errors()).items():
+    for key, (error, n) in (kl_errors() | hockey_errors() | eights_errors()).items():
         write(f"relative RMS error at equal wall time, {key}: {error:.3g} ({n} samples)\n")
     write(f"peak memory, MiB: {peak(1e5):.0f} at 1e5 samples, {peak(1e8):.0f} at 1e8\n")
     write(f"own peak, MiB: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}\n")

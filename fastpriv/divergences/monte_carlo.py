@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,9 @@ from ..sampling.answers import Goal
 from ..sampling.cuts import entropy_cut, kl_cut
 from ..sampling.engine import Outcome, run
 from ..sampling.guaranteed import Cut, run_guaranteed
-from ..sampling.pairs import Pair, paired, proposed
+from ..sampling.pairs import Pair, accompanied, paired, proposed
 from ..sampling.problem import Integrand, Part, Problem, Row
+from ..sampling.proposals.corners import corners
 from ..sampling.proposals.orders import renyi_proposal
 from ..sampling.proposals.tilting import Proposal, hockey_stick_proposals, log_hockey_stick_upper_bound
 from ..sampling.request import FEWEST_SAMPLES, Request
@@ -42,6 +43,7 @@ _NONE = np.zeros(1)
 _LOG_2 = math.log(2.0)
 _TAIL = math.log(0.3)  # where a proposal's bound is below this, samples of P would be wasted
 _SEARCH = 0.4  # of the time that the search for proposals may take
+_WORTH = 1.2  # how much narrower than costlier a law must be before a pilot tries it
 _NEAR = 0.5  # bound of log(integral of p^a q^(1-a)) below which the integral less 1 is averaged
 
 
@@ -174,7 +176,7 @@ def entropy(p: GaussianMixture, request: Request) -> Estimate:
     (packed,), log_determinant = pack_together(p)
     part = Part.of(packed, p.weights / p.weights.sum())
     integrand = Integrand((Row("entropy", _NONE),), -float(np.logaddexp.reduce(packed.constants)), math.inf)
-    problem = Problem("direct", (part,), packed, None, None, integrand)
+    problem = Problem("direct", (part,), packed, None, (), integrand)
     goal = Goal(lambda mean: mean + dropped - log_determinant, scale=lambda value: np.maximum(np.abs(value), 1.0))
     outcome = _run(_allowed([problem], request), request, goal, entropy_cut(packed, request))
     return _estimate(outcome, request, "nats", (), 2.0 * p.mass_gap)
@@ -186,7 +188,7 @@ def label_information(p: GaussianMixture, request: Request) -> Estimate:
     (packed,), _ = pack_together(p)
     part = Part.of(packed, p.weights / p.weights.sum())
     integrand = Integrand((Row("information", _NONE),), 0.0, -math.log(p.weights.min()))
-    problem = Problem("direct", (part,), packed, None, None, integrand)
+    problem = Problem("direct", (part,), packed, None, (), integrand)
     most = -math.fsum((p.weights * np.log(p.weights)).tolist())
     goal = Goal(lambda mean: mean, 0.0, most * (1 + 1e-15))
     outcome = _run(_allowed([problem], request), request, goal)
@@ -211,7 +213,7 @@ def _runs(p: Any, q: Any, pair: Pair, epsilon: FloatArray, request: Request, bot
             yield [pair.direct(Integrand((Row("hockey_stick_forward", epsilon[places]),), 0.0, 1.0))], places, 0.0
         else:
             row = Row("hockey_stick_proposal", epsilon[places])
-            yield [_tilted(p, q, pair, proposal, row)], places, proposal.log_scale
+            yield list(_narrowed(p, q, pair, proposal, row)), places, proposal.log_scale
 
 
 def _late(request: Request) -> Callable[[], bool]:
@@ -240,6 +242,20 @@ def _tilted(p: Any, q: Any, pair: Pair, proposal: Proposal, row: Row) -> Problem
     packs = pack_together(p, q, proposal.mixture).packs
     common = dataclasses.replace(pair, p=packs[0], q=packs[1])
     return proposed(common, proposal.mixture, packs[2], proposal.log_scale, Integrand((row,), 0.0, 1.0))
+
+
+def _narrowed(p: Any, q: Any, pair: Pair, proposal: Proposal, row: Row) -> Iterator[Problem]:
+    """The tilted law alone, and with normals as narrow as the integrand beside it where that can be worth its cost."""
+    yield _tilted(p, q, pair, proposal, row)
+    narrow = corners(p, q, proposal.lead) if proposal.lead is not None else None
+    if narrow is None:
+        return
+    *packs, beside = pack_together(p, q, proposal.mixture, narrow.law).packs
+    common = dataclasses.replace(pair, p=packs[0], q=packs[1])
+    alone = proposed(common, proposal.mixture, packs[2], proposal.log_scale, Integrand((row,), 0.0, 1.0))
+    found = accompanied(alone, narrow.law, beside, proposal.log_scale)
+    if narrow.gain * alone.effort > _WORTH * found.effort:
+        yield found
 
 
 def _hockey_goal(log_scale: float, logs: bool) -> Goal:

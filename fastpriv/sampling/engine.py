@@ -285,7 +285,7 @@ def _score(stage: Stage, problem: Problem, points: str, goal: Goal, request: Req
         reference = planned(goal, problem, stage, request)
         growth = min(growth, reference.points(request, points, 1, REPLICATES) / stage.n)
     gain = (RATES[points] - 1.0) * math.log(max(growth, 1.0))  # over points whose variance falls like 1 / n
-    return float(np.log(variance).mean()) + math.log(problem.cost) - gain
+    return float(np.log(variance).mean()) + math.log(problem.effort) - gain
 
 
 def _size(

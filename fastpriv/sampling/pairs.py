@@ -21,10 +21,11 @@ from ..errors import DomainError
 from .problem import Evaluated, Integrand, Part, Problem, Sampled
 from .statistics.normalisation import warned_of_integrals
 
-__all__ = ["Pair", "RatioSide", "paired", "proposed"]
+__all__ = ["DOMINANT", "Pair", "RatioSide", "accompanied", "paired", "proposed"]
 
 FloatArray = NDArray[np.float64]
 ONE = np.ones(1)
+DOMINANT = 0.25  # share of the samples that a dominating law keeps
 TRIED = 1024  # draws that functions are tried on
 
 
@@ -73,12 +74,12 @@ class Pair:
 
     def direct(self, integrand: Integrand, *, heavy: bool = False) -> Problem:
         """Samples of P."""
-        return Problem("direct", self.draws_p, self.p, self.q, None, integrand, watched=self._watched(integrand, heavy))
+        return Problem("direct", self.draws_p, self.p, self.q, (), integrand, watched=self._watched(integrand, heavy))
 
     def balanced(self, integrand: Integrand, *, heavy: bool = False) -> Problem:
         """Samples of (P + Q) / 2, half of them from each."""
         halves = tuple(dataclasses.replace(part, share=0.5) for part in (*self.draws_p, *self.draws_q))
-        return Problem("balanced", halves, self.p, self.q, None, integrand, watched=self._watched(integrand, heavy))
+        return Problem("balanced", halves, self.p, self.q, (), integrand, watched=self._watched(integrand, heavy))
 
     def swapped(self) -> Pair:
         """Q and P."""
@@ -106,8 +107,24 @@ def paired(p: Any, q: Any, root: SeedSequence) -> Pair:
 
 def proposed(pair: Pair, law: GaussianMixture, packed: Packed, log_scale: float, integrand: Integrand) -> Problem:
     """Samples of a proposal whose density times exp(log_scale) is the g of the integrand."""
-    scaled = dataclasses.replace(packed, constants=packed.constants + log_scale)
-    return Problem("tilted", (_component_wise(packed, law),), pair.p, pair.q, scaled, integrand, watched=True)
+    part = _component_wise(packed, law)
+    return Problem("tilted", (part,), pair.p, pair.q, (_scaled(packed, log_scale),), integrand, watched=True)
+
+
+def accompanied(problem: Problem, law: GaussianMixture, packed: Packed, log_scale: float) -> Problem:
+    """DOMINANT of the samples from the proposal, the rest from another law: the integrand stays below 1 / DOMINANT."""
+    parts = (
+        dataclasses.replace(problem.parts[0], share=DOMINANT),
+        dataclasses.replace(_component_wise(packed, law), share=1.0 - DOMINANT),
+    )
+    own = _scaled(problem.g[0], math.log(DOMINANT))
+    other = _scaled(packed, log_scale + math.log1p(-DOMINANT))
+    integrand = dataclasses.replace(problem.integrand, high=problem.integrand.high / DOMINANT)
+    return dataclasses.replace(problem, parts=parts, g=(own, other), integrand=integrand)
+
+
+def _scaled(packed: Packed, log_scale: float) -> Packed:
+    return dataclasses.replace(packed, constants=packed.constants + log_scale)
 
 
 def _source(law: Any) -> tuple[Packed | Evaluated, tuple[Part, ...]]:

@@ -22,6 +22,7 @@ __all__ = ["Densities", "Evaluated", "Integrand", "Part", "Problem", "Row", "Sam
 
 FloatArray = NDArray[np.float64]
 
+DRAWN = 40.0  # cost of drawing a sample, for each coordinate
 AT_ONCE = 8  # rows of terms held at a time
 UNKNOWN_COST, PLAIN_COST = 100.0, 1e4  # of a density only its owner knows, for each coordinate; in plain Python
 
@@ -132,13 +133,16 @@ class Densities(NamedTuple):
 
 @dataclass(frozen=True)
 class Problem:
-    """A law, the densities of its samples, and an integrand; ``watched`` where its variance may be infinite."""
+    """A law, the densities of its samples, and an integrand; ``watched`` where its variance may be infinite.
+
+    ``g`` are mixtures of which the density given to the integrand is the sum.
+    """
 
     law: str
     parts: tuple[Part, ...]
     p: Packed | Evaluated
     q: Packed | Evaluated | None
-    g: Packed | None
+    g: tuple[Packed, ...]
     integrand: Integrand
     watched: bool = False
 
@@ -154,7 +158,7 @@ class Problem:
     @property
     def unit(self) -> int:
         """Samples come in multiples of this, so that every part gets its share of them exactly."""
-        return len(self.parts)
+        return round(1.0 / min(part.share for part in self.parts))
 
     @property
     def largest_ratio(self) -> float:
@@ -170,7 +174,12 @@ class Problem:
     def cost(self) -> float:
         """Components times coordinates that a sample is held against: a fixed model, so that choices never depend
         on a clock."""
-        return sum(_cost(side) for side in (self.p, self.q, self.g) if side is not None)
+        return sum(_cost(side) for side in (self.p, self.q, *self.g) if side is not None)
+
+    @property
+    def effort(self) -> float:
+        """``cost``, and what a sample takes whatever it is held against: what problems are compared by."""
+        return self.cost + DRAWN * self.dimension
 
     def pieces(self, n: int) -> Iterator[tuple[Part, int, int]]:
         """Every part with the first and the last-but-one of its samples among n."""
@@ -192,7 +201,10 @@ class Problem:
             return Densities(*log_density_information(self.p, x), room[0])
         lp = _of(self.p, x, source, room[0])
         lq = lp if self.q is None else _of(self.q, x, source, room[1])
-        return Densities(lp, lq, lp if self.g is None else log_density(self.g, x, room[2]))
+        lg = log_density(self.g[0], x, room[2]) if self.g else lp
+        for more in self.g[1:]:
+            np.logaddexp(lg, log_density(more, x), out=lg)
+        return Densities(lp, lq, lg)
 
     def sums(self, at: Densities, ratio: FloatArray | None, count: int = 1) -> FloatArray:
         """Sums of f over each of ``count`` runs of samples of one length, shape (count, e), in a fixed order and in

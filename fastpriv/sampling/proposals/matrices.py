@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..clock import endless
-from .exponents import interior, solve, value
-from .slots import DiagonalPair, Tilts
+from .certificates import Factors, certified
+from .exponents import interior, solve
+from .slots import DiagonalPair, Tilts, by_component
 
 __all__ = ["MatrixPair", "TurnedPair"]
 
@@ -23,6 +24,8 @@ FloatArray = NDArray[np.float64]
 _UNIT = 2.0**-53
 _SLOTS = 8
 _WORK = 5e7  # slots times d^3
+_COMMON = 3  # times that one covariance for all is tried
+_FEWEST = 1e-12  # relative to the largest, or to 1: exponents that are left out
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ class MatrixPair:
         self.inverses: FloatArray = np.asarray(np.linalg.solve(q[2], np.broadcast_to(identity, q[2].shape)), np.float64)
         self.precisions = self.inverses.transpose(0, 2, 1) @ self.inverses
         self.logs = np.sum(np.log(np.diagonal(q[2], axis1=1, axis2=2)), axis=1)
-        self.rounding = 8 * size * _UNIT * (_condition(q[2], self.inverses) + _condition(self.factors))
+        self.own, self.others = Factors.of(self.factors), Factors.of(q[2])
         most = int(np.clip(_WORK / size**3, 2, _SLOTS))
         self.slots = len(q[0]) if len(q[0]) <= most + 1 else most
         self.chosen = np.full((len(self.means), self.slots - 1), -1, dtype=np.intp)
@@ -111,10 +114,10 @@ class MatrixPair:
         """Whether some components of q enter only together."""
         return self.slots < len(self.q[0])
 
-    def choose(self, tilts: Tilts) -> None:
-        """Look for the slots at these tilted normals; exponents found before lose their meaning."""
+    def choose(self, tilts: Tilts, rows: NDArray[np.intp]) -> None:
+        """Look for the slots of ``rows`` at these tilted normals; exponents found before lose their meaning."""
         self.at = tilts
-        self.chosen[:] = -1
+        self.chosen[rows] = -1
 
     def run(
         self, shares: FloatArray, start: FloatArray | None = None, rows: NDArray[np.intp] | None = None,
@@ -136,6 +139,10 @@ class MatrixPair:
             self._one(int(row), shares[row], begin, enough, found, place)
         return found
 
+    def exponents(self, tilts: Tilts, rows: NDArray[np.intp]) -> FloatArray:
+        """As ``DiagonalPair.exponents``."""
+        return by_component(tilts, rows, self.chosen, len(self.q[0]))
+
     def _one(
         self, row: int, shares: FloatArray, start: FloatArray | None, floor: FloatArray | None, found: Tilts,
         place: int,
@@ -148,7 +155,9 @@ class MatrixPair:
         chosen, rest = np.arange(len(levels)), None
         if self.pooled:
             chosen, rest = self._choice(row, own, total)
-        turned = self.inverses[chosen if len(self.inverses) > 1 else [0]] @ own
+        some = chosen if len(self.inverses) > 1 else [0]
+        turned = self.inverses[some] @ own
+        turned[(self.q[2][some] == own).all(axis=(1, 2))] = np.eye(len(own))  # however large tau, D stays 0
         precision = np.broadcast_to(turned.transpose(0, 2, 1) @ turned, (len(chosen), *own.shape))
         pull = np.einsum("jkl,jk->jl", np.broadcast_to(turned, precision.shape), whitened[chosen])
         parts = [precision, pull, offset[chosen], total[chosen]]
@@ -167,13 +176,12 @@ class MatrixPair:
             start = interior(problem, self.theta, base)
         tau = solve(problem, self.theta, start, floor, self.late)
         found.tau[place] = tau[0]
-        self._finish(problem, tau, row, own, found, place)
-        if shares.size == 1:
-            found.exponents[place, 0] = tau.sum()
-        else:
-            found.exponents[place, chosen] = tau[0, : len(chosen)]
-            if rest is not None:
-                found.exponents[place] += tau[0, -1] * rest
+        every = np.zeros(len(levels))
+        every[chosen] = tau[0, : len(chosen)]
+        if rest is not None:
+            every += tau[0, -1] * rest
+        found.exponents[place] = every.sum() if shares.size == 1 else every
+        self._finish(problem, tau, every, total, row, found, place)
 
     def _whitened(self, mean: FloatArray) -> FloatArray:
         away = self.q[1] - mean
@@ -206,26 +214,27 @@ class MatrixPair:
         return [np.asarray(own.T @ precision @ own), np.asarray(own.T @ pull)]
 
     def _finish(
-        self, problem: _MatrixProblem, tau: FloatArray, row: int, own: FloatArray, found: Tilts, place: int
-    ) -> None:
-        """The tilted normal; ``rounding`` bounds, to first order, what inverses and products lost."""
+        self, problem: _MatrixProblem, tau: FloatArray, every: FloatArray, levels: FloatArray, row: int, found: Tilts,
+        place: int,
+    ) -> None:  # fmt: skip
+        """The tilted normal and its certified bound, or the component itself where rounding rules."""
+        own = self.own.part(np.array([row]))
         root = problem.root(tau)
-        force = tau[0] @ problem.pull
-        mean = -root.T @ (root @ force)
-        sizes = np.linalg.norm(problem.curvature, axis=(1, 2))
-        largest = np.linalg.norm(root) ** 2
-        error = self.rounding * (1.0 + tau[0] @ (1.0 + sizes)) * largest
-        shift = self.rounding * (tau[0] @ np.linalg.norm(problem.pull, axis=1)) * largest
-        shift += (error + 4 * _UNIT) * float(np.linalg.norm(mean))
-        stored = 4 * _UNIT * float(np.linalg.norm(self.means[row]) * np.linalg.norm(root @ np.linalg.inv(own)))
-        widen = 1e-12 + error + shift + stored
-        with np.errstate(all="ignore"):
-            logs = np.where(tau > 0, np.abs(problem.offset) + np.abs(problem.level) + np.abs(np.log(tau)), 0.0)
-        parts = float(np.sum(tau * logs)) + 0.5 * float(mean @ mean) * (1.0 + largest) + len(own)
-        factor = own @ root.T * (1.0 + widen)
-        found.log_bounds[place] = value(problem, tau, self.theta)[0] + 4 * self.rounding * parts + 3 * len(own) * widen
-        found.means[place] = self.means[row] + own @ mean
-        found.spreads[place] = factor @ factor.T
+        factor = own.lower[0] @ root.T
+        mean = self.means[row] - factor @ (root @ (tau[0] @ problem.pull))
+        every = np.where(every > _FEWEST * min(every.max(), 1.0), every, 0.0)
+        if self.theta is not None:
+            every *= self.theta / every.sum()
+        proof = certified(
+            (own, self.means[row : row + 1]), (self.others, self.q[1]), levels, every, self.theta, mean,
+            factor @ factor.T,
+        )  # fmt: skip
+        if proof is None:
+            found.log_bounds[place] = 0.0 if self.theta is None else np.inf
+            found.spreads[place] = own.lower[0] @ own.lower[0].T
+        else:
+            found.log_bounds[place], found.spreads[place] = proof
+            found.means[place] = mean
 
 
 class TurnedPair:
@@ -247,6 +256,7 @@ class TurnedPair:
         centre = p[0].mean(axis=0)
         means, centres = (p[0] - centre) @ inverse.T, (q[1] - centre) @ inverse.T
         self.own = self.means = p[0]
+        self.sides = Factors.of(p[1][:1]), Factors.of(q[2][:1])
         self.turned = means
         self.pair = DiagonalPair(
             (means, np.ones_like(means)), (q[0], centres, np.broadcast_to(sigmas, centres.shape)), theta, late
@@ -258,9 +268,9 @@ class TurnedPair:
         """Whether some components of q enter only together."""
         return self.pair.pooled
 
-    def choose(self, tilts: Tilts) -> None:
+    def choose(self, tilts: Tilts, rows: NDArray[np.intp]) -> None:
         """As ``DiagonalPair.choose``."""
-        self.pair.choose(tilts)
+        self.pair.choose(tilts, rows)
 
     def run(
         self, shares: FloatArray, start: FloatArray | None = None, rows: NDArray[np.intp] | None = None,
@@ -269,8 +279,45 @@ class TurnedPair:
         """As ``DiagonalPair.run``, in its coordinates."""
         return self.pair.run(shares, start, rows, floor)
 
-    def restored(self, tilts: Tilts) -> Tilts:
-        """In the coordinates of p and q; ``rounding`` bounds, to first order, what turning lost."""
+    def exponents(self, tilts: Tilts, rows: NDArray[np.intp]) -> FloatArray:
+        """As ``DiagonalPair.exponents``."""
+        return self.pair.exponents(tilts, rows)
+
+    def restored(self, tilts: Tilts, shares: FloatArray) -> Tilts:
+        """In the coordinates of p and q, certified there for the ``shares`` they were found with.
+
+        Where exponents are known by their sums only, ``rounding`` bounds to first order what turning lost.
+        """
+        found = self._turned_back(tilts)
+        if tilts.exponents.shape[1] != len(self.q[0]):
+            return found
+        common = found.spreads if len(found.spreads) == 1 else None
+        for _ in range(_COMMON):
+            proved = [self._proved(found, shares, row, common) for row in range(len(found.means))]
+            spreads = np.stack([spread for _, spread in proved])
+            widest = spreads[np.argmax(np.trace(spreads, axis1=1, axis2=2))]
+            if common is None or all(np.array_equal(spread, widest) for spread in spreads):
+                break
+            common = widest[None]
+        found.log_bounds[:] = [bound for bound, _ in proved]
+        one = common is not None and np.array_equal(spreads, np.broadcast_to(widest, spreads.shape))
+        return Tilts(found.log_bounds, found.means, widest[None] if one else spreads, found.exponents, found.tau)
+
+    def _proved(
+        self, found: Tilts, shares: FloatArray, row: int, common: FloatArray | None
+    ) -> tuple[float, FloatArray]:
+        theta = self.pair.theta
+        spread = found.spreads[row] if common is None else common[0]
+        if not np.isfinite(found.log_bounds[row]) or (theta is None and found.log_bounds[row] >= 0.0):
+            return float(found.log_bounds[row]), spread
+        tau = found.exponents[row]
+        proof = certified(
+            (self.sides[0], self.own[row : row + 1]), (self.sides[1], self.q[1]), self.q[0] + shares[row],
+            tau if theta is None else tau * (theta / tau.sum()), theta, found.means[row], spread,
+        )  # fmt: skip
+        return (0.0 if theta is None else np.inf, spread) if proof is None else proof
+
+    def _turned_back(self, tilts: Tilts) -> Tilts:
         size = self.own.shape[1]
         step = tilts.means - self.turned
         theta = tilts.exponents.sum(axis=1)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ...distributions import GaussianMixture
 from ..clock import endless
 from .matrices import MatrixPair, TurnedPair
-from .slots import DiagonalPair
+from .slots import DiagonalPair, foremost
 from .tilting import Proposal, paired, tilted_law
 
 __all__ = ["renyi_proposal"]
@@ -31,6 +31,7 @@ FloatArray = NDArray[np.float64]
 _MARGIN = 1e-9
 _CUTS = 40
 _ENTRIES = 2e7
+_KNOWN = 4_000_000  # pairs of components whose exponents are kept
 Base = tuple[NDArray[np.intp], FloatArray]
 
 
@@ -57,15 +58,17 @@ def renyi_proposal(
     if not isinstance(base, tuple):
         return Proposal(p, math.inf, False, zeros + math.inf, zeros, base)
     (pair.pair if isinstance(pair, TurnedPair) else pair).base = base
-    shares = np.zeros((len(p), 1))
+    known = isinstance(pair, TurnedPair) and len(p) * len(q) <= _KNOWN
+    shares = np.zeros((len(p), len(q) if known else 1))
     tilts = pair.run(shares)
     if pair.pooled:
-        pair.choose(tilts)
-        second = pair.run(shares)
-        better = np.flatnonzero(second.log_bounds < tilts.log_bounds)
-        tilts.put(better, second.part(better))
+        rows = foremost(order * np.log(p.weights) + tilts.log_bounds, len(q))
+        pair.choose(tilts, rows)
+        second = pair.run(shares, None, rows)
+        better = second.log_bounds < tilts.log_bounds[rows]
+        tilts = tilts.replaced(rows[better], second.part(better))
     if isinstance(pair, TurnedPair):
-        tilts = pair.restored(tilts)
+        tilts = pair.restored(tilts, shares)
     if not np.isfinite(tilts.log_bounds).all():
         return Proposal(p, math.inf, False, tilts.log_bounds, zeros + theta)
     logs = order * np.log(p.weights) + tilts.log_bounds

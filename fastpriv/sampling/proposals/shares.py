@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 __all__ = ["best_shares"]
 
 FloatArray = NDArray[np.float64]
-_STEPS = 40
+_STEPS = 12
+_HELD = 1e-4
+_NEAR = 1e-3  # of a multiplier: any shares are true bounds
 
 
 def best_shares(log_bounds: FloatArray, tau: FloatArray, shares: FloatArray) -> FloatArray:
@@ -31,15 +33,14 @@ def best_shares(log_bounds: FloatArray, tau: FloatArray, shares: FloatArray) -> 
     used = np.isfinite(multiplier)
     multiplier = np.where(used, multiplier, 0.0)
     damp = 1.0 / (1.0 + total)
-    identity = np.eye(len(multiplier))
     for _ in range(_STEPS):
         terms = (damp * (constant + tau @ multiplier))[:, None] + logs
         gap = np.where(used, _log_sum(terms), 0.0) - multiplier
-        if np.abs(gap).max() < 1e-7 * (1.0 + np.abs(multiplier).max()):
+        if np.abs(gap).max() < _NEAR:
             break
         with np.errstate(all="ignore"):
             portion = np.where(used, np.exp(terms - np.where(used, gap + multiplier, 0.0)), 0.0)
-        multiplier = multiplier + np.linalg.solve(identity - portion.T @ (tau * damp[:, None]), gap)
+        multiplier = multiplier + _newton(portion, tau * damp[:, None], gap)
     with np.errstate(all="ignore"):
         found = np.where(used, (damp * (constant + tau @ multiplier))[:, None] + logs - multiplier, shares)
         found = np.maximum(found, _LEAST)
@@ -47,6 +48,16 @@ def best_shares(log_bounds: FloatArray, tau: FloatArray, shares: FloatArray) -> 
 
 
 _LEAST = -1e6
+
+
+def _newton(portion: FloatArray, slopes: FloatArray, gap: FloatArray) -> FloatArray:
+    """(I - portion' slopes)^-1 gap; components of p that hold next to nothing are left out of the matrix."""
+    rows = np.flatnonzero(portion.max(axis=1) > _HELD)
+    portion, slopes = portion[rows], slopes[rows]
+    if len(rows) >= len(gap):
+        return np.asarray(np.linalg.solve(np.eye(len(gap)) - portion.T @ slopes, gap))
+    inner = np.eye(len(rows)) - slopes @ portion.T
+    return np.asarray(gap + portion.T @ np.linalg.solve(inner, slopes @ gap))
 
 
 def _log_sum(terms: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ components at the tilted normal.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 from ..clock import endless
 from .exponents import DiagonalProblem, finish, interior, solve
 
-__all__ = ["DiagonalPair", "Tilts"]
+__all__ = ["DiagonalPair", "Tilts", "by_component", "foremost"]
 
 FloatArray = NDArray[np.float64]
 _UNIT = 2.0**-53
 _SLOTS = 64
 _TILE = 2**21
 _WORK = 5e7  # components of p times the cube of the slots
+_SLIVER = 0.01  # part of a bound whose components get no second look
+_PASS = 4_000_000  # pairs of components that one pass looks at without a second thought
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,12 @@ class Tilts:
         """Replace some components."""
         for mine, new in zip(vars(self).values(), vars(other).values(), strict=True):
             mine[rows] = new
+
+    def replaced(self, rows: NDArray[np.intp], other: Tilts) -> Tilts:
+        """A copy with some components replaced."""
+        found = Tilts(*(array.copy() for array in vars(self).values()))
+        found.put(rows, other)
+        return found
 
     def part(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Tilts:
         """Some of the components."""
@@ -61,6 +69,7 @@ class DiagonalPair:
         self.screen = _Screen(*q) if self.slots < len(q[0]) else None
         self.chosen = np.full((number, self.slots - 1), -1, dtype=np.intp)
         self.at = p
+        self.lean = np.full(number, self.screen is not None and number * len(q[0]) > _PASS)  # rows that pool nothing
         self.base: tuple[NDArray[np.intp], FloatArray] | None = None  # feasible shares: components of q, and how much
 
     @property
@@ -68,10 +77,11 @@ class DiagonalPair:
         """Whether some components of q enter only together."""
         return self.screen is not None
 
-    def choose(self, tilts: Tilts) -> None:
-        """Look for the slots at these tilted normals; exponents found before lose their meaning."""
+    def choose(self, tilts: Tilts, rows: NDArray[np.intp]) -> None:
+        """Look for the slots of ``rows`` at these tilted normals; exponents found before lose their meaning."""
         self.at = (tilts.means, tilts.spreads)
-        self.chosen[:] = -1
+        self.chosen[rows] = -1
+        self.lean[rows] = False
 
     def run(
         self, shares: FloatArray, start: FloatArray | None = None, rows: NDArray[np.intp] | None = None,
@@ -83,16 +93,14 @@ class DiagonalPair:
         ``rows``. What is not solved before it is ``late`` has the bound 0 of N_i itself, and none for a fixed theta.
         """
         rows = np.arange(len(self.means)) if rows is None else rows
-        number, size = len(rows), self.means.shape[1]
+        number = len(rows)
         found = Tilts(
             np.full(number, 0.0 if self.theta is None else np.inf), self.means[rows], self.sigmas[rows],
             np.zeros((number, shares.shape[1])), np.zeros((number, self.slots)),
         )  # fmt: skip
-        length = max(1, _TILE // (self.slots * size + len(self.q[0])))
-        for first in range(0, number, length):
+        for here in self._tiles(rows):
             if self.late():
                 break
-            here = slice(first, min(first + length, number))
             now = rows[here]
             problem, share = self._problem(now, shares[now])
             begin, enough = (None if x is None else x[here] for x in (start, floor))
@@ -113,6 +121,20 @@ class DiagonalPair:
                 found.exponents[here] = share
         return found
 
+    def exponents(self, tilts: Tilts, rows: NDArray[np.intp]) -> FloatArray:
+        """Exponents of ``rows`` by component of q; without those that are pooled where only sums are kept."""
+        return by_component(tilts, rows, self.chosen, len(self.q[0]))
+
+    def _tiles(self, rows: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+        """Places of rows that go together, those that pool nothing by themselves."""
+        for lean in (False, True):
+            places = np.flatnonzero(self.lean[rows] == lean)
+            open_slots = bool(lean and places.size and self.chosen[rows[places[0]], 0] >= 0)
+            width = self.slots * self.means.shape[1] + (0 if open_slots else len(self.q[0]))
+            length = max(1, _TILE // width)
+            for first in range(0, len(places), length):
+                yield places[first : first + length]
+
     def _based(self, rows: NDArray[np.intp]) -> FloatArray:
         assert self.base is not None
         index, parts = self.base[0][rows], self.base[1][rows]
@@ -129,17 +151,54 @@ class DiagonalPair:
         if self.screen is None:
             every = np.broadcast_to(np.arange(self.slots), (len(here), self.slots))
             return _gathered(means, sigmas, levels + shares, centres, widths, every), None
+        lean, known = self.lean[here[0]], self.chosen[here[0], 0] >= 0
+        if lean and known:
+            return self._lean(here, shares), None
         weights = self.screen.weights(self.at[0][here], self.at[1][here]) + shares
         if self.chosen[here[0], 0] < 0:
             if self.base is not None:
                 np.put_along_axis(weights, self.base[0][here], 1e299, axis=1)
-            self.chosen[here] = np.argpartition(-weights, self.slots - 2, axis=1)[:, : self.slots - 1]
+            place = len(levels) - self.slots + 1
+            self.chosen[here] = np.argpartition(weights, place, axis=1)[:, place:]
+        if lean:
+            return self._lean(here, shares), None
         chosen = self.chosen[here]
         weights = np.where(weights > 1e298, -1e299, weights)
         total = np.broadcast_to(levels + shares, weights.shape)
-        raw = _gathered(means, sigmas, total, centres, widths, chosen)
+        raw = _gathered(means, sigmas, np.take_along_axis(total, chosen, axis=1), centres, widths, chosen)
         np.put_along_axis(weights, chosen, -np.inf, axis=1)
         return self.screen.pooled(means, sigmas, total, weights, raw)
+
+
+    def _lean(self, here: NDArray[np.intp], shares: FloatArray) -> DiagonalProblem:
+        """The slots alone; the last one is empty."""
+        levels, centres, widths = self.q
+        chosen = self.chosen[here]
+        raw = _gathered(self.means[here], self.sigmas[here], levels[chosen] + shares, centres, widths, chosen)
+        after = {2: ((0, 0), (0, 1)), 3: ((0, 0), (0, 1), (0, 0))}
+        return DiagonalProblem(
+            np.pad(raw.curvature, after[3]), np.pad(raw.pull, after[3]), np.pad(raw.offset, after[2]),
+            np.pad(raw.level, after[2], constant_values=-np.inf), np.pad(raw.fuzz, after[2]), raw.pull_error,
+        )  # fmt: skip
+
+
+def by_component(tilts: Tilts, rows: NDArray[np.intp], chosen: NDArray[np.intp], size: int) -> FloatArray:
+    """Exponents of ``rows`` by component of q, from the slots where only their sums are kept."""
+    if tilts.exponents.shape[1] == size:
+        return tilts.exponents[rows]
+    found = np.zeros((len(rows), size))
+    slots = np.where(chosen[rows] < 0, 0.0, tilts.tau[rows, : chosen.shape[1]])
+    np.put_along_axis(found, np.maximum(chosen[rows], 0), slots, axis=1)
+    return found
+
+
+def foremost(logs: FloatArray, partners: int) -> NDArray[np.intp]:
+    """The components of p that make up nearly all of a bound of these parts, or as many as one pass may look at."""
+    order = np.argsort(-logs, kind="stable")
+    with np.errstate(all="ignore"):
+        parts = np.cumsum(np.exp(logs[order] - logs[order[0]]))
+        count = 1 + int(np.searchsorted(parts, (1.0 - _SLIVER) * parts[-1])) if np.isfinite(parts[-1]) else len(logs)
+    return np.sort(order[: min(count, max(_SLOTS, _PASS // partners))])
 
 
 def _slot_number(number: int, partners: int, size: int) -> int:
@@ -151,7 +210,7 @@ def _gathered(
     means: FloatArray, sigmas: FloatArray, levels: FloatArray, centres: FloatArray, widths: FloatArray,
     chosen: NDArray[np.intp],
 ) -> DiagonalProblem:  # fmt: skip
-    """One slot for each chosen component; those out of range of doubles are left out. ``levels`` is (I, J)."""
+    """One slot for each chosen component; those out of range of doubles are left out. ``levels`` are theirs."""
     with np.errstate(all="ignore"):
         width, own = widths[chosen], sigmas[:, None, :]
         ratio = own / width
@@ -160,15 +219,14 @@ def _gathered(
         pull = ratio * apart
         logs = np.where(np.abs(curvature) < 0.5, 0.5 * np.log1p(-np.clip(curvature, -1, 0.9)), np.log(ratio))
         offset = 0.5 * np.sum(apart * apart, axis=2) - np.sum(logs, axis=2)
-        level = np.take_along_axis(levels, chosen, axis=1)
         sure = np.isfinite(offset) & np.isfinite(curvature).all(axis=2) & np.isfinite(pull).all(axis=2)
-        sure &= (np.abs(curvature).max(axis=2) < 1e100) & (np.abs(pull).max(axis=2) < 1e100) & np.isfinite(level)
+        sure &= (np.abs(curvature).max(axis=2) < 1e100) & (np.abs(pull).max(axis=2) < 1e100) & np.isfinite(levels)
         fuzz = (apart.shape[2] + 8) * _UNIT * (0.5 * np.sum(apart * apart, axis=2) + np.sum(np.abs(logs), axis=2))
     fuzz += 8 * _UNIT * np.sum(np.abs(curvature), axis=2, where=sure[:, :, None], initial=0.0)
     deep = sure[:, :, None]
     return DiagonalProblem(
         np.where(deep, curvature, 0.0), np.where(deep, pull, 0.0), np.where(sure, offset, 0.0),
-        np.where(sure, level, -np.inf), np.where(sure, fuzz, 0.0), np.zeros_like(means),
+        np.where(sure, levels, -np.inf), np.where(sure, fuzz, 0.0), np.zeros_like(means),
     )  # fmt: skip
 
 

@@ -18,9 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...distributions import GaussianMixture
 from ..clock import endless
+from .corners import Leading, leading
 from .matrices import MatrixPair, TurnedPair
 from .shares import best_shares
-from .slots import DiagonalPair, Tilts
+from .slots import DiagonalPair, Tilts, foremost
 
 __all__ = [
     "Proposal", "hockey_stick_proposal", "hockey_stick_proposals", "log_hockey_stick_upper_bound", "paired",
@@ -44,7 +45,7 @@ class Proposal:
 
     ``integrand <= exp(log_scale) * density of mixture`` everywhere when ``bounded``; the integral is then at most
     exp(log_scale). ``log_bounds`` are the log B_i and ``exponents`` the theta_i of the components of P (theta 0 is N_i
-    itself). ``diverges`` says that the integral is infinite.
+    itself). ``diverges`` says that the integral is infinite. ``lead`` is what a narrower law needs.
     """
 
     mixture: GaussianMixture
@@ -53,6 +54,7 @@ class Proposal:
     log_bounds: FloatArray
     exponents: FloatArray
     diverges: bool = False
+    lead: Leading | None = None
 
 
 def hockey_stick_proposal(p: GaussianMixture, q: GaussianMixture, epsilon: float) -> Proposal:
@@ -72,8 +74,9 @@ def hockey_stick_proposal(p: GaussianMixture, q: GaussianMixture, epsilon: float
 
     Notes
     -----
-    **Accuracy** the bound holds for the stored mixture, with the rounding of its construction included (to first order
-    where covariances are full); tests/properties/test_tilting.py.
+    **Accuracy** the bound holds for the stored mixture, with the rounding of its construction included:
+    tests/properties/test_tilting.py; where covariances are full, tests/properties/test_proved_domination.py, and to
+    first order only where all of p and all of q have one covariance and the pairs of components are above four million.
     """
     return _Search(p, q, epsilon).proposal(epsilon)
 
@@ -132,7 +135,7 @@ class _Search:
     def __init__(
         self, p: GaussianMixture, q: GaussianMixture, epsilon: float, late: Callable[[], bool] = endless
     ) -> None:
-        self.p = p
+        self.p, self.size = p, len(q)
         self.weights = np.log(p.weights)
         self.epsilon = epsilon = min(epsilon, _FARTHEST)
         self.pair = paired(p, q, np.log(q.weights) + epsilon, late=late)
@@ -149,12 +152,14 @@ class _Search:
         least = _log_total(self.weights + now.log_bounds)
         if pair.pooled and self.tau is None:
             for _ in range(_SELECTIONS):
-                pair.choose(now)
-                now = pair.run(self.shares + shift)
+                rows = foremost(self.weights + now.log_bounds, self.size)
+                pair.choose(now, rows)
+                now = now.replaced(rows, pair.run(self.shares + shift, None, rows))
                 total = _log_total(self.weights + now.log_bounds)
                 best, gain, least = (now, least - total, total) if total < least else (best, 0.0, least)
                 if gain < _GAIN or self.late():
                     break
+        found_with = self.shares
         rounds = int(np.clip(_WORK / max(now.tau.size * now.spreads[0].size, 1), 3, _ROUNDS))
         for _ in range(rounds):
             if not np.isfinite(least) or least < -_NOTHING or self.late():
@@ -167,12 +172,13 @@ class _Search:
             self.shares = new
             now = pair.run(self.shares + shift, now.tau, floor=least - _MARGIN - self.weights)
             total = _log_total(self.weights + now.log_bounds)
+            found_with = new if total < least else found_with
             best, gain, least = (now, least - total, total) if total < least else (best, 0.0, least)
             if gain < _GAIN:
                 break
         self.tau = now.tau
-        best = pair.restored(best) if isinstance(pair, TurnedPair) else best
-        return _proposal(self.p, best)
+        best = pair.restored(best, found_with + shift) if isinstance(pair, TurnedPair) else best
+        return _proposal(self.p, pair, best)
 
     def _relax(self, now: Tilts, shift: float) -> None:
         """Components that hardly count take the least exponents that keep it so: they leave their shares to others."""
@@ -218,7 +224,7 @@ def _spread(law: GaussianMixture) -> FloatArray:
     return np.broadcast_to(sigmas, means.shape)
 
 
-def _proposal(p: GaussianMixture, tilts: Tilts) -> Proposal:
+def _proposal(p: GaussianMixture, pair: Pair, tilts: Tilts) -> Proposal:
     """Where the bound is not below 1 the component of p itself serves."""
     same = ~(tilts.log_bounds < 0.0)
     bounds = np.where(same, 0.0, tilts.log_bounds)
@@ -229,7 +235,9 @@ def _proposal(p: GaussianMixture, tilts: Tilts) -> Proposal:
     weights /= total
     slack = 8 * 2.0**-53 * (len(logs) + 4 + abs(top) + float(np.abs(np.log(p.weights)).max()))
     law = tilted_law(p, weights, tilts, same)
-    return Proposal(law, top + math.log(total) + slack, True, bounds, np.where(same, 0.0, tilts.exponents.sum(axis=1)))
+    exponents = np.where(same, 0.0, tilts.exponents.sum(axis=1))
+    lead = leading(logs, tilts, pair.exponents) if np.isfinite(logs).all() else None
+    return Proposal(law, top + math.log(total) + slack, True, bounds, exponents, lead=lead)
 
 
 def tilted_law(p: GaussianMixture, weights: FloatArray, tilts: Tilts, same: NDArray[np.bool_]) -> GaussianMixture:

@@ -1,0 +1,222 @@
+"""Normals as narrow as the hockey-stick's integrand, to be drawn from beside the tilted normals that dominate it.
+
+Notation as in ``exponents``: t_j = log(N / N_j) - b_j for a component N of p, so that its part of the integrand is
+N (1 - sum e^-t_j)^+, and T the tilted normal, e^Lambda T = N e^(sum tau_j (t_j + b_j)). With y_j = e^-t_j that part
+is T prod y_j^tau_j (1 - sum y_j)^+ up to a factor: if T is much wider than the t_j are, the y_j follow the law of
+Dirichlet with parameters tau_1, tau_2, ..., 2. Then, psi the digamma function,
+
+    E t_j = psi(theta + 2) - psi(tau_j),   Cov(t_i, t_j) = [i = j] psi'(tau_j) - psi'(theta + 2).
+
+A normal law is sought that is the product of T and a normal likelihood of the t_j with these moments. The t_j are
+quadratic, t_j = c_j + g_j u + u' H_j u / 2 in coordinates u in which T is N(0, I), and c_j is known from E_T t_j =
+log((1 + theta) / tau_j), which holds at the best exponents. They are replaced by the line of the same mean and mean
+slope under the law sought, until that law no longer moves. Where covariances are equal H = 0 and one step does it; else
+there may be several such laws, on the two sides of a component of q for instance, and the search has several starts.
+
+Nothing here has to be exact: where a fixed share of a law dominates an integrand, the rest may be anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from ...distributions import GaussianMixture
+from .slots import Tilts
+
+__all__ = ["Corners", "Leading", "corners", "leading"]
+
+FloatArray = NDArray[np.float64]
+_MOST, _COUNTS = 24, 0.97  # components of p that are looked at: so many, or those that make up so much of the bound
+_ACTIVE = 0.02  # exponents below this bend nothing
+_WIDER = 1.2, 2.2  # than the Dirichlet law, whose tails are heavier than a normal law's; where the t_j bend
+_STARTS, _STEPS, _TRIALS = 6, 10, 6
+_OFF = 0.02  # from a saddle
+_STRAIGHT = 1e-6  # curvature that one step ignores
+_APART = 1.0  # squared distance between laws, in their own units, above which both are kept
+_LESS = 5.0  # log of what a law may be below the best of its component
+
+
+class Leading(NamedTuple):
+    """The tilted normals that make up most of a bound."""
+
+    rows: NDArray[np.intp]  # which components of p they belong to
+    weights: FloatArray
+    tilts: Tilts
+
+
+class Corners(NamedTuple):
+    """The narrow law, and how many times less room it takes than the tilted normals."""
+
+    law: GaussianMixture
+    gain: float
+
+
+class _Lines(NamedTuple):
+    """t_j along u for one component: c, g and H, H (J, d) where it is diagonal and (J, d, d) else."""
+
+    level: FloatArray
+    slope: FloatArray
+    bend: FloatArray
+
+    def bent(self, u: FloatArray) -> FloatArray:
+        """H_j u for many u: (M, J, d)."""
+        if self.bend.ndim == 2:
+            return np.asarray(u[:, None, :] * self.bend)
+        return np.asarray(np.einsum("jde,me->mjd", self.bend, u))
+
+    def at(self, u: FloatArray) -> FloatArray:
+        """t_j at many u: (M, J)."""
+        return np.asarray(self.level + u @ self.slope.T + 0.5 * np.einsum("md,mjd->mj", u, self.bent(u)))
+
+    def half_traces(self, slopes: FloatArray, inverse: FloatArray) -> FloatArray:
+        """Half of tr H_j C, C = I - slopes' inverse slopes: (M, J)."""
+        turned = inverse @ slopes
+        if self.bend.ndim == 2:
+            return np.asarray(0.5 * (1.0 - np.sum(slopes * turned, axis=1)) @ self.bend.T)
+        lost = np.einsum("jde,mkd,mke->mj", self.bend, slopes, turned, optimize=True)
+        return np.asarray(0.5 * (np.einsum("jdd->j", self.bend) - lost))
+
+
+def leading(logs: FloatArray, tilts: Tilts, known: Callable[[Tilts, NDArray[np.intp]], FloatArray]) -> Leading:
+    """What ``corners`` needs of tilted normals of log weights ``logs``; ``known`` gives exponents by component."""
+    rows = np.argsort(-logs, kind="stable")[:_MOST]
+    weights = np.exp(logs - logs[rows[0]])
+    total = np.cumsum(weights[rows])
+    rows = rows[: 1 + int(np.searchsorted(total, _COUNTS * weights.sum()))]
+    spreads = tilts.spreads if len(tilts.spreads) > 1 else np.repeat(tilts.spreads, len(logs), axis=0)
+    bounds, means = tilts.log_bounds[rows], tilts.means[rows]
+    found = Tilts(bounds, means, spreads[rows], known(tilts, rows), tilts.tau[rows])
+    return Leading(rows, weights[rows] / weights[rows].sum(), found)
+
+
+@np.errstate(all="ignore")  # what overflows is not finite, and not taken
+def corners(p: GaussianMixture, q: GaussianMixture, lead: Leading) -> Corners | None:
+    """One narrow normal or more for each tilted one; None where these can not be told or nothing is to be gained."""
+    means, covariances, weights, gain = [], [], [], 0.0
+    for place, weight in enumerate(lead.weights):
+        mean, covariance, part, narrower = _corner(p, q, lead, place)
+        means.append(mean)
+        covariances.append(covariance)
+        weights.append(weight * part)
+        gain += float(weight * narrower)
+    arrays = [np.concatenate(parts) for parts in (weights, means, covariances)]
+    if not all(np.isfinite(array).all() for array in arrays) or not np.isfinite(gain):
+        return None
+    weights_all, means_all, all_covariances = arrays
+    if p.means.ndim == 1:
+        law = GaussianMixture(weights_all, means_all[:, 0], np.sqrt(all_covariances[:, 0, 0]))
+    else:
+        law = GaussianMixture(weights_all, means_all, covariances=all_covariances)
+    return Corners(law, float(np.exp(gain)))
+
+
+def _corner(
+    p: GaussianMixture, q: GaussianMixture, lead: Leading, place: int
+) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """Means (m, d), covariances (m, d, d) and shares (m,) for one component, and the log of how much narrower."""
+    mean, spread = lead.tilts.means[place], lead.tilts.spreads[place]
+    root = np.diag(spread) if spread.ndim == 1 else np.linalg.cholesky(spread)
+    active = np.flatnonzero(lead.tilts.exponents[place] > _ACTIVE)
+    if not active.size:
+        return mean[None], (root @ root.T)[None], np.ones(1), 0.0
+    tau = lead.tilts.exponents[place, active]
+    lines = _lines(p, q, int(lead.rows[place]), active, tau, mean, root)
+    theta = float(tau.sum())
+    goal = special.psi(theta + 2.0) - special.psi(tau)
+    straight = np.abs(lines.bend).max() < _STRAIGHT
+    spread = np.diag(special.polygamma(1, tau)) - special.polygamma(1, theta + 2.0)
+    spread *= _WIDER[0] if straight else _WIDER[1]
+    u = _starts(1 if straight else _STARTS, len(mean))
+    halves = np.zeros((len(u), len(tau))) + np.sum(_diagonals(lines.bend), axis=1) / 2
+    for _ in range(1 if straight else _STEPS):
+        u = _moved(lines, u, halves, goal, spread)
+        slopes = lines.slope + lines.bent(u)
+        inverse = np.linalg.inv(slopes @ slopes.transpose(0, 2, 1) + spread)
+        halves = 0.5 * (halves + lines.half_traces(slopes, inverse))
+    covariances = np.eye(len(mean)) - slopes.transpose(0, 2, 1) @ inverse @ slopes
+    sizes = np.linalg.slogdet(covariances)[1]
+    logs = 0.5 * sizes - _misfit(lines.at(u) + halves, u, goal, spread)
+    kept = _distinct(u, logs, slopes, spread)
+    share = np.exp(logs[kept] - logs[kept].max())
+    covariances = root @ covariances[kept] @ root.T
+    narrower = -0.5 * float(share @ sizes[kept]) / float(share.sum())
+    return mean + u[kept] @ root.T, 0.5 * (covariances + covariances.transpose(0, 2, 1)), share / share.sum(), narrower
+
+
+def _lines(
+    p: GaussianMixture, q: GaussianMixture, row: int, active: NDArray[np.intp], tau: FloatArray, mean: FloatArray,
+    root: FloatArray,
+) -> _Lines:  # fmt: skip
+    own, other = _precisions(p, np.array([row])), _precisions(q, active)
+    away, apart = (mean - law.means.reshape(len(law), -1)[rows] for law, rows in ((p, [row]), (q, active)))
+    if p.covariances is None and q.covariances is None:
+        slope = (other * apart - own * away) @ root
+        bend = (other - own) * np.diagonal(root) ** 2
+    else:
+        own, other = (x if x.ndim == 3 else x[:, :, None] * np.eye(len(mean)) for x in (own, other))
+        slope = (np.einsum("jde,je->jd", other, apart) - np.einsum("jde,je->jd", own, away)) @ root
+        bend = root.T @ (other - own) @ root
+    level = np.log1p(tau.sum()) - np.log(tau) - 0.5 * np.sum(_diagonals(bend), axis=1)
+    return _Lines(level, slope, bend)
+
+
+def _diagonals(bend: FloatArray) -> FloatArray:
+    return bend if bend.ndim == 2 else np.asarray(np.einsum("jdd->jd", bend))
+
+
+def _precisions(law: GaussianMixture, rows: NDArray[np.intp]) -> FloatArray:
+    """(J, d, d), or their diagonals (J, d)."""
+    if law.covariances is not None:
+        return np.asarray(np.linalg.inv(law.covariances[rows if len(law.covariances) > 1 else rows * 0]))
+    sigmas = np.broadcast_to(law.sigmas.reshape(len(law.sigmas), -1), (len(law), law.dimension))[rows]
+    return np.asarray(1.0 / (sigmas * sigmas))
+
+
+def _starts(number: int, size: int) -> FloatArray:
+    """Near the mean of T, which may be a saddle, and points that spread like T."""
+    grid = (np.arange(number)[:, None] + _OFF) * np.sqrt(np.arange(2, size + 2))
+    return np.asarray(np.sqrt(2.0) * np.sin(2.0 * np.pi * grid))
+
+
+def _misfit(t: FloatArray, u: FloatArray, goal: FloatArray, spread: FloatArray) -> FloatArray:
+    away = t - goal
+    return np.asarray(0.5 * np.sum(u * u, axis=1) + 0.5 * np.sum(away * np.linalg.solve(spread, away.T).T, axis=1))
+
+
+def _moved(lines: _Lines, u: FloatArray, halves: FloatArray, goal: FloatArray, spread: FloatArray) -> FloatArray:
+    """One Kalman step from each u, halved until it fits no worse."""
+    slopes = lines.slope + lines.bent(u)
+    t = lines.at(u) + halves
+    matrix = slopes @ slopes.transpose(0, 2, 1) + spread
+    away = goal - t + np.einsum("mjd,md->mj", slopes, u)
+    step = np.einsum("mjd,mj->md", slopes, np.linalg.solve(matrix, away[:, :, None])[:, :, 0]) - u
+    now, done = _misfit(t, u, goal, spread), np.zeros(len(u), dtype=bool)
+    for k in range(_TRIALS):
+        trial = u + 0.4**k * step
+        good = ~done & (_misfit(lines.at(trial) + halves, trial, goal, spread) <= now)
+        u = np.where(good[:, None], trial, u)
+        done |= good
+        if done.all():
+            break
+    return u
+
+
+def _distinct(u: FloatArray, logs: FloatArray, slopes: FloatArray, spread: FloatArray) -> list[int]:
+    """The best of those that lie together."""
+    kept: list[int] = []
+    for k in np.argsort(-logs, kind="stable"):
+        if logs[k] < logs.max() - _LESS:
+            break
+        for other in kept:
+            gap = u[k] - u[other]
+            along = slopes[other] @ gap
+            if gap @ gap + along @ np.linalg.solve(spread, along) < _APART:
+                break
+        else:
+            kept.append(int(k))
+    return kept
