@@ -65,7 +65,8 @@ def small(const double[:, :, ::1] channels, const double[:, ::1] gaps, double ta
     cdef ptrdiff_t many = channels.shape[0], n = channels.shape[1], m = channels.shape[2]
     _fit(0 < n <= FP_BLAHUT_SIDE and 0 < m <= FP_BLAHUT_SIDE and gaps.shape[0] == many and gaps.shape[1] == n,
          "channels (many, n, m) with n and m from 1 to SIDE, gaps (many, n)")
-    numbers, inputs, outputs, values = np.empty((many, 5)), np.empty((many, n)), np.empty((many, m)), np.empty((many, n))
+    numbers, outputs = np.empty((many, 5)), np.empty((many, m))
+    inputs, values = np.empty((many, n)), np.empty((many, n))
     cdef double[:, ::1] a = numbers, b = inputs, c = outputs, d = values
     if many:
         with nogil:

@@ -5,26 +5,27 @@
  *     K_d = KL(Q_d || q) = sum over w of q psi(Q_dw / q),   psi(u) = u log u - u + 1 >= 0   (fp_channel.h),
  *     I(p) = sum of p_d K_d  <=  C  <=  max of K_d.
  *
- * Every term of K_d is positive and right to 60 u, u = 2^-53, so that K_d has a relative error however small it is: x = (Q -
- * q)/q is formed from the difference.  With sums in runs of 512 terms, eight lanes each, the error of K_d is at most
- * (140 + m/512) u of itself.
+ * Every term of K_d is positive and right to 60 u, u = 2^-53, so that K_d has a relative error however small it is: x =
+ * (Q - q)/q is formed from the difference.  With sums in runs of 512 terms, eight lanes each, the error of K_d is at
+ * most (140 + m/512) u of itself.
  *
  * Rows that miss 1.  The bounds hold for every channel Q' whose rows sum to 1 and whose cells are Q (1 + e), |e| <= g_d
- * with g_d = |1 - sum of the row|; the rows divided by their sums are among them.  By convexity of psi, psi'(u) = log u,
+ * with g_d = |1 - sum of the row|; the rows divided by their sums are among them.  psi is convex with slope log u, so
  * K'_d lies within g_d L_d + g_d^2 of K_d, L_d = sum of Q |log Q/q| <= K_d + sum |Q - q| <= K_d + sqrt(2.01 K_d).
  *
  * Laws that miss 1.  With s = sum of p and r = pQ'/s, I(p/s) = sum of p_d K'_d / s - sum of q psi(r/q) for any q > 0,
- * and |r/q - 1| <= e makes the last sum at most e^2 times the sum of q.  C <= max of sum_w q psi(Q'/q) holds for any q > 0
- * too: its logarithm of the sum is at most the sum less 1.
+ * and |r/q - 1| <= e makes the last sum at most e^2 times the sum of q.  C <= max of sum_w q psi(Q'/q) holds for any
+ * q > 0 too: the logarithm of its sum is at most the sum less 1.
  *
  * Solver: primal-dual interior-point Newton with Mehrotra's predictor and corrector on
  *
  *     K_d + s_d = lambda,   p_d s_d = mu,   sum of p = 1,
  *     (B B^T + S/P) dp + dlambda = b,   B = [(Q - q)/sqrt(q), sqrt(k)],
  *
- * where centring the rows keeps the digits of nearly useless channels, and the last column, which does nothing to steps of
- * sum 0, keeps the matrix from being singular along p.  Eight channels go side by side, one a lane; a lane that is done
- * stands still, so that no answer depends on its neighbours.
+ * where centring the rows keeps the digits of nearly useless channels, and the last column, which does nothing to steps
+ * of sum 0, keeps the matrix from being singular along p.  mu goes no lower than the target needs, since beyond that the
+ * equations only lose digits.  Eight channels go side by side, one a lane; a lane that is done stands still, so that no
+ * answer depends on its neighbours.
  */
 #ifndef FP_BLAHUT_H
 #define FP_BLAHUT_H
@@ -72,7 +73,8 @@ typedef struct {
 typedef void (*fp_blahut_rows_call)(ptrdiff_t n, ptrdiff_t m, const double *Q, double *gap);
 
 /* K[d] for given q, 0 where q = 0; and, unless B is NULL, (Q - q)/sqrt(q) in rows of m + 1, the last cell left alone */
-typedef void (*fp_blahut_divergences_call)(ptrdiff_t n, ptrdiff_t m, const double *Q, const double *q, double *K, double *B);
+typedef void (*fp_blahut_divergences_call)(ptrdiff_t n, ptrdiff_t m, const double *Q, const double *q, double *K,
+                                           double *B);
 
 /* many channels of n, m <= FP_BLAHUT_SIDE; rows of value, lower, upper, width reached by the solver, iterations */
 typedef void (*fp_blahut_small_call)(ptrdiff_t many, int n, int m, const double *Q, const double *gap, double target,

@@ -46,7 +46,8 @@ static void FP_NAME(fp_blahut_rows)(ptrdiff_t n, ptrdiff_t m, const double *Q, d
     }
 }
 
-static void FP_NAME(fp_blahut_divergences)(ptrdiff_t n, ptrdiff_t m, const double *Q, const double *q, double *K, double *B)
+static void FP_NAME(fp_blahut_divergences)(ptrdiff_t n, ptrdiff_t m, const double *Q, const double *q, double *K,
+                                            double *B)
 {
     for (ptrdiff_t d = 0; d < n; d++)
         K[d] = 0.0;
@@ -109,7 +110,7 @@ static void FP_NAME(fp_blahut_look)(fp_blahut_room *z)
     }
 }
 
-/* keep what is best so far; a lane is done at the target, or where it has gained nothing for six rounds */
+/* keep what is best so far; a lane is done at the target, or where ten rounds have not gained a tenth */
 static int FP_NAME(fp_blahut_judge)(fp_blahut_room *z, double target)
 {
     fp_blahut_lane better;
@@ -117,9 +118,9 @@ static int FP_NAME(fp_blahut_judge)(fp_blahut_room *z, double target)
     FP_EACH {
         const double width = z->most[l] - z->mean[l], scale = z->mean[l] < 1.0 ? z->mean[l] : 1.0;
         better[l] = (width < z->best[l]) & (z->live[l] > 0.0) ? 1.0 : 0.0;
-        z->stalled[l] = width < 0.5 * z->best[l] ? 0.0 : z->stalled[l] + 1.0;
+        z->stalled[l] = width < 0.9 * z->best[l] ? 0.0 : z->stalled[l] + 1.0;
         z->best[l] = better[l] > 0.0 ? width : z->best[l];
-        z->live[l] = (width > 0.9 * target * scale) & (z->stalled[l] < 6.0) ? z->live[l] : 0.0;
+        z->live[l] = (width > 0.9 * target * scale) & (z->stalled[l] < 10.0) ? z->live[l] : 0.0;
         live |= z->live[l] > 0.0;
     }
     for (int d = 0; d < z->n; d++)
@@ -187,7 +188,7 @@ static void FP_NAME(fp_blahut_back)(const fp_blahut_room *z, fp_blahut_lane *x)
     }
 }
 
-/* the step for given complementarity residuals (in rest); leaves the longest step that keeps p and s positive in step */
+/* the step for given complementarity residuals (in rest); the longest one that keeps p and s positive goes to step */
 static void FP_NAME(fp_blahut_direct)(fp_blahut_room *z)
 {
     const int n = z->n;
@@ -281,7 +282,8 @@ static void FP_NAME(fp_blahut_load)(fp_blahut_room *z, const double *Q, int have
 }
 
 /* the bounds of lane l from its best laws */
-FP_INLINE void FP_NAME(fp_blahut_bound)(const fp_blahut_room *z, int l, const double *gap, double faint, double *numbers)
+FP_INLINE void FP_NAME(fp_blahut_bound)(const fp_blahut_room *z, int l, const double *gap, double faint,
+                                          double *numbers)
 {
     const int n = z->n;
     const double unit = 0x1p-53, relative = fp_blahut_relative(z->m);

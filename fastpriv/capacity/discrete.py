@@ -238,9 +238,13 @@ def _rows(channel: Any) -> tuple[FloatArray, FloatArray]:
     """Checked cells (..., n, m), contiguous, and what every row misses 1 by, rounded up, (stack, n)."""
     matrix = getattr(channel, "matrix", None)
     given = matrix() if callable(matrix) else channel
-    known = isinstance(given, np.ndarray) and given.dtype in (np.float64, np.float32)
-    single = known and given.dtype == np.float32
-    cells = given if known else _validate.real("channel", given, "rows of probabilities of one length", remedy=_REMEDY)
+    try:
+        cells = np.asarray(given)
+    except ValueError:  # rows of several lengths
+        cells = np.empty(0, dtype=object)
+    single = cells.dtype == np.float32
+    if cells.dtype.kind not in "fiub":
+        cells = _validate.real("channel", given, "rows of probabilities of one length", remedy=_REMEDY)
     if cells.ndim < 2:
         raise ShapeError(f"channel must be of shape (n, m) or (..., n, m); got shape {cells.shape}. {_REMEDY}")
     if 0 in cells.shape[-2:]:

@@ -29,7 +29,7 @@ FloatArray = NDArray[np.float64]
 _UNIT = 2.0**-53
 _COUPLED = 1e-3  # sum of p/s |B|^2 over the inputs that the matrix leaves out
 _TO_THE_EDGE = 0.995
-_PATIENCE = 6  # steps that may pass until the width has halved
+_PATIENCE = 10  # steps that may pass until the width has lost a tenth
 _LOW = 0.1  # of the target: sum of p_d s_d that steps aim at in the end
 _LIFTS = 8
 
@@ -57,7 +57,7 @@ def solved(channel: FloatArray, gap: float, most: int, deadline: float) -> Found
         k = _blahut.divergences(channel, q, factor)
         mean, high = float(p @ k), float(k.max())
         width = high - mean
-        waited = 0 if width < 0.5 * best_width else waited + 1
+        waited = 0 if width < 0.9 * best_width else waited + 1
         if best is None or width < best_width:
             best, best_width = (p, q, k), width
         if width <= 0.9 * gap * min(1.0, mean) or waited >= _PATIENCE or steps >= most or time.monotonic() > deadline:
