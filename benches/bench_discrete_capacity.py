@@ -43,7 +43,7 @@ def with_dit(channel):
 def with_qif(channel):
     import qif
 
-    return qif.shannon.capacity(np.array(channel)) * np.log(2)
+    return qif.measure.shannon.add_capacity(channel, md=GAP)[0] * np.log(2)
 
 
 def with_cvxpy(channel):
@@ -103,7 +103,8 @@ def lines():
         stack = channels(n, m, many)
         few = stack[:3]
         channel_capacity(few)
-        yield n, m, "fastpriv" + (" in a batch" if many > 1 else ""), spent(lambda s=stack: channel_capacity(s), 3) / many
+        name = "fastpriv, in a batch" if many > 1 else "fastpriv"
+        yield n, m, name, spent(lambda s=stack: channel_capacity(s), 3) / many
         if max(n, m) <= 64:
             yield n, m, "Blahut-Arimoto, NumPy", spent(lambda s=few: [blahut_arimoto(c) for c in s], 1) / len(few)
         for name, call in PEERS.items():
