@@ -12,6 +12,9 @@ from .capacity.awgn import awgn_capacity as awgn_capacity
 from .capacity.awgn import awgn_sigma_from_capacity as awgn_sigma_from_capacity
 from .capacity.bac import bac_capacity as bac_capacity
 from .capacity.bac import binary_entropy as binary_entropy
+from .capacity.discrete import ChannelCapacity as ChannelCapacity
+from .capacity.discrete import channel_capacity as channel_capacity
+from .capacity.discrete import maximal_leakage as maximal_leakage
 from .capacity.gaussian_game import average_power_capacity as average_power_capacity
 from .capacity.gaussian_game import gaussian_game as gaussian_game
 from .capacity.gaussian_game import gaussian_information as gaussian_information
