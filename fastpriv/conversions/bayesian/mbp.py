@@ -1,0 +1,235 @@
+"""Maximum Bayesian privacy (MBP), local differential privacy (LDP) and pure local information privacy (LIP).
+
+Notation: Q channel, pi prior, q = pi Q, r_d(w) = Q[d, w] / q[w] = posterior / prior. LDP: Q[d, w] <= e^epsilon Q[d', w].
+MBP: |ln r| <= xi; xi_plus and xi_minus bound ln r and -ln r. Pure LIP is the same condition as MBP, epsilon for xi.
+
+LDP to MBP: 1/r_d(w) = pi_d + sum over d' != d of pi_d' Q[d', w]/Q[d, w] lies between pi_d + (1 - pi_d) e^-epsilon and
+pi_d + (1 - pi_d) e^epsilon. MBP to LDP: maximise r_d/r_d' over vectors with sum pi r = 1 and every r in its range; the
+optimum of that linear-fractional problem has all but one entry at an end of the range.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...estimate import Estimate
+from .. import _formulas
+from .._arguments import given
+from .._bounds import bounded
+from ..registry import documented
+
+__all__ = [
+    "ldp_from_lip", "ldp_from_lip_as_published", "ldp_from_mbp", "ldp_from_mbp_as_published", "ldp_from_mbp_sides",
+    "lip_from_ldp", "lip_from_ldp_as_published", "lip_from_mbp", "mbp_from_ldp", "mbp_from_ldp_as_published",
+    "mbp_from_lip", "mbp_plus_from_ldp",
+]  # fmt: skip
+
+FloatArray = NDArray[np.float64]
+
+
+@documented
+def mbp_from_ldp(epsilon: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
+    """Least xi such that epsilon-LDP gives xi-MBP under every prior whose smallest probability is ``pi_min``.
+
+    xi = ln(pi_min + (1 - pi_min) e^epsilon), below epsilon; attained by a channel with two releases.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.mbp_from_ldp(1.0, [0.0, 0.01, 0.5]).value
+    array([1.        , 0.99365876, 0.62011451])
+    """
+    epsilon, pi_min = given(epsilon=epsilon, pi_min=pi_min)
+    return _nats(_formulas.tilted(epsilon, pi_min), "ln(pi_min + (1 - pi_min) e^epsilon)", _ends(epsilon))
+
+
+@documented
+def mbp_plus_from_ldp(epsilon: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
+    """Least xi_plus that follows from epsilon-LDP: how much likelier a release can make a secret.
+
+    xi_plus = -ln(pi_min + (1 - pi_min) e^-epsilon), at most the xi of ``mbp_from_ldp``; attained.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.mbp_plus_from_ldp(1.0, 0.5).value
+    0.37988549...
+    """
+    epsilon, pi_min = given(epsilon=epsilon, pi_min=pi_min)
+    return _nats(_formulas.retained(epsilon, pi_min), "-ln(pi_min + (1 - pi_min) e^-epsilon)", _ends(epsilon, pi_min))
+
+
+@documented
+def mbp_from_ldp_as_published(epsilon: ArrayLike, prior_spread: ArrayLike = 0.0) -> Estimate:
+    """The published xi, epsilon + prior_spread: true and loose, and the spread need not be there.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.mbp_from_ldp_as_published(1.0, 0.5).value
+    1.5
+    """
+    epsilon, prior_spread = given(epsilon=epsilon, prior_spread=prior_spread)
+    return _nats(epsilon + prior_spread, "epsilon + prior_spread", prior_spread == 0.0)
+
+
+@documented
+def ldp_from_mbp(xi: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
+    """Least epsilon such that xi-MBP under a prior with smallest probability ``pi_min`` gives epsilon-LDP.
+
+    epsilon = min(2 xi, ln(1 + (e^xi - 1) / pi_min)). Attained for every ``pi_min`` by some prior that has it.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.ldp_from_mbp(1.0, [0.0, 0.4, 0.5]).value
+    array([2.        , 1.66653951, 1.48988003])
+    """
+    xi, pi_min = given(xi=xi, pi_min=pi_min)
+    return _nats(np.minimum(2.0 * xi, _grown(xi, pi_min)), "min(2 xi, ln(1 + expm1(xi) / pi_min))", _ends(xi))
+
+
+@documented
+def ldp_from_mbp_sides(xi_plus: ArrayLike, xi_minus: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
+    """Least epsilon from separate bounds on how much likelier and how much less likely a secret becomes.
+
+    epsilon = min(xi_plus + xi_minus, ln(1 + (e^xi_minus - 1) / pi_min), -ln(1 - (1 - e^-xi_plus) / pi_min)), the last
+    where 1 - e^-xi_plus < pi_min.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.ldp_from_mbp_sides(0.2, 1.0).value
+    1.2
+    >>> conversions.ldp_from_mbp_sides(0.2, 1.0, 0.25).value
+    1.2
+    >>> conversions.ldp_from_mbp_sides(0.2, 1.0, 0.5).value
+    0.45...
+    """
+    xi_plus, xi_minus, pi_min = given(xi_plus=xi_plus, xi_minus=xi_minus, pi_min=pi_min)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gained = -np.expm1(-xi_plus)
+        kept = np.where(gained < pi_min, -np.log1p(-gained / pi_min), np.where(gained == 0.0, 0.0, np.inf))
+        steep = np.where(gained < pi_min, 1.0 / (1.0 - gained / pi_min), 1.0)
+    least = np.minimum(xi_plus + xi_minus, np.minimum(_grown(xi_minus, pi_min), kept))
+    error = 1e-14 * least + np.where(kept <= least, 1e-15 * (steep - 1.0), 0.0)
+    return bounded(
+        least, "nats", "least of the three vertices", error=error, settled=(xi_plus == 0.0) | (xi_minus == 0.0)
+    )
+
+
+@documented
+def ldp_from_mbp_as_published(xi: ArrayLike, prior_spread: ArrayLike = 0.0) -> Estimate:
+    """The published epsilon, 2 xi + prior_spread: true, but the spread need not be there.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.ldp_from_mbp_as_published(1.0, 0.5).value
+    2.5
+    """
+    xi, prior_spread = given(xi=xi, prior_spread=prior_spread)
+    return _nats(2.0 * xi + prior_spread, "2 xi + prior_spread", prior_spread == 0.0)
+
+
+@documented
+def lip_from_ldp(epsilon: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
+    """Least epsilon of pure LIP that follows from pure LDP: ln(pi_min + (1 - pi_min) e^epsilon).
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.lip_from_ldp(1.0, 0.5).value
+    0.62011450...
+    """
+    return mbp_from_ldp(epsilon, pi_min)
+
+
+@documented
+def lip_from_ldp_as_published(epsilon: ArrayLike) -> Estimate:
+    """The usual form: epsilon-LDP is epsilon-LIP; the least for all priors together.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.lip_from_ldp_as_published(1.0).value
+    1.0
+    """
+    return _same(epsilon=epsilon)
+
+
+@documented
+def ldp_from_lip(epsilon: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
+    """Least epsilon of pure LDP that follows from pure LIP: min(2 epsilon, ln(1 + (e^epsilon - 1) / pi_min)).
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.ldp_from_lip(1.0, 0.5).value
+    1.48988003...
+    """
+    (epsilon,) = given(epsilon=epsilon)
+    return ldp_from_mbp(epsilon, pi_min)
+
+
+@documented
+def ldp_from_lip_as_published(epsilon: ArrayLike) -> Estimate:
+    """The usual form: epsilon-LIP is 2 epsilon-LDP; the least for all priors together.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.ldp_from_lip_as_published(1.0).value
+    2.0
+    """
+    (epsilon,) = given(epsilon=epsilon)
+    return _nats(2.0 * epsilon, "2 epsilon", True)
+
+
+@documented
+def lip_from_mbp(xi: ArrayLike) -> Estimate:
+    """Pure LIP is the condition of MBP under another name: epsilon = xi.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.lip_from_mbp(0.5).value
+    0.5
+    """
+    return _same(xi=xi)
+
+
+@documented
+def mbp_from_lip(epsilon: ArrayLike) -> Estimate:
+    """MBP is the condition of pure LIP under another name: xi = epsilon.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.mbp_from_lip(0.5).value
+    0.5
+    """
+    return _same(epsilon=epsilon)
+
+
+def _grown(xi: FloatArray, pi_min: FloatArray) -> FloatArray:
+    """ln(1 + expm1(xi) / pi_min), as xi + ln(1 + (1 - pi_min)/pi_min (1 - e^-xi)); inf at pi_min = 0."""
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        odds = (1.0 - pi_min) / pi_min
+        return np.asarray(np.where(xi == 0.0, 0.0, xi + np.log1p(odds * -np.expm1(-xi))))
+
+
+def _ends(value: FloatArray, share: FloatArray | None = None) -> NDArray[np.bool_]:
+    """Where the answer is 0 or inf without rounding."""
+    infinite = np.isinf(value) if share is None else np.isinf(value) & (share == 0.0)
+    return (value == 0.0) | infinite
+
+
+def _nats(value: FloatArray, method: str, settled: object) -> Estimate:
+    return bounded(value, "nats", method, settled=settled)
+
+
+def _same(**named: ArrayLike) -> Estimate:
+    (value,) = given(**named)
+    return bounded(value, "nats", "the same number", settled=True)
