@@ -42,7 +42,7 @@ def abp_from_mbp(xi: ArrayLike, belief_gap: ArrayLike = 0.0) -> Estimate:
     --------
     >>> from fastpriv import conversions
     >>> conversions.abp_from_mbp([0.1, 1.0, 10.0]).value
-    array([0.03533326, 0.33311813, 0.83225543])
+    array([0.03533326, 0.33308268, 0.83225465])
     """
     xi, belief_gap = given(xi=xi, belief_gap=belief_gap)
     x = xi + belief_gap
@@ -62,7 +62,7 @@ def abp_from_mbp_as_published(xi: ArrayLike, belief_gap: ArrayLike = 0.0) -> Est
     --------
     >>> from fastpriv import conversions
     >>> conversions.abp_from_mbp_as_published([0.1, 1.0]).value
-    array([0.07251451, 0.92689...])
+    array([0.07251583, 0.92689855])
     """
     xi, belief_gap = given(xi=xi, belief_gap=belief_gap)
     x = xi + belief_gap
@@ -82,7 +82,7 @@ def abp_given_secret_from_mbp(xi: ArrayLike) -> Estimate:
     --------
     >>> from fastpriv import conversions
     >>> conversions.abp_given_secret_from_mbp([0.01, 0.1, 1.0]).value
-    array([3.53568...e-05, 3.538...e-03, 3.2...e-01])
+    array([3.53556337e-05, 3.53853286e-03, 2.89631420e-01])
     """
     (xi,) = given(xi=xi)
     x = np.minimum(xi, _FULL)
@@ -110,7 +110,7 @@ def abp_from_ldp(epsilon: ArrayLike, belief_gap: ArrayLike = 0.0) -> Estimate:
     --------
     >>> from fastpriv import conversions
     >>> conversions.abp_from_ldp([0.1, 1.0, 10.0]).value
-    array([0.01767582, 0.17447..., 0.80751...])
+    array([0.01767491, 0.17406856, 0.80806409])
     """
     epsilon, belief_gap = given(epsilon=epsilon, belief_gap=belief_gap)
     x = 0.5 * epsilon + belief_gap

@@ -40,7 +40,7 @@ def c1_error_from_count_error(relative_error: ArrayLike) -> Estimate:
     --------
     >>> from fastpriv import conversions
     >>> conversions.c1_error_from_count_error([0.01, 0.1, 1.0]).value
-    array([0.00354440, 0.0363..., 0.58870501])
+    array([0.00354441, 0.03628219, 0.58870501])
     """
     (relative_error,) = given(relative_error=relative_error)
     return bounded(_root(relative_error), "1", "sqrt(phi(1 - e) / 2)", settled=relative_error == 0.0)
@@ -56,7 +56,7 @@ def c1_error_from_count_error_as_published(relative_error: ArrayLike) -> Estimat
     --------
     >>> from fastpriv import conversions
     >>> conversions.c1_error_from_count_error_as_published(0.01).value
-    0.14177...
+    0.14186438...
     """
     (relative_error,) = given(relative_error=relative_error)
     return bounded(_published(relative_error), "1", "equation (34)", settled=relative_error == 0.0)
@@ -72,7 +72,7 @@ def leakage_error_from_count_error(relative_error: ArrayLike) -> Estimate:
     --------
     >>> from fastpriv import conversions
     >>> conversions.leakage_error_from_count_error(0.1).value
-    0.0727...
+    0.07256438...
     """
     (relative_error,) = given(relative_error=relative_error)
     return bounded(2.0 * _root(relative_error), "1", "2 sqrt(phi(1 - e) / 2)", settled=relative_error == 0.0)
@@ -86,7 +86,7 @@ def leakage_error_from_count_error_as_published(relative_error: ArrayLike) -> Es
     --------
     >>> from fastpriv import conversions
     >>> conversions.leakage_error_from_count_error_as_published(0.01).value
-    0.2126...
+    0.21279658...
     """
     (relative_error,) = given(relative_error=relative_error)
     return bounded(1.5 * _published(relative_error), "1", "equation (35)", settled=relative_error == 0.0)
@@ -100,7 +100,7 @@ def c2_from_mbp(xi: ArrayLike) -> Estimate:
     --------
     >>> from fastpriv import conversions
     >>> conversions.c2_from_mbp(0.5).value
-    0.8591409142295225
+    0.85914091...
     """
     (xi,) = given(xi=xi)
     with np.errstate(over="ignore"):

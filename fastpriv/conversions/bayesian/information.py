@@ -54,7 +54,7 @@ def ci_lmip_from_pure_ldp(
     --------
     >>> from fastpriv import conversions
     >>> conversions.ci_lmip_from_pure_ldp(1.0, [2, 4, float("inf")], unit="nats").value
-    array([0.11094407, 0.12330155, 0.12330155])
+    array([0.11094407, 0.12330156, 0.12330156])
     """
     epsilon, inputs = given(epsilon=epsilon, inputs=inputs)
     many = np.minimum(_formulas.subset_capacity(epsilon), _formulas.retained(epsilon, 1.0 / inputs))
@@ -69,7 +69,7 @@ def mi_dp_from_ldp(epsilon: ArrayLike, *, unit: Information = "bits") -> Estimat
     --------
     >>> from fastpriv import conversions
     >>> conversions.mi_dp_from_ldp(1.0, unit="nats").value
-    0.12330155...
+    0.12330156...
     """
     (epsilon,) = given(epsilon=epsilon)
     return _information(_formulas.subset_capacity(epsilon), unit, "s - 1 - ln s, s = epsilon / (1 - e^-epsilon)")
@@ -97,7 +97,7 @@ def dp_delta_from_mi_dp(mu: ArrayLike, epsilon: ArrayLike, *, unit: Information 
     --------
     >>> from fastpriv import conversions
     >>> conversions.dp_delta_from_mi_dp(0.1, [0.0, 1.0]).value
-    array([0.3684..., 0.20148321])
+    array([0.36796131, 0.20148321])
     """
     from ..ci_lmip_and_ldp import ldp_delta_from_ci_lmip
 

@@ -33,7 +33,7 @@ def maximal_leakage_from_ldp(epsilon: ArrayLike, inputs: ArrayLike = np.inf) -> 
     --------
     >>> from fastpriv import conversions
     >>> conversions.maximal_leakage_from_ldp(1.0, [2, 10, float("inf")]).value
-    array([0.37988549, 0.84195..., 1.        ])
+    array([0.37988549, 0.84143492, 1.        ])
     """
     epsilon, inputs = given(epsilon=epsilon, inputs=inputs)
     value = _formulas.retained(epsilon, 1.0 / inputs)

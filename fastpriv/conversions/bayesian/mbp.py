@@ -38,7 +38,7 @@ def mbp_from_ldp(epsilon: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
     --------
     >>> from fastpriv import conversions
     >>> conversions.mbp_from_ldp(1.0, [0.0, 0.01, 0.5]).value
-    array([1.        , 0.99365876, 0.62011451])
+    array([1.        , 0.99365873, 0.62011451])
     """
     epsilon, pi_min = given(epsilon=epsilon, pi_min=pi_min)
     return _nats(_formulas.tilted(epsilon, pi_min), "ln(pi_min + (1 - pi_min) e^epsilon)", _ends(epsilon))
@@ -84,7 +84,7 @@ def ldp_from_mbp(xi: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
     --------
     >>> from fastpriv import conversions
     >>> conversions.ldp_from_mbp(1.0, [0.0, 0.4, 0.5]).value
-    array([2.        , 1.66653951, 1.48988003])
+    array([2.        , 1.66689603, 1.48988013])
     """
     xi, pi_min = given(xi=xi, pi_min=pi_min)
     return _nats(np.minimum(2.0 * xi, _grown(xi, pi_min)), "min(2 xi, ln(1 + expm1(xi) / pi_min))", _ends(xi))
@@ -167,7 +167,7 @@ def ldp_from_lip(epsilon: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
     --------
     >>> from fastpriv import conversions
     >>> conversions.ldp_from_lip(1.0, 0.5).value
-    1.48988003...
+    1.4898801...
     """
     (epsilon,) = given(epsilon=epsilon)
     return ldp_from_mbp(epsilon, pi_min)

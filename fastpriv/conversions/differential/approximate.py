@@ -37,7 +37,7 @@ def dp_delta_from_dp(epsilon: ArrayLike, delta: ArrayLike, target_epsilon: Array
     --------
     >>> from fastpriv import conversions
     >>> conversions.dp_delta_from_dp(1.0, 1e-6, [0.0, 0.5, 2.0]).value
-    array([4.62117695e-01, 2.87647...e-01, 1.00000000e-06])
+    array([4.62117695e-01, 2.87649849e-01, 1.00000000e-06])
     """
     epsilon, delta, target = given(epsilon=epsilon, delta=delta, target_epsilon=target_epsilon)
     return bounded(_formulas.between(epsilon, delta, target), "probability", _CURVE, ceiling=1.0)
@@ -109,7 +109,7 @@ def total_variation_from_kl(kl: ArrayLike) -> Estimate:
     --------
     >>> from fastpriv import conversions
     >>> conversions.total_variation_from_kl([0.02, 1.0, 5.0]).value
-    array([0.1       , 0.70710678, 0.99662539])
+    array([0.1       , 0.70710678, 0.99662533])
     """
     (kl,) = given(kl=kl)
     value = np.minimum(np.sqrt(0.5) * np.sqrt(kl), np.sqrt(-np.expm1(-kl)))

@@ -86,7 +86,7 @@ def tradeoff_from_gdp(separation: ArrayLike, type_one: ArrayLike) -> Estimate:
     --------
     >>> from fastpriv import conversions
     >>> conversions.tradeoff_from_gdp(1.0, [0.05, 0.5]).value
-    array([0.740489..., 0.15865525])
+    array([0.74048898, 0.15865525])
     """
     from scipy.special import ndtri
 
