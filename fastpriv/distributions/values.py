@@ -7,9 +7,12 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["LIMIT", "FloatArray", "Value", "mass_gap"]
+from .. import _validate
+from ..errors import ShapeError
+
+__all__ = ["LIMIT", "FloatArray", "Value", "mass_gap", "rows"]
 
 FloatArray = NDArray[np.float64]
 LIMIT = 1e300  # largest size of a point, a standard deviation, a variance and of one over the last two
@@ -81,3 +84,14 @@ def _equal(a: FloatArray | None, b: FloatArray | None) -> bool:
     if a.ndim < 3:
         return np.array_equal(a, b)
     return a.shape == b.shape and all(np.array_equal(one, two) for one, two in zip(a, b, strict=True))
+
+
+def rows(name: str, x: ArrayLike, dimension: int) -> tuple[FloatArray, bool]:
+    """Points as rows of coordinates, and whether a single one was given without its axis."""
+    given = _validate.real(name, x, "made of finite numbers", np.isfinite)
+    one = given.ndim == (0 if dimension == 1 else 1)
+    found = given.reshape(-1, 1) if dimension == 1 and given.ndim < 2 else np.atleast_2d(given)
+    if found.ndim != 2 or found.shape[1] != dimension:
+        wanted = "(n,) or (n, 1)" if dimension == 1 else f"(n, {dimension}) or ({dimension},)"
+        raise ShapeError(f"{name} must be of shape {wanted}; got {given.shape}. Pass one row of coordinates a point.")
+    return found, one

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _validate
-from .distributions import Pmf
-from .estimate import Estimate
+from .. import _validate
+from ..distributions import Pmf
+from ..estimate import Estimate
 
 __all__ = ["belief_shift"]
 
@@ -59,7 +59,7 @@ def belief_shift(prior: Pmf, sigma: float) -> Estimate:
     Examples
     --------
     >>> from fastpriv import Pmf
-    >>> from fastpriv.posterior import belief_shift
+    >>> from fastpriv.beliefs.gaussian import belief_shift
     >>> belief_shift(Pmf([0.0, 1.0], [0.5, 0.5]), 0.5).value
     array([0.20434..., 0.20434...])
     """

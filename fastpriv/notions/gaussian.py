@@ -1,0 +1,121 @@
+"""The notions of a secret on the line behind Gaussian noise.
+
+Notation: X is the secret with prior pi on points x, M the mechanism, P_x the law of M(x), P_M that of M(X).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import _validate
+from ..beliefs.gaussian import belief_shift
+from ..distributions import GaussianMixture, Pmf
+from ..divergences.line.hockey_stick import DOUBLE_WIDTH, curve_estimate, widen
+from ..divergences.line.information import mutual_information
+from ..divergences.line.kl import kl_divergence
+from ..estimate import Estimate
+from ..kernels import _hockey
+from ..mechanisms.gaussian import GaussianMechanism
+
+__all__ = ["abp_per_value", "cd_lmip", "ldp_delta", "lip_curves", "mbp_xi", "pointwise_lmip"]
+
+_FAR = 1e6  # in sigmas: a longer gap moves no curve by more than e^(-1e11) for epsilon up to _FAR^2 / 100
+
+
+def ldp_delta(prior: Pmf, mechanism: GaussianMechanism, epsilon: ArrayLike) -> Estimate:
+    """Optimal LDP curve over the points of the prior: sup over x, x' of H_{e^epsilon}(P_x || P_x')."""
+    sigma = _noise(prior, mechanism)
+    span = float(prior.values[-1] - prior.values[0])
+    reach = math.nextafter(span, math.inf) if len(prior) > 1 else 0.0
+    exact = GaussianMechanism(sigma, span).delta(epsilon)
+    safe = GaussianMechanism(sigma, reach).delta(epsilon)
+    least = GaussianMechanism(sigma, max(0.0, math.nextafter(span, 0.0))).delta(epsilon)
+    return Estimate(
+        exact.value, np.minimum(least.lower, exact.lower), np.maximum(safe.upper, exact.upper), kind="exact",
+        unit="probability", method=exact.method,
+    )  # fmt: skip
+
+
+def lip_curves(prior: Pmf, mechanism: GaussianMechanism, epsilon: ArrayLike) -> tuple[Estimate, Estimate]:
+    """Both ``lip_delta`` and ``log_lip_delta`` from one pass over the points."""
+    sigma = _noise(prior, mechanism)
+    grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
+    law = prior.through_gaussian(sigma)
+    means = law.means
+    flat = np.ascontiguousarray(grid).reshape(-1)
+    order = np.argsort(flat, kind="stable")
+    rows = np.empty((flat.size, 6))
+    beyond = np.zeros(flat.shape, dtype=bool)
+    if np.diff(means).max(initial=0.0) > _FAR * sigma:
+        means = np.cumsum(np.minimum(np.diff(means, prepend=means[0]), _FAR * sigma))
+        beyond = (flat > 1e-2 * _FAR**2) & np.isfinite(flat)
+    rows[order], (evaluations, extended, pieces) = _hockey.lip_curve(
+        law.weights, means, law.sigmas, np.where(beyond, 1e-2 * _FAR**2, flat)[order], DOUBLE_WIDTH, True
+    )
+    rows[beyond, 1], rows[beyond, 4] = 0.0, -np.inf
+    if law.mass_gap:
+        widen(rows, flat, law.mass_gap)
+    cost = {"evaluations": evaluations, "pieces": pieces, "double_double": extended}
+    method = "two crossings a point"
+    return (
+        curve_estimate(rows[:, :3], grid, "probability", method, cost),
+        curve_estimate(rows[:, 3:], grid, "log probability", method, cost),
+    )
+
+
+def cd_lmip(prior: Pmf, mechanism: GaussianMechanism, *, certified: bool = False) -> Estimate:
+    """Context-dependent local mutual-information privacy, I(X; M(X)), in nats."""
+    return mutual_information(prior, _noise(prior, mechanism), certified=certified)
+
+
+def pointwise_lmip(prior: Pmf, mechanism: GaussianMechanism, *, certified: bool = False) -> Estimate:
+    """Pointwise local mutual-information privacy, sup over x of KL(P_x || P_M), in nats."""
+    sigma = _noise(prior, mechanism)
+    certified = _validate.flag("certified", certified)
+    law = prior.through_gaussian(sigma)
+    x, weights = prior.values, prior.probabilities
+    scaled = (x - x[0]) / sigma  # the sum over x' in closed form
+    mean = float(np.dot(weights, scaled))
+    spread = float(np.dot(weights, (scaled - mean) ** 2))
+    reach = 0.5 * ((scaled - mean) ** 2 + spread)
+    cap = np.minimum(reach, -np.log(weights)) * (1 + 1e-9) + 4 * law.mass_gap
+    best: Estimate | None = None
+    lower = upper = 0.0
+    kinds, evaluations = set(), 0
+    for i in np.argsort(-cap, kind="stable"):
+        if best is not None and cap[i] <= lower:
+            break
+        found = kl_divergence(GaussianMixture.single(float(x[i]), sigma), law, certified=certified)
+        evaluations += 1
+        kinds.add(found.kind)
+        lower, upper = max(lower, float(found.lower)), max(upper, float(found.upper))
+        best = found if best is None or found.value > best.value else best
+    assert best is not None
+    kind = next(kind for kind in ("heuristic", "certified", "exact") if kind in kinds)
+    return Estimate(
+        best.value, min(lower, best.value), upper, kind=kind, unit="nats", method=f"largest divergence; {best.method}",
+        cost={"divergences": evaluations},
+    )  # fmt: skip
+
+
+def mbp_xi(prior: Pmf, mechanism: GaussianMechanism) -> Estimate:
+    """Maximum Bayesian privacy: sup over x and releases of |log posterior(x) / prior(x)|, in nats."""
+    _noise(prior, mechanism)
+    xi = 0.0 if len(prior) == 1 else math.inf
+    return Estimate(xi, xi, xi, kind="exact", unit="nats", method="the tails of normal noise tell the points apart")
+
+
+def abp_per_value(prior: Pmf, mechanism: GaussianMechanism) -> Estimate:
+    """Average Bayesian privacy of every true value, in the order of ``prior.values``."""
+    return belief_shift(prior, _noise(prior, mechanism))
+
+
+def _noise(prior: Any, mechanism: Any) -> float:
+    """sigma of a Gaussian mechanism, the one family whose laws the curves know."""
+    _validate.instance("prior", prior, Pmf)
+    _validate.instance("mechanism", mechanism, GaussianMechanism)
+    return _validate.scalar("sigma", mechanism.sigma)
