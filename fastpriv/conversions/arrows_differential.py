@@ -19,6 +19,7 @@ _GDP, _F, _GROUPS = "differential.gaussian", "differential.tradeoff", "different
 
 DIFFERENTIAL = (
     Arrow("ldp", "dp", "dp_delta_from_ldp", "tight", _KOV, _APPROXIMATE, result="delta"),
+    Arrow("ldp", "dp", "dp_epsilon_from_ldp", "tight", _KOV, _APPROXIMATE, result="epsilon"),
     Arrow("dp", "dp", "dp_delta_from_dp", "tight", _KOV, _APPROXIMATE, result="delta"),
     Arrow("total_variation", "dp", "dp_delta_from_total_variation", "tight", "the definitions", _APPROXIMATE,
           valid="at every epsilon", result="delta"),

@@ -10,6 +10,7 @@ import importlib
 import inspect
 import textwrap
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ParamSpec
 
 from .. import _validate
@@ -19,7 +20,7 @@ from .arrow import Arrow, Notion
 from .arrows_bayesian import BAYESIAN
 from .arrows_differential import DIFFERENTIAL
 
-__all__ = ["ARROWS", "NOTIONS", "arrow", "documented", "function_of", "markdown", "result_of", "table"]
+__all__ = ["ARROWS", "NOTIONS", "arrow", "documented", "function_of", "listed", "markdown", "result_of", "table"]
 
 Arguments = ParamSpec("Arguments")
 
@@ -67,9 +68,13 @@ NOTIONS: dict[str, Notion] = {
     )
 }  # fmt: skip
 
-ARROWS: tuple[Arrow, ...] = (*BAYESIAN, *DIFFERENTIAL)
+ARROWS: tuple[Arrow, ...] = tuple(
+    replace(entry, reference=entry.reference.replace("of the module", f"of conversions/{entry.module.replace('.', '/')}.py"))
+    for entry in (*BAYESIAN, *DIFFERENTIAL)
+)
 
 _BY_FUNCTION = {entry.function: entry for entry in ARROWS}
+_COLUMNS = ("source", "target", "function", "form", "holds", "assumption", "valid", "reference", "note")
 _RANGE = "For a number outside its range."
 _SHAPES = "For shapes that do not broadcast."
 _TEST = "tests/enclosures/test_conversions_values.py"
@@ -109,6 +114,34 @@ def result_of(entry: Arrow) -> str:
     return entry.result or NOTIONS[entry.target].value
 
 
+def listed(target: str | None = None, source: str | None = None) -> list[dict[str, Any]]:
+    """The rows of the table as dicts, of one target or source if asked.
+
+    Parameters
+    ----------
+    target, source : str, optional
+        Names of notions.
+
+    Raises
+    ------
+    DomainError
+        For an unknown notion.
+
+    Examples
+    --------
+    >>> from fastpriv.conversions.registry import listed
+    >>> [row["function"] for row in listed("gdp", "ldp")]
+    ['gdp_from_ldp']
+    """
+    for name, notion in (("target", target), ("source", source)):
+        if notion is not None:
+            _validate.choice(name, notion, tuple(NOTIONS))
+    return [
+        {name: getattr(entry, name) for name in _COLUMNS} for entry in ARROWS
+        if target in (None, entry.target) and source in (None, entry.source)
+    ]  # fmt: skip
+
+
 def table() -> Any:
     """Every conversion as a table: a pandas DataFrame, or a list of dicts where pandas is not installed.
 
@@ -124,13 +157,12 @@ def table() -> Any:
     >>> len(rows) == len(conversions.ARROWS)
     True
     """
-    names = ("source", "target", "function", "form", "holds", "assumption", "valid", "reference", "note")
-    rows = [{name: getattr(entry, name) for name in names} for entry in ARROWS]
+    rows = listed()
     try:
         import pandas
     except ImportError:
         return rows
-    return pandas.DataFrame(rows, columns=list(names))
+    return pandas.DataFrame(rows, columns=list(_COLUMNS))
 
 
 def markdown() -> str:
@@ -139,7 +171,7 @@ def markdown() -> str:
     Returns
     -------
     str
-        The text of the file; ``python -m fastpriv convert --list --markdown`` prints it.
+        The text of the file; ``fastpriv convert --list --markdown`` prints it.
 
     Examples
     --------
@@ -163,7 +195,7 @@ def markdown() -> str:
         for entry in ARROWS:
             if entry.source == name:
                 form = entry.form if entry.holds else "published, **FALSE**"
-                needs = "; ".join(word for word in (entry.assumption, entry.valid) if word)
+                needs = "; ".join(word for word in (entry.assumption, entry.valid) if word not in ("", "everywhere"))
                 cells = (NOTIONS[entry.target].title, f"`{entry.function}`", form, needs, entry.reference, entry.note)
                 lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         lines.append("")

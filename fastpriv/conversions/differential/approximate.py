@@ -20,8 +20,9 @@ from .._bounds import bounded
 from ..registry import documented
 
 __all__ = [
-    "dp_delta_from_dp", "dp_delta_from_ldp", "dp_delta_from_total_variation", "lip_delta_from_dp",
-    "membership_advantage_from_dp", "membership_advantage_from_ldp", "membership_advantage_from_total_variation",
+    "dp_delta_from_dp", "dp_delta_from_ldp", "dp_delta_from_total_variation", "dp_epsilon_from_ldp",
+    "lip_delta_from_dp", "membership_advantage_from_dp", "membership_advantage_from_ldp",
+    "membership_advantage_from_total_variation",
     "total_variation_from_dp", "total_variation_from_kl", "total_variation_from_ldp",
 ]  # fmt: skip
 
@@ -56,6 +57,29 @@ def dp_delta_from_ldp(epsilon: ArrayLike, target_epsilon: ArrayLike) -> Estimate
     epsilon, target = given(epsilon=epsilon, target_epsilon=target_epsilon)
     value = _formulas.between(epsilon, np.zeros_like(epsilon), target)
     return bounded(value, "probability", _CURVE, ceiling=1.0, settled=epsilon <= target)
+
+
+@documented
+def dp_epsilon_from_ldp(epsilon: ArrayLike, delta: ArrayLike) -> Estimate:
+    """Least epsilon at ``delta`` that follows from pure privacy: epsilon + ln(1 - delta (1 + e^-epsilon)), at least 0.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.dp_epsilon_from_ldp(1.0, [0.0, 0.1, 0.5]).value
+    array([1.        , 0.85..., 0.        ])
+    """
+    epsilon, delta = given(epsilon=epsilon, delta=delta)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lost = delta * (1.0 + np.exp(-epsilon))
+        drop = np.where(lost < 1.0, -np.log1p(-np.minimum(lost, 1.0)), np.inf)
+        value = np.where(np.isinf(drop), 0.0, np.maximum(epsilon - drop, 0.0))
+        steep = np.where(lost < 1.0, lost / (1.0 - np.minimum(lost, 1.0)), 0.0)
+        error = np.where(np.isfinite(epsilon), 4e-16 * (epsilon + drop + steep), 0.0)
+    return bounded(
+        value, "nats", "epsilon + ln(1 - delta (1 + e^-epsilon))", error=np.where(np.isfinite(error), error, 0.0),
+        settled=(delta == 0.0) | (epsilon == 0.0) | np.isinf(epsilon),
+    )  # fmt: skip
 
 
 @documented
