@@ -34,7 +34,8 @@ def log_excess(y: FloatArray) -> FloatArray:
     near = y <= 0.5
     z, rest = _artanh_rest(np.where(near, y, 0.0))
     series = 2.0 * z * z * (1.0 / (1.0 - z) - z * rest)
-    return np.asarray(np.where(near, series, np.where(np.isinf(y), np.inf, y - np.log1p(y))))
+    far = np.where(near | np.isinf(y), 0.0, y)
+    return np.asarray(np.where(near | np.isinf(y), np.where(near, series, y), far - np.log1p(far)))
 
 
 def phi(excess: FloatArray) -> FloatArray:

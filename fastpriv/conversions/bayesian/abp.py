@@ -67,8 +67,10 @@ def abp_from_mbp_as_published(xi: ArrayLike, belief_gap: ArrayLike = 0.0) -> Est
     xi, belief_gap = given(xi=xi, belief_gap=belief_gap)
     x = xi + belief_gap
     with np.errstate(over="ignore"):
-        value = np.sqrt(x) * np.sqrt(np.expm1(x)) * np.sqrt(0.5)
-    return bounded(value, "1", "sqrt(x expm1(x) / 2), x = xi + belief_gap", settled=x == 0.0)
+        value = np.sqrt(0.5) * np.sqrt(x) * np.where(x < 700.0, np.sqrt(np.expm1(x)), np.exp(0.5 * x))
+        error = (1e-14 + 2e-16 * x) * value  # the rounding of x, in an exponent
+    method = "sqrt(x expm1(x) / 2), x = xi + belief_gap"
+    return bounded(value, "1", method, error=np.where(np.isfinite(error), error, 0.0), settled=x == 0.0)
 
 
 @documented

@@ -146,7 +146,9 @@ def leakage_from_c1_as_published(c1: ArrayLike, c2: ArrayLike, total_variation: 
 
 
 def _root(e: FloatArray) -> FloatArray:
-    return np.asarray(np.where(e < 1e-12, e * np.sqrt(0.125), np.sqrt(0.5 * _formulas.phi(-np.maximum(e, 1e-12)))))
+    """sqrt(phi(1 - e) / 2), two terms of its series where phi might be subnormal."""
+    far = np.sqrt(0.5 * _formulas.phi(-np.maximum(e, 1e-9)))
+    return np.asarray(np.where(e < 1e-9, e * np.sqrt(0.125) * (1.0 + 0.25 * e), far))
 
 
 def _published(e: FloatArray) -> FloatArray:

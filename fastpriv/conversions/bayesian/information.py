@@ -58,7 +58,8 @@ def ci_lmip_from_pure_ldp(
     """
     epsilon, inputs = given(epsilon=epsilon, inputs=inputs)
     many = np.minimum(_formulas.subset_capacity(epsilon), _formulas.retained(epsilon, 1.0 / inputs))
-    return _information(np.where(inputs < 3.0, _formulas.bernoulli_js(epsilon), many), unit, "convexity of r ln r")
+    value = np.where(inputs < 3.0, _formulas.bernoulli_js(epsilon), many)
+    return _information(value, unit, "convexity of r ln r", epsilon)
 
 
 @documented
@@ -72,7 +73,7 @@ def mi_dp_from_ldp(epsilon: ArrayLike, *, unit: Information = "bits") -> Estimat
     0.12330156...
     """
     (epsilon,) = given(epsilon=epsilon)
-    return _information(_formulas.subset_capacity(epsilon), unit, "s - 1 - ln s, s = epsilon / (1 - e^-epsilon)")
+    return _information(_formulas.subset_capacity(epsilon), unit, "s - 1 - ln s, s = epsilon / (1 - e^-epsilon)", epsilon)
 
 
 @documented
@@ -86,7 +87,7 @@ def mi_dp_from_ldp_as_published(epsilon: ArrayLike, *, unit: Information = "bits
     0.25
     """
     (epsilon,) = given(epsilon=epsilon)
-    return _information(epsilon * np.minimum(epsilon, 1.0), unit, "min(epsilon, epsilon^2)")
+    return _information(epsilon * np.minimum(epsilon, 1.0), unit, "min(epsilon, epsilon^2)", epsilon)
 
 
 @documented
@@ -134,7 +135,7 @@ def ci_lmip_from_dp(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, unit: Informa
     """
     epsilon, delta = given(epsilon=epsilon, delta=delta)
     value = delta * _formulas.LN2 + (1.0 - delta) * _formulas.bernoulli_js(epsilon)
-    return _information(value, unit, "the pair that dominates (epsilon, delta)")
+    return _information(value, unit, "the pair that dominates (epsilon, delta)", epsilon + delta)
 
 
 @documented
@@ -148,7 +149,7 @@ def ci_lmip_from_kl(kl: ArrayLike, *, unit: Information = "bits") -> Estimate:
     0.25
     """
     (kl,) = given(kl=kl)
-    return _information(kl, unit, "convexity of the divergence")
+    return _information(kl, unit, "convexity of the divergence", kl)
 
 
 @documented
@@ -162,7 +163,7 @@ def ci_lmip_from_maximal_leakage(leakage: ArrayLike, *, unit: Information = "bit
     0.25
     """
     (leakage,) = given(leakage=leakage)
-    return _information(leakage, unit, "monotonicity in the order")
+    return _information(leakage, unit, "monotonicity in the order", leakage)
 
 
 @documented
@@ -204,7 +205,7 @@ def cd_lmip_from_mbp(xi: ArrayLike, *, unit: Information = "bits") -> Estimate:
     0.46211715...
     """
     (xi,) = given(xi=xi)
-    return _information(_formulas.mean_loss(xi), unit, "xi tanh(xi / 2)")
+    return _information(_formulas.mean_loss(xi), unit, "xi tanh(xi / 2)", xi)
 
 
 @documented
@@ -218,7 +219,7 @@ def pointwise_lmip_from_mbp(xi: ArrayLike, *, unit: Information = "bits") -> Est
     0.46211715...
     """
     (xi,) = given(xi=xi)
-    return _information(_formulas.mean_loss(xi), unit, "xi tanh(xi / 2)")
+    return _information(_formulas.mean_loss(xi), unit, "xi tanh(xi / 2)", xi)
 
 
 @documented
@@ -232,13 +233,14 @@ def pointwise_lmip_from_ldp(epsilon: ArrayLike, *, unit: Information = "bits") -
     0.46211715...
     """
     (epsilon,) = given(epsilon=epsilon)
-    return _information(_formulas.mean_loss(epsilon), unit, "epsilon tanh(epsilon / 2)")
+    return _information(_formulas.mean_loss(epsilon), unit, "epsilon tanh(epsilon / 2)", epsilon)
 
 
-def _information(nats: FloatArray, unit: Any, method: str) -> Estimate:
+def _information(nats: FloatArray, unit: Any, method: str, known: FloatArray) -> Estimate:
+    """Nats in ``unit``; exact where the number given is 0 or the answer is infinite."""
     _validate.choice("unit", unit, ("bits", "nats"))
     value = nats / _formulas.LN2 if unit == "bits" else nats
-    return bounded(value, unit, method, settled=(nats == 0.0) | np.isinf(nats))
+    return bounded(value, unit, method, settled=(known == 0.0) | np.isinf(nats))
 
 
 def _same(mu: ArrayLike, unit: Any) -> Estimate:

@@ -108,15 +108,13 @@ def ldp_from_mbp_sides(xi_plus: ArrayLike, xi_minus: ArrayLike, pi_min: ArrayLik
     0.45...
     """
     xi_plus, xi_minus, pi_min = given(xi_plus=xi_plus, xi_minus=xi_minus, pi_min=pi_min)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gained = -np.expm1(-xi_plus)
-        kept = np.where(gained < pi_min, -np.log1p(-gained / pi_min), np.where(gained == 0.0, 0.0, np.inf))
-        steep = np.where(gained < pi_min, 1.0 / (1.0 - gained / pi_min), 1.0)
-    least = np.minimum(xi_plus + xi_minus, np.minimum(_grown(xi_minus, pi_min), kept))
-    error = 1e-14 * least + np.where(kept <= least, 1e-15 * (steep - 1.0), 0.0)
-    return bounded(
-        least, "nats", "least of the three vertices", error=error, settled=(xi_plus == 0.0) | (xi_minus == 0.0)
-    )
+    other = np.minimum(xi_plus + xi_minus, _grown(xi_minus, pi_min))
+    low, value, high = (np.minimum(other, _kept(xi_plus, pi_min, shift)) for shift in (-1e-15, 0.0, 1e-15))
+    value = np.where((xi_plus == 0.0) | (xi_minus == 0.0), 0.0, value)  # ratios on one side of their mean, 1, are 1
+    with np.errstate(over="ignore"):
+        lower, upper = np.minimum(low * (1.0 - 1e-14), value), np.maximum(high * (1.0 + 1e-14) + 5e-322, value)
+    upper = np.where(value == 0.0, 0.0, upper)
+    return Estimate(value, lower, upper, kind="exact", unit="nats", method="least of the three vertices")
 
 
 @documented
@@ -218,6 +216,14 @@ def _grown(xi: FloatArray, pi_min: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         odds = (1.0 - pi_min) / pi_min
         return np.asarray(np.where(xi == 0.0, 0.0, xi + np.log1p(odds * -np.expm1(-xi))))
+
+
+def _kept(xi_plus: FloatArray, pi_min: FloatArray, shift: float) -> FloatArray:
+    """-ln(1 - (1 - e^-xi_plus) / pi_min), inf where there is no such number; the ratio moved by a relative shift."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        share = -np.expm1(-xi_plus) / pi_min * (1.0 + shift)
+        inside = (pi_min > 0.0) & (share < 1.0)
+        return np.asarray(np.where(inside, -np.log1p(-np.where(inside, share, 0.0)), np.inf))
 
 
 def _ends(value: FloatArray, share: FloatArray | None = None) -> NDArray[np.bool_]:

@@ -76,7 +76,7 @@ def rdp_from_zcdp(rho: ArrayLike, order: ArrayLike) -> Estimate:
     2.0
     """
     rho, order = given(rho=rho, order=order)
-    return _product(rho, order, "rho a")
+    return _product(rho, order, "rho a", rho)
 
 
 @documented
@@ -91,7 +91,7 @@ def rdp_from_gdp(separation: ArrayLike, order: ArrayLike) -> Estimate:
     """
     separation, order = given(separation=separation, order=order)
     with np.errstate(over="ignore"):
-        return _product(0.5 * separation * separation, order, "a separation^2 / 2")
+        return _product(0.5 * separation * separation, order, "a separation^2 / 2", separation)
 
 
 @documented
@@ -279,7 +279,7 @@ def _least(
     return bounded(best, unit, method, error=slack, ceiling=ceiling, settled=np.isinf(best))
 
 
-def _product(rho: FloatArray, order: FloatArray, method: str) -> Estimate:
+def _product(rho: FloatArray, order: FloatArray, method: str, known: FloatArray) -> Estimate:
     with np.errstate(invalid="ignore", over="ignore"):
         value = np.where(rho == 0.0, 0.0, rho * order)
-    return bounded(value, "nats", method, settled=rho == 0.0)
+    return bounded(value, "nats", method, settled=known == 0.0)
