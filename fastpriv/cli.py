@@ -82,7 +82,8 @@ def _said(fault: BaseException) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="fastpriv", description="Privacy figures with bounds. Commands: assess, divergence, convert, figures, info."
+        prog="fastpriv",
+        description="Privacy figures with bounds. Commands: assess, divergence, convert, figures, info.",
     )
     parser.set_defaults(
         large="the grid must fit into memory; got less memory than it needs. Take fewer points or bins."

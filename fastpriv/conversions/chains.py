@@ -218,9 +218,7 @@ def _direct(target: str, source: str, given: set[str], as_published: bool) -> li
 
 def _chains(target: str, source: str, given: set[str]) -> list[list[Arrow]]:
     """The shortest chains that hold and use every number."""
-    usable = [
-        (entry, *_takes(entry)) for entry in ARROWS if entry.holds and not (entry.published or entry.assumption)
-    ]
+    usable = [(entry, *_takes(entry)) for entry in ARROWS if entry.holds and not (entry.published or entry.assumption)]
     level: list[tuple[str, set[str], set[str], list[Arrow]]] = [(source, given, given, [])]
     for _ in range(_LONGEST):
         following = []

@@ -68,10 +68,14 @@ NOTIONS: dict[str, Notion] = {
     )
 }  # fmt: skip
 
-ARROWS: tuple[Arrow, ...] = tuple(
-    replace(entry, reference=entry.reference.replace("of the module", f"of conversions/{entry.module.replace('.', '/')}.py"))
-    for entry in (*BAYESIAN, *DIFFERENTIAL)
-)
+
+def _placed(entry: Arrow) -> Arrow:
+    """The row, its proof with the file that holds it."""
+    file = f"of conversions/{entry.module.replace('.', '/')}.py"
+    return replace(entry, reference=entry.reference.replace("of the module", file))
+
+
+ARROWS: tuple[Arrow, ...] = tuple(_placed(entry) for entry in (*BAYESIAN, *DIFFERENTIAL))
 
 _BY_FUNCTION = {entry.function: entry for entry in ARROWS}
 _COLUMNS = ("source", "target", "function", "form", "holds", "assumption", "valid", "reference", "note")
@@ -185,8 +189,9 @@ def markdown() -> str:
         "Generated from the registry by `fastpriv convert --list --markdown`; `fastpriv.conversions.table()` has the "
         "same rows.", "",
         f"{len(ARROWS)} conversions between {len(NOTIONS)} notions: {tight} tight, {false} published ones that are "
-        "**false** and kept under that label. Whoever has the source has the target. *tight*: no smaller number follows. "
-        "*bound*: true, not known to be attained. *published*: as printed, where a better one stands beside it.", "",
+        "**false** and kept under that label. Whoever has the source has the target. *tight*: no smaller number "
+        "follows. *bound*: true, not known to be attained. *published*: as printed, where a better one stands beside "
+        "it.", "",
     ]  # fmt: skip
     for name in dict.fromkeys(entry.source for entry in ARROWS):
         lines += [f"## From {NOTIONS[name].title} (`{name}`)", "", f"{NOTIONS[name].meaning[0].upper()}"
@@ -235,5 +240,6 @@ def _parameters(function: Callable[..., Any]) -> str:
             continue
         default = "" if parameter.default is parameter.empty else f", default {parameter.default:g}"
         known = PARAMETERS[name]
-        rows.append(f"{name} : array_like{default}\n    {known.text} {known.constraint[0].upper()}{known.constraint[1:]}.")
+        limits = f"{known.constraint[0].upper()}{known.constraint[1:]}"
+        rows.append(f"{name} : array_like{default}\n    {known.text} {limits}.")
     return "\n".join(rows)

@@ -11,8 +11,8 @@ from fastpriv import conversions
 from fastpriv.conversions._arguments import PARAMETERS
 from oracles.conversions import DIGITS, VALUES
 
-LINE = [0.0, 1e-300, 1e-150, 1e-20, 1e-9, 1e-8, 1e-3, 0.1, 0.5, 0.693, 0.694, 0.99, 1.0, 1.01, 2.0, 5.0, 20.0, 39.9, 40.1,
-        80.0, 300.0, 700.0, 710.0, 750.0, 1e5, 1e300]  # fmt: skip
+LINE = [0.0, 1e-300, 1e-150, 1e-20, 1e-9, 1e-8, 1e-3, 0.1, 0.5, 0.693, 0.694, 0.99, 1.0, 1.01, 2.0, 5.0, 20.0, 39.9,
+        40.1, 80.0, 300.0, 700.0, 710.0, 750.0, 1e5, 1e300]  # fmt: skip
 SHORT = [0.0, 1e-300, 1e-9, 0.01, 0.7, 1.0, 3.0, 50.0, 720.0, 1e300]
 CHANCE = [0.0, 1e-300, 1e-12, 1e-3, 0.3, 0.5, 0.9, 1.0]
 GRIDS = {
@@ -48,9 +48,10 @@ OWN = {
 FEWER_DIGITS = {"dp_epsilon_from_zcdp": 40, "dp_delta_from_zcdp": 40, "gdp_from_ldp": 80, "tradeoff_from_gdp": 80,
                 "dp_delta_from_gdp": 60, "total_variation_from_gdp": 60}  # fmt: skip
 WIDER = {  # sums that cancel, or exponents: the bounds say how wide
-    "ldp_from_mbp_sides", "abp_from_mbp_as_published", "robustness_from_mbp", "leakage_from_c1", "leakage_from_c1_as_published",
-    "dp_epsilon_from_ldp",    "dp_epsilon_from_rdp", "dp_delta_from_rdp", "dp_epsilon_from_zcdp", "dp_delta_from_zcdp", "tradeoff_from_ldp",
-    "tradeoff_from_dp", "tradeoff_from_gdp", "group_dp_delta_from_dp",
+    "ldp_from_mbp_sides", "abp_from_mbp_as_published", "robustness_from_mbp", "leakage_from_c1",
+    "leakage_from_c1_as_published", "dp_epsilon_from_ldp", "dp_epsilon_from_rdp", "dp_delta_from_rdp",
+    "dp_epsilon_from_zcdp", "dp_delta_from_zcdp", "tradeoff_from_ldp", "tradeoff_from_dp",
+    "tradeoff_from_gdp", "group_dp_delta_from_dp",
 }  # fmt: skip
 ELSEWHERE = {  # earlier conversions, and those of whole curves
     "ldp_delta_from_ci_lmip", "epsilon_from_ci_lmip", "ci_lmip_from_ldp", "kl_from_hockey_stick",

@@ -233,8 +233,9 @@ def test_published_forms_are_above_the_tight_ones_where_they_hold():
     grid = np.exp(np.linspace(-12, 5, 60))
     for printed, tight, extra in (
         ("mbp_from_ldp", "mbp_from_ldp", ()), ("ldp_from_mbp", "ldp_from_mbp", ()),
-        ("abp_from_mbp", "abp_from_mbp", ()), ("zcdp_from_ldp", "zcdp_from_ldp", ()), ("kl_from_ldp", "kl_from_ldp", ()),
-        ("mi_dp_from_ldp", "mi_dp_from_ldp", ()), ("rdp_from_ldp", "rdp_from_ldp", (3.0,)),
+        ("abp_from_mbp", "abp_from_mbp", ()), ("zcdp_from_ldp", "zcdp_from_ldp", ()),
+        ("kl_from_ldp", "kl_from_ldp", ()), ("mi_dp_from_ldp", "mi_dp_from_ldp", ()),
+        ("rdp_from_ldp", "rdp_from_ldp", (3.0,)),
         ("dp_epsilon_from_zcdp", "dp_epsilon_from_zcdp", (1e-6,)),
         ("dp_epsilon_from_rdp", "dp_epsilon_from_rdp", (8.0, 1e-6)),
     ):  # fmt: skip

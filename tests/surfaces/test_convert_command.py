@@ -36,7 +36,8 @@ def test_a_chain_says_each_step(capsys):
 
 
 def test_json_has_every_number(capsys):
-    document = json.loads(said(capsys, "ci_lmip", "--from", "ldp", "--epsilon", "0.5,1,inf", "--unit", "nats", "--json"))
+    words = ("ci_lmip", "--from", "ldp", "--epsilon", "0.5,1,inf", "--unit", "nats", "--json")
+    document = json.loads(said(capsys, *words))
     exact = conversions.ci_lmip_from_pure_ldp([0.5, 1.0, float("inf")], unit="nats")
     assert document["guarantee"] == exact.upper.tolist()
     assert document["steps"][0]["estimate"]["unit"] == "nats"
@@ -71,7 +72,7 @@ def test_the_page_is_current(capsys):
         (("mbp", "--from", "lpd", "--epsilon", "1"), "source must be one of ldp, dp"),
         (("mbp",), "TARGET and --from must be given"),
         (("--list", "--from", "lpd"), "source must be one of ldp, dp"),
-        (("mbp", "--from", "ldp", "--epsilon", "1,2", "--pi-min", "0.1,0.2,0.3"), "pi_min must be of a shape that broad"),
+        (("mbp", "--from", "ldp", "--epsilon", "1,2", "--pi-min", "0.1,0.2,0.3"), "pi_min must be of a shape that"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line_and_code_2(capsys, words, text):
@@ -96,7 +97,8 @@ def test_the_map_draws_every_pair(tmp_path):
     ax = fastpriv.figures.conversions_diagram()
     drawn = {patch.get_gid() for patch in ax.patches}
     assert drawn == {f"{a.source}->{a.target}" for a in conversions.ARROWS if a.source != a.target}
-    false = [patch for patch in ax.patches if patch.get_edgecolor()[:3] == pytest.approx((0.753, 0.224, 0.169), abs=1e-3)]
+    red = pytest.approx((0.753, 0.224, 0.169), abs=1e-3)
+    false = [patch for patch in ax.patches if patch.get_edgecolor()[:3] == red]
     pairs = {(a.source, a.target) for a in conversions.ARROWS if not a.holds}
     assert {patch.get_gid() for patch in false} == {f"{source}->{target}" for source, target in pairs}
     assert all(patch.get_linestyle() not in ("-", "solid") for patch in false)

@@ -42,9 +42,7 @@ FloatArray = NDArray[np.float64]
 
 
 @documented
-def ci_lmip_from_pure_ldp(
-    epsilon: ArrayLike, inputs: ArrayLike = np.inf, *, unit: Information = "bits"
-) -> Estimate:
+def ci_lmip_from_pure_ldp(epsilon: ArrayLike, inputs: ArrayLike = np.inf, *, unit: Information = "bits") -> Estimate:
     """Largest capacity of an epsilon-LDP channel: s - 1 - ln s nats with s = epsilon / (1 - e^-epsilon).
 
     Tight for an unlimited number of inputs. For two it is ln 2 - h(1/(1 + e^epsilon)), tight; for n between, the
@@ -73,7 +71,8 @@ def mi_dp_from_ldp(epsilon: ArrayLike, *, unit: Information = "bits") -> Estimat
     0.12330156...
     """
     (epsilon,) = given(epsilon=epsilon)
-    return _information(_formulas.subset_capacity(epsilon), unit, "s - 1 - ln s, s = epsilon / (1 - e^-epsilon)", epsilon)
+    method = "s - 1 - ln s, s = epsilon / (1 - e^-epsilon)"
+    return _information(_formulas.subset_capacity(epsilon), unit, method, epsilon)
 
 
 @documented

@@ -12,7 +12,7 @@ attains it. For another prior the largest posterior is at most pi_max / (pi_max 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ...estimate import Estimate
 from .. import _formulas
@@ -21,6 +21,8 @@ from .._bounds import bounded
 from ..registry import documented
 
 __all__ = ["maximal_leakage_from_ldp", "min_entropy_leakage_from_ldp", "vulnerability_from_ldp"]
+
+FloatArray = NDArray[np.float64]
 
 
 @documented
@@ -75,5 +77,5 @@ def vulnerability_from_ldp(epsilon: ArrayLike, pi_max: ArrayLike) -> Estimate:
     return bounded(value, "probability", "pi_max / (pi_max + (1 - pi_max) e^-epsilon)", ceiling=1.0)
 
 
-def _settled(epsilon: np.ndarray, share: np.ndarray) -> np.ndarray:
-    return (epsilon == 0.0) | (np.isinf(epsilon) & (share == 0.0)) | (share == 1.0)
+def _settled(epsilon: FloatArray, share: FloatArray) -> NDArray[np.bool_]:
+    return np.asarray((epsilon == 0.0) | (np.isinf(epsilon) & (share == 0.0)) | (share == 1.0))

@@ -1,7 +1,8 @@
 """Maximum Bayesian privacy (MBP), local differential privacy (LDP) and pure local information privacy (LIP).
 
-Notation: Q channel, pi prior, q = pi Q, r_d(w) = Q[d, w] / q[w] = posterior / prior. LDP: Q[d, w] <= e^epsilon Q[d', w].
-MBP: |ln r| <= xi; xi_plus and xi_minus bound ln r and -ln r. Pure LIP is the same condition as MBP, epsilon for xi.
+Notation: Q channel, pi prior, q = pi Q, r_d(w) = Q[d, w] / q[w] = posterior / prior.
+LDP: Q[d, w] <= e^epsilon Q[d', w]. MBP: |ln r| <= xi; xi_plus and xi_minus bound ln r and -ln r. Pure LIP is the same
+condition as MBP, epsilon for xi.
 
 LDP to MBP: 1/r_d(w) = pi_d + sum over d' != d of pi_d' Q[d', w]/Q[d, w] lies between pi_d + (1 - pi_d) e^-epsilon and
 pi_d + (1 - pi_d) e^epsilon. MBP to LDP: maximise r_d/r_d' over vectors with sum pi r = 1 and every r in its range; the
@@ -229,7 +230,7 @@ def _kept(xi_plus: FloatArray, pi_min: FloatArray, shift: float) -> FloatArray:
 def _ends(value: FloatArray, share: FloatArray | None = None) -> NDArray[np.bool_]:
     """Where the answer is 0 or inf without rounding."""
     infinite = np.isinf(value) if share is None else np.isinf(value) & (share == 0.0)
-    return (value == 0.0) | infinite
+    return np.asarray((value == 0.0) | infinite)
 
 
 def _nats(value: FloatArray, method: str, settled: object) -> Estimate:

@@ -1,8 +1,9 @@
 """Robust accuracy: how likely a release misses its target by more than alpha when the secret is another one.
 
-Notation: beta bounds the probability of the miss for one secret, gamma for each other one; the event, and with it alpha,
-is the same. T_x(b) = min(e^x b, 1 - e^-x (1 - b)) is the largest probability of an event under a law whose log ratios
-to the first are at most x. LDP relates the rows directly; MBP relates each row to their mean, hence two steps.
+Notation: beta bounds the probability of the miss for one secret, gamma for each other one; the event, and with it
+alpha, is the same. T_x(b) = min(e^x b, 1 - e^-x (1 - b)) is the largest probability of an event under a law whose
+log ratios to the first are at most x. LDP relates the rows directly; MBP relates each row to their mean, hence two
+steps.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """(epsilon, delta) privacy of a pair of laws, either way round; total variation; membership advantage.
 
-Notation: H_a(P||Q) = sup_E P(E) - a Q(E). (epsilon, delta): H at e^epsilon is at most delta, for P, Q and for Q, P. Under
-local privacy any two inputs are such a pair, under differential privacy the neighbours are.
+Notation: H_a(P||Q) = sup_E P(E) - a Q(E). (epsilon, delta): H at e^epsilon is at most delta, for P, Q and for Q, P.
+Under local privacy any two inputs are such a pair, under differential privacy the neighbours are.
 
 One point of the curve bounds the whole of it: every (epsilon, delta) pair is randomised response that reveals the input
 with probability delta, processed further (Kairouz, Oh and Viswanath), hence H at e^t is at most

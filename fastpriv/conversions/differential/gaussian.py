@@ -1,7 +1,7 @@
 """Gaussian differential privacy (GDP): no easier to tell apart than N(0, 1) and N(separation, 1).
 
-Notation: ``separation`` is the mu of mu-GDP. delta(epsilon) = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)
-is the curve of the Gaussian mechanism with sensitivity / sigma = mu.
+Notation: ``separation`` is the mu of mu-GDP; delta(epsilon) = Phi(-epsilon/mu + mu/2) - e^epsilon
+Phi(-epsilon/mu - mu/2) is the curve of the Gaussian mechanism with sensitivity / sigma = mu.
 
 Pure privacy to GDP: the trade-off function of randomised response is a line from (0, 1) to its corner (c, c),
 c = 1/(1 + e^epsilon), and a line from there to (1, 0). That of normal laws is convex, so it lies below both lines
@@ -95,9 +95,7 @@ def gdp_from_ldp(epsilon: ArrayLike) -> Estimate:
         tail = np.where(small | np.isinf(epsilon), 1.0, epsilon)
         far = -2.0 * ndtri_exp(-tail - np.log1p(np.exp(-tail)))
     value = np.where(small, near, np.where(np.isinf(epsilon), np.inf, far))
-    return bounded(
-        value, "1", "-2 Phi^-1(1 / (1 + e^epsilon))", settled=(epsilon == 0.0) | np.isinf(epsilon)
-    )
+    return bounded(value, "1", "-2 Phi^-1(1 / (1 + e^epsilon))", settled=(epsilon == 0.0) | np.isinf(epsilon))
 
 
 @documented

@@ -2,8 +2,8 @@
 
 Notation: x = type_one the probability of a false alarm, f(x) that of a miss, for the best test between two
 neighbours. The guarantee is a LOWER bound: quote ``lower``. (epsilon, delta) either way round means
-f(x) >= max(0, 1 - delta - e^epsilon x, e^-epsilon (1 - delta - x)); a whole curve means the largest of these over it, and
-back, delta(epsilon) is the largest of 1 - f(x) - e^epsilon x over x, with the roles exchanged too.
+f(x) >= max(0, 1 - delta - e^epsilon x, e^-epsilon (1 - delta - x)); a whole curve means the largest of these over it,
+and back, delta(epsilon) is the largest of 1 - f(x) - e^epsilon x over x, with the roles exchanged too.
 """
 
 from __future__ import annotations
