@@ -181,7 +181,7 @@ def membership_advantage_from_total_variation(total_variation: ArrayLike) -> Est
 
 @documented
 def lip_delta_from_dp(epsilon: ArrayLike, delta: ArrayLike) -> Estimate:
-    """(epsilon, delta)-LDP is (epsilon, delta)-LIP under every prior: the law of the release is a mean of rows.
+    """The same delta: (epsilon, delta)-LDP is (epsilon, delta)-LIP under every prior, the release being a mean of rows.
 
     Examples
     --------

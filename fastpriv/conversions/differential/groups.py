@@ -56,7 +56,7 @@ def group_dp_delta_from_dp(epsilon: ArrayLike, delta: ArrayLike, group: ArrayLik
 
 @documented
 def group_zcdp_from_zcdp(rho: ArrayLike, group: ArrayLike) -> Estimate:
-    """rho of concentrated privacy for a group: group^2 rho, which the Gaussian mechanism attains.
+    """Concentrated privacy of a group: group^2 rho, which the Gaussian mechanism attains.
 
     Examples
     --------
