@@ -43,7 +43,7 @@ DIFFERENTIAL = (
           result="renyi"),
     Arrow("gdp", "rdp", "rdp_from_gdp", "tight", f"{_DRS}, corollary B.6; {_MIRONOV}, proposition 7", _RENYI,
           valid="order at least 1", result="renyi"),
-    Arrow("rdp", "kl", "kl_from_rdp", "tight", "monotonicity in the order", _RENYI, valid="order at least 1"),
+    Arrow("rdp", "kl", "kl_from_rdp", "bound", "monotonicity in the order", _RENYI, valid="order at least 1"),
     Arrow("ldp", "kl", "kl_from_ldp", "tight", f"{_HERE}; order 1 of rdp_from_ldp", _RENYI),
     Arrow("ldp", "kl", "kl_from_ldp_as_published", "published",
           "Dwork and Rothblum, Concentrated differential privacy (2016), theorem 3.5", _RENYI,

@@ -18,13 +18,13 @@ CHANCE = [0.0, 1e-300, 1e-12, 1e-3, 0.3, 0.5, 0.9, 1.0]
 GRIDS = {
     "delta": CHANCE, "beta": CHANCE, "total_variation": CHANCE, "type_one": CHANCE,
     "relative_error": [0.0, 1e-300, 1e-13, 1e-11, 1e-5, 0.1, 0.29, 0.31, 0.5, 0.99, 0.999999],
-    "pi_min": [0.0, 1e-300, 1e-6, 0.1, 0.3, 0.5], "pi_max": [1e-300, 1e-6, 0.1, 0.5, 0.9, 1.0],
+    "pi_min": [0.0, 1e-300, 1e-6, 0.3, 0.34, 0.45, 0.5], "pi_max": [1e-300, 1e-6, 0.1, 0.5, 0.9, 1.0],
     "inputs": [2.0, 3.0, 10.0, 1e15], "order": [1.0, 1.0 + 2.0**-50, 1.0001, 1.5, 2.0, 10.0, 1e5],
     "group": [1.0, 2.0, 3.0, 10.0], "c1": [0.0, 1e-9, 0.3, 0.8],
 }  # fmt: skip
 FEW = [0.0, 1e-300, 1e-9, 0.7, 3.0, 720.0]
 OWN = {
-    "robustness_from_mbp": {"xi": FEW, "beta": [0.0, 1e-300, 1e-3, 0.5, 1.0], "pi_min": [0.0, 1e-6, 0.3, 0.5]},
+    "robustness_from_mbp": {"xi": FEW, "beta": [0.0, 1e-300, 1e-3, 0.5, 1.0], "pi_min": [0.0, 1e-6, 0.3, 0.45]},
     "ldp_from_mbp_sides": {"xi_plus": FEW, "xi_minus": FEW},
     "dp_delta_from_dp": {"epsilon": FEW, "delta": [0.0, 1e-300, 1e-3, 1.0], "target_epsilon": FEW},
     "tradeoff_from_dp": {"epsilon": FEW, "delta": [0.0, 1e-12, 0.3, 1.0], "type_one": [0.0, 1e-300, 1e-3, 0.3, 1.0]},

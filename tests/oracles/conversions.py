@@ -31,18 +31,25 @@ def reached(x, b):
 
 
 def grown(xi, pi):
-    return 2 * xi if pi == 0 else min(2 * xi, mp.log(1 + (mp.exp(xi) - 1) / pi))
+    return sides(xi, xi, pi)
 
 
 def sides(plus, minus, pi):
     if plus == 0 or minus == 0:  # all ratios are on one side of their mean, 1
         return mpf(0)
-    found = [plus + minus]
-    if pi > 0:
-        found.append(mp.log(1 + (mp.exp(minus) - 1) / pi))
-        gained = 1 - mp.exp(-plus)
-        if gained < pi:
-            found.append(-mp.log(1 - gained / pi))
+    if pi == 0:
+        return plus + minus
+    if 3 * pi <= 1:
+        return vertices(plus, minus, pi, pi)
+    return max(vertices(plus, minus, pi, 1 - pi), vertices(plus, minus, 1 - pi, pi))
+
+
+def vertices(plus, minus, up, down):
+    """Largest log ratio of r to r' with means 1: r at a secret of probability ``up``, r' at one of ``down``."""
+    found = [plus + minus, mp.log(1 + (mp.exp(minus) - 1) / up)]
+    gained = 1 - mp.exp(-plus)
+    if gained < down:
+        found.append(-mp.log(1 - gained / down))
     return min(found)
 
 

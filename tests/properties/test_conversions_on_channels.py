@@ -216,6 +216,37 @@ def test_what_is_tight_in_bayesian_notions_is_attained(xi):
     assert np.isclose(far, c.robustness_from_mbp(xi, beta).value)
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_mbp_to_ldp_is_the_optimum_of_its_linear_fractional_problem(seed):
+    """Ratios r in [e^-minus, e^plus] of mean 1; every vertex of that polytope for the best prior of a grid."""
+    rng = np.random.default_rng(4000 + seed)
+    plus, minus = rng.uniform(0.01, 1.5, size=2)
+    least = rng.choice([0.1, 0.25, 0.3, 0.36, 0.45, 0.49, 0.5])
+    priors = [np.array([least, 1 - least]), np.array([1 - least, least])]
+    priors += [np.array([least, p, 1 - least - p]) for p in np.linspace(least, 1 - 2 * least, 7) if least <= 1 / 3]
+    priors += [prior[order] for prior in priors if len(prior) == 3 for order in ([1, 0, 2], [2, 1, 0], [0, 2, 1])]
+
+    def best(most, fewest):
+        ends, found = np.exp([-fewest, most]), 0.0
+        for prior in priors:
+            for free in range(len(prior)):
+                for corner in np.ndindex(*(2,) * (len(prior) - 1)):
+                    ratio = np.insert(ends[list(corner)], free, 0.0)
+                    ratio[free] = (1 - prior @ ratio) / prior[free]
+                    if ends[0] * (1 - 1e-12) <= ratio[free] <= ends[1] * (1 + 1e-12):
+                        found = max(found, np.log(ratio.max() / ratio.min()))
+        return found
+
+    assert np.isclose(best(plus, minus), c.ldp_from_mbp_sides(plus, minus, least).value, rtol=1e-9)
+    assert np.isclose(best(plus, plus), c.ldp_from_mbp(plus, least).value, rtol=1e-9)
+
+
+def test_the_error_of_c1_is_attained():
+    pi = np.array([0.2, 0.3, 0.5])
+    for e in (0.01, 0.5, 0.99):
+        assert np.isclose(np.sqrt(measure_js((1 - e) * pi, pi)), c.c1_error_from_count_error(e).value)
+
+
 def test_subset_selection_attains_the_capacity_of_many_inputs():
     epsilon, n = 1.3, 100_000
     s = epsilon / (1 - np.exp(-epsilon))

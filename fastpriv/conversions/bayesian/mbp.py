@@ -6,7 +6,8 @@ condition as MBP, epsilon for xi.
 
 LDP to MBP: 1/r_d(w) = pi_d + sum over d' != d of pi_d' Q[d', w]/Q[d, w] lies between pi_d + (1 - pi_d) e^-epsilon and
 pi_d + (1 - pi_d) e^epsilon. MBP to LDP: maximise r_d/r_d' over vectors with sum pi r = 1 and every r in its range; the
-optimum of that linear-fractional problem has all but one entry at an end of the range.
+optimum of that linear-fractional problem has all but one entry at an end of the range. With three secrets or more the
+raised and the lowered one may both have the smallest probability; above 1/3 there are two, of pi_min and 1 - pi_min.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ __all__ = [
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
+_THIRD = 1.0 / 3.0  # a larger smallest probability leaves two secrets
 
 
 @documented
@@ -79,7 +81,8 @@ def mbp_from_ldp_as_published(epsilon: ArrayLike, prior_spread: ArrayLike = 0.0)
 def ldp_from_mbp(xi: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
     """Least epsilon such that xi-MBP under a prior with smallest probability ``pi_min`` gives epsilon-LDP.
 
-    epsilon = min(2 xi, ln(1 + (e^xi - 1) / pi_min)). Attained for every ``pi_min`` by some prior that has it.
+    epsilon = min(2 xi, ln(1 + (e^xi - 1) / pi_min)); above 1/3, where there are two secrets, also at most
+    -ln(1 - (1 - e^-xi) / (1 - pi_min)), where that exists. Attained for every ``pi_min`` by some prior that has it.
 
     Examples
     --------
@@ -88,7 +91,9 @@ def ldp_from_mbp(xi: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
     array([2.        , 1.66689603, 1.48988013])
     """
     xi, pi_min = given(xi=xi, pi_min=pi_min)
-    return _nats(np.minimum(2.0 * xi, _grown(xi, pi_min)), "min(2 xi, ln(1 + expm1(xi) / pi_min))", _ends(xi))
+    two = np.where(pi_min > _THIRD, _kept(xi, 1.0 - pi_min, 0.0), np.inf)
+    least = np.minimum(np.minimum(2.0 * xi, _grown(xi, pi_min)), two)
+    return _nats(least, "min(2 xi, ln(1 + expm1(xi) / pi_min))", _ends(xi))
 
 
 @documented
@@ -96,7 +101,8 @@ def ldp_from_mbp_sides(xi_plus: ArrayLike, xi_minus: ArrayLike, pi_min: ArrayLik
     """Least epsilon from separate bounds on how much likelier and how much less likely a secret becomes.
 
     epsilon = min(xi_plus + xi_minus, ln(1 + (e^xi_minus - 1) / pi_min), -ln(1 - (1 - e^-xi_plus) / pi_min)), the last
-    where 1 - e^-xi_plus < pi_min.
+    where 1 - e^-xi_plus < pi_min. Above 1/3, where there are two secrets, the larger of what remains with pi_min in
+    one and 1 - pi_min in the other of the last two terms.
 
     Examples
     --------
@@ -109,8 +115,7 @@ def ldp_from_mbp_sides(xi_plus: ArrayLike, xi_minus: ArrayLike, pi_min: ArrayLik
     0.45...
     """
     xi_plus, xi_minus, pi_min = given(xi_plus=xi_plus, xi_minus=xi_minus, pi_min=pi_min)
-    other = np.minimum(xi_plus + xi_minus, _grown(xi_minus, pi_min))
-    low, value, high = (np.minimum(other, _kept(xi_plus, pi_min, shift)) for shift in (-1e-15, 0.0, 1e-15))
+    low, value, high = (_vertices(xi_plus, xi_minus, pi_min, shift) for shift in (-1e-15, 0.0, 1e-15))
     value = np.where((xi_plus == 0.0) | (xi_minus == 0.0), 0.0, value)  # ratios on one side of their mean, 1, are 1
     with np.errstate(over="ignore"):
         lower, upper = np.minimum(low * (1.0 - 1e-14), value), np.maximum(high * (1.0 + 1e-14) + 5e-322, value)
@@ -160,7 +165,7 @@ def lip_from_ldp_as_published(epsilon: ArrayLike) -> Estimate:
 
 @documented
 def ldp_from_lip(epsilon: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
-    """Least epsilon of pure LDP that follows from pure LIP: min(2 epsilon, ln(1 + (e^epsilon - 1) / pi_min)).
+    """Least epsilon of pure LDP that follows from pure LIP, as ``ldp_from_mbp`` from MBP.
 
     Examples
     --------
@@ -217,6 +222,17 @@ def _grown(xi: FloatArray, pi_min: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         odds = (1.0 - pi_min) / pi_min
         return np.asarray(np.where(xi == 0.0, 0.0, xi + np.log1p(odds * -np.expm1(-xi))))
+
+
+def _vertices(plus: FloatArray, minus: FloatArray, pi_min: FloatArray, shift: float) -> FloatArray:
+    """The optimum: the raised secret has probability pi_min and the lowered one ``other``, or with two the reverse."""
+    few = pi_min > _THIRD
+    other = np.where(few, 1.0 - pi_min, pi_min)
+    raised, lowered = (
+        np.minimum(np.minimum(plus + minus, _grown(minus, up)), _kept(plus, down, shift))
+        for up, down in ((pi_min, other), (other, pi_min))
+    )
+    return np.where(few, np.maximum(raised, lowered), raised)
 
 
 def _kept(xi_plus: FloatArray, pi_min: FloatArray, shift: float) -> FloatArray:
