@@ -1,4 +1,5 @@
 from . import calibration as calibration
+from . import conversions as conversions
 from . import datasets as datasets
 from . import divergences as divergences
 from . import figures as figures

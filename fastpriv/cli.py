@@ -1,4 +1,4 @@
-"""The command line: ``fastpriv assess``, ``fastpriv divergence``, ``fastpriv figures`` and ``fastpriv info``.
+"""The command line: ``fastpriv assess``, ``divergence``, ``convert``, ``figures`` and ``info``.
 
 Exit codes: 0 done, 2 bad input (one line on stderr, no traceback), 130 interrupted, 141 the reader of the output left.
 """
@@ -82,7 +82,8 @@ def _said(fault: BaseException) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="fastpriv", description="Privacy figures with bounds. Commands: assess, divergence, figures, info."
+        prog="fastpriv",
+        description="Privacy figures with bounds. Commands: assess, divergence, convert, figures, info.",
     )
     parser.set_defaults(
         large="the grid must fit into memory; got less memory than it needs. Take fewer points or bins."
@@ -94,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     info.set_defaults(run=_info, interrupted="nothing was written.")
     _assess_options(commands.add_parser("assess", help="what does releasing each value of a column with noise leak?"))
     _divergence_options(commands.add_parser("divergence", help="a divergence of two Gaussian mixtures in files"))
+    _convert_options(commands.add_parser("convert", help="one privacy notion from another, with its source"))
     _figures_options(commands.add_parser("figures", help="the figures of a paper, recomputed with bounds"))
     return parser
 
@@ -163,6 +165,28 @@ def _divergence_options(parser: argparse.ArgumentParser) -> None:
         run=_divergence, interrupted="nothing was reached yet, and nothing written.",
         large="mixtures and samples must fit into memory; got less memory than they need. Take fewer components.",
     )  # fmt: skip
+
+
+def _convert_options(parser: argparse.ArgumentParser) -> None:
+    from .conversions.chains import accepted
+    from .conversions.registry import NOTIONS
+
+    parser.description = (
+        "Convert a guarantee from one privacy notion to another: by the tight conversion, or by the shortest chain of "
+        f"conversions where none leads straight. Notions: {', '.join(NOTIONS)}."
+    )
+    add = parser.add_argument
+    add("target", nargs="?", metavar="TARGET", help="the notion wanted")
+    add("--from", dest="source", metavar="SOURCE", help="the notion that is known")
+    add("--as-published", action="store_true", help="the conversion as printed in a paper, also where it is false")
+    add("--unit", choices=("bits", "nats"), help="of mutual information (default: bits)")
+    add("--list", action="store_true", help="all conversions, or those of TARGET and SOURCE")
+    add("--markdown", action="store_true", help="with --list: the page CONVERSIONS.md")
+    add("--json", action="store_true", help="print JSON instead of text")
+    numbers = parser.add_argument_group("numbers", "one, or several by commas; inf is one")
+    for name in accepted():
+        numbers.add_argument(f"--{name.replace('_', '-')}", metavar="X")
+    parser.set_defaults(run=_convert, interrupted="nothing was written.")
 
 
 def _figures_options(parser: argparse.ArgumentParser) -> None:
@@ -242,6 +266,46 @@ def _divergence(asked: argparse.Namespace) -> int:
     elif asked.out is None or not asked.quiet:
         print(found.summary() + ("" if asked.out is None else f"\n\nWritten: {asked.out}"))
     return 130 if found.interrupted else 0
+
+
+def _convert(asked: argparse.Namespace) -> int:
+    from .conversions.chains import accepted, convert
+    from .conversions.registry import listed, markdown
+
+    if asked.list or asked.markdown:
+        rows = listed(asked.target, asked.source)
+        if asked.json:
+            sys.stdout.write(json.dumps(rows, indent=1) + "\n")
+        else:
+            sys.stdout.write(markdown() if asked.markdown else _lines(rows))
+        return 0
+    if asked.target is None or asked.source is None:
+        raise DomainError("TARGET and --from must be given; got none. See fastpriv convert --list for what there is.")
+    values = {name: _numbers(name, getattr(asked, name)) for name in accepted() if getattr(asked, name) is not None}
+    if asked.unit is not None:
+        values["unit"] = asked.unit
+    found = convert(asked.target, asked.source, as_published=asked.as_published, **values)
+    sys.stdout.write((json.dumps(found.to_dict(), indent=1) if asked.json else found.summary()) + "\n")
+    return 0
+
+
+def _lines(rows: list[dict[str, Any]]) -> str:
+    words = [
+        (f"{row['source']} -> {row['target']}", row["function"], row["form"] if row["holds"] else "published, FALSE")
+        for row in rows
+    ]
+    wide = [max((len(line[k]) for line in words), default=0) for k in range(2)]
+    return "".join(f"{way:{wide[0]}}  {name:{wide[1]}}  {form}\n" for way, name, form in words)
+
+
+def _numbers(name: str, text: str) -> Any:
+    try:
+        found = [float(word) for word in text.split(",")]
+    except ValueError:
+        raise DomainError(
+            f"--{name.replace('_', '-')} must be numbers separated by commas; got {text!r}. Write 1 or 0.5,1,inf."
+        ) from None
+    return found[0] if len(found) == 1 else found
 
 
 @contextmanager

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from .conversions_map import conversions_diagram
 from .panels import assessment, column, curves, information
 from .paper_data import PaperFigure
 from .paper_panels import paper_panel
 from .reproduction import Paper, paper
 
-__all__ = ["Paper", "PaperFigure", "assessment", "column", "curves", "information", "paper", "paper_panel"]
+__all__ = [
+    "Paper", "PaperFigure", "assessment", "column", "conversions_diagram", "curves", "information", "paper",
+    "paper_panel",
+]  # fmt: skip

@@ -23,7 +23,7 @@ def public():
 
 def exported(room):
     module = getattr(fastpriv, room)
-    return [name for name in module.__all__ if not isinstance(getattr(module, name, None), tuple)]
+    return [name for name in module.__all__ if not isinstance(getattr(module, name, None), (tuple, dict))]
 
 
 def found(name):

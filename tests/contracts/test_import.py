@@ -39,6 +39,14 @@ def test_the_stub_repeats_the_lazy_table():
     assert not extra, f"fastpriv/__init__.pyi has more than fastpriv/__init__.py: {extra}"
 
 
+def test_the_stub_of_the_conversions_repeats_their_table():
+    room = fastpriv.conversions
+    stub = ast.parse((Path(room.__file__).parent / "__init__.pyi").read_text())
+    said = {alias.asname: node.module for node in stub.body for alias in node.names}
+    assert set(said) == set(room.__all__)
+    assert {entry.function: entry.module for entry in room.ARROWS}.items() <= said.items()
+
+
 @pytest.mark.parametrize("name", fastpriv.__all__)
 def test_every_name_is_there(name):
     assert getattr(fastpriv, name) is getattr(fastpriv, name)

@@ -1,0 +1,91 @@
+"""The conversions among the relatives of differential privacy: rows of ``registry.ARROWS``."""
+
+from __future__ import annotations
+
+from .arrow import Arrow
+
+__all__ = ["DIFFERENTIAL"]
+
+_KOV = "Kairouz, Oh and Viswanath, The composition theorem for differential privacy (2017), theorem 3.3"
+_BS = "Bun and Steinke, Concentrated differential privacy (2016)"
+_MIRONOV = "Mironov, Renyi differential privacy (2017)"
+_CKS = "Canonne, Kamath and Steinke, The discrete Gaussian (2020), proposition 12; Balle et al. (2020), theorem 21"
+_DRS = "Dong, Roth and Su, Gaussian differential privacy (2022)"
+_BW = "Balle and Wang, Improving the Gaussian mechanism (2018), theorem 8"
+_MA = "Humphries et al., Investigating membership inference attacks under data dependencies (2023)"
+_HERE = "proved in the notes of the module"
+_APPROXIMATE, _RENYI, _ZCDP = "differential.approximate", "differential.renyi", "differential.concentrated"
+_GDP, _F, _GROUPS = "differential.gaussian", "differential.tradeoff", "differential.groups"
+
+DIFFERENTIAL = (
+    Arrow("ldp", "dp", "dp_delta_from_ldp", "tight", _KOV, _APPROXIMATE, result="delta"),
+    Arrow("ldp", "dp", "dp_epsilon_from_ldp", "tight", _KOV, _APPROXIMATE, result="epsilon"),
+    Arrow("dp", "dp", "dp_delta_from_dp", "tight", _KOV, _APPROXIMATE, result="delta"),
+    Arrow("total_variation", "dp", "dp_delta_from_total_variation", "tight", "the definitions", _APPROXIMATE,
+          valid="at every epsilon", result="delta"),
+    Arrow("ldp", "total_variation", "total_variation_from_ldp", "tight", _KOV, _APPROXIMATE),
+    Arrow("dp", "total_variation", "total_variation_from_dp", "tight", _KOV, _APPROXIMATE),
+    Arrow("gdp", "total_variation", "total_variation_from_gdp", "tight", f"{_DRS}, corollary 2.13", _GDP),
+    Arrow("kl", "total_variation", "total_variation_from_kl", "bound",
+          "Pinsker's inequality; Bretagnolle and Huber (1979)", _APPROXIMATE),
+    Arrow("ldp", "membership_advantage", "membership_advantage_from_ldp", "tight", _MA, _APPROXIMATE),
+    Arrow("dp", "membership_advantage", "membership_advantage_from_dp", "tight", f"{_MA}; {_KOV}", _APPROXIMATE),
+    Arrow("total_variation", "membership_advantage", "membership_advantage_from_total_variation", "tight",
+          "lemma of Neyman and Pearson", _APPROXIMATE),
+    Arrow("dp", "approximate_lip", "lip_delta_from_dp", "bound", "convexity of the hockey-stick divergence",
+          _APPROXIMATE, result="delta"),
+    Arrow("ldp", "rdp", "rdp_from_ldp", "tight",
+          f"convexity: randomised response is the worst; {_MIRONOV}, proposition 5", _RENYI,
+          valid="order at least 1", result="renyi"),
+    Arrow("ldp", "rdp", "rdp_from_ldp_as_published", "published", f"{_BS}, proposition 3.3", _RENYI,
+          valid="order at least 1", result="renyi", note="true; near the least for small order times epsilon"),
+    Arrow("zcdp", "rdp", "rdp_from_zcdp", "tight", f"{_BS}, definition 1.1", _RENYI, valid="order at least 1",
+          result="renyi"),
+    Arrow("gdp", "rdp", "rdp_from_gdp", "tight", f"{_DRS}, corollary B.6; {_MIRONOV}, proposition 7", _RENYI,
+          valid="order at least 1", result="renyi"),
+    Arrow("rdp", "kl", "kl_from_rdp", "bound", "monotonicity in the order", _RENYI, valid="order at least 1"),
+    Arrow("ldp", "kl", "kl_from_ldp", "tight", f"{_HERE}; order 1 of rdp_from_ldp", _RENYI),
+    Arrow("ldp", "kl", "kl_from_ldp_as_published", "published",
+          "Dwork and Rothblum, Concentrated differential privacy (2016), theorem 3.5", _RENYI,
+          note="true, loose for large epsilon; the mean of concentrated privacy"),
+    Arrow("rdp", "dp", "dp_epsilon_from_rdp", "bound", _CKS, _RENYI, valid="order at least 1", result="epsilon",
+          note="inf at order 1"),
+    Arrow("rdp", "dp", "dp_epsilon_from_rdp_as_published", "published", f"{_MIRONOV}, proposition 3", _RENYI,
+          valid="order at least 1", result="epsilon", note="true, above the other"),
+    Arrow("rdp", "dp", "dp_epsilon_from_rdp_curve", "bound", _CKS, _RENYI, valid="orders at least 1",
+          result="epsilon", note="least over many orders"),
+    Arrow("rdp", "dp", "dp_delta_from_rdp", "bound", _CKS, _RENYI, valid="order at least 1", result="delta"),
+    Arrow("rdp", "dp", "dp_delta_from_rdp_curve", "bound", _CKS, _RENYI, valid="orders at least 1", result="delta",
+          note="least over many orders"),
+    Arrow("ldp", "zcdp", "zcdp_from_ldp", "tight", _HERE, _ZCDP),
+    Arrow("ldp", "zcdp", "zcdp_from_ldp_as_published", "published", f"{_BS}, proposition 1.4", _ZCDP,
+          note="true, loose for large epsilon"),
+    Arrow("gdp", "zcdp", "zcdp_from_gdp", "tight", f"{_BS}, proposition 1.6; {_DRS}, corollary B.6", _ZCDP),
+    Arrow("zcdp", "kl", "kl_from_zcdp", "tight", f"{_BS}, definition 1.1, order 1", _ZCDP),
+    Arrow("zcdp", "dp", "dp_epsilon_from_zcdp", "bound", f"{_CKS}, at the best order", _ZCDP, result="epsilon"),
+    Arrow("zcdp", "dp", "dp_epsilon_from_zcdp_as_published", "published", f"{_BS}, proposition 1.3", _ZCDP,
+          result="epsilon", note="true, above the other"),
+    Arrow("zcdp", "dp", "dp_delta_from_zcdp", "bound", f"{_CKS}, at the best order", _ZCDP, result="delta"),
+    Arrow("gdp", "dp", "dp_delta_from_gdp", "tight", f"{_DRS}, corollary 2.13; {_BW}", _GDP, result="delta"),
+    Arrow("gdp", "dp", "dp_epsilon_from_gdp", "tight", f"{_DRS}, corollary 2.13; {_BW}", _GDP, result="epsilon"),
+    Arrow("ldp", "gdp", "gdp_from_ldp", "tight", _HERE, _GDP),
+    Arrow("dp", "gdp", "gdp_from_dp", "tight", f"{_DRS}, corollary 2.13, inverted", _GDP,
+          assumption="the mechanism is Gaussian"),
+    Arrow("ldp", "tradeoff", "tradeoff_from_ldp", "tight", f"{_DRS}, proposition 2.4", _F,
+          note="the guarantee is the lower bound"),
+    Arrow("dp", "tradeoff", "tradeoff_from_dp", "tight", f"{_DRS}, proposition 2.4", _F,
+          note="the guarantee is the lower bound"),
+    Arrow("dp_curve", "tradeoff", "tradeoff_from_dp_curve", "tight", f"{_DRS}, proposition 2.11", _F,
+          note="the guarantee is the lower bound; at the points given"),
+    Arrow("gdp", "tradeoff", "tradeoff_from_gdp", "tight", f"{_DRS}, definition 2.6", _F,
+          note="the guarantee is the lower bound"),
+    Arrow("tradeoff", "dp", "dp_delta_from_tradeoff", "tight", f"{_DRS}, proposition 2.12", _F,
+          valid="type_one increasing from 0 to 1", result="delta", note="for functions straight between the points"),
+    Arrow("ldp", "group_ldp", "group_ldp_from_ldp", "tight",
+          "Dwork and Roth, Algorithmic foundations (2014), theorem 2.2", _GROUPS, valid="whole group"),
+    Arrow("dp", "group_dp", "group_dp_delta_from_dp", "bound", "Vadhan, The complexity of differential privacy (2017), "
+          "lemma 2.2", _GROUPS, valid="whole group", result="delta", note="at group times epsilon"),
+    Arrow("zcdp", "group_zcdp", "group_zcdp_from_zcdp", "tight", f"{_BS}, proposition 1.9", _GROUPS,
+          valid="whole group"),
+    Arrow("gdp", "group_gdp", "group_gdp_from_gdp", "tight", f"{_DRS}, theorem 2.14", _GROUPS, valid="whole group"),
+)  # fmt: skip

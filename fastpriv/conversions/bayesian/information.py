@@ -1,0 +1,248 @@
+"""Mutual information from LDP and MBP.
+
+Notation: D(p||q) Kullback-Leibler; I the mutual information under a prior (context-dependent, CD-LMIP), C its supremum
+over priors (context-independent, CI-LMIP); the pointwise notion bounds D(P_x || P_M) at every x. One record given all
+others is a channel too, so that what bounds C under LDP bounds mutual-information differential privacy (MI-DP) under
+differential privacy.
+
+LDP, any inputs: I = E_q D(posterior || prior), and the ratios r of one posterior to the prior have mean 1 and
+max <= e^epsilon min. r ln r is convex, so D is at most that of Bernoulli laws whose log odds differ by epsilon,
+k(t) = -ln(1 + t (e^epsilon - 1)) + epsilon t e^epsilon / (1 + t (e^epsilon - 1)), largest where
+1 + t (e^epsilon - 1) = epsilon e^epsilon / (e^epsilon - 1) = s: k = s - 1 - ln s. Subset selection of t n out of n
+uniform inputs attains it, where t n is whole. About epsilon^2/8.
+LDP, two inputs: every such channel is randomised response, processed further; C = ln 2 - h(1/(1 + e^epsilon)).
+LDP, n inputs: also at most the maximal leakage.
+MBP: ratios in [e^-xi, e^xi] with mean 1, so E r ln r <= xi tanh(xi/2), for I and for each D(P_x || P_M).
+(epsilon, delta), two inputs: every such channel is randomised response processed further that reveals the secret with
+probability delta; C = delta ln 2 + (1 - delta)(ln 2 - h(1/(1 + e^epsilon))).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ... import _validate
+from ...estimate import Estimate
+from .. import _formulas
+from .._arguments import given
+from .._bounds import bounded
+from .._curve import Information
+from ..registry import documented
+
+__all__ = [
+    "cd_lmip_from_ci_lmip", "cd_lmip_from_mbp", "cd_lmip_from_pointwise_lmip", "ci_lmip_from_dp", "ci_lmip_from_kl",
+    "ci_lmip_from_maximal_leakage", "ci_lmip_from_pure_ldp", "dp_delta_from_mi_dp", "dp_delta_from_mi_dp_as_published",
+    "mi_dp_from_ldp", "mi_dp_from_ldp_as_published", "pointwise_lmip_from_ldp", "pointwise_lmip_from_mbp",
+]  # fmt: skip
+
+FloatArray = NDArray[np.float64]
+
+
+@documented
+def ci_lmip_from_pure_ldp(epsilon: ArrayLike, inputs: ArrayLike = np.inf, *, unit: Information = "bits") -> Estimate:
+    """Largest capacity of an epsilon-LDP channel: s - 1 - ln s nats with s = epsilon / (1 - e^-epsilon).
+
+    Tight for an unlimited number of inputs. For two it is ln 2 - h(1/(1 + e^epsilon)), tight; for n between, the
+    smaller of the first and of ln(n e^epsilon / (n - 1 + e^epsilon)), a bound.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.ci_lmip_from_pure_ldp(1.0, [2, 4, float("inf")], unit="nats").value
+    array([0.11094407, 0.12330156, 0.12330156])
+    """
+    epsilon, inputs = given(epsilon=epsilon, inputs=inputs)
+    many = np.minimum(_formulas.subset_capacity(epsilon), _formulas.retained(epsilon, 1.0 / inputs))
+    value = np.where(inputs < 3.0, _formulas.bernoulli_js(epsilon), many)
+    return _information(value, unit, "convexity of r ln r", epsilon)
+
+
+@documented
+def mi_dp_from_ldp(epsilon: ArrayLike, *, unit: Information = "bits") -> Estimate:
+    """Largest conditional mutual information of one record and the release: s - 1 - ln s, about epsilon^2/8 nats.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.mi_dp_from_ldp(1.0, unit="nats").value
+    0.12330156...
+    """
+    (epsilon,) = given(epsilon=epsilon)
+    method = "s - 1 - ln s, s = epsilon / (1 - e^-epsilon)"
+    return _information(_formulas.subset_capacity(epsilon), unit, method, epsilon)
+
+
+@documented
+def mi_dp_from_ldp_as_published(epsilon: ArrayLike, *, unit: Information = "bits") -> Estimate:
+    """The published bound, min(epsilon, epsilon^2) nats: true, eight times the least near 0.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.mi_dp_from_ldp_as_published(0.5, unit="nats").value
+    0.25
+    """
+    (epsilon,) = given(epsilon=epsilon)
+    return _information(epsilon * np.minimum(epsilon, 1.0), unit, "min(epsilon, epsilon^2)", epsilon)
+
+
+@documented
+def dp_delta_from_mi_dp(mu: ArrayLike, epsilon: ArrayLike, *, unit: Information = "bits") -> Estimate:
+    """Least delta at ``epsilon`` that follows from MI-DP with mu: the conversion of CI-LMIP, record by record.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.dp_delta_from_mi_dp(0.1, [0.0, 1.0]).value
+    array([0.36796131, 0.20148321])
+    """
+    from ..ci_lmip_and_ldp import ldp_delta_from_ci_lmip
+
+    return ldp_delta_from_ci_lmip(mu, epsilon, unit=unit)
+
+
+@documented
+def dp_delta_from_mi_dp_as_published(mu: ArrayLike, *, unit: Information = "bits") -> Estimate:
+    """The published delta at epsilon = 0: sqrt(2 mu), mu in nats; true, by Pinsker's inequality.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> round(conversions.dp_delta_from_mi_dp_as_published(0.02, unit="nats").value, 12)
+    0.2
+    """
+    _validate.choice("unit", unit, ("bits", "nats"))
+    (mu,) = given(mu=mu)
+    nats = mu * _formulas.LN2 if unit == "bits" else mu
+    return bounded(np.sqrt(2.0) * np.sqrt(nats), "probability", "sqrt(2 mu)", ceiling=1.0, settled=mu == 0.0)
+
+
+@documented
+def ci_lmip_from_dp(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, unit: Information = "bits") -> Estimate:
+    """Largest capacity of a channel with TWO inputs that is (epsilon, delta)-LDP.
+
+    delta ln 2 + (1 - delta) (ln 2 - h(1/(1 + e^epsilon))) nats; attained.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.ci_lmip_from_dp([0.0, 1.0], 0.1).value
+    array([0.1       , 0.24405...])
+    """
+    epsilon, delta = given(epsilon=epsilon, delta=delta)
+    value = delta * _formulas.LN2 + (1.0 - delta) * _formulas.bernoulli_js(epsilon)
+    return _information(value, unit, "the pair that dominates (epsilon, delta)", epsilon + delta)
+
+
+@documented
+def ci_lmip_from_kl(kl: ArrayLike, *, unit: Information = "bits") -> Estimate:
+    """Capacity is at most the largest divergence between two rows: the mean of the rows is no farther than the rows.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.ci_lmip_from_kl(0.25, unit="nats").value
+    0.25
+    """
+    (kl,) = given(kl=kl)
+    return _information(kl, unit, "convexity of the divergence", kl)
+
+
+@documented
+def ci_lmip_from_maximal_leakage(leakage: ArrayLike, *, unit: Information = "bits") -> Estimate:
+    """Capacity is at most the maximal leakage, which a channel that reveals its input attains.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.ci_lmip_from_maximal_leakage(0.25, unit="nats").value
+    0.25
+    """
+    (leakage,) = given(leakage=leakage)
+    return _information(leakage, unit, "monotonicity in the order", leakage)
+
+
+@documented
+def cd_lmip_from_ci_lmip(mu: ArrayLike, *, unit: Information = "bits") -> Estimate:
+    """What bounds the mutual information under every prior bounds it under one.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.cd_lmip_from_ci_lmip(0.25).upper
+    0.25
+    """
+    return _same(mu, unit)
+
+
+@documented
+def cd_lmip_from_pointwise_lmip(mu: ArrayLike, *, unit: Information = "bits") -> Estimate:
+    """Mutual information is the mean of the divergences D(P_x || P_M), so at most the largest.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.cd_lmip_from_pointwise_lmip(0.25).upper
+    0.25
+    """
+    return _same(mu, unit)
+
+
+@documented
+def cd_lmip_from_mbp(xi: ArrayLike, *, unit: Information = "bits") -> Estimate:
+    """Largest mutual information under a prior with xi-MBP: xi tanh(xi/2) nats.
+
+    Subset selection of n/(1 + e^xi) out of n uniform inputs attains it, where that is a whole number.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.cd_lmip_from_mbp(1.0, unit="nats").value
+    0.46211715...
+    """
+    (xi,) = given(xi=xi)
+    return _information(_formulas.mean_loss(xi), unit, "xi tanh(xi / 2)", xi)
+
+
+@documented
+def pointwise_lmip_from_mbp(xi: ArrayLike, *, unit: Information = "bits") -> Estimate:
+    """Largest D(P_x || P_M) under xi-MBP: xi tanh(xi/2) nats; attained as in ``cd_lmip_from_mbp``.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.pointwise_lmip_from_mbp(1.0, unit="nats").value
+    0.46211715...
+    """
+    (xi,) = given(xi=xi)
+    return _information(_formulas.mean_loss(xi), unit, "xi tanh(xi / 2)", xi)
+
+
+@documented
+def pointwise_lmip_from_ldp(epsilon: ArrayLike, *, unit: Information = "bits") -> Estimate:
+    """Largest D(P_x || P_M) under epsilon-LDP and any prior: epsilon tanh(epsilon/2) nats, approached by rare x.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.pointwise_lmip_from_ldp(1.0, unit="nats").value
+    0.46211715...
+    """
+    (epsilon,) = given(epsilon=epsilon)
+    return _information(_formulas.mean_loss(epsilon), unit, "epsilon tanh(epsilon / 2)", epsilon)
+
+
+def _information(nats: FloatArray, unit: Any, method: str, known: FloatArray) -> Estimate:
+    """Nats in ``unit``; exact where the number given is 0 or the answer is infinite."""
+    _validate.choice("unit", unit, ("bits", "nats"))
+    value = nats / _formulas.LN2 if unit == "bits" else nats
+    return bounded(value, unit, method, settled=(known == 0.0) | np.isinf(nats))
+
+
+def _same(mu: ArrayLike, unit: Any) -> Estimate:
+    _validate.choice("unit", unit, ("bits", "nats"))
+    (mu,) = given(mu=mu)
+    return bounded(mu, unit, "the same number", settled=True)

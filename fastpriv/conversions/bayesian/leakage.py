@@ -1,0 +1,81 @@
+"""Leakage measured by guessing: maximal leakage, min-entropy leakage, Bayes vulnerability, from LDP.
+
+Notation: the Bayes vulnerability of a prior is its largest probability pi_max; after the release it is
+V = sum over w of max_d pi_d Q[d, w]; min-entropy leakage is ln(V / pi_max); maximal leakage is
+ln sum over w of max_d Q[d, w], the largest min-entropy leakage over priors, attained by the uniform one.
+
+Proof: the other rows of a column are at least e^-epsilon of its largest cell, so that
+max_d Q[d, w] (1 + (n - 1) e^-epsilon) <= sum_d Q[d, w]; summed over w, n = inputs. Randomised response on n values
+attains it. For another prior the largest posterior is at most pi_max / (pi_max + (1 - pi_max) e^-epsilon).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...estimate import Estimate
+from .. import _formulas
+from .._arguments import given
+from .._bounds import bounded
+from ..registry import documented
+
+__all__ = ["maximal_leakage_from_ldp", "min_entropy_leakage_from_ldp", "vulnerability_from_ldp"]
+
+FloatArray = NDArray[np.float64]
+
+
+@documented
+def maximal_leakage_from_ldp(epsilon: ArrayLike, inputs: ArrayLike = np.inf) -> Estimate:
+    """Largest maximal leakage of an epsilon-LDP channel: ln(n e^epsilon / (n - 1 + e^epsilon)), n = ``inputs``.
+
+    It is epsilon for an unlimited number of inputs; randomised response on n values attains it.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.maximal_leakage_from_ldp(1.0, [2, 10, float("inf")]).value
+    array([0.37988549, 0.84143492, 1.        ])
+    """
+    epsilon, inputs = given(epsilon=epsilon, inputs=inputs)
+    value = _formulas.retained(epsilon, 1.0 / inputs)
+    return bounded(value, "nats", "ln(n e^epsilon / (n - 1 + e^epsilon))", settled=_settled(epsilon, 1.0 / inputs))
+
+
+@documented
+def min_entropy_leakage_from_ldp(epsilon: ArrayLike, pi_max: ArrayLike) -> Estimate:
+    """Bound of the min-entropy leakage under a prior: -ln(pi_max + (1 - pi_max) e^-epsilon).
+
+    Attained for uniform priors.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.min_entropy_leakage_from_ldp(1.0, 0.5).value
+    0.37988549...
+    """
+    epsilon, pi_max = given(epsilon=epsilon, pi_max=pi_max)
+    value = _formulas.retained(epsilon, pi_max)
+    return bounded(value, "nats", "-ln(pi_max + (1 - pi_max) e^-epsilon)", settled=_settled(epsilon, pi_max))
+
+
+@documented
+def vulnerability_from_ldp(epsilon: ArrayLike, pi_max: ArrayLike) -> Estimate:
+    """Bound of the chance that a best guess is right after the release: pi_max / (pi_max + (1 - pi_max) e^-epsilon).
+
+    Attained for uniform priors.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.vulnerability_from_ldp(1.0, 0.5).value
+    0.73105857...
+    """
+    epsilon, pi_max = given(epsilon=epsilon, pi_max=pi_max)
+    with np.errstate(under="ignore"):
+        value = pi_max / (pi_max + (1.0 - pi_max) * np.exp(-epsilon))
+    return bounded(value, "probability", "pi_max / (pi_max + (1 - pi_max) e^-epsilon)", ceiling=1.0)
+
+
+def _settled(epsilon: FloatArray, share: FloatArray) -> NDArray[np.bool_]:
+    return np.asarray((epsilon == 0.0) | (np.isinf(epsilon) & (share == 0.0)) | (share == 1.0))

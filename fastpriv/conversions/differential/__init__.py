@@ -1,0 +1,1 @@
+"""Conversions among the relatives of differential privacy: (epsilon, delta), Renyi, concentrated, Gaussian, f-DP."""

@@ -1,0 +1,172 @@
+"""Zero-concentrated differential privacy (zCDP): the Renyi divergence of order a is at most rho a, for every a > 1.
+
+Pure privacy to zCDP: the divergence of randomised response is (L(s) - L(1/4)) / (a - 1) with L(s) = ln cosh(epsilon
+sqrt(s)) and s = (a - 1/2)^2, so that divided by a it is the slope of a chord of L from 1/4; L is concave, hence the
+largest slope is L'(1/4) = epsilon tanh(epsilon/2), approached as a tends to 1.
+zCDP to (epsilon, delta): the conversion of Renyi privacy at the best order; with t = a - 1 that order solves
+rho t^2 + ln(1 + t) = ln(1/delta), or (2t + 1) rho + ln(t/(1 + t)) = epsilon. Both sides are monotone in t, and any t
+gives a true bound, so that the search cannot make it untrue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...estimate import Estimate
+from .. import _formulas
+from .._arguments import given
+from .._bounds import bounded
+from ..registry import documented
+
+__all__ = [
+    "dp_delta_from_zcdp", "dp_epsilon_from_zcdp", "dp_epsilon_from_zcdp_as_published", "kl_from_zcdp", "zcdp_from_gdp",
+    "zcdp_from_ldp", "zcdp_from_ldp_as_published",
+]  # fmt: skip
+
+FloatArray = NDArray[np.float64]
+_HALVINGS = 44
+_LEAST, _MOST = 1e-290, 1e290
+_ULPS = 2e-15
+
+
+@documented
+def zcdp_from_ldp(epsilon: ArrayLike) -> Estimate:
+    """Least rho such that pure privacy gives rho-zCDP: epsilon tanh(epsilon/2), below epsilon^2/2.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.zcdp_from_ldp([0.1, 1.0, 10.0]).value
+    array([4.99583750e-03, 4.62117157e-01, 9.99909204e+00])
+    """
+    (epsilon,) = given(epsilon=epsilon)
+    return bounded(_formulas.mean_loss(epsilon), "nats", "epsilon tanh(epsilon / 2)", settled=epsilon == 0.0)
+
+
+@documented
+def zcdp_from_ldp_as_published(epsilon: ArrayLike) -> Estimate:
+    """The published rho, epsilon^2/2: true, near the least for small epsilon.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.zcdp_from_ldp_as_published(10.0).value
+    50.0
+    """
+    (epsilon,) = given(epsilon=epsilon)
+    with np.errstate(over="ignore"):
+        return bounded(0.5 * epsilon * epsilon, "nats", "epsilon^2 / 2", settled=epsilon == 0.0)
+
+
+@documented
+def zcdp_from_gdp(separation: ArrayLike) -> Estimate:
+    """Least rho such that Gaussian privacy gives rho-zCDP: separation^2/2, that of two unit normal laws.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.zcdp_from_gdp(2.0).value
+    2.0
+    """
+    (separation,) = given(separation=separation)
+    with np.errstate(over="ignore"):
+        return bounded(0.5 * separation * separation, "nats", "separation^2 / 2", settled=separation == 0.0)
+
+
+@documented
+def kl_from_zcdp(rho: ArrayLike) -> Estimate:
+    """Kullback-Leibler is the limit at order 1: at most rho, which normal laws attain.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.kl_from_zcdp(0.25).value
+    0.25
+    """
+    (rho,) = given(rho=rho)
+    return bounded(rho, "nats", "order 1", settled=True)
+
+
+@documented
+def dp_epsilon_from_zcdp(rho: ArrayLike, delta: ArrayLike) -> Estimate:
+    """Epsilon at ``delta`` from rho-zCDP, at the best order: least of rho a + ln(1 - 1/a) - ln(a delta) / (a - 1).
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.dp_epsilon_from_zcdp(0.5, [1e-9, 1e-6]).value
+    array([6.47407002, 5.22153444])
+    """
+    rho, delta = given(rho=rho, delta=delta)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        budget = -np.log(delta)
+        high = np.clip(np.minimum(np.sqrt(budget) / np.sqrt(rho), np.expm1(np.minimum(budget, 660.0))), _LEAST, _MOST)
+        low = np.clip(
+            np.minimum(np.sqrt(0.5 * budget) / np.sqrt(rho), np.expm1(np.minimum(0.5 * budget, 660.0))), _LEAST, _MOST
+        )
+        t = _search(low, high, lambda s: rho * s * s + np.log1p(s) >= budget)
+        # ln(1 - 1/a) - ln(a)/t - ln(delta)/t with ln a = log1p(t), ln(1 - 1/a) = -log1p(1/t)
+        terms = rho * (1.0 + t), np.log1p(1.0 / t), (budget - np.log1p(t)) / t
+        value = terms[0] - terms[1] + terms[2]
+        error = _ULPS * (terms[0] + terms[1] + np.abs(terms[2]) + (budget + np.log1p(t)) / t)
+    value = np.where((rho == 0.0) | (delta == 1.0), 0.0, np.where(delta == 0.0, np.inf, np.maximum(value, 0.0)))
+    value = np.where(np.isinf(rho) & (delta < 1.0), np.inf, value)
+    settled = (rho == 0.0) | (delta == 1.0) | np.isinf(value)
+    return bounded(value, "nats", "Renyi privacy at the best order", error=np.where(settled, 0.0, error),
+                   settled=settled)  # fmt: skip
+
+
+@documented
+def dp_epsilon_from_zcdp_as_published(rho: ArrayLike, delta: ArrayLike) -> Estimate:
+    """The published epsilon, rho + 2 sqrt(rho ln(1/delta)): true, above ``dp_epsilon_from_zcdp``.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.dp_epsilon_from_zcdp_as_published(0.5, 1e-6).value
+    5.75652...
+    """
+    rho, delta = given(rho=rho, delta=delta)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.where(rho == 0.0, 0.0, 2.0 * np.sqrt(rho) * np.sqrt(-np.log(delta)))
+        value = rho + np.where(delta == 1.0, 0.0, spread)
+    return bounded(value, "nats", "rho + 2 sqrt(rho ln(1/delta))", settled=(rho == 0.0) | np.isinf(value))
+
+
+@documented
+def dp_delta_from_zcdp(rho: ArrayLike, epsilon: ArrayLike) -> Estimate:
+    """Delta at ``epsilon`` from rho-zCDP, at the best order: least of e^((a-1)(rho a - epsilon)) (1 - 1/a)^(a-1) / a.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.dp_delta_from_zcdp(0.5, [1.0, 5.0]).value
+    array([2.46846331e-01, 2.89612281e-06])
+    """
+    rho, epsilon = given(rho=rho, epsilon=epsilon)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        low = np.full_like(rho, _LEAST)
+        high = np.clip(np.maximum(1.0, 0.5 * (epsilon + 2.0) / rho), 1.0, _MOST)
+        t = _search(low, high, lambda s: (2.0 * s + 1.0) * rho - np.log1p(1.0 / s) >= epsilon)
+        kept = t * np.log1p(1.0 / t) + np.log1p(t)
+        exponent = t * (rho * (1.0 + t) - epsilon) - kept
+        size = t * (rho * (1.0 + t) + epsilon) + kept + 4.0
+        value = np.where(np.isnan(exponent), 1.0, np.exp(np.minimum(exponent, 0.0)))
+    value = np.where((rho == 0.0) | (np.isinf(epsilon) & np.isfinite(rho)), 0.0, np.where(np.isinf(rho), 1.0, value))
+    error = np.where(value == 0.0, 0.0, np.where(np.isfinite(size), _ULPS * size, 1.0) * value)
+    return bounded(
+        value, "probability", "Renyi privacy at the best order", error=error, ceiling=1.0, settled=rho == 0.0
+    )
+
+
+def _search(low: FloatArray, high: FloatArray, beyond: Callable[[FloatArray], NDArray[np.bool_]]) -> FloatArray:
+    """Where ``beyond`` turns true between low and high, by bisection of the logarithm."""
+    left, right = np.log(low), np.log(high)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (left + right)
+        past = beyond(np.exp(middle))
+        left, right = np.where(past, left, middle), np.where(past, middle, right)
+    return np.asarray(np.exp(0.5 * (left + right)))

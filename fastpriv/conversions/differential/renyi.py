@@ -1,0 +1,285 @@
+"""Renyi differential privacy (RDP): the Renyi divergence of any neighbouring pair, either way round, at an order.
+
+Notation: a the order, r the divergence, in nats; a = 1 is Kullback-Leibler, a = inf pure privacy.
+
+RDP to (epsilon, delta): by Canonne, Kamath and Steinke (2020), proposition 12, and Balle et al. (2020), theorem 21,
+delta = e^((a-1)(r - epsilon)) (1 - 1/a)^(a-1) / a. Every order gives a true bound; over several the least counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ... import _validate
+from ...errors import ShapeError
+from ...estimate import Estimate, Unit
+from .. import _formulas
+from .._arguments import PARAMETERS, given
+from .._bounds import bounded
+from ..registry import documented
+
+__all__ = [
+    "dp_delta_from_rdp", "dp_delta_from_rdp_curve", "dp_epsilon_from_rdp", "dp_epsilon_from_rdp_as_published",
+    "dp_epsilon_from_rdp_curve", "kl_from_ldp", "kl_from_ldp_as_published", "kl_from_rdp", "rdp_from_gdp",
+    "rdp_from_ldp", "rdp_from_ldp_as_published", "rdp_from_zcdp",
+]  # fmt: skip
+
+FloatArray = NDArray[np.float64]
+_ULPS = 2e-15
+_METHOD = "r + ln(1 - 1/a) - ln(a delta) / (a - 1)"
+
+
+@documented
+def rdp_from_ldp(epsilon: ArrayLike, order: ArrayLike) -> Estimate:
+    """Largest Renyi divergence under pure privacy: that of randomised response.
+
+    epsilon - ln((1 + e^-epsilon) / (1 + e^-((2a-1) epsilon))) / (a - 1); epsilon tanh(epsilon/2) at order 1.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.rdp_from_ldp(1.0, [1.0, 2.0, 10.0, float("inf")]).value
+    array([0.46211716, 0.73532..., 0.96519..., 1.        ])
+    """
+    epsilon, order = given(epsilon=epsilon, order=order)
+    value = _formulas.response_renyi(epsilon, order)
+    return bounded(value, "nats", "randomised response", settled=(epsilon == 0.0) | np.isinf(order))
+
+
+@documented
+def rdp_from_ldp_as_published(epsilon: ArrayLike, order: ArrayLike) -> Estimate:
+    """The published divergence, min(epsilon, a epsilon^2 / 2): true, near the least for small a epsilon.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> round(conversions.rdp_from_ldp_as_published(0.1, 2.0).value, 12)
+    0.01
+    """
+    epsilon, order = given(epsilon=epsilon, order=order)
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = np.where(epsilon == 0.0, 0.0, np.minimum(epsilon, 0.5 * order * epsilon * epsilon))
+    return bounded(value, "nats", "min(epsilon, a epsilon^2 / 2)", settled=epsilon == 0.0)
+
+
+@documented
+def rdp_from_zcdp(rho: ArrayLike, order: ArrayLike) -> Estimate:
+    """The divergence at an order that rho-zCDP means: rho a.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.rdp_from_zcdp(0.5, 4.0).value
+    2.0
+    """
+    rho, order = given(rho=rho, order=order)
+    return _product(rho, order, "rho a", rho)
+
+
+@documented
+def rdp_from_gdp(separation: ArrayLike, order: ArrayLike) -> Estimate:
+    """Largest divergence under Gaussian privacy: that of two unit normal laws, a separation^2 / 2.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.rdp_from_gdp(1.0, 4.0).value
+    2.0
+    """
+    separation, order = given(separation=separation, order=order)
+    with np.errstate(over="ignore"):
+        return _product(0.5 * separation * separation, order, "a separation^2 / 2", separation)
+
+
+@documented
+def kl_from_rdp(renyi: ArrayLike, order: ArrayLike = 1.0) -> Estimate:
+    """Kullback-Leibler, the divergence of order 1, is at most that of any larger order.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.kl_from_rdp(0.25, 2.0).value
+    0.25
+    """
+    renyi, order = given(renyi=renyi, order=order)
+    return bounded(renyi, "nats", "monotonicity in the order", settled=True)
+
+
+@documented
+def kl_from_ldp(epsilon: ArrayLike) -> Estimate:
+    """Largest Kullback-Leibler divergence under pure privacy: epsilon tanh(epsilon/2), of randomised response.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.kl_from_ldp(1.0).value
+    0.46211715...
+    """
+    (epsilon,) = given(epsilon=epsilon)
+    return bounded(_formulas.mean_loss(epsilon), "nats", "epsilon tanh(epsilon / 2)", settled=epsilon == 0.0)
+
+
+@documented
+def kl_from_ldp_as_published(epsilon: ArrayLike) -> Estimate:
+    """The published mean of concentrated privacy, epsilon (e^epsilon - 1) / 2: true, loose for large epsilon.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.kl_from_ldp_as_published(1.0).value
+    0.85914091...
+    """
+    (epsilon,) = given(epsilon=epsilon)
+    with np.errstate(over="ignore"):
+        value = 0.5 * epsilon * np.expm1(epsilon)
+    return bounded(value, "nats", "epsilon expm1(epsilon) / 2", settled=epsilon == 0.0)
+
+
+@documented
+def dp_epsilon_from_rdp(renyi: ArrayLike, order: ArrayLike, delta: ArrayLike) -> Estimate:
+    """Epsilon at ``delta`` from the divergence at one order: r + ln(1 - 1/a) - ln(a delta) / (a - 1), at least 0.
+
+    inf at order 1 or delta = 0; r at order inf.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.dp_epsilon_from_rdp(0.5, 10.0, 1e-6).value
+    1.67385...
+    """
+    renyi, order, delta = given(renyi=renyi, order=order, delta=delta)
+    value, error = _epsilon(renyi, order, delta)
+    return bounded(value, "nats", _METHOD, error=error, settled=np.isinf(value))
+
+
+@documented
+def dp_epsilon_from_rdp_as_published(renyi: ArrayLike, order: ArrayLike, delta: ArrayLike) -> Estimate:
+    """The published epsilon, r + ln(1/delta) / (a - 1): true, above ``dp_epsilon_from_rdp``.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.dp_epsilon_from_rdp_as_published(0.5, 10.0, 1e-6).value
+    2.03505...
+    """
+    renyi, order, delta = given(renyi=renyi, order=order, delta=delta)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spent = np.where(delta == 1.0, 0.0, -np.log(delta) / (order - 1.0))
+        value = np.where(np.isinf(order), renyi, np.where((delta == 1.0) & (order == 1.0), renyi, renyi + spent))
+    return bounded(value, "nats", "r + ln(1/delta) / (a - 1)", settled=np.isinf(order) | np.isinf(value))
+
+
+@documented
+def dp_epsilon_from_rdp_curve(renyi: ArrayLike, orders: ArrayLike, delta: ArrayLike) -> Estimate:
+    """Least epsilon at ``delta`` over many orders; ``renyi`` has the orders along its last axis.
+
+    ``delta`` broadcasts with the other axes of ``renyi``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv import conversions
+    >>> orders = np.arange(2, 200)
+    >>> conversions.dp_epsilon_from_rdp_curve(0.05 * orders, orders, [1e-9, 1e-6]).value
+    array([1.88173479, 1.47165627])
+    """
+    columns, orders, target = _curve(renyi, orders, "delta", delta)
+    return _least(columns, orders, target, _epsilon, "nats", np.inf)
+
+
+@documented
+def dp_delta_from_rdp(renyi: ArrayLike, order: ArrayLike, epsilon: ArrayLike) -> Estimate:
+    """Delta at ``epsilon`` from the divergence at one order: e^((a-1)(r - epsilon)) (1 - 1/a)^(a-1) / a, at most 1.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.dp_delta_from_rdp(0.5, 10.0, 2.0).value
+    5.3...e-08
+    """
+    renyi, order, epsilon = given(renyi=renyi, order=order, epsilon=epsilon)
+    value, error = _delta(renyi, order, epsilon)
+    return bounded(value, "probability", "e^((a-1)(r - epsilon)) (1 - 1/a)^(a-1) / a", error=error, ceiling=1.0)
+
+
+@documented
+def dp_delta_from_rdp_curve(renyi: ArrayLike, orders: ArrayLike, epsilon: ArrayLike) -> Estimate:
+    """Least delta at ``epsilon`` over many orders; ``renyi`` has the orders along its last axis.
+
+    ``epsilon`` broadcasts with the other axes of ``renyi``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv import conversions
+    >>> orders = np.arange(2, 200)
+    >>> conversions.dp_delta_from_rdp_curve(0.05 * orders, orders, 1.5).value
+    6.5366781...e-07
+    """
+    columns, orders, target = _curve(renyi, orders, "epsilon", epsilon)
+    return _least(columns, orders, target, _delta, "probability", 1.0)
+
+
+def _epsilon(renyi: FloatArray, order: FloatArray, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Epsilon, at least 0, and the rounding of the terms of its sum."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        step = order - 1.0
+        spent, gained = -(np.log(delta) + np.log(order)) / step, np.log1p(-1.0 / order)
+        value = np.maximum(renyi + gained + spent, 0.0)
+        # the divergence may be inf: then nothing but delta = 1 is promised
+        value = np.where(delta == 1.0, 0.0, np.where((step == 0.0) | np.isnan(value), np.inf, value))
+        value = np.where(np.isinf(order), np.where(delta == 1.0, 0.0, renyi), value)
+        error = _ULPS * (renyi + np.abs(gained) + (np.abs(np.log(delta)) + np.log(order)) / step)
+    return value, np.where(np.isfinite(value) & np.isfinite(error), error, 0.0)
+
+
+def _delta(renyi: FloatArray, order: FloatArray, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Delta, at most 1, and its rounding: that of the exponent, relatively."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        step = order - 1.0
+        kept = np.where(step == 0.0, 0.0, step * np.log1p(-1.0 / order))
+        exponent = step * (renyi - epsilon) + kept
+        value = np.where(step == 0.0, 1.0, np.minimum(np.exp(exponent) / order, 1.0))
+        size = step * (np.abs(renyi) + np.abs(epsilon)) + np.abs(kept) + 4.0
+        value = np.where(np.isinf(order) | np.isinf(epsilon), np.where(epsilon >= renyi, 0.0, 1.0), value)
+        value = np.where(np.isinf(renyi) | np.isnan(value), 1.0, value)
+        error = np.where(np.isfinite(size), _ULPS * size, 1.0) * value
+    return value, np.where(value == 0.0, 0.0, error)
+
+
+def _curve(
+    renyi: ArrayLike, orders: ArrayLike, name: str, target: ArrayLike
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    row = _validate.vector("orders", orders, PARAMETERS["orders"].constraint, PARAMETERS["orders"].valid)
+    (columns,) = given(renyi=renyi)
+    if columns.ndim == 0 or columns.shape[-1] != row.size:
+        raise ShapeError(
+            f"renyi must be of a shape that ends with the number of orders, {row.size}; got {columns.shape}. "
+            "Give one divergence for each order, along the last axis."
+        )
+    (goal,) = given(**{name: target})
+    _validate.broadcastable(name, goal, "renyi without its last axis", columns[..., 0])
+    return columns, row, goal
+
+
+def _least(
+    columns: FloatArray, orders: FloatArray, target: FloatArray,
+    function: Callable[[FloatArray, FloatArray, FloatArray], tuple[FloatArray, FloatArray]], unit: Unit, ceiling: float,
+) -> Estimate:  # fmt: skip
+    best, slack = function(columns[..., 0], orders[0], target)
+    best, slack = np.array(best), np.array(slack)
+    for k in range(1, orders.size):
+        value, error = function(columns[..., k], orders[k], target)
+        better = value < best
+        best, slack = np.where(better, value, best), np.where(better, error, slack)
+    method = f"least over {orders.size} orders"
+    return bounded(best, unit, method, error=slack, ceiling=ceiling, settled=np.isinf(best))
+
+
+def _product(rho: FloatArray, order: FloatArray, method: str, known: FloatArray) -> Estimate:
+    with np.errstate(invalid="ignore", over="ignore"):
+        value = np.where(rho == 0.0, 0.0, rho * order)
+    return bounded(value, "nats", method, settled=known == 0.0)

@@ -1,0 +1,117 @@
+"""The map of all conversions: a box for each notion, an arrow for each way from one to another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..conversions.arrow import Arrow
+from ..conversions.registry import ARROWS, NOTIONS
+from .style import FAINT, INK, page
+
+__all__ = ["conversions_diagram"]
+
+_RED = "#c0392b"
+_WIDTH, _HEIGHT = 15.0, 10.0
+_COLOUR = {"tight": INK, "bound": FAINT, "published": FAINT}
+_DASHES, _DOTS = (0, (4, 2)), (0, (1, 1.5))
+_RANK = ("tight", "bound", "published")
+
+# where the notions stand, in inches; families keep together
+_PLACES = {
+    "ldp": (7.4, 5.2),
+    "gdp": (9.8, 8.8), "zcdp": (9.9, 7.35), "rdp": (12.05, 7.15), "tradeoff": (13.2, 8.9), "dp": (12.6, 5.1),
+    "dp_curve": (14.2, 6.8), "kl": (10.4, 4.45), "total_variation": (12.6, 3.2), "membership_advantage": (13.9, 1.9),
+    "group_gdp": (11.6, 9.5), "group_zcdp": (8.3, 8.2), "group_ldp": (5.5, 9.4), "group_dp": (14.1, 4.2),
+    "mi_dp": (10.5, 1.5), "ci_lmip": (7.4, 1.9), "cd_lmip": (4.4, 0.9), "pointwise_lmip": (5.0, 2.9),
+    "approximate_lip": (8.6, 0.5), "lip_curve": (2.0, 0.9),
+    "maximal_leakage": (6.6, 3.5), "min_entropy_leakage": (7.95, 7.35), "vulnerability": (6.7, 8.7),
+    "mbp": (3.9, 5.2), "lip": (2.6, 7.0), "mbp_plus": (5.2, 6.7), "robustness": (4.2, 8.9),
+    "abp": (2.2, 3.6), "abp_given_secret": (1.3, 4.7), "c2": (1.3, 5.7), "c1": (1.0, 2.4),
+    "count_error": (1.6, 9.4), "c1_error": (0.8, 8.0), "leakage_error": (2.4, 8.0),
+}  # fmt: skip
+
+
+def conversions_diagram(ax: Any = None) -> Any:
+    """Draw every conversion of the registry: an arrow from a notion to what follows from it.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes, optional
+        Where to draw; by default a page of its own, 15 by 10 inches.
+
+    Returns
+    -------
+    matplotlib Axes
+        Dark arrows are tight, grey ones are bounds, dotted ones need an assumption, dashed red ones are published
+        statements that are false; the right form is drawn beside them.
+
+    Raises
+    ------
+    BackendMissingError
+        Without matplotlib.
+
+    Notes
+    -----
+    **Accuracy**: every pair of the registry is drawn (tests/surfaces/test_convert_command.py).
+
+    Source: ``fastpriv.conversions.ARROWS``.
+
+    Examples
+    --------
+    >>> from fastpriv import figures
+    >>> ax = figures.conversions_diagram()
+    >>> ax.get_title(loc="left")
+    'Conversions between privacy notions'
+    """
+    if ax is None:
+        ax = page((_WIDTH, _HEIGHT)).add_axes((0.01, 0.02, 0.98, 0.94))
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import FancyArrowPatch
+
+    ax.set_xlim(0.0, _WIDTH)
+    ax.set_ylim(0.0, _HEIGHT)
+    ax.axis("off")
+    ax.set_title("Conversions between privacy notions", loc="left", fontsize=14, color=INK)
+    boxes = {name: _box(ax, name) for name in NOTIONS}
+    pairs = _pairs()
+    for (source, target), entries in pairs.items():
+        holding = [entry for entry in entries if entry.holds]
+        looks: list[tuple[str, Any, float]] = []
+        if holding:
+            form = min((entry.form for entry in holding), key=_RANK.index)
+            needs = all(entry.assumption or entry.published for entry in holding) and any(e.assumption for e in holding)
+            looks.append((_COLOUR[form], _DOTS if needs else "-", 0.12 if (target, source) in pairs else 0.0))
+        if len(holding) < len(entries):
+            looks.append((_RED, _DASHES, 0.3))
+        for colour, dashes, bend in looks:
+            arrow = FancyArrowPatch(
+                _PLACES[source], _PLACES[target], connectionstyle=f"arc3,rad={bend}", arrowstyle="-|>",
+                mutation_scale=11, lw=1.3, color=colour, linestyle=dashes, patchA=boxes[source], patchB=boxes[target],
+                shrinkA=1, shrinkB=1, zorder=3,
+            )  # fmt: skip
+            arrow.set_gid(f"{source}->{target}")
+            ax.add_patch(arrow)
+    lines = [
+        Line2D([], [], color=INK, lw=1.5, label="tight: no smaller number follows"),
+        Line2D([], [], color=FAINT, lw=1.5, label="bound: true, not known to be attained"),
+        Line2D([], [], color=INK, lw=1.5, ls=_DOTS, label="under an assumption only"),
+        Line2D([], [], color=_RED, lw=1.5, ls=_DASHES, label="published and false"),
+    ]
+    ax.legend(handles=lines, loc="lower right", fontsize=10, frameon=False, labelcolor=INK)
+    return ax
+
+
+def _pairs() -> dict[tuple[str, str], list[Arrow]]:
+    pairs: dict[tuple[str, str], list[Arrow]] = {}
+    for entry in ARROWS:
+        if entry.source != entry.target:
+            pairs.setdefault((entry.source, entry.target), []).append(entry)
+    return pairs
+
+
+def _box(ax: Any, name: str) -> Any:
+    text = ax.text(
+        *_PLACES[name], NOTIONS[name].title, ha="center", va="center", fontsize=10.5, color=INK, zorder=2,
+        bbox={"boxstyle": "round,pad=0.35", "facecolor": "#f4f6fa", "edgecolor": FAINT, "linewidth": 0.9},
+    )  # fmt: skip
+    return text.get_bbox_patch()

@@ -1,0 +1,192 @@
+"""Every conversion against mpmath: the bounds hold the truth, and the value is right to 1e-14, from 1e-300 to 1e300."""
+
+import inspect
+import itertools
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from fastpriv import conversions
+from fastpriv.conversions._arguments import PARAMETERS
+from oracles.conversions import DIGITS, VALUES
+
+LINE = [0.0, 1e-300, 1e-150, 1e-20, 1e-9, 1e-8, 1e-3, 0.1, 0.5, 0.693, 0.694, 0.99, 1.0, 1.01, 2.0, 5.0, 20.0, 39.9,
+        40.1, 80.0, 300.0, 700.0, 710.0, 750.0, 1e5, 1e300]  # fmt: skip
+SHORT = [0.0, 1e-300, 1e-9, 0.01, 0.7, 1.0, 3.0, 50.0, 720.0, 1e300]
+CHANCE = [0.0, 1e-300, 1e-12, 1e-3, 0.3, 0.5, 0.9, 1.0]
+GRIDS = {
+    "delta": CHANCE, "beta": CHANCE, "total_variation": CHANCE, "type_one": CHANCE,
+    "relative_error": [0.0, 1e-300, 1e-13, 1e-11, 1e-5, 0.1, 0.29, 0.31, 0.5, 0.99, 0.999999],
+    "pi_min": [0.0, 1e-300, 1e-6, 0.3, 0.34, 0.45, 0.5], "pi_max": [1e-300, 1e-6, 0.1, 0.5, 0.9, 1.0],
+    "inputs": [2.0, 3.0, 10.0, 1e15], "order": [1.0, 1.0 + 2.0**-50, 1.0001, 1.5, 2.0, 10.0, 1e5],
+    "group": [1.0, 2.0, 3.0, 10.0], "c1": [0.0, 1e-9, 0.3, 0.8],
+}  # fmt: skip
+FEW = [0.0, 1e-300, 1e-9, 0.7, 3.0, 720.0]
+OWN = {
+    "robustness_from_mbp": {"xi": FEW, "beta": [0.0, 1e-300, 1e-3, 0.5, 1.0], "pi_min": [0.0, 1e-6, 0.3, 0.45]},
+    "ldp_from_mbp_sides": {"xi_plus": FEW, "xi_minus": FEW},
+    "dp_delta_from_dp": {"epsilon": FEW, "delta": [0.0, 1e-300, 1e-3, 1.0], "target_epsilon": FEW},
+    "tradeoff_from_dp": {"epsilon": FEW, "delta": [0.0, 1e-12, 0.3, 1.0], "type_one": [0.0, 1e-300, 1e-3, 0.3, 1.0]},
+    "robustness_from_mbp_as_published": {"xi": [0.0, 1e-300, 0.5, 1.0]},
+    "rdp_from_ldp": {"epsilon": SHORT[:-1]},
+    "dp_epsilon_from_rdp": {"renyi": [0.0, 1e-5, 0.1, 1.0, 40.0], "order": [1.0001, 1.5, 10.0, 1e5],
+                            "delta": [1e-300, 1e-12, 0.3, 1.0]},
+    "dp_epsilon_from_rdp_as_published": {"order": [1.0001, 1.5, 10.0, 1e5], "delta": [1e-300, 1e-12, 0.3, 1.0]},
+    "dp_delta_from_rdp": {"renyi": [0.0, 1e-5, 0.1, 1.0], "order": [1.0001, 1.5, 10.0, 1e3],
+                          "epsilon": [0.0, 1e-3, 1.0, 20.0]},
+    "dp_epsilon_from_zcdp": {"rho": [1e-12, 1e-3, 0.5, 10.0], "delta": [1e-250, 1e-12, 1e-3, 0.5]},
+    "dp_delta_from_zcdp": {"rho": [1e-3, 0.5, 10.0], "epsilon": [0.1, 1.0, 20.0]},
+    "dp_epsilon_from_zcdp_as_published": {"delta": [1e-300, 1e-12, 0.3, 1.0]},
+    "dp_epsilon_from_ldp": {"epsilon": SHORT[:-1]},
+    "dp_delta_from_gdp": {"separation": [1e-3, 0.1, 1.0, 5.0], "epsilon": [0.0, 0.1, 1.0, 5.0]},
+    "total_variation_from_gdp": {"separation": [1e-9, 1e-3, 0.5, 1.0, 5.0]},
+    "gdp_from_ldp": {"epsilon": [1e-300, 1e-9, 0.1, 0.999, 1.0, 1.001, 3.0, 20.0, 60.0]},
+    "tradeoff_from_gdp": {"separation": [0.0, 1e-3, 1.0, 5.0], "type_one": [1e-30, 1e-12, 0.01, 0.5, 0.9]},
+    "group_dp_delta_from_dp": {"epsilon": SHORT[:-1]},
+}  # fmt: skip
+FEWER_DIGITS = {"dp_epsilon_from_zcdp": 40, "dp_delta_from_zcdp": 40, "gdp_from_ldp": 80, "tradeoff_from_gdp": 80,
+                "dp_delta_from_gdp": 60, "total_variation_from_gdp": 60}  # fmt: skip
+WIDER = {  # sums that cancel, or exponents: the bounds say how wide
+    "ldp_from_mbp_sides", "abp_from_mbp_as_published", "robustness_from_mbp", "leakage_from_c1",
+    "leakage_from_c1_as_published", "dp_epsilon_from_ldp", "dp_epsilon_from_rdp", "dp_delta_from_rdp",
+    "dp_epsilon_from_zcdp", "dp_delta_from_zcdp", "tradeoff_from_ldp", "tradeoff_from_dp",
+    "tradeoff_from_gdp", "group_dp_delta_from_dp",
+}  # fmt: skip
+ELSEWHERE = {  # earlier conversions, and those of whole curves
+    "ldp_delta_from_ci_lmip", "epsilon_from_ci_lmip", "ci_lmip_from_ldp", "kl_from_hockey_stick",
+    "lip_delta_from_cd_lmip", "lip_delta_for_prior", "lip_delta_from_cd_lmip_as_published",
+    "lip_delta_from_pointwise_lmip", "cd_lmip_from_lip", "cd_lmip_from_hockey_sticks", "dp_delta_from_mi_dp",
+    "dp_epsilon_from_rdp_curve", "dp_delta_from_rdp_curve", "dp_epsilon_from_gdp", "gdp_from_dp",
+    "tradeoff_from_dp_curve", "dp_delta_from_tradeoff",
+}  # fmt: skip
+
+
+def asked(name):
+    function = getattr(conversions, name)
+    names = [p for p in inspect.signature(function).parameters if p != "unit"]
+    unit = {"unit": "nats"} if "unit" in inspect.signature(function).parameters else {}
+    own = OWN.get(name, {})
+    usual = LINE if len(names) == 1 else SHORT
+    grids = [own.get(p, GRIDS.get(p, usual)) for p in names]
+    rows = list(itertools.product(*grids))
+    return rows, function(*(np.array(column) for column in zip(*rows, strict=True)), **unit)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_the_bounds_hold_the_truth(name):
+    rows, found = asked(name)
+    worst, where = mpf(0), None
+    with mp.workdps(FEWER_DIGITS.get(name, DIGITS)):
+        for row, value, lower, upper in zip(rows, found.value, found.lower, found.upper, strict=True):
+            truth = VALUES[name](*(mpf(float(x)) for x in row))
+            lost = abs(truth) * mpf(10) ** -25  # digits that the reference may have lost
+            assert mpf(lower) <= truth + lost, (name, row, lower, mp.nstr(truth, 20))
+            assert truth - lost <= mpf(upper), (name, row, mp.nstr(truth, 20), upper)
+            if np.isfinite(value) and truth > mpf(1e-290):
+                error = abs(mpf(value) - truth) / truth
+                worst, where = max((worst, where or row), (error, row), key=lambda pair: pair[0])
+    if name not in WIDER:
+        assert worst < 1e-14, (name, where, mp.nstr(worst, 3))
+
+
+def test_no_conversion_is_left_out():
+    assert {arrow.function for arrow in conversions.ARROWS} == set(VALUES) | ELSEWHERE
+
+
+@pytest.mark.parametrize("name", sorted(WIDER - {"leakage_from_c1"}))
+def test_the_wider_ones_are_close_where_nothing_cancels(name):
+    _, found = asked(name)
+    usual = (found.value > 1e-280) & np.isfinite(found.upper)
+    width = (found.upper - found.lower)[usual] / found.value[usual]
+    assert np.median(width) < 3e-13, name
+
+
+@pytest.mark.parametrize("arrow", [a for a in conversions.ARROWS if a.function in VALUES], ids=lambda a: a.function)
+def test_ends_and_arrays(arrow):
+    """Zero and inf give numbers, scalars give floats, a grid broadcasts."""
+    function = getattr(conversions, arrow.function)
+    names = [p for p in inspect.signature(function).parameters if p != "unit"]
+    inside = {"order": 2.0, "group": 2.0, "inputs": 3.0, "pi_max": 0.5}
+    for edge in (0.0, 1.0, np.inf):
+        good = [edge if PARAMETERS[p].valid(np.array(edge)) else inside.get(p, 0.5) for p in names]
+        if arrow.function == "robustness_from_mbp_as_published":
+            good[0] = min(good[0], 1.0)
+        found = function(*good)
+        assert isinstance(found.value, float)
+        assert not np.isnan([found.lower, found.value, found.upper]).any()
+    column = [np.full((3, 1), inside.get(names[0], 0.5))] + [np.full(4, inside.get(p, 0.25)) for p in names[1:]]
+    assert function(*column).shape == ((3, 1) if len(names) == 1 else (3, 4))
+
+
+@pytest.mark.parametrize("arrow", [a for a in conversions.ARROWS if a.function in VALUES], ids=lambda a: a.function)
+def test_numbers_outside_their_range_are_refused(arrow):
+    function = getattr(conversions, arrow.function)
+    names = [p for p in inspect.signature(function).parameters if p != "unit"]
+    inside = {"order": 2.0, "group": 2.0, "inputs": 3.0}
+    for place, name in enumerate(names):
+        for bad in (-1.0, np.nan):
+            numbers = [inside.get(p, 0.25) for p in names]
+            numbers[place] = bad
+            with pytest.raises(ValueError, match=f"{name} must be"):
+                function(*numbers)
+    if len(names) > 1:
+        shapes = [np.full(2 + place, inside.get(p, 0.25)) for place, p in enumerate(names)]
+        with pytest.raises(ValueError, match="must be of a shape that broadcasts with"):
+            function(*shapes)
+
+
+def test_the_best_of_many_orders_is_the_least_of_each():
+    orders = np.array([1.0, 1.5, 2.0, 4.0, 16.0, np.inf])
+    renyi = np.array([0.1, 0.2, 0.3, 0.5, 3.0, 9.0]) * np.array([[1.0], [2.0]])
+    for many, one, goal in (
+        (conversions.dp_epsilon_from_rdp_curve, conversions.dp_epsilon_from_rdp, np.array([[1e-6], [0.01], [1.0]])),
+        (conversions.dp_delta_from_rdp_curve, conversions.dp_delta_from_rdp, np.array([[0.0], [1.0], [5.0]])),
+    ):
+        found, each = many(renyi, orders, goal), one(renyi, orders, goal[..., None])
+        np.testing.assert_array_equal(found.value, each.value.min(axis=-1))
+        assert (found.upper >= each.value.min(axis=-1)).all()
+
+
+def test_normal_laws_both_ways():
+    separation = np.array([1e-3, 0.1, 1.0, 10.0])
+    epsilon = np.array([[0.01], [0.5], [3.0]])
+    delta = conversions.dp_delta_from_gdp(separation, epsilon).value
+    back = conversions.dp_epsilon_from_gdp(separation, delta)
+    usual = (delta > 1e-300) & (delta < 0.9)
+    np.testing.assert_allclose(np.where(usual, back.upper, 1.0), np.where(usual, epsilon, 1.0), rtol=1e-11)
+    again = conversions.gdp_from_dp(epsilon, delta)
+    np.testing.assert_allclose(np.where(usual, again.upper, 1.0), np.where(usual, separation, 1.0), rtol=1e-11)
+    assert (again.lower <= again.value).all()
+
+
+def test_trade_off_and_privacy_curve_are_each_others_dual():
+    corner = 1 / (1 + np.exp(1.0))
+    epsilon = np.linspace(0.0, 2.0, 21)
+    delta = conversions.dp_delta_from_tradeoff([0.0, corner, 1.0], [1.0, corner, 0.0], epsilon)
+    np.testing.assert_allclose(delta.value, conversions.dp_delta_from_ldp(1.0, epsilon).value, atol=1e-15)
+    x = np.linspace(0.0, 1.0, 33)
+    grid = np.linspace(0.0, 12.0, 4001)
+    curve = conversions.dp_delta_from_gdp(1.0, grid).value
+    back = conversions.tradeoff_from_dp_curve(grid, curve, x)
+    truth = conversions.tradeoff_from_gdp(1.0, x)
+    assert (back.lower <= truth.upper).all()
+    np.testing.assert_allclose(back.value, truth.value, atol=1e-5)
+    np.testing.assert_allclose(
+        conversions.tradeoff_from_dp_curve([0.5, 1.0], [0.2, 0.1], 0.3).value,
+        max(conversions.tradeoff_from_dp(e, d, 0.3).value for e, d in ((0.5, 0.2), (1.0, 0.1))),
+    )
+
+
+def test_curves_of_the_wrong_form_are_refused():
+    with pytest.raises(ValueError, match="renyi must be of a shape that ends with the number of orders, 2; got"):
+        conversions.dp_epsilon_from_rdp_curve([1.0, 2.0, 3.0], [2.0, 3.0], 1e-6)
+    with pytest.raises(ValueError, match="delta must be of a shape that ends with the length of epsilon, 2; got"):
+        conversions.tradeoff_from_dp_curve([1.0, 2.0], [0.1], 0.5)
+    with pytest.raises(ValueError, match=r"type_one must be increasing from 0 to 1; got .* Sort the points"):
+        conversions.dp_delta_from_tradeoff([0.1, 1.0], [0.5, 0.0], 1.0)
+    for unit in ("", None, "bit"):
+        with pytest.raises(ValueError, match="unit must be one of bits, nats"):
+            conversions.mi_dp_from_ldp(1.0, unit=unit)
+        with pytest.raises(ValueError, match="unit must be one of bits, nats"):
+            conversions.dp_delta_from_mi_dp_as_published(1.0, unit=unit)

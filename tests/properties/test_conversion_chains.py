@@ -1,0 +1,157 @@
+"""Chains of conversions: they hold, never promise more than a tight direct one, and use all they are given."""
+
+import inspect
+import itertools
+
+import numpy as np
+import pytest
+
+from fastpriv import conversions as c
+from fastpriv.conversions.registry import function_of, listed, result_of
+from oracles import channel_quantities as on
+
+EXTRA = {"delta": 1e-6, "order": 3.0, "beta": 1e-3, "type_one": 0.2, "pi_max": 0.3}
+SOURCES = {"ldp": "epsilon", "lip": "epsilon", "mbp": "xi", "zcdp": "rho", "gdp": "separation", "kl": "kl",
+           "total_variation": "total_variation", "maximal_leakage": "leakage", "pointwise_lmip": "mu"}  # fmt: skip
+
+
+def found(target, source, **values):
+    try:
+        return c.convert(target, source, **values)
+    except ValueError:
+        return None
+
+
+def test_direct_and_tight_before_anything_else():
+    for arrow in c.ARROWS:
+        if arrow.form != "tight" or arrow.source not in SOURCES or arrow.module.startswith(("c", "information_")):
+            continue
+        one = c.convert(arrow.target, arrow.source, **needed(arrow))
+        assert len(one.steps) == 1
+        assert one.steps[0].arrow.form == "tight"
+        assert one.holds
+
+
+def needed(arrow):
+    parameters = inspect.signature(function_of(arrow)).parameters.values()
+    numbers = {"epsilon": 0.5, "target_epsilon": 0.1, "group": 2, "xi_plus": 0.1, "xi_minus": 0.2} | EXTRA
+    return {p.name: numbers.get(p.name, 0.3) for p in parameters if p.default is p.empty}
+
+
+def test_chains_hold_link_by_link():
+    seen = set()
+    for (source, name), target in itertools.product(SOURCES.items(), c.NOTIONS):
+        for extra in ((), ("delta",), ("order",), ("beta",), ("type_one",)):
+            chain = found(target, source, **{name: 0.3}, **{key: EXTRA[key] for key in extra})
+            if chain is None or len(chain.steps) == 1:
+                continue
+            seen.add((source, target))
+            assert chain.holds
+            assert [s.arrow.source for s in chain.steps] == [source, *(s.arrow.target for s in chain.steps[:-1])]
+            assert chain.steps[-1].arrow.target == target
+            assert not any(s.arrow.published or s.arrow.assumption for s in chain.steps)
+            for before, after in itertools.pairwise(chain.steps):
+                assert after.arguments[result_of(before.arrow)] == before.guarantee
+            assert chain.guarantee == chain.steps[-1].guarantee
+    assert len(seen) > 30
+    assert {("mbp", "dp"), ("zcdp", "membership_advantage"), ("lip", "abp"), ("gdp", "ci_lmip")} <= seen
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_chains_hold_on_channels(seed):
+    rng = np.random.default_rng(seed)
+    q, pi = on.random_channel(rng)
+    least, xi, epsilon = float(pi.min()), on.mbp(q, pi)[0], on.ldp(q)
+    law = rng.dirichlet(np.full(q.shape[1], 0.3))
+    assert on.abp(q, pi, law) <= c.convert("abp", "lip", epsilon=xi, pi_min=least).guarantee + 1e-9
+    best = on.capacity_below(q, 100)
+    assert best <= c.convert("ci_lmip", "mbp", xi=xi, pi_min=least, unit="nats").guarantee + 1e-9
+    variation = max(on.hockey_stick(*pair, 0.0) for pair in on.pairs(q))
+    assert variation <= c.convert("membership_advantage", "mbp", xi=xi, pi_min=least).guarantee + 1e-9
+    delta = 1e-3
+    reached = c.convert("dp", "mbp", xi=xi, delta=delta).guarantee
+    assert max(on.hockey_stick(*pair, reached) for pair in on.pairs(q)) <= delta + 1e-12
+    sharp = c.convert("rdp", "lip", epsilon=xi, order=2.0).guarantee
+    assert max(on.renyi(*pair, 2.0) for pair in on.pairs(q)) <= sharp + 1e-9
+    assert c.convert("dp", "ldp", epsilon=epsilon, delta=delta).guarantee <= c.dp_epsilon_from_zcdp(
+        c.zcdp_from_ldp(epsilon).upper, delta).upper  # fmt: skip
+
+
+def test_the_way_around_is_never_better_than_the_tight_one():
+    grid = np.array([1e-3, 0.1, 1.0, 5.0])
+    around = c.abp_from_mbp(c.mbp_from_ldp(grid).upper).upper
+    assert (c.convert("abp", "ldp", epsilon=grid).guarantee <= around).all()
+    assert (c.ldp_from_mbp(c.mbp_from_ldp(grid).upper).upper >= grid).all()
+    assert (c.zcdp_from_gdp(c.gdp_from_ldp(grid).upper).upper >= c.zcdp_from_ldp(grid).lower).all()
+    assert (c.total_variation_from_kl(c.kl_from_ldp(grid).upper).upper >= c.total_variation_from_ldp(grid).lower).all()
+
+
+def test_arrays_go_through_chains():
+    chain = c.convert("abp", "lip", epsilon=np.array([[0.1], [1.0]]), pi_min=[0.0, 0.2, 0.5])
+    assert chain.estimate.shape == (2, 3)
+    assert chain.to_dict()["guarantee"][1][2] == chain.guarantee[1, 2]
+    assert chain.steps[0].side == "upper"
+
+
+def test_the_registry_is_one_table():
+    assert len({arrow.function for arrow in c.ARROWS}) == len(c.ARROWS)
+    for arrow in c.ARROWS:
+        assert arrow.source in c.NOTIONS
+        assert arrow.target in c.NOTIONS
+        assert arrow.reference
+        assert callable(getattr(c, arrow.function))
+        assert c.arrow(arrow.function) is arrow
+        assert arrow.published == arrow.function.endswith("_as_published") or arrow.form == "published"
+        if not arrow.holds:
+            assert arrow.note
+            assert arrow.published
+    false = {arrow.function for arrow in c.ARROWS if not arrow.holds}
+    assert false == {
+        "robustness_from_mbp_as_published", "leakage_error_from_count_error_as_published",
+        "leakage_from_c1_as_published", "lip_delta_from_cd_lmip_as_published",
+    }  # fmt: skip
+    assert {name for arrow in c.ARROWS for name in (arrow.source, arrow.target)} == set(c.NOTIONS)
+    assert "FALSE" in c.leakage_from_c1_as_published.__doc__
+    with pytest.raises(ValueError, match="function must be one of"):
+        c.arrow("abp_from_nothing")
+    with pytest.raises(AttributeError, match="module 'fastpriv.conversions' has no attribute 'no_such_conversion'"):
+        c.no_such_conversion
+    assert set(c.__all__) <= set(dir(c))
+
+
+def test_the_table_is_there_with_pandas_and_without(monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    frame = c.table()
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame.columns) == list(listed()[0])
+    assert len(frame) == len(c.ARROWS)
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    assert c.table() == listed()
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ({"target": "ldp", "source": "nothing", "xi": 1.0}, "source must be one of"),
+        ({"target": "nothing", "source": "ldp", "xi": 1.0}, "target must be one of"),
+        ({"target": "mbp", "source": "ldp"}, r"values must be given by name; got none\. From ldp to mbp: mbp_from_ldp"),
+        ({"target": "mbp", "source": "ldp", "rho": 1.0}, "must be what a conversion from ldp to mbp takes; got rho"),
+        ({"target": "ldp", "source": "gdp", "separation": 1.0}, "no direct conversion; chains from gdp start with"),
+        ({"target": "ldp", "source": "vulnerability", "xi": 1.0}, "chains from vulnerability start with nothing"),
+        ({"target": "mbp", "source": "ldp", "epsilon": -1.0}, "epsilon must be at least 0; got -1.0"),
+        ({"target": "mbp", "source": "ldp", "epsilon": 1.0, "as_published": 1}, "as_published must be True or False"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_converted_says_what_can(asked, text):
+    with pytest.raises(ValueError, match=text):
+        c.convert(**asked)
+
+
+def test_published_forms_come_only_when_asked():
+    printed = c.convert("robustness", "mbp", xi=1.0, beta=0.001, as_published=True)
+    assert not printed.holds
+    assert "FALSE as published" in printed.summary()
+    assert not printed.to_dict()["steps"][0]["holds"]
+    assert c.convert("robustness", "mbp", xi=1.0, beta=0.001).guarantee > printed.guarantee
+    assert "assumes: the mechanism is Gaussian" in c.convert("gdp", "dp", epsilon=1.0, delta=1e-5).summary()
+    assert ">= " in c.convert("tradeoff", "gdp", separation=1.0, type_one=0.1).summary()
