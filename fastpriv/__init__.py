@@ -19,6 +19,8 @@ _WHERE = {
     "NotConvergedError": "errors",
     "SamplingWarning": "errors",
     "ShapeError": "errors",
+    "AnyChannel": "channels",
+    "Channel": "channels",
     "Density": "distributions",
     "GaussianMixture": "distributions",
     "LogRatio": "distributions",

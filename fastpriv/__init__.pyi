@@ -17,6 +17,8 @@ from .capacity.gaussian_game import gaussian_information as gaussian_information
 from .capacity.gaussian_game import noise_filling as noise_filling
 from .capacity.gaussian_game import saddle_point_gaps as saddle_point_gaps
 from .capacity.gaussian_game import water_filling as water_filling
+from .channels import AnyChannel as AnyChannel
+from .channels import Channel as Channel
 from .conversions._curve import ExtremalPair as ExtremalPair
 from .conversions.cd_lmip_and_lip import lip_delta_for_prior as lip_delta_for_prior
 from .conversions.cd_lmip_and_lip import lip_delta_from_cd_lmip as lip_delta_from_cd_lmip

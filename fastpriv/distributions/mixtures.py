@@ -189,6 +189,9 @@ class GaussianMixture(Value):
             self._set(_factors=matrices.factored(self.covariances))
         return self._factors
 
+    def __len__(self) -> int:
+        return len(self.weights)
+
     @property
     def mass_gap(self) -> float:
         """How far the sum of the weights is from 1, beyond what rounding the weights themselves explains."""
