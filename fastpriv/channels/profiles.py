@@ -1,7 +1,7 @@
 """Channels as few numbers: columns that are alike, and within each of them secrets that are alike.
 
-Notation: Q[d, w] the probability of release w under secret d, pi the prior, q = pi Q, r_d(w) = Q[d, w] / q[w]. A class c
-is a set of releases whose columns are equal up to the order of the secrets; a group g of a class is a set of secrets
+Notation: Q[d, w] the probability of release w under secret d, pi the prior, q = pi Q, r_d(w) = Q[d, w] / q[w]. A class
+c is a set of releases whose columns are equal up to the order of the secrets; a group g of a class is a set of secrets
 with one likelihood in it. ``total`` is (number of releases) times (largest likelihood) of a class; ``tilt`` is the log
 of a group's likelihood over that largest one, so that a tiny epsilon is kept whole beside a likelihood of 2^-200.
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .._values import FloatArray, Value
 
-__all__ = ["Extremes", "Profiles", "RowPair", "from_matrix"]
+__all__ = ["Extremes", "Profiles", "RowPair", "from_groups", "from_matrix"]
 
 _PAIRWISE = 8  # groups of a class up to which ratios are taken pair by pair, which cancels nothing
 _BLOCK = 2**18
@@ -59,22 +59,29 @@ class RowPair(Value):
     ----------
     log_p, log_q : ndarray, shape (c,)
         Log probability of each class of releases under either secret.
+    log_ratio : ndarray, shape (c,), optional
+        Their difference, where it is known more precisely.
 
     Examples
     --------
     >>> from fastpriv import RandomizedResponse
     >>> pair, = RandomizedResponse(3, 1.0).pairs()
-    >>> (pair.log_p - pair.log_q).tolist()
+    >>> pair.log_ratio.tolist()
     [1.0, -1.0, 0.0]
     """
 
-    __slots__ = _fields = ("log_p", "log_q")
+    __slots__ = _fields = ("log_p", "log_q", "log_ratio")
 
     log_p: FloatArray
     log_q: FloatArray
+    log_ratio: FloatArray
 
-    def __init__(self, log_p: Any, log_q: Any) -> None:
-        self._set(log_p=np.array(log_p, dtype=np.float64), log_q=np.array(log_q, dtype=np.float64))
+    def __init__(self, log_p: Any, log_q: Any, log_ratio: Any = None) -> None:
+        p, q = np.array(log_p, dtype=np.float64), np.array(log_q, dtype=np.float64)
+        if log_ratio is None:
+            with np.errstate(invalid="ignore"):
+                log_ratio = np.where(p == q, 0.0, p - q)
+        self._set(log_p=p, log_q=q, log_ratio=np.array(log_ratio, dtype=np.float64))
 
     def __repr__(self) -> str:
         return f"<RowPair of {self.log_p.size} classes of releases>"
@@ -216,6 +223,16 @@ class Profiles(Value):
 def from_matrix(cells: NDArray[np.floating[Any]], log: bool, prior: FloatArray | None, gap: float,
                 error: float) -> Profiles:  # fmt: skip
     """Every release a class of its own, every secret a group: for channels that are small."""
+    n = len(cells)
+    mass = np.full(n, 1.0 / n) if prior is None else prior
+    return from_groups(cells, mass, mass, mass, gap, log=log, error=error)
+
+
+def from_groups(
+    cells: NDArray[np.floating[Any]], mass: FloatArray, largest: FloatArray, smallest: FloatArray, gap: float, *,
+    log: bool = False, error: float = 0.0,
+) -> Profiles:  # fmt: skip
+    """Every release a class of its own, every row a group of secrets."""
     n, m = cells.shape
     columns = np.ascontiguousarray(cells.T, dtype=np.float64)
     top = columns.max(axis=1)
@@ -224,12 +241,12 @@ def from_matrix(cells: NDArray[np.floating[Any]], log: bool, prior: FloatArray |
         if log:
             tilt = columns - np.where(base == -np.inf, 0.0, base)[:, None]
         else:
-            share = columns / np.where(top > 0, top, 1.0)[:, None]
-            tilt = np.where(share > 0.5, np.log1p((columns - top[:, None]) / top[:, None]), np.log(share))
-        mass = np.full(n, 1.0 / n) if prior is None else prior
-        log_mass = np.tile(np.full(n, -np.log(n)) if prior is None else np.log(mass), m)
-    starts = np.arange(0, n * m + 1, n)
-    return Profiles(np.zeros(m), base, starts, tilt.reshape(-1), np.tile(mass, m), log_mass, log_mass, log_mass,
+            scale = np.where(top > 0, top, 1.0)[:, None]
+            share = columns / scale
+            tilt = np.where(share > 0.5, np.log1p((columns - top[:, None]) / scale), np.log(share))
+            tilt = np.where((share == 0) & (columns > 0), np.log(columns) - base[:, None], tilt)
+        logs = [np.tile(np.log(column), m) for column in (mass, largest, smallest)]
+    return Profiles(np.zeros(m), base, np.arange(0, n * m + 1, n), tilt.reshape(-1), np.tile(mass, m), *logs,
                     gap=gap, error=error)  # fmt: skip
 
 
