@@ -19,6 +19,17 @@ from .capacity.gaussian_game import saddle_point_gaps as saddle_point_gaps
 from .capacity.gaussian_game import water_filling as water_filling
 from .channels import AnyChannel as AnyChannel
 from .channels import Channel as Channel
+from .channels import DefaultChannel as DefaultChannel
+from .channels import DiscreteLaplace as DiscreteLaplace
+from .channels import ExponentialMechanism as ExponentialMechanism
+from .channels import GeometricMechanism as GeometricMechanism
+from .channels import ProductChannel as ProductChannel
+from .channels import RandomizedResponse as RandomizedResponse
+from .channels import SparseChannel as SparseChannel
+from .channels import SubsetSelection as SubsetSelection
+from .channels import UnaryEncoding as UnaryEncoding
+from .channels.files import read_channel as read_channel
+from .channels.files import write_channel as write_channel
 from .conversions._curve import ExtremalPair as ExtremalPair
 from .conversions.cd_lmip_and_lip import lip_delta_for_prior as lip_delta_for_prior
 from .conversions.cd_lmip_and_lip import lip_delta_from_cd_lmip as lip_delta_from_cd_lmip

@@ -100,7 +100,7 @@ class Channel(AnyChannel):
     @property
     def outputs(self) -> int:
         """Number of releases."""
-        return self.cells.shape[1]
+        return int(self.cells.shape[1])
 
     @property
     def mass_gap(self) -> float:

@@ -12,7 +12,7 @@ from .._values import FloatArray
 from .priors import Atoms
 from .profiles import Extremes, Profiles
 
-__all__ = ["by_membership", "log_expit", "log_odds_ratio", "logit", "set_extremes", "single", "times"]
+__all__ = ["by_membership", "log_expit", "log_mixed", "log_odds_ratio", "logit", "set_extremes", "single", "times"]
 
 
 def by_membership(
@@ -50,8 +50,8 @@ def single(own: Atoms, log_p: float, not_p: float, epsilon: float) -> Profiles:
     if not alone:
         tilt[1 : 2 * v : 2] = -epsilon if log_p > -math.inf else 0.0
     starts = np.append(np.arange(0, width * v + 1, width), width * v + v)
-    return Profiles(np.append(own.log_count, 0.0), np.append(own.log_count + log_p, not_p), starts, tilt, *grouped,
-                    gap=own.gap)  # fmt: skip
+    return Profiles(np.append(own.log_count, 0.0), np.append(own.log_count + log_p, not_p), starts, tilt, grouped[0],
+                    grouped[1], grouped[2], grouped[3], gap=own.gap)  # fmt: skip
 
 
 def set_extremes(prior: FloatArray | None, k: int, fewest: int, most: int, epsilon: float) -> Extremes:

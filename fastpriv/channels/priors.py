@@ -59,9 +59,10 @@ def atoms(prior: FloatArray | None, size: int) -> Atoms:
     """The distinct probabilities of a prior of this many secrets."""
     if prior is None:
         log_size = math.log(size)
-        log_rest = np.array([math.log1p(-1.0 / size) if size > 1 else -math.inf])
+        one = math.exp(-log_size) if size > 2**1000 else 1.0 / size
+        log_rest = np.array([math.log1p(-one) if size > 1 else -math.inf])
         return Atoms(
-            size, _some(1.0 / size), _some(-log_size), [size], _some(log_size), np.exp(log_rest), log_rest,
+            size, _some(one), _some(-log_size), [size], _some(log_size), np.exp(log_rest), log_rest,
             _some(-log_size if size > 1 else -math.inf), _some(-log_size if size > 1 else -math.inf), 0.0,
         )  # fmt: skip
     value, counts = np.unique(prior, return_counts=True)

@@ -16,6 +16,7 @@ from .._values import FloatArray
 from ..errors import DomainError, ShapeError
 from .base import AnyChannel, Exceptions
 from .dense import Channel
+from .membership import log_mixed
 from .priors import atoms, prior_gap
 from .profiles import Extremes, Profiles, RowPair, from_groups
 
@@ -76,6 +77,13 @@ class RandomizedResponse(AnyChannel):
         """Log probability of releasing the truth."""
         return 0.0 if self.k == 1 else -float(np.logaddexp(0.0, math.log(self.k - 1) - self.epsilon))
 
+    @property
+    def log_gain(self) -> float:
+        """Log of k times that probability: how much likelier than a guess."""
+        if self.epsilon > 700 or self.k > 2**1000:
+            return self.log_truth + math.log(self.k)
+        return -log_mixed(1.0 / self.k, -self.epsilon)
+
     def _log_rows(self, start: int, stop: int) -> FloatArray:
         found = np.full((stop - start, self.k), self.log_truth - self.epsilon)
         found[np.arange(stop - start), np.arange(start, stop)] = self.log_truth
@@ -127,8 +135,8 @@ class RandomizedResponse(AnyChannel):
         columns = ((own.value, own.rest), (own.log_value, own.log_rest), (own.log_value, own.rest_largest),
                    (own.log_value, own.rest_smallest))  # fmt: skip
         grouped = [np.stack(column, axis=1).reshape(-1) for column in columns]
-        return Profiles(own.log_count, own.log_count + self.log_truth, np.arange(0, 2 * pairs[0] + 1, 2),
-                        tilt.reshape(-1), *grouped, gap=own.gap)  # fmt: skip
+        return Profiles(own.log_count, own.log_count - math.log(self.k) + self.log_gain, np.arange(0, 2 * pairs[0] + 1, 2),
+                        tilt.reshape(-1), grouped[0], grouped[1], grouped[2], grouped[3], gap=own.gap)  # fmt: skip
 
     def _extremes(self, prior: FloatArray | None) -> Extremes:
         return self._profiles(prior).extremes()
@@ -239,7 +247,7 @@ class DefaultChannel(AnyChannel):
         output : int
             The release.
         """
-        logs = self.laws.column(output)
+        logs = np.asarray(self.laws.column(output), dtype=np.float64)
         return Exceptions(self.size, float(logs[-1]), self.indices, logs[:-1])
 
     def _then(self, step: AnyChannel) -> AnyChannel | None:
@@ -334,7 +342,7 @@ class ExponentialMechanism(AnyChannel):
     @property
     def outputs(self) -> int:
         """Number of releases."""
-        return self.scores.shape[1]
+        return int(self.scores.shape[1])
 
     def _log_rows(self, start: int, stop: int) -> FloatArray:
         scaled = self.scores[start:stop] * (0.5 * self.epsilon / self.sensitivity)

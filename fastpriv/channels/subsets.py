@@ -12,7 +12,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .. import _validate
 from .._values import FloatArray
@@ -24,7 +24,7 @@ from .priors import atoms
 from .profiles import Extremes, Profiles, RowPair
 from .structured import checked_epsilon
 
-__all__ = ["SubsetSelection", "UnaryEncoding"]
+__all__ = ["SubsetSelection", "UnaryEncoding", "unary"]
 
 _CLASSES = 2**18  # classes of sets up to which they are listed
 _WINDOW = 2**22  # the same where only the size of the set counts
@@ -104,7 +104,7 @@ class UnaryEncoding(AnyChannel):
             Level of LDP in nats.
         """
         level = checked_epsilon(epsilon)
-        return _unary(_validate.count("k", k), 0.0, -level, level)
+        return unary(_validate.count("k", k), 0.0, -level, level)
 
     @classmethod
     def rappor(cls, k: int, f: float, *, p: float = 0.0, q: float = 1.0) -> UnaryEncoding:
@@ -124,7 +124,7 @@ class UnaryEncoding(AnyChannel):
         share = _validate.scalar("f", f, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
         if (p, q) == (0.0, 1.0):
             odds = math.inf if share == 0 else math.log((2 - share) / share)
-            return _unary(_validate.count("k", k), odds, -odds, 2 * odds)
+            return unary(_validate.count("k", k), odds, -odds, 2 * odds)
         low, high = (
             _validate.scalar(name, value, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
             for name, value in (("p", p), ("q", q))
@@ -248,7 +248,7 @@ class UnaryEncoding(AnyChannel):
         return (RowPair([both, first, second, none], [both, second, first, none], [0.0, e, -e, 0.0]),)
 
     def __reduce__(self) -> Any:
-        return _unary, (self.k, self.logit_p, self.logit_q, self.epsilon)
+        return unary, (self.k, self.logit_p, self.logit_q, self.epsilon)
 
     def __repr__(self) -> str:
         if self.logit_p == -self.logit_q:
@@ -286,7 +286,7 @@ class SubsetSelection(AnyChannel):
     >>> q.size, q.sample([3, 4], rng=1).shape
     (27, (2, 27))
     >>> q.profiles().log_total
-    array([0.62245...])
+    array([0.61887...])
     """
 
     __slots__ = _fields = ("k", "epsilon", "size")
@@ -370,8 +370,9 @@ class SubsetSelection(AnyChannel):
             inside = np.indices(reach).reshape(len(counts), -1).T
             inside = inside[inside.sum(axis=1) == s]
             log_share, log_other = math.log(s / self.k), math.log1p(-s / self.k)
-            drawn = sum(log_pmf(inside[:, i], count, log_share, log_other) for i, count in enumerate(counts))
-            drawn = drawn - log_pmf(np.array([s]), self.k, log_share, log_other)
+            drawn = -log_pmf(np.full(len(inside), s), self.k, log_share, log_other)
+            for i, count in enumerate(counts):
+                drawn += log_pmf(inside[:, i], count, log_share, log_other)
         outside = np.array(counts, dtype=inside.dtype) - inside
         outputs = drawn + log_comb(self.k, s)
         return by_membership(own, inside, outside, drawn + self.log_inside, outputs, self.epsilon)
@@ -392,7 +393,8 @@ class SubsetSelection(AnyChannel):
         return f"SubsetSelection({self.k}, {self.epsilon!r}, {self.size})"
 
 
-def _unary(k: int, logit_p: float, logit_q: float, epsilon: float) -> UnaryEncoding:
+def unary(k: int, logit_p: float, logit_q: float, epsilon: float) -> UnaryEncoding:
+    """An encoding by its logits, and their difference as precisely as it is known."""
     made = UnaryEncoding.__new__(UnaryEncoding)
     made._set(k=k, logit_p=logit_p, logit_q=logit_q, epsilon=epsilon)
     return made
