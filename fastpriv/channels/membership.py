@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._values import FloatArray
 from .priors import Atoms
-from .profiles import Extremes, Profiles
+from .profiles import Extremes, Profiles, underflow
 
 __all__ = ["by_membership", "log_expit", "log_mixed", "log_odds_ratio", "logit", "set_extremes", "single", "times"]
 
@@ -70,7 +70,8 @@ def set_extremes(prior: FloatArray | None, k: int, fewest: int, most: int, epsil
         return Extremes(epsilon if k > 1 else 0.0, 0.0, 0.0, 0.0)
     plus = -log_mixed(low, -epsilon)
     minus = log_mixed(high, epsilon)
-    return Extremes(epsilon, epsilon, plus, minus, 1e-14 + 2.0**-51 * min(epsilon, math.log(k)))
+    rounding = 1e-14 + 2.0**-51 * min(epsilon, math.log(k))
+    return Extremes(epsilon, epsilon, plus, minus, rounding, underflow(epsilon, plus, minus))
 
 
 def log_mixed(share: float, tilt: float) -> float:

@@ -22,7 +22,8 @@ from .profiles import Extremes, Profiles, RowPair
 
 __all__ = ["ProductChannel"]
 
-_GROUPS = 2**20
+_GROUPS = 2**21
+_TYPES = 2**14
 
 
 class ProductChannel(AnyChannel):
@@ -269,25 +270,42 @@ def _weighted(many: NDArray[np.int64], logs: FloatArray) -> FloatArray:
 
 
 def _power(one: Profiles, times: int) -> Profiles | None:
-    """Profiles of this many copies: by type classes where there is one class of releases."""
+    """Profiles of this many copies by type classes: how many copies show each class, how many secrets of each group."""
     if times == 1:
         return one
-    if len(one.log_total) > 1:
-        found: Profiles | None = one
-        for _ in range(times - 1):
-            found = None if found is None else _joined(found, one)
-        return found
-    size = len(one.tilt)
-    if _compositions_count(times, size) > _GROUPS:
+    classes = len(one.log_total)
+    sizes = np.diff(one.starts).tolist()
+    if _compositions_count(times, classes) > _TYPES:
         return None
-    many = _compositions(times, size)
-    ways = gammaln(times + 1) - gammaln(many + 1).sum(axis=1)
-    log_mass = _weighted(many, one.log_mass) + ways
+    types = _compositions(times, classes)
+    widths = [math.prod(map(_compositions_count, kind, sizes)) for kind in types.tolist()]
+    if sum(widths) > _GROUPS:
+        return None
+    ways = gammaln(times + 1) - gammaln(types + 1).sum(axis=1)
+    columns: list[list[FloatArray]] = [[], [], [], []]
+    kept: dict[tuple[int, int], tuple[FloatArray, ...]] = {}
+    for kind in types.tolist():
+        sums: tuple[FloatArray, ...] = (np.zeros(1),) * 4
+        for place, count in enumerate(kind):
+            if (place, count) not in kept:
+                kept[place, count] = _copies(one, slice(one.starts[place], one.starts[place + 1]), count)
+            sums = tuple(np.add.outer(a, b).reshape(-1) for a, b in zip(sums, kept[place, count], strict=True))
+        for column, found in zip(columns, sums, strict=True):
+            column.append(found)
+    tilt, log_mass, largest, smallest = (np.concatenate(column) for column in columns)
     return Profiles(
-        times * one.log_outputs, times * one.log_total, [0, len(many)], _weighted(many, one.tilt), np.exp(log_mass),
-        log_mass, _weighted(many, one.log_largest), _weighted(many, one.log_smallest),
+        _weighted(types, one.log_outputs) + ways, _weighted(types, one.log_total) + ways,
+        np.concatenate([[0], np.cumsum(widths)]), tilt, np.exp(log_mass), log_mass, largest, smallest,
         min(1.0, times * one.missing), math.expm1(times * math.log1p(one.gap)), times * one.error,
     )  # fmt: skip
+
+
+def _copies(one: Profiles, groups: slice, count: int) -> tuple[FloatArray, ...]:
+    """Tilt, log mass, largest and smallest of this many secrets that each lie in one of the groups of a class."""
+    many = _compositions(count, groups.stop - groups.start)
+    ways = gammaln(count + 1) - gammaln(many + 1).sum(axis=1)
+    return (_weighted(many, one.tilt[groups]), _weighted(many, one.log_mass[groups]) + ways,
+            _weighted(many, one.log_largest[groups]), _weighted(many, one.log_smallest[groups]))  # fmt: skip
 
 
 def _joined(one: Profiles, two: Profiles) -> Profiles | None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .._values import FloatArray, Value
 
-__all__ = ["Extremes", "Profiles", "RowPair", "from_groups", "from_matrix"]
+__all__ = ["Extremes", "Profiles", "RowPair", "from_groups", "from_matrix", "underflow"]
 
 _PAIRWISE = 8  # groups of a class up to which ratios are taken pair by pair, which cancels nothing
 _BLOCK = 2**18
@@ -201,10 +201,10 @@ class Profiles(Value):
         rounding = 1e-14 + 2.0**-51 * min(_largest(self.log_mass), _largest(self.tilt))
         occurs = (self.log_weight > -np.inf)[self.classes] & held
         ratio = self.log_ratio[occurs]
-        return Extremes(
-            self._spread(np.ones_like(held)), self._spread(held), max(0.0, float(np.max(ratio, initial=-np.inf))),
-            max(0.0, float(-np.min(ratio, initial=np.inf))), rounding, 4 * self.error,
-        )  # fmt: skip
+        plus, minus = max(0.0, float(np.max(ratio, initial=-np.inf))), max(0.0, float(-np.min(ratio, initial=np.inf)))
+        spread = self._spread(held)
+        return Extremes(self._spread(np.ones_like(held)), spread, plus, minus, rounding,
+                        4 * self.error + underflow(spread, plus, minus))  # fmt: skip
 
     def _spread(self, held: NDArray[np.bool_]) -> float:
         """The largest difference of two tilts of one class, of the groups that are held."""
@@ -218,6 +218,11 @@ class Profiles(Value):
 
     def __repr__(self) -> str:
         return f"<Profiles: {len(self.log_total)} classes of releases, {len(self.tilt)} groups of secrets>"
+
+
+def underflow(spread: float, plus: float, minus: float) -> float:
+    """What is added to the error where a log ratio is too small for a number of 64 bits."""
+    return 1e-300 if spread > 0 and min(plus, minus) < 1e-290 else 0.0
 
 
 def from_matrix(cells: NDArray[np.floating[Any]], log: bool, prior: FloatArray | None, gap: float,

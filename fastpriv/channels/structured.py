@@ -135,8 +135,9 @@ class RandomizedResponse(AnyChannel):
         columns = ((own.value, own.rest), (own.log_value, own.log_rest), (own.log_value, own.rest_largest),
                    (own.log_value, own.rest_smallest))  # fmt: skip
         grouped = [np.stack(column, axis=1).reshape(-1) for column in columns]
-        return Profiles(own.log_count, own.log_count - math.log(self.k) + self.log_gain, np.arange(0, 2 * pairs[0] + 1, 2),
-                        tilt.reshape(-1), grouped[0], grouped[1], grouped[2], grouped[3], gap=own.gap)  # fmt: skip
+        starts = np.arange(0, 2 * pairs[0] + 1, 2)
+        return Profiles(own.log_count, own.log_count - math.log(self.k) + self.log_gain, starts, tilt.reshape(-1),
+                        grouped[0], grouped[1], grouped[2], grouped[3], gap=own.gap)  # fmt: skip
 
     def _extremes(self, prior: FloatArray | None) -> Extremes:
         return self._profiles(prior).extremes()
