@@ -177,7 +177,7 @@ def _npz(file: Path) -> AnyChannel:
     import zlib
 
     try:
-        with np.load(file, allow_pickle=False) as arrays:
+        with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             _validate.memory("file", sum(info.file_size for info in arrays.zip.infolist()), "Write it as .npy.")
             found = {key: arrays[key] for key in arrays.files}
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as fault:

@@ -259,8 +259,11 @@ def _ratios(tilt: FloatArray, mass: FloatArray, log_mass: FloatArray) -> FloatAr
     """ln r = -log sum_h mass_h e^(tilt_h - tilt_g), shape (classes, groups)."""
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         shift = tilt[:, None, :] - tilt[:, :, None]
-        change = np.sum(np.where(mass[:, None, :] > 0, mass[:, None, :] * np.expm1(shift), 0.0), axis=2)
-        exponent = np.where(log_mass[:, None, :] == -np.inf, -np.inf, log_mass[:, None, :] + shift)
+        own = log_mass[:, None, :]
+        exponent = np.where(own == -np.inf, -np.inf, own + shift)
+        tiny = np.exp(exponent) - np.exp(own)  # for masses that underflow, or nearly
+        terms = np.where(mass[:, None, :] > 1e-290, mass[:, None, :] * np.expm1(shift), tiny)
+        change = np.sum(np.where(own == -np.inf, 0.0, terms), axis=2)
         top = exponent.max(axis=2)
         centre = np.where(np.isfinite(top), top, 0.0)
         direct = top + np.log(np.sum(np.exp(exponent - centre[:, :, None]), axis=2))

@@ -27,7 +27,7 @@ _DISTINCT = 64  # rows up to which all ordered pairs are handed out
 
 
 class RandomizedResponse(AnyChannel):
-    """k-ary randomised response: the truth, or any other value, e^epsilon times less likely each.
+    """Randomised response over k values: the truth, or any other value, e^epsilon times less likely each.
 
     Parameters
     ----------
