@@ -1,6 +1,6 @@
 """Binomial laws by Loader's saddle-point form, and binomial coefficients.
 
-Source: Loader 2000, "Fast and accurate computation of binomial probabilities", eqs (3) to (6).
+Source: Loader 2000, "Fast and accurate computation of binomial probabilities".
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Channel(AnyChannel):
 
     **Accuracy** ``mass_gap`` is within rounding of the largest gap of a row; ``tests/contracts/test_channels.py``.
 
-    Source: Shannon 1948, section 12, the discrete channel.
+    Source: Shannon 1948, the discrete channel with noise.
 
     Examples
     --------

@@ -41,7 +41,7 @@ class GeometricMechanism(AnyChannel):
 
     **Accuracy** entries within 1e-15 of the exponent; ``tests/enclosures/test_channels.py``.
 
-    Source: Ghosh, Roughgarden and Sundararajan 2012, definition 2.1 and the range restriction after it.
+    Source: Ghosh, Roughgarden and Sundararajan 2012 (range-restricted geometric mechanism).
 
     Examples
     --------
@@ -181,7 +181,7 @@ class DiscreteLaplace(GeometricMechanism):
 
     **Accuracy** as there; ``tests/enclosures/test_channels.py``.
 
-    Source: Inusah and Kozubowski 2006; Canonne, Kamath and Steinke 2020, definition 28.
+    Source: Inusah and Kozubowski 2006; Canonne, Kamath and Steinke 2020.
 
     Examples
     --------

@@ -42,7 +42,7 @@ class RandomizedResponse(AnyChannel):
 
     **Accuracy** entries within 4e-15 relative; ``tests/enclosures/test_channels.py``.
 
-    Source: Kairouz, Oh and Viswanath 2014, section 4.1; Kairouz, Bonawitz and Ramage 2016, eq. (9).
+    Source: Kairouz, Oh and Viswanath 2014; Kairouz, Bonawitz and Ramage 2016 (k-RR).
 
     Examples
     --------
@@ -305,7 +305,7 @@ class ExponentialMechanism(AnyChannel):
 
     **Accuracy** logs of entries within 1e-15 of the largest exponent; ``tests/enclosures/test_channels.py``.
 
-    Source: McSherry and Talwar 2007, definition 2.
+    Source: McSherry and Talwar 2007.
 
     Examples
     --------

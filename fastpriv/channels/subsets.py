@@ -54,7 +54,7 @@ class UnaryEncoding(AnyChannel):
 
     **Accuracy** entries within 1e-13 relative at k = 12; ``tests/enclosures/test_channels.py``.
 
-    Source: Wang, Blocki, Li and Jha 2017, section 4.2 (SUE, OUE); Erlingsson, Pihur and Korolova 2014.
+    Source: Wang, Blocki, Li and Jha 2017 (SUE, OUE); Erlingsson, Pihur and Korolova 2014 (RAPPOR).
 
     Examples
     --------
@@ -277,7 +277,7 @@ class SubsetSelection(AnyChannel):
 
     **Accuracy** entries within 1e-13 relative; ``tests/enclosures/test_channels.py``.
 
-    Source: Ye and Barg 2018, eqs (7) and (8); Wang et al. 2016, section 4.
+    Source: Ye and Barg 2018; Wang et al. 2016 (k-subset mechanism).
 
     Examples
     --------
