@@ -6,8 +6,8 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from fastpriv import GaussianMixture
+from fastpriv.distributions.packed import log_density, log_density_information, pack
 from fastpriv.kernels import _terms
-from fastpriv.sampling.packed import log_density, log_density_information, pack
 
 RNG = np.random.default_rng(1)
 SIZES = ((8, 1), (8, 16), (64, 16), (1024, 16), (100, 1000))

@@ -79,7 +79,7 @@ _WHERE = {
     "pointwise_saturation": "conversions.cd_lmip_and_lip",
     "ExtremalPair": "conversions._curve",
 }
-_ROOMS = ("calibration", "datasets", "figures", "notions", "special")
+_ROOMS = ("calibration", "datasets", "divergences", "figures", "notions", "special")
 
 __all__ = ["__version__", *_WHERE, *_ROOMS]
 

@@ -1,5 +1,6 @@
 from . import calibration as calibration
 from . import datasets as datasets
+from . import divergences as divergences
 from . import figures as figures
 from . import notions as notions
 from . import special as special

@@ -71,7 +71,11 @@ def progress_reporter(progress: Progress, total: int) -> tuple[Callable[[int], N
     if callable(progress):
         call = progress
         return (lambda done: call(done, total)), (lambda: None)
-    _validate.flag("progress", progress)
+    if not isinstance(progress, bool):
+        raise DomainError(
+            f"progress must be True or False, or a function; got {_validate.shown(progress)}. "
+            "A function is called with the number of pieces done and the total."
+        )
     return _bar(total)
 
 

@@ -19,6 +19,7 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 _SUM_TOLERANCE = 1e-9
+_SINGLE_TOLERANCE = 1e-5
 _SMALL = 2**28  # bytes that are asked for without looking at what is free
 
 
@@ -75,12 +76,18 @@ def vector(
 
 def probabilities(name: str, value: Any) -> FloatArray:
     """A vector of numbers in [0, 1] whose sum is 1 to within 1e-9; never renormalised."""
-    array = vector(name, value, "probabilities between 0 and 1", lambda x: (x >= 0) & (x <= 1 + _SUM_TOLERANCE))
+    array = vector(
+        name, value, "probabilities between 0 and 1", lambda x: (x >= 0) & (x <= 1 + _SUM_TOLERANCE),
+        remedy="Pass one number for each, relative ones divided by their sum.",
+    )  # fmt: skip
     total = float(np.sum(array, dtype=np.longdouble))
     if abs(total - 1.0) > _SUM_TOLERANCE:
+        remedy = f"Divide {name} by the sum if the numbers are relative."
+        if abs(total - 1.0) <= _SINGLE_TOLERANCE:  # what single precision leaves; to divide in it would not help
+            remedy = f"Divide in doubles, as in w = np.asarray({name}, dtype=float); w / w.sum()."
         raise DomainError(
             f"{name} must sum to 1 within {_SUM_TOLERANCE:g}; got a sum of {total!r} over {array.size} entries. "
-            f"Divide {name} by the sum if the numbers are relative."
+            f"{remedy}"
         )
     return array
 

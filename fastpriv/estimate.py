@@ -20,6 +20,7 @@ Unit = Literal["nats", "bits", "probability", "log probability", "1"]
 KINDS: tuple[str, ...] = ("exact", "certified", "statistical", "heuristic")
 UNITS: tuple[str, ...] = ("nats", "bits", "probability", "log probability", "1")
 _LN2 = math.log(2.0)
+_SHOWN = 6  # entries that a person can read in one line
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,9 +174,10 @@ class Estimate:
         return _rebuild, (self._words(), self.value, self.lower, self.upper)
 
     def __repr__(self) -> str:
-        level = "" if self.confidence is None else f", confidence={self.confidence:g}"
-        if self.shape == ():
-            numbers = f"{self.value!r}, lower={self.lower!r}, upper={self.upper!r}"
+        level = "" if self.confidence is None else f", confidence={self.confidence:.12g}"
+        if self.shape == () or (np.ndim(self.value) == 1 and self.value.size <= _SHOWN):
+            value, lower, upper = (_plain(number) for number in self._numbers())
+            numbers = f"{value!r}, lower={lower!r}, upper={upper!r}"
         else:
             numbers = f"<shape {self.shape}>"
         words = f"unit={self.unit!r}, kind={self.kind!r}{level}, method={self.method!r}"

@@ -45,6 +45,8 @@ def deviations(sigmas: Any) -> FloatArray:
 
 def spread_out(sigmas: Any, k: int, d: int) -> FloatArray:
     """Standard deviations as (k, 1) or (k, d)."""
+    if np.shape(_rectangular(sigmas)) in ((1, d, d), (k, d, d)):  # before their zeros are taken for standard deviations
+        raise _misshapen(np.shape(sigmas), k, d, "Matrices go to covariances=.")
     s = deviations(sigmas)
     if s.ndim == 0:
         return np.full((k, 1), s)
@@ -55,10 +57,9 @@ def spread_out(sigmas: Any, k: int, d: int) -> FloatArray:
     remedy = "Pass one standard deviation a component, or one to each coordinate of each."
     if s.shape == (d,):
         remedy = f"Pass shape (1, {d}) for one standard deviation a coordinate."
-    raise ShapeError(
-        f"sigmas must be a number or of shape ({k},), ({k}, 1), (1, {d}) or ({k}, {d}) for means of shape ({k}, {d}); "
-        f"got {s.shape}. {remedy}"
-    )
+    elif s.shape == (d, d):
+        remedy = "Matrices go to covariances=."
+    raise _misshapen(s.shape, k, d, remedy)
 
 
 def simplest(means: FloatArray, sigmas: FloatArray) -> dict[str, FloatArray | None]:
@@ -130,23 +131,36 @@ def exponents(diagonal: FloatArray) -> NDArray[np.int64]:
 
 def _stack(value: Any, count: int, dimension: int) -> NDArray[Any]:
     """The value as (1, d, d) or (count, d, d), without a copy where it is an array of numbers already."""
-    try:
-        given = np.asarray(value)
-    except ValueError:  # ragged
-        given = np.asarray(value, dtype=object)
+    given = _rectangular(value)
     if given.dtype.kind not in "fiub":
         given = _validate.real("covariances", value, "made of finite numbers", np.isfinite)
     square = (dimension, dimension)
     if given.shape not in (square, (1, *square), (count, *square)):
-        raise ShapeError(
-            f"covariances must be of shape {square} or {(count, *square)}; got {given.shape}. Pass one matrix for all "
-            "components or one a component; standard deviations go to sigmas."
-        )
-    return given.reshape(-1, *square)
+        remedy = "Pass one matrix for all components or one a component; standard deviations go to sigmas."
+        if given.shape in ((), (count,), (count, dimension)):
+            remedy = "Pass variances as sigmas=np.sqrt(variances), and standard deviations go to sigmas as they are."
+        raise ShapeError(f"covariances must be of shape {square} or {(count, *square)}; got {given.shape}. {remedy}")
+    given = given.reshape(-1, *square)
+    return given[:1] if given.strides[0] == 0 else given  # one matrix that was broadcast
+
+
+def _rectangular(value: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(value)
+    except ValueError:  # ragged
+        return np.asarray(value, dtype=object)
+
+
+def _misshapen(shape: tuple[int, ...], k: int, d: int, remedy: str) -> ShapeError:
+    return ShapeError(
+        f"sigmas must be a number or of shape ({k},), ({k}, 1), (1, {d}) or ({k}, {d}) for means of shape ({k}, {d}); "
+        f"got {shape}. {remedy}"
+    )
 
 
 def _looked_at(given: NDArray[Any], used: Mask) -> tuple[bool, bool, bool]:
     """Whether all used matrices are exactly symmetric, diagonal, equal; refuses what no covariance is."""
+    _validate.memory("covariances", 9 * given.shape[1] ** 2, _HEAVY)  # one matrix and what is asked of its entries
     symmetric = diagonal = equal = light = True
     first = None
     for rows in _blocks(*given.shape[:2]):

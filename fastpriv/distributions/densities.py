@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _random, _validate
-from ..errors import DomainError, ShapeError
+from ..errors import DomainError
 from .functions import PointFunction, Sampler, bad_values, named, place
 from .trials import Costs, tried_function, tried_sampler, warned_of_cost
+from .values import FloatArray, rows
 
 __all__ = ["Density", "LogRatio"]
 
-FloatArray = NDArray[np.float64]
 Words = NDArray[np.uint64]
 
 _TRIED = 64
@@ -288,8 +288,8 @@ class LogRatio(_Given):
     dimension : int
         Numbers a point is made of, at least 1.
     sampler_q : callable, optional
-        Draws of Q: needed for quantities in which Q has mass where P has none, and for the other direction. Without it,
-        averages under Q are taken as averages under P of q/p, which see nothing of Q outside the support of P.
+        Draws of Q: needed for the Jensen-Shannon divergence and for the other direction (``both=True``), and a help to
+        the others, which need draws of P alone.
     name : str, optional
         What messages call it.
     vectorized : bool, optional
@@ -395,10 +395,5 @@ def _rebuilt(kind: Any, given: dict[str, Any]) -> Any:
 
 def _columns(name: str, x: ArrayLike, dimension: int) -> tuple[FloatArray, bool]:
     """Points as a tile, and whether a single one was given without its axis."""
-    given = _validate.real(name, x, "made of finite numbers", np.isfinite)
-    one = given.ndim == (0 if dimension == 1 else 1)
-    rows = given.reshape(-1, 1) if dimension == 1 and given.ndim < 2 else np.atleast_2d(given)
-    if rows.ndim != 2 or rows.shape[1] != dimension:
-        wanted = "(n,) or (n, 1)" if dimension == 1 else f"(n, {dimension}) or ({dimension},)"
-        raise ShapeError(f"{name} must be of shape {wanted}; got {given.shape}. Pass one row of coordinates a point.")
-    return np.ascontiguousarray(rows.T), one
+    found, one = rows(name, x, dimension)
+    return np.ascontiguousarray(found.T), one

@@ -69,6 +69,7 @@ class PointFunction:
             raise DomainError(
                 f"{self.argument} must return a number or -inf at every point; got {type(fault).__name__}: {fault} "
                 f"from {self.name!r}{at}. Mend {self.name!r} there; where the density is zero it returns -inf."
+                f"{'' if index else self._other_form()}"
             ) from fault
         return found if self.form != "vectorized" else self._one_each(found, x.shape[1])
 
@@ -105,6 +106,11 @@ class PointFunction:
                 "vectorized=True if it takes one point."
             )
         return found.astype(np.float64)
+
+    def _other_form(self) -> str:
+        if self.form == "vectorized":
+            return " If it takes one point, drop vectorized=True."
+        return " If it takes points of shape (n, d), pass vectorized=True."
 
     def _first_failure(self, x: FloatArray) -> int | None:
         """The first point at which the function raises when it is called with that point alone."""

@@ -1,7 +1,7 @@
-"""Gaussian mixtures at points: log densities, draws and affine images, in NumPy, in blocks that fit the caches.
+"""Gaussian mixtures at points: log densities, draws and affine images, in blocks that fit the caches.
 
-Notation: ``z = L^-1 (x - m)`` has log density ``-z.z/2 - log det L - (d/2) log 2 pi``. The difference is formed first
-and never expanded into squares, so means that lie 1e8 standard deviations apart cost no digits.
+The mathematics of the log density is in ``csrc/fp_density.h``. There ``x - m`` is formed first and never expanded into
+squares, so means that lie 1e8 standard deviations apart cost no digits.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _random, _validate
+from .. import _parallel, _random, _validate
 from ..errors import DomainError
+from .packed import log_density as kernel_density
 from .values import FloatArray
 
 if TYPE_CHECKING:
@@ -22,27 +23,21 @@ if TYPE_CHECKING:
 __all__ = ["draws", "image", "log_density"]
 
 _BLOCK = 2**17  # doubles in a temporary
-_HALF_LOG_2_PI = 0.91893853320467274178
+_SHARE = 2**22  # doubles of points that a thread takes at a time
 
 
-def log_density(law: GaussianMixture, x: FloatArray) -> FloatArray:
+def log_density(law: GaussianMixture, x: FloatArray, n_jobs: int | None = None) -> FloatArray:
     """Log density at the rows of x, shape (n, d)."""
     n, d = x.shape
-    k = len(law)
-    constants = np.log(law.weights) - _log_scales(law) - d * _HALF_LOG_2_PI
-    columns = 1 if law.covariances is not None else max(1, min(k, _BLOCK // (8 * d)))
-    out = np.empty(n)
-    for rows in _blocks(n, max(1, _BLOCK // (columns * d))):
-        top = np.full(rows.stop - rows.start, -np.inf)
-        total = np.zeros_like(top)
-        for part in _blocks(k, columns):
-            logs = constants[part] - 0.5 * _squares(law, x[rows], part)
-            reached = np.maximum(top, logs.max(axis=1))
-            safe = np.where(reached == -np.inf, 0.0, reached)
-            total = total * np.exp(top - safe) + np.exp(logs - safe[:, None]).sum(axis=1)
-            top = reached
-        with np.errstate(divide="ignore"):
-            out[rows] = np.log(total) + np.where(top == -np.inf, 0.0, top)
+    packed, out = law.packed, np.empty(n)
+
+    def share(part: slice) -> None:
+        here, values = x[part], out[part]
+        for rows in _blocks(len(here), max(1, _BLOCK // d)):
+            kernel_density(packed, np.ascontiguousarray(here[rows].T), values[rows])
+
+    for _ in _parallel.ordered_map(share, _parallel.blocks(n, max(1, _SHARE // d)), n_jobs=n_jobs):
+        pass
     return out
 
 
@@ -106,33 +101,6 @@ def image(
             images[i] = half @ half.T
     images.setflags(write=False)
     return (moved, sigmas, None) if rows == 1 else (moved, None, images)
-
-
-def _log_scales(law: GaussianMixture) -> FloatArray:
-    """log det L of each component."""
-    if law.factors is not None:
-        return np.asarray(np.log(np.diagonal(law.factors, axis1=1, axis2=2)).sum(axis=1))
-    if law.sigmas.ndim == 1:
-        return law.dimension * np.log(law.sigmas)
-    return np.asarray(np.log(law.sigmas).sum(axis=1))
-
-
-def _squares(law: GaussianMixture, x: FloatArray, part: slice) -> FloatArray:
-    """The squared lengths of z, shape (points, components); infinite where they overflow."""
-    k, d = len(law), law.dimension
-    means = law.means.reshape(k, d)[part]
-    with np.errstate(over="ignore", invalid="ignore"):
-        z = x[:, None, :] - means
-        if law.factors is None:
-            z /= law.sigmas.reshape(k, -1)[part]
-        else:
-            from scipy.linalg.blas import dtrsm
-
-            factor = law.factors[part.start if len(law.factors) > 1 else 0]
-            z = dtrsm(1.0, factor.T, z[:, 0, :].T, trans_a=1, overwrite_b=1).T[:, None, :]
-        squares = np.einsum("nkd,nkd->nk", z, z)
-    # inf - inf in a solve: some z overflowed, and so does the sum
-    return np.where(np.isnan(squares), np.inf, squares)
 
 
 def _blocks(count: int, step: int) -> Iterator[slice]:

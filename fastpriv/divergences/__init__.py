@@ -40,3 +40,5 @@ progress : bool or callable, optional
 
 An interruption (Ctrl-C) returns what was reached, with a SamplingWarning.
 """
+
+__all__: list[str] = []  # the functions are names of fastpriv itself

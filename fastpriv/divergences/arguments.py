@@ -26,7 +26,7 @@ def laws(p: Any, q: Any) -> Way:
         if q is not None:
             raise DomainError(
                 f"q must be left out with a LogRatio, which holds both laws; got {_validate.shown(q)}. "
-                "Pass the ratio alone."
+                "Pass the ratio alone, and what follows by its name: epsilon=, order=."
             )
         return "sampled"
     for name, law in (("p", p), ("q", q)):

@@ -20,12 +20,12 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from ..distributions import GaussianMixture
+from ..distributions.packed import pack_together
 from ..errors import DomainError, SamplingWarning
 from ..estimate import Estimate, Unit
 from ..sampling.cuts import entropy_cut, kl_cut
 from ..sampling.engine import Goal, Outcome, run
 from ..sampling.guaranteed import Cut, run_guaranteed
-from ..sampling.packed import pack_together
 from ..sampling.pairs import Pair, paired, proposed
 from ..sampling.problem import Integrand, Part, Problem, Row
 from ..sampling.proposals.orders import renyi_proposal
@@ -33,7 +33,7 @@ from ..sampling.proposals.tilting import Proposal, hockey_stick_proposals, log_h
 from ..sampling.request import FEWEST_SAMPLES, Request
 from ..sampling.statistics.tails import tail_verdict
 from .arguments import both_ways
-from .reductions.subspaces import subspace
+from .reductions.subspaces import in_common_units, subspace
 
 __all__ = ["entropy", "hockey_stick", "jensen_shannon", "kl", "label_information", "renyi", "total_variation"]
 
@@ -48,12 +48,12 @@ _NEAR = 0.5  # bound of log(integral of p^a q^(1-a)) below which the integral le
 def kl(p: Any, q: Any, request: Request, *, both: bool = False) -> Estimate:
     """KL(P||Q), and KL(Q||P) when ``both``."""
     p, q = _smaller(p, q)
-    pair = paired(p, q, request.root)
+    pair = _drawn(paired(p, q, request.root), both=both)
     problems = []
-    if not both and pair.draws_p:
+    if not both:
         row = Row("kl_proposal" if request.interval == "guaranteed" else "kl_forward", _NONE)
         problems.append(pair.direct(Integrand((row,), 0.0 if row.name == "kl_proposal" else -math.inf, math.inf)))
-    if pair.draws_p and pair.draws_q:
+    if pair.draws_q:
         rows = (Row("kl_balanced", _NONE), Row("kl_reversed", _NONE))[: 1 + both]
         problems.append(pair.balanced(Integrand(rows, 0.0, math.inf)))
     cut = None
@@ -67,18 +67,19 @@ def kl(p: Any, q: Any, request: Request, *, both: bool = False) -> Estimate:
 def jensen_shannon(p: Any, q: Any, request: Request) -> Estimate:
     """JS(P, Q), from both laws."""
     p, q = _smaller(p, q)
-    pair = paired(p, q, request.root)
-    problem = _of_both(pair, Integrand((Row("jensen_shannon", _NONE),), 0.0, _LOG_2))
+    pair = _drawn(paired(p, q, request.root), both=True)
+    problem = pair.balanced(Integrand((Row("jensen_shannon", _NONE),), 0.0, _LOG_2))
     goal = Goal(lambda mean: mean, 0.0, math.nextafter(_LOG_2, 1.0))
-    return _estimate(_run(_allowed(problem, request), request, goal), request, "nats", (), _gap(p, q))
+    return _estimate(_run(_allowed([problem], request), request, goal), request, "nats", (), _gap(p, q))
 
 
 def total_variation(p: Any, q: Any, request: Request) -> Estimate:
     """sup_E |P(E) - Q(E)|."""
     p, q = _smaller(p, q)
     pair = paired(p, q, request.root)
-    problems = [pair.direct(Integrand((Row("hockey_stick_forward", _NONE),), 0.0, 1.0))] if pair.draws_p else []
-    if pair.draws_p and pair.draws_q:
+    pair = pair if pair.draws_p else pair.swapped()  # the same from either side
+    problems = [pair.direct(Integrand((Row("hockey_stick_forward", _NONE),), 0.0, 1.0))]
+    if pair.draws_q:
         problems.append(pair.balanced(Integrand((Row("total_variation", _NONE),), 0.0, 1.0)))
     outcome = _run(_allowed(problems, request), request, Goal(lambda mean: mean, 0.0, 1.0))
     return _estimate(outcome, request, "probability", (), _gap(p, q))
@@ -92,7 +93,7 @@ def hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs:
     if logs:
         answers[:] = -math.inf
     p, q = _smaller(p, q)
-    pair = paired(p, q, request.root)
+    pair = _drawn(paired(p, q, request.root), both=both)
     if both and used.size and request.law is None and pair.known and _in_the_tail(p, q, flat[used].max(), request):
         forward = hockey_stick(p, q, epsilon, _shared(request, 0, 0.5, 0), logs=logs)
         rest = _shared(request, 1, 1.0, request.max_samples // 2)
@@ -125,13 +126,15 @@ def hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs:
     if not outcomes:
         value, lower, upper = (row.reshape(shape) for row in answers)
         return Estimate(value, lower, upper, kind="exact", unit=unit, method="infinite epsilon")
+    if not logs:  # below the least double, but not 0
+        answers[2][:, used] = np.maximum(answers[2][:, used], 5e-324)
     return _estimate(_merged(outcomes, answers), request, unit, shape, 0.0 if logs else _gap(p, q))
 
 
 def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
     """D_order(P||Q) for an order other than 1."""
     p, q = _smaller(p, q)
-    pair = paired(p, q, request.root)
+    pair = _drawn(paired(p, q, request.root), both=False)
     parameter, b = np.array([order]), order - 1.0
     options: list[tuple[Problem, bool, float]] = []  # with: the integral less 1 is averaged; log of the scale
     if pair.known and order > 1.0:
@@ -140,14 +143,14 @@ def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
             return Estimate(math.inf, math.inf, math.inf, kind="exact", unit="nats", method="tails")
         if proposal.bounded:
             options.append((_tilted(p, q, pair, proposal, Row("renyi_proposal", parameter)), False, proposal.log_scale))
-    if pair.draws_p and pair.draws_q:
+    if pair.draws_q:
         low, high = (-2.0, 0.0) if order < 1.0 else (0.0, math.inf)
         row = Row("renyi_small_balanced", parameter)
         heavy = order > 1.0  # unless the mean of the square is known to be finite
         if heavy and pair.known:
             heavy = not renyi_proposal(p, q, 2.0 * order - 1.0, late=_late(request)).bounded
         options.append((pair.balanced(Integrand((row,), low, high), heavy=heavy), True, 0.0))
-    elif pair.draws_p:
+    else:
         row = Row("renyi_proposal", parameter)
         options.append((pair.direct(Integrand((row,), 0.0, math.inf), heavy=True), False, 0.0))
     allowed = _allowed([problem for problem, _, _ in options], request)
@@ -196,9 +199,9 @@ def _runs(p: Any, q: Any, pair: Pair, epsilon: FloatArray, request: Request, bot
     tilts = pair.known and request.law in (None, "tilted") and not (both and request.law is None)
     if not tilts:
         problems = []
-        if not both and pair.draws_p:
+        if not both:
             problems.append(pair.direct(Integrand((Row("hockey_stick_forward", epsilon),), 0.0, 1.0)))
-        if pair.draws_p and pair.draws_q:
+        if pair.draws_q:
             rows = (Row("hockey_stick_balanced", epsilon), Row("hockey_stick_balanced", epsilon, swapped=True))
             problems.append(pair.balanced(Integrand(rows[: 1 + both], 0.0, 2.0)))
         yield _allowed(problems, request), every, 0.0
@@ -276,8 +279,15 @@ def _merged(outcomes: list[Outcome], answers: FloatArray) -> Outcome:
     )  # fmt: skip
 
 
-def _of_both(pair: Pair, integrand: Integrand) -> list[Problem]:
-    return [pair.balanced(integrand)] if pair.draws_p and pair.draws_q else []
+def _drawn(pair: Pair, *, both: bool) -> Pair:
+    """The pair, if there are samples of P, and of Q where ``both`` are drawn from."""
+    for name, draws in (("p", pair.draws_p), ("q", pair.draws_q))[: 1 + both]:
+        if not draws:
+            raise DomainError(
+                f"{name} must have a sampler for this quantity; got none. "
+                f"Pass Density(log_density, sampler, ...){' or LogRatio(..., sampler_q=...)' if name == 'q' else ''}."
+            )
+    return pair
 
 
 def _run(problems: list[Problem], request: Request, goal: Goal, cut: Cut | None = None) -> Outcome:
@@ -297,18 +307,16 @@ def _allowed(problems: list[Problem], request: Request) -> list[Problem]:
     """The problems of the law that was forced; an error says which laws there are."""
     chosen = [problem for problem in problems if request.law in (None, problem.law)]
     if not chosen:
-        if not problems:
-            raise DomainError("q must have a sampler for this quantity; got none. Pass one to Density or LogRatio.")
         have = ", ".join(sorted({problem.law for problem in problems}))
         raise DomainError(f"method must name a law of this pair ({have}); got {request.law!r}. Take one of these.")
     return chosen
 
 
-def _smaller(p: Any, q: Any) -> tuple[Any, Any]:
-    """Mixtures in as few dimensions as tell them apart."""
+def _smaller(p: Any, q: Any) -> tuple[Any, ...]:
+    """Mixtures in as few dimensions as tell them apart, in units in which they are of ordinary size."""
     if isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture):
         found = subspace(p, q)
-        return found.laws if found is not None else (p, q)  # type: ignore[return-value]
+        return in_common_units(*(found.laws if found is not None else (p, q)))
     return p, q
 
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from .. import _random
 from .._parallel import blocks
+from ..distributions.packed import Packed
 from ..kernels import _draw
-from .packed import Packed
 from .problem import Part, Problem
 from .replicates import tile_size
 

@@ -17,8 +17,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ..distributions import GaussianMixture
+from ..distributions.packed import Packed
 from .guaranteed import Cut
-from .packed import Packed
 from .proposals.orders import renyi_proposal
 from .request import Request
 from .statistics.sequences import tail_excess

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from .. import _random
 from ..distributions import Density, GaussianMixture, LogRatio
+from ..distributions.packed import Packed, log_density, pack, pack_together
 from ..errors import DomainError
-from .packed import Packed, log_density, pack, pack_together
 from .problem import Evaluated, Integrand, Part, Problem, Sampled
 from .statistics.normalisation import warned_of_integrals
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._parallel import blocks
+from ..distributions.packed import Packed, log_density, log_density_information
 from ..kernels import _terms
-from .packed import Packed, log_density, log_density_information
 
 __all__ = ["Densities", "Evaluated", "Integrand", "Part", "Problem", "Row", "Sampled"]
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from .. import _random
 from .._parallel import blocks
+from ..distributions.packed import Packed
 from ..kernels import _draw
-from .packed import Packed
 from .points import scrambled
 from .problem import Densities, Part, Problem
 from .statistics.tails import PointMoments, TopValues

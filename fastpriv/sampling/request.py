@@ -83,12 +83,21 @@ def request(
     interval: str, rng: Any, n_jobs: int | None, progress: Progress,
 ) -> Request:  # fmt: skip
     """Validate the keywords of a sampled call, one clear error a fault."""
-    open_unit = ("between 0 and 1, both excluded", lambda x: (x > 0) & (x < 1))
     at_least_0 = ("at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
     law, points = _words(method)
-    seconds = _validate.scalar("max_seconds", max_seconds, "positive; infinity is allowed", lambda x: x > 0)
+    if interval == "guaranteed" and points not in (None, "random"):
+        raise DomainError(
+            f"method must leave the points open for interval='guaranteed', which is proved for random ones; got "
+            f"{method!r}. Name a law alone, or take interval='replicates'."
+        )
+    seconds = _validate.scalar(
+        "max_seconds", max_seconds, "positive", lambda x: x > 0, remedy="Pass seconds, or infinity for no limit."
+    )
     return Request(
-        confidence=_validate.scalar("confidence", confidence, *open_unit),
+        confidence=_validate.scalar(
+            "confidence", confidence, "between 0 and 1, both excluded", lambda x: (x > 0) & (x < 1),
+            remedy="Write 0.95 for 95 %.",
+        ),
         side=cast(Side, _validate.choice("side", side, SIDES)),
         rtol=_validate.scalar("rtol", rtol, *at_least_0),
         atol=_validate.scalar("atol", atol, *at_least_0),

@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 import fastpriv as fp
 from fastpriv import DomainError, GaussianMixture, Pmf, ShapeError, _validate
@@ -251,6 +252,12 @@ def test_a_nearly_singular_matrix_is_kept():
         (([0.5, 0.4], TWO, 1.0), {}, DomainError, "weights must sum to 1 within 1e-09; got a sum of 0.9"),
         ((HALF, TWO), {"covariances": 1.0}, ShapeError, r"covariances must be of shape \(3, 3\) or \(2, 3, 3\); got"),
         ((HALF, TWO), {"covariances": np.eye(2)}, ShapeError, r"got \(2, 2\). Pass one matrix for all components or o"),
+        ((HALF, TWO, STACK), {}, ShapeError, r"sigmas must be .*; got \(2, 3, 3\). Matrices go to covariances=."),
+        ((HALF, TWO, np.ones((3, 3))), {}, ShapeError, r"got \(3, 3\). Matrices go to covariances=."),
+        ((np.float32([1 / 3, 2 / 3]), TWO, 1.0), {}, DomainError, "Divide in doubles, as in w = np.asarray.weights, d"),
+        (([-0.5, 1.5], TWO, 1.0), {}, DomainError, "Pass one number for each, relative ones divided by their sum"),
+        ((HALF, TWO), {"covariances": 2.0}, ShapeError, r"got \(\). Pass variances as sigmas=np.sqrt.variances"),
+        ((HALF, TWO), {"covariances": np.ones((2, 3))}, ShapeError, r"got \(2, 3\). Pass variances as sigmas=np.sqrt"),
         ((HALF, TWO), {"covariances": [1, 2, 3]}, ShapeError, r"got \(3,\). Pass .* standard deviations go to sigmas"),
     ],
 )  # fmt: skip
@@ -303,6 +310,39 @@ def test_requests_beyond_the_machine_are_refused(monkeypatch):
     monkeypatch.setattr(_validate, "_free_memory", lambda: 200.0)
     with pytest.raises(MemoryError, match="covariances must fit in memory; got a need of 2.88e-07 GB with 2e-07 GB fr"):
         GaussianMixture(HALF, TWO, covariances=STACK)
+
+
+def test_one_law_says_which_argument_takes_a_matrix():
+    for wrong in (np.eye(3), [1.0, 1.0]):
+        with pytest.raises(ShapeError, match=r"sigma must be a number or of shape \(3,\); got .*. A matrix goes to"):
+            GaussianMixture.single([0.0, 0.0, 0.0], wrong)
+
+
+def test_a_broadcast_matrix_is_looked_at_once():
+    many = np.broadcast_to(FULL, (10**6, 3, 3))
+    law = GaussianMixture(np.full(10**6, 1e-6), np.zeros((10**6, 3)), covariances=many)
+    assert law.shared
+    assert law.covariances.shape == (1, 3, 3)
+
+
+def test_a_matrix_beyond_the_machine_is_refused_in_our_words():
+    d = 10**7
+    with pytest.raises(MemoryError, match="covariances must fit in memory; got a need of 9e.05 GB"):
+        GaussianMixture([1.0], np.zeros((1, d)), covariances=np.broadcast_to(1.0, (d, d)))
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_what_scikit_learn_fits_is_taken_as_the_docstring_says(kind):
+    variances = np.diagonal(STACK, axis1=1, axis2=2)
+    covariances_ = {"full": STACK, "tied": FULL, "diag": variances, "spherical": np.array([1.0, 4.0])}[kind]
+    if kind in ("full", "tied"):
+        law = GaussianMixture(HALF, TWO, covariances=covariances_)
+    else:
+        law = GaussianMixture(HALF, TWO, np.sqrt(covariances_))
+    matrices = {"full": STACK, "tied": [FULL, FULL], "diag": map(np.diag, variances), "spherical": [1.0, 4.0]}
+    x = np.random.default_rng(1).normal(size=(50, 3))
+    each = [multivariate_normal(m, K).logpdf(x) for m, K in zip(TWO, matrices[kind], strict=True)]
+    np.testing.assert_allclose(law.log_density(x), np.logaddexp(*each) - np.log(2.0), rtol=1e-12)
 
 
 def test_free_memory_is_known():

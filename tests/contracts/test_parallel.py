@@ -50,7 +50,7 @@ def test_progress_is_reported_block_by_block():
     seen = []
     list(ordered_map(abs, range(3), progress=lambda done, total: seen.append((done, total))))
     assert seen == [(1, 3), (2, 3), (3, 3)]
-    with pytest.raises(DomainError, match="progress must be True or False; got 7"):
+    with pytest.raises(DomainError, match="progress must be True or False, or a function; got 7"):
         list(ordered_map(abs, range(3), progress=7))
 
 

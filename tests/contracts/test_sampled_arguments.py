@@ -1,5 +1,8 @@
 """What the sampled quantities refuse, and in which words."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -8,6 +11,7 @@ from fastpriv import (
     Density,
     DomainError,
     GaussianMixture,
+    LogRatio,
     Pmf,
     ShapeError,
     entropy,
@@ -47,7 +51,9 @@ WRONG = [
     ("interval", "normal", "interval must be one of replicates, guaranteed; got 'normal'"),
     *(("rng", value, "rng must be None, an integer of at least 0") for value in (-1, 1.5, "seed", [1, -2])),
     *(("n_jobs", value, "n_jobs must be a non-zero integer or None") for value in (0, 1.5, "all")),
-    ("progress", 3, "progress must be True or False"),
+    ("progress", 3, "progress must be True or False, or a function; got 3. A function is called with the number of p"),
+    ("confidence", 95, "got 95.0. Write 0.95 for 95 %"),
+    ("max_seconds", None, "max_seconds must be positive; got None. Pass seconds, or infinity for no limit"),
 ]
 
 
@@ -220,14 +226,24 @@ def test_wrong_shapes_of_user_functions_are_named():
         kl_divergence(endless, GOOD, **BRIEF)
 
 
-def test_a_law_without_a_sampler_can_only_be_the_second():
+def test_a_law_without_a_sampler_can_only_be_the_second_but_for_total_variation():
     silent = Density(lambda x: -np.abs(x[:, 0]) - np.log(2.0), dimension=1, vectorized=True)
     kl = kl_divergence(GaussianMixture.single(0.0, 1.0), silent, **BRIEF | {"max_samples": 20_000})
     want = -0.5 * np.log(2 * np.pi * np.e) + np.log(2.0) + np.sqrt(2 / np.pi)
     assert kl.lower <= want <= kl.upper
-    for call in (jensen_shannon, kl_divergence):
-        with pytest.raises(DomainError, match="must have a sampler|sampler must be given"):
-            call(silent, GaussianMixture.single(0.0, 1.0), **BRIEF)
+    normal = GaussianMixture.single(0.0, 1.0)
+    for call in (jensen_shannon, kl_divergence, hockey_stick_divergence, renyi_divergence):
+        with pytest.raises(DomainError, match="p must have a sampler for this quantity; got none. Pass Density.log_de"):
+            call(silent, normal, **BRIEF)
+    for call in (jensen_shannon, lambda p, q, **k: kl_divergence(p, q, both=True, **k)):
+        with pytest.raises(DomainError, match="q must have a sampler for this quantity; .* or LogRatio.*sampler_q="):
+            call(normal, silent, **BRIEF)
+    enough = BRIEF | {"max_samples": 20_000}
+    either = [total_variation(*laws, **enough) for laws in ((silent, normal), (normal, silent))]
+    assert either[0].value == either[1].value
+    x = np.linspace(-20, 20, 400_001)
+    gap = np.abs(np.exp(-np.abs(x)) / 2 - np.exp(-x * x / 2) / np.sqrt(2 * np.pi))
+    assert either[0].lower <= np.trapezoid(gap, x) / 2 <= either[0].upper
 
 
 def test_a_sampler_that_ignores_its_generator_is_named():
@@ -239,6 +255,63 @@ def test_a_sampler_that_ignores_its_generator_is_named():
     fickle = Density(log_density, lambda rng, n: state.laplace(size=(n, 1)), dimension=1, vectorized=True)
     with pytest.raises(DomainError, match="sampler must"):
         kl_divergence(fickle, GOOD, **BRIEF)
+
+
+@pytest.mark.parametrize("points", ["sobol", "antithetic", "plain"])
+def test_a_guaranteed_interval_does_not_pretend_to_other_points(points):
+    with pytest.raises(DomainError, match="method must leave the points open for interval='guaranteed'.*; got 'direct"):
+        kl_divergence(P, Q, method=f"direct {points}", interval="guaranteed")
+    assert "random" in kl_divergence(P, Q, method="balanced random", **BRIEF | {"interval": "guaranteed"}).method
+
+
+def test_a_function_of_the_other_form_is_told_how_to_say_so():
+    def many(x):
+        return -np.abs(x).sum(axis=1) - np.log(4.0)
+
+    def one(x):
+        return float(-np.abs(x @ np.ones(2)))
+
+    def laplace(rng, n):
+        return rng.laplace(size=(n, 2))
+
+    with pytest.raises(DomainError, match=r"If it takes points of shape \(n, d\), pass vectorized=True"):
+        kl_divergence(Density(many, laplace, dimension=2), P, **BRIEF)
+    with pytest.raises(DomainError, match="If it takes one point, drop vectorized=True"):
+        kl_divergence(Density(one, laplace, dimension=2, vectorized=True), P, **BRIEF)
+
+
+def test_what_follows_a_log_ratio_is_given_by_name():
+    ratio = LogRatio(lambda x: x[:, 0] - 0.5, lambda rng, n: 1 + rng.standard_normal(n), dimension=1, vectorized=True)
+    for call in (hockey_stick_divergence, renyi_divergence):
+        with pytest.raises(DomainError, match="Pass the ratio alone, and what follows by its name: epsilon=, order="):
+            call(ratio, 2.0)
+
+
+def test_the_keywords_are_explained_where_docstrings_say():
+    code = "import fastpriv; assert 'max_seconds' in fastpriv.divergences.__doc__"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert all("help(fastpriv.divergences)" in call.__doc__ for call in (entropy, kl_divergence, total_variation))
+
+
+def test_variances_at_the_edge_of_doubles_only_change_the_units():
+    narrow = GaussianMixture([0.5, 0.5], [[0.0, 0.0], [1.0, 1.0]], covariances=[[1e-300, 5e-151], [5e-151, 1.0]])
+    wide = GaussianMixture([0.5, 0.5], [[0.0, 0.0], [1.0, 2.0]], [[1.0, 2.0], [2.0, 1.0]])
+    for call in (total_variation, hockey_stick_divergence):
+        found = call(narrow, wide, **BRIEF)
+        assert found.value == found.upper == 1.0
+    assert renyi_divergence(narrow, wide, 2.0, **BRIEF).upper > 345.0
+    assert renyi_divergence(wide, narrow, 2.0, **BRIEF).value == np.inf
+    other = GaussianMixture([0.25, 0.75], [[0.5, 0.0], [1.0, 1.0]], covariances=[[1.0, -0.5], [-0.5, 1.0]])
+    base = GaussianMixture([0.5, 0.5], [[0.0, 0.0], [1.0, 1.0]], covariances=[[1.0, 0.5], [0.5, 1.0]])
+    for scale in (2.0**-490, 2.0**490):
+        for call in (kl_divergence, total_variation, hockey_stick_divergence):
+            scaled = call(base.affine([scale, 1.0]), other.affine([scale, 1.0]), **BRIEF)
+            assert scaled.value == pytest.approx(call(base, other, **BRIEF).value, rel=1e-13)
+
+
+def test_a_sampled_upper_end_below_the_range_of_doubles_is_not_0():
+    found = hockey_stick_divergence(P, Q, [1e3, np.inf], **BRIEF)
+    assert found.upper.tolist() == [5e-324, 0.0]
 
 
 def test_the_sampled_names_are_public():

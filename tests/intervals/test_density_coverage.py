@@ -117,7 +117,7 @@ def _warnings_are_allowed():
         yield
 
 
-def run(name, count):
+def check_coverage(name, count):
     call, truth = CASES[name]
     slack = 1e-7 * abs(truth)
     for level in LEVELS:
@@ -133,10 +133,10 @@ def run(name, count):
 
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_hold(name):
-    run(name, QUICK)
+    check_coverage(name, QUICK)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_hold_over_thousands_of_seeds(name):
-    run(name, LONG)
+    check_coverage(name, LONG)

@@ -40,7 +40,7 @@ LAWS = {
 }
 
 
-def judge(lower, upper, truth, confidence, what):
+def check_misses(lower, upper, truth, confidence, what):
     misses = int(((truth < lower) | (truth > upper)).sum())
     runs = np.size(lower)
     most = allowed(runs, confidence)
@@ -48,32 +48,32 @@ def judge(lower, upper, truth, confidence, what):
     return misses
 
 
-def check(law, replicates, levels, runs, seed):
+def check_intervals(law, replicates, levels, runs, seed):
     draw, truth, skewness = LAWS[law]
     rng = np.random.default_rng([seed, replicates, *law.encode()])
     means = draw(rng, (replicates, runs))
     for confidence in levels:
         for side in ("both", "lower", "upper"):
             _, lower, upper = replicate_interval(means, confidence, side, skewness=skewness)
-            judge(lower, upper, truth, confidence, f"{law}, R = {replicates}, {side}")
+            check_misses(lower, upper, truth, confidence, f"{law}, R = {replicates}, {side}")
 
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("replicates", [16, 32])
 def test_replicates_of_a_known_skewness(law, replicates):
-    check(law, replicates, LEVELS, RUNS, 1)
+    check_intervals(law, replicates, LEVELS, RUNS, 1)
 
 
 @pytest.mark.parametrize("law", sorted(set(LAWS) - {"one hit a replicate", "exponential", "minus exponential"}))
 def test_eight_replicates_carry_99_percent(law):
-    check(law, 8, LEVELS[:3], RUNS, 2)
+    check_intervals(law, 8, LEVELS[:3], RUNS, 2)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("replicates", [16, 32, 64])
 def test_replicates_of_a_known_skewness_at_length(law, replicates):
-    check(law, replicates, LEVELS, 100_000, 3)
+    check_intervals(law, replicates, LEVELS, 100_000, 3)
 
 
 def student(means, confidence):
@@ -99,7 +99,7 @@ def test_where_the_usual_intervals_fail(naive, law, confidence):
     lower, upper = naive(means, confidence)
     assert surely_fails(int(((truth < lower) | (truth > upper)).sum()), 40_000, confidence)
     _, lower, upper = replicate_interval(means, confidence, skewness=skewness)
-    judge(lower, upper, truth, confidence, law)
+    check_misses(lower, upper, truth, confidence, law)
 
 
 @pytest.mark.parametrize("replicates", [16, 32])
@@ -117,7 +117,7 @@ def test_rare_hits_with_the_skewness_that_the_points_show(hits, replicates):
                 means, confidence, side, low=0.0, high=1.0, points=points, skewness=np.where(share > 0, skewness, 0.0),
                 independent=True,
             )  # fmt: skip
-            judge(lower, upper, truth, confidence, f"{hits} hits, R = {replicates}, {side}")
+            check_misses(lower, upper, truth, confidence, f"{hits} hits, R = {replicates}, {side}")
 
 
 @pytest.mark.parametrize("law", ["log-normal 1", "Student 3", "exponential"])
@@ -129,7 +129,7 @@ def test_the_whole_way_from_points(law):
     moments.update(values.reshape(-1, runs))
     for confidence in LEVELS:
         _, lower, upper = replicate_interval(values.mean(axis=1), confidence, points=points, skewness=moments.skewness)
-        judge(lower, upper, truth, confidence, law)
+        check_misses(lower, upper, truth, confidence, law)
 
 
 def quasi_random(rng, dimension, points, count):
@@ -168,7 +168,7 @@ def test_replicates_of_quasi_random_points(dimension, points, replicates):
             _, lower, upper = replicate_interval(
                 means, confidence, points=points, skewness=moments.skewness, deviation=np.sqrt(moments.variance)
             )
-            judge(lower, upper, truth, confidence, f"{name}, d = {dimension}, R = {replicates}")
+            check_misses(lower, upper, truth, confidence, f"{name}, d = {dimension}, R = {replicates}")
             lower, upper = student(means, confidence)
             failed += surely_fails(int(((truth < lower) | (truth > upper)).sum()), 1000, confidence)
     assert dimension > 1 or failed
@@ -224,7 +224,7 @@ def test_stages_of_unequal_spread(confidence):
         stages = [(100, rng.normal(size=(16, RUNS))), (300, ratio * rng.normal(size=(16, RUNS)))]
         for side in ("both", "lower", "upper"):
             value, lower, upper = stage_interval(stages, confidence, side)
-            judge(lower, upper, 0.0, confidence, f"spread {ratio}, {side}")
+            check_misses(lower, upper, 0.0, confidence, f"spread {ratio}, {side}")
         np.testing.assert_allclose(value, 0.25 * stages[0][1].mean(axis=0) + 0.75 * stages[1][1].mean(axis=0))
 
 

@@ -2,9 +2,6 @@
 
 import hashlib
 import importlib.util
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import mpmath
@@ -14,6 +11,7 @@ from scipy import stats
 
 from fastpriv import _random
 from fastpriv.kernels import _draw
+from kernels.variants import check_same_lines
 
 CSRC = Path(__file__).parents[2] / "csrc"
 WORDS = np.array([1, 2, 3, 4], dtype=np.uint64)
@@ -297,15 +295,4 @@ say("place wide", tall)
 
 
 def test_every_instruction_set_gives_the_same_bits():
-    outputs = {}
-    for isa in ("baseline", "avx2", "avx512"):  # one that the machine lacks falls back to the best it has
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM], env={**os.environ, "FASTPRIV_ISA": isa}, capture_output=True, text=True,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        outputs[isa] = done.stdout.splitlines()
-    assert len(outputs["baseline"]) == 10
-    for isa in ("avx2", "avx512"):
-        pairs = zip(outputs["baseline"], outputs[isa], strict=True)
-        different = [line for line, other in pairs if line != other]
-        assert not different, f"{isa} differs from baseline in {different}"
+    check_same_lines(PROGRAM, 10)

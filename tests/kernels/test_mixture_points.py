@@ -1,6 +1,7 @@
 """Log densities and draws of mixtures in d dimensions: against 80 digits, over harsh weights, scales and distances."""
 
 import math
+import tracemalloc
 
 import mpmath
 import numpy as np
@@ -122,7 +123,29 @@ def test_blocks_do_not_show(k, d):
     for law in laws:
         at_once = law.log_density(x)
         one_by_one = [law.log_density(place.reshape(1, d))[0] for place in x[::30]]
-        np.testing.assert_allclose(at_once[::30], one_by_one, rtol=1e-14)
+        np.testing.assert_array_equal(at_once[::30], one_by_one)
+
+
+def test_threads_and_blocks_change_no_bit(monkeypatch):
+    rng = np.random.default_rng(30)
+    law = GaussianMixture(np.full(5, 0.2), rng.normal(size=(5, 7)), rng.uniform(0.5, 2.0, (5, 7)))
+    x = rng.normal(size=(5000, 7))
+    want = law.log_density(x)
+    monkeypatch.setattr("fastpriv.distributions.points._SHARE", 1000)
+    monkeypatch.setattr("fastpriv.distributions.points._BLOCK", 300)
+    for n_jobs in (1, 2, None):
+        np.testing.assert_array_equal(law.log_density(x, n_jobs=n_jobs), want)
+
+
+def test_memory_does_not_grow_with_the_points():
+    law = GaussianMixture(np.full(50, 0.02), np.random.default_rng(31).normal(size=(50, 4)), 1.0)
+    x = np.zeros((500_000, 4))
+    law.log_density(x[:10])
+    tracemalloc.start()
+    law.log_density(x)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < x.nbytes + len(x) * 8 + 3 * 2**20  # the checked points, the answer and one block
 
 
 def forms():

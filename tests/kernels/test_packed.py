@@ -6,8 +6,8 @@ from mpmath import mp, mpf
 from scipy.integrate import dblquad
 
 from fastpriv import GaussianMixture
-from fastpriv.sampling import packed as room
-from fastpriv.sampling.packed import log_density, log_density_information, pack, pack_together
+from fastpriv.distributions import packed as room
+from fastpriv.distributions.packed import log_density, log_density_information, pack, pack_together
 from oracles import densities as oracle
 
 RNG = np.random.default_rng(11)

@@ -3,9 +3,7 @@
 import doctest
 import hashlib
 import json
-import os
 import re
-import subprocess
 import sys
 import threading
 import time
@@ -13,11 +11,10 @@ import time
 import numpy as np
 import pytest
 
-import fastpriv
 import fastpriv.special as special
 from fastpriv.kernels import _special
+from kernels.variants import VARIANTS, printed
 
-VARIANTS = ("baseline", "avx2", "avx512")
 ELEMENTWISE = [name for name in special.__all__ if getattr(special, name).signature is None]
 UNARY = [name for name in ELEMENTWISE if getattr(special, name).nin == 1]
 BINARY = [name for name in ELEMENTWISE if getattr(special, name).nin == 2]
@@ -49,18 +46,11 @@ def digests():
     return {"variant": _special.ISA, **found}
 
 
-def digests_under(variant):
-    code = "import json, test_special_ufuncs as t; print(json.dumps(t.digests()))"
-    where = [os.path.dirname(__file__), os.path.dirname(os.path.dirname(fastpriv.__file__))]
-    environment = os.environ | {"FASTPRIV_ISA": variant, "PYTHONPATH": os.pathsep.join(where)}
-    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    return json.loads(run.stdout)
-
-
 def test_every_instruction_set_gives_the_same_bits():
-    results = {variant: digests_under(variant) for variant in VARIANTS}
+    code = "import json; from kernels import test_special_ufuncs as t; print(json.dumps(t.digests()))"
+    results = {variant: json.loads(out) for variant, out in printed(code, (*VARIANTS, "")).items()}
+    best = VARIANTS.index(results.pop("")["variant"])
     used = {variant: result.pop("variant") for variant, result in results.items()}
-    best = VARIANTS.index(digests_under("")["variant"])
     assert used == {variant: VARIANTS[min(k, best)] for k, variant in enumerate(VARIANTS)}
     for variant in VARIANTS[1:]:
         differing = [name for name in results["baseline"] if results[variant][name] != results["baseline"][name]]

@@ -24,7 +24,7 @@ def number(ball):
     return mpmath.mpf(ball.mid().str(45, radius=False))
 
 
-def agree(ball, want, tolerance=1e-24):
+def check_agreement(ball, want, tolerance=1e-24):
     got = number(ball)
     assert ball.is_finite()
     assert ball.rel_accuracy_bits() >= 83, ball
@@ -48,8 +48,8 @@ def gaussian(m, s):
 def test_two_gaussians_have_the_closed_forms(m, s, n, t):
     p, q = gaussian(m, s), gaussian(n, t)
     m, s, n, t = map(mpmath.mpf, (m, s, n, t))
-    agree(mixture.kl_divergence(p, q), mpmath.log(t / s) + (s**2 + (m - n) ** 2) / (2 * t**2) - 0.5)
-    agree(mixture.entropy(p), mpmath.log(2 * mpmath.pi * mpmath.e * s**2) / 2)
+    check_agreement(mixture.kl_divergence(p, q), mpmath.log(t / s) + (s**2 + (m - n) ** 2) / (2 * t**2) - 0.5)
+    check_agreement(mixture.entropy(p), mpmath.log(2 * mpmath.pi * mpmath.e * s**2) / 2)
     for order in (0.5, 2.0, 3.5):
         variance = (1 - order) * s**2 + order * t**2
         if variance <= 0:
@@ -58,7 +58,7 @@ def test_two_gaussians_have_the_closed_forms(m, s, n, t):
         want = (
             mpmath.log(t / s) + mpmath.log(t**2 / variance) / (2 * (order - 1)) + order * (m - n) ** 2 / (2 * variance)
         )
-        agree(mixture.renyi(p, q, order), want)
+        check_agreement(mixture.renyi(p, q, order), want)
 
 
 def cdf(x):
@@ -73,11 +73,12 @@ def test_shifted_gaussians_have_the_balle_wang_curve(r, epsilon):
     want = cdf(r - c) - mpmath.exp(mpmath.mpf(epsilon)) * cdf(-r - c)
     got = mixture.hockey_stick(gaussian(2 * r, 1.0), gaussian(0.0, 1.0), epsilon)
     if abs(want) > mpmath.mpf("1e-20000"):
-        agree(got, want, mpmath.mpf("1e-23"))
+        check_agreement(got, want, mpmath.mpf("1e-23"))
     assert got > 0
     assert got.rel_accuracy_bits() > 80
     if epsilon == 0:
-        agree(mixture.total_variation(gaussian(2 * r, 1.0), gaussian(0.0, 1.0)), mpmath.erf(r / mpmath.sqrt(2)))
+        distance = mixture.total_variation(gaussian(2 * r, 1.0), gaussian(0.0, 1.0))
+        check_agreement(distance, mpmath.erf(r / mpmath.sqrt(2)))
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 0.69, 2.0])
@@ -94,7 +95,7 @@ def test_unequal_gaussians_follow_their_two_crossings(epsilon):
     def mass(m, s):
         return cdf((high - m) / s) - cdf((low - m) / s)
 
-    agree(got, mass(0, 1) - mpmath.exp(epsilon) * mass(mpmath.mpf("0.5"), 2))
+    check_agreement(got, mass(0, 1) - mpmath.exp(epsilon) * mass(mpmath.mpf("0.5"), 2))
     found = mixture.crossings(gaussian(0.0, 1.0), gaussian(0.5, 2.0), epsilon)
     for ball, want in zip(found, (low, high), strict=True):
         assert abs(number(ball) - want) < mpmath.mpf("1e-30")
@@ -119,23 +120,23 @@ MILD = (mix([0.25, 0.75], [0.0, 1.5], [1.0, 0.75]), mix([0.5, 0.5], [0.25, 1.0],
 def test_mixtures_agree_with_mpmath():
     p, q = density(MILD[0]), density(MILD[1])
     close = mpmath.mpf("1e-18")
-    agree(mixture.kl_divergence(*MILD), quadrature(lambda x: p(x) * mpmath.log(p(x) / q(x)), *MILD), close)
-    agree(mixture.entropy(MILD[0]), -quadrature(lambda x: p(x) * mpmath.log(p(x)), *MILD), close)
+    check_agreement(mixture.kl_divergence(*MILD), quadrature(lambda x: p(x) * mpmath.log(p(x) / q(x)), *MILD), close)
+    check_agreement(mixture.entropy(MILD[0]), -quadrature(lambda x: p(x) * mpmath.log(p(x)), *MILD), close)
 
     def js(x):
         a, b = p(x), q(x)
         return (a * mpmath.log(2 * a / (a + b)) + b * mpmath.log(2 * b / (a + b))) / 2
 
-    agree(mixture.js(*MILD), quadrature(js, *MILD), close)
+    check_agreement(mixture.js(*MILD), quadrature(js, *MILD), close)
     cubes = quadrature(lambda x: p(x) ** 3 / q(x) ** 2, *MILD)
-    agree(mixture.renyi(*MILD, 3.0), mpmath.log(cubes) / 2, close)
+    check_agreement(mixture.renyi(*MILD, 3.0), mpmath.log(cubes) / 2, close)
     a = mpmath.exp(mpmath.mpf("0.25"))
     cuts = [number(ball) for ball in mixture.crossings(*MILD, 0.25)]
     with mpmath.workdps(25):
         pieces = [
             mpmath.quad(lambda x: p(x) - a * q(x), piece) for piece in zip([-15, *cuts], [*cuts, 15], strict=True)
         ]
-    agree(mixture.hockey_stick(*MILD, 0.25), mpmath.fsum(max(piece, 0) for piece in pieces), close)
+    check_agreement(mixture.hockey_stick(*MILD, 0.25), mpmath.fsum(max(piece, 0) for piece in pieces), close)
 
 
 def test_notions_agree_with_mpmath():
@@ -146,7 +147,7 @@ def test_notions_agree_with_mpmath():
     want = quadrature(
         lambda y: mpmath.fsum(a * f(y) * mpmath.log(f(y) / out(y)) for a, f in zip(w, singles, strict=True)), m
     )
-    agree(mixture.mutual_information((x, w), sigma), want, mpmath.mpf("1e-18"))
+    check_agreement(mixture.mutual_information((x, w), sigma), want, mpmath.mpf("1e-18"))
     shares = [quadrature(lambda y, f=f: singles[0](y) * f(y) / out(y), m) for f in singles]
     posterior = [a * share for a, share in zip(w, shares, strict=True)]
     assert abs(mpmath.fsum(posterior) - 1) < 1e-18
@@ -156,7 +157,7 @@ def test_notions_agree_with_mpmath():
         )
         / 2
     )
-    agree(mixture.abp_at((x, w), sigma, 0), mpmath.sqrt(js), mpmath.mpf("1e-16"))
+    check_agreement(mixture.abp_at((x, w), sigma, 0), mpmath.sqrt(js), mpmath.mpf("1e-16"))
     best, (index, direction) = mixture.lip_delta((x, w), sigma, 0.5)
     by_hand = max(
         max(

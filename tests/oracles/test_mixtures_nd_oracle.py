@@ -21,7 +21,7 @@ def _digits():
     mpmath.mp.dps = before
 
 
-def close(got, want, tolerance):
+def check_close(got, want, tolerance):
     assert abs(got - want) <= tolerance * abs(want), f"got {mpmath.nstr(got, 20)}, want {mpmath.nstr(want, 20)}"
 
 
@@ -35,9 +35,9 @@ def test_the_grid_agrees_with_sums_over_the_coordinates():
 
     got, error = nd.grid_integral(kl, [p, q], 0.1)
     assert error < 1e-12
-    close(got, nd.product_truth("kl", ps, qs)[0], 1e-12)
+    check_close(got, nd.product_truth("kl", ps, qs)[0], 1e-12)
     got, _ = nd.grid_integral(lambda x: -np.exp(a := nd.log_density(p, x)) * a, [p], 0.1)
-    close(got, nd.product_truth("entropy", ps, ps)[0], 1e-12)
+    check_close(got, nd.product_truth("entropy", ps, ps)[0], 1e-12)
 
 
 def test_an_affine_map_moves_the_density_and_nothing_else():
@@ -52,13 +52,13 @@ def test_an_affine_map_moves_the_density_and_nothing_else():
 def test_closed_forms_agree_with_sums_over_the_coordinates():
     ps, qs = [([1.0], [0.5], [1.25]), ONE], [([1.0], [0.0], [1.5]), ([1.0], [1.0], [2.0])]
     p, q = nd.product_law(ps), nd.product_law(qs)
-    close(nd.closed_form("kl", p, q)[0], nd.product_truth("kl", ps, qs)[0], 1e-24)
-    close(nd.closed_form("entropy", p, q)[0], nd.product_truth("entropy", ps, ps)[0], 1e-24)
+    check_close(nd.closed_form("kl", p, q)[0], nd.product_truth("kl", ps, qs)[0], 1e-24)
+    check_close(nd.closed_form("entropy", p, q)[0], nd.product_truth("entropy", ps, ps)[0], 1e-24)
     for order in (0.5, 3.0):
-        close(nd.closed_form("renyi", p, q, order)[0], nd.product_truth("renyi", ps, qs, order)[0], 1e-24)
+        check_close(nd.closed_form("renyi", p, q, order)[0], nd.product_truth("renyi", ps, qs, order)[0], 1e-24)
     back = nd.affine_law(p, np.array([[1.0, 0.5], [0.0, 2.0]]), np.ones(2))
     other = nd.affine_law(q, np.array([[1.0, 0.5], [0.0, 2.0]]), np.ones(2))
-    close(nd.closed_form("kl", back, other)[0], nd.closed_form("kl", p, q)[0], 1e-24)  # dyadic numbers: exact
+    check_close(nd.closed_form("kl", back, other)[0], nd.closed_form("kl", p, q)[0], 1e-24)  # dyadic numbers: exact
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 12.0])
@@ -69,7 +69,7 @@ def test_spheres_agree_with_the_line(epsilon):
         if want.is_zero():
             assert got == 0
         else:
-            close(got, nd.number(want), 1e-22)
+            check_close(got, nd.number(want), 1e-22)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 14.5])

@@ -41,7 +41,7 @@ def maps(draw):
     return a * 2.0 ** draw(st.integers(-30, 30))
 
 
-def near(one, two, *case):
+def check_near(one, two, *case):
     assert one is not None, shown(*case)
     assert two is not None, shown(*case)
     for a, b, c, d in zip(*(np.ravel(x) for x in (one.lower, one.upper, two.lower, two.upper)), strict=True):
@@ -54,11 +54,11 @@ def test_an_invertible_map_changes_nothing(drawn, a, epsilon):
     w, v, means = drawn
     p, q = (GaussianMixture(x, means, 2.0) for x in (w, v))
     mapped = [GaussianMixture(x, means @ a.T, covariances=4.0 * a @ a.T) for x in (w, v)]
-    near(reductions.kl(p, q), reductions.kl(*mapped), p, q, a)
-    near(reductions.jensen_shannon(p, q), reductions.jensen_shannon(*mapped), p, q, a)
-    near(reductions.renyi(p, q, 2.5), reductions.renyi(*mapped, 2.5), p, q, a)
-    near(reductions.hockey_stick(p, q, [0.0, epsilon]), reductions.hockey_stick(*mapped, [0.0, epsilon]), p, q, a)
-    near(reductions.mutual_information(p), reductions.mutual_information(mapped[0]), p, q, a)
+    check_near(reductions.kl(p, q), reductions.kl(*mapped), p, q, a)
+    check_near(reductions.jensen_shannon(p, q), reductions.jensen_shannon(*mapped), p, q, a)
+    check_near(reductions.renyi(p, q, 2.5), reductions.renyi(*mapped, 2.5), p, q, a)
+    check_near(reductions.hockey_stick(p, q, [0.0, epsilon]), reductions.hockey_stick(*mapped, [0.0, epsilon]), p, q, a)
+    check_near(reductions.mutual_information(p), reductions.mutual_information(mapped[0]), p, q, a)
     stretch = float(np.log(abs(np.linalg.det(a))))
     one, two = reductions.entropy(p), reductions.entropy(mapped[0])
     assert overlap(one.lower + stretch, one.upper + stretch, two.lower, two.upper, 1e-12 * (1 + abs(stretch)))
@@ -89,8 +89,8 @@ def test_a_coordinate_without_information_drops_out(p, q, mean, sigma):
         )
         for law in (p, q)
     )  # fmt: skip
-    near(reductions.kl(one, two), kl_divergence(p, q), p, q)
-    near(reductions.hockey_stick(one, two, [0.0, 1.0]), hockey_stick_divergence(p, q, [0.0, 1.0]), p, q)
+    check_near(reductions.kl(one, two), kl_divergence(p, q), p, q)
+    check_near(reductions.hockey_stick(one, two, [0.0, 1.0]), hockey_stick_divergence(p, q, [0.0, 1.0]), p, q)
 
 
 @QUICK

@@ -24,9 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...distributions import GaussianMixture
+from ...distributions.exact import determinant, whole
 from ...estimate import Estimate
 from ..line.closed_form import excess, spread
-from .rationals import determinant, diagonal_form, difference, least_eigenvalue, matrix_form, scaling, whole
+from .rationals import diagonal_form, difference, least_eigenvalue, matrix_form, scaling
 
 __all__ = ["kl", "renyi"]
 

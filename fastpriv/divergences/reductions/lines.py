@@ -29,7 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...distributions import GaussianMixture
-from .rationals import diagonal_form, difference, least_eigenvalue, matrix_form, root, scaling, whole
+from ...distributions.exact import whole
+from .rationals import diagonal_form, difference, least_eigenvalue, matrix_form, root, scaling
 
 __all__ = [
     "FEW", "Line", "all_rows_equal", "chunks", "coordinate", "is_one", "means_on_a_line", "means_on_parallel_lines",

@@ -1,6 +1,6 @@
-"""Exact and enclosed linear algebra on doubles: whole numbers, roots, quadratic forms and determinants.
+"""Exact and enclosed linear algebra on doubles: roots, quadratic forms and determinants.
 
-Notation: every double is a whole number times a power of two. K is a symmetric positive definite d x d matrix, S the
+Notation: K is a symmetric positive definite d x d matrix, S the
 diagonal matrix of powers of two for which A = S K S has its diagonal in [1/4, 1), u a vector.
 
 * u' K^-1 u. With any y and r = u - K y it equals u'y + r'y + r' K^-1 r, the last term between 0 and
@@ -8,7 +8,7 @@ diagonal matrix of powers of two for which A = S K S has its diagonal in [1/4, 1
   the first two terms are formed in whole numbers: what is left is of second order in a residual of about 2^-100.
 * lambda. If the Cholesky factorisation of A - m I runs through in doubles, A - m I is at least
   -(d + 3) 2^-52 trace(A) (Rump 2006, theorem 2.3 with room to spare), so lambda = m minus that.
-* log det K. Up to 20 dimensions by Bareiss's elimination in whole numbers (1968); otherwise from a triangular G near
+* log det K. Up to 20 dimensions by elimination in whole numbers; otherwise from a triangular G near
   the inverse Cholesky factor of A, taken as it comes: det A = det(I + E) / det(G)^2 with E = G A G' - I, and
   |log det(I + E) - tr E| <= e^2 / (2 (1 - e)) for e = |E| < 1 (Frobenius; the rounding of E is added entry by entry).
 """
@@ -23,9 +23,10 @@ from operator import mul
 import numpy as np
 from numpy.typing import NDArray
 
+from ...distributions.exact import determinant, whole
+
 __all__ = [
-    "Enclosure", "determinant", "diagonal_form", "difference", "least_eigenvalue", "log_determinant", "matrix_form",
-    "root", "scaling", "whole",
+    "Enclosure", "diagonal_form", "difference", "least_eigenvalue", "log_determinant", "matrix_form", "root", "scaling",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
@@ -34,17 +35,6 @@ _UNIT = 2.0**-53
 _LOG_2 = math.log(2.0)
 _WHOLE = 20  # dimensions up to which determinants are taken in whole numbers
 _BITS = 200  # of the sums of quotients that have no common denominator
-
-
-def whole(x: FloatArray, shifts: Sequence[int] | None = None) -> tuple[list[int], int]:
-    """Whole numbers n and an exponent e with x_i 2^shift_i = n_i 2^e."""
-    mantissas, exponents = np.frexp(np.asarray(x, dtype=np.float64).ravel())
-    places = (exponents.astype(np.int64) - 53).tolist()
-    if shifts is not None:
-        places = [a + b for a, b in zip(places, shifts, strict=True)]
-    digits = np.ldexp(mantissas, 53).astype(np.int64).tolist()
-    least = min((e for n, e in zip(digits, places, strict=True) if n), default=0)
-    return [n << (e - least) if n else 0 for n, e in zip(digits, places, strict=True)], least
 
 
 def difference(x: FloatArray, y: FloatArray) -> list[Fraction]:
@@ -148,20 +138,6 @@ def log_determinant(k: FloatArray) -> tuple[float, float]:
     value = math.fsum([*(-2.0 * logs).tolist(), *trace.tolist(), power * _LOG_2])
     rounding = 4 * _UNIT * (2 * float(np.abs(logs).sum()) + abs(power) + abs(value) + d)
     return value, 1.01 * (float(np.trace(slack)) + size**2 / (2 * (1 - size))) + rounding
-
-
-def determinant(k: list[list[int]]) -> int | None:
-    """Determinant of a matrix of whole numbers; None if a leading minor is not positive. Overwrites its rows."""
-    last = 1
-    for i, pivot in enumerate(k):
-        head = pivot[i]
-        if head <= 0:
-            return None
-        for row in k[i + 1 :]:
-            factor = row[i]
-            row[i + 1 :] = [(head * a - factor * b) // last for a, b in zip(row[i + 1 :], pivot[i + 1 :], strict=True)]
-        last = head
-    return last
 
 
 def _scaled(x: Fraction | int, power: int) -> Fraction:

@@ -20,10 +20,11 @@ from ...distributions import GaussianMixture
 from .lines import FEW, all_rows_equal, chunks
 from .recognition import one_covariance
 
-__all__ = ["Subspace", "subspace"]
+__all__ = ["Subspace", "in_common_units", "subspace"]
 
 FloatArray = NDArray[np.float64]
 _LOG_2_PI_E = 2.8378770664093454836
+_ORDINARY = 200  # powers of two within which products of standard deviations are doubles
 
 
 class Subspace(NamedTuple):
@@ -45,6 +46,28 @@ def subspace(*laws: GaussianMixture) -> Subspace | None:
     if any(law.form == "full" for law in laws):
         return None
     return _coordinates(laws, d)
+
+
+def in_common_units(*laws: GaussianMixture) -> tuple[GaussianMixture, ...]:
+    """The laws, coordinates with standard deviations of extreme size scaled by powers of two: exact, and the same
+    divergences."""
+    exponents = np.concatenate([np.frexp(_deviations(law))[1].reshape(-1, law.dimension) for law in laws])
+    low, high = exponents.min(axis=0), exponents.max(axis=0)
+    extreme = (low < -_ORDINARY) | (high > _ORDINARY)
+    if not extreme.any():
+        return laws
+    farthest = np.max([np.abs(law.means).reshape(len(law), -1).max(axis=0) for law in laws], axis=0)
+    powers = np.minimum(-(low + high) // 2, 960 - np.frexp(farthest)[1])
+    scale = np.ldexp(1.0, np.where(extreme, powers, 0))
+    return tuple(law.affine(scale) for law in laws)
+
+
+def _deviations(law: GaussianMixture) -> FloatArray:
+    """Of every coordinate, in rows."""
+    if law.covariances is not None:
+        return np.sqrt(np.diagonal(law.covariances, axis1=1, axis2=2))
+    assert law.sigmas is not None
+    return np.broadcast_to(law.sigmas.reshape(len(law), -1), law.means.reshape(len(law), -1).shape)
 
 
 def _span(laws: tuple[GaussianMixture, ...], d: int) -> Subspace | None:

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
-from ..distributions import GaussianMixture
 from ..kernels import _density
+from .values import FloatArray
+
+if TYPE_CHECKING:
+    from .mixtures import GaussianMixture
 
 __all__ = ["Packed", "Together", "log_density", "log_density_information", "pack", "pack_together"]
-
-FloatArray = NDArray[np.float64]
 
 ISOTROPIC, DIAGONAL, FULL = range(3)
 LOG_TWO_PI = math.log(2 * math.pi)
@@ -98,7 +98,7 @@ def pack(mixture: GaussianMixture) -> Packed:
     Examples
     --------
     >>> from fastpriv import GaussianMixture
-    >>> from fastpriv.sampling.packed import pack
+    >>> from fastpriv.distributions.packed import pack
     >>> packed = pack(GaussianMixture([0.5, 0.5], [0.0, 1.0], 2.0))
     >>> packed.form, packed.dimension, packed.scales
     (0, 1, array([0.5, 0.5]))
@@ -133,7 +133,7 @@ def log_density(packed: Packed, x: FloatArray, out: FloatArray | None = None) ->
     --------
     >>> import numpy as np
     >>> from fastpriv import GaussianMixture
-    >>> from fastpriv.sampling.packed import log_density, pack
+    >>> from fastpriv.distributions.packed import log_density, pack
     >>> log_density(pack(GaussianMixture([1.0], [0.0], 1.0)), np.array([[0.0, 2.0]]))
     array([-0.91893853, -2.91893853])
     """
@@ -162,7 +162,7 @@ def log_density_information(packed: Packed, x: FloatArray) -> tuple[FloatArray, 
     --------
     >>> import numpy as np
     >>> from fastpriv import GaussianMixture
-    >>> from fastpriv.sampling.packed import log_density_information, pack
+    >>> from fastpriv.distributions.packed import log_density_information, pack
     >>> log_density_information(pack(GaussianMixture([0.5, 0.5], [-9.0, 9.0], 1.0)), np.array([[1.0, 9.0]]))[1].round(6)
     array([0.693147, 0.693147])
     """
@@ -196,7 +196,7 @@ def pack_together(*mixtures: GaussianMixture) -> Together:
     Examples
     --------
     >>> from fastpriv import GaussianMixture
-    >>> from fastpriv.sampling.packed import pack_together
+    >>> from fastpriv.distributions.packed import pack_together
     >>> p = GaussianMixture.single([1e8, 0.0], covariance=[[2.0, 1.0], [1.0, 2.0]])
     >>> q = GaussianMixture.single([1e8 + 1, 0.0], covariance=[[2.0, 1.0], [1.0, 2.0]])
     >>> packs, log_determinant = pack_together(p, q)
@@ -262,6 +262,8 @@ def _assembled(
 
 def _inverse(factor: FloatArray) -> FloatArray:
     """The inverse of a lower triangular factor; rows are scaled by powers of two first, so that none overflows."""
+    from scipy.linalg import lapack
+
     exponents = np.frexp(np.diagonal(factor))[1]
     inverse: FloatArray = lapack.dtrtri(np.ldexp(factor, -exponents[:, np.newaxis]), lower=1)[0]
     return np.ldexp(inverse, -exponents)
