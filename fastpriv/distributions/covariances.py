@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
+from .._values import lasting
 from ..errors import DomainError, ShapeError
 from .values import LIMIT, FloatArray
 
@@ -191,15 +192,8 @@ def _copied(given: NDArray[Any], index: NDArray[np.intp], symmetric: bool) -> Fl
 
 
 def _lasting(given: NDArray[Any]) -> bool:
-    """Whether nobody is expected to write to this array: it and all arrays it is a view of are read-only."""
-    if given.dtype != np.float64 or not given.flags.c_contiguous or not given.flags.aligned:
-        return False
-    array: Any = given
-    while isinstance(array, np.ndarray):
-        if array.flags.writeable:
-            return False
-        array = array.base
-    return True
+    """Whether this array can be kept as it is."""
+    return given.dtype == np.float64 and given.flags.c_contiguous and given.flags.aligned and lasting(given)
 
 
 def _cholesky(unit: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:

@@ -200,6 +200,9 @@ class GaussianMixture(Value):
             self._set(_factors=matrices.factored(self.covariances))
         return self._factors
 
+    def __len__(self) -> int:
+        return len(self.weights)
+
     @property
     def packed(self) -> Packed:
         """The arrays that the kernels take, made when first asked for; as large as ``factors`` in the full form."""

@@ -86,6 +86,9 @@ class Pmf(Value):
         values, counts = np.unique(x, return_counts=True)
         return cls(values, counts / x.size)
 
+    def __len__(self) -> int:
+        return len(self.probabilities)
+
     @property
     def mass_gap(self) -> float:
         """How far the sum of the probabilities is from 1, beyond what rounding them explains."""

@@ -1,0 +1,91 @@
+"""What distributions and channels are: values made of read-only arrays and numbers, equal when these are."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FloatArray", "Value", "lasting"]
+
+FloatArray = NDArray[np.float64]
+_HASHED = 2**20  # entries hashed at a time
+
+
+class Value:
+    """Frozen after construction; equal, hashable and picklable by the arrays and numbers that ``_fields`` names.
+
+    They are what the constructor takes, in its order, unless the class says how it is pickled.
+    """
+
+    __slots__: tuple[str, ...] = ()
+    _fields: ClassVar[tuple[str, ...]] = ()
+
+    def _set(self, **fields: Any) -> None:
+        """Keeps arrays themselves, read-only from now on: the caller gives them away."""
+        for name, field in fields.items():
+            if isinstance(field, np.ndarray):
+                field.setflags(write=False)
+            object.__setattr__(self, name, field)
+
+    def _arrays(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in self._fields)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable; build a new one instead of setting {name}.")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable; build a new one instead of deleting {name}.")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self is other or all(_equal(a, b) for a, b in zip(self._arrays(), other._arrays(), strict=True))
+
+    def __hash__(self) -> int:
+        state = hashlib.blake2b(digest_size=8)
+        for field in self._arrays():
+            if isinstance(field, np.ndarray):
+                state.update(repr(field.shape).encode())
+                flat = field.reshape(-1)
+                for start in range(0, flat.size, _HASHED):
+                    state.update((flat[start : start + _HASHED] + 0.0).tobytes())  # -0.0 equals 0.0
+            elif field is not None:
+                state.update(repr(hash(field)).encode())
+        return hash((type(self).__name__, state.digest()))
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self
+
+    def __reduce__(self) -> Any:
+        return type(self), tuple(
+            field.copy() if isinstance(field, np.ndarray) else field for field in self._arrays()
+        )
+
+
+def lasting(given: NDArray[Any]) -> bool:
+    """Whether nobody is expected to write to this array: it and all arrays it is a view of are read-only."""
+    array: Any = given
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return False
+        array = array.base
+    return True
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)):
+        return not isinstance(a, np.ndarray) and not isinstance(b, np.ndarray) and bool(a == b)
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.ndim == 0 or a.size == 0:
+        return bool(np.array_equal(a, b))
+    step = max(1, _HASHED * len(a) // a.size)
+    return all(np.array_equal(a[i : i + step], b[i : i + step]) for i in range(0, len(a), step))

@@ -1,0 +1,209 @@
+"""Channels that are written out.
+
+Notation: Q[d, w] is the probability of release w under secret d.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import _validate
+from .._values import FloatArray, lasting
+from ..errors import DomainError, ShapeError
+from .base import SMALL, AnyChannel
+from .priors import prior_gap
+from .profiles import Profiles, from_matrix
+
+__all__ = ["Channel"]
+
+TOLERANCE = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 2e-6}  # of the sum of a row
+_BLOCK = 2**20  # cells looked at together
+_REMEDY = "Divide each row by its sum if the numbers are relative."
+Cells = NDArray[np.floating[Any]]
+
+
+class Channel(AnyChannel):
+    """A channel written out as a matrix: one row a secret, one column a release.
+
+    Parameters
+    ----------
+    matrix : array_like, shape (n, m)
+        Probabilities of the releases under each secret, or their natural logarithms. float32 and float64 are kept as
+        they are, other numbers become float64. Rows must sum to 1 within 1e-9 (float64) or 2e-6 (float32), and are
+        never renormalised; a smaller gap enters the bounds of what is computed.
+    log : bool, optional
+        Whether ``matrix`` holds natural logarithms; -inf stands for a zero.
+
+    Attributes
+    ----------
+    cells : ndarray, shape (n, m)
+        What was given, read-only.
+    log : bool
+        Whether they are logarithms.
+
+    Raises
+    ------
+    DomainError
+        For NaN, negative cells, or a row that does not sum to 1; the message names the row.
+    ShapeError
+        For what is no matrix, or has no rows or no columns.
+    MemoryError
+        If a copy is needed and would not fit.
+
+    Notes
+    -----
+    A C-contiguous array of floats that nobody can write to (``setflags(write=False)``), and any ``numpy.memmap``, are
+    kept without a copy and read in blocks. Zero columns, releases that never occur, are allowed.
+
+    **Accuracy** ``mass_gap`` is within rounding of the largest gap of a row; ``tests/contracts/test_channels.py``.
+
+    Source: Shannon 1948, the discrete channel with noise.
+
+    Examples
+    --------
+    >>> from fastpriv import Channel
+    >>> q = Channel([[0.75, 0.25], [0.25, 0.75]])
+    >>> q.shape, q.column(0)
+    ((2, 2), array([-0.28768207, -1.38629436]))
+    >>> q.then(q).matrix()
+    array([[0.625, 0.375],
+           [0.375, 0.625]])
+    """
+
+    __slots__ = ("cells", "log", "_gap")  # noqa: RUF023  (the order of the constructor)
+    _fields = ("cells", "log")
+
+    cells: Cells
+    log: bool
+    _gap: float
+
+    def __init__(self, matrix: ArrayLike, *, log: bool = False) -> None:
+        logs = _validate.flag("log", log)
+        cells = _cells(matrix)
+        self._set(cells=cells, log=logs, _gap=_checked(cells, logs))
+
+    @classmethod
+    def sparse(cls, exceptions: Any, background: ArrayLike = 0.0) -> AnyChannel:
+        """A channel given by exceptions to a background; see ``SparseChannel``."""
+        from .sparse import SparseChannel
+
+        return SparseChannel(exceptions, background)
+
+    @property
+    def inputs(self) -> int:
+        """Number of secrets."""
+        return len(self.cells)
+
+    @property
+    def outputs(self) -> int:
+        """Number of releases."""
+        return int(self.cells.shape[1])
+
+    @property
+    def mass_gap(self) -> float:
+        """How far the sum of a row is from 1, at most, beyond what rounding its entries explains."""
+        return self._gap
+
+    def _rows(self, start: int, stop: int, log: bool) -> Cells:
+        block = self.cells[start:stop]
+        if log == self.log:
+            return block
+        if log:
+            with np.errstate(divide="ignore"):
+                return np.asarray(np.log(block))
+        return np.asarray(np.exp(block))
+
+    def _log_rows(self, start: int, stop: int) -> FloatArray:
+        return np.asarray(self._rows(start, stop, True), dtype=np.float64)
+
+    def _profiles(self, prior: FloatArray | None) -> Profiles | None:
+        if self.cells.size > SMALL:
+            return None
+        return from_matrix(self.cells, self.log, prior, prior_gap(prior), 0.0)
+
+    def column(self, output: Any) -> NDArray[np.floating[Any]]:
+        """Log likelihoods of one release under every secret, shape (inputs,), float64.
+
+        Parameters
+        ----------
+        output : int
+            The release.
+        """
+        cells = self.cells[:, self._output(output)].astype(np.float64)
+        if self.log:
+            return cells
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(cells))
+
+    def __reduce__(self) -> Any:
+        return _rebuilt, (np.asarray(self.cells), self.log)
+
+    def __repr__(self) -> str:
+        if self.cells.size <= 16 and not self.log:
+            return f"Channel({self.cells.tolist()})"
+        n, m = self.shape
+        return f"<Channel of {n:,} secrets and {m:,} releases, {self.cells.dtype}{', logs' if self.log else ''}>"
+
+
+def _rebuilt(cells: Cells, log: bool) -> Channel:
+    cells.setflags(write=False)
+    return Channel(cells, log=log)
+
+
+def _cells(matrix: ArrayLike) -> Cells:
+    """The matrix as C-contiguous floats: itself where it lasts, else a copy."""
+    try:
+        given = np.asarray(matrix)
+    except ValueError:  # ragged
+        given = np.asarray(matrix, dtype=object)
+    if given.dtype.kind not in "fiub":
+        given = _validate.real("matrix", matrix, "numbers")
+    if given.ndim != 2 or given.size == 0:
+        raise ShapeError(
+            f"matrix must have one row a secret and one column a release; got shape {given.shape}. Pass shape (n, m)."
+        )
+    kind = given.dtype if given.dtype in TOLERANCE and given.dtype.isnative else np.dtype(np.float64)
+    if given.dtype == kind and given.flags.c_contiguous and (isinstance(matrix, np.memmap) or lasting(given)):
+        return given.view(np.ndarray)
+    _validate.memory("matrix", given.size * kind.itemsize, "Save it as .npy and pass numpy.load(path, mmap_mode='r').")
+    return np.array(given, dtype=kind, order="C", subok=False)
+
+
+def _checked(cells: Cells, log: bool) -> float:
+    """The largest gap of a row beyond rounding; an error that names the row for what is no law."""
+    n, m = cells.shape
+    allowed = TOLERANCE[cells.dtype]
+    unit = float(np.finfo(cells.dtype).eps)
+    worst = 0.0
+    step = max(1, _BLOCK // m)
+    for start in range(0, n, step):
+        block = cells[start : start + step]
+        with np.errstate(invalid="ignore", over="ignore"):
+            weights = np.exp(block, dtype=np.float64) if log else block
+            gaps = np.abs(np.sum(weights, axis=1, dtype=np.float64) - 1.0)
+            good = (gaps <= allowed) & (np.min(weights, axis=1) >= 0)  # false for NaN
+        if not good.all():
+            _refuse(block, weights, int(np.argmin(good)), start, log, allowed)
+        size = float(np.max(np.abs(block), where=np.isfinite(block), initial=1.0)) if log else 1.0
+        gap = float(gaps.max())
+        worst = max(worst, gap if gap > 0.5 * unit * size + 2.0**-52 * (1 + np.log2(m)) else 0.0)
+    return worst
+
+
+def _refuse(block: Cells, weights: Cells, place: int, start: int, log: bool, allowed: float) -> None:
+    row, found = block[place], weights[place]
+    wrong = np.isnan(row) | (row > (1e-5 if log else 1 + allowed)) | (False if log else row < 0)
+    if wrong.any():
+        column = int(np.argmax(wrong))
+        said = "log probabilities, at most 0" if log else "probabilities between 0 and 1"
+        raise DomainError(
+            f"matrix must be made of {said}; got {float(row[column])!r} at row {start + place}, column {column}. "
+            + ("Pass natural logarithms." if log else "Pass logarithms with log=True.")
+        )
+    raise DomainError(
+        f"each row of matrix must sum to 1 within {allowed:g}; got a sum of "
+        f"{float(np.sum(found, dtype=np.longdouble))!r} at row {start + place}. {_REMEDY}"
+    )

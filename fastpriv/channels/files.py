@@ -1,0 +1,308 @@
+"""Channels in files: .npy, .npz, CSV, Parquet, and JSON for those known by parameters; errors name file and row."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import _validate
+from .._atomic import written_whole
+from ..errors import BackendMissingError, DomainError
+from .base import AnyChannel
+from .dense import Channel
+from .geometric import DiscreteLaplace, GeometricMechanism
+from .products import ProductChannel
+from .sparse import SparseChannel
+from .structured import DefaultChannel, ExponentialMechanism, RandomizedResponse
+from .subsets import SubsetSelection, UnaryEncoding, unary
+
+__all__ = ["read_channel", "write_channel"]
+
+_ENDINGS = (".npy", ".npz", ".csv", ".parquet", ".json")
+_MAKE = "Write it with fastpriv.write_channel(path, channel)."
+_LOG = "log_"  # what the names of columns start with where a table holds logarithms
+_NAMED: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "RandomizedResponse": (RandomizedResponse, ("k", "epsilon")),
+    "UnaryEncoding": (unary, ("k", "logit_p", "logit_q", "epsilon")),
+    "SubsetSelection": (SubsetSelection, ("k", "epsilon", "size")),
+    "GeometricMechanism": (GeometricMechanism, ("n", "epsilon")),
+    "DiscreteLaplace": (DiscreteLaplace, ("n", "scale")),
+    "ExponentialMechanism": (ExponentialMechanism, ("scores", "epsilon", "sensitivity")),
+    "DefaultChannel": (DefaultChannel, ("inputs", "default", "indices", "rows")),
+    "Channel": (lambda matrix, log: Channel(matrix, log=log), ("matrix", "log")),
+    "ProductChannel": (ProductChannel, ("factors", "powers")),
+}
+
+
+def read_channel(path: str | os.PathLike[str]) -> AnyChannel:
+    """Read a channel from a file.
+
+    Parameters
+    ----------
+    path : path-like
+        ``.npy``: a matrix, one row a secret, mapped into memory and not copied. ``.npz``: the key ``matrix`` (or
+        ``log_matrix``), or ``data``, ``indices``, ``indptr``, ``shape`` and ``background`` of a sparse one. ``.csv``
+        and ``.parquet``: a table of numbers, one row a secret and one column a release, with logarithms if the names of
+        all columns start with ``log_``; a CSV may do without names. ``.json``: an object with the key ``channel``, the
+        name of the class, and its parameters.
+
+    Returns
+    -------
+    AnyChannel
+        Of the class that was written.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError
+        When there is no such file.
+    DomainError
+        For another ending, a damaged file, or what makes no channel; the message names file and row.
+    BackendMissingError
+        For Parquet without pyarrow.
+    MemoryError
+        For more than the memory that is free.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from fastpriv import read_channel
+    >>> path = os.path.join(tempfile.mkdtemp(), "q.json")
+    >>> with open(path, "w") as stream:
+    ...     _ = stream.write('{"channel": "RandomizedResponse", "k": 1000000000, "epsilon": 1.0}')
+    >>> read_channel(path)
+    RandomizedResponse(1000000000, 1.0)
+    """
+    file = Path(path)
+    ending = _ending(file)
+    if not file.is_file():
+        fault = IsADirectoryError if file.is_dir() else FileNotFoundError
+        raise fault(f"file must be an existing channel file; got {str(file)!r}. Check the path.")
+    read = {".npy": _npy, ".npz": _npz, ".csv": _csv, ".parquet": _parquet, ".json": _json}[ending]
+    try:
+        return read(file)
+    except (BackendMissingError, MemoryError):
+        raise
+    except (ValueError, TypeError, KeyError, OSError, EOFError, OverflowError, RecursionError) as fault:
+        reason = " ".join(str(fault).split()).rstrip(".") or type(fault).__name__
+        if "allow_pickle" in reason:
+            reason = "it is pickled, which is never loaded"
+        raise DomainError(f"file must hold a channel; got {str(file)!r}, in which {reason}. {_MAKE}") from None
+
+
+def write_channel(path: str | os.PathLike[str], channel: AnyChannel) -> None:
+    """Write a channel so that ``read_channel`` reads an equal one.
+
+    Parameters
+    ----------
+    path : path-like
+        A name that ends in ``.npy`` (dense, no logarithms), ``.npz`` (dense or sparse), ``.csv``, ``.parquet`` (dense)
+        or ``.json`` (dense, known by parameters, or products of these). The file appears whole or not at all.
+    channel : AnyChannel
+        The channel.
+
+    Raises
+    ------
+    DomainError
+        For another ending, or a channel that such a file does not hold.
+    BackendMissingError
+        For Parquet without pyarrow.
+    OSError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from fastpriv import UnaryEncoding, read_channel, write_channel
+    >>> path = os.path.join(tempfile.mkdtemp(), "q.json")
+    >>> q = UnaryEncoding.optimized(50, 1.0).power(200)
+    >>> write_channel(path, q)
+    >>> read_channel(path) == q
+    True
+    """
+    _validate.instance("channel", channel, AnyChannel)
+    ending = _ending(Path(path))
+    if ending == ".json":
+        import json
+
+        text = json.dumps(_described(channel), indent=1, allow_nan=True) + "\n"
+        with written_whole(path) as stream:
+            stream.write(text.encode())
+        return
+    if ending == ".npz" and isinstance(channel, SparseChannel):
+        arrays = {"data": channel.data, "indices": channel.indices, "indptr": channel.indptr,
+                  "shape": np.array(channel.shape), "background": channel.background}  # fmt: skip
+    elif isinstance(channel, Channel) and not (ending == ".npy" and channel.log):
+        arrays = {"log_matrix" if channel.log else "matrix": channel.cells}
+    else:
+        raise DomainError(
+            f"channel must be one that a {ending} file can hold; got {_validate.shown(channel)}. Use .json for "
+            "channels known by parameters, .npz for sparse ones and logarithms, or write Channel(channel.matrix())."
+        )
+    table = _table(channel) if ending == ".parquet" else None
+    with written_whole(path) as stream:
+        save: Any = np.savez  # its stub takes the arrays for its own flag
+        if ending == ".npz":
+            save(stream, **arrays)
+        elif ending == ".npy":
+            np.save(stream, channel.cells)  # type: ignore[union-attr]
+        elif ending == ".csv":
+            lead = _LOG if channel.log else ""  # type: ignore[union-attr]
+            stream.write((",".join(f"{lead}w{w}" for w in range(channel.outputs)) + "\n").encode())
+            for row in channel.cells:  # type: ignore[union-attr]
+                stream.write((",".join(map(repr, row.tolist())) + "\n").encode())
+        else:
+            import pyarrow.parquet as parquet
+
+            parquet.write_table(table, stream)
+
+
+def _ending(file: Path) -> str:
+    ending = file.suffix.lower()
+    if ending not in _ENDINGS:
+        raise DomainError(
+            f"path must be a name that ends in {', '.join(_ENDINGS)}; got {str(file)!r}. Choose one of these."
+        )
+    return ending
+
+
+def _npy(file: Path) -> AnyChannel:
+    return Channel(np.load(file, mmap_mode="r", allow_pickle=False))
+
+
+def _npz(file: Path) -> AnyChannel:
+    import zipfile
+    import zlib
+
+    try:
+        with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+            _validate.memory("file", sum(info.file_size for info in arrays.zip.infolist()), "Write it as .npy.")
+            found = {key: arrays[key] for key in arrays.files}
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as fault:
+        raise DomainError(f"the archive must be whole; got {fault}") from None
+    if found.keys() == {"data", "indices", "indptr", "shape", "background"}:
+        from scipy.sparse import csr_array
+
+        shape = tuple(int(x) for x in found["shape"])
+        return SparseChannel(csr_array((found["data"], found["indices"], found["indptr"]), shape=shape),
+                             found["background"])  # fmt: skip
+    if found.keys() not in ({"matrix"}, {"log_matrix"}):
+        raise DomainError(
+            f"the keys must be matrix or log_matrix, or data, indices, indptr, shape, background; got {sorted(found)}"
+        )
+    ((key, cells),) = found.items()
+    cells.setflags(write=False)
+    return Channel(cells, log=key == "log_matrix")
+
+
+def _csv(file: Path) -> AnyChannel:
+    _validate.memory("file", 2 * file.stat().st_size, "Write it as .npy.")
+    rows: list[np.ndarray[Any, Any]] = []
+    log = False
+    with open(file, encoding="utf-8-sig") as stream:
+        for number, line in enumerate(stream, start=1):
+            if not line.strip():
+                continue
+            cells = [cell.strip().strip('"') for cell in line.split(",")]
+            if number == 1 and not all(map(_number, cells)):
+                log = all(cell.startswith(_LOG) for cell in cells)
+                continue
+            wrong = [cell for cell in cells if not _number(cell)]
+            if wrong or (rows and len(cells) != len(rows[0])):
+                fault = f"{wrong[0]!r}" if wrong else f"{len(cells)} cells where the rows before have {len(rows[0])}"
+                raise DomainError(f"line {number} must be numbers, as many as in the rows before; got {fault}")
+            rows.append(np.array(cells, dtype=np.float64))
+    if not rows:
+        raise DomainError("the table must have at least one row; got none")
+    return Channel(np.stack(rows), log=log)
+
+
+def _number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise BackendMissingError(
+            "pyarrow must be installed for Parquet; got none. Run: pip install 'fastpriv[table]'"
+        ) from None
+    return pyarrow
+
+
+def _table(channel: Any) -> Any:
+    lead = _LOG if channel.log else ""
+    return _arrow().table({f"{lead}{w}": channel.cells[:, w] for w in range(channel.outputs)})
+
+
+def _parquet(file: Path) -> AnyChannel:
+    arrow = _arrow()
+    import pyarrow.parquet as parquet
+
+    try:
+        table = parquet.read_table(file)
+    except arrow.ArrowException as fault:
+        raise DomainError(f"the Parquet file must be whole; got {str(fault).splitlines()[0]}") from None
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if not (arrow.types.is_floating(column.type) or arrow.types.is_integer(column.type)) or column.null_count:
+            raise DomainError(f"every column must be numbers without gaps; got {name!r} of type {column.type}")
+    log = all(name.startswith(_LOG) for name in table.column_names)
+    columns = [column.to_numpy() for column in table.columns]
+    if not columns:
+        raise DomainError("the table must have at least one column; got none")
+    return Channel(np.stack(columns, axis=1), log=log)
+
+
+def _json(file: Path) -> AnyChannel:
+    import json
+
+    _validate.memory("file", 6 * file.stat().st_size, "Write it as .npz.")
+    return _built(json.loads(file.read_text(encoding="utf-8-sig")))
+
+
+def _described(channel: AnyChannel) -> dict[str, Any]:
+    name = type(channel).__name__
+    if name not in _NAMED:
+        raise DomainError(
+            f"channel must be one that JSON can hold; got {_validate.shown(channel)}. Use .npz for a sparse one."
+        )
+    if isinstance(channel, ProductChannel):
+        return {"channel": name, "factors": [_described(one) for one in channel.factors],
+                "powers": list(channel.powers)}  # fmt: skip
+    if isinstance(channel, Channel):
+        return {"channel": name, "matrix": channel.cells.tolist(), "log": channel.log,
+                "dtype": str(channel.cells.dtype)}  # fmt: skip
+    values = channel.__reduce__()[1] if isinstance(channel, DefaultChannel) else (
+        getattr(channel, field) for field in _NAMED[name][1])  # fmt: skip
+    return {"channel": name} | {
+        field: value.tolist() if isinstance(value, np.ndarray) else value
+        for field, value in zip(_NAMED[name][1], values, strict=True)
+    }
+
+
+def _built(found: Any) -> AnyChannel:
+    if not isinstance(found, dict) or found.get("channel") not in _NAMED:
+        raise DomainError(
+            f"the object must have the key channel, one of {', '.join(_NAMED)}; got {_validate.shown(found)}"
+        )
+    make, fields = _NAMED[found["channel"]]
+    given = {key: value for key, value in found.items() if key != "channel"}
+    kind = given.pop("dtype", "float64") if found["channel"] == "Channel" else None
+    if found["channel"] == "UnaryEncoding" and given.keys() <= {"k", "epsilon", "p", "q"}:
+        made: AnyChannel = UnaryEncoding(given.pop("k"), **given)
+        return made
+    if not given.keys() <= set(fields):
+        raise DomainError(f"the keys of {found['channel']} must be {', '.join(fields)}; got {sorted(given)}")
+    if kind is not None:
+        given = {"log": False} | given | {"matrix": np.array(given["matrix"], dtype=np.dtype(kind))}
+    if found["channel"] == "ProductChannel":
+        given["factors"] = [_built(one) for one in given["factors"]]
+    made = make(**given)
+    return made

@@ -1,0 +1,136 @@
+"""Channels to files and back, and what is said of files that hold none."""
+
+import json
+import mmap
+import sys
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from contracts.test_channels import ALL
+from fastpriv import (
+    BackendMissingError,
+    Channel,
+    DomainError,
+    RandomizedResponse,
+    SparseChannel,
+    UnaryEncoding,
+    read_channel,
+    write_channel,
+)
+
+DENSE = [one for one in ALL if isinstance(one, Channel)]
+
+
+@pytest.mark.parametrize("channel", ALL, ids=lambda c: repr(c)[:40])
+def test_round_trips(channel, tmp_path):
+    endings = [".npz"] if isinstance(channel, SparseChannel) else [".json"]
+    if isinstance(channel, Channel):
+        endings += [".npz", ".parquet"] + ([".npy"] if not channel.log else [])
+        endings += [".csv"] if channel.cells.dtype == np.float64 else []
+    for ending in endings:
+        path = tmp_path / f"q{ending}"
+        write_channel(path, channel)
+        write_channel(path, channel)
+        assert read_channel(path) == channel, ending
+    assert sorted(p.suffix for p in tmp_path.iterdir()) == sorted(endings)
+
+
+def test_what_a_person_writes(tmp_path):
+    path = tmp_path / "q.json"
+    for text, want in (
+        ({"channel": "RandomizedResponse", "k": 5, "epsilon": 1}, RandomizedResponse(5, 1.0)),
+        ({"channel": "UnaryEncoding", "k": 5, "p": 0.5, "q": 0.25}, UnaryEncoding(5, p=0.5, q=0.25)),
+        ({"channel": "UnaryEncoding", "k": 5, "epsilon": 2.0}, UnaryEncoding(5, 2.0)),
+        ({"channel": "Channel", "matrix": [[1.0, 0.0], [0.5, 0.5]]}, Channel([[1.0, 0.0], [0.5, 0.5]])),
+        ({"channel": "ProductChannel", "factors": [{"channel": "RandomizedResponse", "k": 2, "epsilon": 1}],
+          "powers": [200]}, RandomizedResponse(2, 1).power(200)),
+    ):  # fmt: skip
+        path.write_text(json.dumps(text))
+        assert read_channel(path) == want
+    table = tmp_path / "q.csv"
+    table.write_text("0,1\n0.5,0.5\n")
+    assert read_channel(table) == Channel([[0.0, 1.0], [0.5, 0.5]])
+    table.write_text("yes,no\n0.25,0.75\n\n")
+    assert read_channel(table) == Channel([[0.25, 0.75]])
+
+
+def test_a_matrix_file_is_mapped(tmp_path):
+    write_channel(tmp_path / "q.npy", DENSE[1])
+    found = read_channel(tmp_path / "q.npy")
+    base = found.cells
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    assert isinstance(base.base, mmap.mmap)
+    assert found.cells.dtype == np.float32
+
+
+def test_refusals_name_the_file(tmp_path):
+    def refused(name, content, match):
+        path = tmp_path / name
+        path.write_bytes(content)
+        with pytest.raises(DomainError, match=match) as fault:
+            read_channel(path)
+        assert name in str(fault.value)
+
+    refused("a.csv", b"0.5,0.5\n0.5,x\n", "line 2 must be numbers, as many as in the rows before; got 'x'")
+    refused("b.csv", b"0.5,0.5\n1.0\n", "1 cells where the rows before have 2")
+    refused("c.csv", b"a,b\n", "the table must have at least one row")
+    refused("d.csv", b"0.5,0.5\n0.5,0.6\n", "each row of matrix must sum to 1 within 1e-09; got a sum of 1.1 at row 1")
+    refused("e.npy", b"nothing", "file must hold a channel")
+    refused("f.npz", b"PK nothing", "file must hold a channel")
+    refused("g.json", b"{", "file must hold a channel")
+    refused("h.json", b"[1]", "the object must have the key channel, one of RandomizedResponse")
+    refused("i.json", b'{"channel": "RandomizedResponse", "n": 3}', "the keys of RandomizedResponse must be k, epsilon")
+    refused("j.json", b'{"channel": "RandomizedResponse", "k": 3, "epsilon": -1}', "epsilon must be at least 0")
+    refused("k.json", b'{"channel": "RandomizedResponse", "k": 3}', "missing 1 required positional argument")
+    refused("l.parquet", b"PAR1 nothing", "the Parquet file must be whole")
+    np.savez(tmp_path / "m.npz", other=np.eye(2))
+    with pytest.raises(DomainError, match=r"the keys must be matrix or log_matrix, .*m|m.npz"):
+        read_channel(tmp_path / "m.npz")
+    np.save(tmp_path / "n.npy", np.array([{}], dtype=object))
+    with pytest.raises(DomainError, match="pickled|object"):
+        read_channel(tmp_path / "n.npy")
+    whole = tmp_path / "o.npy"
+    np.save(whole, np.full((100, 2), 0.5))
+    whole.write_bytes(whole.read_bytes()[:-50])
+    with pytest.raises(DomainError, match="file must hold a channel"):
+        read_channel(whole)
+    np.savez(tmp_path / "p.npz", matrix=np.full((100, 2), 0.5))
+    (tmp_path / "p.npz").write_bytes((tmp_path / "p.npz").read_bytes()[:-50])
+    with pytest.raises(DomainError, match="the archive must be whole"):
+        read_channel(tmp_path / "p.npz")
+
+
+def test_paths_and_endings(tmp_path):
+    with pytest.raises(DomainError, match=r"path must be a name that ends in \.npy"):
+        read_channel(tmp_path / "q.txt")
+    with pytest.raises(FileNotFoundError, match="file must be an existing channel file"):
+        read_channel(tmp_path / "q.csv")
+    (tmp_path / "d.csv").mkdir()
+    with pytest.raises(IsADirectoryError, match="file must be an existing channel file"):
+        read_channel(tmp_path / "d.csv")
+    for ending, channel in ((".csv", RandomizedResponse(3, 1.0)), (".npy", DENSE[2]), (".npy", ALL[3])):
+        with pytest.raises(DomainError, match="channel must be one that a .* file can hold"):
+            write_channel(tmp_path / f"q{ending}", channel)
+    with pytest.raises(DomainError, match="channel must be one that JSON can hold"):
+        write_channel(tmp_path / "q.json", SparseChannel(csr_array(np.eye(2))))
+    with pytest.raises(DomainError, match="channel must be a AnyChannel"):
+        write_channel(tmp_path / "q.json", np.eye(2))
+    assert list(tmp_path.iterdir()) == [tmp_path / "d.csv"]
+
+
+def test_parquet_columns_are_numbers(tmp_path, monkeypatch):
+    import pyarrow
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(pyarrow.table({"a": ["x"], "b": [1.0]}), tmp_path / "q.parquet")
+    with pytest.raises(DomainError, match="every column must be numbers without gaps; got 'a' of type string"):
+        read_channel(tmp_path / "q.parquet")
+    pyarrow.parquet.write_table(pyarrow.table({}), tmp_path / "r.parquet")
+    with pytest.raises(DomainError, match="the table must have at least one column"):
+        read_channel(tmp_path / "r.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(BackendMissingError, match="pyarrow must be installed for Parquet"):
+        read_channel(tmp_path / "q.parquet")
