@@ -1,40 +1,17 @@
 """Memory views over blocks of log likelihoods and priors; the mathematics is in csrc/fp_beliefs.h."""
 
+include "fp_beliefs.pxi"
+
 cdef extern from "fp_beliefs.h":
-    enum:
-        FP_PRIOR_NONE
-        FP_PRIOR_PLAIN
-        FP_PRIOR_LOG
-    ctypedef struct fp_long:
-        double high
-        double low
-    ctypedef struct fp_first:
-        double top
-        double ties
-        double most
-        double least
-        ptrdiff_t top_at
-        ptrdiff_t most_at
-        ptrdiff_t least_at
-        fp_long mass
-        fp_long rest
-        fp_long moment
-    ctypedef struct fp_second:
-        fp_long excess
-        fp_long kl
-        fp_long js
     ctypedef struct fp_beliefs_engine:
-        void (*first)(ptrdiff_t, const void *, int, int, const void *, int, fp_first *) noexcept nogil
+        void (*first)(ptrdiff_t, const void *, int, int, const void *, int, fp_first *,
+                      fp_best *) noexcept nogil
         void (*second)(ptrdiff_t, const void *, int, int, const void *, int, double, double, double, fp_second *,
                        double *) noexcept nogil
         void (*join)(fp_first *, const fp_first *) noexcept nogil
     fp_beliefs_engine fp_beliefs_pick()
 
 cdef fp_beliefs_engine engine = fp_beliefs_pick()
-ctypedef fused real:
-    const float
-    const double
-
 
 cdef int kind_of(bint given, bint logs):
     return FP_PRIOR_NONE if not given else FP_PRIOR_LOG if logs else FP_PRIOR_PLAIN
@@ -53,20 +30,16 @@ cdef (const void *, int) located(source, Py_ssize_t length) except *:
     return <const void *> &doubles[0], 0
 
 
-cdef row_of(const fp_first *sums, ptrdiff_t offset):
-    return (sums.top, sums.ties, sums.most, sums.least, sums.top_at + offset, sums.most_at + offset,
-            sums.least_at + offset, sums.mass.high, sums.mass.low, sums.rest.high, sums.rest.low, sums.moment.high,
-            sums.moment.low)
-
-
-def first_pass(likelihood, prior, bint logs, ptrdiff_t offset):
-    """Sums of one block as a tuple of thirteen numbers, in the order of FIRST; places count from ``offset``.
+def first_pass(likelihood, prior, bint logs, ptrdiff_t offset, double[::1] best, ptrdiff_t[::1] places):
+    """Sums of one block as a tuple of thirteen numbers, places from ``offset`` on, and how many of the best there are.
 
     ``likelihood`` holds log likelihoods, contiguous float32 or float64; ``prior`` is None where it is uniform, else
-    probabilities, or their logarithms if ``logs``.
+    probabilities, or their logarithms if ``logs``. The largest joint weights are left in ``best``, in no order, with
+    their places in the block in ``places``.
     """
     cdef ptrdiff_t n = likelihood.shape[0]
     cdef fp_first sums
+    cdef fp_best largest = best_of(best, places)
     cdef int kind = kind_of(prior is not None, logs), l_single, prior_single = 0
     cdef const void *l
     cdef const void *w = NULL
@@ -76,8 +49,8 @@ def first_pass(likelihood, prior, bint logs, ptrdiff_t offset):
     if prior is not None:
         w, prior_single = located(prior, n)
     with nogil:
-        engine.first(n, l, l_single, kind, w, prior_single, &sums)
-    return row_of(&sums, offset)
+        engine.first(n, l, l_single, kind, w, prior_single, &sums, &largest)
+    return first_row(&sums, offset), largest.count
 
 
 def joined(rows):
@@ -93,7 +66,7 @@ def joined(rows):
             total, started = one, True
     if not started:
         raise ValueError("there must be a block to join")
-    return row_of(&total, 0)
+    return first_row(&total, 0)
 
 
 def second_pass(likelihood, prior, bint logs, double weight, double high, double low, double[::1] posterior):
@@ -118,4 +91,4 @@ def second_pass(likelihood, prior, bint logs, double weight, double high, double
         out = &posterior[0]
     with nogil:
         engine.second(n, l, l_single, kind, w, prior_single, weight, high, low, &sums, out)
-    return (sums.excess.high, sums.excess.low), (sums.kl.high, sums.kl.low), (sums.js.high, sums.js.low)
+    return second_row(&sums)

@@ -57,6 +57,51 @@ typedef struct {
     fp_long excess, kl, js;
 } fp_second;
 
+/* the `room` largest t with their places, as a heap whose root is the one to go: the smallest, the latest of equals */
+typedef struct {
+    ptrdiff_t room, count;
+    double *t;
+    ptrdiff_t *at;
+} fp_best;
+
+FP_INLINE int fp_best_goes(const fp_best *best, ptrdiff_t i, ptrdiff_t j) /* i before j */
+{
+    return best->t[i] < best->t[j] || (best->t[i] == best->t[j] && best->at[i] > best->at[j]);
+}
+
+FP_INLINE void fp_best_swap(fp_best *best, ptrdiff_t i, ptrdiff_t j)
+{
+    const double t = best->t[i];
+    const ptrdiff_t at = best->at[i];
+    best->t[i] = best->t[j], best->at[i] = best->at[j];
+    best->t[j] = t, best->at[j] = at;
+}
+
+/* places come in ascending order: of equals the first stay */
+static void fp_best_offer(fp_best *best, double t, ptrdiff_t at)
+{
+    if (best->count < best->room) {
+        ptrdiff_t i = best->count++;
+        best->t[i] = t, best->at[i] = at;
+        while (i && fp_best_goes(best, i, (i - 1) / 2))
+            fp_best_swap(best, i, (i - 1) / 2), i = (i - 1) / 2;
+        return;
+    }
+    if (!(best->room && t > best->t[0]))
+        return;
+    best->t[0] = t, best->at[0] = at;
+    for (ptrdiff_t i = 0;;) {
+        ptrdiff_t first = i, left = 2 * i + 1;
+        if (left < best->room && fp_best_goes(best, left, first))
+            first = left;
+        if (left + 1 < best->room && fp_best_goes(best, left + 1, first))
+            first = left + 1;
+        if (first == i)
+            return;
+        fp_best_swap(best, i, first), i = first;
+    }
+}
+
 /* the room of one tile */
 typedef struct {
     double l[FP_TILE], t[FP_TILE], w[FP_TILE], a[FP_TILE], b[FP_TILE], c[FP_TILE];
@@ -153,7 +198,7 @@ FP_INLINE void fp_second_terms(double w, double y, const int known, double *post
 #include "fp_variants.h"
 
 typedef void (*fp_first_call)(ptrdiff_t n, const void *l, int l_single, int kind, const void *prior, int prior_single,
-                              fp_first *all);
+                              fp_first *all, fp_best *best);
 typedef void (*fp_second_call)(ptrdiff_t n, const void *l, int l_single, int kind, const void *prior, int prior_single,
                                double weight, double high, double low, fp_second *all, double *posterior);
 typedef void (*fp_join_call)(fp_first *all, const fp_first *one);

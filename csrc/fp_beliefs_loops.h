@@ -72,7 +72,8 @@ static void FP_NAME(fp_first_join)(fp_first *all, const fp_first *one)
 }
 
 /* The first pass over a tile that holds l, t and, unless the prior is uniform, w. */
-static void FP_NAME(fp_first_tile)(fp_first *all, ptrdiff_t at, ptrdiff_t n, int uniform, fp_tile *tile)
+static void FP_NAME(fp_first_tile)(fp_first *all, fp_best *best, ptrdiff_t at, ptrdiff_t n, int uniform,
+                                   fp_tile *tile)
 {
     const double *restrict l = tile->l, *restrict t = tile->t, *restrict w = tile->w;
     double *restrict a = tile->a, *restrict b = tile->b, *restrict c = tile->c;
@@ -99,6 +100,10 @@ static void FP_NAME(fp_first_tile)(fp_first *all, ptrdiff_t at, ptrdiff_t n, int
             one.least_at = at + FP_NAME(fp_belief_place)(n, b, -one.least);
     }
     one.top = FP_NAME(fp_belief_most)(n, t);
+    if (one.top > -INFINITY && (best->count < best->room || (best->room && one.top > best->t[0])))
+        for (ptrdiff_t i = 0; i < n; i++)
+            if (t[i] > -INFINITY)
+                fp_best_offer(best, t[i], at + i);
     if (one.top > all->top)
         one.top_at = at + FP_NAME(fp_belief_place)(n, t, one.top);
     if (one.top > -INFINITY) {
@@ -112,6 +117,9 @@ static void FP_NAME(fp_first_tile)(fp_first *all, ptrdiff_t at, ptrdiff_t n, int
         one.ties = FP_NAME(fp_belief_lanes)(n, c);
         one.rest.high = FP_NAME(fp_belief_lanes)(n, a);
         one.moment.high = FP_NAME(fp_belief_lanes)(n, b);
+    } else {
+        one.rest.high = FP_NAME(fp_belief_lanes)(n, t) == -INFINITY ? 0.0 : NAN; /* a NaN among the impossible */
+        one.mass.high += one.rest.high;
     }
     FP_NAME(fp_first_join)(all, &one);
 }
@@ -151,7 +159,7 @@ FP_INLINE const void *FP_NAME(fp_belief_at)(const void *source, int single, ptrd
 }
 
 static void FP_NAME(fp_first_block)(ptrdiff_t n, const void *l, int l_single, int kind, const void *prior,
-                                    int prior_single, fp_first *all)
+                                    int prior_single, fp_first *all, fp_best *best)
 {
     fp_tile tile;
     *all = fp_first_empty();
@@ -174,7 +182,7 @@ static void FP_NAME(fp_first_block)(ptrdiff_t n, const void *l, int l_single, in
                     w[i] = fp_exp(w[i]);
                 }
         }
-        FP_NAME(fp_first_tile)(all, at, m, kind == FP_PRIOR_NONE, &tile);
+        FP_NAME(fp_first_tile)(all, best, at, m, kind == FP_PRIOR_NONE, &tile);
     }
 }
 
