@@ -152,7 +152,7 @@ def _flat(
     above = np.where(at_low, low + near[0] + mass * (high - low), np.where(at_high, high, upper))
     if moments is not None and moments.count > 1 and len(problem.parts) == 1:
         center = moments.mean
-        alike = (moments.variance <= (SAME * center) ** 2) & ~at_low & ~at_high
+        alike = (np.sqrt(moments.variance) <= SAME * np.abs(center)) & ~at_low & ~at_high
         around = 3.0 * SAME * np.abs(center) * math.sqrt(moments.count)
         mass = -math.expm1(math.log(error) / (moments.count - 1))
         below = np.where(alike, center - around - mass * np.maximum(center - low, 0.0), below)
@@ -168,7 +168,7 @@ def _least(problem: Problem, moments: PointMoments, level: float, request: Reque
     by the log-sum inequality, and the total falls with m.
     """
     c = float(moments.mean[0])
-    alike = bool(moments.variance[0] <= (SAME * c) ** 2) and moments.count > 1
+    alike = bool(np.sqrt(moments.variance[0]) <= SAME * abs(c)) and moments.count > 1
     if not alike or any(isinstance(part.source, Packed) for part in problem.parts):
         return -math.inf
     error = (1.0 - level) / (2.0 if request.side == "both" else 1.0)

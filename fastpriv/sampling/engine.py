@@ -303,13 +303,14 @@ def _score(stage: Stage, problem: Problem, points: str, goal: Goal, request: Req
         return math.inf
     if equal([stage]).any() and math.isinf(problem.integrand.high):
         return math.inf  # no number of equal values bounds their mean
-    variance = np.maximum(stage.means.var(axis=0, ddof=1), 1e-300)
+    size = np.abs(stage.means).max(axis=0)  # so that squares do not overflow
+    variance = np.log(np.maximum((stage.means / size).var(axis=0, ddof=1), 1e-300)) + 2.0 * np.log(size)
     growth = request.max_samples / (REPLICATES * stage.n)
     if not request.spends_everything:
         reference = planned(goal, problem, stage, request)
         growth = min(growth, reference.points(request, points, 1, REPLICATES) / stage.n)
     gain = (RATES[points] - 1.0) * math.log(max(growth, 1.0))  # over points whose variance falls like 1 / n
-    return float(np.log(variance).mean()) + math.log(problem.effort) - gain
+    return float(variance.mean()) + math.log(problem.effort) - gain
 
 
 def _size(
