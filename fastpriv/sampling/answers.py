@@ -65,7 +65,8 @@ class Goal:
         with np.errstate(invalid="ignore"):
             asked = np.maximum(request.atol, request.rtol * self.scale(value))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return float(np.max(np.where(half == 0.0, 0.0, half / asked)))
+            excess = np.where(half == 0.0, 0.0, half / asked)
+        return float(np.max(np.where(np.isnan(excess), math.inf, excess)))  # an infinite end is no end
 
 
 @dataclass
