@@ -30,6 +30,7 @@ from ..sampling.pairs import Pair, accompanied, paired, proposed
 from ..sampling.problem import Integrand, Part, Problem, Row
 from ..sampling.proposals.corners import corners
 from ..sampling.proposals.orders import renyi_proposal
+from ..sampling.proposals.pairwise import Between, between
 from ..sampling.proposals.tilting import Proposal, hockey_stick_proposals, log_hockey_stick_upper_bound
 from ..sampling.request import FEWEST_SAMPLES, Request
 from ..sampling.statistics.tails import tail_verdict
@@ -139,6 +140,12 @@ def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
     pair = _drawn(paired(p, q, request.root), both=False)
     parameter, b = np.array([order]), order - 1.0
     options: list[tuple[Problem, bool, float]] = []  # with: the integral less 1 is averaged; log of the scale
+    floor, ceiling = 0.0, math.inf
+    known = between(p, q, order) if pair.known and order < 1.0 else None
+    if known is not None:
+        floor, ceiling = (max(end / b, 0.0) for end in (known.high, known.low))
+        if known.mixture is not None and known.high < _TAIL:
+            options.append((_between(p, q, pair, known, Row("renyi_proposal", parameter)), False, known.log_scale))
     if pair.known and order > 1.0:
         proposal = renyi_proposal(p, q, order, late=_late(request))
         if proposal.diverges:
@@ -157,7 +164,7 @@ def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
         options.append((pair.direct(Integrand((row,), 0.0, math.inf), heavy=True), False, 0.0))
     allowed = _allowed([problem for problem, _, _ in options], request)
     options = [option for option in options if option[0] in allowed]
-    near = len(options) > 1 and options[0][2] < _NEAR and request.interval == "replicates"
+    near = order > 1.0 and len(options) > 1 and options[0][2] < _NEAR and request.interval == "replicates"
     near = near and not options[1][0].watched  # a variance that may be infinite is the worse evil
     problem, less_1, log_scale = options[1 if near else 0]
 
@@ -166,7 +173,7 @@ def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
             logs = np.log1p(np.maximum(mean, -1.0)) if less_1 else np.log(np.maximum(mean, 0.0)) + log_scale
         return logs / b
 
-    outcome = _run([problem], request, Goal(value, 0.0))
+    outcome = _run([problem], request, Goal(value, floor, ceiling))
     return _estimate(outcome, request, "nats", (), (1.0 + abs(b)) * _gap(p, q))
 
 
@@ -242,6 +249,15 @@ def _tilted(p: Any, q: Any, pair: Pair, proposal: Proposal, row: Row) -> Problem
     packs = pack_together(p, q, proposal.mixture).packs
     common = dataclasses.replace(pair, p=packs[0], q=packs[1])
     return proposed(common, proposal.mixture, packs[2], proposal.log_scale, Integrand((row,), 0.0, 1.0))
+
+
+def _between(p: Any, q: Any, pair: Pair, known: Between, row: Row) -> Problem:
+    """Samples of the normals of all pairs, over which the integrand has a range that is far from 0."""
+    assert known.mixture is not None
+    zeros = np.zeros(len(p))
+    found = _tilted(p, q, pair, Proposal(known.mixture, known.log_scale, True, zeros, zeros), row)
+    low, high = math.exp(-known.fuzz) / known.pairs, math.exp(known.fuzz)
+    return dataclasses.replace(found, integrand=Integrand((row,), low, high))
 
 
 def _narrowed(p: Any, q: Any, pair: Pair, proposal: Proposal, row: Row) -> Iterator[Problem]:
