@@ -30,7 +30,7 @@ from ..sampling.pairs import Pair, accompanied, paired, proposed
 from ..sampling.problem import Integrand, Part, Problem, Row
 from ..sampling.proposals.corners import corners
 from ..sampling.proposals.orders import renyi_proposal
-from ..sampling.proposals.pairwise import Between, between
+from ..sampling.proposals.pairwise import Between, between, kl_range
 from ..sampling.proposals.tilting import Proposal, hockey_stick_proposals, log_hockey_stick_upper_bound
 from ..sampling.request import FEWEST_SAMPLES, Request
 from ..sampling.statistics.tails import tail_verdict
@@ -64,7 +64,15 @@ def kl(p: Any, q: Any, request: Request, *, both: bool = False) -> Estimate:
         problems.reverse()  # what is averaged under P alone only has a lower bound
         cut = kl_cut(p, q, request, both=both) if pair.known and request.law in (None, "balanced") else None
     outcome = _run(_allowed(problems, request), request, Goal(lambda mean: mean, 0.0), cut)
-    return _estimate(outcome, request, "nats", (2,) if both else (), _gap(p, q))
+    shape = (2,) if both else ()
+    return _estimate(outcome, request, "nats", shape, _gap(p, q), lambda: _range(p, q, both).reshape(2, *shape))
+
+
+def _range(p: Any, q: Any, both: bool) -> FloatArray:
+    """What pairs of components tell of KL where samples do not tell enough."""
+    if not (isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture)):
+        return np.array([[0.0] * (1 + both), [math.inf] * (1 + both)])
+    return np.array([kl_range(p, q), kl_range(q, p)][: 1 + both]).T
 
 
 def jensen_shannon(p: Any, q: Any, request: Request) -> Estimate:
@@ -357,10 +365,15 @@ def _gap(p: Any, q: Any) -> float:
     return 2.0 * sum(law.mass_gap for law in (p, q) if isinstance(law, GaussianMixture))
 
 
-def _estimate(outcome: Outcome, request: Request, unit: Unit, shape: tuple[int, ...], gap: float) -> Estimate:
+def _estimate(
+    outcome: Outcome, request: Request, unit: Unit, shape: tuple[int, ...], gap: float,
+    known: Callable[[], FloatArray] | None = None,
+) -> Estimate:  # fmt: skip
     value, lower, upper = (np.array(numbers, dtype=np.float64).reshape(shape) for numbers in outcome.answers)
     if outcome.top is not None and outcome.law != "tilted" and np.isfinite(value).all():
         upper = _doubted(outcome, upper)
+    if known is not None and (np.isinf(value) | (np.isinf(upper) & (request.side != "lower"))).any():
+        value, lower, upper = (np.clip(number, *known()) for number in (value, lower, upper))
     if request.side != "lower" and (np.isinf(upper) & np.isfinite(value)).any():
         _unbounded(outcome, request)
     if gap:

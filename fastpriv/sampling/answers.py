@@ -103,6 +103,8 @@ def interval(
         deviation=deviation,
     )  # fmt: skip
     lower, upper = found.lower, found.upper
+    if all(isinstance(part.source, Packed) for part in problem.parts):  # densities of normals are never 0
+        lower = np.where(np.isfinite(found.value), lower, low)  # of sums that overflowed
     if most == 1.0 and math.isfinite(low) and math.isfinite(high) and all(stage.independent for stage in stages):
         lower, upper = _flat(problem, stages, moments, level, request, (lower, upper))
     if equal(stages).any() and integrand.rows[0].name == "kl_forward" and moments is not None:

@@ -7,6 +7,8 @@ import pytest
 
 from fastpriv import GaussianMixture, SamplingWarning, kl_divergence
 from fastpriv.sampling.proposals.orders import renyi_proposal
+from fastpriv.sampling.proposals.pairwise import kl_range
+from oracles.pairs_of_components import kl_bounds
 
 
 def mixture(scale, seed):
@@ -21,7 +23,7 @@ def farthest(p, q):
     return 0.5 * float(p.weights @ ((gaps / size) ** 2).sum(axis=2).min(axis=1)) * (size * 1e120) ** 2
 
 
-@pytest.mark.parametrize("scale", [1e60, 1e76, 1e100, 1e149, 1e150])
+@pytest.mark.parametrize("scale", [1e60, 1e76, 1e100, 1e149, 1e150, 1e153, 3e153])
 @pytest.mark.parametrize(
     "keywords", [{}, {"both": True}, {"method": "antithetic"}, {"interval": "guaranteed", "max_samples": 10**5}],
     ids=["plain", "both", "antithetic", "guaranteed"],
@@ -44,3 +46,18 @@ def test_no_bound_is_claimed_that_overflow_makes_small(order):
         p, q = mixture(1.0, 0), mixture(scale, 1)
         found = renyi_proposal(p, q, order)
         assert not found.bounded or found.log_scale > 0.01 * (order - 1.0) * farthest(p, q)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_range_of_kl_is_that_of_its_pairs(seed):
+    rng = np.random.default_rng(seed)
+    d, k, m = (int(x) for x in rng.integers(1, 5, 3))
+    scale, width = 10.0 ** rng.uniform(-9, 9, 2)
+    sigmas = np.exp(rng.normal(size=(k, d)))
+    p = GaussianMixture(rng.dirichlet(np.ones(k)), scale * rng.normal(size=(k, d)), width * sigmas)
+    q = GaussianMixture(rng.dirichlet(np.ones(m)), scale * rng.normal(size=(m, d)), np.exp(rng.normal(size=(m, d))))
+    low, high = kl_range(p, q)
+    least, most = kl_bounds(p.weights, p.means, p.sigmas, q.weights, q.means, q.sigmas)
+    assert low <= max(least, 0)
+    assert low >= least * (1 - 1e-9) - 1e-9
+    assert most <= high <= most * (1 + 1e-9) + 1e-9

@@ -1,4 +1,4 @@
-"""The integral of p^a q^(1-a) for an order a below 1, from its pairs of components.
+"""What pairs of components tell: the integral of p^a q^(1-a) for an order a below 1, and bounds of KL.
 
 Powers below 1 are subadditive and every component is below its mixture, so that with N_i of p and M_j of q
 
@@ -12,7 +12,13 @@ mean mu + (1-a) s^2 (nu - mu) / r and variance s^2 t^2 / r. The sum dominates, a
 between 1 over the number of pairs and 1: no integral is too small for it. Pairs of less than 1e-308 of the sum are left
 out, and could add that much.
 
-Source: van Erven and Harremoes 2014 (the Renyi divergence of normals).
+KL(P||Q) is convex in P, p and q are nowhere below one of their components, and -log is convex; so that, with h the
+entropy and z_ij the integral of N_i M_j,
+
+    sum_i w_i (log w_i - h(N_i) - log sum_j v_j z_ij)  <=  KL(P||Q)  <=  sum_i w_i min_j (KL(N_i||M_j) - log v_j).
+
+Sources: van Erven and Harremoes 2014 (the Renyi divergence of normals); Hershey and Olsen 2007 and Durrieu et al. 2012
+(KL from pairs).
 """
 
 from __future__ import annotations
@@ -25,7 +31,7 @@ from numpy.typing import NDArray
 
 from ...distributions import GaussianMixture
 
-__all__ = ["Between", "between"]
+__all__ = ["Between", "between", "kl_range"]
 
 FloatArray = NDArray[np.float64]
 
@@ -77,6 +83,28 @@ def between(p: GaussianMixture, q: GaussianMixture, order: float) -> Between | N
             error_of_ratio = 64.0 * (error + _UNIT * reach) + 1e-9
             return Between(top - error, log_scale + error, law, log_scale, logs.size, error_of_ratio)
     return Between(top - error, log_scale + error, None, log_scale, logs.size, math.inf)
+
+
+@np.errstate(over="ignore", invalid="ignore")  # what is not finite is no bound
+def kl_range(p: GaussianMixture, q: GaussianMixture) -> tuple[float, float]:
+    """Bounds of KL(P||Q); 0 and infinity for full covariances, too many pairs and what doubles do not hold."""
+    if p.form == "full" or q.form == "full" or len(p) * len(q) * p.dimension > _ENTRIES:
+        return 0.0, math.inf
+    (mu, s), (nu, t) = ((_rows(law, law.means), _rows(law, law.sigmas)) for law in (p, q))
+    mu, s, nu, t = mu[:, None], s[:, None], nu[None], t[None]
+    gap, ratio, both = (mu - nu) / t, s / t, np.hypot(s, t)
+    logs, unit = np.log(q.weights), _UNIT * (16 + 2 * p.dimension)
+    spread, squares = np.log(ratio), 0.5 * (ratio * ratio + gap * gap)
+    each, size = squares - spread - 0.5, squares + np.abs(spread) + 0.5
+    best = np.min(each.sum(axis=2) - logs + unit * (size.sum(axis=2) - logs), axis=1)
+    apart = ((mu - nu) / both) ** 2
+    overlaps = logs - np.sum(np.log(both / s) + 0.5 * apart - 0.5, axis=2)  # log v_j z_ij e^h(N_i)
+    overlaps += unit * (np.sum(np.abs(np.log(both / s)) + 0.5 * apart + 0.5, axis=2) - logs)
+    worst = np.log(p.weights) - np.logaddexp.reduce(overlaps, axis=1)
+    slack = _UNIT * (8 + 2 * len(p) + len(q))
+    low, high = float(np.sum(p.weights * worst)), float(np.sum(p.weights * best))
+    low -= slack * float(np.sum(p.weights * (np.abs(worst) + 1.0)))
+    return (max(low, 0.0) if math.isfinite(low) else 0.0), (high * (1.0 + slack) if math.isfinite(high) else math.inf)
 
 
 def _rows(law: GaussianMixture, values: FloatArray) -> FloatArray:
