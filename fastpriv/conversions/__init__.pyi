@@ -7,6 +7,10 @@ from .bayesian.abp import abp_given_secret_from_mbp as abp_given_secret_from_mbp
 from .bayesian.estimator import c1_error_from_count_error as c1_error_from_count_error
 from .bayesian.estimator import c1_error_from_count_error_as_published as c1_error_from_count_error_as_published
 from .bayesian.estimator import c2_from_mbp as c2_from_mbp
+from .bayesian.estimator import count_failure_from_trials as count_failure_from_trials
+from .bayesian.estimator import (
+    count_failure_from_trials_as_published as count_failure_from_trials_as_published,
+)
 from .bayesian.estimator import leakage_error_from_count_error as leakage_error_from_count_error
 from .bayesian.estimator import (
     leakage_error_from_count_error_as_published as leakage_error_from_count_error_as_published,

@@ -44,7 +44,8 @@ PARAMETERS: dict[str, Parameter] = {
     "xi_minus": _not_negative("Largest -ln(posterior / prior), in nats."),
     "pi_min": Parameter(
         "between 0 and 1/2", lambda x: (x >= 0) & (x <= 0.5),
-        "Smallest positive prior probability of a secret, of two or more; 0 stands for every prior.",
+        "Smallest positive prior probability of a secret, of two or more; 0 stands for every prior. Up to 1/3 a "
+        "smaller number is safe too.",
     ),
     "pi_max": Parameter(
         "above 0 and at most 1", lambda x: (x > 0) & (x <= 1), "Largest prior probability of a secret.",
@@ -57,6 +58,17 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "beta": _chance("Probability that the release misses its target by more than alpha for one secret."),
     "relative_error": _chance("Largest relative error of an estimated frequency."),
+    "frequency": Parameter(
+        "above 0 and at most 1", lambda x: (x > 0) & (x <= 1), "The frequency that is estimated.",
+    ),
+    "trials": Parameter(
+        "a whole number of at least 1", lambda x: (x >= 1) & (x == np.floor(x)) & (x < np.inf),
+        "Number of models that were trained independently; or of attacks, for the frequency given one model.",
+    ),
+    "attacks": Parameter(
+        "a whole number of at least 1", lambda x: (x >= 1) & (x == np.floor(x)) & (x < np.inf),
+        "Number of attacks on every model.",
+    ),
     "c1": Parameter(
         "between 0 and sqrt(ln 2)", lambda x: (x >= 0) & (x <= math.sqrt(math.log(2.0)) + 2e-16),
         "C1, the root of the Jensen-Shannon divergence of belief without protection and prior.",

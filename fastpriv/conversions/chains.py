@@ -208,7 +208,8 @@ def _direct(target: str, source: str, given: set[str], as_published: bool) -> li
     """The best arrow that uses every number given."""
     found = []
     for place, entry in enumerate(ARROWS):
-        if (entry.source, entry.target) != (source, target) or (as_published != entry.published):
+        only = entry.published and entry.holds and not entry.function.endswith("_as_published")  # no better form exists
+        if (entry.source, entry.target) != (source, target) or (as_published != entry.published and not only):
             continue
         required, optional = _takes(entry)
         if required <= given <= required | optional:

@@ -44,7 +44,8 @@ NOTIONS: dict[str, Notion] = {
         Notion("group_dp", "(ε, δ)-DP of groups", "delta", "(group epsilon, delta) when group records change"),
         Notion("group_zcdp", "zCDP of groups", "rho", "zCDP when group records change"),
         Notion("group_gdp", "Gaussian DP of groups", "separation", "Gaussian privacy when group records change"),
-        Notion("mbp", "MBP", "xi", "|ln(posterior / prior)| at most xi for every secret and release"),
+        Notion("mbp", "MBP", "xi", "|ln(posterior / prior)| at most xi for every release and every secret that the "
+               "prior allows; a smaller xi is more private"),
         Notion("mbp_plus", "MBP, one side", "xi_plus", "ln(posterior / prior) at most xi_plus"),
         Notion("abp", "ABP", "abp", "root of the Jensen-Shannon divergence of beliefs after and before, any law of the "
                "release"),
@@ -60,6 +61,9 @@ NOTIONS: dict[str, Notion] = {
         Notion("min_entropy_leakage", "min-entropy leakage", "leakage", "ln of how much likelier a best guess gets"),
         Notion("vulnerability", "Bayes vulnerability", "vulnerability", "chance that a best guess is right"),
         Notion("robustness", "robust accuracy", "gamma", "chance to miss by more than alpha for each other secret"),
+        Notion("trials", "independent trials", "trials", "how many models, or attacks on one, a frequency is from"),
+        Notion("count_failure", "frequency out of range", "failure",
+               "chance that an estimated frequency errs by more than relative_error of it"),
         Notion("count_error", "frequency error", "relative_error", "relative error of estimated frequencies"),
         Notion("c1_error", "error of C1", "c1_error", "largest |estimate - C1|"),
         Notion("leakage_error", "error of 2 C1 − C2 TV", "leakage_error", "largest error of that expression"),
