@@ -214,7 +214,7 @@ def maximal_leakage(channel: Any, *, unit: Literal["nats", "bits"] = "nats") -> 
 
     **Accuracy**: 1e-14 relative, and twice what rows miss 1 by besides (tests/enclosures/test_discrete_capacity.py).
 
-    Source: I. Issa, A. B. Wagner and S. Kamath, An operational approach to information leakage (2020), finite alphabets.
+    Source: I. Issa, A. B. Wagner and S. Kamath, An operational approach to information leakage (2020).
 
     Examples
     --------

@@ -14,7 +14,7 @@ _LIP = "Jiang, Seif, Tandon and Li, Context-aware local information privacy (202
 _HERE = "proved in the notes of the module"
 _MBP, _ABP, _ROBUST = "bayesian.mbp", "bayesian.abp", "bayesian.robustness"
 _ESTIMATOR, _GUESS, _MI = "bayesian.estimator", "bayesian.leakage", "bayesian.information"
-_CI, _CD, _CURVES = "ci_lmip_and_ldp", "cd_lmip_and_lip", "information_from_curves"
+_CI, _CD, _CURVES = "lmip.ci_lmip_and_ldp", "lmip.cd_lmip_and_lip", "lmip.information_from_curves"
 _UNIFORM = "prior uniform, or within prior_spread of it"
 _SUPPORT = "among the secrets that the prior allows"
 

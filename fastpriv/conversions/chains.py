@@ -16,11 +16,10 @@ import numpy as np
 from .. import _validate
 from ..errors import DomainError
 from ..estimate import Estimate
-from ._arguments import PARAMETERS
 from .arrow import Arrow
 from .registry import ARROWS, NOTIONS, function_of, result_of
 
-__all__ = ["Conversion", "Step", "accepted", "convert"]
+__all__ = ["Conversion", "Step", "convert"]
 
 _RANK = {"tight": 0, "bound": 1, "published": 2}
 _LONGEST = 4
@@ -190,11 +189,6 @@ def convert(target: str, source: str, *, as_published: bool = False, **values: A
             f"It takes: {_ways(target, source)}."
         )
     return Conversion(source, target, _best([_run(chain, values) for chain in paths]))
-
-
-def accepted() -> tuple[str, ...]:
-    """The parameters that plain numbers can be given for."""
-    return tuple(PARAMETERS)
 
 
 def _takes(entry: Arrow) -> tuple[set[str], set[str]]:

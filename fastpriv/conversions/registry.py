@@ -1,7 +1,8 @@
 """The one table of conversions: notions, arrows between them, and what is generated from it.
 
 ``ARROWS`` holds every conversion that fastpriv has, with direction, assumption, range, source and verdict. The table of
-the documentation, the picture, the command and the docstrings of the functions are made of it.
+the documentation, the picture, the command and the docstrings of the functions are made of it. NumPy is not needed to
+read it, so that help is quick.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ import inspect
 import textwrap
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
-from .. import _validate
-from ..estimate import Estimate
-from ._arguments import PARAMETERS
 from .arrow import Arrow, Notion
 from .arrows_bayesian import BAYESIAN
 from .arrows_differential import DIFFERENTIAL
+from .parameters import PARAMETERS
+
+if TYPE_CHECKING:
+    from ..estimate import Estimate
 
 __all__ = ["ARROWS", "NOTIONS", "arrow", "documented", "function_of", "listed", "markdown", "result_of", "table"]
 
@@ -107,7 +109,7 @@ def arrow(function: str) -> Arrow:
     >>> conversions.arrow("mbp_from_ldp").form
     'tight'
     """
-    return _BY_FUNCTION[_validate.choice("function", function, tuple(_BY_FUNCTION))]
+    return _BY_FUNCTION[_one_of("function", function, tuple(_BY_FUNCTION))]
 
 
 def function_of(entry: Arrow) -> Callable[..., Estimate]:
@@ -143,7 +145,7 @@ def listed(target: str | None = None, source: str | None = None) -> list[dict[st
     """
     for name, notion in (("target", target), ("source", source)):
         if notion is not None:
-            _validate.choice(name, notion, tuple(NOTIONS))
+            _one_of(name, notion, tuple(NOTIONS))
     return [
         {name: getattr(entry, name) for name in _COLUMNS} for entry in ARROWS
         if target in (None, entry.target) and source in (None, entry.source)
@@ -234,6 +236,12 @@ def documented(function: Callable[Arguments, Estimate]) -> Callable[Arguments, E
         f"Source: {entry.reference}.\n\nExamples\n--------\n{example}"
     )
     return function
+
+
+def _one_of(name: str, value: str, known: tuple[str, ...]) -> str:
+    from .. import _validate
+
+    return _validate.choice(name, value, known)
 
 
 def _parameters(function: Callable[..., Any]) -> str:

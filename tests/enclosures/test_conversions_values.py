@@ -8,7 +8,7 @@ import pytest
 from mpmath import mp, mpf
 
 from fastpriv import conversions
-from fastpriv.conversions._arguments import PARAMETERS
+from fastpriv.conversions.parameters import PARAMETERS
 from oracles.conversions import DIGITS, VALUES
 
 LINE = [0.0, 1e-300, 1e-150, 1e-20, 1e-9, 1e-8, 1e-3, 0.1, 0.5, 0.693, 0.694, 0.99, 1.0, 1.01, 2.0, 5.0, 20.0, 39.9,

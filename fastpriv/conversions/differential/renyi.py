@@ -18,8 +18,9 @@ from ... import _validate
 from ...errors import ShapeError
 from ...estimate import Estimate, Unit
 from .. import _formulas
-from .._arguments import PARAMETERS, given
+from .._arguments import given
 from .._bounds import bounded
+from ..parameters import PARAMETERS
 from ..registry import documented
 
 __all__ = [

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from ... import _validate, special
 from ...errors import DomainError, ShapeError
 from ...estimate import Estimate
-from .._arguments import PARAMETERS, given
+from .._arguments import given
 from .._bounds import bounded
+from ..parameters import PARAMETERS
 from ..registry import documented
 
 __all__ = [
