@@ -19,7 +19,6 @@ from .profiles import Profiles
 
 __all__ = ["SparseChannel"]
 
-_TOLERANCE = 1e-9
 _GROUPS = 2**24
 
 
@@ -90,7 +89,8 @@ class SparseChannel(AnyChannel):
 
     def _checked(self) -> float:
         rows = np.repeat(np.arange(self.inputs), np.diff(self.indptr))
-        wrong = ~((self.data >= 0) & (self.data <= 1 + _TOLERANCE))
+        allowed = _validate.sum_tolerance(self.data)
+        wrong = ~((self.data >= 0) & (self.data <= 1 + allowed))
         if wrong.any():
             place = int(np.argmax(wrong))
             raise DomainError(
@@ -104,10 +104,10 @@ class SparseChannel(AnyChannel):
         else:
             filled = self.background[:, 0] * (self.count - np.diff(self.indptr))
         gaps = np.abs(stored + filled - 1.0)
-        if gaps.max() > _TOLERANCE:
-            row = int(np.argmax(gaps > _TOLERANCE))
+        if gaps.max() > allowed:
+            row = int(np.argmax(gaps > allowed))
             raise DomainError(
-                f"each row must sum to 1 within {_TOLERANCE:g} with its background; got a sum of "
+                f"each row must sum to 1 within {allowed:g} with its background; got a sum of "
                 f"{float(stored[row] + filled[row])!r} at row {row}. Raise or lower its background."
             )
         worst = float(gaps.max())
