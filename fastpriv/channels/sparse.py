@@ -71,6 +71,16 @@ class SparseChannel(AnyChannel):
                 "Use Channel for a dense one."
             )
         csr = exceptions.tocsr(copy=True)
+        if csr.data.dtype.kind not in "fiub":
+            raise DomainError(
+                f"exceptions must be real numbers; got {csr.data.dtype} cells. Store probabilities as float64."
+            )
+        try:
+            csr.check_format(full_check=True)
+        except ValueError as fault:
+            raise DomainError(
+                f"exceptions must be a whole sparse matrix; got one in which {fault}. Build it with scipy.sparse."
+            ) from None
         csr.sum_duplicates()
         n, m = csr.shape
         base = _validate.real("background", background, "probabilities", lambda b: (b >= 0) & (b <= 1))
