@@ -86,7 +86,7 @@ def test_refusals_name_the_file(tmp_path):
     refused("h.json", b"[1]", "the object must have the key channel, one of RandomizedResponse")
     refused("i.json", b'{"channel": "RandomizedResponse", "n": 3}', "the keys of RandomizedResponse must be k, epsilon")
     refused("j.json", b'{"channel": "RandomizedResponse", "k": 3, "epsilon": -1}', "epsilon must be at least 0")
-    refused("k.json", b'{"channel": "RandomizedResponse", "k": 3}', "the keys of RandomizedResponse must be k, epsilon; got")
+    refused("k.json", b'{"channel": "RandomizedResponse", "k": 3}', "of RandomizedResponse must be k, epsilon; got")
     refused("k1.json", b'{"channel": ["a"]}', "the object must have the key channel")
     refused("k2.json", b'{"channel": "Channel", "matrix": [[1.0]], "dtype": "object"}', "dtype must be one of float64")
     refused("k3.json", b'{"channel": "ProductChannel", "factors": 3}', "factors must be a list of channels; got 3")
