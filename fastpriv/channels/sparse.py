@@ -15,7 +15,7 @@ from .._values import FloatArray
 from ..errors import DomainError, ShapeError
 from .base import AnyChannel, Exceptions
 from .priors import prior_gap
-from .profiles import Profiles
+from .profiles import Profiles, tilts
 
 __all__ = ["SparseChannel"]
 
@@ -201,11 +201,9 @@ class SparseChannel(AnyChannel):
         place = np.array(starts[:-1])
         value = np.concatenate(cells)
         top = np.maximum.reduceat(value, place)
-        scale = np.repeat(np.where(top > 0, top, 1.0), np.diff(starts))
+        tilt = tilts(value, np.repeat(top, np.diff(starts)))
+        tilt[np.repeat(top == 0, np.diff(starts))] = 0.0
         with np.errstate(divide="ignore"):
-            share = value / scale
-            tilt = np.where(share > 0.5, np.log1p((value - scale) / scale), np.log(share))
-            tilt[np.repeat(top == 0, np.diff(starts))] = 0.0
             held = np.concatenate(weights)
             logs = [np.log(held), np.log(np.concatenate(largest)), np.log(np.concatenate(smallest))]
             return Profiles(np.zeros(m), np.log(top), starts, tilt, held, logs[0], logs[1], logs[2],
