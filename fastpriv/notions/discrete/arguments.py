@@ -14,12 +14,12 @@ from ...distributions import Pmf
 from ...errors import DomainError
 from ...estimate import Estimate, Kind, Unit
 
-__all__ = ["UNIT", "Reading", "Setting", "discrete", "estimate", "setting", "written"]
+__all__ = ["UNIT", "Reading", "Setting", "discrete", "estimate", "rows_of", "setting", "written"]
 
 UNIT = 2.0**-53
 _LEAST = 1e-300  # positive prior probabilities that ratios can be taken of
 _CELLS = 2**37  # cells gone through at most
-_WIDE = 2**26  # releases of a channel whose columns are held
+_WIDE = 2**28  # secrets, and releases, of which numbers are held
 
 
 class Reading(NamedTuple):
@@ -74,39 +74,35 @@ def setting(prior: Any, mechanism: Any) -> Setting:
 def written(given: Setting) -> Setting:
     """The same with one row for all like secrets, where its rows can be gone through one by one."""
     channel, prior = given
-    if isinstance(channel, DefaultChannel):
-        listed = channel.indices
-        if prior is None:
-            size = float(channel.inputs)
-            masses = np.append(np.full(listed.size, 1 / size), (channel.inputs - listed.size) / size)
-        else:
-            rest = float(np.sum(np.delete(prior, listed), dtype=np.longdouble))
-            masses = np.append(prior[listed], rest)
-        return Setting(channel.laws, masses)
-    if isinstance(prior, tuple):
-        prior = _product(channel, prior)
-    if channel.inputs * channel.outputs > _CELLS or channel.outputs > _WIDE:
+    if not isinstance(channel, DefaultChannel):
+        return rows_of(given)
+    listed = channel.indices
+    if prior is None:
+        size = float(channel.inputs)
+        return Setting(channel.laws, np.append(np.full(listed.size, 1 / size), (channel.inputs - listed.size) / size))
+    rest = float(np.sum(np.delete(prior, listed), dtype=np.longdouble))
+    return Setting(channel.laws, np.append(prior[listed], rest))
+
+
+def rows_of(given: Setting) -> Setting:
+    """The same with one probability a secret, where its rows can be gone through one by one."""
+    channel, prior = given
+    if channel.inputs * channel.outputs > _CELLS or max(channel.inputs, channel.outputs) > _WIDE:
         raise DomainError(
-            f"mechanism must have at most 2**37 cells and 2**26 releases to be gone through row by row; got "
-            f"{_validate.shown(channel)}. This quantity is known in closed form for fewer families and priors."
+            f"mechanism must have at most 2**37 cells, 2**28 secrets and 2**28 releases to be gone through row by row; "
+            f"got {_validate.shown(channel)}. This quantity is known in closed form for fewer families and priors."
         )
-    return Setting(channel, prior)
+    if isinstance(prior, tuple):
+        assert isinstance(channel, ProductChannel)
+        joint = np.ones(1)
+        for one, own, law in zip(channel.factors, channel.powers, prior, strict=True):
+            for _ in range(own):
+                joint = np.multiply.outer(joint, Setting(one, law).weights).reshape(-1)
+        return Setting(channel, joint)
+    return given
 
 
 def estimate(reading: Reading, unit: Unit, **cost: Any) -> Estimate:
     """The number with its unit."""
     lower, upper = min(reading.lower, reading.value), max(reading.upper, reading.value)
     return Estimate(reading.value, lower, upper, kind=reading.kind, unit=unit, method=reading.method, cost=cost)
-
-
-def _product(channel: AnyChannel, priors: tuple[Any, ...]) -> FloatArray | None:
-    """One probability a secret of a small product."""
-    assert isinstance(channel, ProductChannel)
-    if channel.inputs > _WIDE or all(one is None for one in priors):
-        return None if all(one is None for one in priors) else np.empty(0)
-    found = np.ones(1)
-    for one, own, prior in zip(channel.factors, channel.powers, priors, strict=True):
-        law = np.full(one.inputs, 1.0 / one.inputs) if prior is None else prior
-        for _ in range(own):
-            found = np.multiply.outer(found, law).reshape(-1)
-    return found
