@@ -1,8 +1,8 @@
 """Privacy notions of a secret behind a mechanism: LDP, LIP, LMIP, MBP, ABP, and leakage of guesses.
 
-``local`` holds LDP and LIP, ``information`` the mutual-information notions, ``bayesian`` MBP and ABP, ``guessing`` what a
-best guess gains: what people call. ``gaussian`` computes them for a secret on the line behind Gaussian noise,
-``discrete`` for a channel; ``summary`` takes all of them from one walk through a channel.
+``local`` holds LDP and LIP, ``information`` the mutual-information notions, ``bayesian`` MBP and ABP, ``guessing`` what
+a best guess gains, ``overview`` all of them from one walk through a channel: what people call. ``gaussian`` computes them
+for a secret on the line behind Gaussian noise, ``discrete`` for a channel.
 """
 
 from .bayesian import AverageBayesianPrivacy, MaximumBayesianPrivacy, abp, mbp, mbp_xi

@@ -37,7 +37,7 @@ class MaximumBayesianPrivacy:
     --------
     >>> from fastpriv import RandomizedResponse, notions
     >>> found = notions.mbp(None, RandomizedResponse(3, 1.0))
-    >>> found.plus.value < found.minus.value
+    >>> found.xi.value == found.plus.value > found.minus.value
     True
     """
 
@@ -173,8 +173,8 @@ class AverageBayesianPrivacy:
 
 
 def abp(
-    prior: Any, mechanism: Any, *, release: ArrayLike | None = None, secret: Any = None, belief: ArrayLike | None = None,
-    n_jobs: int | None = None, progress: _parallel.Progress = None,
+    prior: Any, mechanism: Any, *, release: ArrayLike | None = None, secret: Any = None,
+    belief: ArrayLike | None = None, n_jobs: int | None = None, progress: _parallel.Progress = None,
 ) -> AverageBayesianPrivacy:  # fmt: skip
     """Average Bayesian privacy: root of JS(expected posterior || belief), the release drawn at the true value.
 
@@ -213,8 +213,8 @@ def abp(
     For all n secrets it takes n^2 m multiplications; products of channels whose secrets are alike, and these channels
     themselves, go by types of secrets.
 
-    **Accuracy** bounds include rounding and what rows and prior miss 1 by; ``tests/enclosures/test_channel_notions.py``.
-    Of Gaussian mechanisms as ``fastpriv.beliefs.gaussian.belief_shift``; ``tests/enclosures/test_notions.py``.
+    **Accuracy** bounds include rounding and what rows and prior miss 1 by;
+    ``tests/enclosures/test_channel_notions.py``. Of Gaussian mechanisms as ``fastpriv.beliefs.gaussian.belief_shift``; ``tests/enclosures/test_notions.py``.
 
     Source: Zhang and Chen, definition IV.1.
 
@@ -225,7 +225,7 @@ def abp(
     >>> shift.maximum.value
     0.20434...
     >>> notions.abp([0.2, 0.8], [[0.75, 0.25], [0.25, 0.75]]).per_value.value.round(6)
-    array([0.086018, 0.020828])
+    array([0.112469, 0.032214])
     >>> 0 < notions.abp(None, RandomizedResponse(2, 0.1).power(200)).maximum.value < 1
     True
     """
@@ -248,6 +248,6 @@ def abp(
     parts: list[Estimate] = []
     for summary in (np.max, lambda column: np.dot(weight, column)):
         value, lower, upper = (float(summary(column)) for column in (shift.value, shift.lower, shift.upper))
-        bounds = min(lower * (1 - 1e-15), value), max(upper * (1 + 1e-15), value)
-        parts.append(Estimate(value, *bounds, kind=shift.kind, unit="1", method=shift.method, cost=shift.cost))
+        ends = min(lower * (1 - 1e-15), value), max(upper * (1 + 1e-15), value)
+        parts.append(Estimate(value, *ends, kind=shift.kind, unit="1", method=shift.method, cost=shift.cost))
     return AverageBayesianPrivacy(shift, *parts)

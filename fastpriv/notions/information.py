@@ -59,7 +59,7 @@ def cd_lmip(
     >>> notions.cd_lmip(prior, GaussianMechanism(20.0)).to("bits").value
     0.287195...
     >>> notions.cd_lmip([0.5, 0.5], [[0.75, 0.25], [0.25, 0.75]]).value
-    0.130812035941137...
+    0.13081203594113...
     """
     if arguments.discrete(mechanism):
         return _of_channel("information", prior, mechanism, n_jobs, progress)
@@ -103,7 +103,7 @@ def ci_lmip(mechanism: Any, *, gap: float = 1e-9, n_jobs: int | None = None) -> 
     >>> round(notions.ci_lmip([[0.75, 0.25], [0.25, 0.75]]).value, 9)
     0.130812036
     >>> notions.ci_lmip(RandomizedResponse(2, 1.0).power(200)).value
-    22.0288...
+    22.1888...
     """
     return capacities.capacity(arguments.setting(None, mechanism).channel, gap, n_jobs)
 
@@ -139,8 +139,8 @@ def pointwise_lmip(
 
     Notes
     -----
-    Points of a Gaussian mechanism are taken in the order of min{-log pi(x), sum over x' of pi(x') (x - x')^2 / (2 sigma^2)}, which bounds the
-    divergence, until no later one can be larger.
+    Points of a Gaussian mechanism are taken in the order of min{-log pi(x), sum over x' of
+    pi(x') (x - x')^2 / (2 sigma^2)}, which bounds the divergence, until no later one can be larger.
 
     **Accuracy** as ``kl_divergence``, ``tests/enclosures/test_notions.py``; of channels as ``cd_lmip``.
 
@@ -153,7 +153,7 @@ def pointwise_lmip(
     >>> notions.pointwise_lmip(prior, GaussianMechanism(20.0)).to("bits").value
     0.63341...
     >>> notions.pointwise_lmip([0.2, 0.8], [[0.75, 0.25], [0.25, 0.75]]).value
-    0.332727177778313...
+    0.33272717777831...
     """
     if arguments.discrete(mechanism):
         return _of_channel("pointwise", prior, mechanism, n_jobs, progress)

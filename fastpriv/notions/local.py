@@ -142,8 +142,8 @@ def ldp_delta(
     Structured channels, and their products, know the worst pair of rows. All ordered pairs of a written channel cost
     n^2 m operations for each epsilon below its LDP level.
 
-    **Accuracy** as ``GaussianMechanism.delta``, ``tests/enclosures/test_notions.py``; of channels about 1e-15 absolute, by
-    ``tests/enclosures/test_channel_notions.py``.
+    **Accuracy** as ``GaussianMechanism.delta``, ``tests/enclosures/test_notions.py``; of channels about 1e-15 absolute,
+    by ``tests/enclosures/test_channel_notions.py``.
 
     Source: Ngo, Ostman and Graell i Amat 2024, eqs (4) and (9).
 

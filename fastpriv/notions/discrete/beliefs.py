@@ -3,9 +3,9 @@
 Notation: f = E[posterior] = pi (1 + g), g_d = sum_w P(w) (r_d(w) - 1) for the law P of the release; b the attacker's
 belief, a = (f - b)/(f + b). JS(f || b) = sum (f + b)/4 phi(a), phi(a) = (1+a) log(1+a) + (1-a) log(1-a).
 
-g is formed from P - q and r - 1, both centred. With N^2 = sum (P - q)^2 / q, chi^2 = sum q (r - 1)^2 and S of ``table``,
-its error is at most u (m + 60) N chi + 40 u (N + chi) sqrt(S); the terms of JS fall and then rise in g, so that the ends
-of its interval bound each of them.
+g is formed from P - q and r - 1, both centred. With N^2 = sum (P - q)^2 / q, chi^2 = sum q (r - 1)^2 and S of
+``table``, its error is at most u (m + 60) N chi + 40 u (N + chi) sqrt(S); the terms of JS fall and then rise in g, so
+that the ends of its interval bound each of them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def shifts(given: Setting, release: Any, secret: Any, belief: Any, n_jobs: int |
         parts = _alike(given)
         if parts is not None:
             places = _places(given, secret)
-            return Shifts(*(np.full(places, part) for part in parts), np.full(places, 1.0 / places), "types of secrets")
+            value, lower, upper = (np.full(places, part) for part in parts)
+            return Shifts(value, lower, upper, np.full(places, 1.0 / places), "types of secrets")
     whole = written(given) if belief is None or not isinstance(given.channel, DefaultChannel) else given
     table = Table(whole)
     first = first_pass(table, n_jobs=n_jobs)
@@ -221,8 +222,8 @@ def _secrets(given: Setting, table: Table, secret: Any) -> NDArray[np.intp]:
     for one in chosen.tolist():
         if table.prior[one] == 0:
             raise DomainError(
-                f"secret must be one that the prior gives mass; got {one}. The posterior is not defined at releases that "
-                "the prior rules out."
+                f"secret must be one that the prior gives mass; got {one}. The posterior is not defined at releases "
+                "that the prior rules out."
             )
     return chosen
 
@@ -250,8 +251,8 @@ def _released(release: Any, table: Table, first: Columns) -> tuple[FloatArray]:
     differ = bool((first.top - first.low > 1e-9 * first.q).any())
     if differ and float(np.abs(change).sum()) <= _SAME:
         raise DomainError(
-            "release must be a law other than that of the release under the prior; got prior @ channel, under which the "
-            "expected posterior is the prior and ABP vanishes for every channel. Pass secret= for the true secret, or "
-            "the law of the releases that are seen."
+            "release must be a law other than that of the release under the prior; got prior @ channel, under which "
+            "the expected posterior is the prior and ABP vanishes for every channel. Pass secret= for the true secret, "
+            "or the law of the releases that are seen."
         )
     return (change,)

@@ -15,7 +15,15 @@ import math
 import numpy as np
 
 from ..._values import FloatArray
-from ...channels import AnyChannel, Extremes, Profiles, RandomizedResponse, SparseChannel, SubsetSelection, UnaryEncoding
+from ...channels import (
+    AnyChannel,
+    Extremes,
+    Profiles,
+    RandomizedResponse,
+    SparseChannel,
+    SubsetSelection,
+    UnaryEncoding,
+)
 from .arguments import UNIT, Reading, Setting
 
 __all__ = ["alike", "edges", "grouped", "information", "maximal", "vulnerability"]

@@ -1,7 +1,7 @@
 """What the columns of a written channel say: LDP, MBP, vulnerability, maximal leakage; with its rows, information.
 
-Notation as in ``table``. Cells that are known to a factor 1 + g, |g| at most the mass gap, move a log ratio of two cells
-by at most 2.1 g, and a prior that misses 1 moves ln q by its own gap.
+Notation as in ``table``. Cells that are known to a factor 1 + g, |g| at most the mass gap, move a log ratio of two
+cells by at most 2.1 g, and a prior that misses 1 moves ln q by its own gap.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ def information(table: Table, first: Columns, second: Rows) -> Reading:
     value = math.fsum(table.prior * second.divergences) / total
     lower, upper = divergence_bounds(np.float64(value), second)
     gap = 2.2 * table.gap
-    return Reading(value, max(0.0, float(lower) * (1 - gap - 4 * UNIT)), float(upper) * (1 + gap + 4 * UNIT) + gap * gap,
-                   "certified", "divergence of each row")  # fmt: skip
+    ends = max(0.0, float(lower) * (1 - gap - 4 * UNIT)), float(upper) * (1 + gap + 4 * UNIT) + gap * gap
+    return Reading(value, *ends, "certified", "divergence of each row")
 
 
 def pointwise(table: Table, second: Rows) -> Reading:

@@ -164,9 +164,7 @@ def _of_mixture(table: Table, first: Columns, grid: FloatArray, n_jobs: Any, pro
     """Rows with prior against q, both ways."""
     excess = _excess(grid)
     q = table.scaled(first.q)
-    centre, delta = (first.centre, q - first.centre) if table.direct else (None, None)
-    if table.direct:
-        delta = np.ascontiguousarray(first.delta)
+    centre, delta = (first.centre, first.delta) if table.direct else (None, None)
 
     def one(part: slice) -> FloatArray:
         rows = np.ascontiguousarray(table.channel._rows(part.start, part.stop, False), dtype=np.float64)
@@ -185,6 +183,7 @@ def _of_mixture(table: Table, first: Columns, grid: FloatArray, n_jobs: Any, pro
     if table.direct:
         error = 16 * UNIT * (float(first.spread.sum()) + known) + 6 * UNIT * min(1.0, known)
     else:
+        assert table.shift is not None
         error = UNIT * (80 + 8 * float(np.abs(table.shift).max(initial=0.0)))
     return value, np.full(grid.size, error) + 74 * UNIT * value
 

@@ -1,7 +1,7 @@
 """All that follows from cells, one way or the other: closed forms, classes of like releases, or the rows themselves.
 
-Quantities by name: ``ldp`` and ``support`` (LDP over all secrets and over those with prior), ``plus`` and ``minus`` (both
-sides of MBP), ``information``, ``pointwise``, ``vulnerability`` (after), ``before`` (the same without a release),
+Quantities by name: ``ldp`` and ``support`` (LDP over all secrets and over those with prior), ``plus`` and ``minus``
+(both sides of MBP), ``information``, ``pointwise``, ``vulnerability`` (after), ``before`` (the same without a release),
 ``gain`` (log of their ratio), ``maximal`` and ``maximal_support`` (maximal leakage). Of a product, logs add up.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...channels import Channel, DefaultChannel, ProductChannel
+from ...estimate import Kind
 from . import classes, columns
 from .arguments import UNIT, Reading, Setting, written
 from .table import Table
@@ -59,7 +60,8 @@ def walked(table: Table, names: Iterable[str], *, n_jobs: int | None = None, pro
     found = from_columns(table, first)
     if {"information", "pointwise"} & set(names):
         second = second_pass(table, first, n_jobs=n_jobs, progress=progress)
-        found |= {"information": columns.information(table, first, second), "pointwise": columns.pointwise(table, second)}
+        found["information"] = columns.information(table, first, second)
+        found["pointwise"] = columns.pointwise(table, second)
     return found
 
 
@@ -89,7 +91,9 @@ def _grouped(given: Setting, names: tuple[str, ...]) -> dict[str, Reading]:
     return found
 
 
-def _sums(channel: ProductChannel, prior: Any, names: tuple[str, ...], n_jobs: Any, progress: Any) -> dict[str, Reading]:
+def _sums(channel: ProductChannel, prior: Any, names: tuple[str, ...], n_jobs: Any, progress: Any) -> dict[
+    str, Reading
+]:  # fmt: skip
     priors = (None,) * len(channel.factors) if prior is None else prior
     parts = [
         (own, readings(Setting(one, pi), names, n_jobs=n_jobs, progress=progress))
@@ -97,12 +101,11 @@ def _sums(channel: ProductChannel, prior: Any, names: tuple[str, ...], n_jobs: A
     ]
     found = {}
     for name in names:
-        value = lower = upper = 0.0
         if name in _LOGS:
             parts_of = [(own, _logarithm(one[name])) for own, one in parts]
         else:
             parts_of = [(own, one[name]) for own, one in parts]
-        kind = "certified" if any(one.kind == "certified" for _, one in parts_of) else "exact"
+        kind: Kind = "certified" if any(one.kind == "certified" for _, one in parts_of) else "exact"
         value, lower, upper = (
             _total([own * float(getattr(one, field)) for own, one in parts_of]) for field in ("value", "lower", "upper")
         )

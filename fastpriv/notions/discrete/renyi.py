@@ -3,8 +3,8 @@
 Notation: order a, I_a = a/(a-1) log sum_w (sum_d pi_d Q[d, w]^a)^(1/a). With M_w the largest cell of column w over the
 support, s = Q/M in [0, 1] and p_w = sum_d pi_d (s^a - 1), the sum is sum_w M_w (1 + p_w)^(1/a).
 
-Errors: log Q is right to 2 u (1 + |log Q|), s^a to 4 u (4 + a |log s|), weighted by the terms themselves; in total the log
-errs by at most u (64 + 8 sqrt n) (1 + 1/a) and what the terms say.
+Errors: log Q is right to 2 u (1 + |log Q|), s^a to 4 u (4 + a |log s|) at most e^-1 of which remains in the product;
+p_w to u (64 + 8 sqrt n), sums running in blocks; the error of each term enters by its weight.
 """
 
 from __future__ import annotations
@@ -85,7 +85,9 @@ def _walked(table: Table, order: float, n_jobs: Any, progress: Any) -> Reading:
     return _total(top[real], logs, order, channel.inputs, channel.mass_gap, table.gap, 0.0)
 
 
-def _total(top: FloatArray, logs: FloatArray, order: float, n: int, gap: float, prior_gap: float, missing: float) -> Reading:
+def _total(
+    top: FloatArray, logs: FloatArray, order: float, n: int, gap: float, prior_gap: float, missing: float
+) -> Reading:
     """a/(a-1) log sum e^(top + logs/a); the largest cells sum to at least 1."""
     peak = float(np.max(top + logs / order))
     shift = peak if peak > 500 else 0.0  # else the sum is formed from what it exceeds 1 by
