@@ -88,7 +88,7 @@ def _compared(
     if many == 1:  # in one walk through the rows
         change = laws[0] if isinstance(laws, tuple) else centred(slice(int(laws[0]), int(laws[0]) + 1))[0] * q
         g = rows(table, first, law=change, n_jobs=n_jobs, progress=progress).shifts
-        reach = math.fsum(np.abs(change) * (first.top - first.low) * inverse)
+        reach = math.fsum(np.abs(change) * first.reach * inverse)
         parts = _enclosed(table.prior, belief, g, 110 * UNIT * reach + gap * (1 + np.abs(g)))
         return _rooted(np.array([[math.fsum(part)] for part in parts]), 0, weight)
 
