@@ -41,7 +41,7 @@ def quantities(rows, prior):
         "xi_plus": plus, "xi_minus": minus, "xi": max(plus, minus), "prior_vulnerability": max(prior),
         "min_entropy_leakage": max(log(vulnerability / max(prior)), mpf(0)),
         "pointwise_lmip": max(divergence(row, q) for row in held),
-        "maximal_leakage": log(sum(max(column) for column in zip(*held, strict=True))),
+        "maximal_leakage": max(log(sum(max(column) for column in zip(*held, strict=True))), mpf(0)),
     }  # fmt: skip
 
 

@@ -94,7 +94,8 @@ def maximal(table: Table, first: Columns, support: bool) -> Reading:
     row = int(np.argmax(table.prior))
     if table.log:
         own = table.channel._log_rows(row, row + 1)[0]
-        close = (own > -np.inf) & (whole - own < 1.0)
+        with np.errstate(invalid="ignore"):
+            close = (own > -np.inf) & (whole - own < 1.0)
         rise = np.expm1(np.where(close, whole - np.where(close, own, 0.0), 0.0))
         gain = math.fsum(np.where(close, np.exp(own) * rise, np.exp(whole) - np.exp(own)))
         scaled = 4 * UNIT * (8 + float(np.max(np.abs(whole), where=np.isfinite(whole), initial=0.0)))
