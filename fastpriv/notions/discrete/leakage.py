@@ -11,15 +11,16 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from ...channels import Channel, DefaultChannel, ProductChannel
-from ...estimate import Kind
+from ...capacity.discrete import channel_capacity
+from ...channels import AnyChannel, Channel, DefaultChannel, ProductChannel
+from ...estimate import Estimate, Kind
 from . import classes, columns
-from .arguments import UNIT, Reading, Setting, written
+from .arguments import UNIT, Reading, Setting, estimate, written
 from .table import Table
 from .table import columns as first_pass
 from .table import rows as second_pass
 
-__all__ = ["EDGES", "from_columns", "readings", "walked"]
+__all__ = ["EDGES", "capacity", "from_columns", "readings", "walked"]
 
 EDGES = ("ldp", "support", "plus", "minus")
 _GUESSES = ("vulnerability", "before", "gain")
@@ -76,6 +77,27 @@ def from_columns(table: Table, first: Any) -> dict[str, Reading]:
     return found
 
 
+def capacity(channel: AnyChannel, gap: float, n_jobs: int | None) -> Estimate:
+    """Capacity: a closed form where all secrets are alike, sums over factors, else solved; certified, in nats."""
+    if isinstance(channel, ProductChannel):
+        width = gap / sum(channel.powers)
+        parts = [(own, capacity(one, max(width, 1e-14), n_jobs)) for one, own in
+                 zip(channel.factors, channel.powers, strict=True)]  # fmt: skip
+        value, lower, upper = (math.fsum(own * float(getattr(one, end)) for own, one in parts) for end in
+                               ("value", "lower", "upper"))  # fmt: skip
+        slack = 4 * UNIT * upper
+        return Estimate(value, max(0.0, lower - slack), upper + slack, kind="certified", unit="nats",
+                        method="sum over factors")  # fmt: skip
+    if classes.alike(channel):
+        profiles = classes.grouped(Setting(channel, None))
+        if profiles is not None:
+            found = classes.information(profiles, channel.mass_gap)
+            return estimate(found._replace(method="all secrets alike: the uniform prior"), "nats")
+    if isinstance(channel, DefaultChannel):
+        channel = channel.laws
+    return channel_capacity(channel, gap=gap, n_jobs=n_jobs).capacity
+
+
 def _grouped(given: Setting, names: tuple[str, ...]) -> dict[str, Reading]:
     profiles = classes.grouped(given)
     if profiles is None:
@@ -109,7 +131,9 @@ def _sums(channel: ProductChannel, prior: Any, names: tuple[str, ...], n_jobs: A
         value, lower, upper = (
             _total([own * float(getattr(one, field)) for own, one in parts_of]) for field in ("value", "lower", "upper")
         )
-        reading = Reading(value, lower - 4 * UNIT * abs(lower), upper + 4 * UNIT * abs(upper), kind, "sum over factors")
+        if value < math.inf:
+            lower, upper = lower - 4 * UNIT * abs(lower), upper + 4 * UNIT * abs(upper)
+        reading = Reading(value, lower, upper, kind, "sum over factors")
         if name in _LOGS:
             reading = _exponential(reading)
         found[name] = reading
