@@ -117,7 +117,7 @@ def small():
         qif.set_default_type("double")
         assert abs(qif.measure.bayes_vuln.posterior(prior, cells)
                    - notions.bayes_vulnerability(prior, cells).value) < 1e-12  # fmt: skip
-        calls["qif, information"] = lambda: qif.measure.shannon.mulog_leakage(prior, cells)
+        calls["qif, information"] = lambda: qif.measure.shannon.add_leakage(prior, cells)
         calls["qif, vulnerability"] = lambda: qif.measure.bayes_vuln.posterior(prior, cells)
     if importlib.util.find_spec("dit"):
         import dit

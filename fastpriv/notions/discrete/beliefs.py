@@ -94,7 +94,11 @@ def _compared(
 
     def one(task: tuple[slice, slice]) -> FloatArray:
         some, part = task
-        changes = np.concatenate([centred(slice(d, d + 1)) for d in laws[some].tolist()]) * q
+        chosen = laws[some]
+        if np.array_equal(chosen, np.arange(chosen[0], chosen[0] + chosen.size)):
+            changes = centred(slice(int(chosen[0]), int(chosen[-1]) + 1)) * q
+        else:
+            changes = np.concatenate([centred(slice(d, d + 1)) for d in chosen.tolist()]) * q
         held = (table.prior[part] > 0) | (belief[part] > 0)
         with np.errstate(over="ignore", invalid="ignore"):
             t = centred(part)

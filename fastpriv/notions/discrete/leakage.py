@@ -8,7 +8,7 @@ Quantities by name: ``ldp`` and ``support`` (LDP over all secrets and over those
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...capacity.discrete import channel_capacity
@@ -16,7 +16,7 @@ from ...channels import AnyChannel, Channel, DefaultChannel, ProductChannel
 from ...estimate import Estimate, Kind
 from . import classes, columns
 from .arguments import UNIT, Reading, Setting, estimate, written
-from .table import Table
+from .table import Columns, Table
 from .table import columns as first_pass
 from .table import rows as second_pass
 
@@ -58,7 +58,7 @@ def walked(table: Table, names: Iterable[str], *, n_jobs: int | None = None, pro
 ]:  # fmt: skip
     """The same from the rows of a channel."""
     first = first_pass(table, n_jobs=n_jobs, progress=progress)
-    found = from_columns(table, first)
+    found = from_columns(table, first, names)
     if {"information", "pointwise"} & set(names):
         second = second_pass(table, first, n_jobs=n_jobs, progress=progress)
         found["information"] = columns.information(table, first, second)
@@ -66,14 +66,20 @@ def walked(table: Table, names: Iterable[str], *, n_jobs: int | None = None, pro
     return found
 
 
-def from_columns(table: Table, first: Any) -> dict[str, Reading]:
-    """What the first pass yields."""
-    found = {
-        "ldp": columns.edge_ratio(table, first, False), "support": columns.edge_ratio(table, first, True),
-        "maximal": columns.maximal(table, first, False), "maximal_support": columns.maximal(table, first, True),
-    }  # fmt: skip
-    found["plus"], found["minus"] = columns.log_ratios(table, first)
-    found |= dict(zip(_GUESSES, columns.vulnerability(table, first), strict=True))
+def from_columns(table: Table, first: Columns, names: Iterable[str]) -> dict[str, Reading]:
+    """What the first pass yields of them."""
+    ways: tuple[tuple[tuple[str, ...], Callable[[], tuple[Reading, ...]]], ...] = (
+        (("ldp",), lambda: (columns.edge_ratio(table, first, False),)),
+        (("support",), lambda: (columns.edge_ratio(table, first, True),)),
+        (("plus", "minus"), lambda: columns.log_ratios(table, first)),
+        (_GUESSES, lambda: columns.vulnerability(table, first)),
+        (("maximal",), lambda: (columns.maximal(table, first, False),)),
+        (("maximal_support",), lambda: (columns.maximal(table, first, True),)),
+    )
+    wanted, found = set(names), {}
+    for keys, way in ways:
+        if not wanted.isdisjoint(keys):
+            found |= dict(zip(keys, way(), strict=True))
     return found
 
 

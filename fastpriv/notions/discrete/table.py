@@ -115,9 +115,9 @@ def columns(table: Table, *, n_jobs: int | None = None, progress: _parallel.Prog
     edges = _edges(table, n_jobs) if table.log else None
     if edges is not None:
         table.shift = np.where(np.isfinite(edges[0]), edges[0], 0.0)
-    held = np.flatnonzero(table.prior > 0)
-    sample = [table.block(slice(d, d + 1))[0] for d in held[:_SEEN]]
-    centre = np.min(np.array(sample, dtype=np.float64), axis=0)
+    begin = int(np.argmax(table.prior > 0))
+    part = slice(begin, min(begin + _SEEN, table.prior.size))
+    centre = table.block(part)[table.prior[part] > 0].min(axis=0).astype(np.float64)
     total = float(np.sum(table.prior, dtype=np.longdouble))
     while True:
         numbers, place = _pass(table, centre, n_jobs, progress)
