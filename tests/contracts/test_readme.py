@@ -37,7 +37,7 @@ def ran(example, tmp_path):
 
 
 def test_the_python_examples_run(tmp_path):
-    report, leak, sampled = fenced("python")
+    report, leak, sampled, *others = fenced("python")
     assert all(len([line for line in example.splitlines() if line.strip()]) == 5 for example in (report, leak))
     numbers = [float(number) for number in ran(leak, tmp_path).split()]
     assert numbers == pytest.approx([1.60913154, 1.60913154, 8.46379936, 0.20148321], rel=1e-7)
@@ -45,6 +45,8 @@ def test_the_python_examples_run(tmp_path):
     assert numbers[1] <= numbers[0] <= numbers[2]
     assert "Noise that a target needs" in ran(report, tmp_path)
     assert (tmp_path / "fastpriv-report" / "assessment.png").exists()
+    for example in others:
+        assert ran(example, tmp_path)
 
 
 def test_the_names_in_the_readme_exist():

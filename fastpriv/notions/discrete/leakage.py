@@ -76,7 +76,8 @@ def from_columns(table: Table, first: Columns, names: Iterable[str]) -> dict[str
         (("maximal",), lambda: (columns.maximal(table, first, False),)),
         (("maximal_support",), lambda: (columns.maximal(table, first, True),)),
     )
-    wanted, found = set(names), {}
+    wanted = set(names)
+    found: dict[str, Reading] = {}
     for keys, way in ways:
         if not wanted.isdisjoint(keys):
             found |= dict(zip(keys, way(), strict=True))
