@@ -266,6 +266,22 @@ def test_products_add():
     assert notions.ci_lmip(one.power(50)).value == pytest.approx(50 * notions.ci_lmip(one).value, abs=1e-7)
 
 
+@pytest.mark.parametrize(("n", "m", "times"), [(2, 2, 5), (2, 3, 3), (3, 2, 3), (2, 4, 2), (1, 2, 3)])
+def test_the_curve_of_a_product_mixes_the_pairs_of_its_factors(n, m, times):
+    rng = np.random.default_rng([n, m, times])
+    channel = Channel([shares(rng, m, 0.2) for _ in range(n)]).power(times)
+    grid = [0.0, 0.1, 0.5, 1.0, 2.0, 4.0]
+    mixed, whole = notions.ldp_delta(None, channel, grid), notions.ldp_delta(None, channel.matrix(), grid)
+    assert (mixed.lower <= whole.upper).all()
+    assert (whole.lower <= mixed.upper).all()
+    assert max(mixed.width.max(), whole.width.max()) <= 1e-12
+    assert Channel(rng.dirichlet(np.ones(2), 5)).power(2).pairs() is None
+    assert Channel(rng.dirichlet(np.ones(2), 4)).power(50).pairs() is None
+    assert Channel(rng.dirichlet(np.ones(300), 2)).power(3).pairs() is None
+    large = notions.ldp_delta(None, Channel([[0.75, 0.25], [0.5, 0.5]]).power(200), [0.0, 50.0])
+    np.testing.assert_allclose(large.value, [0.99980814998, 0.00223073194], rtol=1e-8)
+
+
 def test_closed_forms_at_any_size():
     for k in (2**64, 2**200):
         q = RandomizedResponse(k, 1.0)
