@@ -216,6 +216,8 @@ def _walked(given: arguments.Setting, posteriors: Any, n_jobs: int | None, progr
     found = leakage.from_columns(walk, first, [key for key, _ in _NAMES.values()])
     found["information"] = columns.information(walk, first, second)
     found["pointwise"] = columns.pointwise(walk, second)
+    if not isinstance(given.channel, (Channel, DefaultChannel)):
+        found |= leakage.edges(given)
     known: dict[str, Any] = {"release": walk.scaled(first.q), "divergences": second.divergences}
     if whole.channel is given.channel:
         known["map_estimates"] = np.where(first.occurs, first.place, -1)

@@ -27,7 +27,7 @@ def edge_ratio(table: Table, first: Columns, support: bool) -> Reading:
     if table.log:
         real = top > -np.inf
         value = float(np.max(top[real] - low[real], initial=0.0))
-        error = 2 * UNIT * value
+        error = 2 * UNIT * value + 2 * table.noise * min(1.0, value / UNIT)
     else:
         real = top > 0
         high, small = top[real].astype(np.float64), low[real].astype(np.float64)
@@ -79,7 +79,9 @@ def vulnerability(table: Table, first: Columns) -> tuple[Reading, Reading, Readi
     other = first.best > before * own  # columns where the guess changes: two products are rounded
     rounded = 2 * UNIT * math.fsum(table.scaled(np.where(other, first.best, 0.0))) / before
     method = "largest joint probability of each column"
-    scaled = 0.0 if table.shift is None else 4 * UNIT * (8 + float(np.abs(table.shift).max()))
+    scaled = 2 * table.noise
+    if table.shift is not None:
+        scaled += 4 * UNIT * (8 + float(np.abs(table.shift).max()))
     value = math.log1p(max(gain, 0.0))
     return (
         _widened(after, after * (4 * UNIT + scaled + gap), "probability", method),
