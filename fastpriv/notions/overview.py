@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, fields
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -237,9 +238,12 @@ def _second(walk: table.Table, first: table.Columns, posteriors: Any, n_jobs: in
     with written_whole(posteriors) as stream:
         header = {"descr": "<f8", "fortran_order": False, "shape": walk.channel.shape}
         np.lib.format.write_array_header_2_0(stream, header)
+        begin, alone = stream.tell(), Lock()
 
-        def sink(block: FloatArray) -> None:
-            stream.write(block.data)
+        def sink(part: slice, block: FloatArray) -> None:
+            with alone:  # blocks come in any order, and none waits in memory
+                stream.seek(begin + part.start * block.shape[1] * block.itemsize)
+                stream.write(block.data)
 
         return table.rows(walk, first, posteriors=sink, n_jobs=n_jobs, progress=progress)
 
