@@ -1,0 +1,99 @@
+"""The posterior over a discrete domain after one release: one function, a way for each kind of likelihood.
+
+Each way is a module of this room with one function ``posterior(likelihood, prior, options) -> Posterior``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from .. import _validate
+from ..channels.likelihoods import (
+    DefaultLikelihood,
+    DenseLikelihood,
+    IndexLikelihood,
+    Likelihood,
+    ProductLikelihood,
+    SubsetLikelihood,
+    as_likelihood,
+)
+from ..errors import DomainError
+from .result import Options, Posterior
+
+__all__ = ["posterior"]
+
+# kind of likelihood -> module of this room; loaded on first use
+WAYS: dict[type[Likelihood], str] = {
+    DefaultLikelihood: "defaults", ProductLikelihood: "products", IndexLikelihood: "indices",
+    SubsetLikelihood: "subsets", DenseLikelihood: "streams",
+}  # fmt: skip
+
+
+def posterior(
+    likelihood: Any, prior: Any = None, *, log: bool = True, log_prior: Any = None, top: int = 10, out: Any = None,
+    memory: int | None = None, n_jobs: int | None = None, progress: Any = None, rng: Any = None,
+) -> Posterior:  # fmt: skip
+    """What one release does to beliefs about the secret.
+
+    Parameters
+    ----------
+    likelihood : Likelihood, array_like, path-like, (path, column), callable, Exceptions or Factors
+        Log likelihoods of the release under every secret: any ``Likelihood``; what a channel's ``column(release)``
+        returns; or what ``DenseLikelihood`` takes.
+    prior : optional
+        None is the uniform law. Otherwise probabilities, in a form that depends on the likelihood: for dense ones an
+        array or any source that ``DenseLikelihood`` takes; for a ``DefaultLikelihood`` an array of shape (size,), or a
+        ``DefaultLikelihood`` of log probabilities, one for all secrets but those that are listed; for a
+        ``ProductLikelihood`` a sequence with the prior of each factor, or of each coordinate (secrets are then
+        independent a priori); for an ``IndexLikelihood`` an array, or a vectorised function from indices to
+        probabilities; for a ``SubsetLikelihood`` an array of shape (n,) of odds: the prior of a subset is proportional
+        to the product of the odds of its members.
+    log : bool, optional
+        Whether a dense likelihood that is no ``Likelihood`` holds natural logarithms.
+    log_prior : optional
+        Natural logarithms of the prior instead of ``prior``, in the same forms.
+    top : int, optional
+        How many of the most probable secrets to report.
+    out : ndarray of float64 or path-like, optional
+        Where to write all posterior probabilities: an array of shape (size,), or a ``.npy`` file.
+    memory : int, optional
+        Bytes of working memory.
+    n_jobs : int, optional
+        Threads; the same bits for any number. None means what ``joblib.parallel_config`` says.
+    progress : bool or callable, optional
+        A bar, or a function called with the number of blocks done and the total.
+    rng : None, int, sequence of int, SeedSequence, BitGenerator or Generator, optional
+        For domains that can only be sampled.
+
+    Returns
+    -------
+    Posterior
+        Evidence, entropy, divergences, log ratios, the most probable secrets, each with bounds.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        For likelihoods and priors that are none; the message names block and index.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv import posterior
+    >>> found = posterior(np.log([0.5, 0.25]), [0.2, 0.8])
+    >>> found.top.indices, found.top.probabilities
+    (array([1, 0]), array([0.66666667, 0.33333333]))
+    """
+    if prior is not None and log_prior is not None:
+        raise DomainError("prior and log_prior must not both be given; got two priors. Pass one of them.")
+    options = Options(
+        _validate.count("top", top, 0), out, None if memory is None else _validate.count("memory", memory), n_jobs,
+        progress, log_prior is not None, rng,
+    )  # fmt: skip
+    given = as_likelihood(likelihood)
+    if given is not likelihood and isinstance(given, DenseLikelihood):
+        given = DenseLikelihood(likelihood, log=log)
+    belief = prior if log_prior is None else log_prior
+    way = next((way for kind, way in WAYS.items() if isinstance(given, kind)), "streams")
+    found: Posterior = import_module(f".{way}", __package__).posterior(given, belief, options)
+    return found
