@@ -74,7 +74,8 @@ def joined(rows):
 def second_pass(likelihood, prior, bint logs, double weight, double high, double low, double[::1] posterior):
     """(excess, kl, js) of one block, each as a pair of doubles; writes the posterior unless it is None.
 
-    ``weight`` is the prior of each secret where it is uniform; the log evidence is ``high + low``.
+    ``weight`` is the prior of each secret where it is uniform, else what the prior is multiplied by; the log evidence is
+    ``high + low``.
     """
     cdef ptrdiff_t n = likelihood.shape[0]
     cdef fp_second sums

@@ -111,25 +111,25 @@ def at_zero(c, limit, unit, centre):
 
 
 def tanh_tail():
-    """(tanh(y/2) - y/2) / y^3 in z = y^2, |y| <= 1/4."""
-    edge = mpf(1) / 16
+    """(tanh(y/2) - y/2) / y^3 in z = y^2, |y| <= 1/2."""
+    edge = mpf(1) / 4
 
     def tail(z):
         y = sqrt(z)
         return (tanh(y / 2) - y / 2) / y**3
 
-    return minimax(tail, mpf(0), edge, 6, lambda z: sqrt(z + mpf("1e-4")))
+    return minimax(tail, mpf(0), edge, 7, lambda z: sqrt(z + mpf("1e-4")))
 
 
 def divergence_tail():
-    """(y/2 tanh(y/2) - log cosh(y/2)) / y^2 in z = y^2, |y| <= 1/4."""
-    edge = mpf(1) / 16
+    """(y/2 tanh(y/2) - log cosh(y/2)) / y^2 in z = y^2, |y| <= 1/2."""
+    edge = mpf(1) / 4
 
     def tail(z):
         y = sqrt(z)
         return (y / 2 * tanh(y / 2) - log(cosh(y / 2))) / y**2
 
-    return minimax(tail, mpf(0), edge, 6)
+    return minimax(tail, mpf(0), edge, 8)
 
 
 TABLES = {

@@ -207,7 +207,7 @@ FP_INLINE void FP_NAME(fp_first_tile)(fp_first *all, fp_best *best, ptrdiff_t at
 FP_INLINE fp_v FP_NAME(fp_second_step)(fp_v w, fp_v y, fp_v *excess, fp_v *kl, fp_v *js)
 {
     const fp_v z = y * y;
-    const fp_mask near = FP_FROM(FP_NAME(fp_all)(1.0 / 16), z), seen = FP_FROM(y, FP_NAME(fp_all)(-690.0));
+    const fp_mask near = FP_FROM(FP_NAME(fp_all)(1.0 / 4), z), seen = FP_FROM(y, FP_NAME(fp_all)(-690.0));
     const fp_v r = FP_KEPT(seen, FP_NAME(fp_exp2)(y * FP_LOG2E)), v = w * r, s = w + v;
     fp_v a = v - w, b = {0}, c = {0};
     if (FP_SOME((fp_mask)~near)) {
@@ -216,9 +216,10 @@ FP_INLINE fp_v FP_NAME(fp_second_step)(fp_v w, fp_v y, fp_v *excess, fp_v *kl, f
         c = FP_FMA(s, FP_LOG2 - FP_NAME(fp_log_over)(1.0 + r), v * reach);
     }
     if (FP_SOME(near)) {
-        fp_v tail = FP_NAME(fp_all)(fp_tanh_tail[5]), even = FP_NAME(fp_all)(fp_divergence_tail[5]);
-#pragma GCC unroll 5
-        for (int i = 4; i >= 0; i--) {
+        fp_v tail = FP_NAME(fp_all)(fp_tanh_tail[6]), even = FP_NAME(fp_all)(fp_divergence_tail[6]);
+        even = FP_FMA(FP_NAME(fp_all)(fp_divergence_tail[7]), z, even);
+#pragma GCC unroll 6
+        for (int i = 5; i >= 0; i--) {
             tail = FP_FMA(tail, z, FP_NAME(fp_all)(fp_tanh_tail[i]));
             even = FP_FMA(even, z, FP_NAME(fp_all)(fp_divergence_tail[i]));
         }
@@ -275,12 +276,13 @@ FP_INLINE int FP_NAME(fp_second_part)(fp_second *all, ptrdiff_t n, const int kin
                 w = FP_NAME(fp_at)(given + i + s * FP_W);
                 if (kind == FP_PRIOR_PLAIN) {
                     y = FP_KEPT(FP_FROM(w, FP_NAME(fp_all)(0x1p-1074)), y);
+                    w = w * weight;
                 } else {
                     const fp_mask live = FP_FROM(w, FP_NAME(fp_all)(-0x1.fffffffffffffp1023));
                     const fp_mask seen = FP_FROM(w, FP_NAME(fp_all)(-690.0));
                     bad[s] = (fp_mask)(bad[s] | (live & ~seen));
                     y = FP_KEPT(live, y);
-                    w = FP_KEPT(seen, FP_NAME(fp_exp2)(w * FP_LOG2E));
+                    w = FP_KEPT(seen, weight * FP_NAME(fp_exp2)(w * FP_LOG2E));
                 }
             }
             most[s] = FP_MAX(y, most[s]);
@@ -340,10 +342,11 @@ static void FP_NAME(fp_second_slow)(fp_second *all, ptrdiff_t n, int kind, doubl
                                     const double *l, const double *given, fp_tile *tile)
 {
     double *restrict y = tile->a, *restrict v = tile->t, *restrict w = tile->b, *restrict lw = tile->c;
+    const double log_weight = fp_log(weight);
     for (ptrdiff_t i = 0; i < n; i++) {
-        const double p = kind == FP_PRIOR_NONE ? weight : given[i];
-        lw[i] = kind == FP_PRIOR_LOG ? p : fp_log(p);
-        w[i] = kind == FP_PRIOR_LOG ? fp_exp(p) : p;
+        const double p = kind == FP_PRIOR_NONE ? 1.0 : given[i];
+        lw[i] = kind == FP_PRIOR_LOG ? p + log_weight : fp_log(p) + log_weight;
+        w[i] = weight * (kind == FP_PRIOR_LOG ? fp_exp(p) : p);
     }
     for (ptrdiff_t i = 0; i < n; i++) {
         y[i] = lw[i] == -INFINITY ? 0.0 : (l[i] - high) - low;
@@ -354,7 +357,7 @@ static void FP_NAME(fp_second_slow)(fp_second *all, ptrdiff_t n, int kind, doubl
     FP_NAME(fp_second_tile)(all, n, 1, tile);
 }
 
-/* weight: the prior of each secret where it is uniform */
+/* weight: the prior of each secret where it is uniform, else what the prior is multiplied by */
 static void FP_NAME(fp_second_block)(ptrdiff_t n, const void *l, int l_single, int kind, const void *prior,
                                      int prior_single, double weight, double high, double low, fp_second *all,
                                      double *posterior)
@@ -369,7 +372,7 @@ static void FP_NAME(fp_second_block)(ptrdiff_t n, const void *l, int l_single, i
             w = FP_NAME(fp_belief_numbers)(m, prior, prior_single, at, kind == FP_PRIOR_PLAIN ? 0.0 : -INFINITY, tile.w);
         } else if (m != filled) { /* what fills up must not count */
             for (ptrdiff_t i = 0; i < m; i++)
-                tile.w[i] = weight;
+                tile.w[i] = 1.0;
             FP_NAME(fp_fill)(m, tile.w, 0.0);
             w = tile.w, given = FP_PRIOR_PLAIN;
         }
