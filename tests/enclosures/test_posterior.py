@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from mpmath import mp, mpf
-from oracles import posteriors
 
 import fastpriv
 from fastpriv.channels.sources import BLOCK
+from oracles import posteriors
 
 NAMES = ("log_evidence", "entropy", "kl", "js", "abp", "max_log_ratio", "min_log_ratio", "xi", "vulnerability")
 rng = np.random.default_rng(20)
@@ -149,4 +149,5 @@ def test_the_mode_alone():
     likelihood, prior = many(3 * BLOCK + 5)
     assert fastpriv.posterior_mode(likelihood, n_jobs=2).index == np.argmax(likelihood)
     assert fastpriv.posterior_mode(likelihood, prior).index == np.argmax(np.log(prior) + likelihood)
-    assert fastpriv.posterior_mode(iter([likelihood, likelihood + 1.0])).index == likelihood.size + np.argmax(likelihood)
+    twice = fastpriv.posterior_mode(iter([likelihood, likelihood + 1.0]))
+    assert twice.index == likelihood.size + np.argmax(likelihood)
