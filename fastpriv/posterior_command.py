@@ -45,10 +45,10 @@ def run(asked: argparse.Namespace) -> int:
     from .channels.likelihoods import DenseLikelihood
 
     belief = None if asked.prior is None else _source(asked.prior, asked.prior_column)
-    priors = {"log_prior" if asked.log_prior else "prior": belief}
+    prior, log_prior = (None, belief) if asked.log_prior else (belief, None)
     found = posterior(
-        DenseLikelihood(_source(asked.file, asked.column), log=not asked.plain), top=asked.top, out=asked.out,
-        n_jobs=asked.n_jobs, progress=not asked.quiet, **priors,
+        DenseLikelihood(_source(asked.file, asked.column), log=not asked.plain), prior, log_prior=log_prior,
+        top=asked.top, out=asked.out, n_jobs=asked.n_jobs, progress=not asked.quiet,
     )  # fmt: skip
     sys.stdout.write(json.dumps(found.to_dict(), indent=1) + "\n" if asked.json else _table(found))
     if asked.out is not None and not asked.json:
