@@ -8,6 +8,9 @@ from . import special as special
 from .assessment.columns import read_column as read_column
 from .assessment.result import Assessment as Assessment
 from .assessment.run import assess as assess
+from .beliefs.bayes import posterior as posterior
+from .beliefs.bayes import posterior_mode as posterior_mode
+from .beliefs.result import Posterior as Posterior
 from .capacity.awgn import AwgnCapacity as AwgnCapacity
 from .capacity.awgn import awgn_capacity as awgn_capacity
 from .capacity.awgn import awgn_sigma_from_capacity as awgn_sigma_from_capacity
@@ -35,6 +38,12 @@ from .channels import SubsetSelection as SubsetSelection
 from .channels import UnaryEncoding as UnaryEncoding
 from .channels.files import read_channel as read_channel
 from .channels.files import write_channel as write_channel
+from .channels.likelihoods import DefaultLikelihood as DefaultLikelihood
+from .channels.likelihoods import DenseLikelihood as DenseLikelihood
+from .channels.likelihoods import IndexLikelihood as IndexLikelihood
+from .channels.likelihoods import Likelihood as Likelihood
+from .channels.likelihoods import ProductLikelihood as ProductLikelihood
+from .channels.likelihoods import SubsetLikelihood as SubsetLikelihood
 from .conversions.lmip.cd_lmip_and_lip import lip_delta_for_prior as lip_delta_for_prior
 from .conversions.lmip.cd_lmip_and_lip import lip_delta_from_cd_lmip as lip_delta_from_cd_lmip
 from .conversions.lmip.cd_lmip_and_lip import lip_delta_from_cd_lmip_as_published as lip_delta_from_cd_lmip_as_published
