@@ -44,11 +44,9 @@ cdef class Pool:
     cdef int size
 
     def __init__(self, const double[::1] linear, const double[:, ::1] pairwise, int size, odds=None):
-        self.linear, self.pairwise, self.size = linear, pairwise, size
-        if odds is not None:  # odds and their logarithms
-            self.odds = odds
-            if self.odds.shape[0] != 2 or self.odds.shape[1] != linear.shape[0]:
-                raise ValueError("there must be odds, and logarithms of odds, for each record")
+        self.linear, self.pairwise, self.size, self.odds = linear, pairwise, size, odds
+        if odds is not None and (odds.shape[0] != 2 or odds.shape[1] != linear.shape[0]):
+            raise ValueError("there must be odds, and logarithms of odds, for each record")
         if not (pairwise.shape[0] == pairwise.shape[1] == linear.shape[0] and 1 <= size <= FP_SUBSETS_SIZE):
             raise ValueError("the arrays of the pool must fit together, and the size be one that can be walked")
 

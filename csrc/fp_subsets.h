@@ -2,7 +2,7 @@
  *
  * Notation: N records, subsets S of `size` members i_1 < i_2 < ...; l(S) = sum of linear[i] + sum over pairs of
  * pairwise[i, j].  Subsets are in lexicographic order; the prior is uniform, or the product of odds[i] over the members,
- * scaled so that it sums to 1.  A prefix i_1 ... i_s carries base = l(prefix) and reach[k] = linear[k] + sum of
+ * scaled so that it sums to 1 and above 1e-300 where it is not 0.  A prefix i_1 ... i_s carries base = l(prefix) and reach[k] = linear[k] + sum of
  * pairwise[i, k], what each further member would add; the last two members are a loop over rows,
  *     l = base + (reach[k] + pairwise[j, k]),  k = j + 1 ... N - 1.
  * A task is a prefix and a range of next members.  Both passes use the tiles of fp_beliefs.h.  The posterior mass of a
@@ -26,6 +26,7 @@ typedef struct {
     double *high, *low;              /* (pool,): mass put aside, in two doubles */
     double weight, evidence, rest;   /* prior of a subset where it is uniform; log evidence in two doubles; second pass */
     ptrdiff_t rank, rises;           /* of the next subset; how often the largest t was exceeded */
+    double most, least;              /* of l where the prior is not uniform */
     int rows;                        /* since the masses were put aside */
     fp_first first;
     fp_best best;

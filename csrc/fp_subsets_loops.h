@@ -11,6 +11,20 @@ static void FP_NAME(fp_subsets_put_aside)(fp_subsets *s)
     s->rows = 0;
 }
 
+/* Where the prior is not uniform: the extremes of l over the subsets that it allows; l becomes t. */
+static void FP_NAME(fp_subsets_extremes)(fp_subsets *s, ptrdiff_t n, const double *restrict w, double *restrict l,
+                                         const double *restrict t)
+{
+    double most = s->most, least = s->least;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const int allowed = w[i] > 0.0;
+        most = allowed && l[i] > most ? l[i] : most;
+        least = allowed && l[i] < least ? l[i] : least;
+        l[i] = t[i];
+    }
+    s->most = most, s->least = least;
+}
+
 /* members k of a row from `start` to `stop`; returns the posterior mass of the row */
 static double FP_NAME(fp_subsets_row)(fp_subsets *s, ptrdiff_t start, ptrdiff_t stop, fp_prefix prefix,
                                       const double *reach, const double *pair, int which)
@@ -36,10 +50,12 @@ static double FP_NAME(fp_subsets_row)(fp_subsets *s, ptrdiff_t start, ptrdiff_t 
         }
         if (which == 1) {
             const double top = s->first.top;
-            if (!s->odds)
+            if (s->odds)
+                FP_NAME(fp_subsets_extremes)(s, n, w, l, t);
+            else
                 for (ptrdiff_t i = 0; i < n; i++)
                     t[i] = l[i];
-            FP_NAME(fp_first_tile)(&s->first, &s->best, s->rank, n, !s->odds, &s->tile);
+            FP_NAME(fp_first_tile)(&s->first, &s->best, s->rank, n, 1, &s->tile);
             s->rises += s->first.top > top;
         } else {
             double *restrict fresh = s->fresh + at;
@@ -105,7 +121,7 @@ static void FP_NAME(fp_subsets_walk)(fp_subsets *s, int depth, const ptrdiff_t *
     fp_prefix prefix = {0.0, 0.0, 1.0};
     s->first = fp_first_empty();
     s->second = (fp_second){{0}};
-    s->rises = 0, s->rows = 0;
+    s->rises = 0, s->rows = 0, s->most = -INFINITY, s->least = INFINITY;
     for (int d = 0; d < depth; d++) {
         const double *reach = d ? s->reach + (d - 1) * s->pool : s->linear;
         const double *pair = s->pairwise + members[d] * s->pool;
@@ -114,6 +130,8 @@ static void FP_NAME(fp_subsets_walk)(fp_subsets *s, int depth, const ptrdiff_t *
             s->reach[d * s->pool + k] = reach[k] + pair[k];
     }
     const double mass = FP_NAME(fp_subsets_from)(s, depth, start, stop, prefix, which);
+    if (s->odds)
+        s->first.most = s->most, s->first.least = s->least;
     if (which == 2) {
         for (int d = 0; d < depth; d++)
             s->fresh[members[d]] += mass;
