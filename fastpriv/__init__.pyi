@@ -35,6 +35,8 @@ from .channels import RandomizedResponse as RandomizedResponse
 from .channels import SparseChannel as SparseChannel
 from .channels import SubsetSelection as SubsetSelection
 from .channels import UnaryEncoding as UnaryEncoding
+from .channels.combinations import rank_of_subset as rank_of_subset
+from .channels.combinations import subset_of_rank as subset_of_rank
 from .channels.files import read_channel as read_channel
 from .channels.files import write_channel as write_channel
 from .channels.likelihoods import DefaultLikelihood as DefaultLikelihood
@@ -42,7 +44,7 @@ from .channels.likelihoods import DenseLikelihood as DenseLikelihood
 from .channels.likelihoods import IndexLikelihood as IndexLikelihood
 from .channels.likelihoods import Likelihood as Likelihood
 from .channels.likelihoods import ProductLikelihood as ProductLikelihood
-from .channels.likelihoods import SubsetLikelihood as SubsetLikelihood
+from .channels.subset_likelihoods import SubsetLikelihood as SubsetLikelihood
 from .conversions._curve import ExtremalPair as ExtremalPair
 from .conversions.cd_lmip_and_lip import lip_delta_for_prior as lip_delta_for_prior
 from .conversions.cd_lmip_and_lip import lip_delta_from_cd_lmip as lip_delta_from_cd_lmip
@@ -84,6 +86,7 @@ from .errors import SamplingWarning as SamplingWarning
 from .errors import ShapeError as ShapeError
 from .estimate import Estimate as Estimate
 from .info import show_versions as show_versions
+from .mechanisms.batch_gradient import BatchGradient as BatchGradient
 from .mechanisms.gaussian import GaussianMechanism as GaussianMechanism
 
 __version__: str

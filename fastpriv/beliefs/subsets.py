@@ -8,16 +8,16 @@ Bounds. With a, b the largest sizes of linear and pairwise, the exponent of a su
 
     delta = error + u [sum over m = 1 ... S of (m - 1)(a + (m - 1) b) + (S - 1)(S a + S (S - 1) b / 2)],
 
-the roundings of the m-th member's share and of their sum, plus, with odds, what rounding does to log w. The second pass
-gives e = sum w (e^y - 1), the correction of Z, and K = sum w (e^y (y - 1) + 1), J = sum w F(y) with terms that are never
-negative, and E|y| <= KL + T under the posterior, so that
+the roundings of the m-th member's share and of their sum, plus, with odds, what rounding does to log w. The second
+pass gives e = sum w (e^y - 1), the correction of Z, and K = sum w (e^y (y - 1) + 1), J = sum w F(y), whose terms are
+never negative (F is JS as a sum over w), and E|y| <= KL + T under the posterior, so that
 
     |e| is wrong by at most      delta (1 + |e|) + u [150 T + 6 (KL + T)]
     |K|                          delta (KL + T) + u K [400 + 4 (2 + max y)]
     |J|                          (delta + |log(1 + e)|) min(0.6, (KL + T)/2) + u [1000 J + 2 (KL + T)]
 
-by the derivatives of the terms, their own roundings and at most 96 roundings of a sum; KL = (K + e)/(1 + e) - log(1 + e),
-and JS is J for this correction of y. ``_bounds`` writes them with a factor 1.01 for products of small numbers.
+by the derivatives of the terms, their own roundings and at most 96 roundings of a sum. KL is (K + e)/(1 + e) -
+log(1 + e), and JS is J but for the correction of y. A factor of 1.01 pays for products of small numbers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from .. import _parallel, _validate
 from .._values import FloatArray
 from ..channels.combinations import subset_of_rank
-from ..channels.likelihoods import SubsetLikelihood
+from ..channels.subset_likelihoods import SubsetLikelihood
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate
 from ..kernels import _beliefs, _subsets
@@ -98,7 +98,7 @@ def posterior(likelihood: SubsetLikelihood, prior: Any, options: Options) -> Pos
     def law(members: NDArray[np.int64]) -> FloatArray:
         logs = likelihood.log_likelihood(members) - likelihood.constant
         log_w = -math.log(total) if weights.odds is None else weights.odds[1][members].sum(axis=-1)
-        return np.exp((logs - log_z) + log_w)
+        return np.asarray(np.exp((logs - log_z) + log_w))
 
     def probabilities(start: int, stop: int) -> FloatArray:
         _validate.memory("stop - start", 8 * (stop - start), "Ask for fewer at a time.")
@@ -120,9 +120,10 @@ def _possible(pool: int, members: int, total: int) -> None:
             "Ask for smaller batches, or for the posterior of one record at a time."
         )
     if total > _MOST:
+        shown = f"{total:.4g}" if total < 10**300 else f"about 10^{int(math.log10(total))}"
         raise DomainError(
-            f"likelihood must be of at most {_MOST:.0e} subsets, since each of them is visited; got {total:.4g} subsets "
-            f"of {members} out of {pool}. Leave out the records that are least likely alone, or ask for smaller batches."
+            f"likelihood must be of at most {_MOST:.0e} subsets, since each of them is visited; got {shown} of "
+            f"{members} out of {pool}. Leave out the records that are least likely alone, or ask for smaller batches."
         )
 
 
@@ -255,9 +256,12 @@ def _log_evidence(row: tuple[float, ...], total: int | None) -> tuple[float, flo
 def _rounding(likelihood: SubsetLikelihood) -> float:
     """delta of a subset's log likelihood."""
     size = likelihood.members
-    a, b = (float(np.max(np.abs(x), where=np.isfinite(x), initial=0.0)) for x in (likelihood.linear, likelihood.pairwise))
+    a, b = (
+        float(np.max(np.abs(x), where=np.isfinite(x), initial=0.0)) for x in (likelihood.linear, likelihood.pairwise)
+    )
     shares = sum((m - 1) * (a + (m - 1) * b) for m in range(1, size + 1))
-    return likelihood.error + _U * (shares + (size - 1) * (size * a + size * (size - 1) / 2 * b))
+    sum_of_all = (size - 1) * (size * a + 0.5 * size * (size - 1) * b)
+    return float(likelihood.error + _U * (shares + sum_of_all))
 
 
 def _bounds(likelihood: SubsetLikelihood, prior: _Prior, sums: _Sums, total: int) -> dict[str, Estimate]:
@@ -315,10 +319,10 @@ def _bounds(likelihood: SubsetLikelihood, prior: _Prior, sums: _Sums, total: int
 
 
 def _entropy(sums: _Sums, delta: float, log_n: float | None, kl: Estimate, most: float) -> Estimate:
-    """From the sums of the first pass, relative to what it is; or as log n - KL, which is better where it is large.
+    """From the sums of the first pass, relative to what it is; or as log n - KL, where that is better.
 
-    With R the weight of all others relative to the top one and M = sum of e^d |d|, d the log of that weight, the entropy
-    is log(1 + R) + M / (1 + R); R and M are wrong by 2 delta R, 2 delta (R + M) and by their sums' roundings.
+    With e^d the weight of a subset relative to the top one, R the sum of e^d over the others and M that of e^d |d|, the
+    entropy is log(1 + R) + M / (1 + R); R and M are wrong by 2 delta R, 2 delta (R + M) and by their sums' roundings.
     """
     rest, moment = (sums.row[1] - 1.0) + sums.row[9] + sums.row[10], -(sums.row[11] + sums.row[12])
     value = math.log1p(rest) + moment / (1.0 + rest)
@@ -327,8 +331,8 @@ def _entropy(sums: _Sums, delta: float, log_n: float | None, kl: Estimate, most:
     wrong_moment = 1.01 * (2.0 * delta * (rest + moment) + moment * (steps + 3800.0 * _U)) + 1e-280
     error = 1.02 * (wrong / (1.0 + rest) + wrong_moment / (1.0 + rest) + moment * wrong / (1.0 + rest) ** 2)
     error += 8.0 * _U * value
-    if log_n is not None and (other := 0.5 * kl.width + 4.0 * _U * log_n) < error:
-        value, error = log_n - kl.value, kl.width + 4.0 * _U * log_n
+    if log_n is not None and (through_kl := kl.width + 4.0 * _U * log_n) < error:
+        value, error = log_n - kl.value, through_kl
     value = min(max(value, 0.0), most)
     return Estimate(
         value, max(value - error, 0.0), min(value + error, most * (1.0 + 4.0 * _U)), kind="certified", unit="nats",

@@ -1,8 +1,8 @@
 """Numbers of subsets: the members of the r-th, and the rank of given ones.
 
 Notation: the subsets of ``size`` out of ``pool`` records 0 ... pool - 1 are written with increasing members and put in
-lexicographic order, counted from 0. After a member a there are C(pool - 1 - a, r) ways to choose the r left; those whose
-next member is below v are C(pool - 1 - a, r) - C(pool - v, r) of them.
+lexicographic order, counted from 0. After a member a there are C(pool - 1 - a, r) ways to choose the r left, and
+C(pool - 1 - a, r) - C(pool - v, r) of them go on with a member below v.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def checked_subset(name: str, subset: ArrayLike, pool: int) -> NDArray[np.int64]
     except ValueError:  # of several lengths
         given = np.empty(0, dtype=object)
     if given.ndim == 0 or given.shape[-1] == 0:
-        raise ShapeError(f"{name} must have its members along the last axis; got shape {given.shape}. Pass one or more.")
+        raise ShapeError(f"{name} must have members along its last axis; got shape {given.shape}. Pass one or more.")
     members = np.sort(given, axis=-1)
     if given.dtype.kind not in "iu" or (members < 0).any() or (members >= pool).any() or (
         members[..., 1:] == members[..., :-1]
