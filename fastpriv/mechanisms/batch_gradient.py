@@ -10,7 +10,7 @@ A batch A of S records gives the release Y = (1/S) sum of g_i + sigma Z, Z stand
 so that the gradients themselves are never formed.
 
 Source: a Gaussian log likelihood, multiplied out; noisy batch gradients, M. Abadi et al., Deep learning with
-differential privacy (2016); gradients of linear layers as outer products, J. Geiping et al., Inverting gradients (2020).
+differential privacy (2016); gradients of a linear layer as products, J. Geiping et al., Inverting gradients (2020).
 """
 
 from __future__ import annotations
@@ -268,9 +268,9 @@ class BatchGradient(Value):
                 "Pass what sample() returns."
             )
         y = y.reshape(classes, width)
-        scale, square = self.size * self.sigma * self.sigma, float(np.sum(y * y))
-        constant = -0.5 * square / self.sigma**2 if scale > 0 else -math.inf
-        constant -= classes * width * (0.5 * math.log(2.0 * math.pi) + math.log(self.sigma))
+        scale, square = self.size * self.sigma * self.sigma, math.fsum((y * y).ravel())
+        quadratic = 0.5 * square / self.sigma**2 if scale > 0 else math.inf
+        logs = classes * width * (0.5 * math.log(2.0 * math.pi) + math.log(self.sigma))
         pairs = self.gram()
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             norms = np.diagonal(pairs) * 1.0
@@ -279,13 +279,13 @@ class BatchGradient(Value):
             longest = float(np.sqrt(norms.max()))
             rounding = 1.01 * _U * (classes + width + 8) * longest / scale * (
                 self.size * (math.sqrt(square) + longest / (2 * self.size)) + 0.5 * (self.size - 1) * longest
-            ) + _U * (classes * width + 8) * abs(constant)  # fmt: skip
-        if not (abs(constant) + rounding < 1e250 and np.max(np.abs(one)) < 1e250 and np.max(np.abs(pairs)) < 1e250):
+            ) + 8.0 * _U * (quadratic + abs(logs))  # fmt: skip
+        if not (quadratic + rounding < 1e250 and np.max(np.abs(one)) < 1e250 and np.max(np.abs(pairs)) < 1e250):
             raise DomainError(
                 f"sigma must be large enough for log likelihoods below 1e250; got {self.sigma!r} against a release of "
                 f"length {math.sqrt(square):.4g} and gradients of length {longest:.4g}. Scale all of them."
             )
-        return SubsetLikelihood(one, pairs, self.size, constant, rounding)
+        return SubsetLikelihood(one, pairs, self.size, -quadratic - logs, rounding)
 
 
 def _table(name: str, value: ArrayLike) -> FloatArray:
