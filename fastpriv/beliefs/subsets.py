@@ -293,13 +293,13 @@ def _bounds(likelihood: SubsetLikelihood, prior: _Prior, sums: _Sums, total: int
     js_error = 1.01 * (
         (delta + abs(correction) + e_error) * min(0.6, 0.5 * spread) + _U * (1000.0 * sums.js + 2.0 * spread)
     )  # fmt: skip
-    most = -prior.least  # no posterior exceeds 1
+    most = -prior.least * (1.0 + 4.0 * _U) + prior.error + 4.0 * _U  # no posterior exceeds 1
     ratio_error = [1.01 * (delta + z_error + 4.0 * _U * abs(y)) for y in (up, down)]
     found = {
         "log_evidence": bounded(evidence, ev_error, -math.inf, math.inf),
         "kl": bounded(kl, kl_error, 0.0, most),
         "js": bounded(sums.js, js_error, 0.0, math.log(2.0)),
-        "max_log_ratio": bounded(up, ratio_error[0], 0.0, most * (1.0 + 4.0 * _U) + prior.error),
+        "max_log_ratio": bounded(up, ratio_error[0], 0.0, most),
     }
     if down == -math.inf:
         found["min_log_ratio"] = Estimate(down, down, down, kind="certified", unit="nats", method=method)

@@ -58,8 +58,9 @@ def subset_of_rank(rank: ArrayLike, pool: int, size: int) -> NDArray[np.int64]:
     records = _validate.count("pool", pool)
     members = _validate.count("size", size, 1, records)
     total = math.comb(records, members)
-    left = _integers("rank", rank, total)
-    found = np.empty((*left.shape, members), dtype=np.int64)
+    ranks = _integers("rank", rank, total)
+    left = ranks.reshape(-1)
+    found = np.empty((left.size, members), dtype=np.int64)
     ways = np.full(left.shape, total, dtype=left.dtype)  # ways to go on after the members so far
     for place in range(members):
         table = _column(records, members - place, left.dtype)
@@ -67,7 +68,7 @@ def subset_of_rank(rank: ArrayLike, pool: int, size: int) -> NDArray[np.int64]:
         found[..., place] = records - below
         left = left - (ways - table[below])
         ways = _column(records, members - place - 1, left.dtype)[below - 1]
-    return found
+    return found.reshape(*ranks.shape, members)
 
 
 def rank_of_subset(subset: ArrayLike, pool: int) -> Any:

@@ -4,7 +4,7 @@ import itertools
 
 from mpmath import mp, mpf
 
-DIGITS = 60
+DIGITS = 700  # an entropy of e^-700 is lost where fewer are kept
 
 
 def exponents(linear, pairwise, size):
