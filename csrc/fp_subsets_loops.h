@@ -41,8 +41,10 @@ static double FP_NAME(fp_subsets_row)(fp_subsets *s, ptrdiff_t start, ptrdiff_t 
         else
             for (ptrdiff_t i = 0; i < n; i++)
                 l[i] = base + r[i];
-        if (s->odds) {
-            const double *restrict odds = s->odds + at, *restrict log_odds = s->log_odds + at;
+        if (which == 1) {
+            FP_NAME(fp_first_tile)(&s->first, &s->best, s->rank, n, &s->tile);
+        } else {
+            double *restrict inclusion = s->inclusion + at;
             for (ptrdiff_t i = 0; i < n; i++) {
                 w[i] = prefix.prior * odds[i];
                 t[i] = l[i] + (prefix.log_prior + log_odds[i]);
@@ -55,7 +57,7 @@ static double FP_NAME(fp_subsets_row)(fp_subsets *s, ptrdiff_t start, ptrdiff_t 
             else
                 for (ptrdiff_t i = 0; i < n; i++)
                     t[i] = l[i];
-            FP_NAME(fp_first_tile)(&s->first, &s->best, s->rank, n, 1, &s->tile);
+            FP_NAME(fp_first_tile)(&s->first, &s->best, s->rank, n, &s->tile);
             s->rises += s->first.top > top;
         } else {
             double *restrict fresh = s->fresh + at;
