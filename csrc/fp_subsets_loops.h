@@ -41,10 +41,8 @@ static double FP_NAME(fp_subsets_row)(fp_subsets *s, ptrdiff_t start, ptrdiff_t 
         else
             for (ptrdiff_t i = 0; i < n; i++)
                 l[i] = base + r[i];
-        if (which == 1) {
-            FP_NAME(fp_first_tile)(&s->first, &s->best, s->rank, n, &s->tile);
-        } else {
-            double *restrict inclusion = s->inclusion + at;
+        if (s->odds) {
+            const double *restrict odds = s->odds + at, *restrict log_odds = s->log_odds + at;
             for (ptrdiff_t i = 0; i < n; i++) {
                 w[i] = prefix.prior * odds[i];
                 t[i] = l[i] + (prefix.log_prior + log_odds[i]);
@@ -54,9 +52,6 @@ static double FP_NAME(fp_subsets_row)(fp_subsets *s, ptrdiff_t start, ptrdiff_t 
             const double top = s->first.top;
             if (s->odds)
                 FP_NAME(fp_subsets_extremes)(s, n, w, l, t);
-            else
-                for (ptrdiff_t i = 0; i < n; i++)
-                    t[i] = l[i];
             FP_NAME(fp_first_tile)(&s->first, &s->best, s->rank, n, &s->tile);
             s->rises += s->first.top > top;
         } else {

@@ -268,8 +268,8 @@ class BatchGradient(Value):
                 "Pass what sample() returns."
             )
         y = y.reshape(classes, width)
-        scale, square = self.size * self.sigma * self.sigma, math.fsum((y * y).ravel())
-        quadratic = 0.5 * square / self.sigma**2 if scale > 0 else math.inf
+        scale, square = np.float64(self.size * self.sigma * self.sigma), math.fsum((y * y).ravel())
+        quadratic = 0.5 * square / self.sigma**2 if self.sigma**2 > 0 else math.inf
         logs = classes * width * (0.5 * math.log(2.0 * math.pi) + math.log(self.sigma))
         pairs = self.gram()
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
