@@ -1,4 +1,4 @@
-"""The posterior over all subsets of a pool holds the truth of mpmath, for any cut into parts and any number of threads."""
+"""The posterior over all subsets of a pool holds the truth of mpmath, whatever the parts and the number of threads."""
 
 import itertools
 import math

@@ -4,7 +4,7 @@ import itertools
 
 from mpmath import mp, mpf
 
-DIGITS = 700  # an entropy of e^-700 is lost where fewer are kept
+DIGITS = 60
 
 
 def exponents(linear, pairwise, size):
@@ -20,8 +20,9 @@ def plogp(p, q):
 
 def belief(linear, pairwise, size, odds=None):
     """What the posterior over all subsets is worth, by name."""
-    with mp.workdps(DIGITS):
-        members, logs = zip(*exponents(linear, pairwise, size), strict=True)
+    members, logs = zip(*exponents(linear, pairwise, size), strict=True)
+    apart = max(x for x in logs if x > -mp.inf) - min(x for x in logs if x > -mp.inf)
+    with mp.workdps(DIGITS + int(min(apart / 2, 330))):  # what a posterior near 1 leaves to 1 counts
         shares = [mp.fprod(mpf(float(odds[i])) for i in one) if odds is not None else mpf(1) for one in members]
         prior = [share / mp.fsum(shares) for share in shares]
         joint = [w * mp.exp(x) for w, x in zip(prior, logs, strict=True)]
@@ -38,7 +39,9 @@ def belief(linear, pairwise, size, odds=None):
             "min_log_ratio": min(ratios),
             "xi": max(map(abs, ratios)),
             "vulnerability": max(law),
-            "inclusion": [mp.fsum(p for p, one in zip(law, members, strict=True) if i in one) for i in range(len(linear))],
+            "inclusion": [
+                mp.fsum(p for p, one in zip(law, members, strict=True) if i in one) for i in range(len(linear))
+            ],
             "law": law,
         }
 
