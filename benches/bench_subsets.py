@@ -185,12 +185,11 @@ def beliefs(weights=None, sigmas=SIGMAS, rng=1, n_jobs=2):
 
 def report():
     yield from speed()
-    for name, weights in (("random weights", None), ("weights after 200 steps", trained(*digits()))):
+    for label, weights in (("random weights", None), ("weights after 200 steps", trained(*digits()))):
         for row in beliefs(weights):
-            yield (f"{name}, sigma {row['sigma']:g}: entropy {float(row['bits']):.4f} bits (+- {row['bits'].width / 2:.0e}), "
-                   f"true batch {row['true']:.3g}, most likely {row['map']} {float(row['vulnerability']):.3g}, members "
-                   f"{np.array2string(row['inclusion'], precision=4)}, others up to {row['others']:.3g}, "
-                   f"xi {float(row['xi']):.4f}, JS {float(row['js']):.6f}")  # fmt: skip
+            numbers = ", ".join(f"{key} {float(row[key]):.6g}" for key in ("true", "vulnerability", "others", "xi", "js"))
+            yield (f"{label}, sigma {row['sigma']:g}: {float(row['bits']):.4f} +- {row['bits'].width / 2:.0e} bits, "
+                   f"most likely {row['map']}, members {np.array2string(row['inclusion'], precision=4)}, {numbers}")
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def of(linear=(0.0,) * 5, pairwise=ZEROS, size=2, **more):
     [
         (lambda: of(pairwise=np.zeros((5, 4))), ShapeError, "pairwise must be a square with one row a record, 5"),
         (lambda: of(pairwise=np.triu(np.ones((5, 5)))), DomainError, "pairwise must be symmetric; got"),
-        (lambda: of(pairwise=np.full((5, 5), np.nan)), DomainError, "pairwise must be below 1e280 in size, or -inf; got"),
+        (lambda: of(pairwise=np.full((5, 5), np.nan)), DomainError, "pairwise must be below 1e280 in size, or -inf"),
         (lambda: of([np.inf] * 5), DomainError, "linear must be below 1e280 in size, or -inf; got inf"),
         (lambda: of(size=6), DomainError, "size must be an integer of at least 1 and at most 5; got 6"),
         (lambda: of(error=-1.0), DomainError, "error must be at least 0 and finite; got -1.0"),
