@@ -187,7 +187,8 @@ def report():
     yield from speed()
     for label, weights in (("random weights", None), ("weights after 200 steps", trained(*digits()))):
         for row in beliefs(weights):
-            numbers = ", ".join(f"{key} {float(row[key]):.6g}" for key in ("true", "vulnerability", "others", "xi", "js"))
+            keys = ("true", "vulnerability", "others", "xi", "js")
+            numbers = ", ".join(f"{key} {float(row[key]):.6g}" for key in keys)
             yield (f"{label}, sigma {row['sigma']:g}: {float(row['bits']):.4f} +- {row['bits'].width / 2:.0e} bits, "
                    f"most likely {row['map']}, members {np.array2string(row['inclusion'], precision=4)}, {numbers}")
 

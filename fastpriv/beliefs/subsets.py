@@ -89,6 +89,10 @@ def posterior(likelihood: SubsetLikelihood, prior: Any, options: Options) -> Pos
             f"out must be None for subsets; got {_validate.shown(options.out)}. "
             "Ask the posterior for probabilities(start, stop), some at a time."
         )
+    if options.resume is not None:
+        raise DomainError(
+            f"resume must be None for subsets; got {_validate.shown(options.resume)}. Start again: nothing is kept."
+        )
     weights = _prior(prior, options.log_prior, pool, members)
     top = min(options.top, total)
     sums, best = _passes(likelihood, weights, top, options)

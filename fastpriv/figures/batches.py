@@ -16,7 +16,7 @@ from .style import FAINT, INK, axes, shade, styled
 
 __all__ = ["batch_entropy", "membership"]
 
-_LEAST = 1e-6  # probabilities below are not told apart
+_LEAST = 1e-6  # where the axis of probabilities ends
 
 
 def membership(sigma: ArrayLike, posteriors: Sequence[Any], batch: ArrayLike, ax: Any = None) -> Any:
@@ -59,15 +59,15 @@ def membership(sigma: ArrayLike, posteriors: Sequence[Any], batch: ArrayLike, ax
     others = np.delete(inclusion, members, axis=1).max(axis=1, initial=0.0)
     for place, record in enumerate(members):
         colour = shade(place / max(1, len(members) - 1))
-        law = np.maximum(inclusion[:, record], _LEAST)
-        ax.plot(noise, law, "o-", ms=4, lw=1.8, color=colour, label=f"record {record}")
-    ax.plot(noise, np.maximum(others, _LEAST), "s--", ms=3.5, lw=1.2, color=FAINT, label="likeliest other record")
+        ax.plot(noise, inclusion[:, record], "o-", ms=4, lw=1.8, color=colour, label=f"record {record}")
+    ax.plot(noise, others, "s--", ms=3.5, lw=1.2, color=FAINT, label="likeliest other record")
     prior = len(members) / inclusion.shape[1]
     ax.axhline(prior, color=INK, lw=0.9, ls=":")
-    ax.annotate("before the release", (noise[-1], prior), (-2, -4), textcoords="offset points", ha="right", va="top",
-                fontsize=8.5, color=INK)  # fmt: skip
-    ax.set(xscale="log", yscale="log", ylim=(None, 1.6), xlabel=r"noise $\sigma$", ylabel="posterior probability")
-    ax.legend(frameon=False, fontsize=8.5, handlelength=1.8, loc="lower left")
+    ax.annotate("before the release", (noise[0], prior), (0, -4), textcoords="offset points", va="top", fontsize=8.5,
+                color=INK)  # fmt: skip
+    least = max(_LEAST, 0.3 * min(prior, inclusion[:, members].min(), others.min()))
+    ax.set(xscale="log", yscale="log", ylim=(least, 1.6), xlabel=r"noise $\sigma$", ylabel="posterior probability")
+    ax.legend(frameon=False, fontsize=8.5, handlelength=1.8)
     return styled(ax, "Who was in the batch?")
 
 

@@ -65,6 +65,7 @@ def test_what_is_wrong_is_named(call, error, text):
         (lambda: posterior(of(np.zeros(900), np.zeros((900, 900)), 9)), DomainError,
          r"likelihood must be of at most 1e\+13 subsets, since each of them is visited; got .* of 9 out of 900"),
         (lambda: posterior(of(), out=np.empty(10)), DomainError, "out must be None for subsets; got"),
+        (lambda: posterior(of(), resume=1), DomainError, "resume must be None for subsets; got 1"),
         (lambda: posterior(of([-np.inf] * 5)), DomainError,
          "likelihood must be positive for some subset that the prior allows; got -inf for all"),
         (lambda: posterior(of(), [1.0, 1.0]), ShapeError, "prior must have one entry a record, 5; got 2"),
