@@ -30,6 +30,9 @@ from ..errors import DomainError, ShapeError
 __all__ = ["BatchGradient"]
 
 _U = 2.0**-53
+_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+_LARGEST = 1e50  # nothing under- or overflows within it, that counts
+_SMALL = "below 1e50 in size"
 
 
 class BatchGradient(Value):
@@ -45,12 +48,12 @@ class BatchGradient(Value):
     size : int
         Number of records in a batch.
     sigma : float
-        Standard deviation of the noise in every coordinate of the mean gradient.
+        Standard deviation of the noise in every coordinate of the mean gradient, from 1e-50 to 1e50.
 
     Raises
     ------
     DomainError
-        For numbers that are not finite, a noise that is not positive, or a size beyond the pool.
+        For numbers of 1e50 or more, a noise out of range, or a size beyond the pool.
     ShapeError
         For arrays that are not two-dimensional or differ in the number of records.
 
@@ -79,7 +82,7 @@ class BatchGradient(Value):
             raise ShapeError(
                 f"features must have one row a record, {len(left)}; got {len(right)}. Pass them in the order of errors."
             )
-        noise = _validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+        noise = _validate.scalar("sigma", sigma, "between 1e-50 and 1e50", lambda x: (x >= 1e-50) & (x <= 1e50))
         self._set(errors=left, features=right, size=_validate.count("size", size, 1, len(left)), sigma=noise)
 
     @classmethod
@@ -110,7 +113,7 @@ class BatchGradient(Value):
         Raises
         ------
         DomainError
-            For labels that are no classes, numbers that are not finite, or a clip that is not positive.
+            For labels that are no classes, numbers of 1e50 or more, or a clip that is not positive.
         ShapeError
             For arrays that do not fit.
 
@@ -183,9 +186,9 @@ class BatchGradient(Value):
 
     def gram(self) -> FloatArray:
         """Inner products of all pairs of gradients, shape (N, N)."""
-        _validate.memory("gram", 16 * len(self.errors) ** 2, "Take a smaller pool.")
-        found = self.errors @ self.errors.T
-        found *= self.features @ self.features.T
+        _validate.memory("gram", 32 * len(self.errors) ** 2, "Take a smaller pool.")
+        found = _inner(self.errors, self.errors)
+        found *= _inner(self.features, self.features)
         return found
 
     def gradient(self, batch: ArrayLike) -> FloatArray:
@@ -244,12 +247,12 @@ class BatchGradient(Value):
         Returns
         -------
         SubsetLikelihood
-            With the constant of the normal density, and with ``error`` what rounding the sums of C + D products does.
+            With the constant of the normal density, and with ``error`` what rounding does to sums of products.
 
         Raises
         ------
         DomainError
-            For numbers that are not finite, or so large against sigma that log likelihoods leave the range of doubles.
+            For numbers of 1e50 or more, or so large against sigma that log likelihoods are beyond 1e250.
         ShapeError
             For another shape.
         MemoryError
@@ -261,35 +264,59 @@ class BatchGradient(Value):
         ``tests/enclosures/test_subset_likelihoods.py``.
         """
         classes, width = self.errors.shape[1], self.features.shape[1]
-        y = _validate.real("release", release, "finite numbers", np.isfinite)
+        y = _validate.real("release", release, _SMALL, lambda x: np.abs(x) < _LARGEST)
         if y.shape not in ((classes, width), (classes * width,)):
             raise ShapeError(
                 f"release must be of the shape of a gradient, {(classes, width)}; got shape {y.shape}. "
                 "Pass what sample() returns."
             )
         y = y.reshape(classes, width)
-        scale, square = np.float64(self.size * self.sigma * self.sigma), math.fsum((y * y).ravel())
-        quadratic = 0.5 * square / self.sigma**2 if self.sigma**2 > 0 else math.inf
-        logs = classes * width * (0.5 * math.log(2.0 * math.pi) + math.log(self.sigma))
+        scale, square = self.size * self.sigma * self.sigma, math.fsum((y * y).ravel())
+        quadratic = 0.5 * square / self.sigma**2
+        logs = classes * width * _HALF_LOG_2PI, classes * width * math.log(self.sigma)
         pairs = self.gram()
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            norms = np.diagonal(pairs) * 1.0
-            one = np.einsum("nc,nc->n", self.features @ y.T, self.errors) / scale - norms / (2.0 * self.size * scale)
-            pairs /= -(self.size * scale)
-            longest = float(np.sqrt(norms.max()))
-            rounding = 1.01 * _U * (classes + width + 8) * longest / scale * (
-                self.size * (math.sqrt(square) + longest / (2 * self.size)) + 0.5 * (self.size - 1) * longest
-            ) + 8.0 * _U * (quadratic + abs(logs))  # fmt: skip
-        if not (quadratic + rounding < 1e250 and np.max(np.abs(one)) < 1e250 and np.max(np.abs(pairs)) < 1e250):
+        norms = np.diagonal(pairs) * 1.0
+        one = np.einsum("nc,nc->n", _inner(self.features, y), self.errors) / scale - norms / (2.0 * self.size * scale)
+        pairs /= -(self.size * scale)
+        longest, shares = float(np.sqrt(norms.max())), _roundings(classes) + _roundings(width) + 6.0
+        rounding = 1.01 * _U * longest / scale * (
+            self.size * ((classes + shares) * math.sqrt(square) + shares * longest / (2.0 * self.size))
+            + 0.5 * (self.size - 1) * shares * longest
+        ) + 3.0 * _U * (quadratic + logs[0] + abs(logs[1])) + 1e-100  # fmt: skip
+        if not max(quadratic, rounding, np.max(np.abs(one)), np.max(np.abs(pairs))) < 1e250:
             raise DomainError(
                 f"sigma must be large enough for log likelihoods below 1e250; got {self.sigma!r} against a release of "
                 f"length {math.sqrt(square):.4g} and gradients of length {longest:.4g}. Scale all of them."
             )
-        return SubsetLikelihood(one, pairs, self.size, -quadratic - logs, rounding)
+        return SubsetLikelihood(one, pairs, self.size, -math.fsum([quadratic, *logs]), rounding)
+
+
+def _inner(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Inner products of the rows of two tables, wrong by ``_roundings`` units of the rows' lengths.
+
+    Each entry is cut in two so that the products of the upper parts, multiples of one small unit, add up without error.
+    """
+    bits = math.ceil((52.0 + math.log2(a.shape[1])) / 2.0)
+
+    def upper(x: FloatArray) -> FloatArray:
+        shift = np.ldexp(1.5, np.frexp(np.abs(x).max(axis=1, keepdims=True))[1] + bits)
+        return np.asarray((x + shift) - shift)
+
+    high, other = upper(a), upper(b)
+    low = a - high
+    rest = low @ b.T
+    rest += high @ (b - other).T
+    rest += high @ other.T
+    return np.asarray(rest)
+
+
+def _roundings(width: int) -> float:
+    """Roundings of an inner product in ``_inner``: of the last sums, and of products with lower parts."""
+    return min(2.0 + 2.0**-23 * math.sqrt(width) * width * width, 4.0 * width + 4.0)
 
 
 def _table(name: str, value: ArrayLike) -> FloatArray:
-    array = np.array(_validate.real(name, value, "finite numbers", np.isfinite), order="C")
+    array = np.array(_validate.real(name, value, _SMALL, lambda x: np.abs(x) < _LARGEST), order="C")
     if array.ndim != 2 or 0 in array.shape:
         raise ShapeError(f"{name} must be a table with at least one row and one column; got shape {array.shape}. "
                          "Pass one row for each, as numbers.")  # fmt: skip

@@ -94,8 +94,8 @@ def softmax(records=TABLE, labels=(0, 1, 0, 1), weights=((0.0, 1.0), (1.0, 0.0))
     [
         (lambda: step([1.0, 2.0]), ShapeError, "errors must be a table with at least one row and one column"),
         (lambda: step(np.ones((3, 2))), ShapeError, "features must have one row a record, 3; got 4"),
-        (lambda: step(TABLE * np.nan), DomainError, "errors must be finite numbers; got nan"),
-        (lambda: step(sigma=0.0), DomainError, "sigma must be positive and finite; got 0.0"),
+        (lambda: step(TABLE * np.nan), DomainError, "errors must be below 1e50 in size; got nan"),
+        (lambda: step(sigma=0.0), DomainError, "sigma must be between 1e-50 and 1e50; got 0.0"),
         (lambda: step(size=5), DomainError, "size must be an integer of at least 1 and at most 4; got 5"),
         (lambda: softmax(weights=np.ones((2, 4))), ShapeError, "weights must have 2 columns, or one more for the"),
         (lambda: softmax(labels=[0, 1]), ShapeError, "labels must have one entry a record, 4; got shape"),
@@ -105,9 +105,9 @@ def softmax(records=TABLE, labels=(0, 1, 0, 1), weights=((0.0, 1.0), (1.0, 0.0))
         (lambda: step().gradient([1]), ShapeError, r"batch must have 2 records; got shape \(1,\)"),
         (lambda: step().sample([1, 9]), DomainError, "batch must be different records from 0 to 3; got"),
         (lambda: step().column(np.ones(3)), ShapeError, "release must be of the shape of a gradient, .*; got shape"),
-        (lambda: step().column(np.full((2, 2), np.inf)), DomainError, "release must be finite numbers; got inf"),
-        (lambda: step(sigma=1e-200).column(np.ones((2, 2))), DomainError,
-         "sigma must be large enough for log likelihoods below 1e250; got 1e-200"),
+        (lambda: step().column(np.full((2, 2), np.inf)), DomainError, "release must be below 1e50 in size; got inf"),
+        (lambda: step(1e49 * TABLE, 1e49 * TABLE, sigma=1e-50).column(np.ones((2, 2))), DomainError,
+         "sigma must be large enough for log likelihoods below 1e250; got 1e-50"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_batch_gradient_is_named(call, error, text):

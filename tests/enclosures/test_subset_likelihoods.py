@@ -7,6 +7,7 @@ import pytest
 from mpmath import mp
 
 from fastpriv import BatchGradient, SubsetLikelihood, posterior
+from fastpriv.mechanisms.batch_gradient import _inner, _roundings
 from oracles.subsets import DIGITS, gaussian_exponents, products
 
 
@@ -32,13 +33,28 @@ def test_batch_gradients_have_the_likelihood_of_their_density(size, sigma):
     likelihood = step.column(release)
     truth = list(gaussian_exponents(products(step.errors, step.features), release.ravel().tolist(), size, sigma))
     assert max(abs(x - y) for x, y in zip(logs_of(likelihood), truth, strict=True)) <= likelihood.error
-    assert likelihood.error <= 1e-12 * (1 + max(abs(np.array(likelihood.linear))) + abs(likelihood.constant))
+    assert likelihood.error <= 1e-13 * (1 + max(abs(np.array(likelihood.linear))) + abs(likelihood.constant))
     found = posterior(likelihood)
     with mp.workdps(DIGITS):
         evidence = mp.log(mp.fsum(mp.exp(x) for x in truth) / len(truth))
         assert found.log_evidence.lower <= evidence <= found.log_evidence.upper
     flat = step.column(release.ravel())
     assert flat == likelihood
+
+
+@pytest.mark.parametrize("scale", [1e-40, 1e-3, 1.0, 1e40])
+@pytest.mark.parametrize("width", [1, 2, 65, 3000])
+def test_inner_products_are_right_to_few_roundings(width, scale):
+    rng = np.random.default_rng(width)
+    a = scale * rng.normal(size=(4, width)) * 10.0 ** rng.uniform(-9, 0, (4, width))
+    b = rng.normal(size=(3, width))
+    b[0], a[1] = 1.0, 0.0
+    a[2, ::2] = -a[2, 1::2] if width % 2 == 0 else a[2, ::2]  # sums that cancel
+    found = _inner(a, b)
+    with mp.workdps(DIGITS):
+        truth = [[mp.fdot(x.tolist(), y.tolist()) for y in b] for x in a]
+    wrong = np.array([[abs(f - t) for f, t in zip(*rows, strict=True)] for rows in zip(found, truth, strict=True)])
+    assert (wrong <= 2.0**-53 * _roundings(width) * np.outer(*(np.linalg.norm(x, axis=1) for x in (a, b)))).all()
 
 
 def test_the_gradients_are_those_of_the_loss():
