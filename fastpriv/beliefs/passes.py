@@ -154,28 +154,27 @@ class Pair:
         lock, blocks, done = Lock(), self.streams(skip), {}
         ended = False
 
-        def one(_: int) -> None:
+        def one(_: int) -> BaseException | None:
             nonlocal ended
-            with lock:
-                if ended:
-                    return
-                try:
-                    block = next(blocks, None)
-                except BaseException:
-                    ended = True
-                    raise
-                if block is None:
-                    ended = True
-                    return
-                self.look(block)
-            done[block.number] = block.likelihood.size, work(block)
+            try:
+                with lock:
+                    block = None if ended else next(blocks, None)
+                    ended = block is None
+                    if block is not None:
+                        self.look(block)
+                if block is not None:
+                    done[block.number] = block.likelihood.size, work(block)
+            except BaseException as error:  # raised when the others, at earlier blocks, have come to their end
+                ended = True
+                return error
+            return None
 
         number = skip
         while not ended:
             failure: BaseException | None = None
             try:
-                for _ in _parallel.ordered_map(one, range(_ROUND), n_jobs=n_jobs):
-                    pass
+                failures = list(_parallel.ordered_map(one, range(_ROUND), n_jobs=n_jobs))
+                failure = next((error for error in failures if error is not None), None)
             except BaseException as error:
                 failure = error
             while number in done:
