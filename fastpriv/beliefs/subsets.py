@@ -46,7 +46,7 @@ _PART = 2**21  # subsets in one task, or a 1024th of them all
 _BRIEF = 2**18  # subsets that are not worth a thread
 _LAW = 2**16  # probabilities made at a time
 _U = 2.0**-53
-_RANGE = 570.0  # log of the smallest positive prior of a subset, less
+_RANGE = 570.0  # largest size of the log of a product of scaled odds, over members of a subset
 _EXTRA = 3  # rows of room besides one a member
 
 
@@ -155,17 +155,20 @@ def _prior(prior: Any, logs: bool, pool: int, members: int) -> _Prior:
     ways[0] = 1.0
     for one in np.exp((allowed - allowed[-1]).astype(np.longdouble))[::-1]:
         ways[1:] += one * ways[:-1]
-    least = float(allowed[:members].sum() - members * allowed[-1])
-    if not (least > -_RANGE and ways[-1] > 0):
+    with np.errstate(divide="ignore"):
+        scaled = (log_odds - allowed[-1]) - float(np.log(ways[-1])) / members
+    ordered = np.sort(scaled[scaled > -np.inf])
+    least, low, high = (
+        float(part.sum()) for part in (ordered[:members], ordered[:members].clip(max=0), ordered[-members:].clip(min=0))
+    )
+    if not (ways[-1] > 0 and low > -_RANGE and high < _RANGE):
         raise DomainError(
             f"{name} must give every subset a prior above 1e-247, or 0; got odds from "
             f"{_shown_exp(allowed[0])} to {_shown_exp(allowed[-1])}. Set the smallest ones to 0."
         )
-    scaled = (log_odds - allowed[-1]) - float(np.log(ways[-1])) / members
-    both = np.stack([np.exp(scaled), scaled])
-    largest = float(np.max(np.abs(scaled[scaled > -np.inf])))
+    largest = max(float(np.max(np.abs(ordered))), 0.0 if logs else float(np.max(np.abs(allowed))))
     error = _U * members * ((members + 8) * (1.0 + largest)) + 2 * pool * float(np.finfo(np.longdouble).eps)
-    return _Prior(both, error, least - float(np.log(ways[-1])))
+    return _Prior(np.stack([np.exp(scaled), scaled]), error, least)
 
 
 def _shown_exp(log: float) -> str:
@@ -302,28 +305,34 @@ def _bounds(likelihood: SubsetLikelihood, prior: _Prior, sums: _Sums, total: int
     found = {
         "log_evidence": bounded(evidence, ev_error, -math.inf, math.inf),
         "kl": bounded(kl, kl_error, 0.0, most),
-        "js": bounded(sums.js, js_error, 0.0, math.log(2.0)),
+        "js": bounded(sums.js, js_error, 0.0, math.nextafter(math.log(2.0), 1.0)),
         "max_log_ratio": bounded(up, ratio_error[0], 0.0, most),
     }
     if down == -math.inf:
         found["min_log_ratio"] = Estimate(down, down, down, kind="certified", unit="nats", method=method)
     else:
         found["min_log_ratio"] = bounded(down, ratio_error[1], -math.inf, 0.0)
-    found["entropy"] = _entropy(sums, delta, None if prior.odds is not None else log_n, found["kl"], log_n)
+    value, error = _entropy(sums, delta)
+    if prior.odds is None:  # entropy and KL add to log n: the better one gives the other
+        through, slack = found["kl"], 4.0 * _U * log_n
+        if through.width + slack < error:
+            value, error = log_n - through.value, through.width + slack
+        elif 2.0 * error + slack < through.width:
+            found["kl"] = bounded(log_n - value, error + slack, 0.0, most)
+    found["entropy"] = bounded(value, error, 0.0, log_n * (1.0 + 4.0 * _U))
     others = (sums.row[1] - 1.0) + sums.row[9] + sums.row[10]
     log_top = sums.row[0] - sums.high - sums.low - correction - (log_n if prior.odds is None else 0.0)
     relative = math.expm1(1.01 * (delta + z_error + 4.0 * _U * (abs(log_top) + log_n + 1.0)))
     probable = min(math.exp(log_top), 1.0)
-    found["vulnerability"] = bounded(
-        min(max(1.0 / (1.0 + others), probable * (1.0 - relative)), probable * (1.0 + relative)), probable * relative,
-        0.0, 1.0, "probability",
-    )  # fmt: skip
+    lower, upper = probable * (1.0 - relative), min(probable * (1.0 + relative), 1.0)
+    value = min(max(1.0 / (1.0 + others), lower), upper)
+    found["vulnerability"] = Estimate(value, lower, upper, kind="certified", unit="probability", method=method)
     found["inclusion"] = _inclusion(likelihood, sums, delta + z_error, max(abs(up), min(abs(down), 800.0)), method)
     return found
 
 
-def _entropy(sums: _Sums, delta: float, log_n: float | None, kl: Estimate, most: float) -> Estimate:
-    """From the sums of the first pass, relative to what it is; or as log n - KL, where that is better.
+def _entropy(sums: _Sums, delta: float) -> tuple[float, float]:
+    """From the sums of the first pass, with an error that is relative to what it is.
 
     With e^d the weight of a subset relative to the top one, R the sum of e^d over the others and M that of e^d |d|, the
     entropy is log(1 + R) + M / (1 + R); R and M are wrong by 2 delta R, 2 delta (R + M) and by their sums' roundings.
@@ -334,14 +343,7 @@ def _entropy(sums: _Sums, delta: float, log_n: float | None, kl: Estimate, most:
     wrong = 1.01 * (rest * (2.0 * delta + steps) + 5.0 * _U * moment) + 1e-280
     wrong_moment = 1.01 * (2.0 * delta * (rest + moment) + moment * (steps + 3800.0 * _U)) + 1e-280
     error = 1.02 * (wrong / (1.0 + rest) + wrong_moment / (1.0 + rest) + moment * wrong / (1.0 + rest) ** 2)
-    error += 8.0 * _U * value
-    if log_n is not None and (through_kl := kl.width + 4.0 * _U * log_n) < error:
-        value, error = log_n - kl.value, through_kl
-    value = min(max(value, 0.0), most)
-    return Estimate(
-        value, max(value - error, 0.0), min(value + error, most * (1.0 + 4.0 * _U)), kind="certified", unit="nats",
-        method="both passes over all subsets",
-    )  # fmt: skip
+    return value, error + 8.0 * _U * value
 
 
 def _inclusion(likelihood: SubsetLikelihood, sums: _Sums, error: float, largest: float, method: str) -> Estimate:

@@ -74,6 +74,10 @@ def test_what_is_wrong_is_named(call, error, text):
         (lambda: posterior(of(), log_prior=[np.inf] * 5), DomainError, "log_prior must be below infinity; got inf"),
         (lambda: posterior(of(), [1e-200, 1e-200, 1, 1, 1]), DomainError,
          r"prior must give every subset a prior above 1e-247, or 0; got odds from 10\^-200 to 10\^0"),
+        (lambda: posterior(of(), log_prior=[-1e6, -1e6, -1e6, -1e6, 0]), DomainError,
+         r"log_prior must give every subset a prior above 1e-247, or 0; got odds from 10\^-4.343e\+05 to 10\^0"),
+        (lambda: posterior(of(size=5), [1e300, 1e300, 1, 1e-300, 1e-300]), DomainError,
+         r"prior must give every subset a prior above 1e-247, or 0; got odds from 10\^-300 to 10\^300"),
     ],
 )  # fmt: skip
 def test_what_a_posterior_cannot_do_is_named(call, error, text):

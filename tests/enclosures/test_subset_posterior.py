@@ -62,7 +62,7 @@ def test_every_number_holds_the_truth_under_a_prior_by_odds(pool, size, scale):
     assert found.inclusion.upper[pool // 2] == 0.0 or pool // 2 not in found.map_index
     with np.errstate(divide="ignore"):
         again = posterior(SubsetLikelihood(linear, pairwise, size), log_prior=np.log(odds))
-    assert again.to_dict() == found.to_dict()
+    assert all(getattr(again, name).value == getattr(found, name).value for name in NUMBERS)
 
 
 @pytest.mark.parametrize("odds", [1.0, 1e-200, 7.0])
