@@ -54,6 +54,14 @@ class SubsetLikelihood(Likelihood):
     DomainError, ShapeError
         For NaN, numbers of 1e280 or more, a matrix that is not symmetric or does not fit, or a size beyond n.
 
+    Notes
+    -----
+    ``posterior`` of it visits every subset: up to 12 members and 10**13 subsets, some 5 core nanoseconds each.
+
+    **Accuracy** bounds of a posterior hold the rounding of all sums; ``tests/enclosures/test_subset_posterior.py``.
+
+    Source: pairwise models of sets; for means of vectors see ``from_gram``.
+
     Examples
     --------
     >>> import numpy as np

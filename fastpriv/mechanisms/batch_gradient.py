@@ -57,6 +57,14 @@ class BatchGradient(Value):
     ShapeError
         For arrays that are not two-dimensional or differ in the number of records.
 
+    Notes
+    -----
+    ``posterior(step.column(release))`` is the exact posterior over all batches, which attacks by inversion of gradients
+    approximate: what a practical estimate of Bayesian privacy can be measured by.
+
+    **Accuracy** log likelihoods within the ``error`` that ``column`` states;
+    ``tests/enclosures/test_subset_likelihoods.py``. Source: as the head of this module, M. Abadi et al. (2016).
+
     Examples
     --------
     >>> import numpy as np
