@@ -36,6 +36,8 @@ from .channels import RandomizedResponse as RandomizedResponse
 from .channels import SparseChannel as SparseChannel
 from .channels import SubsetSelection as SubsetSelection
 from .channels import UnaryEncoding as UnaryEncoding
+from .channels.combinations import rank_of_subset as rank_of_subset
+from .channels.combinations import subset_of_rank as subset_of_rank
 from .channels.files import read_channel as read_channel
 from .channels.files import write_channel as write_channel
 from .channels.likelihoods import DefaultLikelihood as DefaultLikelihood
@@ -43,7 +45,7 @@ from .channels.likelihoods import DenseLikelihood as DenseLikelihood
 from .channels.likelihoods import IndexLikelihood as IndexLikelihood
 from .channels.likelihoods import Likelihood as Likelihood
 from .channels.likelihoods import ProductLikelihood as ProductLikelihood
-from .channels.likelihoods import SubsetLikelihood as SubsetLikelihood
+from .channels.subset_likelihoods import SubsetLikelihood as SubsetLikelihood
 from .conversions.lmip.cd_lmip_and_lip import lip_delta_for_prior as lip_delta_for_prior
 from .conversions.lmip.cd_lmip_and_lip import lip_delta_from_cd_lmip as lip_delta_from_cd_lmip
 from .conversions.lmip.cd_lmip_and_lip import lip_delta_from_cd_lmip_as_published as lip_delta_from_cd_lmip_as_published
@@ -85,6 +87,7 @@ from .errors import SamplingWarning as SamplingWarning
 from .errors import ShapeError as ShapeError
 from .estimate import Estimate as Estimate
 from .info import show_versions as show_versions
+from .mechanisms.batch_gradient import BatchGradient as BatchGradient
 from .mechanisms.gaussian import GaussianMechanism as GaussianMechanism
 
 __version__: str
