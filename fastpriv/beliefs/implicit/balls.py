@@ -87,12 +87,17 @@ class Ball:
         return Ball(ratio, spread * _WIDER + _U * np.abs(ratio) + _TINY)
 
     def times(self, factor: float) -> Ball:
-        """By a power of two, or a number that is exact."""
+        """By a number that is exact."""
         return self * Ball(factor)
+
+    def like(self, other: Ball) -> Ball:
+        """This scalar once for every entry of another."""
+        shape = other.mid.shape
+        return Ball(np.full(shape, float(self.mid)), np.full(shape, float(self.rad)))
 
     def sum(self) -> Ball:
         """Of all entries, rounded once where they are few."""
-        if self.mid.size <= _FEW:
+        if self.mid.size <= _FEW and np.isfinite(self.mid).all():
             found = math.fsum(self.mid.ravel().tolist())
             return Ball(found, (math.fsum(self.rad.ravel().tolist()) + _U * abs(found)) * _WIDER)
         flat = np.ascontiguousarray(self.mid.ravel())

@@ -79,17 +79,18 @@ class Beliefs:
         if not np.isfinite(self.shift) or np.max(self.log_mass.mid + logs - self.shift) > _RANGE:
             self.shift = float(logs[np.argmax(self.log_mass.mid + logs)])
         with np.errstate(over="ignore", under="ignore"):
-            tilt = Ball(logs) + Ball(np.full(logs.size, -self.shift))
+            exact = Ball(logs)
+            tilt = exact + Ball(-self.shift).like(exact)
             self.scale = self._scale(tilt)
-            self.ratio = tilt - self.scale
+            self.ratio = tilt - self.scale.like(tilt)
             power = (self.log_mass + self.ratio).exp()
             plain = self.mass * Ball(np.minimum(self.ratio.mid, 690.0), self.ratio.rad).exp()
             self.post = _better(plain, power, (self.mass.mid > 1e-290) & (self.ratio.mid < 690.0))
 
     def _scale(self, tilt: Ball) -> Ball:
         """log E: by log1p of the change where that is sharper."""
-        direct = (self.log_mass + tilt).exp()
-        found = direct.sum().log()
+        power = self.log_mass + tilt
+        direct, found = power.exp(), _log_sum(power)
         growth = Ball(np.minimum(tilt.mid, 690.0), tilt.rad).expm1()
         change = _better(self.mass * growth, direct - self.mass, (self.mass.mid > 1e-290) & (tilt.mid < 690.0))
         terms = stacked([change.sum(), -self.dead])
@@ -140,14 +141,17 @@ class Beliefs:
         at = int(np.argmax(joint))
         step = _better(Ball(np.zeros(joint.shape)), atom - atom[at], atom.mid == atom.mid[at])
         x = (logs - logs[at]) + step
-        weight = (count + x).exp()
         ties = sum(given.counts[int(i)] for i in self.live[best])
-        rest = _better(count.exp() * x.expm1(), weight, best).sum()
-        many = log_of_count(ties)
-        scale = many + (rest * (-many).exp()).log1p()
-        share = (-scale).exp()
-        moment = (weight * x * Ball(np.broadcast_to(share.mid, x.mid.shape), share.rad)).sum()
-        return scale - moment, share, ties
+        power = count + x
+        top = float(power.mid.max())
+        if top > _RANGE:
+            scale = _log_sum(power)
+        else:
+            many = log_of_count(ties)
+            excess = (count[best].exp() * x[best].expm1()).sum() + power[~best].exp().sum()
+            scale = many + (excess * (-many).exp()).log1p()
+        weight = (power - scale.like(power)).exp()
+        return scale - (weight * x).sum(), (-scale).exp(), ties
 
     @property
     def log_joint(self) -> FloatArray:
@@ -167,20 +171,15 @@ class Beliefs:
 
 def uniform_groups(counts: list[int], log_likelihood: FloatArray, size: int) -> Groups:
     """Groups under the uniform law over this many secrets."""
-    atom = log_of_count(size)
-    logs = {count: log_of_count(count) for count in set(counts)}
-    return Groups(
-        counts, stacked([logs[count] for count in counts]),
-        Ball(np.full(len(counts), -float(atom.mid)), np.full(len(counts), float(atom.rad))),
-        stacked([quotient(count, size) for count in counts]), log_likelihood,
-    )  # fmt: skip
+    log_count, distinct, place = _counted(counts)
+    mass = stacked([quotient(count, size) for count in distinct])[place]
+    return Groups(counts, log_count, (-log_of_count(size)).like(mass), mass, log_likelihood)
 
 
 def given_groups(counts: list[int], log_atom: FloatArray, log_likelihood: FloatArray) -> Groups:
     """Groups under a prior that is given by logarithms, each right to a unit in its last place."""
     atom = Ball(log_atom, 2.0**-53 * np.abs(log_atom))
-    logs = {count: log_of_count(count) for count in set(counts)}
-    log_count = stacked([logs[count] for count in counts])
+    log_count, _, _ = _counted(counts)
     mass = (log_count + atom).exp()
     total = mass.sum()
     gap = abs(float(total.mid) - 1.0)
@@ -197,6 +196,19 @@ def enclosed(ball: Ball, unit: Unit, method: str, *, low: float = -np.inf, high:
     """An Estimate of a scalar ball, cut to the range that the quantity has."""
     value, lower, upper = (float(np.clip(x, low, high)) for x in (ball.mid, ball.lower, ball.upper))
     return Estimate(value, lower, upper, kind=kind, unit=unit, method=method)
+
+
+def _counted(counts: list[int]) -> tuple[Ball, list[int], Any]:
+    """Logarithms of the counts, the different ones among them, and which one each is."""
+    distinct = sorted(set(counts))
+    rank = {count: place for place, count in enumerate(distinct)}
+    place = np.array([rank[count] for count in counts])
+    return stacked([log_of_count(count) for count in distinct])[place], distinct, place
+
+
+def _log_sum(power: Ball) -> Ball:
+    top = float(power.mid.max())
+    return Ball(top) + (power + Ball(-top).like(power)).exp().sum().log()
 
 
 def _better(one: Ball, two: Ball, first: Any) -> Ball:
