@@ -17,11 +17,11 @@ from .._values import FloatArray
 from ..channels.base import Exceptions
 from ..channels.likelihoods import DefaultLikelihood, DenseLikelihood, as_likelihood
 from ..errors import DomainError, ShapeError
-from .implicit.laws import Groups, enclosed, given_groups, uniform_groups
+from .implicit.laws import Groups, enclosed, given_groups, uniform_groups, weighted_groups
 from .implicit.output import written
 from .result import Options, Posterior, Top
 
-__all__ = ["Listed", "listed", "posterior"]
+__all__ = ["Listed", "as_indices", "listed", "posterior", "written_out"]
 
 _METHOD = "default and exceptions"
 
@@ -34,6 +34,13 @@ class Listed(NamedTuple):
     member: NDArray[np.int64]  # the group of each of them
     default: int  # the group of all others; -1 where there are none
     groups: Groups
+
+    def groups_of(self, secrets: NDArray[Any]) -> NDArray[np.int64]:
+        """The group of each of these secrets; one past the last group for those without a prior."""
+        if len(self.places) == 0:
+            return np.full(secrets.shape, self.default)
+        at = np.minimum(np.searchsorted(self.places, secrets), len(self.places) - 1)
+        return np.where(np.asarray(self.places[at] == secrets, dtype=bool), self.member[at], self.default)
 
     def missing(self, count: int) -> NDArray[Any]:
         """The lowest secrets that are no exceptions, at most this many."""
@@ -65,7 +72,7 @@ def posterior(likelihood: DefaultLikelihood, prior: Any, options: Options) -> Po
         return streams.posterior(DenseLikelihood(values), prior, options)
     beliefs = law.groups.beliefs(law.default if 0 <= law.default < len(law.groups.counts) else 0)
     joint, log_post = beliefs.log_joint, beliefs.log_posterior
-    entropy, share, ties = beliefs.concentration
+    entropy, scale, ties = beliefs.concentration
     most, least = beliefs.extremes
     indices, groups = law.best(joint, options.top)
     chance = _probabilities(law, np.exp(log_post))
@@ -73,7 +80,7 @@ def posterior(likelihood: DefaultLikelihood, prior: Any, options: Options) -> Po
     return Posterior(
         law.size, enclosed(beliefs.log_evidence, "nats", _METHOD), enclosed(entropy, "nats", _METHOD, low=0.0),
         enclosed(beliefs.kl, "nats", _METHOD, low=0.0), enclosed(most, "nats", _METHOD),
-        enclosed(least, "nats", _METHOD), enclosed(share, "probability", _METHOD, low=0.0, high=1.0),
+        enclosed(least, "nats", _METHOD), enclosed((-scale).exp(), "probability", _METHOD, low=0.0, high=1.0),
         law.best(joint, 1)[0][0], ties, Top(as_indices(indices, law.size), np.append(np.exp(log_post), 0.0)[groups]),
         js=enclosed(beliefs.js, "nats", _METHOD, low=0.0, high=0.6931471805599454),
         cost={"groups": len(law.groups.counts)}, _law=chance,
@@ -82,15 +89,15 @@ def posterior(likelihood: DefaultLikelihood, prior: Any, options: Options) -> Po
 
 def listed(likelihood: DefaultLikelihood, prior: Any) -> Listed | None:
     """Groups of secrets with one log likelihood and one prior; None for a prior in full."""
+    if isinstance(prior, Exceptions):
+        prior = as_likelihood(prior)
+    if prior is not None and not isinstance(prior, DefaultLikelihood):
+        return None
     if prior is None:
         places, logs = likelihood.indices, likelihood.values
         values, member = np.unique(np.append(logs, likelihood.default), return_inverse=True)
         atoms = None
     else:
-        if isinstance(prior, Exceptions):
-            prior = as_likelihood(prior)
-        if not isinstance(prior, DefaultLikelihood):
-            return None
         if prior.size != likelihood.size:
             raise ShapeError(
                 f"prior must have one entry for each of the {_validate.shown(likelihood.size)} secrets; got "
@@ -101,25 +108,38 @@ def listed(likelihood: DefaultLikelihood, prior: Any) -> Listed | None:
         distinct, member = np.unique(pairs, axis=1, return_inverse=True)
         values, atoms = distinct
     member = member.reshape(-1)
-    counts = np.bincount(member[:-1], minlength=len(values)).tolist()
+    counts: list[int] = np.bincount(member[:-1], minlength=len(values)).tolist()
     counts[member[-1]] += likelihood.size - len(places)
     plain = int(member[-1]) if likelihood.size > len(places) else -1
     return _held(likelihood.size, places, member[:-1], plain, counts, values, atoms)
 
 
-def _held(size: int, places: NDArray[Any], member: NDArray[Any], default: int, counts: list[int], values: FloatArray,
-          atoms: FloatArray | None) -> Listed:  # fmt: skip
-    """The groups that are not empty and have a positive prior, and an empty one for the secrets that have none."""
-    if atoms is None:
-        keep = np.array([count > 0 for count in counts])
+def written_out(logs: FloatArray, prior: FloatArray | None, log_prior: bool) -> Listed:
+    """Secrets that are all listed, with a prior in full."""
+    if prior is None:
+        (values, member), atoms = np.unique(logs, return_inverse=True), None
     else:
-        keep = np.array([count > 0 for count in counts]) & (atoms > -np.inf)
+        (values, atoms), member = np.unique(np.stack([logs, prior]), axis=1, return_inverse=True)
+    member = member.reshape(-1)
+    counts: list[int] = np.bincount(member, minlength=len(values)).tolist()
+    return _held(len(logs), np.arange(len(logs)), member, -1, counts, values, atoms, log_prior)
+
+
+def _held(size: int, places: NDArray[Any], member: NDArray[Any], default: int, counts: list[int], values: FloatArray,
+          atoms: FloatArray | None, log_prior: bool = True) -> Listed:  # fmt: skip
+    """The groups that are not empty and have a positive prior; one past the last stands for the others."""
+    keep = np.array([count > 0 for count in counts])
+    if atoms is not None:
+        keep &= atoms > (-np.inf if log_prior else 0.0)
         if not keep.any():
-            raise DomainError("prior must be positive for a secret; got -inf for all of them. Pass log probabilities.")
+            raise DomainError("prior must be positive for a secret; got none. Pass a prior that sums to 1.")
     rank = np.where(keep, np.cumsum(keep) - 1, int(keep.sum()))
     kept = [count for count, held in zip(counts, keep.tolist(), strict=True) if held]
     logs = values[keep]
-    groups = uniform_groups(kept, logs, size) if atoms is None else given_groups(kept, atoms[keep], logs)
+    if atoms is None:
+        groups = uniform_groups(kept, logs, size)
+    else:
+        groups = (given_groups if log_prior else weighted_groups)(kept, atoms[keep], logs)
     return Listed(size, places, rank[member], -1 if default < 0 else int(rank[default]), groups)
 
 
@@ -141,7 +161,7 @@ def _probabilities(law: Listed, share: FloatArray) -> Callable[[int, int], Float
 
     def chance(start: int, stop: int) -> FloatArray:
         _validate.memory("probabilities", 8 * (stop - start), "Ask for fewer at a time.")
-        found = np.full(stop - start, shares[law.default] if law.default >= 0 else 0.0)
+        found = np.full(stop - start, shares[law.default])
         first, last = (int(np.searchsorted(law.places, end)) for end in (start, stop))
         found[(law.places[first:last] - start).astype(np.int64)] = shares[law.member[first:last]]
         return found

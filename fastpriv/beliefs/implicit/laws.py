@@ -24,7 +24,7 @@ from ...errors import DomainError
 from ...estimate import Estimate, Kind, Unit
 from .balls import Ball, log_of_count, quotient, stacked
 
-__all__ = ["Beliefs", "Groups", "enclosed", "uniform_groups"]
+__all__ = ["Beliefs", "Groups", "enclosed", "given_groups", "uniform_groups", "weighted_groups"]
 
 _LN2 = 0.6931471805599453
 _SUM_TOLERANCE = 1e-9
@@ -132,11 +132,11 @@ class Beliefs:
 
     @property
     def concentration(self) -> tuple[Ball, Ball, int]:
-        """Entropy, vulnerability, and the number of secrets that are as probable as the most probable one."""
+        """Entropy, log S = -log vulnerability, and how many secrets are as probable as the most probable one."""
         given = self.groups
         atom, count = given.log_atom[self.live], given.log_count[self.live]
         logs = Ball(given.log_likelihood[self.live])
-        joint = atom.mid + logs.mid
+        joint = self.log_joint[self.live]
         best = joint == joint.max()
         at = int(np.argmax(joint))
         step = _better(Ball(np.zeros(joint.shape)), atom - atom[at], atom.mid == atom.mid[at])
@@ -151,12 +151,13 @@ class Beliefs:
             excess = (count[best].exp() * x[best].expm1()).sum() + power[~best].exp().sum()
             scale = many + (excess * (-many).exp()).log1p()
         weight = (power - scale.like(power)).exp()
-        return scale - (weight * x).sum(), (-scale).exp(), ties
+        return scale - (weight * x).sum(), scale, ties
 
     @property
     def log_joint(self) -> FloatArray:
-        """log prior plus log likelihood of one secret of each group, -inf where it is ruled out; rounded."""
-        return np.asarray(self.groups.log_atom.mid + self.groups.log_likelihood)
+        """Log prior plus log likelihood of one secret of each group, up to one constant; rounded."""
+        atom = self.groups.log_atom.mid
+        return np.asarray((atom - atom[0]) + self.groups.log_likelihood)
 
     @property
     def log_posterior(self) -> FloatArray:
@@ -176,11 +177,22 @@ def uniform_groups(counts: list[int], log_likelihood: FloatArray, size: int) -> 
     return Groups(counts, log_count, (-log_of_count(size)).like(mass), mass, log_likelihood)
 
 
-def given_groups(counts: list[int], log_atom: FloatArray, log_likelihood: FloatArray) -> Groups:
-    """Groups under a prior that is given by logarithms, each right to a unit in its last place."""
-    atom = Ball(log_atom, 2.0**-53 * np.abs(log_atom))
+def weighted_groups(counts: list[int], atom: FloatArray, log_likelihood: FloatArray) -> Groups:
+    """Groups under a prior that is given by probabilities: the law that sums to 1 and rounds to these."""
     log_count, _, _ = _counted(counts)
-    mass = (log_count + atom).exp()
+    each = Ball(atom, 2.0**-52 * atom)
+    return _summing(counts, log_count, each.log(), each * Ball([float(count) for count in counts]), log_likelihood)
+
+
+def given_groups(counts: list[int], log_atom: FloatArray, log_likelihood: FloatArray) -> Groups:
+    """Groups under a prior that is given by logarithms: the law that sums to 1 and rounds to these."""
+    atom = Ball(log_atom, 2.0**-52 * (np.abs(log_atom) + 1))
+    log_count, _, _ = _counted(counts)
+    return _summing(counts, log_count, atom, (log_count + atom).exp(), log_likelihood)
+
+
+def _summing(counts: list[int], log_count: Ball, log_atom: Ball, mass: Ball, log_likelihood: FloatArray) -> Groups:
+    """With the gap that rounding does not explain."""
     total = mass.sum()
     gap = abs(float(total.mid) - 1.0)
     if not gap <= _SUM_TOLERANCE:
@@ -188,7 +200,7 @@ def given_groups(counts: list[int], log_atom: FloatArray, log_likelihood: FloatA
             f"prior must sum to 1 within {_SUM_TOLERANCE}; got {float(total.mid)!r}. Normalise it; a DefaultLikelihood "
             "as a prior holds logarithms."
         )
-    return Groups(counts, log_count, atom, mass, log_likelihood, gap if gap > 2 * float(total.rad) else 0.0)
+    return Groups(counts, log_count, log_atom, mass, log_likelihood, gap if gap > 2 * float(total.rad) else 0.0)
 
 
 def enclosed(ball: Ball, unit: Unit, method: str, *, low: float = -np.inf, high: float = np.inf,

@@ -1,0 +1,2 @@
+"""x"""
+def evaluated(x): raise
