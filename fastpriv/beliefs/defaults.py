@@ -50,13 +50,16 @@ class Listed(NamedTuple):
         return np.asarray(ranks + np.searchsorted(below, ranks, side="right"))
 
     def best(self, log_joint: FloatArray, count: int) -> tuple[list[int], list[int]]:
-        """The most probable secrets and their groups: the larger ``log_joint`` first, of equal ones the lower index."""
+        """The most probable secrets and their groups: the larger ``log_joint`` first, of equal ones the lower index.
+
+        Secrets that are ruled out are left out.
+        """
         joint = np.append(log_joint, -np.inf)  # of secrets without a prior
         order = np.argsort(-joint[self.member], kind="stable")[:count]
         found = [(-float(joint[self.member[i]]), int(self.places[i]), int(self.member[i])) for i in order]
         if self.default >= 0:
             found += [(-float(joint[self.default]), int(i), self.default) for i in self.missing(count)]
-        found.sort()
+        found = sorted(entry for entry in found if entry[0] < np.inf)
         return [index for _, index, _ in found[:count]], [group for _, _, group in found[:count]]
 
 
@@ -81,7 +84,7 @@ def posterior(likelihood: DefaultLikelihood, prior: Any, options: Options) -> Po
         law.size, enclosed(beliefs.log_evidence, "nats", _METHOD), enclosed(entropy, "nats", _METHOD, low=0.0),
         enclosed(beliefs.kl, "nats", _METHOD, low=0.0), enclosed(most, "nats", _METHOD),
         enclosed(least, "nats", _METHOD), enclosed((-scale).exp(), "probability", _METHOD, low=0.0, high=1.0),
-        law.best(joint, 1)[0][0], ties, Top(as_indices(indices, law.size), np.append(np.exp(log_post), 0.0)[groups]),
+        law.best(joint, 1)[0][0], ties, Top(as_indices(indices, law.size), np.exp(log_post[groups])),
         js=enclosed(beliefs.js, "nats", _METHOD, low=0.0, high=0.6931471805599454),
         cost={"groups": len(law.groups.counts)}, _law=chance,
     )  # fmt: skip

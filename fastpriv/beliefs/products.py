@@ -12,6 +12,7 @@ exact sums of the doubles of each place, so that ties are ties.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ from ..channels.base import Exceptions
 from ..channels.likelihoods import DefaultLikelihood, DenseLikelihood, IndexLikelihood, Likelihood, ProductLikelihood
 from ..errors import DomainError, ShapeError
 from .defaults import Listed, as_indices, listed, written_out
-from .implicit.balls import Ball
+from .implicit.balls import Ball, stacked
 from .implicit.laws import Beliefs, enclosed
 from .implicit.output import written
 from .implicit.overlaps import jensen_shannon
@@ -39,11 +40,12 @@ _WRITTEN = 2**24  # secrets of one place that are written out
 
 
 class _Part(NamedTuple):
-    """One likelihood with one prior, and how many places have them."""
+    """What the places of one likelihood and one prior have in common."""
 
     law: Listed
     beliefs: Beliefs
-    times: int
+    scale: Ball
+    ties: int
 
 
 def posterior(likelihood: ProductLikelihood, prior: Any, options: Options) -> Posterior:
@@ -51,27 +53,28 @@ def posterior(likelihood: ProductLikelihood, prior: Any, options: Options) -> Po
     places = _places(likelihood, prior)
     kinds: dict[tuple[int, int], int] = {}
     order = [kinds.setdefault((id(one), id(belief)), len(kinds)) for one, belief in places]
-    chosen = {kind: place for kind, place in zip(reversed(order), reversed(places), strict=True)}
-    parts = [_part(*chosen[kind], order.count(kind), options) for kind in range(len(kinds))]
-    size = math.prod(part.law.size**part.times for part in parts)
-    extremes = [part.beliefs.extremes for part in parts]
-    known = [part.beliefs.concentration for part in parts]
-    scale = _sum([log for _, log, _ in known], parts)
+    chosen = dict(zip(reversed(order), reversed(places), strict=True))
+    laws = [_law(*chosen[kind], options) for kind in range(len(kinds))]
+    known: dict[Any, Beliefs] = {}
+    parts = [_part(law, known) for law in laws]
+    often = Counter(id(parts[kind].beliefs) for kind in order)
+    each = [(beliefs, often[id(beliefs)]) for beliefs in known.values()]
+    size = math.prod(laws[kind].size for kind in order)
+    most, least = (_sum([(beliefs.extremes[side], times) for beliefs, times in each]) for side in (0, 1))
+    scale = _sum([(parts[kind].scale, 1) for kind in order])
     indices, chances = _best(parts, order, max(1, options.top))
     chance = _probabilities(parts, order)
     written(options.out, size, chance)
-    js = jensen_shannon([(part.beliefs, part.times) for part in parts])
     return Posterior(
-        size, enclosed(_sum([part.beliefs.log_evidence for part in parts], parts), "nats", _METHOD),
-        enclosed(_sum([entropy for entropy, _, _ in known], parts), "nats", _METHOD, low=0.0),
-        enclosed(_sum([part.beliefs.kl for part in parts], parts), "nats", _METHOD, low=0.0),
-        enclosed(_sum([most for most, _ in extremes], parts), "nats", _METHOD),
-        enclosed(_sum([least for _, least in extremes], parts), "nats", _METHOD),
+        size, enclosed(_sum([(beliefs.log_evidence, times) for beliefs, times in each]), "nats", _METHOD),
+        enclosed(_sum([(beliefs.concentration[0], times) for beliefs, times in each]), "nats", _METHOD, low=0.0),
+        enclosed(_sum([(beliefs.kl, times) for beliefs, times in each]), "nats", _METHOD, low=0.0),
+        enclosed(most, "nats", _METHOD), enclosed(least, "nats", _METHOD),
         enclosed((-scale).exp(), "probability", _METHOD, low=0.0, high=1.0), indices[0],
-        math.prod(ties**part.times for (_, _, ties), part in zip(known, parts, strict=True)),
+        math.prod(parts[kind].ties for kind in order),
         Top(as_indices(indices[: options.top], size), np.array(chances[: options.top])),
-        js=enclosed(js, "nats", _METHOD, low=0.0, high=0.6931471805599454, kind="certified"),
-        cost={"places": len(places), "parts": len(parts)}, _law=chance,
+        js=enclosed(jensen_shannon(each), "nats", _METHOD, low=0.0, high=0.6931471805599454, kind="certified"),
+        cost={"places": len(places), "laws": len(each)}, _law=chance,
     )  # fmt: skip
 
 
@@ -96,14 +99,26 @@ def _places(likelihood: Likelihood, prior: Any) -> list[tuple[Likelihood, Any]]:
     return [place for one, belief in zip(factors, priors, strict=True) for place in _places(one, belief)]
 
 
-def _part(likelihood: Likelihood, prior: Any, times: int, options: Options) -> _Part:
+def _law(likelihood: Likelihood, prior: Any, options: Options) -> Listed:
     """Groups of the secrets of one place."""
     law = listed(likelihood, prior) if isinstance(likelihood, DefaultLikelihood) else None
-    if law is None:
-        logs = _written(likelihood)
-        law = written_out(logs, _weights(prior, len(logs), options.log_prior), options.log_prior)
-    held = 0 <= law.default < len(law.groups.counts)
-    return _Part(law, law.groups.beliefs(law.default if held else 0), times)
+    if law is not None:
+        return law
+    logs = _written(likelihood)
+    return written_out(logs, _weights(prior, len(logs), options.log_prior), options.log_prior)
+
+
+def _part(law: Listed, known: dict[Any, Beliefs]) -> _Part:
+    """Places whose groups are alike have the same beliefs, whichever secrets these hold."""
+    groups = law.groups
+    held = law.default if 0 <= law.default < len(groups.counts) else 0
+    numbers = (groups.log_likelihood, groups.log_atom.mid, groups.log_atom.rad)
+    key = (held, law.size, *groups.counts, *(np.asarray(x).tobytes() for x in numbers))
+    if key not in known:
+        known[key] = groups.beliefs(held)
+    beliefs = known[key]
+    _, scale, ties = beliefs.concentration
+    return _Part(law, beliefs, scale, ties)
 
 
 def _written(likelihood: Likelihood) -> FloatArray:
@@ -146,24 +161,23 @@ def _weights(prior: Any, size: int, log_prior: bool) -> FloatArray | None:
     return found
 
 
-def _sum(balls: list[Ball], parts: list[_Part]) -> Ball:
+def _sum(terms: list[tuple[Ball, int]]) -> Ball:
     """Over all places."""
-    if any(np.isneginf(ball.mid) for ball in balls):
+    if any(np.isneginf(ball.mid) for ball, _ in terms):
         return Ball(-np.inf)
-    many = [ball.times(float(part.times)) for ball, part in zip(balls, parts, strict=True)]
-    return Ball(np.array([float(b.mid) for b in many]), np.array([float(b.rad) for b in many])).sum()
+    return stacked([ball.times(float(times)) for ball, times in terms]).sum()
 
 
 def _best(parts: list[_Part], order: list[int], count: int) -> tuple[list[int], list[float]]:
     """The most probable tuples by their numbers, the lowest first where they are equal, and their probabilities."""
     lists, logs = [], []
     for part in parts:
-        joint, log_post = part.beliefs.log_joint, np.append(part.beliefs.log_posterior, -np.inf)
+        joint = part.beliefs.log_joint
         secrets, groups = part.law.best(joint, count)
-        weights = np.append(joint, -np.inf)[groups]
+        weights = joint[groups]
         lists.append([(_whole(weight), secret, group) for weight, secret, group in
                       zip(weights.tolist(), secrets, groups, strict=True)])  # fmt: skip
-        logs.append(log_post)
+        logs.append(part.beliefs.log_posterior)
     found: list[tuple[int, int, tuple[int, int, int] | None]] = [(0, 0, None)]
     trail = []
     for kind in order:
@@ -182,7 +196,7 @@ def _best(parts: list[_Part], order: list[int], count: int) -> tuple[list[int], 
         for step in reversed(trail):
             at, kind, group = step[at][2]  # type: ignore[misc]
             terms.append(float(logs[kind][group]))
-        chances.append(math.exp(math.fsum(terms)) if min(terms) > -math.inf else 0.0)
+        chances.append(math.exp(math.fsum(terms)))
     return [number for _, number, _ in found], chances
 
 
@@ -191,9 +205,7 @@ def _rank(entry: tuple[int, int, Any]) -> tuple[int, int]:
 
 
 def _whole(weight: float) -> int:
-    """A double as a multiple of 2^-1080; what is ruled out lies below any sum of others."""
-    if weight == -math.inf:
-        return -(1 << (_BITS + 1100))
+    """A double as a multiple of 2^-1080."""
     top, bottom = weight.as_integer_ratio()
     return top * ((1 << _BITS) // bottom)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..._values import FloatArray
 
-__all__ = ["Ball", "log_of_count", "quotient"]
+__all__ = ["Ball", "log_of_count", "quotient", "stacked"]
 
 _U = 2.0**-53
 _LIBRARY = 8 * _U  # relative error of exp, expm1, log, log1p

@@ -15,8 +15,11 @@ B T(|S| > x) <= 2 e^(-x/2) since E_R e^S = E_R 1 = 1, it is off by at most
     2.01 (1 + L) e^(-L/2) upward,   (2.01 (1 + L/2) + 1.5) e^(-L/4) downward,
 for every law; the terms left out are not negative and below 8 step e^(-pi t) / (1 - e^(-pi step)) beyond t.
 
-c_i - 1 = sum m (e^(z y) - 1 - z (e^y - 1)) + (z - 1) (mass ruled out), since the posterior sums to 1: small divergences
-keep their digits.
+Small divergences keep their digits: the posterior sums to 1, so c - 1 = sum m (e^(z y) - 1 - z (e^y - 1)) + (z - 1) m_0
+with m_0 the mass that is ruled out, and, with b = m e^(y/2), v = m e^y,
+    Re (c - 1) = -2 sum b sin^2(t y / 2) - (sum m (e^(y/2) - 1)^2 + m_0) / 2,
+    Im c = sum b (sin(t y) - t y) - t (sum b (2 sinh(y/2) - y) - m_0)   where |y| <= 1,
+           sum b sin(t y) - t sum (v - m)                                elsewhere.
 """
 
 from __future__ import annotations
@@ -34,8 +37,9 @@ from .laws import Beliefs
 __all__ = ["jensen_shannon"]
 
 _U = 2.0**-53
-_SERIES = 20  # terms of e^(z y) for |z y| <= 1/2
-_CELLS = 2**20
+_ARCH = [6 / math.factorial(2 * k + 1) for k in range(1, 8)]  # 3 (sinh(h) - h) / h^3 / (1/2) in powers of h^2
+_SINE = [(-1) ** k / math.factorial(2 * k + 1) for k in range(1, 10)]
+_CELLS = 2**14
 _DIGITS = 44.0  # e^-44 of the answer is left out
 
 
@@ -95,34 +99,55 @@ def _log1p(x: NDArray[np.complex128]) -> NDArray[np.complex128]:
 def _overlap(part: Beliefs, t: FloatArray) -> tuple[NDArray[np.complex128], FloatArray]:
     """c(t) - 1 and a bound on its error."""
     y, m, v = part.ratio, part.mass, part.post
-    half = (part.log_mass + y.times(0.5)).exp()
+    b = (part.log_mass + y.times(0.5)).exp()
+    small = np.abs(y.mid) <= 1
+    tame = Ball(np.where(small, y.mid, 0.0), y.rad)
+    rise = tame.times(0.5).expm1()
+    squares = Ball(np.where(small, (m * rise * rise).mid, 0.0), np.where(small, (m * rise * rise).rad, 0.0))
+    apart = v - b.times(2.0) + m  # m (e^(y/2) - 1)^2, where that does not cancel much
+    distance = Ball(np.where(small, squares.mid, apart.mid), np.where(small, squares.rad, apart.rad)).sum() + part.dead
+    arch = b * _arch(tame)
+    lift = Ball(np.where(small, arch.mid, (v - m).mid), np.where(small, arch.rad, (v - m).rad)).sum() - part.dead
+    gap = 2 * part.groups.gap
+    many = (30 + math.log2(len(y.mid))) * _U
     change, error = np.empty(len(t), dtype=complex), np.empty(len(t))
     rows = max(1, _CELLS // len(y.mid))
     for start in range(0, len(t), rows):
-        z = (0.5 + 1j * t[start : start + rows])[:, None]
-        size = np.abs(z)
-        near = np.abs(y.mid) * size < 0.5
-        series, power = np.zeros(near.shape, dtype=complex), z * z
-        x = np.where(near, y.mid, 0.0)
-        factor = x
-        for k in range(2, _SERIES):
-            factor = factor * x / k
-            series += (power - z) * factor
-            power = power * z
-        terms = np.where(near, m.mid * series, half.mid * np.exp(1j * z.imag * y.mid) - m.mid - z * (v.mid - m.mid))
-        own = np.abs(terms)
-        slope = 3 * size * size * (np.abs(y.mid) + y.rad)  # of the series: |z - 1| = |z|
-        slack = np.where(
-            near, 100 * _U * own + m.rad * np.abs(series) + (m.mid + m.rad) * slope * y.rad,
-            half.rad + half.mid * (size * (y.rad + _U * np.abs(y.mid)) + 8 * _U)
-            + (m.rad + m.mid * 4 * _U) * (1 + size) + (v.rad + v.mid * 4 * _U) * size,
-        )  # fmt: skip
-        many = (24 + math.log2(len(y.mid))) * _U
-        row = slice(start, start + len(z))
-        dead = (z[:, 0] - 1) * float(part.dead.mid)
-        change[row] = terms.sum(axis=1) + dead
+        row = slice(start, start + rows)
+        here = t[row, None]
+        x = here * y.mid
+        half = np.sin(0.5 * x)
+        halves = 2 * b.mid * half * half
+        cubes = np.where(small, _sin_less(x), np.sin(x))
+        waves = b.mid * cubes
+        change[row] = (-halves.sum(axis=1) - 0.5 * distance.mid) + 1j * (waves.sum(axis=1) - t[row] * lift.mid)
+        # sizes of the terms times relative errors; then what y is unsure of, and the phase t y that is rounded
+        slope = np.where(small, np.minimum(np.abs(x) + here * y.rad, 2.0), 2.0)
+        unsure = here * y.rad + 2 * _U * np.abs(x)
+        plain = np.where(small & (np.abs(x) >= 1), 4 * _U * (np.abs(x) + 1), 8 * _U * np.abs(cubes))
+        slack = (2 * half * half + np.abs(cubes)) * b.rad + (b.mid + b.rad) * (
+            2 * slope * unsure + 16 * _U * half * half + plain)
         error[row] = (
-            slack.sum(axis=1) + many * own.sum(axis=1) + np.abs(dead) * 4 * _U
-            + (size[:, 0] + 1) * (float(part.dead.rad) + 2 * part.groups.gap)
+            slack.sum(axis=1) + many * (halves.sum(axis=1) + np.abs(waves).sum(axis=1))
+            + distance.rad + t[row] * (lift.rad + 4 * _U * abs(lift.mid)) + (1 + t[row]) * gap
+            + 4 * _U * np.abs(change[row])
         ) * (1 + 1e-9)  # fmt: skip
     return change, error
+
+
+def _arch(y: Ball) -> Ball:
+    """2 sinh(y/2) - y for |y| <= 1."""
+    h = 0.5 * y.mid
+    z = h * h
+    found = h * z / 3 * np.polynomial.polynomial.polyval(z, _ARCH)
+    return Ball(found, y.rad * (np.abs(y.mid) + y.rad) ** 2 / 4 + 12 * _U * np.abs(found) + 1e-323)
+
+
+def _sin_less(x: FloatArray) -> FloatArray:
+    """sin(x) - x."""
+    z = np.where(np.abs(x) < 1, x * x, 0.0)
+    series = np.full(z.shape, _SINE[-1])
+    for coefficient in _SINE[-2::-1]:
+        series *= z
+        series += coefficient
+    return np.where(np.abs(x) < 1, x * z * series, np.sin(x) - x)
