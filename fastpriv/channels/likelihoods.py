@@ -177,12 +177,17 @@ class IndexLikelihood(Likelihood):
     ----------
     function : callable
         Log likelihood of a secret from its number: jitted by numba, of one integer; or vectorised, from an array of
-        int64 to an array of floats.
+        int64 (of Python integers beyond 2**63 secrets) to an array of floats.
     size : int
         Number of secrets.
-    upper : callable, optional
-        ``upper(start, stop)`` is at least the log likelihood of every secret in the range; it lets the search leave
-        out what cannot matter.
+    bound : callable, optional
+        ``bound(start, stop)`` returns two numbers, at most and at least the log likelihood of every secret from
+        ``start`` to ``stop - 1``; or the upper one alone. It lets a search leave out what cannot matter.
+    budget : int, optional
+        How often the function may be called. As many secrets or fewer are all looked at, in two passes; of more, the
+        posterior is bracketed by branch and bound with ``bound``, and sampled without.
+    rtol : float, optional
+        Relative width of the brackets at which branch and bound ends.
 
     Examples
     --------
@@ -192,20 +197,26 @@ class IndexLikelihood(Likelihood):
     1000000
     """
 
-    __slots__ = ("_size", "function", "upper")
-    _fields = ("function", "_size", "upper")
+    __slots__ = ("_size", "bound", "budget", "function", "rtol")
+    _fields = ("function", "_size", "bound", "budget", "rtol")
 
     function: Callable[..., Any]
     _size: int
-    upper: Callable[[int, int], float] | None
+    bound: Callable[[int, int], Any] | None
+    budget: int
+    rtol: float
 
     def __init__(
-        self, function: Callable[..., Any], size: int, upper: Callable[[int, int], float] | None = None
-    ) -> None:
-        for name, call in (("function", function), ("upper", upper)):
-            if not callable(call) and not (name == "upper" and call is None):
+        self, function: Callable[..., Any], size: int, bound: Callable[[int, int], Any] | None = None,
+        budget: int = 2**28, rtol: float = 1e-6,
+    ) -> None:  # fmt: skip
+        for name, call in (("function", function), ("bound", bound)):
+            if not callable(call) and not (name == "bound" and call is None):
                 raise DomainError(f"{name} must be a function; got {_validate.shown(call)}. Pass one of secrets.")
-        self._set(function=function, _size=_validate.count("size", size), upper=upper)
+        self._set(
+            function=function, _size=_validate.count("size", size), bound=bound, budget=_validate.count("budget", budget),
+            rtol=_validate.scalar("rtol", rtol, "between 0 and 1", lambda x: (x > 0) & (x < 1)),
+        )  # fmt: skip
 
     @property
     def size(self) -> int:
