@@ -16,9 +16,7 @@ static double FP_NAME(fp_subsets_row)(fp_subsets *s, ptrdiff_t start, double bas
             for (ptrdiff_t i = 0; i < n; i++)
                 l[i] = base + r[i];
         if (which == 1) {
-            for (ptrdiff_t i = 0; i < n; i++)
-                t[i] = l[i];
-            FP_NAME(fp_first_tile)(&s->first, &s->best, s->rank, n, 1, &s->tile);
+            FP_NAME(fp_first_tile)(&s->first, &s->best, s->rank, n, &s->tile);
         } else {
             double *restrict inclusion = s->inclusion + at;
             for (ptrdiff_t i = 0; i < n; i++) {

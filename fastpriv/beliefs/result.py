@@ -27,6 +27,7 @@ class Options(NamedTuple):
     progress: Any = None
     log_prior: bool = False  # whether the prior holds logarithms
     rng: Any = None  # for domains that can only be sampled
+    resume: Any = None  # what an error that ended an earlier call carries as ``best``
 
 
 class Top(NamedTuple):
@@ -48,8 +49,8 @@ class Posterior:
         log sum of prior times likelihood, in nats.
     entropy : Estimate
         Shannon entropy of the posterior.
-    kl : Estimate
-        KL(posterior || prior).
+    kl : Estimate or None
+        KL(posterior || prior); None where a prior that is not uniform could be read only once.
     max_log_ratio, min_log_ratio : Estimate
         Largest and smallest log(posterior / prior) over the secrets with a positive prior; -inf where one is ruled out.
     vulnerability : Estimate
@@ -79,7 +80,7 @@ class Posterior:
     size: int
     log_evidence: Estimate
     entropy: Estimate
-    kl: Estimate
+    kl: Estimate | None
     max_log_ratio: Estimate
     min_log_ratio: Estimate
     vulnerability: Estimate
@@ -106,10 +107,8 @@ class Posterior:
         if self.js is None:
             return None
         value, lower, upper = (float(np.sqrt(x)) for x in (self.js.value, self.js.lower, self.js.upper))
-        return Estimate(
-            value, np.nextafter(lower, 0.0), min(np.nextafter(upper, 1.0), 0.8325546111576979), kind=self.js.kind, unit="1",
-            method=self.js.method,
-        )  # fmt: skip
+        lower, upper = np.nextafter(lower, 0.0), min(np.nextafter(upper, 1.0), _SQRT_LN2)
+        return Estimate(value, lower, upper, kind=self.js.kind, unit="1", method=self.js.method)
 
     def probabilities(self, start: int = 0, stop: int | None = None) -> FloatArray:
         """Posterior probabilities of the secrets ``start`` to ``stop - 1``."""
@@ -147,6 +146,7 @@ class Posterior:
 QUANTITIES = (
     "log_evidence", "entropy", "kl", "js", "max_log_ratio", "min_log_ratio", "xi", "abp", "vulnerability", "inclusion",
 )  # fmt: skip
+_SQRT_LN2 = 0.8325546111576979  # rounded up
 _KINDS = ("exact", "certified", "statistical", "heuristic")
 
 
