@@ -23,13 +23,14 @@ from .. import _validate
 from .._values import FloatArray
 from ..channels.base import Exceptions
 from ..channels.likelihoods import DefaultLikelihood, DenseLikelihood, IndexLikelihood, Likelihood, ProductLikelihood
+from ..channels.sources import source_of
 from ..errors import DomainError, ShapeError
 from .defaults import Listed, as_indices, listed, written_out
 from .implicit.balls import Ball, stacked
+from .implicit.functions import evaluated
 from .implicit.laws import Beliefs, enclosed
 from .implicit.output import written
 from .implicit.overlaps import jensen_shannon
-from .indices import evaluated
 from .result import Options, Posterior, Top
 
 __all__ = ["posterior"]
@@ -126,7 +127,9 @@ def _written(likelihood: Likelihood) -> FloatArray:
     if isinstance(likelihood, DenseLikelihood):
         below = (lambda x: x < np.inf) if likelihood.log else (lambda x: (x >= 0) & (x < np.inf))
         words = "log likelihoods below infinity" if likelihood.log else "finite likelihoods of at least 0"
-        values = _validate.vector("factors", likelihood.values, words, below)
+        source = source_of("factors", likelihood.values)
+        blocks = [source.take(0, source.known_length())] if source.direct else list(source.blocks())
+        values = _validate.vector("factors", np.concatenate(blocks), words, below)
         with np.errstate(divide="ignore"):
             return values if likelihood.log else np.log(values)
     if not isinstance(likelihood, (DefaultLikelihood, IndexLikelihood)):

@@ -9,7 +9,8 @@ is small is looked at, secret by secret ("swept"). Z' is a trial evidence, rho =
 
 where r log r - r + 1 and phi are convex with their least value 0 at r = 1, so that a range adds something between 0 (or
 the smaller end) and the larger end. Ranges that matter most are split first: m (e^b - e^a) (1 + |b|), relative to Z',
-bounds what a range leaves open; those that may hold a larger or a smaller log likelihood than any seen follow.
+bounds what a range leaves open; those follow that may hold a secret likelier than the most likely ones that are kept, or
+one less likely than all.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from .functions import bounded, evaluator, held, indices_of
 
 __all__ = ["Brackets", "brackets", "half_phi", "surprise"]
 
-_LEAF = 2**12
+_LEAF = 2**12  # secrets of a range that is swept, or a thousandth of the budget
 _CALLS = 2**19
 _FIRST = 64
 _BATCH = 64  # leaves swept in one go
@@ -73,6 +74,12 @@ class _Seen:
         return [(-log, index) for log, index in ranked if log < math.inf]
 
     @property
+    def threshold(self) -> float:
+        """The least likely of those that are kept: what is likelier must still be found."""
+        ranked = self.ordered()
+        return ranked[-1][0] if len(ranked) == self.keep else -math.inf
+
+    @property
     def log_sum(self) -> float:
         """log sum e^l over what was swept."""
         if not self.rows:
@@ -102,6 +109,7 @@ def brackets(likelihood: IndexLikelihood, keep: int, progress: Progress) -> Brac
     """Splits ranges until the brackets are as narrow as asked for, or the budget is spent."""
     size, at, over = likelihood.size, evaluator(likelihood), bounded(likelihood)
     seen = _Seen(max(1, keep))
+    leaf = max(1, min(_LEAF, likelihood.budget // 1024))
     calls = evaluations = 0
     report, close = progress_reporter(progress, _CALLS)
 
@@ -123,15 +131,15 @@ def brackets(likelihood: IndexLikelihood, keep: int, progress: Progress) -> Brac
         ranges = added(_pieces(0, size, min(_FIRST, size)))
         while True:
             chosen, missing = _chosen(ranges, seen, size, likelihood.rtol)
-            if not len(chosen) or calls > _CALLS or evaluations + _LEAF > likelihood.budget // 2:
+            if not len(chosen) or calls > _CALLS or evaluations + leaf > likelihood.budget // 2:
                 break
             kept = np.ones(len(ranges.start), dtype=bool)
             kept[chosen] = False
             spans = [(int(ranges.start[i]), int(ranges.stop[i])) for i in chosen]
             rest = _Open(*(column[kept] for column in ranges))
-            small = [span for span in spans if span[1] - span[0] <= _LEAF]
-            split = [piece for span in spans if span[1] - span[0] > _LEAF for piece in _pieces(*span, 4)]
-            room = (likelihood.budget // 2 - evaluations) // _LEAF
+            small = [span for span in spans if span[1] - span[0] <= leaf]
+            split = [piece for span in spans if span[1] - span[0] > leaf for piece in _pieces(*span, 4)]
+            room = (likelihood.budget // 2 - evaluations) // leaf
             for group in range(0, min(len(small), room), _BATCH):
                 evaluations += _swept(small[group : min(group + _BATCH, room)], size, at, seen)
             late = set(small[max(room, 0) :])
@@ -158,7 +166,7 @@ def _swept(spans: list[tuple[int, int]], size: int, at: Callable[[NDArray[Any]],
     logs = at(indices)
     none = np.empty(0), np.empty(0, dtype=np.intp)
     if logs.max() > -math.inf:
-        seen.rows.append(_beliefs.first_pass(logs, None, False, 0, *none)[0])
+        seen.rows.append(_beliefs.first_pass(logs, None, False, 0.0, True, 0, *none)[0])
     seen.note(indices, logs)
     seen.ranges += spans
     return len(indices)
@@ -189,7 +197,7 @@ def _chosen(ranges: _Open, seen: _Seen, size: int, rtol: float) -> tuple[NDArray
     if missing > rtol:
         order = np.argsort(-share, kind="stable")[:many]
         found.append(order[share[order] > 0])
-    above = np.flatnonzero(ranges.upper > seen.most)
+    above = np.flatnonzero(ranges.upper > seen.threshold)
     below = np.flatnonzero((ranges.lower < seen.least) & (ranges.lower > -np.inf))
     few = many if missing <= rtol else _FIRST
     found.append(above[np.argsort(-ranges.upper[above], kind="stable")[:few]])

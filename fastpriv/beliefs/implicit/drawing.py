@@ -106,14 +106,13 @@ def _indices(
 def _estimated(logs: FloatArray, weights: FloatArray, size: int, best: list[tuple[float, int]]) -> Drawn:
     top, draws = float(logs.max()), logs.shape[1]
     scaled = np.exp(logs - top)
-    tails, moments = TopValues(), PointMoments()
-    tails.update(scaled.ravel())
-    moments.update(scaled.ravel())
     means = (weights * scaled).mean(axis=1)
-    skewness, deviation = float(moments.skewness[0]), math.sqrt(float(moments.variance[0]))
-    level = replicate_interval(
-        means, CONFIDENCE, low=0.0, points=draws, skewness=skewness, deviation=deviation, independent=False
-    )
+    level = _interval(means, scaled, 0.0, math.inf)
+    log_z = top + math.log(level.value)
+    y = logs - log_z
+    excess, apart = surprise(y), half_phi(y)
+    tails = TopValues(quantities=2)
+    tails.update(np.stack([scaled.ravel(), excess.ravel()], axis=1))
     verdict = "holds" if np.ptp(logs) < 1 else tail_verdict(tails.index())
     warned(
         f"the largest and the smallest log likelihood of {size} secrets are not known from {logs.size} draws: bounds of "
@@ -125,22 +124,30 @@ def _estimated(logs: FloatArray, weights: FloatArray, size: int, best: list[tupl
             + ("intervals may miss too often. " if verdict == "warn" else "there is no upper end. ")
             + "Pass bound= for a search, or raise the budget."
         )
-    log_z = top + math.log(level.value)
     upper = math.inf if verdict == "unknown" else _log(level.upper, top)
     evidence = Interval(log_z, _log(level.lower, top), upper)
     if verdict == "unknown":
-        return Drawn(evidence, *_nothing(size, logs - log_z, weights), top, float(logs.min()), best, logs.size)
-    y = logs - log_z
-    off = means / level.value - 1.0
-    excess = (weights * surprise(y)).mean(axis=1)
-    apart = (weights * half_phi(y)).mean(axis=1)
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        tilt = np.exp(y) * (math.log(2.0) - np.log1p(np.exp(-y)))
-    slope = 0.5 * float((weights * np.where(np.isfinite(tilt), tilt, 0.0)).mean())
-    shape = {"points": draws, "skewness": skewness, "deviation": 0.0}
-    kl = replicate_interval(excess - excess.mean() * off, CONFIDENCE, low=0.0, high=math.log(size), **shape)  # type: ignore[arg-type]
-    js = replicate_interval(apart - slope * off, CONFIDENCE, low=0.0, high=math.log(2.0), **shape)  # type: ignore[arg-type]
-    return Drawn(evidence, kl, js, top, float(logs.min()), best, logs.size)
+        return Drawn(evidence, *_nothing(size, y, weights), top, float(logs.min()), best, logs.size)
+    off, ratio = means / level.value - 1.0, scaled / level.value
+    found = []
+    for terms, slope, ceiling in (
+        (excess, float((weights * excess).mean()), math.log(size)),
+        (apart, 0.5 * float((weights * ratio * np.where(ratio > 0, np.log(2.0 / (1.0 + 1.0 / np.maximum(ratio, 1e-300))),
+                                                        0.0)).mean()), math.log(2.0)),
+    ):  # fmt: skip
+        each = (weights * terms).mean(axis=1) - slope * off
+        found.append(_interval(each, terms - slope * (ratio - 1.0), 0.0, ceiling))
+    return Drawn(evidence, found[0], found[1], top, float(logs.min()), best, draws * len(logs))
+
+
+def _interval(means: FloatArray, points: FloatArray, low: float, high: float) -> Interval:
+    """Student's, widened for the skewness that single draws show."""
+    moments = PointMoments()
+    moments.update(points.ravel())
+    return replicate_interval(
+        means, CONFIDENCE, low=low, high=high, points=points.shape[1], skewness=float(moments.skewness[0]),
+        deviation=math.sqrt(float(moments.variance[0])),
+    )  # fmt: skip
 
 
 def _nothing(size: int, y: FloatArray | None = None, weights: FloatArray | None = None) -> tuple[Interval, Interval]:
