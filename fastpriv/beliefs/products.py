@@ -55,7 +55,7 @@ def posterior(likelihood: ProductLikelihood, prior: Any, options: Options) -> Po
     kinds: dict[tuple[int, int], int] = {}
     order = [kinds.setdefault((id(one), id(belief)), len(kinds)) for one, belief in places]
     chosen = dict(zip(reversed(order), reversed(places), strict=True))
-    laws = [_law(*chosen[kind], options) for kind in range(len(kinds))]
+    laws = [_law(chosen[kind], options) for kind in range(len(kinds))]
     known: dict[Any, Beliefs] = {}
     parts = [_part(law, known) for law in laws]
     often = Counter(id(parts[kind].beliefs) for kind in order)
@@ -90,8 +90,8 @@ def _places(likelihood: Likelihood, prior: Any) -> list[tuple[Likelihood, Any]]:
         several = isinstance(prior, Sequence) and not isinstance(prior, (str, bytes, Exceptions))
         if not several or len(prior) not in (count, total):
             raise ShapeError(
-                f"prior must be a sequence with one prior for each of the {count} factors, or of the {total} places; got "
-                f"{_validate.shown(prior)}. Pass a list; None among them is uniform."
+                f"prior must be a sequence with one prior for each of the {count} factors, or of the {total} places; "
+                f"got {_validate.shown(prior)}. Pass a list; None among them is uniform."
             )
         of_factors = len(prior) == count
         priors = [one for one, times in zip(prior, likelihood.powers, strict=True) for _ in range(times)] \
@@ -100,8 +100,9 @@ def _places(likelihood: Likelihood, prior: Any) -> list[tuple[Likelihood, Any]]:
     return [place for one, belief in zip(factors, priors, strict=True) for place in _places(one, belief)]
 
 
-def _law(likelihood: Likelihood, prior: Any, options: Options) -> Listed:
+def _law(place: tuple[Likelihood, Any], options: Options) -> Listed:
     """Groups of the secrets of one place."""
+    likelihood, prior = place
     law = listed(likelihood, prior) if isinstance(likelihood, DefaultLikelihood) else None
     if law is not None:
         return law

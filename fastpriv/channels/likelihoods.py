@@ -214,7 +214,8 @@ class IndexLikelihood(Likelihood):
             if not callable(call) and not (name == "bound" and call is None):
                 raise DomainError(f"{name} must be a function; got {_validate.shown(call)}. Pass one of secrets.")
         self._set(
-            function=function, _size=_validate.count("size", size), bound=bound, budget=_validate.count("budget", budget),
+            function=function, _size=_validate.count("size", size), bound=bound,
+            budget=_validate.count("budget", budget),
             rtol=_validate.scalar("rtol", rtol, "between 0 and 1", lambda x: (x > 0) & (x < 1)),
         )  # fmt: skip
 

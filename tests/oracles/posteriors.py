@@ -9,17 +9,17 @@ def quantities(log_likelihood, prior=None):
     """Of secrets one by one; ``prior`` holds mpf that sum to 1 (default uniform)."""
     n = len(log_likelihood)
     weights = [mpf(1) / n] * n if prior is None else list(prior)
-    return of_groups([(1, pi, mpf(l) if l > -inf else None) for pi, l in zip(weights, log_likelihood, strict=True)])
+    return of_groups([(1, pi, mpf(x) if x > -inf else None) for pi, x in zip(weights, log_likelihood, strict=True)])
 
 
 def of_groups(groups):
     """Of groups (count, prior of one secret, log likelihood or None for -inf)."""
-    held = [(mpf(count), pi, l) for count, pi, l in groups if pi > 0]
-    evidence = sum(count * pi * exp(l) for count, pi, l in held if l is not None)
+    held = [(mpf(count), pi, log_l) for count, pi, log_l in groups if pi > 0]
+    evidence = sum(count * pi * exp(log_l) for count, pi, log_l in held if log_l is not None)
     found = {"log_evidence": log(evidence), "kl": mpf(0), "js": mpf(0), "entropy": mpf(0), "vulnerability": mpf(0)}
     ratios = []
-    for count, pi, l in held:
-        r = exp(l) / evidence if l is not None else mpf(0)
+    for count, pi, log_l in held:
+        r = exp(log_l) / evidence if log_l is not None else mpf(0)
         post = pi * r
         ratios.append(log(r) if r > 0 else -inf)
         if post > 0:

@@ -1,8 +1,8 @@
 """Numbers with a radius: every formula that is written with them carries a bound on its own rounding.
 
-Notation: a ball is a midpoint m and a radius r >= 0; what it stands for lies in [m - r, m + r]. u = 2^-53. Sums and
-products of doubles are right to u, roots and quotients too; exp, expm1, log and log1p are taken to be right to 8 u, which
-is more than the libraries in use are off. A radius is itself a sum of few rounded terms: the factor 1 + 2^-40 covers it.
+Notation: a ball is a midpoint m and a radius r >= 0; what it stands for lies in [m - r, m + r]. u = 2^-53: sums and
+products of doubles are right to u, quotients too; exp, expm1, log and log1p are taken to be right to 8 u, which is more
+than the libraries in use are off. A radius is itself a sum of few rounded terms: the factor 1 + 2^-40 covers it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import math
 from typing import Any
 
 import numpy as np
-
-from ..._values import FloatArray
 
 __all__ = ["Ball", "log_of_count", "quotient", "stacked"]
 
@@ -126,7 +124,8 @@ class Ball:
         """Natural logarithm; an infinite radius where the ball reaches 0."""
         with np.errstate(divide="ignore", invalid="ignore"):
             found = np.log(self.mid)
-            spread = np.where(self.rad == 0, 0.0, np.where(self.rad < self.mid, self.rad / (self.mid - self.rad), np.inf))
+            inside = np.where(self.rad < self.mid, self.rad / (self.mid - self.rad), np.inf)
+            spread = np.where(self.rad == 0, 0.0, inside)
         return Ball(found, spread * _WIDER + _LIBRARY * np.abs(found))
 
     def kappa(self) -> Ball:

@@ -1,7 +1,7 @@
 """Branch and bound: brackets of a posterior over a domain that is too large to look at, from bounds over ranges.
 
-Notation: the uniform law over N secrets; range j holds a share m_j of them, whose log likelihoods lie in [a_j, b_j]; what
-is small is looked at, secret by secret ("swept"). Z' is a trial evidence, rho = Z / Z', and for r = e^l / Z'
+Notation: the uniform law over N secrets; range j holds a share m_j of them, whose log likelihoods lie in [a_j, b_j];
+what is small is looked at, secret by secret ("swept"). Z' is a trial evidence, rho = Z / Z', and for r = e^l / Z'
 
     Z in swept + [sum m e^a, sum m e^b],
     G = E(r log r - r + 1),  KL = G / rho + 1 - 1 / rho - log rho,
@@ -9,7 +9,7 @@ is small is looked at, secret by secret ("swept"). Z' is a trial evidence, rho =
 
 where r log r - r + 1 and phi are convex with their least value 0 at r = 1, so that a range adds something between 0 (or
 the smaller end) and the larger end. Ranges that matter most are split first: m (e^b - e^a) (1 + |b|), relative to Z',
-bounds what a range leaves open; those follow that may hold a secret likelier than the most likely ones that are kept, or
+says what a range leaves open; those follow that may hold a secret likelier than the most likely ones that are kept, or
 one less likely than all.
 """
 
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,8 +125,9 @@ def brackets(likelihood: IndexLikelihood, keep: int, progress: Progress) -> Brac
         seen.note(indices, logs)
         calls, evaluations = calls + len(pieces), evaluations + len(pieces)
         bounds = np.array(pairs)
-        return _Open(*(np.array(ends, dtype=object) for ends in zip(*pieces, strict=True)),
-                     np.array([(stop - start) / size for start, stop in pieces]), bounds[:, 0], bounds[:, 1])  # fmt: skip
+        first, last = (np.array([piece[end] for piece in pieces], dtype=object) for end in (0, 1))
+        mass = np.array([(stop - start) / size for start, stop in pieces])
+        return _Open(first, last, mass, bounds[:, 0], bounds[:, 1])
 
     try:
         ranges = added(_pieces(0, size, min(_FIRST, size)))
@@ -148,16 +150,15 @@ def brackets(likelihood: IndexLikelihood, keep: int, progress: Progress) -> Brac
             fresh += [added(split)] if split else []
             ranges = _Open(*(np.concatenate(columns) for columns in zip(rest, *fresh, strict=True)))
             report(min(calls, _CALLS))
-        return _bracketed(ranges, seen, size, at, {
-            "bounds": calls, "evaluations": evaluations, "open": len(ranges.start), "reached": missing <= likelihood.rtol,
-        })  # fmt: skip
+        cost = {"bounds": calls, "evaluations": evaluations, "open": len(ranges.start)}
+        return _bracketed(ranges, seen, size, at, cost | {"reached": missing <= likelihood.rtol})
     finally:
         close()
 
 
 def _pieces(start: int, stop: int, parts: int) -> list[tuple[int, int]]:
     edges = [start + (stop - start) * i // parts for i in range(parts + 1)]
-    return [(a, b) for a, b in zip(edges, edges[1:], strict=False) if b > a]
+    return [(a, b) for a, b in pairwise(edges) if b > a]
 
 
 def _swept(spans: list[tuple[int, int]], size: int, at: Callable[[NDArray[Any]], FloatArray], seen: _Seen) -> int:

@@ -89,8 +89,8 @@ def _indices(
     long = np.arange(first, last) < longer
     weights = np.where(long, (step + 1) * ranges / size, step * ranges / size)
     if size <= _PLAIN:
-        rank = np.arange(first, last, dtype=np.int64)
-        starts = rank * step + np.minimum(rank, longer)
+        ranks = np.arange(first, last, dtype=np.int64)
+        starts = ranks * step + np.minimum(ranks, longer)
         return starts + generator.integers(0, np.where(long, step + 1, step)), weights
     width = size.bit_length() // 8 + 17  # 128 bits more than needed: no value is likelier by more than 2^-128
     words = generator.bytes(count * width)
@@ -115,8 +115,9 @@ def _estimated(logs: FloatArray, weights: FloatArray, size: int, best: list[tupl
     tails.update(np.stack([scaled.ravel(), excess.ravel()], axis=1))
     verdict = "holds" if np.ptp(logs) < 1 else tail_verdict(tails.index())
     warned(
-        f"the largest and the smallest log likelihood of {size} secrets are not known from {logs.size} draws: bounds of "
-        "the log ratios and of the vulnerability say what was seen, and what cannot be surpassed. Pass bound= for a search."
+        f"the largest and the smallest log likelihood of {size} secrets are not known from {logs.size} draws: bounds "
+        "of the log ratios and of the vulnerability say what was seen, and what cannot be surpassed. Pass bound= for a "
+        "search."
     )
     if verdict != "holds":
         warned(
@@ -129,12 +130,10 @@ def _estimated(logs: FloatArray, weights: FloatArray, size: int, best: list[tupl
     if verdict == "unknown":
         return Drawn(evidence, *_nothing(size, y, weights), top, float(logs.min()), best, logs.size)
     off, ratio = means / level.value - 1.0, scaled / level.value
+    lean = np.log(2.0 / (1.0 + 1.0 / np.maximum(ratio, 1e-300)))  # log 2 r / (1 + r)
     found = []
-    for terms, slope, ceiling in (
-        (excess, float((weights * excess).mean()), math.log(size)),
-        (apart, 0.5 * float((weights * ratio * np.where(ratio > 0, np.log(2.0 / (1.0 + 1.0 / np.maximum(ratio, 1e-300))),
-                                                        0.0)).mean()), math.log(2.0)),
-    ):  # fmt: skip
+    for terms, tilt, ceiling in ((excess, excess, math.log(size)), (apart, 0.5 * ratio * lean, math.log(2.0))):
+        slope = float((weights * tilt).mean())
         each = (weights * terms).mean(axis=1) - slope * off
         found.append(_interval(each, terms - slope * (ratio - 1.0), 0.0, ceiling))
     return Drawn(evidence, found[0], found[1], top, float(logs.min()), best, draws * len(logs))

@@ -1,13 +1,14 @@
 """A domain as groups of secrets that are alike: what a release does to beliefs, in closed form.
 
-Notation: group g holds N_g secrets, each with prior a_g and log likelihood l_g; m_g = N_g a_g its prior mass, R the log
-likelihood of one reference group, tau_g = l_g - R, E = sum m_g e^tau_g the evidence over e^R, y_g = tau_g - log E the log
-ratio of posterior to prior. The prior sums to 1, so E - 1 = sum m_g (e^tau_g - 1), in which the default group, taken as
-reference, does not appear: what a few exceptions among 2^200 secrets do is known to full precision.
+Notation: group g holds N_g secrets, each with prior a_g and log likelihood l_g; m_g = N_g a_g its prior mass, R the
+log likelihood of one reference group, tau_g = l_g - R, E = sum m_g e^tau_g the evidence over e^R, and
+y_g = tau_g - log E the log ratio of posterior to prior. The prior sums to 1, so E - 1 = sum m_g (e^tau_g - 1), in which
+the default group, taken as reference, does not appear: what a few exceptions among 2^200 secrets do is known to full
+precision.
 
     KL(post||prior) = sum m e^y kappa(-y),  kappa(x) = e^x - 1 - x,
     JS(post, prior) = sum m (1 + e^y) / 2 phi(y),  phi(y) = log 2 - (entropy of the odds e^y in nats),
-    entropy = log S - sum N e^x x / S,  x_g = (log a_g + l_g) - its largest value,  S = sum N e^x,  vulnerability = 1 / S,
+    entropy = log S - sum N e^x x / S,  x_g = log a_g + l_g - its largest value,  S = sum N e^x,  vulnerability = 1 / S,
 
 sums of terms that do not cancel. Everything is computed with balls, so all bounds are proved, rounding included.
 """

@@ -26,8 +26,8 @@ def written(out: Any, size: int, chance: Callable[[int, int], FloatArray]) -> No
     if isinstance(out, np.ndarray):
         if out.shape != (size,) or out.dtype != np.float64:
             raise ShapeError(
-                f"out must be a float64 array with one entry a secret, {_validate.shown(size)}; got {out.dtype} of shape "
-                f"{out.shape}. Pass np.empty of that size, or a path."
+                f"out must be a float64 array with one entry a secret, {_validate.shown(size)}; got {out.dtype} of "
+                f"shape {out.shape}. Pass np.empty of that size, or a path."
             )
         for start in starts:
             stop = min(start + _BLOCK, size)

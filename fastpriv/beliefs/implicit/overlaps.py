@@ -65,7 +65,7 @@ def jensen_shannon(parts: list[tuple[Beliefs, int]]) -> Ball:
     return Ball(value, rounding + max(above, below) * (1 + 1e-9) + 1e-323)
 
 
-def _product(parts: list[tuple[Beliefs, int]], t: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _product(parts: list[tuple[Beliefs, int]], t: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
     """1 - Re prod c_i(t), and a bound on its error."""
     logs, size, fall = np.zeros(len(t), dtype=complex), np.zeros(len(t)), np.zeros(len(t))
     rounding = np.zeros(len(t))
