@@ -38,6 +38,7 @@ _WHERE = {
     "SubsetLikelihood": "channels.likelihoods",
     "Posterior": "beliefs.result",
     "posterior": "beliefs.bayes",
+    "posterior_mode": "beliefs.bayes",
     "read_channel": "channels.files",
     "write_channel": "channels.files",
     "Density": "distributions",

@@ -9,6 +9,7 @@ from .assessment.columns import read_column as read_column
 from .assessment.result import Assessment as Assessment
 from .assessment.run import assess as assess
 from .beliefs.bayes import posterior as posterior
+from .beliefs.bayes import posterior_mode as posterior_mode
 from .beliefs.result import Posterior as Posterior
 from .capacity.awgn import AwgnCapacity as AwgnCapacity
 from .capacity.awgn import awgn_capacity as awgn_capacity

@@ -176,13 +176,13 @@ class Pair:
                 return self._fault("likelihood", wanted, block.number, block.likelihood, bad)
             prior = block.prior
             assert prior is not None
-            bad = ~(prior <= 1.0) if self.log_prior else ~(prior >= 0.0)
+            bad = ~(prior <= 1.0) if self.log_prior else ~((prior >= 0.0) & (prior < np.inf))
         wanted = "logarithms of probabilities" if self.log_prior else "probabilities between 0 and 1"
         return self._fault(self.prior_name, wanted, block.number, prior, bad)
 
     def _fault(self, name: str, wanted: str, number: int, array: Numbers, bad: NDArray[np.bool_]) -> DomainError:
         first = int(np.argmax(bad))
         return DomainError(
-            f"{name} must be {wanted}; got {float(array[first])!r} at index {number * BLOCK + first}, in block {number} "
-            f"({int(bad.sum())} of {array.size} entries there). Mend or leave out such secrets."
+            f"{name} must be {wanted}; got {float(array[first])!r} at index {number * BLOCK + first}, in block "
+            f"{number} ({int(bad.sum())} of {array.size} entries there). Mend or leave out such secrets."
         )

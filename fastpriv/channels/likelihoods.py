@@ -228,7 +228,7 @@ class IndexLikelihood(Likelihood):
 class SubsetLikelihood(Likelihood):
     """Secrets are subsets of ``size`` out of n records, in lexicographic order of their increasing members.
 
-    The log likelihood of a subset is the sum of ``linear[i]`` over members and of ``pairwise[i, j]`` over pairs of them.
+    The log likelihood of a subset is the sum of ``linear[i]`` over members and ``pairwise[i, j]`` over pairs of them.
 
     Parameters
     ----------

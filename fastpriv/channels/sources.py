@@ -110,7 +110,7 @@ class _Npy(Source):
 
     def take(self, start: int, stop: int) -> Numbers:
         found = np.empty(stop - start, dtype=self.dtype)
-        room = memoryview(found).cast("B")
+        room = memoryview(found.view(np.uint8).data)
         step, at = self.dtype.itemsize, 0
         while at < len(room):
             got = os.preadv(self.descriptor, [room[at:]], self.start + start * step + at)
