@@ -129,7 +129,7 @@ def _assembled(
     top = Top(as_indices([i for _, i in shown], size), np.minimum(np.exp([log - shift for log, _ in shown]), 1.0))
     return Posterior(
         size, map_index=best[0][1] if best else 0, ties=ties, top=top, cost=cost, _law=chance, **quantities
-    )  # type: ignore[arg-type]
+    )
 
 
 def _ordered(lower: float, upper: float) -> tuple[float, float]:
