@@ -184,8 +184,9 @@ class IndexLikelihood(Likelihood):
         ``bound(start, stop)`` returns two numbers, at most and at least the log likelihood of every secret from
         ``start`` to ``stop - 1``; or the upper one alone. It lets a search leave out what cannot matter.
     budget : int, optional
-        How often the function may be called. As many secrets or fewer are all looked at, in two passes; of more, the
-        posterior is bracketed by branch and bound with ``bound``, and sampled without.
+        How often the function may be evaluated. If that is twice for every secret, all are looked at, in two passes;
+        otherwise the posterior is bracketed by branch and bound with ``bound``, and sampled without, from one draw
+        for every 256 evaluations (for every 16,384 where indices do not fit 64 bits).
     rtol : float, optional
         Relative width of the brackets at which branch and bound ends.
 
@@ -208,7 +209,7 @@ class IndexLikelihood(Likelihood):
 
     def __init__(
         self, function: Callable[..., Any], size: int, bound: Callable[[int, int], Any] | None = None,
-        budget: int = 2**28, rtol: float = 1e-6,
+        budget: int = 2**30, rtol: float = 1e-6,
     ) -> None:  # fmt: skip
         for name, call in (("function", function), ("bound", bound)):
             if not callable(call) and not (name == "bound" and call is None):

@@ -35,7 +35,7 @@ __all__ = ["CONFIDENCE", "Drawn", "drawn"]
 
 CONFIDENCE = 0.95
 _REPLICATES = 32
-_SHARE, _SHARE_OF_LONG = 64, 2**12  # of the budget that is drawn; of indices beyond 64 bits
+_SHARE, _SHARE_OF_LONG = 2**8, 2**14  # of the budget that is drawn; of indices beyond 64 bits
 _PLAIN = 2**63
 _BLOCK = 2**16
 

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from ... import _validate
 from ..._values import FloatArray
 from ...channels.likelihoods import IndexLikelihood
+from ...channels.sources import BLOCK
 from ...errors import DomainError
 from ...kernels.jit import point_loops
 
-__all__ = ["BLOCK", "bounded", "evaluated", "evaluator", "indices_of"]
+__all__ = ["bounded", "evaluated", "evaluator", "held", "indices_of"]
 
-BLOCK = 2**18
+_RUN = 2**14
 _PLAIN = 2**63  # secrets up to which indices are integers of 64 bits
 _SLACK = 1e-9
 
@@ -74,13 +75,16 @@ def evaluator(likelihood: IndexLikelihood) -> Callable[[NDArray[Any]], FloatArra
 
 
 def evaluated(likelihood: IndexLikelihood) -> Callable[[int, int], FloatArray]:
-    """Log likelihoods of a range of secrets, block by block."""
+    """Log likelihoods of a range of secrets, by runs that stay in the cache."""
     at = evaluator(likelihood)
 
     def found(start: int, stop: int) -> FloatArray:
         _validate.memory("probabilities", 8 * (stop - start), "Ask for fewer at a time.")
-        parts = [at(indices_of(i, min(i + BLOCK, stop), likelihood.size)) for i in range(start, stop, BLOCK)]
-        return np.concatenate(parts) if parts else np.empty(0)
+        logs = np.empty(stop - start)
+        for first in range(start, stop, _RUN):
+            last = min(first + _RUN, stop)
+            logs[first - start : last - start] = at(indices_of(first, last, likelihood.size))
+        return logs
 
     return found
 
