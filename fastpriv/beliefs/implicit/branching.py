@@ -8,8 +8,8 @@ what is small is looked at, secret by secret ("swept"). Z' is a trial evidence, 
     J = E phi(r) / 2,        |JS - J| <= 0.35 |log rho| e^|log rho|,
 
 where r log r - r + 1 and phi are convex with their least value 0 at r = 1, so that a range adds something between 0 (or
-the smaller end) and the larger end. Ranges that matter most are split first: m (e^b - e^a) (1 + |b|), relative to Z',
-says what a range leaves open; those follow that may hold a secret likelier than the most likely ones that are kept, or
+the smaller end) and the larger end. Ranges that matter most are split first: m (e^b - e^a) (1 + |b|), relative to
+the upper bound of Z, says what a range leaves open; those follow that may hold a secret likelier than the most likely ones that are kept, or
 one less likely than all.
 """
 
@@ -37,6 +37,7 @@ _FIRST = 64
 _BATCH = 64  # leaves swept in one go
 _LN2 = math.log(2.0)
 _ROUNDING = 1e-12
+_APART = 600.0  # nats between the bounds of log Z from which nothing else is known
 
 
 class Brackets(NamedTuple):
@@ -185,8 +186,7 @@ def _chosen(ranges: _Open, seen: _Seen, size: int, rtol: float) -> tuple[NDArray
     """Which ranges to split next, and what all of them leave open."""
     if not len(ranges.start):
         return np.empty(0, dtype=np.int64), 0.0
-    low, high = _trial(ranges, seen, size)
-    trial = high if low == -math.inf else 0.5 * (low + high)
+    _, trial = _trial(ranges, seen, size)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         mass = np.log(ranges.mass)
         top = np.exp(mass + ranges.upper - trial)
@@ -212,10 +212,10 @@ def _bracketed(ranges: _Open, seen: _Seen, size: int, at: Callable[[NDArray[Any]
     low, high = _trial(ranges, seen, size)
     most = seen.most, max(seen.most, float(np.max(ranges.upper, initial=-np.inf)))
     least = min(seen.least, float(np.min(ranges.lower, initial=np.inf))), seen.least
-    slack = _ROUNDING * (1 + max(abs(x) for x in (low, high, *most, *least) if math.isfinite(x)))
+    slack = _ROUNDING * (1 + max(abs(x) for x in (low, high) if math.isfinite(x)))
     log_size = math.log(size)
     kl, js = (0.0, log_size), (0.0, _LN2)
-    if low > -math.inf:
+    if high - low < _APART:
         trial = 0.5 * (low + high)
         sums = [(0.0, 0.0)] * 2
         for group in range(0, len(seen.ranges), _BATCH):

@@ -117,11 +117,11 @@ def bounded(likelihood: IndexLikelihood) -> Callable[[int, int], tuple[float, fl
 
 def held(value: float, lower: float, upper: float, index: int, start: int, stop: int) -> None:
     """The function keeps the promise of its bounds."""
-    slack = _SLACK * (1 + abs(value))
+    slack = _SLACK * (1 + abs(value)) if math.isfinite(value) else 0.0
     if not (lower <= value + slack and value <= upper + slack):
         raise DomainError(
-            f"bound must enclose the function; got [{lower!r}, {upper!r}] for secrets {start} to {stop - 1}, where the "
-            f"function is {value!r} at index {index}. Widen it by its own rounding."
+            f"bound must enclose the function; got [{lower!r}, {upper!r}] for secrets {start} to {stop - 1}, where "
+            f"the function is {value!r} at index {index}. Widen it by its own rounding."
         )
 
 
