@@ -82,10 +82,10 @@ FP_INLINE int FP_NAME(fp_first_weights)(ptrdiff_t n, const int kind, const doubl
                                         double *t, fp_first *one)
 {
     const fp_v none = FP_NAME(fp_all)(-INFINITY), finite = FP_NAME(fp_all)(0x1.fffffffffffffp1023);
-    fp_v top[2], most[2], least[2], mass[2];
+    fp_v top[2], most[2], fall[2], mass[2]; /* fall: the largest -l */
     fp_mask good[2];
     for (int s = 0; s < 2; s++) {
-        top[s] = most[s] = none, least[s] = -none, mass[s] = (fp_v){0};
+        top[s] = most[s] = fall[s] = none, mass[s] = (fp_v){0};
         good[s] = FP_FROM(finite, mass[s]);
     }
     for (ptrdiff_t i = 0; i < n; i += 2 * FP_W)
@@ -95,7 +95,7 @@ FP_INLINE int FP_NAME(fp_first_weights)(ptrdiff_t n, const int kind, const doubl
             good[s] = (fp_mask)(good[s] & FP_FROM(finite, x));
             if (kind == FP_PRIOR_NONE) {
                 most[s] = FP_MAX(x, most[s]);
-                least[s] = -FP_MAX(-x, -least[s]);
+                fall[s] = FP_MAX(-x, fall[s]);
                 continue;
             }
             const fp_v given = FP_NAME(fp_at)(w + i + s * FP_W);
@@ -113,12 +113,12 @@ FP_INLINE int FP_NAME(fp_first_weights)(ptrdiff_t n, const int kind, const doubl
             }
             const fp_v sum = FP_WHERE(live, (x - shift) + log_w, none);
             most[s] = FP_MAX(FP_WHERE(live, x, none), most[s]);
-            least[s] = -FP_MAX(FP_WHERE(live, -x, none), -least[s]);
+            fall[s] = FP_MAX(FP_WHERE(live, -x, none), fall[s]);
             top[s] = FP_MAX(sum, top[s]);
             *(fp_vu *)(t + i + s * FP_W) = sum;
         }
     one->most = FP_NAME(fp_lanes_most)(FP_MAX(most[0], most[1]));
-    one->least = -FP_NAME(fp_lanes_most)(FP_MAX(-least[0], -least[1]));
+    one->least = -FP_NAME(fp_lanes_most)(FP_MAX(fall[0], fall[1]));
     one->top = kind == FP_PRIOR_NONE ? one->most : FP_NAME(fp_lanes_most)(FP_MAX(top[0], top[1]));
     one->mass.high = FP_NAME(fp_lanes_sum)(mass[0] + mass[1]);
     return !FP_SOME((fp_mask)~(good[0] & good[1]));

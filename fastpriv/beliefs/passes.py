@@ -22,6 +22,7 @@ __all__ = ["Block", "Pair"]
 
 Numbers = NDArray[np.floating[Any]]
 _ROUND = 64  # blocks asked for at a time of streams, whose end nobody knows
+_TOGETHER = 8  # blocks a thread takes at a time where it can read them itself
 _LOOK = 4096  # secrets whose log likelihoods say where these are
 
 
@@ -123,42 +124,57 @@ class Pair:
         """``work`` on every block from block ``skip`` on; number of secrets and result, in order."""
         if self.direct:
             assert self.length is not None
-            numbers = range(skip, -(-self.length // BLOCK))
-            if numbers:
-                self.look(self.read(0) if skip else self.read(numbers[0]))
-            for number, result in zip(
-                numbers, _parallel.ordered_map(lambda k: work(self.read(k)), numbers, n_jobs=n_jobs), strict=True
-            ):
-                yield min(BLOCK, self.length - number * BLOCK), result
+            if skip * BLOCK < self.length:
+                self.look(self.read(0))
+            yield from self._run_anywhere(work, skip, n_jobs)
             return
         yield from self._run_streams(work, skip, n_jobs)
+
+    def _run_anywhere(self, work: Callable[[Block], Any], skip: int, n_jobs: int | None) -> Iterator[tuple[int, Any]]:
+        assert self.length is not None
+
+        def several(numbers: range) -> tuple[list[tuple[int, Any]], BaseException | None]:
+            found: list[tuple[int, Any]] = []
+            try:
+                for number in numbers:
+                    block = self.read(number)
+                    found.append((block.likelihood.size, work(block)))
+            except BaseException as error:
+                return found, error
+            return found, None
+
+        count = -(-self.length // BLOCK)
+        tasks = [range(i, min(i + _TOGETHER, count)) for i in range(skip, count, _TOGETHER)]
+        for found, failure in _parallel.ordered_map(several, tasks, n_jobs=n_jobs):
+            yield from found
+            if failure is not None:
+                raise failure
 
     def _run_streams(self, work: Callable[[Block], Any], skip: int, n_jobs: int | None) -> Iterator[tuple[int, Any]]:
         lock, blocks, done = Lock(), self.streams(skip), {}
         ended = False
 
-        def one(_: int) -> None:
+        def one(_: int) -> BaseException | None:
             nonlocal ended
-            with lock:
-                if ended:
-                    return
-                try:
-                    block = next(blocks, None)
-                except BaseException:
-                    ended = True
-                    raise
-                if block is None:
-                    ended = True
-                    return
-                self.look(block)
-            done[block.number] = block.likelihood.size, work(block)
+            try:
+                with lock:
+                    block = None if ended else next(blocks, None)
+                    ended = block is None
+                    if block is not None:
+                        self.look(block)
+                if block is not None:
+                    done[block.number] = block.likelihood.size, work(block)
+            except BaseException as error:  # raised when the others, who may be at earlier blocks, have come to their end
+                ended = True
+                return error
+            return None
 
         number = skip
         while not ended:
             failure: BaseException | None = None
             try:
-                for _ in _parallel.ordered_map(one, range(_ROUND), n_jobs=n_jobs):
-                    pass
+                failures = list(_parallel.ordered_map(one, range(_ROUND), n_jobs=n_jobs))
+                failure = next((error for error in failures if error is not None), None)
             except BaseException as error:
                 failure = error
             while number in done:

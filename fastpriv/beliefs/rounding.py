@@ -9,10 +9,10 @@ First pass. t is off by u (1 + 4 |t| + 2 |most - shift|) at most, by nothing und
 a factor of 1 + u (A + B |t - top|), S by u (A + 40) (1 - ties/S) + u B m, and the entropy log S + m by as much, and by
 the errors of m, for which E (t - top)^2 <= H min(690, 2 log n + 4 log^2 n / (n H)) serves.
 
-Second pass. w e^y is off by a factor of 1 + u (3.2 |y| + 6), the corrected log Z by u (3.2 q + 130). Terms of KL are
-off by u (460 + 4 y) times themselves and those of JS by u (370 + 8 y): the largest factors stand at |y| = 1/2, where
-series give way to logarithms; there the first order of an error of y is counted. The evidence moves KL and JS in second
-order.
+Second pass. w e^y is off by a factor of 1 + u (3.2 |y| + 6), the excess e = sum w (e^y - 1), hence the corrected log Z,
+by 70 u q. Terms of KL are off by u (460 + 4 y) times themselves and those of JS by u (370 + 8 y): the largest factors
+stand at |y| = 1/2, where series give way to logarithms; there the first order of an error of y is counted. KL follows
+from its sum and e; the sum for JS is too large by e^2/8, and by at most e JS + e^2 q.
 
 A prior that misses 1 by more than its rounding explains, by g, moves log Z and y by g at most, the posterior by 2 g.
 Likelihoods that are no logarithms cost 8 u |l| more in each l.
@@ -112,11 +112,12 @@ def _divergences(
     moved = plain * (abs(found.high) + max(reach, 1.0)) * size  # by the roundings of each l
     logs, of_prior = 0.0, 0.0
     if pair.log_prior:
-        logs, of_prior = 1.2 * (entropy + size) + 1.1 * found.log_size + 10.0, 764.0
-    evidence_error = _U * (3.2 * size + 130.0 + logs + plain * (abs(found.high) + size))
-    slip = evidence_error + abs(excess)
-    kl_error = _U * ((460.0 + 4.0 * reach + of_prior) * divergence + moved) + kl * evidence_error + slip**2
-    js_error = _U * ((370.0 + 8.0 * reach + of_prior) * js + moved) + js * slip + slip**2
+        logs, of_prior = min(770.0 * size, 1.2 * (entropy + size) + 1.1 * found.log_size + 10.0), 764.0
+    slip = _U * (70.0 * size + logs + plain * (abs(found.high) + size))  # of the excess
+    evidence_error, off = slip + _U, abs(excess)
+    kl_error = _U * ((460.0 + 4.0 * reach + of_prior) * divergence + moved) + (kl + off + slip) * slip
+    js_error = _U * ((370.0 + 8.0 * reach + of_prior) * js + moved) + js * off + off**2 * size + (off + slip) * slip
+    js = max(js - excess**2 / 8.0, 0.0)
     gap = found.gap
     return (
         _nats(kl, kl_error + gap * (1.0 + 2.0 * size), 0.0, math.inf),

@@ -8,6 +8,7 @@ the mathematics is in csrc/fp_beliefs.h, the bounds in ``rounding``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,7 +76,8 @@ def posterior(likelihood: DenseLikelihood, prior: Any, options: Options) -> Post
     return run.result(found)
 
 
-class Mode(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Mode:
     """The most probable secret, and the ends of the log likelihoods of secrets with a positive prior."""
 
     index: int  # the lowest on ties

@@ -46,6 +46,9 @@ class Likelihood(Value):
         """Number of secrets."""
         raise NotImplementedError
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(size={_validate.shown(self.size)})"
+
 
 class DenseLikelihood(Likelihood):
     """One number a secret, in memory, in a file, or made block by block.
@@ -86,6 +89,9 @@ class DenseLikelihood(Likelihood):
         from .sources import source_of
 
         return source_of("likelihood", self.values).known_length()
+
+    def __repr__(self) -> str:
+        return f"DenseLikelihood({_validate.shown(self.values)}, log={self.log})"
 
     def __reduce__(self) -> Any:
         return _dense, (self.values, self.log)
