@@ -111,6 +111,14 @@ class DefaultLikelihood(Likelihood):
     values : array_like, shape (k,)
         Their log likelihoods.
 
+    Notes
+    -----
+    Its posterior costs as much as its exceptions do, whatever ``size``. The prior may be another ``DefaultLikelihood``,
+    of log probabilities: it stands for the law that sums to 1 and rounds to these.
+
+    **Accuracy** bounds are proved, rounding included, mostly 1e-14 to 1e-12 relative;
+    ``tests/enclosures/test_default_posteriors.py``.
+
     Examples
     --------
     >>> from fastpriv import DefaultLikelihood
@@ -147,6 +155,15 @@ class ProductLikelihood(Likelihood):
         One likelihood a factor; the first changes slowest in the numbering of secrets. Arrays hold logarithms.
     powers : sequence of int, optional
         How often each factor occurs, one behind the other; once by default.
+
+    Notes
+    -----
+    Most quantities add up over factors. The Jensen-Shannon divergence is an integral over the line of a product of
+    overlaps, evaluated at some 300 points with a proved error, for factors of any kind; the most probable tuples are
+    exact, ties included.
+
+    **Accuracy** bounds are proved, rounding included, mostly 1e-14 to 1e-12 relative;
+    ``tests/enclosures/test_product_posteriors.py``.
 
     Examples
     --------
@@ -194,7 +211,19 @@ class IndexLikelihood(Likelihood):
         otherwise the posterior is bracketed by branch and bound with ``bound``, and sampled without, from one draw
         for every 256 evaluations (for every 16,384 where indices do not fit 64 bits).
     rtol : float, optional
-        Relative width of the brackets at which branch and bound ends.
+        What ranges may leave open of the evidence, relative to it, when branch and bound ends. Brackets of KL and
+        Jensen-Shannon are about as wide, in nats.
+
+    Notes
+    -----
+    A sample cannot tell the largest likelihood: the largest log ratio is then bounded below by what was seen and above
+    by what a posterior of 1 would give, and a ``SamplingWarning`` says so.
+
+    **Accuracy** within the budget that of dense likelihoods; with ``bound`` certified, as true as the bounds are, plus
+    1e-12 for rounding, ``tests/enclosures/test_index_posteriors.py``; else intervals at 95 %,
+    ``tests/intervals/test_sampled_domains.py``.
+
+    Source: interval branch and bound; stratified sampling with Student's intervals over replicates.
 
     Examples
     --------

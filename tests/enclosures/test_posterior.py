@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from mpmath import mp, mpf
-from oracles import posteriors
 
 import fastpriv
 from fastpriv.channels.sources import BLOCK
+from oracles import posteriors
 
 NAMES = ("log_evidence", "entropy", "kl", "js", "abp", "max_log_ratio", "min_log_ratio", "xi", "vulnerability")
 rng = np.random.default_rng(20)

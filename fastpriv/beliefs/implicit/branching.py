@@ -8,9 +8,9 @@ what is small is looked at, secret by secret ("swept"). Z' is a trial evidence, 
     J = E phi(r) / 2,        |JS - J| <= 0.35 |log rho| e^|log rho|,
 
 where r log r - r + 1 and phi are convex with their least value 0 at r = 1, so that a range adds something between 0 (or
-the smaller end) and the larger end. Ranges that matter most are split first: m (e^b - e^a) (1 + |b|), relative to
-the upper bound of Z, says what a range leaves open; those follow that may hold a secret likelier than the most likely ones that are kept, or
-one less likely than all.
+the smaller end) and the larger end. Ranges that matter most are split first: m (e^b - e^a) (1 + |b|), relative to the
+upper bound of Z, says what a range leaves open; those follow that may hold a secret likelier than the most likely ones
+that are kept, or one less likely than all.
 """
 
 from __future__ import annotations
