@@ -149,4 +149,5 @@ def test_the_mode_alone():
     likelihood, prior = many(3 * BLOCK + 5)
     assert fastpriv.posterior_mode(likelihood, n_jobs=2).index == np.argmax(likelihood)
     assert fastpriv.posterior_mode(likelihood, prior).index == np.argmax(np.log(prior) + likelihood)
-    assert fastpriv.posterior_mode(iter([likelihood, likelihood + 1.0])).index == likelihood.size + np.argmax(likelihood)
+    twice = fastpriv.posterior_mode(iter([likelihood, likelihood + 1.0]))
+    assert twice.index == likelihood.size + np.argmax(likelihood)
