@@ -1,4 +1,4 @@
-"""How the tables of csrc/fp_elementary.h, csrc/fp_erfc.h and csrc/fp_beliefs.h came about: a minimax fit by exchange, in 60 digits.
+"""How tables of csrc/fp_elementary.h, fp_erfc.h and fp_beliefs.h came about: a minimax fit by exchange, in 60 digits.
 
 Run ``python csrc/fit_coefficients.py [name ...]``: it prints each table as C and the largest error of the fit. It
 needs mpmath alone.

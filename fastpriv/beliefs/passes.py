@@ -164,7 +164,7 @@ class Pair:
                         self.look(block)
                 if block is not None:
                     done[block.number] = block.likelihood.size, work(block)
-            except BaseException as error:  # raised when the others, who may be at earlier blocks, have come to their end
+            except BaseException as error:  # raised when the others, at earlier blocks, have come to their end
                 ended = True
                 return error
             return None

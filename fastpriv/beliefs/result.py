@@ -65,8 +65,10 @@ class Posterior:
         Jensen-Shannon divergence of posterior and prior; None where the likelihoods could be read only once.
     inclusion : Estimate, optional
         Of subsets: probability of each record of being a member.
-    cost : mapping
+    cost : mapping, optional
         What was spent.
+    _law : callable, optional
+        What ``probabilities(start, stop)`` returns, as a function of both; not for callers.
 
     Examples
     --------

@@ -68,40 +68,21 @@ class _Array(Source):
     def __init__(self, name: str, values: NDArray[Any]) -> None:
         super().__init__(name)
         self.values, self.length = _vector(name, values), int(values.size)
-        self.file = _mapped(values)
 
     def take(self, start: int, stop: int) -> Numbers:
-        if self.file is not None:  # touching what a file has lost would end the process
-            path, end, step = self.file
-            if os.stat(path).st_size < end + stop * step:
-                raise _changed(self.name, path, start // BLOCK, "it has become shorter")
         return floats(self.name, self.values[start:stop])
 
 
-class _Npy(Source):
-    """A .npy file, read and never mapped: what is cut off while it is read is an error and no signal."""
+class _File(Source):
+    """Numbers in a row in a file, read and never mapped: what is cut off while it is read is an error and no signal."""
 
     direct = True
 
-    def __init__(self, name: str, path: Path) -> None:
+    def __init__(self, name: str, path: Path, dtype: np.dtype[Any], start: int, length: int) -> None:
         super().__init__(name)
-        self.path = path
+        _kind(name, dtype)
+        self.path, self.dtype, self.start, self.length = path, dtype, start, length
         self.descriptor = os.open(path, os.O_RDONLY)
-        with open(path, "rb") as stream:
-            try:
-                version = np.lib.format.read_magic(stream)
-                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-                shape, _, self.dtype = read(stream)
-            except (ValueError, EOFError) as fault:
-                raise DomainError(
-                    f"{name} must be a .npy file; got {str(path)!r}, in which {str(fault).rstrip('.')}. "
-                    "Write it with numpy.save."
-                ) from None
-            self.start = stream.tell()
-        if len(shape) != 1:
-            raise ShapeError(f"{name} must be one-dimensional; got shape {shape} in {str(path)!r}. Save a flat array.")
-        _kind(name, self.dtype)
-        self.length = int(shape[0])
         self.state = _state(self.descriptor)
 
     def __del__(self) -> None:
@@ -211,7 +192,7 @@ def source_of(name: str, values: Any) -> Source:
     if isinstance(values, Source):
         return values
     if isinstance(values, np.ndarray):
-        return _Array(name, values)
+        return _mapped(name, values) or _Array(name, values)
     if isinstance(values, tuple) and len(values) == 2 and isinstance(values[0], (str, os.PathLike)):
         return _file(name, Path(values[0]), values[1])
     if isinstance(values, (str, os.PathLike)):
@@ -230,13 +211,30 @@ def floats(name: str, array: NDArray[Any]) -> Numbers:
     return np.ascontiguousarray(array, dtype=np.float32 if single else np.float64)
 
 
+def _npy(name: str, path: Path) -> Source:
+    with open(path, "rb") as stream:
+        try:
+            version = np.lib.format.read_magic(stream)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, _, dtype = read(stream)
+        except (ValueError, EOFError) as fault:
+            raise DomainError(
+                f"{name} must be a .npy file; got {str(path)!r}, in which {str(fault).rstrip('.')}. "
+                "Write it with numpy.save."
+            ) from None
+        start = stream.tell()
+    if len(shape) != 1:
+        raise ShapeError(f"{name} must be one-dimensional; got shape {shape} in {str(path)!r}. Save a flat array.")
+    return _File(name, path, dtype, start, int(shape[0]))
+
+
 def _file(name: str, path: Path, column: Any) -> Source:
     if not path.is_file():
         fault = IsADirectoryError if path.is_dir() else FileNotFoundError
         raise fault(f"{name} must be an existing file; got {str(path)!r}. Check the path.")
     ending = path.suffix.lower()
     if ending == ".npy" and column is None:
-        return _Npy(name, path)
+        return _npy(name, path)
     if ending == ".parquet":
         return _Parquet(name, path, column)
     raise DomainError(
@@ -282,11 +280,17 @@ def _kind(name: str, dtype: np.dtype[Any]) -> None:
         )
 
 
-def _mapped(values: NDArray[Any]) -> tuple[str, int, int] | None:
-    """File, offset and bytes an entry of a whole array that is mapped into memory."""
-    if not isinstance(values, np.memmap) or values.filename is None or isinstance(values.base, np.ndarray):
+def _mapped(name: str, values: NDArray[Any]) -> Source | None:
+    """The file behind an array that is mapped into memory and in a row, unless changes were kept from the file."""
+    root: Any = values
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    if not (isinstance(root, np.memmap) and root.filename and root.mode in ("r", "r+") and values.flags.c_contiguous):
         return None
-    return str(values.filename), int(values.offset), values.dtype.itemsize
+    if values.ndim != 1 or not values.size:
+        return None
+    first, start = (x.__array_interface__["data"][0] for x in (values, root))
+    return _File(name, Path(root.filename), values.dtype, root.offset + first - start, int(values.size))
 
 
 def _state(file: Any) -> tuple[int, int, int]:
