@@ -105,19 +105,55 @@ def _indices(
 
 def _estimated(logs: FloatArray, weights: FloatArray, size: int, best: list[tuple[float, int]]) -> Drawn:
     top, draws = float(logs.max()), logs.shape[1]
-    scaled = np.exp(logs - top)
-    means = (weights * scaled).mean(axis=1)
-    level = _interval(means, scaled, 0.0, math.inf)
+    means, moments = np.empty(_REPLICATES), PointMoments()
+    for i, (row, weight) in enumerate(zip(logs, weights, strict=True)):
+        scaled = np.exp(row - top)
+        means[i] = np.mean(weight * scaled)
+        moments.update(scaled)
+    level = _interval(means, moments, 0, draws, math.inf)
     log_z = top + math.log(level.value)
-    y = logs - log_z
-    excess, apart = surprise(y), half_phi(y)
-    tails = TopValues(quantities=2)
-    tails.update(np.stack([scaled.ravel(), excess.ravel()], axis=1))
+    tails, sums = TopValues(quantities=2), np.empty((_REPLICATES, 3))
+    for i, (row, weight) in enumerate(zip(logs, weights, strict=True)):
+        ratio, excess, apart = _terms(row - log_z)
+        tails.update(np.stack([ratio, excess], axis=1))
+        lean = np.log(2.0 / (1.0 + 1.0 / np.maximum(ratio, 1e-300)))  # log 2 r / (1 + r)
+        sums[i] = np.mean(weight * excess), np.mean(weight * apart), np.mean(weight * ratio * lean)
     verdict = "holds" if np.ptp(logs) < 1 else tail_verdict(tails.index())
+    _warned(verdict, size, logs.size)
+    upper = math.inf if verdict == "unknown" else _log(level.upper, top)
+    evidence, least = Interval(log_z, _log(level.lower, top), upper), float(logs.min())
+    kl, js, slope = sums.mean(axis=0).tolist()
+    if verdict == "unknown":
+        return Drawn(evidence, *_nothing(size, kl, js), top, least, best, logs.size)
+    moments = PointMoments(quantities=2)
+    for row in logs:
+        ratio, excess, apart = _terms(row - log_z)
+        off = ratio - 1.0
+        moments.update(np.stack([excess - kl * off, apart - 0.5 * slope * off], axis=1))
+    off = means / level.value - 1.0
+    return Drawn(
+        evidence, _interval(sums[:, 0] - kl * off, moments, 0, draws, math.log(size)),
+        _interval(sums[:, 1] - 0.5 * slope * off, moments, 1, draws, math.log(2.0)), top, least, best, logs.size,
+    )  # fmt: skip
+
+
+def _terms(y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """r, and what a draw adds to KL and to JS."""
+    return np.exp(y), surprise(y), half_phi(y)
+
+
+def _interval(means: FloatArray, moments: PointMoments, which: int, points: int, high: float) -> Interval:
+    """Student's, widened for the skewness that single draws show."""
+    return replicate_interval(
+        means, CONFIDENCE, low=0.0, high=high, points=points, skewness=float(moments.skewness[which]),
+        deviation=math.sqrt(float(moments.variance[which])),
+    )  # fmt: skip
+
+
+def _warned(verdict: str, size: int, draws: int) -> None:
     warned(
-        f"the largest and the smallest log likelihood of {size} secrets are not known from {logs.size} draws: bounds "
-        "of the log ratios and of the vulnerability say what was seen, and what cannot be surpassed. Pass bound= for a "
-        "search."
+        f"the largest and the smallest log likelihood of {size} secrets are not known from {draws} draws: bounds of the "
+        "log ratios and of the vulnerability say what was seen, and what cannot be surpassed. Pass bound= for a search."
     )
     if verdict != "holds":
         warned(
@@ -125,37 +161,11 @@ def _estimated(logs: FloatArray, weights: FloatArray, size: int, best: list[tupl
             + ("intervals may miss too often. " if verdict == "warn" else "there is no upper end. ")
             + "Pass bound= for a search, or raise the budget."
         )
-    upper = math.inf if verdict == "unknown" else _log(level.upper, top)
-    evidence = Interval(log_z, _log(level.lower, top), upper)
-    if verdict == "unknown":
-        return Drawn(evidence, *_nothing(size, y, weights), top, float(logs.min()), best, logs.size)
-    off, ratio = means / level.value - 1.0, scaled / level.value
-    lean = np.log(2.0 / (1.0 + 1.0 / np.maximum(ratio, 1e-300)))  # log 2 r / (1 + r)
-    found = []
-    for terms, tilt, ceiling in ((excess, excess, math.log(size)), (apart, 0.5 * ratio * lean, math.log(2.0))):
-        slope = float((weights * tilt).mean())
-        each = (weights * terms).mean(axis=1) - slope * off
-        found.append(_interval(each, terms - slope * (ratio - 1.0), 0.0, ceiling))
-    return Drawn(evidence, found[0], found[1], top, float(logs.min()), best, draws * len(logs))
 
 
-def _interval(means: FloatArray, points: FloatArray, low: float, high: float) -> Interval:
-    """Student's, widened for the skewness that single draws show."""
-    moments = PointMoments()
-    moments.update(points.ravel())
-    return replicate_interval(
-        means, CONFIDENCE, low=low, high=high, points=points.shape[1], skewness=float(moments.skewness[0]),
-        deviation=math.sqrt(float(moments.variance[0])),
-    )  # fmt: skip
-
-
-def _nothing(size: int, y: FloatArray | None = None, weights: FloatArray | None = None) -> tuple[Interval, Interval]:
+def _nothing(size: int, kl: float = 0.0, js: float = 0.0) -> tuple[Interval, Interval]:
     """KL and JS of which nothing is proved."""
-    kl = js = 0.0
-    if y is not None and weights is not None:
-        kl, js = float((weights * surprise(y)).mean()), float((weights * half_phi(y)).mean())
-    kl, js = min(kl, math.log(size)), min(js, math.log(2.0))
-    return Interval(kl, 0.0, math.log(size)), Interval(js, 0.0, math.log(2.0))
+    return Interval(min(kl, math.log(size)), 0.0, math.log(size)), Interval(min(js, math.log(2.0)), 0.0, math.log(2.0))
 
 
 def _log(mean: float, top: float) -> float:
