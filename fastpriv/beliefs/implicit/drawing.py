@@ -152,8 +152,8 @@ def _interval(means: FloatArray, moments: PointMoments, which: int, points: int,
 
 def _warned(verdict: str, size: int, draws: int) -> None:
     warned(
-        f"the largest and the smallest log likelihood of {size} secrets are not known from {draws} draws: bounds of the "
-        "log ratios and of the vulnerability say what was seen, and what cannot be surpassed. Pass bound= for a search."
+        f"the largest and the smallest log likelihood of {size} secrets are not known from {draws} draws: bounds of "
+        "the log ratios and of the vulnerability say what was seen, and what cannot be surpassed. Pass bound= for a search."
     )
     if verdict != "holds":
         warned(
@@ -165,7 +165,8 @@ def _warned(verdict: str, size: int, draws: int) -> None:
 
 def _nothing(size: int, kl: float = 0.0, js: float = 0.0) -> tuple[Interval, Interval]:
     """KL and JS of which nothing is proved."""
-    return Interval(min(kl, math.log(size)), 0.0, math.log(size)), Interval(min(js, math.log(2.0)), 0.0, math.log(2.0))
+    entropy, bit = math.log(size), math.log(2.0)
+    return Interval(min(kl, entropy), 0.0, entropy), Interval(min(js, bit), 0.0, bit)
 
 
 def _log(mean: float, top: float) -> float:
