@@ -1,4 +1,4 @@
-"""The command line: ``fastpriv assess``, ``divergence``, ``convert``, ``figures`` and ``info``.
+"""The command line: ``fastpriv assess``, ``divergence``, ``posterior``, ``convert``, ``figures`` and ``info``.
 
 Exit codes: 0 done, 2 bad input (one line on stderr, no traceback), 130 interrupted, 141 the reader of the output left.
 """
@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import __version__
+from . import __version__, posterior_command
 from .errors import DomainError, NotConvergedError, SamplingWarning
 
 __all__ = ["main"]
@@ -83,7 +83,7 @@ def _said(fault: BaseException) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="fastpriv",
-        description="Privacy figures with bounds. Commands: assess, divergence, convert, figures, info.",
+        description="Privacy figures with bounds. Commands: assess, divergence, posterior, convert, figures, info.",
     )
     parser.set_defaults(
         large="the grid must fit into memory; got less memory than it needs. Take fewer points or bins."
@@ -95,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     info.set_defaults(run=_info, interrupted="nothing was written.")
     _assess_options(commands.add_parser("assess", help="what does releasing each value of a column with noise leak?"))
     _divergence_options(commands.add_parser("divergence", help="a divergence of two Gaussian mixtures in files"))
+    posterior_command.options(commands.add_parser("posterior", help="what one release does to beliefs, from files"))
     _convert_options(commands.add_parser("convert", help="one privacy notion from another, with its source"))
     _figures_options(commands.add_parser("figures", help="the figures of a paper, recomputed with bounds"))
     return parser

@@ -153,7 +153,8 @@ def _interval(means: FloatArray, moments: PointMoments, which: int, points: int,
 def _warned(verdict: str, size: int, draws: int) -> None:
     warned(
         f"the largest and the smallest log likelihood of {size} secrets are not known from {draws} draws: bounds of "
-        "the log ratios and of the vulnerability say what was seen, and what cannot be surpassed. Pass bound= for a search."
+        "the log ratios and of the vulnerability say what was seen, and what cannot be surpassed. Pass bound= for a "
+        "search."
     )
     if verdict != "holds":
         warned(
