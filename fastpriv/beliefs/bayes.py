@@ -60,7 +60,7 @@ def posterior(
     out : ndarray of float64 or path-like, optional
         Where to write all posterior probabilities: an array of shape (size,), or a ``.npy`` file.
     memory : int, optional
-        Bytes of working memory.
+        Bytes of working memory, where a likelihood that is not dense needs more than a few blocks.
     n_jobs : int, optional
         Threads; the same bits for any number. None means what ``joblib.parallel_config`` says.
     progress : bool or callable, optional

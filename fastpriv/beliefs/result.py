@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,10 +126,14 @@ class Posterior:
             )
         if self._law is None:
             raise DomainError(
-                "probabilities must be asked of likelihoods that can be read again; got a posterior of an iterator. "
-                "Pass a function that returns a fresh iterator, or out= for all of them."
+                "probabilities must be asked of likelihoods that can be read again; got a posterior of an iterator, or "
+                "one that was pickled. Pass a function that returns a fresh iterator, or out= for all of them."
             )
         return self._law(first, last)
+
+    def __reduce__(self) -> Any:
+        held = {place.name: getattr(self, place.name) for place in fields(self)}
+        return _rebuilt, (held | {"_law": None, "cost": dict(self.cost)},)  # likelihoods stay where they are
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only, for JSON; infinite numbers stay floats."""
@@ -155,6 +159,10 @@ QUANTITIES = (
 )  # fmt: skip
 _SQRT_LN2 = 0.8325546111576979  # rounded up
 _KINDS = ("exact", "certified", "statistical", "heuristic")
+
+
+def _rebuilt(held: dict[str, Any]) -> Posterior:
+    return Posterior(**held)
 
 
 def weaker(*numbers: Estimate) -> Any:

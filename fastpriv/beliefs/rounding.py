@@ -81,20 +81,21 @@ def numbers(row: Any, second: tuple[float, ...] | None, found: Evidence, pair: P
         (2.0 * a + 44.0) * share + (a + 44.0 + 2.0 * b + (a + 40.0) * share) * mean + 2.0 * b * spread + entropy
     ) + 2.0 * gap * (entropy + 1.0)
     tiny = 0.0 if ties == found.size else 1e-280  # terms below e^-690 are left out
-    log_evidence, kl, js, correction = math.fsum([found.high, found.low]), None, None, 0.0
+    ceiling = found.log_size * (1.0 + 4.0 * _U)
+    kl, js, correction = None, None, 0.0
     evidence_error = sum_error + _U * (60.0 + a + found.log_size)
     if second is not None:
         correction = math.log1p(second[0] + second[1])
         kl, js, evidence_error = _divergences(second, found, pair, most, entropy, plain)
     elif uniform:
-        kl = _nats(found.log_size - entropy, entropy_error + tiny + _U * 4.0 * found.log_size, 0.0, found.log_size)
+        kl = _nats(found.log_size - entropy, entropy_error + tiny + _U * 4.0 * found.log_size, 0.0, ceiling)
     log_evidence = math.fsum([found.high, found.low, correction])
     ratio_error = evidence_error + gap
     up, down = (_ratio(end, found, correction, ratio_error, plain) for end in (most, least))
     one = 1.0 / total
     return {
         "log_evidence": _nats(log_evidence, ratio_error + 2.0 * _U * abs(log_evidence)),
-        "entropy": _nats(entropy, entropy_error + tiny, 0.0, found.log_size * (1.0 + 4.0 * _U)),
+        "entropy": _nats(entropy, entropy_error + tiny, 0.0, ceiling),
         "kl": kl, "js": js, "max_log_ratio": up, "min_log_ratio": down,
         "vulnerability": _estimate(one, one * (sum_error + 4.0 * _U + 2.0 * gap) + tiny, 0.0, 1.0, "probability"),
     }  # fmt: skip

@@ -163,6 +163,19 @@ def test_all_probabilities(numbers, expected, files, tmp_path):
         posterior(logs, p, out="x.csv")
     with pytest.raises(ShapeError, match="out must be of shape"):
         posterior(logs, p, out=np.empty(3))
+    room = logs.copy()
+    for given in ((room, p), (logs, room)):
+        with pytest.raises(DomainError, match="out must be memory of its own; got that of the likelihood or prior"):
+            posterior(*given, out=room)
+
+
+def test_a_posterior_is_pickled_without_its_likelihoods(expected, files):
+    found = pickle.loads(pickle.dumps(posterior(files / "logs.npy", files / "p.npy")))
+    same(found, expected)
+    with pytest.raises(DomainError, match="or one that was pickled"):
+        found.probabilities()
+    with pytest.raises(AttributeError):
+        found.ties = 3
 
 
 def test_top(numbers):
