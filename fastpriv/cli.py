@@ -169,7 +169,7 @@ def _divergence_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _convert_options(parser: argparse.ArgumentParser) -> None:
-    from .conversions.chains import accepted
+    from .conversions.parameters import PARAMETERS
     from .conversions.registry import NOTIONS
 
     parser.description = (
@@ -185,8 +185,8 @@ def _convert_options(parser: argparse.ArgumentParser) -> None:
     add("--markdown", action="store_true", help="with --list: the page CONVERSIONS.md")
     add("--json", action="store_true", help="print JSON instead of text")
     numbers = parser.add_argument_group("numbers", "one, or several by commas; inf is one")
-    for name in accepted():
-        numbers.add_argument(f"--{name.replace('_', '-')}", metavar="X")
+    for name, known in PARAMETERS.items():
+        numbers.add_argument(f"--{name.replace('_', '-')}", metavar="X", help=known.text.replace("``", "").rstrip("."))
     parser.set_defaults(run=_convert, interrupted="nothing was written.")
 
 
@@ -270,7 +270,8 @@ def _divergence(asked: argparse.Namespace) -> int:
 
 
 def _convert(asked: argparse.Namespace) -> int:
-    from .conversions.chains import accepted, convert
+    from .conversions.chains import convert
+    from .conversions.parameters import PARAMETERS
     from .conversions.registry import listed, markdown
 
     if asked.list or asked.markdown:
@@ -282,7 +283,7 @@ def _convert(asked: argparse.Namespace) -> int:
         return 0
     if asked.target is None or asked.source is None:
         raise DomainError("TARGET and --from must be given; got none. See fastpriv convert --list for what there is.")
-    values = {name: _numbers(name, getattr(asked, name)) for name in accepted() if getattr(asked, name) is not None}
+    values = {name: _numbers(name, getattr(asked, name)) for name in PARAMETERS if getattr(asked, name) is not None}
     if asked.unit is not None:
         values["unit"] = asked.unit
     found = convert(asked.target, asked.source, as_published=asked.as_published, **values)

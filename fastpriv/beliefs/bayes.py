@@ -15,9 +15,9 @@ from ..channels.likelihoods import (
     IndexLikelihood,
     Likelihood,
     ProductLikelihood,
-    SubsetLikelihood,
     as_likelihood,
 )
+from ..channels.subset_likelihoods import SubsetLikelihood
 from ..errors import DomainError
 from .result import Options, Posterior
 from .streams import Mode

@@ -19,8 +19,7 @@ from ..errors import DomainError, ShapeError
 from .base import Exceptions, Factors
 
 __all__ = [
-    "DefaultLikelihood", "DenseLikelihood", "IndexLikelihood", "Likelihood", "ProductLikelihood", "SubsetLikelihood",
-    "as_likelihood",
+    "DefaultLikelihood", "DenseLikelihood", "IndexLikelihood", "Likelihood", "ProductLikelihood", "as_likelihood",
 ]  # fmt: skip
 
 
@@ -259,56 +258,6 @@ class IndexLikelihood(Likelihood):
     def size(self) -> int:
         """Number of secrets."""
         return self._size
-
-
-class SubsetLikelihood(Likelihood):
-    """Secrets are subsets of ``size`` out of n records, in lexicographic order of their increasing members.
-
-    The log likelihood of a subset is the sum of ``linear[i]`` over members and ``pairwise[i, j]`` over pairs of them.
-
-    Parameters
-    ----------
-    linear : array_like, shape (n,)
-        Log likelihood that each member adds.
-    pairwise : array_like, shape (n, n)
-        What each pair of members adds; symmetric, and its diagonal plays no part.
-    size : int
-        Number of members of a subset, at most n.
-
-    Attributes
-    ----------
-    members : int
-        The number of members of a subset; ``size`` is the number of subsets.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fastpriv import SubsetLikelihood
-    >>> SubsetLikelihood(np.zeros(1797), np.zeros((1797, 1797)), 3).size
-    965534090
-    """
-
-    __slots__ = ("linear", "members", "pairwise")
-    _fields = ("linear", "pairwise", "members")
-
-    linear: FloatArray
-    pairwise: FloatArray
-    members: int
-
-    def __init__(self, linear: ArrayLike, pairwise: ArrayLike, size: int) -> None:
-        alone = _own(_validate.vector("linear", linear), linear)
-        pairs = _own(_validate.real("pairwise", pairwise, "finite numbers", np.isfinite), pairwise)
-        if pairs.shape != (alone.size, alone.size):
-            raise ShapeError(
-                f"pairwise must be a square with one row a record, {alone.size}; got shape {pairs.shape}. "
-                "Pass what each pair of records adds."
-            )
-        self._set(linear=alone, pairwise=pairs, members=_validate.count("size", size, 1, alone.size))
-
-    @property
-    def size(self) -> int:
-        """Number of secrets."""
-        return math.comb(self.linear.size, self.members)
 
 
 def as_likelihood(given: Any) -> Likelihood:

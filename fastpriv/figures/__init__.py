@@ -1,7 +1,11 @@
-"""Pictures, by matplotlib: an assessment, and the paper on local mutual-information privacy. No global state."""
+"""Pictures, by matplotlib: an assessment, beliefs about batches, and the paper on local mutual-information privacy.
+
+No global state.
+"""
 
 from __future__ import annotations
 
+from .batches import batch_entropy, membership
 from .conversions_map import conversions_diagram
 from .panels import assessment, column, curves, information
 from .paper_data import PaperFigure
@@ -9,6 +13,6 @@ from .paper_panels import paper_panel
 from .reproduction import Paper, paper
 
 __all__ = [
-    "Paper", "PaperFigure", "assessment", "column", "conversions_diagram", "curves", "information", "paper",
-    "paper_panel",
+    "Paper", "PaperFigure", "assessment", "batch_entropy", "column", "conversions_diagram", "curves", "information",
+    "membership", "paper", "paper_panel",
 ]  # fmt: skip

@@ -1,14 +1,18 @@
-"""Privacy notions of a discrete secret behind a mechanism: LDP, LIP, LMIP, MBP, ABP.
+"""Privacy notions of a secret behind a mechanism: LDP, LIP, LMIP, MBP, ABP, and leakage of guesses.
 
-``local`` holds LDP and LIP, ``information`` the mutual-information notions, ``bayesian`` MBP and ABP: what people call.
-``gaussian`` computes them for a secret on the line behind Gaussian noise.
+``local`` holds LDP and LIP, ``information`` the mutual-information notions, ``bayesian`` MBP and ABP, ``guessing`` what
+a best guess gains, ``overview`` all of them from one walk through a channel: what people call. ``gaussian`` computes
+them for a secret on the line behind Gaussian noise, ``discrete`` for a channel.
 """
 
-from .bayesian import AverageBayesianPrivacy, abp, mbp_xi
-from .information import cd_lmip, pointwise_lmip
-from .local import ldp_delta, lip_curves, lip_delta, log_lip_delta
+from .bayesian import AverageBayesianPrivacy, MaximumBayesianPrivacy, abp, mbp, mbp_xi
+from .guessing import bayes_vulnerability, map_estimates, maximal_leakage, min_entropy_leakage, renyi_leakage
+from .information import cd_lmip, ci_lmip, pointwise_lmip
+from .local import ldp_delta, ldp_epsilon, lip_curves, lip_delta, lip_epsilon, log_lip_delta
+from .overview import ChannelSummary, summary
 
 __all__ = [
-    "AverageBayesianPrivacy", "abp", "cd_lmip", "ldp_delta", "lip_curves", "lip_delta", "log_lip_delta", "mbp_xi",
-    "pointwise_lmip",
+    "AverageBayesianPrivacy", "ChannelSummary", "MaximumBayesianPrivacy", "abp", "bayes_vulnerability", "cd_lmip",
+    "ci_lmip", "ldp_delta", "ldp_epsilon", "lip_curves", "lip_delta", "lip_epsilon", "log_lip_delta", "map_estimates",
+    "maximal_leakage", "mbp", "mbp_xi", "min_entropy_leakage", "pointwise_lmip", "renyi_leakage", "summary",
 ]  # fmt: skip
