@@ -121,7 +121,7 @@ FP_INLINE int FP_NAME(fp_first_weights)(ptrdiff_t n, const int kind, const doubl
     one->least = -FP_NAME(fp_lanes_most)(FP_MAX(fall[0], fall[1]));
     one->top = kind == FP_PRIOR_NONE ? one->most : FP_NAME(fp_lanes_most)(FP_MAX(top[0], top[1]));
     one->mass.high = FP_NAME(fp_lanes_sum)(mass[0] + mass[1]);
-    return !FP_SOME((fp_mask)~(good[0] & good[1]));
+    return FP_EVERY(good[0] & good[1]);
 }
 
 /* ties, rest and moment of a tile whose largest t is one->top > -inf; n a multiple of 2 FP_W */
@@ -210,7 +210,7 @@ FP_INLINE fp_v FP_NAME(fp_second_step)(fp_v w, fp_v y, fp_v *excess, fp_v *kl, f
     const fp_mask near = FP_FROM(FP_NAME(fp_all)(1.0 / 4), z), seen = FP_FROM(y, FP_NAME(fp_all)(-690.0));
     const fp_v r = FP_KEPT(seen, FP_NAME(fp_exp2)(y * FP_LOG2E)), v = w * r, s = w + v;
     fp_v a = v - w, b = {0}, c = {0};
-    if (FP_SOME((fp_mask)~near)) {
+    if (!FP_EVERY(near)) {
         const fp_v reach = FP_KEPT(seen, y);
         b = FP_FMA(v, reach - 1.0, w);
         c = FP_FMA(s, FP_LOG2 - FP_NAME(fp_log_over)(1.0 + r), v * reach);

@@ -174,7 +174,7 @@ static void FP_NAME(fp_density_tile)(const fp_density *given, ptrdiff_t n, const
 #pragma GCC unroll 4
         for (int s = 1; s < FP_S; s++)
             near = near & FP_FROM(*(fp_v *)(value + s * FP_W), FP_NAME(fp_all)(FP_NEAREST));
-        if (FP_SOME((fp_mask)~near))
+        if (!FP_EVERY(near))
             for (int i = 0; i < have; i++)
                 if (!(value[i] >= FP_NEAREST))
                     fp_density_far(given, n, x + first + i, value + i, told + i);

@@ -8,6 +8,7 @@
  * FP_MAX(a, b)      the larger; b where either is NaN
  * FP_FROM(a, b)     mask of a >= b, false where either is NaN; masks are joined by |
  * FP_SOME(m)        is any lane of a mask set?
+ * FP_EVERY(m)       are all of them?
  * FP_KEPT(m, a)     a where the mask is set, else 0
  * FP_WHERE(m, a, b) a where the mask is set, else b
  * fp_exp2           2^y for |y| <= 1000, 2 ulp; the value beyond is not meant to be used
@@ -19,6 +20,7 @@
 #undef FP_MAX
 #undef FP_FROM
 #undef FP_SOME
+#undef FP_EVERY
 #undef FP_KEPT
 #undef FP_WHERE
 #undef fp_v
@@ -59,6 +61,7 @@ FP_INLINE fp_v FP_NAME(fp_all)(double x)
 #define FP_MAX(a, b) ((fp_v)_mm512_max_pd(a, b))
 #define FP_FROM(a, b) _mm512_cmp_pd_mask(a, b, _CMP_GE_OQ)
 #define FP_SOME(m) ((m) != 0)
+#define FP_EVERY(m) ((m) == 0xff)
 #define FP_KEPT(m, a) ((fp_v)_mm512_maskz_mov_pd(m, a))
 #define FP_WHERE(m, a, b) ((fp_v)_mm512_mask_blend_pd(m, b, a))
 
@@ -103,10 +106,12 @@ FP_INLINE fp_v FP_NAME(fp_log_over)(fp_v x)
 #define FP_FMA(a, b, c) ((fp_v)_mm256_fmadd_pd(a, b, c))
 #define FP_MAX(a, b) ((fp_v)_mm256_max_pd(a, b))
 #define FP_SOME(m) (_mm256_movemask_pd((__m256d)(m)) != 0)
+#define FP_EVERY(m) (_mm256_movemask_pd((__m256d)(m)) == 0xf)
 #else
 #define FP_FMA(a, b, c) ((a) * (b) + (c))
 #define FP_MAX(a, b) FP_NAME(fp_larger)(a, b)
 #define FP_SOME(m) (((m)[0] | (m)[1]) != 0)
+#define FP_EVERY(m) (((m)[0] & (m)[1]) != 0)
 
 FP_INLINE fp_v FP_NAME(fp_larger)(fp_v a, fp_v b)
 {
