@@ -7,6 +7,7 @@ each is an interval; the claim holds when both intervals lie below, fails when o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
 from ... import _validate
@@ -161,9 +162,9 @@ def _verdict(name: str, leakage: Estimate, epsilon: float, miss: Any, beta: floa
     for what, word, found, bound in parts:
         state = "holds" if found.upper <= bound else "fails" if found.lower > bound else "undecided"
         said = {
-            "holds": f"at most {found.upper:.4g}",
-            "fails": f"above {found.lower:.4g}" if found.lower < found.upper else f"{found.lower:.4g}",
-            "undecided": f"between {found.lower:.4g} and {found.upper:.4g}",
+            "holds": f"at most {_shown(found.upper, ROUND_CEILING)}",
+            "fails": f"at least {_shown(found.lower, ROUND_FLOOR)}",
+            "undecided": f"between {_shown(found.lower, ROUND_FLOOR)} and {_shown(found.upper, ROUND_CEILING)}",
         }[state]
         states.append(state)
         reasons.append(f"{what} {said}, {word} {bound:.4g}")
@@ -174,3 +175,8 @@ def _verdict(name: str, leakage: Estimate, epsilon: float, miss: Any, beta: floa
     kind = max((found.kind for found in used), key=KINDS.index)
     errors = [1.0 - found.confidence for found in used if found.confidence is not None]
     return Verdict(answer, tuple(reasons), kind, max(0.0, 1.0 - sum(errors)) if errors else None)
+
+
+def _shown(bound: float, direction: str) -> str:
+    """Four digits, rounded outward."""
+    return f"{float(Context(prec=4, rounding=direction).create_decimal(repr(float(bound)))):.4g}"

@@ -28,6 +28,7 @@ __all__ = ["Trials", "run"]
 
 _BLOCK, _ENTRIES = 2**14, 2**20  # draws of a block, and their coordinates in all, at most
 _PASS = 2**10  # blocks of a secret that are handed out at once
+_FEW = 16  # alphas that are compared one by one
 _PILOT = 2**12
 _PILOT_SHARE = 8  # of the budget
 _SURE = 100  # misses of the pilot that plan the first look; it is a quarter as long after fewer
@@ -65,7 +66,10 @@ class _Block:
 
     def hits(self) -> NDArray[np.int64]:
         points = self.sampler(self.words, self.n).T
-        beyond = np.searchsorted(self.alpha, distances(points, self.target, self.norm), side="left")
+        far = distances(points, self.target, self.norm)
+        if self.alpha.size <= _FEW:
+            return np.array([np.count_nonzero(far > a) for a in self.alpha.tolist()])
+        beyond = np.searchsorted(self.alpha, far, side="left")
         counts = np.bincount(beyond, minlength=self.alpha.size + 1)
         return np.cumsum(counts[::-1])[::-1][1:]
 
