@@ -345,7 +345,7 @@ def _data(asked: argparse.Namespace) -> tuple[Any, str, str]:
 
         column = asked.column if asked.column is not None else "age"
         return adult(column), column, "Adult data set (UCI)"
-    from .assessment.columns import read_column
+    from .assessment.inputs.columns import read_column
 
     column = asked.column if asked.column is not None else Path(asked.file).stem
     return read_column(asked.file, asked.column, missing=asked.missing), column, Path(asked.file).name

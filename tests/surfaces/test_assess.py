@@ -10,10 +10,11 @@ import pytest
 
 import fastpriv
 from fastpriv import BackendMissingError, DomainError, Pmf, ShapeError, notions
-from fastpriv.assessment import grids, quantities
+from fastpriv.assessment import quantities
 from fastpriv.assessment.checkpoint import Checkpoint
-from fastpriv.assessment.result import COLUMNS
-from fastpriv.assessment.summary import rounded_up
+from fastpriv.assessment.inputs import grids
+from fastpriv.assessment.reports.summary import rounded_up
+from fastpriv.assessment.reports.table import COLUMNS
 from fastpriv.mechanisms.gaussian import GaussianMechanism
 
 DATA = [31.0, 40.0, 40.0, 58.0]
