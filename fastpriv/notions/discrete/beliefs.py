@@ -1,0 +1,258 @@
+"""Average Bayesian privacy of a channel: how far the expected posterior lies from the attacker's belief.
+
+Notation: f = E[posterior] = pi (1 + g), g_d = sum_w P(w) (r_d(w) - 1) for the law P of the release; b the attacker's
+belief, a = (f - b)/(f + b). JS(f || b) = sum (f + b)/4 phi(a), phi(a) = (1+a) log(1+a) + (1-a) log(1-a).
+
+g is formed from P - q and r - 1, both centred. With N^2 = sum (P - q)^2 / q, chi^2 = sum q (r - 1)^2 and S of
+``table``, its error is at most u (m + 60) N chi + 40 u (N + chi) sqrt(S); the terms of JS fall and then rise in g, so
+that the ends of its interval bound each of them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import _parallel, _validate
+from ..._values import FloatArray
+from ...channels import DefaultChannel, ProductChannel
+from ...channels.membership import times
+from ...errors import DomainError, ShapeError
+from . import classes
+from .arguments import UNIT, Setting, written
+from .table import Columns, Table
+from .table import columns as first_pass
+
+__all__ = ["Shifts", "shifts"]
+
+_SECRETS = 128  # laws of the release in one task
+_TYPES = 2**21
+_CELLS = 2**19  # cells of the channel in one task
+_SAME = 1e-12  # distance from q at which a law of the release is taken for it
+_TERMS = 16
+
+
+class Shifts(NamedTuple):
+    """Root of JS for each law of the release with bounds, and the prior of each (None for one law)."""
+
+    value: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    weight: FloatArray | None
+    method: str
+
+
+def shifts(given: Setting, release: Any, secret: Any, belief: Any, n_jobs: int | None, progress: Any) -> Shifts:
+    """For the laws of the release that are asked for: one given law, the rows of some secrets, or of all with prior."""
+    if release is not None and secret is not None:
+        raise DomainError("release must be None where secret is given; got both. Pass the one law or the other.")
+    if release is None and belief is None:
+        parts = _alike(given)
+        if parts is not None:
+            places = _places(given, secret)
+            value, lower, upper = (np.full(places, part) for part in parts)
+            return Shifts(value, lower, upper, np.full(places, 1.0 / places), "types of secrets")
+    whole = written(given) if belief is None or not isinstance(given.channel, DefaultChannel) else given
+    table = Table(whole)
+    first = first_pass(table, n_jobs=n_jobs)
+    believed = table.prior if belief is None else _belief(belief, table.prior.size)
+    weight = None
+    if release is not None:
+        laws: Any = _released(release, table, first)
+        many = 1
+    else:
+        secrets = _secrets(given, table, secret)
+        weight = table.prior[secrets]
+        laws, many = secrets, secrets.size
+    return _compared(table, first, laws, many, believed, weight, n_jobs, progress)
+
+
+def _compared(
+    table: Table, first: Columns, laws: Any, many: int, belief: FloatArray, weight: FloatArray | None, n_jobs: Any,
+    progress: Any,
+) -> Shifts:  # fmt: skip
+    n, m = table.channel.shape
+    inverse = np.divide(1.0, first.q, out=np.zeros_like(first.q), where=first.occurs)
+    q = table.scaled(first.q)
+    root = np.sqrt(q)
+    energy = math.sqrt(math.fsum(q * (first.spread * inverse) ** 2))
+    gap = table.channel.mass_gap
+    step = max(1, _CELLS // m)
+
+    def centred(rows: NDArray[Any]) -> FloatArray:
+        return np.asarray(((rows - first.centre) - first.delta) * inverse)
+
+    def one(task: tuple[slice, slice]) -> FloatArray:
+        some, part = task
+        if isinstance(laws, tuple):
+            changes = laws[0][None, :]
+        else:
+            rows = np.concatenate([table.block(slice(d, d + 1)) for d in laws[some].tolist()])
+            changes = centred(rows) * q
+        with np.errstate(over="ignore", invalid="ignore"):
+            t = centred(table.block(part))
+        held = (table.prior[part] > 0) | (belief[part] > 0)
+        t[table.prior[part] == 0] = 0.0
+        pi, own = table.prior[part][held], belief[part][held]
+        t = t[held]
+        g = changes @ t.T
+        size = np.sqrt(np.sum((changes * inverse * root) ** 2 * (root > 0), axis=1))[:, None]
+        chi = np.sqrt(np.sum((t * root) ** 2, axis=1))
+        error = UNIT * ((m + 60) * size * chi + 40 * (size + chi) * energy) + 2.1 * gap * (1 + np.abs(g))
+        error += 1.1 * table.gap * (1 + np.abs(g))
+        middle = _terms(pi, own, g)
+        down, up = _terms(pi, own, np.maximum(g - error, -1.0)), _terms(pi, own, g + error)
+        falls = pi * (g - error) + (pi - own) < 0
+        rises = pi * (g + error) + (pi - own) > 0
+        low = np.where(falls & rises, 0.0, np.minimum(np.minimum(down, up), middle))
+        return np.stack([middle.sum(axis=1), low.sum(axis=1), np.maximum(np.maximum(down, up), middle).sum(axis=1)])
+
+    tasks = [(some, part) for some in _parallel.blocks(many, _SECRETS) for part in _parallel.blocks(n, step)]
+    found = np.zeros((3, many))
+    results = _parallel.ordered_map(one, tasks, n_jobs=n_jobs, progress=progress)
+    for (some, _), result in zip(tasks, results, strict=True):
+        found[:, some] += result
+    blocks = len(tasks) + step
+    value, lower, upper = np.maximum(found, 0.0)
+    relative = (blocks + 60) * UNIT
+    roots = np.sqrt(value), np.sqrt(lower * (1 - relative)), np.sqrt(upper * (1 + relative) + 1e-300 * (upper > 0))
+    most = math.sqrt(math.log(2))
+    return Shifts(np.minimum(roots[0], most), np.minimum(roots[1], most), np.minimum(roots[2], np.nextafter(most, 1)),
+                  weight, "expected posterior, centred")  # fmt: skip
+
+
+def _terms(pi: FloatArray, belief: FloatArray, g: FloatArray) -> FloatArray:
+    """Terms of JS(pi (1 + g) || belief)."""
+    change = pi * g + (pi - belief)
+    both = np.maximum(pi * (1.0 + g), 0.0) + belief
+    a = np.clip(np.divide(change, both, out=np.zeros_like(change), where=both > 0), -1.0, 1.0)
+    square = a * a
+    series = np.zeros_like(a)
+    for k in range(_TERMS, 0, -1):
+        series = square * (1.0 / (k * (2 * k - 1)) + series)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        full = np.where(a > -1, (1 + a) * np.log1p(a), 0.0) + np.where(a < 1, (1 - a) * np.log1p(-a), 0.0)
+    return 0.25 * both * np.where(np.abs(a) < 0.3, series, full)
+
+
+def _alike(given: Setting) -> tuple[float, float, float] | None:
+    """In closed form where all secrets are alike: 1 + g takes one value at the true secret, another elsewhere."""
+    channel = given.channel
+    if given.prior is not None and not (isinstance(given.prior, tuple) and all(one is None for one in given.prior)):
+        return None
+    factors = [(channel, 1)]
+    if isinstance(channel, ProductChannel):
+        factors = list(zip(channel.factors, channel.powers, strict=True))
+    log_mass, logs = np.zeros(1), [np.zeros(1)] * 3  # log(1 + g): value, lower, upper
+    for one, own in factors:
+        profiles = classes.grouped(Setting(one, None)) if classes.alike(one) else None
+        if profiles is None or (own + 1) * log_mass.size > _TYPES:
+            return None
+        k, hits = one.inputs, np.arange(own + 1)
+        energy, relative = _energy(profiles)
+        more, less = energy * (1 + relative), energy * (1 - relative)
+        sums = (_both(hits, *ends, k) for ends in ((energy, energy), (less, more), (more, less)))
+        logs = [np.add.outer(old, new).reshape(-1) for old, new in zip(logs, sums, strict=True)]
+        ways = np.array([math.lgamma(own + 1) - math.lgamma(i + 1) - math.lgamma(own - i + 1) for i in hits.tolist()])
+        others = times(own - hits, math.log1p(-1.0 / k) if k > 1 else -math.inf)
+        log_mass = np.add.outer(log_mass, ways - hits * math.log(k) + others).reshape(-1)
+    real = log_mass > -np.inf
+    mass, (g, low_g, high_g) = np.exp(log_mass[real]), (np.expm1(log[real]) for log in logs)
+    weight = UNIT * 16 * (8 + np.abs(log_mass[real])) + 40 * UNIT
+    middle, down, up = (_terms(mass, mass, x) for x in (g, low_g - 4 * UNIT * np.abs(low_g), high_g * (1 + 4 * UNIT)))
+    low = np.where((low_g < 0) & (high_g > 0), 0.0, np.minimum(np.minimum(down, up), middle)) * (1 - weight)
+    high = np.maximum(np.maximum(down, up), middle) * (1 + weight)
+    most = math.sqrt(math.log(2))
+    value, lower, upper = (min(math.sqrt(max(0.0, math.fsum(part))), most) for part in (middle, low, high))
+    return value, lower * (1 - 4 * UNIT), min(upper * (1 + 4 * UNIT), math.nextafter(most, 1.0))
+
+
+def _both(hits: NDArray[Any], at: float, beside: float, k: int) -> FloatArray:
+    """log(1 + g) of each type, from the energies at true secrets and beside them; rounded towards the outer one."""
+    near = math.log1p(at)
+    share = min(beside / (k - 1), 1.0) if k > 1 else 0.0
+    far = math.log1p(-share) if share < 1 else -math.inf
+    misses = hits[-1] - hits
+    found = hits * near + times(misses, far)
+    size = hits * near + times(misses, -far if far > -math.inf else 0.0)
+    return np.asarray(found + 8 * UNIT * size * (0.0 if at == beside else 1.0 if at > beside else -1.0))
+
+
+def _energy(profiles: Any) -> tuple[float, float]:
+    """sum_w q sum_d pi (r - 1)^2 with its relative error."""
+    log_weight, y = profiles.log_weight, profiles.log_ratio
+    held = (profiles.log_mass > -np.inf) & (log_weight > -np.inf)[profiles.classes] & (y > -np.inf)
+    joint = profiles.log_mass + log_weight[profiles.classes]
+    with np.errstate(over="ignore"):
+        change = np.where(y > -np.inf, np.expm1(y), -1.0)
+        terms = np.where(np.abs(y) < 1, np.exp(joint) * change**2, np.exp(joint + 2 * np.log(np.maximum(np.abs(change),
+                         1e-300))))  # fmt: skip
+    terms = np.where(held | (y == -np.inf), terms, 0.0)
+    size = np.where(np.isfinite(joint), np.abs(joint), 0.0) + np.where(np.isfinite(y), np.abs(y), 0.0)
+    total = math.fsum(terms)
+    spread = math.fsum(terms * (32 * UNIT * (8 + size) + 4e-14)) / total if total > 0 else 0.0
+    return total, spread
+
+
+def _places(given: Setting, secret: Any) -> int:
+    """How many answers are wanted where all are equal: one a secret that is asked for, one for all."""
+    if secret is None:
+        return 1
+    asked = np.asarray(secret, dtype=object).reshape(-1)
+    for one in asked.tolist():
+        _validate.count("secret", one, 0, given.channel.inputs - 1)
+    return int(asked.size)
+
+
+def _secrets(given: Setting, table: Table, secret: Any) -> NDArray[np.intp]:
+    held = np.flatnonzero(table.prior > 0)
+    if secret is None:
+        return held
+    asked = np.asarray(secret, dtype=object).reshape(-1)
+    n = given.channel.inputs
+    chosen = np.array([_validate.count("secret", one, 0, n - 1) for one in asked.tolist()], dtype=np.intp)
+    if isinstance(given.channel, DefaultChannel) and table.channel is given.channel.laws:
+        listed = given.channel.indices
+        place = np.searchsorted(listed, chosen)
+        found = (place < listed.size) & (listed[np.minimum(place, listed.size - 1)] == chosen)
+        chosen = np.where(found, place, listed.size)
+    for one in chosen.tolist():
+        if table.prior[one] == 0:
+            raise DomainError(
+                f"secret must be one that the prior gives mass; got {one}. The posterior is not defined at releases "
+                "that the prior rules out."
+            )
+    return chosen
+
+
+def _belief(belief: Any, n: int) -> FloatArray:
+    given = _validate.probabilities("belief", getattr(belief, "probabilities", belief))
+    if given.size != n:
+        raise ShapeError(f"belief must have one entry for each of the {n} secrets; got {given.size}. Pass one vector.")
+    return given
+
+
+def _released(release: Any, table: Table, first: Columns) -> tuple[FloatArray]:
+    """The law of the release less q."""
+    m = first.q.size
+    given = _validate.probabilities("release", release)
+    if given.size != m:
+        raise ShapeError(f"release must have one entry for each of the {m} releases; got {given.size}. Pass one law.")
+    if (given[~first.occurs] > 0).any():
+        place = int(np.argmax((given > 0) & ~first.occurs))
+        raise DomainError(
+            f"release must be 0 where the prior allows no release; got {float(given[place])!r} at index {place}. "
+            "The posterior is not defined there."
+        )
+    change = given - table.scaled(first.q)
+    differ = bool((first.top - first.low > 1e-9 * first.q).any())
+    if differ and float(np.abs(change).sum()) <= _SAME:
+        raise DomainError(
+            "release must be a law other than that of the release under the prior; got prior @ channel, under which "
+            "the expected posterior is the prior and ABP vanishes for every channel. Pass secret= for the true secret, "
+            "or the law of the releases that are seen."
+        )
+    return (change,)

@@ -1,0 +1,215 @@
+"""Curves of a channel: (epsilon, delta) of LDP over ordered pairs of rows, and of LIP over rows and their mixture.
+
+Notation: H_e(P || R) = sum (P - e^e R)^+, formed as (P - R) - (e^e - 1) R where positive. Errors: 6 u of the total
+variation, which LDP bounds by tanh(epsilon_LDP / 2), and 70 u of the sum; of LIP, besides, 16 u sum (D + |x - c|) of
+``table``, with both sums at most 2. Beyond epsilon = 709 the lower bound is 0 unless LDP ends before.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ... import _parallel, _validate
+from ..._values import FloatArray
+from ...channels import AnyChannel, RowPair
+from ...estimate import Estimate
+from ...kernels import _table
+from . import classes
+from .arguments import UNIT, Setting, written
+from .leakage import readings
+from .table import Columns, Table
+from .table import columns as first_pass
+
+__all__ = ["ldp_delta", "lip_delta"]
+
+_BLOCK = 2**18  # cells of the rows that are compared in one task
+_TERMS = 2**22
+_LARGEST = 709.0
+_MOST = float(np.finfo(np.float64).max)
+_LOOSE = 32 * UNIT  # relative error of a probability of a pair whose log is of order 1
+
+
+def ldp_delta(given: Setting, epsilon: ArrayLike, support: bool, n_jobs: Any, progress: Any) -> Estimate:
+    """sup over ordered pairs of rows of H_epsilon, for all secrets or those with prior."""
+    grid = _levels(epsilon)
+    level = readings(given, ("support" if support else "ldp",), n_jobs=n_jobs)["support" if support else "ldp"]
+    pairs = None
+    if not support or given.prior is None or classes.alike(given.channel):
+        pairs = given.channel.pairs()
+    if pairs is not None:
+        value, error, method = *_of_pairs(pairs, grid), "worst pair of rows"
+    else:
+        whole = written(given)
+        held = np.flatnonzero(whole.weights > 0) if support else np.arange(whole.channel.inputs)
+        reached = math.tanh(0.5 * min(level.upper, 100.0))
+        left = grid < level.upper
+        value, error, method = np.zeros(grid.size), np.zeros(grid.size), "all ordered pairs of rows"
+        if left.any() and held.size > 1:
+            value[left] = _of_rows(whole.channel, held, np.unique(grid[left], return_inverse=True), n_jobs, progress)
+            error[left] = 6 * UNIT * reached + 70 * UNIT * value[left]
+    ended = grid >= level.upper
+    value, error = np.where(ended, 0.0, value), np.where(ended, 0.0, error)
+    return _estimate(value, error + _gap(value, given.channel.mass_gap, ended), grid, epsilon, method, ended)
+
+
+def lip_delta(given: Setting, epsilon: ArrayLike, n_jobs: Any, progress: Any) -> Estimate:
+    """sup over secrets with prior of max{H(q || Q_d), e^-epsilon H(Q_d || q)}."""
+    grid = _levels(epsilon)
+    profiles = classes.grouped(given) if given.prior is None and classes.alike(given.channel) else None
+    if profiles is not None:
+        value, error = _of_classes(profiles, grid)
+        method = "classes of like releases"
+        gap = 0.0
+    else:
+        table = Table(written(given))
+        first = first_pass(table, n_jobs=n_jobs, progress=progress)
+        value, error = _of_mixture(table, first, grid, n_jobs, progress)
+        method, gap = "every row against the law of the release", 2.2 * table.gap
+    sides = readings(given, ("plus", "minus"), n_jobs=n_jobs)
+    ended = grid >= max(sides["plus"].upper, sides["minus"].upper)
+    value, error = np.where(ended, 0.0, value), np.where(ended, 0.0, error)
+    return _estimate(value, error + _gap(value, given.channel.mass_gap + gap, ended), grid, epsilon, method, ended)
+
+
+def _levels(epsilon: ArrayLike) -> FloatArray:
+    return _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0).reshape(-1)
+
+
+def _gap(value: FloatArray, gap: float, ended: NDArray[np.bool_]) -> FloatArray:
+    """What rows that miss 1 change."""
+    return np.where(ended & (value == 0), 0.0, 2.1 * gap)
+
+
+def _estimate(
+    value: FloatArray, error: FloatArray, grid: FloatArray, epsilon: ArrayLike, method: str, ended: NDArray[np.bool_]
+) -> Estimate:  # fmt: skip
+    value = np.minimum(value, 1.0)
+    lower, upper = np.maximum(value - error, 0.0), np.minimum(value + error, 1.0)
+    lower = np.where((grid > _LARGEST) & ~ended, 0.0, lower)
+    shape = np.shape(epsilon)
+    numbers = (number.reshape(shape) for number in (value, np.minimum(lower, value), np.maximum(upper, value)))
+    return Estimate(*numbers, kind="certified", unit="probability", method=method)
+
+
+def _excess(levels: FloatArray) -> FloatArray:
+    with np.errstate(over="ignore"):
+        return np.minimum(np.expm1(levels), _MOST)
+
+
+def _of_pairs(pairs: tuple[RowPair, ...], grid: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Term by term, p (1 - e^(epsilon - L)) where the log ratio L is above epsilon."""
+    best, error = np.zeros(grid.size), np.zeros(grid.size)
+    for pair in pairs:
+        real = pair.log_p > -np.inf
+        logs, ratio = pair.log_p[real], pair.log_ratio[real]
+        p, size = np.exp(logs), np.abs(logs)
+        step = max(1, _TERMS // max(1, logs.size))
+        for start in range(0, grid.size, step):
+            e = grid[start : start + step, None]
+            with np.errstate(invalid="ignore"):
+                below = np.where(np.isposinf(ratio), -np.inf, e - ratio)
+                terms = np.where(below < 0, p * -np.expm1(np.minimum(below, 0.0)), 0.0)
+                edge = np.where(np.isfinite(ratio), np.abs(ratio) + e, 0.0)
+                near = (below < 1e-9) & np.isfinite(ratio) & np.isfinite(e)
+            value = terms.sum(axis=1)
+            loose = (terms * (_LOOSE * (8 + size))).sum(axis=1)
+            loose += np.where(near, p * np.exp(np.minimum(below, 0.0)) * 8 * UNIT * edge, 0.0).sum(axis=1)
+            loose += value * UNIT * (8 + math.log2(logs.size + 1) * 2)
+            part = slice(start, start + step)
+            error[part] = np.maximum(error[part], loose)
+            best[part] = np.maximum(best[part], value)
+    return best, error
+
+
+def _of_rows(channel: AnyChannel, held: NDArray[np.intp], levels: Any, n_jobs: Any, progress: Any) -> FloatArray:
+    """The largest hockey-stick of an ordered pair of rows at each level."""
+    different, places = levels
+    excess = _excess(different)
+    step = max(1, _BLOCK // channel.outputs)
+    parts = _parallel.blocks(held.size, step)
+
+    def one(task: tuple[slice, slice]) -> FloatArray:
+        some, others = (_rows(channel, held[part]) for part in task)
+        forward, backward = np.zeros(excess.size), np.zeros(excess.size)
+        for place, row in enumerate(others):
+            first = place if task[0] == task[1] else len(some)
+            if first:
+                _table.sticks(some[:first], row, excess, forward, backward)
+        return np.maximum(forward, backward)
+
+    tasks = [(parts[i], parts[j]) for j in range(len(parts)) for i in range(j + 1)]
+    found = np.zeros(excess.size)
+    for result in _parallel.ordered_map(one, tasks, n_jobs=n_jobs, progress=progress):
+        found = np.maximum(found, result)
+    return np.asarray(found[places])
+
+
+def _rows(channel: AnyChannel, secrets: NDArray[np.intp]) -> FloatArray:
+    """Rows of these secrets, which are in order, as doubles."""
+    start, stop = int(secrets[0]), int(secrets[-1]) + 1
+    if stop - start == secrets.size:
+        return np.ascontiguousarray(channel._rows(start, stop, False), dtype=np.float64)
+    return np.concatenate([
+        np.asarray(channel._rows(int(d), int(d) + 1, False), dtype=np.float64) for d in secrets.tolist()
+    ])  # fmt: skip
+
+
+def _of_mixture(table: Table, first: Columns, grid: FloatArray, n_jobs: Any, progress: Any) -> tuple[
+    FloatArray, FloatArray
+]:  # fmt: skip
+    """Rows with prior against q, both ways."""
+    excess = _excess(grid)
+    q = table.scaled(first.q)
+    centre, delta = (first.centre, first.delta) if table.direct else (None, None)
+
+    def one(part: slice) -> FloatArray:
+        rows = np.ascontiguousarray(table.channel._rows(part.start, part.stop, False), dtype=np.float64)
+        rows = rows[table.prior[part] > 0]
+        over, under = np.zeros(grid.size), np.zeros(grid.size)
+        if len(rows):
+            _table.sticks(rows, q, excess, over, under, centre, delta)
+        return np.stack([over, under])
+
+    found = np.zeros((2, grid.size))
+    for result in _parallel.ordered_map(one, table.parts, n_jobs=n_jobs, progress=progress):
+        found = np.maximum(found, result)
+    value = np.maximum(found[1], np.exp(-grid) * found[0])
+    wide = table.scaled(first.top - first.low)
+    known = min(2.0, float(wide.sum()))
+    if table.direct:
+        error = 16 * UNIT * (float(first.spread.sum()) + known) + 6 * UNIT * min(1.0, known)
+    else:
+        assert table.shift is not None
+        error = UNIT * (80 + 8 * float(np.abs(table.shift).max(initial=0.0)))
+    return value, np.full(grid.size, error) + 74 * UNIT * value
+
+
+def _of_classes(profiles: Any, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """All secrets alike under the uniform prior: the mean over secrets is each of them."""
+    log_weight, y = profiles.log_weight, profiles.log_ratio
+    joint = profiles.log_mass + log_weight[profiles.classes]
+    held = joint > -np.inf
+    joint, y = joint[held], y[held]
+    mass, size = np.exp(joint), np.abs(joint)
+    value, error = np.zeros(grid.size), np.zeros(grid.size)
+    missed = abs(math.fsum(mass) - 1.0) if profiles.missing == 0 else profiles.missing
+    step = max(1, _TERMS // y.size)
+    for start in range(0, grid.size, step):
+        e = grid[start : start + step, None]
+        with np.errstate(invalid="ignore", over="ignore"):
+            under = np.where(e + y < 0, -np.expm1(np.minimum(e + y, 0.0)), 0.0)
+            over = np.where(y > e, np.expm1(np.maximum(y - e, 0.0)), 0.0)
+            moved = 4e-14 * (np.abs(np.where(np.isfinite(y), y, 0.0)) + np.where(np.isfinite(e), e, 0.0))
+        pair = [(mass * terms).sum(axis=1) for terms in (under, over)]
+        loose = [
+            (mass * (terms * 32 * UNIT * (8 + size) + np.where(near, moved * (1 + terms), 0.0))).sum(axis=1)
+            for terms, near in ((under, e + y < 1e-9), (over, y - e > -1e-9))
+        ]  # fmt: skip
+        part = slice(start, start + step)
+        value[part] = np.maximum(*pair)
+        error[part] = np.maximum(*loose) + 2 * missed * value[part] + profiles.missing
+    return value, error
