@@ -35,7 +35,8 @@ def curve(level: float, epsilon: FloatArray) -> Estimate:
     """A curve below that of the worst channel with this LDP epsilon."""
     gap = np.maximum(level - epsilon, 0.0)
     share = 1.0 if level > 700.0 else 1.0 / (1.0 + math.exp(-level))
-    return below(np.minimum(1.0, -np.expm1(-gap) * share * _UP), "probability", why="the worst curve of its LDP epsilon")
+    most = np.minimum(1.0, -np.expm1(-gap) * share * _UP)
+    return below(most, "probability", why="the worst curve of its LDP epsilon")
 
 
 def shift(xi: float) -> Estimate:

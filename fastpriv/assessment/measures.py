@@ -6,6 +6,7 @@ without symmetry) is bracketed by what it does.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,13 +20,13 @@ from ..estimate import Estimate
 from . import brackets
 from .inputs.secrets import Secret
 
-__all__ = ["CHANNEL", "GAUSSIAN", "measured"]
+__all__ = ["measured"]
 
 FloatArray = NDArray[np.float64]
 LDP_DELTA = 1e-5
 _PAIRS = 2**34  # rows times rows times releases that are compared for a curve
-_CELLS = 2**24  # of a channel whose capacity is solved for
-_POINTS = 64  # of a grid that is refined
+_CELLS, _WRITTEN = 2**20, 2**32  # of a channel whose capacity is solved for; more are known by structure
+_POINTS, _ROUNDS = 33, 6  # of a grid that is refined
 _LARGEST = 700.0
 
 
@@ -70,5 +71,85 @@ GAUSSIAN: tuple[Callable[[Secret, Any, FloatArray], Mapping[str, Estimate]], ...
 def _channel(secret: Secret, channel: AnyChannel, epsilon: FloatArray) -> dict[str, Estimate]:
     prior = secret.weights
     known = notions.summary(prior, channel, n_jobs=1)
-    level, mbp = notions.ldp_epsilon(None, channel, n_jobs=1), notions.mbp(prior, channel, n_jobs=1)
-    xi, plus = notions.mbp_xi(prior, channel, n_jobs=1), mbp.plus
+    level = known.ldp_epsilon or notions.ldp_epsilon(None, channel, n_jobs=1)
+    sides = notions.mbp(prior, channel, n_jobs=1)
+    reach = float(level.upper)
+    ldp = _curve(lambda e: notions.ldp_delta(None, channel, e, n_jobs=1), epsilon, reach, _comparable(channel))
+    lip = _known(lambda: notions.lip_delta(prior, channel, epsilon, n_jobs=1))
+    maximal = _known(lambda: notions.maximal_leakage(None, channel, n_jobs=1))
+    most = min(reach, *(() if maximal is None else (float(maximal.upper),)))
+    guess, leak = known.bayes_vulnerability, known.min_entropy_leakage
+    if guess is None or leak is None:
+        guess, leak = brackets.gain(float(prior.max()), float(sides.plus.upper), most)
+    capacity, information = _capacities(secret, channel, known.cd_lmip, most)
+    abp = known.abp or _known(lambda: notions.abp(prior, channel, n_jobs=1))
+    shift = brackets.shift(float(sides.xi.upper))
+    return {
+        "ldp_delta": ldp,
+        "ldp_epsilon": _approximate(channel, reach) if _comparable(channel) else brackets.below(reach, "nats"),
+        "pure_ldp_epsilon": level,
+        "lip_delta": brackets.below(ldp.upper, "probability", why="no more than LDP") if lip is None else lip,
+        "mutual_information": information.to("bits"),
+        "capacity": capacity.to("bits"),
+        "abp_max": shift if abp is None else abp.maximum,
+        "abp_mean": shift if abp is None else abp.mean,
+        "mbp_xi": sides.xi,
+        "bayes_vulnerability": guess,
+        "min_entropy_leakage": leak.to("bits"),
+        "maximal_leakage": (brackets.below(most, "nats") if maximal is None else maximal).to("bits"),
+    }
+
+
+def _known(quantity: Callable[[], Any]) -> Any:
+    """None where it would take releases that nobody can go through."""
+    try:
+        return quantity()
+    except (DomainError, MemoryError):
+        return None
+
+
+def _comparable(channel: AnyChannel) -> bool:
+    """Whether all pairs of rows can be compared, or need not be."""
+    return channel.inputs**2 * channel.outputs <= _PAIRS or channel.pairs() is not None
+
+
+def _curve(
+    curve: Callable[[FloatArray], Estimate], epsilon: FloatArray, level: float, comparable: bool
+) -> Estimate:  # fmt: skip
+    found = _known(lambda: curve(epsilon)) if comparable else None
+    return brackets.curve(level, epsilon) if found is None else found
+
+
+def _capacities(
+    secret: Secret, channel: AnyChannel, information: Estimate | None, most: float
+) -> tuple[Estimate, Estimate]:
+    """Capacity and mutual information in nats, each a bound of the other where it is unknown."""
+    small = channel.inputs * channel.outputs <= _CELLS or channel.inputs * channel.outputs > _WRITTEN
+    capacity = _known(lambda: notions.ci_lmip(channel, n_jobs=1)) if small else None
+    if capacity is None:
+        least = 0.0 if information is None else float(information.lower)
+        capacity = brackets.below(min(math.log(channel.inputs), most), "nats", least, "no more than maximal leakage")
+    if information is None:
+        p = secret.prior.probabilities
+        entropy = -float(np.sum(p * np.log(p))) * (1.0 + 1e-13)
+        information = brackets.below(min(entropy, float(capacity.upper)), "nats")
+    return capacity, information
+
+
+def _approximate(channel: AnyChannel, level: float) -> Estimate:
+    """The epsilon of LDP at delta = 1e-5, between neighbours of a grid that is refined."""
+    low, high = 0.0, min(level, _LARGEST)
+    method = "bisection of the curve"
+    for _ in range(_ROUNDS):
+        grid = np.linspace(low, high, _POINTS)
+        found = notions.ldp_delta(None, channel, grid, n_jobs=1)
+        meets = np.flatnonzero(found.upper <= LDP_DELTA)
+        fails = np.flatnonzero(found.lower > LDP_DELTA)
+        high = float(grid[meets[0]]) if meets.size else high
+        low = float(grid[fails[-1]]) if fails.size else low
+        if not meets.size:
+            high = level
+            break
+        if high <= low or high == 0.0:
+            break
+    return Estimate(high, min(low, high), high, kind="certified", unit="nats", method=method)

@@ -1,5 +1,5 @@
-"""``assess`` and ``sweep``: the main job over grids, in blocks that do not depend on the number of threads, each kept on
-disk if asked, so that a killed run can go on."""
+"""``assess`` and ``sweep``: the main job over grids, in blocks that do not depend on the number of threads, each kept
+on disk if asked, so that a killed run can go on."""
 
 from __future__ import annotations
 

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _parallel
+from .._values import FloatArray
 from ..errors import DomainError
 from ..estimate import Estimate
 from . import gaussian
 from .discrete import arguments, beliefs, leakage
 
-__all__ = ["AverageBayesianPrivacy", "MaximumBayesianPrivacy", "abp", "mbp", "mbp_xi"]
+__all__ = ["AverageBayesianPrivacy", "MaximumBayesianPrivacy", "abp", "averaged", "mbp", "mbp_xi"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,8 @@ def abp(
     themselves, go by types of secrets.
 
     **Accuracy** bounds include rounding and what rows and prior miss 1 by;
-    ``tests/enclosures/test_channel_notions.py``. Of Gaussian mechanisms as ``fastpriv.beliefs.gaussian.belief_shift``; ``tests/enclosures/test_notions.py``.
+    ``tests/enclosures/test_channel_notions.py``. Of Gaussian mechanisms as
+    ``fastpriv.beliefs.gaussian.belief_shift``; ``tests/enclosures/test_notions.py``.
 
     Source: Zhang and Chen, definition IV.1.
 
@@ -229,25 +231,28 @@ def abp(
     >>> 0 < notions.abp(None, RandomizedResponse(2, 0.1).power(200)).maximum.value < 1
     True
     """
-    if not arguments.discrete(mechanism):
-        if release is not None or secret is not None or belief is not None:
-            raise DomainError(
-                "release, secret and belief must be None for a Gaussian mechanism; got one of them. Pass a channel, "
-                "such as the law of a rounded release."
-            )
-        shift = gaussian.abp_per_value(prior, mechanism)
-        weight = prior.probabilities
-    else:
-        found = beliefs.shifts(arguments.setting(prior, mechanism), release, secret, belief, n_jobs, progress)
-        value = found.value
-        shift = Estimate(
-            value, np.minimum(found.lower, value), np.maximum(found.upper, value), kind="certified", unit="1",
-            method=found.method,
-        )  # fmt: skip
-        weight = np.ones(1) if found.weight is None else found.weight / found.weight.sum()
+    if arguments.discrete(mechanism):
+        return averaged(beliefs.shifts(arguments.setting(prior, mechanism), release, secret, belief, n_jobs, progress))
+    if release is not None or secret is not None or belief is not None:
+        raise DomainError(
+            "release, secret and belief must be None for a Gaussian mechanism; got one of them. Pass a channel, "
+            "such as the law of a rounded release."
+        )
+    return _summarised(gaussian.abp_per_value(prior, mechanism), prior.probabilities)
+
+
+def averaged(found: beliefs.Shifts) -> AverageBayesianPrivacy:
+    """Of a channel."""
+    value = found.value
+    ends = np.minimum(found.lower, value), np.maximum(found.upper, value)
+    shift = Estimate(value, *ends, kind="certified", unit="1", method=found.method)
+    return _summarised(shift, np.ones(1) if found.weight is None else found.weight / found.weight.sum())
+
+
+def _summarised(shift: Estimate, weight: FloatArray) -> AverageBayesianPrivacy:
     parts: list[Estimate] = []
     for summary in (np.max, lambda column: np.dot(weight, column)):
         value, lower, upper = (float(summary(column)) for column in (shift.value, shift.lower, shift.upper))
-        ends = min(lower * (1 - 1e-15), value), max(upper * (1 + 1e-15), value)
-        parts.append(Estimate(value, *ends, kind=shift.kind, unit="1", method=shift.method, cost=shift.cost))
+        bounds = min(lower * (1 - 1e-15), value), max(upper * (1 + 1e-15), value)
+        parts.append(Estimate(value, *bounds, kind=shift.kind, unit="1", method=shift.method, cost=shift.cost))
     return AverageBayesianPrivacy(shift, *parts)

@@ -105,7 +105,7 @@ def secret_of(data: Any, bins: int | str | None, domain: str) -> Secret:
 def placed(secret: Secret, inputs: int) -> Secret:
     """The same for one channel: values that number its inputs are these, others are its inputs in increasing order."""
     x = secret.prior.values
-    if secret.labels is None and (x == np.floor(x)).all() and 0 <= x[0] and x[-1] < inputs:
+    if secret.labels is None and (x == np.floor(x)).all() and x[0] >= 0 and x[-1] < inputs:
         return replace(secret, places=x.astype(np.int64), inputs=inputs)
     if secret.inputs != inputs:
         raise ShapeError(

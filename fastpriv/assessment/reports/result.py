@@ -147,7 +147,8 @@ class Assessment(Report):
                 place = (at if self.parameter == "sigma" else None, at if self.parameter == "level" else None)
                 numbers = (np.atleast_1d(x[i]).tolist() for x in (found.value, found.lower, found.upper))
                 for epsilon, value, lower, upper in zip(of, *numbers, strict=True):
-                    yield (self.name, self.mechanism, quantity, *place, epsilon, value, lower, upper, kind, unit, method)
+                    numbers_of = (epsilon, value, lower, upper)
+                    yield (self.name, self.mechanism, quantity, *place, *numbers_of, kind, unit, method)
 
     def settings(self) -> dict[str, Any]:
         """Input, mechanism, grid sizes, meanings and what targets need, in plain types."""

@@ -107,10 +107,10 @@ def _columns(report: Any, brief: bool = False) -> list[_Column]:
     grid = [(report.parameter, "", lambda i: f"{report.grid[i]:.6g}")] if report.parameter else []
     if report.mechanism == "gaussian":
         if brief:
-            guess = ("", "", lambda i: "-")
+            none = ("", "", lambda i: "-")
             return [
-                *grid, information, ("capacity", "bits", lambda i: "-"), ("LDP epsilon", "", number("pure_ldp_epsilon")),
-                ("MBP", "xi", number("mbp_xi")), ("ABP", "worst value", number("abp_max")), guess, guess,
+                *grid, information, none, ("LDP epsilon", "", number("pure_ldp_epsilon")),
+                ("MBP", "xi", number("mbp_xi")), ("ABP", "worst value", number("abp_max")), none, none,
             ]  # fmt: skip
         deviation = _deviation(report)
         return [
@@ -153,7 +153,7 @@ def _aligned(rows: list[list[str]], left: int = 0) -> list[str]:
 
 def _meanings(report: Any) -> list[str]:
     kinds = ", ".join(sorted({surface.weakest_kind for surface in report.surfaces.values()}))
-    information = f"  information  what a release tells about '{report.name}' on average (mutual information); 0 is nothing"
+    information = "  information  what a release tells about the value on average (mutual information); 0 is nothing"
     abp = "  ABP          how far beliefs move on average about the worst value: 0 not at all, 0.833 certainty"
     last = f"  Bounds here are {kinds}; every number with both its bounds and their kind is in the files."
     if report.mechanism == "gaussian":

@@ -5,7 +5,8 @@ belief, a = (f - b)/(f + b). JS(f || b) = sum (f + b)/4 phi(a), phi(a) = (1+a) l
 
 g is formed from P - q and r - 1, both centred. With N^2 = sum (P - q)^2 / q, chi^2 = sum q (r - 1)^2 and S of
 ``table``, its error is at most u (m + 60) N chi + 40 u (N + chi) sqrt(S); the terms of JS fall and then rise in g, so
-that the ends of its interval bound each of them.
+that the ends of its interval bound each of them. For one law, |r - 1| <= (top - low)/q gives 110 u sum |P - q| (top -
+low)/q.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from ...channels import DefaultChannel, ProductChannel
 from ...channels.membership import times
 from ...errors import DomainError, ShapeError
 from . import classes
-from .arguments import UNIT, Setting, written
-from .table import Columns, Table
+from .arguments import UNIT, Setting, rows_of, written
+from .table import Columns, Table, rows
 from .table import columns as first_pass
 
-__all__ = ["Shifts", "shifts"]
+__all__ = ["Shifts", "alike", "shifts"]
 
 _SECRETS = 128  # laws of the release in one task
 _TYPES = 2**21
@@ -50,12 +51,12 @@ def shifts(given: Setting, release: Any, secret: Any, belief: Any, n_jobs: int |
     if release is not None and secret is not None:
         raise DomainError("release must be None where secret is given; got both. Pass the one law or the other.")
     if release is None and belief is None:
-        parts = _alike(given)
+        parts = alike(given)
         if parts is not None:
             places = _places(given, secret)
             value, lower, upper = (np.full(places, part) for part in parts)
             return Shifts(value, lower, upper, np.full(places, 1.0 / places), "types of secrets")
-    whole = written(given) if belief is None or not isinstance(given.channel, DefaultChannel) else given
+    whole = written(given) if belief is None or not isinstance(given.channel, DefaultChannel) else rows_of(given)
     table = Table(whole)
     first = first_pass(table, n_jobs=n_jobs)
     believed = table.prior if belief is None else _belief(belief, table.prior.size)
@@ -79,49 +80,58 @@ def _compared(
     q = table.scaled(first.q)
     root = np.sqrt(q)
     energy = math.sqrt(math.fsum(q * (first.spread * inverse) ** 2))
-    gap = table.channel.mass_gap
-    step = max(1, _CELLS // m)
+    gap = 2.1 * table.channel.mass_gap + 1.1 * table.gap
 
-    def centred(rows: NDArray[Any]) -> FloatArray:
-        return np.asarray(((rows - first.centre) - first.delta) * inverse)
+    def centred(part: slice) -> FloatArray:
+        return np.asarray(((table.block(part) - first.centre) - first.delta) * inverse)
+
+    if many == 1:  # in one walk through the rows
+        change = laws[0] if isinstance(laws, tuple) else centred(slice(int(laws[0]), int(laws[0]) + 1))[0] * q
+        g = rows(table, first, law=change, n_jobs=n_jobs, progress=progress).shifts
+        reach = math.fsum(np.abs(change) * (first.top - first.low) * inverse)
+        parts = _enclosed(table.prior, belief, g, 110 * UNIT * reach + gap * (1 + np.abs(g)))
+        return _rooted(np.array([[math.fsum(part)] for part in parts]), 0, weight)
 
     def one(task: tuple[slice, slice]) -> FloatArray:
         some, part = task
-        if isinstance(laws, tuple):
-            changes = laws[0][None, :]
-        else:
-            rows = np.concatenate([table.block(slice(d, d + 1)) for d in laws[some].tolist()])
-            changes = centred(rows) * q
-        with np.errstate(over="ignore", invalid="ignore"):
-            t = centred(table.block(part))
+        changes = np.concatenate([centred(slice(d, d + 1)) for d in laws[some].tolist()]) * q
         held = (table.prior[part] > 0) | (belief[part] > 0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            t = centred(part)
         t[table.prior[part] == 0] = 0.0
-        pi, own = table.prior[part][held], belief[part][held]
-        t = t[held]
+        pi, own, t = table.prior[part][held], belief[part][held], t[held]
         g = changes @ t.T
-        size = np.sqrt(np.sum((changes * inverse * root) ** 2 * (root > 0), axis=1))[:, None]
+        size = np.sqrt(np.sum((changes * inverse * root) ** 2, axis=1))[:, None]
         chi = np.sqrt(np.sum((t * root) ** 2, axis=1))
-        error = UNIT * ((m + 60) * size * chi + 40 * (size + chi) * energy) + 2.1 * gap * (1 + np.abs(g))
-        error += 1.1 * table.gap * (1 + np.abs(g))
-        middle = _terms(pi, own, g)
-        down, up = _terms(pi, own, np.maximum(g - error, -1.0)), _terms(pi, own, g + error)
-        falls = pi * (g - error) + (pi - own) < 0
-        rises = pi * (g + error) + (pi - own) > 0
-        low = np.where(falls & rises, 0.0, np.minimum(np.minimum(down, up), middle))
-        return np.stack([middle.sum(axis=1), low.sum(axis=1), np.maximum(np.maximum(down, up), middle).sum(axis=1)])
+        error = UNIT * ((m + 60) * size * chi + 40 * (size + chi) * energy) + gap * (1 + np.abs(g))
+        return np.stack([part.sum(axis=1) for part in _enclosed(pi, own, g, error)])
 
+    step = max(1, _CELLS // m)
     tasks = [(some, part) for some in _parallel.blocks(many, _SECRETS) for part in _parallel.blocks(n, step)]
     found = np.zeros((3, many))
     results = _parallel.ordered_map(one, tasks, n_jobs=n_jobs, progress=progress)
     for (some, _), result in zip(tasks, results, strict=True):
         found[:, some] += result
-    blocks = len(tasks) + step
+    return _rooted(found, len(tasks) + step, weight)
+
+
+def _enclosed(pi: FloatArray, belief: FloatArray, g: FloatArray, error: FloatArray) -> tuple[FloatArray, ...]:
+    """Terms of JS with their bounds: each falls and then rises in g."""
+    middle = _terms(pi, belief, g)
+    down, up = _terms(pi, belief, np.maximum(g - error, -1.0)), _terms(pi, belief, g + error)
+    crossed = (pi * (g - error) + (pi - belief) < 0) & (pi * (g + error) + (pi - belief) > 0)
+    low = np.where(crossed, 0.0, np.minimum(np.minimum(down, up), middle))
+    return middle, low, np.maximum(np.maximum(down, up), middle)
+
+
+def _rooted(found: FloatArray, added: int, weight: FloatArray | None) -> Shifts:
+    """Roots of sums of so many terms in a row."""
     value, lower, upper = np.maximum(found, 0.0)
-    relative = (blocks + 60) * UNIT
-    roots = np.sqrt(value), np.sqrt(lower * (1 - relative)), np.sqrt(upper * (1 + relative) + 1e-300 * (upper > 0))
-    most = math.sqrt(math.log(2))
-    return Shifts(np.minimum(roots[0], most), np.minimum(roots[1], most), np.minimum(roots[2], np.nextafter(most, 1)),
-                  weight, "expected posterior, centred")  # fmt: skip
+    relative, most = (added + 60) * UNIT, math.sqrt(math.log(2))
+    value, lower = np.sqrt(value), np.sqrt(lower * (1 - relative))
+    upper = np.sqrt(upper * (1 + relative) + 1e-300 * (upper > 0))
+    return Shifts(np.minimum(value, most), np.minimum(lower, most), np.minimum(upper, np.nextafter(most, 1)), weight,
+                  "expected posterior, centred")  # fmt: skip
 
 
 def _terms(pi: FloatArray, belief: FloatArray, g: FloatArray) -> FloatArray:
@@ -138,7 +148,7 @@ def _terms(pi: FloatArray, belief: FloatArray, g: FloatArray) -> FloatArray:
     return 0.25 * both * np.where(np.abs(a) < 0.3, series, full)
 
 
-def _alike(given: Setting) -> tuple[float, float, float] | None:
+def alike(given: Setting) -> tuple[float, float, float] | None:
     """In closed form where all secrets are alike: 1 + g takes one value at the true secret, another elsewhere."""
     channel = given.channel
     if given.prior is not None and not (isinstance(given.prior, tuple) and all(one is None for one in given.prior)):

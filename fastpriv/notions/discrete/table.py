@@ -133,19 +133,22 @@ def rows(
     table: Table, first: Columns, *, law: FloatArray | None = None, posteriors: Any = None, n_jobs: int | None = None,
     progress: _parallel.Progress = None,
 ) -> Rows:  # fmt: skip
-    """The second pass; ``posteriors`` takes f(d|w), shape (n, m), float32 or float64."""
+    """The second pass; ``posteriors`` takes f(d|w), an array of shape (n, m) or a function of blocks in their order."""
     inverse = np.divide(1.0, first.q, out=np.zeros_like(first.q), where=first.occurs)
     weight = table.scaled(first.q)
 
-    def second(part: slice) -> FloatArray:
-        out = None if posteriors is None else posteriors[part]
-        found = _table.rows(
-            table.block(part), table.prior[part], first.centre, first.delta, inverse, weight, law, out
-        )  # fmt: skip
-        found[:, table.prior[part] == 0] = np.array([[0.0], [1.0], [0.0]])
-        return np.asarray(found)
+    def second(part: slice) -> tuple[FloatArray, Any]:
+        block, own = table.block(part), table.prior[part]
+        out = np.empty(block.shape) if callable(posteriors) else None if posteriors is None else posteriors[part]
+        found = _table.rows(block, own, first.centre, first.delta, inverse, weight, law, out)
+        found[:, own == 0] = np.array([[0.0], [1.0], [0.0]])
+        return found, out if callable(posteriors) else None
 
-    parts = list(_parallel.ordered_map(second, table.parts, n_jobs=n_jobs, progress=progress))
+    parts = []
+    for found, out in _parallel.ordered_map(second, table.parts, n_jobs=n_jobs, progress=progress):
+        parts.append(found)
+        if callable(posteriors):
+            posteriors(out)
     divergences, sums, shifts = np.concatenate(parts, axis=1)
     energy = math.fsum(weight * (first.spread * inverse) ** 2)
     gap = table.channel.mass_gap
