@@ -20,7 +20,7 @@ from ..estimate import Estimate
 from . import brackets
 from .inputs.secrets import Secret
 
-__all__ = ["measured"]
+__all__ = ["information", "measured"]
 
 FloatArray = NDArray[np.float64]
 LDP_DELTA = 1e-5
@@ -81,7 +81,7 @@ def _channel(secret: Secret, channel: AnyChannel, epsilon: FloatArray) -> dict[s
     guess, leak = known.bayes_vulnerability, known.min_entropy_leakage
     if guess is None or leak is None:
         guess, leak = brackets.gain(float(prior.max()), float(sides.plus.upper), most)
-    capacity, information = _capacities(secret, channel, known.cd_lmip, most)
+    capacity, average = _capacities(secret, channel, known.cd_lmip, most)
     abp = known.abp or _known(lambda: notions.abp(prior, channel, n_jobs=1))
     shift = brackets.shift(float(sides.xi.upper))
     return {
@@ -89,7 +89,7 @@ def _channel(secret: Secret, channel: AnyChannel, epsilon: FloatArray) -> dict[s
         "ldp_epsilon": _approximate(channel, reach) if _comparable(channel) else brackets.below(reach, "nats"),
         "pure_ldp_epsilon": level,
         "lip_delta": brackets.below(ldp.upper, "probability", why="no more than LDP") if lip is None else lip,
-        "mutual_information": information.to("bits"),
+        "mutual_information": average.to("bits"),
         "capacity": capacity.to("bits"),
         "abp_max": shift if abp is None else abp.maximum,
         "abp_mean": shift if abp is None else abp.mean,
@@ -98,6 +98,12 @@ def _channel(secret: Secret, channel: AnyChannel, epsilon: FloatArray) -> dict[s
         "min_entropy_leakage": leak.to("bits"),
         "maximal_leakage": (brackets.below(most, "nats") if maximal is None else maximal).to("bits"),
     }
+
+
+def information(secret: Secret, channel: AnyChannel) -> Estimate:
+    """Mutual information of a channel in bits, as ``measured`` gives it."""
+    found = _known(lambda: notions.cd_lmip(secret.weights, channel, n_jobs=1))
+    return _capacities(secret, channel, found, math.inf)[1].to("bits") if found is None else found.to("bits")
 
 
 def _known(quantity: Callable[[], Any]) -> Any:

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import notions
-from ..channels import AnyChannel
 from ..estimate import Estimate
 from .families import Family
 from .inputs.secrets import Secret
+from .measures import information
 
 __all__ = ["Requirement", "required_noise"]
 
 _STEPS = 24  # bisections of a factor of 10: a relative width of 1.4e-7
 _DECADES = 9
-_HIGHEST = 100.0
+_STRIDE, _REACH = 1.0, 7.0  # in log level: from 0.001 to 1000
+_CLOSE = 5e-4
 
 
 @dataclass(frozen=True)
@@ -36,20 +37,15 @@ class _Target:
     quantity: Callable[[Secret, Any], Estimate]
 
 
-def _bits(secret: Secret, mechanism: Any) -> Estimate:
-    prior = secret.weights if isinstance(mechanism, AnyChannel) else secret.prior
-    return notions.cd_lmip(prior, mechanism).to("bits")
-
-
-_INFORMATION = (_Target("at most 0.1 bit on average", 0.1, _bits), _Target("at most 0.01 bit on average", 0.01, _bits))
+_BITS = (("at most 0.1 bit on average", 0.1), ("at most 0.01 bit on average", 0.01))
 _NOISE = (
-    *_INFORMATION,
+    *(_Target(*row, lambda s, mechanism: notions.cd_lmip(s.prior, mechanism).to("bits")) for row in _BITS),
     _Target("LIP, epsilon = 1, delta = 1e-5", 1e-5, lambda s, mechanism: notions.lip_delta(s.prior, mechanism, 1.0)),
     _Target("LDP, epsilon = 1, delta = 1e-5", 1e-5, lambda s, mechanism: mechanism.delta(1.0)),
 )
 _LEVELS = (
-    *_INFORMATION,
-    _Target("MBP, beliefs change by e at most", 1.0, lambda s, mechanism: notions.mbp_xi(s.weights, mechanism)),
+    *(_Target(*row, information) for row in _BITS),
+    _Target("MBP, xi = 1", 1.0, lambda s, mechanism: notions.mbp_xi(s.weights, mechanism)),
 )
 
 
@@ -89,14 +85,38 @@ def _least_noise(target: _Target, secret: Secret, family: Family, sensitivity: f
 
 
 def _highest_level(target: _Target, secret: Secret, family: Family, sensitivity: float) -> Requirement:
-    met = _meets(target, secret, family, sensitivity)
-    low = 1e-3
-    best = met(low)
-    if best is None:
-        return Requirement(target.text, 0.0, "certified")
-    while low < _HIGHEST and (found := met(10.0 * low)) is not None:
-        low, best = 10.0 * low, found
-    return _halved(target, met, 10.0 * low, low, best) if low < _HIGHEST else Requirement(target.text, low, best.kind)
+    """By interpolation of log(upper bound / target) over log level, halved where that does not shrink the bracket."""
+
+    def over(place: float) -> tuple[float, str]:
+        found = target.quantity(secret, family.build(math.exp(place), sensitivity, secret))
+        return math.log(max(float(found.upper), 1e-300) / target.bound), found.kind
+
+    low = high = 0.0
+    below, kind = over(0.0)
+    above = below
+    while below > 0.0 and low > -_REACH:
+        high, above, low = low, below, low - _STRIDE
+        below, kind = over(low)
+    while above <= 0.0 and high < _REACH:
+        low, below, high = high, above, high + _STRIDE
+        above, new = over(high)
+        kind = kind if above > 0.0 else new
+    if below > 0.0 or above <= 0.0:
+        return Requirement(target.text, 0.0 if below > 0.0 else math.exp(high), "certified" if below > 0.0 else kind)
+    for step in range(_STEPS):
+        width = high - low
+        if width < _CLOSE:
+            break
+        inner = low + width * below / (below - above) - 0.3 * _CLOSE
+        middle = 0.5 * (low + high) if step % 3 == 2 else min(max(inner, low + 0.1 * _CLOSE), high - 0.1 * _CLOSE)
+        value, said = over(middle)
+        if value <= 0.0:
+            low, below, kind = middle, value, said
+            if value > -_CLOSE:
+                break
+        else:
+            high, above = middle, value
+    return Requirement(target.text, math.exp(low), kind)
 
 
 def _halved(

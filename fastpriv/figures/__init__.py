@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .channel_panels import categories, leakage, levels, sweep
 from .conversions_map import conversions_diagram
 from .panels import assessment, column, curves, information
 from .paper_data import PaperFigure
@@ -9,6 +10,6 @@ from .paper_panels import paper_panel
 from .reproduction import Paper, paper
 
 __all__ = [
-    "Paper", "PaperFigure", "assessment", "column", "conversions_diagram", "curves", "information", "paper",
-    "paper_panel",
+    "Paper", "PaperFigure", "assessment", "categories", "column", "conversions_diagram", "curves", "information",
+    "leakage", "levels", "paper", "paper_panel", "sweep",
 ]  # fmt: skip

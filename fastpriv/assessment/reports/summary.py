@@ -100,6 +100,10 @@ def _columns(report: Any, brief: bool = False) -> list[_Column]:
     def number(name: str) -> Callable[[int], str]:
         return lambda i: rounded_up(report.surfaces[name].upper[i])
 
+    def ratio(name: str) -> Callable[[int], str]:
+        """Without the last bits of a bound, which would show 0.5 as 0.501."""
+        return lambda i: rounded_up(report.surfaces[name].upper[i] * (1.0 - 1e-11))
+
     def delta(name: str) -> Callable[[int], str]:
         return lambda i: _delta({key: found.upper[i] for key, found in report.surfaces.items()}, name, at)
 
@@ -121,7 +125,7 @@ def _columns(report: Any, brief: bool = False) -> list[_Column]:
     before = float(report.prior.probabilities.max())
     return [
         *grid, information, ("capacity", "bits", number("capacity")),
-        ("LDP epsilon", "", number("pure_ldp_epsilon")), ("MBP", "xi", number("mbp_xi")),
+        ("LDP epsilon", "", ratio("pure_ldp_epsilon")), ("MBP", "xi", ratio("mbp_xi")),
         ("ABP", "worst value", number("abp_max")),
         ("best guess", f"before {before:.3g}", number("bayes_vulnerability")),
         ("leakage", "maximal, bits", number("maximal_leakage")),
