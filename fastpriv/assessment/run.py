@@ -32,7 +32,7 @@ FloatArray = NDArray[np.float64]
 Data = ArrayLike | Pmf
 _BLOCKS = 512
 _SIGMA = "Pass standard deviations in the unit of the column, such as 1,10,100."
-_LEVEL = "Pass levels of LDP in nats, such as 0.5,1,2."
+_LEVEL = "Pass levels of LDP in nats, such as 0.5,1,2 (--epsilon)."
 _EPSILON = "Pass epsilons in nats, such as 0.1,1,10."
 
 

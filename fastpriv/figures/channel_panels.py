@@ -13,7 +13,7 @@ __all__ = ["categories", "leakage", "levels", "sweep"]
 _BAR = "#cfd6e4"
 _SHOWN = 12  # categories that have a line of their own
 _CURVES = 6
-_FLOOR = 1e-6
+_FLOOR = 1e-5
 
 
 def categories(report: Any, ax: Any = None) -> Any:
@@ -42,7 +42,7 @@ def leakage(report: Any, ax: Any = None) -> Any:
     lines = (
         ("maximal_leakage", "maximal leakage", "-", 0.85), ("capacity", "capacity", "-", 0.6),
         ("mutual_information", "mutual information", "-", 0.0),
-        ("min_entropy_leakage", "min-entropy leakage", "--", 0.0),
+        ("min_entropy_leakage", "min-entropy leakage", "--", 0.3),
     )  # fmt: skip
     if not report.parameter:
         names = [label for _, label, _, _ in lines]
@@ -81,12 +81,12 @@ def levels(report: Any, ax: Any = None) -> Any:
     if epsilon.size > 1:
         ax.set_xlim(epsilon[0], min(epsilon[-1], max(2.0 * reach, 2.0 * float(epsilon[0]))))
     styles = [ax.plot([], [], color=INK, lw=lw, ls=ls)[0] for lw, ls in ((2.0, "-"), (1.3, (0, (4, 2))))]
-    kinds = ax.legend(styles, ["LIP: one value against everyone", "LDP: any two values"], frameon=False, fontsize=9,
-                      loc="lower left")  # fmt: skip
+    kinds = ax.legend(styles, ["LIP: one value against everyone", "LDP: any two values"], fontsize=9, edgecolor="none",
+                      framealpha=0.9, loc="lower left")  # fmt: skip
     if report.parameter:
         ax.add_artist(kinds)
-        legend = ax.legend(handles=handles, title="level", frameon=False, fontsize=9, title_fontsize=9.5,
-                           loc="lower left", bbox_to_anchor=(0.0, 0.11))  # fmt: skip
+        legend = ax.legend(handles=handles, title="level", fontsize=9, title_fontsize=9.5, edgecolor="none",
+                           framealpha=0.9, loc="lower left", bbox_to_anchor=(0.0, 0.11))  # fmt: skip
         legend._legend_box.align = "left"
     return styled(ax, r"Privacy curves: $\delta$ that remains at each $\varepsilon$")
 

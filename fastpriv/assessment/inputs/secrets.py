@@ -82,6 +82,11 @@ def secret_of(data: Any, bins: int | str | None, domain: str) -> Secret:
     if isinstance(data, Pmf):
         prior, records, used = data, 0, None
     else:
+        if np.asarray(data).dtype.kind in "US" and np.size(data):
+            raise DomainError(
+                f"data must be finite numbers for this mechanism; got names such as {str(np.ravel(data)[0])!r}. Choose "
+                "one for categories: rr, oue, sue, rappor, subset or exponential."
+            )
         column = _validate.vector("data", data, "finite numbers", remedy="Remove or correct these entries.")
         records = column.size
         used = _bins(column, bins, domain)

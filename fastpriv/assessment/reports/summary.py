@@ -72,7 +72,9 @@ def _rounded_up_from_log(log_number: float) -> str:
 def _heading(report: Any) -> list[str]:
     x, p = report.prior.values, report.prior.probabilities
     records = f"{report.records:,} records, " if report.records else ""
-    if report.labels is None:
+    if report.mechanism == "channel":
+        values = f"{len(x):,} of {report.secret.inputs:,} inputs, input {x[int(np.argmax(p))]:g} the likeliest"
+    elif report.labels is None:
         spread = f"mean {float(np.sum(x * p)):.4g}, standard deviation {_deviation(report):.4g}"
         values = f"{len(x):,} values from {x[0]:g} to {x[-1]:g}, {spread}"
     else:
