@@ -20,7 +20,8 @@ def categories(report: Any, ax: Any = None) -> Any:
     """Draw how likely the values are, the likeliest first."""
     ax = axes(ax)
     p = report.prior.probabilities
-    labels = report.labels or tuple(f"{x:g}" for x in report.prior.values)
+    lead = "input " if report.mechanism == "channel" else ""
+    labels = report.labels or tuple(f"{lead}{x:g}" for x in report.prior.values)
     order = np.argsort(-p, kind="stable")
     shown, rest = order[:_SHOWN], order[_SHOWN:]
     names = [labels[i] if len(labels[i]) <= 18 else labels[i][:17] + "…" for i in shown]
@@ -33,7 +34,7 @@ def categories(report: Any, ax: Any = None) -> Any:
         ax.text(0.01 * max(heights), place, name, va="center", fontsize=8 if len(names) > 9 else 9, color=INK)
     ax.invert_yaxis()
     ax.set(xlabel="share of the records" if report.records else "probability", xlim=(0, None), yticks=[])
-    return styled(ax, f"The column: {len(p):,} values")
+    return styled(ax, f"The prior: {len(p):,} inputs" if lead else f"The column: {len(p):,} values")
 
 
 def leakage(report: Any, ax: Any = None) -> Any:
@@ -45,10 +46,11 @@ def leakage(report: Any, ax: Any = None) -> Any:
         ("min_entropy_leakage", "min-entropy leakage", "--", 0.3),
     )  # fmt: skip
     if not report.parameter:
-        names = [label for _, label, _, _ in lines]
-        ax.barh(names, [report.surfaces[name].upper[0] for name, *_ in lines],
-                color=[shade(place) for *_, place in lines], height=0.6)  # fmt: skip
-        ax.set(xlabel="bits, upper bound", xlim=(0, None))
+        bits = [float(report.surfaces[name].upper[0]) for name, *_ in lines]
+        ax.barh(range(len(bits)), bits, color=_BAR, height=0.7)
+        for place, ((_, label, *_), bit) in enumerate(zip(lines, bits, strict=True)):
+            ax.text(0.01 * max(bits), place, f"{label}: {bit:.3g}", va="center", fontsize=9, color=INK)
+        ax.set(xlabel="bits, upper bound", xlim=(0, None), yticks=[])
         return styled(ax, "What a release tells")
     for name, label, style, place in lines:
         upper = report.surfaces[name].upper
@@ -141,6 +143,7 @@ def sweep(report: Any) -> Any:
             else:
                 ax.set_yscale("log")
             ax.set(xscale="log", ylabel=unit)
+            _plain_ticks(ax)
             styled(ax, f"{name}: {title}")
     for ax in grid[-1]:
         ax.set_xlabel(r"LDP $\varepsilon$ at $\delta = 10^{-5}$ (nats)")
@@ -163,6 +166,16 @@ def _line(ax: Any, one: Any, quantity: str, colour: Any, place: int) -> None:
     order = np.argsort(x[good], kind="stable")
     marker = "os^Dv<>PX"[place % 9]
     ax.plot(x[good][order], y[good][order], color=colour, lw=1.6, marker=marker, ms=4.2, label=one.mechanism)
+
+
+def _plain_ticks(ax: Any) -> None:
+    """0.1, 1, 10 where a power of ten is shown, else 0.5, 1, 2."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    low, high = ax.get_xlim()
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0,) if high > 30.0 * low else (1.0, 2.0, 5.0)))
+    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _level(report: Any) -> str:

@@ -50,13 +50,12 @@ def assessment(report: Any) -> Any:
         2, 2, width_ratios=(1.0, 1.45), left=0.068, right=0.975, top=0.83, bottom=0.085, wspace=0.2, hspace=0.42
     )
     noisy = report.parameter == "sigma"
-    top = column if report.labels is None and len(report.prior) > 1 else categories
+    top = categories if report.labels is not None or report.mechanism == "channel" else column
     (column if noisy else top)(report, figure.add_subplot(grid[0, 0]))
     (information if noisy else leakage)(report, figure.add_subplot(grid[1, 0]))
     (curves if noisy else levels)(report, figure.add_subplot(grid[:, 1]))
     figure.text(
-        0.068, 0.95, f"What does one {'noisy ' if noisy else ''}release of “{report.name}” leak?", fontsize=17,
-        weight="bold", color=INK,
+        0.068, 0.95, question(report), fontsize=17, weight="bold", color=INK,
     )  # fmt: skip
     records = f"{report.records:,} records, " if report.records else ""
     rounding = "" if report.bins is None else f" rounded to {report.bins} bins"
@@ -68,6 +67,13 @@ def assessment(report: Any) -> Any:
         fontsize=10.5 if noisy else 9.5, color=INK,
     )  # fmt: skip
     return figure
+
+
+def question(report: Any) -> str:
+    """The title of a report."""
+    if report.mechanism == "channel":
+        return f"What does one release through “{report.name}” leak?"
+    return f"What does one {'noisy ' if report.parameter == 'sigma' else ''}release of “{report.name}” leak?"
 
 
 def column(report: Any, ax: Any = None) -> Any:

@@ -81,9 +81,10 @@ def _heading(report: Any) -> list[str]:
         top = int(np.argmax(p))
         values = f"{len(x):,} categories, {report.labels[top]} the likeliest ({100 * p[top]:.3g} %)"
     unit = f"; two values differ by at most {report.sensitivity:g}" if report.parameter == "sigma" else ""
-    noisy = "noisy release" if report.parameter == "sigma" else "release"
+    noisy = "noisy release of" if report.parameter == "sigma" else "release of"
+    noisy = "release through" if report.mechanism == "channel" else noisy
     lines = [
-        f"What does one {noisy} of '{report.name}' leak?",
+        f"What does one {noisy} '{report.name}' leak?",
         "",
         f"  data       {report.source}: {records}{values}",
         f"  mechanism  {report.mechanism}: {report.noise}{unit}",
