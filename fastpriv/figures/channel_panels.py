@@ -17,7 +17,26 @@ _FLOOR = 1e-5
 
 
 def categories(report: Any, ax: Any = None) -> Any:
-    """Draw how likely the values are, the likeliest first."""
+    """Draw how likely the values are, the likeliest first.
+
+    Parameters
+    ----------
+    report : Assessment
+        What to draw.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure of its own.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> report = fastpriv.assess(["nurse", "nurse", "clerk"], mechanism="rr", level=[1.0], epsilon=[1.0])
+    >>> [text.get_text() for text in fastpriv.figures.categories(report).texts]
+    ['nurse', 'clerk']
+    """
     ax = axes(ax)
     p = report.prior.probabilities
     lead = "input " if report.mechanism == "channel" else ""
@@ -38,7 +57,26 @@ def categories(report: Any, ax: Any = None) -> Any:
 
 
 def leakage(report: Any, ax: Any = None) -> Any:
-    """Draw information, capacity and the leakage of guesses, in bits, over the level, or as bars for one channel."""
+    """Draw information, capacity and the leakage of guesses, in bits, over the level, or as bars for one channel.
+
+    Parameters
+    ----------
+    report : Assessment
+        What to draw.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure of its own.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> report = fastpriv.assess(["nurse", "nurse", "clerk"], mechanism="rr", level=[0.5, 1.0], epsilon=[1.0])
+    >>> fastpriv.figures.leakage(report).get_yscale()
+    'log'
+    """
     ax = axes(ax)
     lines = (
         ("maximal_leakage", "maximal leakage", "-", 0.85), ("capacity", "capacity", "-", 0.6),
@@ -48,8 +86,8 @@ def leakage(report: Any, ax: Any = None) -> Any:
     if not report.parameter:
         bits = [float(report.surfaces[name].upper[0]) for name, *_ in lines]
         ax.barh(range(len(bits)), bits, color=_BAR, height=0.7)
-        for place, ((_, label, *_), bit) in enumerate(zip(lines, bits, strict=True)):
-            ax.text(0.01 * max(bits), place, f"{label}: {bit:.3g}", va="center", fontsize=9, color=INK)
+        for at, ((_, label, *_), bit) in enumerate(zip(lines, bits, strict=True)):
+            ax.text(0.01 * max(bits), at, f"{label}: {bit:.3g}", va="center", fontsize=9, color=INK)
         ax.set(xlabel="bits, upper bound", xlim=(0, None), yticks=[])
         return styled(ax, "What a release tells")
     for name, label, style, place in lines:
@@ -64,7 +102,26 @@ def leakage(report: Any, ax: Any = None) -> Any:
 
 
 def levels(report: Any, ax: Any = None) -> Any:
-    """Draw delta(epsilon) of LIP (solid) and LDP (dashed) for some levels."""
+    """Draw delta(epsilon) of LIP (solid) and LDP (dashed) for some levels.
+
+    Parameters
+    ----------
+    report : Assessment
+        What to draw.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure of its own.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> report = fastpriv.assess(["nurse", "nurse", "clerk"], mechanism="rr", level=[0.5, 1.0], epsilon="0.1..2:9")
+    >>> fastpriv.figures.levels(report).get_xscale()
+    'log'
+    """
     ax = axes(ax)
     positive = report.epsilon > 0
     epsilon = report.epsilon[positive]

@@ -37,12 +37,13 @@ def ran(example, tmp_path):
 
 
 def test_the_python_examples_run(tmp_path):
-    report, leak, sampled, accuracy = fenced("python")
+    report, local, leak, sampled, accuracy = fenced("python")
     assert all(len([line for line in example.splitlines() if line.strip()]) == 5 for example in (report, leak))
     numbers = [float(number) for number in ran(leak, tmp_path).split()]
     assert numbers == pytest.approx([1.60913154, 1.60913154, 8.46379936, 0.20148321], rel=1e-7)
     numbers = [float(number.strip("[]")) for number in ran(sampled, tmp_path).replace("[ ", "[").split()[:4]]
     assert numbers[1] <= numbers[0] <= numbers[2]
+    assert "Level that meets a target" in ran(local, tmp_path)
     assert "holds (confidence 0.95): MBP xi is at most 0.4, claimed 0.5" in ran(accuracy, tmp_path)
     assert "Noise that a target needs" in ran(report, tmp_path)
     assert (tmp_path / "fastpriv-report" / "assessment.png").exists()

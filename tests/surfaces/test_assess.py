@@ -154,7 +154,7 @@ def test_faults_in_settings_are_named(words, error, message):
         ([], ShapeError, "data must have at least one entry"),
         ([1.0, math.nan], DomainError, r"data must be finite numbers; got nan at index 1 \(1 of 2 entries\). Remove"),
         ([1.0, math.inf], DomainError, "data must be finite numbers; got inf at index 1"),
-        (["old", "young"], DomainError, "data must be finite numbers; got"),
+        (["old", "young"], DomainError, "data must be finite numbers for this mechanism; got names such as 'old'"),
         ([3.0, 3.0], DomainError, "data must have at least two different values; got 3.0 throughout"),
     ],
 )

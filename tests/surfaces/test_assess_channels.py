@@ -1,4 +1,4 @@
-"""``assess`` and ``sweep`` of channels and local mechanisms: the table repeats the notions, files hold it, runs go on."""
+"""``assess`` and ``sweep`` of channels: the table repeats the notions, files hold it, runs go on."""
 
 import csv
 import json
@@ -31,8 +31,8 @@ AGES = [31.0, 33.0, 33.0, 36.0]
 LEVEL, EPSILON = [0.5, 2.0], [0.0, 0.1, 1.0, 40.0]
 PRIOR = np.array([0.3, 0.2, 0.5])  # clerk, judge, nurse
 WANTED = {
-    "ldp_delta", "ldp_epsilon", "pure_ldp_epsilon", "lip_delta", "mutual_information", "capacity", "abp_max", "abp_mean",
-    "mbp_xi", "bayes_vulnerability", "min_entropy_leakage", "maximal_leakage",
+    "ldp_delta", "ldp_epsilon", "pure_ldp_epsilon", "lip_delta", "mutual_information", "capacity", "abp_max",
+    "abp_mean", "mbp_xi", "bayes_vulnerability", "min_entropy_leakage", "maximal_leakage",
 }  # fmt: skip
 
 
@@ -149,7 +149,7 @@ def test_what_nobody_can_go_through_is_bracketed():
     assert few["mutual_information"].lower > 0
     before = secret.prior.probabilities.max()
     best = found["bayes_vulnerability"]
-    assert (best.lower, best.upper) == pytest.approx((before, before * math.exp(float(found["mbp_xi"].upper))), rel=0.2)
+    assert before * (1 - 1e-12) <= best.lower < best.upper <= before * math.exp(float(found["mbp_xi"].upper)) * (1 + 1e-9)
     assert found["abp_max"].upper < 0.3
     assert found["min_entropy_leakage"].upper <= found["maximal_leakage"].upper * (1 + 1e-9)
 
@@ -267,9 +267,11 @@ def test_a_stopped_sweep_goes_on_where_it_stopped(several, tmp_path):
     assert len(kept) == 3
     marks = [path.stat().st_mtime_ns for path in kept]
     seen = []
-    again = fastpriv.sweep(
-        columns, resume=True, progress=lambda *_: seen.append([path.stat().st_mtime_ns for path in kept] == marks), **words
-    )
+
+    def look(done, total):
+        seen.append([path.stat().st_mtime_ns for path in kept] == marks)
+
+    again = fastpriv.sweep(columns, resume=True, progress=look, **words)
     assert seen == [True] * 12
     for one, other in zip(several, again, strict=True):
         for quantity, surface in one.surfaces.items():
@@ -302,9 +304,9 @@ def test_pictures_are_drawn(report, several, tmp_path):
         (JOBS, {"sigma": 1.0}, DomainError, "sigma must be left out for a mechanism without it; got one with 'rr'"),
         (AGES, {"mechanism": "gaussian", "level": 1.0}, DomainError, "level must be left out for a mechanism without"),
         (JOBS, {"level": 0.0}, DomainError, r"level must be positive and finite; got 0.0.*such as 0.5,1,2"),
-        (JOBS, {"level": "0.1..10:99999", "epsilon": "0:1:99999"}, DomainError, "level x epsilon must be a grid of at most"),
+        (JOBS, {"level": "0.1..10:99999", "epsilon": "0:1:99999"}, DomainError, "level x epsilon must be a grid of at"),
         (JOBS, {"mechanism": Channel([[1.0], [1.0]])}, ShapeError,
-         "data must have one distinct value for each of the 2 inputs of the channel, or number them from 0; got 3 values"),
+         "data must have one distinct value for each of the 2 inputs of the channel, or number .*; got 3 values"),
         ([0.5, 1.0], {"mechanism": "geometric", "bins": None}, DomainError,
          "data must be whole numbers less than 2.*apart for noise on integers; got 0.5"),
         (None, {"mechanism": RandomizedResponse(10**9, 1.0)}, DomainError,
@@ -394,21 +396,21 @@ def test_the_shipped_categories(inside, capsys):
 
 BAD = [
     (("--channel", "none.csv"), "file must be an existing channel file; got 'none.csv'"),
-    (("--channel", "short.csv"), "rows that sum to 1"),
-    (("--channel", "negative.csv"), "-0.1"),
+    (("--channel", "short.csv"), "each row of matrix must sum to 1 within 1e-09; got a sum of 0.9"),
+    (("--channel", "negative.csv"), "probabilities between 0 and 1; got -0.1 at row 1, column 0"),
     (("--channel", "ragged.csv"), "line 3"),
     (("--channel", "text.csv"), "line 3 must be numbers"),
     (("--channel", "gap.csv"), "line 2 must be numbers"),
     (("--channel", "empty.csv"), "must have at least one row"),
     (("--channel", "q.txt"), "path must be a name that ends in"),
-    (("--channel", "q.csv", "--prior", "two.csv"), "--prior must hold one probability for each of the 3 inputs of q.csv; got 2"),
+    (("--channel", "q.csv", "--prior", "two.csv"), "must hold one probability for each of the 3 inputs of q.csv; got 2"),
     (("--channel", "q.csv", "--prior", "sum.csv"), "probabilities must sum to 1 within 1e-09; got a sum of 0.9"),
     (("--channel", "q.csv", "--prior", "p.csv", "jobs.csv"), "--prior must be left out beside a file of records"),
     (("--channel", "q.csv", "jobs.csv", "--column", "job,age"), "--column must be one column beside --channel"),
     (("--channel", "q.csv", "--epsilon", "1", "--curve", "1"), "--curve must be left out beside --epsilon here"),
     (("--prior", "p.csv"), "--prior must stand beside --channel; got 'p.csv' alone"),
     (("jobs.csv", "--column", "job", "--mechanism", "rr,huffman"), "mechanism must be one of gaussian, rr, oue"),
-    (("jobs.csv", "--column", "job", "--mechanism", "rr", "--epsilon", "0"), "level must be positive and finite; got 0.0"),
+    (("jobs.csv", "--column", "job", "--mechanism", "rr", "--epsilon", "0"), "level must be positive and finite; got"),
     (("jobs.csv", "--column", "jobs", "--mechanism", "rr"), "column must be one of the file's columns: job, age, home"),
     (("jobs.csv", "--column", "job", "--mechanism", "rr", "--sigma", "1"), "sigma must be left out for a mechanism"),
 ]
@@ -417,7 +419,7 @@ BAD = [
 @pytest.mark.parametrize(("arguments", "message"), BAD)
 def test_bad_files_name_the_row_and_the_remedy(inside, capsys, arguments, message):
     for name, text in {
-        "short.csv": "0.5,0.5\n0.5,0.4\n", "negative.csv": "1.1,-0.1\n0.5,0.5\n", "ragged.csv": "a,b\n1,0\n1\n",
+        "short.csv": "0.5,0.5\n0.5,0.4\n", "negative.csv": "0.5,0.5\n-0.1,1.1\n", "ragged.csv": "a,b\n1,0\n1\n",
         "text.csv": "a,b\n1,0\nx,1\n", "gap.csv": "a,b\n1,\n0,1\n", "empty.csv": "a,b\n", "q.txt": "1",
         "two.csv": "0.5\n0.5\n", "sum.csv": "0.5\n0.2\n0.2\n",
     }.items():  # fmt: skip
