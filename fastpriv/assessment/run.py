@@ -109,7 +109,7 @@ def assess(
     array([0.4736, 0.0069])
     >>> jobs = fastpriv.assess(["nurse", "nurse", "clerk", "judge"], mechanism="rr", level=[0.5, 1.0], epsilon=[0.1])
     >>> jobs["mbp_xi"].upper.round(4)
-    array([0.3941, 0.7526])
+    array([0.3497, 0.6426])
     """
     case = _case(name, source, data, mechanism, sigma, level, epsilon, bins, sensitivity)
     return _assessed([case], n_jobs, progress, checkpoint, resume)[0]
@@ -122,7 +122,7 @@ def sweep(
     n_jobs: int | None = None, progress: Progress = None, checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
 ) -> Sweep:  # fmt: skip
-    """``assess`` for each column under each mechanism, in one run and one table.
+    """Tabulate what each column leaks under each mechanism: ``assess`` in one run and one table.
 
     Parameters
     ----------
