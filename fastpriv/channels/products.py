@@ -24,6 +24,8 @@ __all__ = ["ProductChannel"]
 
 _GROUPS = 2**21
 _TYPES = 2**14
+_FEW = 4  # rows of a factor that lends all its ordered pairs
+_MIXED = 2**12  # ways to use these pairs
 
 
 class ProductChannel(AnyChannel):
@@ -214,21 +216,21 @@ class ProductChannel(AnyChannel):
         return Extremes(sums[0], sums[1], sums[2], sums[3], rounding, sums[4])
 
     def pairs(self) -> tuple[RowPair, ...] | None:
-        """The worst pair of every factor at all its places, where each has but one."""
-        found = RowPair([0.0], [0.0])
+        """One pair of every factor at each of its places, in all ways, by how many places show which.
+
+        Equal rows are easier to tell apart nowhere, so factors with few rows lend all their ordered pairs.
+        """
+        found = [RowPair([0.0], [0.0])]
         for one, own in self._parts():
-            known = one.pairs()
-            if known is None or len(known) != 1 or _compositions_count(own, known[0].log_p.size) > _GROUPS:
+            known = one.pairs() or _ordered_pairs(one)
+            parts = None if known is None else _mixed(known, own)
+            if parts is None or len(parts) * len(found) > _MIXED:
                 return None
-            part = known[0]
-            many = _compositions(own, part.log_p.size)
-            ways = gammaln(own + 1) - gammaln(many + 1).sum(axis=1)
-            p, q, ratio = (_weighted(many, logs) for logs in (part.log_p, part.log_q, part.log_ratio))
-            if p.size * found.log_p.size > _GROUPS:
+            sizes = [sum(pair.log_p.size for pair in pairs) for pairs in (parts, found)]
+            if math.prod(sizes) > _GROUPS:
                 return None
-            found = RowPair(*(np.add.outer(a, b).reshape(-1) for a, b in (
-                (found.log_p, p + ways), (found.log_q, q + ways), (found.log_ratio, ratio))))  # fmt: skip
-        return (found,)
+            found = [_beside(pair, part) for part in parts for pair in found]
+        return tuple(found)
 
     def __repr__(self) -> str:
         parts = [f"{one!r}" + (f" ** {own}" if own > 1 else "") for one, own in self._parts()]
@@ -256,6 +258,48 @@ def _compositions(total: int, parts: int) -> NDArray[np.int64]:
         rest = _compositions(total - first, parts - 1)
         blocks.append(np.concatenate([np.full((len(rest), 1), first), rest], axis=1))
     return np.concatenate(blocks)
+
+
+def _ordered_pairs(one: AnyChannel) -> tuple[RowPair, ...] | None:
+    """All ordered pairs of rows of a channel with few."""
+    if one.inputs > _FEW or one.outputs > _TYPES:
+        return None
+    rows = one._log_rows(0, one.inputs)
+    if len(rows) == 1:
+        return (RowPair([0.0], [0.0]),)
+    return tuple(RowPair(p, q) for i, p in enumerate(rows) for j, q in enumerate(rows) if i != j)
+
+
+def _mixed(known: tuple[RowPair, ...], times: int) -> list[RowPair] | None:
+    """Every way to use the pairs at so many places; None for too many ways or classes."""
+    if _compositions_count(times, len(known)) > _MIXED:
+        return None
+    found: list[RowPair] = []
+    for counts in _compositions(times, len(known)).tolist():
+        pair = RowPair([0.0], [0.0])
+        for one, count in zip(known, counts, strict=True):
+            if count:
+                if pair.log_p.size * _compositions_count(count, one.log_p.size) > _GROUPS:
+                    return None
+                pair = _beside(pair, _repeated(one, count))
+        found.append(pair)
+    return found
+
+
+def _repeated(one: RowPair, times: int) -> RowPair:
+    """A pair of rows at so many places, by how many of them show each class."""
+    many = _compositions(times, one.log_p.size)
+    ways = gammaln(times + 1) - gammaln(many + 1).sum(axis=1)
+    p, q, ratio = (_weighted(many, logs) for logs in (one.log_p, one.log_q, one.log_ratio))
+    return RowPair(p + ways, q + ways, ratio)
+
+
+def _beside(one: RowPair, two: RowPair) -> RowPair:
+    """One pair of rows and another at a place of its own."""
+    with np.errstate(invalid="ignore"):
+        p, q, ratio = (np.add.outer(getattr(one, name), getattr(two, name)).reshape(-1) for name in
+                       ("log_p", "log_q", "log_ratio"))  # fmt: skip
+    return RowPair(p, q, np.where(np.isnan(ratio), 0.0, ratio))
 
 
 def _weighted(many: NDArray[np.int64], logs: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ from typing import Any
 from .. import _parallel
 from ..estimate import Estimate
 from . import gaussian
-from .discrete import arguments, capacities, leakage
+from .discrete import arguments, leakage
 
 __all__ = ["cd_lmip", "ci_lmip", "pointwise_lmip"]
 
@@ -105,7 +105,7 @@ def ci_lmip(mechanism: Any, *, gap: float = 1e-9, n_jobs: int | None = None) -> 
     >>> notions.ci_lmip(RandomizedResponse(2, 1.0).power(200)).value
     22.1888...
     """
-    return capacities.capacity(arguments.setting(None, mechanism).channel, gap, n_jobs)
+    return leakage.capacity(arguments.setting(None, mechanism).channel, gap, n_jobs)
 
 
 def pointwise_lmip(

@@ -218,7 +218,7 @@ def _walked(given: arguments.Setting, posteriors: Any, n_jobs: int | None, progr
     walk = table.Table(whole)
     first = table.columns(walk, n_jobs=n_jobs, progress=progress)
     second = _second(walk, first, posteriors, n_jobs, progress)
-    found = leakage.from_columns(walk, first)
+    found = leakage.from_columns(walk, first, [key for key, _ in _NAMES.values()])
     found["information"] = columns.information(walk, first, second)
     found["pointwise"] = columns.pointwise(walk, second)
     known: dict[str, Any] = {"release": walk.scaled(first.q), "divergences": second.divergences}

@@ -37,7 +37,7 @@ def ran(example, tmp_path):
 
 
 def test_the_python_examples_run(tmp_path):
-    report, local, leak, sampled, accuracy = fenced("python")
+    report, local, leak, sampled, *others, accuracy = fenced("python")
     assert all(len([line for line in example.splitlines() if line.strip()]) == 5 for example in (report, leak))
     numbers = [float(number) for number in ran(leak, tmp_path).split()]
     assert numbers == pytest.approx([1.60913154, 1.60913154, 8.46379936, 0.20148321], rel=1e-7)
@@ -47,6 +47,8 @@ def test_the_python_examples_run(tmp_path):
     assert "holds (confidence 0.95): MBP xi is at most 0.4, claimed 0.5" in ran(accuracy, tmp_path)
     assert "Noise that a target needs" in ran(report, tmp_path)
     assert (tmp_path / "fastpriv-report" / "assessment.png").exists()
+    for example in others:
+        assert ran(example, tmp_path)
 
 
 def test_the_names_in_the_readme_exist():

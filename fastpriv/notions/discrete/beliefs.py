@@ -5,8 +5,8 @@ belief, a = (f - b)/(f + b). JS(f || b) = sum (f + b)/4 phi(a), phi(a) = (1+a) l
 
 g is formed from P - q and r - 1, both centred. With N^2 = sum (P - q)^2 / q, chi^2 = sum q (r - 1)^2 and S of
 ``table``, its error is at most u (m + 60) N chi + 40 u (N + chi) sqrt(S); the terms of JS fall and then rise in g, so
-that the ends of its interval bound each of them. For one law, |r - 1| <= (top - low)/q gives 110 u sum |P - q| (top -
-low)/q.
+that the ends of its interval bound each of them. For one law, |r - 1| <= (top - low)/q gives
+110 u sum (|P - q| + 0.3 D) (top - low)/q.
 """
 
 from __future__ import annotations
@@ -88,13 +88,18 @@ def _compared(
     if many == 1:  # in one walk through the rows
         change = laws[0] if isinstance(laws, tuple) else centred(slice(int(laws[0]), int(laws[0]) + 1))[0] * q
         g = rows(table, first, law=change, n_jobs=n_jobs, progress=progress).shifts
-        reach = math.fsum(np.abs(change) * (first.top - first.low) * inverse)
+        known = table.scaled(first.spread)  # of P - q, in 32 u
+        reach = math.fsum((np.abs(change) + 0.3 * known) * (first.reach * inverse))
         parts = _enclosed(table.prior, belief, g, 110 * UNIT * reach + gap * (1 + np.abs(g)))
         return _rooted(np.array([[math.fsum(part)] for part in parts]), 0, weight)
 
     def one(task: tuple[slice, slice]) -> FloatArray:
         some, part = task
-        changes = np.concatenate([centred(slice(d, d + 1)) for d in laws[some].tolist()]) * q
+        chosen = laws[some]
+        if np.array_equal(chosen, np.arange(chosen[0], chosen[0] + chosen.size)):
+            changes = centred(slice(int(chosen[0]), int(chosen[-1]) + 1)) * q
+        else:
+            changes = np.concatenate([centred(slice(d, d + 1)) for d in chosen.tolist()]) * q
         held = (table.prior[part] > 0) | (belief[part] > 0)
         with np.errstate(over="ignore", invalid="ignore"):
             t = centred(part)

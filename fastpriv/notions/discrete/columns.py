@@ -54,7 +54,8 @@ def log_ratios(table: Table, first: Columns) -> tuple[Reading, Reading]:
             near = np.abs(excess) < 0.5
             logs = np.where(near, np.log1p(np.where(near, excess, 0.0)), np.log(edge) - np.log(q))
         close = 16 * UNIT * (spread + np.abs(edge - centre)) / q + 4 * UNIT * np.abs(excess)
-        error = np.where(near, 2.1 * close, known + 4 * UNIT * (np.abs(np.log(q)) + 8))
+        known_logs = np.abs(np.log(q)) + np.where(edge > 0, np.abs(logs), 0.0)
+        error = np.where(near, 2.1 * close, known + 6 * UNIT * (known_logs + 8))
         value = abs(float(np.max(sign * logs, initial=0.0)))
         if value == math.inf:
             found.append(Reading(value, value, value, "exact", _METHOD))
@@ -74,14 +75,16 @@ def vulnerability(table: Table, first: Columns) -> tuple[Reading, Reading, Readi
     own = np.asarray(table.block(slice(guess, guess + 1))[0], dtype=np.float64)
     gap = 2.1 * table.channel.mass_gap + 1.1 * table.gap
     after = math.fsum(table.scaled(first.best))
-    gain = math.fsum(table.scaled(first.best - before * own)) / before
+    gain = math.fsum(table.scaled(first.best - before * own)) / before  # as if this row summed to 1
+    other = first.best > before * own  # columns where the guess changes: two products are rounded
+    rounded = 2 * UNIT * math.fsum(table.scaled(np.where(other, first.best, 0.0))) / before
     method = "largest joint probability of each column"
     scaled = 0.0 if table.shift is None else 4 * UNIT * (8 + float(np.abs(table.shift).max()))
     value = math.log1p(max(gain, 0.0))
     return (
         _widened(after, after * (4 * UNIT + scaled + gap), "probability", method),
         _widened(before, before * (2 * UNIT + gap), "probability", method),
-        _widened(value, 8 * UNIT * value + min(value, scaled + 3 * UNIT) + gap, "nats", method),
+        _widened(value, (8 * UNIT + scaled) * value + rounded + table.slack + gap, "nats", method),
     )
 
 
@@ -94,13 +97,14 @@ def maximal(table: Table, first: Columns, support: bool) -> Reading:
     if table.log:
         own = table.channel._log_rows(row, row + 1)[0]
         with np.errstate(invalid="ignore"):
-            gain = math.fsum(np.where(whole > own, np.exp(own) * np.expm1(np.where(np.isfinite(own), whole - own, 0.0))
-                                      + np.where(np.isfinite(own), 0.0, np.exp(whole)), 0.0))  # fmt: skip
+            close = (own > -np.inf) & (whole - own < 1.0)
+        rise = np.expm1(np.where(close, whole - np.where(close, own, 0.0), 0.0))
+        gain = math.fsum(np.where(close, np.exp(own) * rise, np.exp(whole) - np.exp(own)))
         scaled = 4 * UNIT * (8 + float(np.max(np.abs(whole), where=np.isfinite(whole), initial=0.0)))
     else:
         gain = math.fsum(whole.astype(np.float64) - np.asarray(table.channel._rows(row, row + 1, False)[0], np.float64))
     value = math.log1p(max(gain, 0.0))
-    return _widened(value, (8 * UNIT + scaled) * value + 2.1 * table.channel.mass_gap, "nats", _METHOD)
+    return _widened(value, (8 * UNIT + scaled) * value + table.slack + 2.1 * table.channel.mass_gap, "nats", _METHOD)
 
 
 def information(table: Table, first: Columns, second: Rows) -> Reading:

@@ -37,6 +37,7 @@ def ldp_delta(given: Setting, epsilon: ArrayLike, support: bool, n_jobs: Any, pr
     """sup over ordered pairs of rows of H_epsilon, for all secrets or those with prior."""
     grid = _levels(epsilon)
     level = readings(given, ("support" if support else "ldp",), n_jobs=n_jobs)["support" if support else "ldp"]
+    ended = (grid >= level.upper) & (level.upper < math.inf)
     pairs = None
     if not support or given.prior is None or classes.alike(given.channel):
         pairs = given.channel.pairs()
@@ -46,12 +47,11 @@ def ldp_delta(given: Setting, epsilon: ArrayLike, support: bool, n_jobs: Any, pr
         whole = written(given)
         held = np.flatnonzero(whole.weights > 0) if support else np.arange(whole.channel.inputs)
         reached = math.tanh(0.5 * min(level.upper, 100.0))
-        left = grid < level.upper
+        left = ~ended
         value, error, method = np.zeros(grid.size), np.zeros(grid.size), "all ordered pairs of rows"
         if left.any() and held.size > 1:
             value[left] = _of_rows(whole.channel, held, np.unique(grid[left], return_inverse=True), n_jobs, progress)
             error[left] = 6 * UNIT * reached + 70 * UNIT * value[left]
-    ended = grid >= level.upper
     value, error = np.where(ended, 0.0, value), np.where(ended, 0.0, error)
     return _estimate(value, error + _gap(value, given.channel.mass_gap, ended), grid, epsilon, method, ended)
 
@@ -70,7 +70,8 @@ def lip_delta(given: Setting, epsilon: ArrayLike, n_jobs: Any, progress: Any) ->
         value, error = _of_mixture(table, first, grid, n_jobs, progress)
         method, gap = "every row against the law of the release", 2.2 * table.gap
     sides = readings(given, ("plus", "minus"), n_jobs=n_jobs)
-    ended = grid >= max(sides["plus"].upper, sides["minus"].upper)
+    level = max(sides["plus"].upper, sides["minus"].upper)
+    ended = (grid >= level) & (level < math.inf)
     value, error = np.where(ended, 0.0, value), np.where(ended, 0.0, error)
     return _estimate(value, error + _gap(value, given.channel.mass_gap + gap, ended), grid, epsilon, method, ended)
 
@@ -178,13 +179,11 @@ def _of_mixture(table: Table, first: Columns, grid: FloatArray, n_jobs: Any, pro
     for result in _parallel.ordered_map(one, table.parts, n_jobs=n_jobs, progress=progress):
         found = np.maximum(found, result)
     value = np.maximum(found[1], np.exp(-grid) * found[0])
-    wide = table.scaled(first.top - first.low)
-    known = min(2.0, float(wide.sum()))
+    known = min(2.0, float(table.scaled(first.reach).sum()))
     if table.direct:
         error = 16 * UNIT * (float(first.spread.sum()) + known) + 6 * UNIT * min(1.0, known)
     else:
-        assert table.shift is not None
-        error = UNIT * (80 + 8 * float(np.abs(table.shift).max(initial=0.0)))
+        error = 100 * UNIT
     return value, np.full(grid.size, error) + 74 * UNIT * value
 
 

@@ -8,18 +8,19 @@ Quantities by name: ``ldp`` and ``support`` (LDP over all secrets and over those
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from ...channels import Channel, DefaultChannel, ProductChannel
-from ...estimate import Kind
+from ...capacity.discrete import channel_capacity
+from ...channels import AnyChannel, Channel, DefaultChannel, ProductChannel
+from ...estimate import Estimate, Kind
 from . import classes, columns
-from .arguments import UNIT, Reading, Setting, written
-from .table import Table
+from .arguments import UNIT, Reading, Setting, estimate, written
+from .table import Columns, Table
 from .table import columns as first_pass
 from .table import rows as second_pass
 
-__all__ = ["EDGES", "from_columns", "readings", "walked"]
+__all__ = ["EDGES", "capacity", "from_columns", "readings", "walked"]
 
 EDGES = ("ldp", "support", "plus", "minus")
 _GUESSES = ("vulnerability", "before", "gain")
@@ -57,7 +58,7 @@ def walked(table: Table, names: Iterable[str], *, n_jobs: int | None = None, pro
 ]:  # fmt: skip
     """The same from the rows of a channel."""
     first = first_pass(table, n_jobs=n_jobs, progress=progress)
-    found = from_columns(table, first)
+    found = from_columns(table, first, names)
     if {"information", "pointwise"} & set(names):
         second = second_pass(table, first, n_jobs=n_jobs, progress=progress)
         found["information"] = columns.information(table, first, second)
@@ -65,15 +66,43 @@ def walked(table: Table, names: Iterable[str], *, n_jobs: int | None = None, pro
     return found
 
 
-def from_columns(table: Table, first: Any) -> dict[str, Reading]:
-    """What the first pass yields."""
-    found = {
-        "ldp": columns.edge_ratio(table, first, False), "support": columns.edge_ratio(table, first, True),
-        "maximal": columns.maximal(table, first, False), "maximal_support": columns.maximal(table, first, True),
-    }  # fmt: skip
-    found["plus"], found["minus"] = columns.log_ratios(table, first)
-    found |= dict(zip(_GUESSES, columns.vulnerability(table, first), strict=True))
+def from_columns(table: Table, first: Columns, names: Iterable[str]) -> dict[str, Reading]:
+    """What the first pass yields of them."""
+    ways: tuple[tuple[tuple[str, ...], Callable[[], tuple[Reading, ...]]], ...] = (
+        (("ldp",), lambda: (columns.edge_ratio(table, first, False),)),
+        (("support",), lambda: (columns.edge_ratio(table, first, True),)),
+        (("plus", "minus"), lambda: columns.log_ratios(table, first)),
+        (_GUESSES, lambda: columns.vulnerability(table, first)),
+        (("maximal",), lambda: (columns.maximal(table, first, False),)),
+        (("maximal_support",), lambda: (columns.maximal(table, first, True),)),
+    )
+    wanted = set(names)
+    found: dict[str, Reading] = {}
+    for keys, way in ways:
+        if not wanted.isdisjoint(keys):
+            found |= dict(zip(keys, way(), strict=True))
     return found
+
+
+def capacity(channel: AnyChannel, gap: float, n_jobs: int | None) -> Estimate:
+    """Capacity: a closed form where all secrets are alike, sums over factors, else solved; certified, in nats."""
+    if isinstance(channel, ProductChannel):
+        width = gap / sum(channel.powers)
+        parts = [(own, capacity(one, max(width, 1e-14), n_jobs)) for one, own in
+                 zip(channel.factors, channel.powers, strict=True)]  # fmt: skip
+        value, lower, upper = (math.fsum(own * float(getattr(one, end)) for own, one in parts) for end in
+                               ("value", "lower", "upper"))  # fmt: skip
+        slack = 4 * UNIT * upper
+        return Estimate(value, max(0.0, lower - slack), upper + slack, kind="certified", unit="nats",
+                        method="sum over factors")  # fmt: skip
+    if classes.alike(channel):
+        profiles = classes.grouped(Setting(channel, None))
+        if profiles is not None:
+            found = classes.information(profiles, channel.mass_gap)
+            return estimate(found._replace(method="all secrets alike: the uniform prior"), "nats")
+    if isinstance(channel, DefaultChannel):
+        channel = channel.laws
+    return channel_capacity(channel, gap=gap, n_jobs=n_jobs).capacity
 
 
 def _grouped(given: Setting, names: tuple[str, ...]) -> dict[str, Reading]:
@@ -109,7 +138,9 @@ def _sums(channel: ProductChannel, prior: Any, names: tuple[str, ...], n_jobs: A
         value, lower, upper = (
             _total([own * float(getattr(one, field)) for own, one in parts_of]) for field in ("value", "lower", "upper")
         )
-        reading = Reading(value, lower - 4 * UNIT * abs(lower), upper + 4 * UNIT * abs(upper), kind, "sum over factors")
+        if value < math.inf:
+            lower, upper = lower - 4 * UNIT * abs(lower), upper + 4 * UNIT * abs(upper)
+        reading = Reading(value, lower, upper, kind, "sum over factors")
         if name in _LOGS:
             reading = _exponential(reading)
         found[name] = reading

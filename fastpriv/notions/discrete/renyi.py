@@ -68,20 +68,19 @@ def _walked(table: Table, order: float, n_jobs: Any, progress: Any) -> Reading:
     def sums(part: slice) -> FloatArray:
         own = held[part]
         logs = np.asarray(channel._rows(part.start, part.stop, True)[own], dtype=np.float64)
-        return np.asarray(table.prior[part][own] @ np.expm1(order * (logs - base)))
+        powers = order * (logs - base)
+        return np.stack([table.prior[part][own] @ change for change in (np.expm1(powers), np.exp(powers))])
 
     top = np.full(channel.outputs, -np.inf)
     for one in _parallel.ordered_map(tops, table.parts, n_jobs=n_jobs):
         top = np.maximum(top, one)
     base = np.where(top > -np.inf, top, 0.0)
-    change = np.zeros(channel.outputs)
+    found = np.zeros((2, channel.outputs))
     for one in _parallel.ordered_map(sums, table.parts, n_jobs=n_jobs, progress=progress):
-        change += one
+        found += one
     real = top > -np.inf
-    change = change[real] / float(np.sum(table.prior, dtype=np.longdouble))
-    lost = table.prior[held]
-    least = float(lost.min())
-    logs = np.log1p(np.maximum(change, least - 1.0))
+    change, whole = found[:, real] / float(np.sum(table.prior, dtype=np.longdouble))
+    logs = np.where(change > -0.5, np.log1p(np.maximum(change, -0.5)), np.log(whole))
     return _total(top[real], logs, order, channel.inputs, channel.mass_gap, table.gap, 0.0)
 
 
@@ -101,9 +100,9 @@ def _total(
         total = max(1.0 + excess, 1e-300)
         value = math.log1p(max(excess, -1.0 + 1e-300))
     size = math.fsum(each * (8 + np.abs(top) + np.abs(logs) / order))
-    cancelled = math.fsum(each * np.minimum(np.exp(-logs), 1e300)) / order
-    error = UNIT * ((64 + 8 * math.sqrt(n)) * (cancelled + math.fsum(whole)) + 8 * size) / total
-    error += 2.2 * (gap + prior_gap * cancelled / total) + missing
+    spread = (1 + 1 / order) * math.fsum(each) + math.fsum(whole)
+    error = UNIT * ((64 + 8 * math.sqrt(n)) * spread + 8 * size) / total
+    error += 2.2 * (gap + prior_gap / order) + missing
     factor = order / (order - 1.0)
     value, error = max(0.0, factor * value), abs(factor) * error
     return Reading(value, max(0.0, value - error), value + error, "certified", "Sibson's sum over releases")

@@ -44,6 +44,15 @@ class Table:
         self.shift: FloatArray | None = None  # natural logs, of powers of 2 where cells are plain
 
     @property
+    def slack(self) -> float:
+        """What the sum of a row can miss 1 by where its cells are rounded, singles and logarithms; 0 for doubles."""
+        if isinstance(self.channel, Channel) and not self.log:
+            return 2.0**-23 if self.channel.cells.dtype == np.float32 else 0.0
+        size = 0.0 if self.shift is None else float(np.abs(self.shift).max(initial=0.0))
+        single = isinstance(self.channel, Channel) and self.channel.cells.dtype == np.float32
+        return (2.0**-23 if single else 2.0**-52) * (1 + size)
+
+    @property
     def direct(self) -> bool:
         """Whether blocks are the channel's own memory."""
         return not self.log and self.shift is None
@@ -82,7 +91,8 @@ class Columns(NamedTuple):
     centre: FloatArray
     delta: FloatArray
     q: FloatArray
-    spread: FloatArray  # D
+    spread: FloatArray  # D, and more where cells are rounded when they are scaled
+    reach: FloatArray  # top - low, likewise
     edges: FloatArray  # (4, m): top and low with prior, top and low of the other secrets; logs where cells are logs
 
     @property
@@ -105,9 +115,9 @@ def columns(table: Table, *, n_jobs: int | None = None, progress: _parallel.Prog
     edges = _edges(table, n_jobs) if table.log else None
     if edges is not None:
         table.shift = np.where(np.isfinite(edges[0]), edges[0], 0.0)
-    held = np.flatnonzero(table.prior > 0)
-    sample = [table.block(slice(d, d + 1))[0] for d in held[:_SEEN]]
-    centre = np.min(np.array(sample, dtype=np.float64), axis=0)
+    begin = int(np.argmax(table.prior > 0))
+    part = slice(begin, min(begin + _SEEN, table.prior.size))
+    centre = table.block(part)[table.prior[part] > 0].min(axis=0).astype(np.float64)
     total = float(np.sum(table.prior, dtype=np.longdouble))
     while True:
         numbers, place = _pass(table, centre, n_jobs, progress)
@@ -125,8 +135,11 @@ def columns(table: Table, *, n_jobs: int | None = None, progress: _parallel.Prog
             centre = np.ascontiguousarray(low)
         else:
             break
-    spread = np.minimum(top - low, q + centre)
-    return Columns(top, low, best, place, centre, delta, q, spread, edges)
+    reach = top - low
+    spread = np.minimum(reach, q + centre)
+    if table.log:  # x = e^(log Q - shift) is right to 3 u, q likewise
+        spread, reach = spread + 0.5 * top, reach + 0.5 * top
+    return Columns(top, low, best, place, centre, delta, q, spread, reach, edges)
 
 
 def rows(

@@ -1,0 +1,135 @@
+"""The kernel of written channels: NumPy's answers, the same bits on every instruction set and for any threads."""
+
+import numpy as np
+import pytest
+
+from fastpriv import Channel, notions
+from fastpriv.kernels import _table
+from fastpriv.notions.discrete import table
+from kernels.variants import check_same_lines
+
+SCRIPT = """
+import hashlib
+import numpy as np
+from fastpriv.kernels import _table
+
+digest = hashlib.sha256()
+rng = np.random.default_rng(4)
+for n, m in ((1, 1), (7, 5), (8, 512), (9, 513), (40, 1030)):
+    for kind in (np.float64, np.float32):
+        rows = rng.dirichlet(np.full(m, 0.2), n).astype(kind)
+        prior = rng.dirichlet(np.ones(n)) * (np.arange(n) % 5 != 3)
+        centre = rows.min(axis=0).astype(float)
+        numbers, places = _table.columns(rows, prior, centre, 3)
+        digest.update(numbers.tobytes() + places.tobytes())
+        delta = numbers[3] + numbers[4]
+        q = centre + delta
+        out = np.empty(rows.shape, kind)
+        with np.errstate(divide="ignore"):
+            inverse = np.where(q > 0, 1 / q, 0.0)
+        told = _table.rows(rows, prior, centre, delta, inverse, q, q[::-1].copy(), out)
+        digest.update(told.tobytes() + out.tobytes())
+        one, two = np.zeros(6), np.zeros(6)
+        plain = rows.astype(float)
+        _table.sticks(plain, plain[0], np.expm1(np.linspace(0, 3, 6)), one, two)
+        _table.sticks(plain, q, np.expm1(np.linspace(0, 3, 6)), one, two, centre, delta)
+        digest.update(one.tobytes() + two.tobytes())
+print(digest.hexdigest())
+"""
+
+
+def test_every_instruction_set_gives_the_same_bits():
+    check_same_lines(SCRIPT, 1)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (7, 3), (23, 700), (16, 1025)])
+def test_the_passes_against_numpy(n, m, kind):
+    rng = np.random.default_rng([n, m])
+    rows = rng.dirichlet(np.full(m, 0.5), n).astype(kind)
+    rows[:, rng.random(m) < 0.1] = 0.0
+    prior = rng.dirichlet(np.ones(n)) * (np.arange(n) % 6 != 2)
+    held = prior > 0
+    centre = rng.random(m) / m
+    numbers, places = _table.columns(rows, prior, centre, 100)
+    joint = prior[:, None] * rows
+    for got, want in (
+        (numbers[0], rows[held].max(axis=0)), (numbers[1], rows[held].min(axis=0)), (numbers[2], joint.max(axis=0)),
+        (numbers[5], rows[~held].max(axis=0, initial=-1.0)), (numbers[6], rows[~held].min(axis=0, initial=np.inf)),
+    ):  # fmt: skip
+        np.testing.assert_array_equal(got, want)
+    first = np.where(joint.max(axis=0) > 0, joint.argmax(axis=0), np.argmax(held))
+    np.testing.assert_array_equal(places, 100 + first)
+    delta = prior @ (rows - centre)
+    np.testing.assert_allclose(numbers[3] + numbers[4], delta, atol=1e-15)
+    q = np.where(rows[held].max(axis=0) > 0, prior @ rows.astype(float), 0.0)
+    inverse = np.divide(1.0, q, out=np.zeros(m), where=q > 0)
+    law, out = rng.dirichlet(np.ones(m)), np.empty(rows.shape)
+    k, total, shift = _table.rows(rows, prior, np.zeros(m), q, inverse, q, law, out)
+    r = rows * inverse
+    with np.errstate(divide="ignore", invalid="ignore"):
+        psi = np.where(r > 0, r * np.log(np.where(r > 0, r, 1.0)), 0.0) - r + (q > 0)
+    np.testing.assert_allclose(k, psi @ q, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(total, rows.sum(axis=1, dtype=float), rtol=1e-14)
+    np.testing.assert_allclose(shift, (r - (q > 0)) @ law, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(out, prior[:, None] * r, rtol=1e-14)
+
+
+def test_blocks_joined_are_one_block_to_rounding_and_places_stay_the_first():
+    rng = np.random.default_rng(3)
+    rows = rng.integers(0, 4, (50, 30)) / 8.0
+    prior = np.full(50, 0.02)
+    whole, places = _table.columns(rows, prior, np.zeros(30), 0)
+    found, where = _table.columns(rows[:17], prior[:17], np.zeros(30), 0)
+    found, where = found.copy(), where.copy()
+    _table.join(found, where, *_table.columns(rows[17:], prior[17:], np.zeros(30), 17))
+    np.testing.assert_array_equal(where, places)
+    np.testing.assert_array_equal(where, (prior[:, None] * rows).argmax(axis=0))
+    np.testing.assert_allclose(found, whole, rtol=1e-15, atol=1e-16)
+
+
+def test_threads_change_no_bit(monkeypatch, tmp_path):
+    monkeypatch.setattr(table, "_BLOCK", 2**10)
+    rng = np.random.default_rng(9)
+    rows, prior = rng.dirichlet(np.ones(40), 300), rng.dirichlet(np.ones(300))
+    channel = Channel(rows)
+    filled = [np.empty(rows.shape) for _ in range(2)]
+    one, two = (notions.summary(prior, channel, posteriors=out, n_jobs=i + 1) for i, out in enumerate(filled))
+    for name, got in one.estimates().items():
+        other = two.estimates()[name]
+        assert (got.value, got.lower, got.upper) == (other.value, other.lower, other.upper), name
+    np.testing.assert_array_equal(*filled)
+    path = tmp_path / "posteriors.npy"
+    assert notions.summary(prior, channel, posteriors=path, n_jobs=2).posteriors == path
+    np.testing.assert_array_equal(np.load(path), filled[0])
+    seen = []
+    notions.mbp(prior, channel, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (12, 12)
+    for curve in (notions.ldp_delta, notions.lip_delta):
+        a, b = (curve(prior, channel, [0.1, 0.5], n_jobs=n) for n in (1, 2))
+        np.testing.assert_array_equal(a.value, b.value)
+
+
+def test_a_memory_mapped_channel_is_read_in_place(tmp_path):
+    rows = np.random.default_rng(2).dirichlet(np.ones(30), 200)
+    np.save(tmp_path / "channel.npy", rows)
+    mapped = Channel(np.load(tmp_path / "channel.npy", mmap_mode="r"))
+    assert notions.cd_lmip(None, mapped).value == notions.cd_lmip(None, rows).value
+
+
+@pytest.mark.parametrize("call", [
+    lambda z: _table.columns(np.ones((2, 3)), z(3), z(3), 0),
+    lambda z: _table.columns(np.ones((2, 3)), z(2), z(2), 0),
+    lambda z: _table.join(np.ones((7, 3)), np.zeros(3, np.intp), np.ones((7, 2)), np.zeros(2, np.intp)),
+    lambda z: _table.rows(np.ones((2, 3)), z(2), z(3), z(3), z(3), z(2), None, None),
+    lambda z: _table.rows(np.ones((2, 3)), z(2), z(3), z(3), z(3), z(3), None, np.ones((3, 2))),
+    lambda z: _table.sticks(np.ones((2, 3)), z(2), z(1), z(1), z(1)),
+    lambda z: _table.sticks(np.ones((2, 3)), z(3), z(1), z(1), z(1), z(3), None),
+])  # fmt: skip
+def test_shapes_are_checked_before_the_kernel_runs(call):
+    with pytest.raises(ValueError, match="shapes must fit"):
+        call(np.zeros)
+    frozen = np.ones((2, 3))
+    frozen.setflags(write=False)
+    with pytest.raises(ValueError, match="can be written to"):
+        _table.rows(np.ones((2, 3)), *(np.zeros(k) for k in (2, 3, 3, 3, 3)), None, frozen)
