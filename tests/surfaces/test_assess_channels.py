@@ -65,7 +65,7 @@ def test_the_table_repeats_the_notions(report):
         near = report["ldp_epsilon"]
         assert notions.ldp_delta(None, channel, near.upper[i]).upper <= 1e-5
         assert notions.ldp_delta(None, channel, near.lower[i] - 1e-12).upper > 1e-5
-        assert near.upper[i] - near.lower[i] < 1e-6
+        assert near.upper[i] - near.lower[i] < 2e-6 * near.upper[i]
 
 
 BUILT = {
@@ -133,6 +133,18 @@ def test_one_channel_with_a_law_with_data_or_with_neither():
     assert all(row[3] is row[4] is None for row in rows)
     assert "through 'value'" in alone.summary()
     assert repr(alone) == "<Assessment of value: 1 epsilons, channel>"
+
+
+def test_epsilon_at_a_delta_of_channels_without_an_end():
+    sure = fastpriv.assess(mechanism=Channel([[1.0, 0.0], [0.0, 1.0]]), epsilon=[1.0])["ldp_epsilon"]
+    assert sure.upper[0] == math.inf
+    assert sure.lower[0] >= 700.0
+    tail = fastpriv.assess(mechanism=Channel([[0.5, 0.5 - 1e-6, 1e-6], [0.25, 0.75, 0.0]]), epsilon=[1.0])
+    assert tail["pure_ldp_epsilon"].upper[0] == math.inf
+    near = tail["ldp_epsilon"]
+    assert math.log(2.0) - 1e-4 < near.lower[0] <= near.upper[0] < math.log(2.0) + 1e-5
+    none = fastpriv.assess(mechanism=Channel([[0.5, 0.5], [0.5, 0.5]]), epsilon=[1.0])["ldp_epsilon"]
+    assert (none.value[0], none.upper[0]) == (0.0, 0.0)
 
 
 def test_what_nobody_can_go_through_is_bracketed():

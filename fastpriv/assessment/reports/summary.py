@@ -73,7 +73,9 @@ def _heading(report: Any) -> list[str]:
     x, p = report.prior.values, report.prior.probabilities
     records = f"{report.records:,} records, " if report.records else ""
     if report.mechanism == "channel":
-        values = f"{len(x):,} of {report.secret.inputs:,} inputs, input {x[int(np.argmax(p))]:g} the likeliest"
+        values = f"{len(x):,} of {report.secret.inputs:,} inputs"
+        if p.max() > p.min():
+            values += f", input {x[int(np.argmax(p))]:g} the likeliest ({100 * p.max():.3g} %)"
     elif report.labels is None:
         spread = f"mean {float(np.sum(x * p)):.4g}, standard deviation {_deviation(report):.4g}"
         values = f"{len(x):,} values from {x[0]:g} to {x[-1]:g}, {spread}"
