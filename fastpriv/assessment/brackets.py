@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..conversions import abp_given_secret_from_mbp
 from ..estimate import Estimate, Unit
+from .quantities import BOUND
 
 __all__ = ["below", "curve", "gain", "shift"]
 
@@ -27,7 +28,7 @@ def below(upper: Any, unit: Unit, lower: Any = 0.0, why: str = "more releases th
     """A number of which only bounds are known."""
     return Estimate(
         upper, np.minimum(lower, upper) + np.zeros(np.shape(upper)), upper, kind="certified", unit=unit,
-        method=f"bounds alone: {why}",
+        method=f"{BOUND}: {why}",
     )  # fmt: skip
 
 

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from ..estimate import KINDS, Estimate
 
-__all__ = ["QUANTITIES", "Quantity", "Surface"]
+__all__ = ["BOUND", "QUANTITIES", "Quantity", "Surface"]
 
 FloatArray = NDArray[np.float64]
+BOUND = "bounds alone"  # how the method of an estimate begins that is no more than that
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,10 @@ class Surface:
         value, lower, upper = (np.concatenate([getattr(p, x) for p in parts]) for x in ("value", "lower", "upper"))
         kind, method = (tuple(word for p in parts for word in getattr(p, x)) for x in ("kind", "method"))
         return cls(value, lower, upper, kind, method)
+
+    def bound_alone(self, row: int) -> bool:
+        """Whether only bounds are known there, and the value is the upper one."""
+        return self.method[row].startswith(BOUND)
 
     @property
     def weakest_kind(self) -> str:

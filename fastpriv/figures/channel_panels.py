@@ -213,7 +213,7 @@ def sweep(report: Any) -> Any:
         0.065, 1 - 0.42 / height, "What does one release leak?", fontsize=17, weight="bold", color=INK,
     )  # fmt: skip
     source = ", ".join(dict.fromkeys(one.source for one in report))
-    figure.text(0.065, 1 - 0.7 / height, f"{source}; upper bounds", fontsize=10.5, color=INK)
+    figure.text(0.065, 1 - 0.7 / height, f"{source}; upper bounds, hollow where no more than a bound is known", fontsize=10.5, color=INK)
     return figure
 
 
@@ -223,6 +223,8 @@ def _line(ax: Any, one: Any, quantity: str, colour: Any, place: int) -> None:
     order = np.argsort(x[good], kind="stable")
     marker = "os^Dv<>PX"[place % 9]
     ax.plot(x[good][order], y[good][order], color=colour, lw=1.6, marker=marker, ms=4.2, label=one.mechanism)
+    alone = good & np.array([one.surfaces[quantity].bound_alone(i) for i in range(len(x))])
+    ax.plot(x[alone], y[alone], color=colour, lw=0, marker=marker, ms=4.2, mfc="white")
 
 
 def _plain_ticks(ax: Any) -> None:

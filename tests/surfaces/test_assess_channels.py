@@ -164,6 +164,8 @@ def test_what_nobody_can_go_through_is_bracketed():
     most = before * math.exp(float(found["mbp_xi"].upper)) * (1 + 1e-9)
     assert before * (1 - 1e-12) <= best.lower < best.upper <= most
     assert found["abp_max"].upper < 0.3
+    report = fastpriv.assess(np.repeat(names, np.arange(1, 43)), mechanism="oue", level=[1.0], epsilon=[0.1])
+    assert "*            no more than a bound" in report.summary()
     assert found["min_entropy_leakage"].upper <= found["maximal_leakage"].upper * (1 + 1e-9)
 
 

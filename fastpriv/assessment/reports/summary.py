@@ -103,7 +103,8 @@ def _columns(report: Any, brief: bool = False) -> list[_Column]:
     epsilon = f"at epsilon={report.epsilon[at]:g}"
 
     def number(name: str) -> Callable[[int], str]:
-        return lambda i: rounded_up(report.surfaces[name].upper[i])
+        found = report.surfaces[name]
+        return lambda i: rounded_up(found.upper[i]) + ("*" if found.bound_alone(i) else "")
 
     def ratio(name: str) -> Callable[[int], str]:
         """Without the last bits of a bound, which would show 0.5 as 0.501."""
@@ -185,8 +186,14 @@ def _meanings(report: Any) -> list[str]:
         abp,
         "  best guess   chance that the likeliest value after a release is the true one",
         "  leakage      log of how many times likelier any guess about the value can get, for any law of values",
+        *_starred(report),
         last,
     ]
+
+
+def _starred(report: Any) -> list[str]:
+    alone = any(found.bound_alone(i) for found in report.surfaces.values() for i in range(len(report.grid)))
+    return ["  *            no more than a bound: there are more releases than can be gone through"] if alone else []
 
 
 def _needs(report: Any) -> list[str]:
