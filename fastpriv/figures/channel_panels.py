@@ -213,7 +213,8 @@ def sweep(report: Any) -> Any:
         0.065, 1 - 0.42 / height, "What does one release leak?", fontsize=17, weight="bold", color=INK,
     )  # fmt: skip
     source = ", ".join(dict.fromkeys(one.source for one in report))
-    figure.text(0.065, 1 - 0.7 / height, f"{source}; upper bounds, hollow where no more than a bound is known", fontsize=10.5, color=INK)
+    words = f"{source}; upper bounds, hollow where no more than a bound is known"
+    figure.text(0.065, 1 - 0.7 / height, words, fontsize=10.5, color=INK)
     return figure
 
 
