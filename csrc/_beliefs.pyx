@@ -4,7 +4,7 @@ include "fp_beliefs.pxi"
 
 cdef extern from "fp_beliefs.h":
     ctypedef struct fp_beliefs_engine:
-        void (*first)(ptrdiff_t, const void *, int, int, const void *, int, fp_first *,
+        void (*first)(ptrdiff_t, const void *, int, int, const void *, int, double, int, fp_first *,
                       fp_best *) noexcept nogil
         void (*second)(ptrdiff_t, const void *, int, int, const void *, int, double, double, double, fp_second *,
                        double *) noexcept nogil
@@ -30,15 +30,17 @@ cdef (const void *, int) located(source, Py_ssize_t length) except *:
     return <const void *> &doubles[0], 0
 
 
-def first_pass(likelihood, prior, bint logs, ptrdiff_t offset, double[::1] best, ptrdiff_t[::1] places):
+def first_pass(likelihood, prior, bint logs, double shift, bint sums, ptrdiff_t offset, double[::1] best,
+               ptrdiff_t[::1] places):
     """Sums of one block as a tuple of thirteen numbers, places from ``offset`` on, and how many of the best there are.
 
     ``likelihood`` holds log likelihoods, contiguous float32 or float64; ``prior`` is None where it is uniform, else
-    probabilities, or their logarithms if ``logs``. The largest joint weights are left in ``best``, in no order, with
-    their places in the block in ``places``.
+    probabilities, or their logarithms if ``logs``; joint weights are then relative to ``shift``. The largest are left
+    in ``best``, in no order, with their places in the block in ``places``. Without ``sums`` they, the largest and the
+    smallest are all. The mass is NaN where a number is none, or is infinite, or a prior is negative or above 1.
     """
     cdef ptrdiff_t n = likelihood.shape[0]
-    cdef fp_first sums
+    cdef fp_first total
     cdef fp_best largest = best_of(best, places)
     cdef int kind = kind_of(prior is not None, logs), l_single, prior_single = 0
     cdef const void *l
@@ -49,8 +51,8 @@ def first_pass(likelihood, prior, bint logs, ptrdiff_t offset, double[::1] best,
     if prior is not None:
         w, prior_single = located(prior, n)
     with nogil:
-        engine.first(n, l, l_single, kind, w, prior_single, &sums, &largest)
-    return first_row(&sums, offset), largest.count
+        engine.first(n, l, l_single, kind, w, prior_single, shift, sums, &total, &largest)
+    return first_row(&total, offset), largest.count
 
 
 def joined(rows):
@@ -72,7 +74,8 @@ def joined(rows):
 def second_pass(likelihood, prior, bint logs, double weight, double high, double low, double[::1] posterior):
     """(excess, kl, js) of one block, each as a pair of doubles; writes the posterior unless it is None.
 
-    ``weight`` is the prior of each secret where it is uniform; the log evidence is ``high + low``.
+    ``weight`` is the prior of each secret where it is uniform, else what the prior is multiplied by; the log evidence is
+    ``high + low``.
     """
     cdef ptrdiff_t n = likelihood.shape[0]
     cdef fp_second sums

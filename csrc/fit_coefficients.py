@@ -1,4 +1,4 @@
-"""How the tables of csrc/fp_elementary.h and csrc/fp_erfc.h came about: a minimax fit by exchange, in 60 digits.
+"""How tables of csrc/fp_elementary.h, fp_erfc.h and fp_beliefs.h came about: a minimax fit by exchange, in 60 digits.
 
 Run ``python csrc/fit_coefficients.py [name ...]``: it prints each table as C and the largest error of the fit. It
 needs mpmath alone.
@@ -6,7 +6,7 @@ needs mpmath alone.
 
 import sys
 
-from mpmath import cos, erfc, exp, lu_solve, matrix, mp, mpf, pi, sqrt
+from mpmath import cos, cosh, erfc, exp, log, lu_solve, matrix, mp, mpf, pi, sqrt, tanh
 
 mp.dps = 60
 
@@ -110,10 +110,34 @@ def at_zero(c, limit, unit, centre):
     return unit * ((limit + (even - odd) / centre) / centre)
 
 
+def tanh_tail():
+    """(tanh(y/2) - y/2) / y^3 in z = y^2, |y| <= 1/2."""
+    edge = mpf(1) / 4
+
+    def tail(z):
+        y = sqrt(z)
+        return (tanh(y / 2) - y / 2) / y**3
+
+    return minimax(tail, mpf(0), edge, 7, lambda z: sqrt(z + mpf("1e-4")))
+
+
+def divergence_tail():
+    """(y/2 tanh(y/2) - log cosh(y/2)) / y^2 in z = y^2, |y| <= 1/2."""
+    edge = mpf(1) / 4
+
+    def tail(z):
+        y = sqrt(z)
+        return (y / 2 * tanh(y / 2) - log(cosh(y / 2))) / y**2
+
+    return minimax(tail, mpf(0), edge, 8)
+
+
 TABLES = {
     "exp_tail": exp_tail,
     "log_tail": log_tail,
     "erfcx_table": lambda: half_line(erfcx, 1 / sqrt(pi), mpf(1)),
+    "tanh_tail": tanh_tail,
+    "divergence_tail": divergence_tail,
     "mills_table": lambda: half_line(mills_ratio, mpf(1), 1 / sqrt(2 * pi)),
 }
 

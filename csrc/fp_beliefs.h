@@ -23,6 +23,7 @@
 
 #include "fp_integrand.h"
 #include "fp_split.h"
+#include "fp_vector_tables.h"
 
 #define FP_TILE 512
 #define FP_LOG2 0.69314718055994530942
@@ -194,11 +195,23 @@ FP_INLINE void fp_second_terms(double w, double y, const int known, double *post
     *js = 0.5 * (near ? (w + v) * fp_phi_near(short_y * short_y) : large * part + small * (part - reach));
 }
 
-#define FP_LOOPS "fp_beliefs_loops.h"
+/* (tanh(y/2) - y/2) / y^3 in y^2, |y| <= 1/2 */
+static const double fp_tanh_tail[7] = {
+    -0x1.5555555555535p-5, 0x1.1111111107930p-8, -0x1.ba1ba1a0507a9p-12, 0x1.664f391041d63p-15,
+    -0x1.226974288f4d1p-18, 0x1.d541253a09aa8p-22, -0x1.5b671c1bef12bp-25,
+};
+
+/* (y/2 tanh(y/2) - log cosh(y/2)) / y^2 in y^2, |y| <= 1/2 */
+static const double fp_divergence_tail[8] = {
+    0x1.0000000000000p-3, -0x1.ffffffffffefap-7, 0x1.c71c71c6f15fcp-10, -0x1.82d82d579c42bp-13,
+    0x1.427a78ba12cf7p-16, -0x1.0a34a17ac3ab5p-19, 0x1.b37c953126bcap-23, -0x1.4366dda93070bp-26,
+};
+
+#define FP_LOOPS "fp_beliefs_room.h"
 #include "fp_variants.h"
 
 typedef void (*fp_first_call)(ptrdiff_t n, const void *l, int l_single, int kind, const void *prior, int prior_single,
-                              fp_first *all, fp_best *best);
+                              double shift, int sums, fp_first *all, fp_best *best);
 typedef void (*fp_second_call)(ptrdiff_t n, const void *l, int l_single, int kind, const void *prior, int prior_single,
                                double weight, double high, double low, fp_second *all, double *posterior);
 typedef void (*fp_join_call)(fp_first *all, const fp_first *one);

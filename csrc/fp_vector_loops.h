@@ -9,8 +9,9 @@
  * FP_FROM(a, b)     mask of a >= b, false where either is NaN; masks are joined by |
  * FP_SOME(m)        is any lane of a mask set?
  * FP_KEPT(m, a)     a where the mask is set, else 0
- * fp_exp2           2^y for y <= 0, 2 ulp; where y < -1000 the value is not meant to be used
- * fp_log_over       log x for normal x >= 1, to 2^-53 (1 + log x); nothing to be used elsewhere
+ * FP_WHERE(m, a, b) a where the mask is set, else b
+ * fp_exp2           2^y for |y| <= 1000, 2 ulp; the value beyond is not meant to be used
+ * fp_log_over       log x for x > 0, to 2^-53 (1 + |log x|), which is no relative bound below 1
  */
 #undef FP_W
 #undef FP_MANY
@@ -19,6 +20,7 @@
 #undef FP_FROM
 #undef FP_SOME
 #undef FP_KEPT
+#undef FP_WHERE
 #undef fp_v
 #undef fp_vi
 #undef fp_vu
@@ -58,6 +60,7 @@ FP_INLINE fp_v FP_NAME(fp_all)(double x)
 #define FP_FROM(a, b) _mm512_cmp_pd_mask(a, b, _CMP_GE_OQ)
 #define FP_SOME(m) ((m) != 0)
 #define FP_KEPT(m, a) ((fp_v)_mm512_maskz_mov_pd(m, a))
+#define FP_WHERE(m, a, b) ((fp_v)_mm512_mask_blend_pd(m, b, a))
 
 /* y = k + f with 16 k an integer and |f| <= 1/32: 2^k comes from a table of sixteen and from the exponent */
 FP_INLINE fp_v FP_NAME(fp_exp2)(fp_v y)
@@ -95,6 +98,7 @@ FP_INLINE fp_v FP_NAME(fp_log_over)(fp_v x)
 #define fp_mask fp_vi
 #define FP_FROM(a, b) ((fp_vi)((a) >= (b)))
 #define FP_KEPT(m, a) ((fp_v)((fp_vi)(a) & (m)))
+#define FP_WHERE(m, a, b) ((fp_v)(((fp_vi)(a) & (m)) | ((fp_vi)(b) & ~(m))))
 #if FP_CAT(FP_LEVEL, FP_ISA) == 1
 #define FP_FMA(a, b, c) ((fp_v)_mm256_fmadd_pd(a, b, c))
 #define FP_MAX(a, b) ((fp_v)_mm256_max_pd(a, b))
@@ -121,12 +125,25 @@ FP_INLINE fp_v FP_NAME(fp_exp2)(fp_v y)
     return (fp_v)((fp_vi)p + ((fp_vi)shifted << 52));
 }
 
+/* fp_log on all lanes: the same operations, the same bits */
 FP_INLINE fp_v FP_NAME(fp_log_over)(fp_v x)
 {
-    fp_v value;
-    for (int i = 0; i < FP_W; i++)
-        value[i] = fp_log(x[i]);
-    return value;
+    const fp_vi tiny = (fp_vi)(x < 0x1p-1022);
+    const fp_v u = FP_WHERE(tiny, x * 0x1p54, x);
+    const fp_vi exponent = ((fp_vi)u + (0x4000000000000000u - 0x3fe6a09e667f3bcdu)) >> 52;
+    const fp_v f = (fp_v)((fp_vi)u - ((exponent - 1024) << 52)) - 1.0;
+    const fp_v k = ((fp_v)(exponent | 0x4330000000000000u) - (0x1p52 + 1024.0))
+                   - FP_KEPT(tiny, FP_NAME(fp_all)(54.0));
+    const fp_v s = f / (2.0 + f), z = s * s, half = 0.5 * f * f, square = z * z;
+    fp_v even = FP_NAME(fp_all)(fp_log_tail[6]), odd = FP_NAME(fp_all)(fp_log_tail[5]);
+#pragma GCC unroll 3
+    for (int i = 4; i >= 0; i -= 2)
+        even = even * square + fp_log_tail[i];
+#pragma GCC unroll 2
+    for (int i = 3; i >= 1; i -= 2)
+        odd = odd * square + fp_log_tail[i];
+    const fp_v tail = z * (even + z * odd);
+    return k * FP_LN2_HI - ((half - (s * (half + tail) + k * FP_LN2_LO)) - f);
 }
 
 #endif

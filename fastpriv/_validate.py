@@ -19,6 +19,7 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 _SUM_TOLERANCE = 1e-9
+_SUM_TOLERANCE_SINGLE = 2e-6  # 2^-19: what dividing by a sum in single precision leaves, whatever sums it up
 _SINGLE_TOLERANCE = 1e-5
 _SMALL = 2**28  # bytes that are asked for without looking at what is free
 
@@ -72,6 +73,11 @@ def vector(
     if array.size == 0:
         raise ShapeError(f"{name} must have at least one entry; got an empty sequence. Pass one or more numbers.")
     return np.ascontiguousarray(array)
+
+
+def sum_tolerance(cells: NDArray[Any]) -> float:
+    """How far probabilities of this type may miss the sum 1: 1e-9, for float32 2e-6; the gap enters bounds."""
+    return _SUM_TOLERANCE_SINGLE if cells.dtype == np.float32 else _SUM_TOLERANCE
 
 
 def probabilities(name: str, value: Any) -> FloatArray:

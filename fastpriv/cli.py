@@ -1,4 +1,4 @@
-"""The command line: ``fastpriv assess``, ``divergence``, ``convert``, ``figures`` and ``info``.
+"""The command line: ``fastpriv assess``, ``divergence``, ``posterior``, ``convert``, ``figures`` and ``info``.
 
 Exit codes: 0 done, 2 bad input (one line on stderr, no traceback), 130 interrupted, 141 the reader of the output left.
 """
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from . import __version__
+from . import __version__, posterior_command
 from .assessment.command import FIGURES, GRID, figure_kind
 from .assessment.command import options as _assess_options
 from .errors import DomainError, NotConvergedError, SamplingWarning
@@ -80,7 +80,7 @@ def _said(fault: BaseException) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="fastpriv",
-        description="Privacy figures with bounds. Commands: assess, divergence, convert, figures, info.",
+        description="Privacy figures with bounds. Commands: assess, divergence, posterior, convert, figures, info.",
     )
     parser.set_defaults(
         large="the grid must fit into memory; got less memory than it needs. Take fewer points or bins."
@@ -92,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     info.set_defaults(run=_info, interrupted="nothing was written.")
     _assess_options(commands.add_parser("assess", help="what does releasing each value of a column with noise leak?"))
     _divergence_options(commands.add_parser("divergence", help="a divergence of two Gaussian mixtures in files"))
+    posterior_command.options(commands.add_parser("posterior", help="what one release does to beliefs, from files"))
     _convert_options(commands.add_parser("convert", help="one privacy notion from another, with its source"))
     _figures_options(commands.add_parser("figures", help="the figures of a paper, recomputed with bounds"))
     return parser
@@ -134,7 +135,7 @@ def _divergence_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _convert_options(parser: argparse.ArgumentParser) -> None:
-    from .conversions.chains import accepted
+    from .conversions.parameters import PARAMETERS
     from .conversions.registry import NOTIONS
 
     parser.description = (
@@ -150,8 +151,8 @@ def _convert_options(parser: argparse.ArgumentParser) -> None:
     add("--markdown", action="store_true", help="with --list: the page CONVERSIONS.md")
     add("--json", action="store_true", help="print JSON instead of text")
     numbers = parser.add_argument_group("numbers", "one, or several by commas; inf is one")
-    for name in accepted():
-        numbers.add_argument(f"--{name.replace('_', '-')}", metavar="X")
+    for name, known in PARAMETERS.items():
+        numbers.add_argument(f"--{name.replace('_', '-')}", metavar="X", help=known.text.replace("``", "").rstrip("."))
     parser.set_defaults(run=_convert, interrupted="nothing was written.")
 
 
@@ -213,7 +214,8 @@ def _divergence(asked: argparse.Namespace) -> int:
 
 
 def _convert(asked: argparse.Namespace) -> int:
-    from .conversions.chains import accepted, convert
+    from .conversions.chains import convert
+    from .conversions.parameters import PARAMETERS
     from .conversions.registry import listed, markdown
 
     if asked.list or asked.markdown:
@@ -225,7 +227,7 @@ def _convert(asked: argparse.Namespace) -> int:
         return 0
     if asked.target is None or asked.source is None:
         raise DomainError("TARGET and --from must be given; got none. See fastpriv convert --list for what there is.")
-    values = {name: _numbers(name, getattr(asked, name)) for name in accepted() if getattr(asked, name) is not None}
+    values = {name: _numbers(name, getattr(asked, name)) for name in PARAMETERS if getattr(asked, name) is not None}
     if asked.unit is not None:
         values["unit"] = asked.unit
     found = convert(asked.target, asked.source, as_published=asked.as_published, **values)

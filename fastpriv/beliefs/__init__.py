@@ -1,4 +1,6 @@
 """What a release does to beliefs about the secret.
 
-``gaussian`` holds the shift of beliefs about a secret on the line behind Gaussian noise.
+``bayes`` is the function ``posterior``, which tells likelihoods apart; ``streams`` holds those with one number a secret
+(``passes`` reads, ``rounding`` bounds, ``output`` writes), ``result`` the answer. ``gaussian`` holds the shift of
+beliefs about a secret on the line behind Gaussian noise.
 """

@@ -5,31 +5,32 @@ Notation: channel Q (n, m), Q[d, w] = P(output w | input d); input law p, output
     I(p, Q) = sum_d p_d K_d  <=  C = max_p I(p, Q)  <=  max_d K_d
 
 for every p, and both sides meet at the best one. A solver finds p; the bracket is these two numbers, rounded outward,
-and holds whatever the solver did (csrc/fp_blahut.h, ``fastpriv.capacity.interior``).
+and holds whatever the solver did (csrc/fp_blahut.h, ``fastpriv.capacity.interior``). Channels known by structure go by
+``fastpriv.capacity.structured`` first.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _parallel, _validate, special
+from ..channels import AnyChannel, Channel, DefaultChannel, ProductChannel
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate
 from ..kernels import _blahut
+from . import structured
 from .interior import enclosed, solved
 
 __all__ = ["ChannelCapacity", "channel_capacity", "maximal_leakage"]
 
 FloatArray = NDArray[np.float64]
 _UNIT = 2.0**-53
-_MISS = 1e-9  # what a row may miss 1 by
-_ROUNDED_TO_SINGLE = 2.0**-24  # what rounding cells to float32 adds to it
 _BLOCK = 4096  # small channels in one task
 _FINE = 1e-13
 _BINARY = 4e-15  # relative error of the capacity of the binary asymmetric channel
@@ -45,11 +46,12 @@ class ChannelCapacity:
     capacity : Estimate
         Certified: ``lower`` is I(input, channel), ``upper`` the largest divergence from ``output``. Of shape (...) for
         a stack of channels.
-    input : ndarray, shape (..., n)
-        The input law found.
-    output : ndarray, shape (..., m)
+    input : ndarray, shape (..., n), or None
+        The input law found. None, as the next two, for a channel that is too large for it to be written out: there the
+        law is uniform, over all secrets or within the factors.
+    output : ndarray, shape (..., m), or None
         The output law it gives.
-    divergences : ndarray, shape (..., n)
+    divergences : ndarray, shape (..., n), or None
         KL(row || output) for every input, in the unit of the capacity: equal to it where the input is used, at most
         that elsewhere.
     iterations : int or ndarray
@@ -68,9 +70,9 @@ class ChannelCapacity:
     """
 
     capacity: Estimate
-    input: FloatArray
-    output: FloatArray
-    divergences: FloatArray
+    input: FloatArray | None
+    output: FloatArray | None
+    divergences: FloatArray | None
     iterations: Any
     converged: Any
     method: str
@@ -84,9 +86,9 @@ def channel_capacity(
 
     Parameters
     ----------
-    channel : array_like, shape (n, m) or (..., n, m), or an object with ``matrix()``
-        Rows of probabilities, P(output w | input d), float64 or float32. Rows sum to 1 within 1e-9 (float32: what its
-        rounding explains besides). The leading axes are a stack of channels.
+    channel : AnyChannel, array_like of shape (n, m) or (..., n, m), or an object with ``matrix()``
+        A channel, or rows of probabilities, P(output w | input d), float64 or float32, that sum to 1 within 1e-9 or
+        2e-6. The leading axes are a stack of channels.
     gap : float, default 1e-9
         How far apart the bounds may be: nats where the capacity is above 1 nat, relative to it below. From 1e-14 to 1.
     unit : {"nats", "bits"}
@@ -119,6 +121,10 @@ def channel_capacity(
     needs 1/gap steps if some input is barely unused. A step solves min(n, m) equations. Channels of at most 16 inputs
     and outputs go eight at a time through one kernel; two inputs with two outputs have a closed bracket as well.
 
+    Channels that treat all secrets alike (``RandomizedResponse``, ``UnaryEncoding``, ``SubsetSelection``) have a closed
+    form at any size, a ``ProductChannel`` the sum over its factors, a ``DefaultChannel`` the capacity of the rows that
+    differ; others are written out.
+
     Rows that miss 1 by g widen the bounds by about g sqrt(2 C): they hold for every channel with rows of sum 1 whose
     cells are those given up to a factor 1 + g or 1 - g, such as the rows divided by their sums. Columns with no cell of
     1e-270 count as at most 1e-270.
@@ -137,6 +143,9 @@ def channel_capacity(
     0.75
     >>> channel_capacity([[[1.0, 0.0], [0.5, 0.5]], [[0.9, 0.1], [0.9, 0.1]]]).capacity.value
     array([0.22314355, 0.        ])
+    >>> from fastpriv import RandomizedResponse
+    >>> channel_capacity(RandomizedResponse(10**12, 30.0).power(100)).capacity.value
+    2497.44...
     """
     gap = _validate.scalar("gap", gap, "between 1e-14 and 1", lambda x: (x >= 1e-14) & (x <= 1))
     _validate.choice("unit", unit, ("nats", "bits"))
@@ -145,6 +154,40 @@ def channel_capacity(
     if max_seconds is not None:
         seconds = _validate.scalar("max_seconds", max_seconds, "positive", lambda x: x > 0)
     deadline = time.monotonic() + seconds
+    found = _known(channel, gap, most, deadline, n_jobs) if isinstance(channel, AnyChannel) else None
+    return _told(_solved(channel, gap, most, deadline, n_jobs) if found is None else found, unit)
+
+
+def _known(channel: AnyChannel, gap: float, most: int, deadline: float, n_jobs: int | None) -> ChannelCapacity | None:
+    """By structure, in nats; None for a channel that must be written out."""
+
+    def part(one: AnyChannel, width: float) -> ChannelCapacity:
+        found = _known(one, width, most, deadline, n_jobs)
+        return _solved(one, width, most, deadline, n_jobs) if found is None else found
+
+    steps, converged, laws = 0, True, None
+    if isinstance(channel, ProductChannel):
+        parts = [part(one, max(gap / sum(channel.powers), 1e-14)) for one in channel.factors]
+        laws, steps = structured.joined(channel, parts), max(one.iterations for one in parts)
+        converged = all(one.converged for one in parts)
+        method = f"sum over factors: {'; '.join(dict.fromkeys(one.method for one in parts))}"
+    elif isinstance(channel, DefaultChannel):
+        only = part(channel.laws, gap)
+        laws, steps, converged = structured.shared(channel, only), only.iterations, only.converged
+        method = f"equal rows once: {only.method}"
+    elif structured.alike(channel):
+        laws = structured.uniform(channel)
+        converged = laws is not None and laws.upper - laws.lower <= gap * min(1.0, max(laws.value, 1e-290))
+        method = "all inputs alike: the uniform law"
+    if laws is None:
+        return None
+    value, lower, upper, p, q, k = laws
+    estimate = Estimate(value, lower, upper, kind="certified", unit="nats", method=method)
+    return ChannelCapacity(estimate, p, q, k, steps, converged, method)
+
+
+def _solved(channel: Any, gap: float, most: int, deadline: float, n_jobs: int | None) -> ChannelCapacity:
+    """From the cells, in nats."""
     cells, gaps = _rows(channel)
     shape, (n, m) = cells.shape[:-2], cells.shape[-2:]
     stack = cells.reshape(-1, n, m)
@@ -173,11 +216,7 @@ def channel_capacity(
         short = f"{int((~converged).sum())} of {len(stack)} stopped" if shape else "stopped"
         method += f"; not converged: {short} at a width up to {numbers[:, 3].max():.2g} nats, gap {gap:g}"
     value, lower, upper = (numbers[:, column].reshape(shape) for column in range(3))
-    estimate = Estimate(value, lower, upper, kind="certified", unit="nats", method=method).to(unit)
-    if unit == "bits":
-        k /= math.log(2.0)
-    for law in (p, q, k):
-        law.setflags(write=False)
+    estimate = Estimate(value, lower, upper, kind="certified", unit="nats", method=method)
     steps, done = numbers[:, 4].astype(np.int64).reshape(shape), converged.reshape(shape)
     return ChannelCapacity(
         estimate, p.reshape(*shape, n), q.reshape(*shape, m), k.reshape(*shape, n), steps if shape else int(steps),
@@ -185,13 +224,25 @@ def channel_capacity(
     )  # fmt: skip
 
 
+def _told(found: ChannelCapacity, unit: Literal["nats", "bits"]) -> ChannelCapacity:
+    """In the unit asked for, its arrays locked."""
+    k = found.divergences
+    if k is not None and unit == "bits":
+        k = k / math.log(2.0)
+    for law in (found.input, found.output, k):
+        if law is not None:
+            law.setflags(write=False)
+    return replace(found, capacity=found.capacity.to(unit), divergences=k)
+
+
 def maximal_leakage(channel: Any, *, unit: Literal["nats", "bits"] = "nats") -> Estimate:
     """Maximal leakage, log sum_w max_d Q[d, w]: what an output tells about any function of the input.
 
     Parameters
     ----------
-    channel : array_like, shape (n, m) or (..., n, m), or an object with ``matrix()``
-        Rows of probabilities, as for ``channel_capacity``.
+    channel : AnyChannel, array_like of shape (n, m) or (..., n, m), or an object with ``matrix()``
+        Rows of probabilities, as for ``channel_capacity``; a channel is written out (``notions.maximal_leakage`` knows
+        closed forms).
     unit : {"nats", "bits"}
         Unit of the answer.
 
@@ -214,7 +265,7 @@ def maximal_leakage(channel: Any, *, unit: Literal["nats", "bits"] = "nats") -> 
 
     **Accuracy**: 1e-14 relative, and twice what rows miss 1 by besides (tests/enclosures/test_discrete_capacity.py).
 
-    Source: I. Issa, A. B. Wagner and S. Kamath, An operational approach to information leakage (2020), theorem 1.
+    Source: I. Issa, A. B. Wagner and S. Kamath, An operational approach to information leakage (2020).
 
     Examples
     --------
@@ -236,13 +287,16 @@ def maximal_leakage(channel: Any, *, unit: Literal["nats", "bits"] = "nats") -> 
 
 def _rows(channel: Any) -> tuple[FloatArray, FloatArray]:
     """Checked cells (..., n, m), contiguous, and what every row misses 1 by, rounded up, (stack, n)."""
-    matrix = getattr(channel, "matrix", None)
-    given = matrix() if callable(matrix) else channel
+    given = channel
+    if isinstance(channel, Channel) and channel.log:  # in doubles, whatever the logarithms are in
+        given = np.exp(channel.cells, dtype=np.float64)
+    elif callable(matrix := getattr(channel, "matrix", None)):
+        given = matrix()
     try:
         cells = np.asarray(given)
     except ValueError:  # rows of several lengths
         cells = np.empty(0, dtype=object)
-    single = cells.dtype == np.float32
+    miss = _validate.sum_tolerance(channel.cells if isinstance(channel, Channel) else cells)
     if cells.dtype.kind not in "fiub":
         cells = _validate.real("channel", given, "rows of probabilities of one length", remedy=_REMEDY)
     if cells.ndim < 2:
@@ -251,7 +305,7 @@ def _rows(channel: Any) -> tuple[FloatArray, FloatArray]:
         raise ShapeError(f"channel must have an input and an output at least; got shape {cells.shape}. {_REMEDY}")
     cells = np.ascontiguousarray(cells, dtype=np.float64)
     gaps = _blahut.row_gaps(cells.reshape(-1, cells.shape[-1])).reshape(cells.shape[:-1])
-    good = (gaps >= 0) & (gaps <= _MISS + (_ROUNDED_TO_SINGLE if single else 0.0))
+    good = (gaps >= 0) & (gaps <= miss)
     if not good.all():
         index = tuple(int(i) for i in np.argwhere(~good)[0])
         row = cells[index]
@@ -260,7 +314,7 @@ def _rows(channel: Any) -> tuple[FloatArray, FloatArray]:
             worst = float(row[np.isnan(row) | (row < 0)][0])
             raise DomainError(f"channel must have cells of at least 0; got {worst!r} {place}. {_REMEDY}")
         raise DomainError(
-            f"channel must have rows that sum to 1 within {_MISS:g}; got a sum of {float(row.sum())!r} {place}. "
+            f"channel must have rows that sum to 1 within {miss:g}; got a sum of {float(row.sum())!r} {place}. "
             "Divide every row by its sum if the numbers are relative."
         )
     return cells, gaps.reshape(-1, cells.shape[-2])

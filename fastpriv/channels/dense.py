@@ -19,7 +19,7 @@ from .profiles import Profiles, from_matrix
 
 __all__ = ["Channel"]
 
-TOLERANCE = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 2e-6}  # of the sum of a row
+_KEPT = (np.dtype(np.float64), np.dtype(np.float32))
 _BLOCK = 2**20  # cells looked at together
 _REMEDY = "Divide each row by its sum if the numbers are relative."
 Cells = NDArray[np.floating[Any]]
@@ -165,7 +165,7 @@ def _cells(matrix: ArrayLike) -> Cells:
         raise ShapeError(
             f"matrix must have one row a secret and one column a release; got shape {given.shape}. Pass shape (n, m)."
         )
-    kind = given.dtype if given.dtype in TOLERANCE and given.dtype.isnative else np.dtype(np.float64)
+    kind = given.dtype if given.dtype in _KEPT and given.dtype.isnative else np.dtype(np.float64)
     if given.dtype == kind and given.flags.c_contiguous and (isinstance(matrix, np.memmap) or lasting(given)):
         return given.view(np.ndarray)
     _validate.memory("matrix", given.size * kind.itemsize, "Save it as .npy and pass numpy.load(path, mmap_mode='r').")
@@ -175,7 +175,7 @@ def _cells(matrix: ArrayLike) -> Cells:
 def _checked(cells: Cells, log: bool) -> float:
     """The largest gap of a row beyond rounding; an error that names the row for what is no law."""
     n, m = cells.shape
-    allowed = TOLERANCE[cells.dtype]
+    allowed = _validate.sum_tolerance(cells)
     unit = float(np.finfo(cells.dtype).eps)
     worst = 0.0
     step = max(1, _BLOCK // m)

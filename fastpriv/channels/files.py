@@ -24,9 +24,10 @@ __all__ = ["read_channel", "write_channel"]
 _ENDINGS = (".npy", ".npz", ".csv", ".parquet", ".json")
 _MAKE = "Write it with fastpriv.write_channel(path, channel)."
 _LOG = "log_"  # what the names of columns start with where a table holds logarithms
+
 _NAMED: dict[str, tuple[Any, tuple[str, ...]]] = {
     "RandomizedResponse": (RandomizedResponse, ("k", "epsilon")),
-    "UnaryEncoding": (unary, ("k", "logit_p", "logit_q", "epsilon")),
+    "UnaryEncoding": (lambda **given: _unary(**given), ("k", "logit_p", "logit_q", "epsilon")),
     "SubsetSelection": (SubsetSelection, ("k", "epsilon", "size")),
     "GeometricMechanism": (GeometricMechanism, ("n", "epsilon")),
     "DiscreteLaplace": (DiscreteLaplace, ("n", "scale")),
@@ -35,6 +36,8 @@ _NAMED: dict[str, tuple[Any, tuple[str, ...]]] = {
     "Channel": (lambda matrix, log: Channel(matrix, log=log), ("matrix", "log")),
     "ProductChannel": (ProductChannel, ("factors", "powers")),
 }
+_OPTIONAL = {"size", "sensitivity", "log", "powers"}
+_KINDS = ("float64", "float32")
 
 
 def read_channel(path: str | os.PathLike[str]) -> AnyChannel:
@@ -200,14 +203,14 @@ def _npz(file: Path) -> AnyChannel:
 def _csv(file: Path) -> AnyChannel:
     _validate.memory("file", 2 * file.stat().st_size, "Write it as .npy.")
     rows: list[np.ndarray[Any, Any]] = []
-    log = False
+    log, names = False, ""
     with open(file, encoding="utf-8-sig") as stream:
         for number, line in enumerate(stream, start=1):
             if not line.strip():
                 continue
             cells = [cell.strip().strip('"') for cell in line.split(",")]
             if number == 1 and not all(map(_number, cells)):
-                log = all(cell.startswith(_LOG) for cell in cells)
+                log, names = all(cell.startswith(_LOG) for cell in cells), line.strip()
                 continue
             wrong = [cell for cell in cells if not _number(cell)]
             if wrong or (rows and len(cells) != len(rows[0])):
@@ -215,7 +218,8 @@ def _csv(file: Path) -> AnyChannel:
                 raise DomainError(f"line {number} must be numbers, as many as in the rows before; got {fault}")
             rows.append(np.array(cells, dtype=np.float64))
     if not rows:
-        raise DomainError("the table must have at least one row; got none")
+        after = f" after the names {_validate.shown(names)}" if names else ""
+        raise DomainError(f"the table must have at least one row of numbers separated by commas; got none{after}")
     return Channel(np.stack(rows), log=log)
 
 
@@ -288,21 +292,39 @@ def _described(channel: AnyChannel) -> dict[str, Any]:
 
 
 def _built(found: Any) -> AnyChannel:
-    if not isinstance(found, dict) or found.get("channel") not in _NAMED:
+    if not isinstance(found, dict) or str(found.get("channel")) not in _NAMED:
         raise DomainError(
             f"the object must have the key channel, one of {', '.join(_NAMED)}; got {_validate.shown(found)}"
         )
     make, fields = _NAMED[found["channel"]]
     given = {key: value for key, value in found.items() if key != "channel"}
     kind = given.pop("dtype", "float64") if found["channel"] == "Channel" else None
-    if found["channel"] == "UnaryEncoding" and given.keys() <= {"k", "epsilon", "p", "q"}:
+    if found["channel"] == "UnaryEncoding" and "k" in given and given.keys() <= {"k", "epsilon", "p", "q"}:
         made: AnyChannel = UnaryEncoding(given.pop("k"), **given)
         return made
-    if not given.keys() <= set(fields):
+    if kind not in (None, *_KINDS):
+        raise DomainError(f"dtype must be one of {', '.join(_KINDS)}; got {_validate.shown(kind)}")
+    if not set(fields) - _OPTIONAL <= given.keys() <= set(fields):
         raise DomainError(f"the keys of {found['channel']} must be {', '.join(fields)}; got {sorted(given)}")
     if kind is not None:
         given = {"log": False} | given | {"matrix": np.array(given["matrix"], dtype=np.dtype(kind))}
     if found["channel"] == "ProductChannel":
+        if not isinstance(given["factors"], list):
+            raise DomainError(f"factors must be a list of channels; got {_validate.shown(given['factors'])}")
         given["factors"] = [_built(one) for one in given["factors"]]
     made = make(**given)
     return made
+
+
+def _unary(k: Any, logit_p: Any, logit_q: Any, epsilon: Any) -> UnaryEncoding:
+    """An encoding by its logits, as it was written; checked, since a file may say anything."""
+    own, other, level = (
+        _validate.scalar(name, value, "a number", lambda x: x == x)
+        for name, value in (("logit_p", logit_p), ("logit_q", logit_q), ("epsilon", epsilon))
+    )
+    difference = 0.0 if own == other else own - other
+    if not (level == difference or abs(level - difference) <= 1e-9 * max(abs(own), abs(other), 1e-300)):
+        raise DomainError(
+            f"epsilon must be logit_p - logit_q, {difference!r}; got {level!r}. Give k and epsilon, or k, p and q."
+        )
+    return unary(_validate.count("k", k), own, other, level)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .._values import FloatArray, Value
 
-__all__ = ["Extremes", "Profiles", "RowPair", "from_groups", "from_matrix", "underflow"]
+__all__ = ["Extremes", "Profiles", "RowPair", "from_groups", "from_matrix", "tilts", "underflow"]
 
 _PAIRWISE = 8  # groups of a class up to which ratios are taken pair by pair, which cancels nothing
 _BLOCK = 2**18
@@ -167,6 +167,8 @@ class Profiles(Value):
         """Log of sum_g mass_g e^tilt_g, the evidence over the largest likelihood, shape (c,)."""
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             change = self._summed(self.mass * np.expm1(self.tilt))
+            if change.min() > -0.5:  # nearly flat, the rest is not needed
+                return np.asarray(np.log1p(change))
             top = np.maximum.reduceat(self.log_mass + self.tilt, self.starts[:-1])
             centre = np.where(top == -np.inf, 0.0, top)[self.classes]
             direct = top + np.log(self._summed(np.exp(self.log_mass + self.tilt - centre)))
@@ -184,9 +186,12 @@ class Profiles(Value):
 
         In classes of at most 8 groups, the relative error is about 1e-15 even where r is next to 1.
         """
+        return self._log_ratio(self.log_evidence)
+
+    def _log_ratio(self, log_evidence: FloatArray) -> FloatArray:
         sizes = np.diff(self.starts)
         with np.errstate(invalid="ignore"):
-            found = self.tilt - self.log_evidence[self.classes]
+            found = self.tilt - log_evidence[self.classes]
         found[self.tilt == -np.inf] = -np.inf
         for size in range(1, _PAIRWISE + 1):
             first = self.starts[:-1][sizes == size]
@@ -199,11 +204,13 @@ class Profiles(Value):
         """Largest log ratios: LDP over all secrets and over the support, and both sides of MBP."""
         held = self.log_mass > -np.inf
         rounding = 1e-14 + 2.0**-51 * min(_largest(self.log_mass), _largest(self.tilt))
-        occurs = (self.log_weight > -np.inf)[self.classes] & held
-        ratio = self.log_ratio[occurs]
+        log_evidence = self.log_evidence
+        occurs = (self.log_total + log_evidence > -np.inf)[self.classes] & held
+        ratio = self._log_ratio(log_evidence)[occurs]
         plus, minus = max(0.0, float(np.max(ratio, initial=-np.inf))), max(0.0, float(-np.min(ratio, initial=np.inf)))
         spread = self._spread(held)
-        return Extremes(self._spread(np.ones_like(held)), spread, plus, minus, rounding,
+        every = spread if held.all() else self._spread(np.ones_like(held))
+        return Extremes(every, spread, plus, minus, rounding,
                         4 * self.error + underflow(spread, plus, minus))  # fmt: skip
 
     def _spread(self, held: NDArray[np.bool_]) -> float:
@@ -246,13 +253,22 @@ def from_groups(
         if log:
             tilt = columns - np.where(base == -np.inf, 0.0, base)[:, None]
         else:
-            scale = np.where(top > 0, top, 1.0)[:, None]
-            share = columns / scale
-            tilt = np.where(share > 0.5, np.log1p((columns - top[:, None]) / scale), np.log(share))
-            tilt = np.where((share == 0) & (columns > 0), np.log(columns) - base[:, None], tilt)
+            tilt = tilts(columns, top[:, None])
         logs = [np.tile(np.log(column), m) for column in (mass, largest, smallest)]
     return Profiles(np.zeros(m), base, np.arange(0, n * m + 1, n), tilt.reshape(-1), np.tile(mass, m), logs[0], logs[1],
                     logs[2], gap=gap, error=error)  # fmt: skip
+
+
+def tilts(cells: FloatArray, top: FloatArray) -> FloatArray:
+    """log(cells / top) for cells of at most ``top``, precise where they are next to it; -inf where both are 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = np.where(top > 0, top, 1.0)
+        share = cells / scale
+        near = share > 0.5
+        found = np.log(share, out=np.zeros_like(share), where=~near)
+        np.log1p((cells - top) / scale, out=found, where=near)
+        lost = (share == 0) & (cells > 0)
+        return np.where(lost, np.log(cells) - np.log(scale), found) if lost.any() else found
 
 
 def _ratios(tilt: FloatArray, mass: FloatArray, log_mass: FloatArray) -> FloatArray:

@@ -15,11 +15,10 @@ from .._values import FloatArray
 from ..errors import DomainError, ShapeError
 from .base import AnyChannel, Exceptions
 from .priors import prior_gap
-from .profiles import Profiles
+from .profiles import Profiles, tilts
 
 __all__ = ["SparseChannel"]
 
-_TOLERANCE = 1e-9
 _GROUPS = 2**24
 
 
@@ -72,6 +71,16 @@ class SparseChannel(AnyChannel):
                 "Use Channel for a dense one."
             )
         csr = exceptions.tocsr(copy=True)
+        if csr.data.dtype.kind not in "fiub":
+            raise DomainError(
+                f"exceptions must be real numbers; got {csr.data.dtype} cells. Store probabilities as float64."
+            )
+        try:
+            csr.check_format(full_check=True)
+        except ValueError as fault:
+            raise DomainError(
+                f"exceptions must be a whole sparse matrix; got one in which {fault}. Build it with scipy.sparse."
+            ) from None
         csr.sum_duplicates()
         n, m = csr.shape
         base = _validate.real("background", background, "probabilities", lambda b: (b >= 0) & (b <= 1))
@@ -90,7 +99,8 @@ class SparseChannel(AnyChannel):
 
     def _checked(self) -> float:
         rows = np.repeat(np.arange(self.inputs), np.diff(self.indptr))
-        wrong = ~((self.data >= 0) & (self.data <= 1 + _TOLERANCE))
+        allowed = _validate.sum_tolerance(self.data)
+        wrong = ~((self.data >= 0) & (self.data <= 1 + allowed))
         if wrong.any():
             place = int(np.argmax(wrong))
             raise DomainError(
@@ -104,10 +114,10 @@ class SparseChannel(AnyChannel):
         else:
             filled = self.background[:, 0] * (self.count - np.diff(self.indptr))
         gaps = np.abs(stored + filled - 1.0)
-        if gaps.max() > _TOLERANCE:
-            row = int(np.argmax(gaps > _TOLERANCE))
+        if gaps.max() > allowed:
+            row = int(np.argmax(gaps > allowed))
             raise DomainError(
-                f"each row must sum to 1 within {_TOLERANCE:g} with its background; got a sum of "
+                f"each row must sum to 1 within {allowed:g} with its background; got a sum of "
                 f"{float(stored[row] + filled[row])!r} at row {row}. Raise or lower its background."
             )
         worst = float(gaps.max())
@@ -191,11 +201,9 @@ class SparseChannel(AnyChannel):
         place = np.array(starts[:-1])
         value = np.concatenate(cells)
         top = np.maximum.reduceat(value, place)
-        scale = np.repeat(np.where(top > 0, top, 1.0), np.diff(starts))
+        tilt = tilts(value, np.repeat(top, np.diff(starts)))
+        tilt[np.repeat(top == 0, np.diff(starts))] = 0.0
         with np.errstate(divide="ignore"):
-            share = value / scale
-            tilt = np.where(share > 0.5, np.log1p((value - scale) / scale), np.log(share))
-            tilt[np.repeat(top == 0, np.diff(starts))] = 0.0
             held = np.concatenate(weights)
             logs = [np.log(held), np.log(np.concatenate(largest)), np.log(np.concatenate(smallest))]
             return Profiles(np.zeros(m), np.log(top), starts, tilt, held, logs[0], logs[1], logs[2],

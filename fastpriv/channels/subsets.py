@@ -19,7 +19,7 @@ from .._values import FloatArray
 from ..errors import DomainError
 from .base import AnyChannel, Exceptions
 from .binomials import log_choose, log_comb, log_pmf, unranked
-from .membership import by_membership, log_expit, log_odds_ratio, logit, set_extremes, single, times
+from .membership import by_membership, log_expit, log_mixed, log_odds_ratio, logit, set_extremes, single, times
 from .priors import atoms
 from .profiles import Extremes, Profiles, RowPair
 from .structured import checked_epsilon
@@ -314,7 +314,7 @@ class SubsetSelection(AnyChannel):
     def log_inside(self) -> float:
         """Log of (number of sets) times the probability of one that holds the truth."""
         share = self.size / self.k
-        return -math.log(share + (self.k - self.size) / self.k * math.exp(-self.epsilon))
+        return -log_mixed(share, -self.epsilon)
 
     def _log_rows(self, start: int, stop: int) -> FloatArray:
         sets = sorted(itertools.combinations(range(self.k), self.size), key=lambda one: one[::-1])

@@ -7,6 +7,10 @@ from .bayesian.abp import abp_given_secret_from_mbp as abp_given_secret_from_mbp
 from .bayesian.estimator import c1_error_from_count_error as c1_error_from_count_error
 from .bayesian.estimator import c1_error_from_count_error_as_published as c1_error_from_count_error_as_published
 from .bayesian.estimator import c2_from_mbp as c2_from_mbp
+from .bayesian.estimator import count_failure_from_trials as count_failure_from_trials
+from .bayesian.estimator import (
+    count_failure_from_trials_as_published as count_failure_from_trials_as_published,
+)
 from .bayesian.estimator import leakage_error_from_count_error as leakage_error_from_count_error
 from .bayesian.estimator import (
     leakage_error_from_count_error_as_published as leakage_error_from_count_error_as_published,
@@ -44,15 +48,9 @@ from .bayesian.mbp import mbp_plus_from_ldp as mbp_plus_from_ldp
 from .bayesian.robustness import robustness_from_ldp as robustness_from_ldp
 from .bayesian.robustness import robustness_from_mbp as robustness_from_mbp
 from .bayesian.robustness import robustness_from_mbp_as_published as robustness_from_mbp_as_published
-from .cd_lmip_and_lip import lip_delta_for_prior as lip_delta_for_prior
-from .cd_lmip_and_lip import lip_delta_from_cd_lmip as lip_delta_from_cd_lmip
-from .cd_lmip_and_lip import lip_delta_from_cd_lmip_as_published as lip_delta_from_cd_lmip_as_published
-from .cd_lmip_and_lip import lip_delta_from_pointwise_lmip as lip_delta_from_pointwise_lmip
 from .chains import Conversion as Conversion
 from .chains import Step as Step
 from .chains import convert as convert
-from .ci_lmip_and_ldp import epsilon_from_ci_lmip as epsilon_from_ci_lmip
-from .ci_lmip_and_ldp import ldp_delta_from_ci_lmip as ldp_delta_from_ci_lmip
 from .differential.approximate import dp_delta_from_dp as dp_delta_from_dp
 from .differential.approximate import dp_delta_from_ldp as dp_delta_from_ldp
 from .differential.approximate import dp_delta_from_total_variation as dp_delta_from_total_variation
@@ -99,10 +97,16 @@ from .differential.tradeoff import tradeoff_from_dp as tradeoff_from_dp
 from .differential.tradeoff import tradeoff_from_dp_curve as tradeoff_from_dp_curve
 from .differential.tradeoff import tradeoff_from_gdp as tradeoff_from_gdp
 from .differential.tradeoff import tradeoff_from_ldp as tradeoff_from_ldp
-from .information_from_curves import cd_lmip_from_hockey_sticks as cd_lmip_from_hockey_sticks
-from .information_from_curves import cd_lmip_from_lip as cd_lmip_from_lip
-from .information_from_curves import ci_lmip_from_ldp as ci_lmip_from_ldp
-from .information_from_curves import kl_from_hockey_stick as kl_from_hockey_stick
+from .lmip.cd_lmip_and_lip import lip_delta_for_prior as lip_delta_for_prior
+from .lmip.cd_lmip_and_lip import lip_delta_from_cd_lmip as lip_delta_from_cd_lmip
+from .lmip.cd_lmip_and_lip import lip_delta_from_cd_lmip_as_published as lip_delta_from_cd_lmip_as_published
+from .lmip.cd_lmip_and_lip import lip_delta_from_pointwise_lmip as lip_delta_from_pointwise_lmip
+from .lmip.ci_lmip_and_ldp import epsilon_from_ci_lmip as epsilon_from_ci_lmip
+from .lmip.ci_lmip_and_ldp import ldp_delta_from_ci_lmip as ldp_delta_from_ci_lmip
+from .lmip.information_from_curves import cd_lmip_from_hockey_sticks as cd_lmip_from_hockey_sticks
+from .lmip.information_from_curves import cd_lmip_from_lip as cd_lmip_from_lip
+from .lmip.information_from_curves import ci_lmip_from_ldp as ci_lmip_from_ldp
+from .lmip.information_from_curves import kl_from_hockey_stick as kl_from_hockey_stick
 from .registry import ARROWS as ARROWS
 from .registry import NOTIONS as NOTIONS
 from .registry import arrow as arrow

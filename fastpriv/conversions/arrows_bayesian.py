@@ -9,13 +9,14 @@ __all__ = ["BAYESIAN"]
 _ZC = "Zhang and Chen, Bridging privacy and robustness for trustworthy machine learning"
 _NOG = "Ngo, Oestman and Graell i Amat, On local mutual-information privacy"
 _KOV = "Kairouz, Oh and Viswanath, The composition theorem for differential privacy (2017)"
-_CY = "Cuff and Yu, Differential privacy as a mutual information constraint (2016), theorem 1"
+_CY = "Cuff and Yu, Differential privacy as a mutual information constraint (2016), the chain of implications"
 _LIP = "Jiang, Seif, Tandon and Li, Context-aware local information privacy (2021)"
 _HERE = "proved in the notes of the module"
 _MBP, _ABP, _ROBUST = "bayesian.mbp", "bayesian.abp", "bayesian.robustness"
 _ESTIMATOR, _GUESS, _MI = "bayesian.estimator", "bayesian.leakage", "bayesian.information"
-_CI, _CD, _CURVES = "ci_lmip_and_ldp", "cd_lmip_and_lip", "information_from_curves"
+_CI, _CD, _CURVES = "lmip.ci_lmip_and_ldp", "lmip.cd_lmip_and_lip", "lmip.information_from_curves"
 _UNIFORM = "prior uniform, or within prior_spread of it"
+_SUPPORT = "among the secrets that the prior allows"
 
 BAYESIAN = (
     Arrow("ldp", "mbp", "mbp_from_ldp", "tight", _HERE, _MBP, valid="pi_min in [0, 1/2]",
@@ -23,15 +24,16 @@ BAYESIAN = (
     Arrow("ldp", "mbp", "mbp_from_ldp_as_published", "published", f"{_ZC}, theorem IV.4, lemmas A.1, A.5", _MBP,
           assumption=_UNIFORM, note="true without the assumption and without prior_spread; loose"),
     Arrow("ldp", "mbp_plus", "mbp_plus_from_ldp", "tight", _HERE, _MBP, valid="pi_min in [0, 1/2]"),
-    Arrow("mbp", "ldp", "ldp_from_mbp", "tight", _HERE, _MBP, valid="pi_min in [0, 1/2]"),
+    Arrow("mbp", "ldp", "ldp_from_mbp", "tight", _HERE, _MBP, valid="pi_min in [0, 1/2]", note=_SUPPORT),
     Arrow("mbp", "ldp", "ldp_from_mbp_sides", "tight", _HERE, _MBP, valid="pi_min in [0, 1/2]",
-          note="takes xi_plus and xi_minus apart"),
+          note=f"takes xi_plus and xi_minus apart; {_SUPPORT}"),
     Arrow("mbp", "ldp", "ldp_from_mbp_as_published", "published", f"{_ZC}, theorem IV.4, lemmas A.2, A.6", _MBP,
-          assumption=_UNIFORM, note="true; prior_spread is unnecessary"),
+          assumption=_UNIFORM, note=f"true; prior_spread is unnecessary; {_SUPPORT}"),
     Arrow("ldp", "lip", "lip_from_ldp", "tight", _HERE, _MBP, valid="pi_min in [0, 1/2]"),
     Arrow("ldp", "lip", "lip_from_ldp_as_published", "published", _LIP, _MBP, note="the least for all priors together"),
-    Arrow("lip", "ldp", "ldp_from_lip", "tight", _HERE, _MBP, valid="pi_min in [0, 1/2]"),
-    Arrow("lip", "ldp", "ldp_from_lip_as_published", "published", _LIP, _MBP, note="the least for all priors together"),
+    Arrow("lip", "ldp", "ldp_from_lip", "tight", _HERE, _MBP, valid="pi_min in [0, 1/2]", note=_SUPPORT),
+    Arrow("lip", "ldp", "ldp_from_lip_as_published", "published", _LIP, _MBP,
+          note=f"the least for all priors together; {_SUPPORT}"),
     Arrow("mbp", "lip", "lip_from_mbp", "tight", "the definitions agree", _MBP),
     Arrow("lip", "mbp", "mbp_from_lip", "tight", "the definitions agree", _MBP),
     Arrow("mbp", "abp", "abp_from_mbp", "tight", _HERE, _ABP,
@@ -43,23 +45,30 @@ BAYESIAN = (
     Arrow("ldp", "abp", "abp_from_ldp", "tight", _HERE, _ABP,
           note="half of what the way over MBP gives near 0; attained at belief_gap = 0"),
     Arrow("mbp", "robustness", "robustness_from_mbp", "tight", _HERE, _ROBUST, valid="pi_min in [0, 1/2]",
-          note="for each other secret separately; alpha is the same; tight at pi_min = 0"),
+          note=f"for each other secret separately; alpha is the same; tight at pi_min = 0; {_SUPPORT}"),
     Arrow("mbp", "robustness", "robustness_from_mbp_as_published", "published", f"{_ZC}, theorem IV.7, A.9", _ROBUST,
           holds=False, valid="xi in [0, 1]", note="false for xi above 0.62822: 0.00739 against 0.005 at xi = 1"),
     Arrow("ldp", "robustness", "robustness_from_ldp", "tight", _HERE, _ROBUST),
+    Arrow("trials", "count_failure", "count_failure_from_trials", "bound",
+          "Hoeffding, Probability inequalities for sums of bounded random variables (1963); " + _HERE, _ESTIMATOR,
+          note="attacks on one model are independent only given that model: over models count models"),
+    Arrow("trials", "count_failure", "count_failure_from_trials_as_published", "published", f"{_ZC}, lemma A.10",
+          _ESTIMATOR, holds=False,
+          note="false for a mean over models, which all attacks on a model share; given one model it is true"),
     Arrow("count_error", "c1_error", "c1_error_from_count_error", "tight", _HERE, _ESTIMATOR,
           valid="relative_error in [0, 1]", note="also for estimates that do not sum to 1"),
     Arrow("count_error", "c1_error", "c1_error_from_count_error_as_published", "published",
           f"{_ZC}, theorem A.11, equation (34)", _ESTIMATOR, valid="relative_error below 0.287, beyond that vacuous",
           note="true; of the order of the root of relative_error"),
-    Arrow("count_error", "leakage_error", "leakage_error_from_count_error", "bound", _HERE, _ESTIMATOR,
+    Arrow("count_error", "leakage_error", "leakage_error_from_count_error", "tight", _HERE, _ESTIMATOR,
           assumption="C2 and TV known", valid="relative_error in [0, 1]",
           note="of the expression 2 C1 - C2 TV, which is not the leakage"),
     Arrow("count_error", "leakage_error", "leakage_error_from_count_error_as_published", "published",
           f"{_ZC}, theorem A.12, equation (35)", _ESTIMATOR, holds=False, assumption="C2 and TV known",
           valid="relative_error in [0, 1]",
-          note="the factor should be 2; bounds the error of a bound, not of the leakage"),
-    Arrow("mbp", "c2", "c2_from_mbp", "tight", f"{_ZC}, equation (33)", _ESTIMATOR, note="a definition"),
+          note="false of the leakage; of 2 C1 - C2 TV the factor is 2 and the number true, being that loose"),
+    Arrow("mbp", "c2", "c2_from_mbp", "tight", f"{_ZC}, equation (33)", _ESTIMATOR, note="a definition; xi is over all "
+          "releases: assumption A.1, one of them the largest at every secret, forces zero leakage"),
     Arrow("c1", "abp", "leakage_from_c1", "bound", _HERE, _ESTIMATOR, note="an interval, lower and upper"),
     Arrow("c1", "abp", "leakage_from_c1_as_published", "published", f"{_ZC}, section F of the appendix", _ESTIMATOR,
           holds=False, note="2 C1 - C2 TV is no upper bound: C1 = 0 makes it negative"),
@@ -79,7 +88,7 @@ BAYESIAN = (
           result="delta"),
     Arrow("mi_dp", "dp", "dp_delta_from_mi_dp_as_published", "published", f"{_CY}; Pinsker's inequality", _MI,
           valid="at epsilon = 0", result="delta"),
-    Arrow("dp", "ci_lmip", "ci_lmip_from_dp", "tight", f"{_KOV}, theorem 3.3; {_HERE}", _MI,
+    Arrow("dp", "ci_lmip", "ci_lmip_from_dp", "tight", f"{_KOV}, the dominating mechanism; {_HERE}", _MI,
           assumption="the channel has two inputs"),
     Arrow("kl", "ci_lmip", "ci_lmip_from_kl", "bound", "convexity of the divergence", _MI,
           note="kl between any two rows"),

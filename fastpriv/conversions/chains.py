@@ -16,11 +16,10 @@ import numpy as np
 from .. import _validate
 from ..errors import DomainError
 from ..estimate import Estimate
-from ._arguments import PARAMETERS
 from .arrow import Arrow
 from .registry import ARROWS, NOTIONS, function_of, result_of
 
-__all__ = ["Conversion", "Step", "accepted", "convert"]
+__all__ = ["Conversion", "Step", "convert"]
 
 _RANK = {"tight": 0, "bound": 1, "published": 2}
 _LONGEST = 4
@@ -183,6 +182,12 @@ def convert(target: str, source: str, *, as_published: bool = False, **values: A
     path = _direct(target, source, set(values), as_published)
     if path is not None:
         return Conversion(source, target, _run(path, values))
+    follow = _following(source)
+    if target not in follow:
+        raise DomainError(
+            f"target must be a notion that follows from {source}; got {target!r}. From {source} follow: "
+            f"{', '.join(follow) or 'none'}."
+        )
     paths = [] if as_published else _chains(target, source, set(values))
     if not paths:
         raise DomainError(
@@ -190,11 +195,6 @@ def convert(target: str, source: str, *, as_published: bool = False, **values: A
             f"It takes: {_ways(target, source)}."
         )
     return Conversion(source, target, _best([_run(chain, values) for chain in paths]))
-
-
-def accepted() -> tuple[str, ...]:
-    """The parameters that plain numbers can be given for."""
-    return tuple(PARAMETERS)
 
 
 def _takes(entry: Arrow) -> tuple[set[str], set[str]]:
@@ -208,7 +208,8 @@ def _direct(target: str, source: str, given: set[str], as_published: bool) -> li
     """The best arrow that uses every number given."""
     found = []
     for place, entry in enumerate(ARROWS):
-        if (entry.source, entry.target) != (source, target) or (as_published != entry.published):
+        only = entry.published and entry.holds and not entry.function.endswith("_as_published")  # no better form exists
+        if (entry.source, entry.target) != (source, target) or (as_published != entry.published and not only):
             continue
         required, optional = _takes(entry)
         if required <= given <= required | optional:
@@ -216,9 +217,23 @@ def _direct(target: str, source: str, given: set[str], as_published: bool) -> li
     return [min(found)[2]] if found else None
 
 
+def _linked(entry: Arrow) -> bool:
+    """Whether it may be part of a chain."""
+    return entry.holds and not (entry.published or entry.assumption)
+
+
+def _following(source: str) -> list[str]:
+    """What a conversion or a chain leads to."""
+    found, level = {entry.target for entry in ARROWS if entry.source == source}, {source}
+    for _ in range(_LONGEST):
+        level = {entry.target for entry in ARROWS if entry.source in level and _linked(entry)}
+        found |= level
+    return [name for name in NOTIONS if name in found]
+
+
 def _chains(target: str, source: str, given: set[str]) -> list[list[Arrow]]:
     """The shortest chains that hold and use every number."""
-    usable = [(entry, *_takes(entry)) for entry in ARROWS if entry.holds and not (entry.published or entry.assumption)]
+    usable = [(entry, *_takes(entry)) for entry in ARROWS if _linked(entry)]
     level: list[tuple[str, set[str], set[str], list[Arrow]]] = [(source, given, given, [])]
     for _ in range(_LONGEST):
         following = []
@@ -280,7 +295,7 @@ def _ways(target: str, source: str) -> str:
     if said:
         return "; ".join(said)
     starts = sorted({name for e in ARROWS if e.source == source for name in _takes(e)[0]})
-    return f"no direct conversion; chains from {source} start with {', '.join(starts) or 'nothing'}"
+    return f"no direct conversion; chains from {source} start with {', '.join(starts)}"
 
 
 def _short(value: Any) -> str:

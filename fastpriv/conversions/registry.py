@@ -1,7 +1,8 @@
 """The one table of conversions: notions, arrows between them, and what is generated from it.
 
 ``ARROWS`` holds every conversion that fastpriv has, with direction, assumption, range, source and verdict. The table of
-the documentation, the picture, the command and the docstrings of the functions are made of it.
+the documentation, the picture, the command and the docstrings of the functions are made of it. NumPy is not needed to
+read it, so that help is quick.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ import inspect
 import textwrap
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
-from .. import _validate
-from ..estimate import Estimate
-from ._arguments import PARAMETERS
 from .arrow import Arrow, Notion
 from .arrows_bayesian import BAYESIAN
 from .arrows_differential import DIFFERENTIAL
+from .parameters import PARAMETERS
+
+if TYPE_CHECKING:
+    from ..estimate import Estimate
 
 __all__ = ["ARROWS", "NOTIONS", "arrow", "documented", "function_of", "listed", "markdown", "result_of", "table"]
 
@@ -44,7 +46,8 @@ NOTIONS: dict[str, Notion] = {
         Notion("group_dp", "(ε, δ)-DP of groups", "delta", "(group epsilon, delta) when group records change"),
         Notion("group_zcdp", "zCDP of groups", "rho", "zCDP when group records change"),
         Notion("group_gdp", "Gaussian DP of groups", "separation", "Gaussian privacy when group records change"),
-        Notion("mbp", "MBP", "xi", "|ln(posterior / prior)| at most xi for every secret and release"),
+        Notion("mbp", "MBP", "xi", "|ln(posterior / prior)| at most xi for every release and every secret that the "
+               "prior allows; a smaller xi is more private"),
         Notion("mbp_plus", "MBP, one side", "xi_plus", "ln(posterior / prior) at most xi_plus"),
         Notion("abp", "ABP", "abp", "root of the Jensen-Shannon divergence of beliefs after and before, any law of the "
                "release"),
@@ -60,6 +63,9 @@ NOTIONS: dict[str, Notion] = {
         Notion("min_entropy_leakage", "min-entropy leakage", "leakage", "ln of how much likelier a best guess gets"),
         Notion("vulnerability", "Bayes vulnerability", "vulnerability", "chance that a best guess is right"),
         Notion("robustness", "robust accuracy", "gamma", "chance to miss by more than alpha for each other secret"),
+        Notion("trials", "independent trials", "trials", "how many models, or attacks on one, a frequency is from"),
+        Notion("count_failure", "frequency out of range", "failure",
+               "chance that an estimated frequency errs by more than relative_error of it"),
         Notion("count_error", "frequency error", "relative_error", "relative error of estimated frequencies"),
         Notion("c1_error", "error of C1", "c1_error", "largest |estimate - C1|"),
         Notion("leakage_error", "error of 2 C1 − C2 TV", "leakage_error", "largest error of that expression"),
@@ -103,7 +109,7 @@ def arrow(function: str) -> Arrow:
     >>> conversions.arrow("mbp_from_ldp").form
     'tight'
     """
-    return _BY_FUNCTION[_validate.choice("function", function, tuple(_BY_FUNCTION))]
+    return _BY_FUNCTION[_one_of("function", function, tuple(_BY_FUNCTION))]
 
 
 def function_of(entry: Arrow) -> Callable[..., Estimate]:
@@ -139,7 +145,7 @@ def listed(target: str | None = None, source: str | None = None) -> list[dict[st
     """
     for name, notion in (("target", target), ("source", source)):
         if notion is not None:
-            _validate.choice(name, notion, tuple(NOTIONS))
+            _one_of(name, notion, tuple(NOTIONS))
     return [
         {name: getattr(entry, name) for name in _COLUMNS} for entry in ARROWS
         if target in (None, entry.target) and source in (None, entry.source)
@@ -230,6 +236,12 @@ def documented(function: Callable[Arguments, Estimate]) -> Callable[Arguments, E
         f"Source: {entry.reference}.\n\nExamples\n--------\n{example}"
     )
     return function
+
+
+def _one_of(name: str, value: str, known: tuple[str, ...]) -> str:
+    from .. import _validate
+
+    return _validate.choice(name, value, known)
 
 
 def _parameters(function: Callable[..., Any]) -> str:

@@ -122,7 +122,8 @@ class Density(_Given):
         Under ``numba.njit``, ``sampler(rng, x)`` fills x, a float64 array of length ``dimension``, with one draw and
         returns nothing. A plain one, ``sampler(rng, n)``, returns n draws, integers or real numbers, of shape (n, d),
         in one dimension also (n,). ``rng`` is a ``numpy.random.Generator`` and the only randomness it may use. Without
-        a sampler the density can only be held against a law that has one.
+        a sampler the density can only be held against a law that has one. Draws of another law than log_density's give
+        wrong answers, and are seldom noticed: integrals are compared, spreads are not.
     dimension : int
         Numbers a point is made of, at least 1.
     name : str, optional

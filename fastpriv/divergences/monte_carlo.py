@@ -30,6 +30,7 @@ from ..sampling.pairs import Pair, accompanied, paired, proposed
 from ..sampling.problem import Integrand, Part, Problem, Row
 from ..sampling.proposals.corners import corners
 from ..sampling.proposals.orders import renyi_proposal
+from ..sampling.proposals.pairwise import Between, between, kl_range
 from ..sampling.proposals.tilting import Proposal, hockey_stick_proposals, log_hockey_stick_upper_bound
 from ..sampling.request import FEWEST_SAMPLES, Request
 from ..sampling.statistics.tails import tail_verdict
@@ -63,7 +64,15 @@ def kl(p: Any, q: Any, request: Request, *, both: bool = False) -> Estimate:
         problems.reverse()  # what is averaged under P alone only has a lower bound
         cut = kl_cut(p, q, request, both=both) if pair.known and request.law in (None, "balanced") else None
     outcome = _run(_allowed(problems, request), request, Goal(lambda mean: mean, 0.0), cut)
-    return _estimate(outcome, request, "nats", (2,) if both else (), _gap(p, q))
+    shape = (2,) if both else ()
+    return _estimate(outcome, request, "nats", shape, _gap(p, q), lambda: _range(p, q, both).reshape(2, *shape))
+
+
+def _range(p: Any, q: Any, both: bool) -> FloatArray:
+    """What pairs of components tell of KL where samples do not tell enough."""
+    if not (isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture)):
+        return np.array([[0.0] * (1 + both), [math.inf] * (1 + both)])
+    return np.array([kl_range(p, q), kl_range(q, p)][: 1 + both]).T
 
 
 def jensen_shannon(p: Any, q: Any, request: Request) -> Estimate:
@@ -139,6 +148,12 @@ def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
     pair = _drawn(paired(p, q, request.root), both=False)
     parameter, b = np.array([order]), order - 1.0
     options: list[tuple[Problem, bool, float]] = []  # with: the integral less 1 is averaged; log of the scale
+    floor, ceiling = 0.0, math.inf
+    known = between(p, q, order) if pair.known and order < 1.0 else None
+    if known is not None:
+        floor, ceiling = (max(end / b, 0.0) for end in (known.high, known.low))
+        if known.mixture is not None and known.high < _TAIL:
+            options.append((_between(p, q, pair, known, Row("renyi_proposal", parameter)), False, known.log_scale))
     if pair.known and order > 1.0:
         proposal = renyi_proposal(p, q, order, late=_late(request))
         if proposal.diverges:
@@ -157,7 +172,7 @@ def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
         options.append((pair.direct(Integrand((row,), 0.0, math.inf), heavy=True), False, 0.0))
     allowed = _allowed([problem for problem, _, _ in options], request)
     options = [option for option in options if option[0] in allowed]
-    near = len(options) > 1 and options[0][2] < _NEAR and request.interval == "replicates"
+    near = order > 1.0 and len(options) > 1 and options[0][2] < _NEAR and request.interval == "replicates"
     near = near and not options[1][0].watched  # a variance that may be infinite is the worse evil
     problem, less_1, log_scale = options[1 if near else 0]
 
@@ -166,7 +181,7 @@ def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
             logs = np.log1p(np.maximum(mean, -1.0)) if less_1 else np.log(np.maximum(mean, 0.0)) + log_scale
         return logs / b
 
-    outcome = _run([problem], request, Goal(value, 0.0))
+    outcome = _run([problem], request, Goal(value, floor, ceiling))
     return _estimate(outcome, request, "nats", (), (1.0 + abs(b)) * _gap(p, q))
 
 
@@ -242,6 +257,15 @@ def _tilted(p: Any, q: Any, pair: Pair, proposal: Proposal, row: Row) -> Problem
     packs = pack_together(p, q, proposal.mixture).packs
     common = dataclasses.replace(pair, p=packs[0], q=packs[1])
     return proposed(common, proposal.mixture, packs[2], proposal.log_scale, Integrand((row,), 0.0, 1.0))
+
+
+def _between(p: Any, q: Any, pair: Pair, known: Between, row: Row) -> Problem:
+    """Samples of the normals of all pairs, over which the integrand has a range that is far from 0."""
+    assert known.mixture is not None
+    zeros = np.zeros(len(p))
+    found = _tilted(p, q, pair, Proposal(known.mixture, known.log_scale, True, zeros, zeros), row)
+    low, high = math.exp(-known.fuzz) / known.pairs, math.exp(known.fuzz)
+    return dataclasses.replace(found, integrand=Integrand((row,), low, high))
 
 
 def _narrowed(p: Any, q: Any, pair: Pair, proposal: Proposal, row: Row) -> Iterator[Problem]:
@@ -341,10 +365,15 @@ def _gap(p: Any, q: Any) -> float:
     return 2.0 * sum(law.mass_gap for law in (p, q) if isinstance(law, GaussianMixture))
 
 
-def _estimate(outcome: Outcome, request: Request, unit: Unit, shape: tuple[int, ...], gap: float) -> Estimate:
+def _estimate(
+    outcome: Outcome, request: Request, unit: Unit, shape: tuple[int, ...], gap: float,
+    known: Callable[[], FloatArray] | None = None,
+) -> Estimate:  # fmt: skip
     value, lower, upper = (np.array(numbers, dtype=np.float64).reshape(shape) for numbers in outcome.answers)
     if outcome.top is not None and outcome.law != "tilted" and np.isfinite(value).all():
         upper = _doubted(outcome, upper)
+    if known is not None and (np.isinf(value) | (np.isinf(upper) & (request.side != "lower"))).any():
+        value, lower, upper = (np.clip(number, *known()) for number in (value, lower, upper))
     if request.side != "lower" and (np.isinf(upper) & np.isfinite(value)).any():
         _unbounded(outcome, request)
     if gap:

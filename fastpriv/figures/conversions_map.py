@@ -28,6 +28,7 @@ _PLACES = {
     "mbp": (3.9, 5.2), "lip": (2.6, 7.0), "mbp_plus": (5.2, 6.7), "robustness": (4.2, 8.9),
     "abp": (2.2, 3.6), "abp_given_secret": (1.3, 4.7), "c2": (1.3, 5.7), "c1": (1.0, 2.4),
     "count_error": (1.6, 9.4), "c1_error": (0.8, 8.0), "leakage_error": (2.4, 8.0),
+    "trials": (1.1, 7.25), "count_failure": (1.1, 6.45),
 }  # fmt: skip
 
 

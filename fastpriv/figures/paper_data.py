@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 
 from ..calibration import sigma_from_cd_lmip
 from ..capacity.awgn import awgn_capacity, awgn_sigma_from_capacity
-from ..conversions.cd_lmip_and_lip import (
+from ..conversions.lmip.cd_lmip_and_lip import (
     lip_delta_for_prior,
     lip_delta_from_cd_lmip_as_published,
     lip_delta_from_pointwise_lmip,
     pointwise_saturation,
 )
-from ..conversions.ci_lmip_and_ldp import ldp_delta_from_ci_lmip, ldp_delta_saturation
-from ..conversions.curves import LipCurve
-from ..conversions.information_from_curves import cd_lmip_from_hockey_sticks, cd_lmip_from_lip, ci_lmip_from_ldp
+from ..conversions.lmip.ci_lmip_and_ldp import ldp_delta_from_ci_lmip, ldp_delta_saturation
+from ..conversions.lmip.curves import LipCurve
+from ..conversions.lmip.information_from_curves import cd_lmip_from_hockey_sticks, cd_lmip_from_lip, ci_lmip_from_ldp
 from ..distributions import Pmf
 from ..estimate import KINDS, Estimate
 from ..mechanisms.gaussian import GaussianMechanism

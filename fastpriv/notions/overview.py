@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, fields
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -221,6 +222,8 @@ def _walked(given: arguments.Setting, posteriors: Any, n_jobs: int | None, progr
     found = leakage.from_columns(walk, first, [key for key, _ in _NAMES.values()])
     found["information"] = columns.information(walk, first, second)
     found["pointwise"] = columns.pointwise(walk, second)
+    if not isinstance(given.channel, (Channel, DefaultChannel)):
+        found |= leakage.edges(given)
     known: dict[str, Any] = {"release": walk.scaled(first.q), "divergences": second.divergences}
     if whole.channel is given.channel:
         known["map_estimates"] = np.where(first.occurs, first.place, -1)
@@ -240,9 +243,12 @@ def _second(walk: table.Table, first: table.Columns, posteriors: Any, n_jobs: in
     with written_whole(posteriors) as stream:
         header = {"descr": "<f8", "fortran_order": False, "shape": walk.channel.shape}
         np.lib.format.write_array_header_2_0(stream, header)
+        begin, alone = stream.tell(), Lock()
 
-        def sink(block: FloatArray) -> None:
-            stream.write(block.data)
+        def sink(part: slice, block: FloatArray) -> None:
+            with alone:  # blocks come in any order, and none waits in memory
+                stream.seek(begin + part.start * block.shape[1] * block.itemsize)
+                stream.write(block.data)
 
         return table.rows(walk, first, posteriors=sink, n_jobs=n_jobs, progress=progress)
 

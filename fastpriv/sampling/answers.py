@@ -18,12 +18,13 @@ from .request import Request
 from .statistics.intervals import stage_interval
 from .statistics.tails import PointMoments
 
-__all__ = ["Answers", "Goal", "Stage", "equal", "interval"]
+__all__ = ["Answers", "Goal", "Stage", "constant", "equal", "interval"]
 
 FloatArray = NDArray[np.float64]
 Answers = tuple[FloatArray, FloatArray, FloatArray]
 
 SAME = 1e-15  # relative distance of equal values: their mean is rounded
+ROUNDED = 1e-13  # that of means of equal values
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,8 @@ class Goal:
         with np.errstate(invalid="ignore"):
             asked = np.maximum(request.atol, request.rtol * self.scale(value))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return float(np.max(np.where(half == 0.0, 0.0, half / asked)))
+            excess = np.where(half == 0.0, 0.0, half / asked)
+        return float(np.max(np.where(np.isnan(excess), math.inf, excess)))  # an infinite end is no end
 
 
 @dataclass
@@ -73,6 +75,7 @@ class Stage:
 
     means: FloatArray
     n: int
+    independent: bool = False  # its points, and not its replicates alone
 
 
 def interval(
@@ -86,6 +89,8 @@ def interval(
     several components meet and it is many times larger. If no point falls there the replicates agree and their spread
     says nothing. A set of more than log(1/a) / N of
     the law escapes N points with probability below a: what it could add is added.
+
+    Where nothing varies, independent points prove more than replicates do.
     """
     integrand, most = problem.integrand, problem.largest_ratio
     low, high = min(integrand.low, integrand.low * most), max(integrand.high, integrand.high * most)
@@ -98,6 +103,10 @@ def interval(
         deviation=deviation,
     )  # fmt: skip
     lower, upper = found.lower, found.upper
+    if all(isinstance(part.source, Packed) for part in problem.parts):  # densities of normals are never 0
+        lower = np.where(np.isfinite(found.value), lower, low)  # of sums that overflowed
+    if most == 1.0 and math.isfinite(low) and math.isfinite(high) and all(stage.independent for stage in stages):
+        lower, upper = _flat(problem, stages, moments, level, request, (lower, upper))
     if equal(stages).any() and integrand.rows[0].name == "kl_forward" and moments is not None:
         lower = np.maximum(lower, _least(problem, moments, level, request))
     if problem.law == "tilted" and integrand.rows[0].name == "renyi_proposal":
@@ -107,10 +116,51 @@ def interval(
     return value, lower, upper
 
 
+def constant(stages: list[Stage]) -> bool:
+    """Whether all means are the same, but for the rounding of their sums."""
+    means = np.concatenate([stage.means for stage in stages])
+    with np.errstate(invalid="ignore"):
+        return bool((np.ptp(means, axis=0) <= ROUNDED * np.abs(means[0])).all())
+
+
 def equal(stages: list[Stage]) -> NDArray[np.bool_]:
     """Where the replicates of a stage are all equal, so that they do not know their spread."""
     found: NDArray[np.bool_] = np.any([(stage.means == stage.means[0]).all(axis=0) for stage in stages], axis=0)
     return found
+
+
+def _flat(
+    problem: Problem, stages: list[Stage], moments: PointMoments | None, level: float, request: Request,
+    found: tuple[FloatArray, FloatArray],
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    """What N independent points of which none differs prove of the mean of f: bounds of order 1 / N.
+
+    With m = 1 - a^(1 / N), a set of a mass of at most 1 - m holds N points with probability at most a, also where
+    fixed numbers of them come from several parts, by the inequality of the means: masses of 1 - m_i, averaged over the
+    points. If all means are within t of an end of the range, all n points of a replicate are within n t of it. Of
+    values elsewhere, here from one part, those that were looked at are within s = SAME |c| sqrt(N) of their mean c; the
+    set is then that of the values within 2 s of the first one, which leaves N - 1.
+    """
+    integrand = problem.integrand
+    low, high = integrand.low, integrand.high
+    lower, upper = found
+    error = (1.0 - level) / (2.0 if request.side == "both" else 1.0)
+    means = np.concatenate([stage.means for stage in stages])
+    count = sum(stage.n * len(stage.means) for stage in stages)
+    mass = -math.expm1(math.log(error) / count)
+    near = [max(stage.n for stage in stages) * ROUNDED * abs(end) for end in (low, high)]
+    at_low = (means <= low + ROUNDED * abs(low)).all(axis=0)
+    at_high = (means >= high - ROUNDED * abs(high)).all(axis=0)
+    below = np.where(at_high, high - near[1] - mass * (high - low), np.where(at_low, low, lower))
+    above = np.where(at_low, low + near[0] + mass * (high - low), np.where(at_high, high, upper))
+    if moments is not None and moments.count > 1 and len(problem.parts) == 1:
+        center = moments.mean
+        alike = (np.sqrt(moments.variance) <= SAME * np.abs(center)) & ~at_low & ~at_high
+        around = 3.0 * SAME * np.abs(center) * math.sqrt(moments.count)
+        mass = -math.expm1(math.log(error) / (moments.count - 1))
+        below = np.where(alike, center - around - mass * np.maximum(center - low, 0.0), below)
+        above = np.where(alike, center + around + mass * np.maximum(high - center, 0.0), above)
+    return (lower if request.side == "upper" else below), (upper if request.side == "lower" else above)
 
 
 def _least(problem: Problem, moments: PointMoments, level: float, request: Request) -> float:
@@ -121,7 +171,7 @@ def _least(problem: Problem, moments: PointMoments, level: float, request: Reque
     by the log-sum inequality, and the total falls with m.
     """
     c = float(moments.mean[0])
-    alike = bool(moments.variance[0] <= (SAME * c) ** 2) and moments.count > 1
+    alike = bool(np.sqrt(moments.variance[0]) <= SAME * abs(c)) and moments.count > 1
     if not alike or any(isinstance(part.source, Packed) for part in problem.parts):
         return -math.inf
     error = (1.0 - level) / (2.0 if request.side == "both" else 1.0)

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._parallel import ordered_map
+from ..distributions.packed import Packed
 from .allocation import allocated, probes_needed, probes_wanted
-from .answers import Answers, Goal, Stage, equal, interval
+from .answers import Answers, Goal, Stage, constant, equal, interval
 from .planning import (
     PILOT_SHARE,
     RATES,
@@ -55,6 +56,7 @@ REST = 0.125  # of the points so far: nets of less would add more error than poi
 CONSTANT = 2**17  # equal values after which no more of them are asked for, where no number of them bounds their mean
 ALONE = 2.0**25  # work, in the unit of SEGMENT_COST, that is over before a second thread would have begun
 PROBE, BRIEF = 8, 0.005  # points that are timed before the pilot; seconds that say too little
+MORE, TRIES, SPARE = 32, 3, 0.05  # times as many if these are brief; tries, while they take this share of the time
 
 
 @dataclass
@@ -127,7 +129,7 @@ class _Run:
             self.interrupted = True
         self.sampled_for += time.monotonic() - began
         self.cost_done += complete * n * problem.cost
-        return Stage(sums[:complete] / n, n)
+        return Stage(sums[:complete] / n, n, _independent(problem, points))
 
     def _watch(self, found: SegmentSum) -> None:
         if found.moments is None:
@@ -162,19 +164,22 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
     work = _Run(request)
     work.cost_done, work.sampled_for = pace(max(problems, key=lambda problem: problem.cost), request)
     problem, points, pilot = _picked(work, goal, [(x, points) for x in problems for points in _points(x, request)])
-    reference = None if pilot is None else planned(goal, problem, pilot, request)
+    flat = pilot is not None and _flat(problem, pilot)
+    reference = None if pilot is None or flat else planned(goal, problem, pilot, request)
     if points != "plain" and not work.interrupted:
         probes = min(work.left // PROBE_SHARE, probes_wanted(problem))
         if reference is not None and not request.spends_everything:
             expected = REPLICATES * reference.points(request, points, 1, REPLICATES)
             probes = min(probes, max(int(expected) // PROBE_SHARE, probes_needed(problem)))
         try:
-            problem, spent = allocated(problem, request.root, (2,), int(work.limited(problem, probes, ALLOCATION)))
+            chosen, spent = allocated(problem, request.root, (2,), int(work.limited(problem, probes, ALLOCATION)))
             work.samples += spent
+            if flat and chosen is problem and request.points is None and problem.has_components:
+                points = "plain"  # independent points prove more where nothing varies
+            problem = chosen
         except KeyboardInterrupt:
             work.interrupted = True
-    if pilot is not None:
-        assert reference is not None
+    if pilot is not None and reference is not None:
         n = 0 if request.spends_everything else refining(reference, points, request)
         many = n * SECOND_REPLICATES * PILOT_SHARE
         if n > pilot.n and many <= work.left and work.limited(problem, many) >= many:
@@ -199,7 +204,8 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
             answers = goal.answers(interval(problem, stages, level, request, work.moments))
             count = max(len(stage.means) for stage in stages)
             every = sum(stage.n * len(stage.means) for stage in stages)
-            reference = Reference(every / count, goal.excess(answers, request), level, count)
+            flat = _flat(problem, *stages)
+            reference = Reference(every / count, goal.excess(answers, request), level, count, flat)
         if work.interrupted:
             stopped = "interrupted"
         elif reference is not None and stages and reference.excess <= 1.0:
@@ -225,13 +231,31 @@ def pace(problem: Problem, request: Request) -> tuple[float, float]:
     """Cost and seconds of a few points that count for nothing, so that no stage is begun that can't be ended."""
     if math.isinf(request.max_seconds):
         return 0.0, 0.0
-    for count in (PROBE, 32 * PROBE):
-        began = time.monotonic()
-        batch_means(problem, request.root, (8,), 1, count)
-        seconds = time.monotonic() - began
-        if seconds > BRIEF:  # else it is mostly what a call costs
+    spare = SPARE * request.max_seconds
+    for count in (PROBE, MORE * PROBE, MORE**2 * PROBE):
+        seconds = math.inf
+        for _ in range(TRIES):  # the first call may wait for an import, any for a busy machine
+            began = time.monotonic()
+            batch_means(problem, request.root, (8,), 1, count)
+            seconds = min(seconds, time.monotonic() - began)
+            if seconds <= BRIEF or seconds > spare:
+                break
+        if (MORE * seconds > spare) if seconds > BRIEF else (count > PROBE):  # else it is mostly what a call costs
             break
     return count * problem.cost, max(seconds, 1e-9)
+
+
+def _independent(problem: Problem, points: str) -> bool:
+    """Whether the points of a replicate are independent: strata and nets make them depend on each other."""
+    strata = any(isinstance(part.source, Packed) and len(part.weights) > 1 for part in problem.parts)
+    return points == "plain" or (points == "random" and not strata)
+
+
+def _flat(problem: Problem, *stages: Stage) -> bool:
+    """Whether nothing varies in a range that is known."""
+    integrand = problem.integrand
+    known = math.isfinite(integrand.low) and math.isfinite(integrand.high)
+    return known and integrand.rows[0].name != "renyi_proposal" and constant(list(stages))
 
 
 def _hopeless(problem: Problem, stages: list[Stage], request: Request) -> bool:
@@ -279,13 +303,14 @@ def _score(stage: Stage, problem: Problem, points: str, goal: Goal, request: Req
         return math.inf
     if equal([stage]).any() and math.isinf(problem.integrand.high):
         return math.inf  # no number of equal values bounds their mean
-    variance = np.maximum(stage.means.var(axis=0, ddof=1), 1e-300)
+    size = np.abs(stage.means).max(axis=0)  # so that squares do not overflow
+    variance = np.log(np.maximum((stage.means / size).var(axis=0, ddof=1), 1e-300)) + 2.0 * np.log(size)
     growth = request.max_samples / (REPLICATES * stage.n)
     if not request.spends_everything:
         reference = planned(goal, problem, stage, request)
         growth = min(growth, reference.points(request, points, 1, REPLICATES) / stage.n)
     gain = (RATES[points] - 1.0) * math.log(max(growth, 1.0))  # over points whose variance falls like 1 / n
-    return float(np.log(variance).mean()) + math.log(problem.effort) - gain
+    return float(variance.mean()) + math.log(problem.effort) - gain
 
 
 def _size(

@@ -33,6 +33,7 @@ SECOND_REPLICATES = 64  # of a pilot that refines the plan of a large run
 PILOT_SHARE = 16  # of max_samples
 RATES = {"sobol": 1.3, "antithetic": 1.0, "random": 1.0, "plain": 1.0}  # the variance falls like n to minus this
 FALL = RATES | {"sobol": 2.0}  # what it rises like towards fewer points: of a range of rates the cautious end
+FLAT = 2.0  # where nothing varies, bounds close in like 1 / n
 SURE = 1.28  # standard errors of a predicted half width that a stage is planned to bear: it then fails once in ten
 FEWEST_MORE = 0.5  # of what there is, in a further stage: every look costs some of the level
 GROWTH = 4096.0  # of n between stages, at most
@@ -48,6 +49,7 @@ class Reference:
     excess: float
     level: float
     replicates: int
+    flat: bool = False
 
     def points(self, request: Request, points: str, look: int, replicates: int) -> float:
         """Points of each of so many replicates, all stages together, that should meet the target at this look."""
@@ -55,7 +57,7 @@ class Reference:
         wider = factor(level, replicates, request.side) / factor(self.level, self.replicates, request.side)
         error = math.sqrt(0.5 / (self.replicates - 1) + 0.5 / (replicates - 1))  # of log(spread / spread)
         rise = self.excess * wider * math.exp(SURE * error) * math.sqrt(self.replicates / replicates)
-        rate = RATES[points] if rise > 1.0 else FALL[points]
+        rate = FLAT if self.flat else RATES[points] if rise > 1.0 else FALL[points]
         return self.n * float(min(rise, 1e9) ** (2 / rate))
 
     def wanted(self, request: Request, points: str, look: int, replicates: int) -> float:

@@ -22,6 +22,13 @@ def test_import_loads_numpy_and_nothing_else_heavy():
     assert len(loaded) < 8, loaded
 
 
+@pytest.mark.parametrize("words", [["--help"], ["convert", "--help"], ["assess", "--help"]])
+def test_help_loads_no_numpy(words):
+    code = f"import sys; sys.argv[1:] = {words}; sys.modules['numpy'] = None; from fastpriv.cli import main; main()"
+    asked = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert asked.stdout.startswith("usage: ")
+
+
 def test_the_stub_repeats_the_lazy_table():
     stub = ast.parse((Path(fastpriv.__file__).parent / "__init__.pyi").read_text())
     said = {}

@@ -17,7 +17,7 @@ LAYERS = {
     "divergences": 5, "capacity": 5, "beliefs": 5, "mechanisms": 5,
     "notions": 6, "profiles": 7, "conversions": 7, "calibration": 7, "leakage": 7, "membership": 7,
     "sweep": 8, "datasets": 8, "figures": 8, "assessment": 9, "info": 9,
-    "comparison": 10, "cli": 11, "__main__": 12,
+    "comparison": 10, "posterior_command": 10, "cli": 11, "__main__": 12,
 }  # fmt: skip
 
 

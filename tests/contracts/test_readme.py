@@ -36,19 +36,27 @@ def ran(example, tmp_path):
     return done.stdout
 
 
+def numbers_of(text):
+    return [float(number.strip("[]")) for number in text.replace("[ ", "[").split()]
+
+
 def test_the_python_examples_run(tmp_path):
-    report, local, leak, sampled, *others, accuracy = fenced("python")
-    assert all(len([line for line in example.splitlines() if line.strip()]) == 5 for example in (report, leak))
-    numbers = [float(number) for number in ran(leak, tmp_path).split()]
-    assert numbers == pytest.approx([1.60913154, 1.60913154, 8.46379936, 0.20148321], rel=1e-7)
-    numbers = [float(number.strip("[]")) for number in ran(sampled, tmp_path).replace("[ ", "[").split()[:4]]
-    assert numbers[1] <= numbers[0] <= numbers[2]
-    assert "Level that meets a target" in ran(local, tmp_path)
-    assert "holds (confidence 0.95): MBP xi is at most 0.4, claimed 0.5" in ran(accuracy, tmp_path)
-    assert "Noise that a target needs" in ran(report, tmp_path)
+    examples = fenced("python")
+    short = (examples[0], examples[2])
+    assert all(len([line for line in example.splitlines() if line.strip()]) == 5 for example in short)
+    said = [ran(example, tmp_path) for example in examples]
+    assert all(said)
+    assert "Noise that a target needs" in said[0]
+    assert "Level that meets a target" in said[1]
+    assert "holds (confidence 0.95): MBP xi is at most 0.4, claimed 0.5" in said[-1]
     assert (tmp_path / "fastpriv-report" / "assessment.png").exists()
-    for example in others:
-        assert ran(example, tmp_path)
+    assert numbers_of(said[2]) == pytest.approx([1.60913154, 1.60913154, 8.46379936, 0.20148321], rel=1e-7)
+    beliefs, sampled = (next(i for i, text in enumerate(examples) if word in text) for word in ("beliefs.xi", "p, q ="))
+    xi, abp, vulnerability, _ = numbers_of(said[beliefs])
+    assert 0 < abp < 0.5 < xi
+    assert 1e-6 < vulnerability < 2e-6
+    value, lower, upper = numbers_of(" ".join(said[sampled].split()[:3]))
+    assert lower <= value <= upper
 
 
 def test_the_names_in_the_readme_exist():

@@ -6,6 +6,8 @@ import warnings
 import numpy as np
 import pytest
 
+import fastpriv.sampling.clock
+import fastpriv.sampling.engine
 from fastpriv import (
     Density,
     GaussianMixture,
@@ -125,3 +127,52 @@ def test_what_no_clock_touched_is_repeatable():
         one, two = (kl_divergence(p, q, rng=1, n_jobs=n, max_seconds=500, **keywords) for n in (1, 2))
         assert (one.value, one.lower, one.upper) == (two.value, two.lower, two.upper)
         assert one.cost["repeatable"]
+
+
+class Stalled:
+    """A clock of a machine that stands still at some looks: ``stalls`` gives the seconds of each, by its number."""
+
+    def __init__(self, stalls):
+        self.stalls, self.looks, self.now = stalls, 0, 0.0
+
+    def monotonic(self):
+        self.now += 1e-4 + self.stalls(self.looks)
+        self.looks += 1
+        return self.now
+
+
+@pytest.mark.parametrize(
+    "stalls",
+    [
+        lambda look: 1.5 * (look == 2), lambda look: 0.4 * (look < 6), lambda look: 0.03,
+        lambda look: 0.2 * (look % 3 == 0),
+    ],
+    ids=["an import", "a slow start", "a busy machine", "a very busy machine"],
+)
+def test_a_busy_machine_has_no_say_where_there_is_time(stalls, monkeypatch):
+    p, q = mixture(3, 2, 1), mixture(3, 2, 2)
+    calls = [
+        lambda: kl_divergence(p, q, rng=1), lambda: total_variation(p, q, rng=1),
+        lambda: hockey_stick_divergence(p, q, 8.0, rng=1),
+        lambda: total_variation(p, q, interval="guaranteed", rtol=0.1, rng=1),
+    ]  # fmt: skip
+    quiet = [call() for call in calls]
+    for call, one in zip(calls, quiet, strict=True):
+        with monkeypatch.context() as patch:
+            clock = Stalled(stalls)
+            for module in (fastpriv.sampling.clock, fastpriv.sampling.engine):
+                patch.setattr(module, "time", clock)
+            two = call()
+        assert clock.looks > 4
+        assert (one.value, one.lower, one.upper, one.method) == (two.value, two.lower, two.upper, two.method)
+        assert one.cost == two.cost
+        assert two.cost["repeatable"]
+
+
+def test_a_slow_machine_with_little_time_says_that_the_clock_had_a_say(monkeypatch):
+    clock = Stalled(lambda look: 0.3)
+    for module in (fastpriv.sampling.clock, fastpriv.sampling.engine):
+        monkeypatch.setattr(module, "time", clock)
+    answer = kl_divergence(mixture(3, 2, 1), mixture(3, 2, 2), rng=1, max_seconds=5.0)
+    assert not answer.cost["repeatable"]
+    assert answer.lower <= answer.value <= answer.upper

@@ -8,7 +8,7 @@ import pytest
 from mpmath import mp, mpf
 
 from fastpriv import conversions
-from fastpriv.conversions._arguments import PARAMETERS
+from fastpriv.conversions.parameters import PARAMETERS
 from oracles.conversions import DIGITS, VALUES
 
 LINE = [0.0, 1e-300, 1e-150, 1e-20, 1e-9, 1e-8, 1e-3, 0.1, 0.5, 0.693, 0.694, 0.99, 1.0, 1.01, 2.0, 5.0, 20.0, 39.9,
@@ -20,12 +20,14 @@ GRIDS = {
     "relative_error": [0.0, 1e-300, 1e-13, 1e-11, 1e-5, 0.1, 0.29, 0.31, 0.5, 0.99, 0.999999],
     "pi_min": [0.0, 1e-300, 1e-6, 0.3, 0.34, 0.45, 0.5], "pi_max": [1e-300, 1e-6, 0.1, 0.5, 0.9, 1.0],
     "inputs": [2.0, 3.0, 10.0, 1e15], "order": [1.0, 1.0 + 2.0**-50, 1.0001, 1.5, 2.0, 10.0, 1e5],
-    "group": [1.0, 2.0, 3.0, 10.0], "c1": [0.0, 1e-9, 0.3, 0.8],
+    "group": [1.0, 2.0, 3.0, 10.0], "c1": [0.0, 1e-9, 0.3, 0.8], "frequency": [1e-12, 0.01, 0.5, 0.75, 0.999, 1.0],
+    "trials": [1.0, 4.0, 1e3, 1e9], "attacks": [1.0, 4.0, 1e3, 1e9],
 }  # fmt: skip
 FEW = [0.0, 1e-300, 1e-9, 0.7, 3.0, 720.0]
 OWN = {
     "robustness_from_mbp": {"xi": FEW, "beta": [0.0, 1e-300, 1e-3, 0.5, 1.0], "pi_min": [0.0, 1e-6, 0.3, 0.45]},
     "ldp_from_mbp_sides": {"xi_plus": FEW, "xi_minus": FEW},
+    "count_failure_from_trials": {"relative_error": [0.0, 1e-300, 1e-5, 0.1, 1 / 3, 0.5, 0.99, 1.0]},
     "dp_delta_from_dp": {"epsilon": FEW, "delta": [0.0, 1e-300, 1e-3, 1.0], "target_epsilon": FEW},
     "tradeoff_from_dp": {"epsilon": FEW, "delta": [0.0, 1e-12, 0.3, 1.0], "type_one": [0.0, 1e-300, 1e-3, 0.3, 1.0]},
     "robustness_from_mbp_as_published": {"xi": [0.0, 1e-300, 0.5, 1.0]},
@@ -52,6 +54,7 @@ WIDER = {  # sums that cancel, or exponents: the bounds say how wide
     "leakage_from_c1_as_published", "dp_epsilon_from_ldp", "dp_epsilon_from_rdp", "dp_delta_from_rdp",
     "dp_epsilon_from_zcdp", "dp_delta_from_zcdp", "tradeoff_from_ldp", "tradeoff_from_dp",
     "tradeoff_from_gdp", "group_dp_delta_from_dp",
+    "count_failure_from_trials", "count_failure_from_trials_as_published",
 }  # fmt: skip
 ELSEWHERE = {  # earlier conversions, and those of whole curves
     "ldp_delta_from_ci_lmip", "epsilon_from_ci_lmip", "ci_lmip_from_ldp", "kl_from_hockey_stick",
@@ -107,7 +110,7 @@ def test_ends_and_arrays(arrow):
     """Zero and inf give numbers, scalars give floats, a grid broadcasts."""
     function = getattr(conversions, arrow.function)
     names = [p for p in inspect.signature(function).parameters if p != "unit"]
-    inside = {"order": 2.0, "group": 2.0, "inputs": 3.0, "pi_max": 0.5}
+    inside = {"order": 2.0, "group": 2.0, "inputs": 3.0, "pi_max": 0.5, "trials": 3.0, "attacks": 3.0, "frequency": 0.5}
     for edge in (0.0, 1.0, np.inf):
         good = [edge if PARAMETERS[p].valid(np.array(edge)) else inside.get(p, 0.5) for p in names]
         if arrow.function == "robustness_from_mbp_as_published":
@@ -123,7 +126,7 @@ def test_ends_and_arrays(arrow):
 def test_numbers_outside_their_range_are_refused(arrow):
     function = getattr(conversions, arrow.function)
     names = [p for p in inspect.signature(function).parameters if p != "unit"]
-    inside = {"order": 2.0, "group": 2.0, "inputs": 3.0}
+    inside = {"order": 2.0, "group": 2.0, "inputs": 3.0, "trials": 3.0, "attacks": 3.0}
     for place, name in enumerate(names):
         for bad in (-1.0, np.nan):
             numbers = [inside.get(p, 0.25) for p in names]
@@ -134,6 +137,19 @@ def test_numbers_outside_their_range_are_refused(arrow):
         shapes = [np.full(2 + place, inside.get(p, 0.25)) for place, p in enumerate(names)]
         with pytest.raises(ValueError, match="must be of a shape that broadcasts with"):
             function(*shapes)
+
+
+def test_an_infinite_source_promises_nothing():
+    never = (0.0, 1e-300, 0.5, 1.0)
+    assert (conversions.tradeoff_from_ldp(np.inf, never).lower == 0.0).all()
+    assert (conversions.tradeoff_from_dp(np.inf, 0.1, never).lower == 0.0).all()
+    assert (conversions.tradeoff_from_gdp(np.inf, never).lower == 0.0).all()
+    assert conversions.tradeoff_from_dp_curve([1.0, np.inf], [1.0, 0.0], 0.0).lower == 0.0
+    for goal in (0.0, 1.0, np.inf):
+        assert conversions.dp_delta_from_ldp(np.inf, goal).upper == 1.0
+        assert conversions.dp_delta_from_gdp(np.inf, goal).upper == 1.0
+        assert conversions.dp_delta_from_zcdp(np.inf, goal).upper == 1.0
+        assert conversions.dp_delta_from_rdp(np.inf, 2.0, goal).upper == 1.0
 
 
 def test_the_best_of_many_orders_is_the_least_of_each():

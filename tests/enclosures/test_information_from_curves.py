@@ -24,8 +24,8 @@ from fastpriv import (
     kl_from_hockey_stick,
     notions,
 )
-from fastpriv.conversions.curves import WorstHockeyStickCurve
-from fastpriv.conversions.sandwich import Weight
+from fastpriv.conversions.lmip.curves import WorstHockeyStickCurve
+from fastpriv.conversions.lmip.sandwich import Weight
 from oracles import curve_integrals as oracle
 
 RATIOS = [1e-6, 1e-3, 0.1, 1.0, 5.0, 20.0]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 CSRC = Path(__file__).parents[2] / "csrc"
-HEADERS = "".join((CSRC / name).read_text() for name in ("fp_elementary.h", "fp_erfc.h"))
+HEADERS = "".join((CSRC / name).read_text() for name in ("fp_elementary.h", "fp_erfc.h", "fp_beliefs.h"))
 
 
 def fits():
@@ -17,7 +17,7 @@ def fits():
     return module.TABLES
 
 
-@pytest.mark.parametrize("name", ["exp_tail", "log_tail", "erfcx_table", "mills_table"])
+@pytest.mark.parametrize("name", ["exp_tail", "log_tail", "erfcx_table", "mills_table", "tanh_tail", "divergence_tail"])
 def test_table(name):
     fitted, worst = fits()[name]()
     body = re.search(rf"fp_{name}\[\d+\] = \{{(.*?)\}};", HEADERS, re.DOTALL)

@@ -133,6 +133,14 @@ def group_delta(e, d, k):
     return min(mpf(1), d * sum(mp.exp(e * i) for i in range(int(k))))
 
 
+def tails(e, f, n):
+    """Chernoff's bounds of the two tails of a frequency f from n trials."""
+    if e == 0:
+        return mpf(1)
+    low = mp.exp(-n * kl(f * (1 - e), f)) if f < 1 else mpf(0)
+    return min(mpf(1), low + (mp.exp(-n * kl(f * (1 + e), f)) if f < 1 and f * (1 + e) <= 1 else 0))
+
+
 VALUES = {
     "mbp_from_ldp": lambda e, pi: mp.log(pi + (1 - pi) * mp.exp(e)),
     "mbp_plus_from_ldp": lambda e, pi: -mp.log(pi + (1 - pi) * mp.exp(-e)),
@@ -153,6 +161,8 @@ VALUES = {
     "robustness_from_mbp": lambda xi, b, pi: min(reached(xi, reached(xi, b)), reached(grown(xi, pi), b)),
     "robustness_from_mbp_as_published": lambda xi, b: min(mpf(1), (1 + 4 * xi) * b),
     "robustness_from_ldp": reached,
+    "count_failure_from_trials": tails,
+    "count_failure_from_trials_as_published": lambda e, f, n: min(mpf(1), 2 * mp.exp(-e * e * f * n / 3)),
     "c1_error_from_count_error": lambda e: mp.sqrt(phi(1 - e) / 2),
     "c1_error_from_count_error_as_published": published_error,
     "leakage_error_from_count_error": lambda e: 2 * mp.sqrt(phi(1 - e) / 2),

@@ -67,3 +67,32 @@ def centred(rows, p, mu):
         if length == 1 and max(abs(step[i]) / p[i] for i in range(n)) < mpf("1e-20"):
             break
     return p
+
+
+def alike_response(k, epsilon):
+    """Randomised response: the divergence of a row from the uniform law."""
+    grown = mp.exp(mpf(epsilon))
+    truth, lie = grown / (grown + k - 1), 1 / (grown + k - 1)
+    return truth * mp.log(k * truth) + (k - 1) * lie * mp.log(k * lie)
+
+
+def alike_subsets(k, epsilon, size):
+    """Subset selection, in the same way."""
+    share = mpf(size) / k
+    inside = 1 / (share + (1 - share) * mp.exp(-mpf(epsilon)))
+    outside = inside * mp.exp(-mpf(epsilon))
+    return share * inside * mp.log(inside) + (1 - share) * outside * mp.log(outside)
+
+
+def alike_bits(k, p, q):
+    """Unary encoding, 0 < q < 1: by how many of the other bits are 1, and by the own bit."""
+    total, chance = mpf(0), (1 - q) ** (k - 1)
+    inside, outside = p * (1 - q), (1 - p) * q
+    for others in range(k):
+        for bit in (0, 1):
+            own = chance * (p if bit else 1 - p)
+            ones = others + bit
+            if own:
+                total += own * mp.log(k * (inside if bit else outside) / (ones * inside + (k - ones) * outside))
+        chance *= (k - 1 - others) / mpf(others + 1) * q / (1 - q)
+    return total

@@ -3,13 +3,13 @@
 import math
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastpriv import Channel, conversions, notions
-from properties.drawn import QUICK
 
 STEP = 2.0**-20
+QUICK = settings(max_examples=15, deadline=None)
 SCALARS = ("ldp_epsilon", "support_epsilon", "xi", "xi_plus", "xi_minus", "cd_lmip", "pointwise_lmip",
            "bayes_vulnerability", "min_entropy_leakage", "maximal_leakage")  # fmt: skip
 
@@ -23,13 +23,13 @@ def laws(draw, size, zeros=True):
 
 
 @st.composite
-def settings(draw, most=5, zeros=True):
+def channels(draw, most=5, zeros=True):
     n, m = draw(st.integers(1, most)), draw(st.integers(1, most))
     return np.array([draw(laws(m, zeros)) for _ in range(n)]), draw(laws(n, zeros))
 
 
 @QUICK
-@given(settings(), st.data())
+@given(channels(), st.data())
 def test_post_processing_lowers_everything(setting, data):
     rows, prior = setting
     m = rows.shape[1]
@@ -45,7 +45,7 @@ def test_post_processing_lowers_everything(setting, data):
 
 
 @QUICK
-@given(settings(3), settings(3))
+@given(channels(3), channels(3))
 def test_products_add_whatever_way_they_are_computed(one, two):
     (rows, prior), (others, law) = one, two
     factors = Channel(rows).product(Channel(others))
@@ -58,7 +58,7 @@ def test_products_add_whatever_way_they_are_computed(one, two):
 
 
 @QUICK
-@given(settings(zeros=False), st.floats(0.01, 3.0))
+@given(channels(zeros=False), st.floats(0.01, 3.0))
 def test_notions_follow_from_each_other_as_the_conversions_say(setting, epsilon):
     rows, prior = setting
     found = notions.summary(prior, rows)
@@ -78,7 +78,7 @@ def test_notions_follow_from_each_other_as_the_conversions_say(setting, epsilon)
 
 
 @QUICK
-@given(settings(), st.permutations(range(5)))
+@given(channels(), st.permutations(range(5)))
 def test_names_of_secrets_and_releases_do_not_matter(setting, order):
     rows, prior = setting
     n, m = rows.shape
@@ -90,7 +90,7 @@ def test_names_of_secrets_and_releases_do_not_matter(setting, order):
 
 
 @QUICK
-@given(settings())
+@given(channels())
 def test_a_release_split_in_two_changes_nothing(setting):
     rows, prior = setting
     split = np.concatenate([0.25 * rows[:, :1], 0.75 * rows[:, :1], rows[:, 1:]], axis=1)

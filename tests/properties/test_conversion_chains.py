@@ -109,6 +109,7 @@ def test_the_registry_is_one_table():
     assert false == {
         "robustness_from_mbp_as_published", "leakage_error_from_count_error_as_published",
         "leakage_from_c1_as_published", "lip_delta_from_cd_lmip_as_published",
+        "count_failure_from_trials_as_published",
     }  # fmt: skip
     assert {name for arrow in c.ARROWS for name in (arrow.source, arrow.target)} == set(c.NOTIONS)
     assert "FALSE" in c.leakage_from_c1_as_published.__doc__
@@ -136,8 +137,9 @@ def test_the_table_is_there_with_pandas_and_without(monkeypatch):
         ({"target": "nothing", "source": "ldp", "xi": 1.0}, "target must be one of"),
         ({"target": "mbp", "source": "ldp"}, r"values must be given by name; got none\. From ldp to mbp: mbp_from_ldp"),
         ({"target": "mbp", "source": "ldp", "rho": 1.0}, "must be what a conversion from ldp to mbp takes; got rho"),
-        ({"target": "ldp", "source": "gdp", "separation": 1.0}, "no direct conversion; chains from gdp start with"),
-        ({"target": "ldp", "source": "vulnerability", "xi": 1.0}, "chains from vulnerability start with nothing"),
+        ({"target": "ldp", "source": "gdp", "separation": 1.0}, "must be a notion that follows from gdp; got 'ldp'"),
+        ({"target": "ldp", "source": "vulnerability", "xi": 1.0}, "From vulnerability follow: none"),
+        ({"target": "kl", "source": "mbp", "rho": 1.0}, "no direct conversion; chains from mbp start with"),
         ({"target": "mbp", "source": "ldp", "epsilon": -1.0}, "epsilon must be at least 0; got -1.0"),
         ({"target": "mbp", "source": "ldp", "epsilon": 1.0, "as_published": 1}, "as_published must be True or False"),
     ],
@@ -154,4 +156,9 @@ def test_published_forms_come_only_when_asked():
     assert not printed.to_dict()["steps"][0]["holds"]
     assert c.convert("robustness", "mbp", xi=1.0, beta=0.001).guarantee > printed.guarantee
     assert "assumes: the mechanism is Gaussian" in c.convert("gdp", "dp", epsilon=1.0, delta=1e-5).summary()
+    only = c.convert("ci_lmip", "dp_curve", curve=([0.0, 1.0], [0.1, 0.0]), unit="nats")  # printed, true, and alone
+    assert only.holds
+    assert only.guarantee <= 0.2
+    with pytest.raises(ValueError, match=r"dp_delta_from_tradeoff: epsilon, type_one, type_two"):
+        c.convert("dp", "tradeoff", type_two=[0.5])
     assert ">= " in c.convert("tradeoff", "gdp", separation=1.0, type_one=0.1).summary()

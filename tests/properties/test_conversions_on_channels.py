@@ -241,6 +241,34 @@ def test_mbp_to_ldp_is_the_optimum_of_its_linear_fractional_problem(seed):
     assert np.isclose(best(plus, plus), c.ldp_from_mbp(plus, least).value, rtol=1e-9)
 
 
+def test_frequencies_of_shared_models_fail_more_often_than_printed():
+    from math import comb
+
+    for n, f in ((1, 0.5), (4, 0.5), (20, 0.1), (50, 0.75), (400, 0.3)):
+        hits = np.arange(n + 1)
+        law = np.array([comb(n, int(k)) * f**k * (1 - f) ** (n - k) for k in hits])
+        for e in (0.0, 0.1, 1 / 3, 0.5, 1.0):
+            exact = law[np.abs(hits / n - f) >= e * f * (1 - 1e-12)].sum()
+            at_most(exact, c.count_failure_from_trials(e, f, n))
+    fail = 1 - comb(4, 2) / 16  # four models that are hit always or never
+    assert c.count_failure_from_trials_as_published(0.1, 0.5, 10**6).upper < 1e-300
+    assert fail <= c.count_failure_from_trials(0.1, 0.5, 4).upper
+
+
+def test_secrets_without_prior_mass_are_outside_of_mbp():
+    q, pi = np.array([[0.5, 0.5], [0.4, 0.6], [1.0, 0.0]]), np.array([0.5, 0.5, 0.0])
+    xi = on.mbp(q[:2], pi[:2])[0]
+    at_most(on.ldp(q[:2]), c.ldp_from_mbp(xi, 0.5))
+    assert on.ldp(q[:2]) < c.ldp_from_mbp(xi).upper < np.inf  # all three rows have no finite one
+    assert "among the secrets that the prior allows" in c.arrow("ldp_from_mbp").note
+
+
+def test_the_published_error_of_the_leakage_is_no_smaller_than_that_of_its_expression():
+    e = np.linspace(1e-6, 0.999, 400)
+    ratio = c.leakage_error_from_count_error_as_published(e).value / c.leakage_error_from_count_error(e).value
+    assert ratio.min() > 3.4
+
+
 def test_the_error_of_c1_is_attained():
     pi = np.array([0.2, 0.3, 0.5])
     for e in (0.01, 0.5, 0.99):

@@ -76,7 +76,9 @@ def test_refusals_name_the_file(tmp_path):
 
     refused("a.csv", b"0.5,0.5\n0.5,x\n", "line 2 must be numbers, as many as in the rows before; got 'x'")
     refused("b.csv", b"0.5,0.5\n1.0\n", "1 cells where the rows before have 2")
-    refused("c.csv", b"a,b\n", "the table must have at least one row")
+    refused("c.csv", b"a,b\n", "at least one row of numbers separated by commas; got none after the names 'a,b'")
+    refused("c1.csv", b"0.5;0.5\n", "got none after the names '0.5;0.5'")
+    refused("c2.csv", b"", "at least one row of numbers separated by commas; got none")
     refused("d.csv", b"0.5,0.5\n0.5,0.6\n", "each row of matrix must sum to 1 within 1e-09; got a sum of 1.1 at row 1")
     refused("e.npy", b"nothing", "file must hold a channel")
     refused("f.npz", b"PK nothing", "file must hold a channel")
@@ -84,7 +86,15 @@ def test_refusals_name_the_file(tmp_path):
     refused("h.json", b"[1]", "the object must have the key channel, one of RandomizedResponse")
     refused("i.json", b'{"channel": "RandomizedResponse", "n": 3}', "the keys of RandomizedResponse must be k, epsilon")
     refused("j.json", b'{"channel": "RandomizedResponse", "k": 3, "epsilon": -1}', "epsilon must be at least 0")
-    refused("k.json", b'{"channel": "RandomizedResponse", "k": 3}', "missing 1 required positional argument")
+    refused("k.json", b'{"channel": "RandomizedResponse", "k": 3}', "of RandomizedResponse must be k, epsilon; got")
+    refused("k1.json", b'{"channel": ["a"]}', "the object must have the key channel")
+    refused("k2.json", b'{"channel": "Channel", "matrix": [[1.0]], "dtype": "object"}', "dtype must be one of float64")
+    refused("k3.json", b'{"channel": "ProductChannel", "factors": 3}', "factors must be a list of channels; got 3")
+    refused("k4.json", b'{"channel": "UnaryEncoding", "epsilon": 3}', "the keys of UnaryEncoding must be k, logit_p")
+    refused("k5.json", b'{"channel": "UnaryEncoding", "k": 3, "logit_p": 1.0, "logit_q": -1.0, "epsilon": 7.0}',
+            r"epsilon must be logit_p - logit_q, 2.0; got 7.0. Give k and epsilon")
+    refused("k6.json", b'{"channel": "UnaryEncoding", "k": "x", "logit_p": 1, "logit_q": -1, "epsilon": 2}',
+            "k must be an integer")
     refused("l.parquet", b"PAR1 nothing", "the Parquet file must be whole")
     np.savez(tmp_path / "m.npz", other=np.eye(2))
     with pytest.raises(DomainError, match=r"the keys must be matrix or log_matrix, .*m|m.npz"):
@@ -101,6 +111,28 @@ def test_refusals_name_the_file(tmp_path):
     (tmp_path / "p.npz").write_bytes((tmp_path / "p.npz").read_bytes()[:-50])
     with pytest.raises(DomainError, match="the archive must be whole"):
         read_channel(tmp_path / "p.npz")
+
+
+@pytest.mark.parametrize(
+    ("bent", "text"),
+    [
+        ({"indices": [0, 1, 10**6]}, "exceptions must be a whole sparse matrix; got one in which"),
+        ({"indices": [0, -1, 1]}, "exceptions must be a whole sparse matrix; got one in which"),
+        ({"indptr": [0, 3, 2]}, "exceptions must be a whole sparse matrix; got one in which|index pointer"),
+        ({"indptr": [0, 2, 300]}, "file must hold a channel"),
+        ({"data": [0.5, 0.5, 1j]}, "exceptions must be real numbers; got complex128 cells"),
+        ({"shape": [-2, 2]}, "file must hold a channel"),
+    ],
+)
+def test_sparse_files_that_lead_out_of_their_arrays_are_refused(tmp_path, bent, text):
+    whole = {"data": [0.5, 0.5, 1.0], "indices": [0, 1, 1], "indptr": [0, 2, 3], "shape": [2, 2],
+             "background": [[0.0]]}  # fmt: skip
+    path = tmp_path / "q.npz"
+    np.savez(path, **whole)
+    assert read_channel(path).shape == (2, 2)
+    np.savez(path, **(whole | bent))
+    with pytest.raises(DomainError, match=text):
+        read_channel(path)
 
 
 def test_paths_and_endings(tmp_path):

@@ -85,7 +85,7 @@ def test_bad_input_is_one_line_and_code_2(capsys, words, text):
 
 def test_unknown_options_are_code_2(capsys):
     with pytest.raises(SystemExit) as done:
-        main(["convert", "mbp", "--from", "ldp", "--frequency", "1"])
+        main(["convert", "mbp", "--from", "ldp", "--colour", "1"])
     assert done.value.code == 2
 
 

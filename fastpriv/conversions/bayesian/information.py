@@ -29,7 +29,7 @@ from ...estimate import Estimate
 from .. import _formulas
 from .._arguments import given
 from .._bounds import bounded
-from .._curve import Information
+from ..lmip.extremes import Information
 from ..registry import documented
 
 __all__ = [
@@ -99,7 +99,7 @@ def dp_delta_from_mi_dp(mu: ArrayLike, epsilon: ArrayLike, *, unit: Information 
     >>> conversions.dp_delta_from_mi_dp(0.1, [0.0, 1.0]).value
     array([0.36796131, 0.20148321])
     """
-    from ..ci_lmip_and_ldp import ldp_delta_from_ci_lmip
+    from ..lmip.ci_lmip_and_ldp import ldp_delta_from_ci_lmip
 
     return ldp_delta_from_ci_lmip(mu, epsilon, unit=unit)
 

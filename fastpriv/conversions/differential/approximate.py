@@ -55,8 +55,9 @@ def dp_delta_from_ldp(epsilon: ArrayLike, target_epsilon: ArrayLike) -> Estimate
     array([0.46211716, 0.28764..., 0.        ])
     """
     epsilon, target = given(epsilon=epsilon, target_epsilon=target_epsilon)
-    value = _formulas.between(epsilon, np.zeros_like(epsilon), target)
-    return bounded(value, "probability", _CURVE, ceiling=1.0, settled=epsilon <= target)
+    nothing = np.isinf(epsilon)  # promised: one law may have what the other has not
+    value = np.where(nothing, 1.0, _formulas.between(epsilon, np.zeros_like(epsilon), target))
+    return bounded(value, "probability", _CURVE, ceiling=1.0, settled=nothing | (epsilon <= target))
 
 
 @documented

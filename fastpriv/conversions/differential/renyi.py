@@ -2,8 +2,9 @@
 
 Notation: a the order, r the divergence, in nats; a = 1 is Kullback-Leibler, a = inf pure privacy.
 
-RDP to (epsilon, delta): by Canonne, Kamath and Steinke (2020), proposition 12, and Balle et al. (2020), theorem 21,
-delta = e^((a-1)(r - epsilon)) (1 - 1/a)^(a-1) / a. Every order gives a true bound; over several the least counts.
+RDP to (epsilon, delta): by Canonne, Kamath and Steinke (2020), proposition 12, and Balle et al. (2020), theorem 21 in
+the arXiv version, delta = e^((a-1)(r - epsilon)) (1 - 1/a)^(a-1) / a. Every order gives a true bound; over several the
+least counts.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from ... import _validate
 from ...errors import ShapeError
 from ...estimate import Estimate, Unit
 from .. import _formulas
-from .._arguments import PARAMETERS, given
+from .._arguments import given
 from .._bounds import bounded
+from ..parameters import PARAMETERS
 from ..registry import documented
 
 __all__ = [

@@ -1,9 +1,9 @@
 """Trade-off functions (f-DP): the least probability of a miss for each probability of a false alarm.
 
-Notation: x = type_one the probability of a false alarm, f(x) that of a miss, for the best test between two
-neighbours. The guarantee is a LOWER bound: quote ``lower``. (epsilon, delta) either way round means
-f(x) >= max(0, 1 - delta - e^epsilon x, e^-epsilon (1 - delta - x)); a whole curve means the largest of these over it,
-and back, delta(epsilon) is the largest of 1 - f(x) - e^epsilon x over x, with the roles exchanged too.
+Notation: x = type_one the probability of a false alarm, f(x) that of a miss, for the best test between two neighbours.
+The guarantee is a LOWER bound: quote ``lower``. (epsilon, delta) either way round means f(x) >= max(0, 1 - delta -
+e^epsilon x, e^-epsilon (1 - delta - x)), and nothing for an infinite epsilon; a whole curve means the largest of these
+over it, and back, delta(epsilon) is the largest of 1 - f(x) - e^epsilon x over x, with the roles exchanged too.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from ... import _validate, special
 from ...errors import DomainError, ShapeError
 from ...estimate import Estimate
-from .._arguments import PARAMETERS, given
+from .._arguments import given
 from .._bounds import bounded
+from ..parameters import PARAMETERS
 from ..registry import documented
 
 __all__ = [
@@ -95,7 +96,7 @@ def tradeoff_from_gdp(separation: ArrayLike, type_one: ArrayLike) -> Estimate:
         z = -ndtri(type_one)
         place = np.where(np.isinf(z), z, z - separation)
         value = np.asarray(special.ndtr(place))
-        value = np.where(separation == 0.0, 1.0 - type_one, value)
+        value = np.where(separation == 0.0, 1.0 - type_one, np.where(np.isinf(separation), 0.0, value))
         # the relative slope of Phi at -y is at most y + 1; z is right to some ulps, of z and of its argument
         slope = np.where(place < 0.0, 1.0 - place, 1.0)
         blurred = np.where(np.isfinite(z), np.abs(z), 0.0) + np.where(np.isfinite(separation), separation, 0.0) + 1.0
@@ -139,7 +140,7 @@ def _line(epsilon: FloatArray, delta: FloatArray, x: FloatArray) -> FloatArray:
     with np.errstate(over="ignore", invalid="ignore"):
         steep = 1.0 - delta - np.where(x == 0.0, 0.0, np.exp(epsilon) * x)
         flat = np.exp(-epsilon) * (1.0 - delta - x)
-    return np.maximum(0.0, np.maximum(steep, flat))
+    return np.where(np.isinf(epsilon), 0.0, np.maximum(0.0, np.maximum(steep, flat)))
 
 
 def _lines(epsilon: FloatArray, delta: FloatArray, x: FloatArray) -> Estimate:

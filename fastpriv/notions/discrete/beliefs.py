@@ -80,7 +80,7 @@ def _compared(
     q = table.scaled(first.q)
     root = np.sqrt(q)
     energy = math.sqrt(math.fsum(q * (first.spread * inverse) ** 2))
-    gap = 2.1 * table.channel.mass_gap + 1.1 * table.gap
+    gap = 2.1 * table.channel.mass_gap + 1.1 * table.gap + 2.1 * table.slack
 
     def centred(part: slice) -> FloatArray:
         return np.asarray(((table.block(part) - first.centre) - first.delta) * inverse)

@@ -27,7 +27,7 @@ def edge_ratio(table: Table, first: Columns, support: bool) -> Reading:
     if table.log:
         real = top > -np.inf
         value = float(np.max(top[real] - low[real], initial=0.0))
-        error = 2 * UNIT * value
+        error = 2 * UNIT * value + 2 * table.noise * min(1.0, value / UNIT)
     else:
         real = top > 0
         high, small = top[real].astype(np.float64), low[real].astype(np.float64)
@@ -74,15 +74,17 @@ def vulnerability(table: Table, first: Columns) -> tuple[Reading, Reading, Readi
     before = float(prior[guess])
     own = np.asarray(table.block(slice(guess, guess + 1))[0], dtype=np.float64)
     gap = 2.1 * table.channel.mass_gap + 1.1 * table.gap
-    after = math.fsum(table.scaled(first.best))
+    after = min(math.fsum(table.scaled(first.best)), 1.0)
     gain = math.fsum(table.scaled(first.best - before * own)) / before  # as if this row summed to 1
     other = first.best > before * own  # columns where the guess changes: two products are rounded
     rounded = 2 * UNIT * math.fsum(table.scaled(np.where(other, first.best, 0.0))) / before
     method = "largest joint probability of each column"
-    scaled = 0.0 if table.shift is None else 4 * UNIT * (8 + float(np.abs(table.shift).max()))
+    scaled = 2 * table.noise
+    if table.shift is not None:
+        scaled += 4 * UNIT * (8 + float(np.abs(table.shift).max()))
     value = math.log1p(max(gain, 0.0))
     return (
-        _widened(after, after * (4 * UNIT + scaled + gap), "probability", method),
+        _widened(after, after * (4 * UNIT + scaled + table.slack + gap), "probability", method),
         _widened(before, before * (2 * UNIT + gap), "probability", method),
         _widened(value, (8 * UNIT + scaled) * value + rounded + table.slack + gap, "nats", method),
     )

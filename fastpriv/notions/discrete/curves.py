@@ -183,7 +183,7 @@ def _of_mixture(table: Table, first: Columns, grid: FloatArray, n_jobs: Any, pro
     if table.direct:
         error = 16 * UNIT * (float(first.spread.sum()) + known) + 6 * UNIT * min(1.0, known)
     else:
-        error = 100 * UNIT
+        error = 100 * UNIT + 4 * table.noise
     return value, np.full(grid.size, error) + 74 * UNIT * value
 
 

@@ -20,7 +20,7 @@ from .table import Columns, Table
 from .table import columns as first_pass
 from .table import rows as second_pass
 
-__all__ = ["EDGES", "capacity", "from_columns", "readings", "walked"]
+__all__ = ["EDGES", "capacity", "edges", "from_columns", "readings", "walked"]
 
 EDGES = ("ldp", "support", "plus", "minus")
 _GUESSES = ("vulnerability", "before", "gain")
@@ -38,9 +38,7 @@ def readings(given: Setting, wanted: Iterable[str], *, n_jobs: int | None = None
     found: dict[str, Reading] = {}
     if not isinstance(channel, (Channel, DefaultChannel)):
         if not set(names).isdisjoint(EDGES):
-            extremes = channel._extremes(prior)
-            if extremes is not None:
-                found |= classes.edges(extremes, channel, given.gap)
+            found |= edges(given)
         if not set(names) <= set(found):
             found |= _grouped(given, names)
     elif isinstance(channel, DefaultChannel) and not set(names).isdisjoint(_GUESSES):
@@ -103,6 +101,12 @@ def capacity(channel: AnyChannel, gap: float, n_jobs: int | None) -> Estimate:
     if isinstance(channel, DefaultChannel):
         channel = channel.laws
     return channel_capacity(channel, gap=gap, n_jobs=n_jobs).capacity
+
+
+def edges(given: Setting) -> dict[str, Reading]:
+    """LDP and both sides of MBP where a family has them in closed form."""
+    extremes = given.channel._extremes(given.prior)
+    return {} if extremes is None else classes.edges(extremes, given.channel, given.gap)
 
 
 def _grouped(given: Setting, names: tuple[str, ...]) -> dict[str, Reading]:

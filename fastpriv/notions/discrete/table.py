@@ -44,13 +44,23 @@ class Table:
         self.shift: FloatArray | None = None  # natural logs, of powers of 2 where cells are plain
 
     @property
+    def noise(self) -> float:
+        """Bound on the error of the logs of cells that are made from parameters; 0 for those that were given."""
+        if isinstance(self.channel, Channel) or not self.log:
+            return 0.0
+        return 2.0**-50 * self._size
+
+    @property
     def slack(self) -> float:
         """What the sum of a row can miss 1 by where its cells are rounded, singles and logarithms; 0 for doubles."""
-        if isinstance(self.channel, Channel) and not self.log:
-            return 2.0**-23 if self.channel.cells.dtype == np.float32 else 0.0
-        size = 0.0 if self.shift is None else float(np.abs(self.shift).max(initial=0.0))
         single = isinstance(self.channel, Channel) and self.channel.cells.dtype == np.float32
-        return (2.0**-23 if single else 2.0**-52) * (1 + size)
+        if not self.log:
+            return 2.0**-23 if single else 0.0
+        return (2.0**-23 if single else 2.0**-52) * self._size + self.noise
+
+    @property
+    def _size(self) -> float:
+        return 1.0 + (0.0 if self.shift is None else float(np.abs(self.shift).max(initial=0.0)))
 
     @property
     def direct(self) -> bool:
@@ -137,8 +147,9 @@ def columns(table: Table, *, n_jobs: int | None = None, progress: _parallel.Prog
             break
     reach = top - low
     spread = np.minimum(reach, q + centre)
-    if table.log:  # x = e^(log Q - shift) is right to 3 u, q likewise
-        spread, reach = spread + 0.5 * top, reach + 0.5 * top
+    if table.log:  # x = e^(log Q - shift) is right to 3 u and the noise, q likewise; 16 u D is to hold both
+        blur = (0.5 + 0.2 * table.noise / UNIT) * top
+        spread, reach = spread + blur, reach + blur
     return Columns(top, low, best, place, centre, delta, q, spread, reach, edges)
 
 
@@ -146,22 +157,20 @@ def rows(
     table: Table, first: Columns, *, law: FloatArray | None = None, posteriors: Any = None, n_jobs: int | None = None,
     progress: _parallel.Progress = None,
 ) -> Rows:  # fmt: skip
-    """The second pass; ``posteriors`` takes f(d|w), an array of shape (n, m) or a function of blocks in their order."""
+    """The second pass; ``posteriors`` takes f(d|w), an array of shape (n, m) or a function of a slice and its block."""
     inverse = np.divide(1.0, first.q, out=np.zeros_like(first.q), where=first.occurs)
     weight = table.scaled(first.q)
 
-    def second(part: slice) -> tuple[FloatArray, Any]:
+    def second(part: slice) -> FloatArray:
         block, own = table.block(part), table.prior[part]
         out = np.empty(block.shape) if callable(posteriors) else None if posteriors is None else posteriors[part]
         found = _table.rows(block, own, first.centre, first.delta, inverse, weight, law, out)
         found[:, own == 0] = np.array([[0.0], [1.0], [0.0]])
-        return found, out if callable(posteriors) else None
-
-    parts = []
-    for found, out in _parallel.ordered_map(second, table.parts, n_jobs=n_jobs, progress=progress):
-        parts.append(found)
         if callable(posteriors):
-            posteriors(out)
+            posteriors(part, out)
+        return np.asarray(found)
+
+    parts = list(_parallel.ordered_map(second, table.parts, n_jobs=n_jobs, progress=progress))
     divergences, sums, shifts = np.concatenate(parts, axis=1)
     energy = math.fsum(weight * (first.spread * inverse) ** 2)
     gap = table.channel.mass_gap

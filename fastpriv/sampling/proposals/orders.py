@@ -29,6 +29,7 @@ __all__ = ["renyi_proposal"]
 
 FloatArray = NDArray[np.float64]
 _MARGIN = 1e-9
+_FAR = 1e95
 _CUTS = 40
 _ENTRIES = 2e7
 _KNOWN = 4_000_000  # pairs of components whose exponents are kept
@@ -42,13 +43,13 @@ def renyi_proposal(
     """A law that bounds p^order q^(1-order), for a positive order other than 1.
 
     For an order below 1 it is order P + (1-order) Q, and the ratio is at most 1. Above 1 ``diverges`` says that the
-    integral is infinite; where neither is proved before it is ``late``, the proposal is P with ``bounded`` False and an
-    infinite scale.
+    integral is infinite; where neither is proved before it is ``late``, or means are so far apart that squares of
+    their distances leave the range of what is solved, the proposal is P with ``bounded`` False and an infinite scale.
     """
     if order < 1.0:
         return _between(p, q, order)
     theta = order - 1.0
-    if late():
+    if late() or _distance(p, q) > _FAR:
         return Proposal(p, math.inf, False, np.full(len(p), math.inf), np.zeros(len(p)))
     pair = paired(p, q, np.log(q.weights), theta, late)
     base = _matrix_base(pair, order) if isinstance(pair, MatrixPair) else _diagonal_base(
@@ -80,6 +81,14 @@ def renyi_proposal(
     scale += 2.0**-50 * (len(logs) + 4) * (1.0 + abs(scale) + theta + float(np.abs(logs).max()))
     law = tilted_law(p, parts, tilts, np.zeros(len(p), dtype=bool))
     return Proposal(law, scale, True, tilts.log_bounds, zeros + theta)
+
+
+def _distance(p: GaussianMixture, q: GaussianMixture) -> float:
+    """What no two means are further apart than, in least standard deviations."""
+    means = np.concatenate([law.means.reshape(len(law), -1) for law in (p, q)])
+    spreads = [law.sigmas if law.factors is None else np.einsum("kii->ki", law.factors) for law in (p, q)]
+    least = min(float(np.min(spread)) for spread in spreads)
+    return float(np.ptp(means, axis=0).max() / least)
 
 
 def _between(p: GaussianMixture, q: GaussianMixture, order: float) -> Proposal:

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate, special
-from ..distributions import Pmf
-from ..estimate import Estimate
-from ._curve import ExtremalPair, FloatArray, Information, budget, exact, grid, pair
+from ... import _validate, special
+from ...distributions import Pmf
+from ...estimate import Estimate
+from .extremes import ExtremalPair, FloatArray, Information, budget, exact, grid, pair
 
 __all__ = [
     "lip_delta_for_prior", "lip_delta_from_cd_lmip", "lip_delta_from_cd_lmip_as_published",

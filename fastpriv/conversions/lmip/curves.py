@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _validate
-from ..distributions import GaussianMixture, Pmf
-from ..divergences.line.hockey_stick import DOUBLE_WIDTH, curve_estimate
-from ..estimate import Estimate
-from ..kernels import _hockey
-from ..mechanisms.gaussian import GaussianMechanism
+from ... import _validate
+from ...distributions import GaussianMixture, Pmf
+from ...divergences.line.hockey_stick import DOUBLE_WIDTH, curve_estimate
+from ...estimate import Estimate
+from ...kernels import _hockey
+from ...mechanisms.gaussian import GaussianMechanism
 
 __all__ = ["HockeyStickCurve", "LipCurve", "WorstHockeyStickCurve"]
 
@@ -164,7 +164,7 @@ class WorstHockeyStickCurve:
     Examples
     --------
     >>> from fastpriv import GaussianMechanism, Pmf
-    >>> from fastpriv.conversions.curves import WorstHockeyStickCurve
+    >>> from fastpriv.conversions.lmip.curves import WorstHockeyStickCurve
     >>> prior = Pmf([20.0, 40.0, 60.0], [0.2, 0.5, 0.3])
     >>> WorstHockeyStickCurve(prior, GaussianMechanism(20.0), False)([0.0, 1.0]).value
     array([0.38644383, 0.04715125])

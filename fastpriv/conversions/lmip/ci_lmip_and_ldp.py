@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate, special
-from ..estimate import Estimate
-from ._curve import ExtremalPair, FloatArray, Information, budget, exact, grid, pair
+from ... import _validate, special
+from ...estimate import Estimate
+from .extremes import ExtremalPair, FloatArray, Information, budget, exact, grid, pair
 
 __all__ = ["epsilon_from_ci_lmip", "ldp_delta_from_ci_lmip", "ldp_delta_saturation", "ldp_extremal_channel"]
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DomainError
-from ..estimate import Estimate
+from ...errors import DomainError
+from ...estimate import Estimate
 from .sandwich import ROUNDING, Bracket, Weight, bend, rounding_seen, sandwich, tail_below
 
 __all__ = ["Asked", "of_function", "of_samples"]

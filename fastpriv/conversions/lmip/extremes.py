@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _validate
-from ..estimate import Estimate
+from ... import _validate
+from ...estimate import Estimate
 
 __all__ = ["ExtremalPair", "budget", "exact", "grid", "pair"]
 

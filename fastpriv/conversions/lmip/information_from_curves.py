@@ -27,12 +27,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
-from ..distributions import Pmf
-from ..divergences.line.information import mutual_information
-from ..errors import DomainError, ShapeError
-from ..estimate import Estimate
-from ..mechanisms.gaussian import GaussianMechanism
+from ... import _validate
+from ...distributions import Pmf
+from ...divergences.line.information import mutual_information
+from ...errors import DomainError, ShapeError
+from ...estimate import Estimate
+from ...mechanisms.gaussian import GaussianMechanism
 from .curves import WorstHockeyStickCurve
 from .quadrature import Asked, of_function, of_samples
 from .sandwich import Bracket, Weight

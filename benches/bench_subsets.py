@@ -1,0 +1,201 @@
+"""Which three of the 1797 digits of scikit-learn were in the batch? The posterior over all 965,534,090 batches.
+
+``python benches/bench_subsets.py`` prints seconds a pass at one and two threads, core nanoseconds a subset, NumPy and
+numba on a cut of the pool, and what a noisy gradient of softmax regression tells at several levels of noise. Without
+scikit-learn records of the same shape are drawn.
+"""
+
+import importlib.util
+import itertools
+import math
+import time
+
+import numpy as np
+import pytest
+
+from fastpriv import BatchGradient, posterior, rank_of_subset
+
+BATCH = (123, 777, 1500)
+SIGMAS = (3.0, 1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03)
+CUT = 400  # records of the pool where peers are run: 10,586,800 subsets
+
+
+def digits():
+    """Pixels between 0 and 1, labels."""
+    if importlib.util.find_spec("sklearn"):
+        from sklearn.datasets import load_digits
+
+        pixels, labels = load_digits(return_X_y=True)
+        return pixels / 16.0, labels
+    rng = np.random.default_rng(0)
+    return rng.integers(0, 17, (1797, 64)) / 16.0, rng.integers(0, 10, 1797)
+
+
+def trained(pixels, labels, steps=200):
+    """Weights after some steps of plain gradient descent from zero, at rate 1."""
+    x, onehot = np.column_stack([pixels, np.ones(len(pixels))]), np.eye(10)[labels]
+    weights = np.zeros((10, x.shape[1]))
+    for _ in range(steps):
+        scores = x @ weights.T
+        law = np.exp(scores - scores.max(axis=1, keepdims=True))
+        weights -= (law / law.sum(axis=1, keepdims=True) - onehot).T @ x / len(x)
+    return weights
+
+
+def step(sigma, records=1797, weights=None):
+    pixels, labels = digits()
+    if weights is None:
+        weights = 0.1 * np.random.default_rng(0).normal(size=(10, 65))
+    return BatchGradient.softmax_regression(pixels[:records], labels[:records], weights, size=3, sigma=sigma)
+
+
+def cut(size=CUT):
+    mechanism = step(0.3, size)
+    return mechanism.column(mechanism.sample([7, 100, size - 30], rng=1))
+
+
+def with_numpy(likelihood):
+    """Evidence, entropy, JS, extremes and inclusion, one first member at a time, as one would write it."""
+    linear, pairwise, n = likelihood.linear, likelihood.pairwise, likelihood.linear.size
+    places = np.array(list(itertools.combinations(range(n), 2)))
+    logs = []
+    for i in range(n - 2):
+        j, k = places[places[:, 0] > i].T
+        logs.append(linear[i] + linear[j] + linear[k] + pairwise[i, j] + pairwise[i, k] + pairwise[j, k])
+    logs = np.concatenate(logs)
+    top = logs.max()
+    law = np.exp(logs - top)
+    total = law.sum()
+    law /= total
+    y = logs - (top + math.log(total / logs.size))
+    entropy = -np.sum(law * (y - math.log(logs.size)))
+    middle = 0.5 * (law + 1 / logs.size)
+    js = 0.5 * (np.sum(law * (np.log(law, where=law > 0, out=np.zeros_like(law)) - np.log(middle)))
+                - np.mean(np.log(middle) + math.log(logs.size)))  # fmt: skip
+    return entropy, js, y.max(), y.min()
+
+
+def numba_passes():
+    import numba
+
+    @numba.njit
+    def passes(linear, pairwise):
+        n = linear.size
+        top = -np.inf
+        for i in range(n - 2):
+            for j in range(i + 1, n - 1):
+                base = linear[i] + linear[j] + pairwise[i, j]
+                for k in range(j + 1, n):
+                    top = max(top, base + linear[k] + pairwise[i, k] + pairwise[j, k])
+        total = moment = 0.0
+        count = 0
+        for i in range(n - 2):
+            for j in range(i + 1, n - 1):
+                base = linear[i] + linear[j] + pairwise[i, j]
+                for k in range(j + 1, n):
+                    d = base + linear[k] + pairwise[i, k] + pairwise[j, k] - top
+                    e = np.exp(d)
+                    total += e
+                    moment += e * d
+                    count += 1
+        shift = np.log(total) - np.log(count)
+        js, inclusion = 0.0, np.zeros(n)
+        for i in range(n - 2):
+            for j in range(i + 1, n - 1):
+                base = linear[i] + linear[j] + pairwise[i, j]
+                for k in range(j + 1, n):
+                    r = np.exp(base + linear[k] + pairwise[i, k] + pairwise[j, k] - top - shift)
+                    js += (r * np.log(2 * r / (1 + r)) if r > 0 else 0.0) + np.log(2 / (1 + r))
+                    inclusion[i] += r
+                    inclusion[j] += r
+                    inclusion[k] += r
+        return np.log(total) - moment / total, js / (2 * count), inclusion / count
+
+    return passes
+
+
+def test_a_cut_fastpriv(benchmark):
+    benchmark.group = "posterior over 10,586,800 subsets"
+    found = benchmark.pedantic(posterior, args=(cut(),), rounds=3)
+    assert found.inclusion.value.sum() == pytest.approx(3, rel=1e-12)
+
+
+def test_a_cut_numpy(benchmark):
+    benchmark.group = "posterior over 10,586,800 subsets"
+    likelihood = cut()
+    entropy, js, most, least = benchmark.pedantic(with_numpy, args=(likelihood,), rounds=1)
+    found = posterior(likelihood)
+    numbers = [found.entropy.value, found.js.value, found.max_log_ratio.value, found.min_log_ratio.value]
+    np.testing.assert_allclose([entropy, js, most, least], numbers, rtol=1e-9)
+
+
+def test_a_cut_numba(benchmark):
+    benchmark.group = "posterior over 10,586,800 subsets"
+    likelihood, passes = cut(), numba_passes()
+    passes(likelihood.linear[:5], likelihood.pairwise[:5, :5])
+    entropy, js, inclusion = benchmark.pedantic(passes, args=(likelihood.linear, likelihood.pairwise), rounds=1)
+    found = posterior(likelihood)
+    assert entropy == pytest.approx(found.entropy.value, rel=1e-9)
+    assert js == pytest.approx(found.js.value, rel=1e-9)
+    np.testing.assert_allclose(inclusion, found.inclusion.value, rtol=1e-8)
+
+
+def spent(call, repetitions=1):
+    best = math.inf
+    for _ in range(repetitions):
+        start = time.process_time()
+        call()
+        best = min(best, time.process_time() - start)
+    return best
+
+
+def speed():
+    """Seconds a pass over all of the digits, and core nanoseconds a subset of a cut beside NumPy and numba."""
+    mechanism = step(0.3)
+    likelihood = mechanism.column(mechanism.sample(BATCH, rng=1))
+    for jobs in (1, 2):
+        times = [(time.perf_counter(), time.process_time())]
+        posterior(likelihood, n_jobs=jobs, progress=lambda done, of: times.append(  # noqa: B023
+            (time.perf_counter(), time.process_time())))  # fmt: skip
+        half = len(times) // 2
+        for name, (a, b) in (("first", (times[0], times[half])), ("second", (times[half], times[-1]))):
+            yield (f"{likelihood.size} subsets, {jobs} threads, {name} pass: {b[0] - a[0]:.2f} s, "
+                   f"{1e9 * (b[1] - a[1]) / likelihood.size:.2f} core-ns a subset")  # fmt: skip
+    small, passes = cut(), numba_passes()
+    passes(small.linear[:5], small.pairwise[:5, :5])
+    peers = {"fastpriv": (lambda: posterior(small), 3), "NumPy": (lambda: with_numpy(small), 1),
+             "numba, naive": (lambda: passes(small.linear, small.pairwise), 1)}  # fmt: skip
+    for name, (call, repetitions) in peers.items():
+        yield f"{small.size} subsets, both passes, {name}: {1e9 * spent(call, repetitions) / small.size:.1f} core-ns"
+
+
+def beliefs(weights=None, sigmas=SIGMAS, rng=1, n_jobs=2):
+    """What each release tells: one dict a level of noise, the noise itself the same draw throughout."""
+    for sigma in sigmas:
+        mechanism = step(sigma, weights=weights)
+        found = posterior(mechanism.column(mechanism.sample(BATCH, rng=rng)), n_jobs=n_jobs)
+        rank = rank_of_subset(BATCH, 1797)
+        law = found.inclusion.value
+        yield {
+            "sigma": sigma, "bits": found.entropy.to("bits"), "true": float(found.probabilities(rank, rank + 1)[0]),
+            "map": found.map_index, "vulnerability": found.vulnerability, "xi": found.xi, "js": found.js,
+            "inclusion": law[list(BATCH)], "others": float(np.delete(law, BATCH).max()), "posterior": found,
+        }  # fmt: skip
+
+
+def report():
+    yield from speed()
+    for label, weights in (("random weights", None), ("weights after 200 steps", trained(*digits()))):
+        for row in beliefs(weights):
+            keys = ("true", "vulnerability", "others", "xi", "js")
+            numbers = ", ".join(f"{key} {float(row[key]):.6g}" for key in keys)
+            yield (f"{label}, sigma {row['sigma']:g}: {float(row['bits']):.4f} +- {row['bits'].width / 2:.0e} bits, "
+                   f"most likely {row['map']}, members {np.array2string(row['inclusion'], precision=4)}, {numbers}")
+
+
+if __name__ == "__main__":
+    import sys
+
+    for line in report():
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()

@@ -1,0 +1,1 @@
+"""Local mutual-information privacy: to and from (epsilon, delta) privacy and LIP, single numbers and whole curves."""

@@ -1,0 +1,340 @@
+"""A batch gradient with normal noise: what one step of noisy gradient descent shows.
+
+Notation: records i = 0 ... N - 1 with gradients g_i = e_i (x) x_i, the outer product of an error e_i (C numbers) and
+features x_i (D numbers), as in softmax regression, in the last layer of a network, or, with C = 1, of any model at all.
+A batch A of S records gives the release Y = (1/S) sum of g_i + sigma Z, Z standard normal in C x D coordinates. Then
+
+    log P(Y | A) = constant + sum of a_i + sum over pairs of b_ij,
+    a_i = <Y, g_i> / (S sigma^2) - K_ii / (2 S^2 sigma^2),   b_ij = -K_ij / (S^2 sigma^2),   K_ij = (e_i.e_j)(x_i.x_j),
+
+so that the gradients themselves are never formed.
+
+Source: a Gaussian log likelihood, multiplied out; noisy batch gradients, M. Abadi et al., Deep learning with
+differential privacy (2016); gradients of a linear layer as products, J. Geiping et al., Inverting gradients (2020).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import _random, _validate
+from .._values import FloatArray, Value
+from ..channels.combinations import checked_subset
+from ..channels.subset_likelihoods import SubsetLikelihood
+from ..errors import DomainError, ShapeError
+
+__all__ = ["BatchGradient"]
+
+_U = 2.0**-53
+_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+_LARGEST = 1e50  # nothing under- or overflows within it, that counts
+_SMALL = "below 1e50 in size"
+
+
+class BatchGradient(Value):
+    """The mean gradient of a secret batch of ``size`` records out of a pool, released with normal noise.
+
+    Parameters
+    ----------
+    errors : array_like, shape (N, C)
+        Derivative of each record's loss by the C outputs of a linear layer.
+    features : array_like, shape (N, D)
+        What that layer takes in; gradients are outer products of errors and features. They are taken as they are
+        stored, in doubles.
+    size : int
+        Number of records in a batch.
+    sigma : float
+        Standard deviation of the noise in every coordinate of the mean gradient, from 1e-50 to 1e50.
+
+    Raises
+    ------
+    DomainError
+        For numbers of 1e50 or more, a noise out of range, or a size beyond the pool.
+    ShapeError
+        For arrays that are not two-dimensional or differ in the number of records.
+
+    Notes
+    -----
+    ``posterior(step.column(release))`` is the exact posterior over all batches, which attacks by inversion of gradients
+    approximate: what a practical estimate of Bayesian privacy can be measured by.
+
+    **Accuracy** log likelihoods within the ``error`` that ``column`` states;
+    ``tests/enclosures/test_subset_likelihoods.py``. Source: as the head of this module, M. Abadi et al. (2016).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastpriv import BatchGradient, posterior
+    >>> rng = np.random.default_rng(1)
+    >>> records, labels, weights = rng.normal(size=(40, 6)), rng.integers(0, 3, 40), rng.normal(size=(3, 7))
+    >>> step = BatchGradient.softmax_regression(records, labels, weights, size=3, sigma=0.02)
+    >>> seen = posterior(step.column(step.sample([4, 17, 30], rng=2)))
+    >>> seen.size, seen.map_index, seen.inclusion.value[[4, 5]].round(6)
+    (9880, (4, 17, 30), array([1., 0.]))
+    """
+
+    __slots__ = _fields = ("errors", "features", "size", "sigma")
+
+    errors: FloatArray
+    features: FloatArray
+    size: int
+    sigma: float
+
+    def __init__(self, errors: ArrayLike, features: ArrayLike, size: int, sigma: float) -> None:
+        left, right = _table("errors", errors), _table("features", features)
+        if len(left) != len(right):
+            raise ShapeError(
+                f"features must have one row a record, {len(left)}; got {len(right)}. Pass them in the order of errors."
+            )
+        noise = _validate.scalar("sigma", sigma, "between 1e-50 and 1e50", lambda x: (x >= 1e-50) & (x <= 1e50))
+        self._set(errors=left, features=right, size=_validate.count("size", size, 1, len(left)), sigma=noise)
+
+    @classmethod
+    def softmax_regression(
+        cls, records: ArrayLike, labels: ArrayLike, weights: ArrayLike, size: int, sigma: float, *,
+        clip: float | None = None,
+    ) -> BatchGradient:  # fmt: skip
+        """Gradients of the cross-entropy of softmax regression at given weights.
+
+        Parameters
+        ----------
+        records : array_like, shape (N, D)
+            The pool.
+        labels : array_like of int, shape (N,)
+            Classes, from 0.
+        weights : array_like, shape (C, D) or (C, D + 1)
+            One row a class; with D + 1 columns the last one is the intercept, and records get a 1 at their end.
+        size, sigma
+            As above.
+        clip : float, optional
+            Norm to which each record's gradient is scaled down where it is longer.
+
+        Returns
+        -------
+        BatchGradient
+            Errors are softmax(weights x) minus one at the label.
+
+        Raises
+        ------
+        DomainError
+            For labels that are no classes, numbers of 1e50 or more, or a clip that is not positive.
+        ShapeError
+            For arrays that do not fit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fastpriv import BatchGradient
+        >>> step = BatchGradient.softmax_regression([[1.0, 2.0], [3.0, 4.0]], [0, 1], np.zeros((2, 3)), 1, sigma=1.0)
+        >>> step.gradient([0])
+        array([[-0.5, -1. , -0.5],
+               [ 0.5,  1. ,  0.5]])
+        """
+        x, w = _table("records", records), _table("weights", weights)
+        if w.shape[1] not in (x.shape[1], x.shape[1] + 1):
+            raise ShapeError(
+                f"weights must have {x.shape[1]} columns, or one more for the intercept; got {w.shape[1]}. "
+                "Pass one row a class."
+            )
+        y = np.asarray(labels)
+        if y.shape != (len(x),):
+            raise ShapeError(f"labels must have one entry a record, {len(x)}; got shape {y.shape}. Pass a flat list.")
+        if y.dtype.kind not in "iu" or (y < 0).any() or (y >= len(w)).any():
+            raise DomainError(
+                f"labels must be integers from 0 to {len(w) - 1}; got {_validate.shown(y.tolist())}. "
+                "There is one class a row of the weights."
+            )
+        if w.shape[1] > x.shape[1]:
+            x = np.concatenate([x, np.ones((len(x), 1))], axis=1)
+        scores = x @ w.T
+        errors = np.exp(scores - scores.max(axis=1, keepdims=True))
+        errors /= errors.sum(axis=1, keepdims=True)
+        others = errors.copy()  # 1 minus the probability of the label, without cancellation
+        others[np.arange(len(x)), y] = 0.0
+        errors[np.arange(len(x)), y] = -others.sum(axis=1)
+        return cls(_clipped(errors, x, clip), x, size, sigma)
+
+    @classmethod
+    def of_gradients(
+        cls, gradients: ArrayLike, size: int, sigma: float, *, clip: float | None = None
+    ) -> BatchGradient:  # fmt: skip
+        """Gradients of any model, written out.
+
+        Parameters
+        ----------
+        gradients : array_like, shape (N, D)
+            One row a record.
+        size, sigma
+            As above.
+        clip : float, optional
+            Norm to which each gradient is scaled down where it is longer.
+
+        Returns
+        -------
+        BatchGradient
+            With errors of 1, and the gradients as features.
+
+        Raises
+        ------
+        DomainError, ShapeError
+            As above.
+
+        Examples
+        --------
+        >>> from fastpriv import BatchGradient
+        >>> BatchGradient.of_gradients([[3.0, 4.0], [0.0, 2.0]], 2, sigma=1.0, clip=1.0).gradient([0, 1])
+        array([[0.3, 0.9]])
+        """
+        x = _table("gradients", gradients)
+        return cls(_clipped(np.ones((len(x), 1)), x, clip), x, size, sigma)
+
+    def gram(self) -> FloatArray:
+        """Inner products of all pairs of gradients, shape (N, N)."""
+        _validate.memory("gram", 32 * len(self.errors) ** 2, "Take a smaller pool.")
+        found = _inner(self.errors, self.errors)
+        found *= _inner(self.features, self.features)
+        return found
+
+    def gradient(self, batch: ArrayLike) -> FloatArray:
+        """Mean gradient of a batch, without noise.
+
+        Parameters
+        ----------
+        batch : array_like of int, shape (size,)
+            Different records.
+
+        Returns
+        -------
+        ndarray, shape (C, D)
+
+        Raises
+        ------
+        DomainError, ShapeError
+            For records that do not exist or come twice, or another number of them.
+        """
+        members = checked_subset("batch", batch, len(self.errors))
+        if members.shape != (self.size,):
+            raise ShapeError(f"batch must have {self.size} records; got shape {members.shape}. Name all of them.")
+        return np.asarray(self.errors[members].T @ self.features[members] / self.size)
+
+    def sample(self, batch: ArrayLike, *, rng: Any = None) -> FloatArray:
+        """A release of this batch: its mean gradient with noise.
+
+        Parameters
+        ----------
+        batch : array_like of int, shape (size,)
+            Different records.
+        rng : None, int, sequence of int, SeedSequence, BitGenerator or Generator, optional
+            Where randomness comes from.
+
+        Returns
+        -------
+        ndarray, shape (C, D)
+
+        Raises
+        ------
+        DomainError, ShapeError
+            As ``gradient``.
+        """
+        mean = self.gradient(batch)
+        stream = np.random.Generator(np.random.Philox(_random.root(rng)))
+        return mean + self.sigma * stream.standard_normal(mean.shape)
+
+    def column(self, release: ArrayLike) -> SubsetLikelihood:
+        """Log likelihood of a release under every batch: what ``posterior`` takes.
+
+        Parameters
+        ----------
+        release : array_like, shape (C, D)
+            A noisy mean gradient; a flat one of C D numbers will do.
+
+        Returns
+        -------
+        SubsetLikelihood
+            With the constant of the normal density, and with ``error`` what rounding does to sums of products.
+
+        Raises
+        ------
+        DomainError
+            For numbers of 1e50 or more, or so large against sigma that log likelihoods are beyond 1e250.
+        ShapeError
+            For another shape.
+        MemoryError
+            For a pool whose pairs do not fit in memory.
+
+        Notes
+        -----
+        **Accuracy** log likelihoods within ``error`` of those of the stored errors, features and release;
+        ``tests/enclosures/test_subset_likelihoods.py``.
+        """
+        classes, width = self.errors.shape[1], self.features.shape[1]
+        y = _validate.real("release", release, _SMALL, lambda x: np.abs(x) < _LARGEST)
+        if y.shape not in ((classes, width), (classes * width,)):
+            raise ShapeError(
+                f"release must be of the shape of a gradient, {(classes, width)}; got shape {y.shape}. "
+                "Pass what sample() returns."
+            )
+        y = y.reshape(classes, width)
+        scale, square = self.size * self.sigma * self.sigma, math.fsum((y * y).ravel())
+        quadratic = 0.5 * square / self.sigma**2
+        logs = classes * width * _HALF_LOG_2PI, classes * width * math.log(self.sigma)
+        pairs = self.gram()
+        norms = np.diagonal(pairs) * 1.0
+        one = np.einsum("nc,nc->n", _inner(self.features, y), self.errors) / scale - norms / (2.0 * self.size * scale)
+        pairs /= -(self.size * scale)
+        longest, shares = float(np.sqrt(norms.max())), _roundings(classes) + _roundings(width) + 6.0
+        rounding = 1.01 * _U * longest / scale * (
+            self.size * ((classes + shares) * math.sqrt(square) + shares * longest / (2.0 * self.size))
+            + 0.5 * (self.size - 1) * shares * longest
+        ) + 3.0 * _U * (quadratic + logs[0] + abs(logs[1])) + 1e-100  # fmt: skip
+        if not max(quadratic, rounding, np.max(np.abs(one)), np.max(np.abs(pairs))) < 1e250:
+            raise DomainError(
+                f"sigma must be large enough for log likelihoods below 1e250; got {self.sigma!r} against a release of "
+                f"length {math.sqrt(square):.4g} and gradients of length {longest:.4g}. Scale all of them."
+            )
+        return SubsetLikelihood(one, pairs, self.size, -math.fsum([quadratic, *logs]), rounding)
+
+
+def _inner(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Inner products of the rows of two tables, wrong by ``_roundings`` units of the rows' lengths.
+
+    Each entry is cut in two so that the products of the upper parts, multiples of one small unit, add up without error.
+    """
+    bits = math.ceil((52.0 + math.log2(a.shape[1])) / 2.0)
+
+    def upper(x: FloatArray) -> FloatArray:
+        shift = np.ldexp(1.5, np.frexp(np.abs(x).max(axis=1, keepdims=True))[1] + bits)
+        return np.asarray((x + shift) - shift)
+
+    high, other = upper(a), upper(b)
+    low = a - high
+    rest = low @ b.T
+    rest += high @ (b - other).T
+    rest += high @ other.T
+    return np.asarray(rest)
+
+
+def _roundings(width: int) -> float:
+    """Roundings of an inner product in ``_inner``: of the last sums, and of products with lower parts."""
+    return min(2.0 + 2.0**-23 * math.sqrt(width) * width * width, 4.0 * width + 4.0)
+
+
+def _table(name: str, value: ArrayLike) -> FloatArray:
+    array = np.array(_validate.real(name, value, _SMALL, lambda x: np.abs(x) < _LARGEST), order="C")
+    if array.ndim != 2 or 0 in array.shape:
+        raise ShapeError(f"{name} must be a table with at least one row and one column; got shape {array.shape}. "
+                         "Pass one row for each, as numbers.")  # fmt: skip
+    return array
+
+
+def _clipped(errors: FloatArray, features: FloatArray, clip: float | None) -> FloatArray:
+    """Errors scaled so that no gradient is longer than ``clip``."""
+    if clip is None:
+        return errors
+    most = _validate.scalar("clip", clip, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+    length = np.linalg.norm(errors, axis=1) * np.linalg.norm(features, axis=1)
+    return np.asarray(errors * np.minimum(1.0, most / np.maximum(length, 1e-300))[:, None])

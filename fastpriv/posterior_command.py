@@ -1,0 +1,76 @@
+"""``fastpriv posterior``: what one release does to beliefs, from files of likelihoods and prior."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .beliefs.result import Posterior
+
+__all__ = ["options", "run"]
+
+_DIGITS = 12
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Describes the command to its parser."""
+    parser.description = (
+        "Evidence, entropy, divergences, log ratios and the most probable secrets of the posterior over a domain with "
+        "one likelihood a secret, with bounds. Files of any size are read in blocks."
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", help=".npy or Parquet file: natural logarithms of likelihoods, one a secret")
+    add("--column", metavar="NAME", help="its column, of a Parquet file")
+    add("--plain", action="store_true", help="FILE holds likelihoods, not logarithms")
+    add("--prior", metavar="FILE", help="file of prior probabilities (default: uniform)")
+    add("--prior-column", metavar="NAME", help="its column, of a Parquet file")
+    add("--log-prior", action="store_true", help="the prior's file holds natural logarithms")
+    add("--top", metavar="K", type=int, default=10, help="how many of the most probable secrets (default: 10)")
+    add("--out", metavar="FILE", help="write all posterior probabilities to this .npy file")
+    add("--n-jobs", metavar="N", type=int, default=-1, help="threads (default: all cores)")
+    add("--json", action="store_true", help="print JSON instead of the table")
+    add("--quiet", action="store_true", help="no progress bar")
+    parser.set_defaults(
+        run=run, interrupted="nothing was written.",
+        large="the most probable secrets must fit into memory; got less memory than they need. Take a smaller --top.",
+    )  # fmt: skip
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Computes and prints; the exit code."""
+    from .beliefs.bayes import posterior
+    from .channels.likelihoods import DenseLikelihood
+
+    belief = None if asked.prior is None else _source(asked.prior, asked.prior_column)
+    prior, log_prior = (None, belief) if asked.log_prior else (belief, None)
+    found = posterior(
+        DenseLikelihood(_source(asked.file, asked.column), log=not asked.plain), prior, log_prior=log_prior,
+        top=asked.top, out=asked.out, n_jobs=asked.n_jobs, progress=not asked.quiet,
+    )  # fmt: skip
+    sys.stdout.write(json.dumps(found.to_dict(), indent=1) + "\n" if asked.json else _table(found))
+    if asked.out is not None and not asked.json:
+        sys.stdout.write(f"\nWritten: {asked.out}\n")
+    return 0
+
+
+def _source(path: str, column: str | None) -> Any:
+    return path if column is None else (path, column)
+
+
+def _table(found: Posterior) -> str:
+    rows = [("quantity", "value", "at least", "at most", "unit")]
+    numbers = found.to_dict()
+    for name, number in numbers.items():
+        if isinstance(number, dict) and "lower" in number:
+            ends = (f"{number[end]:.{_DIGITS}g}" for end in ("value", "lower", "upper"))
+            rows.append((name.replace("_", " "), *ends, number["unit"]))
+    wide = [max(len(row[k]) for row in rows) for k in range(5)]
+    text = "".join("  ".join(cell.ljust(wide[k]) for k, cell in enumerate(row)).rstrip() + "\n" for row in rows)
+    text += f"\n{found.size} secrets; the most probable is {found.map_index}"
+    text += "\n" if found.ties == 1 else f", and {found.ties - 1} more are as probable\n"
+    for index, probability in zip(found.top.indices, found.top.probabilities, strict=True):
+        text += f"{int(index):>{len(str(found.size))}}  {float(probability):.{_DIGITS}g}\n"
+    return text
