@@ -75,9 +75,9 @@ def vector(
     return np.ascontiguousarray(array)
 
 
-def sum_tolerance(cells: NDArray[Any]) -> float:
+def sum_tolerance(kind: Any) -> float:
     """How far probabilities of this type may miss the sum 1: 1e-9, for float32 2e-6; the gap enters bounds."""
-    return _SUM_TOLERANCE_SINGLE if cells.dtype == np.float32 else _SUM_TOLERANCE
+    return _SUM_TOLERANCE_SINGLE if np.dtype(kind) == np.float32 else _SUM_TOLERANCE
 
 
 def probabilities(name: str, value: Any) -> FloatArray:

@@ -101,7 +101,10 @@ class Posterior:
         value, lower, upper = (
             max(a, b) for a, b in ((up.value, -down.value), (up.lower, -down.upper), (up.upper, -down.lower))
         )
-        return Estimate(value, max(lower, 0.0), upper, kind=weaker(up, down), unit=up.unit, method=up.method)
+        return Estimate(
+            value, max(lower, 0.0), upper, kind=weaker(up, down), unit=up.unit, method=up.method,
+            confidence=up.confidence or down.confidence,
+        )  # fmt: skip
 
     @property
     def abp(self) -> Estimate | None:
@@ -110,7 +113,9 @@ class Posterior:
             return None
         value, lower, upper = (float(np.sqrt(x)) for x in (self.js.value, self.js.lower, self.js.upper))
         lower, upper = np.nextafter(lower, 0.0), min(np.nextafter(upper, 1.0), _SQRT_LN2)
-        return Estimate(value, lower, upper, kind=self.js.kind, unit="1", method=self.js.method)
+        return Estimate(
+            value, lower, upper, kind=self.js.kind, unit="1", method=self.js.method, confidence=self.js.confidence
+        )  # fmt: skip
 
     def probabilities(self, start: int = 0, stop: int | None = None) -> FloatArray:
         """Posterior probabilities of the secrets ``start`` to ``stop - 1``."""

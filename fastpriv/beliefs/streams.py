@@ -28,7 +28,6 @@ from .rounding import Evidence, evidence, numbers
 __all__ = ["Mode", "Unfinished", "mode", "posterior"]
 
 _NOTHING: tuple[float, ...] = (0.0,) * 6
-_SUM_TOLERANCE = {False: 1e-9, True: 1e-6}  # of a prior in double and in single precision
 _SAME = 1e-6  # to which both passes must find one evidence
 _TOP, _MASS = 0, 7  # places in the sums of a first pass
 
@@ -178,9 +177,10 @@ class _Run:
                 "Such a release cannot happen: check likelihood and prior."
             )
         mass = float(self.first[_MASS] + self.first[_MASS + 1])
-        if self.pair.prior is not None and not abs(mass - 1.0) <= _SUM_TOLERANCE[self.pair.single]:
+        tolerance = _validate.sum_tolerance(np.float32 if self.pair.single else np.float64)
+        if self.pair.prior is not None and not abs(mass - 1.0) <= tolerance:
             raise DomainError(
-                f"{self.pair.prior_name} must sum to 1 within {_SUM_TOLERANCE[self.pair.single]:g}; got a sum of "
+                f"{self.pair.prior_name} must sum to 1 within {tolerance:g}; got a sum of "
                 f"{mass!r} over {self.size} secrets. Divide by the sum if the numbers are relative."
             )
         return evidence(self.first, self.size, self.pair)

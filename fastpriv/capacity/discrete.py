@@ -296,7 +296,7 @@ def _rows(channel: Any) -> tuple[FloatArray, FloatArray]:
         cells = np.asarray(given)
     except ValueError:  # rows of several lengths
         cells = np.empty(0, dtype=object)
-    miss = _validate.sum_tolerance(channel.cells if isinstance(channel, Channel) else cells)
+    miss = _validate.sum_tolerance((channel.cells if isinstance(channel, Channel) else cells).dtype)
     if cells.dtype.kind not in "fiub":
         cells = _validate.real("channel", given, "rows of probabilities of one length", remedy=_REMEDY)
     if cells.ndim < 2:

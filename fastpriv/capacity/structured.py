@@ -33,10 +33,11 @@ from ..channels import (
 )
 from ..channels.membership import log_expit
 
-__all__ = ["Laws", "alike", "joined", "shared", "uniform"]
+__all__ = ["Laws", "alike", "blur", "information", "joined", "shared", "uniform"]
 
 _UNIT = 2.0**-53
 _RATIO = 1e-14
+_FEW = 8  # groups of a class up to which log ratios are that right; in others so much of the largest tilt besides
 _WRITTEN = 2**20  # numbers of a law, and cells looked at for it, up to which it is written out
 _SIDE = 2**10  # secrets of a channel with at least as many releases: beyond it there are more cells than that
 
@@ -62,15 +63,19 @@ def uniform(channel: AnyChannel) -> Laws | None:
     found = channel.profiles()
     if found is None:
         return None
-    blur = 0.0
-    if isinstance(channel, UnaryEncoding) and math.isfinite(channel.logit_q):
-        spread = log_expit(channel.logit_q) + log_expit(-channel.logit_q)  # log of q (1 - q)
-        blur = 32 * _UNIT * (1.0 - spread) * (1.0 + math.sqrt(channel.k * math.exp(spread)))
-    value, lower, upper = _information(found, blur)
+    value, lower, upper = information(found, blur=blur(channel))
     if channel.inputs > _SIDE or channel.inputs * channel.outputs > _WRITTEN:  # in this order: outputs may be vast
         return Laws(value, lower, upper, None, None, None)
     law = np.full(channel.inputs, 1.0 / channel.inputs)
     return Laws(value, lower, upper, law, law @ channel.matrix(), np.full(channel.inputs, value))
+
+
+def blur(channel: AnyChannel) -> float:
+    """Relative error of all classes of a channel together."""
+    if not (isinstance(channel, UnaryEncoding) and math.isfinite(channel.logit_q)):
+        return 0.0
+    spread = log_expit(channel.logit_q) + log_expit(-channel.logit_q)  # log of q (1 - q)
+    return 32 * _UNIT * (1.0 - spread) * (1.0 + math.sqrt(channel.k * math.exp(spread)))
 
 
 def shared(channel: DefaultChannel, found: Any) -> Laws:
@@ -108,12 +113,14 @@ def _outer(columns: list[FloatArray | None], join: np.ufunc) -> FloatArray | Non
     return law
 
 
-def _information(found: Profiles, blur: float) -> tuple[float, float, float]:
-    """Mutual information of the uniform law, with its bounds; ``blur``: relative error of all classes together."""
+def information(found: Profiles, *, blur: float = 0.0, gap: float = 0.0) -> tuple[float, float, float]:
+    """Mutual information of the profiles' prior, with its bounds.
+
+    ``blur``: relative error of all classes together; ``gap``: what rows miss the sum 1 by, beyond rounding.
+    """
     log_weight, y = found.log_weight, found.log_ratio
     held = (found.log_mass > -np.inf) & (log_weight > -np.inf)[found.classes]
-    classes, y = found.classes[held], y[held]
-    log_mass = found.log_mass[held]
+    classes, y, log_mass = found.classes[held], y[held], found.log_mass[held]
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         mass = np.exp(log_mass + log_weight[classes])
         joint = np.exp(log_mass + found.log_total[classes] + found.tilt[held])  # e^y mass
@@ -122,13 +129,19 @@ def _information(found: Profiles, blur: float) -> tuple[float, float, float]:
         falling = mass * (1.0 + np.where(np.isneginf(y), 0.0, np.exp(y) * (y - 1.0)))
         rising = joint * (y + np.expm1(-y))
         terms = np.where(small, joint * _excess(-inner), np.where(y < 0, falling, rising))
-        moved = joint * np.where(y > 1.0, y, np.where(np.isfinite(y), 1.7 * y * y, 0.0))
+        reach = np.where(np.isfinite(y), np.abs(y), 0.0)
+        moved = joint * np.where(y > 1.0, 1.0, 1.7 * reach)
+    size = np.abs(found.tilt[held])
+    loose = 1.0 + float(np.max(size, where=np.isfinite(size), initial=0.0))
+    many = (np.diff(found.starts) > _FEW)[classes]
+    blurred = _RATIO * (reach + np.where(many, loose, 0.0)) + 4 * found.error
     missed = abs(math.fsum(np.exp(log_weight)) - 1.0) if found.missing == 0 else 0.0
     exponent = np.abs(np.where(np.isfinite(found.log_total), found.log_total, 0.0))[classes] + np.abs(log_mass)
     value = math.fsum(terms)
-    error = math.fsum(terms * (4 * _UNIT * (10 + exponent) + 2 * missed + blur)) + 1.1 * _RATIO * math.fsum(moved)
+    error = math.fsum(terms * (16 * _UNIT * (10 + exponent) + 2 * missed + blur)) + 1.1 * math.fsum(moved * blurred)
+    error += 2.2 * found.gap * value + 1.01 * gap * (value + math.sqrt(2.01 * value) + gap)
     tiny = 1e-300 if value > 0 or np.any(y != 0) else 0.0
-    beyond = found.missing * (1.0 + float(np.max(-found.tilt, where=np.isfinite(found.tilt), initial=0.0)))
+    beyond = found.missing * (1.0 + float(np.max(found.tilt.max() - found.tilt, initial=0.0))) if found.missing else 0.0
     return value, max(0.0, value - error - tiny), value + error + tiny + beyond
 
 

@@ -175,7 +175,7 @@ def _cells(matrix: ArrayLike) -> Cells:
 def _checked(cells: Cells, log: bool) -> float:
     """The largest gap of a row beyond rounding; an error that names the row for what is no law."""
     n, m = cells.shape
-    allowed = _validate.sum_tolerance(cells)
+    allowed = _validate.sum_tolerance(cells.dtype)
     unit = float(np.finfo(cells.dtype).eps)
     worst = 0.0
     step = max(1, _BLOCK // m)

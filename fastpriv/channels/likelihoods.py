@@ -110,6 +110,14 @@ class DefaultLikelihood(Likelihood):
     values : array_like, shape (k,)
         Their log likelihoods.
 
+    Notes
+    -----
+    Its posterior costs as much as its exceptions do, whatever ``size``. The prior may be another ``DefaultLikelihood``,
+    of log probabilities: it stands for the law that sums to 1 and rounds to these.
+
+    **Accuracy** bounds are proved, rounding included, mostly 1e-14 to 1e-12 relative;
+    ``tests/enclosures/test_default_posteriors.py``.
+
     Examples
     --------
     >>> from fastpriv import DefaultLikelihood
@@ -147,6 +155,15 @@ class ProductLikelihood(Likelihood):
     powers : sequence of int, optional
         How often each factor occurs, one behind the other; once by default.
 
+    Notes
+    -----
+    Most quantities add up over factors. The Jensen-Shannon divergence is an integral over the line of a product of
+    overlaps, evaluated at some 300 points with a proved error, for factors of any kind; the most probable tuples are
+    exact, ties included.
+
+    **Accuracy** bounds are proved, rounding included, mostly 1e-14 to 1e-12 relative;
+    ``tests/enclosures/test_product_posteriors.py``.
+
     Examples
     --------
     >>> from fastpriv import ProductLikelihood
@@ -182,12 +199,30 @@ class IndexLikelihood(Likelihood):
     ----------
     function : callable
         Log likelihood of a secret from its number: jitted by numba, of one integer; or vectorised, from an array of
-        int64 to an array of floats.
+        int64 (of Python integers beyond 2**63 secrets) to an array of floats.
     size : int
         Number of secrets.
-    upper : callable, optional
-        ``upper(start, stop)`` is at least the log likelihood of every secret in the range; it lets the search leave
-        out what cannot matter.
+    bound : callable, optional
+        ``bound(start, stop)`` returns two numbers, at most and at least the log likelihood of every secret from
+        ``start`` to ``stop - 1``; or the upper one alone. It lets a search leave out what cannot matter.
+    budget : int, optional
+        How often the function may be evaluated. If that is twice for every secret, all are looked at, in two passes;
+        otherwise the posterior is bracketed by branch and bound with ``bound``, and sampled without, from one draw
+        for every 256 evaluations (for every 16,384 where indices do not fit 64 bits).
+    rtol : float, optional
+        What ranges may leave open of the evidence, relative to it, when branch and bound ends. Brackets of KL and
+        Jensen-Shannon are about as wide, in nats.
+
+    Notes
+    -----
+    A sample cannot tell the largest likelihood: the largest log ratio is then bounded below by what was seen and above
+    by what a posterior of 1 would give, and a ``SamplingWarning`` says so.
+
+    **Accuracy** within the budget that of dense likelihoods; with ``bound`` certified, as true as the bounds are, plus
+    1e-12 for rounding, ``tests/enclosures/test_index_posteriors.py``; else intervals at 95 %,
+    ``tests/intervals/test_sampled_domains.py``.
+
+    Source: interval branch and bound; stratified sampling with Student's intervals over replicates.
 
     Examples
     --------
@@ -197,20 +232,27 @@ class IndexLikelihood(Likelihood):
     1000000
     """
 
-    __slots__ = ("_size", "function", "upper")
-    _fields = ("function", "_size", "upper")
+    __slots__ = ("_size", "bound", "budget", "function", "rtol")
+    _fields = ("function", "_size", "bound", "budget", "rtol")
 
     function: Callable[..., Any]
     _size: int
-    upper: Callable[[int, int], float] | None
+    bound: Callable[[int, int], Any] | None
+    budget: int
+    rtol: float
 
     def __init__(
-        self, function: Callable[..., Any], size: int, upper: Callable[[int, int], float] | None = None
-    ) -> None:
-        for name, call in (("function", function), ("upper", upper)):
-            if not callable(call) and not (name == "upper" and call is None):
+        self, function: Callable[..., Any], size: int, bound: Callable[[int, int], Any] | None = None,
+        budget: int = 2**30, rtol: float = 1e-6,
+    ) -> None:  # fmt: skip
+        for name, call in (("function", function), ("bound", bound)):
+            if not callable(call) and not (name == "bound" and call is None):
                 raise DomainError(f"{name} must be a function; got {_validate.shown(call)}. Pass one of secrets.")
-        self._set(function=function, _size=_validate.count("size", size), upper=upper)
+        self._set(
+            function=function, _size=_validate.count("size", size), bound=bound,
+            budget=_validate.count("budget", budget),
+            rtol=_validate.scalar("rtol", rtol, "between 0 and 1", lambda x: (x > 0) & (x < 1)),
+        )  # fmt: skip
 
     @property
     def size(self) -> int:

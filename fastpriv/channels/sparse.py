@@ -99,7 +99,7 @@ class SparseChannel(AnyChannel):
 
     def _checked(self) -> float:
         rows = np.repeat(np.arange(self.inputs), np.diff(self.indptr))
-        allowed = _validate.sum_tolerance(self.data)
+        allowed = _validate.sum_tolerance(self.data.dtype)
         wrong = ~((self.data >= 0) & (self.data <= 1 + allowed))
         if wrong.any():
             place = int(np.argmax(wrong))

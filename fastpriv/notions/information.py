@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _parallel
+from ..capacity.discrete import channel_capacity
 from ..estimate import Estimate
 from . import gaussian
 from .discrete import arguments, leakage
@@ -105,7 +106,7 @@ def ci_lmip(mechanism: Any, *, gap: float = 1e-9, n_jobs: int | None = None) -> 
     >>> notions.ci_lmip(RandomizedResponse(2, 1.0).power(200)).value
     22.1888...
     """
-    return leakage.capacity(arguments.setting(None, mechanism).channel, gap, n_jobs)
+    return channel_capacity(arguments.setting(None, mechanism).channel, gap=gap, n_jobs=n_jobs).capacity
 
 
 def pointwise_lmip(

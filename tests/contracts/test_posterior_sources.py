@@ -442,7 +442,7 @@ def test_likelihoods_say_what_is_wrong():
         fastpriv.ProductLikelihood([[0.0, 1.0]], powers=[1, 2])
     with pytest.raises(DomainError, match="function must be a function; got 3"):
         fastpriv.IndexLikelihood(3, 5)
-    with pytest.raises(DomainError, match="upper must be a function; got 4"):
+    with pytest.raises(DomainError, match="bound must be a function; got 4"):
         fastpriv.IndexLikelihood(abs, 5, 4)
     with pytest.raises(ShapeError, match="pairwise must be a square with one row a record, 3; got shape"):
         fastpriv.SubsetLikelihood(np.zeros(3), np.zeros((3, 2)), 2)

@@ -26,9 +26,9 @@ import numpy as np
 
 from ...errors import BackendMissingError, DomainError
 
-__all__ = ["compiled", "filling_loop", "is_jitted", "value_loop", "vectorized_function"]
+__all__ = ["compiled", "filling_loop", "index_loop", "is_jitted", "value_loop", "vectorized_function"]
 
-Loop = Callable[[Any, Any, Any], None]
+Loop = Callable[..., None]
 
 _KEPT = 256
 
@@ -111,6 +111,24 @@ def filling_loop(argument: str, function: Any) -> Loop:
                 x[j, k] = row[j]
 
     return _compile(argument, function, types.void(generator, line, tile), loop)
+
+
+@lru_cache(maxsize=_KEPT)
+def index_loop(argument: str, function: Any) -> Loop:
+    """A loop ``(indices[n], out[n])`` around a jitted ``function(index) -> number``."""
+    types = _numba().types
+    found = _result(argument, function, (types.int64,))
+    if not _is_real(found):
+        raise DomainError(
+            f"{argument} must return one real number; got {_named(function)}, which returns {_said(found)} for one "
+            "index. The index is an integer: return one float64."
+        )
+
+    def loop(indices: Any, out: Any) -> None:
+        for k in range(len(indices)):
+            out[k] = function(indices[k])
+
+    return _compile(argument, function, types.void(types.int64[::1], types.float64[::1]), loop)
 
 
 @lru_cache(maxsize=_KEPT)

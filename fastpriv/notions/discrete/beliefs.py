@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ... import _parallel, _validate
 from ..._values import FloatArray
+from ...capacity import structured
 from ...channels import DefaultChannel, ProductChannel
 from ...channels.membership import times
 from ...errors import DomainError, ShapeError
@@ -163,7 +164,7 @@ def alike(given: Setting) -> tuple[float, float, float] | None:
         factors = list(zip(channel.factors, channel.powers, strict=True))
     log_mass, logs = np.zeros(1), [np.zeros(1)] * 3  # log(1 + g): value, lower, upper
     for one, own in factors:
-        profiles = classes.grouped(Setting(one, None)) if classes.alike(one) else None
+        profiles = classes.grouped(Setting(one, None)) if structured.alike(one) else None
         if profiles is None or (own + 1) * log_mass.size > _TYPES:
             return None
         k, hits = one.inputs, np.arange(own + 1)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ... import _parallel, _validate
 from ..._values import FloatArray
+from ...capacity import structured
 from ...channels import AnyChannel, RowPair
 from ...estimate import Estimate
 from ...kernels import _table
@@ -39,7 +40,7 @@ def ldp_delta(given: Setting, epsilon: ArrayLike, support: bool, n_jobs: Any, pr
     level = readings(given, ("support" if support else "ldp",), n_jobs=n_jobs)["support" if support else "ldp"]
     ended = (grid >= level.upper) & (level.upper < math.inf)
     pairs = None
-    if not support or given.prior is None or classes.alike(given.channel):
+    if not support or given.prior is None or structured.alike(given.channel):
         pairs = given.channel.pairs()
     if pairs is not None:
         value, error, method = *_of_pairs(pairs, grid), "worst pair of rows"
@@ -59,7 +60,7 @@ def ldp_delta(given: Setting, epsilon: ArrayLike, support: bool, n_jobs: Any, pr
 def lip_delta(given: Setting, epsilon: ArrayLike, n_jobs: Any, progress: Any) -> Estimate:
     """sup over secrets with prior of max{H(q || Q_d), e^-epsilon H(Q_d || q)}."""
     grid = _levels(epsilon)
-    profiles = classes.grouped(given) if given.prior is None and classes.alike(given.channel) else None
+    profiles = classes.grouped(given) if given.prior is None and structured.alike(given.channel) else None
     if profiles is not None:
         value, error = _of_classes(profiles, grid)
         method = "classes of like releases"

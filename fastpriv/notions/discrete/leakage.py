@@ -11,16 +11,16 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ...capacity.discrete import channel_capacity
-from ...channels import AnyChannel, Channel, DefaultChannel, ProductChannel
-from ...estimate import Estimate, Kind
+from ...capacity import structured
+from ...channels import Channel, DefaultChannel, ProductChannel
+from ...estimate import Kind
 from . import classes, columns
-from .arguments import UNIT, Reading, Setting, estimate, written
+from .arguments import UNIT, Reading, Setting, written
 from .table import Columns, Table
 from .table import columns as first_pass
 from .table import rows as second_pass
 
-__all__ = ["EDGES", "capacity", "edges", "from_columns", "readings", "walked"]
+__all__ = ["EDGES", "edges", "from_columns", "readings", "walked"]
 
 EDGES = ("ldp", "support", "plus", "minus")
 _GUESSES = ("vulnerability", "before", "gain")
@@ -82,27 +82,6 @@ def from_columns(table: Table, first: Columns, names: Iterable[str]) -> dict[str
     return found
 
 
-def capacity(channel: AnyChannel, gap: float, n_jobs: int | None) -> Estimate:
-    """Capacity: a closed form where all secrets are alike, sums over factors, else solved; certified, in nats."""
-    if isinstance(channel, ProductChannel):
-        width = gap / sum(channel.powers)
-        parts = [(own, capacity(one, max(width, 1e-14), n_jobs)) for one, own in
-                 zip(channel.factors, channel.powers, strict=True)]  # fmt: skip
-        value, lower, upper = (math.fsum(own * float(getattr(one, end)) for own, one in parts) for end in
-                               ("value", "lower", "upper"))  # fmt: skip
-        slack = 4 * UNIT * upper
-        return Estimate(value, max(0.0, lower - slack), upper + slack, kind="certified", unit="nats",
-                        method="sum over factors")  # fmt: skip
-    if classes.alike(channel):
-        profiles = classes.grouped(Setting(channel, None))
-        if profiles is not None:
-            found = classes.information(profiles, channel.mass_gap)
-            return estimate(found._replace(method="all secrets alike: the uniform prior"), "nats")
-    if isinstance(channel, DefaultChannel):
-        channel = channel.laws
-    return channel_capacity(channel, gap=gap, n_jobs=n_jobs).capacity
-
-
 def edges(given: Setting) -> dict[str, Reading]:
     """LDP and both sides of MBP where a family has them in closed form."""
     extremes = given.channel._extremes(given.prior)
@@ -116,10 +95,10 @@ def _grouped(given: Setting, names: tuple[str, ...]) -> dict[str, Reading]:
     gap = given.channel.mass_gap
     found = dict(zip(_GUESSES, classes.vulnerability(profiles, gap), strict=True))
     found["before"] = _exponential(found["before"])
-    found["information"] = classes.information(profiles, gap)
+    found["information"] = classes.information(profiles, given.channel)
     found["maximal"] = classes.maximal(profiles, False, gap)
     found["maximal_support"] = classes.maximal(profiles, True, gap)
-    if given.prior is None and classes.alike(given.channel):
+    if given.prior is None and structured.alike(given.channel):
         found["pointwise"] = found["information"]
     return found
 

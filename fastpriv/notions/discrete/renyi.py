@@ -4,7 +4,7 @@ Notation: order a, I_a = a/(a-1) log sum_w (sum_d pi_d Q[d, w]^a)^(1/a). With M_
 support, s = Q/M in [0, 1] and p_w = sum_d pi_d (s^a - 1), the sum is sum_w M_w (1 + p_w)^(1/a).
 
 Errors: log Q is right to 2 u (1 + |log Q|), s^a to 4 u (4 + a |log s|) at most e^-1 of which remains in the product;
-p_w to u (64 + 8 sqrt n), sums running in blocks; the error of each term enters by its weight.
+p_w, a sum of terms of one sign, to u (64 + 2 N), N additions in a row; the error of each term enters by its weight.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ def _walked(table: Table, order: float, n_jobs: Any, progress: Any) -> Reading:
     real = top > -np.inf
     change, whole = found[:, real] / float(np.sum(table.prior, dtype=np.longdouble))
     logs = np.where(change > -0.5, np.log1p(np.maximum(change, -0.5)), np.log(whole))
-    return _total(top[real], logs, order, channel.inputs, channel.mass_gap, table.gap, 0.0)
+    longest = max(part.stop - part.start for part in table.parts) + len(table.parts)
+    return _total(top[real], logs, order, longest, channel.mass_gap, table.gap, 0.0)
 
 
 def _total(
@@ -101,7 +102,7 @@ def _total(
         value = math.log1p(max(excess, -1.0 + 1e-300))
     size = math.fsum(each * (8 + np.abs(top) + np.abs(logs) / order))
     spread = (1 + 1 / order) * math.fsum(each) + math.fsum(whole)
-    error = UNIT * ((64 + 8 * math.sqrt(n)) * spread + 8 * size) / total
+    error = UNIT * ((64 + 4 * n) * spread + 8 * size) / total
     error += 2.2 * (gap + prior_gap / order) + missing
     factor = order / (order - 1.0)
     value, error = max(0.0, factor * value), abs(factor) * error
