@@ -9,9 +9,12 @@ __version__ = "0.3.0"
 
 # public name -> module that defines it; loaded on first use, so that `import fastpriv` costs little more than NumPy
 _WHERE = {
-    "Assessment": "assessment.result",
+    "Assessment": "assessment.reports.result",
     "assess": "assessment.run",
-    "read_column": "assessment.columns",
+    "Sweep": "assessment.reports.sweep",
+    "sweep": "assessment.run",
+    "read_categories": "assessment.inputs.columns",
+    "read_column": "assessment.inputs.columns",
     "show_versions": "info",
     "Estimate": "estimate",
     "BackendMissingError": "errors",

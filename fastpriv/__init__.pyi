@@ -5,9 +5,12 @@ from . import divergences as divergences
 from . import figures as figures
 from . import notions as notions
 from . import special as special
-from .assessment.columns import read_column as read_column
-from .assessment.result import Assessment as Assessment
+from .assessment.inputs.columns import read_categories as read_categories
+from .assessment.inputs.columns import read_column as read_column
+from .assessment.reports.result import Assessment as Assessment
+from .assessment.reports.sweep import Sweep as Sweep
 from .assessment.run import assess as assess
+from .assessment.run import sweep as sweep
 from .beliefs.bayes import posterior as posterior
 from .beliefs.bayes import posterior_mode as posterior_mode
 from .beliefs.result import Posterior as Posterior

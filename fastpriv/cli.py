@@ -12,17 +12,14 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, NoReturn
 
 from . import __version__, posterior_command
+from .assessment.command import FIGURES, GRID, figure_kind
+from .assessment.command import options as _assess_options
 from .errors import DomainError, NotConvergedError, SamplingWarning
 
 __all__ = ["main"]
-
-_FIGURES = ("png", "svg", "pdf", "none")
-_GRID = "numbers (1,2,5), start:stop:count (equal steps) or start..stop:count (equal ratios)"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -101,37 +98,6 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _assess_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Tabulate what releasing each value of a column once, with noise, leaks: LDP, LIP, mutual information, "
-        "Bayesian privacy, each with bounds. Prints a table; writes CSV, Parquet, JSON and a figure."
-    )
-    add = parser.add_argument
-    add("file", nargs="?", metavar="FILE", help="CSV (UTF-8) or Parquet file; default: the ages of the Adult data set")
-    add("--column", metavar="NAME", help="column of numbers; may be left out when the file has one column")
-    add("--missing", choices=("error", "drop"), default="error", help="cells without a number (default: error)")
-    add(
-        "--bins", metavar="N|auto|exact", default="auto",
-        help="round to the centres of N equal bins first; auto: 256 bins if there are over 512 values (default: auto)",
-    )  # fmt: skip
-    add("--mechanism", metavar="NAME", default="gaussian", help="the noise (default: gaussian)")
-    add("--sigma", metavar="GRID", help=f"standard deviations of the noise, in the unit of the column: {_GRID}")
-    add("--epsilon", metavar="GRID", help="epsilons of the curves, in nats: same forms (default: 81 from 0.01 to 100)")
-    add(
-        "--sensitivity", metavar="S", help="largest distance between two possible values, in the unit of the column "
-        "(default: range of the column)",
-    )  # fmt: skip
-    add("--out", metavar="DIR", help="directory for the files (default: fastpriv-report; none with --json)")
-    add("--format", metavar="LIST", help="comma-separated, of csv, parquet, json, or none (default: all installed)")
-    add("--figure", choices=_FIGURES, help="kind of figure (default: png if matplotlib is installed)")
-    add("--json", action="store_true", help="print JSON instead of the table; writes files only with --out")
-    add("--resume", action="store_true", help="take the finished blocks of an interrupted run with the same settings")
-    add("--n-jobs", metavar="N", type=int, default=-1, help="threads (default: all cores)")
-    add("--quiet", action="store_true", help="no progress bar, no table")
-    again = "finished blocks are kept. Run the same command with --resume to go on."
-    parser.set_defaults(run=_assess, interrupted=again)
-
-
 def _divergence_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Compute a divergence of two Gaussian mixtures, or the entropy or label information of one, with bounds: exact "
@@ -145,7 +111,7 @@ def _divergence_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("p", metavar="P", help="file of the first mixture")
     add("q", nargs="?", metavar="Q", help="file of the second mixture; none for entropy and label-information")
-    add("--epsilon", metavar="GRID", help=f"of the hockey-sticks, in nats: {_GRID} (default: 0)")
+    add("--epsilon", metavar="GRID", help=f"of the hockey-sticks, in nats: {GRID} (default: 0)")
     add("--order", metavar="A", type=float, help="of the Renyi divergence (default: 2)")
     add("--both", action="store_true", help="also the other direction, Q||P (kl and the hockey-sticks)")
     add("--certified", action="store_true", help="the proved enclosure or an error")
@@ -199,7 +165,7 @@ def _figures_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("name", nargs="?", metavar="NAME", default="all", help="all, or figure1 to figure4, or 1 to 4 (default: all)")
     add("--out", metavar="DIR", help="directory for the files (default: fastpriv-figures; none with --json)")
-    add("--figure", choices=_FIGURES, help="kind of picture (default: png if matplotlib is installed)")
+    add("--figure", choices=FIGURES, help="kind of picture (default: png if matplotlib is installed)")
     add("--json", action="store_true", help="print the tables as JSON; writes files only with --out")
     add("--quiet", action="store_true", help="no progress bar, no text")
     parser.set_defaults(run=_figures, interrupted="files that are there are whole. Run the same command again.")
@@ -212,28 +178,6 @@ def _info(asked: argparse.Namespace) -> int:
         print(json.dumps(installation(), indent=1))
     else:
         show_versions()
-    return 0
-
-
-def _assess(asked: argparse.Namespace) -> int:
-    from .assessment.run import assess
-
-    formats, figure = _formats(asked), _figure(asked)
-    data, name, source = _data(asked)
-    out = asked.out if asked.out is not None else None if asked.json else "fastpriv-report"
-    report = assess(
-        data, name=name, source=source, mechanism=asked.mechanism, sigma=asked.sigma, epsilon=asked.epsilon,
-        bins=_bins(asked.bins), sensitivity=_sensitivity(asked.sensitivity), n_jobs=asked.n_jobs,
-        progress=not asked.quiet, checkpoint=out, resume=asked.resume,
-    )  # fmt: skip
-    written = [] if out is None else report.save(out, formats=formats, figure=figure)
-    if asked.json:
-        for piece in report.json_pieces():
-            sys.stdout.write(piece)
-    elif not asked.quiet:
-        print(report.summary())
-        if written:
-            print("\nWritten: " + ", ".join(str(path) for path in written))
     return 0
 
 
@@ -325,7 +269,7 @@ def _figures(asked: argparse.Namespace) -> int:
     from ._atomic import writable_directory
     from .figures.reproduction import chosen, paper
 
-    figure = _figure(asked)
+    figure = figure_kind(asked)
     chosen(asked.name)
     out = asked.out if asked.out is not None else None if asked.json else "fastpriv-figures"
     if out is not None:  # before the work, not after it
@@ -339,50 +283,3 @@ def _figures(asked: argparse.Namespace) -> int:
         print(found.summary())
         print("\nWritten: " + ", ".join(str(path) for path in written))
     return 0
-
-
-def _data(asked: argparse.Namespace) -> tuple[Any, str, str]:
-    if asked.file is None:
-        from .datasets import adult
-
-        column = asked.column if asked.column is not None else "age"
-        return adult(column), column, "Adult data set (UCI)"
-    from .assessment.columns import read_column
-
-    column = asked.column if asked.column is not None else Path(asked.file).stem
-    return read_column(asked.file, asked.column, missing=asked.missing), column, Path(asked.file).name
-
-
-def _formats(asked: argparse.Namespace) -> tuple[str, ...]:
-    if asked.format is None:
-        return ("csv", "parquet", "json") if find_spec("pyarrow") else ("csv", "json")
-    words = tuple(dict.fromkeys(word.strip() for word in asked.format.split(",")))
-    if words == ("none",):
-        return ()
-    for word in words:
-        if word not in ("csv", "parquet", "json"):
-            raise DomainError(f"--format must be of csv, parquet, json or none; got {word!r}. Choose among these.")
-    return words
-
-
-def _figure(asked: argparse.Namespace) -> str | None:
-    if asked.figure is None:
-        return "png" if find_spec("matplotlib") else None
-    return None if asked.figure == "none" else str(asked.figure)
-
-
-def _bins(text: str) -> int | str | None:
-    if text in ("auto", "exact"):
-        return None if text == "exact" else text
-    if not text.isdecimal():
-        raise DomainError(f"--bins must be a whole number, auto or exact; got {text!r}. Pass one of these.")
-    return int(text)
-
-
-def _sensitivity(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        raise DomainError(f"--sensitivity must be a number; got {text!r}. Pass it in the unit of the column.") from None

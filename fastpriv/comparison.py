@@ -19,7 +19,7 @@ import numpy as np
 
 from . import __version__
 from ._atomic import writable_directory, written_whole
-from .assessment.grids import grid
+from .assessment.inputs.grids import grid
 from .distributions import GaussianMixture
 from .errors import BackendMissingError, DomainError
 from .estimate import Estimate

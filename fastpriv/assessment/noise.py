@@ -1,4 +1,4 @@
-"""The noise that a target needs: the smallest sigma whose upper bound meets it."""
+"""What a target needs: the least noise, or the highest level, whose upper bound meets it."""
 
 from __future__ import annotations
 
@@ -8,22 +8,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import notions
-from ..distributions import Pmf
 from ..estimate import Estimate
-from .quantities import Family
+from .families import Family
+from .inputs.secrets import Secret
+from .measures import information
 
 __all__ = ["Requirement", "required_noise"]
 
 _STEPS = 24  # bisections of a factor of 10: a relative width of 1.4e-7
 _DECADES = 9
+_STRIDE, _REACH = 1.0, 7.0  # in log level: from 0.001 to 1000
+_CLOSE = 5e-4
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """A target, the noise that meets it (infinite when none was found), and what is claimed of the bound."""
+    """A target, what meets it (infinite noise or level 0 when nothing was found), and what is claimed of the bound."""
 
     target: str
-    sigma: float
+    setting: float
     kind: str
 
 
@@ -31,27 +34,44 @@ class Requirement:
 class _Target:
     text: str
     bound: float
-    quantity: Callable[[Pmf, Any], Estimate]
+    quantity: Callable[[Secret, Any], Estimate]
 
 
-_TARGETS = (
-    _Target("at most 0.1 bit on average", 0.1, lambda prior, mechanism: notions.cd_lmip(prior, mechanism).to("bits")),
-    _Target("at most 0.01 bit on average", 0.01, lambda prior, mechanism: notions.cd_lmip(prior, mechanism).to("bits")),
-    _Target("LIP, epsilon = 1, delta = 1e-5", 1e-5, lambda prior, mechanism: notions.lip_delta(prior, mechanism, 1.0)),
-    _Target("LDP, epsilon = 1, delta = 1e-5", 1e-5, lambda prior, mechanism: mechanism.delta(1.0)),
+_BITS = (("at most 0.1 bit on average", 0.1), ("at most 0.01 bit on average", 0.01))
+_NOISE = (
+    *(_Target(*row, lambda s, mechanism: notions.cd_lmip(s.prior, mechanism).to("bits")) for row in _BITS),
+    _Target("LIP, epsilon = 1, delta = 1e-5", 1e-5, lambda s, mechanism: notions.lip_delta(s.prior, mechanism, 1.0)),
+    _Target("LDP, epsilon = 1, delta = 1e-5", 1e-5, lambda s, mechanism: mechanism.delta(1.0)),
+)
+_LEVELS = (
+    *(_Target(*row, information) for row in _BITS),
+    _Target("MBP, xi = 1", 1.0, lambda s, mechanism: notions.mbp_xi(s.weights, mechanism)),
 )
 
 
-def required_noise(prior: Pmf, family: Family, sensitivity: float) -> tuple[Requirement, ...]:
-    """Noise for the usual targets; every quantity here falls as sigma grows, since more noise is post-processing."""
-    return tuple(_requirement(target, prior, family, sensitivity) for target in _TARGETS)
+def required_noise(secret: Secret, family: Family, sensitivity: float) -> tuple[Requirement, ...]:
+    """The parameter for the usual targets: sigma, which leaks less as it grows, or the level, which leaks more.
+
+    Less noise is followed by more as a step of post-processing, except where the size of a set depends on the level or
+    scores are of any shape: there what is found meets its target, but a higher level might as well.
+    """
+    if family.parameter == "sigma":
+        return tuple(_least_noise(target, secret, family, sensitivity) for target in _NOISE)
+    if family.parameter == "level":
+        return tuple(_highest_level(target, secret, family, sensitivity) for target in _LEVELS)
+    return ()
 
 
-def _requirement(target: _Target, prior: Pmf, family: Family, sensitivity: float) -> Requirement:
-    def met(sigma: float) -> Estimate | None:
-        found = target.quantity(prior, family.build(sigma, sensitivity))
+def _meets(target: _Target, secret: Secret, family: Family, sensitivity: float) -> Callable[[float], Estimate | None]:
+    def met(setting: float) -> Estimate | None:
+        found = target.quantity(secret, family.build(setting, sensitivity, secret))
         return found if float(found.upper) <= target.bound else None
 
+    return met
+
+
+def _least_noise(target: _Target, secret: Secret, family: Family, sensitivity: float) -> Requirement:
+    met = _meets(target, secret, family, sensitivity)
     high = 1e-3 * sensitivity
     best = met(high)
     for _ in range(_DECADES):
@@ -61,12 +81,53 @@ def _requirement(target: _Target, prior: Pmf, family: Family, sensitivity: float
         best = met(high)
     if best is None:
         return Requirement(target.text, math.inf, "certified")
-    low = high / 10.0
+    return _halved(target, met, high / 10.0, high, best)
+
+
+def _highest_level(target: _Target, secret: Secret, family: Family, sensitivity: float) -> Requirement:
+    """By interpolation of log(upper bound / target) over log level, halved where that does not shrink the bracket."""
+
+    def over(place: float) -> tuple[float, str]:
+        found = target.quantity(secret, family.build(math.exp(place), sensitivity, secret))
+        return math.log(max(float(found.upper), 1e-300) / target.bound), found.kind
+
+    low = high = 0.0
+    below, kind = over(0.0)
+    above = below
+    while below > 0.0 and low > -_REACH:
+        high, above, low = low, below, low - _STRIDE
+        below, kind = over(low)
+    while above <= 0.0 and high < _REACH:
+        low, below, high = high, above, high + _STRIDE
+        above, new = over(high)
+        kind = kind if above > 0.0 else new
+    if below > 0.0 or above <= 0.0:
+        return Requirement(target.text, 0.0 if below > 0.0 else math.exp(high), "certified" if below > 0.0 else kind)
+    for step in range(_STEPS):
+        width = high - low
+        if width < _CLOSE:
+            break
+        inner = low + width * below / (below - above) - 0.3 * _CLOSE
+        middle = 0.5 * (low + high) if step % 3 == 2 else min(max(inner, low + 0.1 * _CLOSE), high - 0.1 * _CLOSE)
+        value, said = over(middle)
+        if value <= 0.0:
+            low, below, kind = middle, value, said
+            if value > -_CLOSE:
+                break
+        else:
+            high, above = middle, value
+    return Requirement(target.text, math.exp(low), kind)
+
+
+def _halved(
+    target: _Target, met: Callable[[float], Estimate | None], bad: float, good: float, best: Estimate
+) -> Requirement:
+    """Bisection of the logarithm between a setting that fails and one that meets the target."""
     for _ in range(_STEPS):
-        middle = math.sqrt(low * high)
+        middle = math.sqrt(bad * good)
         found = met(middle)
         if found is None:
-            low = middle
+            bad = middle
         else:
-            high, best = middle, found
-    return Requirement(target.text, high, best.kind)
+            good, best = middle, found
+    return Requirement(target.text, good, best.kind)

@@ -1,10 +1,11 @@
-"""``assess``: the grid in blocks of sigmas, each block kept on disk if asked, so that a killed run can go on."""
+"""``assess`` and ``sweep``: the main job over grids, in blocks that do not depend on the number of threads, each kept
+on disk if asked, so that a killed run can go on."""
 
 from __future__ import annotations
 
-import math
 import os
-from fractions import Fraction
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,50 +13,61 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _validate
 from .._parallel import Progress, blocks, ordered_map
+from ..channels import AnyChannel
 from ..distributions import Pmf
 from ..errors import DomainError
-from . import grids
 from .checkpoint import Checkpoint
+from .families import Family, family_of
+from .inputs import grids
+from .inputs.secrets import MAX_CATEGORIES, Secret, placed, secret_of
+from .measures import measured
 from .noise import required_noise
-from .quantities import FAMILIES, QUANTITIES, Surface, measured
-from .result import Assessment
+from .quantities import Surface
+from .reports.result import Assessment
+from .reports.sweep import Sweep
 
-__all__ = ["assess"]
+__all__ = ["assess", "sweep"]
 
 FloatArray = NDArray[np.float64]
-MAX_POINTS = 4096
-_AUTO_POINTS = 512
-_AUTO_BINS = 256
+Data = ArrayLike | Pmf
 _BLOCKS = 512
 _SIGMA = "Pass standard deviations in the unit of the column, such as 1,10,100."
+_LEVEL = "Pass levels of LDP in nats, such as 0.5,1,2 (--epsilon)."
 _EPSILON = "Pass epsilons in nats, such as 0.1,1,10."
 
 
 def assess(
-    data: ArrayLike | Pmf, *, mechanism: str = "gaussian", sigma: ArrayLike | str | None = None,
-    epsilon: ArrayLike | str | None = None, bins: int | str | None = "auto", sensitivity: float | None = None,
-    name: str = "value", source: str = "data", n_jobs: int | None = None, progress: Progress = None,
-    checkpoint: str | os.PathLike[str] | None = None, resume: bool = False,
+    data: Data | None = None, *, mechanism: str | AnyChannel = "gaussian", sigma: ArrayLike | str | None = None,
+    level: ArrayLike | str | None = None, epsilon: ArrayLike | str | None = None, bins: int | str | None = "auto",
+    sensitivity: float | None = None, name: str = "value", source: str = "data", n_jobs: int | None = None,
+    progress: Progress = None, checkpoint: str | os.PathLike[str] | None = None, resume: bool = False,
 ) -> Assessment:  # fmt: skip
-    """Tabulate what releasing each value of a column with noise leaks, with bounds.
+    """Tabulate what releasing each value of a column through a mechanism leaks, with bounds.
 
     Parameters
     ----------
-    data : array_like, shape (n,), or Pmf
-        The sensitive column, or the law of its values. Its empirical distribution is the prior of the secret.
-    mechanism : {"gaussian"}
-        The noise: ``gaussian`` adds N(0, sigma^2) to each value once.
+    data : array_like of numbers or names, shape (n,), or Pmf, optional
+        The sensitive column, or the law of its values. Its empirical distribution is the prior of the secret. For a
+        channel it may be left out: the secret is then uniform over the inputs; a Pmf of as many points as the channel
+        has inputs is a law over these.
+    mechanism : str or AnyChannel
+        ``gaussian`` adds N(0, sigma^2) to each number once. Local mechanisms of a level, which is their LDP epsilon
+        between the values that are farthest apart: ``rr`` (randomised response), ``oue``, ``sue`` (unary encodings),
+        ``rappor``, ``subset`` and ``exponential`` for any values, also names; ``geometric`` and ``laplace-discrete``
+        add noise to whole numbers. Or one channel, such as ``read_channel`` returns.
     sigma : array_like, shape (s,), or str, optional
-        Standard deviations of the noise, in the unit of the column. Text such as ``"1,2,5"``, ``"0:10:101"`` (equal
-        steps) or ``"1..1000:31"`` (equal ratios) is a grid. Default: round numbers from a tenth of the column's
+        Standard deviations of Gaussian noise, in the unit of the column. Text such as ``"1,2,5"``, ``"0:10:101"``
+        (equal steps) or ``"1..1000:31"`` (equal ratios) is a grid. Default: round numbers from a tenth of the column's
         standard deviation to a hundred times it.
+    level : array_like, shape (s,), or str, optional
+        Levels of the local mechanisms, in nats, positive. Default: 21 from 0.1 to 10.
     epsilon : array_like, shape (e,), or str, optional
         Epsilons of the curves, in nats. Default: 81 from 0.01 to 100.
     bins : int, "auto" or None
-        Round the values to the centres of this many equal bins before the noise is added. ``"auto"`` keeps up to 512
-        distinct values as they are and takes 256 bins beyond; None keeps all values.
+        Round numbers to the centres of this many equal bins before the release. ``"auto"`` keeps up to 512 distinct
+        values as they are, and whole numbers for noise on integers; it takes 256 bins beyond. None keeps all values.
     sensitivity : float, optional
-        Largest distance between two possible values, for LDP. Default: the range of the values.
+        Largest distance between two possible numbers, for LDP. Default: the range of the values.
     name, source : str
         What the column is called and where it comes from, for table and figure.
     n_jobs : int, optional
@@ -75,18 +87,19 @@ def assess(
     Raises
     ------
     DomainError
-        For NaN or infinite data, a non-positive sigma, a negative epsilon, a constant column, more than 4096 distinct
-        values without bins, or a grid of more than 5,000,000 cells.
+        For NaN or infinite data, names where numbers are needed, a parameter that the mechanism does not have, a
+        non-positive sigma or level, a negative epsilon, a constant column, more than 4096 distinct numbers without
+        bins, or a grid of more than 5,000,000 cells.
     ShapeError
-        For empty or multi-dimensional data.
+        For empty or multi-dimensional data, or a channel with another number of inputs than there are values.
 
     Notes
     -----
-    With bins, every number speaks of the mechanism "round, then add noise". The quantities are those of
+    With bins, every number speaks of the mechanism "round, then release". The quantities are those of
     ``fastpriv.notions``, whose docstrings give the sources.
 
-    **Accuracy** Every number carries bounds; ``kind`` says what they claim. ``tests/surfaces/test_assess.py`` checks
-    that the table repeats the numbers of ``fastpriv.notions``.
+    **Accuracy** Every number carries bounds; ``kind`` says what they claim. ``tests/surfaces/test_assess.py`` and
+    ``test_assess_channels.py`` check that the table repeats the numbers of ``fastpriv.notions``.
 
     Examples
     --------
@@ -94,87 +107,197 @@ def assess(
     >>> report = fastpriv.assess([31, 40, 40, 58], sigma="10,100", epsilon=[0.5, 1.0])
     >>> report["mutual_information"].upper.round(4)
     array([0.4736, 0.0069])
+    >>> jobs = fastpriv.assess(["nurse", "nurse", "clerk", "judge"], mechanism="rr", level=[0.5, 1.0], epsilon=[0.1])
+    >>> jobs["mbp_xi"].upper.round(4)
+    array([0.3497, 0.6426])
     """
-    family = FAMILIES[_validate.choice("mechanism", mechanism, tuple(FAMILIES))]
-    prior, records, used_bins = _prior(data, bins)
-    span = _span(prior)
-    if sensitivity is None:
+    case = _case(name, source, data, mechanism, sigma, level, epsilon, bins, sensitivity)
+    return _assessed([case], n_jobs, progress, checkpoint, resume)[0]
+
+
+def sweep(
+    columns: Mapping[str, Data], *, mechanism: Sequence[str | AnyChannel] | str = "rr",
+    sigma: ArrayLike | str | None = None, level: ArrayLike | str | None = None, epsilon: ArrayLike | str | None = None,
+    bins: int | str | None = "auto", sensitivity: float | None = None, source: str = "data",
+    n_jobs: int | None = None, progress: Progress = None, checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+) -> Sweep:  # fmt: skip
+    """Tabulate what each column leaks under each mechanism: ``assess`` in one run and one table.
+
+    Parameters
+    ----------
+    columns : mapping of str to data
+        The columns by name.
+    mechanism : sequence of str or AnyChannel, or str
+        The mechanisms; ``sigma`` is taken by gaussian, ``level`` by all others.
+    sigma, level, epsilon, bins, sensitivity, source, n_jobs, progress, checkpoint, resume
+        As for ``assess``.
+
+    Returns
+    -------
+    Sweep
+        ``sweep[column, mechanism]`` is an ``Assessment``; table, summary, files and figure hold all of them.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        As ``assess``, and for no column, no mechanism, or one named twice.
+
+    Notes
+    -----
+    **Accuracy** as ``assess``; ``tests/surfaces/test_assess_channels.py``.
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> ages = {"age": [31, 40, 40, 58]}
+    >>> found = fastpriv.sweep(ages, mechanism=["gaussian", "geometric"], sigma=[20], level=[1.0], epsilon=[0.1])
+    >>> found
+    <Sweep of age under gaussian, geometric>
+    """
+    each = [mechanism] if isinstance(mechanism, (str, AnyChannel)) else list(mechanism)
+    names = [one if isinstance(one, str) else "channel" for one in each]
+    twice = [one for one in names if names.count(one) > 1]
+    if not columns or not each or twice:
+        shown = f"{twice[0]!r} twice" if twice else f"{len(columns)} columns and {len(each)} mechanisms"
+        raise DomainError(f"columns and mechanism must be at least one each, all different; got {shown}. Name them.")
+    families = [family_of(one) for one in each]
+    for name, value, parameter in (("sigma", sigma, "sigma"), ("level", level, "level")):
+        if value is not None and all(family.parameter != parameter for family in families):
+            raise _needless(name, names[0])
+    cases = [
+        _case(
+            column, source, data, one, sigma if family.parameter == "sigma" else None,
+            level if family.parameter == "level" else None, epsilon, bins, sensitivity,
+        )
+        for column, data in columns.items() for one, family in zip(each, families, strict=True)
+    ]  # fmt: skip
+    return Sweep(tuple(_assessed(cases, n_jobs, progress, checkpoint, resume)))
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One column under one family of mechanisms."""
+
+    name: str
+    source: str
+    secret: Secret
+    family: Family
+    sensitivity: float
+    grid: FloatArray
+    epsilon: FloatArray
+
+    def block(self, part: slice) -> dict[str, Surface]:
+        each = [
+            measured(self.secret, self.family.build(at, self.sensitivity, self.secret), self.epsilon)
+            for at in self.grid[part].tolist()
+        ]
+        return {quantity: Surface.stacked([one[quantity] for one in each]) for quantity in each[0]}
+
+    def store(self, parent: str | os.PathLike[str], resume: bool) -> Checkpoint:
+        secret = self.secret
+        arrays = (
+            secret.prior.values, secret.prior.probabilities, secret.places.astype(np.float64), self.grid, self.epsilon,
+            np.array([self.sensitivity, float(secret.inputs)]),
+        )  # fmt: skip
+        words = (self.name, self.family.name, self.family.noise, *(secret.labels or ()))
+        return Checkpoint.opened(parent, words, arrays, resume=resume)
+
+    def report(self, surfaces: dict[str, Surface]) -> Assessment:
+        return Assessment(
+            self.name, self.source, self.secret, self.family.name, self.family.noise, self.family.parameter,
+            self.sensitivity, self.grid, self.epsilon, surfaces,
+            required_noise(self.secret, self.family, self.sensitivity),
+        )  # fmt: skip
+
+
+def _assessed(
+    cases: list[_Case], n_jobs: int | None, progress: Progress, checkpoint: str | os.PathLike[str] | None, resume: bool
+) -> list[Assessment]:
+    """All blocks of all cases in one go; what is kept is removed when all are done."""
+    flag = _validate.flag("resume", resume)
+    stores = [None if checkpoint is None else case.store(checkpoint, flag) for case in cases]
+
+    def block(task: tuple[int, slice]) -> dict[str, Surface]:
+        which, part = task
+        store = stores[which]
+        found = store.load(part.start) if store is not None else None
+        if found is None:
+            found = cases[which].block(part)
+            if store is not None:
+                store.keep(part.start, found)
+        return found
+
+    tasks = [
+        (which, part) for which, case in enumerate(cases)
+        for part in blocks(case.grid.size, -(-case.grid.size // _BLOCKS))
+    ]  # fmt: skip
+    done: list[list[dict[str, Surface]]] = [[] for _ in cases]
+    for (which, _), found in zip(tasks, ordered_map(block, tasks, n_jobs=n_jobs, progress=progress), strict=True):
+        done[which].append(found)
+    reports = [
+        case.report({quantity: Surface.joined([one[quantity] for one in parts]) for quantity in parts[0]})
+        for case, parts in zip(cases, done, strict=True)
+    ]
+    for store in stores:
+        if store is not None:
+            store.remove()
+    return reports
+
+
+def _case(
+    name: str, source: str, data: Data | None, mechanism: str | AnyChannel, sigma: Any, level: Any, epsilon: Any,
+    bins: int | str | None, sensitivity: float | None,
+) -> _Case:  # fmt: skip
+    family = family_of(mechanism)
+    for word, value in (("sigma", sigma), ("level", level)):
+        if value is not None and family.parameter != word:
+            raise _needless(word, family.name)
+    if data is None:
+        if not isinstance(mechanism, AnyChannel):
+            raise DomainError("data must be given unless the mechanism is a channel; got None. Pass a column.")
+        data = _uniform(mechanism)
+    secret = secret_of(data, bins, family.domain)
+    if isinstance(mechanism, AnyChannel):
+        secret = placed(secret, mechanism.inputs)
+    span = secret.span
+    if sensitivity is None or secret.labels is not None:
         sensitivity = span
     else:
         sensitivity = _validate.scalar(
             "sensitivity", sensitivity, f"finite and at least the range of the values, {span!r}",
             lambda x: np.isfinite(x) & (x >= span), remedy="Pass the largest distance between two possible values.",
         )  # fmt: skip
-    sigmas, epsilons = _points(prior, sigma, epsilon)
-    store = None
-    if checkpoint is not None:
-        settings = (prior.values, prior.probabilities, sigmas, epsilons, np.array([sensitivity]))
-        words = (mechanism, *QUANTITIES)
-        store = Checkpoint.opened(checkpoint, words, settings, resume=_validate.flag("resume", resume))
-
-    def block(part: slice) -> dict[str, Surface]:
-        found = store.load(part.start) if store is not None else None
-        if found is None:
-            each = [measured(prior, family.build(s, sensitivity), epsilons) for s in sigmas[part].tolist()]
-            found = {quantity: Surface.stacked([one[quantity] for one in each]) for quantity in QUANTITIES}
-            if store is not None:
-                store.keep(part.start, found)
-        return found
-
-    parts = blocks(sigmas.size, -(-sigmas.size // _BLOCKS))
-    done = list(ordered_map(block, parts, n_jobs=n_jobs, progress=progress))
-    surfaces = {quantity: Surface.joined([one[quantity] for one in done]) for quantity in QUANTITIES}
-    report = Assessment(
-        name, source, records, used_bins, prior, mechanism, family.noise, sensitivity, sigmas, epsilons, surfaces,
-        required_noise(prior, family, sensitivity),
-    )  # fmt: skip
-    if store is not None:
-        store.remove()
-    return report
+    given, curve = _points(secret.prior, family.parameter, sigma if level is None else level, epsilon)
+    return _Case(name, source, secret, family, sensitivity, given, curve)
 
 
-def _prior(data: ArrayLike | Pmf, bins: int | str | None) -> tuple[Pmf, int, int | None]:
-    if isinstance(bins, str) and bins != "auto":
-        raise DomainError(f"bins must be an integer, 'auto' or None; got {bins!r}. Pass one of these.")
-    if isinstance(data, Pmf):
-        prior, records, used = data, 0, None
+def _uniform(channel: AnyChannel) -> Pmf:
+    size = channel.inputs
+    if size > MAX_CATEGORIES:
+        raise DomainError(
+            f"mechanism must have at most {MAX_CATEGORIES} inputs to be assessed; got {_validate.shown(size)}. Use "
+            "fastpriv.notions, which never lists them."
+        )
+    return Pmf(np.arange(size), np.full(size, 1.0 / size))
+
+
+def _needless(name: str, mechanism: str) -> DomainError:
+    return DomainError(f"{name} must be left out for a mechanism without it; got one with {mechanism!r}. Drop it.")
+
+
+def _points(prior: Pmf, parameter: str, given: Any, epsilon: Any) -> tuple[FloatArray, FloatArray]:
+    if parameter == "sigma":
+        mean = np.sum(prior.probabilities * prior.values)
+        deviation = float(np.sqrt(np.sum(prior.probabilities * (prior.values - mean) ** 2)))
+        given = grids.default_sigma(deviation) if given is None else given
+        rows = grids.grid("sigma", given, "positive and finite", lambda x: (x > 0) & np.isfinite(x), _SIGMA)
+    elif parameter == "level":
+        given = grids.default_level() if given is None else given
+        rows = grids.grid("level", given, "positive and finite", lambda x: (x > 0) & np.isfinite(x), _LEVEL)
     else:
-        column = _validate.vector("data", data, "finite numbers", remedy="Remove or correct these entries.")
-        records = column.size
-        used = _bins(column, bins)
-        prior = Pmf.from_data(column, bins=used)
-    if len(prior) < 2:
-        raise DomainError(
-            f"data must have at least two different values; got {float(prior.values[0])!r} throughout. A constant "
-            "column has nothing to leak."
-        )
-    if len(prior) > MAX_POINTS:
-        raise DomainError(
-            f"data must have at most {MAX_POINTS} distinct values when they are not rounded; got {len(prior)}. "
-            "Pass bins='auto' or a number of bins (--bins auto, --bins 256)."
-        )
-    return prior, records, used
-
-
-def _bins(column: FloatArray, bins: int | str | None) -> int | None:
-    if bins != "auto":
-        return None if bins is None else _validate.count("bins", bins, 2, MAX_POINTS)
-    return _AUTO_BINS if np.unique(column).size > _AUTO_POINTS else None
-
-
-def _span(prior: Pmf) -> float:
-    """The range of the values, rounded up."""
-    low, high = float(prior.values[0]), float(prior.values[-1])
-    span = high - low
-    return span if Fraction(high) - Fraction(low) <= Fraction(span) else math.nextafter(span, math.inf)
-
-
-def _points(prior: Pmf, sigma: Any, epsilon: Any) -> tuple[FloatArray, FloatArray]:
-    mean = np.sum(prior.probabilities * prior.values)
-    deviation = float(np.sqrt(np.sum(prior.probabilities * (prior.values - mean) ** 2)))
-    sigma = grids.default_sigma(deviation) if sigma is None else sigma
+        rows = grids.Grid(1, lambda: np.zeros(1))
     epsilon = grids.default_epsilon() if epsilon is None else epsilon
-    sigmas = grids.grid("sigma", sigma, "positive and finite", lambda x: (x > 0) & np.isfinite(x), _SIGMA)
     epsilons = grids.grid("epsilon", epsilon, "at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x), _EPSILON)
-    grids.checked_cells(sigmas, epsilons)
-    return sigmas.build(), epsilons.build()
+    grids.checked_cells(parameter or "1", rows, epsilons)
+    return rows.build(), epsilons.build()

@@ -1,4 +1,4 @@
-"""Binomial laws by Loader's saddle-point form, and binomial coefficients.
+"""Binomial and Poisson laws by Loader's saddle-point form, and binomial coefficients.
 
 Source: Loader 2000, "Fast and accurate computation of binomial probabilities".
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 from .._values import FloatArray
 
-__all__ = ["log_choose", "log_comb", "log_pmf", "unranked"]
+__all__ = ["log_choose", "log_comb", "log_pmf", "log_poisson", "unranked"]
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 _SMALL = np.array([
@@ -32,6 +32,16 @@ def log_pmf(x: Any, n: int, log_q: float, log_other: float) -> FloatArray:
                  + 0.5 * np.log(n / x / y) - _HALF_LOG_2PI)  # fmt: skip
     found = np.where(x == 0, n * log_other, np.where(y == 0, n * log_q, found))
     return np.where((x < 0) | (y < 0), -np.inf, found)
+
+
+def log_poisson(x: Any, mean: float) -> FloatArray:
+    """Log probability of x events where ``mean``, at least 0, are expected."""
+    x = np.asarray(x, dtype=np.float64)
+    if mean == 0.0:
+        return np.where(x == 0, 0.0, -np.inf)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = -_stirling(x) - _deviance(x, mean) - 0.5 * np.log(x) - _HALF_LOG_2PI
+    return np.where(x == 0, -mean, found)
 
 
 def log_choose(n: int, x: Any) -> FloatArray:

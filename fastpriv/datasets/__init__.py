@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
 
-__all__ = ["ADULT_COLUMNS", "adult"]
+__all__ = ["ADULT_CATEGORIES", "ADULT_COLUMNS", "adult"]
 
 ADULT_COLUMNS = ("age", "education-num", "hours-per-week")
+ADULT_CATEGORIES = ("education", "occupation", "native-country")
 
 
-def adult(column: str = "age") -> NDArray[np.float64]:
+def adult(column: str = "age") -> NDArray[Any]:
     """A column of the Adult data set: 32,561 people of the 1994 census of the United States.
 
     Parameters
     ----------
-    column : {"age", "education-num", "hours-per-week"}
-        Age in years, years-of-education code from 1 to 16, or working hours a week.
+    column : {"age", "education-num", "hours-per-week", "education", "occupation", "native-country"}
+        Age in years, years-of-education code from 1 to 16, or working hours a week; or names of the highest level of
+        schooling, the occupation, or the country of birth, ``?`` where there is no answer.
 
     Returns
     -------
-    ndarray of float64, shape (32561,)
+    ndarray of float64 or str, shape (32561,)
         One entry a person, in the order of the source.
 
     Raises
@@ -42,7 +45,13 @@ def adult(column: str = "age") -> NDArray[np.float64]:
     >>> ages = fastpriv.datasets.adult("age")
     >>> len(ages), ages.min(), ages.max()
     (32561, np.float64(17.0), np.float64(90.0))
+    >>> fastpriv.datasets.adult("education")[:3]
+    array(['Bachelors', 'Bachelors', 'HS-grad'], dtype='<U12')
     """
-    index = ADULT_COLUMNS.index(_validate.choice("column", column, ADULT_COLUMNS))
+    names = ADULT_COLUMNS + ADULT_CATEGORIES
+    index = names.index(_validate.choice("column", column, names))
+    if column in ADULT_CATEGORIES:
+        with files(__name__).joinpath("adult.csv").open(encoding="ascii") as lines:
+            return np.array([line.rstrip("\n").split(",")[index] for line in lines][1:])
     with files(__name__).joinpath("adult.csv").open(encoding="ascii") as lines:
         return np.loadtxt(lines, delimiter=",", skiprows=1, usecols=index, dtype=np.float64)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .channel_panels import categories, leakage, levels
 from .style import FAINT, INK, axes, page, shade, styled
 
 __all__ = ["assessment", "column", "curves", "information"]
@@ -48,21 +49,31 @@ def assessment(report: Any) -> Any:
     grid = figure.add_gridspec(
         2, 2, width_ratios=(1.0, 1.45), left=0.068, right=0.975, top=0.83, bottom=0.085, wspace=0.2, hspace=0.42
     )
-    column(report, figure.add_subplot(grid[0, 0]))
-    information(report, figure.add_subplot(grid[1, 0]))
-    curves(report, figure.add_subplot(grid[:, 1]))
+    noisy = report.parameter == "sigma"
+    top = categories if report.labels is not None or report.mechanism == "channel" else column
+    (column if noisy else top)(report, figure.add_subplot(grid[0, 0]))
+    (information if noisy else leakage)(report, figure.add_subplot(grid[1, 0]))
+    (curves if noisy else levels)(report, figure.add_subplot(grid[:, 1]))
     figure.text(
-        0.068, 0.95, f"What does one noisy release of “{report.name}” leak?", fontsize=17, weight="bold", color=INK,
+        0.068, 0.95, question(report), fontsize=17, weight="bold", color=INK,
     )  # fmt: skip
     records = f"{report.records:,} records, " if report.records else ""
     rounding = "" if report.bins is None else f" rounded to {report.bins} bins"
+    how = report.noise
+    if noisy:
+        how = f"each released once as {_mathematical(how)}; range {report.sensitivity:g}"
     figure.text(
-        0.068, 0.912,
-        f"{report.source}: {records}{len(report.prior):,} distinct values{rounding}, each released once as "
-        f"value + {_mathematical(report.noise)}; range {report.sensitivity:g}",
-        fontsize=10.5, color=INK,
+        0.068, 0.912, f"{report.source}: {records}{len(report.prior):,} distinct values{rounding}, {how}",
+        fontsize=10.5 if noisy else 9.5, color=INK,
     )  # fmt: skip
     return figure
+
+
+def question(report: Any) -> str:
+    """The title of a report."""
+    if report.mechanism == "channel":
+        return f"What does one release through “{report.name}” leak?"
+    return f"What does one {'noisy ' if report.parameter == 'sigma' else ''}release of “{report.name}” leak?"
 
 
 def column(report: Any, ax: Any = None) -> Any:
@@ -91,7 +102,8 @@ def column(report: Any, ax: Any = None) -> Any:
     span = float(x[-1] - x[0])
     heights, edges = _histogram(x, p)
     ax.stairs(heights, edges, fill=True, color=_BAR, label="the column")
-    near = [i for i in _chosen(report) if report.sigma[i] <= 0.3 * span][-3:]
+    noisy = report.parameter == "sigma"
+    near = [i for i in _chosen(report) if report.sigma[i] <= 0.3 * span][-3:] if noisy else []
     widest = max((float(report.sigma[i]) for i in near), default=0.0)
     y = np.linspace(x[0] - 2.5 * widest - 0.03 * span, x[-1] + 2.5 * widest + 0.03 * span, 600)
     for i in near:
@@ -101,7 +113,7 @@ def column(report: Any, ax: Any = None) -> Any:
     ax.set(xlim=(y[0], y[-1]), ylim=(0, None), xlabel=report.name, ylabel="density")
     ax.locator_params(axis="y", nbins=4)
     ax.legend(frameon=False, fontsize=8.5, handlelength=1.4)
-    return styled(ax, "The column, before and after noise")
+    return styled(ax, "The column, before and after noise" if noisy else "The column")
 
 
 def information(report: Any, ax: Any = None) -> Any:

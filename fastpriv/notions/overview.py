@@ -200,8 +200,13 @@ def _cheap(given: arguments.Setting) -> bool:
 
 def _gathered(given: arguments.Setting, n_jobs: int | None, progress: Any) -> dict[str, arguments.Reading]:
     """Each quantity that this channel and prior have a way to."""
+    keys = [key for key, _ in _NAMES.values()]
+    try:
+        return leakage.readings(given, keys, n_jobs=n_jobs, progress=progress)
+    except DomainError:
+        pass
     found: dict[str, arguments.Reading] = {}
-    for key, _ in _NAMES.values():
+    for key in keys:
         try:
             found |= leakage.readings(given, (key,), n_jobs=n_jobs, progress=progress)
         except DomainError:

@@ -10,14 +10,19 @@ import pytest
 
 import fastpriv
 from fastpriv import BackendMissingError, DomainError, Pmf, ShapeError, notions
-from fastpriv.assessment import grids, quantities
+from fastpriv.assessment import quantities
 from fastpriv.assessment.checkpoint import Checkpoint
-from fastpriv.assessment.result import COLUMNS
-from fastpriv.assessment.summary import rounded_up
+from fastpriv.assessment.inputs import grids
+from fastpriv.assessment.reports.summary import rounded_up
+from fastpriv.assessment.reports.table import COLUMNS
 from fastpriv.mechanisms.gaussian import GaussianMechanism
 
 DATA = [31.0, 40.0, 40.0, 58.0]
 SIGMA, EPSILON = [5.0, 20.0, 1e4], [0.0, 0.5, 1.0, 40.0]
+NOISE = {
+    "ldp_delta", "log_ldp_delta", "ldp_epsilon", "pure_ldp_epsilon", "lip_delta", "log_lip_delta", "mutual_information",
+    "abp_max", "abp_mean", "mbp_xi",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +47,9 @@ def test_the_table_repeats_the_notions(report):
 
 
 def test_every_quantity_has_its_row_and_shape(report):
-    assert set(report.surfaces) == set(quantities.QUANTITIES)
-    for name, quantity in quantities.QUANTITIES.items():
+    assert set(report.surfaces) == NOISE <= set(quantities.QUANTITIES)
+    for name in NOISE:
+        quantity = quantities.QUANTITIES[name]
         assert report[name].shape == ((3, 4) if quantity.curve else (3,))
         assert report[name].unit == quantity.unit
     with pytest.raises(DomainError, match="quantity must be one of ldp_delta, .*; got 'nothing'"):
@@ -62,7 +68,7 @@ def test_more_noise_leaks_less(report):
 
 def test_required_noise_meets_its_target_and_no_less_does(report):
     prior = Pmf.from_data(DATA)
-    sigma = {need.target: need.sigma for need in report.requirements}
+    sigma = {need.target: need.setting for need in report.requirements}
     for target, bound, quantity in (
         ("at most 0.1 bit on average", 0.1, lambda m: notions.cd_lmip(prior, m).to("bits")),
         ("LIP, epsilon = 1, delta = 1e-5", 1e-5, lambda m: notions.lip_delta(prior, m, 1.0)),
@@ -127,7 +133,7 @@ def test_the_default_grids_are_round_and_increasing():
         ({"sigma": []}, ShapeError, "sigma must have at least one entry"),
         ({"epsilon": [-1.0]}, DomainError, "epsilon must be at least 0 and finite; got -1.0 at index 0"),
         ({"epsilon": math.nan}, DomainError, "epsilon must be at least 0 and finite; got nan"),
-        ({"mechanism": "none"}, DomainError, "mechanism must be one of gaussian; got 'none'"),
+        ({"mechanism": "none"}, DomainError, "mechanism must be one of gaussian, rr, oue, sue, .*; got 'none'"),
         ({"bins": "few"}, DomainError, "bins must be an integer, 'auto' or None; got 'few'"),
         ({"bins": 1}, DomainError, "bins must be an integer of at least 2 and at most 4096; got 1"),
         ({"sensitivity": 3.0}, DomainError, "sensitivity must be finite and at least the range of the values, 27.0"),
@@ -148,7 +154,7 @@ def test_faults_in_settings_are_named(words, error, message):
         ([], ShapeError, "data must have at least one entry"),
         ([1.0, math.nan], DomainError, r"data must be finite numbers; got nan at index 1 \(1 of 2 entries\). Remove"),
         ([1.0, math.inf], DomainError, "data must be finite numbers; got inf at index 1"),
-        (["old", "young"], DomainError, "data must be finite numbers; got"),
+        (["old", "young"], DomainError, "data must be finite numbers for this mechanism; got names such as 'old'"),
         ([3.0, 3.0], DomainError, "data must have at least two different values; got 3.0 throughout"),
     ],
 )
@@ -180,12 +186,12 @@ def test_files_hold_the_whole_table(report, tmp_path):
     rows = list(csv.DictReader((tmp_path / "out" / "assessment.csv").read_text().splitlines()))
     document = json.loads((tmp_path / "out" / "assessment.json").read_text(), parse_constant=pytest.fail)
     table = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "out" / "assessment.parquet").to_pylist()
-    curves = sum(q.curve for q in quantities.QUANTITIES.values())
-    assert len(rows) == len(table) == len(document["table"]) == 3 * (4 * curves + len(quantities.QUANTITIES) - curves)
+    curves = sum(quantities.QUANTITIES[name].curve for name in NOISE)
+    assert len(rows) == len(table) == len(document["table"]) == 3 * (4 * curves + len(NOISE) - curves)
     assert list(rows[0]) == list(table[0]) == list(document["table"][0]) == list(COLUMNS)
     for text, arrow, plain, want in zip(rows, table, document["table"], report.rows(), strict=True):
-        assert (text["quantity"], arrow["method"], plain["unit"]) == (want[0], want[8], want[7])
-        for name, number in zip(COLUMNS[1:6], want[1:6], strict=True):
+        assert (text["quantity"], arrow["method"], plain["unit"]) == (want[2], want[11], want[10])
+        for name, number in zip(COLUMNS[3:9], want[3:9], strict=True):
             if number is None:
                 assert (text[name], arrow[name], plain[name]) == ("", None, None)
             else:
@@ -199,7 +205,7 @@ def test_pandas_gets_the_tidy_table(report):
     frame = report.to_pandas()
     assert isinstance(frame, pandas.DataFrame)
     assert list(frame.columns) == list(COLUMNS)
-    assert frame["epsilon"].isna().sum() == 3 * sum(not q.curve for q in quantities.QUANTITIES.values())
+    assert frame["epsilon"].isna().sum() == 3 * sum(not quantities.QUANTITIES[name].curve for name in NOISE)
 
 
 def test_missing_packages_are_named(report, tmp_path, monkeypatch):

@@ -134,5 +134,5 @@ def test_the_adult_columns_are_whole():
     assert (ages.size, ages.min(), ages.max(), ages.sum()) == (32561, 17.0, 90.0, 1256257.0)
     assert len(np.unique(datasets.adult("education-num"))) == 16
     assert datasets.adult("hours-per-week").max() == 99.0
-    with pytest.raises(DomainError, match="column must be one of age, education-num, hours-per-week; got 'sex'"):
+    with pytest.raises(DomainError, match="column must be one of age, .*, native-country; got 'sex'"):
         datasets.adult("sex")

@@ -1,4 +1,4 @@
-"""Reading one column of numbers from a CSV or Parquet file, with errors that say where to look."""
+"""Reading one column, of numbers or of categories, from a CSV or Parquet file, with errors that say where to look."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
-from ..errors import BackendMissingError, DomainError
+from ... import _validate
+from ...errors import BackendMissingError, DomainError
 
-__all__ = ["read_column"]
+__all__ = ["read_categories", "read_column"]
 
 FloatArray = NDArray[np.float64]
 _MISSING = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))
@@ -60,15 +60,8 @@ def read_column(path: str | os.PathLike[str], column: str | None = None, *, miss
     array([36., 41.])
     """
     _validate.choice("missing", missing, ("error", "drop"))
-    file = Path(path)
-    if file.is_dir() or not file.exists():
-        fault = IsADirectoryError if file.is_dir() else FileNotFoundError
-        raise fault(f"file must be an existing CSV or Parquet file; got {str(file)!r}. Check the path.")
-    with open(file, "rb") as stream:
-        start = stream.read(4)
-    if not start:
-        raise DomainError(f"file must have at least one record; got the empty file {str(file)!r}. Check the path.")
-    values = _parquet(file, column) if start == _PARQUET_MAGIC else _csv(file, column)
+    file, packed = _opened(path)
+    values = _parquet(file, column) if packed else _numbers(_csv(file, column))
     absent = np.isnan(values)
     if missing == "drop":
         values = values[~absent]
@@ -89,10 +82,77 @@ def read_column(path: str | os.PathLike[str], column: str | None = None, *, miss
     return values
 
 
-def _csv(file: Path, column: str | None) -> FloatArray:
+def read_categories(path: str | os.PathLike[str], column: str | None = None, *, missing: str = "error") -> Any:
+    """Read one column of categories from a CSV or Parquet file; numbers stay numbers if all of them are.
+
+    Parameters
+    ----------
+    path : path-like
+        As for ``read_column``.
+    column : str, optional
+        Name of the column; it may be left out when the file has one column.
+    missing : {"error", "drop", "keep"}
+        What to do with empty cells and the marks ``?``, ``NA``, ``NaN`` and ``null``; ``keep`` makes them one category,
+        called ``?``.
+
+    Returns
+    -------
+    ndarray of str or float64, shape (n,)
+        The column in the order of the file, without the blanks around a cell.
+
+    Raises
+    ------
+    FileNotFoundError, DomainError, BackendMissingError
+        As ``read_column``, but for text, which is welcome.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> from fastpriv import read_categories
+    >>> path = os.path.join(tempfile.mkdtemp(), "people.csv")
+    >>> with open(path, "w") as stream:
+    ...     _ = stream.write("name,job\\nAda,analyst\\nAlan,\\nEmmy,professor\\n")
+    >>> read_categories(path, "job", missing="keep")
+    array(['analyst', '?', 'professor'], dtype='<U9')
+    """
+    _validate.choice("missing", missing, ("error", "drop", "keep"))
+    file, packed = _opened(path)
+    texts = np.array([text.strip() for text in (_parquet_words(file, column) if packed else _csv(file, column))])
+    absent = np.isin(np.char.lower(texts), sorted(_MISSING)) if texts.size else np.zeros(0, dtype=bool)
+    if missing == "drop":
+        texts = texts[~absent]
+    elif missing == "keep":
+        texts[absent] = "?"
+    elif absent.any():
+        raise DomainError(
+            f"column must have no missing values; got {int(absent.sum())} of {texts.size} rows without a category, the "
+            f"first at row {int(np.argmax(absent)) + 1}. Fill them in, drop these rows with missing='drop' "
+            "(--missing drop), or make them a category of their own with missing='keep' (--missing keep)."
+        )
+    if texts.size == 0:
+        raise DomainError(f"column must have at least one category; got none in {str(file)!r}. Check file and column.")
+    if all(map(_is_number, np.unique(texts).tolist())):
+        return texts.astype(np.float64)
+    return texts
+
+
+def _opened(path: str | os.PathLike[str]) -> tuple[Path, bool]:
+    """The file, and whether it is Parquet."""
+    file = Path(path)
+    if file.is_dir() or not file.exists():
+        fault = IsADirectoryError if file.is_dir() else FileNotFoundError
+        raise fault(f"file must be an existing CSV or Parquet file; got {str(file)!r}. Check the path.")
+    with open(file, "rb") as stream:
+        start = stream.read(4)
+    if not start:
+        raise DomainError(f"file must have at least one record; got the empty file {str(file)!r}. Check the path.")
+    return file, start == _PARQUET_MAGIC
+
+
+def _csv(file: Path, column: str | None) -> list[str]:
     try:
         with open(file, encoding="utf-8-sig", newline="") as stream:
-            return _numbers(list(_cells(stream, column)))
+            return list(_cells(stream, column))
     except UnicodeDecodeError as fault:
         raise DomainError(
             f"file must be text in UTF-8; got byte 0x{fault.object[fault.start]:02x} in {str(file)!r}. Save it as CSV "
@@ -172,6 +232,19 @@ def _is_number(text: str) -> bool:
 
 
 def _parquet(file: Path, column: str | None) -> FloatArray:
+    name, cells, arrow = _parquet_cells(file, column)
+    kind = cells.type
+    if not (arrow.types.is_integer(kind) or arrow.types.is_floating(kind) or arrow.types.is_decimal(kind)):
+        raise DomainError(f"column must be numbers; got {name!r} of type {kind}. Choose a column of numbers.")
+    return np.asarray(cells.cast(arrow.float64(), safe=False).to_numpy(), dtype=np.float64)
+
+
+def _parquet_words(file: Path, column: str | None) -> list[str]:
+    _, cells, _ = _parquet_cells(file, column)
+    return ["" if cell is None else str(cell) for cell in cells.to_pylist()]
+
+
+def _parquet_cells(file: Path, column: str | None) -> tuple[str, Any, Any]:
     try:
         import pyarrow as arrow
         import pyarrow.parquet as parquet
@@ -186,7 +259,4 @@ def _parquet(file: Path, column: str | None) -> FloatArray:
     except (arrow.ArrowException, OSError) as fault:
         reason = str(fault).splitlines()[0]
         raise DomainError(f"file must be a whole Parquet file; got {str(file)!r}: {reason}. Write it again.") from None
-    kind = cells.type
-    if not (arrow.types.is_integer(kind) or arrow.types.is_floating(kind) or arrow.types.is_decimal(kind)):
-        raise DomainError(f"column must be numbers; got {name!r} of type {kind}. Choose a column of numbers.")
-    return np.asarray(cells.cast(arrow.float64(), safe=False).to_numpy(), dtype=np.float64)
+    return name, cells, arrow

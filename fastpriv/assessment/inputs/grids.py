@@ -1,4 +1,4 @@
-"""Grids of noise levels and epsilons, counted before they are built.
+"""Grids of noise, levels and epsilons, counted before they are built.
 
 A grid is a sequence of numbers or a text of comma-separated pieces: a number (``2.5``), ``start:stop:count`` with equal
 steps, or ``start..stop:count`` with equal ratios.
@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
-from ..errors import DomainError
+from ... import _validate
+from ...errors import DomainError
 
-__all__ = ["MAX_CELLS", "Grid", "checked_cells", "default_epsilon", "default_sigma", "grid"]
+__all__ = ["MAX_CELLS", "Grid", "checked_cells", "default_epsilon", "default_level", "default_sigma", "grid"]
 
 FloatArray = NDArray[np.float64]
 MAX_CELLS = 5_000_000
@@ -52,12 +52,12 @@ def grid(name: str, given: Any, constraint: str, valid: Callable[[FloatArray], A
     )
 
 
-def checked_cells(sigma: Grid, epsilon: Grid) -> None:
+def checked_cells(name: str, rows: Grid, epsilon: Grid) -> None:
     """Refuse a product of grids that no memory holds, before anything is allocated."""
-    cells = sigma.count * epsilon.count
+    cells = rows.count * epsilon.count
     if cells > MAX_CELLS:
         raise DomainError(
-            f"sigma x epsilon must be a grid of at most {MAX_CELLS:,} cells; got {sigma.count:,} x {epsilon.count:,} = "
+            f"{name} x epsilon must be a grid of at most {MAX_CELLS:,} cells; got {rows.count:,} x {epsilon.count:,} = "
             f"{cells:,}. Take fewer points: the curves are smooth, and 100 points a factor of ten draw them."
         )
 
@@ -68,6 +68,11 @@ def default_sigma(scale: float) -> FloatArray:
     steps = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
     points = np.array([float(f"{step}e{power}") for power in range(lowest, lowest + 5) for step in steps])
     return points[(points >= 0.08 * scale) & (points <= 120.0 * scale)]
+
+
+def default_level() -> FloatArray:
+    """Levels from 0.1 to 10 nats, ten to a factor of ten, round powers of ten included."""
+    return np.unique([float(f"{10.0 ** (i / 10 - 1):.3g}") for i in range(21)])
 
 
 def default_epsilon() -> FloatArray:
