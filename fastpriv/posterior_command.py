@@ -42,7 +42,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(asked: argparse.Namespace) -> int:
     """Computes and prints; the exit code."""
     from .beliefs.bayes import posterior
-    from .channels.likelihoods import DenseLikelihood
+    from .channels.likelihoods.kinds import DenseLikelihood
 
     belief = None if asked.prior is None else _source(asked.prior, asked.prior_column)
     prior, log_prior = (None, belief) if asked.log_prior else (belief, None)

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from .. import _validate
-from ..channels.likelihoods import (
+from ..channels.likelihoods.kinds import (
     DefaultLikelihood,
     DenseLikelihood,
     IndexLikelihood,
@@ -17,10 +17,10 @@ from ..channels.likelihoods import (
     ProductLikelihood,
     as_likelihood,
 )
-from ..channels.subset_likelihoods import SubsetLikelihood
+from ..channels.likelihoods.subsets import SubsetLikelihood
 from ..errors import DomainError
+from .dense.streams import Mode
 from .result import Options, Posterior
-from .streams import Mode
 
 __all__ = ["posterior", "posterior_mode"]
 
@@ -166,7 +166,7 @@ def posterior_mode(
     >>> posterior_mode([-2.0, -0.5, -1.0], [0.8, 0.1, 0.1]).index
     0
     """
-    from . import streams
+    from .dense import streams
 
     given = _told(likelihood, log)
     if not isinstance(given, DenseLikelihood):

@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 
 from .. import _parallel, _validate
 from .._values import FloatArray
-from ..channels.combinations import subset_of_rank
-from ..channels.subset_likelihoods import SubsetLikelihood
+from ..channels.likelihoods.combinations import subset_of_rank
+from ..channels.likelihoods.subsets import SubsetLikelihood
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate
 from ..kernels import _beliefs, _subsets

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _validate
-from ..capacity.awgn import awgn_sigma_from_capacity
+from ..capacity.awgn.ball import awgn_sigma_from_capacity
 from ..distributions import Pmf
 from ..divergences.line.information import mutual_information
 from ..errors import NotConvergedError

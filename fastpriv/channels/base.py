@@ -227,7 +227,7 @@ class AnyChannel(Value):
         MemoryError
             If the result must be written out and does not fit.
         """
-        from . import cascades
+        from .families import cascades
 
         return cascades.cascade(self, post)
 
@@ -248,7 +248,7 @@ class AnyChannel(Value):
         ProductChannel
             With the factors in order; products among them are taken apart.
         """
-        from .products import ProductChannel
+        from .families.products import ProductChannel
 
         return ProductChannel((self, *others))
 
@@ -265,7 +265,7 @@ class AnyChannel(Value):
         AnyChannel
             A ``ProductChannel``; the channel itself for 1.
         """
-        from .products import ProductChannel
+        from .families.products import ProductChannel
 
         times = _validate.count("exponent", exponent)
         return self if times == 1 else ProductChannel((self,), (times,))

@@ -13,11 +13,11 @@ from .._atomic import written_whole
 from ..errors import BackendMissingError, DomainError
 from .base import AnyChannel
 from .dense import Channel
-from .geometric import DiscreteLaplace, GeometricMechanism
-from .products import ProductChannel
+from .families.geometric import DiscreteLaplace, GeometricMechanism
+from .families.products import ProductChannel
+from .families.responses import DefaultChannel, ExponentialMechanism, RandomizedResponse
+from .families.subsets import SubsetSelection, UnaryEncoding, unary
 from .sparse import SparseChannel
-from .structured import DefaultChannel, ExponentialMechanism, RandomizedResponse
-from .subsets import SubsetSelection, UnaryEncoding, unary
 
 __all__ = ["read_channel", "write_channel"]
 

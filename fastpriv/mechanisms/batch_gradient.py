@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike
 
 from .. import _random, _validate
 from .._values import FloatArray, Value
-from ..channels.combinations import checked_subset
-from ..channels.subset_likelihoods import SubsetLikelihood
+from ..channels.likelihoods.combinations import checked_subset
+from ..channels.likelihoods.subsets import SubsetLikelihood
 from ..errors import DomainError, ShapeError
 
 __all__ = ["BatchGradient"]

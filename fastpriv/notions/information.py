@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _parallel
-from ..capacity.discrete import channel_capacity
+from ..capacity.finite.discrete import channel_capacity
 from ..estimate import Estimate
 from . import gaussian
 from .discrete import arguments, leakage

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fastpriv import AwgnCapacity, awgn_capacity, awgn_sigma_from_capacity
-from fastpriv.capacity import awgn_bounds
+from fastpriv.capacity.awgn import bounds as awgn_bounds
 from kernels.variants import check_same_lines
 
 SCRIPT = """

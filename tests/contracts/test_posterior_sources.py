@@ -9,8 +9,8 @@ import pytest
 
 import fastpriv
 from fastpriv import DenseLikelihood, DomainError, NotConvergedError, ShapeError, posterior, posterior_mode
-from fastpriv.beliefs.streams import Unfinished
-from fastpriv.channels.sources import BLOCK
+from fastpriv.beliefs.dense.streams import Unfinished
+from fastpriv.channels.likelihoods.sources import BLOCK
 
 SIZE = 2 * BLOCK + 4321
 NAMES = ("log_evidence", "entropy", "kl", "js", "max_log_ratio", "min_log_ratio", "vulnerability")

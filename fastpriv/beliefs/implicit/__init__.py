@@ -1,2 +1,6 @@
-"""Posteriors over domains that are never written out: numbers with a radius, groups of secrets that are alike, and what
-is known of domains that only a function tells of."""
+"""Posteriors over domains that are never written out.
+
+``defaults`` are one number for all secrets but a few, ``products`` tuples (``overlaps``: their Jensen-Shannon
+divergence), ``indices`` functions of the secret's number, swept, bounded by ``branching`` or sampled by ``drawing``;
+``balls`` are numbers with a radius, ``laws`` groups of secrets that are alike.
+"""

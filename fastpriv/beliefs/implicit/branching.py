@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ..._parallel import Progress, progress_reporter
 from ..._values import FloatArray
-from ...channels.likelihoods import IndexLikelihood
+from ...channels.likelihoods.kinds import IndexLikelihood
 from ...kernels import _beliefs
 from .functions import bounded, evaluator, held, indices_of
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ... import _random
 from ..._parallel import Progress, ordered_map
 from ..._values import FloatArray
-from ...channels.likelihoods import IndexLikelihood
+from ...channels.likelihoods.kinds import IndexLikelihood
 from ...errors import warned
 from ...sampling.statistics.intervals import Interval, replicate_interval
 from ...sampling.statistics.tails import PointMoments, TopValues, tail_verdict

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ... import _validate
 from ..._values import FloatArray
-from ...channels.likelihoods import IndexLikelihood
-from ...channels.sources import BLOCK
+from ...channels.likelihoods.kinds import IndexLikelihood
+from ...channels.likelihoods.sources import BLOCK
 from ...errors import DomainError
 from ...kernels.jit import point_loops
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from ..._values import FloatArray
-from ...channels.binomials import log_poisson
+from ...channels.families.binomials import log_poisson
 
 __all__ = ["closed_form", "misses"]
 

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from ... import _parallel, _validate
 from ..._values import FloatArray
-from ...capacity import structured
+from ...capacity.finite import structured
 from ...channels import DefaultChannel, ProductChannel
-from ...channels.membership import times
+from ...channels.families.membership import times
 from ...errors import DomainError, ShapeError
 from . import classes
 from .arguments import UNIT, Setting, rows_of, written

@@ -1,7 +1,8 @@
 """Channels known by classes of like releases and groups of like secrets: one sum over groups for each quantity.
 
 Notation: class c has weight W_c (probability of its releases) and groups of prior mass g_h. Logs of sums of
-exponentials are right to 16 u (8 + the sizes of the logs, weighted). Mutual information: ``capacity/structured.py``.
+exponentials are right to 16 u (8 + the sizes of the logs, weighted). Mutual information:
+``capacity/finite/structured.py``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import math
 import numpy as np
 
 from ..._values import FloatArray
-from ...capacity import structured
+from ...capacity.finite import structured
 from ...channels import (
     AnyChannel,
     Extremes,

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ... import _parallel, _validate
 from ..._values import FloatArray
-from ...capacity import structured
+from ...capacity.finite import structured
 from ...channels import AnyChannel, RowPair
 from ...estimate import Estimate
 from ...kernels import _table

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ...capacity import structured
+from ...capacity.finite import structured
 from ...channels import Channel, DefaultChannel, ProductChannel
 from ...estimate import Kind
 from . import classes, columns

@@ -1,0 +1,329 @@
+"""Mutual information of a Gaussian signal and its release in Gaussian noise, for any covariances.
+
+Notation: X ~ N(0, K_X) and Y ~ N(0, K_Y) independent in R^d. Equation (19) of Ngo, Oestman and Graell i Amat, On local
+mutual-information privacy,
+
+    I(X; X + Y) = 1/2 log det(I + K_Y^-1 K_X) = 1/2 sum_i log(1 + lambda_i),
+
+with lambda_i the eigenvalues of the pencil (K_X, K_Y), holds when range(K_X) lies inside range(K_Y), with the inverse
+taken there; otherwise the information is infinite.
+
+Both matrices are brought to diagonal form by one computed congruence G: P = G' K_Y G = I + E and Q = G' K_X G =
+diag(lambda) + F. G is taken as it comes; E and F are formed, their rounding is bounded entry by entry, and then
+
+    1/2 log det(I + P^-1 Q) differs from 1/2 sum log(1 + lambda_i) by at most
+    1/2 [sqrt(d) m / (1 - m) + e / (1 - e) (sum_i lambda_i / (1 + lambda_i) + d m)],
+
+e = |E|, m = |(I + diag(lambda))^-1/2 F (I + diag(lambda))^-1/2| (Frobenius): the determinant is multiplicative, and
+P between (1 - e) I and (1 + e) I scales every eigenvalue by no more than that (Ostrowski 1959). How well the
+eigenvectors came out does not matter for the bound.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ... import _validate
+from ...estimate import Estimate, Kind
+from .covariances import checked, exponents, pair, rank_tolerance, scaled
+from .determinants import half_log_ratio
+
+__all__ = ["average_power_capacity", "bounds", "gaussian_information", "log1p_ratio"]
+
+FloatArray = NDArray[np.float64]
+_UNIT = 2.0**-53
+_SUBNORMAL = 5e-323
+_LOG_2 = math.log(2.0)
+_AVERAGE = 2e-15
+_DIAGONAL = 2e-15
+_NARROW = 1e-10  # relative width below which the proved bounds of a singular signal are good enough
+_MAX_SHIFT = 5000
+_WHOLE = 16  # dimensions in which wide bounds are replaced by exact arithmetic
+
+
+def gaussian_information(
+    signal: ArrayLike, noise: ArrayLike, *, unit: Literal["nats", "bits"] = "nats"
+) -> Estimate:
+    """Information between a Gaussian signal and its sum with Gaussian noise: 1/2 log det(I + K_Y^-1 K_X).
+
+    Parameters
+    ----------
+    signal, noise : array_like
+        Covariances K_X and K_Y: symmetric positive semidefinite matrices of shape (..., d, d), singular ones included;
+        stacks broadcast. A vector stands for a diagonal matrix, one number for a multiple of the identity (of
+        dimension 1 if both are numbers). Entries are taken as exact.
+    unit : {"nats", "bits"}
+        Unit of the answer.
+
+    Returns
+    -------
+    Estimate
+        Of the shape of the stack, a scalar for one pair. Infinite where range(K_X) is not inside range(K_Y). Kind
+        ``exact``; ``heuristic`` if a rank had to be decided from rounded numbers.
+
+    Raises
+    ------
+    DomainError
+        For NaN, infinite entries, a matrix that is not symmetric to a relative 1e-12 of its deviations' products, or
+        that has, scaled to unit diagonal, an eigenvalue below -d 2^-48.
+    ShapeError
+        For shapes that are no square matrices or do not fit together.
+
+    Notes
+    -----
+    Rank: coordinates are scaled to variances near 1 first, so diag(1, 1e-20) is regular; after that an eigenvalue below
+    d 2^-48 times the largest counts as zero, and so does a signal in the null space of the noise when it is no larger
+    than that perturbation explains. Answers that rest on such a decision are labelled ``heuristic``.
+
+    **Accuracy**: the bounds hold the exact value; relative width 2e-15 for diagonal matrices of any scale, and about
+    d^2 2^-52 times the condition number of the scaled K_Y otherwise; where that is above 1e-10 and d is at most 16, the
+    determinants are taken in whole-number arithmetic instead (tests/enclosures/test_gaussian_game.py).
+
+    Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, theorem 3, eq. (19).
+
+    Examples
+    --------
+    >>> from fastpriv import gaussian_information
+    >>> gaussian_information([[4.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 3.0]], unit="bits").value
+    1.368482797...
+    >>> gaussian_information([1.0, 1.0], [1.0, 0.0]).value
+    inf
+    """
+    _validate.choice("unit", unit, ("nats", "bits"))
+    x, y = pair(checked("signal", signal), checked("noise", noise))
+    if x.ndim == 1:
+        value, lower, upper = _diagonal(x[None], y[None])[:, 0]
+        return Estimate(value, lower, upper, kind="exact", unit="nats", method="diagonal covariances").to(unit)
+    dimension, shape = x.shape[-1], x.shape[:-2]
+    x, y = x.reshape(-1, dimension, dimension), y.reshape(-1, dimension, dimension)
+    numbers = np.full((3, len(x)), np.inf)
+    kind: Kind = "exact"
+    i = np.arange(dimension)
+    plain = ~((x != 0) | (y != 0))[:, ~np.eye(dimension, dtype=bool)].any(axis=1)
+    numbers[:, plain] = _diagonal(x[plain][:, i, i], y[plain][:, i, i])
+    exposed, y = _silent_coordinates(x, y)
+    rest = np.flatnonzero(~exposed & ~plain)
+    if rest.size:
+        rows, regular = _congruence(x[rest], y[rest])
+        wide, singular = _swamped(x[rest], rows)
+        for j in np.flatnonzero(~regular | (wide & singular)):
+            rows[:, j] = _deflated(x[rest[j]], y[rest[j]])
+            kind = "heuristic"
+        if dimension <= _WHOLE:
+            for j in np.flatnonzero(regular & wide & ~singular):
+                rows[:, j] = _in_whole_numbers(x[rest[j]], y[rest[j]], rows[:, j])
+        numbers[:, rest] = rows
+    value, lower, upper = numbers.reshape(3, *shape)
+    return Estimate(value, lower, upper, kind=kind, unit="nats", method="simultaneous diagonalisation").to(unit)
+
+
+def average_power_capacity(
+    dimension: ArrayLike, amplitude: ArrayLike, sigma: ArrayLike = 1.0, *, unit: Literal["nats", "bits"] = "nats"
+) -> Estimate:
+    """Capacity of the Gaussian channel under an average-power constraint: d/2 log(1 + A^2 / (d sigma^2)).
+
+    Parameters
+    ----------
+    dimension : array_like of int
+        d, at least 1 and below 2^53.
+    amplitude : array_like
+        A with E||X||^2 <= A^2, at least 0 and finite.
+    sigma : array_like
+        Standard deviation of the noise in every coordinate, positive and finite.
+    unit : {"nats", "bits"}
+        Unit of the answer.
+
+    Returns
+    -------
+    Estimate
+        Kind ``exact``, of the broadcast shape.
+
+    Raises
+    ------
+    DomainError
+        For arguments outside these sets or another unit.
+    ShapeError
+        For shapes that do not broadcast.
+
+    Notes
+    -----
+    The signal may exceed A as long as its mean square does not. Under the peak constraint ||X|| <= A, which is what
+    CI-LMIP asks about, the capacity is at most this: an upper bound, and for small A / sigma a tight one.
+
+    **Accuracy**: 2e-15 relative from 1e-300 to 1e300 (tests/enclosures/test_gaussian_game.py).
+
+    Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, theorem 3 with K_X = (A^2/d) I.
+
+    Examples
+    --------
+    >>> from fastpriv import average_power_capacity
+    >>> average_power_capacity([1, 4, 100], 2.0, 1.0, unit="bits").value
+    array([1.16096405, 2.        , 2.82917642])
+    """
+    _validate.choice("unit", unit, ("nats", "bits"))
+    d = _validate.real(
+        "dimension", dimension, "whole numbers from 1 to 2^53", lambda x: (x >= 1) & (x < 2.0**53) & (x == np.floor(x))
+    )
+    a = _validate.real("amplitude", amplitude, "finite and at least 0", lambda x: (x >= 0) & (x < np.inf))
+    s = _validate.real("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+    _validate.broadcastable("dimension", d, "amplitude", a)
+    _validate.broadcastable("sigma", s, "dimension and amplitude", d + a)
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        ratio = a / s
+        per = np.where(ratio < 1e-140, (ratio * np.sqrt(d)) * ratio / np.sqrt(d), d * np.log1p(ratio * ratio / d))
+        logs = d * (2 * (np.log(a) - np.log(s)) - np.log(d))
+    value = 0.5 * np.where(ratio > 1e140, logs, per)
+    lower, upper = bounds(value, _AVERAGE * value, np.asarray(a == 0))
+    return Estimate(value, lower, upper, kind="exact", unit="nats", method="closed form").to(unit)
+
+
+def log1p_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
+    """log(1 + x/y) for non-negative numbers of any size, 0 where x = 0 and infinity where y = 0 < x."""
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+        ratio = x / y
+        far = np.log(x) - np.log(y)
+        return np.where(x == 0, 0.0, np.where(np.isposinf(ratio), far, np.log1p(ratio)))
+
+
+def bounds(value: FloatArray, error: Any, zero: Any) -> tuple[FloatArray, FloatArray]:
+    """value -+ error, a rounding further, and never below 0; an exact zero or infinity stays."""
+    with np.errstate(invalid="ignore"):
+        lower = np.maximum(np.nextafter(value - error, -np.inf) - _SUBNORMAL, 0.0)
+        upper = np.nextafter(value + error, np.inf) + _SUBNORMAL
+    lower = np.where(np.isposinf(value), value, lower)
+    return np.where(zero, 0.0, lower), np.where(zero, 0.0, np.where(np.isposinf(value), value, upper))
+
+
+def _diagonal(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Rows value, lower, upper for stacks of diagonals."""
+    terms = log1p_ratio(x, y)
+    value = np.array([0.5 * (math.fsum(row) if np.isfinite(row).all() else math.inf) for row in terms])
+    return np.stack([value, *bounds(value, _DIAGONAL * value + x.shape[-1] * _SUBNORMAL, ~x.any(axis=1))])
+
+
+def _silent_coordinates(x: FloatArray, y: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
+    """Where noise is absent from a coordinate that carries signal; elsewhere such coordinates get noise 1."""
+    i = np.arange(x.shape[-1])
+    silent = y[:, i, i] == 0
+    exposed = (silent & (x[:, i, i] > 0)).any(axis=1)
+    if silent.any():
+        y = y.copy()
+        y[:, i, i] = np.where(silent, 1.0, y[:, i, i])
+    return exposed, y
+
+
+def _units(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, Any, Any]:
+    """K_Y with a diagonal near 1, and K_X in the same coordinates over 4^shift, so that its largest entry is near 1."""
+    i = np.arange(x.shape[-1])
+    rows, sizes = exponents(y[..., i, i]), exponents(x[..., i, i])
+    shift = np.where(x[..., i, i] > 0, sizes - rows, -_MAX_SHIFT).max(axis=-1)
+    shift = np.where(shift == -_MAX_SHIFT, 0, shift)
+    return scaled(x, rows, shift), scaled(y, rows), rows, shift
+
+
+def _congruence(x: FloatArray, y: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Rows value, lower, upper over a stack, and where K_Y is regular; the rows mean nothing where it is not."""
+    d = x.shape[-1]
+    x, y, _, shift = _units(x, y)
+    spectrum, vectors = np.linalg.eigh(y)
+    regular = spectrum[:, 0] > rank_tolerance(d) * spectrum[:, -1]
+    spectrum = np.where(regular[:, None], spectrum, 1.0)
+    g = vectors / np.sqrt(spectrum)[:, None, :]
+    g = g @ np.linalg.eigh(_quadratic(g, x))[1]
+    gamma = 1.01 * (2 * d + 4) * _UNIT
+    p, q = _quadratic(g, y), _quadratic(g, x)
+    slack_p, slack_q = (gamma * _quadratic(np.abs(g), np.abs(k)) + 1e-300 for k in (y, x))
+    i = np.arange(d)
+    p[:, i, i] -= 1.0
+    e = 1.01 * (_size(p) + _size(slack_p))
+    diagonal = np.maximum(q[:, i, i], 0.0)
+    q[:, i, i] -= diagonal
+    f = np.abs(q) + slack_q
+    logs = _rescaled_logs(diagonal, shift)[1]
+    one = np.ldexp(1.0, np.clip(-2 * shift, -1060, 1000).astype(np.int32))[:, None]  # 1 in the units of q
+    weight = 1 / np.sqrt(one + diagonal)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        m = 1.01 * _size(f * weight[:, :, None] * weight[:, None, :])
+        share = (diagonal / (one + diagonal)).sum(axis=1)
+        value = 0.5 * logs.sum(axis=1)
+        error = 0.5 * 1.01 * (math.sqrt(d) * m / (1 - m) + e / (1 - e) * (share + d * m))
+        error = np.where((m < 0.5) & (e < 0.5), error, np.inf)
+        size = _size(f)[:, None]
+        high = 0.5 * _rescaled_logs(1.01 * (diagonal + size) / (1 - e[:, None]), shift)[1].sum(axis=1)
+        held = diagonal - 1.01 * size
+        low = 0.5 * _rescaled_logs(np.maximum(held, 0.0) / (1 + e[:, None]), shift)[1].sum(axis=1)
+        low = np.where((held >= 0).all(axis=1), low, 0.0)  # K_X itself may be indefinite by a rounding
+        high, low = np.where(e < 0.5, high, np.inf), np.where(e < 0.5, low, 0.0)
+    rounding = (d + 12) * 2 * _UNIT * value + d * _SUBNORMAL
+    zero = ~x.any(axis=(1, 2))
+    least, most = bounds(value, error + rounding, zero)
+    most = np.where(zero, 0.0, np.minimum(most, np.maximum(high * (1 + d * 1e-15), value + rounding)))
+    least = np.maximum(least, np.minimum(low * (1 - d * 1e-15), np.maximum(value - rounding, 0.0)))
+    return np.stack([value, least, most]), regular
+
+
+def _rescaled_logs(diagonal: FloatArray, shift: Any) -> tuple[FloatArray, FloatArray]:
+    """The eigenvalues 4^shift diagonal and log(1 + them), which may not fit a double."""
+    power = 2 * np.asarray(shift)[:, None]
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        ratios = np.ldexp(diagonal, np.clip(power, -_MAX_SHIFT, _MAX_SHIFT).astype(np.int32))
+        logs = np.where(np.isposinf(ratios), np.log(diagonal) + power * _LOG_2, np.log1p(ratios))
+    return ratios, logs
+
+
+def _swamped(x: FloatArray, rows: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Where the proved bounds are wide, and where K_X is singular to rounding, so that rounding counts as signal."""
+    with np.errstate(invalid="ignore"):
+        wide = np.asarray(~(rows[2] - rows[1] <= _NARROW * rows[0]))
+    if not wide.any():
+        return wide, wide
+    i = np.arange(x.shape[-1])
+    spectrum = np.linalg.eigvalsh(scaled(x, exponents(x[:, i, i])))
+    return wide, np.asarray(spectrum[:, 0] <= rank_tolerance(x.shape[-1]) * spectrum[:, -1])
+
+
+def _in_whole_numbers(x: FloatArray, y: FloatArray, row: FloatArray) -> FloatArray:
+    """Value and bounds from exact determinants; the row as it is where these are not positive."""
+    value = half_log_ratio(x, y)
+    if value is None or value <= 0:
+        return row
+    return np.stack([np.asarray(value), *bounds(np.asarray(value), 8 * _UNIT * value, False)])
+
+
+def _deflated(x: FloatArray, y: FloatArray) -> tuple[float, float, float]:
+    """Both matrices cut to their numerical ranges, and the singular values of the product of their factors."""
+    d = x.shape[-1]
+    i, tolerance = np.arange(d), rank_tolerance(d)
+    own = exponents(x[i, i])
+    signal, noise, rows, shift = _units(x, y)
+    spectrum, vectors = np.linalg.eigh(noise)
+    kept = spectrum > tolerance * spectrum[-1]
+    least = float(spectrum[kept][0])
+    null = vectors[:, ~kept]
+    angle = tolerance * float(spectrum[-1]) / least
+    if np.linalg.norm(null.T @ signal @ null, 2) > (tolerance + angle * angle) * np.linalg.norm(signal, 2):
+        return np.inf, np.inf, np.inf
+    size, axes = np.linalg.eigh(scaled(x, own))
+    used = size > tolerance * size[-1]
+    factor = axes[:, used] * np.sqrt(size[used])
+    factor = np.ldexp(factor, np.clip(own - rows - shift, -_MAX_SHIFT, _MAX_SHIFT).astype(np.int32)[:, None])
+    singular = np.linalg.svd((vectors[:, kept] / np.sqrt(spectrum[kept])).T @ factor, compute_uv=False)
+    ratios, logs = _rescaled_logs(np.square(singular)[None, :], np.array([shift]))
+    value = 0.5 * float(logs.sum())
+    change = min(0.5, tolerance * (float(spectrum[-1]) / least + float(size[-1] / size[used][0])))
+    with np.errstate(invalid="ignore"):
+        share = np.where(np.isposinf(ratios), 1.0, ratios / (1 + ratios)).sum()
+    error = change * float(share) + (d + 12) * 2 * _UNIT * value + _SUBNORMAL
+    return value, max(0.0, value - error), value + error
+
+
+def _quadratic(g: FloatArray, k: FloatArray) -> FloatArray:
+    return np.asarray(g.swapaxes(-1, -2) @ k @ g)
+
+
+def _size(k: FloatArray) -> FloatArray:
+    return np.asarray(np.sqrt(np.square(k).sum(axis=(-2, -1))))
