@@ -26,8 +26,8 @@ __all__ = ["posterior", "posterior_mode"]
 
 # kind of likelihood -> module of this room; loaded on first use
 WAYS: dict[type[Likelihood], str] = {
-    DefaultLikelihood: "defaults", ProductLikelihood: "products", IndexLikelihood: "indices",
-    SubsetLikelihood: "subsets", DenseLikelihood: "streams",
+    DefaultLikelihood: "implicit.defaults", ProductLikelihood: "implicit.products",
+    IndexLikelihood: "implicit.indices", SubsetLikelihood: "subsets", DenseLikelihood: "dense.streams",
 }  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def posterior(
         progress, log_prior is not None, rng, resume,
     )  # fmt: skip
     given = _told(likelihood, log)
-    way = next((way for kind, way in WAYS.items() if isinstance(given, kind)), "streams")
+    way = next((way for kind, way in WAYS.items() if isinstance(given, kind)), "dense.streams")
     found: Posterior = import_module(f".{way}", __package__).posterior(given, belief, options)
     return found
 
