@@ -224,7 +224,7 @@ def test_priors_that_do_not_sum_to_one(numbers):
             posterior(logs, p * factor)
         with pytest.raises(DomainError, match="log_prior must sum to 1 within"):
             posterior(logs, log_prior=np.log(p * factor))
-    with pytest.raises(DomainError, match="prior must sum to 1 within 1e-06"):
+    with pytest.raises(DomainError, match="prior must sum to 1 within 2e-06"):
         posterior(logs, (p * (1 + 1e-5)).astype(np.float32))
     with pytest.raises(DomainError, match="prior and log_prior must not both be given"):
         posterior(logs, p, log_prior=np.log(p))
