@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     else to a hidden neighbour that is removed on error. They reach the disk before the name does.
     """
     goal = Path(path)
+    if not goal.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(goal.parent))
     hidden = goal.parent / f".{goal.name}.{os.getpid()}.{secrets.token_hex(4)}.part"
     descriptor = _nameless(goal.parent)
     named = descriptor is None

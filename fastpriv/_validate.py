@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
 import os
 from collections.abc import Callable
@@ -155,7 +156,9 @@ def memory(name: str, needed: int, remedy: str) -> None:
 def choice(name: str, value: Any, options: tuple[str, ...]) -> str:
     """One of a few words."""
     if not isinstance(value, str) or value not in options:
-        raise DomainError(f"{name} must be one of {', '.join(options)}; got {shown(value)}. Choose one of these.")
+        near = difflib.get_close_matches(value.lower(), options, n=1) if isinstance(value, str) else []
+        remedy = f"Did you mean {near[0]}?" if near else "Choose one of these."
+        raise DomainError(f"{name} must be one of {', '.join(options)}; got {shown(value)}. {remedy}")
     return str(value)
 
 

@@ -61,13 +61,13 @@ def _source(path: str, column: str | None) -> Any:
 
 
 def _table(found: Posterior) -> str:
-    rows = [("quantity", "value", "at least", "at most", "unit")]
+    rows = [("quantity", "value", "at least", "at most", "unit", "kind")]
     numbers = found.to_dict()
     for name, number in numbers.items():
         if isinstance(number, dict) and "lower" in number:
             ends = (f"{number[end]:.{_DIGITS}g}" for end in ("value", "lower", "upper"))
-            rows.append((name.replace("_", " "), *ends, number["unit"]))
-    wide = [max(len(row[k]) for row in rows) for k in range(5)]
+            rows.append((name.replace("_", " "), *ends, number["unit"], number["kind"]))
+    wide = [max(len(row[k]) for row in rows) for k in range(6)]
     text = "".join("  ".join(cell.ljust(wide[k]) for k, cell in enumerate(row)).rstrip() + "\n" for row in rows)
     text += f"\n{found.size} secrets; the most probable is {found.map_index}"
     text += "\n" if found.ties == 1 else f", and {found.ties - 1} more are as probable\n"

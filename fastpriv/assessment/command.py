@@ -82,11 +82,11 @@ def _run(asked: argparse.Namespace) -> int:
 
 
 def _assessed(asked: argparse.Namespace, out: str | None) -> Any:
-    from .families import FAMILIES
+    from .families import FAMILIES, family_of
     from .run import assess, sweep
 
-    names = [name.strip() for name in asked.mechanism.split(",")]
-    levels = asked.channel is None and any(name in FAMILIES and FAMILIES[name].parameter == "level" for name in names)
+    names = [family_of(name.strip()).name for name in asked.mechanism.split(",")]
+    levels = asked.channel is None and any(FAMILIES[name].parameter == "level" for name in names)
     if not levels and asked.epsilon is not None and asked.curve is not None:
         raise DomainError(
             f"--curve must be left out beside --epsilon here, where both mean the curves; got {asked.curve!r} and "
@@ -125,7 +125,7 @@ def _columns(asked: argparse.Namespace, mechanisms: list[str]) -> tuple[dict[str
         return columns, "Adult data set (UCI)"
     from .inputs.columns import read_categories, read_column
 
-    numbers = all(FAMILIES[name].domain != "values" for name in mechanisms if name in FAMILIES)
+    numbers = all(FAMILIES[name].domain != "values" for name in mechanisms)
     read: Any = read_column if numbers else read_categories
     columns = {name or Path(asked.file).stem: read(asked.file, name, missing=asked.missing) for name in named or [None]}
     return columns, Path(asked.file).name

@@ -22,6 +22,7 @@ from ..channels import (
     SubsetSelection,
     UnaryEncoding,
 )
+from ..errors import DomainError
 from ..mechanisms.gaussian import GaussianMechanism
 from .inputs.secrets import Secret
 
@@ -107,7 +108,12 @@ FAMILIES: Mapping[str, Family] = {
 
 def family_of(mechanism: str | AnyChannel) -> Family:
     """A family by its name, or that of one channel."""
-    if not isinstance(mechanism, AnyChannel):
+    if not isinstance(mechanism, (AnyChannel, str)):
+        raise DomainError(
+            f"mechanism must be a name or one channel; got {_validate.shown(mechanism)}. Wrap rows of probabilities in "
+            "fastpriv.Channel, and pass several mechanisms to fastpriv.sweep."
+        )
+    if isinstance(mechanism, str):
         return FAMILIES[_validate.choice("mechanism", mechanism, tuple(FAMILIES))]
     text = repr(mechanism).strip("<>")
     return Family("channel", text if len(text) <= 90 else text[:87] + "...", "", "values", lambda *_: mechanism)

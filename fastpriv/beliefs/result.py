@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _validate
 from .._values import FloatArray
 from ..errors import DomainError
 from ..estimate import Estimate
@@ -93,6 +94,12 @@ class Posterior:
     inclusion: Estimate | None = None
     cost: Mapping[str, Any] = field(default_factory=dict)
     _law: Callable[[int, int], FloatArray] | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        names = ("log_evidence", "entropy", "kl", "js", "xi", "vulnerability")
+        numbers = ((name, getattr(self, name)) for name in names)
+        text = ", ".join(f"{name}={float(one):.6g}" for name, one in numbers if one is not None)
+        return f"Posterior(size={_validate.shown(self.size)}, {text}, map_index={_validate.shown(self.map_index)})"
 
     @property
     def xi(self) -> Estimate:

@@ -200,7 +200,7 @@ class AnyChannel(Value):
         if np.any(outside):
             raise DomainError(
                 f"secrets must be below the number of inputs and not negative; got "
-                f"{_validate.shown(given[outside].ravel()[0])} ({int(np.sum(outside))} of {given.size} entries). "
+                f"{_validate.shown(int(given[outside].ravel()[0]))} ({int(np.sum(outside))} of {given.size} entries). "
                 f"{remedy}"
             )
         return given.astype(kind)

@@ -218,7 +218,7 @@ def _numbers(texts: list[str]) -> FloatArray:
     if wrong:
         raise DomainError(
             f"column must be numbers; got {texts[wrong[0]]!r} at row {wrong[0] + 1} ({len(wrong)} of {len(texts)} "
-            "entries). Correct these cells, or choose a column of numbers with --column."
+            "entries). Correct these cells, choose a column of numbers, or a mechanism for categories, such as rr."
         )
     return values
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,9 @@ def evaluator(likelihood: IndexLikelihood) -> Callable[[NDArray[Any]], FloatArra
                 f"{_where(indices)}. Mend it for these secrets."
             ) from fault
         found = np.asarray(given)
+        if found.dtype == object:  # what arithmetic with indices beyond 64 bits makes
+            with suppress(TypeError, ValueError, OverflowError):
+                found = found.astype(np.float64)
         if found.shape != indices.shape or found.dtype.kind not in "fiub":
             raise DomainError(
                 f"function must return one real number a secret; got {found.dtype} of shape {found.shape} for "

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ... import _validate
 from ..._values import FloatArray, Value, lasting
 from ...errors import DomainError, ShapeError
-from ..base import Exceptions, Factors
+from ..base import AnyChannel, Exceptions, Factors
 
 __all__ = [
     "DefaultLikelihood", "DenseLikelihood", "IndexLikelihood", "Likelihood", "ProductLikelihood", "as_likelihood",
@@ -268,6 +268,10 @@ def as_likelihood(given: Any) -> Likelihood:
         return DefaultLikelihood(given.size, given.default, given.indices, given.values)
     if isinstance(given, Factors):
         return ProductLikelihood(given.columns)
+    if isinstance(given, AnyChannel):
+        raise DomainError(
+            f"likelihood must be of one release; got a channel, {_validate.shown(given)}. Pass channel.column(release)."
+        )
     return DenseLikelihood(given)
 
 

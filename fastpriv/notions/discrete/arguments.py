@@ -57,6 +57,11 @@ def discrete(mechanism: Any) -> bool:
 
 def setting(prior: Any, mechanism: Any) -> Setting:
     """The channel and its prior, both checked."""
+    if isinstance(prior, AnyChannel):
+        raise DomainError(
+            f"prior must be probabilities, a Pmf or None; got a channel, {_validate.shown(prior)}. The prior goes first, "
+            "then the channel."
+        )
     channel = mechanism if isinstance(mechanism, AnyChannel) else Channel(mechanism)
     given = prior.probabilities if isinstance(prior, Pmf) else prior
     if isinstance(given, list) and isinstance(channel, ProductChannel) and any(np.ndim(one) == 1 for one in given):
