@@ -1,6 +1,7 @@
 """The posterior over a discrete domain after one release: one function, a way for each kind of likelihood.
 
-Each way is a module of this room or of one within, with one function ``posterior(likelihood, prior, options) -> Posterior``.
+Each way is a module of this room, or of one within, with one function
+``posterior(likelihood, prior, options) -> Posterior``.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -135,7 +136,8 @@ def levels(report: Any, ax: Any = None) -> Any:
         handles += ax.plot(epsilon, lip, color=colour, lw=2.0, marker="o" if epsilon.size < 2 else "", label=label)
         ax.plot(epsilon, ldp, color=colour, lw=1.3, ls=(0, (4, 2)))
     ax.set(xscale="log", yscale="log", xlabel=r"$\varepsilon$ (nats)", ylabel=r"$\delta$ (probability), upper bound")
-    ax.set_ylim(_FLOOR, 2.0)
+    least = float(np.min(report.surfaces["lip_delta"].upper[:, positive], initial=1.0))
+    ax.set_ylim(max(_FLOOR, 10.0 ** (math.floor(math.log10(max(least, _FLOOR))) - 0.5)), 2.0)
     reach = float(np.max(report.surfaces["pure_ldp_epsilon"].upper))
     if epsilon.size > 1:
         ax.set_xlim(epsilon[0], min(epsilon[-1], max(2.0 * reach, 2.0 * float(epsilon[0]))))
@@ -197,8 +199,12 @@ def sweep(report: Any) -> Any:
             if quantity == "bayes_vulnerability":
                 before = float(own[0].prior.probabilities.max())
                 ax.axhline(before, color=FAINT, lw=1.0, ls=(0, (4, 3)))
+                ax.text(0.99, before, "without a release", color=FAINT, fontsize=8, ha="right", va="top",
+                        transform=ax.get_yaxis_transform())  # fmt: skip
+                ax.margins(y=0.09)
             else:
                 ax.set_yscale("log")
+                _whole_powers(ax)
             ax.set(xscale="log", ylabel=unit)
             _plain_ticks(ax)
             styled(ax, f"{name}: {title}")
@@ -236,6 +242,16 @@ def _plain_ticks(ax: Any) -> None:
     ax.xaxis.set_major_locator(LogLocator(subs=(1.0,) if high > 30.0 * low else (1.0, 2.0, 5.0)))
     ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _whole_powers(ax: Any) -> None:
+    """An axis of values that reaches at least one power of ten on either side, and is labelled there alone."""
+    from matplotlib.ticker import NullFormatter
+
+    low, high = ax.get_ylim()
+    if high < 100.0 * low:
+        ax.set_ylim(10.0 ** math.floor(math.log10(low)), 10.0 ** math.ceil(math.log10(high)))
+    ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _level(report: Any) -> str:

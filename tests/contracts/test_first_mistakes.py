@@ -16,7 +16,10 @@ CHANNEL = Channel([[0.8, 0.2], [0.1, 0.9]])
         (lambda: fastpriv.posterior(CHANNEL), r"got a channel, Channel.*Pass channel\.column\(release\)"),
         (lambda: notions.ldp_epsilon(CHANNEL, [0.5, 0.5]), "got a channel.*The prior goes first, then the channel"),
         (lambda: fastpriv.assess([1, 2], mechanism="geometrik"), "Did you mean geometric?"),
-        (lambda: fastpriv.assess(mechanism=[[0.8, 0.2], [0.1, 0.9]]), r"Wrap rows of probabilities in fastpriv\.Channel"),
+        (
+            lambda: fastpriv.assess(mechanism=[[0.8, 0.2], [0.1, 0.9]]),
+            r"Wrap rows .* in fastpriv\.Channel",
+        ),
         (lambda: fastpriv.assess([1, 2], mechanism=["rr", "sue"]), r"pass several mechanisms to fastpriv\.sweep"),
         (lambda: fastpriv.channel_capacity(CHANNEL, unit="bit"), "Did you mean bits?"),
         (lambda: fastpriv.conversions.convert("mpb", "ldp", epsilon=1.0), "Did you mean mbp?"),

@@ -59,8 +59,8 @@ def setting(prior: Any, mechanism: Any) -> Setting:
     """The channel and its prior, both checked."""
     if isinstance(prior, AnyChannel):
         raise DomainError(
-            f"prior must be probabilities, a Pmf or None; got a channel, {_validate.shown(prior)}. The prior goes first, "
-            "then the channel."
+            f"prior must be probabilities, a Pmf or None; got a channel, {_validate.shown(prior)}. The prior goes "
+            "first, then the channel."
         )
     channel = mechanism if isinstance(mechanism, AnyChannel) else Channel(mechanism)
     given = prior.probabilities if isinstance(prior, Pmf) else prior
