@@ -42,20 +42,27 @@ def numbers_of(text):
 
 def test_the_python_examples_run(tmp_path):
     examples = fenced("python")
-    short = (examples[0], examples[2])
-    assert all(len([line for line in example.splitlines() if line.strip()]) == 5 for example in short)
     said = [ran(example, tmp_path) for example in examples]
     assert all(said)
-    assert "Noise that a target needs" in said[0]
-    assert "Level that meets a target" in said[1]
-    assert "holds (confidence 0.95): MBP xi is at most 0.4, claimed 0.5" in said[-1]
+
+    def of(words):
+        (found,) = (i for i, example in enumerate(examples) if words in example)
+        return examples[found], said[found]
+
+    for words in ("ages =", "awgn_capacity"):
+        assert len([line for line in of(words)[0].splitlines() if line.strip()]) == 5
+    assert examples[0] == of("ages =")[0]
+    assert "Noise that a target needs" in of("ages =")[1]
+    assert "Level that meets a target" in of("jobs =")[1]
+    assert "holds (confidence 0.95): MBP xi is at most 0.4, claimed 0.5" in of("mbp_claim")[1]
     assert (tmp_path / "fastpriv-report" / "assessment.png").exists()
-    assert numbers_of(said[2]) == pytest.approx([1.60913154, 1.60913154, 8.46379936, 0.20148321], rel=1e-7)
-    beliefs, sampled = (next(i for i, text in enumerate(examples) if word in text) for word in ("beliefs.xi", "p, q ="))
-    xi, abp, vulnerability, _ = numbers_of(said[beliefs])
+    assert "maximal_leakage" in of("notions.summary")[1]
+    numbers = [1.60913154, 1.60913154, 8.46379936, 0.20148321]
+    assert numbers_of(of("awgn_capacity")[1]) == pytest.approx(numbers, rel=1e-7)
+    xi, abp, vulnerability, _ = numbers_of(of("beliefs.xi")[1])
     assert 0 < abp < 0.5 < xi
     assert 1e-6 < vulnerability < 2e-6
-    value, lower, upper = numbers_of(" ".join(said[sampled].split()[:3]))
+    value, lower, upper = numbers_of(" ".join(of("p, q =")[1].split()[:3]))
     assert lower <= value <= upper
 
 
@@ -64,6 +71,16 @@ def test_the_names_in_the_readme_exist():
         assert hasattr(fastpriv, name), name
     for name in set(re.findall(r"`([a-z_]+)\(", README)):
         assert any(hasattr(place, name) for place in (fastpriv, *map(fastpriv.__getattr__, fastpriv._ROOMS))), name
+
+
+@pytest.mark.parametrize("paper", ["README.md", "CAPABILITIES.md"])
+def test_links_lead_somewhere(paper):
+    for name, anchor in re.findall(r"\]\(([\w./]*)#?([\w-]*)\)", (ROOT / paper).read_text()):
+        goal = ROOT / (name or paper)
+        assert goal.exists(), name
+        headings = re.findall(r"^#+ (.+)$", goal.read_text(), re.MULTILINE)
+        known = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+        assert not anchor or anchor in known, f"{name}#{anchor}"
 
 
 def test_the_layers_in_the_architecture_are_those_that_are_tested():

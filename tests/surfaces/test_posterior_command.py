@@ -24,7 +24,7 @@ def test_the_table(inside, capsys):
     assert "log evidence   -1.06784063      -1.06784063" in said
     assert "4 secrets; the most probable is 0, and 1 more are as probable\n" in said
     assert "\n0  0.363636363636\n2  0.363636363636\n" in said
-    assert said.splitlines()[0].split() == ["quantity", "value", "at", "least", "at", "most", "unit"]
+    assert said.splitlines()[0].split() == ["quantity", "value", "at", "least", "at", "most", "unit", "kind"]
 
 
 @pytest.mark.parametrize("words", [
