@@ -66,3 +66,20 @@ def test_a_posterior_prints_in_a_line():
     assert text.startswith("Posterior(size=")
     assert "xi=1, " in text
     assert len(text) < 250
+
+
+def test_an_interruption_says_where_what_was_reached_is():
+    calls = []
+
+    def arrays():
+        calls.append(0)
+        for block in range(9):
+            if block == 7 and len(calls) == 1:
+                raise KeyboardInterrupt
+            yield np.full(100, -float(block))
+
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        fastpriv.posterior(arrays)
+    assert "resume=error.best" in stopped.value.__notes__[0]
+    again = fastpriv.posterior(arrays, resume=stopped.value.best)
+    assert again.entropy.value == fastpriv.posterior(arrays).entropy.value

@@ -69,6 +69,8 @@ def posterior(likelihood: DenseLikelihood, prior: Any, options: Options) -> Post
         ) from fault.cause
     except BaseException as error:
         error.best = run.state()  # type: ignore[attr-defined]
+        if isinstance(error, KeyboardInterrupt):
+            error.add_note("What was computed is in the attribute best of this error: pass it on as resume=error.best.")
         raise
     finally:
         run.close()

@@ -44,7 +44,8 @@ class Ball:
 
     def __init__(self, mid: Any, rad: Any = 0.0) -> None:
         self.mid: Any = np.asarray(mid, dtype=np.float64)
-        self.rad: Any = np.broadcast_to(np.asarray(rad, dtype=np.float64), self.mid.shape)
+        given = np.asarray(rad, dtype=np.float64)
+        self.rad: Any = given if given.shape == self.mid.shape else np.broadcast_to(given, self.mid.shape)
 
     @property
     def lower(self) -> Any:
