@@ -215,7 +215,8 @@ def _csv(file: Path) -> AnyChannel:
             wrong = [cell for cell in cells if not _number(cell)]
             if wrong or (rows and len(cells) != len(rows[0])):
                 fault = f"{wrong[0]!r}" if wrong else f"{len(cells)} cells where the rows before have {len(rows[0])}"
-                raise DomainError(f"line {number} must be numbers, as many as in the rows before; got {fault}")
+                names = " (leave out names of rows)" if wrong and wrong[0] == cells[0] else ""
+                raise DomainError(f"line {number} must be numbers, as many as in the rows before; got {fault}{names}")
             rows.append(np.array(cells, dtype=np.float64))
     if not rows:
         after = f" after the names {_validate.shown(names)}" if names else ""

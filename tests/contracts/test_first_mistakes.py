@@ -45,6 +45,12 @@ def test_names_where_noise_needs_numbers(tmp_path, capsys):
     assert "or a mechanism for categories, such as rr" in said_by(capsys, "assess", str(tmp_path / "race.csv"))
 
 
+def test_rows_with_names(tmp_path):
+    (tmp_path / "named.csv").write_text(",a,b\nwhite,0.5,0.5\nblack,0.1,0.9\n")
+    with pytest.raises(DomainError, match=r"line 2 must be numbers.*got 'white' \(leave out names of rows\)"):
+        fastpriv.read_channel(tmp_path / "named.csv")
+
+
 def test_a_directory_that_is_not_there(tmp_path, capsys):
     np.save(tmp_path / "l.npy", [0.0, -1.0])
     text = said_by(capsys, "posterior", str(tmp_path / "l.npy"), "--out", str(tmp_path / "none" / "p.npy"), "--quiet")
