@@ -82,7 +82,7 @@ def bits_of(given: Setting) -> Bits | None:
     if size is None:
         value, total = value / total, 1.0
     high = 1.0 / (inside + outside * math.exp(-epsilon))
-    blur = 32 * UNIT * (1.0 - math.log(inside * outside) if size is None else 1.0 - math.log(inside))
+    blur = 16 * UNIT * (1.0 - math.log(inside * outside) if size is None else 1.0 - math.log(inside))
     return Bits(
         channel.inputs, size, value, counts, inside, outside, epsilon, high, high * math.exp(-epsilon),
         -high * math.expm1(-epsilon), blur, own.gap, total,

@@ -27,7 +27,7 @@ from .information import STEP, TRAPEZOID
 
 __all__ = ["WIDEST", "matrix"]
 
-WIDEST = 4096  # atoms of which all pairs are held
+WIDEST = 2048  # atoms of which all pairs are held
 _DIGITS = 44.0
 
 
