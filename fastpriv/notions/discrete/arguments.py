@@ -97,7 +97,8 @@ def rows_of(given: Setting) -> Setting:
     if channel.inputs * channel.outputs > (_SETS if sets else _CELLS) or max(channel.inputs, channel.outputs) > _WIDE:
         raise DomainError(
             f"mechanism must have at most {'2**25' if sets else '2**37'} cells, 2**28 secrets and 2**28 releases to be "
-            f"gone through row by row; got {_validate.shown(channel)}. This quantity is known in closed form for fewer families and priors."
+            f"gone through row by row; got {_validate.shown(channel)}. "
+            "This quantity is known in closed form for fewer families and priors."
         )
     if isinstance(prior, tuple):
         assert isinstance(channel, ProductChannel)

@@ -200,10 +200,9 @@ def _of_pairs(given: Setting, secret: Any) -> Shifts:
     bits = bits_of(given)
     assert bits is not None
     off, doubt, same, own = matrix(bits)
-    slack = 1.1 * bits.gap
     mass = bits.counts * bits.value - np.diag(bits.value)
-    beside = _enclosed(mass, mass, off, doubt + slack * (1 + np.abs(off)))
-    at = _enclosed(bits.value, bits.value, same, own + slack * (1 + np.abs(same)))
+    beside = _enclosed(mass, mass, off, doubt)
+    at = _enclosed(bits.value, bits.value, same, own)
     found = np.stack([rest.sum(axis=1) + one for rest, one in zip(beside, at, strict=True)])
     found[1] *= 1 - 8 * bits.blur
     found[2] *= 1 + 8 * bits.blur

@@ -43,7 +43,6 @@ class Bits(NamedTuple):
     low: float
     rise: float
     blur: float
-    gap: float
     total: float
 
     @property
@@ -85,7 +84,7 @@ def bits_of(given: Setting) -> Bits | None:
     blur = 16 * UNIT * (1.0 - math.log(inside * outside) if size is None else 1.0 - math.log(inside))
     return Bits(
         channel.inputs, size, value, counts, inside, outside, epsilon, high, high * math.exp(-epsilon),
-        -high * math.expm1(-epsilon), blur, own.gap, total,
+        -high * math.expm1(-epsilon), blur, total,
     )  # fmt: skip
 
 

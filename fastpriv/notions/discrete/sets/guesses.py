@@ -35,7 +35,7 @@ def best_guess(bits: Bits) -> tuple[Reading, Reading, Reading]:
     unsure = math.fsum((first * (gains * (error + 2 * bits.blur + 32 * UNIT) + noise)).tolist())
     least, most = math.log1p(max(0.0, gain - unsure)), math.log1p(gain + unsure)
     before = float(value[0]) / bits.total
-    slack = 16 * UNIT + 2.2 * bits.gap
+    slack = 16 * UNIT
     after = before * (1 + gain)
     return (
         Reading(after, before * math.exp(least) * (1 - slack), min(1.0, before * math.exp(most) * (1 + slack)),

@@ -36,7 +36,7 @@ def information(bits: Bits) -> Reading:
     """Mutual information with its bounds."""
     (own, error), (mixed, more) = _mean(bits.bit), _mean(bits)
     value = max(0.0, own - mixed)
-    error = error + more + 2 * UNIT * own + 2.2 * bits.gap * own + _TINY
+    error = error + more + 2 * UNIT * own + _TINY
     return Reading(value, max(0.0, value - error), value + error, "certified", "integral of products over bits")
 
 
