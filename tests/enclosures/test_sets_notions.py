@@ -48,9 +48,10 @@ def test_every_release_one_by_one(case):
         for name, field in zip(NAMES, FIELDS, strict=True):
             value = want[field] if field else log(sum(max(column) for column in zip(*rows, strict=True)))
             one = found[name]
-            assert one.lower <= value * (1 + mpf(10) ** -30) <= one.upper * (1 + mpf(10) ** -30), (name, one, value)
-            assert one.upper - one.lower <= 2e-11 * max(value, 2 * float(want["maximal_leakage"]) ** 2 if (
-                name == "information") else 0), (name, one)  # fmt: skip
+            slack = mpf(10) ** -50  # of 60 digits
+            assert one.lower - slack <= value <= one.upper + slack, (name, one, value)
+            scale = max(value, want["maximal_leakage"] ** 2) if name == "information" else value
+            assert one.upper - one.lower <= 1e-9 * scale + slack, (name, one)
 
 
 @pytest.mark.parametrize("case", CASES[:10], ids=lambda case: repr(case[0]))
@@ -60,10 +61,10 @@ def test_beliefs_at_every_true_secret(case):
         setting = arguments.setting(prior, channel)
         assert beliefs.paired(setting)
         found = notions.abp(prior, channel).per_value
-        for place, d in enumerate(np.flatnonzero(prior)):
-            want = truth.abp(rows, prior, rows[d])
+        wanted = [truth.abp(rows, prior, rows[d]) for d in np.flatnonzero(prior)]
+        for place, (d, want) in enumerate(zip(np.flatnonzero(prior), wanted, strict=True)):
             assert found.lower[place] <= want <= found.upper[place], (d, found, want)
-            assert found.width[place] <= 3e-10 * max(want, mpf(channel.epsilon) ** 2 * mpf(10) ** -4)
+            assert found.width[place] <= 2e-8 * max(wanted) + 1e-12 * min(1.0, channel.epsilon**2), (d, found, want)
         one = notions.abp(prior, channel, secret=[int(d), int(d)])
         assert (one.per_value.value == found.value[-1]).all()
 
@@ -105,7 +106,7 @@ def test_a_thousand_secrets_of_two_atoms_as_by_classes(channel):
         other = getattr(known, field) if field else notions.maximal_leakage(None, channel)
         assert one.lower <= other.upper, (name, one, other)
         assert other.lower <= one.upper, (name, one, other)
-        assert abs(one.value - other.value) <= 2e-10 * other.value, (name, one, other)
+        assert abs(one.value - other.value) <= 1e-8 * other.value, (name, one, other)
 
 
 def test_every_prior_has_its_numbers():
@@ -118,9 +119,8 @@ def test_every_prior_has_its_numbers():
                 assert getattr(found, name).width <= 1e-10 * getattr(found, name).value, name
         assert 0 < found.cd_lmip.value < notions.ci_lmip(channel).upper
         assert (found.abp is None) == isinstance(channel, SubsetSelection)
-    huge = UnaryEncoding(10**16, 1.0)  # too many sizes of sets for classes; no more is learnt than with 10^9 secrets
-    assert notions.cd_lmip(None, huge).value == pytest.approx(notions.cd_lmip(None, UnaryEncoding(10**9, 1.0)).value,
-                                                              rel=1e-8)  # fmt: skip
+    huge, many = (notions.cd_lmip(None, UnaryEncoding(k, 1.0)).value for k in (10**16, 10**6))
+    assert many < huge < many * (1 + 2e-6)  # too many sizes of sets for classes
 
 
 def test_who_gains_nothing_from_a_guess():

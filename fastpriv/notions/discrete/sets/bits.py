@@ -28,8 +28,8 @@ class Bits(NamedTuple):
     """The positive atoms of the prior in decreasing order, with the few numbers of the channel.
 
     ``size`` is None for bits that are independent under the reference. ``inside`` and ``outside`` are q and 1 - q,
-    ``blur`` bounds the relative error of both, of a, b and of D. Values are to be divided by ``total``: of sets they are
-    as they were given, their differences exact.
+    ``blur`` bounds the relative error of both, of a, b and of D. Values are to be divided by ``total``: of sets they
+    are as they were given, their differences exact.
     """
 
     secrets: int

@@ -1,8 +1,8 @@
 """Best guesses from a set: the likeliest secret in it, or the likeliest of all.
 
 Notation: ``bits``; secrets in decreasing order of their prior, rho_i = pi_i / pi_1, P_i the chance under the reference
-that the first secret in the set is i. The best guess is right with probability E_0 max_d pi_d c_d, which is pi_1 where no
-release changes it; what it gains, in units of pi_1, is the sum over i > 1 of P_i (a rho_i - b)^+.
+that the first secret in the set is i. The best guess is right with probability E_0 max_d pi_d c_d, which is pi_1 where
+no release changes it; what it gains, in units of pi_1, is the sum over i > 1 of P_i (a rho_i - b)^+.
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ Since phi'' = 1/s, and E_0 S = 1,
     E_0 phi(S) = integral over t > 0 of F(t) dt,   F(t) = e^-t (M(t) - 1) / t^2,   M(t) = E_0 e^(-t (S - 1)),
 
 where M - 1 >= 0 is formed from positive terms alone (``transforms``), so that weak channels keep their digits. The
-trapezoidal rule in x = log t with step h: each s contributes g_s(t) = integral from 1 to s of (s - u) e^(-t u) du, which
-is analytic where Re t > 0, and at the angle y the integral of |g_s| over the ray is at most phi(s) / cos y. Hence the
-rule is off by at most 2 / (cos d (e^(2 pi d / h) - 1)) of the answer for each d < pi / 2. F falls, from Var(S) / 2 at 0:
-the terms before t_0 lie between F(t_0) and F(0) times h t_0 / (e^h - 1); those beyond t_1 sum to at most
+trapezoidal rule in x = log t with step h: each s contributes g_s(t) = integral from 1 to s of (s - u) e^(-t u) du,
+which is analytic where Re t > 0, and at the angle y the integral of |g_s| over the ray is at most phi(s) / cos y. Hence
+the rule is off by at most 2 / (cos d (e^(2 pi d / h) - 1)) of the answer for each d < pi / 2. F falls, from Var(S) / 2 at
+0: the terms before t_0 sum to between F(t_0) and F(0), times h t_0 / (e^h - 1); those beyond t_1 to at most
 e^-t_1 M(t_1) / t_1 times h / (e^h - 1).
 """
 

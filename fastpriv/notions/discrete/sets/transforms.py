@@ -51,7 +51,7 @@ def centred(bits: Bits, t: FloatArray) -> tuple[FloatArray, FloatArray, float]:
             some = t[near]
             change, more = (_bits_less_1 if bits.size is None else _sets_less_1)(bits, some)
             found[near] = np.exp(-some) * change / some / some
-            relative[near] = 2 * more + 16 * UNIT * (2 + np.abs(np.log(some))) * (1 + some)
+            relative[near] = more + 16 * UNIT * (2 + np.abs(np.log(some))) * (1 + some)
     return found, relative, math.exp(min(0.0, float(log[-1] + error[-1])))
 
 
@@ -119,8 +119,8 @@ def _sets_less_1(bits: Bits, t: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _each(bits: Bits) -> list[float]:
     """The prior of every secret, in increasing order."""
-    held = np.repeat(bits.value, bits.counts.astype(np.int64))[::-1]
-    return [0.0] * (bits.secrets - held.size) + held.tolist()
+    held: list[float] = np.repeat(bits.value, bits.counts.astype(np.int64))[::-1].tolist()
+    return [0.0] * (bits.secrets - len(held)) + held
 
 
 def _above_the_mean(values: list[float]) -> list[float]:
