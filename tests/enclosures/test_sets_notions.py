@@ -34,6 +34,7 @@ CASES = [
     (UnaryEncoding(4, p=0.25, q=0.75), channels.unary(4, mpf(0.25), mpf(0.75))),
     (UnaryEncoding(4, p=1.0, q=0.125), channels.unary(4, mpf(1), mpf(0.125))),
     (UnaryEncoding(4, p=0.75, q=2.0**-40), channels.unary(4, mpf(0.75), mpf(2) ** -40)),
+    (UnaryEncoding(3, p=2.0**-60, q=1 - 2.0**-53), channels.unary(3, mpf(2) ** -60, 1 - mpf(2) ** -53)),
     *((SubsetSelection(k, e, s), channels.subset(k, e, s)) for k, e, s in (
         (6, 1e-6, 3), (6, 0.7, 2), (5, 4.0, 1), (5, 2.0, 4), (6, 50.0, 3))),
 ]  # fmt: skip
@@ -54,7 +55,7 @@ def test_every_release_one_by_one(case):
             assert one.upper - one.lower <= 1e-9 * scale + slack, (name, one)
 
 
-@pytest.mark.parametrize("case", CASES[:10], ids=lambda case: repr(case[0]))
+@pytest.mark.parametrize("case", CASES[:11], ids=lambda case: repr(case[0]))
 def test_beliefs_at_every_true_secret(case):
     channel, rows = case
     for prior in priors(channel.inputs, 2):
@@ -122,6 +123,12 @@ def test_every_prior_has_its_numbers():
         assert (found.abp is None) == isinstance(channel, SubsetSelection)
     huge, many = (notions.cd_lmip(None, UnaryEncoding(k, 1.0)).value for k in (10**16, 10**6))
     assert many < huge < many * (1 + 2e-6)  # too many sizes of sets for classes
+
+
+def test_a_selection_of_like_secrets():
+    found = readings(arguments.setting(None, SubsetSelection(2, 1.0, 1)), NAMES)
+    want = channels.leakage(channels.subset(2, 1.0, 1), [mpf(0.5)] * 2)[0]
+    assert found["information"].lower <= want <= found["information"].upper
 
 
 def test_who_gains_nothing_from_a_guess():

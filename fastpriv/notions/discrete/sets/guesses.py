@@ -49,7 +49,7 @@ def maximal(bits: Bits, support: bool) -> Reading:
     """Log of the sum of the largest likelihoods, over all secrets or those with prior."""
     among = float(bits.counts.sum()) if support else float(bits.secrets)
     if bits.size is None:
-        some = -math.expm1((among - 1) * math.log1p(-bits.inside)) * bits.outside
+        some = -math.expm1((among - 1) * _miss(bits)) * bits.outside
         error = 8 * UNIT
     else:  # some secret of them in the set, less the chance of a given one
         others = np.arange(1.0, min(among, bits.secrets - bits.size + 1.0))
@@ -67,7 +67,7 @@ def _first(bits: Bits) -> tuple[FloatArray, FloatArray]:
     counts = bits.counts.copy()
     passed = np.concatenate([[0.0], np.cumsum(counts)])
     if bits.size is None:
-        miss = math.log1p(-bits.inside) if bits.inside < 0.5 else math.log(bits.outside)
+        miss = _miss(bits)
         start = np.maximum(passed[:-1], 1.0)
         with np.errstate(under="ignore"):
             found = np.exp(start * miss) * -np.expm1((passed[1:] - start) * miss)
@@ -82,3 +82,8 @@ def _first(bits: Bits) -> tuple[FloatArray, FloatArray]:
     held = int(passed[-1])
     found = np.add.reduceat(each[:held], passed[:-1].astype(np.int64))
     return found, 8 * UNIT * (2 * k + 4) * np.ones(found.size)
+
+
+def _miss(bits: Bits) -> float:
+    """Log of the chance that a secret is not in the set."""
+    return math.log1p(-bits.inside) if bits.inside < 0.5 else math.log(bits.outside)

@@ -7,9 +7,9 @@ Since phi'' = 1/s, and E_0 S = 1,
 where M - 1 >= 0 is formed from positive terms alone (``transforms``), so that weak channels keep their digits. The
 trapezoidal rule in x = log t with step h: each s contributes g_s(t) = integral from 1 to s of (s - u) e^(-t u) du,
 which is analytic where Re t > 0, and at the angle y the integral of |g_s| over the ray is at most phi(s) / cos y. Hence
-the rule is off by at most 2 / (cos d (e^(2 pi d / h) - 1)) of the answer for each d < pi / 2. F falls, from Var(S) / 2 at
-0: the terms before t_0 sum to between F(t_0) and F(0), times h t_0 / (e^h - 1); those beyond t_1 to at most
-e^-t_1 M(t_1) / t_1 times h / (e^h - 1).
+the rule is off by at most 2 / (cos d (e^(2 pi d / h) - 1)) of the answer for each d < pi / 2. F falls, from
+F(0) = Var(S) / 2: the terms before t_0 sum to between F(t_0) and F(0), times h t_0 / (e^h - 1); those beyond t_1 to at
+most e^-t_1 M(t_1) / t_1 times h / (e^h - 1).
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def information(bits: Bits) -> Reading:
 def _mean(bits: Bits) -> tuple[float, float]:
     """E_0 phi(S) and a bound on its error."""
     start = 0.5 * transforms.variance(bits)  # F(0)
-    scale = math.log(start / bits.high)  # at most the log of the answer
+    if start < 1e-290:  # phi(s) <= (s - 1)^2; S is constant where all secrets of a selection are alike
+        return start, start + _TINY
+    scale = math.log(start) - math.log(bits.high)  # at most the log of the answer
     first = math.log(_NEAR / bits.high)
     last = _DIGITS - scale
     if bits.low > 0:
