@@ -213,7 +213,8 @@ def abp(
     Notes
     -----
     For all n secrets it takes n^2 m multiplications; products of channels whose secrets are alike, and these channels
-    themselves, go by types of secrets.
+    themselves, go by types of secrets; unary encodings by one integral for each pair of distinct prior probabilities,
+    up to 2,048 of these (``tests/enclosures/test_sets_notions.py``).
 
     **Accuracy** bounds include rounding and what rows and prior miss 1 by;
     ``tests/enclosures/test_channel_notions.py``. Of Gaussian mechanisms as

@@ -186,13 +186,13 @@ def _plain(given: arguments.Setting) -> bool:
         return False
     if isinstance(channel, (Channel, DefaultChannel)):
         return True
-    return classes.grouped(given) is None and channel.inputs * channel.outputs <= 2**32
+    return classes.grouped(given) is None and channel.inputs * channel.outputs <= arguments.most_cells(channel)
 
 
 def _cheap(given: arguments.Setting) -> bool:
     """Whether ABP at all secrets is."""
     channel = given.channel
-    if beliefs.alike(given) is not None:
+    if beliefs.alike(given) is not None or beliefs.paired(given):
         return True
     n = len(channel.indices) + 1 if isinstance(channel, DefaultChannel) else channel.inputs
     return n * n * channel.outputs <= _WORK

@@ -8,17 +8,18 @@ import numpy as np
 
 from ... import _validate
 from ..._values import FloatArray
-from ...channels import AnyChannel, Channel, DefaultChannel, ProductChannel
+from ...channels import AnyChannel, Channel, DefaultChannel, ProductChannel, SubsetSelection, UnaryEncoding
 from ...channels.priors import prior_gap
 from ...distributions import Pmf
 from ...errors import DomainError
 from ...estimate import Estimate, Kind, Unit
 
-__all__ = ["UNIT", "Reading", "Setting", "discrete", "estimate", "rows_of", "setting", "written"]
+__all__ = ["UNIT", "Reading", "Setting", "discrete", "estimate", "most_cells", "rows_of", "setting", "written"]
 
 UNIT = 2.0**-53
 _LEAST = 1e-300  # positive prior probabilities that ratios can be taken of
 _CELLS = 2**37  # cells gone through at most
+_SETS = 2**25  # the same where the rows of all sets are made at once
 _WIDE = 2**28  # secrets, and releases, of which numbers are held
 
 
@@ -89,13 +90,20 @@ def written(given: Setting) -> Setting:
     return Setting(channel.laws, np.append(prior[listed], rest))
 
 
+def most_cells(channel: AnyChannel) -> int:
+    """Cells up to which rows are gone through unasked."""
+    return _SETS if isinstance(channel, (UnaryEncoding, SubsetSelection)) else 2**32
+
+
 def rows_of(given: Setting) -> Setting:
     """The same with one probability a secret, where its rows can be gone through one by one."""
     channel, prior = given
-    if channel.inputs * channel.outputs > _CELLS or max(channel.inputs, channel.outputs) > _WIDE:
+    sets = isinstance(channel, (UnaryEncoding, SubsetSelection))
+    if channel.inputs * channel.outputs > (_SETS if sets else _CELLS) or max(channel.inputs, channel.outputs) > _WIDE:
         raise DomainError(
-            f"mechanism must have at most 2**37 cells, 2**28 secrets and 2**28 releases to be gone through row by row; "
-            f"got {_validate.shown(channel)}. This quantity is known in closed form for fewer families and priors."
+            f"mechanism must have at most {'2**25' if sets else '2**37'} cells, 2**28 secrets and 2**28 releases to be "
+            f"gone through row by row; got {_validate.shown(channel)}. "
+            "This quantity is known in closed form for fewer families and priors."
         )
     if isinstance(prior, tuple):
         assert isinstance(channel, ProductChannel)

@@ -25,6 +25,8 @@ from ...channels.families.membership import times
 from ...errors import DomainError, ShapeError
 from . import classes
 from .arguments import UNIT, Setting, rows_of, written
+from .sets.bits import bits_of
+from .sets.shifts import WIDEST, matrix
 from .table import Columns, Table, rows
 from .table import columns as first_pass
 
@@ -57,6 +59,8 @@ def shifts(given: Setting, release: Any, secret: Any, belief: Any, n_jobs: int |
             places = _places(given, secret)
             value, lower, upper = (np.full(places, part) for part in parts)
             return Shifts(value, lower, upper, np.full(places, 1.0 / places), "types of secrets")
+        if paired(given):
+            return _of_pairs(given, secret)
     whole = written(given) if belief is None or not isinstance(given.channel, DefaultChannel) else rows_of(given)
     table = Table(whole)
     first = first_pass(table, n_jobs=n_jobs)
@@ -66,7 +70,7 @@ def shifts(given: Setting, release: Any, secret: Any, belief: Any, n_jobs: int |
         laws: Any = _released(release, table, first)
         many = 1
     else:
-        secrets = _secrets(given, table, secret)
+        secrets = _rows(given, table, secret)
         weight = table.prior[secrets]
         laws, many = secrets, secrets.size
     return _compared(table, first, laws, many, believed, weight, n_jobs, progress)
@@ -186,6 +190,29 @@ def alike(given: Setting) -> tuple[float, float, float] | None:
     return value, lower * (1 - 4 * UNIT), min(upper * (1 + 4 * UNIT), math.nextafter(most, 1.0))
 
 
+def paired(given: Setting) -> bool:
+    """Whether the expected posteriors are integrals for pairs of prior atoms."""
+    bits = None if isinstance(given.channel, ProductChannel) else bits_of(given)
+    return bits is not None and bits.size is None and bits.value.size <= WIDEST
+
+
+def _of_pairs(given: Setting, secret: Any) -> Shifts:
+    bits = bits_of(given)
+    assert bits is not None
+    off, doubt, same, own = matrix(bits)
+    mass = bits.counts * bits.value - np.diag(bits.value)
+    beside = _enclosed(mass, mass, off, doubt)
+    at = _enclosed(bits.value, bits.value, same, own)
+    found = np.stack([rest.sum(axis=1) + one for rest, one in zip(beside, at, strict=True)])
+    found[1] *= 1 - 8 * bits.blur
+    found[2] *= 1 + 8 * bits.blur
+    weights = given.weights
+    secrets = np.flatnonzero(weights > 0) if secret is None else _held(_asked(secret, weights.size), weights)
+    held = np.unique(weights[weights > 0])[::-1]
+    places = np.searchsorted(-held, -weights[secrets])
+    return _rooted(found[:, places], bits.value.size, weights[secrets])
+
+
 def _both(hits: NDArray[Any], at: float, beside: float, k: int) -> FloatArray:
     """log(1 + g) of each type, from the energies at true secrets and beside them; rounded towards the outer one."""
     near = math.log1p(at)
@@ -223,20 +250,27 @@ def _places(given: Setting, secret: Any) -> int:
     return int(asked.size)
 
 
-def _secrets(given: Setting, table: Table, secret: Any) -> NDArray[np.intp]:
-    held = np.flatnonzero(table.prior > 0)
-    if secret is None:
-        return held
+def _asked(secret: Any, n: int) -> NDArray[np.intp]:
     asked = np.asarray(secret, dtype=object).reshape(-1)
-    n = given.channel.inputs
-    chosen = np.array([_validate.count("secret", one, 0, n - 1) for one in asked.tolist()], dtype=np.intp)
+    return np.array([_validate.count("secret", one, 0, n - 1) for one in asked.tolist()], dtype=np.intp)
+
+
+def _rows(given: Setting, table: Table, secret: Any) -> NDArray[np.intp]:
+    """Rows of the table that are laws of the release."""
+    if secret is None:
+        return np.flatnonzero(table.prior > 0)
+    chosen = _asked(secret, given.channel.inputs)
     if isinstance(given.channel, DefaultChannel) and table.channel is given.channel.laws:
         listed = given.channel.indices
         place = np.searchsorted(listed, chosen)
         found = (place < listed.size) & (listed[np.minimum(place, listed.size - 1)] == chosen)
         chosen = np.where(found, place, listed.size)
+    return _held(chosen, table.prior)
+
+
+def _held(chosen: NDArray[np.intp], prior: FloatArray) -> NDArray[np.intp]:
     for one in chosen.tolist():
-        if table.prior[one] == 0:
+        if prior[one] == 0:
             raise DomainError(
                 f"secret must be one that the prior gives mass; got {one}. The posterior is not defined at releases "
                 "that the prior rules out."

@@ -43,7 +43,8 @@ def edges(found: Extremes, channel: AnyChannel, gap: float) -> dict[str, Reading
     names = {"ldp": found.ldp_epsilon, "support": found.support_epsilon, "plus": found.xi_plus, "minus": found.xi_minus}
     readings = {}
     for name, value in names.items():
-        error = value * found.rounding + found.error + 2.1 * channel.mass_gap + (1.1 * gap if "s" not in name else 0.0)
+        error = value * found.rounding + found.error + 2.1 * channel.mass_gap
+        error += 1.1 * gap if name in ("plus", "minus") else 0.0
         if value in (0.0, math.inf) or not math.isfinite(error):
             error = 0.0 if value == math.inf else 2.1 * channel.mass_gap
         readings[name] = Reading(value, max(0.0, value - error), value + error, "exact", "closed form")

@@ -16,6 +16,7 @@ from ...channels import Channel, DefaultChannel, ProductChannel
 from ...estimate import Kind
 from . import classes, columns
 from .arguments import UNIT, Reading, Setting, written
+from .sets.readings import readings as of_sets
 from .table import Columns, Table
 from .table import columns as first_pass
 from .table import rows as second_pass
@@ -91,7 +92,7 @@ def edges(given: Setting) -> dict[str, Reading]:
 def _grouped(given: Setting, names: tuple[str, ...]) -> dict[str, Reading]:
     profiles = classes.grouped(given)
     if profiles is None:
-        return {}
+        return of_sets(given, names)
     gap = given.channel.mass_gap
     found = dict(zip(_GUESSES, classes.vulnerability(profiles, gap), strict=True))
     found["before"] = _exponential(found["before"])
