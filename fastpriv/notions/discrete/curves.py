@@ -238,7 +238,7 @@ def _of_classes(profiles: Any, grid: FloatArray) -> tuple[FloatArray, FloatArray
             low = np.where(y == -np.inf, -np.inf, e + y)  # impossible under the secret, whatever epsilon is
             under = np.where(low < 0, -np.expm1(np.minimum(low, 0.0)), 0.0)
             over = np.where(y > e, np.expm1(np.maximum(y - e, 0.0)), 0.0)
-            moved = 4e-14 * (np.abs(np.where(np.isfinite(y), y, 0.0)) + np.where(np.isfinite(e), e, 0.0))
+            moved = np.where(np.isfinite(y) & np.isfinite(e), 4e-14 * (np.abs(y) + e), 0.0)
         pair = [(mass * terms).sum(axis=1) for terms in (under, over)]
         loose = [
             (mass * (terms * 32 * UNIT * (8 + size) + np.where(near, moved * (1 + terms), 0.0))).sum(axis=1)

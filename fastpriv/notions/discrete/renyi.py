@@ -123,7 +123,7 @@ def _near(weight: FloatArray, change: FloatArray, order: float, error: float) ->
 def _grouped(profiles: Any, order: float, gap: float) -> Reading:
     held = profiles.log_mass > -np.inf
     top = np.maximum.reduceat(np.where(held, profiles.tilt, -np.inf), profiles.starts[:-1])
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         tilt = np.where(held, profiles.tilt - top[profiles.classes], -np.inf)
         powered = np.where(held, np.exp(profiles.log_mass + order * tilt), 0.0)
         change = np.where(held, np.exp(profiles.log_mass) * np.expm1(order * tilt), 0.0)
