@@ -8,7 +8,7 @@ p_w, a sum of terms of one sign, to u (64 + 2 N), N additions in a row; the erro
 
 Next to order 1, with h = a - 1, r = Q/q and L = log r, the sum is 1 + sum_w q_w ((1 + e_w)^(1/a) - 1), where
 e_w = sum_d pi_d r (r^h - 1) is of order h, as is its error: I_a loses nothing to the factor a/h. If |h L| <= 1/2, that
-error is at most 1.7 |h| times that of L, and 4 u (N + 70) |h L|, in the mean; what follows multiplies it by less than 4.
+error is at most 1.7 |h| times that of L, and 4 u (N + 70) |h L|, in the mean; what follows makes it less than 4 times that.
 It takes rows of sum 1, since others have no limit at order 1: what they miss moves L.
 """
 
@@ -110,14 +110,14 @@ def _walked_near(table: Table, order: float, n_jobs: Any, progress: Any) -> Read
 def _shift(table: Table) -> FloatArray:
     """Logs of what columns are scaled by."""
     assert table.shift is not None
-    return table.shift if table.log else table.exponents * math.log(2)
+    return np.asarray(table.shift if table.log else table.exponents * math.log(2), dtype=np.float64)
 
 
 def _near(weight: FloatArray, change: FloatArray, order: float, error: float) -> Reading:
     """a/(a-1) log(1 + sum q ((1 + e)^(1/a) - 1))."""
     excess = math.fsum(weight * np.expm1(np.log1p(change) / order))
     value = max(0.0, order / (order - 1.0) * math.log1p(excess))
-    return Reading(value, max(0.0, value - error), value + error, "certified", "Sibson's sum, less its value at order 1")
+    return Reading(value, max(0.0, value - error), value + error, "certified", "Sibson's sum next to order 1")
 
 
 def _grouped(profiles: Any, order: float, gap: float) -> Reading:
