@@ -8,7 +8,7 @@ p_w, a sum of terms of one sign, to u (64 + 2 N), N additions in a row; the erro
 
 Next to order 1, with h = a - 1, r = Q/q and L = log r, the sum is 1 + sum_w q_w ((1 + e_w)^(1/a) - 1), where
 e_w = sum_d pi_d r (r^h - 1) is of order h, as is its error: I_a loses nothing to the factor a/h. If |h L| <= 1/2, that
-error is at most 1.7 |h| times that of L, and 4 u (N + 70) |h L|, in the mean; what follows makes it less than 4 times that.
+error is at most 1.7 |h| times that of L, and 4 u (N + 70) |h L|, in the mean, 4 times that after what follows.
 It takes rows of sum 1, since others have no limit at order 1: what they miss moves L.
 """
 
