@@ -106,9 +106,10 @@ def test_curves_at_huge_levels():
                     assert found.lower <= want <= found.upper
                     assert found.width < 1e-13, (channel, level, found)
     assert notions.ldp_delta(None, RandomizedResponse(3, 1000.0), math.inf).upper == 0.0
-    faint = notions.ldp_delta(None, TINY, 691.0)
-    assert faint.lower == 0.0 or faint.lower <= 0.5 <= faint.upper
-    assert notions.ldp_delta(None, [[1e-310, 1.0], [1.0, 1e-310]], 705.0).lower == 0.0  # log ratio 713.8
+    faint = notions.ldp_delta(None, TINY, 690.5)
+    assert faint.lower <= 1 - exp(mpf(690.5)) * mpf(1e-300) <= faint.upper
+    assert faint.width < 1e-12
+    assert notions.ldp_delta(None, [[1e-310, 1.0], [1.0, 1e-310]], 710.0).lower == 0.0  # log ratio 713.8
 
 
 def test_curves_of_rows_that_are_made_and_nearly_equal():

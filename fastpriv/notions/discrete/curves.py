@@ -3,8 +3,8 @@
 Notation: H_e(P || R) = sum (P - e^e R)^+, formed as (P - R) - (e^e - 1) R where positive. Errors: 6 u of the total
 variation, which LDP bounds by tanh(epsilon_LDP / 2), and 70 u of the sum; of LIP, besides, 16 u sum (D + |x - c|) of
 ``table``, with both sums at most 2. Cells made from logs p are right to 8 u (1 + |log p|), those that are given as
-logs to 2 u; what they move H is at most twice what they move P by, and sum P |log P| <= log m. Beyond epsilon = 690
-only cells next to 0 count: the lower bound is 0 if some are positive and below e^-690, unless LDP ends before.
+logs to 2 u; what they move H is at most twice what they move P by, and sum P |log P| <= log m. Beyond epsilon = 709
+only cells next to 0 count: the lower bound is 0 if some are positive and below e^-709, unless LDP ends before.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["ldp_delta", "lip_delta"]
 
 _BLOCK = 2**18  # cells of the rows that are compared in one task
 _TERMS = 2**22
-_LARGEST = 690.0
+_LARGEST = 709.0
 _MOST = float(np.finfo(np.float64).max)
 _LOOSE = 32 * UNIT  # relative error of a probability of a pair whose log is of order 1
 
@@ -99,7 +99,7 @@ def _rounding(channel: AnyChannel, grid: FloatArray) -> FloatArray:
 
 
 def _faint(channel: AnyChannel, held: NDArray[np.intp], n_jobs: Any) -> bool:
-    """Whether some positive cell of these secrets is below e^-690."""
+    """Whether some positive cell of these secrets is below e^-709."""
     counts = np.zeros(channel.inputs, dtype=bool)
     counts[held] = True
 
