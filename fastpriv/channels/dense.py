@@ -111,10 +111,11 @@ class Channel(AnyChannel):
         block = self.cells[start:stop]
         if log == self.log:
             return block
+        wide = block.astype(np.float64)  # logs of singles in doubles: what follows counts them as exact
         if log:
             with np.errstate(divide="ignore"):
-                return np.asarray(np.log(block))
-        return np.asarray(np.exp(block))
+                return np.asarray(np.log(wide))
+        return np.asarray(np.exp(wide))
 
     def _log_rows(self, start: int, stop: int) -> FloatArray:
         return np.asarray(self._rows(start, stop, True), dtype=np.float64)

@@ -2,6 +2,7 @@
 
 import inspect
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -206,3 +207,13 @@ def test_curves_of_the_wrong_form_are_refused():
             conversions.mi_dp_from_ldp(1.0, unit=unit)
         with pytest.raises(ValueError, match="unit must be one of bits, nats"):
             conversions.dp_delta_from_mi_dp_as_published(1.0, unit=unit)
+
+
+def test_numbers_that_leave_the_range_of_doubles():
+    large = 1.7e308
+    for found in (conversions.ldp_from_mbp(large), conversions.ldp_from_mbp_as_published(large),
+                  conversions.ldp_from_lip_as_published(large), conversions.mi_dp_from_ldp(large),
+                  conversions.ci_lmip_from_kl(large), conversions.cd_lmip_from_mbp(large)):  # fmt: skip
+        assert found.lower < found.upper == math.inf
+    assert conversions.robustness_from_mbp(large, 0.5).upper == 1.0
+    assert conversions.ldp_from_mbp(math.inf).lower == math.inf

@@ -238,7 +238,8 @@ def pointwise_lmip_from_ldp(epsilon: ArrayLike, *, unit: Information = "bits") -
 def _information(nats: FloatArray, unit: Any, method: str, known: FloatArray) -> Estimate:
     """Nats in ``unit``; exact where the number given is 0 or the answer is infinite."""
     _validate.choice("unit", unit, ("bits", "nats"))
-    value = nats / _formulas.LN2 if unit == "bits" else nats
+    with np.errstate(over="ignore"):
+        value = nats / _formulas.LN2 if unit == "bits" else nats
     return bounded(value, unit, method, settled=(known == 0.0) | np.isinf(nats))
 
 

@@ -92,7 +92,7 @@ def ldp_from_mbp(xi: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
     """
     xi, pi_min = given(xi=xi, pi_min=pi_min)
     two = np.where(pi_min > _THIRD, _kept(xi, 1.0 - pi_min, 0.0), np.inf)
-    least = np.minimum(np.minimum(2.0 * xi, _grown(xi, pi_min)), two)
+    least = np.minimum(np.minimum(_twice(xi), _grown(xi, pi_min)), two)
     return _nats(least, "min(2 xi, ln(1 + expm1(xi) / pi_min))", _ends(xi))
 
 
@@ -134,7 +134,8 @@ def ldp_from_mbp_as_published(xi: ArrayLike, prior_spread: ArrayLike = 0.0) -> E
     2.5
     """
     xi, prior_spread = given(xi=xi, prior_spread=prior_spread)
-    return _nats(2.0 * xi + prior_spread, "2 xi + prior_spread", prior_spread == 0.0)
+    total = _twice(xi) + prior_spread
+    return _nats(total, "2 xi + prior_spread", (prior_spread == 0.0) & (np.isfinite(total) | np.isinf(xi)))
 
 
 @documented
@@ -188,7 +189,8 @@ def ldp_from_lip_as_published(epsilon: ArrayLike) -> Estimate:
     2.0
     """
     (epsilon,) = given(epsilon=epsilon)
-    return _nats(2.0 * epsilon, "2 epsilon", True)
+    total = _twice(epsilon)
+    return _nats(total, "2 epsilon", np.isfinite(total) | np.isinf(epsilon))
 
 
 @documented
@@ -247,6 +249,12 @@ def _ends(value: FloatArray, share: FloatArray | None = None) -> NDArray[np.bool
     """Where the answer is 0 or inf without rounding."""
     infinite = np.isinf(value) if share is None else np.isinf(value) & (share == 0.0)
     return np.asarray((value == 0.0) | infinite)
+
+
+def _twice(level: FloatArray) -> FloatArray:
+    """Infinite where it leaves the range of doubles."""
+    with np.errstate(over="ignore"):
+        return np.asarray(2.0 * level)
 
 
 def _nats(value: FloatArray, method: str, settled: object) -> Estimate:

@@ -86,6 +86,7 @@ def _compared(
     root = np.sqrt(q)
     energy = math.sqrt(math.fsum(q * (first.spread * inverse) ** 2))
     gap = 2.1 * table.channel.mass_gap + 1.1 * table.gap + 2.1 * table.slack
+    gap += 0.0 if belief is table.prior else 4 * UNIT  # each of both laws is rounded when it is divided by its sum
 
     def centred(part: slice) -> FloatArray:
         return np.asarray(((table.block(part) - first.centre) - first.delta) * inverse)
@@ -282,7 +283,7 @@ def _belief(belief: Any, n: int) -> FloatArray:
     given = _validate.probabilities("belief", getattr(belief, "probabilities", belief))
     if given.size != n:
         raise ShapeError(f"belief must have one entry for each of the {n} secrets; got {given.size}. Pass one vector.")
-    return given
+    return np.asarray(given / float(np.sum(given, dtype=np.longdouble)))
 
 
 def _released(release: Any, table: Table, first: Columns) -> tuple[FloatArray]:

@@ -2,7 +2,9 @@
 
 Notation: H_e(P || R) = sum (P - e^e R)^+, formed as (P - R) - (e^e - 1) R where positive. Errors: 6 u of the total
 variation, which LDP bounds by tanh(epsilon_LDP / 2), and 70 u of the sum; of LIP, besides, 16 u sum (D + |x - c|) of
-``table``, with both sums at most 2. Beyond epsilon = 709 the lower bound is 0 unless LDP ends before.
+``table``, with both sums at most 2. Cells made from logs p are right to 8 u (1 + |log p|), those that are given as
+logs to 2 u; what they move H is at most twice what they move P by, and sum P |log P| <= log m. Beyond epsilon = 709
+only cells next to 0 count: the lower bound is 0 if some are positive and below e^-709, unless LDP ends before.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ... import _parallel, _validate
 from ..._values import FloatArray
 from ...capacity.finite import structured
-from ...channels import AnyChannel, RowPair
+from ...channels import AnyChannel, Channel, RowPair, SparseChannel
 from ...estimate import Estimate
 from ...kernels import _table
 from . import classes
@@ -40,7 +42,8 @@ def ldp_delta(given: Setting, epsilon: ArrayLike, support: bool, n_jobs: Any, pr
     level = readings(given, ("support" if support else "ldp",), n_jobs=n_jobs)["support" if support else "ldp"]
     ended = (grid >= level.upper) & (level.upper < math.inf)
     pairs = None
-    if not support or given.prior is None or structured.alike(given.channel):
+    exact = True
+    if not support or structured.alike(given.channel) or _all_held(given.prior):
         pairs = given.channel.pairs()
     if pairs is not None:
         value, error, method = *_of_pairs(pairs, grid), "worst pair of rows"
@@ -52,9 +55,11 @@ def ldp_delta(given: Setting, epsilon: ArrayLike, support: bool, n_jobs: Any, pr
         value, error, method = np.zeros(grid.size), np.zeros(grid.size), "all ordered pairs of rows"
         if left.any() and held.size > 1:
             value[left] = _of_rows(whole.channel, held, np.unique(grid[left], return_inverse=True), n_jobs, progress)
-            error[left] = 6 * UNIT * reached + 70 * UNIT * value[left]
+            error[left] = 6 * UNIT * reached + 70 * UNIT * value[left] + _rounding(whole.channel, grid[left])
+            exact = not (grid[left] > _LARGEST).any() or not _faint(whole.channel, held, n_jobs)
     value, error = np.where(ended, 0.0, value), np.where(ended, 0.0, error)
-    return _estimate(value, error + _gap(value, given.channel.mass_gap, ended), grid, epsilon, method, ended)
+    certain = ended | (grid <= _LARGEST) | exact
+    return _estimate(value, error + _gap(value, given.channel.mass_gap, ended), epsilon, method, certain)
 
 
 def lip_delta(given: Setting, epsilon: ArrayLike, n_jobs: Any, progress: Any) -> Estimate:
@@ -64,17 +69,46 @@ def lip_delta(given: Setting, epsilon: ArrayLike, n_jobs: Any, progress: Any) ->
     if profiles is not None:
         value, error = _of_classes(profiles, grid)
         method = "classes of like releases"
-        gap = 0.0
+        gap, exact = 0.0, True
     else:
         table = Table(written(given))
         first = first_pass(table, n_jobs=n_jobs, progress=progress)
         value, error = _of_mixture(table, first, grid, n_jobs, progress)
         method, gap = "every row against the law of the release", 2.2 * table.gap
+        exact = not (grid > _LARGEST).any() or not _faint(table.channel, np.flatnonzero(table.prior > 0), n_jobs)
     sides = readings(given, ("plus", "minus"), n_jobs=n_jobs)
     level = max(sides["plus"].upper, sides["minus"].upper)
     ended = (grid >= level) & (level < math.inf)
     value, error = np.where(ended, 0.0, value), np.where(ended, 0.0, error)
-    return _estimate(value, error + _gap(value, given.channel.mass_gap + gap, ended), grid, epsilon, method, ended)
+    certain = ended | (grid <= _LARGEST) | exact
+    return _estimate(value, error + _gap(value, given.channel.mass_gap + gap, ended), epsilon, method, certain)
+
+
+def _all_held(prior: Any) -> bool:
+    """Whether every secret has prior."""
+    if isinstance(prior, tuple):
+        return all(_all_held(one) for one in prior)
+    return prior is None or bool((np.asarray(prior) > 0).all())
+
+
+def _rounding(channel: AnyChannel, grid: FloatArray) -> FloatArray:
+    """What rounding moves a hockey-stick of two rows by, where cells are made from others."""
+    if isinstance(channel, (Channel, SparseChannel)):
+        return np.full(grid.size, 4 * UNIT if getattr(channel, "log", False) else 0.0)
+    return 16 * UNIT * (2 + math.log(channel.outputs) + np.minimum(grid, 750.0))
+
+
+def _faint(channel: AnyChannel, held: NDArray[np.intp], n_jobs: Any) -> bool:
+    """Whether some positive cell of these secrets is below e^-709."""
+    counts = np.zeros(channel.inputs, dtype=bool)
+    counts[held] = True
+
+    def one(part: slice) -> bool:
+        logs = channel._log_rows(part.start, part.stop)[counts[part]]
+        return bool(((logs > -np.inf) & (logs < -_LARGEST)).any())
+
+    parts = _parallel.blocks(channel.inputs, max(1, _BLOCK // channel.outputs))
+    return any(_parallel.ordered_map(one, parts, n_jobs=n_jobs))
 
 
 def _levels(epsilon: ArrayLike) -> FloatArray:
@@ -87,11 +121,11 @@ def _gap(value: FloatArray, gap: float, ended: NDArray[np.bool_]) -> FloatArray:
 
 
 def _estimate(
-    value: FloatArray, error: FloatArray, grid: FloatArray, epsilon: ArrayLike, method: str, ended: NDArray[np.bool_]
+    value: FloatArray, error: FloatArray, epsilon: ArrayLike, method: str, certain: NDArray[np.bool_]
 ) -> Estimate:  # fmt: skip
     value = np.minimum(value, 1.0)
     lower, upper = np.maximum(value - error, 0.0), np.minimum(value + error, 1.0)
-    lower = np.where((grid > _LARGEST) & ~ended, 0.0, lower)
+    lower = np.where(certain, lower, 0.0)
     shape = np.shape(epsilon)
     numbers = (number.reshape(shape) for number in (value, np.minimum(lower, value), np.maximum(upper, value)))
     return Estimate(*numbers, kind="certified", unit="probability", method=method)
@@ -115,8 +149,8 @@ def _of_pairs(pairs: tuple[RowPair, ...], grid: FloatArray) -> tuple[FloatArray,
             with np.errstate(invalid="ignore"):
                 below = np.where(np.isposinf(ratio), -np.inf, e - ratio)
                 terms = np.where(below < 0, p * -np.expm1(np.minimum(below, 0.0)), 0.0)
-                edge = np.where(np.isfinite(ratio), np.abs(ratio) + e, 0.0)
                 near = (below < 1e-9) & np.isfinite(ratio) & np.isfinite(e)
+                edge = np.where(near, np.abs(ratio) + e, 0.0)
             value = terms.sum(axis=1)
             loose = (terms * (_LOOSE * (8 + size))).sum(axis=1)
             loose += np.where(near, p * np.exp(np.minimum(below, 0.0)) * 8 * UNIT * edge, 0.0).sum(axis=1)
@@ -201,13 +235,14 @@ def _of_classes(profiles: Any, grid: FloatArray) -> tuple[FloatArray, FloatArray
     for start in range(0, grid.size, step):
         e = grid[start : start + step, None]
         with np.errstate(invalid="ignore", over="ignore"):
-            under = np.where(e + y < 0, -np.expm1(np.minimum(e + y, 0.0)), 0.0)
+            low = np.where(y == -np.inf, -np.inf, e + y)  # impossible under the secret, whatever epsilon is
+            under = np.where(low < 0, -np.expm1(np.minimum(low, 0.0)), 0.0)
             over = np.where(y > e, np.expm1(np.maximum(y - e, 0.0)), 0.0)
-            moved = 4e-14 * (np.abs(np.where(np.isfinite(y), y, 0.0)) + np.where(np.isfinite(e), e, 0.0))
+            moved = np.where(np.isfinite(y) & np.isfinite(e), 4e-14 * (np.abs(y) + e), 0.0)
         pair = [(mass * terms).sum(axis=1) for terms in (under, over)]
         loose = [
             (mass * (terms * 32 * UNIT * (8 + size) + np.where(near, moved * (1 + terms), 0.0))).sum(axis=1)
-            for terms, near in ((under, e + y < 1e-9), (over, y - e > -1e-9))
+            for terms, near in ((under, low < 1e-9), (over, y - e > -1e-9))
         ]  # fmt: skip
         part = slice(start, start + step)
         value[part] = np.maximum(*pair)

@@ -5,6 +5,11 @@ support, s = Q/M in [0, 1] and p_w = sum_d pi_d (s^a - 1), the sum is sum_w M_w 
 
 Errors: log Q is right to 2 u (1 + |log Q|), s^a to 4 u (4 + a |log s|) at most e^-1 of which remains in the product;
 p_w, a sum of terms of one sign, to u (64 + 2 N), N additions in a row; the error of each term enters by its weight.
+
+Next to order 1, with h = a - 1, r = Q/q and L = log r, the sum is 1 + sum_w q_w ((1 + e_w)^(1/a) - 1), where
+e_w = sum_d pi_d r (r^h - 1) is of order h, as is its error: I_a loses nothing to the factor a/h. If |h L| <= 1/2, that
+error is at most 1.7 |h| times that of L, and 4 u (N + 70) |h L|, in the mean, 4 times that after what follows.
+It takes rows of sum 1, since others have no limit at order 1: what they miss moves L.
 """
 
 from __future__ import annotations
@@ -19,9 +24,11 @@ from ..._values import FloatArray
 from ...channels import ProductChannel
 from . import classes
 from .arguments import UNIT, Reading, Setting, written
-from .table import Table
+from .table import Table, columns
 
 __all__ = ["sibson"]
+
+_CLOSE = 0.05  # to order 1
 
 
 def sibson(given: Setting, order: float, n_jobs: Any, progress: Any) -> Reading:
@@ -37,15 +44,86 @@ def sibson(given: Setting, order: float, n_jobs: Any, progress: Any) -> Reading:
         slack = 4 * UNIT * ends[2]
         return Reading(ends[0], ends[1] - slack, ends[2] + slack, "certified", "sum over factors")
     profiles = classes.grouped(given)
+    close = abs(order - 1.0) <= _CLOSE
     if profiles is not None:
-        return _grouped(profiles, order, channel.mass_gap)
-    return _walked(Table(written(given)), order, n_jobs, progress)
+        near = _grouped_near(profiles, order, channel.mass_gap) if close else None
+        return near or _grouped(profiles, order, channel.mass_gap)
+    table = Table(written(given))
+    near = _walked_near(table, order, n_jobs, progress) if close else None
+    return near or _walked(table, order, n_jobs, progress)
+
+
+def _grouped_near(profiles: Any, order: float, gap: float) -> Reading | None:
+    held = (profiles.log_mass > -np.inf) & (profiles.log_weight > -np.inf)[profiles.classes]
+    ratio = np.where(held, profiles.log_ratio, -np.inf)
+    real = ratio > -np.inf
+    if not real.any() or abs(order - 1.0) * float(np.max(np.abs(ratio[real]))) > 0.5:
+        return None
+    level = np.where(real, ratio, 0.0)
+    after = np.where(real, np.exp(profiles.log_mass + ratio), 0.0)
+    weight = np.exp(profiles.log_weight)
+    change, reach = (
+        np.add.reduceat(after * part, profiles.starts[:-1]) for part in (np.expm1((order - 1.0) * level), np.abs(level))
+    )
+    size = np.abs(np.where(real, profiles.log_mass, 0.0)) + np.abs(np.where(profiles.log_weight > -np.inf,
+                  profiles.log_weight, 0.0))[profiles.classes]  # fmt: skip
+    blur = np.add.reduceat(after * np.abs(level) * (UNIT * 16 * (10 + size) + 8e-14), profiles.starts[:-1])
+    missed = abs(math.fsum(weight) - 1.0) if profiles.missing == 0 else profiles.missing
+    error = 8 * math.fsum(weight * (blur + 4 * profiles.error)) + 16 * missed * math.fsum(weight * reach)
+    error += UNIT * 32 * int(np.diff(profiles.starts).max()) * math.fsum(weight * reach)
+    error += 8 * (gap + profiles.gap) * (1 + math.fsum(weight * reach))
+    if profiles.missing:
+        error += profiles.missing * (1.0 + float(np.max(profiles.tilt.max() - profiles.tilt, initial=0.0)))
+    return _near(weight, change, order, error)
+
+
+def _walked_near(table: Table, order: float, n_jobs: Any, progress: Any) -> Reading | None:
+    first = columns(table, n_jobs=n_jobs)
+    occurs = first.occurs
+    with np.errstate(divide="ignore"):
+        law = np.log(first.q[occurs]) + (0.0 if table.shift is None else _shift(table)[occurs])
+    prior = table.prior / float(np.sum(table.prior, dtype=np.longdouble))
+
+    def sums(part: slice) -> tuple[FloatArray, float]:
+        own = table.prior[part] > 0
+        logs = table.channel._log_rows(part.start, part.stop)[own][:, occurs]
+        real = logs > -np.inf
+        level = np.where(real, logs - law, 0.0)
+        after = np.where(real, prior[part][own, None] * np.exp(level), 0.0)
+        terms = [after * np.expm1((order - 1.0) * level), after * np.abs(level), after * np.where(real, -logs, 0.0)]
+        return np.stack([term.sum(axis=0) for term in terms]), float(np.max(np.abs(level), initial=0.0))
+
+    found, largest = np.zeros((3, law.size)), 0.0
+    for one, most in _parallel.ordered_map(sums, table.parts, n_jobs=n_jobs, progress=progress):
+        found, largest = found + one, max(largest, most)
+    if abs(order - 1.0) * largest > 0.5:
+        return None
+    change, reach, size = found
+    weight = np.exp(law)
+    longest = max(part.stop - part.start for part in table.parts) + len(table.parts)
+    spread = 1 + math.fsum(weight * reach)
+    error = 16 * UNIT * math.fsum(weight * (4 + size + np.abs(law) + reach)) + 8 * UNIT * (longest + 70) * spread
+    error += 8 * (table.channel.mass_gap + table.gap + table.slack) * spread
+    return _near(weight, change, order, error)
+
+
+def _shift(table: Table) -> FloatArray:
+    """Logs of what columns are scaled by."""
+    assert table.shift is not None
+    return np.asarray(table.shift if table.log else table.exponents * math.log(2), dtype=np.float64)
+
+
+def _near(weight: FloatArray, change: FloatArray, order: float, error: float) -> Reading:
+    """a/(a-1) log(1 + sum q ((1 + e)^(1/a) - 1))."""
+    excess = math.fsum(weight * np.expm1(np.log1p(change) / order))
+    value = max(0.0, order / (order - 1.0) * math.log1p(excess))
+    return Reading(value, max(0.0, value - error), value + error, "certified", "Sibson's sum next to order 1")
 
 
 def _grouped(profiles: Any, order: float, gap: float) -> Reading:
     held = profiles.log_mass > -np.inf
     top = np.maximum.reduceat(np.where(held, profiles.tilt, -np.inf), profiles.starts[:-1])
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         tilt = np.where(held, profiles.tilt - top[profiles.classes], -np.inf)
         powered = np.where(held, np.exp(profiles.log_mass + order * tilt), 0.0)
         change = np.where(held, np.exp(profiles.log_mass) * np.expm1(order * tilt), 0.0)
@@ -68,7 +146,8 @@ def _walked(table: Table, order: float, n_jobs: Any, progress: Any) -> Reading:
     def sums(part: slice) -> FloatArray:
         own = held[part]
         logs = np.asarray(channel._rows(part.start, part.stop, True)[own], dtype=np.float64)
-        powers = order * (logs - base)
+        with np.errstate(over="ignore"):
+            powers = order * (logs - base)
         return np.stack([table.prior[part][own] @ change for change in (np.expm1(powers), np.exp(powers))])
 
     top = np.full(channel.outputs, -np.inf)
@@ -89,21 +168,25 @@ def _total(
     top: FloatArray, logs: FloatArray, order: float, n: int, gap: float, prior_gap: float, missing: float
 ) -> Reading:
     """a/(a-1) log sum e^(top + logs/a); the largest cells sum to at least 1."""
-    peak = float(np.max(top + logs / order))
-    shift = peak if peak > 500 else 0.0  # else the sum is formed from what it exceeds 1 by
-    whole = np.exp(top - shift)
-    each = np.exp(top - shift + logs / order)
-    if shift:
-        total = math.fsum(each)
-        value = shift + math.log(total)
-    else:
+    small = min(order, 1.0)  # logs are taken times the order where that is below 1: nothing overflows
+    joint = small * top + logs * (small / order)
+    peak = float(np.max(joint))
+    whole = np.exp(top)
+    with np.errstate(over="ignore"):
+        direct = np.exp(joint / small)
         excess = math.fsum(whole) - 1.0 + math.fsum(whole * np.expm1(logs / order))
-        total = max(1.0 + excess, 1e-300)
-        value = math.log1p(max(excess, -1.0 + 1e-300))
-    size = math.fsum(each * (8 + np.abs(top) + np.abs(logs) / order))
-    spread = (1 + 1 / order) * math.fsum(each) + math.fsum(whole)
+        each = direct if -0.9 < excess < 1e200 else np.exp((joint - peak) / small)
+    total = math.fsum(each)
+    size = math.fsum(each * (8 * small + np.abs(small * top) + np.abs(logs) * (small / order)))
+    spread = (small + small / order) * total
+    if -0.9 < excess < 1e200:  # from what the sum exceeds 1 by
+        value = small * math.log1p(excess)
+        spread += small * math.fsum(whole)
+    else:
+        value = peak + small * math.log(total)
+        size += abs(peak) * total
     error = UNIT * ((64 + 4 * n) * spread + 8 * size) / total
-    error += 2.2 * (gap + prior_gap / order) + missing
-    factor = order / (order - 1.0)
+    error += 2.2 * (small * gap + prior_gap * (small / order)) + small * missing
+    factor = (order / (order - 1.0)) if order >= 1.0 else 1.0 / (order - 1.0)
     value, error = max(0.0, factor * value), abs(factor) * error
     return Reading(value, max(0.0, value - error), value + error, "certified", "Sibson's sum over releases")

@@ -1,0 +1,136 @@
+"""Notions of channels where formulas lose their footing: orders next to 1 and 0, huge levels, singles, rows made from
+parameters that are nearly equal."""
+
+import math
+
+import numpy as np
+import pytest
+from mpmath import exp, log, mp, mpf, workdps
+
+from fastpriv import Channel, GeometricMechanism, RandomizedResponse, UnaryEncoding, notions
+from oracles import channel_notions as truth
+
+ORDERS = (5e-324, 1e-300, 1e-12, 0.01, 0.94, 0.97, 1 - 1e-9, 1 - 2**-53, 1 + 2**-52, 1 + 1e-9, 1.03, 1.06, 50.0, 1e300,
+          1.7e308)  # fmt: skip
+ROWS = np.array([[0.75, 0.125, 0.125, 0.0], [0.0, 0.0, 0.25, 0.75], [0.25, 0.25, 0.5, 0.0]])
+PRIOR = np.array([0.5, 0.375, 0.125])
+TINY = np.array([[1e-300, 1.0], [1.0, 1e-300]])
+
+
+def sibson(rows, prior, order):
+    """By its limits where the order is as good as 0 or infinite; rows over their sums."""
+    rows = [[x / sum(row) for x in row] for row in rows]
+    if order < 1e-290:
+        possible = [sum(p for p, row in zip(prior, rows, strict=True) if row[w] > 0) for w in range(len(rows[0]))]
+        return -log(max(possible))
+    if order > 1e290:
+        return log(sum(max(column) for column in zip(*rows, strict=True)))
+    return truth.sibson(rows, prior, order)
+
+
+def exactly(channel):
+    if not channel.log:
+        return [[mpf(float(x)) for x in row] for row in channel.cells]
+    return [[exp(mpf(float(x))) if x > -np.inf else mpf(0) for x in row] for row in channel.cells]
+
+
+WRITTEN = [
+    Channel(ROWS), Channel(ROWS.astype(np.float32)), Channel(np.log(np.maximum(ROWS, 1e-300)), log=True),
+    Channel(np.eye(3)), Channel(np.tile([0.25, 0.5, 0.25], (3, 1))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", range(len(WRITTEN)))
+def test_renyi_leakage_of_any_order(place):
+    channel = WRITTEN[place]
+    loose = 1e-5 if channel.cells.dtype == np.float32 else 1e-11
+    prior = [mpf(p) for p in PRIOR]
+    last = 0.0
+    with workdps(120):
+        for order in ORDERS:
+            found = notions.renyi_leakage(PRIOR, channel, order)
+            want = sibson(exactly(channel), prior, order)
+            assert found.lower - 1e-16 <= want <= found.upper + 1e-16, (order, found, want)
+            assert found.width <= loose * (1 + found.value), (order, found)
+            assert found.upper >= last
+            last = found.lower
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("channel", [
+    RandomizedResponse(3, 1e-9), RandomizedResponse(4, 700.0), UnaryEncoding(3, p=0.75, q=0.0),
+    GeometricMechanism(3, 0.5),
+])  # fmt: skip
+def test_renyi_leakage_of_structured_channels(channel, order):
+    rows = {
+        RandomizedResponse: lambda: [[exp(mpf(channel.epsilon)) if i == j else mpf(1) for j in range(channel.inputs)]
+                                     for i in range(channel.inputs)],
+        UnaryEncoding: lambda: [[mpf(1) / 4 if w == 0 else mpf(3) / 4 if w == 2**d else mpf(0) for w in range(8)]
+                                for d in range(3)],
+        GeometricMechanism: lambda: geometric(3, 0.5),
+    }  # fmt: skip
+    with workdps(400):
+        want = sibson(rows[type(channel)](), [mpf(1) / channel.inputs] * channel.inputs, order)
+        for prior in (None, np.full(channel.inputs, 1 / channel.inputs)):
+            found = notions.renyi_leakage(prior, channel, order)
+            assert found.lower - 1e-16 <= want <= found.upper + 1e-16, (found, want)
+            assert found.width <= 1e-11 * (1 + found.value)
+
+
+def geometric(n, epsilon):
+    a = exp(-mpf(epsilon))
+    return [[a ** abs(d - w) / (1 + a) * (1 if w in (0, n - 1) else 1 - a) for w in range(n)] for d in range(n)]
+
+
+@pytest.mark.parametrize("channel", WRITTEN[:4])
+def test_singles_are_read_as_doubles(channel):
+    logs, plain = channel._rows(0, 3, True), channel._rows(0, 3, False)
+    with np.errstate(divide="ignore"):
+        other = np.exp(logs.astype(np.float64)) if channel.log else np.log(plain.astype(np.float64))
+    np.testing.assert_array_equal(plain if channel.log else logs, other)
+
+
+def test_curves_at_huge_levels():
+    for channel in (ROWS, np.eye(3), RandomizedResponse(3, 1000.0), UnaryEncoding(3, p=0.75, q=0.0)):
+        rows = channel if isinstance(channel, np.ndarray) else channel.matrix()
+        prior = None if channel is not ROWS else PRIOR
+        weights = PRIOR if channel is ROWS else np.full(3, 1 / 3)
+        for level in (700.0, 1e4, 1e300, math.inf):
+            q = weights @ rows
+            ldp = max(row[other == 0].sum() for row in rows for other in rows) if level > 1000 else None
+            lip = max(q[row == 0].sum() for row in rows) if level > 1000 else None
+            for found, want in ((notions.ldp_delta(None, channel, level), ldp),
+                                (notions.lip_delta(prior, channel, level), lip)):  # fmt: skip
+                assert found.lower <= found.value <= found.upper
+                if want is not None and not isinstance(channel, RandomizedResponse):
+                    assert found.lower <= want <= found.upper
+                    assert found.width < 1e-13, (channel, level, found)
+    assert notions.ldp_delta(None, RandomizedResponse(3, 1000.0), math.inf).upper == 0.0
+    faint = notions.ldp_delta(None, TINY, 690.5)
+    assert faint.lower <= 1 - exp(mpf(690.5)) * mpf(1e-300) <= faint.upper
+    assert faint.width < 1e-12
+    assert notions.ldp_delta(None, [[1e-310, 1.0], [1.0, 1e-310]], 710.0).lower == 0.0  # log ratio 713.8
+
+
+def test_curves_of_rows_that_are_made_and_nearly_equal():
+    channel, prior = GeometricMechanism(3, 1e-6), [0.25, 0.75, 0.0]
+    with workdps(60):
+        rows = geometric(3, 1e-6)
+        for level in (0.0, 1e-12, 5e-7, 1e-6, 1.5e-6):
+            for chosen, law, support in ((rows[:2], prior, True), (rows, [0.25, 0.5, 0.25], True), (rows, None, False)):
+                found = notions.ldp_delta(law, channel, level, support=support)
+                want = truth.ldp_delta(chosen, level)
+                assert found.lower <= want <= found.upper, (level, found, want)
+                assert found.width < 1e-13
+    logs = np.log(channel.matrix())
+    with mp.workdps(60):
+        cells = [[exp(mpf(x)) for x in row] for row in logs]
+        found = notions.ldp_delta(None, Channel(logs, log=True), 5e-7)
+        assert found.lower <= truth.ldp_delta(cells, 5e-7) <= found.upper
+
+
+def test_a_belief_that_misses_one_by_rounding():
+    belief = np.array([1 - 2.0**-53])
+    found = notions.abp([1.0], [[0.25, 0.25, 0.5]], belief=belief).per_value
+    assert found.lower[0] == 0.0
+    assert found.upper[0] < 1e-14
