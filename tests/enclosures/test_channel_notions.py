@@ -63,9 +63,15 @@ def cases():
 CASES = list(cases())
 
 
+def unless_noise(want, upper):
+    """0 where the answer is 0 and the truth what its own 250 digits leave of a difference."""
+    return 0 if upper == 0 and abs(want) < 1e-245 else want
+
+
 def holds(found, want, what, width=1e-12):
     """The interval contains the truth, and is no wider than it should be."""
     want = min(want, 1) if found.unit == "probability" else want
+    want = unless_noise(want, found.upper)
     assert found.lower - 1e-300 <= want <= found.upper + 1e-300, (what, found, want)
     assert found.value == want or abs(found.value - want) <= width * (1 + abs(want)), (what, found, want)
     if want != inf:
@@ -181,6 +187,7 @@ def test_curves(case):
             (found, truth.ldp_delta(cells, epsilon)), (informed, truth.lip_delta(cells, prior, epsilon)),
             (chosen, truth.ldp_delta(cells[prior > 0], epsilon)),
         ):  # fmt: skip
+            want = unless_noise(want, got.upper[index])
             assert got.lower[index] <= want <= got.upper[index], (name, epsilon, got, want)
             assert got.width[index] <= 1e-13
     level = notions.ldp_epsilon(None, cells)
