@@ -39,7 +39,7 @@ SMALL = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("channel", "truth", "numbers"), CLOSED, ids=lambda x: repr(x)[:40])
+@pytest.mark.parametrize(("channel", "truth", "numbers"), CLOSED, ids=lambda x: getattr(x, "__name__", repr(x)[:40]))
 def test_closed_forms(channel, truth, numbers):
     found = channel_capacity(channel)
     with mp.workdps(300):
