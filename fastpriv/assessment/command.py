@@ -75,9 +75,9 @@ def _run(asked: argparse.Namespace) -> int:
         for piece in report.json_pieces():
             sys.stdout.write(piece)
     elif not asked.quiet:
-        print(report.summary())
+        sys.stdout.write(report.summary() + "\n")
         if written:
-            print("\nWritten: " + ", ".join(str(path) for path in written))
+            sys.stdout.write("\nWritten: " + ", ".join(str(path) for path in written) + "\n")
     return 0
 
 

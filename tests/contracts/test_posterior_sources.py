@@ -32,7 +32,7 @@ def pieces(array, size):
     return lambda: (array[i : i + size] for i in range(0, array.size, size))
 
 
-def same(found, other, names=NAMES):
+def check_same(found, other, names=NAMES):
     for name in names:
         assert getattr(found, name).to_dict() == getattr(other, name).to_dict(), name
     assert (found.map_index, found.ties, found.size) == (other.map_index, other.ties, other.size)
@@ -50,7 +50,7 @@ def files(numbers, tmp_path_factory):
 
 def test_the_same_bits_for_any_number_of_threads(numbers, expected):
     for n_jobs in (1, 2, 3, -1):
-        same(posterior(*numbers, n_jobs=n_jobs), expected)
+        check_same(posterior(*numbers, n_jobs=n_jobs), expected)
 
 
 ANYWHERE = (
@@ -72,7 +72,7 @@ def test_the_same_bits_from_anywhere(numbers, expected, files, kind):
         "strided": (np.repeat(logs, 2)[::2], np.asfortranarray(p)),
         "big endian": (logs.astype(">f8"), p),
     }[kind]
-    same(posterior(likelihood, prior, n_jobs=2), expected)
+    check_same(posterior(likelihood, prior, n_jobs=2), expected)
 
 
 def test_parquet(numbers, expected, tmp_path):
@@ -80,7 +80,7 @@ def test_parquet(numbers, expected, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "numbers.parquet"
     parquet.write_table(arrow.table({"logs": numbers[0], "p": numbers[1]}), path, row_group_size=70_000)
-    same(posterior((path, "logs"), (path, "p"), n_jobs=2), expected)
+    check_same(posterior((path, "logs"), (path, "p"), n_jobs=2), expected)
     alone = tmp_path / "alone.parquet"
     parquet.write_table(arrow.table({"logs": [0.0, -1.0, None]}), alone)
     with pytest.raises(DomainError, match="must have no missing entries; got one at index 2, in block 0"):
@@ -102,8 +102,8 @@ def test_other_numbers(numbers):
     logs = numbers[0][:1000]
     for kind in (np.float16, np.int8, np.int64, np.uint32, bool):
         given = (logs * 3).astype(kind)
-        same(posterior(given), posterior(given.astype(float)))
-    same(posterior(logs.tolist()), posterior(logs))
+        check_same(posterior(given), posterior(given.astype(float)))
+    check_same(posterior(logs.tolist()), posterior(logs))
     with pytest.raises(DomainError, match="floats of at most 64 bits or of integers; got complex128"):
         posterior(logs.astype(complex))
     with pytest.raises(DomainError, match="floats of at most 64 bits"):
@@ -138,13 +138,13 @@ def test_a_function_may_fill_one_array_again_and_again(numbers):
             room[: part.size] = part
             yield room[: part.size]
 
-    same(posterior(chunks, n_jobs=2), posterior(logs))
+    check_same(posterior(chunks, n_jobs=2), posterior(logs))
 
 
 def test_all_probabilities(numbers, expected, files, tmp_path):
     logs, p = numbers
     out = np.empty(SIZE)
-    same(posterior(logs, p, out=out, n_jobs=2), expected)
+    check_same(posterior(logs, p, out=out, n_jobs=2), expected)
     assert abs(out.sum() - 1) < 1e-13
     assert out.argmax() == expected.map_index
     posterior(files / "logs.npy", pieces(p, 999), out=tmp_path / "after.npy", n_jobs=2)
@@ -171,7 +171,7 @@ def test_all_probabilities(numbers, expected, files, tmp_path):
 
 def test_a_posterior_is_pickled_without_its_likelihoods(expected, files):
     found = pickle.loads(pickle.dumps(posterior(files / "logs.npy", files / "p.npy")))
-    same(found, expected)
+    check_same(found, expected)
     with pytest.raises(DomainError, match="or one that was pickled"):
         found.probabilities()
     with pytest.raises(AttributeError):
@@ -282,7 +282,7 @@ def test_a_file_that_ends_early(numbers, files, tmp_path):
     whole = (files / "logs.npy").read_bytes()
     path.write_bytes(whole)
     found = posterior(path, resume=caught.value.best)
-    same(found, posterior(numbers[0]))
+    check_same(found, posterior(numbers[0]))
 
 
 def test_a_file_that_changes_while_it_is_read(numbers, files, tmp_path):
@@ -362,10 +362,10 @@ def test_nothing_is_lost_when_a_function_raises(numbers, expected, n_jobs, stage
     best = pickle.loads(pickle.dumps(caught.value.best))
     assert (best.stage, best.secrets, best.blocks) == (stage, BLOCK, 1)
     assert best.size == (SIZE if stage == 2 else 0)
-    same(posterior(pieces(logs, 1000), p, resume=best, n_jobs=n_jobs), expected)
-    same(posterior(logs, p, resume=best), expected)
+    check_same(posterior(pieces(logs, 1000), p, resume=best, n_jobs=n_jobs), expected)
+    check_same(posterior(logs, p, resume=best), expected)
     out = np.empty(SIZE)
-    same(posterior(logs, p, resume=best, out=out), expected)
+    check_same(posterior(logs, p, resume=best, out=out), expected)
     assert abs(out.sum() - 1) < 1e-13
     if stage == 1:
         one = posterior(iter([logs[best.secrets :]]), pieces(p[best.secrets :], 1000), resume=best)
@@ -389,7 +389,7 @@ def test_an_interruption_keeps_what_was_computed(numbers, expected):
     with pytest.raises(KeyboardInterrupt) as caught:
         posterior(*numbers, progress=stop)
     assert caught.value.best.stage == 2
-    same(posterior(*numbers, resume=caught.value.best), expected)
+    check_same(posterior(*numbers, resume=caught.value.best), expected)
     seen = []
     posterior(*numbers, progress=lambda done, total: seen.append((done, total)))
     assert seen == [(i, 6) for i in range(1, 7)]

@@ -12,7 +12,7 @@ RNG = np.random.default_rng(11)
 SIZE = 10.0 ** RNG.uniform(-12, 2, 400) * RNG.choice([-1.0, 1.0], 400)
 
 
-def holds(ball, truths, width=1e-14):
+def check_ball(ball, truths, width=1e-14):
     for i, truth in enumerate(truths):
         low, high = float(ball.lower[i]), float(ball.upper[i])
         assert low <= truth <= high, (i, low, high, mp.nstr(truth, 25))
@@ -26,19 +26,19 @@ def holds(ball, truths, width=1e-14):
     ("phi", lambda y: (log(2 * exp(y) / (1 + exp(y))) * exp(y) + log(2 / (1 + exp(y)))) / (1 + exp(y)), SIZE / 200),
 ])  # fmt: skip
 def test_functions(name, exact, given):
-    holds(getattr(Ball(given), name)(), [exact(mpf(float(x))) for x in given])
+    check_ball(getattr(Ball(given), name)(), [exact(mpf(float(x))) for x in given])
     wide = Ball(given, 1e-6 * np.abs(given))
     found = getattr(wide, name)()
     for end in (-1, 1):
         ends = given * (1 + 0.99e-6 * end)
-        holds(found, [exact(mpf(float(x))) for x in ends], width=1e-3)
+        check_ball(found, [exact(mpf(float(x))) for x in ends], width=1e-3)
 
 
 def test_sums_products_and_quotients():
     a, b = Ball(SIZE), Ball(SIZE[::-1].copy())
     exact = [(mpf(float(x)), mpf(float(y))) for x, y in zip(SIZE, SIZE[::-1], strict=True)]
-    holds(a * b, [x * y for x, y in exact])
-    holds(a / b, [x / y for x, y in exact])
+    check_ball(a * b, [x * y for x, y in exact])
+    check_ball(a / b, [x / y for x, y in exact])
     for found, truths in ((a + b, [x + y for x, y in exact]), (a - b, [x - y for x, y in exact])):
         for low, high, truth in zip(found.lower, found.upper, truths, strict=True):
             assert low <= truth <= high
@@ -62,7 +62,7 @@ def test_radii_carry_over():
 
 @pytest.mark.parametrize("count", [1, 2, 10**12, 2**200, 2**5000 + 1, 7**3000])
 def test_logarithms_of_counts(count):
-    holds(stacked([log_of_count(count)]), [log(mpf(count))])
+    check_ball(stacked([log_of_count(count)]), [log(mpf(count))])
 
 
 def test_ratios_of_counts():
@@ -73,7 +73,7 @@ def test_ratios_of_counts():
 
 def test_differences_of_sines():
     y = np.clip(SIZE, -1, 1)
-    holds(_arch(Ball(y)), [2 * sinh(mpf(float(x)) / 2) - mpf(float(x)) for x in y], width=1e-13)
+    check_ball(_arch(Ball(y)), [2 * sinh(mpf(float(x)) / 2) - mpf(float(x)) for x in y], width=1e-13)
     for x, found in zip(y, _sin_less(y), strict=True):
         truth = mp.sin(mpf(float(x))) - mpf(float(x))
         assert abs(found - truth) <= 4e-16 * max(abs(truth), abs(x) if abs(x) >= 1 else 0) + 1e-300

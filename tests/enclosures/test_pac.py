@@ -21,7 +21,7 @@ from oracles import misses
 INF = math.inf
 
 
-def contains(found, want):
+def check_contains(found, want):
     want = min(want, 1)  # beyond it only by the rounding of the oracle
     assert found.lower <= want <= found.upper, (found, mp.nstr(mp.mpf(want), 20))
     if want > 1e-280:
@@ -35,7 +35,7 @@ def test_gaussian_on_the_line(shift):
     assert found.kind == "exact"
     gap = mp.mpf(3.0 + 2.0 * shift) - 3
     for i, a in enumerate(alpha):
-        contains(found[i], misses.line(gap / 2, mp.mpf(2.0 * a) / 2))
+        check_contains(found[i], misses.line(gap / 2, mp.mpf(2.0 * a) / 2))
 
 
 @pytest.mark.parametrize("k", [2, 3, 20, 1000])
@@ -47,7 +47,7 @@ def test_gaussian_in_a_ball(k, length):
         radius = max(0.0, math.sqrt(k + length**2) + step)
         found = notions.pac_accuracy(GaussianMechanism(1.0), centre, np.zeros(k), radius)
         assert (found.kind, found.method) == ("exact", "closed form")
-        contains(found, misses.ball(k, length, radius))
+        check_contains(found, misses.ball(k, length, radius))
 
 
 def test_gaussian_in_a_cube():
@@ -55,7 +55,7 @@ def test_gaussian_in_a_cube():
     alpha = [0.0, 0.5, 3.0, 12.0, 30.0]
     found = notions.pac_accuracy(GaussianMechanism(1.0), shifts, [0.0] * 3, alpha, norm=INF)
     for i, a in enumerate(alpha):
-        contains(found[i], misses.cube(shifts, a))
+        check_contains(found[i], misses.cube(shifts, a))
 
 
 def test_far_targets_and_no_tolerance():

@@ -31,10 +31,10 @@ def misses(seeds, level, **words):
 @pytest.mark.parametrize("level", [0.9, 0.99])
 @pytest.mark.parametrize("words", [{"rtol": 0.0, "atol": 0.0, "max_samples": 500}, {"rtol": 0.3, "atol": 0.02}])
 def test_coverage(level, words):
-    judged(level, words, 60)
+    check_misses(level, words, 60)
 
 
-def judged(level, words, seeds):
+def check_misses(level, words, seeds):
     below, above = misses(seeds, level, **words)
     most = binom.isf(1e-6, seeds, (1 - level) / 2)
     assert (below <= most).all(), (below, most)
@@ -51,7 +51,7 @@ def judged(level, words, seeds):
     ],
 )  # fmt: skip
 def test_coverage_over_many_seeds(level, words):
-    judged(level, words, 1500)
+    check_misses(level, words, 1500)
 
 
 @pytest.mark.slow
