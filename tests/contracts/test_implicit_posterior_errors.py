@@ -18,43 +18,43 @@ from fastpriv import (
 DEFAULT = DefaultLikelihood(10**12, -1.0, [3], [0.0])
 
 
-def check_refused(kind, words, *arguments, **options):
+def check_error(kind, words, *arguments, **options):
     with pytest.raises(kind, match=words):
         posterior(*arguments, **options)
 
 
 def test_releases_that_cannot_happen():
     nothing = DefaultLikelihood(10**12, -math.inf, [3], [-math.inf])
-    check_refused(DomainError, "positive for a secret with a positive prior; got -inf for all of them", nothing)
-    check_refused(DomainError, "with a positive prior; got -inf", ProductLikelihood([[0.0, 1.0], [-np.inf, -np.inf]]))
+    check_error(DomainError, "positive for a secret with a positive prior; got -inf for all of them", nothing)
+    check_error(DomainError, "with a positive prior; got -inf", ProductLikelihood([[0.0, 1.0], [-np.inf, -np.inf]]))
 
 
 def test_priors_of_a_default():
-    check_refused(ShapeError, "one entry for each of the 1000000000000 secrets; got 5", DEFAULT,
+    check_error(ShapeError, "one entry for each of the 1000000000000 secrets; got 5", DEFAULT,
             DefaultLikelihood(5, math.log(0.2), [], []))  # fmt: skip
-    check_refused(DomainError, r"prior must sum to 1 within 1e-09; got 0.5.*holds logarithms", DEFAULT,
+    check_error(DomainError, r"prior must sum to 1 within 1e-09; got 0.5.*holds logarithms", DEFAULT,
             DefaultLikelihood(10**12, -math.inf, [3], [math.log(0.5)]))  # fmt: skip
-    check_refused(DomainError, "prior must be positive for a secret; got none", DEFAULT,
+    check_error(DomainError, "prior must be positive for a secret; got none", DEFAULT,
             DefaultLikelihood(10**12, -math.inf, [], []))  # fmt: skip
 
 
 def test_factors_and_their_priors():
     two = ProductLikelihood([[0.0, 1.0], [0.0, 1.0, 2.0]], [1, 3])
-    check_refused(ShapeError, "one prior for each of the 2 factors, or of the 4 places; got", two, [None, None, None])
-    check_refused(ShapeError, "sequence with one prior for each", two, 0.5)
-    check_refused(ShapeError, "each of the 2 secrets of a factor; got 3", two, [[0.2, 0.3, 0.5], None])
-    check_refused(DomainError, "factors must have at most 16777216 secrets where they are written out; got 100000000",
+    check_error(ShapeError, "one prior for each of the 2 factors, or of the 4 places; got", two, [None, None, None])
+    check_error(ShapeError, "sequence with one prior for each", two, 0.5)
+    check_error(ShapeError, "each of the 2 secrets of a factor; got 3", two, [[0.2, 0.3, 0.5], None])
+    check_error(DomainError, "factors must have at most 16777216 secrets where they are written out; got 100000000",
             ProductLikelihood([IndexLikelihood(np.sin, 10**8)]))  # fmt: skip
     subsets = SubsetLikelihood(np.zeros(4), np.zeros((4, 4)), 2)
-    check_refused(DomainError, "or functions of an index; got a SubsetLikelihood", ProductLikelihood([subsets]))
-    check_refused(DomainError, "factors must be log likelihoods below infinity", ProductLikelihood([[0.0, np.inf]]))
+    check_error(DomainError, "or functions of an index; got a SubsetLikelihood", ProductLikelihood([subsets]))
+    check_error(DomainError, "factors must be log likelihoods below infinity", ProductLikelihood([[0.0, np.inf]]))
 
 
 def test_where_probabilities_are_written():
-    check_refused(ShapeError, "one entry a secret, 1000000000000; got float64 of shape", DEFAULT, out=np.empty(5))
-    check_refused(DomainError, "file that can hold all secrets; got", DefaultLikelihood(2**60, 0.0, [], []),
-                  out="all.npy")  # fmt: skip
-    check_refused(DomainError, "must be an array, or the path of a file", DEFAULT, out=3)
+    check_error(ShapeError, "one entry a secret, 1000000000000; got float64 of shape", DEFAULT, out=np.empty(5))
+    vast = DefaultLikelihood(2**60, 0.0, [], [])
+    check_error(DomainError, "file that can hold all secrets; got", vast, out="all.npy")
+    check_error(DomainError, "must be an array, or the path of a file", DEFAULT, out=3)
 
 
 def test_functions_that_fail_are_named_with_their_block():
@@ -63,16 +63,15 @@ def test_functions_that_fail_are_named_with_their_block():
             raise ZeroDivisionError("no such secret")
         return 0.0 * d
 
-    check_refused(DomainError,
-                  r"function must return a log likelihood for every secret; got ZeroDivisionError: no such "  # fmt: skip
+    check_error(DomainError, r"function must return a log likelihood for every secret; got ZeroDivisionError: no such "
             r"secret in block 2, secrets 589824 to 606207", IndexLikelihood(failing, 10**6))  # fmt: skip
-    check_refused(DomainError, r"return one real number a secret; got float64 of shape \(\) for 10 secrets in block 0",
+    check_error(DomainError, r"return one real number a secret; got float64 of shape \(\) for 10 secrets in block 0",
             IndexLikelihood(lambda d: 0.5, 10))  # fmt: skip
-    check_refused(DomainError, r"below infinity; got nan at index 300000 \(1 of \d+ entries\) in block 1",
+    check_error(DomainError, r"below infinity; got nan at index 300000 \(1 of \d+ entries\) in block 1",
             IndexLikelihood(lambda d: np.where(d == 300_000, np.nan, 0.0), 10**6))  # fmt: skip
-    check_refused(DomainError, r"log likelihoods below infinity; got inf at index 7 ",
+    check_error(DomainError, r"log likelihoods below infinity; got inf at index 7 ",
             IndexLikelihood(lambda d: np.where(d == 7, np.inf, 0.0), 10))  # fmt: skip
-    check_refused(DomainError, "entries\\) in secrets between", IndexLikelihood(lambda d: np.nan * d, 10**15), rng=1)
+    check_error(DomainError, "entries\\) in secrets between", IndexLikelihood(lambda d: np.nan * d, 10**15), rng=1)
 
 
 def test_an_error_keeps_what_was_computed():
@@ -92,27 +91,27 @@ def test_an_error_keeps_what_was_computed():
 
 def test_jitted_functions():
     numba = pytest.importorskip("numba")
-    check_refused(DomainError, "one real number; got .*, which returns .* for one index",
+    check_error(DomainError, "one real number; got .*, which returns .* for one index",
             IndexLikelihood(numba.njit(lambda d: (d, d)), 10))  # fmt: skip
     constant = IndexLikelihood(numba.njit(lambda d: 0.0), 2**70)
-    check_refused(DomainError, r"at most 2\*\*63 for a jitted function", constant, rng=1)
+    check_error(DomainError, r"at most 2\*\*63 for a jitted function", constant, rng=1)
 
 
 def test_bounds_over_ranges():
     def search(bound):
         return IndexLikelihood(lambda d: 0.0 * d, 10**12, bound)
 
-    check_refused(DomainError, "lower and an upper bound, or the upper one; got TypeError", search(lambda a, b: None))
-    check_refused(DomainError, "below infinity, in order; got .* for secrets 0 to", search(lambda a, b: (1.0, 0.0)))
-    check_refused(DomainError, "below infinity, in order; got inf", search(lambda a, b: np.inf))
+    check_error(DomainError, "lower and an upper bound, or the upper one; got TypeError", search(lambda a, b: None))
+    check_error(DomainError, "below infinity, in order; got .* for secrets 0 to", search(lambda a, b: (1.0, 0.0)))
+    check_error(DomainError, "below infinity, in order; got inf", search(lambda a, b: np.inf))
     wrong = search(lambda a, b: (0.5, 1.0))
-    check_refused(DomainError, r"bound must enclose the function; got \[0.5, 1.0\] for secrets", wrong)
+    check_error(DomainError, r"bound must enclose the function; got \[0.5, 1.0\] for secrets", wrong)
 
 
 def test_what_a_search_and_a_sample_cannot_take():
     huge = IndexLikelihood(lambda d: 0.0 * d, 10**12)
-    check_refused(DomainError, r"prior must be None, and size at most 2\*\*1000.*Raise the budget", huge, lambda d: 1e-12)
-    check_refused(DomainError, "for more secrets than half the budget", IndexLikelihood(lambda d: 0.0 * d, 2**1001))
+    check_error(DomainError, r"prior must be None, and size at most 2\*\*1000.*Raise the budget", huge, lambda d: 1e-12)
+    check_error(DomainError, "for more secrets than half the budget", IndexLikelihood(lambda d: 0.0 * d, 2**1001))
 
 
 def test_index_likelihoods():
