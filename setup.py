@@ -6,6 +6,7 @@ Modules are compiled side by side, one to a core; ``build_ext --parallel=1`` tak
 """
 
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +16,25 @@ from setuptools import Extension, setup
 FLAGS = ["-O3", "-g0", "-std=gnu11", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
          "-fvisibility=hidden", "-Wno-psabi"]
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-HEADERS = [path.as_posix() for path in sorted(Path("csrc").glob("*.h"))]
+
+
+def headers_of(source: Path) -> list[str]:
+    """The headers and include files that a source names, directly or through others: a change rebuilds only its users."""
+    reached: set[Path] = set()
+    pending = [source]
+    while pending:
+        names = re.findall(r'"(fp_\w+\.(?:h|pxi))"', pending.pop().read_text(encoding="utf-8"))
+        new = {source.with_name(name) for name in names} - reached
+        reached |= new
+        pending += new
+    return sorted(path.as_posix() for path in reached)
 
 
 def extension(source: Path) -> Extension:
     return Extension(
         f"fastpriv.kernels.{source.stem}",
         sources=[source.as_posix()],
-        depends=HEADERS,
+        depends=headers_of(source),
         include_dirs=["csrc", np.get_include()],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"), ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION")],
         extra_compile_args=FLAGS,
