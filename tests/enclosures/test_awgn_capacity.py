@@ -10,10 +10,13 @@ from scipy.special import gammaln, ive
 
 from fastpriv import DomainError, Estimate, ShapeError, awgn_capacity, awgn_sigma_from_capacity
 from oracles import awgn, awgn_start
-from oracles.truth import rows
+from oracles.tables import array_from_text, rows
 
 TABLE = [(d, float.fromhex(amplitude), arb(low), arb(high)) for d, amplitude, low, high, *_ in rows("awgn_capacity")]
-LAWS = {(d, float.fromhex(amplitude)): (radii, p) for d, amplitude, _, _, radii, p in rows("awgn_capacity")}
+LAWS = {
+    (d, float.fromhex(amplitude)): (array_from_text(radii), array_from_text(p))
+    for d, amplitude, _, _, radii, p in rows("awgn_capacity")
+}
 # what is left of the pattern at the two ends of the interval; an empirical constant
 END_CONSTANT = 3.98160794705
 

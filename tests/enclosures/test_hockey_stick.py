@@ -9,7 +9,8 @@ import pytest
 
 from fastpriv import GaussianMixture, hockey_stick_divergence, log_hockey_stick_divergence, total_variation
 from oracles.mixture_pairs import FAMILIES, ORDINARY, many, mix, pairs
-from oracles.truth import bounds, family_of, rows
+from oracles.tables import rows
+from oracles.truth import bounds, family_of
 
 # relative width of value and logarithm: 1e-12 wherever it is promised; moves below 1e-8 of a standard deviation and
 # double roots (H near 1e-24 as a difference of numbers near 1) have no promise, only the enclosure

@@ -10,7 +10,8 @@ import pytest
 
 from fastpriv import GaussianMixture, entropy, jensen_shannon, kl_divergence, renyi_divergence
 from oracles.mixture_pairs import ORDINARY, pairs
-from oracles.truth import ORDERS, bounds, family_of, rows
+from oracles.tables import rows
+from oracles.truth import ORDERS, bounds, family_of
 
 WIDTH = 1e-12
 # the truth is of the order of what rounding the weights and moving a mean by an ulp means; only the enclosure counts

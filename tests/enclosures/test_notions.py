@@ -13,7 +13,8 @@ from fastpriv.mechanisms.gaussian import GaussianMechanism
 from fastpriv.notions import abp, cd_lmip, ldp_delta, lip_delta, log_lip_delta, mbp_xi
 from oracles import mixture
 from oracles.mixture_pairs import priors
-from oracles.truth import bounds, rows
+from oracles.tables import rows
+from oracles.truth import bounds
 
 WIDTH = 1e-12
 

@@ -1,7 +1,7 @@
 """The rows of the truth table of the peak-power capacity: [d, R, lower, upper, radii, probabilities].
 
-R is a double in hexadecimal; lower and upper hold 34 digits and differ by the weight of the covering normal law, which
-is 1e-35 or, where one sphere of a large dimension stands for many, larger.
+R, radii and probabilities are hexadecimal doubles; lower and upper hold 34 digits and differ by the weight of the
+covering normal law, which is 1e-35 or, where one sphere of a large dimension stands for many, larger.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 from flint import arb, ctx
 
 from oracles import awgn, awgn_start
+from oracles.tables import array_to_text
 
 __all__ = ["PATHS", "SINGLES", "awgn_capacity"]
 
@@ -106,7 +107,7 @@ def row(dimension, amplitude, radii, probabilities, weight=awgn.COVER):
     ctx.prec = awgn.BITS
     upper = value * (1 + arb("1e-24")) + (arb(weight) if covered else 0)
     numbers = [x.str(34, radius=False) for x in (value * (1 - arb("1e-28")), upper)]
-    law = [[float(x) for x in part] for part in (radii, probabilities)]
+    law = [array_to_text([float(x) for x in part]) for part in (radii, probabilities)]
     return [dimension, float(amplitude).hex(), *numbers, *law]
 
 

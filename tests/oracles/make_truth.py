@@ -1,12 +1,12 @@
 """Write the truth tables: ``python tests/oracles/make_truth.py [hockey_stick|integrals|notions|awgn_capacity ...]``.
 
 The tables hold decimal strings of at least 34 correct digits, so that the tests read hundreds of rows in no time;
-another test recomputes some of them.
+another test recomputes some of them. Beside the rows stand their inputs as hexadecimal doubles; a table written again
+keeps the inputs that it has.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -17,9 +17,10 @@ from flint import ctx
 
 from oracles import mixture
 from oracles.awgn_rows import awgn_capacity
-from oracles.mixture_pairs import pairs, priors
-from oracles.pairs_nd import cases
-from oracles.truth import FOLDER, INTEGRALS, LEFT_OUT, NOTION_EPSILONS, NOTION_SIGMAS, decimal, integral_pairs
+from oracles.mixture_pairs import pair_to_text, pairs, prior_to_text, priors
+from oracles.pairs_nd import cases, law_to_text
+from oracles.tables import write
+from oracles.truth import INTEGRALS, LEFT_OUT, NOTION_EPSILONS, NOTION_SIGMAS, decimal, integral_pairs
 
 BITS = 120
 
@@ -79,20 +80,38 @@ def mixtures_nd():
         for quantity, parameter, compute in case.truths:
             value, error = compute()
             text = mpmath.nstr(value, 20) if error < 1e-16 else mpmath.nstr(value, 17)
-            yield [name, quantity, "" if parameter is None else parameter, text, f"{float(error):.2g}"]
+            yield [name, quantity, "" if parameter is None else float(parameter).hex(), text, f"{float(error):.2g}"]
 
 
-def write(name, rows):
-    lines = []
+def said(rows):
+    """The rows, each printed when it is known."""
     for row in rows:
         print(*row, flush=True)
-        lines.append(json.dumps(row))
-    FOLDER.mkdir(exist_ok=True)
-    (FOLDER / f"{name}.json").write_text("[\n" + ",\n".join(lines) + "\n]\n")
+        yield row
 
+
+def pair_inputs():
+    return {pair.name: pair_to_text(pair) for pair in pairs()}
+
+
+def prior_inputs():
+    return {name: prior_to_text(prior) for name, prior in priors().items()}
+
+
+def law_inputs():
+    return {name: {"p": law_to_text(case.p), "q": law_to_text(case.q)} for name, case in cases().items()}
+
+
+# name -> rows and inputs; the inputs of the peak-power capacity stand in its rows
+TABLES = {
+    "hockey_stick": (hockey_stick, pair_inputs),
+    "integrals": (integrals, pair_inputs),
+    "notions": (notions, prior_inputs),
+    "awgn_capacity": (awgn_capacity, dict),
+    "mixtures_nd": (mixtures_nd, law_inputs),
+}
 
 if __name__ == "__main__":
-    tables = {"hockey_stick": hockey_stick, "integrals": integrals, "notions": notions, "awgn_capacity": awgn_capacity,
-              "mixtures_nd": mixtures_nd}
-    for name in sys.argv[1:] or tables:
-        write(name, tables[name]())
+    for name in sys.argv[1:] or TABLES:
+        rows, inputs = TABLES[name]
+        write(name, list(said(rows())), inputs())

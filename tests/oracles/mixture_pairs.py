@@ -1,8 +1,9 @@
-"""Harsh pairs of one-dimensional Gaussian mixtures, by family; deterministic, NumPy arrays only.
+"""Harsh pairs of one-dimensional Gaussian mixtures, by family; NumPy arrays only.
 
-``FAMILIES`` maps a name to a function without arguments that returns a list of ``Pair``. The weights of all families
+``FAMILIES`` maps a name to a function without arguments that makes a list of ``Pair``. The weights of all families
 but ``inexact`` and ``tiny`` are multiples of 2^-53 that sum to 1 exactly, so that no convention about the missing
-mass matters.
+mass matters. ``pairs`` and ``priors`` return the numbers that the truth tables store, the same to the last bit on every
+machine; what a table does not know yet is made here. To change a stored input, remove it from the tables first.
 """
 
 from __future__ import annotations
@@ -12,7 +13,12 @@ from math import comb, log
 
 import numpy as np
 
-__all__ = ["EPSILONS", "FAMILIES", "ORDINARY", "Mixture", "Pair", "dyadic", "figure3_prior", "many", "pairs", "priors"]
+from oracles.tables import array_from_text, array_to_text, inputs
+
+__all__ = [
+    "EPSILONS", "FAMILIES", "ORDINARY", "Mixture", "Pair", "dyadic", "figure3_prior", "made_priors", "many",
+    "pair_from_text", "pair_to_text", "pairs", "prior_to_text", "priors",
+]  # fmt: skip
 
 EPSILONS = np.array([0.0, 1e-12, 1e-3, 0.1, 1.0, 3.0, 10.0, 50.0, 300.0, 1000.0])
 
@@ -269,7 +275,7 @@ def inexact():
     ]
 
 
-def priors():
+def made_priors():
     """Named priors (points, weights) for the notions; the weights sum to 1 exactly except in figure 3's."""
     rng = np.random.default_rng(3)
     x, w = figure3_prior()
@@ -298,5 +304,36 @@ FAMILIES = {
 
 
 def pairs(*families):
-    """The pairs of the families named, or of all."""
-    return [pair for name in (families or FAMILIES) for pair in FAMILIES[name]()]
+    """The pairs of the families named, or of all, as stored beside their truths."""
+    stored = inputs("hockey_stick")
+    made = [pair for name in (families or FAMILIES) for pair in FAMILIES[name]()]
+    return [pair_from_text(pair.name, stored[pair.name]) if pair.name in stored else pair for pair in made]
+
+
+def priors():
+    """The priors (points, weights) by name, as stored beside their truths."""
+    stored = inputs("notions")
+    return {
+        name: tuple(array_from_text(stored[name][part]) for part in ("points", "weights")) if name in stored else made
+        for name, made in made_priors().items()
+    }
+
+
+def pair_to_text(pair):
+    """What a table stores of a pair."""
+    laws = {
+        side: {part: array_to_text(getattr(law, part)) for part in ("weights", "means", "sigmas")}
+        for side, law in (("p", pair.p), ("q", pair.q))
+    }
+    return laws | ({"epsilons": array_to_text(pair.epsilons)} if len(pair.epsilons) else {})
+
+
+def pair_from_text(name, entry):
+    """The pair behind ``pair_to_text``."""
+    p, q = (Mixture(*(array_from_text(entry[side][part]) for part in ("weights", "means", "sigmas"))) for side in "pq")
+    return Pair(name, p, q, tuple(array_from_text(entry.get("epsilons", "")).tolist()))
+
+
+def prior_to_text(prior):
+    """What a table stores of a prior."""
+    return dict(zip(("points", "weights"), map(array_to_text, prior), strict=True))

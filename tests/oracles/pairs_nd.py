@@ -3,7 +3,8 @@
 ``cases()`` maps a name to a ``Case``: two laws and a list of (quantity, parameter, compute), where ``compute()``
 returns (value, error) as the functions of ``oracles.mixtures_nd`` do. The value of the quantity ``log_hockey_stick`` is
 a logarithm and its error is absolute; all other errors are relative. Weights are multiples of 2^-20 or coarser, so that
-products of them are exact.
+products of them are exact. The laws are those that the truth table stores, the same to the last bit on every machine;
+what the table does not know yet is made here. To change a stored law, remove it from the table first.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ import numpy as np
 
 from oracles import mixture
 from oracles import mixtures_nd as nd
-from oracles.truth import rows
+from oracles.tables import array_from_text, array_to_text, inputs, matrix_from_text, matrix_to_text, rows
 
-__all__ = ["Case", "Truth", "cases", "table"]
+__all__ = ["Case", "Truth", "cases", "law_to_text", "made_laws", "table"]
 
 RARE = 2.0**-20  # about 1e-6
 EXCESS = 1e-9  # of the nuisance coordinates of q
@@ -41,6 +42,37 @@ def cases():
     for family in (_products, _many_coordinates, _singles, _spherical, _nuisance, _collinear, _planes, _solid):
         out.update(family())
     return out
+
+
+def law_to_text(law):
+    """What the table stores of a law."""
+    out = {"weights": array_to_text(law.weights), "means": array_to_text(law.means)}
+    if law.covariances is not None:
+        return out | {"covariances": matrix_to_text(law.covariances)}
+    return out | {"sigmas": array_to_text(law.sigmas)}
+
+
+def law_from_text(entry):
+    weights, means = (array_from_text(entry[part]) for part in ("weights", "means"))
+    if "covariances" in entry:
+        return nd.Law(weights, means, None, matrix_from_text(entry["covariances"]))
+    return nd.Law(weights, means, array_from_text(entry["sigmas"]))
+
+
+@cache
+def stored_laws(name):
+    """P and Q of a case as the table stores them, or None."""
+    entry = inputs("mixtures_nd").get(name)
+    return entry and (law_from_text(entry["p"]), law_from_text(entry["q"]))
+
+
+made_laws = {}  # name -> P and Q as this machine makes them, for the test that compares them with the stored ones
+
+
+def kept_laws(name, p, q):
+    """The stored laws of a case; those just made where the table has none."""
+    made_laws[name] = p, q
+    return stored_laws(name) or (p, q)
 
 
 @dataclass(frozen=True)
@@ -66,7 +98,8 @@ def table():
         value = float(text)
         reach = 0.0 if np.isinf(value) else float(error) * (1.0 if quantity.startswith("log") else abs(value))
         reach += np.spacing(abs(value)) if np.isfinite(value) else 0.0
-        out.append(Truth(case, quantity, parameter if parameter != "" else None, value, value - reach, value + reach))
+        known = float.fromhex(parameter) if parameter else None
+        out.append(Truth(case, quantity, known, value, value - reach, value + reach))
     return tuple(out)
 
 
@@ -100,6 +133,11 @@ def _products():
     means, sigmas = rng.normal(0, 0.2, 13).tolist(), (2 ** rng.uniform(-1, 1, 13)).tolist()
     sixteen = [one(m, s) for m, s in zip(means, sigmas, strict=True)]
     shifted = [one(m[0] + float(d), s[0]) for (_, m, s), d in zip(sixteen, rng.normal(0, 0.1, 13), strict=True)]
+    if stored_laws("product-16"):  # the truth is that of the stored factors
+        sixteen, shifted = (
+            [one(m, s) for m, s in zip(law.means[0, :13].tolist(), law.sigmas[0, :13].tolist(), strict=True)]
+            for law in stored_laws("product-16")
+        )
     tiny = [([0.25, 0.75], [0.0, 1.5], [1.0, 0.75]), ([0.5, 0.5], [-1.0, 1.0], [1.0, 2.0])]
     near = [([0.25, 0.75], [2.0**-16, 1.5], [1.0, 0.75]), ([0.5, 0.5], [-1.0, 1.0 - 2.0**-17], [1.0, 2.0])]
     rare = ([1 - RARE, RARE], [0.0, 40.0], [1.0, 1.0])
@@ -131,7 +169,7 @@ def _products():
             if label:  # rounding of the moved means and covariances
                 slack = 1e-9 if name.startswith("tiny") else 1e-12
                 truths = [(quantity, a, partial(_widened, compute, slack)) for quantity, a, compute in truths]
-            out[name + label] = Case(first, second, truths)
+            out[name + label] = Case(*kept_laws(name + label, first, second), truths)
     return out
 
 
@@ -150,7 +188,7 @@ def _many_coordinates():
             s = mpmath.mpf(sigma)
             return square / (2 * s**2) + d * mpmath.log(2 * mpmath.pi * s**2) / 2 - own, 1e-13
 
-    return {"diagonal-1000": Case(p, q, [("kl_PQ", None, kl)])}
+    return {"diagonal-1000": Case(*kept_laws("diagonal-1000", p, q), [("kl_PQ", None, kl)])}
 
 
 def _widened(compute, slack):
@@ -167,6 +205,7 @@ def _singles():
         scales = 2 ** rng.uniform(-0.25, 0.25, (1, d))
         other = nd.Law(np.ones(1), rng.normal(0, 1 / np.sqrt(d), (1, d)), scales)
         p, q, _ = moved(base, other, d)
+        p, q = kept_laws(f"single-{d}", p, q)
         out[f"single-{d}"] = Case(p, q, [
             ("kl_PQ", None, partial(nd.closed_form, "kl", p, q)),
             ("kl_QP", None, partial(nd.closed_form, "kl", q, p)),
@@ -204,7 +243,7 @@ def _spherical():
             compute = partial(_widened, partial(nd.spherical_hockey_stick, d, s, t, epsilon), 1e-11)
             truths += [("hockey_stick", epsilon, compute), ("log_hockey_stick", epsilon, partial(_log, compute))]
         truths.append(("total_variation", None, truths[0][2]))
-        out[f"sphere-{d}"] = Case(p, q, truths)
+        out[f"sphere-{d}"] = Case(*kept_laws(f"sphere-{d}", p, q), truths)
     return out
 
 
@@ -234,7 +273,7 @@ def _nuisance():
             truths.append(("log_hockey_stick", epsilon, compute))
             if name != "far-3":
                 truths.append(("hockey_stick", epsilon, partial(_exp, compute)))
-        out[name] = Case(p, q, truths)
+        out[name] = Case(*kept_laws(name, p, q), truths)
     return out
 
 
@@ -279,7 +318,7 @@ def _collinear():
             *(("log_hockey_stick", e, partial(_ball, mixture.log_hockey_stick, p1, q1, e)) for e in (*epsilons, 40.0)),
         ]
         truths = [(name, a, partial(_widened, compute, 1e-11)) for name, a, compute in truths]
-        out[f"collinear-{d}"] = Case(p, q, truths)
+        out[f"collinear-{d}"] = Case(*kept_laws(f"collinear-{d}", p, q), truths)
     return out
 
 
@@ -384,7 +423,7 @@ def _planes():
             truths += [("log_hockey_stick", epsilon, compute), ("hockey_stick", epsilon, partial(_exp, compute))]
         if epsilons:
             truths.append(("total_variation", None, partial(_exp, partial(_nested, p, q, 0.0))))
-        out[name] = Case(p, q, truths)
+        out[name] = Case(*kept_laws(name, p, q), truths)
     # the same problem in 16 dimensions: standard normal coordinates on both sides, then a linear map
     plane = out["shared-plane"]
     rest = np.zeros((4, 14)), np.zeros((2, 14))
@@ -395,7 +434,7 @@ def _planes():
     p, q, _ = moved(p, q, 16)
     p, q = (nd.Law(law.weights, law.means, None, p.covariances[:1]) for law in (p, q))
     kept = [(n, a, partial(_widened, compute, 1e-11)) for n, a, compute in plane.truths if n != "entropy"]
-    out["shared-plane-in-16"] = Case(p, q, kept)
+    out["shared-plane-in-16"] = Case(*kept_laws("shared-plane-in-16", p, q), kept)
     return out
 
 
@@ -408,4 +447,4 @@ def _solid():
         np.array([0.25, 0.75]), np.array([[0.0, 0.0, 0.0], [0.5, 1.0, -0.5]]),
         np.array([[1.25, 1.0, 1.0], [1.5, 1.0, 1.25]]),
     )  # fmt: skip
-    return {"solid": Case(p, q, [row for row in _grid_quantities(p, q, 0.2) if row[1] != 0.5])}
+    return {"solid": Case(*kept_laws("solid", p, q), [row for row in _grid_quantities(p, q, 0.2) if row[1] != 0.5])}

@@ -8,7 +8,7 @@ import pytest
 from flint import arb
 
 from oracles import awgn, awgn_start
-from oracles.truth import rows
+from oracles.tables import array_from_text, rows
 
 LIMITS = {1: "1.665925641", 2: "2.453389958", 4: "3.579645910", 8: "5.157672496", 64: "14.848587712"}
 CAPACITIES = {
@@ -126,7 +126,7 @@ def test_the_table_is_whole_and_ordered():
     table = rows("awgn_capacity")
     assert len(table) >= 60
     for d, amplitude, lower, upper, radii, p in table:
-        amplitude = float.fromhex(amplitude)
+        amplitude, radii, p = float.fromhex(amplitude), array_from_text(radii), array_from_text(p)
         assert arb(lower) < arb(upper), (d, amplitude)
         assert float(arb(upper) - arb(lower)) <= 1.1e-12 * min(1.0, float(arb(lower)) * 1e-8 + 1e-12 * (d > 999))
         assert radii[-1] == amplitude
@@ -138,5 +138,6 @@ def test_the_table_is_whole_and_ordered():
 def test_a_sample_of_the_table_can_be_recomputed():
     draw = random.Random(5)
     for d, amplitude, lower, upper, radii, p in draw.sample([r for r in rows("awgn_capacity") if r[0] < 100], 12):
+        radii, p = array_from_text(radii).tolist(), array_from_text(p).tolist()
         value = awgn.refined_capacity(d, float.fromhex(amplitude), radii, p)[0]
         assert arb(lower) <= value <= arb(upper), (d, amplitude, value.str(30))

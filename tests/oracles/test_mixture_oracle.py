@@ -9,7 +9,8 @@ from flint import arb, ctx
 
 from oracles import mixture
 from oracles.mixture_pairs import EPSILONS, dyadic, mix, pairs, priors
-from oracles.truth import INTEGRALS, bounds, rows
+from oracles.tables import rows
+from oracles.truth import INTEGRALS, bounds
 
 
 @pytest.fixture(autouse=True)

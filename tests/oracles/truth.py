@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from decimal import Context, Decimal
-from pathlib import Path
 
 from oracles.mixture_pairs import FAMILIES, pairs
 
 __all__ = [
-    "FOLDER", "INTEGRALS", "LEFT_OUT", "NOTION_EPSILONS", "NOTION_SIGMAS", "ORDERS", "SLACK", "bounds", "decimal",
-    "family_of", "integral_pairs", "rows",
+    "INTEGRALS", "LEFT_OUT", "NOTION_EPSILONS", "NOTION_SIGMAS", "ORDERS", "SLACK", "bounds", "decimal",
+    "family_of", "integral_pairs",
 ]  # fmt: skip
 
-FOLDER = Path(__file__).parent / "truth"
 SLACK = Decimal("1e-30")  # the strings are right to at least this, relative
 CONTEXT = Context(prec=60, Emin=-(10**17), Emax=10**17)
 
@@ -79,8 +76,3 @@ def bounds(text):
     middle = CONTEXT.create_decimal(text)
     reach = CONTEXT.multiply(abs(middle), SLACK)
     return CONTEXT.subtract(middle, reach), CONTEXT.add(middle, reach)
-
-
-def rows(table):
-    """The rows of a table as lists."""
-    return json.loads((FOLDER / f"{table}.json").read_text())
