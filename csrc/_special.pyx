@@ -6,7 +6,12 @@ cdef extern from "fp_special.h":
     fp_ufunc fp_special_table[1]
     const int FP_SPECIAL_SIZE
 
+cdef extern from "fp_dispatch.h":
+    int fp_isa_machine()
+
 ISA = fp_isa_name().decode()
+#: the widest variant of this machine, whatever FASTPRIV_ISA says: 0 baseline, 1 avx2, 2 avx512
+MACHINE_ISA = fp_isa_machine()
 
 
 def ufuncs(dict documentation):

@@ -11,6 +11,7 @@ from typing import Any
 
 from . import __version__
 from .kernels import _special
+from .kernels.instruction_sets import of_this_machine
 
 __all__ = ["installation", "show_versions"]
 
@@ -24,8 +25,9 @@ def installation() -> dict[str, Any]:
     Returns
     -------
     dict
-        ``version`` is None for a package that is not installed. ``FASTPRIV_ISA`` in the environment chooses a lower
-        instruction set; the numbers do not depend on it.
+        ``version`` is None for a package that is not installed. ``instruction sets`` are those of this machine that
+        kernels are compiled for, and ``instruction set`` the one in use: the widest, or what ``FASTPRIV_ISA`` in the
+        environment says when Python starts; the numbers do not depend on it.
 
     Examples
     --------
@@ -38,6 +40,7 @@ def installation() -> dict[str, Any]:
         "fastpriv": __version__,
         "place": str(Path(__file__).parent),
         "instruction set": str(_special.ISA),
+        "instruction sets": list(of_this_machine()),
         "threads": len(affinity(0)) if affinity is not None else os.cpu_count() or 1,
         "python": platform.python_version(),
         "executable": sys.executable,
@@ -61,7 +64,7 @@ def show_versions() -> None:
             for package, version in item.items():
                 print(f"{package:<16} {version or 'not installed'}")
         else:
-            print(f"{name:<16} {item}")
+            print(f"{name:<16} {', '.join(item) if isinstance(item, list) else item}")
 
 
 def _version(name: str) -> str | None:

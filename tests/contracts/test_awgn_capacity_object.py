@@ -7,7 +7,7 @@ import pytest
 
 from fastpriv import AwgnCapacity, awgn_capacity, awgn_sigma_from_capacity
 from fastpriv.capacity.awgn import bounds as awgn_bounds
-from kernels.variants import check_same_lines
+from kernels.variants import check_same_lines, each_wider_variant
 
 SCRIPT = """
 import hashlib
@@ -35,8 +35,9 @@ def same(one, other):
     return numbers and inputs and one.method == other.method and one.unit == other.unit
 
 
-def test_every_instruction_set_gives_the_same_bits():
-    check_same_lines(SCRIPT, 1)
+@each_wider_variant
+def test_every_instruction_set_gives_the_same_bits(variant):
+    check_same_lines(SCRIPT, 1, variant)
 
 
 def test_threads_change_no_bit():

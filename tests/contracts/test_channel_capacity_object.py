@@ -8,7 +8,7 @@ import pytest
 
 from fastpriv import ChannelCapacity, DomainError, ShapeError, channel_capacity, maximal_leakage
 from fastpriv.kernels import _blahut
-from kernels.variants import check_same_lines
+from kernels.variants import check_same_lines, each_wider_variant
 
 SCRIPT = """
 import hashlib
@@ -29,8 +29,9 @@ print(digest.hexdigest())
 PARTS = ("input", "output", "divergences", "iterations", "converged")
 
 
-def test_every_instruction_set_gives_the_same_bits():
-    check_same_lines(SCRIPT, 1)
+@each_wider_variant
+def test_every_instruction_set_gives_the_same_bits(variant):
+    check_same_lines(SCRIPT, 1, variant)
 
 
 @pytest.mark.parametrize("shape", [(11, 3, 4), (10_001, 2, 2), (5, 20, 3)])

@@ -8,7 +8,7 @@ import pytest
 from mpmath import mpf
 
 from fastpriv.kernels import _density
-from kernels.variants import printed
+from kernels.variants import each_wider_variant, printed
 from oracles import densities as oracle
 
 FORMS = ("isotropic", "diagonal", "full")
@@ -209,15 +209,13 @@ sys.stdout.buffer.write(_density.ISA.encode().ljust(8) + np.concatenate(found).t
 """
 
 
-def test_instruction_sets_agree():
+@each_wider_variant
+def test_instruction_sets_agree(variant):
     """The harshest cases are right on each, and ordinary values agree."""
-    found = {}
-    for out in printed(SCRIPT).values():
-        found[out[:8].strip()] = np.frombuffer(out[8:]).reshape(-1, 2, 50)
-    base = found[b"baseline"]
-    for values in found.values():
-        assert np.all(np.abs(values[:, 0] - base[:, 0]) <= 1e-14 * (1 + np.abs(base[:, 0])))
-        assert np.all(np.abs(values[:, 1] - base[:, 1]) <= 1e-13 * (1 + np.abs(base[:, 0])) * (1 + base[:, 1]))
+    base, values = (np.frombuffer(printed(SCRIPT, name)[8:]).reshape(-1, 2, 50) for name in ("baseline", variant))
+    assert printed(SCRIPT, variant)[:8].decode().strip() == variant
+    assert np.all(np.abs(values[:, 0] - base[:, 0]) <= 1e-14 * (1 + np.abs(base[:, 0])))
+    assert np.all(np.abs(values[:, 1] - base[:, 1]) <= 1e-13 * (1 + np.abs(base[:, 0])) * (1 + base[:, 1]))
 
 
 @pytest.mark.parametrize("form", range(3), ids=FORMS)

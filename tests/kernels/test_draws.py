@@ -11,7 +11,7 @@ from scipy import stats
 
 from fastpriv import _random
 from fastpriv.kernels import _draw
-from kernels.variants import check_same_lines
+from kernels.variants import check_same_lines, each_wider_variant
 
 CSRC = Path(__file__).parents[2] / "csrc"
 WORDS = np.array([1, 2, 3, 4], dtype=np.uint64)
@@ -294,5 +294,6 @@ say("place wide", tall)
 """
 
 
-def test_every_instruction_set_gives_the_same_bits():
-    check_same_lines(PROGRAM, 10)
+@each_wider_variant
+def test_every_instruction_set_gives_the_same_bits(variant):
+    check_same_lines(PROGRAM, 10, variant)

@@ -1,7 +1,7 @@
 """The Gaussian mechanism and the binary channel give the same bits on every instruction set the machine has."""
 
 
-from kernels.variants import check_same_lines
+from kernels.variants import check_same_lines, each_wider_variant
 
 PROGRAM = """
 import hashlib
@@ -30,5 +30,6 @@ for name, arguments in results.items():
 """
 
 
-def test_every_instruction_set_gives_the_same_bits():
-    check_same_lines(PROGRAM, 14)
+@each_wider_variant
+def test_every_instruction_set_gives_the_same_bits(variant):
+    check_same_lines(PROGRAM, 14, variant)

@@ -1,7 +1,7 @@
 """The curves of mutual-information privacy have the same bits on every instruction set the machine has."""
 
 
-from kernels.variants import check_same_lines
+from kernels.variants import check_same_lines, each_wider_variant
 
 PROGRAM = """
 import hashlib
@@ -20,5 +20,6 @@ for name in sorted(special.__all__):
 """
 
 
-def test_every_instruction_set_gives_the_same_bits():
-    check_same_lines(PROGRAM, 11)
+@each_wider_variant
+def test_every_instruction_set_gives_the_same_bits(variant):
+    check_same_lines(PROGRAM, 11, variant)

@@ -1,7 +1,7 @@
 """The mixture engines give the same bits on every instruction set the machine has."""
 
 
-from kernels.variants import check_same_lines
+from kernels.variants import check_same_lines, each_wider_variant
 
 SCRIPT = """
 import hashlib
@@ -37,5 +37,6 @@ print(digest.hexdigest())
 """
 
 
-def test_every_instruction_set_gives_the_same_bits():
-    check_same_lines(SCRIPT, 1)
+@each_wider_variant
+def test_every_instruction_set_gives_the_same_bits(variant):
+    check_same_lines(SCRIPT, 1, variant)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fastpriv.kernels import _beliefs
-from kernels.variants import printed
+from kernels.variants import each_wider_variant, printed
 
 PROGRAM = """
 import numpy as np
@@ -28,15 +28,16 @@ for size in (1, 7, 100, 513, 300_000):
 """
 
 
-def test_every_instruction_set():
-    found = {name: np.array([line.split() for line in out.splitlines()], dtype=float)
-             for name, out in printed(PROGRAM).items()}  # fmt: skip
-    plain = found["baseline"]
-    for name, numbers in found.items():
-        apart = np.abs(numbers[:, :6] - plain[:, :6])
-        worst = np.argmax(np.max(apart - 1e-13 * np.abs(plain[:, :6]) - plain[:, 6:12], axis=1))
-        assert np.all(apart <= 1e-13 * np.abs(plain[:, :6]) + plain[:, 6:12]), (name, numbers[worst], plain[worst])
-        assert np.array_equal(numbers[:, 12:], plain[:, 12:])
+@each_wider_variant
+def test_every_instruction_set(variant):
+    plain, numbers = (
+        np.array([line.split() for line in printed(PROGRAM, name).splitlines()], dtype=float)
+        for name in ("baseline", variant)
+    )
+    apart = np.abs(numbers[:, :6] - plain[:, :6])
+    worst = np.argmax(np.max(apart - 1e-13 * np.abs(plain[:, :6]) - plain[:, 6:12], axis=1))
+    assert np.all(apart <= 1e-13 * np.abs(plain[:, :6]) + plain[:, 6:12]), (numbers[worst], plain[worst])
+    assert np.array_equal(numbers[:, 12:], plain[:, 12:])
 
 
 def test_blocks_are_told_from_each_other():

@@ -13,7 +13,8 @@ import pytest
 
 import fastpriv.special as special
 from fastpriv.kernels import _special
-from kernels.variants import VARIANTS, printed
+from fastpriv.kernels.instruction_sets import of_this_machine
+from kernels.variants import each_variant, each_wider_variant, printed
 
 ELEMENTWISE = [name for name in special.__all__ if getattr(special, name).signature is None]
 UNARY = [name for name in ELEMENTWISE if getattr(special, name).nin == 1]
@@ -46,15 +47,27 @@ def digests():
     return {"variant": _special.ISA, **found}
 
 
-def test_every_instruction_set_gives_the_same_bits():
+def digests_under(variant):
     code = "import json; from kernels import test_special_ufuncs as t; print(json.dumps(t.digests()))"
-    results = {variant: json.loads(out) for variant, out in printed(code, (*VARIANTS, "")).items()}
-    best = VARIANTS.index(results.pop("")["variant"])
-    used = {variant: result.pop("variant") for variant, result in results.items()}
-    assert used == {variant: VARIANTS[min(k, best)] for k, variant in enumerate(VARIANTS)}
-    for variant in VARIANTS[1:]:
-        differing = [name for name in results["baseline"] if results[variant][name] != results["baseline"][name]]
-        assert not differing, f"{variant} differs from baseline in {differing}"
+    return json.loads(printed(code, variant))
+
+
+@each_variant
+def test_a_forced_instruction_set_is_used(variant):
+    assert digests_under(variant)["variant"] == variant
+
+
+def test_the_widest_instruction_set_is_used_where_none_is_forced():
+    assert printed("from fastpriv.kernels import _special; print(_special.ISA)", "").decode().strip() == (
+        of_this_machine()[-1]
+    )
+
+
+@each_wider_variant
+def test_every_instruction_set_gives_the_same_bits(variant):
+    plain, found = digests_under("baseline"), digests_under(variant)
+    differing = [name for name in plain if name != "variant" and plain[name] != found[name]]
+    assert not differing, f"{variant} differs from baseline in {differing}"
 
 
 @pytest.mark.parametrize("name", ELEMENTWISE)

@@ -10,7 +10,7 @@ import pytest
 from flint import arb
 
 from fastpriv import special
-from kernels.variants import check_same_lines
+from kernels.variants import check_same_lines, each_wider_variant
 from oracles import sphere as oracle
 
 CSRC = Path(__file__).parents[2] / "csrc"
@@ -130,8 +130,9 @@ for dimension in (1, 2, 3, 4, 9, 15, 16, 100, 10**5):
 """
 
 
-def test_every_instruction_set_gives_the_same_bits():
-    check_same_lines(PROGRAM, 27)
+@each_wider_variant
+def test_every_instruction_set_gives_the_same_bits(variant):
+    check_same_lines(PROGRAM, 27, variant)
 
 
 def stored(name):

@@ -6,7 +6,7 @@ import pytest
 from fastpriv import Channel, notions
 from fastpriv.kernels import _table
 from fastpriv.notions.discrete import table
-from kernels.variants import check_same_lines
+from kernels.variants import check_same_lines, each_wider_variant
 
 SCRIPT = """
 import hashlib
@@ -38,8 +38,9 @@ print(digest.hexdigest())
 """
 
 
-def test_every_instruction_set_gives_the_same_bits():
-    check_same_lines(SCRIPT, 1)
+@each_wider_variant
+def test_every_instruction_set_gives_the_same_bits(variant):
+    check_same_lines(SCRIPT, 1, variant)
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fastpriv.kernels import _terms
-from kernels.variants import check_same_lines
+from kernels.variants import check_same_lines, each_wider_variant
 from oracles import densities as oracle
 
 RATIOS = np.concatenate([
@@ -144,8 +144,9 @@ print(digest.hexdigest())
 """
 
 
-def test_every_instruction_set_gives_the_same_bits():
-    check_same_lines(SCRIPT, 1)
+@each_wider_variant
+def test_every_instruction_set_gives_the_same_bits(variant):
+    check_same_lines(SCRIPT, 1, variant)
 
 
 def test_arrays_that_do_not_fit_are_refused():

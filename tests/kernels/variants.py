@@ -1,38 +1,59 @@
-"""One program under every instruction set: what it prints must be the same."""
+"""One program under every instruction set: what it prints must be the same.
+
+A variant that the CPU lacks is a skipped test that says so; it is never compared with a copy of another.
+"""
 
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
-__all__ = ["VARIANTS", "check_same_lines", "printed"]
+import pytest
+
+from fastpriv.kernels.instruction_sets import INSTRUCTION_SETS, of_this_machine
+
+__all__ = ["check_same_lines", "each_variant", "each_wider_variant", "printed"]
 
 TESTS = Path(__file__).parents[1]
-VARIANTS = ("baseline", "avx2", "avx512")  # one that the machine lacks falls back to the best it has
 
 
-def printed(program, variants=VARIANTS):
-    """What the program writes to standard output under each, as bytes; all run at once and can import the tests."""
-    path = os.pathsep.join([str(TESTS), *sys.path])
-    running = {
-        name: subprocess.Popen(
-            [sys.executable, "-c", program], env=os.environ | {"FASTPRIV_ISA": name, "PYTHONPATH": path},
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )
+def parameters(variants, available):
+    """The variants as parameters of a test; those not available are skipped."""
+    return [
+        pytest.param(name, marks=() if name in available else pytest.mark.skip(f"not run: this CPU has no {name}"))
         for name in variants
-    }  # fmt: skip
-    found = {}
-    for name, process in running.items():
-        found[name], errors = process.communicate()
-        assert process.returncode == 0, (name, errors[-2000:].decode())
-    return found
+    ]
 
 
-def check_same_lines(program, count):
-    """The program prints so many lines, and the same ones under every instruction set."""
-    lines = {name: out.decode().splitlines() for name, out in printed(program).items()}
-    assert len(lines["baseline"]) == count
-    for name in VARIANTS[1:]:
-        pairs = zip(lines["baseline"], lines[name], strict=True)
-        different = [line for line, other in pairs if line != other]
-        assert not different, f"{name} differs from baseline in {different}"
+each_variant = pytest.mark.parametrize("variant", parameters(INSTRUCTION_SETS, of_this_machine()))
+each_wider_variant = pytest.mark.parametrize("variant", parameters(INSTRUCTION_SETS[1:], of_this_machine()))
+
+
+@cache
+def started(program, variant):
+    path = os.pathsep.join([str(TESTS), *sys.path])
+    return subprocess.Popen(
+        [sys.executable, "-c", program], env=os.environ | {"FASTPRIV_ISA": variant, "PYTHONPATH": path},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+@cache
+def printed(program, variant):
+    """What the program, which can import the tests, writes to standard output under a variant, as bytes."""
+    process = started(program, variant)
+    out, errors = process.communicate()
+    assert process.returncode == 0, (variant, errors[-2000:].decode())
+    return out
+
+
+def check_same_lines(program, count, variant):
+    """The program prints so many lines, and under the variant the same ones as under ``baseline``."""
+    assert variant != "baseline"
+    for name in ("baseline", variant):  # both run at once
+        started(program, name)
+    plain, found = (printed(program, name).decode().splitlines() for name in ("baseline", variant))
+    assert len(plain) == count
+    different = [line for line, other in zip(plain, found, strict=True) if line != other]
+    assert not different, f"{variant} differs from baseline in {different}"
