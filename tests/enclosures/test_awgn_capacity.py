@@ -1,7 +1,6 @@
 """The bracket of the peak-power capacity holds the truth, and its input, slope and inverse are what they claim."""
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -254,10 +253,9 @@ HUGE = [(1, 30.0), (1, 100.0), (1, 1e3), (1, 1e5), (1, 1e150), (2, 1e3), (2, 1e6
 
 
 @pytest.mark.parametrize(("d", "amplitude"), HUGE)
-def test_out_of_reach_is_wide_and_true_and_quick(d, amplitude):
-    start = time.perf_counter()
+def test_out_of_reach_is_wide_and_true_and_takes_little_work(d, amplitude):
     got = awgn_capacity(d, amplitude)
-    assert time.perf_counter() - start < 20.0
+    assert got.cost["evaluations"] < 4e6
     low, high = volume_bound(d, amplitude), power_bound(d, amplitude)
     if d == 1:
         high = math.log1p(2 * amplitude / math.sqrt(2 * math.pi * math.e))

@@ -7,7 +7,6 @@ from mpmath import exp, expm1, log, log1p, mp, mpf, sinh
 from fastpriv.beliefs.implicit.balls import Ball, log_of_count, quotient, stacked
 from fastpriv.beliefs.implicit.overlaps import _arch, _sin_less
 
-mp.dps = 60
 RNG = np.random.default_rng(11)
 SIZE = 10.0 ** RNG.uniform(-12, 2, 400) * RNG.choice([-1.0, 1.0], 400)
 

@@ -19,7 +19,6 @@ from fastpriv import (
 from fastpriv.channels import Exceptions, Factors
 from oracles import channels as truth
 
-mp.dps = 60
 SCORES = np.array([[1.0, 0.25, -3.0], [0.0, 2.0, 0.5]])
 EPSILONS = (1e-20, 1e-6, 0.3, 2.0, 30.0)
 

@@ -14,6 +14,7 @@ from fastpriv import (
     UnaryEncoding,
     posterior,
 )  # fmt: skip
+from oracles.grouped_posteriors import DIGITS as MPMATH_DIGITS  # noqa: F401 -- the digits of these tests too
 from oracles.grouped_posteriors import of_groups, quantities
 
 DUST = mpf(10) ** -240  # what the oracle itself is off where the truth is 0

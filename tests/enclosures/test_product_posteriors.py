@@ -18,6 +18,7 @@ from fastpriv import (
 )  # fmt: skip
 from fastpriv.beliefs.implicit.laws import uniform_groups
 from fastpriv.beliefs.implicit.overlaps import jensen_shannon
+from oracles.grouped_posteriors import DIGITS as MPMATH_DIGITS  # noqa: F401 -- the digits of these tests too
 from oracles.grouped_posteriors import of_groups, product, quantities
 
 

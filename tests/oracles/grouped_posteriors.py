@@ -2,9 +2,10 @@
 
 from mpmath import exp, inf, log, mp, mpf
 
-mp.dps = 250
+DIGITS = 250
 
 
+@mp.workdps(DIGITS)
 def quantities(log_likelihood, prior=None):
     """Of secrets one by one; ``prior`` holds mpf that sum to 1 (default uniform)."""
     n = len(log_likelihood)
@@ -12,6 +13,7 @@ def quantities(log_likelihood, prior=None):
     return of_groups([(1, pi, mpf(x) if x > -inf else None) for pi, x in zip(weights, log_likelihood, strict=True)])
 
 
+@mp.workdps(DIGITS)
 def of_groups(groups):
     """Of groups (count, prior of one secret, log likelihood or None for -inf)."""
     held = [(mpf(count), pi, log_l) for count, pi, log_l in groups if pi > 0]
@@ -33,6 +35,7 @@ def of_groups(groups):
     return found
 
 
+@mp.workdps(DIGITS)
 def product(*factors):
     """All tuples of secrets of factors (log likelihoods, prior), the first place slowest: (log likelihoods, priors)."""
     logs, weights = [mpf(0)], [mpf(1)]

@@ -1,7 +1,6 @@
 """Tilted proposals: what they bound they bound everywhere, and they estimate without bias."""
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -111,6 +110,13 @@ def test_at_epsilon_zero_equal_laws_cost_nothing_to_bound():
     assert hockey_stick_proposal(p, p, 0.0).log_scale < -3.0
 
 
+def counted_proposal(p, q, epsilon):
+    """A proposal, and how many steps the search for it took: it asks before each whether it is late."""
+    steps = []
+    ((proposal, _),) = hockey_stick_proposals(p, q, [epsilon], late=lambda: steps.append(1) is not None)
+    return proposal, len(steps)
+
+
 EXTREME = {
     "weights": lambda: (GaussianMixture([1e-300, 1.0], [[9.0, 9.0], [0.0, 0.0]], 1.0),
                         GaussianMixture([1.0], [[0.0, 1.0]], 1.0)),
@@ -133,9 +139,8 @@ EXTREME = {
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 700.0])
 def test_extreme_parameters_are_answered_and_dominated(name, epsilon):
     p, q = EXTREME[name]()
-    began = time.process_time()
-    proposal = hockey_stick_proposal(p, q, epsilon)
-    assert time.process_time() - began < 5
+    proposal, steps = counted_proposal(p, q, epsilon)
+    assert steps < 300
     assert proposal.log_scale <= 1e-9
     rng = np.random.default_rng(0)
     x = np.concatenate([m.sample(5000, rng=rng) for m in (p, q, proposal.mixture)])
@@ -289,12 +294,11 @@ def test_one_epsilon_and_repeated_ones_are_served():
     assert proposal.log_scale == hockey_stick_proposal(p, q, 2.0).log_scale
 
 
-def test_a_thousand_components_take_seconds():
+def test_a_thousand_components_take_few_steps():
     rng = np.random.default_rng(1)
     p, q = law(rng, 1000, 16, "isotropic"), law(rng, 1000, 16, "isotropic")
-    began = time.process_time()
-    proposal = hockey_stick_proposal(p, q, 10.0)
-    assert time.process_time() - began < 60
+    proposal, steps = counted_proposal(p, q, 10.0)
+    assert steps < 300
     x = points(rng, (p, proposal.mixture), 200)
     found, slack = log_ratio(p, q, 10.0, proposal, x)
     assert np.all(found <= slack)
