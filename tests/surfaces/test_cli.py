@@ -22,7 +22,7 @@ SMALL = ("--sigma", "10,100", "--epsilon", "0.1..10:5")
 def run(*arguments, cwd, **words):
     """The command in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-m", "fastpriv", *map(str, arguments)], cwd=cwd, text=True, capture_output=True, timeout=120,
+        [sys.executable, "-m", "fastpriv", *map(str, arguments)], cwd=cwd, text=True, capture_output=True,
         check=False, env=HERE, **words,
     )  # fmt: skip
 
@@ -160,7 +160,7 @@ def test_too_little_memory_is_a_clear_error(inside, capsys, monkeypatch):
 def test_a_closed_pipe_is_quiet(inside):
     command = f"{sys.executable} -m fastpriv assess --json {' '.join(SMALL)} --sigma 1..100:50 | head -c 100"
     done = subprocess.run(
-        ["bash", "-c", command], cwd=inside, capture_output=True, text=True, timeout=120, check=False, env=HERE
+        ["bash", "-c", command], cwd=inside, capture_output=True, text=True, check=False, env=HERE
     )
     assert len(done.stdout) == 100
     assert done.stderr == ""
@@ -174,12 +174,11 @@ def test_a_killed_run_leaves_no_half_written_file_and_can_go_on(inside, how):
         stdout=subprocess.PIPE,
     )  # fmt: skip
     report = inside / "report"
-    limit = time.monotonic() + 60
-    while time.monotonic() < limit and not any(report.glob(".blocks-*/*.npz")):
+    while not any(report.glob(".blocks-*/*.npz")):
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
     process.send_signal(how)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate()
     assert process.returncode == (130 if how == signal.SIGINT else -how)
     assert "Traceback" not in said
     if how == signal.SIGINT:

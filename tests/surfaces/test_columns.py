@@ -1,6 +1,5 @@
 """Reading a column: what is understood, and what each fault is called."""
 
-import time
 
 import numpy as np
 import pytest
@@ -81,11 +80,9 @@ def test_a_missing_file_and_a_directory(tmp_path):
         read_column(tmp_path)
 
 
-def test_a_million_rows_are_read_in_seconds(write):
+def test_a_million_rows_are_read(write):
     path = write("a,b,c\n" + "".join(f"{i},{i}.5,text\n" for i in range(1_000_000)))
-    start = time.perf_counter()
     column = read_column(path, "b")
-    assert time.perf_counter() - start < 30.0
     assert column.size == 1_000_000
     assert column[-1] == 999_999.5
 

@@ -297,13 +297,12 @@ def test_a_process_that_is_interrupted_ends_with_130_and_no_traceback(inside):
     words = ("divergence", "kl", "p.npz", "q.json", "--rtol", "0", "--out", "new/t.csv")
     command = [sys.executable, "-m", "fastpriv", *words]
     process = subprocess.Popen(command, cwd=inside, env=HERE, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    limit = time.monotonic() + 60
-    while time.monotonic() < limit and not (inside / "new").exists():  # made before the work
+    while not (inside / "new").exists():  # made before the work
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
     time.sleep(1.0)  # sampling by now, or still loading where the machine is busy: both end alike
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate()
     assert process.returncode == 130, said
     assert "Traceback" not in said
     assert "interrupted" in said
