@@ -10,7 +10,7 @@ import numba
 import numpy as np
 import pytest
 
-from fastpriv import BackendMissingError, Density, DomainError, LogRatio, SamplingWarning, ShapeError
+from fastpriv import BackendMissingError, Density, DomainError, LogRatio, SamplingWarning, ShapeError, total_variation
 from fastpriv._random import root, words
 from fastpriv.kernels.jit import point_loops
 from oracles import user_densities as given
@@ -37,6 +37,9 @@ def test_what_is_not_a_function_is_refused(function):
         Density(function, dimension=D)
     with pytest.raises(DomainError, match="log_ratio must be a function; got"):
         LogRatio(function, given.normal_sampler, dimension=D)
+    unsampled = Density(lambda x: -0.5 * (x * x).sum(axis=-1), dimension=2, vectorized=True)
+    with pytest.raises(DomainError, match=r"p must have a sampler, or q; got neither. Pass Density\(log_density, sam"):
+        total_variation(unsampled, unsampled)
     with pytest.raises(DomainError, match="sampler_q must be a function; got 0.5"):
         LogRatio(given.log_ratio_vectorized, given.normal_sampler, dimension=D, sampler_q=0.5)
     with pytest.raises(DomainError, match="sampler must be a function; got 0.5"):

@@ -15,22 +15,25 @@ LAYERS = {
     "distributions": 3, "channels": 3, "special": 3,
     "sampling": 4,
     "divergences": 5, "capacity": 5, "beliefs": 5, "mechanisms": 5,
-    "notions": 6, "profiles": 7, "conversions": 7, "calibration": 7, "leakage": 7, "membership": 7,
-    "sweep": 8, "datasets": 8, "figures": 8, "assessment": 9, "info": 9,
+    "notions": 6, "conversions": 7, "calibration": 7,
+    "datasets": 8, "figures": 8, "assessment": 9, "info": 9,
     "comparison": 10, "posterior_command": 10, "cli": 11, "__main__": 12,
 }  # fmt: skip
+OWNERS = {"numba": "kernels/jit", "joblib": "_parallel.py"}
 
 
-def sources():
-    return sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
+def sources(root):
+    return sorted(path for path in root.rglob("*.py") if path != root / "__init__.py")
 
 
-def room_of(parts):
-    return parts[0]
+def rooms(root):
+    """The modules and packages right below the root."""
+    return {path.relative_to(root).with_suffix("").parts[0] for path in sources(root)}
 
 
-def internal_imports(path):
-    package = ("fastpriv", *path.relative_to(ROOT).with_suffix("").parts)
+def internal_imports(path, root):
+    """What a module imports of the package, as the parts of its path below the package."""
+    package = ("fastpriv", *path.relative_to(root).with_suffix("").parts)
     here = package[:-1]
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
@@ -49,31 +52,23 @@ def internal_imports(path):
                     yield parts[1:]
 
 
-def test_imports_run_downward():
+def upward_imports(root, layers):
+    """A line for every import that does not run downward."""
     wrong = []
-    for path in sources():
-        room = room_of(path.relative_to(ROOT).with_suffix("").parts)
-        assert room in LAYERS, f"{room} has no layer: add it to LAYERS and to ARCHITECTURE.md"
-        for target in internal_imports(path):
-            goal = room_of(target) if target else None
-            if goal is None or goal == room or goal not in LAYERS:
-                continue
-            if LAYERS[goal] >= LAYERS[room]:
-                wrong.append(f"{path.relative_to(ROOT)} (layer {LAYERS[room]}) imports {goal} (layer {LAYERS[goal]})")
-    assert not wrong, "\n".join(wrong)
+    for path in sources(root):
+        room = path.relative_to(root).with_suffix("").parts[0]
+        for target in internal_imports(path, root):
+            goal = target[0] if target else None
+            if goal in layers and goal != room and layers[goal] >= layers[room]:
+                wrong.append(f"{path.relative_to(root)} (layer {layers[room]}) imports {goal} (layer {layers[goal]})")
+    return wrong
 
 
-def test_a_layer_violation_would_be_seen(tmp_path):
-    fake = ROOT / "errors.py"
-    assert list(internal_imports(fake)) == []
-    assert any(target[0] == "errors" for target in internal_imports(ROOT / "_validate.py"))
-
-
-def test_only_jit_imports_numba_and_only_parallel_imports_joblib():
-    owners = {"numba": "kernels/jit", "joblib": "_parallel.py"}
+def imports_of_others(root, owners):
+    """A line for every import of a package by a module that does not own it."""
     wrong = []
-    for path in sources():
-        name = path.relative_to(ROOT).as_posix()
+    for path in sources(root):
+        name = path.relative_to(root).as_posix()
         for node in ast.walk(ast.parse(path.read_text())):
             modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             modules += [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
@@ -81,4 +76,64 @@ def test_only_jit_imports_numba_and_only_parallel_imports_joblib():
                 owner = owners.get(module.split(".")[0])
                 if owner and not name.startswith(owner) and name != "info.py":
                     wrong.append(f"{name} imports {module}; only {owner} may")
+    return wrong
+
+
+def test_every_room_has_a_layer_and_every_layer_its_rooms():
+    missing, gone = rooms(ROOT) - LAYERS.keys(), LAYERS.keys() - rooms(ROOT)
+    assert not missing, f"without a layer: {sorted(missing)}; add them to LAYERS and to ARCHITECTURE.md"
+    assert not gone, f"in LAYERS, but no longer in the package: {sorted(gone)}"
+
+
+def test_imports_run_downward():
+    wrong = upward_imports(ROOT, LAYERS)
     assert not wrong, "\n".join(wrong)
+
+
+def test_only_jit_imports_numba_and_only_parallel_imports_joblib():
+    wrong = imports_of_others(ROOT, OWNERS)
+    assert not wrong, "\n".join(wrong)
+
+
+UPWARD = {
+    "errors.py": "from .estimate import Estimate",
+    "estimate.py": "from fastpriv.notions import summary",
+    "special.py": "import fastpriv.channels.dense",
+    "kernels/__init__.py": "def f():\n    from ..sampling import engine",
+    "divergences/line/arcs.py": "from ...notions.discrete import beliefs",
+    "mechanisms/gaussian.py": "from ..beliefs import bayes",  # of one layer, and not of one room
+    "notions/__init__.py": "from .. import cli",
+}
+DOWNWARD = {
+    "cli.py": "from . import __version__\nfrom .notions.overview import summary\nimport fastpriv.errors, json, notions",
+    "divergences/kl.py": "from .line import arcs\nfrom ..errors import ShapeError\nfrom fastpriv.sampling import plan",
+}
+
+
+def written(root, modules):
+    for name, source in modules.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(source + "\n")
+    return root
+
+
+def test_a_layer_violation_would_be_seen(tmp_path):
+    found = upward_imports(written(tmp_path, UPWARD | DOWNWARD), LAYERS)
+    assert found == [
+        "divergences/line/arcs.py (layer 5) imports notions (layer 6)",
+        "errors.py (layer 0) imports estimate (layer 1)",
+        "estimate.py (layer 1) imports notions (layer 6)",
+        "kernels/__init__.py (layer 2) imports sampling (layer 4)",
+        "mechanisms/gaussian.py (layer 5) imports beliefs (layer 5)",
+        "notions/__init__.py (layer 6) imports cli (layer 11)",
+        "special.py (layer 3) imports channels (layer 3)",
+    ]
+
+
+def test_an_import_by_the_wrong_module_would_be_seen(tmp_path):
+    modules = {"notions/a.py": "import joblib.parallel", "kernels/b.py": "from numba import njit",
+               "kernels/jit/c.py": "import numba", "_parallel.py": "from joblib import Parallel"}  # fmt: skip
+    assert imports_of_others(written(tmp_path, modules), OWNERS) == [
+        "kernels/b.py imports numba; only kernels/jit may",
+        "notions/a.py imports joblib.parallel; only _parallel.py may",
+    ]

@@ -2,13 +2,22 @@
 
 import os
 import pickle
+import sys
 import tracemalloc
 
 import numpy as np
 import pytest
 
 import fastpriv
-from fastpriv import DenseLikelihood, DomainError, NotConvergedError, ShapeError, posterior, posterior_mode
+from fastpriv import (
+    BackendMissingError,
+    DenseLikelihood,
+    DomainError,
+    NotConvergedError,
+    ShapeError,
+    posterior,
+    posterior_mode,
+)
 from fastpriv.beliefs.dense.streams import Unfinished
 from fastpriv.channels.likelihoods.sources import BLOCK
 
@@ -75,7 +84,7 @@ def test_the_same_bits_from_anywhere(numbers, expected, files, kind):
     check_same(posterior(likelihood, prior, n_jobs=2), expected)
 
 
-def test_parquet(numbers, expected, tmp_path):
+def test_parquet(numbers, expected, tmp_path, monkeypatch):
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "numbers.parquet"
@@ -91,6 +100,11 @@ def test_parquet(numbers, expected, tmp_path):
         posterior(path)
     broken = tmp_path / "broken.parquet"
     broken.write_bytes(path.read_bytes()[:100_000])
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "pyarrow", None)
+        said = "got a Parquet file without pyarrow. Install it with: pip install pyarrow"
+        with pytest.raises(BackendMissingError, match=f"likelihood must be readable; {said}"):
+            posterior(alone)
     with pytest.raises(DomainError, match="must be a Parquet file that can be read; got .*block 0 fails"):
         posterior((broken, "logs"))
     parquet.write_table(arrow.table({"logs": ["a", "b"]}), broken)

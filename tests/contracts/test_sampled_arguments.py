@@ -71,6 +71,9 @@ def test_keywords_are_checked_even_where_the_answer_is_exact():
     line = GaussianMixture.single(0.0, 1.0)
     with pytest.raises(DomainError, match="method must be 'auto' or name a law"):
         kl_divergence(line, line, method="best")
+    said = r"method must name a law of this pair \(balanced, direct\); got 'tilted'. Take one of these."
+    with pytest.raises(DomainError, match=said):
+        kl_divergence(P, Q, method="tilted")
 
 
 @pytest.mark.parametrize("name", CALLS)

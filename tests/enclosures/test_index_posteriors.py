@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fastpriv import IndexLikelihood, posterior
+from fastpriv.beliefs.implicit.functions import bounded
 
 QUANTITIES = (
     "log_evidence", "entropy", "kl", "js", "max_log_ratio", "min_log_ratio", "vulnerability", "xi", "abp",
@@ -46,6 +47,11 @@ def test_all_secrets_are_looked_at_within_the_budget():
         assert getattr(found, name).value == getattr(dense, name).value
     assert found.top.indices.tolist() == dense.top.indices.tolist()
     np.testing.assert_array_equal(found.probabilities(5, 300_000), dense.probabilities(5, 300_000))
+
+
+def test_bounds_of_a_likelihood_without_any_are_refused():
+    with pytest.raises(TypeError, match="there must be a bound"):
+        bounded(IndexLikelihood(lambda d: -1.0 * d, 10))
 
 
 def test_a_jitted_function_and_a_prior_by_a_function():

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from fastpriv import BackendMissingError, DomainError, datasets, read_column
+from fastpriv import BackendMissingError, DomainError, datasets, read_categories, read_column
 
 
 @pytest.fixture
@@ -63,6 +63,11 @@ def test_faults_are_named(write, text, message):
 def wanted(text):
     head = text.decode("latin-1") if isinstance(text, bytes) else text
     return "age" if head.count(",") else None
+
+
+def test_a_column_without_categories_is_refused(write):
+    with pytest.raises(DomainError, match="column must have at least one category; got none in .*Check file and col"):
+        read_categories(write("job\n?\n"), missing="drop")
 
 
 def test_missing_values_can_be_dropped(write):

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 import warnings
 import zipfile
@@ -23,6 +22,7 @@ from fastpriv.cli import main
 from fastpriv.comparison import COLUMNS, QUANTITIES, Comparison
 from fastpriv.errors import DomainError, SamplingWarning
 from fastpriv.estimate import Estimate
+from fastpriv.sampling import engine
 
 HOME = str(Path(fastpriv.__file__).parents[1])
 HERE = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (HOME, os.environ.get("PYTHONPATH"))))}
@@ -94,7 +94,7 @@ BAD_FILES = {
     "no sigmas": (b'{"weights": [1], "means": [1]}', "must hold the key sigmas or covariances; got 'bad'"),
     "both": (
         b'{"weights": [1], "means": [[1, 1]], "sigmas": [1], "covariances": [[1, 0], [0, 1]]}',
-        "got 'bad', in which sigmas must be given, or else covariances, and not both",
+        "must hold a Gaussian mixture; got 'bad', in which sigmas must be given, or else covariances, and not both",
     ),
     "misspelt": (b'{"weights": [1], "means": [1], "sigma": [1]}', "must hold no keys but weights, means, sigmas"),
     "twice": (b'{"weights": [1], "weights": [1], "means": [1]}', "got 'bad' with the key 'weights' twice"),
@@ -278,12 +278,18 @@ def test_too_little_memory_is_a_clear_error(inside, capsys, monkeypatch):
         assert shown in capsys.readouterr().err
 
 
-def test_an_interrupted_run_prints_and_writes_what_was_reached(inside, capsys):
+def test_an_interrupted_run_prints_and_writes_what_was_reached(inside, capsys, monkeypatch):
     words = ("--rtol", "1e-9", "--max-samples", "1e13", "--out", "t.csv", "--json")
-    timer = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    sampled, summed = [], engine.segment_sum
+
+    def interrupting(segment):
+        sampled.append(segment)
+        if len(sampled) == 40:
+            os.kill(os.getpid(), signal.SIGINT)
+        return summed(segment)
+
+    monkeypatch.setattr(engine, "segment_sum", interrupting)
     assert main(["divergence", "kl", "p.npz", "q.json", *words]) == 130
-    timer.join()
     out, said = capsys.readouterr()
     (row,) = json.loads(out)["table"]
     assert row["stopped"] == "interrupted"
