@@ -19,6 +19,7 @@ from fastpriv.sampling.answers import Stage, interval
 from fastpriv.sampling.problem import Integrand, Part, Problem, Row
 from fastpriv.sampling.request import request
 from fastpriv.sampling.statistics.tails import PointMoments
+from sizes import few_or_all
 
 REPLICATES, POINTS, LOOKED_AT = 32, 1024, 16
 RARE = (1e-6, 1e-5, 3e-5, 6e-5, 9e-5, 1.2e-4, 1.5e-4, 2e-4, 4e-4, 1e-3)
@@ -55,8 +56,9 @@ def drawn(rng, common, rare, chance, count):
 
 @pytest.mark.parametrize(("common", "rare"), [(1.0, 0.0), (0.0, 1.0), (0.5, 0.0), (0.5, 1.0), (1.0, 0.9), (0.3, 0.31)])
 @pytest.mark.parametrize("side", ["both", "lower", "upper"])
-def test_a_rare_set_that_no_sample_hit_is_covered(common, rare, side):
-    rng, count = np.random.default_rng(3), 4000
+@few_or_all("count", 1000, 10_000)
+def test_a_rare_set_that_no_sample_hit_is_covered(common, rare, side, count):
+    rng = np.random.default_rng(3)
     for chance in RARE:
         truth = common + (rare - common) * chance
         for level in (0.9, 0.95, 0.99, 0.999):

@@ -21,7 +21,7 @@ from properties.known import ask, known, mixtures_of
 
 LEVELS = (0.9, 0.95, 0.99, 0.999)
 FALSE_ALARM = 1e-6
-QUICK, LONG = 3, 1000  # seeds a level
+QUICK, LONG = 1, 1000  # seeds a level
 
 
 @dataclass(frozen=True)

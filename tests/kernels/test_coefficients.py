@@ -17,6 +17,7 @@ def fits():
     return module.TABLES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["exp_tail", "log_tail", "erfcx_table", "mills_table", "tanh_tail", "divergence_tail"])
 def test_table(name):
     fitted, worst = fits()[name]()

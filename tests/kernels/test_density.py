@@ -73,10 +73,10 @@ def test_against_mpmath(form, k, d, shared):
 
 
 @pytest.mark.parametrize("form", range(2), ids=FORMS[:2])
-@pytest.mark.parametrize(("k", "d"), [(1, 1000), (3, 1000), (10_000, 1), (10_000, 2)])
+@pytest.mark.parametrize(("k", "d"), [(1, 1000), (3, 1000), (3000, 2), pytest.param(10_000, 1, marks=pytest.mark.slow)])
 def test_many_dimensions_and_many_components(form, k, d):
     law, _ = drawn(form, k, d)
-    check_accuracy(law, samples(law, 2), 1e-14)
+    check_accuracy(law, samples(law, 1), 1e-14)
 
 
 @pytest.mark.parametrize("shared", [False, True])

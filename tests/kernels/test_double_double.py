@@ -71,56 +71,59 @@ def around(points, width=3):
     return np.array(out)
 
 
-N = 3000
+@pytest.fixture(params=[500, pytest.param(3000, marks=pytest.mark.slow)])
+def n(request):
+    """Random rows of each kind."""
+    return request.param
 
 
 @pytest.mark.parametrize(("operation", "bound"), [("add", 3.1), ("sub", 3.1), ("mul", 5), ("div", 15)])
-def test_arithmetic_of_pairs(operation, bound):
-    a, b = signed_logspace(-3, 3, N), signed_logspace(-3, 3, N, 3)
+def test_arithmetic_of_pairs(operation, bound, n):
+    a, b = signed_logspace(-3, 3, n), signed_logspace(-3, 3, n, 3)
     b[::3] = -a[::3] * (1 + 2.0 ** np.random.default_rng(4).uniform(-55, -1, b[::3].size))
     check(operation, bound * U2, pairs(a), pairs(b, 5))
 
 
 @pytest.mark.parametrize(("operation", "bound"), [("add_d", 2), ("mul_d", 2), ("div_d", 3)])
-def test_arithmetic_with_a_double(operation, bound):
-    a, b = signed_logspace(-3, 3, N), signed_logspace(-3, 3, N, 3)
+def test_arithmetic_with_a_double(operation, bound, n):
+    a, b = signed_logspace(-3, 3, n), signed_logspace(-3, 3, n, 3)
     if operation == "add_d":
         b[::3] = -a[::3] * (1 + 2.0 ** np.random.default_rng(4).uniform(-55, -1, b[::3].size))
-    check(operation, bound * U2, pairs(a), (b, np.zeros(N)))
+    check(operation, bound * U2, pairs(a), (b, np.zeros(n)))
 
 
-def test_add_small():
-    a = signed_logspace(-3, 3, N)
-    ratio = np.random.default_rng(6).uniform(-0.25, 0.25, N)
+def test_add_small(n):
+    a = signed_logspace(-3, 3, n)
+    ratio = np.random.default_rng(6).uniform(-0.25, 0.25, n)
     check("add_small", 5 * U2, pairs(a), pairs(0.999 * a * ratio, 7))
 
 
-def test_square_and_root():
-    check("sqr", 5 * U2, pairs(signed_logspace(-100, 100, N)))
-    check("sqrt", 3.125 * U2, pairs(np.abs(signed_logspace(-250, 300, N))))
+def test_square_and_root(n):
+    check("sqr", 5 * U2, pairs(signed_logspace(-100, 100, n)))
+    check("sqrt", 3.125 * U2, pairs(np.abs(signed_logspace(-250, 300, n))))
 
 
-def test_exp():
+def test_exp(n):
     ln2 = math.log(2)
-    x = [signed_logspace(-30, 2.8, N), np.random.default_rng(8).uniform(-660, 709, N)]
+    x = [signed_logspace(-30, 2.8, n), np.random.default_rng(8).uniform(-660, 709, n)]
     x.append(around((np.arange(-2100, 2100, 7) + 0.5) * ln2 / 1024, 1))
     check("exp", 2.0**-102, pairs(np.concatenate(x)))
-    x.append(signed_logspace(2, 15, N))
+    x.append(signed_logspace(2, 15, n))
     x.append(around([2.0**40, -(2.0**40), 2.0**50 * (1 - 2.0**-29), 1e15, -1e15]))
     check("exp", 2.0**-102, pairs(np.concatenate(x)), scaled=True)
 
 
-def test_expm1():
-    x = [signed_logspace(-270, 2.8, N), np.random.default_rng(9).uniform(-1, 1, N)]
+def test_expm1(n):
+    x = [signed_logspace(-270, 2.8, n), np.random.default_rng(9).uniform(-1, 1, n)]
     x.append(around((np.arange(-2100, 2100, 7) + 0.5) * math.log(2) / 1024, 1))
     x.append(around([2.0**-110, -(2.0**-110), -80, 80, math.log(2) / 2, -math.log(2) / 2]))
     x = np.concatenate(x)
     check("expm1", 2.0**-101, pairs(x[x < 709]))
 
 
-def test_log():
+def test_log(n):
     rng = np.random.default_rng(10)
-    x = [np.abs(signed_logspace(-307, 308, N)), rng.uniform(0.3, 3, N), 1 + signed_logspace(-16, -1, N)]
+    x = [np.abs(signed_logspace(-307, 308, n)), rng.uniform(0.3, 3, n), 1 + signed_logspace(-16, -1, n)]
     x.append(around((np.arange(40, 100) + 0.5) / 64, 2))
     x.append(around(np.concatenate([1 + (np.arange(-30, 30) + 0.5) / 2048, [0.70703125, 1.4140625, 2.0**-900]])))
     x.append(np.array([5e-324, 2.0**-1030, np.finfo(float).max, 2.0**-1022]))
@@ -131,16 +134,16 @@ def test_log():
     check("log", 2.0**-100, (np.ones(50), signed_logspace(-200, -17, 50)))
 
 
-def test_log_of_a_scaled_number():
+def test_log_of_a_scaled_number(n):
     rng = np.random.default_rng(24)
-    m = np.concatenate([2.0 ** rng.uniform(-1, 1, N), 2.0 ** rng.uniform(-200, 200, N)])
-    k = np.round(signed_logspace(0, 15.3, 2 * N))
+    m = np.concatenate([2.0 ** rng.uniform(-1, 1, n), 2.0 ** rng.uniform(-200, 200, n)])
+    k = np.round(signed_logspace(0, 15.3, 2 * n))
     k[:7] = [0, 1, -1, 500, 501, -500, -501]
-    check("log_scaled", 2.0**-100, pairs(m), (k, np.zeros(2 * N)))
+    check("log_scaled", 2.0**-100, pairs(m), (k, np.zeros(2 * n)))
 
 
-def test_log1p():
-    x = [signed_logspace(-270, 5, N), np.random.default_rng(11).uniform(-0.999, 2, N), np.array([1e300, 2.0**120])]
+def test_log1p(n):
+    x = [signed_logspace(-270, 5, n), np.random.default_rng(11).uniform(-0.999, 2, n), np.array([1e300, 2.0**120])]
     x.append(around((np.arange(45, 92) + 0.5) / 64 - 1, 2))
     x.append(around([-0.29, 0.41, 2.0**-110, -(2.0**-110)]))
     x.append(around((np.arange(-30, 30) + 0.5) / 2048, 2))
@@ -150,32 +153,32 @@ def test_log1p():
     check("log1p", 2.0**-100, (-np.ones(40), 10.0 ** np.linspace(-290, -17, 40)))
 
 
-def test_mills():
+def test_mills(n):
     rng = np.random.default_rng(12)
     edges = np.concatenate([np.arange(1, 16) / 16] + [2.0**e * (1 + np.arange(16) / 16) for e in range(6)])
-    x = [np.abs(signed_logspace(-250, 288, N)), rng.uniform(0, 40, N), around(edges, 1), [0.0, 32.0, 1e288]]
+    x = [np.abs(signed_logspace(-250, 288, n)), rng.uniform(0, 40, n), around(edges, 1), [0.0, 32.0, 1e288]]
     check("mills", 2.0**-101, pairs(np.concatenate(x)))
 
 
-def test_phi():
-    x = [signed_logspace(-30, 1.55, N), np.random.default_rng(13).uniform(-36, 36, N)]
+def test_phi(n):
+    x = [signed_logspace(-30, 1.55, n), np.random.default_rng(13).uniform(-36, 36, n)]
     check("phi", 2.0**-102, pairs(np.concatenate(x)))
-    x.append(signed_logspace(1, 7.5, N))
+    x.append(signed_logspace(1, 7.5, n))
     check("phi", 2.0**-102, pairs(np.concatenate(x)), scaled=True)
 
 
-def test_tail():
-    x = [signed_logspace(-30, 1.55, N), np.random.default_rng(14).uniform(-36, 36, N), np.array([0.0])]
+def test_tail(n):
+    x = [signed_logspace(-30, 1.55, n), np.random.default_rng(14).uniform(-36, 36, n), np.array([0.0])]
     check("ndtr_tail", 2.0**-100, pairs(np.concatenate(x)))
-    x.append(np.abs(signed_logspace(1, 7.5, N)))
+    x.append(np.abs(signed_logspace(1, 7.5, n)))
     x.append(around([1.0, -1.0, 32.0, 16.0]))
     check("ndtr_tail", 2.0**-100, pairs(np.concatenate(x)), scaled=True)
 
 
-def test_probability_of_an_interval():
+def test_probability_of_an_interval(n):
     rng = np.random.default_rng(15)
-    a = np.concatenate([rng.uniform(-36, 36, N), signed_logspace(-20, 1.5, N)])
-    b = a + np.concatenate([signed_logspace(-30, 1, N), signed_logspace(-15, 0, N)])
+    a = np.concatenate([rng.uniform(-36, 36, n), signed_logspace(-20, 1.5, n)])
+    b = a + np.concatenate([signed_logspace(-30, 1, n), signed_logspace(-15, 0, n)])
     keep = (np.minimum(a, b) < 36) & (np.maximum(a, b) > -36) & (a != b)
     check("ndtr_diff", 2.0**-95, pairs(a[keep]), pairs(b[keep], 16), scaled=True)
     keep &= np.abs(a) < 33  # results of at least 2^-960
@@ -184,7 +187,7 @@ def test_probability_of_an_interval():
     for width in around([1 / 16], 1):
         centre = rng.uniform(-1.2, 1.2, 40)
         check("ndtr_diff", 2.0**-95, pairs(centre - width / 2), pairs(centre + width / 2, 17))
-    a = np.concatenate([rng.uniform(1, 1000, N), np.abs(signed_logspace(0, 7.4, N))])
+    a = np.concatenate([rng.uniform(1, 1000, n), np.abs(signed_logspace(0, 7.4, n))])
     width = 0.0625 / a * (1 + 10.0 ** rng.uniform(-16, 0, a.size) * rng.choice([-0.9, 1], a.size))
     check("ndtr_diff", 2.0**-95, pairs(a), pairs(a + width, 18), scaled=True)
     check("ndtr_diff", 2.0**-95, pairs(-a), pairs(-a - width, 19), scaled=True)
@@ -223,9 +226,9 @@ def test_infinities_zeros_and_nan():
 
 
 @each_wider_variant
-def test_every_instruction_set_gives_the_same_bits(variant):
-    a = pairs(np.concatenate([signed_logspace(-20, 3, N), signed_logspace(-2, 1.5, N)]))
-    b = pairs(np.concatenate([signed_logspace(-20, 3, N, 21), signed_logspace(-2, 1.5, N, 22)]), 23)
+def test_every_instruction_set_gives_the_same_bits(variant, n):
+    a = pairs(np.concatenate([signed_logspace(-20, 3, n), signed_logspace(-2, 1.5, n)]))
+    b = pairs(np.concatenate([signed_logspace(-20, 3, n, 21), signed_logspace(-2, 1.5, n, 22)]), 23)
     for operation in _dd.OPERATIONS:
         plain, found = (_dd.apply(operation, *a, *b, isa=isa) for isa in (0, INSTRUCTION_SETS.index(variant)))
         for x, y in zip(plain, found, strict=True):
@@ -237,6 +240,7 @@ def test_unequal_lengths_are_refused():
         _dd.apply("add", np.ones(2), np.ones(3))
 
 
+@pytest.mark.slow
 def test_the_tables_are_what_their_script_writes():
     mpmath = pytest.importorskip("mpmath")
     before, source = mpmath.mp.prec, Path(__file__).parents[2] / "csrc"

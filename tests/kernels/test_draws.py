@@ -69,6 +69,7 @@ def test_the_quantile_does_not_fall():
     assert (np.diff(z, axis=1) >= -2e-14 * abs(z[:, 1:])).all()
 
 
+@pytest.mark.slow
 def test_the_table_is_what_the_fit_prints(capsys):
     specification = importlib.util.spec_from_file_location("fit_normal", CSRC / "fit_normal.py")
     module = importlib.util.module_from_spec(specification)

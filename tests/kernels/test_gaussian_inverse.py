@@ -8,6 +8,7 @@ from flint import arb, ctx
 
 from fastpriv import special
 from oracles import gaussian_mechanism as oracle
+from sizes import few_or_all
 
 NEAR = 1e-13  # relative, in epsilon or sigma
 PERTURBED = 2e-14  # relative, in delta, or in 1 - delta above 1/2
@@ -22,7 +23,7 @@ def targets(rng, n):
     return rng.permutation(np.concatenate(parts))
 
 
-def cases(name, n=4000):
+def cases(name, n):
     rng = np.random.default_rng(7)
     delta = targets(rng, n)
     if name == "practice":
@@ -34,9 +35,10 @@ def cases(name, n=4000):
     return np.clip(delta, 1e-300, 1) * 10 ** rng.uniform(0.1, 6, n), delta  # delta(0) of the order of the target
 
 
+@few_or_all("count", 400, 4000)
 @pytest.mark.parametrize("name", ["practice", "everywhere", "half", "small r"])
-def test_epsilon_is_safe_and_close(name):
-    r, delta = cases(name)
+def test_epsilon_is_safe_and_close(name, count):
+    r, delta = cases(name, count)
     above, below = special.gaussian_epsilon(r, delta), special.gaussian_epsilon_below(r, delta)
     assert (above >= below).all()
     assert np.isfinite(above).all()
@@ -65,9 +67,9 @@ def needed(reached, target):
     return max(0.0, float((gap / (reached if target <= 0.5 else 1 - arb(target))).mid()))
 
 
-def test_epsilon_from_log_delta_is_safe_and_close():
+@few_or_all("n", 800, 4000)
+def test_epsilon_from_log_delta_is_safe_and_close(n):
     rng = np.random.default_rng(8)
-    n = 4000
     r = 10 ** rng.uniform(-100, 30, n)
     near = special.gaussian_log_delta(r, 0.0) * (1 + 10 ** rng.uniform(-14, 0, n))  # close to the curve's own start
     log_delta = np.where((rng.random(n) < 0.5) & (near < 0), near, -(10 ** rng.uniform(-17, 50, n)))
@@ -95,11 +97,11 @@ def test_epsilon_from_log_delta_is_safe_and_close():
     assert worst[0] <= 1.0, worst
 
 
+@few_or_all("n", 300, 2000)
 @pytest.mark.parametrize("logarithmic", [False, True])
 @pytest.mark.parametrize("scale", ["practice", "everywhere", "zero"])
-def test_noise_is_safe_and_close(scale, logarithmic):
+def test_noise_is_safe_and_close(scale, logarithmic, n):
     rng = np.random.default_rng(9)
-    n = 2000
     delta = targets(rng, n)
     delta = delta[delta > 1e-300]
     epsilon = {"practice": 10 ** rng.uniform(-3, 2, delta.size), "everywhere": 10 ** rng.uniform(-300, 300, delta.size)}

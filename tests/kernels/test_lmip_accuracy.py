@@ -8,6 +8,7 @@ from mpmath import mp, mpf
 
 from fastpriv import lip_delta_from_cd_lmip, special
 from oracles import lmip_conversions as oracle
+from sizes import few_or_all
 
 RELATIVE, RELATIVE_ATOM = 3e-15, 3e-14  # as stated in fastpriv.special
 PROVED = mpf(10) ** -20  # how far primal and dual may be apart
@@ -49,7 +50,7 @@ def atoms(name, n):
     share = np.where(rng.random(n) < 0.5, rng.random(n), 10 ** rng.uniform(-9, 0, n))
     if name == "close to free":
         share = 1 - 10 ** rng.uniform(-12, -1, n)
-    mu = share * entropy_bits(atom)
+    mu = np.maximum(share * entropy_bits(atom), 1e-300)  # a smaller mu is taken for 1e-300
     if name == "edges":
         mu, epsilon, atom = (
             x.ravel() for x in np.meshgrid([1e-12, 0.1, 2.0], [0.0, 1.0, 1e4], [1e-300, 0.1, 0.5, 1 - 2.0**-53])
@@ -75,9 +76,10 @@ def compare(name, got, rows, truth, relative):
     return found
 
 
+@few_or_all("count", 12, 60)
 @pytest.mark.parametrize("name", ["plain", "wide", "normal", "near one bit", "tiny", "edges"])
-def test_ldp_curve(name):
-    mu, epsilon = settings(name, 20 if name == "tiny" else 60)
+def test_ldp_curve(name, count):
+    mu, epsilon = settings(name, count // 4 if name == "tiny" else count)
     arguments = mu, epsilon
     got = [f(*arguments) for f in (special.ci_lmip_ldp_delta, special.ci_lmip_ldp_high, special.ci_lmip_ldp_log_low)]
     rows = [(float(m), float(e)) for m, e in zip(mu, epsilon, strict=True)]
@@ -88,9 +90,10 @@ def test_ldp_curve(name):
             assert row[5] == pytest.approx(row[6], rel=1e-8, abs=1e-8), row
 
 
+@few_or_all("count", 12, 60)
 @pytest.mark.parametrize("name", ["plain", "wide", "normal", "near one bit", "tiny"])
-def test_pointwise_curve(name):
-    mu, epsilon = settings(name, 40)
+def test_pointwise_curve(name, count):
+    mu, epsilon = settings(name, count // 4 if name == "tiny" else count)
     mu = mu * 2 if name != "tiny" else mu
     functions = special.pointwise_lip_delta, special.pointwise_lip_high, special.pointwise_lip_log_low
     got = [f(mu, epsilon) for f in functions]
@@ -100,9 +103,10 @@ def test_pointwise_curve(name):
         assert row[5] == pytest.approx(row[6], rel=1e-9, abs=1e-9), row
 
 
+@few_or_all("count", 10, 50)
 @pytest.mark.parametrize("name", ["plain", "rare", "common", "close to free", "edges"])
-def test_atom_curve(name):
-    mu, epsilon, atom = atoms(name, 50)
+def test_atom_curve(name, count):
+    mu, epsilon, atom = atoms(name, count // 3 if name == "rare" else count)
     arguments = mu, epsilon, atom
     got = [f(*arguments) for f in (special.cd_lmip_lip_delta, special.cd_lmip_lip_high, special.cd_lmip_lip_log_low)]
     rows = [(float(m), float(e), float(p)) for m, e, p in zip(mu, epsilon, atom, strict=True)]
@@ -113,9 +117,11 @@ def test_atom_curve(name):
             assert row[5] == pytest.approx(row[6], rel=1e-6, abs=1e-6), row
 
 
-def test_saturation():
+@few_or_all("count", 5, 20)
+def test_saturation(count):
     rng = np.random.default_rng(8)
-    for mu in [*(10 ** rng.uniform(-300, 0, 20)), *rng.random(40), *(1 - 10 ** rng.uniform(-15, -1, 20))]:
+    drawn = 10 ** rng.uniform(-300, 0, count), rng.random(2 * count), 1 - 10 ** rng.uniform(-15, -1, count)
+    for mu in np.concatenate(drawn):
         want = oracle.ldp_end(float(mu))
         assert abs(mpf(float(special.ci_lmip_ldp_saturation(mu))) / want - 1) <= RELATIVE, mu
         assert special.ci_lmip_ldp_delta(mu, math.inf) == pytest.approx(float(want), rel=RELATIVE)
@@ -124,7 +130,7 @@ def test_saturation():
     small = special.ci_lmip_ldp_saturation(1e-12) / (1e-12 * math.e * math.log(2))
     assert small == pytest.approx(1, rel=1e-10)
     for name in ("plain", "rare", "common"):
-        for mu, _, atom in zip(*atoms(name, 30), strict=True):
+        for mu, _, atom in zip(*atoms(name, count), strict=True):
             want = oracle.lip_end(float(mu), float(atom))
             got = special.cd_lmip_lip_saturation(mu, atom)
             assert abs(mpf(float(got)) / want - 1) <= RELATIVE_ATOM, (mu, atom, got, want)

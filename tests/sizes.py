@@ -1,0 +1,10 @@
+"""How much a test goes through: a few cases by default, all of them under ``-m slow``."""
+
+import pytest
+
+__all__ = ["few_or_all"]
+
+
+def few_or_all(name, few, every):
+    """The argument ``name`` is ``few`` in the default suite and ``every`` in the slow one."""
+    return pytest.mark.parametrize(name, [few, pytest.param(every, marks=pytest.mark.slow)])
