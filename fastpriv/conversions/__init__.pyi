@@ -23,6 +23,8 @@ from .bayesian.information import cd_lmip_from_pointwise_lmip as cd_lmip_from_po
 from .bayesian.information import ci_lmip_from_dp as ci_lmip_from_dp
 from .bayesian.information import ci_lmip_from_kl as ci_lmip_from_kl
 from .bayesian.information import ci_lmip_from_maximal_leakage as ci_lmip_from_maximal_leakage
+from .bayesian.information import ci_lmip_from_mbp as ci_lmip_from_mbp
+from .bayesian.information import ci_lmip_from_pointwise_lmip as ci_lmip_from_pointwise_lmip
 from .bayesian.information import ci_lmip_from_pure_ldp as ci_lmip_from_pure_ldp
 from .bayesian.information import dp_delta_from_mi_dp as dp_delta_from_mi_dp
 from .bayesian.information import dp_delta_from_mi_dp_as_published as dp_delta_from_mi_dp_as_published
@@ -31,6 +33,7 @@ from .bayesian.information import mi_dp_from_ldp_as_published as mi_dp_from_ldp_
 from .bayesian.information import pointwise_lmip_from_ldp as pointwise_lmip_from_ldp
 from .bayesian.information import pointwise_lmip_from_mbp as pointwise_lmip_from_mbp
 from .bayesian.leakage import maximal_leakage_from_ldp as maximal_leakage_from_ldp
+from .bayesian.leakage import maximal_leakage_from_mbp as maximal_leakage_from_mbp
 from .bayesian.leakage import min_entropy_leakage_from_ldp as min_entropy_leakage_from_ldp
 from .bayesian.leakage import vulnerability_from_ldp as vulnerability_from_ldp
 from .bayesian.mbp import ldp_from_lip as ldp_from_lip
@@ -45,6 +48,11 @@ from .bayesian.mbp import mbp_from_ldp as mbp_from_ldp
 from .bayesian.mbp import mbp_from_ldp_as_published as mbp_from_ldp_as_published
 from .bayesian.mbp import mbp_from_lip as mbp_from_lip
 from .bayesian.mbp import mbp_plus_from_ldp as mbp_plus_from_ldp
+from .bayesian.pairs import dp_delta_from_mbp as dp_delta_from_mbp
+from .bayesian.pairs import dp_epsilon_from_mbp as dp_epsilon_from_mbp
+from .bayesian.pairs import kl_from_mbp as kl_from_mbp
+from .bayesian.pairs import rdp_from_mbp as rdp_from_mbp
+from .bayesian.pairs import total_variation_from_mbp as total_variation_from_mbp
 from .bayesian.robustness import robustness_from_ldp as robustness_from_ldp
 from .bayesian.robustness import robustness_from_mbp as robustness_from_mbp
 from .bayesian.robustness import robustness_from_mbp_as_published as robustness_from_mbp_as_published

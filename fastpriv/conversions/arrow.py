@@ -1,13 +1,48 @@
-"""``Arrow``: one conversion with everything that is to be known before it is trusted; ``Notion``: what it joins."""
+"""``Arrow``: one conversion with everything that is to be known before it is trusted; ``Notion``: what it joins;
+``Assumption``: what an arrow needs beyond its source.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Arrow", "Form", "Notion"]
+__all__ = [
+    "EVERY_PAIR", "FULL_SUPPORT", "REPLACEMENT", "TRUE_BELIEF", "Arrow", "Assumption", "Form", "Notion",
+]  # fmt: skip
 
 Form = Literal["tight", "bound", "published"]
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """What a conversion needs beyond its source.
+
+    Parameters
+    ----------
+    text : str
+        A statement about channel, prior or mechanism; the conversion holds where it is true.
+    chained : bool
+        Whether a chain of conversions may rest on it. It then is an assumption of the whole chain. What is special to
+        one family of mechanisms is not: such a conversion is only used alone.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> [assumption.text for assumption in conversions.arrow("gdp_from_dp").assumptions]
+    ['the mechanism is Gaussian']
+    """
+
+    text: str
+    chained: bool = False
+
+
+FULL_SUPPORT = Assumption(
+    "the prior gives every secret a positive probability; otherwise it holds among those secrets only", True
+)
+EVERY_PAIR = Assumption("the source holds for every two secrets, not for neighbours only", True)
+REPLACEMENT = Assumption("neighbours differ in the value of one record", True)
+TRUE_BELIEF = Assumption("the attacker's prior is the true one", True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +59,10 @@ class Notion:
         The parameter under which the next conversion of a chain takes it.
     meaning : str
         Its definition, in short.
+    secrets : {"every", "pairs", "support", "records"}
+        What it speaks of. ``every``: all secrets, whatever the prior. ``pairs``: every two secrets, or every two
+        neighbours. ``support``: the secrets to which one prior gives a positive probability. ``records``: one record,
+        the others given.
 
     Examples
     --------
@@ -36,6 +75,7 @@ class Notion:
     title: str
     value: str
     meaning: str
+    secrets: Literal["every", "pairs", "support", "records"] = "every"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +94,7 @@ class Arrow:
         beside it.
     holds : bool
         False for a published statement that is false.
-    assumption : str
+    assumptions : tuple of Assumption
         What it needs beyond the source; empty where it needs nothing.
     valid : str
         Range in which it says something; arguments outside raise.
@@ -81,7 +121,7 @@ class Arrow:
     reference: str
     module: str
     holds: bool = True
-    assumption: str = ""
+    assumptions: tuple[Assumption, ...] = ()
     valid: str = "everywhere"
     note: str = ""
     result: str = ""
@@ -90,3 +130,8 @@ class Arrow:
     def published(self) -> bool:
         """Whether it is kept as printed."""
         return self.form == "published"
+
+    @property
+    def assumption(self) -> str:
+        """Its assumptions in words, empty where it needs nothing."""
+        return "; ".join(assumption.text for assumption in self.assumptions)

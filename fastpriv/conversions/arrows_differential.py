@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .arrow import Arrow
+from .arrow import EVERY_PAIR, Arrow, Assumption
 
 __all__ = ["DIFFERENTIAL"]
 
@@ -15,6 +15,8 @@ _DRS = "Dong, Roth and Su, Gaussian differential privacy (2022)"
 _BW = "Balle and Wang, Improving the Gaussian mechanism (2018), theorem 8"
 _MA = "Humphries et al., Investigating membership inference attacks under data dependencies (2023)"
 _HERE = "proved in the notes of the module"
+_GAUSSIAN = Assumption("the mechanism is Gaussian")
+_STRAIGHT = Assumption("the function is straight between the points")
 _APPROXIMATE, _RENYI, _ZCDP = "differential.approximate", "differential.renyi", "differential.concentrated"
 _GDP, _F, _GROUPS = "differential.gaussian", "differential.tradeoff", "differential.groups"
 
@@ -34,7 +36,8 @@ DIFFERENTIAL = (
     Arrow("total_variation", "membership_advantage", "membership_advantage_from_total_variation", "tight",
           "lemma of Neyman and Pearson", _APPROXIMATE),
     Arrow("dp", "approximate_lip", "lip_delta_from_dp", "bound", "convexity of the hockey-stick divergence",
-          _APPROXIMATE, result="delta"),
+          _APPROXIMATE, result="delta",
+          assumptions=(EVERY_PAIR,)),
     Arrow("ldp", "rdp", "rdp_from_ldp", "tight",
           f"{_SHARP}, theorem 4; {_MIRONOV}, on randomised response", _RENYI,
           valid="order at least 1", result="renyi"),
@@ -73,7 +76,7 @@ DIFFERENTIAL = (
     Arrow("gdp", "dp", "dp_epsilon_from_gdp", "tight", f"{_DRS}, corollary 1; {_BW}", _GDP, result="epsilon"),
     Arrow("ldp", "gdp", "gdp_from_ldp", "tight", _HERE, _GDP),
     Arrow("dp", "gdp", "gdp_from_dp", "tight", f"{_DRS}, corollary 1, inverted", _GDP,
-          assumption="the mechanism is Gaussian"),
+          assumptions=(_GAUSSIAN,)),
     Arrow("ldp", "tradeoff", "tradeoff_from_ldp", "tight", f"{_DRS}, the trade-off of (epsilon, delta)", _F,
           note="the guarantee is the lower bound"),
     Arrow("dp", "tradeoff", "tradeoff_from_dp", "tight", f"{_DRS}, the trade-off of (epsilon, delta)", _F,
@@ -84,8 +87,9 @@ DIFFERENTIAL = (
     Arrow("gdp", "tradeoff", "tradeoff_from_gdp", "tight", f"{_DRS}, the definition of Gaussian privacy", _F,
           note="the guarantee is the lower bound"),
     Arrow("tradeoff", "dp", "dp_delta_from_tradeoff", "tight", f"{_DRS}, from a trade-off to (epsilon, delta)", _F,
-          assumption="the function is straight between the points", valid="type_one increasing from 0 to 1",
-          result="delta"),
+          valid="type_one increasing from 0 to 1",
+          result="delta",
+          assumptions=(_STRAIGHT,)),
     Arrow("ldp", "group_ldp", "group_ldp_from_ldp", "tight",
           "Dwork and Roth, Algorithmic foundations (2014), group privacy", _GROUPS, valid="whole group"),
     Arrow("dp", "group_dp", "group_dp_delta_from_dp", "bound", "Vadhan, The complexity of differential privacy (2017), "

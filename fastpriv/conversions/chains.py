@@ -1,14 +1,18 @@
 """``convert``: the conversion, or the shortest chain of conversions, between two notions.
 
-Every arrow says: whoever has the source has the target. So a chain of arrows is an arrow, as long as none of them needs
-an assumption; what does need one is used alone, and says so. Each step passes its guarantee on, the bound on the side
-that is safe.
+Every arrow says: whoever has the source, and meets its assumptions, has the target. So a chain of arrows is an arrow
+whose assumptions are those of all its steps. Some are met by the ends of the chain: a notion of one prior says nothing
+of secrets without prior probability, and what follows from a notion of all secrets holds for every two of them. Where
+source and target are notions of one prior, the prior is the same. An arrow that needs a mechanism of a special family
+is used alone. Each step passes its guarantee on, the bound on the side that is safe. A chain of conversions that no
+smaller number improves is a bound: the extremal channel of one step need not be that of the next.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +20,7 @@ import numpy as np
 from .. import _validate
 from ..errors import DomainError
 from ..estimate import Estimate
-from .arrow import Arrow
+from .arrow import EVERY_PAIR, FULL_SUPPORT, Arrow, Assumption
 from .registry import ARROWS, NOTIONS, function_of, result_of
 
 __all__ = ["Conversion", "Step", "convert"]
@@ -86,13 +90,26 @@ class Conversion:
 
     @property
     def estimate(self) -> Estimate:
-        """The answer with its bounds; a guarantee quotes ``guarantee``."""
-        return self.steps[-1].estimate
+        """The answer with its bounds; a guarantee quotes ``guarantee``. ``method`` names what it assumes."""
+        found = self.steps[-1].estimate
+        said = [f"bound, by a chain of {len(self.steps)} conversions"] if len(self.steps) > 1 else []
+        said += [f"assumes that {assumption.text}" for assumption in self.assumptions]
+        return replace(found, method="; ".join([found.method, *said])) if said else found
 
     @property
     def guarantee(self) -> Any:
-        """The bound that may be relied on, where every step holds."""
+        """The bound that may be relied on, where every step holds and the ``assumptions`` are met."""
         return self.steps[-1].guarantee
+
+    @property
+    def form(self) -> str:
+        """``tight``, ``bound`` or ``published``; a chain of several conversions is a ``bound``."""
+        return self.steps[0].arrow.form if len(self.steps) == 1 else "bound"
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What it needs beyond the source: the assumptions of all steps, without those that its ends meet."""
+        return _assumptions([step.arrow for step in self.steps])
 
     @property
     def holds(self) -> bool:
@@ -113,12 +130,16 @@ class Conversion:
             lines.append(f"    {verdict}; {arrow.reference}")
             lines += [f"    assumes: {arrow.assumption}"] if arrow.assumption else []
             lines += [f"    note: {arrow.note}"] if arrow.note else []
+        if len(self.steps) > 1:
+            words = "; ".join(assumption.text for assumption in self.assumptions) or "nothing"
+            lines.append(f"chain of {len(self.steps)}: a bound, not known to be attained; assumes: {words}")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only, for JSON."""
         return {
-            "source": self.source, "target": self.target, "holds": self.holds,
+            "source": self.source, "target": self.target, "holds": self.holds, "form": self.form,
+            "assumptions": [assumption.text for assumption in self.assumptions],
             "guarantee": np.asarray(self.guarantee).tolist(),
             "steps": [
                 {
@@ -149,7 +170,8 @@ def convert(target: str, source: str, *, as_published: bool = False, **values: A
     -------
     Conversion
         Where nothing leads straight from source to target, the steps of the shortest chain that promises most; a chain
-        uses no conversion that is false, kept as published, or in need of an assumption.
+        uses no conversion that is false, kept as published, or true of special mechanisms only. Its ``assumptions``
+        are those of all its steps.
 
     Raises
     ------
@@ -197,11 +219,12 @@ def convert(target: str, source: str, *, as_published: bool = False, **values: A
     return Conversion(source, target, _best([_run(chain, values) for chain in paths]))
 
 
-def _takes(entry: Arrow) -> tuple[set[str], set[str]]:
+@functools.cache
+def _takes(entry: Arrow) -> tuple[frozenset[str], frozenset[str]]:
     """Required and optional parameters."""
     parameters = inspect.signature(function_of(entry)).parameters.values()
-    required = {p.name for p in parameters if p.default is p.empty}
-    return required, {p.name for p in parameters} - required
+    required = frozenset(p.name for p in parameters if p.default is p.empty)
+    return required, frozenset(p.name for p in parameters) - required
 
 
 def _direct(target: str, source: str, given: set[str], as_published: bool) -> list[Arrow] | None:
@@ -214,12 +237,25 @@ def _direct(target: str, source: str, given: set[str], as_published: bool) -> li
         required, optional = _takes(entry)
         if required <= given <= required | optional:
             found.append((_RANK[entry.form], place, entry))
-    return [min(found)[2]] if found else None
+    return [min(found, key=lambda row: row[:2])[2]] if found else None
 
 
 def _linked(entry: Arrow) -> bool:
     """Whether it may be part of a chain."""
-    return entry.holds and not (entry.published or entry.assumption)
+    return entry.holds and not entry.published and all(assumption.chained for assumption in entry.assumptions)
+
+
+def _assumptions(path: list[Arrow]) -> tuple[Assumption, ...]:
+    """Those of all arrows in order, each once, without those that the ends of the chain meet."""
+    found: dict[Assumption, None] = {}
+    every_pair = False  # whether a notion of pairs holds for every two secrets by what it follows from
+    for entry in path:
+        scope = NOTIONS[entry.source].secrets
+        every_pair = scope in ("every", "support") or (scope == "pairs" and every_pair)
+        found |= {a: None for a in entry.assumptions if not (a is EVERY_PAIR and every_pair)}
+    if NOTIONS[path[-1].target].secrets == "support":  # of one prior: secrets that it excludes do not count
+        found.pop(FULL_SUPPORT, None)
+    return tuple(found)
 
 
 def _following(source: str) -> list[str]:
@@ -232,9 +268,10 @@ def _following(source: str) -> list[str]:
 
 
 def _chains(target: str, source: str, given: set[str]) -> list[list[Arrow]]:
-    """The shortest chains that hold and use every number."""
+    """The chains that hold and use every number, shortest first; of those, the ones that assume least."""
     usable = [(entry, *_takes(entry)) for entry in ARROWS if _linked(entry)]
     level: list[tuple[str, set[str], set[str], list[Arrow]]] = [(source, given, given, [])]
+    found: list[list[Arrow]] = []
     for _ in range(_LONGEST):
         following = []
         for notion, pool, unused, path in level:
@@ -244,11 +281,10 @@ def _chains(target: str, source: str, given: set[str]) -> list[list[Arrow]]:
                     used = (required | optional) & pool
                     left = (pool - _own(entry, used)) | {result_of(entry)}
                     following.append((entry.target, left, unused - used, [*path, entry]))
-        found = [path for notion, _, unused, path in following if notion == target and not unused]
-        if found:
-            return found
-        level = following
-    return []
+        found += [path for notion, _, unused, path in following if notion == target and not unused]
+        level = [row for row in following if row[0] != target]
+    least = min((len(_assumptions(path)) for path in found), default=0)
+    return [path for path in found if len(_assumptions(path)) == least]
 
 
 def _best(candidates: list[tuple[Step, ...]]) -> tuple[Step, ...]:
@@ -273,6 +309,8 @@ def _own(entry: Arrow, used: set[str] | frozenset[str]) -> set[str]:
 
 def _run(path: list[Arrow], values: dict[str, Any]) -> tuple[Step, ...]:
     pool, steps = dict(values), []
+    if len(path) > 1 and any("unit" in _takes(entry)[1] for entry in path):
+        pool.setdefault("unit", "nats")  # one unit for the whole chain
     for entry in path:
         required, optional = _takes(entry)
         arguments = {name: value for name, value in pool.items() if name in required | optional}

@@ -43,8 +43,8 @@ def conversions_diagram(ax: Any = None) -> Any:
     Returns
     -------
     matplotlib Axes
-        Dark arrows are tight, grey ones are bounds, dotted ones need an assumption, dashed red ones are published
-        statements that are false; the right form is drawn beside them.
+        Dark arrows are tight, grey ones are bounds, dotted ones are for special mechanisms only, dashed red ones are
+        published statements that are false; the right form is drawn beside them.
 
     Raises
     ------
@@ -80,7 +80,8 @@ def conversions_diagram(ax: Any = None) -> Any:
         looks: list[tuple[str, Any, float]] = []
         if holding:
             form = min((entry.form for entry in holding), key=_RANK.index)
-            needs = all(entry.assumption or entry.published for entry in holding) and any(e.assumption for e in holding)
+            special = [any(not assumption.chained for assumption in entry.assumptions) for entry in holding]
+            needs = any(special) and all(s or e.published for s, e in zip(special, holding, strict=True))
             looks.append((_COLOUR[form], _DOTS if needs else "-", 0.12 if (target, source) in pairs else 0.0))
         if len(holding) < len(entries):
             looks.append((_RED, _DASHES, 0.3))
@@ -95,7 +96,7 @@ def conversions_diagram(ax: Any = None) -> Any:
     lines = [
         Line2D([], [], color=INK, lw=1.5, label="tight: no smaller number follows"),
         Line2D([], [], color=FAINT, lw=1.5, label="bound: true, not known to be attained"),
-        Line2D([], [], color=INK, lw=1.5, ls=_DOTS, label="under an assumption only"),
+        Line2D([], [], color=INK, lw=1.5, ls=_DOTS, label="for special mechanisms only"),
         Line2D([], [], color=_RED, lw=1.5, ls=_DASHES, label="published and false"),
     ]
     ax.legend(handles=lines, loc="lower right", fontsize=10, frameon=False, labelcolor=INK)

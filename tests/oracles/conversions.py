@@ -86,6 +86,10 @@ def curve(e, d, t):
     return d + (1 - d) * max(mpf(0), mp.exp(e) - mp.exp(t)) / (1 + mp.exp(e))
 
 
+def pure_epsilon(e, d):
+    return mp.log(max(mpf(1), mp.exp(e) - d * (1 + mp.exp(e))))
+
+
 def line(e, d, x):
     return max(mpf(0), 1 - d - mp.exp(e) * x, mp.exp(-e) * (1 - d - x))
 
@@ -133,6 +137,39 @@ def group_delta(e, d, k):
     return min(mpf(1), d * sum(mp.exp(e * i) for i in range(int(k))))
 
 
+def two_rows(xi):
+    """The two rows under xi-MBP that are farthest apart, as pairs of masses."""
+    high, low, t = mp.exp(xi), mp.exp(-xi), 1 / (1 + mp.exp(xi))
+    return [(t * high, t * low), (t * low, t * high), ((1 - 2 * t) * low, (1 - 2 * t) * low)]
+
+
+def rows_kl(xi):
+    return sum(p * mp.log(p / r) for p, r in two_rows(xi) if p > 0)
+
+
+def rows_renyi(xi, a):
+    return rows_kl(xi) if a == 1 else mp.log(sum(p**a * r ** (1 - a) for p, r in two_rows(xi) if p > 0)) / (a - 1)
+
+
+def rows_hockey(xi, t):
+    return sum(max(mpf(0), p - mp.exp(t) * r) for p, r in two_rows(xi))
+
+
+def rows_epsilon(xi, d):
+    """Only the first of the masses exceeds e^t times its partner, for t of 0 or more."""
+    p, r = two_rows(xi)[0]
+    return mp.log(max(mpf(1), (p - d) / r))
+
+
+def chord_capacity(xi, pi):
+    if xi == 0:
+        return mpf(0)
+    low, high = mp.exp(-xi), mp.exp(xi)
+    if pi > 0:
+        low, high = max(low, (1 - (1 - pi) * high) / pi), min(high, (1 - (1 - pi) * low) / pi)
+    return ((high - 1) * low * mp.log(low) + (1 - low) * high * mp.log(high)) / (high - low)
+
+
 def tails(e, f, n):
     """Chernoff's bounds of the two tails of a frequency f from n trials."""
     if e == 0:
@@ -154,6 +191,15 @@ VALUES = {
     "ldp_from_lip_as_published": lambda e: 2 * e,
     "lip_from_mbp": lambda xi: xi,
     "mbp_from_lip": lambda e: e,
+    "dp_delta_from_mbp": lambda xi, t, pi: min(rows_hockey(xi, t), curve(grown(xi, pi), mpf(0), t)),
+    "dp_epsilon_from_mbp": lambda xi, d, pi: min(rows_epsilon(xi, d), pure_epsilon(grown(xi, pi), d)),
+    "total_variation_from_mbp": lambda xi, pi: min(rows_hockey(xi, mpf(0)), mp.tanh(grown(xi, pi) / 2)),
+    "kl_from_mbp": lambda xi, pi: min(rows_kl(xi), kl(logistic(grown(xi, pi)), logistic(-grown(xi, pi)))),
+    "rdp_from_mbp": lambda xi, a, pi: min(rows_renyi(xi, a), response(grown(xi, pi), a)),
+    "ci_lmip_from_mbp": chord_capacity,
+    "ci_lmip_from_pointwise_lmip": lambda mu: mu,
+    "maximal_leakage_from_mbp": lambda xi, pi: min(
+        [xi] + ([mp.log((1 - (1 - pi) * mp.exp(-xi)) / pi)] if pi > 0 else [])),
     "abp_from_mbp": lambda xi, g: from_beliefs(xi + g),
     "abp_from_mbp_as_published": lambda xi, g: mp.sqrt((xi + g) * (mp.exp(xi + g) - 1) / 2),
     "abp_given_secret_from_mbp": given_secret,
@@ -186,7 +232,7 @@ VALUES = {
     "pointwise_lmip_from_mbp": lambda xi: kl(logistic(xi), logistic(-xi)),
     "pointwise_lmip_from_ldp": lambda e: kl(logistic(e), logistic(-e)),
     "dp_delta_from_ldp": lambda e, t: curve(e, mpf(0), t),
-    "dp_epsilon_from_ldp": lambda e, d: mp.log(max(mpf(1), mp.exp(e) - d * (1 + mp.exp(e)))),
+    "dp_epsilon_from_ldp": pure_epsilon,
     "dp_delta_from_dp": curve,
     "dp_delta_from_total_variation": lambda tv: tv,
     "total_variation_from_ldp": lambda e: (mp.exp(e) - 1) / (mp.exp(e) + 1),

@@ -49,7 +49,10 @@ def test_chains_hold_link_by_link():
             assert chain.holds
             assert [s.arrow.source for s in chain.steps] == [source, *(s.arrow.target for s in chain.steps[:-1])]
             assert chain.steps[-1].arrow.target == target
-            assert not any(s.arrow.published or s.arrow.assumption for s in chain.steps)
+            assert not any(s.arrow.published for s in chain.steps)
+            assert all(assumption.chained for s in chain.steps for assumption in s.arrow.assumptions)
+            assert set(chain.assumptions) <= {a for s in chain.steps for a in s.arrow.assumptions}
+            assert chain.form == "bound"
             for before, after in itertools.pairwise(chain.steps):
                 assert after.arguments[result_of(before.arrow)] == before.guarantee
             assert chain.guarantee == chain.steps[-1].guarantee
@@ -139,7 +142,7 @@ def test_the_table_is_there_with_pandas_and_without(monkeypatch):
         ({"target": "mbp", "source": "ldp", "rho": 1.0}, "must be what a conversion from ldp to mbp takes; got rho"),
         ({"target": "ldp", "source": "gdp", "separation": 1.0}, "must be a notion that follows from gdp; got 'ldp'"),
         ({"target": "ldp", "source": "vulnerability", "xi": 1.0}, "From vulnerability follow: none"),
-        ({"target": "kl", "source": "mbp", "rho": 1.0}, "no direct conversion; chains from mbp start with"),
+        ({"target": "zcdp", "source": "mbp", "rho": 1.0}, "no direct conversion; chains from mbp start with"),
         ({"target": "mbp", "source": "ldp", "epsilon": -1.0}, "epsilon must be at least 0; got -1.0"),
         ({"target": "mbp", "source": "ldp", "epsilon": 1.0, "as_published": 1}, "as_published must be True or False"),
     ],

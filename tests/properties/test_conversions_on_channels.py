@@ -260,7 +260,7 @@ def test_secrets_without_prior_mass_are_outside_of_mbp():
     xi = on.mbp(q[:2], pi[:2])[0]
     at_most(on.ldp(q[:2]), c.ldp_from_mbp(xi, 0.5))
     assert on.ldp(q[:2]) < c.ldp_from_mbp(xi).upper < np.inf  # all three rows have no finite one
-    assert "among the secrets that the prior allows" in c.arrow("ldp_from_mbp").note
+    assert "otherwise it holds among those secrets only" in c.arrow("ldp_from_mbp").assumption
 
 
 def test_the_published_error_of_the_leakage_is_no_smaller_than_that_of_its_expression():

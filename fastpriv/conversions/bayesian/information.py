@@ -13,6 +13,10 @@ uniform inputs attains it, where t n is whole. About epsilon^2/8.
 LDP, two inputs: every such channel is randomised response, processed further; C = ln 2 - h(1/(1 + e^epsilon)).
 LDP, n inputs: also at most the maximal leakage.
 MBP: ratios in [e^-xi, e^xi] with mean 1, so E r ln r <= xi tanh(xi/2), for I and for each D(P_x || P_M).
+C is at most the largest D(P_x || q), q the law of the release, so that what bounds the pointwise notion under a prior
+bounds C. A known pi_min bounds the ratios too: r is at most 1 + v and at least 1 - u,
+v = min(e^xi - 1, (1 - e^-xi) (1 - pi_min)/pi_min), u = min(1 - e^-xi, (e^xi - 1) (1 - pi_min)/pi_min), and r ln r is at
+most its chord: (v g(-u) + u g(v)) / (u + v), g(y) = (1 + y) ln(1 + y) - y.
 (epsilon, delta), two inputs: every such channel is randomised response processed further that reveals the secret with
 probability delta; C = delta ln 2 + (1 - delta)(ln 2 - h(1/(1 + e^epsilon))).
 """
@@ -34,8 +38,9 @@ from ..registry import documented
 
 __all__ = [
     "cd_lmip_from_ci_lmip", "cd_lmip_from_mbp", "cd_lmip_from_pointwise_lmip", "ci_lmip_from_dp", "ci_lmip_from_kl",
-    "ci_lmip_from_maximal_leakage", "ci_lmip_from_pure_ldp", "dp_delta_from_mi_dp", "dp_delta_from_mi_dp_as_published",
-    "mi_dp_from_ldp", "mi_dp_from_ldp_as_published", "pointwise_lmip_from_ldp", "pointwise_lmip_from_mbp",
+    "ci_lmip_from_maximal_leakage", "ci_lmip_from_mbp", "ci_lmip_from_pointwise_lmip", "ci_lmip_from_pure_ldp",
+    "dp_delta_from_mi_dp", "dp_delta_from_mi_dp_as_published", "mi_dp_from_ldp", "mi_dp_from_ldp_as_published",
+    "pointwise_lmip_from_ldp", "pointwise_lmip_from_mbp",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
@@ -163,6 +168,44 @@ def ci_lmip_from_maximal_leakage(leakage: ArrayLike, *, unit: Information = "bit
     """
     (leakage,) = given(leakage=leakage)
     return _information(leakage, unit, "monotonicity in the order", leakage)
+
+
+@documented
+def ci_lmip_from_mbp(xi: ArrayLike, pi_min: ArrayLike = 0.0, *, unit: Information = "nats") -> Estimate:
+    """Largest capacity under xi-MBP: xi tanh(xi/2) nats, and less where ``pi_min`` is known.
+
+    Subset selection of n/(1 + e^xi) out of n uniform inputs attains the first, where that is a whole number; the
+    second is ln 2 - h((1 + e^-xi)/2) for ``pi_min`` = 1/2, attained too.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.ci_lmip_from_mbp(1.0, [0.0, 0.5], unit="nats").value
+    array([0.46211716, 0.21583199])
+    """
+    xi, pi_min = given(xi=xi, pi_min=pi_min)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        odds = (1.0 - pi_min) / pi_min
+        u, v = np.minimum(-np.expm1(-xi), odds * np.expm1(xi)), np.minimum(np.expm1(xi), odds * -np.expm1(-xi))
+        free = (pi_min == 0.0) | (u < 1e-140) | np.isinf(odds)  # v = e^xi - 1, u = 1 - e^-xi, or about xi^2 / 2
+        inner, outer = np.where(free, 0.5, u), np.where(free, 0.5, v)
+        chord = _formulas.entropy_excess(-inner) / (1.0 + inner / outer)
+        chord = chord + _formulas.entropy_excess(outer) / (1.0 + outer / inner)
+        value = np.where(free, _formulas.mean_loss(xi), np.minimum(chord, _formulas.mean_loss(xi)))
+    return _information(value, unit, "chord of r ln r", xi)
+
+
+@documented
+def ci_lmip_from_pointwise_lmip(mu: ArrayLike, *, unit: Information = "nats") -> Estimate:
+    """Capacity is at most the largest D(P_x || P_M), whatever the prior, and equal under the one that attains it.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.ci_lmip_from_pointwise_lmip(0.25).upper
+    0.25
+    """
+    return _same(mu, unit)
 
 
 @documented

@@ -1,4 +1,4 @@
-"""Leakage measured by guessing: maximal leakage, min-entropy leakage, Bayes vulnerability, from LDP.
+"""Leakage measured by guessing: maximal leakage, min-entropy leakage, Bayes vulnerability, from LDP and MBP.
 
 Notation: the Bayes vulnerability of a prior is its largest probability pi_max; after the release it is
 V = sum over w of max_d pi_d Q[d, w]; min-entropy leakage is ln(V / pi_max); maximal leakage is
@@ -7,6 +7,8 @@ ln sum over w of max_d Q[d, w], the largest min-entropy leakage over priors, att
 Proof: the other rows of a column are at least e^-epsilon of its largest cell, so that
 max_d Q[d, w] (1 + (n - 1) e^-epsilon) <= sum_d Q[d, w]; summed over w, n = inputs. Randomised response on n values
 attains it. For another prior the largest posterior is at most pi_max / (pi_max + (1 - pi_max) e^-epsilon).
+MBP: with r = Q / q in [e^-xi, e^xi] and of mean 1, no r is above (1 - (1 - pi_min) e^-xi) / pi_min either, and maximal
+leakage is ln E_q max_d r_d.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from .._arguments import given
 from .._bounds import bounded
 from ..registry import documented
 
-__all__ = ["maximal_leakage_from_ldp", "min_entropy_leakage_from_ldp", "vulnerability_from_ldp"]
+__all__ = [
+    "maximal_leakage_from_ldp", "maximal_leakage_from_mbp", "min_entropy_leakage_from_ldp", "vulnerability_from_ldp",
+]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
 
@@ -40,6 +44,27 @@ def maximal_leakage_from_ldp(epsilon: ArrayLike, inputs: ArrayLike = np.inf) -> 
     epsilon, inputs = given(epsilon=epsilon, inputs=inputs)
     value = _formulas.retained(epsilon, 1.0 / inputs)
     return bounded(value, "nats", "ln(n e^epsilon / (n - 1 + e^epsilon))", settled=_settled(epsilon, 1.0 / inputs))
+
+
+@documented
+def maximal_leakage_from_mbp(xi: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
+    """Largest maximal leakage under xi-MBP: min(xi, ln(1 + (1 - e^-xi) (1 - pi_min) / pi_min)).
+
+    Randomised response with uniform prior attains it for every whole 1 / pi_min; so no smaller number holds for
+    ``pi_min`` = 0.
+
+    Examples
+    --------
+    >>> from fastpriv import conversions
+    >>> conversions.maximal_leakage_from_mbp(1.0, [0.0, 0.1, 0.5]).value
+    array([1.        , 1.        , 0.48988013])
+    """
+    xi, pi_min = given(xi=xi, pi_min=pi_min)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        least = np.minimum(xi, np.log1p((1.0 - pi_min) / pi_min * -np.expm1(-xi)))
+    value = np.where((pi_min == 0.0) | (xi == 0.0), xi, least)
+    return bounded(value, "nats", "min(xi, ln(1 + (1 - e^-xi) (1 - pi_min) / pi_min))",
+                   settled=(pi_min == 0.0) | (xi == 0.0))  # fmt: skip
 
 
 @documented
