@@ -55,7 +55,7 @@ DIFFERENTIAL = (
           "Dwork and Rothblum, Concentrated differential privacy (2016), the mean loss of pure privacy", _RENYI,
           note="true, loose for large epsilon; the mean of concentrated privacy"),
     Arrow("rdp", "dp", "dp_epsilon_from_rdp", "bound", _CKS, _RENYI, valid="order at least 1", result="epsilon",
-          note="inf at order 1"),
+          note="the least for one direction of the divergence, to 1e-6"),
     Arrow("rdp", "dp", "dp_epsilon_from_rdp_as_published", "published", f"{_MIRONOV}, proposition 3", _RENYI,
           valid="order at least 1", result="epsilon", note="true, above the other"),
     Arrow("rdp", "dp", "dp_epsilon_from_rdp_curve", "bound", _CKS, _RENYI, valid="orders at least 1",

@@ -102,6 +102,31 @@ def renyi_delta(r, a, e):
     return min(mpf(1), mp.exp((a - 1) * (r - e)) * (1 - 1 / a) ** (a - 1) / a)
 
 
+def two_point_delta(r, a, e):
+    """The most delta of two laws on two points whose divergence of order a is r."""
+    if a > 1 and r - e >= mp.log(a / (a - 1)):
+        return 1 - mp.exp(e - r)  # p = 1
+    n, low, high = a - 1, mp.log(mpf(10) ** -40), mp.log(mpf(10) ** 8)
+
+    def laws(gap):
+        s = mp.exp(-gap)
+        x = mp.exp(e) * (gap / (1 - s) if n == 0 else a * (1 - s**n) / (n * (1 - s**a)))
+        return x, s * x, (1 - s * x) / (x - s * x)
+
+    def divergence(x, y, q):
+        p = x * q
+        if n == 0:
+            return p * mp.log(x) + (1 - p) * mp.log(y)
+        return mp.log(p * x**n + (1 - p) * y**n) / n
+
+    for _ in range(160):
+        middle = (low + high) / 2
+        x, y, q = laws(mp.exp(middle))
+        low, high = (low, middle) if y < 1 and divergence(x, y, q) > r else (middle, high)
+    x, y, q = laws(mp.exp(low))
+    return (x - mp.exp(e)) * q
+
+
 def best_epsilon(rho, d):
     """Golden section over the logarithm of the order."""
     return _least(lambda s: rho * (1 + s) + mp.log(s / (1 + s)) - (mp.log(d) + mp.log(1 + s)) / s)
@@ -250,16 +275,12 @@ VALUES = {
     "kl_from_rdp": lambda r, a: r,
     "kl_from_ldp": lambda e: kl(logistic(e), logistic(-e)),
     "kl_from_ldp_as_published": lambda e: e * (mp.exp(e) - 1) / 2,
-    "dp_epsilon_from_rdp": renyi_epsilon,
     "dp_epsilon_from_rdp_as_published": lambda r, a, d: r - mp.log(d) / (a - 1),
-    "dp_delta_from_rdp": renyi_delta,
     "zcdp_from_ldp": lambda e: kl(logistic(e), logistic(-e)),
     "zcdp_from_ldp_as_published": lambda e: e * e / 2,
     "zcdp_from_gdp": lambda m: m * m / 2,
     "kl_from_zcdp": lambda rho: rho,
-    "dp_epsilon_from_zcdp": lambda rho, d: max(mpf(0), best_epsilon(rho, d)),
     "dp_epsilon_from_zcdp_as_published": lambda rho, d: rho + 2 * mp.sqrt(rho * -mp.log(d)),
-    "dp_delta_from_zcdp": best_delta,
     "dp_delta_from_gdp": normal_curve,
     "gdp_from_ldp": lambda e: 2 * mp.sqrt(2) * mp.erfinv(mp.tanh(e / 2)),
     "tradeoff_from_ldp": lambda e, x: line(e, mpf(0), x),

@@ -5,7 +5,8 @@ sqrt(s)) and s = (a - 1/2)^2, so that divided by a it is the slope of a chord of
 largest slope is L'(1/4) = epsilon tanh(epsilon/2), approached as a tends to 1.
 zCDP to (epsilon, delta): the conversion of Renyi privacy at the best order; with t = a - 1 that order solves
 rho t^2 + ln(1 + t) = ln(1/delta), or (2t + 1) rho + ln(t/(1 + t)) = epsilon. Both sides are monotone in t, and any t
-gives a true bound, so that the search cannot make it untrue.
+gives a true bound, so that the search cannot make it untrue. For a small rho the least epsilon and delta of some orders
+down to 1 (``tangents``) promise more: nothing is left at epsilon = 0 from the total variation sqrt(rho / 2) on.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from .. import _formulas
 from .._arguments import given
 from .._bounds import bounded
 from ..registry import documented
+from .tangents import Least, improved, least_delta, least_epsilon
 
 __all__ = [
     "dp_delta_from_zcdp", "dp_epsilon_from_zcdp", "dp_epsilon_from_zcdp_as_published", "kl_from_zcdp", "zcdp_from_gdp",
@@ -30,6 +32,7 @@ FloatArray = NDArray[np.float64]
 _HALVINGS = 44
 _LEAST, _MOST = 1e-290, 1e290
 _ULPS = 2e-15
+_PARTS = (0.0, 2.0**-6, 2.0**-4, 0.25, 0.5, 1.0)  # of the best order less 1
 
 
 @documented
@@ -94,11 +97,13 @@ def kl_from_zcdp(rho: ArrayLike) -> Estimate:
 def dp_epsilon_from_zcdp(rho: ArrayLike, delta: ArrayLike) -> Estimate:
     """Epsilon at ``delta`` from rho-zCDP, at the best order: least of rho a + ln(1 - 1/a) - ln(a delta) / (a - 1).
 
+    Less where rho is small: 0 from the largest total variation on.
+
     Examples
     --------
     >>> from fastpriv import conversions
     >>> conversions.dp_epsilon_from_zcdp(0.5, [1e-9, 1e-6]).value
-    array([6.47407002, 5.22153444])
+    array([6.47407002, 5.22153434])
     """
     rho, delta = given(rho=rho, delta=delta)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -114,6 +119,7 @@ def dp_epsilon_from_zcdp(rho: ArrayLike, delta: ArrayLike) -> Estimate:
         error = _ULPS * (terms[0] + terms[1] + np.abs(terms[2]) + (budget + np.log1p(t)) / t)
     value = np.where((rho == 0.0) | (delta == 1.0), 0.0, np.where(delta == 0.0, np.inf, np.maximum(value, 0.0)))
     value = np.where(np.isinf(rho) & (delta < 1.0), np.inf, value)
+    value, error = _at_lower_orders(least_epsilon, value, error, rho, t, delta)
     settled = (rho == 0.0) | (delta == 1.0) | np.isinf(value)
     return bounded(value, "nats", "Renyi privacy at the best order", error=np.where(settled, 0.0, error),
                    settled=settled)  # fmt: skip
@@ -140,11 +146,13 @@ def dp_epsilon_from_zcdp_as_published(rho: ArrayLike, delta: ArrayLike) -> Estim
 def dp_delta_from_zcdp(rho: ArrayLike, epsilon: ArrayLike) -> Estimate:
     """Delta at ``epsilon`` from rho-zCDP, at the best order: least of e^((a-1)(rho a - epsilon)) (1 - 1/a)^(a-1) / a.
 
+    Less where rho is small: at most the largest total variation.
+
     Examples
     --------
     >>> from fastpriv import conversions
     >>> conversions.dp_delta_from_zcdp(0.5, [1.0, 5.0]).value
-    array([2.46846331e-01, 2.89612281e-06])
+    array([2.15729916e-01, 2.89611824e-06])
     """
     rho, epsilon = given(rho=rho, epsilon=epsilon)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -157,9 +165,21 @@ def dp_delta_from_zcdp(rho: ArrayLike, epsilon: ArrayLike) -> Estimate:
         value = np.where(np.isnan(exponent), 1.0, np.exp(np.minimum(exponent, 0.0)))
     value = np.where((rho == 0.0) | (np.isinf(epsilon) & np.isfinite(rho)), 0.0, np.where(np.isinf(rho), 1.0, value))
     error = np.where(value == 0.0, 0.0, np.where(np.isfinite(size), _ULPS * size, 1.0) * value)
+    value, error = _at_lower_orders(least_delta, value, error, rho, t, epsilon)
     return bounded(
         value, "probability", "Renyi privacy at the best order", error=error, ceiling=1.0, settled=rho == 0.0
     )
+
+
+def _at_lower_orders(
+    least: Least, value: FloatArray, error: FloatArray, rho: FloatArray, t: FloatArray, target: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    for part in _PARTS:
+        order = 1.0 + part * np.minimum(t, 1e15)
+        with np.errstate(over="ignore"):
+            renyi = np.where(rho == 0.0, 0.0, np.nextafter(rho * order, np.inf))
+        value, error = improved(least, value, error, renyi, order, target)
+    return value, error
 
 
 def _search(low: FloatArray, high: FloatArray, beyond: Callable[[FloatArray], NDArray[np.bool_]]) -> FloatArray:

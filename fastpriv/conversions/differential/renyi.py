@@ -3,8 +3,9 @@
 Notation: a the order, r the divergence, in nats; a = 1 is Kullback-Leibler, a = inf pure privacy.
 
 RDP to (epsilon, delta): by Canonne, Kamath and Steinke (2020), proposition 12, and Balle et al. (2020), theorem 21 in
-the arXiv version, delta = e^((a-1)(r - epsilon)) (1 - 1/a)^(a-1) / a. Every order gives a true bound; over several the
-least counts.
+the arXiv version, delta = e^((a-1)(r - epsilon)) (1 - 1/a)^(a-1) / a; and where the divergence is small, so that this
+leaves out much, the least delta of ``tangents``, which is total variation at epsilon = 0 and 1 - e^(epsilon - r) where
+nearly nothing is left. Every order gives a true bound; over several the least counts.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from .._arguments import given
 from .._bounds import bounded
 from ..parameters import PARAMETERS
 from ..registry import documented
+from .tangents import improved, least_delta, least_epsilon
 
 __all__ = [
     "dp_delta_from_rdp", "dp_delta_from_rdp_curve", "dp_epsilon_from_rdp", "dp_epsilon_from_rdp_as_published",
@@ -144,13 +146,14 @@ def kl_from_ldp_as_published(epsilon: ArrayLike) -> Estimate:
 def dp_epsilon_from_rdp(renyi: ArrayLike, order: ArrayLike, delta: ArrayLike) -> Estimate:
     """Epsilon at ``delta`` from the divergence at one order: r + ln(1 - 1/a) - ln(a delta) / (a - 1), at least 0.
 
-    inf at order 1 or delta = 0; r at order inf.
+    Less where (a - 1) r is small: the least that follows, 0 from the largest total variation on. At order 1 from the
+    divergence of Kullback and Leibler. inf at delta = 0; r at order inf.
 
     Examples
     --------
     >>> from fastpriv import conversions
     >>> conversions.dp_epsilon_from_rdp(0.5, 10.0, 1e-6).value
-    1.67385...
+    1.67261...
     """
     renyi, order, delta = given(renyi=renyi, order=order, delta=delta)
     value, error = _epsilon(renyi, order, delta)
@@ -186,7 +189,7 @@ def dp_epsilon_from_rdp_curve(renyi: ArrayLike, orders: ArrayLike, delta: ArrayL
     >>> from fastpriv import conversions
     >>> orders = np.arange(2, 200)
     >>> conversions.dp_epsilon_from_rdp_curve(0.05 * orders, orders, [1e-9, 1e-6]).value
-    array([1.88173479, 1.47165627])
+    array([1.88173479, 1.47165586])
     """
     columns, orders, target = _curve(renyi, orders, "delta", delta)
     return _least(columns, orders, target, _epsilon, "nats", np.inf)
@@ -196,11 +199,13 @@ def dp_epsilon_from_rdp_curve(renyi: ArrayLike, orders: ArrayLike, delta: ArrayL
 def dp_delta_from_rdp(renyi: ArrayLike, order: ArrayLike, epsilon: ArrayLike) -> Estimate:
     """Delta at ``epsilon`` from the divergence at one order: e^((a-1)(r - epsilon)) (1 - 1/a)^(a-1) / a, at most 1.
 
+    Less where (a - 1) r is small: the least that follows, at epsilon = 0 the largest total variation.
+
     Examples
     --------
     >>> from fastpriv import conversions
     >>> conversions.dp_delta_from_rdp(0.5, 10.0, 2.0).value
-    5.3...e-08
+    5.25237...e-08
     """
     renyi, order, epsilon = given(renyi=renyi, order=order, epsilon=epsilon)
     value, error = _delta(renyi, order, epsilon)
@@ -219,7 +224,7 @@ def dp_delta_from_rdp_curve(renyi: ArrayLike, orders: ArrayLike, epsilon: ArrayL
     >>> from fastpriv import conversions
     >>> orders = np.arange(2, 200)
     >>> conversions.dp_delta_from_rdp_curve(0.05 * orders, orders, 1.5).value
-    6.5366781...e-07
+    6.53663801...e-07
     """
     columns, orders, target = _curve(renyi, orders, "epsilon", epsilon)
     return _least(columns, orders, target, _delta, "probability", 1.0)
@@ -235,7 +240,8 @@ def _epsilon(renyi: FloatArray, order: FloatArray, delta: FloatArray) -> tuple[F
         value = np.where(delta == 1.0, 0.0, np.where((step == 0.0) | np.isnan(value), np.inf, value))
         value = np.where(np.isinf(order), np.where(delta == 1.0, 0.0, renyi), value)
         error = _ULPS * (renyi + np.abs(gained) + (np.abs(np.log(delta)) + np.log(order)) / step)
-    return value, np.where(np.isfinite(value) & np.isfinite(error), error, 0.0)
+    error = np.where(np.isfinite(value) & np.isfinite(error), error, 0.0)
+    return improved(least_epsilon, value, error, renyi, order, delta)
 
 
 def _delta(renyi: FloatArray, order: FloatArray, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -249,7 +255,8 @@ def _delta(renyi: FloatArray, order: FloatArray, epsilon: FloatArray) -> tuple[F
         value = np.where(np.isinf(order) | np.isinf(epsilon), np.where(epsilon >= renyi, 0.0, 1.0), value)
         value = np.where(np.isinf(renyi) | np.isnan(value), 1.0, value)
         error = np.where(np.isfinite(size), _ULPS * size, 1.0) * value
-    return value, np.where(value == 0.0, 0.0, error)
+    error = np.where(value == 0.0, 0.0, error)
+    return improved(least_delta, value, error, renyi, order, epsilon)
 
 
 def _curve(
@@ -271,12 +278,9 @@ def _least(
     columns: FloatArray, orders: FloatArray, target: FloatArray,
     function: Callable[[FloatArray, FloatArray, FloatArray], tuple[FloatArray, FloatArray]], unit: Unit, ceiling: float,
 ) -> Estimate:  # fmt: skip
-    best, slack = function(columns[..., 0], orders[0], target)
-    best, slack = np.array(best), np.array(slack)
-    for k in range(1, orders.size):
-        value, error = function(columns[..., k], orders[k], target)
-        better = value < best
-        best, slack = np.where(better, value, best), np.where(better, error, slack)
+    values, errors = function(columns, orders, target[..., None])
+    at = np.argmin(values, axis=-1)[..., None]
+    best, slack = (np.take_along_axis(array, at, axis=-1)[..., 0] for array in (values, errors))
     method = f"least over {orders.size} orders"
     return bounded(best, unit, method, error=slack, ceiling=ceiling, settled=np.isinf(best))
 
