@@ -51,8 +51,10 @@ def improved(
     The tangent with y = 0 leaves out what K exceeds by 1 at most: a relative e^(-n r), not looked for below 2e-9.
     """
     renyi, order, target, value, error = np.broadcast_arrays(renyi, order, target, value, error)
-    with np.errstate(invalid="ignore", over="ignore"):
-        chosen = ((order - 1.0) * renyi < _FULL) & (renyi > 0.0) & np.isfinite(order) & np.isfinite(target)
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        certain = target * order >= 1.0 if least is least_epsilon else renyi - target >= -np.log1p(-1.0 / order)
+        chosen = ((order - 1.0) * renyi < _FULL) | certain
+        chosen &= (renyi > 0.0) & np.isfinite(renyi) & np.isfinite(order) & np.isfinite(target)
         chosen &= (value > 0.0) & ((target > 0.0) | (least is least_delta))
     if not chosen.any():
         return value, error
