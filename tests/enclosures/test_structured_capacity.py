@@ -110,3 +110,32 @@ def test_single_precision_has_one_rule():
         channel_capacity(off)
     with pytest.raises(DomainError, match=r"each row of matrix must sum to 1 within 2e-06; got a sum of 1.00000\d+ at"):
         Channel(off)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.05, 0.5, 1.0, 4.0, 50.0])
+@pytest.mark.parametrize("n", [17, 60])
+def test_geometric_mechanisms_by_structure_agree_with_their_cells(n, epsilon):
+    mechanism = GeometricMechanism(n, epsilon)
+    found, cells = channel_capacity(mechanism), channel_capacity(mechanism.matrix())
+    assert found.converged
+    assert found.iterations <= 3  # of full matrices; the start came by structure
+    assert "by structure" in found.method
+    assert found.capacity.lower <= cells.capacity.upper
+    assert cells.capacity.lower <= found.capacity.upper
+    assert found.capacity.upper - found.capacity.lower <= 1e-9 * min(1.0, found.capacity.value) * 1.01 + 1e-14
+    assert found.divergences.max() <= found.capacity.upper
+
+
+def test_a_geometric_mechanism_outside_of_the_structured_way_is_solved_all_the_same():
+    for epsilon in (1e-5, 710.0, np.inf):
+        assert channel_capacity(GeometricMechanism(20, epsilon), gap=1e-8).converged
+    stopped = channel_capacity(GeometricMechanism(40, 0.3), max_iterations=0)
+    assert stopped.capacity.lower <= channel_capacity(GeometricMechanism(40, 0.3)).capacity.upper <= stopped.capacity.upper
+
+
+@pytest.mark.slow
+def test_three_thousand_geometric_inputs():
+    for epsilon in (0.01, 0.1, 1.0):
+        found = channel_capacity(GeometricMechanism(3000, epsilon))
+        assert found.converged
+        assert found.iterations <= 1

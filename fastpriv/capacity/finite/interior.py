@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ from scipy.linalg import lapack
 
 from ...kernels import _blahut
 
-__all__ = ["Found", "enclosed", "solved"]
+__all__ = ["Found", "enclosed", "solved", "stepped"]
 
 FloatArray = NDArray[np.float64]
 _UNIT = 2.0**-53
@@ -45,10 +46,15 @@ class Found:
     iterations: int
 
 
-def solved(channel: FloatArray, gap: float, most: int, deadline: float) -> Found:
-    """Newton's method until the bounds are ``gap`` min(1, I) apart, or nothing more is gained."""
+def solved(
+    channel: FloatArray, gap: float, most: int, deadline: float, start: FloatArray | None = None
+) -> Found:  # fmt: skip
+    """Newton's method until the bounds are ``gap`` min(1, I) apart, or nothing more is gained.
+
+    ``start`` is a law of the inputs, all positive, by default the uniform one.
+    """
     n, m = channel.shape
-    p = np.full(n, 1.0 / n)
+    p = np.full(n, 1.0 / n) if start is None else start
     factor = np.empty((n, m + 1))
     best, best_width, waited, steps = None, math.inf, 0, 0
     s, level = np.empty(0), 0.0
@@ -98,8 +104,13 @@ def _newton(b: FloatArray, p: FloatArray, s: FloatArray, k: FloatArray, level: f
     weight = p / s
     coupling = weight * (size + b[0, -1] ** 2)
     solve = _solver(b, weight, np.flatnonzero(coupling > min(_COUPLED / p.size, 0.5 * float(coupling.max()))))
-    if solve is None:
-        return None
+    return None if solve is None else stepped(solve, p, s, k, level, low)
+
+
+def stepped(
+    solve: Callable[[FloatArray], FloatArray], p: FloatArray, s: FloatArray, k: FloatArray, level: float, low: float
+) -> Any:
+    """Mehrotra's step by a ``solve`` for B B^T + S/P, or for that and a constant in every cell."""
     residual = level - k - s
     ones = solve(np.ones(p.size))
     scale = ones.sum()
