@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .. import notions
+from .. import calibration, notions
 from ..estimate import Estimate
 from .families import Family
 from .inputs.secrets import Secret
@@ -15,15 +15,14 @@ from .measures import information
 
 __all__ = ["Requirement", "required_noise"]
 
-_STEPS = 24  # bisections of a factor of 10: a relative width of 1.4e-7
-_DECADES = 9
+_STEPS = 24
 _STRIDE, _REACH = 1.0, 7.0  # in log level: from 0.001 to 1000
 _CLOSE = 5e-4
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """A target, what meets it (infinite noise or level 0 when nothing was found), and what is claimed of the bound."""
+    """A target, what meets it (level 0 when nothing was found, noise 0 where none is needed), and what is claimed of the bound."""
 
     target: str
     setting: float
@@ -38,10 +37,11 @@ class _Target:
 
 
 _BITS = (("at most 0.1 bit on average", 0.1), ("at most 0.01 bit on average", 0.01))
-_NOISE = (
-    *(_Target(*row, lambda s, mechanism: notions.cd_lmip(s.prior, mechanism).to("bits")) for row in _BITS),
-    _Target("LIP, epsilon = 1, delta = 1e-5", 1e-5, lambda s, mechanism: notions.lip_delta(s.prior, mechanism, 1.0)),
-    _Target("LDP, epsilon = 1, delta = 1e-5", 1e-5, lambda s, mechanism: mechanism.delta(1.0)),
+_NOISE: tuple[tuple[str, Callable[[Secret, float], Estimate]], ...] = (
+    (_BITS[0][0], lambda s, span: calibration.sigma_from_cd_lmip(_BITS[0][1], s.prior, unit="bits")),
+    (_BITS[1][0], lambda s, span: calibration.sigma_from_cd_lmip(_BITS[1][1], s.prior, unit="bits")),
+    ("LIP, epsilon = 1, delta = 1e-5", lambda s, span: calibration.sigma_from_lip(1.0, 1e-5, s.prior)),
+    ("LDP, epsilon = 1, delta = 1e-5", lambda s, span: calibration.sigma_from_ldp(1.0, 1e-5, span)),
 )
 _LEVELS = (
     *(_Target(*row, information) for row in _BITS),
@@ -56,32 +56,11 @@ def required_noise(secret: Secret, family: Family, sensitivity: float) -> tuple[
     scores are of any shape: there what is found meets its target, but a higher level might as well.
     """
     if family.parameter == "sigma":
-        return tuple(_least_noise(target, secret, family, sensitivity) for target in _NOISE)
+        found = ((text, noise(secret, sensitivity)) for text, noise in _NOISE)
+        return tuple(Requirement(text, float(sigma.upper), sigma.kind) for text, sigma in found)
     if family.parameter == "level":
         return tuple(_highest_level(target, secret, family, sensitivity) for target in _LEVELS)
     return ()
-
-
-def _meets(target: _Target, secret: Secret, family: Family, sensitivity: float) -> Callable[[float], Estimate | None]:
-    def met(setting: float) -> Estimate | None:
-        found = target.quantity(secret, family.build(setting, sensitivity, secret))
-        return found if float(found.upper) <= target.bound else None
-
-    return met
-
-
-def _least_noise(target: _Target, secret: Secret, family: Family, sensitivity: float) -> Requirement:
-    met = _meets(target, secret, family, sensitivity)
-    high = 1e-3 * sensitivity
-    best = met(high)
-    for _ in range(_DECADES):
-        if best is not None:
-            break
-        high *= 10.0
-        best = met(high)
-    if best is None:
-        return Requirement(target.text, math.inf, "certified")
-    return _halved(target, met, high / 10.0, high, best)
 
 
 def _highest_level(target: _Target, secret: Secret, family: Family, sensitivity: float) -> Requirement:
@@ -117,17 +96,3 @@ def _highest_level(target: _Target, secret: Secret, family: Family, sensitivity:
         else:
             high, above = middle, value
     return Requirement(target.text, math.exp(low), kind)
-
-
-def _halved(
-    target: _Target, met: Callable[[float], Estimate | None], bad: float, good: float, best: Estimate
-) -> Requirement:
-    """Bisection of the logarithm between a setting that fails and one that meets the target."""
-    for _ in range(_STEPS):
-        middle = math.sqrt(bad * good)
-        found = met(middle)
-        if found is None:
-            bad = middle
-        else:
-            good, best = middle, found
-    return Requirement(target.text, good, best.kind)

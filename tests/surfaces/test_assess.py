@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fastpriv
-from fastpriv import BackendMissingError, DomainError, Pmf, ShapeError, notions
+from fastpriv import BackendMissingError, DomainError, Pmf, ShapeError, calibration, notions
 from fastpriv.assessment import quantities
 from fastpriv.assessment.checkpoint import Checkpoint
 from fastpriv.assessment.inputs import grids
@@ -76,6 +76,14 @@ def test_required_noise_meets_its_target_and_no_less_does(report):
     ):
         assert quantity(GaussianMechanism(sigma[target], 27.0)).upper <= bound
         assert quantity(GaussianMechanism(sigma[target] * (1 - 1e-5), 27.0)).value > bound
+
+
+def test_required_noise_is_that_of_calibration(report):
+    prior = Pmf.from_data(DATA)
+    sigma = {need.target: need.setting for need in report.requirements}
+    assert sigma["at most 0.1 bit on average"] == calibration.sigma_from_cd_lmip(0.1, prior, unit="bits").upper
+    assert sigma["LIP, epsilon = 1, delta = 1e-5"] == calibration.sigma_from_lip(1.0, 1e-5, prior).upper
+    assert sigma["LDP, epsilon = 1, delta = 1e-5"] == calibration.sigma_from_ldp(1.0, 1e-5, 27.0).upper
 
 
 def test_the_number_of_jobs_and_blocks_changes_no_bit(report):

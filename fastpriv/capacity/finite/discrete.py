@@ -26,6 +26,7 @@ from ...estimate import Estimate
 from ...kernels import _blahut
 from . import geometric, structured
 from .interior import enclosed, solved
+from .leakage import leakage_of_excess
 
 __all__ = ["ChannelCapacity", "channel_capacity", "maximal_leakage"]
 
@@ -278,14 +279,9 @@ def maximal_leakage(channel: Any, *, unit: Literal["nats", "bits"] = "nats") -> 
     """
     _validate.choice("unit", unit, ("nats", "bits"))
     cells, gaps = _rows(channel)
-    miss = 2.1 * gaps.max(axis=1, initial=0.0).reshape(cells.shape[:-2])
-    excess = (cells.max(axis=-2) - cells[..., 0, :]).sum(axis=-1)
-    relative = (40 + cells.shape[-1].bit_length()) * _UNIT
-    value = np.log1p(excess)
-    lower = np.maximum(value * (1 - relative) - miss, 0.0)
-    return Estimate(
-        value, lower, value * (1 + relative) + miss, kind="exact", unit="nats", method="closed form"
-    ).to(unit)  # fmt: skip
+    gap = gaps.max(axis=1, initial=0.0).reshape(cells.shape[:-2])
+    found = leakage_of_excess(cells.max(axis=-2) - cells[..., 0, :], gap)
+    return Estimate(*found, kind="exact", unit="nats", method="closed form").to(unit)
 
 
 def _rows(channel: Any) -> tuple[FloatArray, FloatArray]:

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from ..._values import FloatArray
+from ...capacity.finite.leakage import leakage_of_excess
 from .arguments import UNIT, Reading
 from .table import Columns, Rows, Table
 
@@ -101,12 +102,12 @@ def maximal(table: Table, first: Columns, support: bool) -> Reading:
         with np.errstate(invalid="ignore"):
             close = (own > -np.inf) & (whole - own < 1.0)
         rise = np.expm1(np.where(close, whole - np.where(close, own, 0.0), 0.0))
-        gain = math.fsum(np.where(close, np.exp(own) * rise, np.exp(whole) - np.exp(own)))
+        excess = np.where(close, np.exp(own) * rise, np.exp(whole) - np.exp(own))
         scaled = 4 * UNIT * (8 + float(np.max(np.abs(whole), where=np.isfinite(whole), initial=0.0)))
     else:
-        gain = math.fsum(whole.astype(np.float64) - np.asarray(table.channel._rows(row, row + 1, False)[0], np.float64))
-    value = math.log1p(max(gain, 0.0))
-    return _widened(value, (8 * UNIT + scaled) * value + table.slack + 2.1 * table.channel.mass_gap, "nats", _METHOD)
+        excess = whole.astype(np.float64) - np.asarray(table.channel._rows(row, row + 1, False)[0], np.float64)
+    value, lower, upper = leakage_of_excess(excess, table.channel.mass_gap, scaled)
+    return Reading(float(value), max(0.0, float(lower) - table.slack), float(upper) + table.slack, "exact", _METHOD)
 
 
 def information(table: Table, first: Columns, second: Rows) -> Reading:
