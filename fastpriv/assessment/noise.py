@@ -22,7 +22,7 @@ _CLOSE = 5e-4
 
 @dataclass(frozen=True)
 class Requirement:
-    """A target, what meets it (level 0 when nothing was found, noise 0 where none is needed), and what is claimed of the bound."""
+    """A target, what meets it (level 0: nothing found, noise 0: none is needed), and what is claimed of the bound."""
 
     target: str
     setting: float
