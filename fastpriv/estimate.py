@@ -9,11 +9,13 @@ from types import MappingProxyType
 from typing import Any, Literal, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .errors import DomainError, ShapeError
 
 __all__ = ["Estimate", "Kind", "Unit"]
 
+_Doubles = NDArray[np.float64]
 Kind = Literal["exact", "certified", "statistical", "heuristic"]
 Unit = Literal["nats", "bits", "probability", "log probability", "1"]
 
@@ -97,6 +99,17 @@ class Estimate:
             array.setflags(write=False)
             object.__setattr__(self, name, float(array) if array.ndim == 0 else array)
         object.__setattr__(self, "cost", MappingProxyType(dict(self.cost)))
+
+    @classmethod
+    def _of_arrays(
+        cls, value: _Doubles, lower: _Doubles, upper: _Doubles, *, kind: Kind, unit: Unit, method: str
+    ) -> Estimate:
+        """Of fresh arrays of doubles, of one shape and in order, that nobody else holds: not copied, not checked."""
+        made = cls(0.0, 0.0, 0.0, kind=kind, unit=unit, method=method)
+        for name, array in (("value", value), ("lower", lower), ("upper", upper)):
+            array.setflags(write=False)
+            object.__setattr__(made, name, float(array) if array.ndim == 0 else array)
+        return made
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ Source: B. Balle and Y.-X. Wang, Improving the Gaussian mechanism for differenti
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,18 @@ from numpy.typing import ArrayLike, NDArray
 from .. import _validate, special
 from ..distributions import GaussianMixture, Pmf
 from ..errors import DomainError
-from ..estimate import Estimate
+from ..estimate import Estimate, Unit
 
 __all__ = ["GaussianMechanism"]
 
 FloatArray = NDArray[np.float64]
+_Block = Callable[[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray], None]
+_Careful = Callable[[ArrayLike], tuple[FloatArray, FloatArray, FloatArray]]
 _RELATIVE = 4e-15  # of the ufuncs gaussian_delta and gaussian_log_delta
+_BLOCK = 2**13  # settings that stay in the cache together
+_STEP = 1.2e-16  # relative: the rounding of r
+_FAR, _NEAR, _WIDE = 1e6, 1e-280, 6.0  # of b and r: beyond these the bounds are those of the kernel beside r
+_TINY = 2e-323
 _NO_PURE = "; inf where delta = 0: normal noise has no finite epsilon there"
 
 
@@ -189,11 +196,7 @@ class GaussianMechanism:
         >>> e.value
         array([0.38292492, 0.12693674])
         """
-        value, low, high = self._curve(special.gaussian_delta, epsilon)
-        down, up = _outward(low * (1 - _RELATIVE), -1), _outward(high * (1 + _RELATIVE), 1)
-        exact = (high == 0.0) & (low == 0.0) & self._silent(epsilon)
-        lower, upper = np.clip(down, 0.0, 1.0), np.where(exact, 0.0, np.clip(up, 0.0, 1.0))
-        return _estimate(value, lower, upper, "probability", "closed form")
+        return self._in_blocks(epsilon, _delta_block, self._delta, "probability")
 
     def log_delta(self, epsilon: ArrayLike) -> Estimate:
         """Natural logarithm of ``delta(epsilon)``, far below the smallest double.
@@ -211,12 +214,7 @@ class GaussianMechanism:
         >>> round(GaussianMechanism(sigma=1.0, sensitivity=1.0).log_delta(100.0).value, 9)
         -4960.254553817
         """
-        value, low, high = self._curve(special.gaussian_log_delta, epsilon)
-        with np.errstate(invalid="ignore", over="ignore"):
-            down, up = _outward(low * (1 + _RELATIVE), -1), _outward(high * (1 - _RELATIVE), 1)
-        least = np.where(self._silent(epsilon), -np.inf, -np.finfo(np.float64).max)
-        lower, upper = np.where(np.isneginf(low), low, down), np.where(np.isneginf(high), least, np.minimum(up, 0.0))
-        return _estimate(value, np.minimum(lower, 0.0), upper, "log probability", "closed form")
+        return _estimate(*self._log_delta(epsilon), "log probability", "closed form")
 
     def epsilon(self, delta: ArrayLike) -> Estimate:
         """Smallest epsilon for which the mechanism is (epsilon, delta)-private.
@@ -292,6 +290,67 @@ class GaussianMechanism:
         low, high = np.nextafter(r, -1), np.nextafter(r, np.inf)
         return r, np.where(none | (low < 0), 0.0, low), np.where(none, 0.0, high)
 
+    def _delta(self, epsilon: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+        value, low, high = self._curve(special.gaussian_delta, epsilon)
+        down, up = _outward(low * (1 - _RELATIVE), -1), _outward(high * (1 + _RELATIVE), 1)
+        exact = (high == 0.0) & (low == 0.0) & self._silent(epsilon)
+        return value, np.clip(down, 0.0, 1.0), np.where(exact, 0.0, np.clip(up, 0.0, 1.0))
+
+    def _log_delta(self, epsilon: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+        value, low, high = self._curve(special.gaussian_log_delta, epsilon)
+        with np.errstate(invalid="ignore", over="ignore"):
+            down, up = _outward(low * (1 + _RELATIVE), -1), _outward(high * (1 - _RELATIVE), 1)
+        least = np.where(self._silent(epsilon), -np.inf, -np.finfo(np.float64).max)
+        lower, upper = np.where(np.isneginf(low), low, down), np.where(np.isneginf(high), least, np.minimum(up, 0.0))
+        return value, np.minimum(lower, 0.0), upper
+
+    def _in_blocks(self, epsilon: ArrayLike, block: _Block, careful: _Careful, unit: Unit) -> Estimate:
+        """The curve: blocks that stay in the cache, one call of the kernel each; what is extreme the careful way.
+
+        The careful way takes the kernel at r and at the doubles beside it. With b = epsilon / (2r) + r, ln delta moves
+        by at most b^2 + 3 times what ln r does: the slope is 2r / (R(b - 2r) - R(b)), R the ratio of Mills, which is
+        convex with -R'(b) = 1 - b R(b) > 1 / (b^2 + 3).
+        """
+        budget = epsilon if isinstance(epsilon, np.ndarray) and epsilon.dtype == np.float64 else np.asarray(epsilon)
+        if self.sensitivity is None or budget.dtype != np.float64 or not (budget.size and budget.min() >= 0.0):
+            budget = _validate.real("epsilon", epsilon, "at least 0", lambda x: x >= 0)
+        if self.sensitivity is None or max(budget.size, np.size(self.sigma), np.size(self.sensitivity)) < _BLOCK:
+            return _estimate(*careful(budget), unit, "closed form")
+        sigma, span = np.asarray(self.sigma), np.asarray(self.sensitivity)
+        together = np.broadcast_to(sigma, np.broadcast_shapes(sigma.shape, span.shape))
+        _validate.broadcastable("epsilon", budget, "sigma and sensitivity", together)
+        shape = np.broadcast_shapes(budget.shape, sigma.shape, span.shape)
+        value, lower, upper = (np.empty(shape) for _ in range(3))
+        flat = [np.broadcast_to(part, shape).reshape(-1) if part.ndim else part for part in (budget, sigma, span)]
+        out = [array.reshape(-1) for array in (value, lower, upper)]
+        scratch = np.empty((2, _BLOCK))
+        with np.errstate(all="ignore"):
+            for start in range(0, value.size, _BLOCK):
+                part = slice(start, min(start + _BLOCK, value.size))
+                e, noise, most = (array[part] if array.ndim else array for array in flat)
+                r, slope = scratch[0, : part.stop - start], scratch[1, : part.stop - start]
+                np.multiply(most, 0.5, out=slope)
+                np.divide(slope, noise, out=r)
+                np.divide(e, r, out=slope)
+                slope *= 0.5
+                slope += r
+                extreme = not (slope.max() < _FAR and r.min() > _NEAR and r.max() < _WIDE)
+                slope *= slope
+                slope += 3.0
+                slope *= _STEP
+                slope += _RELATIVE
+                block(r, e, slope, *(array[part] for array in out))
+                if extreme:
+                    np.divide(e, r, out=slope)
+                    single = np.flatnonzero(~((0.5 * slope + r < _FAR) & (r > _NEAR) & (r < _WIDE)))
+                    chosen = GaussianMechanism(*(x[single] if x.ndim else x for x in (noise, most)))
+                    rows = getattr(chosen, careful.__name__)(e[single] if e.ndim else e)
+                    for array, row in zip(out, rows, strict=True):
+                        array[part][single] = row
+        return Estimate._of_arrays(
+            value, lower, upper, kind="exact", unit=unit, method="closed form (Balle and Wang 2018, theorem 8)"
+        )
+
     def _curve(self, curve: np.ufunc, epsilon: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
         budget = _validate.real("epsilon", epsilon, "at least 0", lambda x: x >= 0)
         r, low, high = self._ratio()
@@ -317,6 +376,18 @@ class GaussianMechanism:
 
     def __repr__(self) -> str:
         return f"GaussianMechanism(sigma={self.sigma!r}, sensitivity={self.sensitivity!r})"
+
+
+def _delta_block(
+    r: FloatArray, epsilon: FloatArray, error: FloatArray, value: FloatArray, lower: FloatArray, upper: FloatArray
+) -> None:
+    special.gaussian_delta(r, epsilon, out=value)
+    error *= value
+    error += _TINY
+    np.subtract(value, error, out=lower)
+    np.maximum(lower, 0.0, out=lower)
+    np.add(value, error, out=upper)
+    np.minimum(upper, 1.0, out=upper)
 
 
 def _frozen(array: FloatArray) -> Any:
