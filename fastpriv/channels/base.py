@@ -79,7 +79,7 @@ class AnyChannel(Value):
 
     @property
     def mass_gap(self) -> float:
-        """How far the sum of a row is from 1, at most, beyond what rounding its entries explains."""
+        """How far the sum of a row is from 1, at most: a relative slip of the row."""
         return 0.0
 
     def rows(self, start: int = 0, stop: int | None = None, *, log: bool = False) -> NDArray[np.floating[Any]]:

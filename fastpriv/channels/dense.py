@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import _validate
 from .._values import FloatArray, lasting
 from ..errors import DomainError, ShapeError
+from ..kernels import _blahut
 from .base import SMALL, AnyChannel
 from .priors import prior_gap
 from .profiles import Profiles, from_matrix
@@ -21,6 +22,7 @@ __all__ = ["Channel"]
 
 _KEPT = (np.dtype(np.float64), np.dtype(np.float32))
 _BLOCK = 2**20  # cells looked at together
+_EXPONENTIAL = 2.0**-51  # relative error of one of doubles
 _REMEDY = "Divide each row by its sum if the numbers are relative."
 Cells = NDArray[np.floating[Any]]
 
@@ -33,7 +35,8 @@ class Channel(AnyChannel):
     matrix : array_like, shape (n, m)
         Probabilities of the releases under each secret, or their natural logarithms. float32 and float64 are kept as
         they are, other numbers become float64. Rows must sum to 1 within 1e-9 (float64) or 2e-6 (float32), and are
-        never renormalised; a smaller gap enters the bounds of what is computed.
+        never renormalised; what is computed has bounds that hold for the rows as given and for rows divided by
+        their sums.
     log : bool, optional
         Whether ``matrix`` holds natural logarithms; -inf stands for a zero.
 
@@ -104,7 +107,7 @@ class Channel(AnyChannel):
 
     @property
     def mass_gap(self) -> float:
-        """How far the sum of a row is from 1, at most, beyond what rounding its entries explains."""
+        """How far the sum of a row is from 1, at most: a relative slip of the row."""
         return self._gap
 
     def _rows(self, start: int, stop: int, log: bool) -> Cells:
@@ -174,23 +177,22 @@ def _cells(matrix: ArrayLike) -> Cells:
 
 
 def _checked(cells: Cells, log: bool) -> float:
-    """The largest gap of a row beyond rounding; an error that names the row for what is no law."""
+    """The largest gap of a row, rounded up; an error that names the row for what is no law."""
     n, m = cells.shape
     allowed = _validate.sum_tolerance(cells.dtype)
-    unit = float(np.finfo(cells.dtype).eps)
     worst = 0.0
     step = max(1, _BLOCK // m)
     for start in range(0, n, step):
         block = cells[start : start + step]
         with np.errstate(invalid="ignore", over="ignore"):
-            weights = np.exp(block, dtype=np.float64) if log else block
-            gaps = np.abs(np.sum(weights, axis=1, dtype=np.float64) - 1.0)
-            good = (gaps <= allowed) & (np.min(weights, axis=1) >= 0)  # false for NaN
+            weights = np.exp(block, dtype=np.float64) if log else np.asarray(block, dtype=np.float64)
+            gaps = _blahut.row_gaps(np.ascontiguousarray(weights))  # negative for NaN and negative cells
+            good = (gaps >= 0) & (gaps <= allowed)
         if not good.all():
             _refuse(block, weights, int(np.argmin(good)), start, log, allowed)
-        size = float(np.max(np.abs(block), where=np.isfinite(block), initial=1.0)) if log else 1.0
-        gap = float(gaps.max())
-        worst = max(worst, gap if gap > 0.5 * unit * size + 2.0**-52 * (1 + np.log2(m)) else 0.0)
+        if log:  # the exponentials are rounded, all but those of 0 and -inf
+            gaps[((weights > 0) & (weights != 1)).any(axis=1)] += _EXPONENTIAL
+        worst = max(worst, float(gaps.max()))
     return worst
 
 

@@ -48,11 +48,8 @@ def checked_prior(prior: ArrayLike | None, inputs: int) -> FloatArray | None:
 
 
 def prior_gap(prior: FloatArray | None) -> float:
-    """How far the sum is from 1, beyond what rounding the entries explains."""
-    if prior is None:
-        return 0.0
-    gap = abs(float(np.sum(prior, dtype=np.longdouble) - 1))
-    return gap if gap > 0.5 * float(np.sum(np.spacing(prior))) + 2.0**-52 else 0.0
+    """How far the sum is from 1; 0 for None, the uniform law."""
+    return 0.0 if prior is None else _validate.sum_gap(prior)
 
 
 def atoms(prior: FloatArray | None, size: int) -> Atoms:

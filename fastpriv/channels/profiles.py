@@ -108,7 +108,7 @@ class Profiles(Value):
     missing : float, optional
         Upper bound on the probability, under any secret, of releases that no class covers.
     gap : float, optional
-        How far the prior's sum is from 1, beyond rounding.
+        How far the prior's sum is from 1.
     error : float, optional
         Absolute bound on the error of each tilt, beyond 1e-15 relative.
 

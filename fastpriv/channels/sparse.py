@@ -107,21 +107,22 @@ class SparseChannel(AnyChannel):
                 f"exceptions must be probabilities between 0 and 1; got {float(self.data[place])!r} at row "
                 f"{rows[place]}, column {self.indices[place]}. Store only probabilities."
             )
-        stored = np.bincount(rows, self.data, minlength=self.inputs)
+        listed = np.diff(self.indptr)
+        stored = _by_row(self.data, self.indptr)
         if self.background.shape[1] > 1:
-            own = self.background[0]
-            filled = own.sum() - np.bincount(rows, own[self.indices], minlength=self.inputs)
+            own = self.background[0].astype(np.longdouble)
+            filled = own.sum() - _by_row(own[self.indices], self.indptr)
         else:
-            filled = self.background[:, 0] * (self.count - np.diff(self.indptr))
-        gaps = np.abs(stored + filled - 1.0)
+            filled = self.background[:, 0].astype(np.longdouble) * (self.count - listed)
+        gaps = np.abs(stored + filled - 1)
         if gaps.max() > allowed:
             row = int(np.argmax(gaps > allowed))
             raise DomainError(
                 f"each row must sum to 1 within {allowed:g} with its background; got a sum of "
                 f"{float(stored[row] + filled[row])!r} at row {row}. Raise or lower its background."
             )
-        worst = float(gaps.max())
-        return worst if worst > 2.0**-52 * self.count**0.5 + 2.0**-52 else 0.0
+        rounded = float(np.finfo(np.longdouble).eps) * (2.0 * float(listed.max()) + 256)
+        return float(gaps.max()) * (1 + 2.0**-50) + rounded
 
     @property
     def inputs(self) -> int:
@@ -135,7 +136,7 @@ class SparseChannel(AnyChannel):
 
     @property
     def mass_gap(self) -> float:
-        """How far the sum of a row is from 1, at most, beyond rounding."""
+        """How far the sum of a row is from 1, at most, rounded up."""
         return self._gap
 
     def _rows(self, start: int, stop: int, log: bool) -> FloatArray:
@@ -221,6 +222,15 @@ def _rebuilt(data: FloatArray, indices: Any, indptr: Any, shape: tuple[int, int]
     from scipy.sparse import csr_array
 
     return SparseChannel(csr_array((data, indices, indptr), shape=shape), background)
+
+
+def _by_row(cells: NDArray[Any], indptr: NDArray[np.int64]) -> NDArray[np.longdouble]:
+    """Sums of the cells stored in each row."""
+    found = np.zeros(len(indptr) - 1, dtype=np.longdouble)
+    real = np.diff(indptr) > 0
+    if real.any():
+        found[real] = np.add.reduceat(cells.astype(np.longdouble), indptr[:-1][real])
+    return found
 
 
 def _others(mass: FloatArray, here: Any, ranked: Any, positive: Any, uniform: bool) -> tuple[float, float, float]:

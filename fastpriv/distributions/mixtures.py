@@ -17,7 +17,7 @@ from ..errors import DomainError, ShapeError
 from . import covariances as matrices
 from . import points
 from .packed import Packed, pack
-from .values import LIMIT, FloatArray, Value, mass_gap, rows
+from .values import LIMIT, FloatArray, Value, rows
 
 __all__ = ["GaussianMixture"]
 
@@ -212,8 +212,8 @@ class GaussianMixture(Value):
 
     @property
     def mass_gap(self) -> float:
-        """How far the sum of the weights is from 1, beyond what rounding the weights themselves explains."""
-        return mass_gap(self.weights)
+        """How far the sum of the weights is from 1, a relative slip of all of them."""
+        return _validate.sum_gap(self.weights)
 
     def log_density(self, x: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
         """Natural logarithm of the density at each point.

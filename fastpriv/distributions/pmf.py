@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from .. import _validate
 from ..errors import DomainError, ShapeError
 from .mixtures import GaussianMixture
-from .values import LIMIT, FloatArray, Value, mass_gap
+from .values import LIMIT, FloatArray, Value
 
 __all__ = ["Pmf"]
 
@@ -91,8 +91,8 @@ class Pmf(Value):
 
     @property
     def mass_gap(self) -> float:
-        """How far the sum of the probabilities is from 1, beyond what rounding them explains."""
-        return mass_gap(self.probabilities)
+        """How far the sum of the probabilities is from 1, a relative slip of all of them."""
+        return _validate.sum_gap(self.probabilities)
 
     def through_gaussian(self, sigma: float) -> GaussianMixture:
         """The law of value + N(0, sigma^2) noise."""

@@ -1,8 +1,6 @@
-"""What all distributions share: sizes that are taken, and the gap of a sum of weights."""
+"""What all distributions share: sizes that are taken, and points as rows."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,15 +9,9 @@ from .. import _validate
 from .._values import FloatArray, Value
 from ..errors import ShapeError
 
-__all__ = ["LIMIT", "FloatArray", "Value", "mass_gap", "rows"]
+__all__ = ["LIMIT", "FloatArray", "Value", "rows"]
 
 LIMIT = 1e300  # largest size of a point, a standard deviation, a variance and of one over the last two
-
-
-def mass_gap(weights: FloatArray) -> float:
-    """How far the sum is from 1, beyond what rounding the weights themselves explains."""
-    gap = abs(math.fsum(weights) - 1.0)
-    return gap if gap > 0.5 * float(np.sum(np.spacing(weights))) + 2.0**-53 else 0.0
 
 
 def rows(name: str, x: ArrayLike, dimension: int) -> tuple[FloatArray, bool]:

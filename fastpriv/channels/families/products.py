@@ -92,7 +92,7 @@ class ProductChannel(AnyChannel):
 
     @property
     def mass_gap(self) -> float:
-        """How far the sum of a row is from 1, at most, beyond rounding."""
+        """How far the sum of a row is from 1, at most."""
         return math.expm1(sum(own * math.log1p(one.mass_gap) for one, own in self._parts()))
 
     def _parts(self) -> Any:

@@ -228,7 +228,7 @@ class DefaultChannel(AnyChannel):
 
     @property
     def mass_gap(self) -> float:
-        """How far the sum of a row is from 1, at most, beyond rounding."""
+        """How far the sum of a row is from 1, at most."""
         return self.laws.mass_gap
 
     def _rows(self, start: int, stop: int, log: bool) -> NDArray[np.floating[Any]]:

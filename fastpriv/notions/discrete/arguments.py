@@ -47,7 +47,7 @@ class Setting(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """How far the sum of the prior is from 1, beyond rounding."""
+        """How far the sum of the prior is from 1."""
         return prior_gap(self.prior)
 
 

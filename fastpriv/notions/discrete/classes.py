@@ -46,7 +46,7 @@ def edges(found: Extremes, channel: AnyChannel, gap: float) -> dict[str, Reading
         error = value * found.rounding + found.error + 2.1 * channel.mass_gap
         error += 1.1 * gap if name in ("plus", "minus") else 0.0
         if value in (0.0, math.inf) or not math.isfinite(error):
-            error = 0.0 if value == math.inf else 2.1 * channel.mass_gap
+            error = 0.0  # equal rows stay so, and zeros, whatever their sums are
         readings[name] = Reading(value, max(0.0, value - error), value + error, "exact", "closed form")
     return readings
 

@@ -37,7 +37,8 @@ def edge_ratio(table: Table, first: Columns, support: bool) -> Reading:
             logs = np.where(excess < 8.0, np.log1p(excess), np.log(high) - np.log(small))
         value = float(np.max(logs, initial=0.0))
         error = UNIT * (6 * value if value < 2.0 else 1500 * 2)
-    return _widened(value, error + 2.1 * table.channel.mass_gap, "nats", _METHOD)
+    # equal rows are equal whatever their sum
+    return _widened(value, error + 2.1 * table.channel.mass_gap if value else 0.0, "nats", _METHOD)
 
 
 def log_ratios(table: Table, first: Columns) -> tuple[Reading, Reading]:

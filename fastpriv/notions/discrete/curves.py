@@ -5,11 +5,17 @@ variation, which LDP bounds by tanh(epsilon_LDP / 2), and 70 u of the sum; of LI
 ``table``, with both sums at most 2. Cells made from logs p are right to 8 u (1 + |log p|), those that are given as
 logs to 2 u; what they move H is at most twice what they move P by, and sum P |log P| <= log m. Beyond epsilon = 709
 only cells next to 0 count: the lower bound is 0 if some are positive and below e^-709, unless LDP ends before.
+
+Rows P (1 + a) and R (1 + b) have H_e' = (1 + a) H_(e + log((1 + b)/(1 + a))): a slip of the sums is a factor and a
+shift of epsilon, and so are the roundings of each cell of rows that are given, at most 8 u of P and of e^e R besides
+what subnormal products lose. Both are bounded by the curve at e - h and e + h: of a small delta they are a small part.
 """
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,6 +39,7 @@ _BLOCK = 2**18  # cells of the rows that are compared in one task
 _TERMS = 2**22
 _LARGEST = 709.0
 _MOST = float(np.finfo(np.float64).max)
+_LOST = 4e-323  # of a cell, where products are subnormal
 _LOOSE = 32 * UNIT  # relative error of a probability of a pair whose log is of order 1
 
 
@@ -43,45 +50,62 @@ def ldp_delta(given: Setting, epsilon: ArrayLike, support: bool, n_jobs: Any, pr
     ended = (grid >= level.upper) & (level.upper < math.inf)
     pairs = None
     exact = True
+    gap = given.channel.mass_gap
+    value, lower, upper = np.zeros((3, grid.size))
     if not support or structured.alike(given.channel) or _all_held(given.prior):
         pairs = given.channel.pairs()
     if pairs is not None:
-        value, error, method = *_of_pairs(pairs, grid), "worst pair of rows"
+        method = "worst pair of rows"
+        value, error = _of_pairs(pairs, grid)
+        lower, upper = value - error, value + error
+        if gap:
+            lower, upper = _slipped(lambda levels: _of_pairs(pairs, levels), grid, gap)
     else:
         whole = written(given)
         held = np.flatnonzero(whole.weights > 0) if support else np.arange(whole.channel.inputs)
         reached = math.tanh(0.5 * min(level.upper, 100.0))
         left = ~ended
-        value, error, method = np.zeros(grid.size), np.zeros(grid.size), "all ordered pairs of rows"
+        method = "all ordered pairs of rows"
         if left.any() and held.size > 1:
-            value[left] = _of_rows(whole.channel, held, np.unique(grid[left], return_inverse=True), n_jobs, progress)
-            error[left] = 6 * UNIT * reached + 70 * UNIT * value[left] + _rounding(whole.channel, grid[left])
-            exact = not (grid[left] > _LARGEST).any() or not _faint(whole.channel, held, n_jobs)
-    value, error = np.where(ended, 0.0, value), np.where(ended, 0.0, error)
+
+            def curve(levels: FloatArray) -> tuple[FloatArray, FloatArray]:
+                found = _of_rows(whole.channel, held, np.unique(levels, return_inverse=True), n_jobs, progress)
+                return found, 70 * UNIT * found + _LOST * whole.channel.outputs
+
+            some = grid[left]
+            three = curve(np.concatenate([some, *_shifted(some, gap)]))
+            value[left] = three[0][: some.size]
+            error = 6 * UNIT * reached + 70 * UNIT * value[left] + _rounding(whole.channel, some) + 2.1 * gap
+            lower[left], upper[left] = value[left] - error, value[left] + error
+            if isinstance(whole.channel, (Channel, SparseChannel)):  # each cell as it was given
+                low, high = _ends(three[0][some.size :], three[1][some.size :], some, gap)
+                lower[left], upper[left] = np.maximum(lower[left], low), np.minimum(upper[left], high)
+            exact = not (some > _LARGEST).any() or not _faint(whole.channel, held, n_jobs)
     certain = ended | (grid <= _LARGEST) | exact
-    return _estimate(value, error + _gap(value, given.channel.mass_gap, ended), epsilon, method, certain)
+    return _estimate(*(np.where(ended, 0.0, x) for x in (value, lower, upper)), epsilon, method, certain)
 
 
 def lip_delta(given: Setting, epsilon: ArrayLike, n_jobs: Any, progress: Any) -> Estimate:
     """sup over secrets with prior of max{H(q || Q_d), e^-epsilon H(Q_d || q)}."""
     grid = _levels(epsilon)
     profiles = classes.grouped(given) if given.prior is None and structured.alike(given.channel) else None
+    gap, exact = given.channel.mass_gap, True
+    curve: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
     if profiles is not None:
-        value, error = _of_classes(profiles, grid)
-        method = "classes of like releases"
-        gap, exact = 0.0, True
+        curve, method = (lambda levels: _of_classes(profiles, levels)), "classes of like releases"
     else:
         table = Table(written(given))
         first = first_pass(table, n_jobs=n_jobs, progress=progress)
-        value, error = _of_mixture(table, first, grid, n_jobs, progress)
-        method, gap = "every row against the law of the release", 2.2 * table.gap
+        curve = functools.partial(_of_mixture, table, first, n_jobs=n_jobs, progress=progress)
+        method, gap = "every row against the law of the release", gap + 2.2 * table.gap
         exact = not (grid > _LARGEST).any() or not _faint(table.channel, np.flatnonzero(table.prior > 0), n_jobs)
     sides = readings(given, ("plus", "minus"), n_jobs=n_jobs)
     level = max(sides["plus"].upper, sides["minus"].upper)
     ended = (grid >= level) & (level < math.inf)
-    value, error = np.where(ended, 0.0, value), np.where(ended, 0.0, error)
+    value, error = curve(grid)
+    lower, upper = _slipped(curve, grid, gap) if gap else (value - error, value + error)
     certain = ended | (grid <= _LARGEST) | exact
-    return _estimate(value, error + _gap(value, given.channel.mass_gap + gap, ended), epsilon, method, certain)
+    return _estimate(*(np.where(ended, 0.0, x) for x in (value, lower, upper)), epsilon, method, certain)
 
 
 def _all_held(prior: Any) -> bool:
@@ -115,16 +139,35 @@ def _levels(epsilon: ArrayLike) -> FloatArray:
     return _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0).reshape(-1)
 
 
-def _gap(value: FloatArray, gap: float, ended: NDArray[np.bool_]) -> FloatArray:
-    """What rows that miss 1 change."""
-    return np.where(ended & (value == 0), 0.0, 2.1 * gap)
+def _shifted(grid: FloatArray, gap: float) -> tuple[FloatArray, FloatArray]:
+    """Levels above and below these, by what rows that miss 1 and roundings of their cells can shift them."""
+    shift = _shift(gap)
+    return np.nextafter(grid + shift, np.inf), np.maximum(np.nextafter(grid - shift, -np.inf), 0.0)
+
+
+def _shift(gap: float) -> float:
+    return 2.1 * gap + 32 * UNIT
+
+
+def _ends(values: FloatArray, errors: FloatArray, grid: FloatArray, gap: float) -> tuple[FloatArray, FloatArray]:
+    """Bounds at the levels of a grid from a curve at those above them, then at those below."""
+    above, below = slice(grid.size), slice(grid.size, None)
+    low, high = (values - errors)[above] * (1 - 1.1 * gap), (values + errors)[below] * (1 + 1.1 * gap)
+    return low, high + np.where(grid < 1.1 * _shift(gap), 2 * _shift(gap), 0.0)  # the curve is not asked below 0
+
+
+def _slipped(
+    curve: Callable[[FloatArray], tuple[FloatArray, FloatArray]], grid: FloatArray, gap: float
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    """Bounds of a curve for rows as they are and for rows over their sums."""
+    return _ends(*curve(np.concatenate(_shifted(grid, gap))), grid, gap)
 
 
 def _estimate(
-    value: FloatArray, error: FloatArray, epsilon: ArrayLike, method: str, certain: NDArray[np.bool_]
+    value: FloatArray, lower: FloatArray, upper: FloatArray, epsilon: ArrayLike, method: str,
+    certain: NDArray[np.bool_],
 ) -> Estimate:  # fmt: skip
-    value = np.minimum(value, 1.0)
-    lower, upper = np.maximum(value - error, 0.0), np.minimum(value + error, 1.0)
+    value, lower, upper = np.minimum(value, 1.0), np.maximum(lower, 0.0), np.minimum(upper, 1.0)
     lower = np.where(certain, lower, 0.0)
     shape = np.shape(epsilon)
     numbers = (number.reshape(shape) for number in (value, np.minimum(lower, value), np.maximum(upper, value)))
@@ -194,9 +237,9 @@ def _rows(channel: AnyChannel, secrets: NDArray[np.intp]) -> FloatArray:
     ])  # fmt: skip
 
 
-def _of_mixture(table: Table, first: Columns, grid: FloatArray, n_jobs: Any, progress: Any) -> tuple[
-    FloatArray, FloatArray
-]:  # fmt: skip
+def _of_mixture(
+    table: Table, first: Columns, grid: FloatArray, *, n_jobs: Any, progress: Any
+) -> tuple[FloatArray, FloatArray]:
     """Rows with prior against q, both ways."""
     excess = _excess(grid)
     q = table.scaled(first.q)

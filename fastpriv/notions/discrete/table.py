@@ -52,11 +52,8 @@ class Table:
 
     @property
     def slack(self) -> float:
-        """What the sum of a row can miss 1 by where its cells are rounded, singles and logarithms; 0 for doubles."""
-        single = isinstance(self.channel, Channel) and self.channel.cells.dtype == np.float32
-        if not self.log:
-            return 2.0**-23 if single else 0.0
-        return (2.0**-23 if single else 2.0**-52) * self._size + self.noise
+        """What the sum of a row can miss 1 by where its cells are made from parameters; 0 for those that were given."""
+        return 0.0 if isinstance(self.channel, Channel) else 2.0**-52 * self._size + self.noise
 
     @property
     def _size(self) -> float:
@@ -117,7 +114,7 @@ class Rows(NamedTuple):
     divergences: FloatArray  # (n,)
     shifts: FloatArray  # (n,), mean of r - 1 under a law of the release
     energy: float  # S
-    gap: float  # what rows miss 1 by, beyond rounding
+    gap: float  # what rows miss 1 by
 
 
 def columns(table: Table, *, n_jobs: int | None = None, progress: _parallel.Progress = None) -> Columns:
@@ -171,13 +168,9 @@ def rows(
         return np.asarray(found)
 
     parts = list(_parallel.ordered_map(second, table.parts, n_jobs=n_jobs, progress=progress))
-    divergences, sums, shifts = np.concatenate(parts, axis=1)
+    divergences, _, shifts = np.concatenate(parts, axis=1)
     energy = math.fsum(weight * (first.spread * inverse) ** 2)
-    gap = table.channel.mass_gap
-    if table.direct:
-        missed = float(np.max(np.abs(sums - 1.0)))
-        gap = max(gap, missed + 80 * UNIT if missed > 80 * UNIT else 0.0)
-    return Rows(np.maximum(divergences, 0.0), shifts, energy, gap)
+    return Rows(np.maximum(divergences, 0.0), shifts, energy, table.channel.mass_gap)
 
 
 def _pass(table: Table, centre: FloatArray, n_jobs: int | None, progress: _parallel.Progress) -> Any:
