@@ -20,6 +20,7 @@ __all__ = ["Extremes", "Profiles", "RowPair", "from_groups", "from_matrix", "til
 
 _PAIRWISE = 8  # groups of a class up to which ratios are taken pair by pair, which cancels nothing
 _BLOCK = 2**18
+_FEW_DIGITS = 2.0**-1021  # ratios below are subnormal, or nearly
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,14 +261,17 @@ def from_groups(
 
 
 def tilts(cells: FloatArray, top: FloatArray) -> FloatArray:
-    """log(cells / top) for cells of at most ``top``, precise where they are next to it; -inf where both are 0."""
+    """log(cells / top) for cells of at most ``top``, precise where they are next to it; -inf where both are 0.
+
+    Logs are taken before the difference where the ratio would be subnormal, which has few digits.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = np.where(top > 0, top, 1.0)
         share = cells / scale
         near = share > 0.5
         found = np.log(share, out=np.zeros_like(share), where=~near)
         np.log1p((cells - top) / scale, out=found, where=near)
-        lost = (share == 0) & (cells > 0)
+        lost = (share < _FEW_DIGITS) & (cells > 0)
         return np.where(lost, np.log(cells) - np.log(scale), found) if lost.any() else found
 
 

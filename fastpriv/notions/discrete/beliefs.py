@@ -6,7 +6,9 @@ belief, a = (f - b)/(f + b). JS(f || b) = sum (f + b)/4 phi(a), phi(a) = (1+a) l
 g is formed from P - q and r - 1, both centred. With N^2 = sum (P - q)^2 / q, chi^2 = sum q (r - 1)^2 and S of
 ``table``, its error is at most u (m + 60) N chi + 40 u (N + chi) sqrt(S); the terms of JS fall and then rise in g, so
 that the ends of its interval bound each of them. For one law, |r - 1| <= (top - low)/q gives
-110 u sum (|P - q| + 0.3 D) (top - low)/q.
+110 u sum (|P - q| + 0.3 D) (top - low)/q. Both are far too wide where a rare secret makes r huge; term by term the error
+is u (m + 100) sum |P - q| |r - 1| + 40 u sum D |r - 1| + 40 u sum |P - q| D / q and u^2 S, at the cost of one more
+product of matrices.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ _TYPES = 2**21
 _CELLS = 2**19  # cells of the channel in one task
 _SAME = 1e-12  # distance from q at which a law of the release is taken for it
 _TERMS = 16
+_WIDE = 1e-11  # errors of an expected posterior from which they are bounded term by term
 
 
 class Shifts(NamedTuple):
@@ -82,39 +85,55 @@ def _compared(
 ) -> Shifts:  # fmt: skip
     n, m = table.channel.shape
     inverse = np.divide(1.0, first.q, out=np.zeros_like(first.q), where=first.occurs)
-    q = table.scaled(first.q)
-    root = np.sqrt(q)
-    energy = math.sqrt(math.fsum(q * (first.spread * inverse) ** 2))
+    root = np.sqrt(first.q) * table.root_scale  # of q, where q itself may be too small for a double
+    per_root = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
+    known, share = table.scaled(first.spread), first.spread * inverse
+    energy = math.sqrt(math.fsum((root * share) ** 2))
+    relative = UNIT * (m + 100) + 2 * first.relative
     gap = 2.1 * table.channel.mass_gap + 1.1 * table.gap + 2.1 * table.slack
     gap += 0.0 if belief is table.prior else 4 * UNIT  # each of both laws is rounded when it is divided by its sum
 
     def centred(part: slice) -> FloatArray:
-        return np.asarray(((table.block(part) - first.centre) - first.delta) * inverse)
+        return np.asarray((table.block(part) - first.centre) - first.delta)
+
+    if isinstance(laws, tuple):
+        known = known + table.scaled(first.q)  # the law that was given less a rounded q
+
+    def changed(some: slice) -> FloatArray:
+        if isinstance(laws, tuple):
+            return np.asarray(laws[0][None, :])
+        chosen = laws[some]
+        if np.array_equal(chosen, np.arange(chosen[0], chosen[0] + chosen.size)):
+            return table.scaled(centred(slice(int(chosen[0]), int(chosen[-1]) + 1)))
+        return table.scaled(np.concatenate([centred(slice(d, d + 1)) for d in chosen.tolist()]))
 
     if many == 1:  # in one walk through the rows
-        change = laws[0] if isinstance(laws, tuple) else centred(slice(int(laws[0]), int(laws[0]) + 1))[0] * q
-        g = rows(table, first, law=change, n_jobs=n_jobs, progress=progress).shifts
-        known = table.scaled(first.spread)  # of P - q, in 32 u
-        reach = math.fsum((np.abs(change) + 0.3 * known) * (first.reach * inverse))
-        parts = _enclosed(table.prior, belief, g, 110 * UNIT * reach + gap * (1 + np.abs(g)))
-        return _rooted(np.array([[math.fsum(part)] for part in parts]), 0, weight)
+        change = changed(slice(0, 1))[0]
+        with np.errstate(over="ignore"):
+            reach = float(np.sum((np.abs(change) + 0.3 * known) * (first.reach * inverse)))
+        error = (110 * UNIT + 2 * first.relative) * reach
+        if error * float(table.prior.max()) <= _WIDE:
+            g = rows(table, first, law=change, n_jobs=n_jobs, progress=progress).shifts
+            parts = _enclosed(table.prior, belief, g, error + gap * (1 + np.abs(g)))
+            return _rooted(np.array([[math.fsum(part)] for part in parts]), 0, weight)
 
     def one(task: tuple[slice, slice]) -> FloatArray:
         some, part = task
-        chosen = laws[some]
-        if np.array_equal(chosen, np.arange(chosen[0], chosen[0] + chosen.size)):
-            changes = centred(slice(int(chosen[0]), int(chosen[-1]) + 1)) * q
-        else:
-            changes = np.concatenate([centred(slice(d, d + 1)) for d in chosen.tolist()]) * q
+        changes = changed(some)
         held = (table.prior[part] > 0) | (belief[part] > 0)
         with np.errstate(over="ignore", invalid="ignore"):
-            t = centred(part)
+            t = centred(part) * inverse
         t[table.prior[part] == 0] = 0.0
         pi, own, t = table.prior[part][held], belief[part][held], t[held]
         g = changes @ t.T
-        size = np.sqrt(np.sum((changes * inverse * root) ** 2, axis=1))[:, None]
+        size = np.sqrt(np.sum((changes * per_root) ** 2, axis=1))[:, None]
         chi = np.sqrt(np.sum((t * root) ** 2, axis=1))
-        error = UNIT * ((m + 60) * size * chi + 40 * (size + chi) * energy) + gap * (1 + np.abs(g))
+        error = relative * size * chi + 40 * UNIT * (size + chi) * energy
+        if not float(np.max(pi * error, initial=0.0)) <= _WIDE:
+            far, off = np.abs(changes), np.abs(t)
+            sharp = relative * (far @ off.T) + 40 * UNIT * ((off @ known) + (far @ share)[:, None] + energy**2 * UNIT * 40)
+            error = np.fmin(error, sharp)
+        error = error + gap * (1 + np.abs(g))
         return np.stack([part.sum(axis=1) for part in _enclosed(pi, own, g, error)])
 
     step = max(1, _CELLS // m)

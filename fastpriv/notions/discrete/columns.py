@@ -50,13 +50,15 @@ def log_ratios(table: Table, first: Columns) -> tuple[Reading, Reading]:
     known = 16 * UNIT * (spread + q) / q  # of ln q
     gap = 2.1 * table.channel.mass_gap + 1.1 * table.gap
     found = []
-    for edge, sign in ((top, 1.0), (low, -1.0)):
+    for edge, sign, written in ((top, 1.0, first.edges[0]), (low, -1.0, first.edges[1])):
         with np.errstate(divide="ignore", over="ignore"):
             excess = ((edge - centre) - delta) / q
             near = np.abs(excess) < 0.5
-            logs = np.where(near, np.log1p(np.where(near, excess, 0.0)), np.log(edge) - np.log(q))
+            # logs as they were given: an edge that is far below its column is subnormal, or 0
+            log_edge = written[real] - table.shift[real] if table.log and table.shift is not None else np.log(edge)
+            logs = np.where(near, np.log1p(np.where(near, excess, 0.0)), log_edge - np.log(q))
         close = 16 * UNIT * (spread + np.abs(edge - centre)) / q + 4 * UNIT * np.abs(excess)
-        known_logs = np.abs(np.log(q)) + np.where(edge > 0, np.abs(logs), 0.0)
+        known_logs = np.abs(np.log(q)) + np.where(logs > -np.inf, np.abs(logs), 0.0)
         error = np.where(near, 2.1 * close, known + 6 * UNIT * (known_logs + 8))
         value = abs(float(np.max(sign * logs, initial=0.0)))
         if value == math.inf:
@@ -132,7 +134,7 @@ def pointwise(table: Table, second: Rows) -> Reading:
 
 def divergence_bounds(value: FloatArray | np.float64, second: Rows) -> tuple[FloatArray, FloatArray]:
     """Divergences less and plus what rounding and rows that miss 1 can change."""
-    error = 200 * UNIT * value + 64 * UNIT * np.sqrt(value * second.energy) + 1e-300 * (value > 0)
+    error = (200 * UNIT + 4 * second.relative) * value + 64 * UNIT * np.sqrt(value * second.energy) + 1e-300 * (value > 0)
     error = error + 1.01 * second.gap * (value + np.sqrt(2.01 * value) + second.gap)
     return np.maximum(value - error, 0.0), np.asarray(value + error)
 

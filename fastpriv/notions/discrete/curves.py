@@ -82,7 +82,8 @@ def ldp_delta(given: Setting, epsilon: ArrayLike, support: bool, n_jobs: Any, pr
                 lower[left], upper[left] = np.maximum(lower[left], low), np.minimum(upper[left], high)
             exact = not (some > _LARGEST).any() or not _faint(whole.channel, held, n_jobs)
     certain = ended | (grid <= _LARGEST) | exact
-    return _estimate(*(np.where(ended, 0.0, x) for x in (value, lower, upper)), epsilon, method, certain)
+    value, lower, upper = (np.where(ended, 0.0, x) for x in (value, lower, upper))
+    return _estimate(value, lower, upper, epsilon, method, certain)
 
 
 def lip_delta(given: Setting, epsilon: ArrayLike, n_jobs: Any, progress: Any) -> Estimate:
@@ -105,7 +106,8 @@ def lip_delta(given: Setting, epsilon: ArrayLike, n_jobs: Any, progress: Any) ->
     value, error = curve(grid)
     lower, upper = _slipped(curve, grid, gap) if gap else (value - error, value + error)
     certain = ended | (grid <= _LARGEST) | exact
-    return _estimate(*(np.where(ended, 0.0, x) for x in (value, lower, upper)), epsilon, method, certain)
+    value, lower, upper = (np.where(ended, 0.0, x) for x in (value, lower, upper))
+    return _estimate(value, lower, upper, epsilon, method, certain)
 
 
 def _all_held(prior: Any) -> bool:

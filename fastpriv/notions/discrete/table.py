@@ -3,6 +3,10 @@
 Notation: Q (n, m), prior pi, q = pi Q, centre c, delta = sum pi (Q - c), q = c + delta, r = Q/q; u = 2^-53. Where a
 column is too small for doubles, or cells are logarithms, it is scaled: x = Q e^-shift takes the place of Q.
 
+Cells made from logs have a relative error of u (3 + log(top / x)) and the noise of the logs. D takes in that of cells of
+at most 3 q, which are moved by at most 3 (1 + log(top / q)) q units; larger cells have psi(r) of the order of r log r,
+so that K is moved by at most 4 times their relative error.
+
 Errors: delta is right to 12 u sum pi |x - c|, and sum pi |x - c| <= D = min(top - low, q + c); hence x - q is right to
 16 u (D + |x - c|), q to 16 u (D + q). For K = KL(Q_d || q) = sum q psi(r) the error of t = r - 1 enters by at most
 1.3 min(|t|, 1), and sum q min(|t|, 1)^2 <= 3 K, so that by Cauchy and Schwarz it is below
@@ -19,7 +23,7 @@ from numpy.typing import NDArray
 
 from ... import _parallel
 from ..._values import FloatArray
-from ...channels import AnyChannel, Channel
+from ...channels import AnyChannel, Channel, SparseChannel
 from ...kernels import _table
 from .arguments import UNIT, Setting
 
@@ -40,7 +44,7 @@ class Table:
         self.gap = given.gap
         n, m = self.channel.shape
         self.parts = _parallel.blocks(n, max(_FEWEST, _BLOCK // m))
-        self.log = not isinstance(self.channel, Channel) or self.channel.log
+        self.log = not isinstance(self.channel, (Channel, SparseChannel)) or getattr(self.channel, "log", False)
         self.shift: FloatArray | None = None  # natural logs, of powers of 2 where cells are plain
 
     @property
@@ -53,7 +57,7 @@ class Table:
     @property
     def slack(self) -> float:
         """What the sum of a row can miss 1 by where its cells are made from parameters; 0 for those that were given."""
-        return 0.0 if isinstance(self.channel, Channel) else 2.0**-52 * self._size + self.noise
+        return 0.0 if isinstance(self.channel, Channel) or not self.log else 2.0**-52 * self._size + self.noise
 
     @property
     def _size(self) -> float:
@@ -61,7 +65,7 @@ class Table:
 
     @property
     def direct(self) -> bool:
-        """Whether blocks are the channel's own memory."""
+        """Whether blocks hold the cells as they were given."""
         return not self.log and self.shift is None
 
     def block(self, part: slice) -> NDArray[np.floating[Any]]:
@@ -87,6 +91,11 @@ class Table:
             return laws
         return laws * np.exp(self.shift) if self.log else np.ldexp(laws, self.exponents)
 
+    @property
+    def root_scale(self) -> FloatArray | float:
+        """Square root of what scaled columns are multiplied by."""
+        return 1.0 if self.shift is None else np.exp(0.5 * self.shift)
+
 
 class Columns(NamedTuple):
     """First pass, (m,) each; scaled but for ``edges``."""
@@ -98,8 +107,9 @@ class Columns(NamedTuple):
     centre: FloatArray
     delta: FloatArray
     q: FloatArray
-    spread: FloatArray  # D, and more where cells are rounded when they are scaled
+    spread: FloatArray  # D, and more where cells are made from logs
     reach: FloatArray  # top - low, likewise
+    relative: float  # error of the larger cells, relative
     edges: FloatArray  # (4, m): top and low with prior, top and low of the other secrets; logs where cells are logs
 
     @property
@@ -115,6 +125,7 @@ class Rows(NamedTuple):
     shifts: FloatArray  # (n,), mean of r - 1 under a law of the release
     energy: float  # S
     gap: float  # what rows miss 1 by
+    relative: float  # error of the larger cells, relative
 
 
 def columns(table: Table, *, n_jobs: int | None = None, progress: _parallel.Progress = None) -> Columns:
@@ -135,7 +146,8 @@ def columns(table: Table, *, n_jobs: int | None = None, progress: _parallel.Prog
         q = np.maximum(centre + delta, 0.0)
         faint = (top > 0) & (q < _FAINT)
         if faint.any() and table.shift is None:
-            table.shift = np.where(top > 0, np.frexp(top)[1], 0) * math.log(2)
+            # never down: a cell far below its column may be subnormal already
+            table.shift = np.where(top > 0, np.minimum(np.frexp(top)[1], 0), 0) * math.log(2)
             scale = -table.exponents
             centre = np.ldexp(low, scale)
         elif (centre > 2 * q).any():
@@ -144,10 +156,16 @@ def columns(table: Table, *, n_jobs: int | None = None, progress: _parallel.Prog
             break
     reach = top - low
     spread = np.minimum(reach, q + centre)
-    if table.log:  # x = e^(log Q - shift) is right to 3 u and the noise, q likewise; 16 u D is to hold both
-        blur = (0.5 + 0.2 * table.noise / UNIT) * top
-        spread, reach = spread + blur, reach + blur
-    return Columns(top, low, best, place, centre, delta, q, spread, reach, edges)
+    relative = 0.0
+    if table.log:  # 16 u D is to hold what cells and q are rounded by
+        with np.errstate(divide="ignore", invalid="ignore"):
+            drop = np.where(q > 0, np.log(np.maximum(top, q) / q), 0.0)
+        blur = 0.5 + 0.2 * table.noise / UNIT
+        held = 3.0 * (1.0 + drop) * q
+        spread, reach = spread + blur * np.minimum(top, held), reach + blur * top
+        if (top > held).any():
+            relative = table.noise + UNIT * (3.0 + float(drop.max(initial=0.0)))
+    return Columns(top, low, best, place, centre, delta, q, spread, reach, relative, edges)
 
 
 def rows(
@@ -170,7 +188,7 @@ def rows(
     parts = list(_parallel.ordered_map(second, table.parts, n_jobs=n_jobs, progress=progress))
     divergences, _, shifts = np.concatenate(parts, axis=1)
     energy = math.fsum(weight * (first.spread * inverse) ** 2)
-    return Rows(np.maximum(divergences, 0.0), shifts, energy, table.channel.mass_gap)
+    return Rows(np.maximum(divergences, 0.0), shifts, energy, table.channel.mass_gap, first.relative)
 
 
 def _pass(table: Table, centre: FloatArray, n_jobs: int | None, progress: _parallel.Progress) -> Any:
