@@ -134,8 +134,8 @@ def pointwise(table: Table, second: Rows) -> Reading:
 
 def divergence_bounds(value: FloatArray | np.float64, second: Rows) -> tuple[FloatArray, FloatArray]:
     """Divergences less and plus what rounding and rows that miss 1 can change."""
-    error = (200 * UNIT + 4 * second.relative) * value + 64 * UNIT * np.sqrt(value * second.energy) + 1e-300 * (value > 0)
-    error = error + 1.01 * second.gap * (value + np.sqrt(2.01 * value) + second.gap)
+    error = (200 * UNIT + 4 * second.relative) * value + 64 * UNIT * np.sqrt(value * second.energy)
+    error = error + 1e-300 * (value > 0) + 1.01 * second.gap * (value + np.sqrt(2.01 * value) + second.gap)
     return np.maximum(value - error, 0.0), np.asarray(value + error)
 
 
