@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 
 from .._values import FloatArray, Value
 
-__all__ = ["Extremes", "Profiles", "RowPair", "from_groups", "from_matrix", "tilts", "underflow"]
+__all__ = ["Extremes", "Profiles", "RowPair", "from_groups", "from_matrix", "ordered_pairs", "tilts", "underflow"]
 
 _PAIRWISE = 8  # groups of a class up to which ratios are taken pair by pair, which cancels nothing
 _BLOCK = 2**18
+_UNIT = 2.0**-53
+_LOOSE = 32 * _UNIT  # error of a log of order 1 that a family makes from its parameters
 _FEW_DIGITS = 2.0**-1021  # ratios below are subnormal, or nearly
 
 
@@ -62,6 +64,8 @@ class RowPair(Value):
         Log probability of each class of releases under either secret.
     log_ratio : ndarray, shape (c,), optional
         Their difference, where it is known more precisely.
+    log_error, ratio_error : ndarray, shape (c,), optional
+        Absolute bounds on the errors of log_p and log_q, and of log_ratio.
 
     Examples
     --------
@@ -71,18 +75,35 @@ class RowPair(Value):
     [1.0, -1.0, 0.0]
     """
 
-    __slots__ = _fields = ("log_p", "log_q", "log_ratio")
+    __slots__ = _fields = ("log_p", "log_q", "log_ratio", "log_error", "ratio_error")
 
     log_p: FloatArray
     log_q: FloatArray
     log_ratio: FloatArray
+    log_error: FloatArray
+    ratio_error: FloatArray
 
-    def __init__(self, log_p: Any, log_q: Any, log_ratio: Any = None) -> None:
+    def __init__(
+        self, log_p: Any, log_q: Any, log_ratio: Any = None, log_error: Any = None, ratio_error: Any = None
+    ) -> None:
         p, q = np.array(log_p, dtype=np.float64), np.array(log_q, dtype=np.float64)
+        finite_p, finite_q = (np.where(np.isfinite(logs), np.abs(logs), 0.0) for logs in (p, q))
+        size = np.maximum(finite_p, finite_q)
+        if log_error is None:
+            log_error = _LOOSE * (8.0 + size)
         if log_ratio is None:
+            same = p == q
             with np.errstate(invalid="ignore"):
-                log_ratio = np.where(p == q, 0.0, p - q)
-        self._set(log_p=p, log_q=q, log_ratio=np.array(log_ratio, dtype=np.float64))
+                log_ratio = np.where(same, 0.0, p - q)
+            own = np.where(same, 0.0, np.minimum(2.0 * np.asarray(log_error), 16.0 * _UNIT * (8.0 + size)))
+            ratio_error = own if ratio_error is None else ratio_error
+        ratio = np.array(log_ratio, dtype=np.float64)
+        if ratio_error is None:
+            ratio_error = 8.0 * _UNIT * np.where(np.isfinite(ratio), np.abs(ratio), 0.0)
+        self._set(
+            log_p=p, log_q=q, log_ratio=ratio, log_error=np.array(log_error, dtype=np.float64),
+            ratio_error=np.array(ratio_error, dtype=np.float64),
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return f"<RowPair of {self.log_p.size} classes of releases>"
@@ -226,6 +247,15 @@ class Profiles(Value):
 
     def __repr__(self) -> str:
         return f"<Profiles: {len(self.log_total)} classes of releases, {len(self.tilt)} groups of secrets>"
+
+
+def ordered_pairs(logs: FloatArray) -> tuple[RowPair, ...]:
+    """All ordered pairs of different rows, given by the logs of their cells."""
+    size = np.where(np.isfinite(logs), np.abs(logs), 0.0)
+    return tuple(
+        RowPair(p, q, log_error=8.0 * _UNIT * np.maximum(size[i], size[j]))
+        for i, p in enumerate(logs) for j, q in enumerate(logs) if i != j
+    )  # fmt: skip
 
 
 def underflow(spread: float, plus: float, minus: float) -> float:

@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
 
 from ... import _random, _validate
 from ..._values import FloatArray
 from ...errors import ShapeError
 from ..base import AnyChannel, Factors
 from ..priors import checked_prior
-from ..profiles import Extremes, Profiles, RowPair
+from ..profiles import Extremes, Profiles, RowPair, ordered_pairs
 
 __all__ = ["ProductChannel"]
 
@@ -26,6 +25,11 @@ _GROUPS = 2**21
 _TYPES = 2**14
 _FEW = 4  # rows of a factor that lends all its ordered pairs
 _MIXED = 2**12  # ways to use these pairs
+_UNIT = 2.0**-53
+_EXTENDED = float(np.finfo(np.longdouble).eps)
+_STIRLING = tuple(np.longdouble(a) / b for a, b in ((1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188),
+                                                    (-691, 360360), (1, 156)))  # fmt: skip
+_HALF_LOG_2PI = np.log(2 * np.arccos(np.longdouble(-1))) / 2
 
 
 class ProductChannel(AnyChannel):
@@ -223,7 +227,7 @@ class ProductChannel(AnyChannel):
         found = [RowPair([0.0], [0.0])]
         for one, own in self._parts():
             known = one.pairs() or _ordered_pairs(one)
-            parts = None if known is None else _mixed(known, own)
+            parts = None if known is None else _mixed(tuple(map(_possible, known)), own)
             if parts is None or len(parts) * len(found) > _MIXED:
                 return None
             sizes = [sum(pair.log_p.size for pair in pairs) for pairs in (parts, found)]
@@ -267,7 +271,7 @@ def _ordered_pairs(one: AnyChannel) -> tuple[RowPair, ...] | None:
     rows = one._log_rows(0, one.inputs)
     if len(rows) == 1:
         return (RowPair([0.0], [0.0]),)
-    return tuple(RowPair(p, q) for i, p in enumerate(rows) for j, q in enumerate(rows) if i != j)
+    return ordered_pairs(rows)
 
 
 def _mixed(known: tuple[RowPair, ...], times: int) -> list[RowPair] | None:
@@ -286,26 +290,62 @@ def _mixed(known: tuple[RowPair, ...], times: int) -> list[RowPair] | None:
     return found
 
 
+def _possible(pair: RowPair) -> RowPair:
+    """Without releases that neither row has."""
+    real = (pair.log_p > -np.inf) | (pair.log_q > -np.inf)
+    return pair if real.all() else RowPair(*(getattr(pair, name)[real] for name in RowPair._fields))
+
+
 def _repeated(one: RowPair, times: int) -> RowPair:
     """A pair of rows at so many places, by how many of them show each class."""
     many = _compositions(times, one.log_p.size)
-    ways = gammaln(times + 1) - gammaln(many + 1).sum(axis=1)
+    ways, error = _log_ways(times, many)
     p, q, ratio = (_weighted(many, logs) for logs in (one.log_p, one.log_q, one.log_ratio))
-    return RowPair(p + ways, q + ways, ratio)
+    # sums in extended precision; each log is rounded once more
+    log_p, log_q = (np.asarray(logs + ways, dtype=np.float64) for logs in (p, q))
+    size = [np.abs(np.where(np.isfinite(x), x, 0)).astype(np.float64) for x in (log_p, log_q, p, q, ratio)]
+    log_error = many @ one.log_error + error + _UNIT * (size[0] + size[1]) + 8 * _EXTENDED * (size[2] + size[3])
+    spread = many @ np.abs(np.where(np.isfinite(one.log_ratio), one.log_ratio, 0.0))
+    ratio_error = many @ one.ratio_error + 2 * _UNIT * size[4] + 8 * _EXTENDED * spread
+    return RowPair(log_p, log_q, ratio, log_error, ratio_error)
+
+
+def _log_ways(times: int, many: NDArray[np.int64]) -> tuple[NDArray[np.longdouble], float]:
+    """Logs of the multinomial coefficients of rows of counts, in extended precision, and a bound on their errors."""
+    table = _log_factorials(times)
+    return table[times] - table[many].sum(axis=1), 16 * _EXTENDED * (2.0 * float(table[times]) + 3.0 * many.shape[1])
+
+
+def _log_factorials(largest: int) -> NDArray[np.longdouble]:
+    """Logs of 0! to ``largest``!, right to 12 roundings of themselves: exact before the log, then Stirling's series."""
+    x = np.arange(largest + 1).astype(np.longdouble)
+    few = min(largest + 1, 16)
+    x[:few] = np.log(np.array([math.factorial(i) for i in range(few)], dtype=np.longdouble))
+    n = x[few:]
+    inverse, series = 1 / n, np.zeros_like(n)
+    for coefficient in _STIRLING[::-1]:
+        series = series * inverse * inverse + coefficient
+    x[few:] = (n + 0.5) * np.log(n) - n + _HALF_LOG_2PI + series * inverse
+    return np.asarray(x)
 
 
 def _beside(one: RowPair, two: RowPair) -> RowPair:
     """One pair of rows and another at a place of its own."""
     with np.errstate(invalid="ignore"):
-        p, q, ratio = (np.add.outer(getattr(one, name), getattr(two, name)).reshape(-1) for name in
-                       ("log_p", "log_q", "log_ratio"))  # fmt: skip
-    return RowPair(p, q, np.where(np.isnan(ratio), 0.0, ratio))
+        p, q, ratio, log_error, ratio_error = (
+            np.add.outer(getattr(one, name), getattr(two, name)).reshape(-1) for name in RowPair._fields
+        )
+    ratio = np.where(np.isnan(ratio), 0.0, ratio)
+    sizes = [np.where(np.isfinite(logs), np.abs(logs), 0.0) for logs in (p, q, ratio)]
+    return RowPair(p, q, ratio, log_error + _UNIT * (sizes[0] + sizes[1]), ratio_error + _UNIT * sizes[2])
 
 
-def _weighted(many: NDArray[np.int64], logs: FloatArray) -> FloatArray:
-    """Sums of counts times logs, where no count of a -inf is 0."""
-    finite = np.where(np.isfinite(logs), logs, 0.0)
-    found = many @ finite
+def _weighted(many: NDArray[np.int64], logs: FloatArray) -> NDArray[np.longdouble]:
+    """Sums of counts times logs in extended precision, where no count of a -inf is 0."""
+    finite = np.where(np.isfinite(logs), logs, 0.0).astype(np.longdouble)
+    found = np.zeros(len(many), dtype=np.longdouble)
+    for log, count in zip(finite, many.T, strict=True):
+        found += log * count
     with np.errstate(invalid="ignore"):
         for log, count in zip(logs, many.T, strict=True):
             if not np.isfinite(log):
@@ -325,18 +365,18 @@ def _power(one: Profiles, times: int) -> Profiles | None:
     widths = [math.prod(map(_compositions_count, kind, sizes)) for kind in types.tolist()]
     if sum(widths) > _GROUPS:
         return None
-    ways = gammaln(times + 1) - gammaln(types + 1).sum(axis=1)
-    columns: list[list[FloatArray]] = [[], [], [], []]
-    kept: dict[tuple[int, int], tuple[FloatArray, ...]] = {}
+    ways, _ = _log_ways(times, types)
+    columns: list[list[Any]] = [[], [], [], []]
+    kept: dict[tuple[int, int], tuple[Any, ...]] = {}
     for kind in types.tolist():
-        sums: tuple[FloatArray, ...] = (np.zeros(1),) * 4
+        sums: tuple[Any, ...] = (np.zeros(1),) * 4
         for place, count in enumerate(kind):
             if (place, count) not in kept:
                 kept[place, count] = _copies(one, slice(one.starts[place], one.starts[place + 1]), count)
             sums = tuple(np.add.outer(a, b).reshape(-1) for a, b in zip(sums, kept[place, count], strict=True))
         for column, found in zip(columns, sums, strict=True):
             column.append(found)
-    tilt, log_mass, largest, smallest = (np.concatenate(column) for column in columns)
+    tilt, log_mass, largest, smallest = (np.asarray(np.concatenate(column), dtype=np.float64) for column in columns)
     return Profiles(
         _weighted(types, one.log_outputs) + ways, _weighted(types, one.log_total) + ways,
         np.concatenate([[0], np.cumsum(widths)]), tilt, np.exp(log_mass), log_mass, largest, smallest,
@@ -344,10 +384,10 @@ def _power(one: Profiles, times: int) -> Profiles | None:
     )  # fmt: skip
 
 
-def _copies(one: Profiles, groups: slice, count: int) -> tuple[FloatArray, ...]:
+def _copies(one: Profiles, groups: slice, count: int) -> tuple[NDArray[np.longdouble], ...]:
     """Tilt, log mass, largest and smallest of this many secrets that each lie in one of the groups of a class."""
     many = _compositions(count, groups.stop - groups.start)
-    ways = gammaln(count + 1) - gammaln(many + 1).sum(axis=1)
+    ways, _ = _log_ways(count, many)
     return (_weighted(many, one.tilt[groups]), _weighted(many, one.log_mass[groups]) + ways,
             _weighted(many, one.log_largest[groups]), _weighted(many, one.log_smallest[groups]))  # fmt: skip
 

@@ -17,12 +17,13 @@ from ...errors import DomainError, ShapeError
 from ..base import AnyChannel, Exceptions
 from ..dense import Channel
 from ..priors import atoms, prior_gap
-from ..profiles import Extremes, Profiles, RowPair, from_groups
+from ..profiles import Extremes, Profiles, RowPair, from_groups, ordered_pairs
 from .membership import log_mixed
 
 __all__ = ["DefaultChannel", "ExponentialMechanism", "RandomizedResponse", "checked_epsilon", "natural_below"]
 
 _BITS = 63
+_UNIT = 2.0**-53
 _DISTINCT = 64  # rows up to which all ordered pairs are handed out
 
 
@@ -147,8 +148,11 @@ class RandomizedResponse(AnyChannel):
         if self.k == 1:
             return (RowPair([0.0], [0.0]),)
         truth, lie = self.log_truth, self.log_truth - self.epsilon
-        rest = lie + math.log(self.k - 2) if self.k > 2 else -math.inf
-        return (RowPair([truth, lie, rest], [lie, truth, rest], [self.epsilon, -self.epsilon, 0.0]),)
+        if self.k == 2:
+            error = 8 * _UNIT * abs(truth) + 2 * _UNIT * abs(lie) if self.epsilon < math.inf else 0.0
+            return (RowPair([truth, lie], [lie, truth], [self.epsilon, -self.epsilon], [error] * 2, [0.0] * 2),)
+        rest = lie + math.log(self.k - 2)
+        return (RowPair([truth, lie, rest], [lie, truth, rest], [self.epsilon, -self.epsilon, 0.0], None, [0.0] * 3),)
 
     def __repr__(self) -> str:
         return f"RandomizedResponse({self.k}, {self.epsilon!r})"
@@ -276,7 +280,7 @@ class DefaultChannel(AnyChannel):
             return None
         if len(logs) == 1:
             return (RowPair(logs[0], logs[0]),)
-        return tuple(RowPair(p, q) for i, p in enumerate(logs) for j, q in enumerate(logs) if i != j)
+        return ordered_pairs(logs)
 
     def __reduce__(self) -> Any:
         cells = self.laws.cells

@@ -7,8 +7,8 @@ g is formed from P - q and r - 1, both centred. With N^2 = sum (P - q)^2 / q, ch
 ``table``, its error is at most u (m + 60) N chi + 40 u (N + chi) sqrt(S); the terms of JS fall and then rise in g, so
 that the ends of its interval bound each of them. For one law, |r - 1| <= (top - low)/q gives
 110 u sum (|P - q| + 0.3 D) (top - low)/q. Both are far too wide where a rare secret makes r huge; term by term the
-error is u (m + 100) sum |P - q| |r - 1| + 40 u sum D |r - 1| + 40 u sum |P - q| D / q and u^2 S, at the cost of one more
-product of matrices.
+error is u (m + 100) sum |P - q| |r - 1| + 40 u sum D |r - 1| + 40 u sum |P - q| D / q and u^2 S, at the cost of one
+more product of matrices.
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ def _compared(
         error = relative * size * chi + 40 * UNIT * (size + chi) * energy
         if not float(np.max(pi * error, initial=0.0)) <= _WIDE:
             far, off = np.abs(changes), np.abs(t)
-            sharp = relative * (far @ off.T) + 40 * UNIT * (off @ known + (far @ share)[:, None] + 40 * UNIT * energy**2)
-            error = np.fmin(error, sharp)
+            of_columns = off @ known + (far @ share)[:, None] + 40 * UNIT * energy**2
+            error = np.fmin(error, relative * (far @ off.T) + 40 * UNIT * of_columns)
         error = error + gap * (1 + np.abs(g))
         return np.stack([part.sum(axis=1) for part in _enclosed(pi, own, g, error)])
 

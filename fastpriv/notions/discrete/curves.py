@@ -40,7 +40,6 @@ _TERMS = 2**22
 _LARGEST = 709.0
 _MOST = float(np.finfo(np.float64).max)
 _LOST = 4e-323  # of a cell, where products are subnormal
-_LOOSE = 32 * UNIT  # relative error of a probability of a pair whose log is of order 1
 
 
 def ldp_delta(given: Setting, epsilon: ArrayLike, support: bool, n_jobs: Any, progress: Any) -> Estimate:
@@ -182,24 +181,29 @@ def _excess(levels: FloatArray) -> FloatArray:
 
 
 def _of_pairs(pairs: tuple[RowPair, ...], grid: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Term by term, p (1 - e^(epsilon - L)) where the log ratio L is above epsilon."""
+    """Term by term, p (1 - e^(epsilon - L)) where the log ratio L is above epsilon.
+
+    An error of log p is one of the term, relative; one of L - epsilon moves it by as much of p e^(epsilon - L).
+    """
     best, error = np.zeros(grid.size), np.zeros(grid.size)
     for pair in pairs:
         real = pair.log_p > -np.inf
         logs, ratio = pair.log_p[real], pair.log_ratio[real]
-        p, size = np.exp(logs), np.abs(logs)
+        log_error, ratio_error = pair.log_error[real], pair.ratio_error[real]
+        p, finite = np.exp(logs), np.isfinite(ratio)
+        reach = np.abs(np.where(finite, ratio, 0.0))
         step = max(1, _TERMS // max(1, logs.size))
         for start in range(0, grid.size, step):
             e = grid[start : start + step, None]
             with np.errstate(invalid="ignore"):
                 below = np.where(np.isposinf(ratio), -np.inf, e - ratio)
                 terms = np.where(below < 0, p * -np.expm1(np.minimum(below, 0.0)), 0.0)
-                near = (below < 1e-9) & np.isfinite(ratio) & np.isfinite(e)
-                edge = np.where(near, np.abs(ratio) + e, 0.0)
+                moved = np.where(finite & np.isfinite(e), ratio_error + 2 * UNIT * (reach + e), 0.0)
+                near = below < moved
             value = terms.sum(axis=1)
-            loose = (terms * (_LOOSE * (8 + size))).sum(axis=1)
-            loose += np.where(near, p * np.exp(np.minimum(below, 0.0)) * 8 * UNIT * edge, 0.0).sum(axis=1)
-            loose += value * UNIT * (8 + math.log2(logs.size + 1) * 2)
+            loose = 1.01 * (terms * log_error).sum(axis=1)
+            loose += 1.01 * np.where(near, p * np.exp(np.minimum(below, 0.0)) * moved, 0.0).sum(axis=1)
+            loose += value * UNIT * (16 + math.log2(logs.size + 1) * 2) + _LOST * logs.size
             part = slice(start, start + step)
             error[part] = np.maximum(error[part], loose)
             best[part] = np.maximum(best[part], value)

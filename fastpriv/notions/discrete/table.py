@@ -4,8 +4,8 @@ Notation: Q (n, m), prior pi, q = pi Q, centre c, delta = sum pi (Q - c), q = c 
 column is too small for doubles, or cells are logarithms, it is scaled: x = Q e^-shift takes the place of Q.
 
 Cells made from logs have a relative error of u (3 + log(top / x)) and the noise of the logs. D takes in that of cells
-of at most 3 q, which are moved by at most 3 (1 + log(top / q)) q units; larger cells have psi(r) of the order of r log r,
-so that K is moved by at most 4 times their relative error.
+of at most 3 q, which are moved by at most 3 (1 + log(top / q)) q units; larger cells have psi(r) of the order of
+r log r, so that K is moved by at most 4 times their relative error.
 
 Errors: delta is right to 12 u sum pi |x - c|, and sum pi |x - c| <= D = min(top - low, q + c); hence x - q is right to
 16 u (D + |x - c|), q to 16 u (D + q). For K = KL(Q_d || q) = sum q psi(r) the error of t = r - 1 enters by at most
