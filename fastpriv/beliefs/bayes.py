@@ -92,7 +92,7 @@ def posterior(
     -----
     Dense likelihoods are read twice, in blocks of 2**18 secrets; an iterator is read once, and has no Jensen-Shannon
     divergence. Each thread needs about 10 MB, whatever the number of secrets. A prior must sum to 1 within 1e-9
-    (float32: 2e-6) and is divided by its sum; what its rounding does not explain of the gap enters the bounds. Ties are
+    (float32: 2e-6) and is divided by its sum; bounds hold for the prior as given as well. Ties are
     counted among the rounded joint weights. Likelihoods beyond e^690 below the largest count as zero.
 
     The same bits for any number of threads and from any source, on one instruction set; AVX-512, AVX2 and plain

@@ -149,7 +149,7 @@ def _search(name: str, target: float, level: Level, start: float, tolerance: flo
     best = above and Estimate(above.sigma, 0.0, above.sigma, kind=above.look.kind, unit="1", method="unfinished search")
     raise NotConvergedError(
         f"{name} must be met within {_LOOKS} evaluations; got {target!r}, where the bounds of the level are too wide "
-        "to prove a sigma. Ask for a larger level, or give probabilities that sum to 1 exactly.", best,
+        "to prove a sigma. Ask for a larger level.", best,
     )  # fmt: skip
 
 

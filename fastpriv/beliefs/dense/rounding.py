@@ -14,7 +14,8 @@ by 70 u q. Terms of KL are off by u (460 + 4 y) times themselves and those of JS
 stand at |y| = 1/2, where series give way to logarithms; there the first order of an error of y is counted. KL follows
 from its sum and e; the sum for JS is too large by e^2/8, and by at most e JS + e^2 q.
 
-A prior that misses 1 by more than its rounding explains, by g, moves log Z and y by g at most, the posterior by 2 g.
+A prior that misses 1 by g is a relative slip of the whole vector (``_validate``): the posterior does not see it. The
+log Z and y of the prior as it was given are off by g at most, KL as a divergence of measures by g^2, JS by g JS + g^2.
 Likelihoods that are no logarithms cost 8 u |l| more in each l.
 """
 
@@ -40,7 +41,7 @@ class Evidence(NamedTuple):
     low: float
     sum: float  # S
     weight: float  # the prior where it is uniform, else what it is multiplied by
-    gap: float  # of the prior's sum, beyond rounding
+    gap: float  # of the prior's sum
     size: int
     log_size: float
 
@@ -54,11 +55,9 @@ def evidence(row: Any, size: int, pair: Pair) -> Evidence:
         parts, weight, gap = [top, log_total, -log_size], 1.0 / size, 0.0
     else:
         over = (mass_high - 1.0) + mass_low
-        rounding = 2.0**-24 if pair.single else 2.0**-46
-        if pair.log_prior:
-            rounding *= 1.0 + log_size
+        rounding = 2.0**-50 if pair.log_prior else 2.0**-52 * abs(over)
         parts, weight = [pair.shift, top, log_total, -math.log1p(over)], 1.0 / (1.0 + over)
-        gap = abs(over) if abs(over) > rounding else 0.0
+        gap = abs(over) + rounding
     high = math.fsum(parts)
     return Evidence(high, math.fsum([*parts, -high]), total, weight, gap, size, log_size)
 
@@ -79,7 +78,7 @@ def numbers(row: Any, second: tuple[float, ...] | None, found: Evidence, pair: P
     sum_error = _U * ((a + 40.0) * share + b * mean)
     entropy_error = _U * (
         (2.0 * a + 44.0) * share + (a + 44.0 + 2.0 * b + (a + 40.0) * share) * mean + 2.0 * b * spread + entropy
-    ) + 2.0 * gap * (entropy + 1.0)
+    )
     tiny = 0.0 if ties == found.size else 1e-280  # terms below e^-690 are left out
     ceiling = found.log_size * (1.0 + 4.0 * _U)
     kl, js, correction = None, None, 0.0
@@ -97,7 +96,7 @@ def numbers(row: Any, second: tuple[float, ...] | None, found: Evidence, pair: P
         "log_evidence": _nats(log_evidence, ratio_error + 2.0 * _U * abs(log_evidence)),
         "entropy": _nats(entropy, entropy_error + tiny, 0.0, ceiling),
         "kl": kl, "js": js, "max_log_ratio": up, "min_log_ratio": down,
-        "vulnerability": _estimate(one, one * (sum_error + 4.0 * _U + 2.0 * gap) + tiny, 0.0, 1.0, "probability"),
+        "vulnerability": _estimate(one, one * (sum_error + 4.0 * _U) + tiny, 0.0, 1.0, "probability"),
     }  # fmt: skip
 
 
@@ -121,8 +120,8 @@ def _divergences(
     js = max(js - excess**2 / 8.0, 0.0)
     gap = found.gap
     return (
-        _nats(kl, kl_error + gap * (1.0 + 2.0 * size), 0.0, math.inf),
-        _nats(js, js_error + 2.0 * gap, 0.0, math.nextafter(_LN2, 1.0)),
+        _nats(kl, kl_error + gap * gap, 0.0, math.inf),
+        _nats(js, js_error + 1.1 * gap * js + gap * gap, 0.0, math.nextafter(_LN2, 1.0)),
         evidence_error,
     )
 

@@ -48,8 +48,8 @@ def misses(
         found[i] = tail[end] + row[near[_outside(points[near], target, edge, norm)]].sum()
     value = np.minimum(found, 1.0)
     error = 1e-300 * (value > 0) + _RELATIVE * value
-    gap = channel.mass_gap
-    return value, np.clip(value - error - gap * value, 0.0, 1.0), np.clip(value + error + gap, 0.0, 1.0)
+    error += 1.1 * channel.mass_gap * value
+    return value, np.clip(value - error, 0.0, 1.0), np.clip(value + error, 0.0, 1.0)
 
 
 def discrete_laplace_misses(

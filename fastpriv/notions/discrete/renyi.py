@@ -10,6 +10,8 @@ Next to order 1, with h = a - 1, r = Q/q and L = log r, the sum is 1 + sum_w q_w
 e_w = sum_d pi_d r (r^h - 1) is of order h, as is its error: I_a loses nothing to the factor a/h. If |h L| <= 1/2, that
 error is at most 1.7 |h| times that of L, and 4 u (N + 70) |h L|, in the mean, 4 times that after what follows.
 It takes rows of sum 1, since others have no limit at order 1: what they miss moves L.
+
+The sum is homogeneous in Q: rows whose sums miss 1 by more than doubles round are divided by their mean sum s.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from .table import Table, columns
 __all__ = ["sibson"]
 
 _CLOSE = 0.05  # to order 1
+_ROUNDED = 1e-12  # a gap of rows of doubles that were divided by their sums stays below
 
 
 def sibson(given: Setting, order: float, n_jobs: Any, progress: Any) -> Reading:
@@ -148,26 +151,30 @@ def _walked(table: Table, order: float, n_jobs: Any, progress: Any) -> Reading:
         logs = np.asarray(channel._rows(part.start, part.stop, True)[own], dtype=np.float64)
         with np.errstate(over="ignore"):
             powers = order * (logs - base)
-        return np.stack([table.prior[part][own] @ change for change in (np.expm1(powers), np.exp(powers))])
+        terms = [np.expm1(powers), np.exp(powers), *([np.exp(logs)] if missed else [])]
+        return np.stack([table.prior[part][own] @ term for term in terms])
 
     top = np.full(channel.outputs, -np.inf)
     for one in _parallel.ordered_map(tops, table.parts, n_jobs=n_jobs):
         top = np.maximum(top, one)
     base = np.where(top > -np.inf, top, 0.0)
-    found = np.zeros((2, channel.outputs))
+    missed = channel.mass_gap > _ROUNDED
+    found = np.zeros((2 + missed, channel.outputs))
     for one in _parallel.ordered_map(sums, table.parts, n_jobs=n_jobs, progress=progress):
         found += one
     real = top > -np.inf
-    change, whole = found[:, real] / float(np.sum(table.prior, dtype=np.longdouble))
+    change, whole, *law = found[:, real] / float(np.sum(table.prior, dtype=np.longdouble))
+    over = math.fsum([*law[0].tolist(), -1.0]) if missed else 0.0
     logs = np.where(change > -0.5, np.log1p(np.maximum(change, -0.5)), np.log(whole))
     longest = max(part.stop - part.start for part in table.parts) + len(table.parts)
-    return _total(top[real], logs, order, longest, channel.mass_gap, table.gap, 0.0)
+    return _total(top[real], logs, order, longest, channel.mass_gap, table.gap, 0.0, over)
 
 
 def _total(
-    top: FloatArray, logs: FloatArray, order: float, n: int, gap: float, prior_gap: float, missing: float
-) -> Reading:
-    """a/(a-1) log sum e^(top + logs/a); the largest cells sum to at least 1."""
+    top: FloatArray, logs: FloatArray, order: float, n: int, gap: float, prior_gap: float, missing: float,
+    over: float = 0.0,
+) -> Reading:  # fmt: skip
+    """a/(a-1) log(sum e^(top + logs/a) / (1 + over)); the largest cells sum to at least 1."""
     small = min(order, 1.0)  # logs are taken times the order where that is below 1: nothing overflows
     joint = small * top + logs * (small / order)
     peak = float(np.max(joint))
@@ -180,13 +187,13 @@ def _total(
     size = math.fsum(each * (8 * small + np.abs(small * top) + np.abs(logs) * (small / order)))
     spread = (small + small / order) * total
     if -0.9 < excess < 1e200:  # from what the sum exceeds 1 by
-        value = small * math.log1p(excess)
+        value = small * math.log1p((excess - over) / (1.0 + over))
         spread += small * math.fsum(whole)
     else:
-        value = peak + small * math.log(total)
+        value = peak + small * (math.log(total) - math.log1p(over))
         size += abs(peak) * total
     error = UNIT * ((64 + 4 * n) * spread + 8 * size) / total
-    error += 2.2 * (small * gap + prior_gap * (small / order)) + small * missing
+    error += 2.2 * (small * gap + prior_gap * (small / order)) + small * (missing + 1.1 * abs(over))
     factor = (order / (order - 1.0)) if order >= 1.0 else 1.0 / (order - 1.0)
     value, error = max(0.0, factor * value), abs(factor) * error
     return Reading(value, max(0.0, value - error), value + error, "certified", "Sibson's sum over releases")
