@@ -78,7 +78,7 @@ def mbp(
 
     Notes
     -----
-    Cells count as exact. Rows that miss 1 by g beyond rounding widen the bounds by 2.1 g: they hold for the rows
+    Cells count as exact. Rows that miss 1 by g widen the bounds by 2.1 g: they hold for the rows
     divided by their sums too.
 
     **Accuracy** 1e-14 relative and absolute; ``tests/enclosures/test_channel_notions.py``.

@@ -46,7 +46,7 @@ class Groups:
     log_likelihood : ndarray, shape (g,)
         l_g, exact; -inf where the release is impossible.
     gap : float
-        How far the sum of the prior is from 1, beyond rounding.
+        How far the sum of the prior is from 1, where its entries do not round to a law; they are as unsure, relative.
     """
 
     counts: list[int]
@@ -95,7 +95,7 @@ class Beliefs:
         growth = Ball(np.minimum(tilt.mid, 690.0), tilt.rad).expm1()
         change = _better(self.mass * growth, direct - self.mass, (self.mass.mid > 1e-290) & (tilt.mid < 690.0))
         terms = stacked([change.sum(), -self.dead])
-        other = (terms.sum() + Ball(0.0, self.groups.gap * (1 + 1e-12))).log1p()
+        other = terms.sum().log1p()
         return other if other.rad < found.rad else found
 
     @property
@@ -117,7 +117,7 @@ class Beliefs:
         near = np.abs(y.mid) < _NEAR
         small = self.post * Ball(np.where(near, -y.mid, 0.0), y.rad).kappa()
         large = self.post * y - self.post + self.mass
-        return _better(small, large, near).sum() + self.dead + self._unsure(2.0)
+        return _better(small, large, near).sum() + self.dead
 
     @property
     def js(self) -> Ball:
@@ -129,7 +129,7 @@ class Beliefs:
         part = Ball(_LN2, 2e-17) - (-size).exp().log1p()
         large, little = _better(v, m, up), _better(m, v, up)
         terms = _better(small, large * part + little * (part - size), near)
-        return (terms.sum() + self.dead * Ball(_LN2, 2e-17)).times(0.5) + self._unsure(0.7)
+        return (terms.sum() + self.dead * Ball(_LN2, 2e-17)).times(0.5)
 
     @property
     def concentration(self) -> tuple[Ball, Ball, int]:
@@ -193,7 +193,7 @@ def given_groups(counts: list[int], log_atom: FloatArray, log_likelihood: FloatA
 
 
 def _summing(counts: list[int], log_count: Ball, log_atom: Ball, mass: Ball, log_likelihood: FloatArray) -> Groups:
-    """With the gap that rounding does not explain."""
+    """A gap that rounding each entry does not explain is a relative slip of all, see ``_validate``."""
     total = mass.sum()
     gap = abs(float(total.mid) - 1.0)
     if not gap <= _SUM_TOLERANCE:
@@ -201,7 +201,11 @@ def _summing(counts: list[int], log_count: Ball, log_atom: Ball, mass: Ball, log
             f"prior must sum to 1 within {_SUM_TOLERANCE}; got {float(total.mid)!r}. Normalise it; a DefaultLikelihood "
             "as a prior holds logarithms."
         )
-    return Groups(counts, log_count, log_atom, mass, log_likelihood, gap if gap > 2 * float(total.rad) else 0.0)
+    if gap <= 2 * float(total.rad):
+        return Groups(counts, log_count, log_atom, mass, log_likelihood)
+    slip = 1.1 * gap
+    log_atom, mass = Ball(log_atom.mid, log_atom.rad + slip), Ball(mass.mid, mass.rad + slip * mass.mid)
+    return Groups(counts, log_count, log_atom, mass, log_likelihood, gap)
 
 
 def enclosed(ball: Ball, unit: Unit, method: str, *, low: float = -np.inf, high: float = np.inf,

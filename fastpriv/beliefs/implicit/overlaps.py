@@ -108,7 +108,6 @@ def _overlap(part: Beliefs, t: FloatArray) -> tuple[NDArray[np.complex128], Floa
     distance = Ball(np.where(small, squares.mid, apart.mid), np.where(small, squares.rad, apart.rad)).sum() + part.dead
     arch = b * _arch(tame)
     lift = Ball(np.where(small, arch.mid, (v - m).mid), np.where(small, arch.rad, (v - m).rad)).sum() - part.dead
-    gap = 2 * part.groups.gap
     many = (30 + math.log2(len(y.mid))) * _U
     change, error = np.empty(len(t), dtype=complex), np.empty(len(t))
     rows = max(1, _CELLS // len(y.mid))
@@ -129,7 +128,7 @@ def _overlap(part: Beliefs, t: FloatArray) -> tuple[NDArray[np.complex128], Floa
             2 * slope * unsure + 16 * _U * half * half + plain)
         error[row] = (
             slack.sum(axis=1) + many * (halves.sum(axis=1) + np.abs(waves).sum(axis=1))
-            + distance.rad + t[row] * (lift.rad + 4 * _U * abs(lift.mid)) + (1 + t[row]) * gap
+            + distance.rad + t[row] * (lift.rad + 4 * _U * abs(lift.mid))
             + 4 * _U * np.abs(change[row])
         ) * (1 + 1e-9)  # fmt: skip
     return change, error

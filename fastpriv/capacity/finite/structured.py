@@ -116,7 +116,7 @@ def _outer(columns: list[FloatArray | None], join: np.ufunc) -> FloatArray | Non
 def information(found: Profiles, *, blur: float = 0.0, gap: float = 0.0) -> tuple[float, float, float]:
     """Mutual information of the profiles' prior, with its bounds.
 
-    ``blur``: relative error of all classes together; ``gap``: what rows miss the sum 1 by, beyond rounding.
+    ``blur``: relative error of all classes together; ``gap``: what rows miss the sum 1 by.
     """
     log_weight, y = found.log_weight, found.log_ratio
     held = (found.log_mass > -np.inf) & (log_weight > -np.inf)[found.classes]
