@@ -149,7 +149,8 @@ def test_a_prior_that_misses_one_widens_the_bounds():
     for name in ("log_evidence", "kl", "js", "max_log_ratio", "min_log_ratio"):
         wide, narrow = getattr(found, name), getattr(exact, name)
         assert wide.lower <= narrow.value <= wide.upper, name
-        assert 1e-10 < wide.width < 5e-9, name
+        least = 1e-12 if name in ("kl", "js") else 1e-10  # these are moved by a part of themselves
+        assert least < wide.width < 5e-9, name
 
 
 def test_a_prior_in_full():
