@@ -7,6 +7,8 @@ is an error. Less is a gap g = |sum - 1|, computed and rounded up by ``sum_gap``
 vector: bounds hold for the vector as it was given and for that vector divided by its sum. So a probability moves by g
 of itself, a log ratio by g, a hockey-stick divergence by a factor and a shift of epsilon of that order. Divergences of
 vectors as given are those of measures, sum p log(p/q) - p + q, which move by g of themselves and g^2.
+
+Weights of mixtures and of pmfs whose sum is 1 as a double, 1 and 1e-30 among them, are the law itself (``law_gap``).
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ from numpy.typing import NDArray
 from .errors import DomainError, ShapeError
 
 __all__ = [
-    "broadcastable", "choice", "count", "flag", "instance", "line", "memory", "probabilities", "real", "scalar",
-    "shown", "sum_gap", "sum_tolerance", "vector",
+    "broadcastable", "choice", "count", "flag", "instance", "law_gap", "line", "memory", "probabilities", "real",
+    "scalar", "shown", "sum_gap", "sum_tolerance", "vector",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
@@ -99,6 +101,12 @@ def sum_gap(weights: Any) -> float:
         return math.nextafter(gap, math.inf) if gap else 0.0
     gap = float(abs(np.sum(weights, dtype=np.longdouble) - 1))  # in blocks of 128, halves of halves of them
     return gap * (1 + 2.0**-50) + 256 * float(np.finfo(np.longdouble).eps)
+
+
+def law_gap(weights: Any) -> float:
+    """``sum_gap`` of a law on real numbers; 0 where the sum, rounded to a double, is 1."""
+    gap = sum_gap(weights)
+    return gap if gap > 2.0**-54 * (1 + 2.0**-50) else 0.0
 
 
 def probabilities(name: str, value: Any) -> FloatArray:

@@ -91,8 +91,8 @@ class Pmf(Value):
 
     @property
     def mass_gap(self) -> float:
-        """How far the sum of the probabilities is from 1, a relative slip of all of them."""
-        return _validate.sum_gap(self.probabilities)
+        """How far the sum is from 1, a relative slip of all probabilities; 0 where it is 1 as a double."""
+        return _validate.law_gap(self.probabilities)
 
     def through_gaussian(self, sigma: float) -> GaussianMixture:
         """The law of value + N(0, sigma^2) noise."""

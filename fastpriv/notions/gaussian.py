@@ -9,17 +9,19 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .. import _validate
 from ..beliefs.gaussian import belief_shift
 from ..distributions import GaussianMixture, Pmf
-from ..divergences.line.hockey_stick import DOUBLE_WIDTH, curve_estimate, widen
+from ..divergences.line.hockey_stick import DOUBLE_WIDTH, curve_estimate, with_gaps
 from ..divergences.line.information import mutual_information
 from ..divergences.line.kl import kl_divergence
 from ..estimate import Estimate
 from ..kernels import _hockey
 from ..mechanisms.gaussian import GaussianMechanism
+
+FloatArray = NDArray[np.float64]
 
 __all__ = ["abp_per_value", "cd_lmip", "ldp_delta", "lip_curves", "mbp_xi", "pointwise_lmip"]
 
@@ -47,18 +49,20 @@ def lip_curves(prior: Pmf, mechanism: GaussianMechanism, epsilon: ArrayLike) -> 
     law = prior.through_gaussian(sigma)
     means = law.means
     flat = np.ascontiguousarray(grid).reshape(-1)
-    order = np.argsort(flat, kind="stable")
-    rows = np.empty((flat.size, 6))
-    beyond = np.zeros(flat.shape, dtype=bool)
-    if np.diff(means).max(initial=0.0) > _FAR * sigma:
+    capped = np.diff(means).max(initial=0.0) > _FAR * sigma
+    if capped:
         means = np.cumsum(np.minimum(np.diff(means, prepend=means[0]), _FAR * sigma))
-        beyond = (flat > 1e-2 * _FAR**2) & np.isfinite(flat)
-    rows[order], (evaluations, extended, pieces) = _hockey.lip_curve(
-        law.weights, means, law.sigmas, np.where(beyond, 1e-2 * _FAR**2, flat)[order], DOUBLE_WIDTH, True
-    )
-    rows[beyond, 1], rows[beyond, 4] = 0.0, -np.inf
-    if law.mass_gap:
-        widen(rows, flat, law.mass_gap)
+
+    def rows_at(levels: FloatArray) -> tuple[FloatArray, Any]:
+        order = np.argsort(levels, kind="stable")
+        found = np.empty((levels.size, 6))
+        beyond = (levels > 1e-2 * _FAR**2) & np.isfinite(levels) & capped
+        reached = np.where(beyond, 1e-2 * _FAR**2, levels)
+        found[order], cost = _hockey.lip_curve(law.weights, means, law.sigmas, reached[order], DOUBLE_WIDTH, True)
+        found[beyond, 1], found[beyond, 4] = 0.0, -np.inf
+        return found, cost
+
+    rows, (evaluations, extended, pieces) = with_gaps(rows_at, flat, law.mass_gap, law.mass_gap)
     cost = {"evaluations": evaluations, "pieces": pieces, "double_double": extended}
     method = "two crossings a point"
     return (

@@ -48,7 +48,9 @@ def test_the_gap_of_a_sum_is_rounded_up():
     assert _validate.sum_gap([0.25, 0.75]) == 0.0
     weights = shared(rng, 5)
     assert GaussianMixture(weights, range(5), 1.0).mass_gap == Pmf(range(5), weights).mass_gap
-    assert Pmf(range(5), weights).mass_gap == _validate.sum_gap(weights)
+    for law in (Pmf([0, 1], [1.0, 2.0**-52]), GaussianMixture([1.0, 2.0**-52], [0, 1], 1.0)):
+        assert law.mass_gap == pytest.approx(2.0**-52, rel=1e-15)
+    assert Pmf([0, 1], [1.0, 1e-30]).mass_gap == 0.0
     assert Channel([weights]).mass_gap == pytest.approx(_validate.sum_gap(weights), rel=1e-9)
 
 

@@ -11,6 +11,7 @@ the upper bound, as does every rounding. Where doubles cancel, the sums are done
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -49,27 +50,45 @@ def _curve(
 ) -> tuple[FloatArray, FloatArray, str, Any]:
     grid = np.asarray(epsilon, dtype=np.float64)
     flat = np.ascontiguousarray(grid).reshape(-1)
-    rows, (evaluations, extended, pieces) = _hockey.pair_curve(
-        p.weights, p.means, p.sigmas, q.weights, q.means, q.sigmas, flat, DOUBLE_WIDTH, logs
-    )
-    gap = p.mass_gap + q.mass_gap
-    if gap:
-        widen(rows, flat, gap)
+
+    def rows_at(epsilon: FloatArray) -> tuple[FloatArray, Any]:
+        found: tuple[FloatArray, Any] = _hockey.pair_curve(
+            p.weights, p.means, p.sigmas, q.weights, q.means, q.sigmas, epsilon, DOUBLE_WIDTH, logs
+        )
+        return found
+
+    rows, (evaluations, extended, pieces) = with_gaps(rows_at, flat, p.mass_gap, q.mass_gap)
     method = "monotone pieces, double-double sums" if extended else "monotone pieces, double sums"
     cost = {"evaluations": evaluations, "pieces": pieces, "double_double": extended}
     return rows, grid, method, cost
 
 
-def widen(rows: FloatArray, epsilon: FloatArray, gap: float) -> None:
-    """Weights known only to a relative ``gap``: p and e^eps q each may be off by that much over the chosen set."""
-    with np.errstate(over="ignore"):
-        slack = gap * (2.0 + np.exp(epsilon))
-    slack = np.minimum(slack, 1.0)
-    rows[:, 1] = np.maximum(rows[:, 1] - slack, 0.0)
-    rows[:, 2] = np.minimum(rows[:, 2] + slack, 1.0)
+def with_gaps(
+    rows: Callable[[FloatArray], tuple[FloatArray, Any]], epsilon: FloatArray, gap_p: float, gap_q: float
+) -> tuple[FloatArray, Any]:
+    """The rows when weights miss the sum 1 by these gaps: the bounds hold for all measures whose densities are within
+    1 +- gap of those given, the normalised ones among them.
+
+    (1 + g) p - a (1 - h) q = (1 + g) (p - a' q), so H moves by at most a factor 1 +- g and a shift of epsilon by
+    log((1 + g) / (1 - h)): a relative change of p and q over the set itself, however small H is. Below epsilon = 0, H
+    grows by at most 1 - a'.
+    """
+    if not (gap_p or gap_q):
+        return rows(epsilon)
+    shift = (gap_p + gap_q) * (1 + 1e-8)
+    near, far = np.nextafter(epsilon - shift, -np.inf), np.nextafter(epsilon + shift, np.inf)
+    all_rows, cost = rows(np.concatenate([epsilon, np.maximum(near, 0.0), far]))
+    found, above, below = np.split(all_rows, 3)
+    found, over = found.copy(), np.where(near < 0.0, 2.0 * shift, 0.0)
+    found[:, 1] = np.minimum(found[:, 1], below[:, 1] * (1 - gap_p) * (1 - 1e-15))
+    found[:, 2] = np.minimum(np.maximum(found[:, 2], above[:, 2] * (1 + gap_p) * (1 + 1e-15) + over), 1.0)
     with np.errstate(divide="ignore"):
-        rows[:, 4] = np.minimum(rows[:, 4], np.log(rows[:, 1]))
-        rows[:, 5] = np.maximum(rows[:, 5], np.log(rows[:, 2]))
+        upper = np.logaddexp(above[:, 5] + gap_p, np.log(over))
+    for column, own, side in ((4, below[:, 4] - 1.1 * gap_p, -1.0), (5, upper, 1.0)):
+        rounded = own + side * 2.0**-51 * np.where(np.isfinite(own), np.abs(own), 0.0)
+        found[:, column] = (np.minimum if side < 0 else np.maximum)(found[:, column], rounded)
+    found[:, 5] = np.minimum(found[:, 5], 0.0)
+    return found, cost
 
 
 def curve_estimate(rows: FloatArray, grid: FloatArray, unit: Unit, method: str, cost: Any) -> Estimate:
