@@ -11,7 +11,16 @@ import pytest
 from mpmath import binomial, exp, expm1, inf, log1p, mp, mpf
 from scipy.sparse import csr_array
 
-from fastpriv import Channel, GaussianMixture, Pmf, RandomizedResponse, _validate, notions
+from fastpriv import (
+    Channel,
+    GaussianMixture,
+    Pmf,
+    RandomizedResponse,
+    _validate,
+    calibration,
+    hockey_stick_divergence,
+    notions,
+)
 from fastpriv.channels.families import products
 from oracles import channel_notions as truth
 
@@ -79,6 +88,22 @@ def test_channels_as_given_and_over_their_sums(kind):
             check_contains(notions.lip_delta(prior, rows, epsilon), deltas, epsilon)
         law = normal[0]
         check_contains(notions.abp(prior, rows, secret=0).mean, [truth.abp(normal, prior, law)], "abp")
+
+
+def test_normalised_weights_keep_small_deltas():
+    """Weights over their sums, most of which miss 1 by a rounding: curves and calibrations stay sharp."""
+    rng = np.random.default_rng(1)
+    missed = 0
+    for _ in range(12):
+        weights, others = (shared(rng, 50) * (1 + 2.0**-51) for _ in range(2))  # as sums in doubles may leave them
+        p, q = (GaussianMixture(own, np.arange(50) / 8, 1.0) for own in (weights, others))
+        missed += p.mass_gap > 0
+        found = hockey_stick_divergence(p, q, [1.0, 20.0])
+        assert found.width[0] <= 1e-11 * found.value[0], found
+        assert found.upper[1] <= 1e-30, found
+    assert missed
+    sigma = calibration.sigma_from_lip(0.5, 1e-20, Pmf(range(5), [0.1, 0.2, 0.3, 0.25, 0.15 + 2.0**-52]))
+    assert sigma.width <= 1e-11 * sigma.value
 
 
 def test_what_a_gap_moves_is_a_part_of_a_small_delta():
