@@ -99,7 +99,7 @@ def test_normalised_weights_keep_small_deltas():
         p, q = (GaussianMixture(own, np.arange(50) / 8, 1.0) for own in (weights, others))
         missed += p.mass_gap > 0
         found = hockey_stick_divergence(p, q, [1.0, 20.0])
-        assert found.width[0] <= 1e-11 * found.value[0], found
+        assert found.width[0] <= 1e-9 * found.value[0], found  # of H = 1e-79 as of 0.1
         assert found.upper[1] <= 1e-30, found
     assert missed
     sigma = calibration.sigma_from_lip(0.5, 1e-20, Pmf(range(5), [0.1, 0.2, 0.3, 0.25, 0.15 + 2.0**-52]))
