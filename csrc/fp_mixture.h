@@ -98,14 +98,24 @@ static inline int fp_local_build(fp_local *side, int n)
 /* x - m_i at the centre x = origin + x0 */
 FP_INLINE double fp_distance(const fp_law *law, int i, double origin, double x0) { return (origin - law->m[i]) + x0; }
 
+/* t_i - t_r at the centre, t_r given, in the one of two ways that rounds less; a few u of size bound the error */
+FP_INLINE double fp_apart(const fp_law *law, int i, int r, double origin, double x0, double t_r, double *size)
+{
+    const double t_i = fp_distance(law, i, origin, x0) * law->is[i], apart = (law->m[r] - law->m[i]) * law->is[i];
+    const double other = t_r * ((law->s[r] - law->s[i]) * law->is[i]);
+    const double direct = fabs(t_i) + fabs(t_r), shifted = fabs(apart) + fabs(other);
+    *size = direct < shifted ? direct : shifted;
+    return direct < shifted ? t_i - t_r : apart + other;
+}
+
 /* an upper bound of log(component i / component r) on the panel */
 static inline double fp_excess(const fp_law *law, int i, int r, double origin, double x0, double h)
 {
     const double t = fp_distance(law, r, origin, x0) * law->is[r], step = h * law->is[r];
-    const double apart = (law->m[r] - law->m[i]) * law->is[i], other = (law->s[r] - law->s[i]) * law->is[i];
+    double size_a;
     /* t_i - t_r = a + b y and t_i + t_r = s + v y at x0 + h y, |y| <= 1 */
-    const double a = apart + t * other, b = step * other, s = 2.0 * t + a, v = 2.0 * step + b;
-    const double size_a = fabs(apart) + fabs(t * other), size_s = 2.0 * fabs(t) + size_a;
+    const double a = fp_apart(law, i, r, origin, x0, t, &size_a), b = step * ((law->s[r] - law->s[i]) * law->is[i]);
+    const double s = 2.0 * t + a, v = 2.0 * step + b, size_s = 2.0 * fabs(t) + size_a;
     const double linear = -0.5 * (a * v + b * s), square = -0.5 * b * v;
     double most = fabs(linear) + square;
     if (square < 0.0 && fabs(linear) < -2.0 * square)
@@ -151,11 +161,11 @@ static inline void fp_local_gather(fp_local *side, const fp_law *law, const int 
         return;
     reference = fp_largest(law, index, n, reference, origin, x0);
     side->base = side->top, side->top = 0.0, side->reference = reference;
-    const double dm = fp_distance(law, reference, origin, x0), t = dm * law->is[reference], s = law->s[reference];
+    const double dm = fp_distance(law, reference, origin, x0), t = dm * law->is[reference];
+    double size;
     for (int j = 0; j < n; j++) {
         const int i = index[j];
-        const double difference = (law->m[reference] - law->m[i]) * law->is[i]
-                                  + t * ((s - law->s[i]) * law->is[i]);
+        const double difference = fp_apart(law, i, reference, origin, x0, t, &size);
         side->log_r[j] = (law->c[i] - law->c[reference]) - 0.5 * difference * (2.0 * t + difference);
         side->top = fp_max(side->top, side->log_r[j]);
     }
@@ -170,13 +180,13 @@ static inline void fp_local_far(fp_local *side, const fp_law *law, double origin
         return;
     side->l0 += side->base;
     const double t = fp_distance(law, r, origin, x0) * law->is[r];
-    double is_r = 0.0;
+    double is_r = 0.0, size;
     for (int j = 0; j < side->n; j++)
         is_r = side->index[j] == r ? side->is[j] : is_r;
     for (int j = 0; j < side->n; j++) {
         const int i = side->index[j];
         const double other = (law->s[r] - law->s[i]) * law->is[i];
-        const double difference = (law->m[r] - law->m[i]) * law->is[i] + t * other;
+        const double difference = fp_apart(law, i, r, origin, x0, t, &size);
         side->slope[j] = 1.000001 * (fabs(difference) * side->is[j] + fabs(t * other) * is_r);
         side->bend[j] = 0.5 * fabs(other) * is_r * (side->is[j] + is_r);
     }

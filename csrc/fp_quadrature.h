@@ -280,11 +280,11 @@ static inline fp_panel_sum fp_panel_rule(fp_integral *w, const fp_panel *panel, 
                 w->work += 30 * (w->ratio->difference.n + w->ratio->q.n);
             }
         }
-        if (kind != FP_ENTROPY && kind != FP_RENYI && !(panel->h < 0x1p200 && panel->h > 0x1p-200)) {
+        if (kind != FP_ENTROPY && !(panel->h < 0x1p200 && panel->h > 0x1p-200)) {
             const double log_h = fp_log(panel->h);
             unit = 1.0; /* densities a panel, lest they leave the doubles */
             for (int k = 0; k < n; k++) {
-                lp[k] += log_h, lq[k] += log_h;
+                lp[k] += log_h, lq[k] += log_h; /* l stays: the integrands are homogeneous */
                 dp[k] += 4.0 * FP_U * (fabs(lp[k]) + fabs(log_h));
                 dq[k] += 4.0 * FP_U * (fabs(lq[k]) + fabs(log_h));
             }
@@ -314,13 +314,17 @@ static inline void fp_integral_add(fp_integral *w, fp_panel_sum s, double trunca
     w->panels++;
 }
 
-/* the scale follows the largest exponent seen at a centre (order-alpha integrals only) */
-static inline void fp_integral_rescale(fp_integral *w)
+/* the scale follows the largest integrand at a centre, times the width over which it stays (order-alpha integrals
+ * only) */
+static inline void fp_integral_rescale(fp_integral *w, double log_h)
 {
     if (w->kind != FP_RENYI)
         return;
-    const double phi = w->side_p.l0 + w->b * (w->side_p.l0 - w->side_q.l0);
-    if (phi <= w->scale)
+    const fp_local *p = &w->side_p, *q = &w->side_q;
+    const double slope = p->alpha + w->b * (p->alpha - q->alpha), bend = p->beta + w->b * (p->beta - q->beta);
+    const double width = log_h - fp_log(1.0 + fabs(slope) + sqrt(fabs(bend)));
+    const double phi = p->l0 + w->b * (p->l0 - q->l0) + width;
+    if (!(phi > w->scale))
         return;
     const double factor = fp_exp(w->scale - phi);
     w->sum *= factor, w->rest *= factor, w->mass *= factor, w->truncation *= factor, w->rounding *= factor;
@@ -383,7 +387,7 @@ static inline int fp_panel_try(fp_integral *w, const fp_panel *panel)
         if (!(log_m < INFINITY))
             break;
         if (i == 0) {
-            fp_integral_rescale(w);
+            fp_integral_rescale(w, log_h);
             floor = 0.05 * w->target * w->mass + FP_NEGLIGIBLE;
             log_floor = fp_log(floor);
             /* a first guess of what will do, from the size of p and q */
