@@ -44,7 +44,7 @@ typedef struct {
     const fp_near_ratio *ratio; /* NULL: log(p/q) in doubles */
     long max_panels, max_work;
     /* results: integral = e^scale (sum +- (truncation + rounding)) */
-    double scale, sum, rest, mass, truncation, rounding;
+    double scale, log_width, sum, rest, mass, truncation, rounding;
     long panels, evaluations, work; /* work: exponentials, about */
     /* state */
     fp_local side_p, side_q;
@@ -330,6 +330,7 @@ static inline void fp_integral_rescale(fp_integral *w, double log_h)
     w->sum *= factor, w->rest *= factor, w->mass *= factor, w->truncation *= factor, w->rounding *= factor;
     w->rounding += 4.0 * FP_U * w->mass * (1.0 + fabs(phi));
     w->scale = phi;
+    w->log_width = width;
 }
 
 /* The integrand on a panel where p or q is negligible: r log(1/r) + r <= 82 e^-80 of the other, r their ratio. */
@@ -391,7 +392,8 @@ static inline int fp_panel_try(fp_integral *w, const fp_panel *panel)
             floor = 0.05 * w->target * w->mass + FP_NEGLIGIBLE;
             log_floor = fp_log(floor);
             /* a first guess of what will do, from the size of p and q */
-            wanted = fp_max(fp_log(w->target) + log_h + (w->kind == FP_RENYI ? 0.0 : peak - 3.0), log_floor);
+            wanted = fp_max(fp_log(w->target) + log_h + (w->kind == FP_RENYI ? -w->log_width : peak - 3.0),
+                            log_floor);
             if (log_m + log_h + 0.7 - w->scale < fp_log(1e-4 * w->target * w->mass + FP_NEGLIGIBLE)) {
                 w->truncation += fp_exp(log_m + log_h + 0.7 - w->scale);
                 w->panels++;
@@ -447,6 +449,7 @@ static inline int fp_integral_start(fp_integral *w)
 {
     const int n = w->p.n + w->q.n;
     w->scale = w->kind == FP_RENYI ? -INFINITY : 0.0;
+    w->log_width = 0.0;
     w->sum = w->rest = w->mass = w->truncation = w->rounding = 0.0;
     w->panels = w->evaluations = w->work = w->waiting = w->heap_room = w->arena_used = 0;
     w->heap = NULL;

@@ -8,7 +8,7 @@ agree.
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from mpmath import mp, mpf
 from mpmath.calculus.quadrature import GaussLegendre
@@ -83,7 +83,7 @@ def _once(laws, f, cuts):
         return f(*(law.log(x) for law in laws))
 
     nodes = GaussLegendre(mp).get_nodes(-1, 1, _DEGREE, mp.prec)
-    pieces = zip(cuts, cuts[1:], strict=False)
+    pieces = pairwise(cuts)
     return mp.fsum((b - a) / 2 * mp.fsum(w * g((a + b) / 2 + (b - a) / 2 * x) for x, w in nodes) for a, b in pieces)
 
 
@@ -113,3 +113,35 @@ def _crossings(one, other):
         roots = [] if root < 0 else [(-linear + sign * mp.sqrt(root)) / (2 * square) for sign in (-1, 1)]
     slopes = [abs(-(x - m) / s**2 + (x - n) / t**2) for x in roots]
     return [(x, 1 / slope) for x, slope in zip(roots, slopes, strict=True) if slope]
+
+
+def rows():
+    """The table of tests/enclosures/test_far_components.py: quantity, order, laws (weights, means, sigmas), truth."""
+    near, table = ([0.5, 0.5], [0.0, 1.0], [1.0, 1.0]), []
+    for ratio in (1e9, 1e12, 1e20, 1e150, 1e300):
+        wide = ([0.25, 0.75], [0.0, ratio], [ratio, ratio / 2])
+        table += _pair(near, wide) + ([("kl", 0.0, wide, near)] if ratio < 1e154 else [])
+        table += [("entropy", 0.0, ([0.5, 0.25, 0.25], [0.0, 3.0, ratio], [1.0, 0.5, ratio]), None)]
+    for distance in (1e8, 1e16, 1e100, 1e150):
+        table += _pair(near, ([0.5, 0.5], [-distance, 0.875 * distance], [1.0, 2.0]))
+        table += [("entropy", 0.0, ([0.5, 0.5], [0.0, distance], [1.0, 2.0]), None)]
+    between = ([0.25, 0.75], [-1e9, 1e9], [1.0, 1.0])  # the mass of order 2 lies where these two are equal
+    table += [("renyi", 2.0, ([1.0], [0.0], [1.0]), between), ("kl", 0.0, ([1.0], [0.0], [1e8]), between)]
+    table += [("information", 0.0, ([0.25, 0.25, 0.5], [1.0, 2.0, 4.0], [s] * 3), None) for s in (1e-2, 1e-16, 1e-300)]
+    return table
+
+
+def truth(quantity, order, p, q):
+    """The value of a row to 30 digits."""
+    laws = [law for law in (p, q) if law is not None]
+    sizes = [abs(x) for _, means, sigmas in laws for x in (*means, *sigmas)]
+    mp.dps = 60 + int(2 * mp.log10(max(sizes) / min(s for law in laws for s in law[2])))
+    built = [Law(*law) for law in laws]
+    if quantity == "renyi":
+        return renyi(*built, order)
+    functions = {"kl": kl_divergence, "js": jensen_shannon, "entropy": entropy, "information": information}
+    return functions[quantity](*built)
+
+
+def _pair(p, q):
+    return [("kl", 0.0, p, q), ("js", 0.0, p, q), ("renyi", 0.5, p, q), ("renyi", 2.0, p, q)]

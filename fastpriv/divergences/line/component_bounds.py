@@ -1,8 +1,8 @@
 """Bounds of divergences of mixtures from their components alone, in closed form.
 
-Notation: P = sum w_i N(m_i, s_i^2), Q = sum v_j N(n_j, t_j^2), h the differential entropy, H(w) = -sum w_i log w_i. They
-serve pairs for which quadrature leaves the range of doubles, and are computed in extended precision, whose range holds
-every square of a distance in standard deviations. Where extended precision is that of doubles, what overflows is
+Notation: P = sum w_i N(m_i, s_i^2), Q = sum v_j N(n_j, t_j^2), h the differential entropy, H(w) = -sum w_i log w_i.
+They serve pairs for which quadrature leaves the range of doubles, and are computed in extended precision, whose range
+holds every square of a distance in standard deviations. Where extended precision is that of doubles, what overflows is
 infinite on the side where that is true.
 """
 
@@ -28,9 +28,9 @@ def kl_bounds(p: GaussianMixture, q: GaussianMixture) -> tuple[float, float]:
 
     Above sum w_i min_j (KL(N_i||M_j) - log v_j), since h(P) >= sum w_i h(N_i) and q >= v_j M_j. Below
     -sum w_i h(N_i) - H(w) - sum w_i E_i log q, with the larger of two bounds of -E_i log q. Of a wide N_i: q is at most
-    e^(-d^2 / 2 T^2) / (t sqrt(2 pi)), t and T the least and the largest t_j and d the distance from the means of Q, which
-    lie within r of their centre c, and E_i d^2 >= (sqrt(s_i^2 + (m_i - c)^2) - r)^2 where that root exceeds r. Of a
-    narrow one: all but 2e-15 of it lies within 8 s_i of m_i, and there q <= l max_j v_j M_j, l the components of Q.
+    e^(-d^2 / 2 T^2) / (t sqrt(2 pi)), t and T the least and the largest t_j and d the distance from the means of Q,
+    which lie within r of their centre c, and E_i d^2 >= (sqrt(s_i^2 + (m_i - c)^2) - r)^2 where that root exceeds r. Of
+    a narrow one: all but 2e-15 of it lies within 8 s_i of m_i, and there q <= l max_j v_j M_j, l the components of Q.
     """
     (w, m, s), (v, n, t) = _columns(p), _columns(q)
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):

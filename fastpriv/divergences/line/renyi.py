@@ -133,7 +133,8 @@ def _reach(p: GaussianMixture, q: GaussianMixture, order: float) -> float:
         rate = a / s**2 - b / t**2
         centre = closed_form.to_float((a * m / s**2 - b * n / t**2) / rate)
         peak = order * (math.log(w) - math.log(s)) - float(b) * log_q
-        spread = 2 * max(Fraction(peak) + a * b * (m - n) ** 2 / (2 * s**2 * t**2 * rate), 0) + 2 * Fraction(extra)
+        top = Fraction(peak) + a * b * (m - n) ** 2 / (2 * s**2 * t**2 * rate)
+        spread = 2 * (max(top, Fraction(0)) + Fraction(extra))
         reach = max(reach, abs(centre) + closed_form.root(spread / rate))
     return reach
 
