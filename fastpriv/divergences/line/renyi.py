@@ -133,8 +133,12 @@ def _reach(p: GaussianMixture, q: GaussianMixture, order: float) -> float:
         rate = a / s**2 - b / t**2
         centre = closed_form.to_float((a * m / s**2 - b * n / t**2) / rate)
         peak = order * (math.log(w) - math.log(s)) - float(b) * log_q
-        top = Fraction(peak) + a * b * (m - n) ** 2 / (2 * s**2 * t**2 * rate)
-        spread = 2 * (max(top, Fraction(0)) + Fraction(extra))
-        reach = max(reach, abs(centre) + closed_form.root(spread / rate))
+        top = a * b * (m - n) ** 2 / (2 * s**2 * t**2 * rate)
+        spread, width = 2 * (max(peak + closed_form.to_float(top), 0.0) + extra), closed_form.to_float(rate)
+        if math.isfinite(spread) and 1e-300 < width < 1e300:
+            half = math.sqrt(spread / width)
+        else:
+            half = closed_form.root((2 * (max(Fraction(peak) + top, Fraction(0)) + Fraction(extra))) / rate)
+        reach = max(reach, abs(centre) + half)
     return reach
 
