@@ -148,7 +148,7 @@ def test_bad_input():
         jensen_shannon(STANDARD, STANDARD, certified=1)
 
 
-@pytest.mark.parametrize("panels", [3, 6, 12])
+@pytest.mark.parametrize("panels", [1, 3, 6])
 def test_running_out_of_panels_says_so(panels):
     p, q = GaussianMixture([0.5, 0.5], [0.0, 3.0], 1.0), GaussianMixture([0.5, 0.5], [1.0, 2.0], 1.0)
     found = quadrature.integrate("kl", p, q, certified=True, max_panels=panels)
