@@ -1,5 +1,7 @@
 """Runs the quadrature engine on contiguous arrays; the mathematics is in csrc/fp_quadrature.h."""
 
+from cpython.exc cimport PyErr_CheckSignals
+
 cdef extern from "fp_quadrature.h" nogil:
     ctypedef struct fp_law:
         double *w
@@ -16,15 +18,19 @@ cdef extern from "fp_quadrature.h" nogil:
         double b, reach, target
         fp_law p, q
         const fp_near_ratio *ratio
-        long max_panels, panels, evaluations
+        long max_panels, max_work, panels, evaluations, work
         double scale, sum, rest, truncation, rounding
     void fp_quadrature_choose()
     int fp_law_build(fp_law *, int, const double *, const double *, const double *)
-    int fp_integral_run(fp_integral *)
+    int fp_integral_start(fp_integral *)
+    int fp_integral_go(fp_integral *, long)
+    int fp_renyi_bounds(fp_integral *, double *, double *)
     void fp_integral_free(fp_integral *)
     int FP_KL, FP_JS, FP_ENTROPY, FP_RENYI, FP_RENYI_SMALL, FP_INFORMATION
 
 fp_quadrature_choose()
+
+cdef long SHARE = 5_000_000  # exponentials between two looks for Ctrl-C, a tenth of a second
 
 KINDS = {
     "kl": FP_KL, "js": FP_JS, "entropy": FP_ENTROPY, "renyi": FP_RENYI, "renyi small": FP_RENYI_SMALL,
@@ -48,7 +54,8 @@ cdef int _terms(fp_terms *terms, tuple columns) except -1:
     return 0
 
 
-def integral(int kind, tuple p, tuple q, tuple ratio, double b, double reach, double target, long max_panels):
+def integral(int kind, tuple p, tuple q, tuple ratio, double b, double reach, double target, long max_panels,
+             long max_work):
     """(status, scale, sum, truncation, rounding, panels, evaluations) of one integral.
 
     ``p`` and ``q`` are (weights, means, sigmas) or None; ``ratio`` is None or, for p - q and for q, (hi, lo,
@@ -62,6 +69,7 @@ def integral(int kind, tuple p, tuple q, tuple ratio, double b, double reach, do
     work.reach = reach
     work.target = target
     work.max_panels = max_panels
+    work.max_work = max_work
     work.ratio = NULL
     if ratio is not None:
         _terms(&merged.difference, ratio[0])
@@ -69,9 +77,40 @@ def integral(int kind, tuple p, tuple q, tuple ratio, double b, double reach, do
         work.ratio = &merged
     if _build(&work.p, p) or _build(&work.q, q):
         raise MemoryError
+    try:
+        status = fp_integral_start(&work)
+        while status == 0:
+            with nogil:
+                status = fp_integral_go(&work, SHARE)
+            if status != 2:
+                break
+            status = 0
+            PyErr_CheckSignals()
+        if status < 0:
+            raise MemoryError
+    finally:
+        fp_integral_free(&work)
+    return status, work.scale, work.sum + work.rest, work.truncation, work.rounding, work.panels, work.evaluations
+
+
+def renyi_bounds(tuple p, tuple q, double b, double reach):
+    """(lower, upper, panels): bounds of the logarithm of the integral of p^(1 + b) q^(-b), from bounds on panels."""
+    cdef fp_integral work
+    cdef int status
+    cdef double lower = 0.0, upper = 0.0
+    work.kind = FP_RENYI
+    work.b = b
+    work.reach = reach
+    work.target = 1e-14
+    work.max_panels = work.max_work = 0
+    work.ratio = NULL
+    if _build(&work.p, p) or _build(&work.q, q):
+        raise MemoryError
     with nogil:
-        status = fp_integral_run(&work)
+        status = fp_integral_start(&work)
+        if status == 0:
+            status = fp_renyi_bounds(&work, &lower, &upper)
         fp_integral_free(&work)
     if status < 0:
         raise MemoryError
-    return status, work.scale, work.sum + work.rest, work.truncation, work.rounding, work.panels, work.evaluations
+    return lower, upper, work.panels

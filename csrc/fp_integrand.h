@@ -7,6 +7,7 @@
  *   h(P)             integral of -p lp
  *   Renyi, order a   log of the integral of e^(lp + b l), b = a - 1, divided by b;  when that logarithm is small,
  *                    log1p of the integral of p [kappa(b l) + b kappa(-l)], divided by b
+ *   where p or q is negligible   a constant times q or p, the limit of the above
  * The integrals of p and of q that these forms add and subtract cancel when both have the same mass.
  * Each function also returns a bound of the rounding error of its value, to second order in dl where f'(l) vanishes.
  */
@@ -17,7 +18,7 @@
 
 #define FP_U 1.1102230246251565e-16
 
-enum { FP_KL = 0, FP_JS = 1, FP_ENTROPY = 2, FP_RENYI = 3, FP_RENYI_SMALL = 4, FP_INFORMATION = 5 };
+enum { FP_KL = 0, FP_JS = 1, FP_ENTROPY = 2, FP_RENYI = 3, FP_RENYI_SMALL = 4, FP_INFORMATION = 5, FP_MASS_P = 6, FP_MASS_Q = 7 };
 
 /* kappa on |x| <= 1, 2 ulp */
 FP_INLINE double fp_kappa_series(double x)
@@ -36,6 +37,7 @@ FP_INLINE double fp_kappa_series(double x)
 
 FP_INLINE double fp_clamp1(double x) { return x > 1.0 ? 1.0 : x < -1.0 ? -1.0 : x; }
 FP_INLINE double fp_max(double a, double b) { return a > b ? a : b; }
+FP_INLINE double fp_min(double a, double b) { return a < b ? a : b; }
 
 FP_INLINE double fp_kl_node(double lp, double lq, double l, double dp, double dq, double dl, double *err)
 {
@@ -53,9 +55,10 @@ FP_INLINE double fp_js_node(double lp, double lq, double l, double dp, double dq
     const double near = 0.5 * (t * a) + 0.5 * fp_log1p(-(s * s));
     const double far = 0.69314718055994530942 - e * a / (1.0 + e) - fp_log1p(e);
     const double phi = a < 2.0 ? near : far, f = m * phi;
-    /* phi'(a) = e a / (1 + e)^2 <= 1/4 a, and <= 3 e a anywhere in [a - 1, a] */
+    /* phi'(a) = e a / (1 + e)^2 <= 1/4 a, and <= 3 e a anywhere in [a - 1, a]; log 2 - phi(a) <= (1 + a) e^-a */
+    const double least = fp_max(a - dl, 0.0), rest = (1.0 + least) * fp_exp(-least);
     const double slope = a < 2.0 ? e * a / ((1.0 + e) * (1.0 + e)) + 0.25 * dl : 3.0 * e * a;
-    *err = 12.0 * FP_U * f + 0.5 * phi * (p * dp + q * dq) + m * (dl < 1.0 ? slope * dl : 0.7);
+    *err = 12.0 * FP_U * f + 0.5 * phi * (p * dp + q * dq) + m * (dl < 1.0 ? slope * dl : rest < 0.7 ? rest : 0.7);
     return f;
 }
 
@@ -64,6 +67,13 @@ FP_INLINE double fp_entropy_node(double lp, double dp, double *err)
     const double p = fp_exp(lp);
     *err = p * ((fabs(lp) + 1.0) * dp + 4.0 * FP_U * fabs(lp));
     return -(p * lp);
+}
+
+FP_INLINE double fp_mass_node(double l, double factor, double dl, double *err)
+{
+    const double f = factor * fp_exp(l);
+    *err = fabs(f) * (dl + 4.0 * FP_U);
+    return f;
 }
 
 FP_INLINE double fp_renyi_node(double lp, double l, double b, double shift, double dp, double dl, double *err)

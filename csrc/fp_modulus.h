@@ -10,7 +10,7 @@
 static inline double fp_log_sum(double a, double b)
 {
     const double top = fp_max(a, b), low = a < b ? a : b;
-    return top == -INFINITY ? top : top + fp_log1p(fp_exp(low - top));
+    return top == -INFINITY || top == INFINITY ? top : top + fp_log1p(fp_exp(low - top));
 }
 
 /* max of Re(alpha d - beta d^2 / 2) over the ellipse with semi-axes x (real) and y */

@@ -56,18 +56,24 @@ static double FP_NAME(fp_local_kappa)(const fp_local *side, double radius)
     return kappa < 1e-9 ? 1e-9 : kappa;
 }
 
-/* log p and a bound of its error at x0 + d[0..n), n a multiple of eight and |d| <= h; what rounding d changes is in
- * it.  By the analysis of the panel p stays within a factor 0.03 to 1.97 of p(x0) e^(alpha d - beta d^2 / 2). */
-static void FP_NAME(fp_local_nodes)(const fp_local *side, const double *restrict d, double h, int n,
-                                    double *restrict lp, double *restrict dp)
+/* log p and a bound of its error at x0 + d[0..n), n a multiple of eight and |d| <= 1, in units of h; what rounding d
+ * changes is in it.  By the analysis of the panel p stays within a factor 0.03 to 1.97 of p(x0) e^(alpha d - beta d^2 / 2). */
+static void FP_NAME(fp_local_nodes)(const fp_local *side, const double *restrict d, int n, double *restrict lp,
+                                    double *restrict dp)
 {
     const double *restrict dm = side->dm, *restrict scale = side->is, *restrict c = side->c, *restrict ce = side->ce;
-    const double l0 = side->l0, alpha = side->alpha, half_beta = 0.5 * side->beta;
+    const double l0 = side->l0, square_error = side->square_error, alpha = side->alpha, half_beta = 0.5 * side->beta;
+    const int far = side->base != 0.0;
     const double fixed = 8.0 + (side->n < 32 ? side->n : 32 + side->n / 32) + fp_log((double)side->n);
     for (int b = 0; b < n; b += FP_LANES) {
         double guess[FP_LANES], sum[FP_LANES] = {0}, error[FP_LANES] = {0};
         FP_LANE_LOOP(k)
-            guess[k] = l0 + d[b + k] * (alpha - half_beta * d[b + k]);
+            guess[k] = far ? -INFINITY : l0 + d[b + k] * (alpha - half_beta * d[b + k]);
+        for (int j = 0; j < side->n && far; j++) /* rounding may be large, and is the same here and below */
+            FP_LANE_LOOP(k) {
+                const double t = fabs(dm[j] + d[b + k]) * scale[j], e = c[j] - 0.5 * t * t;
+                guess[k] = e > guess[k] ? e : guess[k];
+            }
         for (int start = 0; start < side->n; start += 32) {
             const int stop = start + 32 < side->n ? start + 32 : side->n;
             double part[FP_LANES] = {0};
@@ -76,7 +82,7 @@ static void FP_NAME(fp_local_nodes)(const fp_local *side, const double *restrict
                     const double t = fabs(dm[j] + d[b + k]) * scale[j];
                     const double x = fp_exp_down((c[j] - 0.5 * t * t) - guess[k]);
                     part[k] += x;
-                    error[k] += x * ((5.0 * t + h * scale[j]) * t + ce[j]);
+                    error[k] += x * ((square_error * t + scale[j]) * t + ce[j]);
                 }
             FP_LANE_LOOP(k)
                 sum[k] += part[k];
@@ -104,6 +110,14 @@ static void FP_NAME(fp_integrand_nodes)(int kind, double b, double shift, int n,
         for (int k = 0; k < n; k++)
             f[k] = fp_js_node(lp[k], lq[k], l[k], dp[k], dq[k], dl[k], err + k);
         break;
+    case FP_MASS_P:
+        for (int k = 0; k < n; k++)
+            f[k] = fp_mass_node(lp[k], b, dp[k], err + k);
+        break;
+    case FP_MASS_Q:
+        for (int k = 0; k < n; k++)
+            f[k] = fp_mass_node(lq[k], b, dq[k], err + k);
+        break;
     case FP_ENTROPY:
         for (int k = 0; k < n; k++)
             f[k] = fp_entropy_node(lp[k], dp[k], err + k);
@@ -122,7 +136,7 @@ static void FP_NAME(fp_integrand_nodes)(int kind, double b, double shift, int n,
  * mutual information of a discrete input through Gaussian noise.  All densities are relative to that of one input,
  * `reference`, so that v_i = log(N_i / N_reference) = a_i (y - a_i / 2), a_i = (m_i - m_reference) / s
  * (side->offset), y = (x - m_reference) / s, has no cancellation; lost is the prior weight of the inputs that were
- * dropped.  With T = q / N_reference, log T = log1p(sum pi_i expm1(v_i) - lost), or, if `direct`, log(sum pi_i
+ * dropped; d is in units of h, and f the integrand times h.  With T = q / N_reference, log T = log1p(sum pi_i expm1(v_i) - lost), or, if `direct`, log(sum pi_i
  * e^(v_i)): the first where T is near 1, the second where it is small. */
 static void FP_NAME(fp_information_nodes)(const fp_local *side, const double *restrict prior, int reference, int direct,
                                           double lost, const double *restrict d, int n, double *restrict f,

@@ -10,7 +10,7 @@
 typedef struct {
     void (*centre)(fp_local *);
     double (*kappa)(const fp_local *, double);
-    void (*nodes)(const fp_local *, const double *, double, int, double *, double *);
+    void (*nodes)(const fp_local *, const double *, int, double *, double *);
     void (*integrand)(int, double, double, int, const double *, const double *, const double *, const double *,
                       const double *, const double *, double *, double *);
     void (*information)(const fp_local *, const double *, int, int, double, const double *, int, double *, double *);

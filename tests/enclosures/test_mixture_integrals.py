@@ -10,7 +10,6 @@ from flint import arb
 from fastpriv import (
     DomainError,
     GaussianMixture,
-    NotConvergedError,
     Pmf,
     entropy,
     jensen_shannon,
@@ -149,8 +148,22 @@ def test_bad_input():
         jensen_shannon(STANDARD, STANDARD, certified=1)
 
 
-def test_running_out_of_panels_says_so():
+@pytest.mark.parametrize("panels", [1, 3, 6])
+def test_running_out_of_panels_says_so(panels):
     p, q = GaussianMixture([0.5, 0.5], [0.0, 3.0], 1.0), GaussianMixture([0.5, 0.5], [1.0, 2.0], 1.0)
-    with pytest.raises(NotConvergedError, match=r"max_panels must be enough for this pair; got 3") as caught:
-        quadrature.integrate("kl", p, q, certified=True, max_panels=3)
-    assert caught.value.best.kind == "certified"
+    found = quadrature.integrate("kl", p, q, certified=True, max_panels=panels)
+    assert found.kind == "certified"
+    assert found.method.endswith("budget spent")
+    assert abs(found.sum - kl_divergence(p, q).value) <= found.error
+
+
+def test_a_spent_budget_leaves_true_bounds(monkeypatch):
+    p, q = GaussianMixture([0.5, 0.5], [0.0, 3.0], 1.0), GaussianMixture([0.5, 0.5], [1.0, 2.0], 1.0)
+    for function in (kl_divergence, jensen_shannon, lambda p, q: renyi_divergence(p, q, 2.0), lambda p, _: entropy(p)):
+        full = function(p, q)
+        for work in (1, 100, 1000):
+            monkeypatch.setattr(quadrature, "_WORK", work)
+            rough = function(p, q)
+            assert rough.lower <= full.lower <= full.value <= full.upper <= rough.upper, (full, rough)
+            assert rough.lower < rough.value < rough.upper, rough
+        monkeypatch.undo()

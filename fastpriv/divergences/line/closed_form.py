@@ -14,7 +14,7 @@ from fractions import Fraction
 from ...distributions import GaussianMixture
 from ...estimate import Estimate
 
-__all__ = ["entropy", "excess", "kl", "renyi", "spread"]
+__all__ = ["entropy", "excess", "kl", "renyi", "root", "spread", "to_float"]
 
 _LOG_2_PI_E = 2.8378770664093454836
 _SERIES = 0.25
@@ -23,7 +23,7 @@ _SERIES = 0.25
 def kl(p: GaussianMixture, q: GaussianMixture) -> Estimate:
     """KL(P||Q) = (excess(x) + z^2) / 2."""
     x, square = _pair(p, q)
-    return _exact((excess(x) + _float(square)) / 2, 16)
+    return _exact((excess(x) + to_float(square)) / 2, 16)
 
 
 def renyi(p: GaussianMixture, q: GaussianMixture, order: float) -> Estimate:
@@ -34,10 +34,10 @@ def renyi(p: GaussianMixture, q: GaussianMixture, order: float) -> Estimate:
     """
     a = Fraction(order)
     x, square = _pair(p, q)
-    centre = _float(a * square / (2 * (1 - (a - 1) * x)))
+    centre = to_float(a * square / (2 * (1 - (a - 1) * x)))
     if 2 * a < 1:
         x, _ = _pair(q, p)
-        return _exact(centre + _float(a / (1 - a)) * spread(x, -a), 64)
+        return _exact(centre + to_float(a / (1 - a)) * spread(x, -a), 64)
     return _exact(centre + spread(x, a - 1), 64)
 
 
@@ -52,7 +52,7 @@ def entropy(p: GaussianMixture) -> Estimate:
 def excess(x: Fraction) -> float:
     """The excess x - log(1 + x) of an exact x > -1, 8 ulp."""
     if abs(x) > _SERIES:
-        return _float(x) - _log(1 + x)
+        return to_float(x) - _log(1 + x)
     # y = x / (2 + x): log(1 + x) = 2 (y + y^3/3 + ...) and x - 2 y = x y
     y = float(x / (2 + x))
     square = y * y
@@ -83,11 +83,19 @@ def _log(x: Fraction) -> float:
     return math.log(x.numerator) - math.log(x.denominator)
 
 
-def _float(x: Fraction) -> float:
+def root(x: Fraction) -> float:
+    """The square root of an exact number, rounded up; infinite beyond the doubles."""
+    e = (x.numerator.bit_length() - x.denominator.bit_length()) // 2 if x else 0
+    mantissa = math.nextafter(math.sqrt(math.nextafter(float(x / Fraction(4) ** e), math.inf)), math.inf)
+    return math.ldexp(mantissa, e) if e < 1020 else math.inf
+
+
+def to_float(x: Fraction) -> float:
+    """The nearest double, infinite beyond them."""
     try:
         return float(x)
     except OverflowError:
-        return math.inf
+        return math.inf if x > 0 else -math.inf
 
 
 def _exact(value: float, ulps: int) -> Estimate:

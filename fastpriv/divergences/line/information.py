@@ -12,7 +12,7 @@ import numpy as np
 
 from ...distributions import GaussianMixture, Pmf
 from ...estimate import Estimate
-from .quadrature import enclosed, integrate, rescaled, single
+from .quadrature import enclosed, integrate, mass_excess, rescaled, single
 
 __all__ = ["entropy", "mutual_information"]
 
@@ -30,7 +30,7 @@ def entropy(p: GaussianMixture, *, certified: bool = False) -> Estimate:
     found = integrate("entropy", p, None, certified=certified)
     assert found is not None
     value = found.sum + k * _LOG_2 * math.fsum(p.weights.tolist())
-    error = found.error + 4 * math.ulp(k * _LOG_2) + 1.1 * p.mass_gap * (1.0 + abs(value))
+    error = found.error + 4 * math.ulp(k * _LOG_2) + 1.1 * abs(mass_excess(p)) * (1.0 + abs(value))
     return enclosed(value, error, found)
 
 
@@ -52,8 +52,15 @@ def mutual_information(prior: Pmf, sigma: float, *, certified: bool = False) -> 
     _, (law,) = rescaled(prior.through_gaussian(sigma))
     found = integrate("information", None, law, certified=certified)
     assert found is not None
-    gap = law.mass_gap
-    return enclosed(found.sum, found.error + 2 * gap * (found.sum + gap), found, floor=0.0)
+    gap = abs(mass_excess(law))
+    error = found.error + 2 * gap * (found.sum + gap)
+    return enclosed(found.sum, error, found, floor=0.0, ceiling=_entropy_above(prior))
+
+
+def _entropy_above(prior: Pmf) -> float:
+    """An upper bound of the entropy of a discrete law."""
+    terms = (-prior.probabilities * np.log(prior.probabilities)).tolist()
+    return math.fsum(terms) * (1 + 8 * 2.0**-52) + 2 * abs(math.fsum([*prior.probabilities.tolist(), -1.0]))
 
 
 def _faint(prior: Pmf, sigma: float, squared_span: float) -> Estimate:

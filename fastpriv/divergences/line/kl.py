@@ -9,17 +9,21 @@ import math
 
 from ...distributions import GaussianMixture
 from ...estimate import Estimate
-from .quadrature import enclosed, integrate, rescaled, same, single
+from . import component_bounds
+from .quadrature import enclosed, integrate, mass_excess, rescaled, same, single
 
 __all__ = ["jensen_shannon", "kl_divergence"]
+
+_CERTAIN = 1e-3  # relative error up to which the closed bounds of the components can add nothing
+_LOG_2_UP = math.nextafter(math.log(2.0), 1.0)
 
 
 def kl_divergence(p: GaussianMixture, q: GaussianMixture, *, certified: bool = False) -> Estimate:
     """KL(P||Q) in nats.
 
-    The integrand is p (l + expm1(-l)), which is never negative, so a small divergence costs no digits; for weights that
-    sum to 1 only up to rounding this is KL(P||Q) + Q(R) - P(R). A larger gap of the weights (below 1e-9) widens the
-    bounds.
+    The integrand is p (l + expm1(-l)), which is never negative, so a small divergence costs no digits. For weights that
+    sum to A and B it integrates to A KL(P/A||Q/B) + A log(A/B) + B - A; the bounds hold for the weights as they are and
+    for those divided by their sums.
     """
     if same(p, q):
         return _zero()
@@ -31,8 +35,13 @@ def kl_divergence(p: GaussianMixture, q: GaussianMixture, *, certified: bool = F
     found = integrate("kl", p, q, certified=certified)
     if found is None:
         return _zero()
-    gap = p.mass_gap + q.mass_gap
-    return enclosed(found.sum, found.error + 2 * gap * (abs(found.sum) + gap), found, floor=0.0)
+    value, error = normalised(p, q, found.sum, found.error)
+    if error <= _CERTAIN * value:
+        return enclosed(value, error, found, floor=0.0)
+    found = found._replace(kind="certified")
+    value, error = normalised(p, q, found.sum, found.error)
+    lower, upper = component_bounds.kl_bounds(p, q)
+    return enclosed(value, error, found, floor=lower, ceiling=upper)
 
 
 def jensen_shannon(p: GaussianMixture, q: GaussianMixture, *, certified: bool = False) -> Estimate:
@@ -43,9 +52,18 @@ def jensen_shannon(p: GaussianMixture, q: GaussianMixture, *, certified: bool = 
     found = integrate("js", p, q, certified=certified)
     if found is None:
         return _zero()
-    gap = p.mass_gap + q.mass_gap
-    error = found.error + 2 * gap * (abs(found.sum) + gap)
-    return enclosed(found.sum, error, found, floor=0.0, ceiling=math.nextafter(math.log(2.0), 1.0))
+    gap = mass_excess(p), mass_excess(q)
+    error = found.error + 2 * max(map(abs, gap)) * abs(found.sum) + (gap[0] - gap[1]) ** 2
+    return enclosed(found.sum, error, found, floor=0.0, ceiling=_LOG_2_UP)
+
+
+def normalised(p: GaussianMixture, q: GaussianMixture, total: float, error: float) -> tuple[float, float]:
+    """KL(P/A||Q/B) from A KL(P/A||Q/B) + A log(A/B) + B - A; the error holds the difference from KL(P||Q) + B - A."""
+    a, b = mass_excess(p), mass_excess(q)
+    apart = (a - b) / (1.0 + b)
+    extra = (1.0 + a) * math.log1p(apart) - (a - b) if abs(apart) > 1e-5 else apart * apart / 2
+    value = max((total - extra) / (1.0 + a), 0.0)
+    return value, error * (1 + 2 * abs(a)) + 2 * (abs(a) + abs(b)) * total + 2 * extra
 
 
 def _zero() -> Estimate:

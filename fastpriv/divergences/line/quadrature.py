@@ -11,6 +11,7 @@ rounding bound is a running one. If it is too wide, log(p/q) is evaluated again 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -18,11 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...distributions import GaussianMixture
-from ...errors import NotConvergedError
 from ...estimate import Estimate, Kind
 from ...kernels import _quadrature
 
-__all__ = ["Integral", "enclosed", "integrate", "rescaled", "same", "single"]
+__all__ = ["Integral", "arrays", "enclosed", "integrate", "mass_excess", "rescaled", "same", "single"]
 
 Arrays = tuple[NDArray[np.float64], ...]
 # what rounding really costs, as a part of its bound; tested on every family of tests/enclosures/test_integrals.py
@@ -30,6 +30,7 @@ _USUAL = 1 / 8
 _WIDTH = 4e-13  # half the relative width aimed at, with some room
 _TARGET = 1e-14  # relative discretisation error
 _TAIL = 1e-300  # more than all that lies beyond 41 standard deviations of every component
+_WORK = 1_000_000_000  # exponentials, some seconds: a budget that only thousands of components at odds spend
 _UNSCALED = 16  # powers of two that cost no accuracy
 
 
@@ -51,6 +52,11 @@ class Integral(NamedTuple):
         return 1.0000001 * (self.truncation + usual * self.rounding) + _TAIL
 
 
+def mass_excess(law: GaussianMixture) -> float:
+    """The sum of the weights less 1, rounded once."""
+    return math.fsum([*law.weights.tolist(), -1.0])
+
+
 def single(*laws: GaussianMixture) -> bool:
     """Whether all are one normal law of mass 1, which the closed forms serve."""
     return all(len(law) == 1 and law.weights[0] == 1.0 for law in laws)
@@ -65,7 +71,8 @@ def rescaled(*laws: GaussianMixture) -> tuple[int, tuple[GaussianMixture, ...]]:
     """The laws in units of 2^k, exactly, with k such that their standard deviations lie around 1."""
     exponents = [math.frexp(float(s))[1] for law in laws for s in (law.sigmas.min(), law.sigmas.max())]
     farthest = max(math.frexp(float(np.abs(law.means).max()))[1] for law in laws)
-    k = max((min(exponents) + max(exponents)) // 2, farthest - 900)
+    k = (min(exponents) + max(exponents)) // 2
+    k = min(max(k, farthest - 990, max(exponents) - 990), min(exponents) + 990)
     if abs(k) <= _UNSCALED:
         return 0, laws
     return k, tuple(
@@ -84,23 +91,22 @@ def integrate(
 
     def run(ratio: tuple[Arrays, Arrays] | None) -> Integral:
         status, scale, total, truncation, rounding, panels, evaluations = _quadrature.integral(
-            _quadrature.KINDS[kind], _arrays(p), _arrays(q), ratio, b, reach, _TARGET, max_panels
+            _quadrature.KINDS[kind], arrays(p), arrays(q), ratio, b, reach, _TARGET, max_panels, _WORK
         )
         cost = {"panels": panels, "evaluations": evaluations}
         method = "gauss-legendre panels" + ("" if ratio is None else ", double-double ratio")
-        found = Integral(scale, total, truncation, rounding, "certified", method, cost)
-        if status or not math.isfinite(truncation) or not math.isfinite(total):
-            raise NotConvergedError(
-                f"max_panels must be enough for this pair; got {max_panels} and a remaining error of {truncation:g}. "
-                "The components are too narrow for their distance from 0: shift or rescale the problem.", found,
-            )  # fmt: skip
-        return found
+        if status:
+            method += ", budget spent"
+        if not math.isfinite(total + truncation + rounding):
+            total, truncation, rounding = (total if math.isfinite(total) else 0.0), math.inf, 0.0
+        return Integral(scale, total, truncation, rounding, "certified", method, cost)
 
     found = run(None)
     allowed = _WIDTH * abs(found.sum)
     if kind == "renyi" and found.sum > 0:
         allowed *= abs(found.scale + math.log(found.sum))
-    if found.truncation + found.rounding <= allowed or kind not in ("kl", "js", "renyi small"):
+    sharper = kind in ("kl", "js", "renyi small") and "budget" not in found.method and found.truncation < math.inf
+    if found.truncation + found.rounding <= allowed or not sharper:
         return _labelled(found, certified, allowed)
     if not certified and found.truncation + _USUAL * found.rounding <= allowed:
         return _labelled(found, certified, allowed)
@@ -109,7 +115,9 @@ def integrate(
     difference = _difference(p, q)
     if difference is None:
         return None
-    return _labelled(run((difference, (q.weights, np.zeros(len(q)), q.means, q.sigmas))), certified, allowed)
+    again = run((difference, (q.weights, np.zeros(len(q)), q.means, q.sigmas)))
+    better = again if again.truncation + again.rounding < found.truncation + found.rounding else found
+    return _labelled(better, certified, allowed)
 
 
 def _labelled(found: Integral, certified: bool, allowed: float) -> Integral:
@@ -126,13 +134,17 @@ def enclosed(
     error += 4 * math.ulp(value)
     lower = max(floor, math.nextafter(value - error, -math.inf))
     upper = min(ceiling, math.nextafter(value + error, math.inf))
+    if not lower < value < upper:  # one end is as good as the other
+        value = lower + 0.5 * (upper - lower) if upper < math.inf else lower
+        value = math.inf if value == sys.float_info.max else value
     return Estimate(
-        min(max(value, lower), upper), lower, upper, kind=found.kind, unit="nats", method=found.method,
+        value, lower, upper, kind=found.kind, unit="nats", method=found.method,
         cost=found.cost,
     )  # fmt: skip
 
 
-def _arrays(law: GaussianMixture | None) -> Arrays | None:
+def arrays(law: GaussianMixture | None) -> Arrays | None:
+    """What the kernels take."""
     return None if law is None else (law.weights, law.means, law.sigmas)
 
 

@@ -6,18 +6,22 @@ Notation: a the order, b = a - 1, J = log of the integral of p^a q^(1-a), so tha
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 
 from ...distributions import GaussianMixture
 from ...estimate import Estimate
-from . import closed_form
+from ...kernels import _quadrature
+from . import closed_form, component_bounds
 from .kl import kl_divergence
-from .quadrature import Integral, enclosed, integrate, rescaled, same, single
+from .quadrature import Integral, arrays, enclosed, integrate, rescaled, same, single
 
 __all__ = ["renyi_divergence"]
 
 _SMALL = 0.5  # below this J is taken from the integral of p^a q^(1-a) + b q - a p
 _UNIT = 2.0**-53
+_CERTAIN = 1e-3  # relative error up to which the integral is its sum, and not only bounded
+_FARTHEST = 1e305  # half-width of the widest root
 
 
 def renyi_divergence(p: GaussianMixture, q: GaussianMixture, order: float, *, certified: bool = False) -> Estimate:
@@ -39,13 +43,16 @@ def renyi_divergence(p: GaussianMixture, q: GaussianMixture, order: float, *, ce
     if single(p, q):
         return closed_form.renyi(p, q, order)
     _, (p, q) = rescaled(p, q)
+    reach = _reach(p, q, order) if order > 1.0 else 0.0
     # J is symmetric under a -> 1 - a with P and Q exchanged; b is then exact and at least -1/2
     first, second, b = (q, p, -order) if order < 0.5 else (p, q, order - 1.0)
-    reach = _reach(p, q, order) if order > 1.0 else 0.0
     found = integrate("renyi", first, second, certified=certified, b=b, reach=reach)
     assert found is not None
     gap_p, gap_q = (math.fsum([*law.weights.tolist(), -1.0]) for law in (p, q))
     normal = (order - 1.0) * math.log1p(gap_q) - order * math.log1p(gap_p)
+    divisor = order - 1.0
+    if not found.error <= _CERTAIN * found.sum:
+        return _far_apart(p, q, order, reach, normal, found)
     log_integral = found.scale + math.log(found.sum) + normal
     if abs(log_integral) < _SMALL:
         found = integrate("renyi small", first, second, certified=certified, b=b, reach=reach)
@@ -56,9 +63,31 @@ def renyi_divergence(p: GaussianMixture, q: GaussianMixture, order: float, *, ce
         error = found.error / (1.0 + min(0.0, found.sum - found.error)) + gap * (2 * abs(found.sum) + gap)
     else:
         error = _log_error(found) + 4 * _UNIT * abs(normal)
-    divisor = order - 1.0
     value = log_integral / divisor
     return enclosed(value, error / abs(divisor), found, floor=0.0)
+
+
+def _far_apart(
+    p: GaussianMixture, q: GaussianMixture, order: float, reach: float, normal: float, found: Integral
+) -> Estimate:
+    """From bounds of p^(1 + b) q^(-b) on panels, where rounding leaves no digit of the integral; J is so large there
+    that they leave most digits of its logarithm."""
+    divisor = order - 1.0
+    first, second, b = (q, p, -order) if order < 0.5 else (p, q, divisor)
+    lower, upper, panels = _quadrature.renyi_bounds(arrays(first), arrays(second), b, min(reach, _FARTHEST))
+    upper = upper + 1e-13 if reach <= _FARTHEST else math.inf  # and what lies beyond the root
+    if found.sum > 0 and math.isfinite(found.error):
+        upper = min(upper, found.scale + math.log(found.sum + found.error) + 4 * _UNIT * abs(found.scale))
+        if found.error < found.sum:
+            lower = max(lower, found.scale + math.log(found.sum - found.error) - 4 * _UNIT * abs(found.scale))
+    ends = sorted((end + normal) / divisor for end in (lower, upper))
+    low, high = ends[0] - 4 * _UNIT * abs(ends[0]), ends[1] + 4 * _UNIT * abs(ends[1])
+    low, high = min(max(low, 0.0), sys.float_info.max), max(high, 0.0)
+    if not high < math.inf:
+        low, high = max(low, component_bounds.renyi_lower_bound(p, q, order)), math.inf
+    value = low + 0.5 * (high - low) if math.isfinite(high) else (low if low < sys.float_info.max else math.inf)
+    cost = {"panels": panels + found.cost["panels"], "evaluations": found.cost["evaluations"]}
+    return Estimate(value, low, high, kind="certified", unit="nats", method="bounds on panels", cost=cost)
 
 
 def _log_error(found: Integral) -> float:
@@ -102,9 +131,14 @@ def _reach(p: GaussianMixture, q: GaussianMixture, order: float) -> float:
     for w, mean, sigma in zip(p.weights.tolist(), p.means.tolist(), p.sigmas.tolist(), strict=True):
         m, s = Fraction(mean), Fraction(sigma)
         rate = a / s**2 - b / t**2
-        centre = float((a * m / s**2 - b * n / t**2) / rate)
+        centre = closed_form.to_float((a * m / s**2 - b * n / t**2) / rate)
         peak = order * (math.log(w) - math.log(s)) - float(b) * log_q
-        peak += float(a * b * (m - n) ** 2 / (2 * s**2 * t**2 * rate))
-        reach = max(reach, abs(centre) + math.sqrt(2 * (max(peak, 0.0) + extra) / float(rate)))
+        top = a * b * (m - n) ** 2 / (2 * s**2 * t**2 * rate)
+        spread, width = 2 * (max(peak + closed_form.to_float(top), 0.0) + extra), closed_form.to_float(rate)
+        if math.isfinite(spread) and 1e-300 < width < 1e300:
+            half = math.sqrt(spread / width)
+        else:
+            half = closed_form.root((2 * (max(Fraction(peak) + top, Fraction(0)) + Fraction(extra))) / rate)
+        reach = max(reach, abs(centre) + half)
     return reach
 

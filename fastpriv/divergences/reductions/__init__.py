@@ -2,8 +2,8 @@
 
 Every function answers None where ``recognition.factors`` finds no reduction. KL and Renyi divergences, entropy and
 mutual information add over independent factors; the others need one factor that tells the laws apart. What rounding
-may have done to the laws is in the bounds, by ``bounds.py``. Where the line gives no useful bounds (components a
-million deviations apart) the answer is None too, unless ``certified`` asks for bounds at any width. ``subspace`` is for
+may have done to the laws is in the bounds, by ``bounds.py``. Where the line gives no useful bounds the answer is None
+too, unless ``certified`` asks for bounds at any width. ``subspace`` is for
 pairs that must be sampled after all.
 """
 
@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...distributions import GaussianMixture, Pmf
-from ...errors import NotConvergedError
 from ...estimate import Estimate, Kind
 from ..line.information import entropy as line_entropy
 from ..line.information import mutual_information as line_information
@@ -54,12 +53,7 @@ def _useful(function: Callable[Arguments, Estimate | None]) -> Callable[Argument
 
     @functools.wraps(function)
     def asked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Estimate | None:
-        try:
-            found = function(*args, **kwargs)
-        except NotConvergedError:
-            if kwargs.get("certified"):
-                raise
-            return None
+        found = function(*args, **kwargs)
         if found is None or kwargs.get("certified"):
             return found
         with np.errstate(invalid="ignore"):
