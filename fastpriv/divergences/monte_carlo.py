@@ -31,8 +31,9 @@ from ..sampling.problem import Integrand, Part, Problem, Row
 from ..sampling.proposals.corners import corners
 from ..sampling.proposals.orders import renyi_proposal
 from ..sampling.proposals.pairwise import Between, between, kl_range
-from ..sampling.proposals.tilting import Proposal, hockey_stick_proposals, log_hockey_stick_upper_bound
+from ..sampling.proposals.tilting import Proposal, hockey_stick_proposals, log_hockey_stick_upper_bound, log_mass_of_larger
 from ..sampling.request import FEWEST_SAMPLES, Request
+from ..sampling.statistics.normalisation import warned_of
 from ..sampling.statistics.tails import tail_verdict
 from .arguments import both_ways
 from .reductions.subspaces import in_common_units, subspace
@@ -88,12 +89,13 @@ def total_variation(p: Any, q: Any, request: Request) -> Estimate:
     """sup_E |P(E) - Q(E)|."""
     p, q = _smaller(p, q)
     pair = paired(p, q, request.root)
-    pair = pair if pair.draws_p else pair.swapped()  # the same from either side
+    swapped = not pair.draws_p  # the same from either side
+    pair = pair.swapped() if swapped else pair
     problems = [pair.direct(Integrand((Row("hockey_stick_forward", _NONE),), 0.0, 1.0))]
     if pair.draws_q:
         problems.append(pair.balanced(Integrand((Row("total_variation", _NONE),), 0.0, 1.0)))
     outcome = _run(_allowed(problems, request), request, Goal(lambda mean: mean, 0.0, 1.0))
-    return _estimate(outcome, request, "probability", (), _gap(p, q))
+    return _estimate(outcome, request, "probability", (), _gap(p, q), names=("q", "p") if swapped else ("p", "q"))
 
 
 def hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs: bool, both: bool = False) -> Estimate:
@@ -112,7 +114,13 @@ def hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs:
     runs = list(_runs(p, q, pair, flat[used], request, both)) if used.size else []
     outcomes: list[Outcome] = []
     spent, done = 0, np.zeros(flat.size, dtype=bool)
-    for index, (problems, places, log_scale) in enumerate(runs):
+    slack = np.full(flat.size, _log(_gap(p, q)))  # log of what the weights' slip may move an answer by
+    for index, (problems, places, proposal) in enumerate(runs):
+        log_scale = 0.0
+        if proposal is not None:
+            at = flat[used[places]]
+            slack[used[places]] += [_LOG_2 + log_mass_of_larger(p, proposal, x - at.min()) for x in at.tolist()]
+            log_scale = proposal.log_scale if problems[0].law == "tilted" else 0.0
         share = 1.0 / (len(runs) - index)
         here = _shared(request, index, share, spent)
         try:
@@ -129,17 +137,16 @@ def hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs:
         done[used[places]] = True
         if found.stopped == "interrupted":
             break
-    for _, places, log_scale in runs:  # what an interruption left out
+    for _, places, proposal in runs:  # what an interruption left out
         for place in used[places][~done[used[places]]]:
-            _follow(answers, flat, done, place, log_scale, logs)
+            _follow(answers, flat, done, place, 0.0 if proposal is None else proposal.log_scale, logs)
     shape = (2, *epsilon.shape) if both else epsilon.shape
     unit: Unit = "log probability" if logs else "probability"
     if not outcomes:
         value, lower, upper = (row.reshape(shape) for row in answers)
         return Estimate(value, lower, upper, kind="exact", unit=unit, method="infinite epsilon")
-    if not logs:  # below the least double, but not 0
-        answers[2][:, used] = np.maximum(answers[2][:, used], 5e-324)
-    return _estimate(_merged(outcomes, answers), request, unit, shape, 0.0 if logs else _gap(p, q))
+    _slipped(answers, slack, used, logs)
+    return _estimate(_merged(outcomes, answers), request, unit, shape, 0.0)
 
 
 def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
@@ -211,7 +218,7 @@ def label_information(p: GaussianMixture, request: Request) -> Estimate:
 
 
 def _runs(p: Any, q: Any, pair: Pair, epsilon: FloatArray, request: Request, both: bool) -> Any:
-    """Problems for each group of epsilons, their places, and the log of what the averages are scaled by."""
+    """Problems for each group of epsilons, their places, and the proposal that is known to dominate them."""
     every = np.arange(epsilon.size)
     tilts = pair.known and request.law in (None, "tilted") and not (both and request.law is None)
     if not tilts:
@@ -221,14 +228,34 @@ def _runs(p: Any, q: Any, pair: Pair, epsilon: FloatArray, request: Request, bot
         if pair.draws_q:
             rows = (Row("hockey_stick_balanced", epsilon), Row("hockey_stick_balanced", epsilon, swapped=True))
             problems.append(pair.balanced(Integrand(rows[: 1 + both], 0.0, 2.0)))
-        yield _allowed(problems, request), every, 0.0
+        yield _allowed(problems, request), every, None
         return
     for proposal, places in hockey_stick_proposals(p, q, epsilon, late=_late(request)):
         if proposal.log_scale > _TAIL and request.law is None:
-            yield [pair.direct(Integrand((Row("hockey_stick_forward", epsilon[places]),), 0.0, 1.0))], places, 0.0
+            yield [pair.direct(Integrand((Row("hockey_stick_forward", epsilon[places]),), 0.0, 1.0))], places, proposal
         else:
             row = Row("hockey_stick_proposal", epsilon[places])
-            yield list(_narrowed(p, q, pair, proposal, row)), places, proposal.log_scale
+            yield list(_narrowed(p, q, pair, proposal, row)), places, proposal
+
+
+def _slipped(answers: FloatArray, slack: FloatArray, used: NDArray[np.intp], logs: bool) -> None:
+    """Widen hockey-sticks by what weights whose sums are rounded can move them: their slip times the mass of the set
+    where p is larger, of which q has less."""
+    value, lower, upper = (row[:, used] for row in answers)
+    moved, some = slack[used], np.isfinite(slack[used])
+    if logs:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            less = np.where(moved < lower, lower + np.log1p(-np.exp(np.minimum(moved - lower, 0.0))), -math.inf)
+        lower = np.where(some, less, lower)
+        upper = np.where(some, np.minimum(np.logaddexp(upper, moved), 0.0), upper)
+    else:
+        lower, upper = np.maximum(lower - np.exp(moved), 0.0), np.minimum(upper + np.exp(moved), 1.0)
+        upper = np.maximum(upper, 5e-324)  # below the least double, but not 0
+    answers[1][:, used], answers[2][:, used] = lower, upper
+
+
+def _log(x: float) -> float:
+    return math.log(x) if x > 0.0 else -math.inf
 
 
 def _late(request: Request) -> Callable[[], bool]:
@@ -367,7 +394,7 @@ def _gap(p: Any, q: Any) -> float:
 
 def _estimate(
     outcome: Outcome, request: Request, unit: Unit, shape: tuple[int, ...], gap: float,
-    known: Callable[[], FloatArray] | None = None,
+    known: Callable[[], FloatArray] | None = None, names: tuple[str, str] = ("p", "q"),
 ) -> Estimate:  # fmt: skip
     value, lower, upper = (np.array(numbers, dtype=np.float64).reshape(shape) for numbers in outcome.answers)
     if outcome.top is not None and outcome.law != "tilted" and np.isfinite(value).all():
@@ -381,12 +408,24 @@ def _estimate(
         lower, upper = lower - slack, upper + slack
         lower = np.maximum(lower, 0.0) if unit != "nats" or (value >= 0).all() else lower
         upper = np.minimum(upper, 1.0) if unit == "probability" else upper
+    narrow = (lower == upper) & np.isfinite(value)  # narrower than doubles tell
+    lower, upper = np.where(narrow, _moved(lower, -1.0, unit), lower), np.where(narrow, _moved(upper, 1.0, unit), upper)
+    if outcome.integrals is not None:
+        warned_of(outcome.integrals, *names, of_p=outcome.law == "direct")
     if outcome.stopped == "interrupted":
         warned(f"the run was interrupted after {outcome.samples} samples; the bounds are those of what was done.")
     return Estimate(
         value, lower, upper, kind="statistical", unit=unit, method=outcome.method, confidence=request.confidence,
         cost=outcome.cost,
     )  # fmt: skip
+
+
+def _moved(end: FloatArray, side: float, unit: Unit) -> FloatArray:
+    """An end moved outward by some roundings, but not out of the range of the unit."""
+    moved = np.nextafter(end + side * 2.0**-50 * np.abs(end), side * math.inf)
+    if unit == "log probability":
+        return np.minimum(moved, 0.0)
+    return np.clip(moved, 0.0, 1.0) if unit == "probability" else moved
 
 
 def _doubted(outcome: Outcome, upper: FloatArray) -> FloatArray:
