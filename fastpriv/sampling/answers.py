@@ -86,6 +86,11 @@ class Stage:
     ratios: RatioSums | None = None  # what the log ratios tell where a density is unknown
 
     @property
+    def endless(self) -> bool:
+        """Whether a log ratio of an unknown density is infinite."""
+        return self.ratios is not None and self.ratios.endless
+
+    @property
     def alike(self) -> bool:
         """Whether a density is unknown and all log ratios are equal but for rounding."""
         return self.ratios is not None and self.ratios.alike
@@ -117,7 +122,7 @@ def interval(
         deviation=deviation,
     )  # fmt: skip
     lower, upper = found.lower, found.upper
-    if all(isinstance(part.source, Packed) for part in problem.parts):  # densities of normals are never 0
+    if not any(stage.endless for stage in stages):  # no density is 0
         lower = np.where(np.isfinite(found.value), lower, low)  # of sums that overflowed
     if most == 1.0 and math.isfinite(low) and math.isfinite(high) and all(stage.independent for stage in stages):
         lower, upper = _flat(problem, stages, moments, level, request, (lower, upper))

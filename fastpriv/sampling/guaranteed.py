@@ -58,8 +58,8 @@ def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cu
     size = _timed(_batches(problem, request), problem, request)
     ratios: RatioSums | None = None
     spent, done, stopped = 0, 0, ""
-    endless = np.zeros(problem.integrand.size, dtype=bool)
-    answers = _answers(goal, state, endless, cut, request)
+    infinite = np.zeros(problem.integrand.size, dtype=bool)
+    answers = _answers(goal, state, infinite, False, cut, request)
     while not stopped:
         left = (request.max_samples - spent) // (BATCH * size)
         pieces = min(max(done, FIRST), left)
@@ -69,9 +69,9 @@ def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cu
         work = [_Piece(problem, cut, request.root, (4, done + i), size) for i in range(pieces)]
         try:
             results = ordered_map(_bounded, work, n_jobs=request.n_jobs, progress=request.progress)
-            for found, infinite, new in results:
+            for found, seen, new in results:
                 state.merge(found)
-                endless |= infinite
+                infinite |= seen
                 ratios = joined(ratios, new)
                 spent, done = spent + BATCH * size, done + 1
                 if request.clock.late():
@@ -81,7 +81,7 @@ def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cu
             if not done:
                 raise
             stopped = "interrupted"
-        answers = _answers(goal, state, endless, cut, request)
+        answers = _answers(goal, state, infinite, ratios is not None and ratios.endless, cut, request)
         if not stopped and goal.excess(answers, request) <= 1.0:
             stopped = "target"
     integrals = None if stopped == "interrupted" else compared(problem, ratios, request)
@@ -127,12 +127,11 @@ def _bounded(piece: _Piece) -> tuple[BoundedMean, NDArray[np.bool_], RatioSums |
 
 
 def _answers(
-    goal: Goal, state: BoundedMean, endless: NDArray[np.bool_], cut: Cut, request: Request
+    goal: Goal, state: BoundedMean, infinite: NDArray[np.bool_], endless: bool, cut: Cut, request: Request
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """A value that is infinite with positive probability makes the mean infinite, and to see one proves it."""
+    """A value that is infinite with positive probability makes the mean infinite, and to see one proves it, unless all
+    log ratios are finite: then it is beyond the largest double."""
     found = state.interval(request.confidence, request.side)
-    value, lower, upper = (
-        np.where(endless, math.inf, x)
-        for x in (found.value, found.lower, np.maximum(found.upper + cut.excess, found.value))
-    )
-    return goal.answers((value, lower, upper))
+    upper = np.where(infinite, math.inf, np.maximum(found.upper + cut.excess, found.value))
+    lower = np.where(infinite & endless, math.inf, found.lower)
+    return goal.answers((np.where(infinite, math.inf, found.value), lower, upper))

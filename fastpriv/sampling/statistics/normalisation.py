@@ -39,9 +39,9 @@ _DOUBT = 20.0  # a false alarm has a chance of about exp(-20)
 _LIGHT = 0.3  # tail index below which a mean with a standard error is believed
 _ERRORS = 8.0  # standard errors that the mean of light-tailed weights must lie below 1
 _STEPS = 80
-_RUN_DOUBT = 14.0  # at the end of a run, where a mean is near normal: false alarms of about exp(-14)
+_RUN_ERRORS = 4.2  # standard errors at the end of a run: a false alarm has a chance of 3e-5 where a mean is normal
+_LARGEST = 0.03  # of the sum of squares: a weight that has more says that the mean is not near normal
 _FEWEST = 64  # draws of each law that a comparison needs
-_TOP = 256  # largest weights kept
 ALIKE = 1e-12  # log ratios that differ by less, relative to the log densities they come from, are equal but for rounding
 _VAGUE = 0.25  # variance of log r from which on the estimate is not worth giving
 
@@ -117,8 +117,8 @@ class RatioSums:
         self.one_sided = one_sided
         self.counts = [0, 0]  # draws of P and of Q, as all pairs below
         self.chances = np.zeros((2, 2))  # sums of the chance that the draw is of the other law, and of its square
-        self.weights = np.zeros((2, 2))  # the same of the density of the other law over the own
-        self.top = TopValues(_TOP) if one_sided else None
+        self.weights = np.zeros(3)  # sums of the density of the other law over the own, of its square and its cube
+        self.largest = 0.0
         self.low, self.high, self.size = math.inf, -math.inf, 1.0
 
     def update(self, lp: FloatArray, lq: FloatArray, of_p: bool, ratio: FloatArray | None = None) -> None:
@@ -138,9 +138,10 @@ class RatioSums:
             side = 0 if of_p else 1
             self.counts[side] += len(lp)
             self.chances[side] += chance.sum(), (chance * chance).sum()
-            if self.top is not None:
-                self.weights[side] += weight.sum(), (weight * weight).sum()
-                self.top.update(weight)
+            if self.one_sided:
+                square = weight * weight
+                self.weights += weight.sum(), square.sum(), (square * weight).sum()
+                self.largest = max(self.largest, float(weight.max()))
 
     def merge(self, other: RatioSums) -> None:
         """Take in what another collector holds."""
@@ -150,20 +151,24 @@ class RatioSums:
             self.weights = self.weights + other.weights
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.size = max(self.size, other.size)
-        if self.top is not None and other.top is not None:
-            self.top.merge(other.top)
+        self.largest = max(self.largest, other.largest)
 
     @property
     def alike(self) -> bool:
         """Whether all log ratios are equal but for their rounding."""
         return sum(self.counts) > 1 and self.high - self.low <= ALIKE * self.size
 
+    @property
+    def endless(self) -> bool:
+        """Whether some log ratio is infinite: a density is 0 there."""
+        return not (math.isfinite(self.low) and math.isfinite(self.high))
+
     def compared(self) -> Integrals:
         """The verdict of all draws so far."""
         if min(self.counts) >= _FEWEST:
             return self._both()
         side = int(np.argmax(self.counts))
-        if self.top is None or self.counts[side] < _FEWEST:
+        if not self.one_sided or self.counts[side] < _FEWEST:
             return Integrals(math.nan, math.inf, "equal")
         return self._one(side)
 
@@ -172,25 +177,30 @@ class RatioSums:
         mean = self.chances[:, 0] / n
         variance = np.maximum(self.chances[:, 1] / n - mean * mean, 0.0) / n
         gap, least = abs(float(mean[1] - mean[0])), float(n.min())
-        if gap <= math.sqrt(2.0 * float(variance.sum()) * _RUN_DOUBT) + _RUN_DOUBT * 7.0 / 3.0 / least:
-            return Integrals(math.nan, math.inf, "equal")
+        verdict: Verdict = "equal"
+        if gap > _RUN_ERRORS * math.sqrt(float(variance.sum())) + _DOUBT / least:
+            verdict = "unequal"
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = float(mean[1] / mean[0])
             error = ratio * math.sqrt(float(np.sum(variance / (mean * mean))))
-        return Integrals(ratio, error if math.isfinite(error) else math.inf, "unequal")
+        return Integrals(ratio, error if math.isfinite(error) else math.inf, verdict)
 
     def _one(self, side: int) -> Integrals:
-        assert self.top is not None
+        """A mean of weights above 1 is shown by its own standard error: those of rare large weights err downward. One
+        below 1 is believed where no weight rules the sums, and twice their skewness does not explain it."""
         n = self.counts[side]
-        with np.errstate(invalid="ignore", over="ignore"):
-            mean = float(self.weights[side, 0]) / n
-            error = math.sqrt(max(float(self.weights[side, 1]) / n - mean * mean, 0.0) / n)
-        if not (math.isfinite(mean) and math.isfinite(error)):
+        if not np.isfinite(self.weights).all():
             return Integrals(math.nan, math.inf, "equal")
+        mean, square, cube = (self.weights / n).tolist()
+        variance = max(square - mean * mean, 0.0)
+        error, rounding = math.sqrt(variance / n), ALIKE * self.size
+        third = max(cube - 3.0 * mean * square + 2.0 * mean**3, 0.0)
+        skewness = third / variance**1.5 / math.sqrt(n) if variance > 0.0 else 0.0
+        lacking = _RUN_ERRORS + 2.0 * skewness * (1.0 + 2.0 * _RUN_ERRORS**2) / 6.0
         verdict: Verdict = "equal"
-        if mean - 1.0 > math.sqrt(2.0 * _RUN_DOUBT) * error + ALIKE * self.size:
+        if mean - 1.0 > _RUN_ERRORS * error + rounding:
             verdict = "unequal"
-        elif 1.0 - mean > _ERRORS * error + ALIKE * self.size and float(self.top.index()[0]) < _LIGHT:
+        elif 1.0 - mean > lacking * error + rounding and self.largest**2 <= _LARGEST * self.weights[1]:
             verdict = "out of reach"
         if side == 1 or mean <= 1e-100:  # q over p at draws of P
             return Integrals(mean, error, verdict)
