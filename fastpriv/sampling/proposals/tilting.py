@@ -195,7 +195,7 @@ class _Search:
             if gain < _GAIN:
                 break
         self.tau = now.tau
-        best = pair.restored(best, found_with + shift) if isinstance(pair, TurnedPair) else best
+        best = best if isinstance(pair, DiagonalPair) else pair.restored(best, found_with + shift)
         return _proposal(self.p, pair, best)
 
     def _relax(self, now: Tilts, shift: float) -> None:
