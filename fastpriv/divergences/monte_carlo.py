@@ -31,7 +31,12 @@ from ..sampling.problem import Integrand, Part, Problem, Row
 from ..sampling.proposals.corners import corners
 from ..sampling.proposals.orders import renyi_proposal
 from ..sampling.proposals.pairwise import Between, between, kl_range
-from ..sampling.proposals.tilting import Proposal, hockey_stick_proposals, log_hockey_stick_upper_bound, log_mass_of_larger
+from ..sampling.proposals.tilting import (
+    Proposal,
+    hockey_stick_proposals,
+    log_hockey_stick_upper_bound,
+    log_mass_of_larger,
+)
 from ..sampling.request import FEWEST_SAMPLES, Request
 from ..sampling.statistics.normalisation import warned_of
 from ..sampling.statistics.tails import tail_verdict
@@ -257,7 +262,7 @@ def _runs(p: Any, q: Any, pair: Pair, epsilon: FloatArray, request: Request, bot
 def _slipped(answers: FloatArray, slack: FloatArray, used: NDArray[np.intp], logs: bool) -> None:
     """Widen hockey-sticks by what weights whose sums are rounded can move them: their slip times the mass of the set
     where p is larger, of which q has less."""
-    value, lower, upper = (row[:, used] for row in answers)
+    lower, upper = answers[1][:, used], answers[2][:, used]
     moved, some = slack[used], np.isfinite(slack[used])
     if logs:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -282,11 +287,19 @@ def _late(request: Request) -> Callable[[], bool]:
 def _follow(
     answers: FloatArray, epsilon: FloatArray, done: NDArray[np.bool_], place: int, log_scale: float, logs: bool
 ) -> None:
-    """No more is said of an epsilon than what its proposal and the bounds of smaller ones prove."""
-    before = done & (epsilon <= epsilon[place])
+    """No more is said of an epsilon than what its proposal and the bounds of smaller ones prove; its value lies below
+    that as those of the last smaller one does below its own upper end."""
+    before = np.flatnonzero(done & (epsilon <= epsilon[place]))
     proved = log_scale if logs else math.exp(min(log_scale, 0.0))
     upper = np.minimum(answers[2][:, before].min(axis=1, initial=0.0 if logs else 1.0), proved)
-    answers[2][:, place] = answers[0][:, place] = upper
+    answers[2][:, place] = upper
+    if not before.size:
+        answers[0][:, place] = upper - _LOG_2 if logs else 0.5 * upper
+        return
+    value, most = (row[:, before[np.argmax(epsilon[before])]] for row in (answers[0], answers[2]))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = upper + np.minimum(value - most, 0.0) if logs else upper * np.minimum(value / most, 1.0)
+    answers[0][:, place] = np.where(np.isnan(found), upper, found)
 
 
 def _in_the_tail(p: GaussianMixture, q: GaussianMixture, epsilon: float, request: Request) -> bool:
@@ -416,7 +429,10 @@ def _estimate(
     if outcome.top is not None and outcome.law != "tilted" and np.isfinite(value).all():
         upper = _doubted(outcome, upper)
     if known is not None and (np.isinf(value) | (np.isinf(upper) & (request.side != "lower"))).any():
-        value, lower, upper = (np.clip(number, *known()) for number in (value, lower, upper))
+        low, high = known()
+        middle = np.where(np.isfinite(high), 0.5 * (low + high), value)  # of what sums that overflowed leave open
+        value = np.clip(np.where(np.isinf(value), middle, value), low, high)
+        lower, upper = np.clip(lower, low, high), np.clip(upper, low, high)
     if request.side != "lower" and (np.isinf(upper) & np.isfinite(value)).any():
         _unbounded(outcome, request)
     if gap:

@@ -147,8 +147,8 @@ def constant(stages: list[Stage]) -> bool:
 
 
 def equal(stages: list[Stage]) -> NDArray[np.bool_]:
-    """Where the replicates of a stage are all equal, so that they do not know their spread; also where only the rounding
-    of log ratios that are alike makes them differ."""
+    """Where the replicates of a stage are all equal, so that they do not know their spread; also where nothing but the
+    rounding of log ratios that are alike makes them differ."""
     found: NDArray[np.bool_] = np.any(
         [(stage.means == stage.means[0]).all(axis=0) | stage.alike for stage in stages], axis=0
     )
@@ -206,7 +206,9 @@ def _alike(
     rounding = 4.0 * ALIKE * max(stage.ratios.size for stage in stages if stage.ratios is not None)
     around = most * steep * rounding * (1.0 + np.abs(center))
     below = np.full_like(center, -math.inf) if math.isinf(low) else center - around - mass * np.maximum(center - low, 0)
-    above = np.full_like(center, math.inf) if math.isinf(high) else center + around + mass * np.maximum(high - center, 0)
+    above = np.full_like(center, math.inf)
+    if math.isfinite(high):
+        above = center + around + mass * np.maximum(high - center, 0)
     if request.side == "upper":
         below = np.full_like(center, low)
     return below, (np.full_like(center, high) if request.side == "lower" else above)

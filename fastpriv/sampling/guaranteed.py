@@ -1,8 +1,8 @@
 """The run whose bounds hold for every number of samples and at every moment, proved from the range of the integrand.
 
 Observations are points of small independent batches, stratified by component, and the means of these. Bets against
-every candidate mean (``sequences``) bound theirs whenever the run is stopped. Where the integrand has no upper end it is cut, and what the
-cut can take away, bounded by an exponential moment, is added to the upper bound.
+every candidate mean (``sequences``) bound theirs whenever the run is stopped. Where the integrand has no upper end it
+is cut, and what the cut can take away, bounded by an exponential moment, is added to the upper bound.
 """
 
 from __future__ import annotations

@@ -103,8 +103,8 @@ def paired(p: Any, q: Any, root: SeedSequence) -> Pair:
     if isinstance(p, LogRatio):
         doubted = _tried_ratio(p, root)
         over, under = RatioSide(p, "p"), RatioSide(p, "q")
-        draws_q = (_sampled(under),) if "q" in p.sides else ()
-        return Pair(over, under, (_sampled(over),), draws_q, known=False, doubted=doubted)
+        sources = (_sampled(under),) if "q" in p.sides else ()
+        return Pair(over, under, (_sampled(over),), sources, known=False, doubted=doubted)
     if isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture):
         first, second = pack_together(p, q).packs
         return Pair(first, second, (_component_wise(first, p),), (_component_wise(second, q),), known=True)

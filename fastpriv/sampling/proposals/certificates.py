@@ -57,7 +57,7 @@ class Factors(NamedTuple):
 
 
 class _Sides(NamedTuple):
-    """Y and a of u components for each of r problems, and how far they may be off; Y of one component stands for all."""
+    """Y and a of u components for each of r problems, and how far they may be off; one Y stands for all."""
 
     turned: FloatArray  # (r, u, d, d) or (r, 1, d, d)
     away: FloatArray  # (r, u, d)
@@ -187,7 +187,7 @@ def _prove(
         if not alive.size:
             return
         sums = problems.part(alive).sums(at[alive], roots)
-        good = np.isfinite(sums.errors).all(axis=0) & np.isfinite(sums.matrix).all(axis=(1, 2))
+        good = np.asarray(np.isfinite(sums.errors).all(axis=0) & np.isfinite(sums.matrix).all(axis=(1, 2)))
         alive, spread, roots = alive[good], spread[good], roots[good]
         sums = _Sums(sums.matrix[good], sums.slope[good], sums.square[good], sums.errors[:, good])
         if not alive.size:
@@ -294,13 +294,13 @@ def _least(matrices: FloatArray) -> FloatArray:
         rows = open_rows[good]
         found[rows] = part * guess[rows] - 4.0 * (size + 4) * _UNIT * traces[rows]
         open_rows = open_rows[~good]
-    return found
+    return np.asarray(found)
 
 
 def cholesky_factors(matrices: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Lower Cholesky factors, and which of the matrices have one; the identity stands for the others."""
     try:
-        return np.linalg.cholesky(matrices), np.ones(len(matrices), dtype=bool)
+        return np.asarray(np.linalg.cholesky(matrices), np.float64), np.ones(len(matrices), dtype=bool)
     except np.linalg.LinAlgError:
         if len(matrices) == 1:
             return np.eye(matrices.shape[1])[None], np.zeros(1, dtype=bool)

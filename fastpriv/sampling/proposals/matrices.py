@@ -52,7 +52,7 @@ class _MatrixProblem:
     def roots(self, tau: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
         """The inverses of the lower factors of the precisions of T, and which of these are positive."""
         precision = self._sum(tau) + np.eye(self.pull.shape[2])
-        finite = np.isfinite(precision).all(axis=(1, 2))
+        finite = np.asarray(np.isfinite(precision).all(axis=(1, 2)))
         factors, good = cholesky_factors(np.where(finite[:, None, None], precision, np.eye(self.pull.shape[2])))
         good &= finite & (np.diagonal(factors, axis1=1, axis2=2).min(axis=1) >= 1e-4)
         return np.asarray(np.linalg.inv(factors)), good

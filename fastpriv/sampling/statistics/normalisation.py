@@ -8,8 +8,8 @@ With draws of both laws, s(l) = n_p p / (n_p p + n_q q) is the chance that a dra
 has mean 0 when Z_p = Z_q. Its terms lie in [0, 1], so no tail can deceive it, and where P and Q do not meet it says
 nothing. With l moved by log r it is 0 at the best estimate of r = Z_p / Z_q.
 
-During a run ``RatioSums`` holds what the draws so far say. Under equal integrals q / (p + q) has the same mean under P as
-p / (p + q) has under Q, however many draws each has; both lie in [0, 1]. The ratio of these means is Z_p / Z_q.
+During a run ``RatioSums`` holds what the draws so far say. Under equal integrals q / (p + q) has the same mean under P
+as p / (p + q) has under Q, however many draws each has; both lie in [0, 1]. The ratio of these means is Z_p / Z_q.
 
 With draws of one law alone the mean of the other density over its own is at most 1: less where the other law has mass
 that these draws can't reach. A mean above 1 is a proof by betting (a supermartingale); one below 1 is worth a word
@@ -42,7 +42,7 @@ _STEPS = 80
 _RUN_ERRORS = 4.2  # standard errors at the end of a run: a false alarm has a chance of 3e-5 where a mean is normal
 _LARGEST = 0.03  # of the sum of squares: a weight that has more says that the mean is not near normal
 _FEWEST = 64  # draws of each law that a comparison needs
-ALIKE = 1e-12  # log ratios that differ by less, relative to the log densities they come from, are equal but for rounding
+ALIKE = 1e-12  # relative to the log densities: log ratios that differ by less are equal but for rounding
 _VAGUE = 0.25  # variance of log r from which on the estimate is not worth giving
 
 

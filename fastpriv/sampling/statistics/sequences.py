@@ -175,7 +175,8 @@ class BoundedMean:
     def _unit(self, values: Any, *, alone: bool = False) -> FloatArray:
         array = np.asarray(values, dtype=np.float64)
         quantities = 1 if alone else self.quantities
-        if array.ndim > 2 or (array.ndim == 1 and quantities != 1) or (array.ndim == 2 and array.shape[1] != quantities):
+        columns = array.shape[1] if array.ndim == 2 else 1
+        if array.ndim > 2 or columns != quantities:
             raise ShapeError(
                 f"values must be of shape (n,) or (n, {quantities}); got {array.shape}. One column a quantity."
             )
