@@ -187,20 +187,21 @@ class RatioSums:
 
     def _one(self, side: int) -> Integrals:
         """A mean of weights above 1 is shown by its own standard error: those of rare large weights err downward. One
-        below 1 is believed where no weight rules the sums, and twice their skewness does not explain it."""
+        below 1 is believed where no weight rules the sums, and twice their skewness does not explain it. What mass
+        the draws may have missed explains a little."""
         n = self.counts[side]
         if not np.isfinite(self.weights).all():
             return Integrals(math.nan, math.inf, "equal")
         mean, square, cube = (self.weights / n).tolist()
         variance = max(square - mean * mean, 0.0)
-        error, rounding = math.sqrt(variance / n), ALIKE * self.size
+        error, unseen = math.sqrt(variance / n), _DOUBT / n + ALIKE * self.size
         third = max(cube - 3.0 * mean * square + 2.0 * mean**3, 0.0)
         skewness = third / variance**1.5 / math.sqrt(n) if variance > 0.0 else 0.0
         lacking = _RUN_ERRORS + 2.0 * skewness * (1.0 + 2.0 * _RUN_ERRORS**2) / 6.0
         verdict: Verdict = "equal"
-        if mean - 1.0 > _RUN_ERRORS * error + rounding:
+        if mean - 1.0 > _RUN_ERRORS * error + unseen:
             verdict = "unequal"
-        elif 1.0 - mean > lacking * error + rounding and self.largest**2 <= _LARGEST * self.weights[1]:
+        elif 1.0 - mean > lacking * error + unseen and self.largest**2 <= _LARGEST * self.weights[1]:
             verdict = "out of reach"
         if side == 1 or mean <= 1e-100:  # q over p at draws of P
             return Integrals(mean, error, verdict)
