@@ -167,7 +167,7 @@ def hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs:
         value, lower, upper = (row.reshape(shape) for row in answers)
         return Estimate(value, lower, upper, kind="exact", unit=unit, method="infinite epsilon")
     _slipped(answers, slack, used, logs)
-    return _estimate(_merged(outcomes, answers), request, unit, shape, 0.0)
+    return _estimate(_merged(outcomes, answers), request, unit, shape, 0.0, widened=True)
 
 
 def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
@@ -424,6 +424,7 @@ def _gap(p: Any, q: Any) -> float:
 def _estimate(
     outcome: Outcome, request: Request, unit: Unit, shape: tuple[int, ...], gap: float,
     known: Callable[[], FloatArray] | None = None, names: tuple[str, str] = ("p", "q"),
+    widened: bool = False,
 ) -> Estimate:  # fmt: skip
     value, lower, upper = (np.array(numbers, dtype=np.float64).reshape(shape) for numbers in outcome.answers)
     if outcome.top is not None and outcome.law != "tilted" and np.isfinite(value).all():
@@ -440,8 +441,10 @@ def _estimate(
         lower, upper = lower - slack, upper + slack
         lower = np.maximum(lower, 0.0) if unit != "nats" or (value >= 0).all() else lower
         upper = np.minimum(upper, 1.0) if unit == "probability" else upper
-    narrow = (lower == upper) & np.isfinite(value)  # narrower than doubles tell
-    lower, upper = np.where(narrow, _moved(lower, -1.0, unit), lower), np.where(narrow, _moved(upper, 1.0, unit), upper)
+    if not widened:
+        narrow = (lower == upper) & np.isfinite(value)  # narrower than doubles tell
+        lower = np.where(narrow, _moved(lower, -1.0, unit), lower)
+        upper = np.where(narrow, _moved(upper, 1.0, unit), upper)
     if outcome.integrals is not None:
         warned_of(outcome.integrals, *names, of_p=outcome.law == "direct")
     if outcome.stopped == "interrupted":

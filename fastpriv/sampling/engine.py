@@ -57,6 +57,7 @@ REST = 0.125  # of the points so far: nets of less would add more error than poi
 CONSTANT = 2**17  # equal values after which no more of them are asked for, where no number of them bounds their mean
 ALONE = 2.0**25  # work, in the unit of SEGMENT_COST, that is over before a second thread would have begun
 OTHERS, MOST_OTHERS = 8, 2**16  # one sample of Q for so many of P to compare their integrals, and at most
+LAST = 0.25  # of the time that is left, for these
 PROBE, BRIEF = 8, 0.005  # points that are timed before the pilot; seconds that say too little
 MORE, TRIES, SPARE = 32, 3, 0.05  # times as many if these are brief; tries, while they take this share of the time
 
@@ -258,8 +259,14 @@ def compared(problem: Problem, ratios: RatioSums | None, request: Request) -> In
     """What all samples, and a few of Q where they are of P alone, say of the integrals of the densities."""
     if ratios is None or problem.doubted:
         return None
-    n = min(sum(ratios.counts) // OTHERS, MOST_OTHERS)
-    if n and problem.others and not request.clock.late():
+    if problem.others:
+        n = min(sum(ratios.counts) // OTHERS, MOST_OTHERS)
+        if math.isfinite(request.clock.seconds):
+            gone = max(request.clock.seconds - request.clock.left, 1e-9)
+            able = int(min(LAST * request.clock.left * sum(ratios.counts) / gone, 2.0 * n))
+            if able < n:
+                request.clock.feel()
+                n = able
         others_drawn(problem, request.root, (10,), n, ratios)
     return ratios.compared()
 
