@@ -229,7 +229,10 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
             raise KeyboardInterrupt
         answers = goal.answers(interval(problem, [pilot], request.confidence, request, None))
     count = sum(len(stage.means) for stage in stages)
-    integrals = None if work.interrupted else compared(problem, work.ratios, request)
+    try:
+        integrals = None if work.interrupted else compared(problem, work.ratios, request)
+    except KeyboardInterrupt:
+        integrals, stopped, work.interrupted = None, "interrupted", True
     repeatable = not (request.clock.felt or work.interrupted)
     return Outcome(
         answers, problem.law, points, stopped, work.samples, count, len(stages), work.top, repeatable,

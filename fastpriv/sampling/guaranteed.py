@@ -84,7 +84,10 @@ def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cu
         answers = _answers(goal, state, infinite, ratios is not None and ratios.endless, cut, request)
         if not stopped and goal.excess(answers, request) <= 1.0:
             stopped = "target"
-    integrals = None if stopped == "interrupted" else compared(problem, ratios, request)
+    try:
+        integrals = None if stopped == "interrupted" else compared(problem, ratios, request)
+    except KeyboardInterrupt:
+        integrals, stopped = None, "interrupted"
     repeatable = not request.clock.felt and stopped != "interrupted"
     return Outcome(
         answers, problem.law, "random batches", stopped, spent, state.count // BATCH, 1, None, repeatable,

@@ -41,6 +41,7 @@ _ERRORS = 8.0  # standard errors that the mean of light-tailed weights must lie 
 _STEPS = 80
 _RUN_ERRORS = 4.2  # standard errors at the end of a run: a false alarm has a chance of 3e-5 where a mean is normal
 _LARGEST = 0.03  # of the sum of squares: a weight that has more says that the mean is not near normal
+_BLOCK = 2**12  # draws taken at once: memory that is asked for anew for more would cost more than the work
 _FEWEST = 64  # draws of each law that a comparison needs
 ALIKE = 1e-12  # relative to the log densities: log ratios that differ by less are equal but for rounding
 _VAGUE = 0.25  # variance of log r from which on the estimate is not worth giving
@@ -123,25 +124,28 @@ class RatioSums:
 
     def update(self, lp: FloatArray, lq: FloatArray, of_p: bool, ratio: FloatArray | None = None) -> None:
         """Take in log densities at draws of P or of Q; each counts ``ratio`` times where that is given."""
-        if not len(lp):
-            return
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            difference = lp - lq
-            self.low, self.high = min(self.low, float(difference.min())), max(self.high, float(difference.max()))
-            for logs in (lp, lq):
-                size = max(-float(logs.min()), float(logs.max()))
-                self.size = max(self.size, size) if math.isfinite(size) else self.size
-            weight = np.exp(-difference if of_p else difference)
-            chance = np.where(weight < math.inf, weight / (1.0 + weight), 1.0)
-            if ratio is not None:
-                weight, chance = weight * ratio, chance * ratio
-            side = 0 if of_p else 1
-            self.counts[side] += len(lp)
-            self.chances[side] += chance.sum(), (chance * chance).sum()
-            if self.one_sided:
-                square = weight * weight
-                self.weights += weight.sum(), square.sum(), (square * weight).sum()
-                self.largest = max(self.largest, float(weight.max()))
+            for first in range(0, len(lp), _BLOCK):
+                some = slice(first, first + _BLOCK)
+                self._take(lp[some], lq[some], of_p, None if ratio is None else ratio[some])
+
+    def _take(self, lp: FloatArray, lq: FloatArray, of_p: bool, ratio: FloatArray | None) -> None:
+        difference = lp - lq
+        self.low, self.high = min(self.low, float(difference.min())), max(self.high, float(difference.max()))
+        for logs in (lp, lq):
+            size = max(-float(logs.min()), float(logs.max()))
+            self.size = max(self.size, size) if math.isfinite(size) else self.size
+        weight = np.exp(-difference if of_p else difference)
+        chance = 1.0 / (1.0 + 1.0 / weight)
+        if ratio is not None:
+            weight, chance = weight * ratio, chance * ratio
+        side = 0 if of_p else 1
+        self.counts[side] += len(lp)
+        self.chances[side] += chance.sum(), (chance * chance).sum()
+        if self.one_sided:
+            square = weight * weight
+            self.weights += weight.sum(), square.sum(), (square * weight).sum()
+            self.largest = max(self.largest, float(weight.max()))
 
     def merge(self, other: RatioSums) -> None:
         """Take in what another collector holds."""
