@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fastpriv.kernels import _wealth
-from kernels.variants import check_same_lines
+from kernels.variants import check_same_lines, each_wider_variant
 
 BETS = np.ldexp(1.0, np.arange(_wealth.BETS) - 25)
 SCRIPT = """
@@ -43,8 +43,9 @@ def test_factors_of_any_size_neither_overflow_nor_vanish():
         assert sums[0] == pytest.approx(1000.0 * math.log(value * bet), rel=1e-13)
 
 
-def test_every_instruction_set_gives_the_same_bits():
-    check_same_lines(SCRIPT, 2)
+@each_wider_variant
+def test_every_instruction_set_gives_the_same_bits(variant):
+    check_same_lines(SCRIPT, 2, variant)
 
 
 def test_arrays_that_do_not_fit_are_refused():
