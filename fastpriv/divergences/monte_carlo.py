@@ -31,8 +31,14 @@ from ..sampling.problem import Integrand, Part, Problem, Row
 from ..sampling.proposals.corners import corners
 from ..sampling.proposals.orders import renyi_proposal
 from ..sampling.proposals.pairwise import Between, between, kl_range
-from ..sampling.proposals.tilting import Proposal, hockey_stick_proposals, log_hockey_stick_upper_bound
+from ..sampling.proposals.tilting import (
+    Proposal,
+    hockey_stick_proposals,
+    log_hockey_stick_upper_bound,
+    log_mass_of_larger,
+)
 from ..sampling.request import FEWEST_SAMPLES, Request
+from ..sampling.statistics.normalisation import warned_of
 from ..sampling.statistics.tails import tail_verdict
 from .arguments import both_ways
 from .reductions.subspaces import in_common_units, subspace
@@ -45,6 +51,7 @@ _LOG_2 = math.log(2.0)
 _TAIL = math.log(0.3)  # where a proposal's bound is below this, samples of P would be wasted
 _SEARCH = 0.4  # of the time that the search for proposals may take
 _WORTH = 1.2  # how much narrower than costlier a law must be before a pilot tries it
+_ERRORS = 2.0  # standard errors of the ratio of two integrals that are no reason to widen
 _NEAR = 0.5  # bound of log(integral of p^a q^(1-a)) below which the integral less 1 is averaged
 
 
@@ -63,9 +70,24 @@ def kl(p: Any, q: Any, request: Request, *, both: bool = False) -> Estimate:
     if request.interval == "guaranteed":
         problems.reverse()  # what is averaged under P alone only has a lower bound
         cut = kl_cut(p, q, request, both=both) if pair.known and request.law in (None, "balanced") else None
-    outcome = _run(_allowed(problems, request), request, Goal(lambda mean: mean, 0.0), cut)
+    outcome = _with_the_slip(_run(_allowed(problems, request), request, Goal(lambda mean: mean, 0.0), cut))
     shape = (2,) if both else ()
     return _estimate(outcome, request, "nats", shape, _gap(p, q), lambda: _range(p, q, both).reshape(2, *shape))
+
+
+def _with_the_slip(outcome: Outcome) -> Outcome:
+    """Where the mean of the log ratio is taken, a factor of the densities moves it by its logarithm: an interval that
+    also holds for densities divided by the integrals that the run saw, where these are not equal within their errors
+    but too near to be told apart for sure."""
+    found = outcome.integrals
+    if found is None or outcome.law != "direct" or not (found.ratio > 0.0 and math.isfinite(found.error)):
+        return outcome
+    slip = math.log(found.ratio)
+    if abs(slip) <= _ERRORS * found.error / found.ratio:
+        return outcome
+    value, lower, upper = outcome.answers
+    lower, upper = lower - max(slip, 0.0), upper - min(slip, 0.0)
+    return dataclasses.replace(outcome, answers=(value, np.maximum(lower, 0.0), upper))
 
 
 def _range(p: Any, q: Any, both: bool) -> FloatArray:
@@ -88,12 +110,13 @@ def total_variation(p: Any, q: Any, request: Request) -> Estimate:
     """sup_E |P(E) - Q(E)|."""
     p, q = _smaller(p, q)
     pair = paired(p, q, request.root)
-    pair = pair if pair.draws_p else pair.swapped()  # the same from either side
+    swapped = not pair.draws_p  # the same from either side
+    pair = pair.swapped() if swapped else pair
     problems = [pair.direct(Integrand((Row("hockey_stick_forward", _NONE),), 0.0, 1.0))]
     if pair.draws_q:
         problems.append(pair.balanced(Integrand((Row("total_variation", _NONE),), 0.0, 1.0)))
     outcome = _run(_allowed(problems, request), request, Goal(lambda mean: mean, 0.0, 1.0))
-    return _estimate(outcome, request, "probability", (), _gap(p, q))
+    return _estimate(outcome, request, "probability", (), _gap(p, q), names=("q", "p") if swapped else ("p", "q"))
 
 
 def hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs: bool, both: bool = False) -> Estimate:
@@ -112,7 +135,13 @@ def hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs:
     runs = list(_runs(p, q, pair, flat[used], request, both)) if used.size else []
     outcomes: list[Outcome] = []
     spent, done = 0, np.zeros(flat.size, dtype=bool)
-    for index, (problems, places, log_scale) in enumerate(runs):
+    slack = np.full(flat.size, _log(_gap(p, q)))  # log of what the weights' slip may move an answer by
+    for index, (problems, places, proposal) in enumerate(runs):
+        log_scale = 0.0
+        if proposal is not None:
+            at = flat[used[places]]
+            slack[used[places]] += [_LOG_2 + log_mass_of_larger(p, proposal, x - at.min()) for x in at.tolist()]
+            log_scale = proposal.log_scale if problems[0].law == "tilted" else 0.0
         share = 1.0 / (len(runs) - index)
         here = _shared(request, index, share, spent)
         try:
@@ -129,17 +158,16 @@ def hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs:
         done[used[places]] = True
         if found.stopped == "interrupted":
             break
-    for _, places, log_scale in runs:  # what an interruption left out
+    for _, places, proposal in runs:  # what an interruption left out
         for place in used[places][~done[used[places]]]:
-            _follow(answers, flat, done, place, log_scale, logs)
+            _follow(answers, flat, done, place, 0.0 if proposal is None else proposal.log_scale, logs)
     shape = (2, *epsilon.shape) if both else epsilon.shape
     unit: Unit = "log probability" if logs else "probability"
     if not outcomes:
         value, lower, upper = (row.reshape(shape) for row in answers)
         return Estimate(value, lower, upper, kind="exact", unit=unit, method="infinite epsilon")
-    if not logs:  # below the least double, but not 0
-        answers[2][:, used] = np.maximum(answers[2][:, used], 5e-324)
-    return _estimate(_merged(outcomes, answers), request, unit, shape, 0.0 if logs else _gap(p, q))
+    _slipped(answers, slack, used, logs)
+    return _estimate(_merged(outcomes, answers), request, unit, shape, 0.0, widened=True)
 
 
 def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
@@ -211,7 +239,7 @@ def label_information(p: GaussianMixture, request: Request) -> Estimate:
 
 
 def _runs(p: Any, q: Any, pair: Pair, epsilon: FloatArray, request: Request, both: bool) -> Any:
-    """Problems for each group of epsilons, their places, and the log of what the averages are scaled by."""
+    """Problems for each group of epsilons, their places, and the proposal that is known to dominate them."""
     every = np.arange(epsilon.size)
     tilts = pair.known and request.law in (None, "tilted") and not (both and request.law is None)
     if not tilts:
@@ -221,14 +249,34 @@ def _runs(p: Any, q: Any, pair: Pair, epsilon: FloatArray, request: Request, bot
         if pair.draws_q:
             rows = (Row("hockey_stick_balanced", epsilon), Row("hockey_stick_balanced", epsilon, swapped=True))
             problems.append(pair.balanced(Integrand(rows[: 1 + both], 0.0, 2.0)))
-        yield _allowed(problems, request), every, 0.0
+        yield _allowed(problems, request), every, None
         return
     for proposal, places in hockey_stick_proposals(p, q, epsilon, late=_late(request)):
         if proposal.log_scale > _TAIL and request.law is None:
-            yield [pair.direct(Integrand((Row("hockey_stick_forward", epsilon[places]),), 0.0, 1.0))], places, 0.0
+            yield [pair.direct(Integrand((Row("hockey_stick_forward", epsilon[places]),), 0.0, 1.0))], places, proposal
         else:
             row = Row("hockey_stick_proposal", epsilon[places])
-            yield list(_narrowed(p, q, pair, proposal, row)), places, proposal.log_scale
+            yield list(_narrowed(p, q, pair, proposal, row)), places, proposal
+
+
+def _slipped(answers: FloatArray, slack: FloatArray, used: NDArray[np.intp], logs: bool) -> None:
+    """Widen hockey-sticks by what weights whose sums are rounded can move them: their slip times the mass of the set
+    where p is larger, of which q has less."""
+    lower, upper = answers[1][:, used], answers[2][:, used]
+    moved, some = slack[used], np.isfinite(slack[used])
+    if logs:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            less = np.where(moved < lower, lower + np.log1p(-np.exp(np.minimum(moved - lower, 0.0))), -math.inf)
+        lower = np.where(some, less, lower)
+        upper = np.where(some, np.minimum(np.logaddexp(upper, moved), 0.0), upper)
+    else:
+        lower, upper = np.maximum(lower - np.exp(moved), 0.0), np.minimum(upper + np.exp(moved), 1.0)
+        upper = np.maximum(upper, 5e-324)  # below the least double, but not 0
+    answers[1][:, used], answers[2][:, used] = lower, upper
+
+
+def _log(x: float) -> float:
+    return math.log(x) if x > 0.0 else -math.inf
 
 
 def _late(request: Request) -> Callable[[], bool]:
@@ -239,11 +287,19 @@ def _late(request: Request) -> Callable[[], bool]:
 def _follow(
     answers: FloatArray, epsilon: FloatArray, done: NDArray[np.bool_], place: int, log_scale: float, logs: bool
 ) -> None:
-    """No more is said of an epsilon than what its proposal and the bounds of smaller ones prove."""
-    before = done & (epsilon <= epsilon[place])
+    """No more is said of an epsilon than what its proposal and the bounds of smaller ones prove; its value lies below
+    that as those of the last smaller one does below its own upper end."""
+    before = np.flatnonzero(done & (epsilon <= epsilon[place]))
     proved = log_scale if logs else math.exp(min(log_scale, 0.0))
     upper = np.minimum(answers[2][:, before].min(axis=1, initial=0.0 if logs else 1.0), proved)
-    answers[2][:, place] = answers[0][:, place] = upper
+    answers[2][:, place] = upper
+    if not before.size:
+        answers[0][:, place] = upper - _LOG_2 if logs else 0.5 * upper
+        return
+    value, most = (row[:, before[np.argmax(epsilon[before])]] for row in (answers[0], answers[2]))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = upper + np.minimum(value - most, 0.0) if logs else upper * np.minimum(value / most, 1.0)
+    answers[0][:, place] = np.where(np.isnan(found), upper, found)
 
 
 def _in_the_tail(p: GaussianMixture, q: GaussianMixture, epsilon: float, request: Request) -> bool:
@@ -367,13 +423,17 @@ def _gap(p: Any, q: Any) -> float:
 
 def _estimate(
     outcome: Outcome, request: Request, unit: Unit, shape: tuple[int, ...], gap: float,
-    known: Callable[[], FloatArray] | None = None,
+    known: Callable[[], FloatArray] | None = None, names: tuple[str, str] = ("p", "q"),
+    widened: bool = False,
 ) -> Estimate:  # fmt: skip
     value, lower, upper = (np.array(numbers, dtype=np.float64).reshape(shape) for numbers in outcome.answers)
     if outcome.top is not None and outcome.law != "tilted" and np.isfinite(value).all():
         upper = _doubted(outcome, upper)
     if known is not None and (np.isinf(value) | (np.isinf(upper) & (request.side != "lower"))).any():
-        value, lower, upper = (np.clip(number, *known()) for number in (value, lower, upper))
+        low, high = known()
+        middle = np.where(np.isfinite(high), 0.5 * (low + high), value)  # of what sums that overflowed leave open
+        value = np.clip(np.where(np.isinf(value), middle, value), low, high)
+        lower, upper = np.clip(lower, low, high), np.clip(upper, low, high)
     if request.side != "lower" and (np.isinf(upper) & np.isfinite(value)).any():
         _unbounded(outcome, request)
     if gap:
@@ -381,12 +441,27 @@ def _estimate(
         lower, upper = lower - slack, upper + slack
         lower = np.maximum(lower, 0.0) if unit != "nats" or (value >= 0).all() else lower
         upper = np.minimum(upper, 1.0) if unit == "probability" else upper
+    if not widened:
+        narrow = (lower == upper) & np.isfinite(value)  # narrower than doubles tell
+        lower = np.where(narrow, _moved(lower, -1.0, unit), lower)
+        upper = np.where(narrow, _moved(upper, 1.0, unit), upper)
+    if outcome.integrals is not None:
+        warned_of(outcome.integrals, *names, of_p=outcome.law == "direct")
     if outcome.stopped == "interrupted":
         warned(f"the run was interrupted after {outcome.samples} samples; the bounds are those of what was done.")
     return Estimate(
         value, lower, upper, kind="statistical", unit=unit, method=outcome.method, confidence=request.confidence,
         cost=outcome.cost,
     )  # fmt: skip
+
+
+def _moved(end: FloatArray, side: float, unit: Unit) -> FloatArray:
+    """An end moved outward by some roundings, but not out of the range of the unit."""
+    with np.errstate(invalid="ignore"):
+        moved = np.where(np.isfinite(end), np.nextafter(end + side * 2.0**-50 * np.abs(end), side * math.inf), end)
+    if unit == "log probability":
+        return np.minimum(moved, 0.0)
+    return np.clip(moved, 0.0, 1.0) if unit == "probability" else moved
 
 
 def _doubted(outcome: Outcome, upper: FloatArray) -> FloatArray:

@@ -16,6 +16,7 @@ from ..distributions.packed import Packed
 from .problem import Problem
 from .request import Request
 from .statistics.intervals import stage_interval
+from .statistics.normalisation import ALIKE, RatioSums
 from .statistics.tails import PointMoments
 
 __all__ = ["Answers", "Goal", "Stage", "constant", "equal", "interval"]
@@ -48,8 +49,14 @@ class Goal:
 
     def answers(self, interval: Answers) -> Answers:
         """Value, lower and upper of the answer from those of the mean."""
-        value, one, other = (np.clip(self.value(x), self.floor, self.ceiling) for x in interval)
+        value, one, other = (self.value(x) for x in interval)
         lower, upper = np.minimum(one, other), np.maximum(one, other)
+        with np.errstate(invalid="ignore"):
+            width = np.where(np.isfinite(lower) & np.isfinite(upper), upper - lower, 0.0)
+        # an interval beyond the range keeps its width: that it has no point in common with the range is no proof
+        lower = np.where(lower > self.ceiling, self.ceiling - width, lower)
+        upper = np.where(upper < self.floor, self.floor + width, upper)
+        value, lower, upper = (np.clip(x, self.floor, self.ceiling) for x in (value, lower, upper))
         return np.clip(value, lower, upper), lower, upper
 
     def excess(self, answers: Answers, request: Request) -> float:
@@ -76,6 +83,17 @@ class Stage:
     means: FloatArray
     n: int
     independent: bool = False  # its points, and not its replicates alone
+    ratios: RatioSums | None = None  # what the log ratios tell where a density is unknown
+
+    @property
+    def endless(self) -> bool:
+        """Whether a log ratio of an unknown density is infinite."""
+        return self.ratios is not None and self.ratios.endless
+
+    @property
+    def alike(self) -> bool:
+        """Whether a density is unknown and all log ratios are equal but for rounding."""
+        return self.ratios is not None and self.ratios.alike
 
 
 def interval(
@@ -90,7 +108,8 @@ def interval(
     says nothing. A set of more than log(1/a) / N of
     the law escapes N points with probability below a: what it could add is added.
 
-    Where nothing varies, independent points prove more than replicates do.
+    Where nothing varies, independent points prove more than replicates do. Log ratios of an unknown density that differ
+    by their rounding alone do not vary: a component of small weight may be what no sample fell into.
     """
     integrand, most = problem.integrand, problem.largest_ratio
     low, high = min(integrand.low, integrand.low * most), max(integrand.high, integrand.high * most)
@@ -103,12 +122,14 @@ def interval(
         deviation=deviation,
     )  # fmt: skip
     lower, upper = found.lower, found.upper
-    if all(isinstance(part.source, Packed) for part in problem.parts):  # densities of normals are never 0
+    if not any(stage.endless for stage in stages):  # no density is 0
         lower = np.where(np.isfinite(found.value), lower, low)  # of sums that overflowed
     if most == 1.0 and math.isfinite(low) and math.isfinite(high) and all(stage.independent for stage in stages):
         lower, upper = _flat(problem, stages, moments, level, request, (lower, upper))
+    if all(stage.alike for stage in stages):
+        lower, upper = _alike(problem, stages, level, request, found.value)
     if equal(stages).any() and integrand.rows[0].name == "kl_forward" and moments is not None:
-        lower = np.maximum(lower, _least(problem, moments, level, request))
+        lower = np.maximum(lower, _least(problem, stages, moments, level, request))
     if problem.law == "tilted" and integrand.rows[0].name == "renyi_proposal":
         unseen = -math.log1p(-level) / sum(stage.n * len(stage.means) for stage in stages)
         lower, upper = lower - unseen * (found.value - low), upper + unseen * (high - found.value)
@@ -118,14 +139,19 @@ def interval(
 
 def constant(stages: list[Stage]) -> bool:
     """Whether all means are the same, but for the rounding of their sums."""
+    if all(stage.alike for stage in stages):
+        return True
     means = np.concatenate([stage.means for stage in stages])
     with np.errstate(invalid="ignore"):
         return bool((np.ptp(means, axis=0) <= ROUNDED * np.abs(means[0])).all())
 
 
 def equal(stages: list[Stage]) -> NDArray[np.bool_]:
-    """Where the replicates of a stage are all equal, so that they do not know their spread."""
-    found: NDArray[np.bool_] = np.any([(stage.means == stage.means[0]).all(axis=0) for stage in stages], axis=0)
+    """Where the replicates of a stage are all equal, so that they do not know their spread; also where nothing but the
+    rounding of log ratios that are alike makes them differ."""
+    found: NDArray[np.bool_] = np.any(
+        [(stage.means == stage.means[0]).all(axis=0) | stage.alike for stage in stages], axis=0
+    )
     return found
 
 
@@ -163,7 +189,34 @@ def _flat(
     return (lower if request.side == "upper" else below), (upper if request.side == "lower" else above)
 
 
-def _least(problem: Problem, moments: PointMoments, level: float, request: Request) -> float:
+def _alike(
+    problem: Problem, stages: list[Stage], level: float, request: Request, center: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """What N points prove whose log ratios are equal but for rounding: as in ``_flat``, with the values within what the
+    rounding of log ratios can do to them. Where points of a replicate depend on each other, N counts the replicates.
+
+    No number of points gives an end that the range does not have.
+    """
+    integrand, most = problem.integrand, problem.largest_ratio
+    low, high = min(integrand.low, integrand.low * most), max(integrand.high, integrand.high * most)
+    count = sum(len(stage.means) * (stage.n if stage.independent else 1) for stage in stages)
+    error = (1.0 - level) / (2.0 if request.side == "both" else 1.0)
+    mass = -math.expm1(math.log(error) / max(count - 1, 1))
+    steep = 1.0 + max(np.abs(row.parameters).max() if row.name.startswith("renyi") else 0.0 for row in integrand.rows)
+    rounding = 4.0 * ALIKE * max(stage.ratios.size for stage in stages if stage.ratios is not None)
+    around = most * steep * rounding * (1.0 + np.abs(center))
+    below = np.full_like(center, -math.inf) if math.isinf(low) else center - around - mass * np.maximum(center - low, 0)
+    above = np.full_like(center, math.inf)
+    if math.isfinite(high):
+        above = center + around + mass * np.maximum(high - center, 0)
+    if request.side == "upper":
+        below = np.full_like(center, low)
+    return below, (np.full_like(center, high) if request.side == "lower" else above)
+
+
+def _least(
+    problem: Problem, stages: list[Stage], moments: PointMoments, level: float, request: Request
+) -> float:  # fmt: skip
     """What a log ratio that is c at N independent draws of P proves of KL(P||Q).
 
     If all draws give one value, that value has a mass of less than 1 - m, m = 1 - a^(1 / (N - 1)), with probability
@@ -171,10 +224,11 @@ def _least(problem: Problem, moments: PointMoments, level: float, request: Reque
     by the log-sum inequality, and the total falls with m.
     """
     c = float(moments.mean[0])
-    alike = bool(np.sqrt(moments.variance[0]) <= SAME * abs(c)) and moments.count > 1
-    if not alike or any(isinstance(part.source, Packed) for part in problem.parts):
+    alike = all(stage.alike for stage in stages) or bool(np.sqrt(moments.variance[0]) <= SAME * abs(c))
+    if moments.count < 2 or not alike or any(isinstance(part.source, Packed) for part in problem.parts):
         return -math.inf
     error = (1.0 - level) / (2.0 if request.side == "both" else 1.0)
     mass = -math.expm1(math.log(error) / (moments.count - 1))
     rest = 1.0 - (1.0 - mass) * math.exp(-max(c, 0.0))
-    return (1.0 - mass) * c + mass * math.log(mass / rest)
+    rounding = 4.0 * ALIKE * max((stage.ratios.size for stage in stages if stage.ratios is not None), default=0.0)
+    return (1.0 - mass) * c + mass * math.log(mass / rest) - rounding

@@ -33,11 +33,12 @@ from .planning import (
     shared,
 )
 from .problem import Problem
-from .replicates import SegmentSum, batch_means, segment_sum, segments
+from .replicates import SegmentSum, batch_values, others_drawn, segment_sum, segments
 from .request import Request
+from .statistics.normalisation import Integrals, RatioSums
 from .statistics.tails import PointMoments, TopValues
 
-__all__ = ["Outcome", "pace", "run"]
+__all__ = ["Outcome", "compared", "joined", "pace", "run"]
 
 FloatArray = NDArray[np.float64]
 
@@ -55,6 +56,8 @@ FIRST_POINTS = 1024
 REST = 0.125  # of the points so far: nets of less would add more error than points
 CONSTANT = 2**17  # equal values after which no more of them are asked for, where no number of them bounds their mean
 ALONE = 2.0**25  # work, in the unit of SEGMENT_COST, that is over before a second thread would have begun
+OTHERS, MOST_OTHERS = 8, 2**16  # one sample of Q for so many of P to compare their integrals, and at most
+LAST = 0.25  # of the time that is left, for these
 PROBE, BRIEF = 8, 0.005  # points that are timed before the pilot; seconds that say too little
 MORE, TRIES, SPARE = 32, 3, 0.05  # times as many if these are brief; tries, while they take this share of the time
 
@@ -73,6 +76,7 @@ class Outcome:
     top: TopValues | None
     repeatable: bool = True
     equal: bool = False
+    integrals: Integrals | None = None  # what the run says of the normalisation of densities known to their owner alone
 
     @property
     def method(self) -> str:
@@ -99,6 +103,7 @@ class _Run:
     interrupted: bool = False
     moments: PointMoments | None = None
     top: TopValues | None = None
+    ratios: RatioSums | None = None
 
     @property
     def left(self) -> int:
@@ -111,6 +116,7 @@ class _Run:
         work = segments(problem, points, self.request.root, key, replicates, n, looks=not pilot)
         sums = np.zeros((replicates, problem.integrand.size))
         complete, began = 0, time.monotonic()
+        ratios: RatioSums | None = None
         brief = sum(segment.cost for segment in work) <= ALONE
         results = ordered_map(
             segment_sum, work, n_jobs=self.request.n_jobs, progress=self.request.progress, brief=brief
@@ -120,6 +126,7 @@ class _Run:
                 end = segment.begin + segment.count
                 sums[segment.begin : end] += found.sums
                 self._watch(found)
+                ratios = joined(ratios, found.ratios)
                 self.samples += segment.count * (segment.last - segment.first)
                 if segment.last == n:
                     complete = end
@@ -129,7 +136,9 @@ class _Run:
             self.interrupted = True
         self.sampled_for += time.monotonic() - began
         self.cost_done += complete * n * problem.cost
-        return Stage(sums[:complete] / n, n, _independent(problem, points))
+        if not pilot:
+            self.ratios = joined(self.ratios, ratios)
+        return Stage(sums[:complete] / n, n, _independent(problem, points), ratios)
 
     def _watch(self, found: SegmentSum) -> None:
         if found.moments is None:
@@ -220,10 +229,14 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
             raise KeyboardInterrupt
         answers = goal.answers(interval(problem, [pilot], request.confidence, request, None))
     count = sum(len(stage.means) for stage in stages)
+    try:
+        integrals = None if work.interrupted else compared(problem, work.ratios, request)
+    except KeyboardInterrupt:
+        integrals, stopped, work.interrupted = None, "interrupted", True
     repeatable = not (request.clock.felt or work.interrupted)
     return Outcome(
         answers, problem.law, points, stopped, work.samples, count, len(stages), work.top, repeatable,
-        equal=bool(equal(stages).any()) if stages else False,
+        equal=bool(equal(stages).any()) if stages else False, integrals=integrals,
     )  # fmt: skip
 
 
@@ -236,13 +249,40 @@ def pace(problem: Problem, request: Request) -> tuple[float, float]:
         seconds = math.inf
         for _ in range(TRIES):  # the first call may wait for an import, any for a busy machine
             began = time.monotonic()
-            batch_means(problem, request.root, (8,), 1, count)
+            batch_values(problem, request.root, (8,), 1, count)
             seconds = min(seconds, time.monotonic() - began)
             if seconds <= BRIEF or seconds > spare:
                 break
         if (MORE * seconds > spare) if seconds > BRIEF else (count > PROBE):  # else it is mostly what a call costs
             break
     return count * problem.cost, max(seconds, 1e-9)
+
+
+def compared(problem: Problem, ratios: RatioSums | None, request: Request) -> Integrals | None:
+    """What all samples, and a few of Q where they are of P alone, say of the integrals of the densities."""
+    if ratios is None or problem.doubted:
+        return None
+    if problem.others:
+        n = min(sum(ratios.counts) // OTHERS, MOST_OTHERS)
+        if math.isfinite(request.clock.seconds):
+            gone = max(request.clock.seconds - request.clock.left, 1e-9)
+            able = int(min(LAST * request.clock.left * sum(ratios.counts) / gone, 2.0 * n))
+            if able < n:
+                request.clock.feel()
+                n = able
+        others_drawn(problem, request.root, (10,), n, ratios)
+    return ratios.compared()
+
+
+def joined(ratios: RatioSums | None, new: RatioSums | None) -> RatioSums | None:
+    """Both together, as a collector of its own."""
+    if new is None:
+        return ratios
+    found = RatioSums(one_sided=new.one_sided)
+    if ratios is not None:
+        found.merge(ratios)
+    found.merge(new)
+    return found
 
 
 def _independent(problem: Problem, points: str) -> bool:

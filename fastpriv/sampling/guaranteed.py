@@ -1,8 +1,8 @@
 """The run whose bounds hold for every number of samples and at every moment, proved from the range of the integrand.
 
-Observations are means of small independent batches, stratified by component. Bets against every candidate mean
-(``sequences``) bound theirs whenever the run is stopped. Where the integrand has no upper end it is cut, and what the
-cut can take away, bounded by an exponential moment, is added to the upper bound.
+Observations are points of small independent batches, stratified by component, and the means of these. Bets against
+every candidate mean (``sequences``) bound theirs whenever the run is stopped. Where the integrand has no upper end it
+is cut, and what the cut can take away, bounded by an exponential moment, is added to the upper bound.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from .._parallel import ordered_map
 from .answers import Goal
-from .engine import Outcome, pace
+from .engine import Outcome, compared, joined, pace
 from .problem import Problem
-from .replicates import SEGMENT_COST, batch_means, tile_size
+from .replicates import SEGMENT_COST, batch_values, ratio_sums, tile_size
 from .request import Request
+from .statistics.normalisation import RatioSums
 from .statistics.sequences import BoundedMean
 
 __all__ = ["Cut", "run_guaranteed"]
@@ -30,6 +31,7 @@ FloatArray = NDArray[np.float64]
 BATCH = 16  # points of a batch: two a component of 8, and a range that still matters little
 FIRST = 4  # pieces of the first round; every later one doubles what there is
 LARGEST_PIECE = 2**14  # batches
+HELD = 2**23  # values of a piece
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -54,9 +56,10 @@ def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cu
     problem, cut = problems[0], cut or Cut()
     state = _state(problem, cut)
     size = _timed(_batches(problem, request), problem, request)
+    ratios: RatioSums | None = None
     spent, done, stopped = 0, 0, ""
-    endless = np.zeros(problem.integrand.size, dtype=bool)
-    answers = _answers(goal, state, endless, cut, request)
+    infinite = np.zeros(problem.integrand.size, dtype=bool)
+    answers = _answers(goal, state, infinite, False, cut, request)
     while not stopped:
         left = (request.max_samples - spent) // (BATCH * size)
         pieces = min(max(done, FIRST), left)
@@ -65,9 +68,11 @@ def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cu
             break
         work = [_Piece(problem, cut, request.root, (4, done + i), size) for i in range(pieces)]
         try:
-            for found, infinite in ordered_map(_bounded, work, n_jobs=request.n_jobs, progress=request.progress):
+            results = ordered_map(_bounded, work, n_jobs=request.n_jobs, progress=request.progress)
+            for found, seen, new in results:
                 state.merge(found)
-                endless |= infinite
+                infinite |= seen
+                ratios = joined(ratios, new)
                 spent, done = spent + BATCH * size, done + 1
                 if request.clock.late():
                     stopped = "max_seconds"
@@ -76,17 +81,25 @@ def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cu
             if not done:
                 raise
             stopped = "interrupted"
-        answers = _answers(goal, state, endless, cut, request)
+        answers = _answers(goal, state, infinite, ratios is not None and ratios.endless, cut, request)
         if not stopped and goal.excess(answers, request) <= 1.0:
             stopped = "target"
+    try:
+        integrals = None if stopped == "interrupted" else compared(problem, ratios, request)
+    except KeyboardInterrupt:
+        integrals, stopped = None, "interrupted"
     repeatable = not request.clock.felt and stopped != "interrupted"
-    return Outcome(answers, problem.law, "random batches", stopped, spent, state.count, 1, None, repeatable)
+    return Outcome(
+        answers, problem.law, "random batches", stopped, spent, state.count // BATCH, 1, None, repeatable,
+        equal=ratios is not None and ratios.alike, integrals=integrals,
+    )  # fmt: skip
 
 
 def _batches(problem: Problem, request: Request) -> int:
     """Batches of a piece: a fixed amount of work, and no more than a few pieces need."""
     most = min(LARGEST_PIECE, max(1, request.max_samples // (BATCH * FIRST)))
     tiles = max(1, round(SEGMENT_COST / 4 / (problem.cost + 20 * problem.dimension) / tile_size(problem.dimension)))
+    most = min(most, HELD // (BATCH * problem.integrand.size))
     return max(1, min(most, tiles * tile_size(problem.dimension) // BATCH))
 
 
@@ -104,24 +117,24 @@ def _timed(size: int, problem: Problem, request: Request) -> int:
 
 def _state(problem: Problem, cut: Cut) -> BoundedMean:
     integrand = problem.integrand
-    return BoundedMean(integrand.size, low=integrand.low, high=min(integrand.high, cut.at))
+    return BoundedMean(integrand.size, low=integrand.low, high=min(integrand.high, cut.at), batch=BATCH)
 
 
-def _bounded(piece: _Piece) -> tuple[BoundedMean, NDArray[np.bool_]]:
-    """The state after the batches of a piece, and where a value was infinite."""
+def _bounded(piece: _Piece) -> tuple[BoundedMean, NDArray[np.bool_], RatioSums | None]:
+    """The state after the batches of a piece, where a value was infinite, and what the log ratios tell."""
     state = _state(piece.problem, piece.cut)
-    means = batch_means(piece.problem, piece.root, piece.key, piece.batches, BATCH, piece.cut.at)
-    state.update(np.minimum(means.T, np.finfo(float).max))
-    return state, np.asarray(np.isposinf(means).any(axis=1))
+    ratios = ratio_sums(piece.problem)
+    values = batch_values(piece.problem, piece.root, piece.key, piece.batches, BATCH, piece.cut.at, ratios)
+    state.update_batches(np.minimum(values, np.finfo(float).max))
+    return state, np.asarray(np.isposinf(values).any(axis=(1, 2))), ratios
 
 
 def _answers(
-    goal: Goal, state: BoundedMean, endless: NDArray[np.bool_], cut: Cut, request: Request
+    goal: Goal, state: BoundedMean, infinite: NDArray[np.bool_], endless: bool, cut: Cut, request: Request
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """A value that is infinite with positive probability makes the mean infinite, and to see one proves it."""
+    """A value that is infinite with positive probability makes the mean infinite, and to see one proves it, unless all
+    log ratios are finite: then it is beyond the largest double."""
     found = state.interval(request.confidence, request.side)
-    value, lower, upper = (
-        np.where(endless, math.inf, x)
-        for x in (found.value, found.lower, np.maximum(found.upper + cut.excess, found.value))
-    )
-    return goal.answers((value, lower, upper))
+    upper = np.where(infinite, math.inf, np.maximum(found.upper + cut.excess, found.value))
+    lower = np.where(infinite & endless, math.inf, found.lower)
+    return goal.answers((np.where(infinite, math.inf, found.value), lower, upper))

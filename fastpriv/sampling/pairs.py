@@ -64,6 +64,8 @@ class Pair:
         Where samples of each come from; empty where they can't.
     known : bool
         Whether both are mixtures, so that tails are known to be light.
+    doubted : bool
+        Whether a first trial has already warned that the densities are not normalised.
     """
 
     p: Packed | Evaluated
@@ -71,19 +73,26 @@ class Pair:
     draws_p: tuple[Part, ...]
     draws_q: tuple[Part, ...]
     known: bool
+    doubted: bool = False
 
     def direct(self, integrand: Integrand, *, heavy: bool = False) -> Problem:
         """Samples of P."""
-        return Problem("direct", self.draws_p, self.p, self.q, (), integrand, watched=self._watched(integrand, heavy))
+        return Problem(
+            "direct", self.draws_p, self.p, self.q, (), integrand, watched=self._watched(integrand, heavy),
+            unknown=not self.known, others=() if self.known else self.draws_q, doubted=self.doubted,
+        )  # fmt: skip
 
     def balanced(self, integrand: Integrand, *, heavy: bool = False) -> Problem:
         """Samples of (P + Q) / 2, half of them from each."""
         halves = tuple(dataclasses.replace(part, share=0.5) for part in (*self.draws_p, *self.draws_q))
-        return Problem("balanced", halves, self.p, self.q, (), integrand, watched=self._watched(integrand, heavy))
+        return Problem(
+            "balanced", halves, self.p, self.q, (), integrand, watched=self._watched(integrand, heavy),
+            unknown=not self.known, doubted=self.doubted,
+        )  # fmt: skip
 
     def swapped(self) -> Pair:
         """Q and P."""
-        return Pair(self.q, self.p, self.draws_q, self.draws_p, self.known)
+        return dataclasses.replace(self, p=self.q, q=self.p, draws_p=self.draws_q, draws_q=self.draws_p)
 
     def _watched(self, integrand: Integrand, heavy: bool) -> bool:
         return heavy or (not self.known and not (math.isfinite(integrand.low) and math.isfinite(integrand.high)))
@@ -92,17 +101,18 @@ class Pair:
 def paired(p: Any, q: Any, root: SeedSequence) -> Pair:
     """The pair, its functions tried once: their errors and the warning of plain Python come from here."""
     if isinstance(p, LogRatio):
-        _tried_ratio(p, root)
+        doubted = _tried_ratio(p, root)
         over, under = RatioSide(p, "p"), RatioSide(p, "q")
-        return Pair(over, under, (_sampled(over),), (_sampled(under),) if "q" in p.sides else (), known=False)
+        sources = (_sampled(under),) if "q" in p.sides else ()
+        return Pair(over, under, (_sampled(over),), sources, known=False, doubted=doubted)
     if isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture):
         first, second = pack_together(p, q).packs
         return Pair(first, second, (_component_wise(first, p),), (_component_wise(second, q),), known=True)
-    _tried(p, q, root)
+    doubted = _tried(p, q, root)
     (source_p, draws_p), (source_q, draws_q) = _source(p), _source(q)
     if not draws_p and not draws_q:
         raise DomainError("p must have a sampler, or q; got neither. Pass Density(log_density, sampler, ...).")
-    return Pair(source_p, source_q, draws_p, draws_q, known=False)
+    return Pair(source_p, source_q, draws_p, draws_q, known=False, doubted=doubted)
 
 
 def proposed(pair: Pair, law: GaussianMixture, packed: Packed, log_scale: float, integrand: Integrand) -> Problem:
@@ -142,22 +152,22 @@ def _sampled(source: Sampled) -> Part:
     return Part.of(source, ONE)
 
 
-def _tried(p: Any, q: Any, root: SeedSequence) -> None:
-    """Try every function on a few points, and compare the integrals where draws can."""
+def _tried(p: Any, q: Any, root: SeedSequence) -> bool:
+    """Try every function on a few points, and compare the integrals where draws can: are they in doubt?"""
     words = [_random.words(root, (9, index), 4) for index in range(2)]
     draws = [_drawn(law, words[index]) for index, law in enumerate((p, q))]
     for law, own, other, seed in zip((p, q), draws, draws[::-1], words, strict=True):
         if isinstance(law, Density):
             law.trial(seed, None if own is not None else other)
     at_p, at_q = (None if x is None else _log_density(p, x) - _log_density(q, x) for x in draws)
-    warned_of_integrals(at_p, at_q)
+    return warned_of_integrals(at_p, at_q).verdict != "equal"
 
 
-def _tried_ratio(ratio: LogRatio, root: SeedSequence) -> None:
+def _tried_ratio(ratio: LogRatio, root: SeedSequence) -> bool:
     words = _random.words(root, (9, 0), 4)
     ratio.trial(words)
     at = {side: ratio.evaluate(ratio.draw(words, TRIED, side), own=side) for side in ratio.sides}
-    warned_of_integrals(at["p"], at.get("q"))
+    return warned_of_integrals(at["p"], at.get("q")).verdict != "equal"
 
 
 def _drawn(law: Any, words: NDArray[np.uint64]) -> FloatArray | None:

@@ -135,7 +135,9 @@ class Densities(NamedTuple):
 class Problem:
     """A law, the densities of its samples, and an integrand; ``watched`` where its variance may be infinite.
 
-    ``g`` are mixtures of which the density given to the integrand is the sum.
+    ``g`` are mixtures of which the density given to the integrand is the sum. ``unknown`` says that a density is known
+    to its owner alone, so that its normalisation is in doubt and mass may hide from samples; ``others`` are sources of
+    Q where samples are of P alone; ``doubted`` that a warning of the normalisation has been given.
     """
 
     law: str
@@ -145,6 +147,9 @@ class Problem:
     g: tuple[Packed, ...]
     integrand: Integrand
     watched: bool = False
+    unknown: bool = False
+    others: tuple[Part, ...] = ()
+    doubted: bool = False
 
     def with_parts(self, parts: tuple[Part, ...]) -> Problem:
         """The same averages from other chances of the components."""

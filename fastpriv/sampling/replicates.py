@@ -25,9 +25,10 @@ from ..distributions.packed import Packed
 from ..kernels import _draw
 from .points import scrambled
 from .problem import Densities, Part, Problem
+from .statistics.normalisation import RatioSums
 from .statistics.tails import PointMoments, TopValues
 
-__all__ = ["Segment", "SegmentSum", "batch_means", "segment_sum", "segments"]
+__all__ = ["Segment", "SegmentSum", "batch_values", "others_drawn", "ratio_sums", "segment_sum", "segments"]
 
 FloatArray = NDArray[np.float64]
 
@@ -65,11 +66,12 @@ class Segment:
 @dataclass(frozen=True)
 class SegmentSum:
     """Sums of f, shape (replicates, e); moments, and where they are watched the largest |f|, of some points, unless it
-    was a pilot that looks at nothing else."""
+    was a pilot that looks at nothing else; what the log ratios tell where a density is unknown."""
 
     sums: FloatArray
     moments: PointMoments | None
     top: TopValues | None
+    ratios: RatioSums | None
 
 
 def tile_size(dimension: int) -> int:
@@ -105,8 +107,11 @@ def segment_sum(segment: Segment) -> SegmentSum:
     total = np.zeros((segment.count, size))
     moments = PointMoments(size) if segment.looks else None
     top = TopValues(TOP, size) if segment.looks and problem.watched else None
-    for at, ratio in _tiles(segment) if segment.count == 1 else _beside(segment):
+    ratios = ratio_sums(problem)
+    for part, at, ratio in _tiles(segment) if segment.count == 1 else _beside(segment):
         total += problem.sums(at, ratio, segment.count)
+        if ratios is not None:
+            ratios.update(at.lp, at.lq, part.source is problem.p, ratio)
         if moments is None:
             continue
         step = _step(problem, len(at.lp))
@@ -115,7 +120,36 @@ def segment_sum(segment: Segment) -> SegmentSum:
         moments.update(values)
         if top is not None:
             top.update(values)
-    return SegmentSum(total, moments, top)
+    return SegmentSum(total, moments, top, ratios)
+
+
+def ratio_sums(problem: Problem) -> RatioSums | None:
+    """An empty collector of log ratios where a density is unknown."""
+    if not problem.unknown:
+        return None
+    return RatioSums(one_sided=len({part.source is problem.p for part in (*problem.parts, *problem.others)}) == 1)
+
+
+def others_drawn(problem: Problem, root: SeedSequence, key: tuple[int, ...], n: int, ratios: RatioSums) -> None:
+    """Add the log ratios of ``n`` samples of each of the others."""
+    for place, part in enumerate(problem.others):
+        at = (np.arange(n) + 0.5) / n
+        component = np.searchsorted(np.cumsum(part.chances)[:-1], at, side="right").astype(np.int32)
+        for tile in blocks(n, tile_size(problem.dimension)):
+            words = _random.words(root, (*key, place, tile.start), _draw.WORDS)
+            found, _ = _drawn(problem, part, component[tile], words)
+            ratios.update(found.lp, found.lq, part.source is problem.p)
+
+
+def _drawn(
+    problem: Problem, part: Part, component: NDArray[np.int32], words: NDArray[np.uint64]
+) -> tuple[Densities, FloatArray | None]:
+    """Log densities at pseudo-random samples of these components of a part, and what each counts."""
+    if not isinstance(part.source, Packed):
+        return problem.densities(part.source.draw(words, len(component)), part.source), None
+    z = np.empty((problem.dimension, len(component)))
+    _draw.normals(words, False, z)
+    return _placed(problem, part, component, z)
 
 
 def _step(problem: Problem, n: int) -> int:
@@ -124,48 +158,47 @@ def _step(problem: Problem, n: int) -> int:
     return max(most, 1 if problem.law == "tilted" else STEP)
 
 
-def batch_means(
-    problem: Problem, root: SeedSequence, key: tuple[int, ...], batches: int, size: int, cut: float = math.inf
-) -> FloatArray:
-    """Means of min(f, cut), shape (e, batches), of independent stratified batches of ``size`` pseudo-random points.
+def batch_values(
+    problem: Problem, root: SeedSequence, key: tuple[int, ...], batches: int, size: int, cut: float = math.inf,
+    ratios: RatioSums | None = None,
+) -> FloatArray:  # fmt: skip
+    """min(f, cut), shape (e, size, batches), at the points of independent stratified batches of ``size`` each.
 
-    Every batch has a start U of its own, so that batches are independent and of one law. Points are ordered by their
-    place in the batch first: components then come in long runs.
+    Point k of a batch stands at (k + U) / n among the n of its part, every U for itself: points are independent, and
+    their means average to the mean of f. Points are ordered by their place in the batch first: components then come in
+    long runs. ``ratios`` takes in the log ratios.
     """
-    total = np.zeros((problem.integrand.size, batches))
+    values = np.empty((problem.integrand.size, size, batches))
+    low, high = problem.integrand.low, min(problem.integrand.high, cut)
     for place, (part, first, last) in enumerate(problem.pieces(size)):
         if first == last:
             continue
-        tiles = _batched(problem, part, root, (*key, place), batches, last - first)
-        low, high = problem.integrand.low, min(problem.integrand.high, cut)
-        found = [np.clip(values, low, high) / size for values in tiles]  # proved: what leaves the range is rounding
-        total += np.concatenate(found, axis=1).reshape(len(total), last - first, batches).sum(axis=1)
-    return total
+        tiles = _batched(problem, part, root, (*key, place), batches, last - first, ratios)
+        found = [np.clip(tile, low, high) for tile in tiles]  # proved: what leaves the range is rounding
+        values[:, first:last] = np.concatenate(found, axis=1).reshape(len(values), last - first, batches)
+    return values
 
 
 def _batched(
-    problem: Problem, part: Part, root: SeedSequence, key: tuple[int, ...], batches: int, count: int
-) -> Iterator[FloatArray]:
+    problem: Problem, part: Part, root: SeedSequence, key: tuple[int, ...], batches: int, count: int,
+    ratios: RatioSums | None,
+) -> Iterator[FloatArray]:  # fmt: skip
     """f of ``count`` points of a part in every batch, a tile at a time."""
-    start = np.empty(batches)
-    _draw.uniforms(_random.words(root, (*key, 0), _draw.WORDS), start)
-    at = ((np.arange(count)[:, np.newaxis] + start) / count).ravel()
+    at = np.empty(count * batches)
+    _draw.uniforms(_random.words(root, (*key, 0), _draw.WORDS), at)
+    at = ((np.arange(count)[:, np.newaxis] + at.reshape(count, batches)) / count).ravel()
     component = np.searchsorted(np.cumsum(part.chances)[:-1], at, side="right").astype(np.int32)
     for tile in blocks(at.size, tile_size(problem.dimension)):
         words = _random.words(root, (*key, 1, tile.start), _draw.WORDS)
-        if not isinstance(part.source, Packed):
-            x = part.source.draw(words, tile.stop - tile.start)
-            yield problem.values(problem.densities(x, part.source), None)
-            continue
-        z = np.empty((problem.dimension, tile.stop - tile.start))
-        _draw.normals(words, False, z)
-        yield problem.values(*_placed(problem, part, component[tile], z))
+        densities, weight = _drawn(problem, part, component[tile], words)
+        if ratios is not None:
+            ratios.update(densities.lp, densities.lq, part.source is problem.p, weight)
+        yield problem.values(densities, weight)
 
 
-def _tiles(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
-    """Log densities at the points of a segment, and what each point counts, a tile at a time; no tile reaches over the
-    edge of a part.
-    """
+def _tiles(segment: Segment) -> Iterator[tuple[Part, Densities, FloatArray | None]]:
+    """Parts, log densities at the points of a segment, and what each point counts, a tile at a time; no tile reaches
+    over the edge of a part."""
     problem, key, root, n = segment.problem, (*segment.key, segment.begin), segment.root, segment.n
     start = np.empty(1)
     _draw.uniforms(_random.words(root, (*key, 0), _draw.WORDS), start)
@@ -185,7 +218,7 @@ def _tiles(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
             count = min(begin + size, begins.stop) - begin
             if source is None:
                 assert not isinstance(part.source, Packed)
-                yield problem.densities(part.source.draw(streams[place], count), part.source), None
+                yield part, problem.densities(part.source.draw(streams[place], count), part.source), None
                 continue
             z = normals[: problem.dimension * count].reshape(problem.dimension, count)
             component = components[:count]
@@ -195,12 +228,12 @@ def _tiles(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
             else:
                 _draw.normals(streams[place], segment.points == "antithetic" and count % 2 == 0, z)
                 runs.fill(begin - first, streams[place], component)
-            yield _placed(problem, part, component, z, logs[:, :count])
+            yield part, *_placed(problem, part, component, z, logs[:, :count])
 
 
-def _beside(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
-    """Log densities at the points of several replicates, one behind the other, and what each point counts; a part at a
-    time."""
+def _beside(segment: Segment) -> Iterator[tuple[Part, Densities, FloatArray | None]]:
+    """Parts, log densities at the points of several replicates, one behind the other, and what each point counts; a
+    part at a time."""
     problem, root, count = segment.problem, segment.root, segment.count
     key, points, d = (*segment.key, segment.begin), segment.points, problem.dimension
     start = np.empty(count)
@@ -212,7 +245,7 @@ def _beside(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
             continue
         if not isinstance(part.source, Packed):
             x = part.source.draw(_random.words(root, (*key, 2, first), _draw.WORDS), count * n)
-            yield problem.densities(x, part.source), None
+            yield part, problem.densities(x, part.source), None
             continue
         runs, z = _Runs(part, n, start, points), np.empty((d, count * n))
         if net is not None:
@@ -223,7 +256,7 @@ def _beside(segment: Segment) -> Iterator[tuple[Densities, FloatArray | None]]:
             _draw.normals(words, runs.twice, z)
         component = np.empty(count * n, dtype=np.int32)
         runs.fill(0, words, component)
-        yield _placed(problem, part, component, z)
+        yield part, *_placed(problem, part, component, z)
 
 
 def _streams(root: SeedSequence, key: tuple[int, ...], count: int) -> NDArray[np.uint64]:

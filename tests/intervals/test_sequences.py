@@ -105,6 +105,41 @@ def test_one_point_of_each_stratum_and_antithetic_pairs():
     assert missed.sum() <= allowed(runs, 0.90)
 
 
+@pytest.mark.parametrize("chance", [1e-4, 1e-3, 0.05])
+def test_batches_of_strata_hold_at_any_time(chance):
+    """Points of strata beside their means: rare hits, in one stratum alone, and values that differ between strata."""
+    runs, strata, rng = 60, 16, np.random.default_rng([16, round(1e6 * chance)])
+    states = [BoundedMean(2, batch=strata) for _ in range(runs)]
+    truth = np.array([chance / strata, 0.25])
+    missed = np.zeros(runs, bool)
+    for count in (20, 400):
+        for run, state in enumerate(states):
+            u = (np.arange(strata)[:, None] + rng.random((strata, count))) / strata
+            hits = np.zeros((strata, count))
+            hits[3] = rng.random(count) < chance
+            state.update_batches(np.stack([hits, u**3]))
+            _, lower, upper = state.interval(0.90)
+            missed[run] |= bool(((lower > truth) | (upper < truth)).any())
+    assert missed.sum() <= allowed(runs, 0.80)  # two intervals each
+
+
+def test_batches_bound_what_is_never_hit_by_their_points_and_what_varies_by_their_means():
+    alone, batched = BoundedMean(), BoundedMean(1, batch=16)
+    alone.update(np.zeros(16_000))
+    batched.update_batches(np.zeros((1, 16, 1000)))
+    assert batched.count == alone.count == 16_000
+    assert batched.interval(0.95).upper[0] < 1.15 * alone.interval(0.95).upper
+    u = (np.arange(16)[:, None] + np.random.default_rng(17).random((16, 1000))) / 16
+    alone, batched = BoundedMean(), BoundedMean(1, batch=16).fresh()
+    alone.update(u.ravel())
+    batched.update_batches(u[None, :, :600])
+    other = batched.fresh()
+    other.update_batches(u[None, :, 600:])
+    batched.merge(other)
+    widths = [np.ptp(np.squeeze(state.interval(0.95)[1:])) for state in (alone, batched)]
+    assert widths[1] < 0.5 * widths[0]
+
+
 def test_the_interval_is_what_exact_sums_of_logarithms_give():
     """An independent twin: the same wealth by fsum, and a plain bisection."""
     x = np.random.default_rng(6).beta(2.0, 6.0, 300)

@@ -12,7 +12,7 @@ from fastpriv.sampling.pairs import DOMINANT, paired
 from fastpriv.sampling.problem import Row
 from fastpriv.sampling.proposals.corners import corners
 from fastpriv.sampling.proposals.tilting import hockey_stick_proposal, hockey_stick_proposals
-from fastpriv.sampling.replicates import batch_means
+from fastpriv.sampling.replicates import batch_values
 
 
 def law(rng, k, d, form):
@@ -46,7 +46,7 @@ def test_the_mean_is_the_same_and_the_integrand_stays_bounded(k, j, d, form, eps
     assert beside.unit == round(1 / DOMINANT)
     found = []
     for problem in (alone, beside):
-        means = batch_means(problem, SeedSequence(3), (1,), 2000, 16)[0]
+        means = batch_values(problem, SeedSequence(3), (1,), 2000, 16)[0].mean(axis=0)
         found.append((means.mean(), means.std() / math.sqrt(len(means))))
         for part in problem.parts:
             x = part.source.means[:, :, None] + rng.normal(0.0, 3.0, (len(part.source), problem.dimension, 200))
@@ -63,7 +63,7 @@ def test_variances_fall_where_covariances_are_equal(epsilon, monkeypatch):
     p, q = law(rng, 8, 16, "one"), law(rng, 8, 16, "one")
     proposal, (alone, beside) = problems(p, q, epsilon, monkeypatch)
     assert corners(p, q, proposal.lead).gain > 3.0
-    ratio = [batch_means(x, SeedSequence(1), (1,), 4000, 16)[0].var() for x in (alone, beside)]
+    ratio = [batch_values(x, SeedSequence(1), (1,), 4000, 16)[0].mean(axis=0).var() for x in (alone, beside)]
     assert ratio[1] < 0.4 * ratio[0]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fastpriv import SamplingWarning
-from fastpriv.sampling.statistics.normalisation import compared_integrals, warned_of_integrals
+from fastpriv.sampling.statistics.normalisation import RatioSums, compared_integrals, warned_of_integrals
 
 N = 2000
 
@@ -89,3 +89,67 @@ def test_the_warnings_say_what_was_seen_and_what_to_do():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert warned_of_integrals(*shifted_normals(0.3, 0.0, 1)).verdict == "equal"
+
+
+def collected(at_p, at_q, parts=3):
+    """What the draws of a run tell, taken in by parts."""
+    whole = RatioSums(one_sided=at_p is None or at_q is None)
+    for ratios, of_p in ((at_p, True), (at_q, False)):
+        for some in np.array_split(ratios if ratios is not None else np.empty(0), parts):
+            part = RatioSums(one_sided=whole.one_sided)
+            part.update(some, np.zeros(len(some)), of_p)
+            whole.merge(part)
+    return whole
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.01, 0.3, 1.0, 2.0, 3.0, 4.0, 8.0, 20.0])
+@pytest.mark.parametrize("count", [500, 20_000])
+def test_a_run_of_normalised_densities_raises_no_alarm(shift, count):
+    for seed in range(40):
+        at_p, at_q = shifted_normals(shift, 0.0, seed, count)
+        for sides in ((at_p, at_q), (at_p, at_q[: count // 8]), (at_p, None), (None, at_q)):
+            assert collected(*sides).compared().verdict == "equal", (seed, sides)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shift", [0.3, 1.0, 2.0, 3.0])
+def test_false_alarms_of_runs_over_many_seeds(shift):
+    alarms = 0
+    for seed in range(20_000):
+        at_p, at_q = shifted_normals(shift, 0.0, seed, 1000)
+        for sides in ((at_p, at_q), (at_p, None)):
+            alarms += collected(*sides, parts=1).compared().verdict != "equal"
+    assert alarms <= 12  # expected: at most 4
+
+
+def test_heavy_weights_raise_no_alarm():
+    """Draws of P alone, q over p with a Pareto tail, down to one that has no variance."""
+    for tail in (1.2, 1.5, 2.1, 3.0):
+        for seed in range(60):
+            rng = np.random.default_rng([seed, round(10 * tail)])
+            weights = (tail - 1.0) * rng.pareto(tail, 4000)
+            assert collected(-np.log(weights), None).compared().verdict == "equal", (tail, seed)
+
+
+@pytest.mark.parametrize("factor", [0.9, 0.95, 1.05, 1.1])
+@pytest.mark.parametrize("one_sided", [False, True])
+def test_a_run_finds_and_measures_five_per_cent(factor, one_sided):
+    for seed in range(20):
+        at_p, at_q = shifted_normals(0.7, math.log(factor), seed, 40_000)
+        found = collected(at_p, None if one_sided else at_q[:10_000]).compared()
+        assert found.verdict == ("out of reach" if one_sided and factor > 1 else "unequal"), (seed, found)
+        assert abs(found.ratio - factor) < 6 * found.error
+
+
+def test_equal_ratios_are_known_from_varying_ones():
+    rng = np.random.default_rng(5)
+    logs = -50.0 * rng.random(1000)
+    same, rounded, varied = RatioSums(one_sided=True), RatioSums(one_sided=True), RatioSums(one_sided=True)
+    same.update(logs, logs, True)
+    rounded.update(logs + 1e-4 + 1e-14 * rng.standard_normal(1000), logs, True)
+    varied.update(logs + 1e-8 * rng.standard_normal(1000), logs, True)
+    assert (same.alike, rounded.alike, varied.alike) == (True, True, False)
+    endless = RatioSums(one_sided=False)
+    endless.update(np.zeros(3), np.array([0.0, -np.inf, 0.0]), True)
+    assert (endless.alike, endless.endless, same.endless) == (False, True, False)
+    assert RatioSums(one_sided=False).compared().verdict == "equal"

@@ -75,7 +75,7 @@ def test_every_tilted_normal_dominates_to_the_last_digit(condition, shared):
         pair = paired(p, q, levels)
         assert isinstance(pair, TurnedPair if shared else MatrixPair)
         tilts = pair.run(np.zeros((k, j)))
-        tilts = pair.restored(tilts, np.zeros((k, j))) if shared else tilts
+        tilts = pair.restored(tilts, np.zeros((k, j)))
         with mpmath.workdps(DIGITS):
             for i in range(k):
                 bound, tau = tilts.log_bounds[i], [mpmath.mpf(float(t)) for t in tilts.exponents[i]]

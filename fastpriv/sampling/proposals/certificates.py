@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 
 from ...distributions.covariances import factored
 
-__all__ = ["Factors", "certified"]
+__all__ = ["Factors", "certified", "cholesky_factors"]
 
 FloatArray = NDArray[np.float64]
 _UNIT = 2.0**-53
 _TRIES = 4
+_AT_ONCE = 2**21  # entries of the matrices that are held
 _LEAST, _MOST = 1e-13, 0.05  # of the widening
 
 
@@ -55,155 +56,257 @@ class Factors(NamedTuple):
         return Factors(*(array[rows] for array in self)) if len(self.lower) > 1 else self
 
 
-class _Side(NamedTuple):
-    """Y and a of some components, and how far they may be off."""
+class _Sides(NamedTuple):
+    """Y and a of u components for each of r problems, and how far they may be off; one Y stands for all."""
 
-    turned: FloatArray  # (n, d, d), or (1, d, d) where all have one
-    away: FloatArray  # (n, d)
-    turned_error: FloatArray  # (n,) or (1,)
-    away_error: FloatArray  # (n,)
+    turned: FloatArray  # (r, u, d, d) or (r, 1, d, d)
+    away: FloatArray  # (r, u, d)
+    turned_error: FloatArray  # (r, u) or (r, 1)
+    away_error: FloatArray  # (r, u)
 
     @classmethod
-    def of(cls, factors: Factors, means: FloatArray, mean: FloatArray, root: FloatArray) -> _Side:
-        unit, sizes = _rounding(len(mean)), np.abs(factors.inverse)
-        gap = mean - means
-        turned, away = factors.inverse @ root, _applied(factors.inverse, gap)
+    def of(cls, factors: Factors, gaps: FloatArray, roots: FloatArray) -> _Sides:
+        """Of factors (r, u, d, d), or one for each r or for all, and of the distances from their means (r, u, d)."""
+        unit, inverse = _rounding(gaps.shape[2]), factors.inverse
+        sizes, root = np.abs(inverse), roots[:, None]
+        turned, away = inverse @ root, _applied(inverse, gaps)
         lost = unit * _norm(sizes @ np.abs(root))
-        missed = unit * np.linalg.norm(_applied(sizes, np.abs(gap)), axis=1)
+        missed = unit * np.linalg.norm(_applied(sizes, np.abs(gaps)), axis=2)
         return cls(
             turned, away, lost + factors.error * (_norm(turned) + lost),
-            missed + factors.error * (np.linalg.norm(away, axis=1) + missed),
+            missed + factors.error * (np.linalg.norm(away, axis=2) + missed),
         )  # fmt: skip
 
-    def matrix(self, times: FloatArray) -> tuple[FloatArray, float]:
+    def matrix(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """sum times Y'Y, and how far it may be off."""
-        once = times if len(self.turned) > 1 else times.sum(keepdims=True)
-        total = np.tensordot(once, self.turned.transpose(0, 2, 1) @ self.turned, 1)
+        once = times if self.turned.shape[1] == times.shape[1] else times.sum(axis=1, keepdims=True)
+        squares = self.turned.transpose(0, 1, 3, 2) @ self.turned
+        total = (once[:, None, :] @ squares.reshape(*squares.shape[:2], -1)).reshape(len(times), *squares.shape[2:])
         size = _norm(self.turned)
         error = (2.0 * size + self.turned_error) * self.turned_error + self._unit() * size * size
-        return np.asarray(total), float(np.sum(times * error))
+        return total, np.sum(np.abs(times) * error, axis=1)
 
-    def slope(self, times: FloatArray) -> tuple[FloatArray, float]:
+    def slope(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """sum times Y'a, and how far it may be off."""
-        scaled = times[:, None] * self.away
-        if len(self.turned) == 1:
-            total = scaled.sum(axis=0) @ self.turned[0]
+        scaled = times[:, :, None] * self.away
+        if self.turned.shape[1] == times.shape[1]:
+            total = (scaled[:, :, None, :] @ self.turned)[:, :, 0].sum(axis=1)
         else:
-            total = np.einsum("nde,nd->e", self.turned, scaled)
-        size, far = _norm(self.turned), np.linalg.norm(self.away, axis=1)
+            total = (scaled.sum(axis=1)[:, None, :] @ self.turned[:, 0])[:, 0]
+        size, far = _norm(self.turned), np.linalg.norm(self.away, axis=2)
         error = size * self.away_error + self.turned_error * (far + self.away_error) + self._unit() * size * far
-        return np.asarray(total), float(times @ error)
+        return total, np.sum(np.abs(times) * error, axis=1)
 
-    def square(self, times: FloatArray) -> tuple[float, float]:
+    def square(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """sum times |a|^2, and how far it may be off."""
-        far = np.linalg.norm(self.away, axis=1)
+        far = np.linalg.norm(self.away, axis=2)
         error = (2.0 * far + self.away_error) * self.away_error + self._unit() * far * far
-        return float(times @ (far * far)), float(times @ error)
+        return np.sum(times * far * far, axis=1), np.sum(np.abs(times) * error, axis=1)
 
     def _unit(self) -> float:
-        return _rounding(self.turned.shape[1] + len(self.away))
-
-
-def certified(
-    own: tuple[Factors, FloatArray], others: tuple[Factors, FloatArray], levels: FloatArray, tau: FloatArray,
-    theta: float | None, mean: FloatArray, covariance: FloatArray,
-) -> tuple[float, FloatArray] | None:  # fmt: skip
-    """log B and the covariance of a law T, near the given one, with N^(1 + theta) prod N_j^(-tau_j) ... <= B T.
-
-    ``own`` and ``others`` are factors and means of N and of the N_j; ``levels`` are the b_j. None where rounding rules.
-    """
-    equal = np.broadcast_to((others[0].lower == own[0].lower).all(axis=(1, 2)), tau.shape)
-    same, used = np.flatnonzero((tau > 0) & equal), np.flatnonzero((tau > 0) & ~equal)
-    logs, log_size = _constants(own[0], others[0].part(used), levels, tau, used, theta)
-    wider = 0.0
-    for attempt in range(_TRIES):
-        spread = covariance * (1.0 + wider) ** 2
-        spread = 0.5 * (spread + spread.T)
-        try:
-            root = factored(spread[None])[0]
-        except ValueError:
-            return None
-        ours = _Side.of(*own, mean, root)
-        parts = [_sums(ours, np.array([1.0 + tau[used].sum()]))]
-        if used.size:
-            parts.append(_sums(_Side.of(others[0].part(used), others[1][used], mean, root), -tau[used]))
-        if same.size:
-            parts.append(_gaps(_Side.of(own[0], others[1][same], own[1][0], root), tau[same], ours))
-        matrix = np.sum([part.matrix for part in parts], axis=0)
-        slope = np.sum([part.slope for part in parts], axis=0)
-        square, errors = float(sum(part.square for part in parts)), np.sum([part.errors for part in parts], axis=0)
-        if not np.isfinite(errors).all():
-            return None
-        proved = _least(matrix - np.eye(len(mean)))
-        least = proved - errors[0] - 2.0 * _UNIT * len(mean)
-        far = float(np.linalg.norm(slope)) * (1.0 + _rounding(len(mean))) + float(errors[1])
-        if least > 0.0 and (far * far <= least * (far + _LEAST) or attempt == _TRIES - 1):
-            ends = np.log(np.diagonal(root))
-            bound = logs + float(ends.sum()) + 0.5 * (float(errors[2]) - square + far * far / least)
-            size = log_size + float(np.abs(ends).sum()) + abs(square)
-            return bound + _rounding(len(mean) + len(tau)) * size, spread
-        wider = max(2.0 * wider, _LEAST, 2.0 * (float(errors[0]) - min(proved, 0.0)) + far)
-        if wider > _MOST:
-            return None
-    return None
+        return _rounding(self.turned.shape[2] + self.away.shape[1])
 
 
 class _Sums(NamedTuple):
-    """Parts of M + I, of g and of -2 h, and how far they may be off."""
+    """Parts of M + I, of g and of -2 h, and how far they may be off: of the matrix, the slope and the square."""
 
     matrix: FloatArray
     slope: FloatArray
-    square: float
-    errors: FloatArray
+    square: FloatArray
+    errors: FloatArray  # (3, r)
+
+    def __add__(self, other: object) -> _Sums:
+        assert isinstance(other, _Sums)
+        return _Sums(*(mine + new for mine, new in zip(self, other, strict=True)))
 
 
-def _sums(side: _Side, times: FloatArray) -> _Sums:
+class _Problems(NamedTuple):
+    """N and the N_j with exponents above 0, for each of r problems: those with the factor of N apart."""
+
+    own: Factors  # (r, 1, d, d) or (1, 1, d, d)
+    means: FloatArray  # (r, d)
+    others: Factors  # (r, u, d, d) or (1, 1, d, d)
+    centres: FloatArray  # (r, u, d)
+    times: FloatArray  # (r, u)
+    same: FloatArray  # means (r, v, d)
+    same_times: FloatArray  # (r, v)
+
+    def part(self, rows: NDArray[np.intp]) -> _Problems:
+        own, others = (_taken(factors, rows) for factors in (self.own, self.others))
+        rest = (self.means, self.centres, self.times, self.same, self.same_times)
+        means, centres, times, same, same_times = (array[rows] for array in rest)
+        return _Problems(own, means, others, centres, times, same, same_times)
+
+    def sums(self, at: FloatArray, roots: FloatArray) -> _Sums:
+        """All parts at candidates of these means and factors."""
+        ours = _Sides.of(self.own, (at - self.means)[:, None], roots)
+        found = _sums(ours, 1.0 + self.times.sum(axis=1, keepdims=True))
+        if self.times.shape[1]:
+            found += _sums(_Sides.of(self.others, at[:, None] - self.centres, roots), -self.times)
+        if self.same_times.shape[1]:
+            found += _gaps(_Sides.of(self.own, self.means[:, None] - self.same, roots), self.same_times, ours)
+        return found
+
+
+@np.errstate(all="ignore")  # what is not finite proves nothing
+def certified(
+    own: tuple[Factors, FloatArray], others: tuple[Factors, FloatArray], levels: FloatArray, tau: FloatArray,
+    theta: float | None, means: FloatArray, covariances: FloatArray,
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    """log B (r,) and covariances of laws T, near the given ones, with N^(1 + theta) prod N_j^(-tau_j) ... <= B T.
+
+    ``own`` and ``others`` are factors and means of the N and of the N_j, factors one for each or one for all;
+    ``levels`` are the b_j and ``tau`` the exponents, (r, J). NaN and the given covariance where rounding rules.
+    """
+    bounds, spreads = np.full(len(tau), np.nan), covariances.copy()
+    if not len(tau):
+        return bounds, spreads
+    step = max(1, _AT_ONCE // (tau.shape[1] * means.shape[1] ** 2))
+    for first in range(0, len(tau), step):
+        rows = np.arange(first, min(first + step, len(tau)))
+        ours = own[0].part(rows), own[1][rows]
+        _prove(ours, others, levels[rows], tau[rows], theta, means[rows], rows, bounds, spreads)
+    return bounds, spreads
+
+
+def _prove(
+    own: tuple[Factors, FloatArray], others: tuple[Factors, FloatArray], levels: FloatArray, tau: FloatArray,
+    theta: float | None, at: FloatArray, places: NDArray[np.intp], bounds: FloatArray, spreads: FloatArray,
+) -> None:  # fmt: skip
+    """Fill in what is proved of the problems at these places."""
+    equal = np.broadcast_to((others[0].lower[None] == own[0].lower[:, None]).all(axis=(2, 3)), tau.shape)
+    problems = _problems(own, others, tau, equal)
+    logs, log_sizes = _constants(own[0], others[0], levels, tau, equal, theta)
+    size, given = at.shape[1], spreads[places]
+    wider, alive = np.zeros(len(tau)), np.arange(len(tau))
+    for attempt in range(_TRIES):
+        spread = given[alive] * ((1.0 + wider[alive]) ** 2)[:, None, None]
+        spread = 0.5 * (spread + spread.transpose(0, 2, 1))
+        roots, good = _factored(spread)
+        alive, spread, roots = alive[good], spread[good], roots[good]
+        if not alive.size:
+            return
+        sums = problems.part(alive).sums(at[alive], roots)
+        good = np.asarray(np.isfinite(sums.errors).all(axis=0) & np.isfinite(sums.matrix).all(axis=(1, 2)))
+        alive, spread, roots = alive[good], spread[good], roots[good]
+        sums = _Sums(sums.matrix[good], sums.slope[good], sums.square[good], sums.errors[:, good])
+        if not alive.size:
+            return
+        proved = _least(sums.matrix - np.eye(size))
+        least = proved - sums.errors[0] - 2.0 * _UNIT * size
+        far = np.linalg.norm(sums.slope, axis=1) * (1.0 + _rounding(size)) + sums.errors[1]
+        done = (least > 0.0) & ((far * far <= least * (far + _LEAST)) | (attempt == _TRIES - 1))
+        ends = np.log(np.diagonal(roots, axis1=1, axis2=2))
+        bound = logs[alive] + ends.sum(axis=1) + 0.5 * (sums.errors[2] - sums.square + far * far / least)
+        sizes = log_sizes[alive] + np.abs(ends).sum(axis=1) + np.abs(sums.square)
+        bound += _rounding(size + tau.shape[1]) * sizes
+        bounds[places[alive[done]]], spreads[places[alive[done]]] = bound[done], spread[done]
+        grown = np.maximum(2.0 * wider[alive], _LEAST)
+        wider[alive] = np.maximum(grown, 2.0 * (sums.errors[0] - np.minimum(proved, 0.0)) + far)
+        alive = alive[~done & (wider[alive] <= _MOST)]
+
+
+def _problems(
+    own: tuple[Factors, FloatArray], others: tuple[Factors, FloatArray], tau: FloatArray, equal: NDArray[np.bool_]
+) -> _Problems:
+    used, used_tau = _gathered((tau > 0) & ~equal, tau)
+    same, same_tau = _gathered((tau > 0) & equal, tau)
+    shared = len(others[0].lower) == 1
+    theirs = Factors(*(array[None] if shared else array[used] for array in others[0]))
+    mine = Factors(*(array[:, None] for array in own[0]))
+    return _Problems(mine, own[1], theirs, others[1][used], used_tau, others[1][same], same_tau)
+
+
+def _gathered(chosen: NDArray[np.bool_], tau: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
+    """The places that are chosen in any row first, as many in every row, and exponents that are 0 elsewhere."""
+    most = int(chosen.sum(axis=1).max(initial=0))
+    index = np.argsort(~chosen, axis=1, kind="stable")[:, :most]
+    return index, np.where(np.take_along_axis(chosen, index, axis=1), np.take_along_axis(tau, index, axis=1), 0.0)
+
+
+def _taken(factors: Factors, rows: NDArray[np.intp]) -> Factors:
+    return Factors(*(array if len(factors.lower) == 1 else array[rows] for array in factors))
+
+
+def _sums(side: _Sides, times: FloatArray) -> _Sums:
     """Those of components counted so many times."""
-    size = np.abs(times)
-    found = side.matrix(times), side.slope(times), side.square(times)
-    errors = np.array([call(size)[1] for call in (side.matrix, side.slope, side.square)])
-    return _Sums(found[0][0], found[1][0], found[2][0], errors)
+    (matrix, first), (slope, second), (square, third) = (
+        call(times) for call in (side.matrix, side.slope, side.square)
+    )  # fmt: skip
+    return _Sums(matrix, slope, square, np.stack([first, second, third]))
 
 
-def _gaps(side: _Side, tau: FloatArray, ours: _Side) -> _Sums:
+def _gaps(side: _Sides, tau: FloatArray, ours: _Sides) -> _Sums:
     """Those of components with the factor of N, less N as often: with a_j - a in place of a_j nothing large cancels."""
     slope, slope_error = side.slope(tau)
     square, square_error = side.square(tau)
-    far, missed = float(np.linalg.norm(ours.away)), float(ours.away_error[0])
-    gaps = np.linalg.norm(side.away, axis=1)
-    cross = gaps * missed + side.away_error * (far + missed) + _rounding(len(ours.away[0]) + len(tau)) * gaps * far
-    square += 2.0 * float((tau @ side.away) @ ours.away[0])
-    size = len(ours.away[0])
-    errors = np.array([0.0, slope_error, square_error + 2.0 * float(tau @ cross)])
-    return _Sums(np.zeros((size, size)), -slope, -square, errors)
+    far, missed = np.linalg.norm(ours.away, axis=2), ours.away_error
+    gaps = np.linalg.norm(side.away, axis=2)
+    size = ours.away.shape[2]
+    cross = gaps * missed + side.away_error * (far + missed) + _rounding(size + tau.shape[1]) * gaps * far
+    square += 2.0 * np.sum((tau[:, None, :] @ side.away)[:, 0] * ours.away[:, 0], axis=1)
+    errors = np.stack([np.zeros(len(tau)), slope_error, square_error + 2.0 * np.sum(tau * cross, axis=1)])
+    return _Sums(np.zeros((len(tau), size, size)), -slope, -square, errors)
 
 
 def _constants(
-    own: Factors, others: Factors, levels: FloatArray, tau: FloatArray, used: NDArray[np.intp], theta: float | None
-) -> tuple[float, float]:  # fmt: skip
+    own: Factors, others: Factors, levels: FloatArray, tau: FloatArray, equal: NDArray[np.bool_], theta: float | None
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """What of h is no square and does not depend on T, and the sum of its sizes."""
-    here = tau > 0
-    total, once = float(tau.sum()), 1.0 + float(tau[used].sum())
-    parts = np.concatenate([
-        -once * np.log(np.diagonal(own.lower[0])), tau[used] * others.logs, tau[here] * np.log(tau[here]),
-        -tau[here] * levels[here], [-(1.0 + total) * np.log1p(total) if theta is None else -theta * np.log(theta)],
-    ])  # fmt: skip
+    here, used = tau > 0, np.where(equal, 0.0, tau)
+    total, once = tau.sum(axis=1), 1.0 + used.sum(axis=1)
+    last = -(1.0 + total) * np.log1p(total) if theta is None else np.full(len(tau), -theta * np.log(theta))
+    ends = once[:, None] * np.log(np.diagonal(own.lower, axis1=1, axis2=2))
+    logs = np.where(here, tau * np.log(np.where(here, tau, 1.0)), 0.0)
+    level = np.where(here, tau * np.where(here, levels, 0.0), 0.0)
+    parts = (-ends, used * others.logs, logs, -level, last[:, None])
     sizes = np.sum(np.abs(np.log(np.diagonal(others.lower, axis1=1, axis2=2))), axis=1)
-    return float(parts.sum()), float(np.abs(parts).sum() + np.sum(tau[used] * sizes))
+    found, size = sum(x.sum(axis=1) for x in parts), sum(np.abs(x).sum(axis=1) for x in parts)
+    return np.asarray(found), np.asarray(size + np.sum(used * sizes, axis=1))
 
 
-def _least(matrix: FloatArray) -> float:
-    """A proved lower bound of the eigenvalues, 0 or less where none is positive."""
-    guess = float(np.linalg.eigvalsh(matrix)[0])
-    if guess <= 0.0:
-        return guess
-    for part in (0.5, 0.1):
+def _factored(spreads: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Lower factors, and which there are."""
+    try:
+        return factored(spreads), np.ones(len(spreads), dtype=bool)
+    except ValueError:
+        roots, good = np.zeros_like(spreads), np.zeros(len(spreads), dtype=bool)
+    for row, spread in enumerate(spreads):
         try:
-            np.linalg.cholesky(matrix - part * guess * np.eye(len(matrix)))
-        except np.linalg.LinAlgError:
+            roots[row], good[row] = factored(spread[None])[0], True
+        except ValueError:
             continue
-        return part * guess - 4.0 * (len(matrix) + 4) * _UNIT * float(np.trace(matrix))
-    return 0.0
+    return roots, good
+
+
+def _least(matrices: FloatArray) -> FloatArray:
+    """Proved lower bounds of the eigenvalues, 0 or less where none is positive."""
+    guess = np.linalg.eigvalsh(matrices)[:, 0]
+    found = np.minimum(guess, 0.0)
+    open_rows = np.flatnonzero(guess > 0.0)
+    size = matrices.shape[1]
+    traces = np.trace(matrices, axis1=1, axis2=2)
+    for part in (0.5, 0.1):
+        if not open_rows.size:
+            break
+        moved = matrices[open_rows] - (part * guess[open_rows])[:, None, None] * np.eye(size)
+        _, good = cholesky_factors(moved)
+        rows = open_rows[good]
+        found[rows] = part * guess[rows] - 4.0 * (size + 4) * _UNIT * traces[rows]
+        open_rows = open_rows[~good]
+    return np.asarray(found)
+
+
+def cholesky_factors(matrices: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Lower Cholesky factors, and which of the matrices have one; the identity stands for the others."""
+    try:
+        return np.asarray(np.linalg.cholesky(matrices), np.float64), np.ones(len(matrices), dtype=bool)
+    except np.linalg.LinAlgError:
+        if len(matrices) == 1:
+            return np.eye(matrices.shape[1])[None], np.zeros(1, dtype=bool)
+    half = len(matrices) // 2
+    first, second = cholesky_factors(matrices[:half]), cholesky_factors(matrices[half:])
+    return np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]])
 
 
 def _rounding(terms: int) -> float:
@@ -212,10 +315,11 @@ def _rounding(terms: int) -> float:
 
 
 def _applied(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
-    if len(matrices) == 1:
-        return np.asarray(vectors @ matrices[0].T)
-    return np.asarray((matrices @ vectors[:, :, None])[:, :, 0])
+    """Matrices (r, u, d, d), or fewer of them, times vectors (r, u, d)."""
+    if matrices.shape[1] == 1 and vectors.shape[1] > 1:
+        return np.asarray(vectors @ matrices[:, 0].transpose(0, 2, 1))
+    return np.asarray((matrices @ vectors[..., None])[..., 0])
 
 
 def _norm(matrices: FloatArray) -> FloatArray:
-    return np.asarray(np.linalg.norm(matrices, axis=(1, 2)))
+    return np.asarray(np.linalg.norm(matrices, axis=(-2, -1)))

@@ -1,4 +1,4 @@
-"""Slots and exponents where covariances are full and differ: every component of p in its own units.
+"""Slots and exponents where covariances are full and differ: all components of p together, each in its own units.
 
 Notation as in ``exponents``: with the lower factor S of a component of p and L_j of one of q, Y_j = L_j^-1 S, I - D_j =
 Y_j' Y_j and E_j = Y_j' L_j^-1 (n_j - m). The number of slots falls with the dimension, since a Newton step costs a few
@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..clock import endless
-from .certificates import Factors, certified
-from .exponents import interior, solve
+from .certificates import Factors, certified, cholesky_factors
+from .exponents import interior, solve, value
 from .slots import DiagonalPair, Tilts, by_component
 
 __all__ = ["MatrixPair", "TurnedPair"]
@@ -24,64 +24,61 @@ FloatArray = NDArray[np.float64]
 _UNIT = 2.0**-53
 _SLOTS = 8
 _WORK = 5e7  # slots times d^3
+_TILE = 2**21  # entries of the matrices that are held
 _COMMON = 3  # times that one covariance for all is tried
 _FEWEST = 1e-12  # relative to the largest, or to 1: exponents that are left out
 
 
 @dataclass(frozen=True)
 class _MatrixProblem:
-    """One problem with matrices of any kind."""
+    """Problems with matrices of any kind."""
 
-    curvature: FloatArray  # D (J, d, d)
-    pull: FloatArray  # E (J, d)
-    offset: FloatArray  # a (1, J)
-    level: FloatArray  # b (1, J)
+    curvature: FloatArray  # D (I, J, d, d)
+    pull: FloatArray  # E (I, J, d)
+    offset: FloatArray  # a (I, J)
+    level: FloatArray  # b (I, J)
 
     def part(self, rows: NDArray[np.intp]) -> _MatrixProblem:
-        return self
+        if len(rows) == len(self.level):
+            return self
+        return _MatrixProblem(*(array[rows] for array in vars(self).values()))
 
     def score(self) -> FloatArray:
-        return np.asarray(self.level - self.offset + 0.5 * np.einsum("jkk->j", self.curvature))
+        return np.asarray(self.level - self.offset + 0.5 * np.trace(self.curvature, axis1=2, axis2=3))
 
     def depth(self, tau: FloatArray) -> FloatArray:
-        return np.linalg.eigvalsh(np.tensordot(tau[0], self.curvature, 1))[:1]
+        return np.asarray(np.linalg.eigvalsh(self._sum(tau))[:, 0])
 
-    def factor(self, tau: FloatArray) -> FloatArray | None:
-        """The lower factor of the precision of T, None where that is not positive."""
-        precision = np.tensordot(tau[0], self.curvature, 1)
-        precision[np.diag_indices_from(precision)] += 1.0
-        try:
-            factor = np.linalg.cholesky(precision)
-        except np.linalg.LinAlgError:
-            return None
-        return None if np.diagonal(factor).min() < 1e-4 else factor
-
-    def root(self, tau: FloatArray) -> FloatArray:
-        """The inverse of that factor, where there is one."""
-        from scipy.linalg import solve_triangular
-
-        factor = self.factor(tau)
-        assert factor is not None
-        return np.asarray(solve_triangular(factor, np.eye(len(factor)), lower=True))
+    def roots(self, tau: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """The inverses of the lower factors of the precisions of T, and which of these are positive."""
+        precision = self._sum(tau) + np.eye(self.pull.shape[2])
+        finite = np.asarray(np.isfinite(precision).all(axis=(1, 2)))
+        factors, good = cholesky_factors(np.where(finite[:, None, None], precision, np.eye(self.pull.shape[2])))
+        good &= finite & (np.diagonal(factors, axis1=1, axis2=2).min(axis=1) >= 1e-4)
+        return np.asarray(np.linalg.inv(factors)), good
 
     def shape(self, tau: FloatArray) -> FloatArray:
-        from scipy.linalg import solve_triangular
-
-        factor = self.factor(tau) if np.isfinite(tau).all() else None
-        if factor is None:
-            return np.array([np.inf])
-        reach = solve_triangular(factor, tau[0] @ self.pull, lower=True)
-        return np.array([0.5 * reach @ reach - np.sum(np.log(np.diagonal(factor)))])
+        root, good = self.roots(tau)
+        reach = (root @ (tau[:, None, :] @ self.pull).transpose(0, 2, 1))[:, :, 0]
+        ends = np.log(np.diagonal(root, axis1=1, axis2=2))
+        return np.where(good, 0.5 * np.sum(reach * reach, axis=1) + ends.sum(axis=1), np.inf)
 
     def slopes(self, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
-        root = self.root(tau)
-        mean = -root.T @ (root @ (tau[0] @ self.pull))
-        turned = root @ self.curvature @ root.T
-        bent = self.curvature @ mean
-        gradient = -0.5 * np.einsum("jkk->j", turned) - (self.pull + 0.5 * bent) @ mean
-        flat = (turned * tau[0][:, None, None]).reshape(len(turned), -1)
-        forces = ((self.pull + bent) * tau[0][:, None]) @ root.T
-        return gradient[None], (0.5 * flat @ flat.T + forces @ forces.T)[None]
+        root, _ = self.roots(tau)
+        across = root.transpose(0, 2, 1)
+        mean = -(across @ (root @ (tau[:, None, :] @ self.pull).transpose(0, 2, 1)))[:, :, 0]
+        turned = root[:, None] @ self.curvature @ across[:, None]
+        bent = (self.curvature @ mean[:, None, :, None])[..., 0]
+        half = self.pull + 0.5 * bent
+        gradient = -0.5 * np.trace(turned, axis1=2, axis2=3) - (half @ mean[:, :, None])[:, :, 0]
+        flat = (turned * tau[:, :, None, None]).reshape(*tau.shape, -1)
+        forces = ((self.pull + bent) * tau[:, :, None]) @ across
+        return gradient, 0.5 * flat @ flat.transpose(0, 2, 1) + forces @ forces.transpose(0, 2, 1)
+
+    def _sum(self, tau: FloatArray) -> FloatArray:
+        """sum tau_j D_j."""
+        flat = self.curvature.reshape(*tau.shape, -1)
+        return np.asarray((tau[:, None, :] @ flat).reshape(len(tau), *self.curvature.shape[2:]))
 
 
 class MatrixPair:
@@ -123,118 +120,152 @@ class MatrixPair:
         self, shares: FloatArray, start: FloatArray | None = None, rows: NDArray[np.intp] | None = None,
         floor: FloatArray | None = None,
     ) -> Tilts:  # fmt: skip
-        """As ``DiagonalPair.run``; the spreads are covariances."""
+        """As ``DiagonalPair.run``; the spreads are covariances. Where ``shares`` are known by component of q, bounds
+        are right but for rounding until they are ``restored``; else they are certified here."""
         rows = np.arange(len(self.means)) if rows is None else rows
-        number, size = len(rows), self.means.shape[1]
+        number, size, partners = len(rows), self.means.shape[1], len(self.q[0])
         found = Tilts(
-            np.full(number, 0.0 if self.theta is None else np.inf), self.means[rows], np.empty((number, size, size)),
+            np.full(number, 0.0 if self.theta is None else np.inf), self.means[rows], self._own(rows).copy(),
             np.zeros((number, shares.shape[1])), np.zeros((number, self.slots)),
         )  # fmt: skip
-        for place, row in enumerate(rows):
+        width = max(self.slots * size * size, partners * size)
+        for first in range(0, number, max(1, _TILE // width)):
             if self.late():
-                own = self.factors[rows[place:] if len(self.factors) > 1 else [0]]
-                found.spreads[place:] = own @ own.transpose(0, 2, 1)
                 break
-            begin, enough = (None if x is None else x[place : place + 1] for x in (start, floor))
-            self._one(int(row), shares[row], begin, enough, found, place)
+            here = np.arange(first, min(first + max(1, _TILE // width), number))
+            begin, enough = (None if x is None else x[here] for x in (start, floor))
+            self._solve(rows[here], shares[rows[here]], begin, enough, found, here)
         return found
+
+    def restored(self, tilts: Tilts, shares: FloatArray) -> Tilts:
+        """Certified for the ``shares`` they were found with, unless ``run`` has done so."""
+        if tilts.exponents.shape[1] == len(self.q[0]):
+            rows = np.arange(len(self.means))
+            self._certify(rows, tilts.exponents, self.q[0] + shares, tilts, rows)
+        return tilts
 
     def exponents(self, tilts: Tilts, rows: NDArray[np.intp]) -> FloatArray:
         """As ``DiagonalPair.exponents``."""
         return by_component(tilts, rows, self.chosen, len(self.q[0]))
 
-    def _one(
-        self, row: int, shares: FloatArray, start: FloatArray | None, floor: FloatArray | None, found: Tilts,
-        place: int,
+    def _own(self, rows: NDArray[np.intp]) -> FloatArray:
+        """Covariances of components of p."""
+        own = self.factors[rows if len(self.factors) > 1 else np.zeros_like(rows)]
+        return np.asarray(own @ own.transpose(0, 2, 1))
+
+    def _solve(
+        self, rows: NDArray[np.intp], shares: FloatArray, start: FloatArray | None, floor: FloatArray | None,
+        found: Tilts, here: NDArray[np.intp],
     ) -> None:  # fmt: skip
-        levels = self.q[0]
-        own = self.factors[row if len(self.factors) > 1 else 0]
-        total = levels + shares
-        whitened = self._whitened(self.means[row])
-        offset = 0.5 * np.sum(whitened * whitened, axis=1) + self.logs - np.sum(np.log(np.diagonal(own)))
-        chosen, rest = np.arange(len(levels)), None
-        if self.pooled:
-            chosen, rest = self._choice(row, own, total)
-        some = chosen if len(self.inverses) > 1 else [0]
-        turned = self.inverses[some] @ own
-        turned[(self.q[2][some] == own).all(axis=(1, 2))] = np.eye(len(own))  # however large tau, D stays 0
-        precision = np.broadcast_to(turned.transpose(0, 2, 1) @ turned, (len(chosen), *own.shape))
-        pull = np.einsum("jkl,jk->jl", np.broadcast_to(turned, precision.shape), whitened[chosen])
-        parts = [precision, pull, offset[chosen], total[chosen]]
+        """Solve for components ``rows``, which stand at ``here``."""
+        levels, size = self.q[0], self.means.shape[1]
+        own = self.factors[rows if len(self.factors) > 1 else np.zeros_like(rows)]
+        total = np.broadcast_to(levels + shares, (len(rows), len(levels)))
+        whitened = self._whitened(self.means[rows])
+        logs = np.sum(np.log(np.diagonal(own, axis1=1, axis2=2)), axis=1)
+        offset = 0.5 * np.sum(whitened * whitened, axis=2) + self.logs - logs[:, None]
+        every = np.broadcast_to(np.arange(len(levels)), total.shape)
+        chosen, rest = self._choice(rows, own, total) if self.pooled else (every, None)
+        some = chosen if len(self.inverses) > 1 else chosen[:, :1] * 0
+        turned = self.inverses[some] @ own[:, None]
+        turned[(self.q[2][some] == own[:, None]).all(axis=(2, 3))] = np.eye(size)  # however large tau, D stays 0
+        near = np.take_along_axis(whitened, chosen[:, :, None], axis=1)
+        precision = np.broadcast_to(turned.transpose(0, 1, 3, 2) @ turned, (*chosen.shape, size, size))
+        pull = (near[:, :, None, :] @ turned)[:, :, 0]
+        parts = [precision, pull, *(np.take_along_axis(x, chosen, axis=1) for x in (offset, total))]
         if rest is not None:
-            pooled = self._pooled(own, rest, whitened)
             with np.errstate(divide="ignore"):
-                level = np.sum(rest * (total - np.where(rest > 0, np.log(rest), 0.0)))
-            pooled += [np.asarray(rest @ offset), np.asarray(level)]
-            parts = [np.concatenate([x, np.asarray(y)[None]]) for x, y in zip(parts, pooled, strict=True)]
-        problem = _MatrixProblem(np.eye(len(own)) - parts[0], parts[1], parts[2][None], parts[3][None])
+                level = np.sum(rest * (total - np.where(rest > 0, np.log(rest), 0.0)), axis=1)
+            pooled = [*self._pooled(own, rest, whitened), np.sum(rest * offset, axis=1), level]
+            parts = [np.concatenate([x, y[:, None]], axis=1) for x, y in zip(parts, pooled, strict=True)]
+        problem = _MatrixProblem(np.eye(size) - parts[0], *parts[1:])
         if self.theta is not None and start is None:
             assert self.base is not None
-            base = np.zeros((1, self.slots))
-            for index, part in zip(self.base[0][row], self.base[1][row], strict=True):
-                base[0, np.flatnonzero(chosen == index)[0]] += part
+            base = np.zeros((len(rows), self.slots))
+            base[:, : chosen.shape[1]] = np.sum(
+                (chosen[:, :, None] == self.base[0][rows][:, None, :]) * self.base[1][rows][:, None, :], axis=2
+            )
             start = interior(problem, self.theta, base)
         tau = solve(problem, self.theta, start, floor, self.late)
-        found.tau[place] = tau[0]
-        every = np.zeros(len(levels))
-        every[chosen] = tau[0, : len(chosen)]
+        found.tau[here] = tau
+        exponents = np.zeros(total.shape)
+        np.put_along_axis(exponents, chosen, tau[:, : chosen.shape[1]], axis=1)
         if rest is not None:
-            every += tau[0, -1] * rest
-        found.exponents[place] = every.sum() if shares.size == 1 else every
-        self._finish(problem, tau, every, total, row, found, place)
+            exponents += tau[:, -1:] * rest
+        dense = found.exponents.shape[1] == len(levels)
+        found.exponents[here] = exponents if dense else exponents.sum(axis=1, keepdims=True)
+        root, good = problem.roots(tau)
+        factor = own @ root.transpose(0, 2, 1)
+        step = root @ (tau[:, None, :] @ problem.pull).transpose(0, 2, 1)
+        found.means[here] = self.means[rows] - (factor @ step)[:, :, 0]
+        found.spreads[here] = factor @ factor.transpose(0, 2, 1)
+        found.log_bounds[here] = np.where(good, value(problem, tau, self.theta), np.inf)
+        if not dense:
+            self._certify(rows, exponents, total, found, here)
 
-    def _whitened(self, mean: FloatArray) -> FloatArray:
-        away = self.q[1] - mean
+    def _whitened(self, means: FloatArray) -> FloatArray:
+        """L_j^-1 (n_j - m) for every m: (I, J, d)."""
+        away = self.q[1] - means[:, None]
         if len(self.inverses) == 1:
             return np.asarray(away @ self.inverses[0].T)
-        return np.asarray(np.einsum("jkl,jl->jk", self.inverses, away))
+        return np.asarray((self.inverses @ away[..., None])[..., 0])
 
-    def _choice(self, row: int, own: FloatArray, total: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
-        """The heaviest components of q near the tilted normal, and the shares of the others."""
-        spread = own @ own.T if self.at is None else self.at.spreads[row]
-        away = self._whitened(self.means[row] if self.at is None else self.at.means[row])
-        flat = self.precisions.reshape(len(self.precisions), -1) @ spread.reshape(-1)
-        weights = total - self.logs - 0.5 * (flat + np.sum(away * away, axis=1))
-        if self.chosen[row, 0] < 0:
+    def _choice(
+        self, rows: NDArray[np.intp], own: FloatArray, total: FloatArray
+    ) -> tuple[NDArray[np.intp], FloatArray]:  # fmt: skip
+        """The heaviest components of q near the tilted normals, and the shares of the others."""
+        spread = own @ own.transpose(0, 2, 1) if self.at is None else self.at.spreads[rows]
+        away = self._whitened(self.means[rows] if self.at is None else self.at.means[rows])
+        flat = spread.reshape(len(rows), -1) @ self.precisions.reshape(len(self.precisions), -1).T
+        weights = total - self.logs - 0.5 * (flat + np.sum(away * away, axis=2))
+        fresh = np.flatnonzero(self.chosen[rows, 0] < 0)
+        if fresh.size:
             if self.base is not None:
-                weights[self.base[0][row]] = np.inf
-            self.chosen[row] = np.argsort(-weights, kind="stable")[: self.slots - 1]
-        chosen = self.chosen[row]
-        weights[chosen] = -np.inf
-        rest = np.exp(np.maximum(weights - weights.max(), -700.0)) * np.isfinite(weights)
-        return chosen, rest / rest.sum()
+                forced = weights[fresh]
+                np.put_along_axis(forced, self.base[0][rows[fresh]], np.inf, axis=1)
+                weights[fresh] = forced
+            order = np.argsort(-weights[fresh], axis=1, kind="stable")
+            self.chosen[rows[fresh]] = order[:, : self.slots - 1]
+        chosen = self.chosen[rows]
+        np.put_along_axis(weights, chosen, -np.inf, axis=1)
+        weights[weights == np.inf] = -np.inf
+        top = weights.max(axis=1, keepdims=True)
+        rest = np.exp(np.maximum(weights - top, -700.0)) * np.isfinite(weights)
+        return chosen, rest / rest.sum(axis=1, keepdims=True)
 
     def _pooled(self, own: FloatArray, rest: FloatArray, whitened: FloatArray) -> list[FloatArray]:
+        number, size = len(own), own.shape[1]
         if len(self.inverses) == 1:
-            precision = self.precisions[0]
-            pull = self.inverses[0].T @ (rest @ whitened)
+            precision = np.broadcast_to(self.precisions[0], own.shape)
+            pull = (rest[:, None, :] @ whitened)[:, 0] @ self.inverses[0]
         else:
-            precision = np.tensordot(rest, self.precisions, 1)
-            pull = np.einsum("j,jkl,jk->l", rest, self.inverses, whitened, optimize=True)
-        return [np.asarray(own.T @ precision @ own), np.asarray(own.T @ pull)]
+            precision = (rest @ self.precisions.reshape(len(self.precisions), -1)).reshape(number, size, size)
+            forces = (self.inverses.transpose(0, 2, 1) @ whitened[..., None])[..., 0]
+            pull = (rest[:, None, :] @ forces)[:, 0]
+        across = own.transpose(0, 2, 1)
+        return [np.asarray(across @ precision @ own), np.asarray((across @ pull[:, :, None])[:, :, 0])]
 
-    def _finish(
-        self, problem: _MatrixProblem, tau: FloatArray, every: FloatArray, levels: FloatArray, row: int, found: Tilts,
-        place: int,
+    def _certify(
+        self, rows: NDArray[np.intp], exponents: FloatArray, levels: FloatArray, found: Tilts, here: NDArray[np.intp]
     ) -> None:  # fmt: skip
-        """The tilted normal and its certified bound, or the component itself where rounding rules."""
-        own = self.own.part(np.array([row]))
-        root = problem.root(tau)
-        factor = own.lower[0] @ root.T
-        mean = self.means[row] - factor @ (root @ (tau[0] @ problem.pull))
-        every = np.where(every > _FEWEST * min(every.max(), 1.0), every, 0.0)
+        """Certified bounds of the tilted normals of ``rows``, which stand at ``here``, or the components themselves
+        where rounding rules."""
+        least = _FEWEST * np.minimum(exponents.max(axis=1, keepdims=True), 1.0)
+        every = np.where(exponents > least, exponents, 0.0)
         if self.theta is not None:
-            every *= self.theta / every.sum()
-        proof = certified(
-            (own, self.means[row : row + 1]), (self.others, self.q[1]), levels, every, self.theta, mean,
-            factor @ factor.T,
+            every *= self.theta / every.sum(axis=1, keepdims=True)
+        usable = np.isfinite(found.log_bounds[here]) & np.isfinite(every).all(axis=1)
+        usable &= (every > 0.0).any(axis=1)
+        some = np.flatnonzero(usable)
+        bounds, spreads = np.full(len(rows), np.nan), found.spreads[here]
+        bounds[some], spreads[some] = certified(
+            (self.own.part(rows[some]), self.means[rows[some]]), (self.others, self.q[1]), levels[some], every[some],
+            self.theta, found.means[here[some]], spreads[some],
         )  # fmt: skip
-        if proof is None:
-            found.log_bounds[place] = 0.0 if self.theta is None else np.inf
-            found.spreads[place] = own.lower[0] @ own.lower[0].T
-        else:
-            found.log_bounds[place], found.spreads[place] = proof
-            found.means[place] = mean
+        proved = np.isfinite(bounds)
+        found.log_bounds[here] = np.where(proved, bounds, 0.0 if self.theta is None else np.inf)
+        found.spreads[here] = np.where(proved[:, None, None], spreads, self._own(rows))
+        found.means[here] = np.where(proved[:, None], found.means[here], self.means[rows])
 
 
 class TurnedPair:
@@ -293,29 +324,31 @@ class TurnedPair:
             return found
         common = found.spreads if len(found.spreads) == 1 else None
         for _ in range(_COMMON):
-            proved = [self._proved(found, shares, row, common) for row in range(len(found.means))]
-            spreads = np.stack([spread for _, spread in proved])
+            bounds, spreads = self._proved(found, shares, common)
             widest = spreads[np.argmax(np.trace(spreads, axis1=1, axis2=2))]
             if common is None or all(np.array_equal(spread, widest) for spread in spreads):
                 break
             common = widest[None]
-        found.log_bounds[:] = [bound for bound, _ in proved]
+        found.log_bounds[:] = bounds
         one = common is not None and np.array_equal(spreads, np.broadcast_to(widest, spreads.shape))
         return Tilts(found.log_bounds, found.means, widest[None] if one else spreads, found.exponents, found.tau)
 
     def _proved(
-        self, found: Tilts, shares: FloatArray, row: int, common: FloatArray | None
-    ) -> tuple[float, FloatArray]:
+        self, found: Tilts, shares: FloatArray, common: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
         theta = self.pair.theta
-        spread = found.spreads[row] if common is None else common[0]
-        if not np.isfinite(found.log_bounds[row]) or (theta is None and found.log_bounds[row] >= 0.0):
-            return float(found.log_bounds[row]), spread
-        tau = found.exponents[row]
-        proof = certified(
-            (self.sides[0], self.own[row : row + 1]), (self.sides[1], self.q[1]), self.q[0] + shares[row],
-            tau if theta is None else tau * (theta / tau.sum()), theta, found.means[row], spread,
+        given = found.spreads if common is None else common
+        spreads = np.array(np.broadcast_to(given, (len(found.means), *given.shape[1:])))
+        bounds = found.log_bounds.copy()
+        rows = np.flatnonzero(np.isfinite(bounds) & ((bounds < 0.0) | (theta is not None)))
+        tau = found.exponents[rows]
+        proved, spreads[rows] = certified(
+            (self.sides[0], self.own[rows]), (self.sides[1], self.q[1]), self.q[0] + shares[rows],
+            tau if theta is None else tau * (theta / tau.sum(axis=1, keepdims=True)), theta, found.means[rows],
+            spreads[rows],
         )  # fmt: skip
-        return (0.0 if theta is None else np.inf, spread) if proof is None else proof
+        bounds[rows] = np.where(np.isfinite(proved), proved, 0.0 if theta is None else np.inf)
+        return bounds, spreads
 
     def _turned_back(self, tilts: Tilts) -> Tilts:
         size = self.own.shape[1]

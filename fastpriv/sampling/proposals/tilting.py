@@ -24,8 +24,8 @@ from .shares import best_shares
 from .slots import DiagonalPair, Tilts, foremost
 
 __all__ = [
-    "Proposal", "hockey_stick_proposal", "hockey_stick_proposals", "log_hockey_stick_upper_bound", "paired",
-    "tilted_law",
+    "Proposal", "hockey_stick_proposal", "hockey_stick_proposals", "log_hockey_stick_upper_bound",
+    "log_mass_of_larger", "paired", "tilted_law",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
@@ -129,6 +129,24 @@ def log_hockey_stick_upper_bound(
     return min(_Search(p, q, epsilon, late).proposal(epsilon).log_scale, mass)
 
 
+def log_mass_of_larger(p: GaussianMixture, proposal: Proposal, shift: float = 0.0) -> float:
+    """An upper bound of log P(p > e^epsilon q), for an epsilon that is ``shift`` above that of the proposal.
+
+    Where p > K q, p is at most (p - e^-t K q)^+ / (1 - e^-t) for every t > 0; and levels lower by t - shift raise the
+    bound of a component with exponents of sum theta by theta (t - shift), the exponents being feasible at all levels.
+    """
+    logs = np.log(p.weights) + proposal.log_bounds
+    steps = 0.5 ** np.arange(-4.0, 44.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        raised = np.minimum(proposal.exponents[:, None] * (steps - shift), -proposal.log_bounds[:, None])
+        raised = np.where(proposal.exponents[:, None] > 0.0, raised, 0.0)  # N itself dominates at every level
+        terms = logs[:, None] + raised
+        top = terms.max(axis=0)
+        found = top + np.log(np.exp(terms - top).sum(axis=0)) - np.log(-np.expm1(-steps))
+    found = found[np.isfinite(found)]
+    return min(float(found.min(initial=0.0)) + 1e-9, 0.0)
+
+
 class _Search:
     """One pair of laws; every epsilon starts from the shares and exponents of the one before."""
 
@@ -177,7 +195,7 @@ class _Search:
             if gain < _GAIN:
                 break
         self.tau = now.tau
-        best = pair.restored(best, found_with + shift) if isinstance(pair, TurnedPair) else best
+        best = best if isinstance(pair, DiagonalPair) else pair.restored(best, found_with + shift)
         return _proposal(self.p, pair, best)
 
     def _relax(self, now: Tilts, shift: float) -> None:

@@ -8,6 +8,9 @@ With draws of both laws, s(l) = n_p p / (n_p p + n_q q) is the chance that a dra
 has mean 0 when Z_p = Z_q. Its terms lie in [0, 1], so no tail can deceive it, and where P and Q do not meet it says
 nothing. With l moved by log r it is 0 at the best estimate of r = Z_p / Z_q.
 
+During a run ``RatioSums`` holds what the draws so far say. Under equal integrals q / (p + q) has the same mean under P
+as p / (p + q) has under Q, however many draws each has; both lie in [0, 1]. The ratio of these means is Z_p / Z_q.
+
 With draws of one law alone the mean of the other density over its own is at most 1: less where the other law has mass
 that these draws can't reach. A mean above 1 is a proof by betting (a supermartingale); one below 1 is worth a word
 where the weights have a light tail.
@@ -19,7 +22,7 @@ the bet.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +30,20 @@ from numpy.typing import NDArray
 from ...errors import warned
 from .tails import TopValues
 
-__all__ = ["Integrals", "compared_integrals", "warned_of_integrals"]
+__all__ = ["ALIKE", "Integrals", "RatioSums", "compared_integrals", "warned_of", "warned_of_integrals"]
 
 FloatArray = NDArray[np.float64]
+Verdict = Literal["equal", "unequal", "out of reach"]
 
 _DOUBT = 20.0  # a false alarm has a chance of about exp(-20)
 _LIGHT = 0.3  # tail index below which a mean with a standard error is believed
 _ERRORS = 8.0  # standard errors that the mean of light-tailed weights must lie below 1
 _STEPS = 80
+_RUN_ERRORS = 4.2  # standard errors at the end of a run: a false alarm has a chance of 3e-5 where a mean is normal
+_LARGEST = 0.03  # of the sum of squares: a weight that has more says that the mean is not near normal
+_BLOCK = 2**12  # draws taken at once: memory that is asked for anew for more would cost more than the work
+_FEWEST = 64  # draws of each law that a comparison needs
+ALIKE = 1e-12  # relative to the log densities: log ratios that differ by less are equal but for rounding
 _VAGUE = 0.25  # variance of log r from which on the estimate is not worth giving
 
 
@@ -90,9 +99,129 @@ def compared_integrals(at_p: FloatArray | None, at_q: FloatArray | None) -> Inte
     return Integrals(math.nan, math.inf, "equal")
 
 
+class RatioSums:
+    """What l = log p - log q at all draws of a run tells: its range, and whether the integrals are equal.
+
+    Parameters
+    ----------
+    one_sided : bool
+        Whether only one of the laws is drawn from, so that the tail of the weights matters.
+
+    Notes
+    -----
+    Sums add up; a merge in a fixed order gives fixed bits.
+
+    **Accuracy** ``tests/properties/test_normalisation.py`` counts false alarms, and what is found.
+    """
+
+    def __init__(self, *, one_sided: bool) -> None:
+        self.one_sided = one_sided
+        self.counts = [0, 0]  # draws of P and of Q, as all pairs below
+        self.chances = np.zeros((2, 2))  # sums of the chance that the draw is of the other law, and of its square
+        self.weights = np.zeros(3)  # sums of the density of the other law over the own, of its square and its cube
+        self.largest = 0.0
+        self.low, self.high, self.size = math.inf, -math.inf, 1.0
+
+    def update(self, lp: FloatArray, lq: FloatArray, of_p: bool, ratio: FloatArray | None = None) -> None:
+        """Take in log densities at draws of P or of Q; each counts ``ratio`` times where that is given."""
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            for first in range(0, len(lp), _BLOCK):
+                some = slice(first, first + _BLOCK)
+                self._take(lp[some], lq[some], of_p, None if ratio is None else ratio[some])
+
+    def _take(self, lp: FloatArray, lq: FloatArray, of_p: bool, ratio: FloatArray | None) -> None:
+        difference = lp - lq
+        self.low, self.high = min(self.low, float(difference.min())), max(self.high, float(difference.max()))
+        for logs in (lp, lq):
+            size = max(-float(logs.min()), float(logs.max()))
+            self.size = max(self.size, size) if math.isfinite(size) else self.size
+        weight = np.exp(-difference if of_p else difference)
+        chance = 1.0 / (1.0 + 1.0 / weight)
+        if ratio is not None:
+            weight, chance = weight * ratio, chance * ratio
+        side = 0 if of_p else 1
+        self.counts[side] += len(lp)
+        self.chances[side] += chance.sum(), (chance * chance).sum()
+        if self.one_sided:
+            square = weight * weight
+            self.weights += weight.sum(), square.sum(), (square * weight).sum()
+            self.largest = max(self.largest, float(weight.max()))
+
+    def merge(self, other: RatioSums) -> None:
+        """Take in what another collector holds."""
+        self.counts = [mine + new for mine, new in zip(self.counts, other.counts, strict=True)]
+        self.chances = self.chances + other.chances
+        with np.errstate(invalid="ignore", over="ignore"):
+            self.weights = self.weights + other.weights
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self.size = max(self.size, other.size)
+        self.largest = max(self.largest, other.largest)
+
+    @property
+    def alike(self) -> bool:
+        """Whether all log ratios are equal but for their rounding."""
+        return sum(self.counts) > 1 and self.high - self.low <= ALIKE * self.size
+
+    @property
+    def endless(self) -> bool:
+        """Whether some log ratio is infinite: a density is 0 there."""
+        return not (math.isfinite(self.low) and math.isfinite(self.high))
+
+    def compared(self) -> Integrals:
+        """The verdict of all draws so far."""
+        if min(self.counts) >= _FEWEST:
+            return self._both()
+        side = int(np.argmax(self.counts))
+        if not self.one_sided or self.counts[side] < _FEWEST:
+            return Integrals(math.nan, math.inf, "equal")
+        return self._one(side)
+
+    def _both(self) -> Integrals:
+        n = np.array(self.counts, dtype=np.float64)
+        mean = self.chances[:, 0] / n
+        variance = np.maximum(self.chances[:, 1] / n - mean * mean, 0.0) / n
+        gap, least = abs(float(mean[1] - mean[0])), float(n.min())
+        verdict: Verdict = "equal"
+        if gap > _RUN_ERRORS * math.sqrt(float(variance.sum())) + _DOUBT / least:
+            verdict = "unequal"
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = float(mean[1] / mean[0])
+            error = ratio * math.sqrt(float(np.sum(variance / (mean * mean))))
+        return Integrals(ratio, error if math.isfinite(error) else math.inf, verdict)
+
+    def _one(self, side: int) -> Integrals:
+        """A mean of weights above 1 is shown by its own standard error: those of rare large weights err downward. One
+        below 1 is believed where no weight rules the sums, and twice their skewness does not explain it. What mass
+        the draws may have missed explains a little."""
+        n = self.counts[side]
+        if not np.isfinite(self.weights).all():
+            return Integrals(math.nan, math.inf, "equal")
+        mean, square, cube = (self.weights / n).tolist()
+        variance = max(square - mean * mean, 0.0)
+        error, unseen = math.sqrt(variance / n), _DOUBT / n + ALIKE * self.size
+        third = max(cube - 3.0 * mean * square + 2.0 * mean**3, 0.0)
+        skewness = third / variance**1.5 / math.sqrt(n) if variance > 0.0 else 0.0
+        lacking = _RUN_ERRORS + 2.0 * skewness * (1.0 + 2.0 * _RUN_ERRORS**2) / 6.0
+        verdict: Verdict = "equal"
+        if mean - 1.0 > _RUN_ERRORS * error + unseen:
+            verdict = "unequal"
+        elif 1.0 - mean > lacking * error + unseen and self.largest**2 <= _LARGEST * self.weights[1]:
+            verdict = "out of reach"
+        if side == 1 or mean <= 1e-100:  # q over p at draws of P
+            return Integrals(mean, error, verdict)
+        return Integrals(1.0 / mean, error / mean**2, verdict)
+
+
 def warned_of_integrals(at_p: FloatArray | None, at_q: FloatArray | None, p: str = "p", q: str = "q") -> Integrals:
     """Warn where the draws show that the log densities named ``p`` and ``q`` are not both normalised."""
     found = compared_integrals(at_p, at_q)
+    warned_of(found, p, q, of_p=at_q is None)
+    return found
+
+
+def warned_of(found: Integrals, p: str = "p", q: str = "q", *, of_p: bool = True) -> None:
+    """Warn of integrals that are not equal; ``of_p`` says which law was drawn from where it was one alone."""
+    drawn, other = (p, q) if of_p else (q, p)
     size = f"{found.ratio:.3g} +- {found.error:.1g}"
     if found.verdict == "unequal":
         warned(
@@ -100,13 +229,11 @@ def warned_of_integrals(at_p: FloatArray | None, at_q: FloatArray | None, p: str
             "that of other laws. Subtract the logarithm of its integral from each."
         )
     elif found.verdict == "out of reach":
-        drawn, other = (q, p) if at_q is not None else (p, q)
         warned(
             f"draws of {drawn} alone give the integral of {p} over that of {q} as {size}, not 1: the log densities are "
             f"not normalised, or {other} has mass where {drawn} has none. In the second case give a sampler for "
             f"{other} too, where the quantity depends on that mass."
         )
-    return found
 
 
 def _bridged(at_p: FloatArray, at_q: FloatArray) -> Integrals:

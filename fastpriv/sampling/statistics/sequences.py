@@ -8,7 +8,9 @@ too, the same bets on 1 - X give the upper bound. The logarithm of W(m) is S(b) 
 S(b) = sum log(1 + b X_i), so the state is one sum a bet, whatever the length of the stream.
 
 Observations need not have one mean: if those of a batch are independent with means m_i, then
-product (1 + b m_i) <= (1 + b mean(m_i))^n, so one point from each stratum counts as a batch.
+product (1 + b m_i) <= (1 + b mean(m_i))^n, so one point from each stratum counts as a batch. The mean of a batch is an
+observation too: it varies less than its points where strata differ, but n times fewer of them bound what is rarely hit
+n times worse. The average of the wealth of both bets serves where either would, at the price of log 2.
 
 Sources: Ville 1939; Waudby-Smith and Ramdas 2023 (betting); Orabona and Jun 2024 (averages over bets);
 Howard, Ramdas, McAuliffe and Sekhon 2021 (stopping times); Honda and Takemura 2010 (one sum a bet).
@@ -25,6 +27,7 @@ from numpy.typing import NDArray
 
 from ... import _validate
 from ...errors import DomainError, ShapeError
+from ...kernels import _wealth
 from .intervals import Interval, Side, _error, _finished
 
 __all__ = ["BoundedMean", "KlFloor", "tail_excess", "truncated_interval"]
@@ -34,12 +37,13 @@ FloatArray = NDArray[np.float64]
 _BETS = np.ldexp(1.0, np.arange(-22, 31))  # in units of 1 / (high - low)
 _LOG_PRIOR = -np.log1p(((np.arange(-22, 31) + 3.0) / 3.0) ** 2)
 _LOG_PRIOR -= np.log(np.exp(_LOG_PRIOR).sum())
-_BLOCK = 2**12  # observations times quantities taken at once
-_GROUP = 8  # factors multiplied before a logarithm: (2^31)^8 is below the largest double
+_NO_BETS = _wealth.BETS - len(_BETS)  # fill the lanes of the kernel: factors of 1
+_LARGER = np.concatenate([_BETS, np.zeros(_NO_BETS)])
+_SMALLER = np.concatenate([1.0 / (1.0 + _BETS), np.ones(_NO_BETS)])
 _LARGEST = 1e25  # larger values are lowered to this where the range is open: a lower bound stays one
 _HALVINGS, _STEPS = 14, 60
 _SLACK = 1e-13  # outward, relative, for the rounding of the bisection
-_ROUNDING = 2.0**-50  # error of one factor and its logarithm
+_ROUNDING = 2.0**-46  # error of one factor, and of its part of the logarithm of all
 
 
 class BoundedMean:
@@ -53,11 +57,13 @@ class BoundedMean:
         Range of every observation. ``high=inf`` leaves the upper bound infinite; then ``unit`` sets the scale.
     unit : float, optional
         Scale of the bets where ``high`` is infinite, 1 by default: fix it before looking at the observations.
+    batch : int, optional
+        Points of a batch: where it is more than 1, observations come by ``update_batches`` alone.
 
     Attributes
     ----------
     count : int
-        Observations taken in.
+        Observations taken in; of batches, their points.
 
     Raises
     ------
@@ -87,7 +93,7 @@ class BoundedMean:
     """
 
     def __init__(
-        self, quantities: int | None = None, *, low: float = 0.0, high: float = 1.0, unit: float = 1.0
+        self, quantities: int | None = None, *, low: float = 0.0, high: float = 1.0, unit: float = 1.0, batch: int = 1
     ) -> None:
         self._scalar = quantities is None
         self.quantities = 1 if quantities is None else _validate.count("quantities", quantities)
@@ -96,32 +102,42 @@ class BoundedMean:
         self._width = self.high - self.low
         if math.isinf(self._width):
             self._width = _validate.scalar("unit", unit, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
+        self.batch = _validate.count("batch", batch)
         self.count = 0
         self._sum = np.zeros(self.quantities)
         self._sides = 1 if math.isinf(self.high) else 2
-        self._logs = np.zeros((self._sides, self.quantities, len(_BETS)))
+        self._sizes = (1,) if self.batch == 1 else (1, self.batch)  # points of an observation: alone, and of a mean
+        self._logs = np.zeros((len(self._sizes), self._sides, self.quantities, _wealth.BETS))
 
     def update(self, values: Any) -> None:
         """Take in observations of shape (n,) or (n, quantities)."""
         block = self._unit(values)
         self.count += len(block)
         self._sum += block.sum(axis=0)
-        block = block[block.any(axis=1)]  # log(1 + b 0) = 0
-        step = max(_GROUP, _BLOCK // self.quantities // _GROUP * _GROUP)
-        for first in range(0, len(block), step):
-            piece = block[first : first + step]
-            self._logs[0] += _log_products(piece, 1.0, _BETS)
-            if self._sides == 2:
-                self._logs[1] += _log_products(piece, 1.0 - piece, 1.0 / (1.0 + _BETS))
+        self._bet(0, block[block.any(axis=1)])  # log(1 + b 0) = 0
+
+    def update_batches(self, values: FloatArray) -> None:
+        """Take in batches of independent points, shape (quantities, batch, n), whose means average to the mean."""
+        batches = values.shape[2]
+        for place, rows in enumerate(values):
+            block = self._unit(rows.reshape(-1, 1), alone=True)
+            self._sum[place] += block.sum()
+            self._bet(0, block[block[:, 0] > 0.0], place)
+            if self.batch > 1:
+                means = block.reshape(self.batch, batches).mean(axis=0)
+                self._bet(1, means[means > 0.0, None], place)
+        self.count += self.batch * batches
 
     def fresh(self) -> BoundedMean:
         """An empty state of the same range, to be filled elsewhere and merged."""
-        return BoundedMean(None if self._scalar else self.quantities, low=self.low, high=self.high, unit=self._width)
+        return BoundedMean(
+            None if self._scalar else self.quantities, low=self.low, high=self.high, unit=self._width, batch=self.batch
+        )
 
     def merge(self, other: BoundedMean) -> None:
         """Add what another state of the same range has taken in since it was fresh."""
-        if (other.low, other.high, other._width, other.quantities) != (
-            self.low, self.high, self._width, self.quantities,
+        if (other.low, other.high, other._width, other.quantities, other.batch) != (
+            self.low, self.high, self._width, self.quantities, self.batch,
         ):  # fmt: skip
             raise ShapeError(
                 f"other must be of the range [{self.low!r}, {self.high!r}] and {self.quantities} quantities; got "
@@ -149,15 +165,22 @@ class BoundedMean:
         shape = () if self._scalar else (self.quantities,)
         return _finished(value, lower, upper, side, self.low, self.high, shape)
 
-    def _unit(self, values: Any) -> FloatArray:
+    def _bet(self, kind: int, block: FloatArray, place: int | None = None) -> None:
+        """Add the logarithms of the factors of observations in units of the range, of one quantity or of all."""
+        block = np.ascontiguousarray(block)
+        for side, bets in enumerate((_LARGER, _SMALLER)[: self._sides]):
+            sums = self._logs[kind, side] if place is None else self._logs[kind, side, place : place + 1]
+            _wealth.log_products(block, bool(side), bets, sums)
+
+    def _unit(self, values: Any, *, alone: bool = False) -> FloatArray:
         array = np.asarray(values, dtype=np.float64)
-        if array.ndim > 2 or (array.ndim == 1 and self.quantities != 1) or (
-            array.ndim == 2 and array.shape[1] != self.quantities
-        ):  # fmt: skip
+        quantities = 1 if alone else self.quantities
+        columns = array.shape[1] if array.ndim == 2 else 1
+        if array.ndim > 2 or columns != quantities:
             raise ShapeError(
-                f"values must be of shape (n,) or (n, {self.quantities}); got {array.shape}. One column a quantity."
+                f"values must be of shape (n,) or (n, {quantities}); got {array.shape}. One column a quantity."
             )
-        array = (array.reshape(-1, self.quantities) - self.low) / self._width
+        array = (array.reshape(-1, quantities) - self.low) / self._width
         bound = 1.0 + 1e-9 if self._sides == 2 else np.finfo(float).max
         inside = (array >= -1e-9) & (array <= bound)
         if not inside.all():
@@ -174,8 +197,15 @@ class BoundedMean:
         column = m[:, None]
         rate = _BETS if side == 0 else -_BETS / (1.0 + _BETS)  # price 1 + rate m
         price = 1.0 + rate * column if side == 0 else (1.0 - column) + column / (1.0 + _BETS)
-        total, shares = _log_sum(_LOG_PRIOR + self._logs[side] - self.count * np.log(price))
-        return total, -self.count * (shares * rate / price).sum(axis=-1)
+        prior = _LOG_PRIOR - math.log(len(self._sizes))
+        counts = [self.count / size for size in self._sizes]
+        logs = [
+            prior + sums[side, :, : len(_BETS)] - count * np.log(price)
+            for sums, count in zip(self._logs, counts, strict=True)
+        ]
+        total, shares = _log_sum(np.concatenate(logs, axis=-1))
+        slope = np.concatenate([-count * rate / price for count in counts], axis=-1)
+        return total, (shares * slope).sum(axis=-1)
 
 
 class KlFloor:
@@ -371,20 +401,6 @@ def _boundary(
         if done.all():
             break
     return np.where(outer, refused, start)
-
-
-def _log_products(x: FloatArray, rest: Any, bets: FloatArray) -> FloatArray:
-    """Sum over observations of log(rest + x b), for x of shape (n, e) and bets (l,): shape (e, l)."""
-    n = len(x)
-    whole = n // _GROUP * _GROUP
-    rest = np.broadcast_to(rest, x.shape)
-    factors = x[:, :, None] * bets
-    factors += rest[:, :, None]
-    blocks = factors[:whole].reshape(_GROUP, -1, *factors.shape[1:])
-    product = blocks[0].copy()
-    for i in range(1, _GROUP):
-        product *= blocks[i]
-    return np.asarray(np.log(product).sum(axis=0) + np.log(factors[whole:]).sum(axis=0))
 
 
 def _log_sum(terms: FloatArray) -> tuple[FloatArray, FloatArray]:
