@@ -5,10 +5,8 @@
  * scores g_i = -z_i / s_i, precisions t_i = 1 / s_i^2, a = E_r g, b = E_r t.  The normalising sqrt(2 pi) is left out
  * of both sides.
  *
- * Two forms of L.  `separate`: log p and log q by log-sum-exp.  `coupled`: with weights pi_k that couple the
- * components of P and Q, L = log(1 + u), u = sum_k rho_k expm1(D_k), where rho_k = pi_k N_j / q and D_k is the log
- * ratio of the coupled components, a quadratic known without cancellation.  The coupled form keeps its relative
- * accuracy when P and Q are nearly equal.
+ * Two forms of L.  `separate`: log p and log q by log-sum-exp.  `coupled`: L = log(1 + u), u = (p - q) / q, with
+ * p - q as in fp_coupling, free of cancellation.  It keeps its relative accuracy when P and Q are nearly equal.
  */
 #ifndef FP_RATIO_H
 #define FP_RATIO_H
@@ -31,11 +29,17 @@ typedef struct {
     double *mean, *inverse, *precision, *log_weight, *load;
 } fp_side;
 
-/* Coupled components; the arrays continue those of Q's component j: weight pi_k at mean_j, s_j. */
+/* P written on the components of Q.  Component i of P has a near component j of Q, its partner, or none:
+ *     p - q = sum_j excess_j v_j N_j + sum_{i near} w_i N_j expm1(D_i) + sum_{i alone} w_i N_i,
+ * where v_j (1 + excess_j) is the weight of the components of P that lean on j, and D_i the log ratio of i and its
+ * partner, a quadratic.  What P and Q share cancels exactly, and equal components leave nothing in the second sum. */
 typedef struct {
-    int n, padded;
-    double *mean, *inverse, *precision, *log_weight, *load;
+    int n, padded; /* near components of P that are not equal to their partners; the arrays below are theirs */
+    double *mean, *inverse, *precision, *log_weight, *load; /* weight w_i at the partner's mean and sigma */
     double *shift, *stretch, *log_scale, *inverse_p, *bend;
+    fp_side alone;  /* components of P without a partner */
+    double *excess; /* of the components of Q, padded */
+    double defect;  /* absolute error of the excesses */
 } fp_coupling;
 
 /* One side a single component N(m_0, s^2), the other of the same s throughout: L = sign log sum_i e^{h_i} with
@@ -51,10 +55,10 @@ typedef struct {
     fp_coupling pairs;
     fp_tilt tilt;
     int coupled;             /* whether P and Q are close enough for the coupled form to be worth trying */
-    double coupling_defect;  /* what the coupled weights miss, an absolute error of u */
+    int unresolved;          /* lengths too far apart for doubles: nothing is computed at any point */
     double *w, *m, *s, *v, *n, *t; /* P = (w, m, s) and Q = (v, n, t), each sorted by mean and sigma */
     int np, nq;
-    double *scratch;         /* 4 * (padded p + padded q + padded pairs) doubles */
+    double *scratch;         /* 4 (padded p + padded q + padded coupling) + padded q doubles */
     void *storage;
 } fp_ratio;
 
@@ -95,73 +99,90 @@ static inline void fp_side_fill(fp_side *side, int n, const double *w, const dou
     }
 }
 
-/* Couple sorted components greedily by weight, at most np + nq - 1 pairs.  The pairs of a component add up to its
- * weight but for roundings and the mismatch of the totals, which the last component of the other side absorbs; `defect`
- * bounds the sum of these errors relative to the weights. */
-static inline int fp_couple(const fp_ratio *r, int *from_p, int *from_q, double *weight, double *defect)
+/* How far component i of P is from component j of Q, in units of P's sigma. */
+static inline double fp_component_distance(const fp_ratio *r, int i, int j)
 {
-    int i = 0, j = 0, k = 0;
-    double left_p = r->w[0], left_q = r->v[0];
-    *defect = 0.0;
-    for (;;) {
-        int last_p = i == r->np - 1, last_q = j == r->nq - 1;
-        int take_p = last_q ? !last_p || left_p <= left_q : !last_p && left_p <= left_q;
-        double mass = last_p && last_q ? (left_p > left_q ? left_p : left_q) : take_p ? left_p : left_q;
-        from_p[k] = i;
-        from_q[k] = j;
-        weight[k++] = mass > 0.0 ? mass : 0.0;
-        fp_dd rest_p = fp_two_sum(left_p, -mass), rest_q = fp_two_sum(left_q, -mass);
-        if (last_p && last_q) {
-            *defect += fabs(rest_p.hi) / r->w[i] + fabs(rest_q.hi) / r->v[j];
-            return k;
-        }
-        if (take_p) {
-            int both = rest_q.hi == 0.0 && !last_q && !last_p;
-            left_q = rest_q.hi;
-            *defect += fabs(rest_q.lo) / r->v[j];
-            left_p = r->w[++i];
-            if (both)
-                left_q = r->v[++j];
-        } else {
-            left_p = rest_p.hi;
-            *defect += fabs(rest_p.lo) / r->w[i];
-            left_q = r->v[++j];
-        }
-    }
+    return fabs(r->m[i] - r->n[j]) / r->s[i] + fabs(r->s[i] - r->t[j]) / r->s[i];
 }
 
-static inline void fp_coupling_fill(fp_ratio *r, int n, const int *from_p, const int *from_q, const double *weight,
-                                    double **cursor)
+/* The component of Q nearest to component i of P; -1 when all are FP_PARTNER or more away. `first` is the first
+ * component of Q whose mean is not below that of i. */
+#define FP_PARTNER 0.5
+static inline int fp_partner(const fp_ratio *r, int i, int first)
+{
+    double best = FP_PARTNER;
+    int partner = -1;
+    for (int j = first; j < r->nq && (r->n[j] - r->m[i]) / r->s[i] < best; ++j)
+        if (fp_component_distance(r, i, j) < best)
+            best = fp_component_distance(r, i, j), partner = j;
+    for (int j = first - 1; j >= 0 && (r->m[i] - r->n[j]) / r->s[i] < best; --j)
+        if (fp_component_distance(r, i, j) < best)
+            best = fp_component_distance(r, i, j), partner = j;
+    return partner;
+}
+
+/* `partner` has one entry, `alone` three for a component of P; `total` is one double-double a component of Q. */
+static inline void fp_coupling_fill(fp_ratio *r, int *partner, double *alone, fp_dd *total, double **cursor)
 {
     fp_coupling *c = &r->pairs;
-    int padded = fp_padded(n);
+    int near = 0, left = 0, first = 0;
     double distance = 0.0;
-    c->n = n;
+    for (int j = 0; j < r->nq; ++j)
+        total[j] = fp_dd_set(-r->v[j]);
+    for (int i = 0; i < r->np; ++i) {
+        while (first < r->nq && r->n[first] < r->m[i])
+            ++first;
+        int j = partner[i] = fp_partner(r, i, first);
+        if (j < 0) {
+            alone[left] = r->w[i], alone[r->np + left] = r->m[i], alone[2 * r->np + left] = r->s[i];
+            ++left;
+            distance += r->w[i];
+            continue;
+        }
+        total[j] = fp_dd_add_d(total[j], r->w[i]);
+        double far = fp_component_distance(r, i, j);
+        distance += r->w[i] * (far < 1.0 ? far : 1.0);
+        near += far > 0.0;
+    }
+    int padded = fp_padded(near), at = 0;
+    c->n = near;
     c->padded = padded;
+    c->excess = fp_take(cursor, r->q.padded);
+    c->defect = 0.0;
+    for (int j = 0; j < r->q.padded; ++j) {
+        c->excess[j] = j < r->nq ? fp_dd_div_d(total[j], r->v[j]).hi : 0.0;
+        if (j < r->nq) {
+            double off = (r->np + 1) * 0x1p-102 * (2.0 + fabs(c->excess[j]));
+            c->defect = off > c->defect ? off : c->defect;
+            distance += 0.5 * fabs(total[j].hi);
+        }
+    }
     double **fields[] = {&c->mean,  &c->inverse, &c->precision, &c->log_weight, &c->load, &c->shift,
                          &c->stretch, &c->log_scale, &c->inverse_p, &c->bend};
     for (size_t f = 0; f < sizeof fields / sizeof *fields; ++f)
         *fields[f] = fp_take(cursor, padded);
-    for (int k = 0; k < padded; ++k) {
-        int real = k < n && weight[k] > 0.0, i = real ? from_p[k] : 0, j = real ? from_q[k] : 0;
-        double sp = r->s[i], sq = r->t[j];
+    for (int k = 0, i = 0; k < padded; ++k, ++i) {
+        while (i < r->np && (partner[i] < 0 || fp_component_distance(r, i, partner[i]) == 0.0))
+            ++i;
+        int real = i < r->np, j = real ? partner[i] : 0;
+        at = real ? i : 0;
+        double sp = r->s[at], sq = r->t[j];
         c->mean[k] = r->n[j];
         c->inverse[k] = 1.0 / sq;
         c->precision[k] = c->inverse[k] * c->inverse[k];
-        c->log_weight[k] = real ? log(weight[k]) - log(sq) : -INFINITY;
-        c->load[k] = real ? fabs(log(weight[k])) + fabs(log(sq)) : 0.0;
-        c->inverse_p[k] = 1.0 / sp;
-        c->shift[k] = real ? (r->m[i] - r->n[j]) / sp : 0.0;
+        c->log_weight[k] = real ? log(r->w[at]) - log(sq) : -INFINITY;
+        c->load[k] = real ? fabs(log(r->w[at])) + fabs(log(sq)) : 0.0;
+        c->inverse_p[k] = real ? 1.0 / sp : 0.0;
+        c->shift[k] = real ? (r->m[at] - r->n[j]) / sp : 0.0;
         c->stretch[k] = real ? (sp - sq) / sp / sq : 0.0;
         c->log_scale[k] = real ? log1p((sq - sp) / sp) : 0.0;
         c->bend[k] = real ? c->stretch[k] * (c->inverse[k] + c->inverse_p[k]) : 0.0;
-        if (real) {
-            double far = fabs(c->shift[k]) + fabs(c->stretch[k]) * sq;
-            distance += weight[k] * (far < 1.0 ? far : 1.0);
-        }
     }
-    r->coupled = distance < 0.05 && r->coupling_defect < 1e-12;
-    r->coupling_defect *= 2.0; /* sum of rho_k (1 + |E_k|) is at most 2 where |u| < 1/2 */
+    if (left)
+        fp_side_fill(&c->alone, left, alone, alone + r->np, alone + 2 * r->np, cursor);
+    else
+        c->alone = (fp_side){0};
+    r->coupled = distance < 0.05;
 }
 
 static inline void fp_tilt_fill(fp_ratio *r, double **cursor)
@@ -203,22 +224,25 @@ static int fp_component_order(const void *left, const void *right)
 }
 
 /* An exact change of origin and unit: a shift that loses no bit of any mean (0 when there is none), and a power of two
- * that brings the largest sigma near 1. */
+ * that brings the largest sigma near 1, or of very unequal ones the geometric mean of the extremes. */
 typedef struct {
     double shift, scale;
 } fp_frame;
 
 static inline fp_frame fp_frame_of(int np, const double *m, const double *s, int nq, const double *n, const double *t)
 {
-    double widest = 0.0, farthest = 0.0, centre = m[np / 2];
-    int exact = 1, exponent;
+    double widest = 0.0, narrowest = INFINITY, farthest = 0.0, centre = m[np / 2];
+    int exact = 1, exponent, least;
     for (int i = 0; i < np + nq; ++i) {
         double mean = i < np ? m[i] : n[i - np], sigma = i < np ? s[i] : t[i - np];
         widest = sigma > widest ? sigma : widest;
+        narrowest = sigma < narrowest ? sigma : narrowest;
         farthest = fabs(mean) > farthest ? fabs(mean) : farthest;
         exact = exact && fp_two_sum(mean, -centre).lo == 0.0;
     }
     frexp(widest, &exponent);
+    frexp(narrowest, &least);
+    exponent = exponent - least > 100 ? (exponent + least) / 2 : exponent;
     fp_frame frame = {0.0, ldexp(1.0, exponent > 1000 ? -1000 : exponent < -1000 ? 1000 : -exponent)};
     if (exact && farthest > 32.0 * widest)
         frame.shift = centre;
@@ -241,33 +265,45 @@ static inline void fp_sorted(int n, const double *w, const double *m, const doub
     }
 }
 
+/* Whether squares of lengths and of their ratios, and products of such squares, stay within the doubles. */
+static inline int fp_resolved(const fp_ratio *r)
+{
+    double least = INFINITY, most = 0.0;
+    for (int i = 0; i < r->np + r->nq; ++i) {
+        double mean = i < r->np ? r->m[i] : r->n[i - r->np], sigma = i < r->np ? r->s[i] : r->t[i - r->np];
+        least = sigma < least ? sigma : least;
+        most = sigma > most ? sigma : most;
+        most = fabs(mean) > most ? fabs(mean) : most;
+    }
+    return least > 0x1p-110 && most < 0x1p220 && most / least < 0x1p220;
+}
+
 /* Returns 0, or -1 when memory is short. Weights are positive; release with fp_ratio_free. */
 static inline int fp_ratio_set(fp_ratio *r, int np, const double *w, const double *m, const double *s, int nq,
                                const double *v, const double *n, const double *t)
 {
-    int pairs = np + nq, big = np > nq ? np : nq;
-    size_t padded = (size_t)fp_padded(np) + (size_t)fp_padded(nq) + (size_t)fp_padded(pairs);
-    size_t doubles = 3 * (size_t)(np + nq) + 10 * padded + 3 * (size_t)fp_padded(big) + 4 * padded + 64;
-    char *block = malloc(doubles * sizeof(double) + (size_t)big * sizeof(fp_component)
-                         + (size_t)pairs * (2 * sizeof(int) + sizeof(double)));
+    int big = np > nq ? np : nq;
+    size_t coupling = (size_t)fp_padded(np) + 2 * FP_LANES, padded = (size_t)fp_padded(np) + (size_t)fp_padded(nq);
+    size_t doubles = 3 * (size_t)(np + nq) + 5 * padded + (size_t)fp_padded(nq) + 15 * coupling
+                     + 3 * (size_t)fp_padded(big) + 4 * (padded + coupling) + (size_t)fp_padded(nq) + 64;
+    char *block = malloc(doubles * sizeof(double) + (size_t)big * sizeof(fp_component) + (size_t)nq * sizeof(fp_dd)
+                         + (size_t)np * (sizeof(int) + 3 * sizeof(double)));
     if (!block)
         return -1;
-    double *cursor = (double *)block, *weight;
+    double *cursor = (double *)block;
     fp_component *work = (fp_component *)(block + doubles * sizeof(double));
-    int *from_p, *from_q;
+    fp_dd *total = (fp_dd *)(work + big);
+    double *alone = (double *)(total + nq);
     r->storage = block;
     r->np = np;
     r->nq = nq;
     fp_frame frame = fp_frame_of(np, m, s, nq, n, t);
     fp_sorted(np, w, m, s, frame, work, &r->w, &r->m, &r->s, &cursor);
     fp_sorted(nq, v, n, t, frame, work, &r->v, &r->n, &r->t, &cursor);
-    weight = (double *)(work + big);
-    from_p = (int *)(weight + pairs);
-    from_q = from_p + pairs;
-    int used = fp_couple(r, from_p, from_q, weight, &r->coupling_defect);
+    r->unresolved = !fp_resolved(r);
     fp_side_fill(&r->p, np, r->w, r->m, r->s, &cursor);
     fp_side_fill(&r->q, nq, r->v, r->n, r->t, &cursor);
-    fp_coupling_fill(r, used, from_p, from_q, weight, &cursor);
+    fp_coupling_fill(r, (int *)(alone + 3 * (size_t)np), alone, total, &cursor);
     fp_tilt_fill(r, &cursor);
     r->scratch = cursor;
     return 0;
@@ -289,7 +325,7 @@ typedef struct {
 typedef struct {
     fp_piece *piece;
     int count, capacity;
-    long evaluations;
+    long evaluations, spent; /* stretches left undecided when their budget was spent */
     double limit[2];
 } fp_pieces;
 

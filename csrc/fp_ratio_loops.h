@@ -123,15 +123,29 @@ static inline double FP_NAME(fp_side_kappa)(const fp_side *side, const double *r
 
 typedef struct {
     double value, error, slope, slope_error, curve, curve_error;
+    double sum, sum_error; /* u */
     int good;
 } FP_NAME(fp_coupled);
 
-/* L, L', L'' in the coupled form; `eq`, `gq` work space, q's moments at x given. good = 0 when |u| >= 1/2. */
-static inline void FP_NAME(fp_couple_at)(const fp_ratio *r, double x, const FP_NAME(fp_moments) *q, double *restrict rho,
-                                         double *restrict ratio, FP_NAME(fp_coupled) *out)
+/* Work space of the coupled form: `rho`, `ratio` for the near components, `lone` for those alone, `part` for Q's. */
+typedef struct {
+    double *rho, *ratio, *lone, *part;
+} FP_NAME(fp_coupled_terms);
+
+/* L, L', L'' in the coupled form; `h`, `e`, `g` and the moments of q at x given; good = 0 when |u| >= 1/2.
+ *
+ * With r_j the responsibilities of Q, f_i = N_i / q and sum_j r_j = 1, u' = sum_j r_j (excess_j - u) (g_j - a) + ...: u
+ * is subtracted from the excesses since sum_j r_j (g_j - a) = 0.  Where one component dominates both factors of its term
+ * are small, so that u' and u'' keep their relative accuracy in the tails too.  An error of a multiplies the sum of all
+ * coefficients, which is 0 within the error of u. */
+static inline void FP_NAME(fp_couple_at)(const fp_ratio *r, double x, const FP_NAME(fp_moments) *q,
+                                         const double *restrict e, const double *restrict g,
+                                         const FP_NAME(fp_coupled_terms) *terms, FP_NAME(fp_coupled) *out)
 {
     const fp_coupling *c = &r->pairs;
-    double a = q->score, log_q = q->log;
+    const fp_side *side = &r->q, *alone = &c->alone;
+    double a = q->score, log_q = q->log, *restrict rho = terms->rho, *restrict ratio = terms->ratio;
+    double *restrict lone = terms->lone, *restrict part = terms->part;
     const double *restrict mean = c->mean, *restrict inverse = c->inverse, *restrict lw = c->log_weight;
     const double *restrict shift = c->shift, *restrict stretch = c->stretch, *restrict scale = c->log_scale;
     for (int k = 0; k < c->padded; ++k) {
@@ -142,18 +156,30 @@ static inline void FP_NAME(fp_couple_at)(const fp_ratio *r, double x, const FP_N
         /* where P's component dominates Q's, e^{h + d} at once: 0 * infinity cannot be */
         ratio[k] = d < 30.0 ? rho[k] * fp_expm1(d) : fp_exp(h + d);
     }
+    const double *restrict own_mean = alone->mean, *restrict own_inverse = alone->inverse;
+    const double *restrict own_weight = alone->log_weight;
+    for (int i = 0; i < alone->padded; ++i) {
+        double z = (x - own_mean[i]) * own_inverse[i];
+        lone[i] = fp_exp(own_weight[i] - 0.5 * z * z - log_q);
+    }
+    double unit = 1.0 / q->mass, dq = q->rate - q->spread;
     fp_v8 u = {0}, ua = {0}, du = {0}, dua = {0}, ddu = {0}, ddua = {0};
-    double dq = q->rate - q->spread;
+    for (int j = 0; j < side->padded; j += FP_LANES) {
+        fp_v8 rj = FP_AT(e, j) * unit, term = rj * FP_AT(c->excess, j);
+        fp_v8 eta = 8.0 + FP_AT(g, j) * (FP_AT(side->mean, j) - x) + FP_AT(side->load, j);
+        u += term;
+        ua += eta * FP_NAME(fp_absolute)(term);
+    }
     for (int k = 0; k < c->padded; k += FP_LANES) {
         fp_v8 rk = FP_AT(rho, k), ek = FP_AT(ratio, k), ck = FP_AT(c->mean, k), ik = FP_AT(c->inverse, k);
         fp_v8 z = (x - ck) * ik, st = FP_AT(c->stretch, k), dz = (x - ck) * st + FP_AT(c->shift, k);
-        fp_v8 g = -z * ik, away = g - a, both = rk + ek;
+        fp_v8 gk = -z * ik, away = gk - a, both = rk + ek;
         fp_v8 d1 = z * st + dz * FP_AT(c->inverse_p, k), d2 = FP_AT(c->bend, k);
         fp_v8 first = away * ek + both * d1;
         fp_v8 second = (away * away - FP_AT(c->precision, k) + dq) * ek + both * (2.0 * away * d1 + d2 + d1 * d1);
         fp_v8 eta = 8.0 + z * z + dz * dz + FP_AT(c->load, k) + FP_NAME(fp_absolute)(z * dz);
         fp_v8 ea = FP_NAME(fp_absolute)(ek), d1a = FP_NAME(fp_absolute)(z * st) + FP_NAME(fp_absolute)(dz * FP_AT(c->inverse_p, k));
-        fp_v8 wide = FP_NAME(fp_absolute)(g) + fabs(a);
+        fp_v8 wide = FP_NAME(fp_absolute)(gk) + fabs(a);
         fp_v8 slip = both * (FP_NAME(fp_absolute)(dz) * (2.0 * FP_NAME(fp_absolute)(z) + FP_NAME(fp_absolute)(dz))
                              + FP_NAME(fp_absolute)(FP_AT(c->log_scale, k)));
         u += ek;
@@ -164,55 +190,108 @@ static inline void FP_NAME(fp_couple_at)(const fp_ratio *r, double x, const FP_N
         ddua += eta * (ea * (wide * wide + FP_AT(c->precision, k) + fabs(dq)) + both * (2.0 * wide * d1a + FP_NAME(fp_absolute)(d2) + d1a * d1a))
                 + slip * wide * wide;
     }
-    double sum = FP_NAME(fp_total)(u), defect = r->coupling_defect;
-    double scale_error = 2.0 * FP_ROUND * (1.0 + fabs(log_q)) + 2.3e-16 * c->padded;
-    double u_error = scale_error * FP_NAME(fp_total)(ua) + defect;
-    out->good = fabs(sum) + u_error < 0.5;
-    double below = 1.0 + sum - u_error;
+    for (int i = 0; i < alone->padded; i += FP_LANES) {
+        fp_v8 ni = FP_AT(lone, i), ii = FP_AT(alone->inverse, i), z = (x - FP_AT(alone->mean, i)) * ii;
+        fp_v8 gi = -z * ii, away = gi - a, ti = FP_AT(alone->precision, i), off = FP_NAME(fp_absolute)(away);
+        fp_v8 eta = 8.0 + z * z + FP_AT(alone->load, i), wide = FP_NAME(fp_absolute)(gi) + fabs(a);
+        u += ni;
+        ua += eta * ni;
+        du += away * ni;
+        dua += ni * (eta * off + wide);
+        ddu += (away * away - ti + dq) * ni;
+        ddua += ni * (eta * (away * away + ti + fabs(dq)) + wide * off);
+    }
+    double sum = FP_NAME(fp_total)(u), size = fabs(sum);
+    double scale_error = 2.0 * FP_ROUND * (1.0 + fabs(log_q)) + 2.3e-16 * (side->padded + c->padded + alone->padded);
+    double u_error = scale_error * FP_NAME(fp_total)(ua) + c->defect + 1e-300;
+    out->good = size + u_error < 0.5;
+    if (!out->good)
+        return;
+    for (int j = 0; j < side->padded; j += FP_LANES) {
+        fp_v8 rj = FP_AT(e, j) * unit, xs = FP_AT(c->excess, j), cj = rj * (xs - sum), gj = FP_AT(g, j), tj = FP_AT(side->precision, j);
+        fp_v8 eta = 8.0 + gj * (FP_AT(side->mean, j) - x) + FP_AT(side->load, j);
+        fp_v8 away = gj - a, off = FP_NAME(fp_absolute)(away), wide = FP_NAME(fp_absolute)(gj) + fabs(a);
+        fp_v8 bend = away * away - tj + dq, ca = FP_NAME(fp_absolute)(cj), loose = rj * (FP_NAME(fp_absolute)(xs) + size);
+        *(fp_v8 *)(part + j) = cj;
+        du += cj * away;
+        dua += ca * (eta * off + wide) + loose * off;
+        ddu += cj * bend;
+        ddua += ca * (eta * FP_NAME(fp_absolute)(bend) + wide * off + away * away + tj + fabs(dq)) + loose * FP_NAME(fp_absolute)(bend);
+    }
+    double below = 1.0 + sum - u_error, first = FP_NAME(fp_total)(du), second = FP_NAME(fp_total)(ddu);
+    out->sum = sum;
+    out->sum_error = u_error;
     out->value = fp_log1p(sum);
-    out->error = out->good ? u_error / below + FP_ROUND * fabs(out->value) : INFINITY;
-    out->slope = FP_NAME(fp_total)(du) / (1.0 + sum);
-    out->slope_error = (scale_error * FP_NAME(fp_total)(dua) + (fabs(out->slope) + fabs(a)) * u_error) / below + FP_ROUND * fabs(out->slope);
-    out->curve = FP_NAME(fp_total)(ddu) / (1.0 + sum) - out->slope * out->slope;
-    out->curve_error = (scale_error * FP_NAME(fp_total)(ddua) + (fabs(out->curve) + a * a + fabs(dq)) * u_error) / below
-                       + 2.0 * fabs(out->slope) * out->slope_error + 4.0 * FP_ROUND * (fabs(out->curve) + out->slope * out->slope);
+    out->error = u_error / below + FP_ROUND * fabs(out->value);
+    out->slope = first / (1.0 + sum);
+    out->slope_error = (scale_error * FP_NAME(fp_total)(dua) + (fabs(out->slope) + q->score_error) * u_error) / below
+                       + FP_ROUND * fabs(out->slope) + 1e-300;
+    out->curve = second / (1.0 + sum) - out->slope * out->slope;
+    out->curve_error = (scale_error * FP_NAME(fp_total)(ddua) + 2.0 * fabs(first) * q->score_error
+                        + (fabs(second) + q->spread_error + FP_ROUND * (q->rate + q->spread) * side->padded) * u_error) / below
+                       + 2.0 * fabs(out->slope) * out->slope_error + 4.0 * FP_ROUND * (fabs(out->curve) + out->slope * out->slope)
+                       + 1e-300;
 }
 
-/* |log(1 + u)| on the disc of that radius, infinity when |u| may reach 1/2; the disc bound of q is `kappa_q`. */
+/* |L - L(x)| on the disc of that radius, infinity when it cannot be bounded; the disc bound of q is `kappa_q`.
+ *
+ * With k_i as in fp_side_kappa and coefficients c_i that sum to 0 within the error of u, (u(x + d) - u) (1 + eps(d)) =
+ * sum_i c_i (e^{k_i(d)} - 1) over the components of Q, c_j = r_j (excess_j - u), and over those alone; and a near
+ * component adds rho ((1 + E) (e^{D(x + d) - D(x)} - 1) e^k + E (e^k - 1)), E = expm1(D(x)). */
 static inline double FP_NAME(fp_couple_bound)(const fp_ratio *r, double x, const FP_NAME(fp_moments) *q,
-                                              double kappa_q, double radius,
+                                              const double *restrict g, const FP_NAME(fp_coupled_terms) *terms,
+                                              const FP_NAME(fp_coupled) *at, double kappa_q, double radius,
                                               double *restrict work)
 {
     const fp_coupling *c = &r->pairs;
+    const fp_side *side = &r->q, *alone = &c->alone;
     double a = q->score, b = q->rate, half = 0.5 * radius * radius;
+    const double *restrict part = terms->part, *restrict lone = terms->lone, *restrict rho = terms->rho;
+    const double *restrict ratio = terms->ratio, *restrict precision = side->precision;
+    fp_v8 sum = {0};
+    for (int j = 0; j < side->padded; ++j) {
+        double grow = fabs(g[j] - a) * radius + fabs(precision[j] - b) * half;
+        work[j] = fabs(part[j]) * fp_expm1(grow);
+    }
+    for (int j = 0; j < side->padded; j += FP_LANES)
+        sum += FP_AT(work, j);
     for (int k = 0; k < c->padded; ++k) {
         double z = (x - c->mean[k]) * c->inverse[k], dz = (x - c->mean[k]) * c->stretch[k] + c->shift[k];
-        double d0 = fabs(c->log_scale[k]) + 0.5 * fabs(dz) * (2.0 * fabs(z) + fabs(dz));
         double d1 = fabs(z * c->stretch[k]) + fabs(dz * c->inverse_p[k]);
         double grow = fabs(-z * c->inverse[k] - a) * radius + fabs(c->precision[k] - b) * half;
-        double d = d0 + d1 * radius + fabs(c->bend[k]) * half;
-        double h = c->log_weight[k] - 0.5 * z * z - q->log + grow;
-        work[k] = d < 30.0 ? fp_exp(h) * fp_expm1(d) : fp_exp(h + d);
+        double d = d1 * radius + fabs(c->bend[k]) * half;
+        work[k] = (rho[k] + fabs(ratio[k])) * (fp_expm1(d) * fp_exp(grow)) + fabs(ratio[k]) * fp_expm1(grow);
     }
-    fp_v8 sum = {0};
     for (int k = 0; k < c->padded; k += FP_LANES)
         sum += FP_AT(work, k);
-    double u = FP_NAME(fp_total)(sum) / (1.0 - kappa_q) * (1.0 + 1e-6) + r->coupling_defect;
+    for (int i = 0; i < alone->padded; ++i) {
+        double z = (x - alone->mean[i]) * alone->inverse[i];
+        double grow = fabs(-z * alone->inverse[i] - a) * radius + fabs(alone->precision[i] - b) * half;
+        work[i] = lone[i] * fp_expm1(grow);
+    }
+    for (int i = 0; i < alone->padded; i += FP_LANES)
+        sum += FP_AT(work, i);
+    double u = (FP_NAME(fp_total)(sum) * (1.0 + 1e-6) + at->sum_error) / (1.0 - kappa_q) / (1.0 + at->sum);
     return u < 0.5 ? -log1p(-u) : INFINITY;
 }
 
-/* Of the two forms the one with the smaller error, for each derivative by itself. */
-static inline void FP_NAME(fp_better)(const FP_NAME(fp_moments) *p, const FP_NAME(fp_moments) *q,
-                                      const FP_NAME(fp_coupled) *c, fp_taylor *out)
+/* Where the scratch arrays lie: three of P, three of Q, and the terms of the coupled form. */
+typedef struct {
+    double *hp, *ep, *gp, *hq, *eq, *gq, *work;
+    FP_NAME(fp_coupled_terms) terms;
+} FP_NAME(fp_scratch);
+
+static inline FP_NAME(fp_scratch) FP_NAME(fp_scratch_of)(const fp_ratio *r)
 {
-    out->value = p->log - q->log;
-    out->error = p->error + q->error;
-    out->slope = p->score - q->score;
-    out->slope_error = p->score_error + q->score_error + FP_ROUND * fabs(out->slope);
-    if (c->good && c->error < out->error)
-        out->value = c->value, out->error = c->error;
-    if (c->good && c->slope_error < out->slope_error)
-        out->slope = c->slope, out->slope_error = c->slope_error;
+    FP_NAME(fp_scratch) s;
+    int p = r->p.padded, q = r->q.padded, near = r->pairs.padded;
+    s.hp = r->scratch, s.ep = s.hp + p, s.gp = s.ep + p;
+    s.hq = s.gp + p, s.eq = s.hq + q, s.gq = s.eq + q;
+    s.terms.part = s.gq + q;
+    s.terms.rho = s.terms.part + q, s.terms.ratio = s.terms.rho + near;
+    s.terms.lone = s.terms.ratio + near;
+    s.work = s.terms.lone + r->pairs.alone.padded;
+    return s;
 }
 
 /* L and L' with their errors in the tilted form (fp_tilt). */
@@ -245,40 +324,52 @@ static void FP_NAME(fp_tilt_at)(const fp_ratio *r, double x, fp_taylor *out)
                        + (FP_ROUND * FP_NAME(fp_total)(slip) / total + add) * fabs(out->slope);
 }
 
+/* The coupled form at x, with the moments of q; 0 when it does not hold there. */
+static int FP_NAME(fp_coupled_at)(const fp_ratio *r, double x, const FP_NAME(fp_scratch) *s, FP_NAME(fp_moments) *q,
+                                  FP_NAME(fp_coupled) *c)
+{
+    FP_NAME(fp_side_log)(&r->q, x, s->hq, s->eq, s->gq, q);
+    FP_NAME(fp_side_spread)(&r->q, x, s->eq, s->gq, q);
+    FP_NAME(fp_couple_at)(r, x, q, s->eq, s->gq, &s->terms, c);
+    return c->good;
+}
+
 /* L and L' with their errors. */
 static void FP_NAME(fp_ratio_at)(const fp_ratio *r, double x, fp_taylor *out)
 {
-    double *hp = r->scratch, *ep = hp + r->p.padded, *gp = ep + r->p.padded;
-    double *hq = gp + r->p.padded, *eq = hq + r->q.padded, *gq = eq + r->q.padded;
-    double *rho = gq + r->q.padded, *ek = rho + r->pairs.padded;
+    FP_NAME(fp_scratch) s = FP_NAME(fp_scratch_of)(r);
     FP_NAME(fp_moments) p, q;
+    FP_NAME(fp_coupled) c;
     if (r->tilt.sign) {
         FP_NAME(fp_tilt_at)(r, x, out);
         return;
     }
-    FP_NAME(fp_side_log)(&r->q, x, hq, eq, gq, &q);
-    FP_NAME(fp_coupled) c;
-    c.good = 0;
-    FP_NAME(fp_side_log)(&r->p, x, hp, ep, gp, &p);
-    FP_NAME(fp_side_spread)(&r->p, x, ep, gp, &p);
-    FP_NAME(fp_side_spread)(&r->q, x, eq, gq, &q);
-    if (r->coupled)
-        FP_NAME(fp_couple_at)(r, x, &q, rho, ek, &c);
-    FP_NAME(fp_better)(&p, &q, &c, out);
+    if (r->coupled && FP_NAME(fp_coupled_at)(r, x, &s, &q, &c)) {
+        out->value = c.value, out->error = c.error;
+        out->slope = c.slope, out->slope_error = c.slope_error;
+        return;
+    }
+    FP_NAME(fp_side_log)(&r->p, x, s.hp, s.ep, s.gp, &p);
+    FP_NAME(fp_side_spread)(&r->p, x, s.ep, s.gp, &p);
+    FP_NAME(fp_side_log)(&r->q, x, s.hq, s.eq, s.gq, &q);
+    FP_NAME(fp_side_spread)(&r->q, x, s.eq, s.gq, &q);
+    out->value = p.log - q.log;
+    out->error = p.error + q.error;
+    out->slope = p.score - q.score;
+    out->slope_error = p.score_error + q.score_error + FP_ROUND * fabs(out->slope);
 }
 
 /* L with its error, and L' without: what finding a crossing needs. */
 static void FP_NAME(fp_ratio_value)(const fp_ratio *r, double x, fp_taylor *out)
 {
-    double *hp = r->scratch, *ep = hp + r->p.padded, *gp = ep + r->p.padded;
-    double *hq = gp + r->p.padded, *eq = hq + r->q.padded, *gq = eq + r->q.padded;
-    FP_NAME(fp_moments) p, q;
     if (r->coupled || r->tilt.sign) {
         FP_NAME(fp_ratio_at)(r, x, out);
         return;
     }
-    FP_NAME(fp_side_log)(&r->p, x, hp, ep, gp, &p);
-    FP_NAME(fp_side_log)(&r->q, x, hq, eq, gq, &q);
+    FP_NAME(fp_scratch) s = FP_NAME(fp_scratch_of)(r);
+    FP_NAME(fp_moments) p, q;
+    FP_NAME(fp_side_log)(&r->p, x, s.hp, s.ep, s.gp, &p);
+    FP_NAME(fp_side_log)(&r->q, x, s.hq, s.eq, s.gq, &q);
     out->value = p.log - q.log;
     out->error = p.error + q.error;
     out->slope = p.score - q.score;
@@ -287,39 +378,45 @@ static void FP_NAME(fp_ratio_value)(const fp_ratio *r, double x, fp_taylor *out)
 /* The whole local analysis: Taylor data, and a disc with the bound of the remainder; `radius` is the first guess. */
 static void FP_NAME(fp_ratio_disc)(const fp_ratio *r, double x, double radius, fp_taylor *out)
 {
-    double *hp = r->scratch, *ep = hp + r->p.padded, *gp = ep + r->p.padded;
-    double *hq = gp + r->p.padded, *eq = hq + r->q.padded, *gq = eq + r->q.padded;
-    double *rho = gq + r->q.padded, *ek = rho + r->pairs.padded, *work = ek + r->pairs.padded;
+    FP_NAME(fp_scratch) s = FP_NAME(fp_scratch_of)(r);
     FP_NAME(fp_moments) p, q;
     FP_NAME(fp_coupled) c;
-    c.good = 0;
-    FP_NAME(fp_side_log)(&r->p, x, hp, ep, gp, &p);
-    FP_NAME(fp_side_log)(&r->q, x, hq, eq, gq, &q);
-    FP_NAME(fp_side_spread)(&r->p, x, ep, gp, &p);
-    FP_NAME(fp_side_spread)(&r->q, x, eq, gq, &q);
-    if (r->coupled)
-        FP_NAME(fp_couple_at)(r, x, &q, rho, ek, &c);
-    FP_NAME(fp_better)(&p, &q, &c, out);
-    out->curve = (p.spread - p.rate) - (q.spread - q.rate);
-    out->curve_error = p.spread_error + q.spread_error + FP_ROUND * (p.rate + q.rate) * (r->p.padded + r->q.padded);
-    if (c.good && c.curve_error < out->curve_error)
+    int coupled = r->coupled && FP_NAME(fp_coupled_at)(r, x, &s, &q, &c);
+    double spread = 0.0;
+    if (!r->coupled) {
+        FP_NAME(fp_side_log)(&r->q, x, s.hq, s.eq, s.gq, &q);
+        FP_NAME(fp_side_spread)(&r->q, x, s.eq, s.gq, &q);
+    }
+    if (coupled) {
+        out->value = c.value, out->error = c.error;
+        out->slope = c.slope, out->slope_error = c.slope_error;
         out->curve = c.curve, out->curve_error = c.curve_error;
-    double spread = p.spread > q.spread ? p.spread : q.spread;
+    } else {
+        FP_NAME(fp_side_log)(&r->p, x, s.hp, s.ep, s.gp, &p);
+        FP_NAME(fp_side_spread)(&r->p, x, s.ep, s.gp, &p);
+        out->value = p.log - q.log;
+        out->error = p.error + q.error;
+        out->slope = p.score - q.score;
+        out->slope_error = p.score_error + q.score_error + FP_ROUND * fabs(out->slope);
+        out->curve = (p.spread - p.rate) - (q.spread - q.rate);
+        out->curve_error = p.spread_error + q.spread_error + FP_ROUND * (p.rate + q.rate) * (r->p.padded + r->q.padded);
+        spread = p.spread;
+    }
+    spread = spread > q.spread ? spread : q.spread;
     if (radius * radius * spread > 0.36) /* kappa is about spread R^2 / 2 */
         radius = 0.6 / sqrt(spread);
     for (int attempt = 0; attempt < 60; ++attempt, radius *= attempt < 4 ? 0.6 : 0.3) {
-        double kq = FP_NAME(fp_side_kappa)(&r->q, hq, gq, &q, radius, work);
+        double kq = FP_NAME(fp_side_kappa)(&r->q, s.hq, s.gq, &q, radius, s.work), bound;
         if (!(kq < 0.45))
             continue;
-        double bound = INFINITY;
-        if (c.good)
-            bound = FP_NAME(fp_couple_bound)(r, x, &q, kq, radius, work);
-        if (bound == INFINITY) {
-            double kp = FP_NAME(fp_side_kappa)(&r->p, hp, gp, &p, radius, work);
-            if (!(kp < 0.45))
-                continue;
-            bound = -log1p(-kp) - log1p(-kq);
+        if (coupled) {
+            bound = FP_NAME(fp_couple_bound)(r, x, &q, s.gq, &s.terms, &c, kq, radius, s.work);
+        } else {
+            double kp = FP_NAME(fp_side_kappa)(&r->p, s.hp, s.gp, &p, radius, s.work);
+            bound = kp < 0.45 ? -log1p(-kp) - log1p(-kq) : INFINITY;
         }
+        if (!(bound < INFINITY))
+            continue;
         out->radius = radius;
         out->bound = bound * (1.0 + 1e-9) + 1e-300;
         return;
