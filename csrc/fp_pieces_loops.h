@@ -34,10 +34,12 @@ static inline int FP_NAME(fp_add_run)(fp_pieces *out, fp_piece run)
         last->right = run.right;
         return 0;
     }
-    if (same && last->right - last->left < 1e3 * (run.right - run.left)) {
+    double low = last && last->low < run.low ? last->low : run.low, high = last && last->high > run.high ? last->high : run.high;
+    double least = last && last->high - last->low < run.high - run.low ? last->high - last->low : run.high - run.low;
+    if (same && (high - low <= 4.0 * least || least == INFINITY) && last->right - last->left < 1e3 * (run.right - run.left)) {
         last->right = run.right;
-        last->low = run.low < last->low ? run.low : last->low;
-        last->high = run.high > last->high ? run.high : last->high;
+        last->low = low;
+        last->high = high;
         return 0;
     }
     if (fp_pieces_room(out))

@@ -127,9 +127,10 @@ typedef struct {
     int good;
 } FP_NAME(fp_coupled);
 
-/* Work space of the coupled form: `rho`, `ratio` for the near components, `lone` for those alone, `part` for Q's. */
+/* Work space of the coupled form: `rho`, `ratio` for the near components, `lone` for those alone, `above` for
+ * Q's: |excess - u| over the sum of their terms. */
 typedef struct {
-    double *rho, *ratio, *lone, *part;
+    double *rho, *ratio, *lone, *above;
 } FP_NAME(fp_coupled_terms);
 
 /* L, L', L'' in the coupled form; `h`, `e`, `g` and the moments of q at x given; good = 0 when |u| >= 1/2.
@@ -145,7 +146,7 @@ static inline void FP_NAME(fp_couple_at)(const fp_ratio *r, double x, const FP_N
     const fp_coupling *c = &r->pairs;
     const fp_side *side = &r->q, *alone = &c->alone;
     double a = q->score, log_q = q->log, *restrict rho = terms->rho, *restrict ratio = terms->ratio;
-    double *restrict lone = terms->lone, *restrict part = terms->part;
+    double *restrict lone = terms->lone, *restrict above = terms->above;
     const double *restrict mean = c->mean, *restrict inverse = c->inverse, *restrict lw = c->log_weight;
     const double *restrict shift = c->shift, *restrict stretch = c->stretch, *restrict scale = c->log_scale;
     for (int k = 0; k < c->padded; ++k) {
@@ -208,11 +209,11 @@ static inline void FP_NAME(fp_couple_at)(const fp_ratio *r, double x, const FP_N
     if (!out->good)
         return;
     for (int j = 0; j < side->padded; j += FP_LANES) {
-        fp_v8 rj = FP_AT(e, j) * unit, xs = FP_AT(c->excess, j), cj = rj * (xs - sum), gj = FP_AT(g, j), tj = FP_AT(side->precision, j);
+        fp_v8 rj = FP_AT(e, j) * unit, xs = FP_AT(c->excess, j), over = xs - sum, cj = rj * over, gj = FP_AT(g, j), tj = FP_AT(side->precision, j);
         fp_v8 eta = 8.0 + gj * (FP_AT(side->mean, j) - x) + FP_AT(side->load, j);
         fp_v8 away = gj - a, off = FP_NAME(fp_absolute)(away), wide = FP_NAME(fp_absolute)(gj) + fabs(a);
         fp_v8 bend = away * away - tj + dq, ca = FP_NAME(fp_absolute)(cj), loose = rj * (FP_NAME(fp_absolute)(xs) + size);
-        *(fp_v8 *)(part + j) = cj;
+        *(fp_v8 *)(above + j) = FP_NAME(fp_absolute)(over) * unit;
         du += cj * away;
         dua += ca * (eta * off + wide) + loose * off;
         ddu += cj * bend;
@@ -237,21 +238,21 @@ static inline void FP_NAME(fp_couple_at)(const fp_ratio *r, double x, const FP_N
  *
  * With k_i as in fp_side_kappa and coefficients c_i that sum to 0 within the error of u, (u(x + d) - u) (1 + eps(d)) =
  * sum_i c_i (e^{k_i(d)} - 1) over the components of Q, c_j = r_j (excess_j - u), and over those alone; and a near
- * component adds rho ((1 + E) (e^{D(x + d) - D(x)} - 1) e^k + E (e^k - 1)), E = expm1(D(x)). */
+ * component adds rho ((1 + E) (e^{D(x + d) - D(x)} - 1) e^k + E (e^k - 1)), E = expm1(D(x)).  e^k - 1 <= k e^k, and exponents are
+ * added first: a component that underflows at x may count elsewhere on the disc. */
 static inline double FP_NAME(fp_couple_bound)(const fp_ratio *r, double x, const FP_NAME(fp_moments) *q,
-                                              const double *restrict g, const FP_NAME(fp_coupled_terms) *terms,
-                                              const FP_NAME(fp_coupled) *at, double kappa_q, double radius,
-                                              double *restrict work)
+                                              const double *restrict hq, const double *restrict g,
+                                              const FP_NAME(fp_coupled_terms) *terms, const FP_NAME(fp_coupled) *at,
+                                              double kappa_q, double radius, double *restrict work)
 {
     const fp_coupling *c = &r->pairs;
     const fp_side *side = &r->q, *alone = &c->alone;
     double a = q->score, b = q->rate, half = 0.5 * radius * radius;
-    const double *restrict part = terms->part, *restrict lone = terms->lone, *restrict rho = terms->rho;
-    const double *restrict ratio = terms->ratio, *restrict precision = side->precision;
+    const double *restrict above = terms->above, *restrict precision = side->precision;
     fp_v8 sum = {0};
     for (int j = 0; j < side->padded; ++j) {
         double grow = fabs(g[j] - a) * radius + fabs(precision[j] - b) * half;
-        work[j] = fabs(part[j]) * fp_expm1(grow);
+        work[j] = above[j] * grow * fp_exp(hq[j] + grow);
     }
     for (int j = 0; j < side->padded; j += FP_LANES)
         sum += FP_AT(work, j);
@@ -259,15 +260,16 @@ static inline double FP_NAME(fp_couple_bound)(const fp_ratio *r, double x, const
         double z = (x - c->mean[k]) * c->inverse[k], dz = (x - c->mean[k]) * c->stretch[k] + c->shift[k];
         double d1 = fabs(z * c->stretch[k]) + fabs(dz * c->inverse_p[k]);
         double grow = fabs(-z * c->inverse[k] - a) * radius + fabs(c->precision[k] - b) * half;
-        double d = d1 * radius + fabs(c->bend[k]) * half;
-        work[k] = (rho[k] + fabs(ratio[k])) * (fp_expm1(d) * fp_exp(grow)) + fabs(ratio[k]) * fp_expm1(grow);
+        double d0 = c->log_scale[k] + 0.5 * dz * (2.0 * z - dz), d = d1 * radius + fabs(c->bend[k]) * half;
+        double h = c->log_weight[k] - 0.5 * z * z - q->log + grow + d, e = fabs(fp_expm1(d0 < 30.0 ? d0 : 30.0));
+        work[k] = d0 < 30.0 ? ((1.0 + e) * d + e * grow) * fp_exp(h) : (d + grow) * fp_exp(h + d0);
     }
     for (int k = 0; k < c->padded; k += FP_LANES)
         sum += FP_AT(work, k);
     for (int i = 0; i < alone->padded; ++i) {
         double z = (x - alone->mean[i]) * alone->inverse[i];
         double grow = fabs(-z * alone->inverse[i] - a) * radius + fabs(alone->precision[i] - b) * half;
-        work[i] = lone[i] * fp_expm1(grow);
+        work[i] = grow * fp_exp(alone->log_weight[i] - 0.5 * z * z - q->log + grow);
     }
     for (int i = 0; i < alone->padded; i += FP_LANES)
         sum += FP_AT(work, i);
@@ -287,8 +289,8 @@ static inline FP_NAME(fp_scratch) FP_NAME(fp_scratch_of)(const fp_ratio *r)
     int p = r->p.padded, q = r->q.padded, near = r->pairs.padded;
     s.hp = r->scratch, s.ep = s.hp + p, s.gp = s.ep + p;
     s.hq = s.gp + p, s.eq = s.hq + q, s.gq = s.eq + q;
-    s.terms.part = s.gq + q;
-    s.terms.rho = s.terms.part + q, s.terms.ratio = s.terms.rho + near;
+    s.terms.above = s.gq + q;
+    s.terms.rho = s.terms.above + q, s.terms.ratio = s.terms.rho + near;
     s.terms.lone = s.terms.ratio + near;
     s.work = s.terms.lone + r->pairs.alone.padded;
     return s;
@@ -379,7 +381,7 @@ static void FP_NAME(fp_ratio_value)(const fp_ratio *r, double x, fp_taylor *out)
 static void FP_NAME(fp_ratio_disc)(const fp_ratio *r, double x, double radius, fp_taylor *out)
 {
     FP_NAME(fp_scratch) s = FP_NAME(fp_scratch_of)(r);
-    FP_NAME(fp_moments) p, q;
+    FP_NAME(fp_moments) p = {0}, q;
     FP_NAME(fp_coupled) c;
     int coupled = r->coupled && FP_NAME(fp_coupled_at)(r, x, &s, &q, &c);
     double spread = 0.0;
@@ -410,7 +412,7 @@ static void FP_NAME(fp_ratio_disc)(const fp_ratio *r, double x, double radius, f
         if (!(kq < 0.45))
             continue;
         if (coupled) {
-            bound = FP_NAME(fp_couple_bound)(r, x, &q, s.gq, &s.terms, &c, kq, radius, s.work);
+            bound = FP_NAME(fp_couple_bound)(r, x, &q, s.hq, s.gq, &s.terms, &c, kq, radius, s.work);
         } else {
             double kp = FP_NAME(fp_side_kappa)(&r->p, s.hp, s.gp, &p, radius, s.work);
             bound = kp < 0.45 ? -log1p(-kp) - log1p(-kq) : INFINITY;
