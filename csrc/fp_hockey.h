@@ -14,6 +14,7 @@ typedef struct {
     int fine; /* locate crossings in double-doubles */
     int count, capacity, loss_count;
     double loss_log;
+    double gain; /* what the flat pieces likely add: an estimate, no bound */
     long evaluations;
 } fp_hockey_set;
 
@@ -29,9 +30,9 @@ static inline double fp_log_expm1(double dev) { return dev > 30.0 ? dev : log(ex
 
 typedef struct {
     int (*pair)(int, const double *, const double *, const double *, int, const double *, const double *, const double *,
-                const double *, ptrdiff_t, double, int, fp_hockey *, long *);
-    int (*lip)(int, const double *, const double *, const double *, const double *, ptrdiff_t, double, int, fp_hockey *,
-               long *);
+                const double *, ptrdiff_t, double, int, fp_interrupted, fp_hockey *, long *);
+    int (*lip)(int, const double *, const double *, const double *, const double *, ptrdiff_t, double, int,
+               fp_interrupted, fp_hockey *, long *);
 } fp_hockey_engine;
 
 static inline fp_hockey_engine fp_hockey_pick(void)

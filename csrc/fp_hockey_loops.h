@@ -20,8 +20,24 @@ static int FP_NAME(fp_hockey_one)(const fp_ratio *r, fp_pieces *pieces, double e
         *out = (fp_hockey){0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
         return 0;
     }
-    if (FP_NAME(fp_hockey_choose)(r, pieces, epsilon, scale, set))
-        return -1;
+    if (r->unresolved) {
+        *out = (fp_hockey){0.5, 0.0, 1.0, -0.6931471805599453, -INFINITY, 0.0};
+        return 0;
+    }
+    int status = FP_NAME(fp_hockey_choose)(r, pieces, epsilon, scale, set);
+    if (status)
+        return status;
+    if (epsilon > FP_EPSILON_SUMMED) { /* H <= P(E) and what E may lack */
+        double top = FP_NAME(fp_hockey_ceiling)(r, set), sum = 0.0, *part = r->scratch, *slip = part + r->p.padded;
+        for (int i = 0; i < set->count; ++i) {
+            double mass, error;
+            FP_NAME(fp_side_mass)(&r->p, r->w, set->interval[2 * i].hi, set->interval[2 * i + 1].hi, part, slip, &mass, &error);
+            sum += mass;
+        }
+        *out = (fp_hockey){sum, 0.0, top > -INFINITY ? nextafter(exp(top), INFINITY) : 0.0, sum > 1e-280 ? log(sum) : top, -INFINITY, top};
+        FP_NAME(fp_hockey_finish)(out);
+        return 0;
+    }
     if (!FP_NAME(fp_hockey_double)(r, epsilon, set, target, logs, out)) {
         if (FP_NAME(fp_hockey_ceiling)(r, set) < floor) {
             *out = (fp_hockey){0.0, 0.0, exp(floor), -INFINITY, -INFINITY, floor};
@@ -30,10 +46,10 @@ static int FP_NAME(fp_hockey_one)(const fp_ratio *r, fp_pieces *pieces, double e
         FP_NAME(fp_hockey_double_double)(r, epsilon, set, out);
         if (!(out->log_upper - out->log_lower <= 0.25 * target) && set->loss_count) {
             set->fine = 1; /* the crossings were the limit */
-            int status = FP_NAME(fp_hockey_choose)(r, pieces, epsilon, scale, set);
+            status = FP_NAME(fp_hockey_choose)(r, pieces, epsilon, scale, set);
             set->fine = 0;
             if (status)
-                return -1;
+                return status;
             FP_NAME(fp_hockey_double_double)(r, epsilon, set, out);
         }
         ++*extended;
@@ -52,23 +68,26 @@ static double FP_NAME(fp_widest)(const fp_ratio *r)
     return scale;
 }
 
-/* H of P against Q for every eps; -1 when memory is short.  cost: evaluations of L, double-double sums, pieces. */
+/* H of P against Q for every eps; -1 when memory is short, FP_INTERRUPTED when the caller stopped it.  cost: evaluations
+ * of L, double-double sums, pieces, stretches of the line that spent their budget or could not be resolved. */
 static int FP_NAME(fp_hockey_all)(int np, const double *w, const double *m, const double *s, int nq, const double *v,
                                   const double *n, const double *t, const double *epsilon, ptrdiff_t count,
-                                  double target, int logs, fp_hockey *out, long *cost)
+                                  double target, int logs, fp_interrupted interrupted, fp_hockey *out, long *cost)
 {
     fp_ratio r;
     fp_pieces pieces = {0};
-    cost[0] = cost[1] = cost[2] = 0;
+    cost[0] = cost[1] = cost[2] = cost[3] = 0;
     if (fp_ratio_set(&r, np, w, m, s, nq, v, n, t))
         return -1;
-    int status = FP_NAME(fp_pieces_set)(&r, &pieces);
+    r.interrupted = interrupted;
+    int status = r.unresolved ? 0 : FP_NAME(fp_pieces_set)(&r, &pieces);
     fp_hockey_set set = {0};
     double scale = FP_NAME(fp_widest)(&r);
     for (ptrdiff_t e = 0; e < count && !status; ++e)
         status = FP_NAME(fp_hockey_one)(&r, &pieces, epsilon[e], scale, target, logs, -INFINITY, &set, &out[e], &cost[1]);
     cost[0] = pieces.evaluations + set.evaluations;
     cost[2] = pieces.count;
+    cost[3] = pieces.spent + r.unresolved;
     free(set.interval);
     fp_pieces_free(&pieces);
     fp_ratio_free(&r);
@@ -104,12 +123,13 @@ static void FP_NAME(fp_damp)(fp_hockey *h, double epsilon)
  * Ngo et al.: every ratio has at most two crossings.  `epsilon` rises.  The points are taken from both ends inwards, since far ones are
  * the likely maxima, and a point proved below the maximum so far costs little. */
 static int FP_NAME(fp_lip_all)(int n, const double *w, const double *x, const double *sigma, const double *epsilon,
-                               ptrdiff_t count, double target, int logs, fp_hockey *out, long *cost)
+                               ptrdiff_t count, double target, int logs, fp_interrupted interrupted, fp_hockey *out,
+                               long *cost)
 {
     const double one = 1.0;
     fp_hockey_set set = {0};
     int status = 0;
-    cost[0] = cost[1] = cost[2] = 0;
+    cost[0] = cost[1] = cost[2] = cost[3] = 0;
     for (ptrdiff_t e = 0; e < count; ++e)
         out[e] = (fp_hockey){0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
     for (int turn = 0; turn < n && !status; ++turn) {
@@ -121,7 +141,9 @@ static int FP_NAME(fp_lip_all)(int n, const double *w, const double *x, const do
                                : fp_ratio_set(&r, n, w, x, sigma, 1, &one, x + k, sigma + k);
             if (status)
                 break;
-            status = FP_NAME(fp_pieces_set)(&r, &pieces);
+            r.interrupted = interrupted;
+            if (!r.unresolved)
+                status = FP_NAME(fp_pieces_set)(&r, &pieces);
             double ceiling = INFINITY; /* H falls with eps: the last upper bound of this pair still holds */
             for (ptrdiff_t e = 0; e < count && !status; ++e) {
                 fp_hockey h;
@@ -137,6 +159,7 @@ static int FP_NAME(fp_lip_all)(int n, const double *w, const double *x, const do
             }
             cost[0] += pieces.evaluations;
             cost[2] += pieces.count;
+            cost[3] += pieces.spent + r.unresolved;
             fp_pieces_free(&pieces);
             fp_ratio_free(&r);
         }

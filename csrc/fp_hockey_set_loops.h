@@ -8,6 +8,7 @@
  */
 
 #define FP_LOG_SQRT_2PI 0.91893853320467274178
+#define FP_EPSILON_SUMMED 1e12 /* beyond, e^eps Q(E) is not known to a relative accuracy that is worth anything */
 
 /* log of an upper bound of the density anywhere on [left, right]. */
 static double FP_NAME(fp_ceiling)(const fp_side *side, double left, double right)
@@ -22,7 +23,7 @@ static double FP_NAME(fp_ceiling)(const fp_side *side, double left, double right
             else
                 sum += exp(h - top);
         }
-    return top + log(sum) - FP_LOG_SQRT_2PI + 1e-9;
+    return top + log(sum) - FP_LOG_SQRT_2PI + 1e-9 + 1e-14 * fabs(top);
 }
 
 /* log of an upper bound of the mass of a set of length `width` within [left, right]. */
@@ -37,7 +38,7 @@ static double FP_NAME(fp_mass_ceiling)(const fp_side *side, double left, double 
         top = h > top ? h : top;
     }
     top = by_height < top ? by_height : top;
-    return top + 1e-9;
+    return top + 1e-9 + 1e-14 * fabs(top);
 }
 
 static inline void FP_NAME(fp_lose)(fp_hockey_set *set, double log_loss)
@@ -53,6 +54,8 @@ static void FP_NAME(fp_lose_between)(const fp_ratio *r, double epsilon, double l
                                      double dev, fp_hockey_set *set)
 {
     double by_q = INFINITY, by_p = FP_NAME(fp_mass_ceiling)(&r->p, left, right, width);
+    if (!(by_p <= 0.0))
+        by_p = 1e-9; /* all of it */
     if (dev < INFINITY)
         by_q = epsilon + FP_NAME(fp_mass_ceiling)(&r->q, left, right, width) + fp_log_expm1(dev);
     double by_p_too = dev < INFINITY && dev < 1.0 ? by_p + fp_log_expm1(dev) + dev : by_p;
@@ -136,11 +139,13 @@ static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double eps
     int sign = piece->sign;
     fp_dd crossing;
     fp_taylor at, side;
+    int proved[2] = {1, 1}; /* whether the crossing is known to lie inside an end */
     double start = isfinite(piece->guess) ? piece->guess : isfinite(a) ? a : isfinite(b) ? b : r->n[0];
     for (int right = 0; right < 2; ++right) { /* a finite bracket */
         double *end = right ? &b : &a;
         if (isfinite(*end))
             continue;
+        proved[right] = 0;
         for (double step = scale;; step *= 2.0) {
             *end = right ? start + step : start - step;
             if (!(fabs(*end) < FP_REACH))
@@ -148,7 +153,8 @@ static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double eps
             FP_NAME(fp_ratio_value)(r, *end, &at);
             set->evaluations++;
             double g = (right ? sign : -sign) * (at.value - epsilon);
-            if (g > at.error)
+            proved[right] = g > at.error;
+            if (proved[right])
                 break;
         }
     }
@@ -178,9 +184,14 @@ static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double eps
     double width = 2.0 * (fabs(f) + 2.0 * at.error) / (fabs(at.slope) + 1e-300) + grain, dev = 0.0, ends[2];
     for (int which = 0; which < 2; ++which) {
         double step = width;
-        for (;; step *= 4.0) {
+        ends[which] = which ? piece->right : piece->left; /* when nothing better is proved */
+        for (int attempt = 0; attempt < 600; ++attempt, step *= 4.0) {
             double end = which ? x + step : x - step;
-            int outside = which ? end >= b : end <= a;
+            int outside = which ? !(end < b) : !(end > a);
+            if (outside && !proved[which]) {
+                dev = INFINITY;
+                break;
+            }
             if (outside)
                 end = which ? b : a;
             FP_NAME(fp_ratio_value)(r, end, &side);
@@ -188,11 +199,13 @@ static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double eps
             double g = sign * (side.value - epsilon), far = fabs(g) + side.error;
             if (outside || (which ? g > side.error : g < -side.error)) {
                 ends[which] = end;
-                dev = far > dev ? far : dev;
+                dev = far <= dev ? dev : far < INFINITY ? far : INFINITY;
                 break;
             }
         }
     }
+    if (!(ends[0] <= x && x <= ends[1]))
+        x = isfinite(ends[0]) ? ends[0] : isfinite(ends[1]) ? ends[1] : 0.0;
     if (set->fine && FP_NAME(fp_crossing_fine)(r, epsilon, sign, at.slope, ends, fp_dd_set(x), &crossing, set))
         return crossing;
     FP_NAME(fp_lose_between)(r, epsilon, ends[0], ends[1], ends[1] - ends[0], dev, set);
@@ -219,12 +232,33 @@ static inline int FP_NAME(fp_include)(fp_hockey_set *set, fp_dd left, fp_dd righ
     return 0;
 }
 
+/* Integral of (p - e^eps q)^+ over a flat piece by midpoints: no bound, but what the piece is likely to add. */
+static double FP_NAME(fp_likely_gain)(const fp_ratio *r, double epsilon, double left, double right, int points,
+                                      fp_hockey_set *set)
+{
+    double *h = r->scratch, *e = h + r->p.padded, *g = e + r->p.padded, sum = 0.0, width = (right - left) / points;
+    if (!(width < INFINITY))
+        return 0.0;
+    for (int k = 0; k < points; ++k) {
+        FP_NAME(fp_moments) p;
+        fp_taylor at;
+        double x = left + (k + 0.5) * width;
+        FP_NAME(fp_ratio_value)(r, x, &at);
+        set->evaluations++;
+        if (!(at.value > epsilon))
+            continue;
+        FP_NAME(fp_side_log)(&r->p, x, h, e, g, &p);
+        sum -= exp(p.log - FP_LOG_SQRT_2PI) * expm1(epsilon - at.value);
+    }
+    return sum * width < 1.0 ? sum * width : 0.0;
+}
+
 /* 1 when p >= e^eps q, -1 when p <= e^eps q, component by component (equal ones taken together); 0 otherwise. */
 static int FP_NAME(fp_dominance)(const fp_ratio *r, double epsilon)
 {
-    int above = epsilon == 0.0, below = 1, i = 0, j = 0;
+    int above = epsilon <= 0.0, below = 1, i = 0, j = 0;
     double factor = fp_exp(epsilon < 700.0 ? epsilon : 700.0) * (1.0 - 1e-14); /* rounded down */
-    factor = factor > 1.0 ? factor : 1.0;
+    factor = epsilon >= 0.0 && factor < 1.0 ? 1.0 : factor;
     while ((i < r->np || j < r->nq) && (above || below)) {
         fp_dd p = {0.0, 0.0}, q = {0.0, 0.0};
         int take_p = i < r->np && (j == r->nq || r->m[i] < r->n[j] || (r->m[i] == r->n[j] && r->s[i] <= r->t[j]));
@@ -244,7 +278,9 @@ static int FP_NAME(fp_hockey_choose)(const fp_ratio *r, fp_pieces *pieces, doubl
                                      fp_hockey_set *set)
 {
     int status = 0;
+    int points = 1 + 20000 / (pieces->count + 625);
     set->count = set->loss_count = 0;
+    set->gain = 0.0;
     set->loss_log = -INFINITY;
     int dominance = FP_NAME(fp_dominance)(r, epsilon);
     if (dominance < 0)
@@ -264,10 +300,13 @@ static int FP_NAME(fp_hockey_choose)(const fp_ratio *r, fp_pieces *pieces, doubl
             status = FP_NAME(fp_include)(set, fp_dd_set(piece->left), fp_dd_set(piece->right));
         else if (most <= epsilon)
             continue;
-        else if (piece->settled == FP_FLAT) {
+        else if (fp_stop_requested(r->interrupted, i + 1, (r->np + r->nq) * 64))
+            status = FP_INTERRUPTED;
+        else if (piece->settled == FP_FLAT || !(least <= most)) {
             double over = most - epsilon, under = epsilon - least;
             FP_NAME(fp_lose_between)(r, epsilon, piece->left, piece->right, piece->right - piece->left,
                                      over > under ? over : under, set);
+            set->gain += FP_NAME(fp_likely_gain)(r, epsilon, piece->left, piece->right, points, set);
         } else {
             fp_dd c = FP_NAME(fp_crossing)(r, piece, epsilon, scale, set);
             status = piece->sign > 0 ? FP_NAME(fp_include)(set, c, fp_dd_set(piece->right))

@@ -97,8 +97,12 @@ static void FP_NAME(fp_scaled_interval)(FP_NAME(fp_scaled) *s, fp_dd coefficient
     if (isfinite(right.hi))
         b = fp_dd_div_d(fp_dd_add_d(right, -mean), sigma);
     const double reach = 0x1p25;
-    if (a.hi > reach || b.hi < -reach)
-        return; /* below e^(-2^49): fp_hockey_double_double adds it */
+    if (a.hi > reach || b.hi < -reach) { /* below e^(-2^49): at most |coefficient| e^(-z^2 / 2), whatever its sign */
+        double z = a.hi > reach ? a.hi : b.hi, log2_mass = -0.72 * z * z;
+        int64_t bound = log2_mass > -0x1p60 ? (int64_t)log2_mass : -(int64_t)0x1p60;
+        FP_NAME(fp_scaled_add)(s, fp_dd_set(0.0), fabs(coefficient.hi) * (1.0 + 1e-9), exponent + bound + 1);
+        return;
+    }
     if (a.hi < -reach)
         a = fp_dd_set(-INFINITY);
     if (b.hi > reach)
@@ -146,15 +150,19 @@ static void FP_NAME(fp_hockey_double_double)(const fp_ratio *r, double epsilon, 
             }
         }
     }
-    if (s.empty) { /* no set at all, or masses below e^(-2^49) */
-        double most = set->count ? -0x1p48 + epsilon : -INFINITY;
-        if (set->loss_count && set->loss_log + log(set->loss_count) > most)
-            most = set->loss_log + log(set->loss_count) + 1e-12 * fabs(set->loss_log);
-        out->value = out->lower = 0.0;
-        out->log_value = out->log_lower = -INFINITY;
-        out->log_upper = most;
-        out->upper = most > -INFINITY ? exp(most) * (1.0 + 1e-12) + 5e-324 : 0.0;
+    if (s.empty && !set->loss_count) { /* no set at all */
+        *out = (fp_hockey){0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
         return;
+    }
+    if (set->loss_count) { /* in a unit in which the loss does not overflow */
+        double exponent = set->loss_log / ln2;
+        int64_t least = exponent > -0x1p60 ? (int64_t)exponent : -(int64_t)0x1p60;
+        if (s.empty || s.exponent < least - 500) {
+            int64_t down = s.empty ? 0 : s.exponent - least;
+            s.sum = fp_dd_ldexp(s.sum, down);
+            s.error = fp_dd_ldexp(fp_dd_set(s.error), down).hi;
+            s.exponent = least;
+        }
     }
     double loss = 0.0, base = (double)s.exponent * ln2;
     if (set->loss_count)
@@ -177,6 +185,10 @@ static void FP_NAME(fp_hockey_double_double)(const fp_ratio *r, double epsilon, 
         out->log_value = log(value) + base;
         out->log_lower = log(lower) + base;
         out->log_upper = log(upper) + base;
+        if (set->gain > 1e-3 * out->value) {
+            out->value += set->gain;
+            out->log_value = log(out->value);
+        }
     }
 }
 

@@ -56,8 +56,12 @@ static int FP_NAME(fp_march)(const fp_ratio *r, double left, double right, doubl
     long start = out->evaluations;
     while (cursor < right) {
         long spent = out->evaluations - start;
-        if (spent > budget)
+        if (spent > budget || !(step > 0.0)) {
+            out->spent++;
             return FP_NAME(fp_add_run)(out, (fp_piece){cursor, right, FP_FLAT, 0, -INFINITY, INFINITY, 0, 0});
+        }
+        if (fp_stop_requested(r->interrupted, out->evaluations, r->np + r->nq))
+            return FP_INTERRUPTED;
         fp_taylor at;
         double a, b, reach, grain = 4.0 * (nextafter(fabs(cursor), INFINITY) - fabs(cursor));
         double finest = spent < budget / 10 * 8 ? 1e-6 : spent < budget / 10 * 9 ? 0.02 : 0.4;
@@ -271,13 +275,20 @@ static void FP_NAME(fp_tail)(const fp_ratio *r, int direction, double scale, dou
             double wp = 0.0, wq = 0.0;
             if (total[0] + total[1] > 1e-18 || (x - mp) / sp < 40.0)
                 continue;
+            fp_dd over = {0.0, 0.0};
             for (int i = 0; i < r->np; ++i)
                 wp += direction * r->m[i] == mp && r->s[i] == sp ? r->w[i] : 0.0;
+            for (int i = 0; i < r->np; ++i)
+                over = direction * r->m[i] == mp && r->s[i] == sp ? fp_dd_add_d(over, r->w[i]) : over;
             for (int j = 0; j < r->nq; ++j)
                 wq += direction * r->n[j] == mq && r->t[j] == sq ? r->v[j] : 0.0;
+            for (int j = 0; j < r->nq; ++j)
+                over = direction * r->n[j] == mq && r->t[j] == sq ? fp_dd_add_d(over, -r->v[j]) : over;
+            int near = fabs(over.hi) < 0.5 * wq;
+            double rounding = 2.3e-16 * (r->np + r->nq + 4) * (fabs(over.hi) / wq + (near ? 0.0 : 1.0));
             *sign = 0;
-            *limit = log(wp / wq);
-            *spread = 2.0 * (total[0] + total[1]) + (wp == wq ? 0.0 : 1e-15 * (1.0 + fabs(*limit)));
+            *limit = near ? log1p(over.hi / wq) : log(wp / wq);
+            *spread = 2.0 * (total[0] + total[1]) + 4.0 * rounding + 1e-15 * fabs(*limit) + 0x1p-98 * (r->np + r->nq);
             return;
         }
         if (d - margin[0] > 0.0 && slope_rate >= 0.0) {
@@ -362,7 +373,9 @@ static int FP_NAME(fp_pieces_set)(const fp_ratio *r, fp_pieces *out)
         cuts[0] = edge[0], cuts[9] = edge[1];
         for (int k = 0; k < 9 && !status; ++k) {
             double from = cuts[k] > edge[0] ? cuts[k] : edge[0], to = cuts[k + 1] < edge[1] ? cuts[k + 1] : edge[1];
-            long budget = (k == 4 ? 120000 : 8000) + 20L * (r->np + r->nq);
+            long share = 20L * (r->np + r->nq), budget = (k == 4 ? 120000 : 8000) + share;
+            if (r->np + r->nq > 256) /* the time of an evaluation is that of all components */
+                budget = (k == 4 ? 40000 : 4000) + share;
             if (!(from < to))
                 continue;
             if (k == 0 || k == 8) /* too far out to matter: the mass there is below e^-4000000 */
@@ -372,6 +385,7 @@ static int FP_NAME(fp_pieces_set)(const fp_ratio *r, fp_pieces *out)
         }
     }
     out->evaluations = runs.evaluations;
+    out->spent = runs.spent;
     fp_piece tail = {-INFINITY, edge[0], FP_FLAT, 0, out->limit[0] - spread[0], out->limit[0] + spread[0], 0, 0};
     if (!status && !sign[0])
         status = fp_pieces_room(out) ? -1 : (out->piece[out->count++] = tail, 0);

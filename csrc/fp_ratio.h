@@ -20,6 +20,16 @@
 #define FP_LANES 8
 #define FP_ROUND 1.0e-15 /* nine units of 2^-53: covers the few roundings of each elementary term below */
 
+/* Whether the caller wants the kernel to stop: asked about every 50 milliseconds.  FP_INTERRUPTED is the status then. */
+typedef int (*fp_interrupted)(void);
+#define FP_INTERRUPTED -2
+
+static inline int fp_stop_requested(fp_interrupted interrupted, long evaluations, int components)
+{
+    long every = 1 + 2000000L / (16 + components);
+    return interrupted && evaluations % every == every - 1 && interrupted();
+}
+
 typedef double fp_v8 __attribute__((vector_size(64), aligned(8), may_alias));
 typedef long long fp_v8i __attribute__((vector_size(64), aligned(8), may_alias));
 
@@ -58,6 +68,7 @@ typedef struct {
     int unresolved;          /* lengths too far apart for doubles: nothing is computed at any point */
     double *w, *m, *s, *v, *n, *t; /* P = (w, m, s) and Q = (v, n, t), each sorted by mean and sigma */
     int np, nq;
+    fp_interrupted interrupted;
     double *scratch;         /* 4 (padded p + padded q + padded coupling) + padded q doubles */
     void *storage;
 } fp_ratio;

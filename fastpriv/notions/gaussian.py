@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import _validate
 from ..beliefs.gaussian import belief_shift
 from ..distributions import GaussianMixture, Pmf
-from ..divergences.line.hockey_stick import DOUBLE_WIDTH, curve_estimate, with_gaps
+from ..divergences.line.hockey_stick import COST, DOUBLE_WIDTH, curve_estimate, with_gaps
 from ..divergences.line.information import mutual_information
 from ..divergences.line.kl import kl_divergence
 from ..estimate import Estimate
@@ -53,18 +53,17 @@ def lip_curves(prior: Pmf, mechanism: GaussianMechanism, epsilon: ArrayLike) -> 
     if capped:
         means = np.cumsum(np.minimum(np.diff(means, prepend=means[0]), _FAR * sigma))
 
-    def rows_at(levels: FloatArray) -> tuple[FloatArray, Any]:
-        order = np.argsort(levels, kind="stable")
-        found = np.empty((levels.size, 6))
-        beyond = (levels > 1e-2 * _FAR**2) & np.isfinite(levels) & capped
-        reached = np.where(beyond, 1e-2 * _FAR**2, levels)
+    def rows_at(epsilon: FloatArray) -> tuple[FloatArray, dict[str, int]]:
+        order = np.argsort(epsilon, kind="stable")
+        found = np.empty((epsilon.size, 6))
+        beyond = (epsilon > 1e-2 * _FAR**2) & np.isfinite(epsilon) & capped
+        reached = np.where(beyond, 1e-2 * _FAR**2, epsilon)
         found[order], cost = _hockey.lip_curve(law.weights, means, law.sigmas, reached[order], DOUBLE_WIDTH, True)
         found[beyond, 1], found[beyond, 4] = 0.0, -np.inf
-        return found, cost
+        return found, dict(zip(COST, cost, strict=True))
 
-    rows, (evaluations, extended, pieces) = with_gaps(rows_at, flat, law.mass_gap, law.mass_gap)
-    cost = {"evaluations": evaluations, "pieces": pieces, "double_double": extended}
-    method = "two crossings a point"
+    rows, cost = with_gaps(rows_at, flat, law.mass_gap, law.mass_gap)
+    method = "two crossings a point" + (", budget spent" if cost["undecided"] else "")
     return (
         curve_estimate(rows[:, :3], grid, "probability", method, cost),
         curve_estimate(rows[:, 3:], grid, "log probability", method, cost),

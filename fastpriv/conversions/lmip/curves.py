@@ -11,7 +11,6 @@ sum_i w_i min_j v_j^-s M(P_i||Q_j) for mixtures, and closed-form for two normal 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ... import _validate
 from ...distributions import GaussianMixture, Pmf
-from ...divergences.line.hockey_stick import DOUBLE_WIDTH, curve_estimate
+from ...divergences.line.hockey_stick import COST, DOUBLE_WIDTH, curve_estimate, pair_rows, with_gaps
 from ...estimate import Estimate
 from ...kernels import _hockey
 from ...mechanisms.gaussian import GaussianMechanism
@@ -30,7 +29,6 @@ FloatArray = NDArray[np.float64]
 _ORDERS = np.exp2(np.concatenate([np.arange(-60.0, -6.0), np.arange(-6.0, 60.5, 0.5)]))  # the s of the tails
 _ROUNDING = 1e-9  # relative; a tail is a small part of an integral
 _FAST = 1e-10  # relative width below which sums in doubles are taken: double-doubles cost ten times more
-_COST = ("evaluations", "double_double", "pieces")
 _STATIONS = 49
 
 
@@ -120,14 +118,16 @@ class LipCurve:
     def __call__(self, epsilon: ArrayLike) -> Estimate:
         """The curve at ``epsilon``, at least 0, any shape."""
         law = self._law
+        points = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
 
         def rows(grid: FloatArray) -> tuple[FloatArray, dict[str, int]]:
             order = np.argsort(grid, kind="stable")
             found = np.empty((grid.size, 6))
             found[order], cost = _hockey.lip_curve(law.weights, law.means, law.sigmas, grid[order], _FAST, False)
-            return found[:, :3], dict(zip(_COST, cost, strict=True))
+            return found, dict(zip(COST, cost, strict=True))
 
-        return _curve(rows, epsilon, law.mass_gap, "two crossings a point")
+        found, cost = with_gaps(rows, np.ascontiguousarray(points).reshape(-1), law.mass_gap, law.mass_gap)
+        return curve_estimate(found[:, :3], points, "probability", "two crossings a point", cost)
 
     def tail(self, epsilon: float, rate: float) -> float:
         """Upper bound of the integral of e^(rate e) delta(e) over e > ``epsilon``."""
@@ -230,31 +230,9 @@ class WorstHockeyStickCurve:
 
 def _pair(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, width: float) -> Estimate:
     """As ``hockey_stick_divergence``, with doubles wherever they give this relative width."""
-
-    def rows(grid: FloatArray) -> tuple[FloatArray, dict[str, int]]:
-        found, cost = _hockey.pair_curve(
-            p.weights, p.means, p.sigmas, q.weights, q.means, q.sigmas, grid, width, False
-        )  # fmt: skip
-        return found[:, :3], dict(zip(_COST, cost, strict=True))
-
-    return _curve(rows, epsilon, p.mass_gap + q.mass_gap, "monotone pieces")
-
-
-def _curve(
-    rows: Callable[[FloatArray], tuple[FloatArray, dict[str, int]]], epsilon: ArrayLike, gap: float, method: str
-) -> Estimate:
-    """Values and bounds; weights that miss the sum 1 by ``gap`` stand for those and for the normalised ones."""
     grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
-    flat = np.ascontiguousarray(grid).reshape(-1)
-    found, cost = rows(flat)
-    if gap:  # densities within 1 +- gap: p - e^eps q moves like a factor and a shift of epsilon
-        found = found.copy()
-        shift = 3 * gap
-        found[:, 1] = rows(np.nextafter(flat + shift, np.inf))[0][:, 1] * (1 - shift)
-        near = np.nextafter(flat - shift, -1.0)
-        found[:, 2] = rows(np.maximum(near, 0.0))[0][:, 2] * (1 + shift) + np.where(near < 0.0, 2 * shift, 0.0)
-        found[:, 2] = np.minimum(found[:, 2], 1.0)
-    return curve_estimate(found, grid, "probability", method, cost)
+    rows, cost, _ = pair_rows(p, q, np.ascontiguousarray(grid).reshape(-1), width, logs=False)
+    return curve_estimate(rows[:, :3], grid, "probability", "monotone pieces", cost)
 
 
 def _from(epsilon: Any, rate: Any) -> tuple[float, float]:
