@@ -160,7 +160,7 @@ static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double eps
     }
     x = piece->guess > a && piece->guess < b ? piece->guess : 0.5 * (a + b);
     double lo = a, hi = b, f = 0.0, previous = INFINITY;
-    for (int i = 0; i < 120; ++i) {
+    for (int i = 0; i < 200; ++i) {
         FP_NAME(fp_ratio_value)(r, x, &at);
         set->evaluations++;
         f = at.value - epsilon;
@@ -172,7 +172,7 @@ static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double eps
             hi = x;
         double next = x - f / at.slope;
         if (!(next > lo && next < hi) || fabs(f) > 0.7 * previous)
-            next = 0.5 * (lo + hi);
+            next = hi - lo > 1e3 * scale ? scale * sinh(0.5 * (asinh(lo / scale) + asinh(hi / scale))) : 0.5 * (lo + hi);
         previous = fabs(f);
         if (next == x || !(next > lo && next < hi))
             break;

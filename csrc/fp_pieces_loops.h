@@ -230,15 +230,14 @@ static void FP_NAME(fp_tail)(const fp_ratio *r, int direction, double scale, dou
         top[side] = best;
     }
     double sp = sigma[0][top[0]], sq = sigma[1][top[1]], mp = direction * mean[0][top[0]], mq = direction * mean[1][top[1]];
-    double slope_rate = 1.0 / sq / sq - 1.0 / sp / sp; /* growth of the leading slope */
+    double slope_rate = (sp - sq) / sp / sq * (1.0 / sp + 1.0 / sq); /* growth of the leading slope, its sign exact */
     int same = sp == sq && mp == mq;
     for (double away = scale; away < FP_REACH; away *= 1.5) {
-        double x = far + away, excess[2], total[2], lead[2];
+        double x = far + away, excess[2], total[2];
         int settled = x > far;
         for (int side = 0; side < 2 && settled; ++side) {
             double m0 = direction * mean[side][top[side]], s0 = sigma[side][top[side]];
             double z0 = (x - m0) / s0;
-            lead[side] = -z0 / s0;
             excess[side] = total[side] = 0.0;
             for (int i = 0; i < count[side]; ++i) {
                 double m = direction * mean[side][i], s = sigma[side][i], z = (x - m) / s;
@@ -262,7 +261,8 @@ static void FP_NAME(fp_tail)(const fp_ratio *r, int direction, double scale, dou
         }
         if (!settled)
             continue;
-        double d = lead[0] - lead[1], slack = 1e-12 * (fabs(lead[0]) + fabs(lead[1]));
+        double turn = (x - mq) * slope_rate, lean = (mp - mq) / sp / sp, d = turn + lean;
+        double slack = 1e-14 * (fabs(turn) + fabs(lean));
         double margin[2] = {excess[0] * (1.0 + 1e-6) + slack, excess[1] * (1.0 + 1e-6) + slack};
         if (sp == sq)
             d = (mp - mq) / sp / sq; /* exact sign */

@@ -55,7 +55,7 @@ typedef struct {
 /* One side a single component N(m_0, s^2), the other of the same s throughout: L = sign log sum_i e^{h_i} with
  * h_i = log(w_i / w_0) + b_i (x - m_0 - (m_i - m_0) / 2), b_i = (m_i - m_0) / s^2, free of cancellation at any x. */
 typedef struct {
-    int sign, padded; /* sign 0: not of this form */
+    int sign, n, padded; /* sign 0: not of this form */
     double centre;
     double *gap, *rate, *log_weight;
 } fp_tilt;
@@ -64,7 +64,7 @@ typedef struct {
     fp_side p, q;
     fp_coupling pairs;
     fp_tilt tilt;
-    int coupled;             /* whether P and Q are close enough for the coupled form to be worth trying */
+    int coupled;             /* whether P and Q share enough for the coupled form to be worth trying */
     int unresolved;          /* lengths too far apart for doubles: nothing is computed at any point */
     double *w, *m, *s, *v, *n, *t; /* P = (w, m, s) and Q = (v, n, t), each sorted by mean and sigma */
     int np, nq;
@@ -137,7 +137,7 @@ static inline void fp_coupling_fill(fp_ratio *r, int *partner, double *alone, fp
 {
     fp_coupling *c = &r->pairs;
     int near = 0, left = 0, first = 0;
-    double distance = 0.0;
+    double distance = 0.0, shared = 0.0; /* of weight: moved, and all but equal */
     for (int j = 0; j < r->nq; ++j)
         total[j] = fp_dd_set(-r->v[j]);
     for (int i = 0; i < r->np; ++i) {
@@ -154,6 +154,7 @@ static inline void fp_coupling_fill(fp_ratio *r, int *partner, double *alone, fp
         double far = fp_component_distance(r, i, j);
         distance += r->w[i] * (far < 1.0 ? far : 1.0);
         near += far > 0.0;
+        shared += far < 1e-6 ? (r->w[i] < r->v[j] ? r->w[i] : r->v[j]) : 0.0;
     }
     int padded = fp_padded(near), at = 0;
     c->n = near;
@@ -193,7 +194,7 @@ static inline void fp_coupling_fill(fp_ratio *r, int *partner, double *alone, fp
         fp_side_fill(&c->alone, left, alone, alone + r->np, alone + 2 * r->np, cursor);
     else
         c->alone = (fp_side){0};
-    r->coupled = distance < 0.05;
+    r->coupled = distance < 0.05 || shared > 0.02;
 }
 
 static inline void fp_tilt_fill(fp_ratio *r, double **cursor)
@@ -210,6 +211,7 @@ static inline void fp_tilt_fill(fp_ratio *r, double **cursor)
         tilt->sign = r->t[j] == s ? tilt->sign : 0;
     if (!tilt->sign)
         return;
+    tilt->n = many;
     tilt->padded = padded;
     tilt->centre = m0[0];
     tilt->gap = fp_take(cursor, padded);

@@ -318,6 +318,13 @@ static void FP_NAME(fp_tilt_at)(const fp_ratio *r, double x, fp_taylor *out)
         slip += ei * eta;
         spread += ei * eta * wide;
     }
+    if (tilt->n == 1) { /* linear */
+        out->value = tilt->sign * h[0];
+        out->slope = tilt->sign * rate[0];
+        out->error = FP_ROUND * (fabs(lw[0]) + fabs(rate[0]) * (fabs(away) + fabs(gap[0])));
+        out->slope_error = FP_ROUND * fabs(rate[0]);
+        return;
+    }
     double total = FP_NAME(fp_total)(mass), add = 2.3e-16 * tilt->padded;
     out->value = tilt->sign * (peak + fp_log(total));
     out->slope = tilt->sign * (FP_NAME(fp_total)(slope) / total);
@@ -342,13 +349,13 @@ static void FP_NAME(fp_ratio_at)(const fp_ratio *r, double x, fp_taylor *out)
     FP_NAME(fp_scratch) s = FP_NAME(fp_scratch_of)(r);
     FP_NAME(fp_moments) p, q;
     FP_NAME(fp_coupled) c;
-    if (r->tilt.sign) {
-        FP_NAME(fp_tilt_at)(r, x, out);
-        return;
-    }
     if (r->coupled && FP_NAME(fp_coupled_at)(r, x, &s, &q, &c)) {
         out->value = c.value, out->error = c.error;
         out->slope = c.slope, out->slope_error = c.slope_error;
+        return;
+    }
+    if (r->tilt.sign) {
+        FP_NAME(fp_tilt_at)(r, x, out);
         return;
     }
     FP_NAME(fp_side_log)(&r->p, x, s.hp, s.ep, s.gp, &p);
