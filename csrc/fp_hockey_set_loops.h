@@ -156,6 +156,8 @@ static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double eps
             proved[right] = g > at.error;
             if (proved[right])
                 break;
+            if (g < -at.error) /* the crossing is farther out */
+                *(right ? &a : &b) = *end;
         }
     }
     x = piece->guess > a && piece->guess < b ? piece->guess : 0.5 * (a + b);
@@ -178,12 +180,11 @@ static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double eps
             break;
         x = next;
     }
-    piece->guess = x;
     /* enclosure, proved by the signs at its ends */
     double grain = nextafter(fabs(x), INFINITY) - fabs(x);
     double width = 2.0 * (fabs(f) + 2.0 * at.error) / (fabs(at.slope) + 1e-300) + grain, dev = 0.0, ends[2];
     for (int which = 0; which < 2; ++which) {
-        double step = width;
+        double step = width, near = 0.0;
         ends[which] = which ? piece->right : piece->left; /* when nothing better is proved */
         for (int attempt = 0; attempt < 600; ++attempt, step *= 4.0) {
             double end = which ? x + step : x - step;
@@ -198,12 +199,25 @@ static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double eps
             set->evaluations++;
             double g = sign * (side.value - epsilon), far = fabs(g) + side.error;
             if (outside || (which ? g > side.error : g < -side.error)) {
+                double far_step = fabs(end - x);
+                for (int i = 0; outside && i < 45 && far_step - near > 1e-9 * far_step; ++i) { /* draw nearer */
+                    double middle = 0.5 * (near + far_step);
+                    FP_NAME(fp_ratio_value)(r, which ? x + middle : x - middle, &side);
+                    set->evaluations++;
+                    g = sign * (side.value - epsilon);
+                    if (which ? g > side.error : g < -side.error)
+                        far_step = middle, far = fabs(g) + side.error, end = which ? x + middle : x - middle;
+                    else
+                        near = middle;
+                }
                 ends[which] = end;
                 dev = far <= dev ? dev : far < INFINITY ? far : INFINITY;
                 break;
             }
+            near = step;
         }
     }
+    piece->guess = dev < INFINITY ? x : NAN;
     if (!(ends[0] <= x && x <= ends[1]))
         x = isfinite(ends[0]) ? ends[0] : isfinite(ends[1]) ? ends[1] : 0.0;
     if (set->fine && FP_NAME(fp_crossing_fine)(r, epsilon, sign, at.slope, ends, fp_dd_set(x), &crossing, set))
@@ -293,8 +307,8 @@ static int FP_NAME(fp_hockey_choose)(const fp_ratio *r, fp_pieces *pieces, doubl
         if (piece->settled == FP_FLAT) {
             least = piece->low, most = piece->high;
         } else {
-            least = (piece->sign > 0 ? piece->low : piece->high) - piece->error;
-            most = (piece->sign > 0 ? piece->high : piece->low) + piece->error;
+            least = piece->sign > 0 ? piece->low - piece->low_error : piece->high - piece->high_error;
+            most = piece->sign > 0 ? piece->high + piece->high_error : piece->low + piece->low_error;
         }
         if (least >= epsilon)
             status = FP_NAME(fp_include)(set, fp_dd_set(piece->left), fp_dd_set(piece->right));

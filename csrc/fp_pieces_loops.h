@@ -58,7 +58,7 @@ static int FP_NAME(fp_march)(const fp_ratio *r, double left, double right, doubl
         long spent = out->evaluations - start;
         if (spent > budget || !(step > 0.0)) {
             out->spent++;
-            return FP_NAME(fp_add_run)(out, (fp_piece){cursor, right, FP_FLAT, 0, -INFINITY, INFINITY, 0, 0});
+            return FP_NAME(fp_add_run)(out, (fp_piece){cursor, right, FP_FLAT, 0, -INFINITY, INFINITY, 0, 0, 0});
         }
         if (fp_stop_requested(r->interrupted, out->evaluations, r->np + r->nq))
             return FP_INTERRUPTED;
@@ -75,7 +75,7 @@ static int FP_NAME(fp_march)(const fp_ratio *r, double left, double right, doubl
         out->evaluations++;
         FP_NAME(fp_settled)(&at, &a, &b);
         reach = a > b ? a : b;
-        fp_piece run = {cursor, x + reach, 0, 0, 0, 0, 0, 0};
+        fp_piece run = {cursor, x + reach, 0, 0, 0, 0, 0, 0, 0};
         double t = at.radius > 0.0 ? step / at.radius : 1.0;
         double off = (fabs(at.slope) + at.slope_error) * step + 0.5 * (fabs(at.curve) + at.curve_error) * step * step
                      + at.bound * t * t * t / (1.0 - t);
@@ -155,7 +155,7 @@ static int FP_NAME(fp_add_monotone)(fp_pieces *out, double left, double right, i
     }
     if (fp_pieces_room(out))
         return -1;
-    out->piece[out->count++] = (fp_piece){left, right, FP_SLOPE, sign, 0, 0, 0, 0};
+    out->piece[out->count++] = (fp_piece){left, right, FP_SLOPE, sign, 0, 0, 0, 0, 0};
     return 0;
 }
 
@@ -206,7 +206,7 @@ static int FP_NAME(fp_split_curved)(const fp_ratio *r, fp_piece run, fp_pieces *
         top = top > foot ? top : foot;
         if (fp_pieces_room(out))
             return -1;
-        out->piece[out->count++] = (fp_piece){xl, xr, FP_FLAT, 0, run.sign > 0 ? foot : -top, run.sign > 0 ? top : -foot, 0, 0};
+        out->piece[out->count++] = (fp_piece){xl, xr, FP_FLAT, 0, run.sign > 0 ? foot : -top, run.sign > 0 ? top : -foot, 0, 0, 0};
     }
     return FP_NAME(fp_add_monotone)(out, xr, b, run.sign);
 }
@@ -316,13 +316,12 @@ static void FP_NAME(fp_ends)(const fp_ratio *r, fp_pieces *out)
             continue;
         if (isfinite(piece->left)) {
             FP_NAME(fp_ratio_at)(r, piece->left, &at);
-            piece->low = at.value, piece->error = at.error;
+            piece->low = at.value, piece->low_error = at.error;
         } else
             piece->low = out->limit[0];
         if (isfinite(piece->right)) {
             FP_NAME(fp_ratio_at)(r, piece->right, &at);
-            piece->high = at.value;
-            piece->error = at.error > piece->error ? at.error : piece->error;
+            piece->high = at.value, piece->high_error = at.error;
         } else
             piece->high = out->limit[1];
         piece->guess = NAN;
@@ -360,7 +359,7 @@ static int FP_NAME(fp_pieces_set)(const fp_ratio *r, fp_pieces *out)
     else if (r->np == 1 && most_p <= least_q)
         curved = -1;
     if (curved) {
-        fp_piece run = {edge[0], edge[1], FP_CURVE, curved, 0, 0, 0, 0};
+        fp_piece run = {edge[0], edge[1], FP_CURVE, curved, 0, 0, 0, 0, 0};
         status = FP_NAME(fp_add_run)(&runs, run);
     } else {
         /* the core, and rings of 40, 150, 600 and 3000 standard deviations around it, each with its own budget */
@@ -379,14 +378,14 @@ static int FP_NAME(fp_pieces_set)(const fp_ratio *r, fp_pieces *out)
             if (!(from < to))
                 continue;
             if (k == 0 || k == 8) /* too far out to matter: the mass there is below e^-4000000 */
-                status = FP_NAME(fp_add_run)(&runs, (fp_piece){from, to, FP_FLAT, 0, -INFINITY, INFINITY, 0, 0});
+                status = FP_NAME(fp_add_run)(&runs, (fp_piece){from, to, FP_FLAT, 0, -INFINITY, INFINITY, 0, 0, 0});
             else
                 status = FP_NAME(fp_march)(r, from, to, scale, budget, &runs);
         }
     }
     out->evaluations = runs.evaluations;
     out->spent = runs.spent;
-    fp_piece tail = {-INFINITY, edge[0], FP_FLAT, 0, out->limit[0] - spread[0], out->limit[0] + spread[0], 0, 0};
+    fp_piece tail = {-INFINITY, edge[0], FP_FLAT, 0, out->limit[0] - spread[0], out->limit[0] + spread[0], 0, 0, 0};
     if (!status && !sign[0])
         status = fp_pieces_room(out) ? -1 : (out->piece[out->count++] = tail, 0);
     else if (!status)
@@ -400,7 +399,7 @@ static int FP_NAME(fp_pieces_set)(const fp_ratio *r, fp_pieces *out)
         else
             status = fp_pieces_room(out) ? -1 : (out->piece[out->count++] = run, 0);
     }
-    tail = (fp_piece){edge[1], INFINITY, FP_FLAT, 0, out->limit[1] - spread[1], out->limit[1] + spread[1], 0, 0};
+    tail = (fp_piece){edge[1], INFINITY, FP_FLAT, 0, out->limit[1] - spread[1], out->limit[1] + spread[1], 0, 0, 0};
     if (!status && !sign[1])
         status = fp_pieces_room(out) ? -1 : (out->piece[out->count++] = tail, 0);
     else if (!status)

@@ -132,14 +132,14 @@ static inline int fp_partner(const fp_ratio *r, int i, int first)
     return partner;
 }
 
-/* `partner` has one entry, `alone` three for a component of P; `total` is one double-double a component of Q. */
-static inline void fp_coupling_fill(fp_ratio *r, int *partner, double *alone, fp_dd *total, double **cursor)
+/* `partner` has one entry, `alone` three for a component of P; `leaning` and `total` one for a component of Q. */
+static inline void fp_coupling_fill(fp_ratio *r, int *partner, int *leaning, double *alone, fp_dd *total, double **cursor)
 {
     fp_coupling *c = &r->pairs;
     int near = 0, left = 0, first = 0;
     double distance = 0.0, shared = 0.0; /* of weight: moved, and all but equal */
     for (int j = 0; j < r->nq; ++j)
-        total[j] = fp_dd_set(-r->v[j]);
+        total[j] = fp_dd_set(-r->v[j]), leaning[j] = 0;
     for (int i = 0; i < r->np; ++i) {
         while (first < r->nq && r->n[first] < r->m[i])
             ++first;
@@ -151,6 +151,7 @@ static inline void fp_coupling_fill(fp_ratio *r, int *partner, double *alone, fp
             continue;
         }
         total[j] = fp_dd_add_d(total[j], r->w[i]);
+        leaning[j]++;
         double far = fp_component_distance(r, i, j);
         distance += r->w[i] * (far < 1.0 ? far : 1.0);
         near += far > 0.0;
@@ -164,7 +165,7 @@ static inline void fp_coupling_fill(fp_ratio *r, int *partner, double *alone, fp
     for (int j = 0; j < r->q.padded; ++j) {
         c->excess[j] = j < r->nq ? fp_dd_div_d(total[j], r->v[j]).hi : 0.0;
         if (j < r->nq) {
-            double off = (r->np + 1) * 0x1p-102 * (2.0 + fabs(c->excess[j]));
+            double off = leaning[j] > 1 ? leaning[j] * 0x1p-102 * (2.0 + fabs(c->excess[j])) : 0.0; /* w - v is exact */
             c->defect = off > c->defect ? off : c->defect;
             distance += 0.5 * fabs(total[j].hi);
         }
@@ -300,7 +301,7 @@ static inline int fp_ratio_set(fp_ratio *r, int np, const double *w, const doubl
     size_t doubles = 3 * (size_t)(np + nq) + 5 * padded + (size_t)fp_padded(nq) + 15 * coupling
                      + 3 * (size_t)fp_padded(big) + 4 * (padded + coupling) + (size_t)fp_padded(nq) + 64;
     char *block = malloc(doubles * sizeof(double) + (size_t)big * sizeof(fp_component) + (size_t)nq * sizeof(fp_dd)
-                         + (size_t)np * (sizeof(int) + 3 * sizeof(double)));
+                         + (size_t)np * (sizeof(int) + 3 * sizeof(double)) + (size_t)nq * sizeof(int));
     if (!block)
         return -1;
     double *cursor = (double *)block;
@@ -316,7 +317,8 @@ static inline int fp_ratio_set(fp_ratio *r, int np, const double *w, const doubl
     r->unresolved = !fp_resolved(r);
     fp_side_fill(&r->p, np, r->w, r->m, r->s, &cursor);
     fp_side_fill(&r->q, nq, r->v, r->n, r->t, &cursor);
-    fp_coupling_fill(r, (int *)(alone + 3 * (size_t)np), alone, total, &cursor);
+    int *partner = (int *)(alone + 3 * (size_t)np);
+    fp_coupling_fill(r, partner, partner + np, alone, total, &cursor);
     fp_tilt_fill(r, &cursor);
     r->scratch = cursor;
     return 0;
@@ -325,14 +327,14 @@ static inline int fp_ratio_set(fp_ratio *r, int np, const double *w, const doubl
 static inline void fp_ratio_free(fp_ratio *r) { free(r->storage); }
 
 /* A stretch of the line.  FP_SLOPE: L is monotone with direction `sign`, `low` and `high` its values at the left and
- * right end (the limits for an infinite end), `error` bounding their error.  FP_FLAT: low <= L <= high, no more known.
+ * right end (the limits for an infinite end), `low_error` and `high_error` bounding their errors.  FP_FLAT: low <= L <= high, no more known.
  * FP_CURVE, while the line is being cut: L'' has the sign `sign`.  `guess` is the last crossing found here. */
 enum { FP_SLOPE, FP_CURVE, FP_FLAT };
 
 typedef struct {
     double left, right;
     int settled, sign;
-    double low, high, error, guess;
+    double low, high, low_error, high_error, guess;
 } fp_piece;
 
 typedef struct {

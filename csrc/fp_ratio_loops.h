@@ -163,11 +163,11 @@ static inline void FP_NAME(fp_couple_at)(const fp_ratio *r, double x, const FP_N
         double z = (x - own_mean[i]) * own_inverse[i];
         lone[i] = fp_exp(own_weight[i] - 0.5 * z * z - log_q);
     }
-    double unit = 1.0 / q->mass, dq = q->rate - q->spread;
+    double unit = 1.0 / q->mass, dq = q->rate - q->spread, base = 8.0 + fabs(log_q); /* h - log q: errors of both add */
     fp_v8 u = {0}, ua = {0}, du = {0}, dua = {0}, ddu = {0}, ddua = {0};
     for (int j = 0; j < side->padded; j += FP_LANES) {
         fp_v8 rj = FP_AT(e, j) * unit, term = rj * FP_AT(c->excess, j);
-        fp_v8 eta = 8.0 + FP_AT(g, j) * (FP_AT(side->mean, j) - x) + FP_AT(side->load, j);
+        fp_v8 eta = base + FP_AT(g, j) * (FP_AT(side->mean, j) - x) + FP_AT(side->load, j);
         u += term;
         ua += eta * FP_NAME(fp_absolute)(term);
     }
@@ -178,7 +178,7 @@ static inline void FP_NAME(fp_couple_at)(const fp_ratio *r, double x, const FP_N
         fp_v8 d1 = z * st + dz * FP_AT(c->inverse_p, k), d2 = FP_AT(c->bend, k);
         fp_v8 first = away * ek + both * d1;
         fp_v8 second = (away * away - FP_AT(c->precision, k) + dq) * ek + both * (2.0 * away * d1 + d2 + d1 * d1);
-        fp_v8 eta = 8.0 + z * z + dz * dz + FP_AT(c->load, k) + FP_NAME(fp_absolute)(z * dz);
+        fp_v8 eta = base + z * z + dz * dz + FP_AT(c->load, k) + FP_NAME(fp_absolute)(z * dz);
         fp_v8 ea = FP_NAME(fp_absolute)(ek), d1a = FP_NAME(fp_absolute)(z * st) + FP_NAME(fp_absolute)(dz * FP_AT(c->inverse_p, k));
         fp_v8 wide = FP_NAME(fp_absolute)(gk) + fabs(a);
         fp_v8 slip = both * (FP_NAME(fp_absolute)(dz) * (2.0 * FP_NAME(fp_absolute)(z) + FP_NAME(fp_absolute)(dz))
@@ -194,7 +194,7 @@ static inline void FP_NAME(fp_couple_at)(const fp_ratio *r, double x, const FP_N
     for (int i = 0; i < alone->padded; i += FP_LANES) {
         fp_v8 ni = FP_AT(lone, i), ii = FP_AT(alone->inverse, i), z = (x - FP_AT(alone->mean, i)) * ii;
         fp_v8 gi = -z * ii, away = gi - a, ti = FP_AT(alone->precision, i), off = FP_NAME(fp_absolute)(away);
-        fp_v8 eta = 8.0 + z * z + FP_AT(alone->load, i), wide = FP_NAME(fp_absolute)(gi) + fabs(a);
+        fp_v8 eta = base + z * z + FP_AT(alone->load, i), wide = FP_NAME(fp_absolute)(gi) + fabs(a);
         u += ni;
         ua += eta * ni;
         du += away * ni;
@@ -203,14 +203,14 @@ static inline void FP_NAME(fp_couple_at)(const fp_ratio *r, double x, const FP_N
         ddua += ni * (eta * (away * away + ti + fabs(dq)) + wide * off);
     }
     double sum = FP_NAME(fp_total)(u), size = fabs(sum);
-    double scale_error = 2.0 * FP_ROUND * (1.0 + fabs(log_q)) + 2.3e-16 * (side->padded + c->padded + alone->padded);
+    double scale_error = 2.0 * FP_ROUND + 2.3e-16 * (side->padded + c->padded + alone->padded);
     double u_error = scale_error * FP_NAME(fp_total)(ua) + c->defect + 1e-300;
     out->good = size + u_error < 0.5;
     if (!out->good)
         return;
     for (int j = 0; j < side->padded; j += FP_LANES) {
         fp_v8 rj = FP_AT(e, j) * unit, xs = FP_AT(c->excess, j), over = xs - sum, cj = rj * over, gj = FP_AT(g, j), tj = FP_AT(side->precision, j);
-        fp_v8 eta = 8.0 + gj * (FP_AT(side->mean, j) - x) + FP_AT(side->load, j);
+        fp_v8 eta = base + gj * (FP_AT(side->mean, j) - x) + FP_AT(side->load, j);
         fp_v8 away = gj - a, off = FP_NAME(fp_absolute)(away), wide = FP_NAME(fp_absolute)(gj) + fabs(a);
         fp_v8 bend = away * away - tj + dq, ca = FP_NAME(fp_absolute)(cj), loose = rj * (FP_NAME(fp_absolute)(xs) + size);
         *(fp_v8 *)(above + j) = FP_NAME(fp_absolute)(over) * unit;
