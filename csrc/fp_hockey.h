@@ -8,12 +8,12 @@
 /* relative error of fp_ndtr_diff for exact arguments (tests/kernels) */
 #define FP_NDTR_DIFF_ERROR 4.0e-15
 
-/* intervals of E, and the sum of what it may lack: loss_count terms of at most e^loss_log */
+/* intervals of E, and the sum of what it may lack: at most loss_sum e^loss_log in loss_count terms */
 typedef struct {
     fp_dd *interval;
     int fine; /* locate crossings in double-doubles */
     int count, capacity, loss_count;
-    double loss_log;
+    double loss_log, loss_sum;
     double gain; /* what the flat pieces likely add: an estimate, no bound */
     long evaluations;
 } fp_hockey_set;

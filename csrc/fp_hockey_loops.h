@@ -3,7 +3,7 @@
 /* log of an upper bound of H, from P(E) alone and what E may lack. */
 static double FP_NAME(fp_hockey_ceiling)(const fp_ratio *r, const fp_hockey_set *set)
 {
-    double top = set->loss_count ? set->loss_log + log(set->loss_count) + 1e-9 : -INFINITY;
+    double top = set->loss_count ? set->loss_log + log(set->loss_sum) + 1e-8 : -INFINITY;
     for (int i = 0; i < set->count; ++i) {
         double left = set->interval[2 * i].hi, right = set->interval[2 * i + 1].hi;
         double mass = FP_NAME(fp_mass_ceiling)(&r->p, left, right, right - left) + 1e-9;

@@ -44,8 +44,10 @@ static double FP_NAME(fp_mass_ceiling)(const fp_side *side, double left, double 
 static inline void FP_NAME(fp_lose)(fp_hockey_set *set, double log_loss)
 {
     if (log_loss > -INFINITY) {
+        double more = set->loss_count ? log_loss - set->loss_log : INFINITY;
+        set->loss_sum = more > 0.0 ? 1.0 + (set->loss_count ? set->loss_sum * exp(-more) : 0.0) : set->loss_sum + exp(more);
+        set->loss_log = more > 0.0 ? log_loss : set->loss_log;
         set->loss_count++;
-        set->loss_log = log_loss > set->loss_log ? log_loss : set->loss_log;
     }
 }
 
@@ -296,6 +298,7 @@ static int FP_NAME(fp_hockey_choose)(const fp_ratio *r, fp_pieces *pieces, doubl
     set->count = set->loss_count = 0;
     set->gain = 0.0;
     set->loss_log = -INFINITY;
+    set->loss_sum = 0.0;
     int dominance = FP_NAME(fp_dominance)(r, epsilon);
     if (dominance < 0)
         return 0;

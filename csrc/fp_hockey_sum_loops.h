@@ -41,7 +41,7 @@ static int FP_NAME(fp_hockey_double)(const fp_ratio *r, double epsilon, const fp
         error += pe + factor * qe;
     }
     error += (FP_ROUND + 2.3e-16 * (r->p.padded + r->q.padded + set->count)) * size;
-    double loss = set->loss_count ? set->loss_count * exp(set->loss_log) * (1.0 + 1e-12 * fabs(set->loss_log)) : 0.0;
+    double loss = set->loss_count ? set->loss_sum * (1.0 + 1e-9) * exp(set->loss_log) * (1.0 + 1e-12 * fabs(set->loss_log)) : 0.0;
     double size_of_log = logs && sum > 0.3 ? fabs(log(sum)) : 1.0;
     if (!(sum > 1e-280) || !(2.0 * error + loss <= target * sum * (size_of_log < 1.0 ? size_of_log : 1.0)))
         return 0;
@@ -166,7 +166,7 @@ static void FP_NAME(fp_hockey_double_double)(const fp_ratio *r, double epsilon, 
     }
     double loss = 0.0, base = (double)s.exponent * ln2;
     if (set->loss_count)
-        loss = set->loss_count * exp(set->loss_log - base) * (1.0 + 1e-14 * (fabs(set->loss_log) + fabs(base)));
+        loss = set->loss_sum * (1.0 + 1e-9) * exp(set->loss_log - base) * (1.0 + 1e-14 * (fabs(set->loss_log) + fabs(base)));
     double value = s.sum.hi > 0.0 ? s.sum.hi : 0.0, error = s.error * (1.0 + 1e-9) + 0x1p-900;
     double step = error + 0x1p-53 * value, lower = s.sum.hi - step, upper = s.sum.hi + step + loss;
     lower = lower > 0.0 ? lower : 0.0;

@@ -7,25 +7,6 @@
 
 #define FP_REACH 1e140 /* beyond this no position is looked at */
 
-/* Largest half-widths on which the slope (a) and the curvature (b) keep their signs. */
-static inline void FP_NAME(fp_settled)(const fp_taylor *at, double *a, double *b)
-{
-    double radius = at->radius, bound = at->bound;
-    double slope = fabs(at->slope) - at->slope_error, curve = fabs(at->curve) - at->curve_error;
-    *a = *b = 0.0;
-    if (!(radius > 0.0) || !(bound < INFINITY))
-        return;
-    if (slope > 0.0) {
-        double linear = (fabs(at->curve) + at->curve_error) * radius, square = 8.0 * bound / radius;
-        double t = 2.0 * slope / (linear + sqrt(linear * linear + 4.0 * square * slope)) * (1.0 - 1e-9);
-        *a = radius * (t < 0.5 ? t : 0.5);
-    }
-    if (curve > 0.0) {
-        double t = (1.0 - 1.0 / cbrt(1.0 + curve * radius * radius / (2.0 * bound))) * (1.0 - 1e-9);
-        *b = radius * (t < 0.95 ? t : 0.95);
-    }
-}
-
 static inline int FP_NAME(fp_add_run)(fp_pieces *out, fp_piece run)
 {
     fp_piece *last = out->count ? &out->piece[out->count - 1] : NULL;

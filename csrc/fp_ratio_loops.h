@@ -384,6 +384,25 @@ static void FP_NAME(fp_ratio_value)(const fp_ratio *r, double x, fp_taylor *out)
     out->slope = p.score - q.score;
 }
 
+/* Largest half-widths on which the slope (a) and the curvature (b) keep their signs. */
+static inline void FP_NAME(fp_settled)(const fp_taylor *at, double *a, double *b)
+{
+    double radius = at->radius, bound = at->bound;
+    double slope = fabs(at->slope) - at->slope_error, curve = fabs(at->curve) - at->curve_error;
+    *a = *b = 0.0;
+    if (!(radius > 0.0) || !(bound < INFINITY))
+        return;
+    if (slope > 0.0) {
+        double linear = (fabs(at->curve) + at->curve_error) * radius, square = 8.0 * bound / radius;
+        double t = 2.0 * slope / (linear + sqrt(linear * linear + 4.0 * square * slope)) * (1.0 - 1e-9);
+        *a = radius * (t < 0.5 ? t : 0.5);
+    }
+    if (curve > 0.0) {
+        double t = (1.0 - 1.0 / cbrt(1.0 + curve * radius * radius / (2.0 * bound))) * (1.0 - 1e-9);
+        *b = radius * (t < 0.95 ? t : 0.95);
+    }
+}
+
 /* The whole local analysis: Taylor data, and a disc with the bound of the remainder; `radius` is the first guess. */
 static void FP_NAME(fp_ratio_disc)(const fp_ratio *r, double x, double radius, fp_taylor *out)
 {
@@ -428,6 +447,28 @@ static void FP_NAME(fp_ratio_disc)(const fp_ratio *r, double x, double radius, f
             continue;
         out->radius = radius;
         out->bound = bound * (1.0 + 1e-9) + 1e-300;
+        if (!coupled)
+            return;
+        /* a term that grows fast towards the rim may rule a large disc: halve it while that settles more */
+        fp_taylor small = *out;
+        double a, b, most;
+        FP_NAME(fp_settled)(out, &a, &b);
+        most = a > b ? a : b;
+        for (int halving = 0; halving < 10; ++halving) {
+            double known = fabs(out->slope) * small.radius + fabs(out->curve) * small.radius * small.radius;
+            if (small.bound < 32.0 * known)
+                return;
+            small.radius *= 0.5;
+            kq = FP_NAME(fp_side_kappa)(&r->q, s.hq, s.gq, &q, small.radius, s.work);
+            bound = FP_NAME(fp_couple_bound)(r, x, &q, s.hq, s.gq, &s.terms, &c, kq, small.radius, s.work);
+            small.bound = bound * (1.0 + 1e-9) + 1e-300;
+            FP_NAME(fp_settled)(&small, &a, &b);
+            a = a > b ? a : b;
+            if (!(a > most))
+                return;
+            most = a;
+            *out = small;
+        }
         return;
     }
     out->radius = 0.0;
