@@ -12,9 +12,19 @@ static double FP_NAME(fp_hockey_ceiling)(const fp_ratio *r, const fp_hockey_set 
     return top;
 }
 
+/* What means that underflowed may change: below 2^-1022, of sigmas above 2^-110. */
+static void FP_NAME(fp_widen_rounded)(double epsilon, fp_hockey *out)
+{
+    double slack = 1e-270 * exp(epsilon > 0.0 ? epsilon : 0.0);
+    out->lower = out->lower > slack ? out->lower - slack : 0.0;
+    out->upper = out->upper + slack < 1.0 ? out->upper + slack : 1.0;
+    out->log_lower = out->lower > 0.0 && log(out->lower) < out->log_lower ? log(out->lower) - 1e-13 : out->lower > 0.0 ? out->log_lower : -INFINITY;
+    out->log_upper = log(out->upper) + 1e-13 < 0.0 ? log(out->upper) + 1e-13 : 0.0;
+}
+
 /* H for one eps; when it is proved to lie below e^floor only that is reported (lower 0, upper e^floor). */
-static int FP_NAME(fp_hockey_one)(const fp_ratio *r, fp_pieces *pieces, double epsilon, double scale, double target,
-                                  int logs, double floor, fp_hockey_set *set, fp_hockey *out, long *extended)
+static int FP_NAME(fp_hockey_exact)(const fp_ratio *r, fp_pieces *pieces, double epsilon, double scale, double target,
+                                    int logs, double floor, fp_hockey_set *set, fp_hockey *out, long *extended)
 {
     if (epsilon == INFINITY) {
         *out = (fp_hockey){0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
@@ -56,6 +66,15 @@ static int FP_NAME(fp_hockey_one)(const fp_ratio *r, fp_pieces *pieces, double e
     }
     FP_NAME(fp_hockey_finish)(out);
     return 0;
+}
+
+static int FP_NAME(fp_hockey_one)(const fp_ratio *r, fp_pieces *pieces, double epsilon, double scale, double target,
+                                  int logs, double floor, fp_hockey_set *set, fp_hockey *out, long *extended)
+{
+    int status = FP_NAME(fp_hockey_exact)(r, pieces, epsilon, scale, target, logs, floor, set, out, extended);
+    if (!status && r->rounded && epsilon < INFINITY)
+        FP_NAME(fp_widen_rounded)(epsilon, out);
+    return status;
 }
 
 static double FP_NAME(fp_widest)(const fp_ratio *r)
@@ -146,7 +165,7 @@ static int FP_NAME(fp_lip_all)(int n, const double *w, const double *x, const do
                 status = FP_NAME(fp_pieces_set)(&r, &pieces);
             double ceiling = INFINITY; /* H falls with eps: the last upper bound of this pair still holds */
             for (ptrdiff_t e = 0; e < count && !status; ++e) {
-                fp_hockey h;
+                fp_hockey h = {0};
                 double shift = direction ? epsilon[e] : 0.0;
                 if (ceiling - shift < out[e].log_lower)
                     continue;

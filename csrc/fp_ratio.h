@@ -65,6 +65,7 @@ typedef struct {
     fp_coupling pairs;
     fp_tilt tilt;
     int coupled;             /* whether P and Q share enough for the coupled form to be worth trying */
+    int rounded;             /* whether a mean underflowed in the new unit */
     int unresolved;          /* lengths too far apart for doubles: nothing is computed at any point */
     double *w, *m, *s, *v, *n, *t; /* P = (w, m, s) and Q = (v, n, t), each sorted by mean and sigma */
     int np, nq;
@@ -263,20 +264,24 @@ static inline fp_frame fp_frame_of(int np, const double *m, const double *s, int
     return frame;
 }
 
-static inline void fp_sorted(int n, const double *w, const double *m, const double *s, fp_frame frame,
+static inline int fp_sorted(int n, const double *w, const double *m, const double *s, fp_frame frame,
                              fp_component *work, double **out_w, double **out_m, double **out_s, double **cursor)
 {
     *out_w = fp_take(cursor, n);
     *out_m = fp_take(cursor, n);
     *out_s = fp_take(cursor, n);
-    for (int i = 0; i < n; ++i)
+    int rounded = 0;
+    for (int i = 0; i < n; ++i) {
         work[i] = (fp_component){(m[i] - frame.shift) * frame.scale, s[i] * frame.scale, w[i]};
+        rounded = rounded || (m[i] != frame.shift && fabs(work[i].mean) < 0x1p-1022);
+    }
     qsort(work, (size_t)n, sizeof *work, fp_component_order);
     for (int i = 0; i < n; ++i) {
         (*out_w)[i] = work[i].weight;
         (*out_m)[i] = work[i].mean;
         (*out_s)[i] = work[i].sigma;
     }
+    return rounded;
 }
 
 /* Whether squares of lengths and of their ratios, and products of such squares, stay within the doubles. */
@@ -312,8 +317,8 @@ static inline int fp_ratio_set(fp_ratio *r, int np, const double *w, const doubl
     r->np = np;
     r->nq = nq;
     fp_frame frame = fp_frame_of(np, m, s, nq, n, t);
-    fp_sorted(np, w, m, s, frame, work, &r->w, &r->m, &r->s, &cursor);
-    fp_sorted(nq, v, n, t, frame, work, &r->v, &r->n, &r->t, &cursor);
+    r->rounded = fp_sorted(np, w, m, s, frame, work, &r->w, &r->m, &r->s, &cursor);
+    r->rounded = fp_sorted(nq, v, n, t, frame, work, &r->v, &r->n, &r->t, &cursor) || r->rounded;
     r->unresolved = !fp_resolved(r);
     fp_side_fill(&r->p, np, r->w, r->m, r->s, &cursor);
     fp_side_fill(&r->q, nq, r->v, r->n, r->t, &cursor);

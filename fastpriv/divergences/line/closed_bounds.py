@@ -86,6 +86,7 @@ def by_relative_entropy(p: GaussianMixture, q: GaussianMixture) -> float:
             kl = float(kl_divergence(first, second, certified=True).upper)
         except NotConvergedError:
             continue
+        kl = max(kl, 1e-300)  # what underflows
         best = min(best, math.sqrt(kl / 2), math.sqrt(-math.expm1(-kl)))
     return min(1.0, best * (1 + 1e-15) + 2.0**-52 * (len(p) + len(q)))
 
@@ -102,7 +103,7 @@ def _log_overlaps(p: Components, q: Components, epsilon: float) -> FloatArray:
         away = np.abs(m[:, None] - n[None, :]) / most  # in units of the wider sigma
         affinity = 0.5 * (a + b) - away**2 / (4 * (1 + ratio**2)) + 0.5 * (log_ratio + np.log(2 / (1 + ratio**2)))
         needle, wide = np.where(narrow, a, b), np.where(narrow, b, a)
-        sigmas = np.sqrt(2 * np.maximum(needle - wide, 0.0) + 2 * _SURE)  # half the window, in narrow sigmas
+        sigmas = math.sqrt(2) * np.sqrt(np.maximum(needle - wide, 0.0) + _SURE)  # half the window, in narrow sigmas
         height = -0.5 * np.maximum(away - sigmas * ratio, 0.0) ** 2
         inside = wide + np.minimum(np.log(sigmas) + log_ratio - 0.2257 + height, 0.0)  # 0.2257 < log(sqrt(pi / 2))
         inside = np.maximum(np.where(np.isnan(inside), wide, inside), least - 2000.0)
@@ -142,7 +143,7 @@ def _joined(parts: FloatArray, log_slack: FloatArray) -> FloatArray:
     rows[:, 1] = np.maximum(rows[:, 1] * (1 - grain) - slack, 0.0)
     rows[:, 2] = np.minimum(rows[:, 2] * (1 + grain) + slack, 1.0)
     rows[:, 5] = np.logaddexp(rows[:, 5], log_slack)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         rows[:, 4] += np.log1p(-np.minimum(np.exp(log_slack - rows[:, 4]), 1.0))
         rows[:, 4] = np.where(np.isnan(rows[:, 4]), -np.inf, rows[:, 4])
         rows[:, 4] -= grain * (1.0 + np.abs(np.where(np.isinf(rows[:, 4]), 0.0, rows[:, 4])))

@@ -30,6 +30,7 @@ FloatArray = NDArray[np.float64]
 # sums in doubles are accepted below this relative width; double-doubles otherwise
 DOUBLE_WIDTH = 5e-13
 COST = ("evaluations", "double_double", "pieces", "undecided")  # what the kernel counts
+_ALIKE, _FEW = 1e6, 200  # sigmas, and components, for which an integral costs little
 _WIDE = 1e-9  # relative width from which on closed bounds are tried
 
 
@@ -139,13 +140,14 @@ def _narrowed(
     for column in (1, 4):
         rows[order[::-1], column] = np.maximum.accumulate(rows[order[::-1], column])
     left = wide[_wide(rows[wide], 1e-2) & (epsilon[wide] >= 0.0)]
-    if left.size:
+    lengths = np.concatenate([p.sigmas, q.sigmas])
+    if left.size and lengths.max() < _ALIKE * lengths.min() and len(p) + len(q) <= _FEW:
         most = by_relative_entropy(p, q)
         _cut(rows, left, np.full(left.size, most), np.full(left.size, math.log(most) + 1e-15 if most else -np.inf))
     for k in (0, 3):
         rows[:, k] = np.clip(rows[:, k], rows[:, k + 1], rows[:, k + 2])
     for k in wide[_wide(rows[wide], 1e-2)]:  # no better estimate than the middle where the value is an end
-        if rows[k, 0] in (rows[k, 1], rows[k, 2]):
+        if rows[k, 2] > 1e-300 and rows[k, 0] in (rows[k, 1], rows[k, 2]):
             rows[k, 0] = (rows[k, 1] + rows[k, 2]) / 2
             rows[k, 3] = np.clip(_log(rows[k, 0]), rows[k, 4], rows[k, 5])
     return True
