@@ -349,13 +349,19 @@ static void FP_NAME(fp_ratio_at)(const fp_ratio *r, double x, fp_taylor *out)
     FP_NAME(fp_scratch) s = FP_NAME(fp_scratch_of)(r);
     FP_NAME(fp_moments) p, q;
     FP_NAME(fp_coupled) c;
+    if (r->tilt.sign) { /* each derivative in the form with the smaller error */
+        FP_NAME(fp_tilt_at)(r, x, out);
+        if (r->tilt.n > 1 && r->coupled && FP_NAME(fp_coupled_at)(r, x, &s, &q, &c)) {
+            if (c.error < out->error)
+                out->value = c.value, out->error = c.error;
+            if (c.slope_error < out->slope_error)
+                out->slope = c.slope, out->slope_error = c.slope_error;
+        }
+        return;
+    }
     if (r->coupled && FP_NAME(fp_coupled_at)(r, x, &s, &q, &c)) {
         out->value = c.value, out->error = c.error;
         out->slope = c.slope, out->slope_error = c.slope_error;
-        return;
-    }
-    if (r->tilt.sign) {
-        FP_NAME(fp_tilt_at)(r, x, out);
         return;
     }
     FP_NAME(fp_side_log)(&r->p, x, s.hp, s.ep, s.gp, &p);

@@ -171,5 +171,6 @@ def _log_tails(m: FloatArray, s: FloatArray, n: FloatArray, t: FloatArray, epsil
         outer = np.maximum(np.where(over > 0, inner, 0.0) * (1 - 1e-9), 0.0)
         found = -0.5 * outer * outer
         shaky = np.isnan(found) | ~(over > 1e-6 * (0.5 * d * d + np.abs(log_r)))
-    none |= (bend == 0) & (d == 0) & (epsilon >= 0)
+    none |= (s == t) & (m == n) & (epsilon >= 0)
+    found = np.maximum(found, -1e308)  # what is left is positive
     return np.asarray(np.where(none, -np.inf, np.where(shaky, 0.0, found + 0.6931471806)))
