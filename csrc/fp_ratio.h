@@ -64,7 +64,7 @@ typedef struct {
     fp_side p, q;
     fp_coupling pairs;
     fp_tilt tilt;
-    int coupled;             /* whether P and Q share enough for the coupled form to be worth trying */
+    int coupled;             /* 0 when the coupled form is not worth trying, 1 where parts are shared, 2 where all is near */
     int rounded;             /* whether a mean underflowed in the new unit */
     int unresolved;          /* lengths too far apart for doubles: nothing is computed at any point */
     double *w, *m, *s, *v, *n, *t; /* P = (w, m, s) and Q = (v, n, t), each sorted by mean and sigma */
@@ -196,7 +196,7 @@ static inline void fp_coupling_fill(fp_ratio *r, int *partner, int *leaning, dou
         fp_side_fill(&c->alone, left, alone, alone + r->np, alone + 2 * r->np, cursor);
     else
         c->alone = (fp_side){0};
-    r->coupled = distance < 0.05 || shared > 0.02;
+    r->coupled = distance < 0.05 ? 2 : shared > 0.02;
 }
 
 static inline void fp_tilt_fill(fp_ratio *r, double **cursor)

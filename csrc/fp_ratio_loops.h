@@ -351,7 +351,7 @@ static void FP_NAME(fp_ratio_at)(const fp_ratio *r, double x, fp_taylor *out)
     FP_NAME(fp_coupled) c;
     if (r->tilt.sign) { /* each derivative in the form with the smaller error */
         FP_NAME(fp_tilt_at)(r, x, out);
-        if (r->tilt.n > 1 && r->coupled && FP_NAME(fp_coupled_at)(r, x, &s, &q, &c)) {
+        if (r->tilt.n > 1 && r->coupled == 2 && FP_NAME(fp_coupled_at)(r, x, &s, &q, &c)) {
             if (c.error < out->error)
                 out->value = c.value, out->error = c.error;
             if (c.slope_error < out->slope_error)
