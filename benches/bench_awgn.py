@@ -164,12 +164,12 @@ INVERSES = {"d=1 0.4 bit": (0.4, 1), "d=64 20 bit": (20.0, 64), "d=1 1.5 bit": (
 @pytest.mark.parametrize("name", INVERSES)
 def test_inverse(benchmark, name, side):
     bits, d = INVERSES[name]
-    got = awgn_sigma_from_capacity(bits, d, 1.0)
+    got = awgn_sigma_from_capacity(bits, d, 1.0, unit="bits")
     assert awgn_capacity(d, 1.0, got.upper, unit="bits").lower <= bits
     assert awgn_capacity(d, 1.0, got.lower, unit="bits").upper >= bits
     benchmark.group = f"peak-power capacity, inverse: {name}"
     if side == "fastpriv":
-        benchmark(awgn_sigma_from_capacity, bits, d, 1.0)
+        benchmark(awgn_sigma_from_capacity, bits, d, 1.0, unit="bits")
     elif side == "fastpriv, one solve":
         benchmark(awgn_capacity, d, 1.0, got.value)
     else:

@@ -44,7 +44,7 @@ def lip(sigma, epsilon, grid=20_001):
 
 @pytest.mark.benchmark(group="sigma for 0.1 bit, 21 points")
 def test_information_fastpriv(benchmark):
-    got = benchmark(sigma_from_cd_lmip, 0.1, PRIOR)
+    got = benchmark(sigma_from_cd_lmip, 0.1, PRIOR, unit="bits")
     assert got.value == pytest.approx(1.16618639010826510130566, rel=1e-13)
     assert got.width < 1e-12
 
@@ -57,7 +57,7 @@ def test_information_brentq(benchmark):
 
 @pytest.mark.benchmark(group="sigma for 100 targets from 1e-4 to 2 bits")
 def test_grid_fastpriv(benchmark):
-    got = benchmark(sigma_from_cd_lmip, TARGETS, PRIOR)
+    got = benchmark(sigma_from_cd_lmip, TARGETS, PRIOR, unit="bits")
     assert (got.width <= 1e-12 * got.upper).all()
 
 

@@ -21,7 +21,7 @@ def settings():
 @pytest.fixture(scope="module")
 def few():
     """Mild settings that an optimiser can do: 8 x 8 of them."""
-    return [(mu, epsilon) for mu in np.linspace(0.05, 0.9, 8) for epsilon in np.linspace(0.1, 2, 8)]
+    return [(mu, epsilon) for mu in np.linspace(0.04, 0.62, 8) for epsilon in np.linspace(0.1, 2, 8)]
 
 
 def divergence(p, q):
@@ -38,7 +38,7 @@ def edge(q, level, end):
 
 
 def ldp_by_scipy(mu, epsilon):
-    level = mu * math.log(2)
+    level = mu
     found = minimize_scalar(
         lambda q: math.exp(epsilon) * edge(q, level, 0.0) - edge(q, level, 1.0), bounds=(-math.expm1(-level), 0.5),
         method="bounded", options={"xatol": 1e-10},
@@ -47,7 +47,7 @@ def ldp_by_scipy(mu, epsilon):
 
 
 def pointwise_by_scipy(mu, epsilon):
-    level = mu * math.log(2)
+    level = mu
     found = minimize_scalar(
         lambda q: math.exp(epsilon) * edge(q, level, 0.0) - q, bounds=(-math.expm1(-level), 1 - 1e-12),
         method="bounded", options={"xatol": 1e-10},

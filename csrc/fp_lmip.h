@@ -29,10 +29,10 @@
 enum { FP_LMIP_LANES = 64, FP_LMIP_STEPS = 40 };
 enum { FP_LMIP_DELTA, FP_LMIP_HIGH, FP_LMIP_LOG_LOW }; /* what is asked for: delta, or the pair that attains it */
 
-/* mu > 0 bits in nats */
-FP_INLINE double fp_lmip_nats(double mu)
+/* mu > 0 nats, no smaller than the least one */
+FP_INLINE double fp_lmip_at_least(double mu)
 {
-    return (mu < FP_LMIP_LEAST ? FP_LMIP_LEAST : mu) * FP_LMIP_LN2;
+    return mu < FP_LMIP_LEAST ? FP_LMIP_LEAST : mu;
 }
 
 /* a point between low >= 0 and high <= inf, for steps that would leave them */

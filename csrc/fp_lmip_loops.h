@@ -55,13 +55,12 @@ static void FP_NAME(fp_lmip_ldp)(const double *mu, const double *epsilon, double
     uint64_t open[FP_LMIP_LANES];
     FP_LMIP_EACH
     {
-        const int posed = (mu[i] > 0.0) & (mu[i] < 1.0) & (epsilon[i] >= 0.0);
-        const double bits = posed ? mu[i] : 0.5;
+        const int posed = (mu[i] > 0.0) & (mu[i] < FP_LMIP_LN2) & (epsilon[i] >= 0.0);
         const double capped = epsilon[i] < FP_LMIP_EPSILON_CAP ? epsilon[i] : FP_LMIP_EPSILON_CAP;
-        m[i] = fp_lmip_nats(bits);
+        m[i] = fp_lmip_at_least(posed ? mu[i] : 0.5);
         excess[i] = fp_expm1(posed ? capped : 0.0);
         q[i] = 0.5;
-        x[i] = fp_lmip_floor_start(bits < FP_LMIP_LEAST ? FP_LMIP_LEAST : bits);
+        x[i] = fp_lmip_floor_start(m[i]);
         open[i] = posed ? 1 : 0;
     }
     FP_NAME(fp_lmip_rise)(m, q, x, n, 5);
@@ -125,7 +124,7 @@ static void FP_NAME(fp_lmip_ldp)(const double *mu, const double *epsilon, double
     const double none = wanted == FP_LMIP_LOG_LOW ? -HUGE_VAL : 0.0, all = wanted == FP_LMIP_LOG_LOW ? -HUGE_VAL : 1.0;
     FP_LMIP_EACH
     {
-        const double value = mu[i] == 0.0 ? none : mu[i] >= 1.0 ? all : x[i];
+        const double value = mu[i] == 0.0 ? none : mu[i] >= FP_LMIP_LN2 ? all : x[i];
         out[i] = (mu[i] >= 0.0) & (epsilon[i] >= 0.0) ? value : NAN;
     }
 }
@@ -138,14 +137,14 @@ static void FP_NAME(fp_lmip_ldp_end)(const double *mu, double *out, ptrdiff_t n)
     FP_LMIP_LANE(x);
     FP_LMIP_EACH
     {
-        m[i] = fp_lmip_nats((mu[i] > 0.0) & (mu[i] < 1.0) ? mu[i] : 0.5);
+        m[i] = fp_lmip_at_least((mu[i] > 0.0) & (mu[i] < FP_LMIP_LN2) ? mu[i] : 0.5);
         q[i] = -fp_expm1(-m[i]);
         x[i] = fp_lmip_above_start(q[i], 1.0);
     }
     FP_NAME(fp_lmip_rise)(m, q, x, n, 6);
     FP_LMIP_EACH
     {
-        const double value = mu[i] == 0.0 ? 0.0 : mu[i] >= 1.0 ? 1.0 : q[i] + x[i];
+        const double value = mu[i] == 0.0 ? 0.0 : mu[i] >= FP_LMIP_LN2 ? 1.0 : q[i] + x[i];
         out[i] = mu[i] >= 0.0 ? value : NAN;
     }
 }
@@ -200,7 +199,7 @@ static void FP_NAME(fp_lmip_lip)(
         FP_LMIP_EACH pi[i] = atom[i];
     FP_LMIP_EACH
     {
-        const fp_lmip_atom law = fp_lmip_atom_of(fp_lmip_nats(mu[i]), epsilon[i], pi[i]);
+        const fp_lmip_atom law = fp_lmip_atom_of(fp_lmip_at_least(mu[i]), epsilon[i], pi[i]);
         level[i] = law.level;
         cap[i] = law.cap;
         excess[i] = law.excess;
@@ -281,7 +280,7 @@ static void FP_NAME(fp_lmip_lip_end)(const double *mu, const double *pi, double 
     FP_LMIP_LANE(q);
     FP_LMIP_EACH
     {
-        const fp_lmip_atom law = fp_lmip_atom_of(fp_lmip_nats(mu[i]), 0.0, pi[i]);
+        const fp_lmip_atom law = fp_lmip_atom_of(fp_lmip_at_least(mu[i]), 0.0, pi[i]);
         level[i] = law.level;
         cap[i] = law.cap;
         v[i] = HUGE_VAL;

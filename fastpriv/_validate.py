@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import DomainError, ShapeError
+from .errors import DomainError, EstimateGivenError, ShapeError
 
 __all__ = [
     "broadcastable", "choice", "count", "flag", "instance", "law_gap", "line", "memory", "probabilities", "real",
@@ -54,6 +54,11 @@ def real(
             if any(item is None or isinstance(item, (str, bytes)) for item in given.ravel()):
                 raise TypeError
         array = given.astype(np.float64)
+    except EstimateGivenError:
+        raise DomainError(
+            f"{name} must be {constraint}; got an Estimate. No bounds are carried through here: pass its value, lower "
+            "or upper, whichever is meant."
+        ) from None
     except (TypeError, ValueError, OverflowError):
         raise DomainError(f"{name} must be {constraint}; got {shown(value)}. {remedy}") from None
     good = ~np.isnan(array)

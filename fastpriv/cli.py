@@ -146,7 +146,7 @@ def _convert_options(parser: argparse.ArgumentParser) -> None:
     add("target", nargs="?", metavar="TARGET", help="the notion wanted")
     add("--from", dest="source", metavar="SOURCE", help="the notion that is known")
     add("--as-published", action="store_true", help="the conversion as printed in a paper, also where it is false")
-    add("--unit", choices=("bits", "nats"), help="of mutual information (default: bits)")
+    add("--unit", choices=("nats", "bits"), help="of amounts of information, in and out (default: nats)")
     add("--list", action="store_true", help="all conversions, or those of TARGET and SOURCE")
     add("--markdown", action="store_true", help="with --list: the page CONVERSIONS.md")
     add("--json", action="store_true", help="print JSON instead of text")

@@ -10,7 +10,10 @@ import sys
 import warnings
 from typing import Any
 
-__all__ = ["BackendMissingError", "DomainError", "NotConvergedError", "SamplingWarning", "ShapeError", "warned"]
+__all__ = [
+    "BackendMissingError", "DomainError", "EstimateGivenError", "NotConvergedError", "SamplingWarning", "ShapeError",
+    "warned",
+]  # fmt: skip
 
 
 class DomainError(ValueError):
@@ -19,6 +22,10 @@ class DomainError(ValueError):
 
 class ShapeError(ValueError):
     """An argument has the wrong number of dimensions, or shapes that do not broadcast."""
+
+
+class EstimateGivenError(TypeError):
+    """An Estimate stands where an array is wanted; which of its numbers is meant has to be said."""
 
 
 class NotConvergedError(RuntimeError):

@@ -9,15 +9,16 @@ from types import MappingProxyType
 from typing import Any, Literal, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from .errors import DomainError, ShapeError
+from .errors import DomainError, EstimateGivenError, ShapeError
 
-__all__ = ["Estimate", "Kind", "Unit"]
+__all__ = ["Estimate", "Information", "Kind", "NumberLike", "Unit"]
 
 _Doubles = NDArray[np.float64]
 Kind = Literal["exact", "certified", "statistical", "heuristic"]
 Unit = Literal["nats", "bits", "probability", "log probability", "1"]
+Information = Literal["nats", "bits"]  # what a function with a keyword ``unit`` takes and gives
 
 KINDS: tuple[str, ...] = ("exact", "certified", "statistical", "heuristic")
 UNITS: tuple[str, ...] = ("nats", "bits", "probability", "log probability", "1")
@@ -181,7 +182,9 @@ class Estimate:
         return float(self.value)
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise TypeError("an Estimate must not be used as an array; take .value, .lower or .upper and say which one.")
+        raise EstimateGivenError(
+            "an Estimate must not be used as an array; take .value, .lower or .upper and say which one."
+        )
 
     def __reduce__(self) -> Any:
         return _rebuild, (self._words(), self.value, self.lower, self.upper)
@@ -209,3 +212,6 @@ def _plain(number: Any) -> Any:
 
 def _rebuild(fields: dict[str, Any], value: Any, lower: Any, upper: Any) -> Estimate:
     return Estimate(value, lower, upper, **fields)
+
+
+NumberLike = ArrayLike | Estimate  # what a function that is ``monotone`` in a parameter takes for it

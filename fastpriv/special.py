@@ -307,8 +307,8 @@ __all__ += [
 ]  # fmt: skip
 
 _LMIP_TEST = "test_lmip_accuracy.py"
-_LMIP = "mu >= 0 in bits and epsilon >= 0 in nats, inf included."
-_LMIP_ATOM = "mu >= 0 in bits, epsilon >= 0 in nats, 0 <= atom <= 1; atom = 0 stands for a law without atoms."
+_LMIP = "mu >= 0 and epsilon >= 0 in nats, inf included."
+_LMIP_ATOM = "mu >= 0 and epsilon >= 0 in nats, 0 <= atom <= 1; atom = 0 stands for a law without atoms."
 _PAPER = "Ngo, Oestman and Graell i Amat, On local mutual-information privacy, "
 _PAIR = "relative error 1e-6, absolute 1e-6 in a logarithm: a point of the flat top of the objective"
 _SHARP = "relative error 3e-15 for mu >= 1e-300, an upper bound for smaller mu > 0"
@@ -317,64 +317,64 @@ _SHARP_ATOM = "relative error 3e-14 for mu >= 1e-300 and mu (1 - atom) >= 1e-305
 
 _LMIP_TEXT = {
     "ci_lmip_ldp_delta": _text(
-        "Best delta(epsilon) of local differential privacy under mu bits of context-independent mutual information.",
-        ">>> round(float(fp.special.ci_lmip_ldp_delta(0.1, 1.0)), 12)\n0.201483210469",
+        "Best delta(epsilon) of local differential privacy under mu nats of context-independent mutual information.",
+        ">>> round(float(fp.special.ci_lmip_ldp_delta(0.1, 1.0)), 12)\n0.276403505708",
         _SHARP, _PAPER + "equation (10).", ("mu", "epsilon"), _LMIP, test=_LMIP_TEST,
     ),
     "ci_lmip_ldp_high": _text(
         "The larger probability p1 of the pair that attains `ci_lmip_ldp_delta`.",
-        ">>> round(float(fp.special.ci_lmip_ldp_high(0.1, 1.0)), 6)\n0.260438",
+        ">>> round(float(fp.special.ci_lmip_ldp_high(0.1, 1.0)), 6)\n0.342653",
         _PAIR, _PAPER + "equation (10).", ("mu", "epsilon"), _LMIP, test=_LMIP_TEST,
     ),
     "ci_lmip_ldp_log_low": _text(
         "Natural logarithm of the smaller probability p0 of the pair that attains `ci_lmip_ldp_delta`.",
-        ">>> round(float(fp.special.ci_lmip_ldp_log_low(0.1, 10.0)), 1)\n-14693.3",
+        ">>> round(float(fp.special.ci_lmip_ldp_log_low(0.1, 10.0)), 1)\n-15636.0",
         _PAIR, _PAPER + "equation (10).", ("mu", "epsilon"), _LMIP, test=_LMIP_TEST,
     ),
     "ci_lmip_ldp_saturation": _text(
-        "What `ci_lmip_ldp_delta` falls to as epsilon grows: the p with H_b(p) / p = -log2(2^mu - 1).",
-        ">>> round(float(fp.special.ci_lmip_ldp_saturation(0.1)), 12)\n0.177503347184",
-        _SHARP, _PAPER + "below equation (12).", ("mu",), "mu >= 0 in bits.", test=_LMIP_TEST,
+        "What `ci_lmip_ldp_delta` falls to as epsilon grows: the p with h(p) / p = -log(e^mu - 1).",
+        ">>> round(float(fp.special.ci_lmip_ldp_saturation(0.1)), 12)\n0.24938626687",
+        _SHARP, _PAPER + "below equation (12).", ("mu",), "mu >= 0 in nats.", test=_LMIP_TEST,
     ),
     "pointwise_lip_delta": _text(
-        "Best delta(epsilon) of local information privacy under KL(P_x || P_M) <= mu bits for every x.",
-        ">>> round(float(fp.special.pointwise_lip_delta(0.1, 1.0)), 12)\n0.071541272128",
+        "Best delta(epsilon) of local information privacy under KL(P_x || P_M) <= mu nats for every x.",
+        ">>> round(float(fp.special.pointwise_lip_delta(0.1, 1.0)), 12)\n0.100917736517",
         _SHARP, _PAPER + "equation (13).", ("mu", "epsilon"), _LMIP, test=_LMIP_TEST,
     ),
     "pointwise_lip_high": _text(
         "The larger probability p0 of the pair that attains `pointwise_lip_delta`.",
-        ">>> round(float(fp.special.pointwise_lip_high(0.1, 1.0)), 6)\n0.087692",
+        ">>> round(float(fp.special.pointwise_lip_high(0.1, 1.0)), 6)\n0.121387",
         _PAIR, _PAPER + "equation (13).", ("mu", "epsilon"), _LMIP, test=_LMIP_TEST,
     ),
     "pointwise_lip_log_low": _text(
         "Natural logarithm of the smaller probability p1 of the pair that attains `pointwise_lip_delta`.",
-        ">>> round(float(fp.special.pointwise_lip_log_low(0.1, 10.0)), 1)\n-23610.0",
+        ">>> round(float(fp.special.pointwise_lip_log_low(0.1, 10.0)), 1)\n-24345.3",
         _PAIR, _PAPER + "equation (13).", ("mu", "epsilon"), _LMIP, test=_LMIP_TEST,
     ),
     "cd_lmip_lip_delta": _text(
-        "Best delta(epsilon) of local information privacy, for a value of probability atom, under mu bits of\n"
+        "Best delta(epsilon) of local information privacy, for a value of probability atom, under mu nats of\n"
         "context-dependent mutual information.",
-        ">>> round(float(fp.special.cd_lmip_lip_delta(0.1, 1.0, 0.5)), 12)\n0.095068636939",
+        ">>> round(float(fp.special.cd_lmip_lip_delta(0.1, 1.0, 0.5)), 12)\n0.132229959924",
         _SHARP_ATOM, "the corrected form of equation (13), csrc/fp_lmip_lip.h.", ("mu", "epsilon", "atom"), _LMIP_ATOM,
         test=_LMIP_TEST,
     ),
     "cd_lmip_lip_high": _text(
         "The probability of the event overall, in the mechanism that attains `cd_lmip_lip_delta`.",
-        ">>> round(float(fp.special.cd_lmip_lip_high(0.1, 1.0, 0.5)), 6)\n0.104287",
+        ">>> round(float(fp.special.cd_lmip_lip_high(0.1, 1.0, 0.5)), 6)\n0.142291",
         _PAIR, "the corrected form of equation (13), csrc/fp_lmip_lip.h.", ("mu", "epsilon", "atom"), _LMIP_ATOM,
         test=_LMIP_TEST,
     ),
     "cd_lmip_lip_log_low": _text(
         "Natural logarithm of the probability of the event given the atom, where `cd_lmip_lip_delta` is attained.",
-        ">>> round(float(fp.special.cd_lmip_lip_log_low(0.1, 10.0, 0.5)), 1)\n-35308.0",
+        ">>> round(float(fp.special.cd_lmip_lip_log_low(0.1, 10.0, 0.5)), 1)\n-37677.2",
         _PAIR, "the corrected form of equation (13), csrc/fp_lmip_lip.h.", ("mu", "epsilon", "atom"), _LMIP_ATOM,
         test=_LMIP_TEST,
     ),
     "cd_lmip_lip_saturation": _text(
         "What `cd_lmip_lip_delta` falls to as epsilon grows; 1 - atom once mu reaches the entropy of the atom.",
-        ">>> round(float(fp.special.cd_lmip_lip_saturation(0.1, 0.5)), 12)\n0.093094490518",
+        ">>> round(float(fp.special.cd_lmip_lip_saturation(0.1, 0.5)), 12)\n0.13016576907",
         _SHARP_ATOM, "the corrected form of equation (13), csrc/fp_lmip_lip.h.", ("mu", "atom"),
-        "mu >= 0 in bits, 0 <= atom <= 1.", test=_LMIP_TEST,
+        "mu >= 0 in nats, 0 <= atom <= 1.", test=_LMIP_TEST,
     ),
 }  # fmt: skip
 

@@ -20,6 +20,8 @@ from .quantities import Surface
 
 __all__ = ["Checkpoint"]
 
+_CONTENT = "information in nats"  # blocks of a run whose numbers meant something else are never taken
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -33,7 +35,7 @@ class Checkpoint:
         resume: bool,
     ) -> Checkpoint:  # fmt: skip
         """The directory for these settings; emptied of an earlier run's blocks unless ``resume``."""
-        digest = hashlib.sha256("\n".join((__version__, *words)).encode())
+        digest = hashlib.sha256("\n".join((__version__, _CONTENT, *words)).encode())
         for array in arrays:
             digest.update(f"\n{array.size}\n".encode() + np.ascontiguousarray(array).tobytes())
         directory = writable_directory(parent) / f".blocks-{digest.hexdigest()[:16]}"

@@ -55,7 +55,7 @@ def _information(secret: Secret, mechanism: Any, epsilon: FloatArray) -> Mapping
 
 
 def _average(secret: Secret, mechanism: Any, epsilon: FloatArray) -> Mapping[str, Estimate]:
-    return {"mutual_information": notions.cd_lmip(secret.prior, mechanism).to("bits")}
+    return {"mutual_information": notions.cd_lmip(secret.prior, mechanism)}
 
 
 def _bayesian(secret: Secret, mechanism: Any, epsilon: FloatArray) -> Mapping[str, Estimate]:
@@ -89,21 +89,21 @@ def _channel(secret: Secret, channel: AnyChannel, epsilon: FloatArray) -> dict[s
         "ldp_epsilon": _approximate(channel, reach) if _comparable(channel) else brackets.below(reach, "nats"),
         "pure_ldp_epsilon": level,
         "lip_delta": brackets.below(ldp.upper, "probability", why="no more than LDP") if lip is None else lip,
-        "mutual_information": average.to("bits"),
-        "capacity": capacity.to("bits"),
+        "mutual_information": average,
+        "capacity": capacity,
         "abp_max": shift if abp is None else abp.maximum,
         "abp_mean": shift if abp is None else abp.mean,
         "mbp_xi": sides.xi,
         "bayes_vulnerability": guess,
-        "min_entropy_leakage": leak.to("bits"),
-        "maximal_leakage": (brackets.below(most, "nats") if maximal is None else maximal).to("bits"),
+        "min_entropy_leakage": leak,
+        "maximal_leakage": brackets.below(most, "nats") if maximal is None else maximal,
     }
 
 
 def information(secret: Secret, channel: AnyChannel) -> Estimate:
-    """Mutual information of a channel in bits, as ``measured`` gives it."""
+    """Mutual information of a channel, as ``measured`` gives it."""
     found = _known(lambda: notions.cd_lmip(secret.weights, channel, n_jobs=1))
-    return _capacities(secret, channel, found, math.inf)[1].to("bits") if found is None else found.to("bits")
+    return _capacities(secret, channel, found, math.inf)[1] if found is None else found
 
 
 def _known(quantity: Callable[[], Any]) -> Any:

@@ -36,6 +36,7 @@ class _Target:
     quantity: Callable[[Secret, Any], Estimate]
 
 
+_BIT = math.log(2.0)
 _BITS = (("at most 0.1 bit on average", 0.1), ("at most 0.01 bit on average", 0.01))
 _NOISE: tuple[tuple[str, Callable[[Secret, float], Estimate]], ...] = (
     (_BITS[0][0], lambda s, span: calibration.sigma_from_cd_lmip(_BITS[0][1], s.prior, unit="bits")),
@@ -44,7 +45,7 @@ _NOISE: tuple[tuple[str, Callable[[Secret, float], Estimate]], ...] = (
     ("LDP, epsilon = 1, delta = 1e-5", lambda s, span: calibration.sigma_from_ldp(1.0, 1e-5, span)),
 )
 _LEVELS = (
-    *(_Target(*row, information) for row in _BITS),
+    *(_Target(text, bits * _BIT, information) for text, bits in _BITS),
     _Target("MBP, xi = 1", 1.0, lambda s, mechanism: notions.mbp_xi(s.weights, mechanism)),
 )
 

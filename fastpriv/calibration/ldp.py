@@ -5,30 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ..estimate import Estimate
+from .._estimates import monotone
+from ..estimate import Estimate, NumberLike
 from ..mechanisms.gaussian import GaussianMechanism
 
 __all__ = ["sigma_from_ldp", "sigma_from_ldp_log_delta"]
 
 
-def sigma_from_ldp(epsilon: ArrayLike, delta: ArrayLike, sensitivity: ArrayLike) -> Estimate:
+@monotone(falling="epsilon delta", rising="sensitivity")
+def sigma_from_ldp(epsilon: NumberLike, delta: NumberLike, sensitivity: NumberLike) -> Estimate:
     """Least noise for (epsilon, delta)-LDP of values of a given l2 sensitivity.
 
     Parameters
     ----------
-    epsilon : array_like
+    epsilon : array_like or Estimate
         At least 0 and finite, in nats.
-    delta : array_like
+    delta : array_like or Estimate
         Strictly between 0 and 1.
-    sensitivity : array_like
+    sensitivity : array_like or Estimate
         Largest distance of two secrets, positive and finite; for ||x|| <= sqrt(d) Delta it is 2 sqrt(d) Delta.
 
     Returns
     -------
     Estimate
-        sigma in the unit of the sensitivity, of the broadcast shape; ``value`` is ``upper``, the safe side.
+        sigma in the unit of the sensitivity, of the broadcast shape; a guarantee quotes ``upper``.
 
     Raises
     ------
@@ -53,16 +54,17 @@ def sigma_from_ldp(epsilon: ArrayLike, delta: ArrayLike, sensitivity: ArrayLike)
     return _closed(GaussianMechanism.calibrated(epsilon, delta, sensitivity).sigma, 1.1e-13)
 
 
-def sigma_from_ldp_log_delta(epsilon: ArrayLike, log_delta: ArrayLike, sensitivity: ArrayLike) -> Estimate:
+@monotone(falling="epsilon log_delta", rising="sensitivity")
+def sigma_from_ldp_log_delta(epsilon: NumberLike, log_delta: NumberLike, sensitivity: NumberLike) -> Estimate:
     """As ``sigma_from_ldp``, from the natural logarithm of delta.
 
     Parameters
     ----------
-    epsilon : array_like
+    epsilon : array_like or Estimate
         At least 0 and finite, in nats.
-    log_delta : array_like
+    log_delta : array_like or Estimate
         Finite and below 0.
-    sensitivity : array_like
+    sensitivity : array_like or Estimate
         Positive and finite.
 
     Returns
@@ -94,6 +96,6 @@ def sigma_from_ldp_log_delta(epsilon: ArrayLike, log_delta: ArrayLike, sensitivi
 
 
 def _closed(sigma: Any, excess: Any) -> Estimate:
-    lower = np.asarray(sigma) * (1 - excess)
+    lower, middle = np.asarray(sigma) * (1 - excess), np.asarray(sigma) * (1 - 0.5 * np.asarray(excess))
     method = "inverse of the closed form (Balle and Wang 2018, theorem 8)"
-    return Estimate(sigma, lower, sigma, kind="exact", unit="1", method=method)
+    return Estimate(np.clip(middle, lower, sigma), lower, sigma, kind="exact", unit="1", method=method)

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _validate
+from .._estimates import monotone
 from ..distributions import Pmf
-from ..estimate import Estimate
+from ..estimate import Estimate, NumberLike
 from ..mechanisms.gaussian import GaussianMechanism
 from ..notions import lip_curves
 from .search import Level, Look, calibrated, tolerance_of
@@ -27,16 +28,17 @@ FloatArray = NDArray[np.float64]
 _FARTHEST = 1e150  # standard deviations whose square is a double
 
 
+@monotone(falling="epsilon delta")
 def sigma_from_lip(
-    epsilon: ArrayLike, delta: ArrayLike, prior: Pmf, *, rtol: float = 1e-12, n_jobs: int | None = None
+    epsilon: NumberLike, delta: NumberLike, prior: Pmf, *, rtol: float = 1e-12, n_jobs: int | None = None
 ) -> Estimate:
     """Least Gaussian noise for (epsilon, delta)-LIP of a secret with a given prior.
 
     Parameters
     ----------
-    epsilon : array_like
+    epsilon : array_like or Estimate
         At least 0 and finite, in nats.
-    delta : array_like
+    delta : array_like or Estimate
         Strictly between 0 and 1.
     prior : Pmf
         The law of the secret.
@@ -82,16 +84,17 @@ def sigma_from_lip(
     return _lip(epsilon, "delta", goals, prior, rtol, n_jobs)
 
 
+@monotone(falling="epsilon log_delta")
 def sigma_from_lip_log_delta(
-    epsilon: ArrayLike, log_delta: ArrayLike, prior: Pmf, *, rtol: float = 1e-12, n_jobs: int | None = None
+    epsilon: NumberLike, log_delta: NumberLike, prior: Pmf, *, rtol: float = 1e-12, n_jobs: int | None = None
 ) -> Estimate:
     """As ``sigma_from_lip``, from the natural logarithm of delta, far below the smallest double.
 
     Parameters
     ----------
-    epsilon : array_like
+    epsilon : array_like or Estimate
         At least 0 and finite, in nats.
-    log_delta : array_like
+    log_delta : array_like or Estimate
         Finite and below 0.
     prior : Pmf
         The law of the secret.

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _validate
+from .._estimates import monotone
 from ..capacity.awgn.ball import awgn_sigma_from_capacity
 from ..distributions import Pmf
 from ..divergences.line.information import mutual_information
 from ..errors import NotConvergedError
-from ..estimate import Estimate
+from ..estimate import Estimate, NumberLike
 from ..mechanisms.gaussian import GaussianMechanism
 from ..notions import pointwise_lmip
 from .search import Level, Look, calibrated, tolerance_of
@@ -33,19 +34,20 @@ _ALMOST = 1 - 2.0**-53
 _LEAST = 1e-318  # with quotients by less than 40 still above 0
 
 
+@monotone(falling="mu")
 def sigma_from_cd_lmip(
-    mu: ArrayLike, prior: Pmf, *, unit: Literal["nats", "bits"] = "bits", rtol: float = 1e-12,
+    mu: NumberLike, prior: Pmf, *, unit: Literal["nats", "bits"] = "nats", rtol: float = 1e-12,
     n_jobs: int | None = None,
 ) -> Estimate:  # fmt: skip
     """Least Gaussian noise under which the release tells at most mu about the secret: I(X; M) <= mu.
 
     Parameters
     ----------
-    mu : array_like
+    mu : array_like or Estimate
         Mutual information, positive.
     prior : Pmf
         The law of the secret.
-    unit : {"bits", "nats"}
+    unit : {"nats", "bits"}
         Unit of ``mu``.
     rtol : float
         Relative width of the bracket of sigma that is good enough, at least 1e-15 and below 1.
@@ -81,7 +83,7 @@ def sigma_from_cd_lmip(
     >>> from fastpriv import Pmf, calibration
     >>> prior = Pmf([20.0, 40.0, 60.0], [0.2, 0.5, 0.3])
     >>> calibration.sigma_from_cd_lmip([0.1, 1e-6, 2.0], prior).upper
-    array([   36.30314295, 11890.5010831 ,     0.        ])
+    array([  29.74816667, 9899.48998687,    0.        ])
     """
     _validate.instance("prior", prior, Pmf)
     entropy = -math.fsum(prior.probabilities * np.log(prior.probabilities))
@@ -96,19 +98,20 @@ def sigma_from_cd_lmip(
     return _from_level(mu, prior, unit, rtol, n_jobs, found, entropy, deviation, zero)
 
 
+@monotone(falling="mu")
 def sigma_from_pointwise_lmip(
-    mu: ArrayLike, prior: Pmf, *, unit: Literal["nats", "bits"] = "bits", rtol: float = 1e-12,
+    mu: NumberLike, prior: Pmf, *, unit: Literal["nats", "bits"] = "nats", rtol: float = 1e-12,
     n_jobs: int | None = None,
 ) -> Estimate:  # fmt: skip
     """Least Gaussian noise under which no value of the secret is told by more than mu: sup KL(P_x || P_M) <= mu.
 
     Parameters
     ----------
-    mu : array_like
+    mu : array_like or Estimate
         Bound of the divergence at every x, positive.
     prior : Pmf
         The law of the secret.
-    unit : {"bits", "nats"}
+    unit : {"nats", "bits"}
         Unit of ``mu``.
     rtol : float
         Relative width of the bracket of sigma that is good enough, at least 1e-15 and below 1.
@@ -144,7 +147,7 @@ def sigma_from_pointwise_lmip(
     >>> from fastpriv import Pmf, calibration
     >>> prior = Pmf([20.0, 40.0, 60.0], [0.2, 0.5, 0.3])
     >>> calibration.sigma_from_pointwise_lmip([0.1, 1e-6, 3.0], prior).upper
-    array([   57.75928701, 18685.07542348,     0.        ])
+    array([   47.59473219, 15556.34416198,     0.        ])
     """
     _validate.instance("prior", prior, Pmf)
     limit = -math.log(float(prior.probabilities.min()))
@@ -156,21 +159,22 @@ def sigma_from_pointwise_lmip(
     return _from_level(mu, prior, unit, rtol, n_jobs, found, limit, float(_distances(prior).max()), zero)
 
 
+@monotone(falling="mu", rising="amplitude")
 def sigma_from_ci_lmip(
-    mu: ArrayLike, dimension: ArrayLike, amplitude: ArrayLike, *, unit: Literal["nats", "bits"] = "bits",
+    mu: NumberLike, dimension: ArrayLike, amplitude: NumberLike, *, unit: Literal["nats", "bits"] = "nats",
     rtol: float = 1e-9, n_jobs: int | None = None,
 ) -> Estimate:  # fmt: skip
     """Least Gaussian noise under which no prior on the ball ||x|| <= amplitude lets the release tell more than mu.
 
     Parameters
     ----------
-    mu : array_like
+    mu : array_like or Estimate
         Mutual information, positive and finite.
     dimension : array_like of int
         Dimension d of the secret.
-    amplitude : array_like
+    amplitude : array_like or Estimate
         Largest norm of the secret, positive and finite; sqrt(d) Delta in the paper. The three broadcast.
-    unit : {"bits", "nats"}
+    unit : {"nats", "bits"}
         Unit of ``mu``.
     rtol : float
         Relative width to reach, from 1e-12 to 0.1.
@@ -200,7 +204,7 @@ def sigma_from_ci_lmip(
     --------
     >>> from fastpriv import calibration
     >>> round(calibration.sigma_from_ci_lmip(0.5, 1, 1.0).upper, 6)
-    0.97...
+    0.707...
     """
     target = _validate.real(
         "mu", mu, "positive and finite", lambda x: (x > 0) & (x < np.inf), remedy="mu = 0 needs infinite noise.",

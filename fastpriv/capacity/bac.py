@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _validate, special
-from ..estimate import Estimate
+from .._estimates import Ends, monotone
+from ..estimate import Estimate, NumberLike
 
 __all__ = ["bac_capacity", "binary_entropy"]
 
@@ -28,15 +29,38 @@ _SUBNORMAL = 5e-323  # absolute, for results below 1e-300
 _CONSISTENT = 4.5e-16
 
 
+def _entropy_ends(p: tuple[FloatArray, FloatArray]) -> Ends:
+    """Where the entropy, which rises up to p = 1/2 and falls beyond, is least and most."""
+    low, high = p
+    least = np.where(np.abs(low - 0.5) > np.abs(high - 0.5), low, high)
+    return {"p": least}, {"p": np.clip(0.5, low, high)}
+
+
+def _capacity_ends(a: tuple[FloatArray, FloatArray], b: tuple[FloatArray, FloatArray]) -> Ends:
+    """Where the capacity is least and most.
+
+    For a + b < 1 a channel with a larger a, or b, is this one processed further: the capacity falls with both to 0 at
+    a + b = 1, and rises with both beyond.
+    """
+    below, above = a[1] + b[1] < 1.0 - _CONSISTENT, a[0] + b[0] > 1.0 + _CONSISTENT
+    least = {
+        name: np.where(below, high, np.where(above, low, 0.5)) for name, (low, high) in (("a", a), ("b", b))
+    }  # fmt: skip
+    first, second = (np.asarray(special.bac_capacity(a[i], b[i])) for i in (0, 1))
+    most = {name: np.where(first >= second, low, high) for name, (low, high) in (("a", a), ("b", b))}
+    return least, most
+
+
+@monotone(between="p", ends=_entropy_ends)
 def binary_entropy(
-    p: ArrayLike, *, complement: ArrayLike | None = None, unit: Literal["nats", "bits"] = "nats"
+    p: NumberLike, *, complement: ArrayLike | None = None, unit: Literal["nats", "bits"] = "nats"
 ) -> Estimate:
     """Entropy of a coin: h(p) = -p log p - (1-p) log(1-p).
 
     Parameters
     ----------
-    p : array_like
-        Between 0 and 1, taken as exact.
+    p : array_like or Estimate
+        Between 0 and 1; numbers are taken as exact.
     complement : array_like, optional
         1 - p, for p closer to 1 than doubles resolve; it must agree with ``p`` to rounding.
     unit : {"nats", "bits"}
@@ -76,16 +100,18 @@ def binary_entropy(
     return _exact(value, _RELATIVE_ENTROPY, "closed form").to(unit)
 
 
+@monotone(between="a b", ends=_capacity_ends)
 def bac_capacity(
-    a: ArrayLike, b: ArrayLike, *, complement_a: ArrayLike | None = None, complement_b: ArrayLike | None = None,
+    a: NumberLike, b: NumberLike, *, complement_a: ArrayLike | None = None, complement_b: ArrayLike | None = None,
     unit: Literal["nats", "bits"] = "nats",
 ) -> Estimate:  # fmt: skip
     """Capacity of the binary asymmetric channel.
 
     Parameters
     ----------
-    a, b : array_like
-        Crossover probabilities P(Y = 1 | X = 0) and P(Y = 0 | X = 1), between 0 and 1, taken as exact; they broadcast.
+    a, b : array_like or Estimate
+        Crossover probabilities P(Y = 1 | X = 0) and P(Y = 0 | X = 1), between 0 and 1; they broadcast. Numbers are
+        taken as exact.
     complement_a, complement_b : array_like, optional
         1 - a and 1 - b, for probabilities closer to 1 than doubles resolve; they must agree with a and b to rounding.
     unit : {"nats", "bits"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -11,15 +13,17 @@ from .parameters import PARAMETERS
 __all__ = ["given"]
 
 FloatArray = NDArray[np.float64]
+_LN2 = 0.6931471805599453
 
 
-def given(**values: ArrayLike) -> tuple[FloatArray, ...]:
-    """Each number checked by its range, all broadcast to one shape."""
+def given(*, unit: Any = "nats", **values: ArrayLike) -> tuple[FloatArray, ...]:
+    """Each number checked by its range, all broadcast to one shape; amounts of information, in ``unit``, as nats."""
+    _validate.choice("unit", unit, ("nats", "bits"))
     checked: dict[str, FloatArray] = {}
     for name, value in values.items():
         parameter = PARAMETERS[name]
         array = _validate.real(name, value, parameter.constraint, parameter.valid)
         for other, partner in checked.items():
             _validate.broadcastable(name, array, other, partner)
-        checked[name] = array
+        checked[name] = array * _LN2 if unit == "bits" and parameter.information else array
     return tuple(np.broadcast_arrays(*checked.values()))

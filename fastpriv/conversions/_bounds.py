@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ..estimate import Estimate, Kind, Unit
+from .. import _validate
+from ..estimate import Estimate, Information, Kind, Unit
 
-__all__ = ["RELATIVE", "bounded"]
+__all__ = ["RELATIVE", "bounded", "information", "same_information"]
 
 RELATIVE = 1e-14  # of every closed form here, tested against mpmath
 _TINY = 5e-322  # absolute, for results that are subnormal
+_LN2 = 0.6931471805599453
 _LARGEST = float(np.finfo(np.float64).max)
 
 
@@ -30,3 +32,19 @@ def bounded(
         upper = np.where(np.isinf(found), np.inf, np.minimum(found + slack, ceiling))
     lower, upper = np.where(settled, found, lower), np.where(settled, found, upper)
     return Estimate(found, lower, upper, kind=kind, unit=unit, method=method)
+
+
+def information(nats: Any, unit: Information, method: str, *, known: Any = np.nan, settled: Any = False) -> Estimate:
+    """An amount of information, computed in nats, in ``unit``; none rounded where ``known``, which it is of, is 0,
+    or is infinite as the amount is."""
+    _validate.choice("unit", unit, ("nats", "bits"))
+    with np.errstate(over="ignore"):
+        value = nats / _LN2 if unit == "bits" else nats
+    ends = (known == 0.0) | (np.isinf(known) & np.isinf(nats))
+    return bounded(value, unit, method, settled=settled | ends)
+
+
+def same_information(value: Any, unit: Information, method: str = "the same number") -> Estimate:
+    """The amount of information that was given, in its unit, without rounding."""
+    _validate.choice("unit", unit, ("nats", "bits"))
+    return bounded(value, unit, method, settled=True)

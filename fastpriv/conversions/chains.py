@@ -27,6 +27,7 @@ __all__ = ["Conversion", "Step", "convert"]
 
 _RANK = {"tight": 0, "bound": 1, "published": 2}
 _LONGEST = 4
+_NARROW = 1e-9  # relative width of a bracket that is shown as one number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +39,7 @@ class Step:
     arrow : Arrow
         The row of the registry.
     arguments : dict
-        Numbers by the names of the parameters.
+        Numbers or estimates by the names of the parameters.
     estimate : Estimate
         The answer.
 
@@ -163,8 +164,8 @@ def convert(target: str, source: str, *, as_published: bool = False, **values: A
     as_published : bool, default False
         Take the conversion as printed in a paper, also where it is false.
     **values
-        Numbers by the names of the parameters, such as ``epsilon=1.0, pi_min=0.01``; arrays broadcast. ``unit`` is the
-        unit of mutual information. Every one must be of use.
+        Numbers or estimates by the names of the parameters, such as ``epsilon=1.0, pi_min=0.01``; arrays broadcast.
+        ``unit`` is the unit of amounts of information, in and out. Every one must be of use.
 
     Returns
     -------
@@ -309,8 +310,6 @@ def _own(entry: Arrow, used: set[str] | frozenset[str]) -> set[str]:
 
 def _run(path: list[Arrow], values: dict[str, Any]) -> tuple[Step, ...]:
     pool, steps = dict(values), []
-    if len(path) > 1 and any("unit" in _takes(entry)[1] for entry in path):
-        pool.setdefault("unit", "nats")  # one unit for the whole chain
     for entry in path:
         required, optional = _takes(entry)
         arguments = {name: value for name, value in pool.items() if name in required | optional}
@@ -318,7 +317,7 @@ def _run(path: list[Arrow], values: dict[str, Any]) -> tuple[Step, ...]:
         steps.append(step)
         for name in _own(entry, set(arguments)):
             del pool[name]
-        pool[result_of(entry)] = step.guarantee
+        pool[result_of(entry)] = step.estimate
     return tuple(steps)
 
 
@@ -337,6 +336,11 @@ def _ways(target: str, source: str) -> str:
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, Estimate):
+        unit = " bits" if value.unit == "bits" else ""
+        if np.all((value.lower == value.upper) | (value.width <= _NARROW * np.abs(value.upper))):
+            return _short(value.upper) + unit
+        return f"[{_short(value.lower)}, {_short(value.upper)}]{unit}"
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         return str(value)
@@ -346,5 +350,7 @@ def _short(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Estimate):
+        return value.to_dict()
     array = np.asarray(value)
     return array.tolist() if array.dtype.kind in "fiubU" else repr(value)

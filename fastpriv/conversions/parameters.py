@@ -19,10 +19,15 @@ class Parameter:
     constraint: str
     valid: Check
     text: str
+    information: bool = False  # whether the keyword ``unit`` of the conversion is its unit
 
 
 def _not_negative(text: str) -> Parameter:
     return Parameter("at least 0", lambda x: x >= 0, text)
+
+
+def _information(text: str) -> Parameter:
+    return Parameter("at least 0", lambda x: x >= 0, text, True)
 
 
 def _chance(text: str) -> Parameter:
@@ -69,9 +74,9 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "c2": _not_negative("C2 = (e^(2 xi) - 1) / 2."),
     "total_variation": _chance("Total variation distance of the two laws."),
-    "kl": _not_negative("Kullback-Leibler divergence in nats."),
-    "mu": _not_negative("Mutual information in ``unit``."),
-    "leakage": _not_negative("Maximal leakage in nats."),
+    "kl": _information("Kullback-Leibler divergence in ``unit``."),
+    "mu": _information("Mutual information in ``unit``."),
+    "leakage": _information("Maximal leakage in ``unit``."),
     "renyi": _not_negative("Renyi divergence at ``order``, in nats."),
     "order": Parameter("at least 1", lambda x: x >= 1, "Order of the Renyi divergence; 1 is Kullback-Leibler."),
     "orders": Parameter("at least 1", lambda x: x >= 1, "Orders, one-dimensional: the last axis of ``renyi``."),

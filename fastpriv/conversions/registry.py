@@ -258,10 +258,11 @@ def _parameters(function: Callable[..., Any]) -> str:
     rows = []
     for name, parameter in inspect.signature(function).parameters.items():
         if name == "unit":
-            rows.append('unit : {"bits", "nats"}\n    Unit of the mutual information.')
+            rows.append('unit : {"nats", "bits"}, default "nats"\n    Unit of every amount of information, in and out.')
             continue
         default = "" if parameter.default is parameter.empty else f", default {parameter.default:g}"
         known = PARAMETERS[name]
         limits = f"{known.constraint[0].upper()}{known.constraint[1:]}"
-        rows.append(f"{name} : array_like{default}\n    {known.text} {limits}.")
+        kind = "array_like or Estimate" if name in getattr(function, "directions", ()) else "array_like"
+        rows.append(f"{name} : {kind}{default}\n    {known.text} {limits}.")
     return "\n".join(rows)

@@ -7,9 +7,10 @@ from typing import Any, cast
 from numpy.typing import ArrayLike
 
 from .. import _validate
+from .._estimates import monotone
 from .._parallel import Progress
 from ..distributions import LogRatio
-from ..estimate import Estimate
+from ..estimate import Estimate, NumberLike
 from . import reductions
 from .arguments import Law, asked, both_ways, exactly, laws
 from .line import hockey_stick as line
@@ -17,8 +18,9 @@ from .line import hockey_stick as line
 __all__ = ["hockey_stick_divergence", "log_hockey_stick_divergence", "total_variation"]
 
 
+@monotone(falling="epsilon")
 def hockey_stick_divergence(
-    p: Law | LogRatio, q: Law | None = None, epsilon: ArrayLike = 0.0, *, both: bool = False, confidence: float = 0.95,
+    p: Law | LogRatio, q: Law | None = None, epsilon: NumberLike = 0.0, *, both: bool = False, confidence: float = 0.95,
     side: str = "both", rtol: float = 1e-3, atol: float = 0.0, max_samples: int = 10**8, max_seconds: float = 60.0,
     method: str = "auto", interval: str = "replicates", rng: Any = None, n_jobs: int | None = None,
     progress: Progress = None,
@@ -29,7 +31,7 @@ def hockey_stick_divergence(
     ----------
     p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and q None
         Any two laws; neither equal covariances nor a common support are asked for.
-    epsilon : array_like
+    epsilon : array_like or Estimate
         Non-negative, in nats, any shape; infinity gives 0. All of them share one analysis of the pair, or one set of
         samples. Sampled bounds hold at their level for each epsilon by itself.
     both : bool, default False
@@ -79,8 +81,9 @@ def hockey_stick_divergence(
     )  # fmt: skip
 
 
+@monotone(falling="epsilon")
 def log_hockey_stick_divergence(
-    p: Law | LogRatio, q: Law | None = None, epsilon: ArrayLike = 0.0, *, both: bool = False, confidence: float = 0.95,
+    p: Law | LogRatio, q: Law | None = None, epsilon: NumberLike = 0.0, *, both: bool = False, confidence: float = 0.95,
     side: str = "both", rtol: float = 1e-3, atol: float = 0.0, max_samples: int = 10**8, max_seconds: float = 60.0,
     method: str = "auto", interval: str = "replicates", rng: Any = None, n_jobs: int | None = None,
     progress: Progress = None,
@@ -91,7 +94,7 @@ def log_hockey_stick_divergence(
     ----------
     p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and q None
         Any two laws.
-    epsilon : array_like
+    epsilon : array_like or Estimate
         Non-negative, in nats, any shape.
     both : bool, default False
         Also the other direction, with a leading axis of length 2.

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from .. import _validate
+from .._estimates import in_unit, monotone
 from .._parallel import Progress
 from ..distributions import GaussianMixture, Pmf
-from ..estimate import Estimate
+from ..estimate import Estimate, Information, NumberLike
 from . import reductions
 from .arguments import asked, exactly, uncertified
 from .line import information as line
@@ -17,10 +18,12 @@ from .line import information as line
 __all__ = ["entropy", "label_information", "mutual_information"]
 
 
+@in_unit
 def entropy(
     p: GaussianMixture, *, certified: bool = False, confidence: float = 0.95, side: str = "both", rtol: float = 1e-3,
     atol: float = 0.0, max_samples: int = 10**8, max_seconds: float = 60.0, method: str = "auto",
     interval: str = "replicates", rng: Any = None, n_jobs: int | None = None, progress: Progress = None,
+    unit: Information = "nats",
 ) -> Estimate:  # fmt: skip
     """Differential entropy, minus the integral of p log p, in nats.
 
@@ -33,11 +36,13 @@ def entropy(
     confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
         How to sample where nothing exact applies: see ``help(fastpriv.divergences)``; ``rtol`` is relative to the size
         of the entropy or to 1, whichever is larger.
+    unit : {"nats", "bits"}, default "nats"
+        Unit of the answer.
 
     Returns
     -------
     Estimate
-        A scalar in nats, negative for narrow laws; ``kind`` is ``exact`` for one normal law.
+        A scalar in ``unit``, negative for narrow laws; ``kind`` is ``exact`` for one normal law.
 
     Raises
     ------
@@ -76,10 +81,12 @@ def entropy(
     return monte_carlo.entropy(p, request)
 
 
+@in_unit
 def label_information(
     p: GaussianMixture, *, certified: bool = False, confidence: float = 0.95, side: str = "both", rtol: float = 1e-3,
     atol: float = 0.0, max_samples: int = 10**8, max_seconds: float = 60.0, method: str = "auto",
     interval: str = "replicates", rng: Any = None, n_jobs: int | None = None, progress: Progress = None,
+    unit: Information = "nats",
 ) -> Estimate:  # fmt: skip
     """Mutual information I(C; X) of the component C of a mixture and the sample X, in nats.
 
@@ -94,11 +101,13 @@ def label_information(
         As for ``kl_divergence``.
     confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
         How to sample where nothing exact applies: see ``help(fastpriv.divergences)``.
+    unit : {"nats", "bits"}, default "nats"
+        Unit of the answer.
 
     Returns
     -------
     Estimate
-        A scalar in nats, between 0 and the entropy of the weights.
+        A scalar in ``unit``, between 0 and the entropy of the weights.
 
     Raises
     ------
@@ -138,7 +147,11 @@ def label_information(
     return monte_carlo.label_information(p, request)
 
 
-def mutual_information(prior: Pmf, sigma: float, *, certified: bool = False) -> Estimate:
+@in_unit
+@monotone(falling="sigma")
+def mutual_information(
+    prior: Pmf, sigma: NumberLike, *, certified: bool = False, unit: Information = "nats"
+) -> Estimate:
     """I(X; X + N(0, sigma^2)) of a discrete secret on the line through Gaussian noise, in nats.
 
     For secrets in more dimensions take ``label_information``.
@@ -147,15 +160,17 @@ def mutual_information(prior: Pmf, sigma: float, *, certified: bool = False) -> 
     ----------
     prior : Pmf
         The law of the secret X.
-    sigma : float
+    sigma : float or Estimate
         Standard deviation of the noise, in the unit of the secret.
     certified : bool, default False
         As for ``kl_divergence``.
+    unit : {"nats", "bits"}, default "nats"
+        Unit of the answer.
 
     Returns
     -------
     Estimate
-        A scalar in nats, between 0 and the entropy of the prior.
+        A scalar in ``unit``, between 0 and the entropy of the prior.
 
     Raises
     ------

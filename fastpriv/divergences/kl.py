@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, cast
 
 from .. import _validate
+from .._estimates import in_unit
 from .._parallel import Progress
 from ..distributions import LogRatio
-from ..estimate import Estimate
+from ..estimate import Estimate, Information
 from . import reductions
 from .arguments import Law, asked, both_ways, exactly, laws, uncertified
 from .line import kl as line
@@ -15,11 +16,12 @@ from .line import kl as line
 __all__ = ["jensen_shannon", "kl_divergence"]
 
 
+@in_unit
 def kl_divergence(
     p: Law | LogRatio, q: Law | None = None, *, both: bool = False, certified: bool = False, confidence: float = 0.95,
     side: str = "both", rtol: float = 1e-3, atol: float = 0.0, max_samples: int = 10**8, max_seconds: float = 60.0,
     method: str = "auto", interval: str = "replicates", rng: Any = None, n_jobs: int | None = None,
-    progress: Progress = None,
+    progress: Progress = None, unit: Information = "nats",
 ) -> Estimate:  # fmt: skip
     """Kullback-Leibler divergence KL(P||Q), the mean of log(p/q) under P, in nats.
 
@@ -37,6 +39,8 @@ def kl_divergence(
         is tested but not proved may take its place.
     confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
         How to sample where nothing exact applies: see ``help(fastpriv.divergences)``.
+    unit : {"nats", "bits"}, default "nats"
+        Unit of the answer.
 
     Returns
     -------
@@ -103,10 +107,12 @@ def kl_divergence(
     return monte_carlo.kl(p, q, request, both=both)
 
 
+@in_unit
 def jensen_shannon(
     p: Law | LogRatio, q: Law | None = None, *, certified: bool = False, confidence: float = 0.95, side: str = "both",
     rtol: float = 1e-3, atol: float = 0.0, max_samples: int = 10**8, max_seconds: float = 60.0, method: str = "auto",
     interval: str = "replicates", rng: Any = None, n_jobs: int | None = None, progress: Progress = None,
+    unit: Information = "nats",
 ) -> Estimate:  # fmt: skip
     """Jensen-Shannon divergence (KL(P||M) + KL(Q||M)) / 2, M = (P + Q)/2, in nats; at most log 2.
 
@@ -118,11 +124,13 @@ def jensen_shannon(
         As for ``kl_divergence``.
     confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
         How to sample where nothing exact applies: see ``help(fastpriv.divergences)``.
+    unit : {"nats", "bits"}, default "nats"
+        Unit of the answer.
 
     Returns
     -------
     Estimate
-        A scalar in nats, ``certified``, ``heuristic`` or ``statistical``; its square root is a metric.
+        A scalar in ``unit``, ``certified``, ``heuristic`` or ``statistical``; its square root is a metric.
 
     Raises
     ------

@@ -7,9 +7,10 @@ from typing import Any, cast
 import numpy as np
 
 from .. import _validate
+from .._estimates import in_unit, monotone
 from .._parallel import Progress
 from ..distributions import LogRatio
-from ..estimate import Estimate
+from ..estimate import Estimate, Information, NumberLike
 from . import reductions
 from .arguments import Law, asked, exactly, laws, uncertified
 from .kl import kl_divergence
@@ -18,11 +19,13 @@ from .line import renyi as line
 __all__ = ["renyi_divergence"]
 
 
+@in_unit
+@monotone(rising="order")
 def renyi_divergence(
-    p: Law | LogRatio, q: Law | None = None, order: float = 2.0, *, certified: bool = False, confidence: float = 0.95,
-    side: str = "both", rtol: float = 1e-3, atol: float = 0.0, max_samples: int = 10**8, max_seconds: float = 60.0,
-    method: str = "auto", interval: str = "replicates", rng: Any = None, n_jobs: int | None = None,
-    progress: Progress = None,
+    p: Law | LogRatio, q: Law | None = None, order: NumberLike = 2.0, *, certified: bool = False,
+    confidence: float = 0.95, side: str = "both", rtol: float = 1e-3, atol: float = 0.0, max_samples: int = 10**8,
+    max_seconds: float = 60.0, method: str = "auto", interval: str = "replicates", rng: Any = None,
+    n_jobs: int | None = None, progress: Progress = None, unit: Information = "nats",
 ) -> Estimate:  # fmt: skip
     """Renyi divergence of a finite positive order, log(integral of p^a q^(1-a)) / (a - 1), in nats.
 
@@ -30,21 +33,23 @@ def renyi_divergence(
     ----------
     p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and q None
         Any weights, means and covariances.
-    order : float
+    order : float or Estimate
         Positive and finite, 2 by default; order 1 is the Kullback-Leibler divergence.
     certified : bool, default False
         As for ``kl_divergence``.
     confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
         How to sample where nothing exact applies: see ``help(fastpriv.divergences)``.
+    unit : {"nats", "bits"}, default "nats"
+        Unit of the answer.
 
     Returns
     -------
     Estimate
-        A scalar in nats, ``certified``, ``heuristic`` or ``statistical``. On the line infinite, with ``kind="exact"``,
-        where the integral diverges: exactly when the order exceeds 1 and a / s^2 < (a - 1) / t^2 for the largest
-        standard deviations s of P and t of Q (decided in rational arithmetic), or equal to it and the widest components
-        of Q do not reach out farther than those of P on both sides; where they do, the upper end is infinite all the
-        same.
+        A scalar in ``unit``, ``certified``, ``heuristic`` or ``statistical``. On the line infinite, with
+        ``kind="exact"``, where the integral diverges: exactly when the order exceeds 1 and a / s^2 < (a - 1) / t^2 for
+        the largest standard deviations s of P and t of Q (decided in rational arithmetic), or equal to it and the
+        widest components of Q do not reach out farther than those of P on both sides; where they do, the upper end is
+        infinite all the same.
 
     Raises
     ------

@@ -85,17 +85,17 @@ def leakage(report: Any, ax: Any = None) -> Any:
         ("min_entropy_leakage", "min-entropy leakage", "--", 0.3),
     )  # fmt: skip
     if not report.parameter:
-        bits = [float(report.surfaces[name].upper[0]) for name, *_ in lines]
+        bits = [float(report[name].to("bits").upper[0]) for name, *_ in lines]
         ax.barh(range(len(bits)), bits, color=_BAR, height=0.7)
         for at, ((_, label, *_), bit) in enumerate(zip(lines, bits, strict=True)):
             ax.text(0.01 * max(bits), at, f"{label}: {bit:.3g}", va="center", fontsize=9, color=INK)
         ax.set(xlabel="bits, upper bound", xlim=(0, None), yticks=[])
         return styled(ax, "What a release tells")
     for name, label, style, place in lines:
-        upper = report.surfaces[name].upper
+        upper = report[name].to("bits").upper
         drawn = np.where(upper > _FLOOR, upper, np.nan)
         ax.plot(report.grid, drawn, style, color=shade(place), lw=1.8, marker="o", ms=2.8, label=label)
-    low = min(float(np.min(report.surfaces[name].upper)) for name in ("mutual_information", "capacity"))
+    low = min(float(np.min(report[name].to("bits").upper)) for name in ("mutual_information", "capacity"))
     ax.set(xscale="log", yscale="log", xlabel=_level(report), ylabel="bits, upper bound")
     ax.set_ylim(bottom=max(0.5 * low, _FLOOR))
     ax.legend(frameon=False, fontsize=8.5, loc="lower right")
@@ -195,7 +195,7 @@ def sweep(report: Any) -> Any:
             for one in own:
                 if quantity in one.surfaces:
                     place = mechanisms.index(one.mechanism)
-                    _line(ax, one, quantity, shade(place / max(len(mechanisms) - 1, 1)), place)
+                    _line(ax, one, quantity, unit, shade(place / max(len(mechanisms) - 1, 1)), place)
             if quantity == "bayes_vulnerability":
                 before = float(own[0].prior.probabilities.max())
                 ax.axhline(before, color=FAINT, lw=1.0, ls=(0, (4, 3)))
@@ -224,8 +224,9 @@ def sweep(report: Any) -> Any:
     return figure
 
 
-def _line(ax: Any, one: Any, quantity: str, colour: Any, place: int) -> None:
-    x, y = one.surfaces["ldp_epsilon"].upper, one.surfaces[quantity].upper
+def _line(ax: Any, one: Any, quantity: str, unit: str, colour: Any, place: int) -> None:
+    x, found = one.surfaces["ldp_epsilon"].upper, one[quantity]
+    y = (found.to("bits") if unit == "bits" else found).upper
     good = np.isfinite(x) & (x > 0) & np.isfinite(y) & (y > 0)
     order = np.argsort(x[good], kind="stable")
     marker = "os^Dv<>PX"[place % 9]

@@ -138,7 +138,7 @@ def information(report: Any, ax: Any = None) -> Any:
     'log'
     """
     ax = axes(ax)
-    found = report.surfaces["mutual_information"]
+    found = report["mutual_information"].to("bits")
     p = report.prior.probabilities
     entropy = -float(np.sum(p * np.log2(p)))
     ax.axhline(entropy, color=FAINT, lw=1.0, ls=(0, (4, 3)))
@@ -152,7 +152,7 @@ def information(report: Any, ax: Any = None) -> Any:
         ax.plot(report.sigma[i], found.value[i], "o", ms=7.5, color=_colour(report, i), mec="white", mew=1.0)
     width = float(np.max((found.upper - found.lower) / np.maximum(found.value, 1e-300)))
     ax.text(
-        0.03, 0.05, f"bounds ({found.weakest_kind}): within {width:.0e} of the value", fontsize=8,
+        0.03, 0.05, f"bounds ({found.kind}): within {width:.0e} of the value", fontsize=8,
         color=FAINT, transform=ax.transAxes,
     )  # fmt: skip
     low = float(np.min(found.value[found.value > 0], initial=entropy))

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _validate, special
+from .._estimates import monotone
 from ..distributions import GaussianMixture, Pmf
 from ..errors import DomainError
-from ..estimate import Estimate, Unit
+from ..estimate import Estimate, NumberLike, Unit
 
 __all__ = ["GaussianMechanism"]
 
@@ -84,16 +85,17 @@ class GaussianMechanism:
         object.__setattr__(self, "sensitivity", _frozen(span))
 
     @classmethod
-    def calibrated(cls, epsilon: ArrayLike, delta: ArrayLike, sensitivity: ArrayLike) -> GaussianMechanism:
+    @monotone(falling="epsilon delta", rising="sensitivity", safe=True)
+    def calibrated(cls, epsilon: NumberLike, delta: NumberLike, sensitivity: NumberLike) -> GaussianMechanism:
         """The mechanism of least noise that is (epsilon, delta)-private, on the safe side of rounding.
 
         Parameters
         ----------
-        epsilon : array_like
+        epsilon : array_like or Estimate
             At least 0 and finite, in nats.
-        delta : array_like
+        delta : array_like or Estimate
             Strictly between 0 and 1.
-        sensitivity : array_like
+        sensitivity : array_like or Estimate
             l2 sensitivity, positive and finite.
 
         Returns
@@ -125,8 +127,9 @@ class GaussianMechanism:
         return cls._least(special.gaussian_noise, epsilon, "delta", target, sensitivity)
 
     @classmethod
+    @monotone(falling="epsilon log_delta", rising="sensitivity", safe=True)
     def calibrated_from_log_delta(
-        cls, epsilon: ArrayLike, log_delta: ArrayLike, sensitivity: ArrayLike
+        cls, epsilon: NumberLike, log_delta: NumberLike, sensitivity: NumberLike
     ) -> GaussianMechanism:
         """As ``calibrated``, from the natural logarithm of delta: a finite number below 0.
 
@@ -163,12 +166,13 @@ class GaussianMechanism:
         )  # fmt: skip
         return cls(sigma, span)
 
-    def delta(self, epsilon: ArrayLike) -> Estimate:
+    @monotone(falling="epsilon")
+    def delta(self, epsilon: NumberLike) -> Estimate:
         """Smallest delta for which the mechanism is (epsilon, delta)-private: the exact privacy curve.
 
         Parameters
         ----------
-        epsilon : array_like
+        epsilon : array_like or Estimate
             At least 0, in nats; inf is allowed and gives 0.
 
         Returns
@@ -198,7 +202,8 @@ class GaussianMechanism:
         """
         return self._in_blocks(epsilon, _delta_block, self._delta, "probability")
 
-    def log_delta(self, epsilon: ArrayLike) -> Estimate:
+    @monotone(falling="epsilon")
+    def log_delta(self, epsilon: NumberLike) -> Estimate:
         """Natural logarithm of ``delta(epsilon)``, far below the smallest double.
 
         Parameters, errors and bounds as in ``delta``; the unit is ``log probability``. -inf where delta is 0 or its
@@ -216,19 +221,20 @@ class GaussianMechanism:
         """
         return _estimate(*self._log_delta(epsilon), "log probability", "closed form")
 
-    def epsilon(self, delta: ArrayLike) -> Estimate:
+    @monotone(falling="delta")
+    def epsilon(self, delta: NumberLike) -> Estimate:
         """Smallest epsilon for which the mechanism is (epsilon, delta)-private.
 
         Parameters
         ----------
-        delta : array_like
+        delta : array_like or Estimate
             Between 0 and 1.
 
         Returns
         -------
         Estimate
-            Kind ``exact``, unit ``nats``. The safe side is up: ``value`` equals ``upper``, whose true delta is at
-            most the given one; ``lower`` is an epsilon at or below the true inverse. 0 where epsilon = 0 meets
+            Kind ``exact``, unit ``nats``. The safe side is ``upper``, whose true delta is at most the given one;
+            ``lower`` is an epsilon at or below the true inverse. 0 where epsilon = 0 meets
             ``delta``, inf where delta = 0 (and the sensitivity is not 0): normal noise has no finite epsilon there.
 
         Raises
@@ -253,7 +259,8 @@ class GaussianMechanism:
         target = _validate.real("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
         return self._inverse("delta", target, special.gaussian_epsilon, special.gaussian_epsilon_below)
 
-    def epsilon_from_log_delta(self, log_delta: ArrayLike) -> Estimate:
+    @monotone(falling="log_delta")
+    def epsilon_from_log_delta(self, log_delta: NumberLike) -> Estimate:
         """As ``epsilon``, from the natural logarithm of delta: at most 0, -inf allowed.
 
         Examples
@@ -366,7 +373,10 @@ class GaussianMechanism:
         _validate.broadcastable(name, target, "sigma and sensitivity", r)
         upper = np.asarray(above(high, target))
         method = "safeguarded Newton on the closed form" + (_NO_PURE if np.isposinf(upper).any() else "")
-        return _estimate(upper, np.minimum(below(low, target), upper), upper, "nats", method)
+        lower = np.minimum(below(low, target), upper)
+        with np.errstate(invalid="ignore"):
+            value = np.where(np.isinf(upper), upper, np.clip(lower + 0.5 * (upper - lower), lower, upper))
+        return _estimate(value, lower, upper, "nats", method)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"GaussianMechanism is immutable; build a new one instead of setting {name}.")

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _parallel, _validate
-from ..estimate import Estimate
+from .._estimates import in_unit
+from ..estimate import Estimate, Information
 from .discrete import arguments, leakage, renyi, table
 
 __all__ = ["bayes_vulnerability", "map_estimates", "maximal_leakage", "min_entropy_leakage", "renyi_leakage"]
@@ -57,8 +58,10 @@ def bayes_vulnerability(
     return _one("vulnerability", "probability", prior, mechanism, n_jobs, progress)
 
 
+@in_unit
 def min_entropy_leakage(
-    prior: Any, mechanism: Any, *, n_jobs: int | None = None, progress: _parallel.Progress = None
+    prior: Any, mechanism: Any, *, n_jobs: int | None = None, progress: _parallel.Progress = None,
+    unit: Information = "nats"
 ) -> Estimate:
     """Min-entropy leakage: log of how much likelier the best guess gets by the release, in nats.
 
@@ -66,6 +69,8 @@ def min_entropy_leakage(
     ----------
     prior, mechanism, n_jobs, progress
         As in ``bayes_vulnerability``.
+    unit : {"nats", "bits"}, default "nats"
+        Unit of the answer.
 
     Returns
     -------
@@ -92,8 +97,10 @@ def min_entropy_leakage(
     return _one("gain", "nats", prior, mechanism, n_jobs, progress)
 
 
+@in_unit
 def maximal_leakage(
-    prior: Any, mechanism: Any, *, n_jobs: int | None = None, progress: _parallel.Progress = None
+    prior: Any, mechanism: Any, *, n_jobs: int | None = None, progress: _parallel.Progress = None,
+    unit: Information = "nats"
 ) -> Estimate:
     """Maximal leakage, log sum_w max_d Q[d, w] over the secrets that the prior gives mass, in nats.
 
@@ -101,6 +108,8 @@ def maximal_leakage(
     ----------
     prior, mechanism, n_jobs, progress
         As in ``bayes_vulnerability``; of the prior only its support counts.
+    unit : {"nats", "bits"}, default "nats"
+        Unit of the answer.
 
     Returns
     -------
@@ -127,8 +136,10 @@ def maximal_leakage(
     return _one("maximal_support", "nats", prior, mechanism, n_jobs, progress)
 
 
+@in_unit
 def renyi_leakage(
-    prior: Any, mechanism: Any, order: float, *, n_jobs: int | None = None, progress: _parallel.Progress = None
+    prior: Any, mechanism: Any, order: float, *, n_jobs: int | None = None, progress: _parallel.Progress = None,
+    unit: Information = "nats"
 ) -> Estimate:
     """Sibson's mutual information of an order: a/(a-1) log sum_w (sum_d pi(d) Q[d, w]^a)^(1/a), in nats.
 
@@ -138,6 +149,8 @@ def renyi_leakage(
         As in ``bayes_vulnerability``.
     order : float
         a > 0; 1 gives mutual information and infinity maximal leakage.
+    unit : {"nats", "bits"}, default "nats"
+        Unit of the answer.
 
     Returns
     -------

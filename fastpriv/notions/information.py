@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _parallel
+from .._estimates import in_unit
 from ..capacity.finite.discrete import channel_capacity
-from ..estimate import Estimate
+from ..estimate import Estimate, Information
 from . import gaussian
 from .discrete import arguments, leakage
 
@@ -17,9 +18,10 @@ __all__ = ["cd_lmip", "ci_lmip", "pointwise_lmip"]
 
 
 
+@in_unit
 def cd_lmip(
     prior: Any, mechanism: Any, *, certified: bool = False, n_jobs: int | None = None,
-    progress: _parallel.Progress = None,
+    progress: _parallel.Progress = None, unit: Information = "nats",
 ) -> Estimate:  # fmt: skip
     """Context-dependent local mutual-information privacy, I(X; M(X)), in nats: mutual information.
 
@@ -33,11 +35,13 @@ def cd_lmip(
         Ask for proved bounds whatever they cost; channels have them anyway.
     n_jobs, progress : optional
         As in ``mbp``.
+    unit : {"nats", "bits"}, default "nats"
+        Unit of the answer.
 
     Returns
     -------
     Estimate
-        A scalar in nats; ``.to("bits")`` gives the unit of the papers.
+        A scalar, in ``unit``.
 
     Raises
     ------
@@ -69,7 +73,8 @@ def cd_lmip(
     return gaussian.cd_lmip(prior, mechanism, certified=certified)
 
 
-def ci_lmip(mechanism: Any, *, gap: float = 1e-9, n_jobs: int | None = None) -> Estimate:
+@in_unit
+def ci_lmip(mechanism: Any, *, gap: float = 1e-9, n_jobs: int | None = None, unit: Information = "nats") -> Estimate:
     """Context-independent local mutual-information privacy: the capacity, sup over priors of I(X; M(X)), in nats.
 
     Parameters
@@ -80,6 +85,8 @@ def ci_lmip(mechanism: Any, *, gap: float = 1e-9, n_jobs: int | None = None) -> 
         Width of the bracket that is aimed at, as in ``channel_capacity``.
     n_jobs : int, optional
         Threads.
+    unit : {"nats", "bits"}, default "nats"
+        Unit of the answer.
 
     Returns
     -------
@@ -111,9 +118,10 @@ def ci_lmip(mechanism: Any, *, gap: float = 1e-9, n_jobs: int | None = None) -> 
     return channel_capacity(arguments.setting(None, mechanism).channel, gap=gap, n_jobs=n_jobs).capacity
 
 
+@in_unit
 def pointwise_lmip(
     prior: Any, mechanism: Any, *, certified: bool = False, n_jobs: int | None = None,
-    progress: _parallel.Progress = None,
+    progress: _parallel.Progress = None, unit: Information = "nats",
 ) -> Estimate:  # fmt: skip
     """Pointwise local mutual-information privacy, sup over x of KL(P_x || P_M), in nats.
 
@@ -129,11 +137,13 @@ def pointwise_lmip(
         Ask for proved bounds whatever they cost; channels have them anyway.
     n_jobs, progress : optional
         As in ``mbp``.
+    unit : {"nats", "bits"}, default "nats"
+        Unit of the answer.
 
     Returns
     -------
     Estimate
-        A scalar in nats; ``.to("bits")`` gives the unit of the papers. ``kind`` is that of the weakest divergence used.
+        A scalar, in ``unit``. ``kind`` is that of the weakest divergence used.
 
     Raises
     ------

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import ArrayLike
-
 from .. import _parallel, _validate
-from ..estimate import Estimate
+from .._estimates import monotone
+from ..estimate import Estimate, NumberLike
 from . import gaussian
 from .bayesian import mbp_xi
 from .discrete import arguments, curves, leakage
@@ -106,8 +105,9 @@ def lip_epsilon(
     return mbp_xi(prior, mechanism, n_jobs=n_jobs, progress=progress)
 
 
+@monotone(falling="epsilon")
 def ldp_delta(
-    prior: Any, mechanism: Any, epsilon: ArrayLike, *, support: bool = False, n_jobs: int | None = None,
+    prior: Any, mechanism: Any, epsilon: NumberLike, *, support: bool = False, n_jobs: int | None = None,
     progress: _parallel.Progress = None,
 ) -> Estimate:  # fmt: skip
     """Optimal LDP curve over the secrets: sup over x, x' of H_{e^epsilon}(P_x || P_x').
@@ -119,7 +119,7 @@ def ldp_delta(
     mechanism : AnyChannel, array_like of shape (n, m), or GaussianMechanism
         How the release depends on the secret. Of a Gaussian mechanism, sigma is used; the sensitivity is the distance
         of the outermost points.
-    epsilon : array_like
+    epsilon : array_like or Estimate
         Non-negative, any shape; one pass serves them all.
     support : bool, default False
         Only between secrets of a channel that the prior gives mass, instead of all.
@@ -162,8 +162,9 @@ def ldp_delta(
     return gaussian.ldp_delta(prior, mechanism, epsilon)
 
 
+@monotone(falling="epsilon")
 def lip_delta(
-    prior: Any, mechanism: Any, epsilon: ArrayLike, *, n_jobs: int | None = None, progress: _parallel.Progress = None
+    prior: Any, mechanism: Any, epsilon: NumberLike, *, n_jobs: int | None = None, progress: _parallel.Progress = None
 ) -> Estimate:
     """Optimal LIP curve: sup over x of max{H_{e^epsilon}(P_M || P_x), e^-epsilon H_{e^epsilon}(P_x || P_M)}.
 
@@ -173,7 +174,7 @@ def lip_delta(
         The law of the secret, as in ``mbp``.
     mechanism : AnyChannel, array_like of shape (n, m), or GaussianMechanism
         How the release depends on the secret.
-    epsilon : array_like
+    epsilon : array_like or Estimate
         Non-negative, any shape.
     n_jobs, progress : optional
         As in ``mbp``.
@@ -206,8 +207,9 @@ def lip_delta(
     return lip_curves(prior, mechanism, epsilon, n_jobs=n_jobs, progress=progress)[0]
 
 
+@monotone(falling="epsilon")
 def log_lip_delta(
-    prior: Any, mechanism: Any, epsilon: ArrayLike, *, n_jobs: int | None = None, progress: _parallel.Progress = None
+    prior: Any, mechanism: Any, epsilon: NumberLike, *, n_jobs: int | None = None, progress: _parallel.Progress = None
 ) -> Estimate:
     """Natural logarithm of the optimal LIP curve, far below 1e-300.
 
@@ -217,7 +219,7 @@ def log_lip_delta(
         The law of the secret, as in ``mbp``.
     mechanism : AnyChannel, array_like of shape (n, m), or GaussianMechanism
         How the release depends on the secret.
-    epsilon : array_like
+    epsilon : array_like or Estimate
         Non-negative, any shape.
     n_jobs, progress : optional
         As in ``mbp``.
@@ -243,8 +245,9 @@ def log_lip_delta(
     return lip_curves(prior, mechanism, epsilon, n_jobs=n_jobs, progress=progress)[1]
 
 
+@monotone(falling="epsilon")
 def lip_curves(
-    prior: Any, mechanism: Any, epsilon: ArrayLike, *, n_jobs: int | None = None, progress: _parallel.Progress = None
+    prior: Any, mechanism: Any, epsilon: NumberLike, *, n_jobs: int | None = None, progress: _parallel.Progress = None
 ) -> tuple[Estimate, Estimate]:
     """Both ``lip_delta`` and ``log_lip_delta`` from one pass over the points.
 
@@ -254,7 +257,7 @@ def lip_curves(
         The law of the secret, as in ``mbp``.
     mechanism : AnyChannel, array_like of shape (n, m), or GaussianMechanism
         How the release depends on the secret.
-    epsilon : array_like
+    epsilon : array_like or Estimate
         Non-negative, any shape.
     n_jobs, progress : optional
         As in ``mbp``.

@@ -13,16 +13,18 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from .. import _validate
+from .._estimates import monotone
 from .._parallel import Progress
 from ..errors import DomainError
-from ..estimate import Estimate
+from ..estimate import Estimate, NumberLike
 from .accuracy.ways import answered, asked_of, sampling_of
 
 __all__ = ["RobustAccuracy", "pac_accuracy", "robust_accuracy"]
 
 
+@monotone(falling="alpha")
 def pac_accuracy(
-    mechanism: Any, secret: Any, target: ArrayLike, alpha: ArrayLike, *, decode: Any = None, norm: float = 2,
+    mechanism: Any, secret: Any, target: ArrayLike, alpha: NumberLike, *, decode: Any = None, norm: float = 2,
     method: str = "auto", confidence: float = 0.95, side: str = "both", rtol: float = 0.01, atol: float = 1e-4,
     max_samples: float = 1e7, max_seconds: float = 60.0, rng: Any = None, n_jobs: int | None = None,
     progress: Progress = None,
@@ -44,7 +46,7 @@ def pac_accuracy(
         callable is told.
     target : array_like
         mu, a number or of shape (k,).
-    alpha : array_like
+    alpha : array_like or Estimate
         Tolerances, at least 0 and finite, any shape; all of them share one set of samples.
     decode : array_like of shape (outputs,) or (outputs, k), or callable, optional
         Only for channels: the estimate that each output stands for, or a function of releases as ``channel.sample``
@@ -143,8 +145,9 @@ class RobustAccuracy:
     maximum: Estimate
 
 
+@monotone(falling="alpha")
 def robust_accuracy(
-    mechanism: Any, neighbours: Sequence[Any], target: ArrayLike, alpha: ArrayLike, *, decode: Any = None,
+    mechanism: Any, neighbours: Sequence[Any], target: ArrayLike, alpha: NumberLike, *, decode: Any = None,
     norm: float = 2, method: str = "auto", confidence: float = 0.95, side: str = "both", rtol: float = 0.01,
     atol: float = 1e-4, max_samples: float = 1e7, max_seconds: float = 60.0, rng: Any = None,
     n_jobs: int | None = None, progress: Progress = None,

@@ -46,7 +46,7 @@ def test_threads_change_no_bit():
     amplitude = np.sqrt(d) * 10.0 ** rng.uniform(-2, 0.7, 300)
     one, two = (awgn_capacity(d, amplitude, n_jobs=n) for n in (1, 2))
     assert same(one, two)
-    inverse = [awgn_sigma_from_capacity(np.linspace(0.1, 2.0, 70), 2, 1.0, n_jobs=n) for n in (1, 2)]
+    inverse = [awgn_sigma_from_capacity(np.linspace(0.1, 2.0, 70), 2, 1.0, n_jobs=n, unit="bits") for n in (1, 2)]
     assert np.array_equal(inverse[0].upper, inverse[1].upper)
 
 

@@ -51,7 +51,7 @@ def test_epsilon_bounds_contain_the_inverse():
     delta = 10 ** np.random.default_rng(6).uniform(-20, -1e-3, sigma.size)
     epsilon = GaussianMechanism(sigma, sensitivity).epsilon(delta)
     assert epsilon.unit == "nats"
-    np.testing.assert_array_equal(epsilon.value, epsilon.upper)
+    assert ((epsilon.lower <= epsilon.value) & (epsilon.value <= epsilon.upper)).all()
     for i in range(sigma.size):
         row = (float(sigma[i]), float(sensitivity[i]), float(delta[i]))
         ctx.prec = 200

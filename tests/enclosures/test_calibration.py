@@ -43,7 +43,7 @@ def entropy(weights):
 def test_figure_3():
     targets = np.array([0.1, 0.01, 0.5, 0.001])
     wanted = np.array([1.16618639010826510130566, 3.80621415468606556514, 0.449239707196763174, 12.0739558778424990])
-    got = calibration.sigma_from_cd_lmip(targets, FIGURE_3)
+    got = calibration.sigma_from_cd_lmip(targets, FIGURE_3, unit="bits")
     np.testing.assert_allclose(got.value, wanted, rtol=WIDTH)
     assert (got.lower <= wanted * (1 + 1e-15)).all()
     assert (got.upper >= wanted * (1 - 1e-15)).all()
@@ -61,7 +61,7 @@ def test_cd_lmip_encloses_the_least_sigma(name):
         shares = shares[:-4:-1]
     for share in shares:
         mu = share * most
-        got = calibration.sigma_from_cd_lmip(mu, prior)
+        got = calibration.sigma_from_cd_lmip(mu, prior, unit="bits")
         where = f"{name}, mu = {mu!r}: {got!r}"
         assert got.width <= (WIDTH if share < 0.999 else 1e-10) * got.upper, where
         assert got.cost["evaluations"] <= 16, where
@@ -95,17 +95,17 @@ def test_faint_targets(mu):
 def test_targets_next_to_the_entropy():
     prior = Pmf([0.0, 1.0], [0.5, 0.5])
     for gap in (1e-3, 1e-6, 1e-9, 1e-12, 1e-15, 2.0**-53):
-        got = calibration.sigma_from_cd_lmip(1.0 - gap, prior)
+        got = calibration.sigma_from_cd_lmip(1.0 - gap, prior, unit="bits")
         assert mutual_information(prior, got.upper).to("bits").upper <= 1.0 - gap, (gap, got)
         if got.lower > 0:
             assert mutual_information(prior, got.lower).to("bits").lower >= 1.0 - gap, (gap, got)
         else:
             assert gap < 1e-12, (gap, got)
         assert got.upper >= 1 / (2 * math.sqrt(2 * math.log(1 / gap))) / 1.2, (gap, got)
-    none = calibration.sigma_from_cd_lmip([0.5, 1.0 + 1e-12, 7.0], prior)
+    none = calibration.sigma_from_cd_lmip([0.5, 1.0 + 1e-12, 7.0], prior, unit="bits")
     assert none.upper[1:].tolist() == none.lower[1:].tolist() == [0.0, 0.0]
     assert "at least the entropy" in none.method
-    assert calibration.sigma_from_cd_lmip(1e-9, Pmf([3.0], [1.0])).upper == 0.0
+    assert calibration.sigma_from_cd_lmip(1e-9, Pmf([3.0], [1.0]), unit="bits").upper == 0.0
 
 
 @pytest.mark.parametrize("name", [*PRIORS, "figure 3"])
@@ -114,7 +114,7 @@ def test_pointwise_lmip_encloses_the_least_sigma(name):
     most = -math.log2(prior.probabilities.min())
     for share in (1e-9, 1e-4, 0.05, 0.5, 0.9, 0.99):
         mu = share * most
-        got = calibration.sigma_from_pointwise_lmip(mu, prior)
+        got = calibration.sigma_from_pointwise_lmip(mu, prior, unit="bits")
         where = f"{name}, mu = {mu!r}: {got!r}"
         assert got.kind == "certified"
         assert got.width <= (WIDTH if share < 0.99 else 1e-11) * got.upper, where
@@ -125,25 +125,25 @@ def test_pointwise_lmip_encloses_the_least_sigma(name):
             )
             assert above.upper <= mu, where
             assert below.lower >= mu, where
-        average = calibration.sigma_from_cd_lmip(mu, prior) if mu < entropy(prior.probabilities) else None
+        average = calibration.sigma_from_cd_lmip(mu, prior, unit="bits") if mu < entropy(prior.probabilities) else None
         assert average is None or average.lower <= got.upper, where  # the mean of what the supremum bounds
 
 
 def test_pointwise_lmip_gives_the_lip_guarantee_that_the_mean_does_not():
-    sigma = calibration.sigma_from_pointwise_lmip([0.01, 0.1], FIGURE_3)
+    sigma = calibration.sigma_from_pointwise_lmip([0.01, 0.1], FIGURE_3, unit="bits")
     assert sigma.shape == (2,)
     for mu, upper in zip((0.01, 0.1), sigma.upper, strict=True):
         for epsilon in (0.0, 0.1, 1.0):
             truth = lip_delta(FIGURE_3, GaussianMechanism(float(upper)), epsilon)
-            assert truth.upper <= lip_delta_from_pointwise_lmip(mu, epsilon).lower
+            assert truth.upper <= lip_delta_from_pointwise_lmip(mu, epsilon, unit="bits").lower
     nats = calibration.sigma_from_pointwise_lmip(0.1 * math.log(2.0), FIGURE_3, unit="nats")
     assert nats.value == pytest.approx(sigma.value[1], rel=1e-12)
-    none = calibration.sigma_from_pointwise_lmip([1.9, 2.1, math.inf], Pmf([0.0, 1.0], [0.25, 0.75]))
+    none = calibration.sigma_from_pointwise_lmip([1.9, 2.1, math.inf], Pmf([0.0, 1.0], [0.25, 0.75]), unit="bits")
     assert none.upper[0] > 0
     assert none.upper[1:].tolist() == [0.0, 0.0]
     assert "-log min prior" in none.method
-    assert calibration.sigma_from_pointwise_lmip(1e-9, Pmf([3.0], [1.0])).upper == 0.0
-    assert calibration.sigma_from_pointwise_lmip(np.empty(0), FIGURE_3).shape == (0,)
+    assert calibration.sigma_from_pointwise_lmip(1e-9, Pmf([3.0], [1.0]), unit="bits").upper == 0.0
+    assert calibration.sigma_from_pointwise_lmip(np.empty(0), FIGURE_3, unit="bits").shape == (0,)
 
 
 @pytest.mark.parametrize("name", PRIORS)
@@ -170,7 +170,7 @@ def test_scales_that_lie_far_apart():
     prior = Pmf(points, np.array([310, 340, 1, 350, 23]) / 1024)
     most = entropy(prior.probabilities)
     for share in np.linspace(0.02, 0.98, 25):
-        got = calibration.sigma_from_cd_lmip(share * most, prior)
+        got = calibration.sigma_from_cd_lmip(share * most, prior, unit="bits")
         assert mutual_information(prior, got.upper).to("bits").upper <= share * most, (share, got)
         if got.lower > 0:
             assert mutual_information(prior, got.lower).to("bits").lower >= share * most, (share, got)
@@ -189,8 +189,8 @@ def test_targets_at_the_limit_to_the_last_bit():
         prior, most = Pmf(points, weights), math.log2(len(points))
         for gap in (0.0, 1e-16, 1e-15, 1e-14, 1e-12):
             targets = np.full((5, 5), most * (1 - gap))
-            average = calibration.sigma_from_cd_lmip(targets, prior)
-            worst = calibration.sigma_from_pointwise_lmip(targets, prior)
+            average = calibration.sigma_from_cd_lmip(targets, prior, unit="bits")
+            worst = calibration.sigma_from_pointwise_lmip(targets, prior, unit="bits")
             for sigma in np.unique(average.upper):
                 assert sigma < 0.1
                 assert mutual_information(prior, sigma).to("bits").upper <= targets[0, 0]
@@ -241,7 +241,7 @@ def test_ldp():
 
 def test_ci_lmip_encloses_the_least_sigma():
     mu, dimension = np.array([1e-6, 0.01, 0.5, 2.0])[:, None], np.array([1, 2, 8, 100])
-    got = calibration.sigma_from_ci_lmip(mu, dimension, 3.0)
+    got = calibration.sigma_from_ci_lmip(mu, dimension, 3.0, unit="bits")
     for sigma, end in ((got.upper, "upper"), (got.lower, "lower")):
         capacity = awgn_capacity(dimension, 3.0, sigma).to("bits")
         met = capacity.upper <= mu if end == "upper" else capacity.lower >= mu
@@ -249,36 +249,37 @@ def test_ci_lmip_encloses_the_least_sigma():
     assert (got.width <= 6e-9 * got.upper).all()
     average = average_power_capacity(dimension, 3.0, got.lower, unit="bits")
     assert (average.upper >= mu).all()
-    point = calibration.sigma_from_ci_lmip(0.3, 1, 1.0)
-    two_points = calibration.sigma_from_cd_lmip(0.3, Pmf([-1.0, 1.0], [0.5, 0.5]))  # the best prior for little power
+    point = calibration.sigma_from_ci_lmip(0.3, 1, 1.0, unit="bits")
+    pair = Pmf([-1.0, 1.0], [0.5, 0.5])  # the best prior for little power
+    two_points = calibration.sigma_from_cd_lmip(0.3, pair, unit="bits")
     assert point.lower <= two_points.upper * (1 + 1e-9)
     assert two_points.lower <= point.upper * (1 + 1e-9)
     with pytest.raises(DomainError, match="mu must be positive and finite"):
-        calibration.sigma_from_ci_lmip(0.0, 1, 1.0)
+        calibration.sigma_from_ci_lmip(0.0, 1, 1.0, unit="bits")
 
 
 def test_grids_do_not_depend_on_threads_and_share_what_they_learn():
     prior = Pmf(*PRIORS["three"])
     grid = np.geomspace(1e-8, 1.4, 60).reshape(3, 20)
-    one, two = (calibration.sigma_from_cd_lmip(grid, prior, n_jobs=n) for n in (1, 2))
+    one, two = (calibration.sigma_from_cd_lmip(grid, prior, n_jobs=n, unit="bits") for n in (1, 2))
     np.testing.assert_array_equal(one.value, two.value)
     np.testing.assert_array_equal(one.upper, two.upper)
     assert one.shape == (3, 20)
     assert (np.diff(one.value.ravel()) < 0).all()
     assert one.cost["evaluations"] <= 6 * 60, one.cost
-    loose = calibration.sigma_from_cd_lmip(grid, prior, rtol=1e-3)
+    loose = calibration.sigma_from_cd_lmip(grid, prior, rtol=1e-3, unit="bits")
     assert loose.cost["evaluations"] < one.cost["evaluations"]
     assert ((loose.lower <= one.upper) & (one.lower <= loose.upper)).all()
     nats = calibration.sigma_from_cd_lmip(0.25 * math.log(2.0), prior, unit="nats")
-    assert nats.value == pytest.approx(calibration.sigma_from_cd_lmip(0.25, prior).value, rel=1e-12)
+    assert nats.value == pytest.approx(calibration.sigma_from_cd_lmip(0.25, prior, unit="bits").value, rel=1e-12)
 
 
 def test_bad_targets():
     prior = Pmf([0.0, 1.0], [0.5, 0.5])
     with pytest.raises(DomainError, match=r"mu must be positive; got 0\.0 at index 1 \(1 of 2 entries\)"):
-        calibration.sigma_from_cd_lmip([0.1, 0.0], prior)
+        calibration.sigma_from_cd_lmip([0.1, 0.0], prior, unit="bits")
     with pytest.raises(DomainError, match="mu must be positive; got nan"):
-        calibration.sigma_from_cd_lmip(math.nan, prior)
+        calibration.sigma_from_cd_lmip(math.nan, prior, unit="bits")
     with pytest.raises(DomainError, match="unit must be one of"):
         calibration.sigma_from_cd_lmip(0.1, prior, unit="bytes")
     for function in (calibration.sigma_from_cd_lmip, calibration.sigma_from_pointwise_lmip):
@@ -287,7 +288,7 @@ def test_bad_targets():
         with pytest.raises(DomainError, match="mu must be positive; got -0.1"):
             function(-0.1, prior)
     with pytest.raises(DomainError, match="rtol must be at least 1e-15 and below 1"):
-        calibration.sigma_from_cd_lmip(0.1, prior, rtol=0.0)
+        calibration.sigma_from_cd_lmip(0.1, prior, rtol=0.0, unit="bits")
     with pytest.raises(DomainError, match="delta must be strictly between 0 and 1"):
         calibration.sigma_from_lip(0.5, 0.0, prior)
     with pytest.raises(DomainError, match="log_delta must be finite and below 0"):
@@ -299,14 +300,14 @@ def test_bad_targets():
     with pytest.raises(ShapeError, match="broadcasts with delta"):
         calibration.sigma_from_lip([0.1, 0.2], [0.1, 0.2, 0.3], prior)
     with pytest.raises(DomainError, match="n_jobs must be"):
-        calibration.sigma_from_cd_lmip(0.1, prior, n_jobs=0)
+        calibration.sigma_from_cd_lmip(0.1, prior, n_jobs=0, unit="bits")
     with pytest.raises(DomainError, match="sensitivity must be positive"):
         calibration.sigma_from_ldp(1.0, 0.1, 0.0)
 
 
 def test_targets_out_of_reach():
     with pytest.raises(DomainError, match="mu must be a level that some sigma from 1e-300 to"):
-        calibration.sigma_from_cd_lmip(1e-30, Pmf([-1e299, 1e299], [0.5, 0.5]))
+        calibration.sigma_from_cd_lmip(1e-30, Pmf([-1e299, 1e299], [0.5, 0.5]), unit="bits")
 
     def blurred(sigma):  # a level whose bounds never prove anything
         return search.Look(-math.log(sigma), 1.0, False, True, "heuristic")

@@ -80,16 +80,16 @@ def test_two_input_value_of_the_literature():
 
 def test_mechanism_parameters_broadcast():
     mechanism = GaussianMechanism([1.0, 2.0], [[1.0], [0.0], [1e200]])
-    wide = ci_lmip_from_ldp(mechanism)
+    wide = ci_lmip_from_ldp(mechanism, unit="bits")
     assert wide.shape == (3, 2)
     assert wide.upper[1].tolist() == [0.0, 0.0]
     assert np.isinf(wide.value[2]).all()
     assert np.all(wide.lower[2] < np.inf)
-    narrow = ci_lmip_from_ldp(mechanism, form="two-input")
+    narrow = ci_lmip_from_ldp(mechanism, form="two-input", unit="bits")
     assert narrow.shape == (3, 2)
     assert narrow.value[1].tolist() == [0.0, 0.0]
     assert narrow.value[2] == pytest.approx(1.0)
-    tiny = ci_lmip_from_ldp(GaussianMechanism(1e200, 1e-200))
+    tiny = ci_lmip_from_ldp(GaussianMechanism(1e200, 1e-200), unit="bits")
     assert 0.0 <= tiny.lower <= tiny.upper < 1e-300
 
 
@@ -108,7 +108,7 @@ def test_exponential_curves(rate):
         found = cd_lmip_from_lip(exponential(rate), unit="nats", rtol=1e-8)
         check_holds(found, 1 / (rate_ - 1) + 1 / (rate_ + 1), "lip", 1e-8)
     else:
-        assert cd_lmip_from_lip(exponential(rate)).upper == math.inf
+        assert cd_lmip_from_lip(exponential(rate), unit="bits").upper == math.inf
 
 
 @pytest.mark.parametrize("r", [0.05, 0.5, 2.0])
@@ -124,9 +124,9 @@ def test_figure_three():
     for sigma, ratio in ((SIGMA, 10.8697790), (0.3, 3.0274032e15)):
         mechanism = GaussianMechanism(sigma)
         information = notions.cd_lmip(PRIOR, mechanism).to("bits")
-        published = cd_lmip_from_lip(LipCurve(PRIOR, mechanism), rtol=1e-4)
+        published = cd_lmip_from_lip(LipCurve(PRIOR, mechanism), rtol=1e-4, unit="bits")
         assert published.value / information.value == pytest.approx(ratio, rel=1e-8)
-        kept = cd_lmip_from_hockey_sticks(PRIOR, mechanism, rtol=1e-4)
+        kept = cd_lmip_from_hockey_sticks(PRIOR, mechanism, rtol=1e-4, unit="bits")
         worst = max(kl_divergence(mechanism.law(x), mechanism.release(PRIOR)).to("bits").value for x in POINTS)
         assert kept.kind == published.kind == "certified"
         check_holds(kept, worst, f"one point is the worst at every epsilon, sigma = {sigma}", 1e-4, 1e-11)
@@ -221,10 +221,10 @@ def test_random_samples_of_a_known_curve():
     "curve", [([1.0], [1e-5]), ([0.0, 1.0], [0.1, 0.1]), lambda e: 0.25, lambda e: 0.25 + 0 * e, lambda e: 1 / (1 + e)]
 )
 def test_a_curve_that_does_not_vanish_is_infinite(curve):
-    found = ci_lmip_from_ldp(curve)
+    found = ci_lmip_from_ldp(curve, unit="bits")
     assert found.value == found.upper == math.inf
     assert 0.0 < found.lower < math.inf
-    bounded = ci_lmip_from_ldp(curve, form="two-input")
+    bounded = ci_lmip_from_ldp(curve, form="two-input", unit="bits")
     assert bounded.upper < 1.0
 
 
@@ -269,7 +269,7 @@ def test_functions_of_every_make():
     coarse = ci_lmip_from_ldp(plain, unit="nats", max_evaluations=1000)
     check_holds(coarse, truth, "few", 1e-3)
     assert coarse.cost["evaluations"] <= 1300
-    zero = ci_lmip_from_ldp(lambda e: 0.0 * e)
+    zero = ci_lmip_from_ldp(lambda e: 0.0 * e, unit="bits")
     assert (zero.value, zero.lower, zero.upper) == (0.0, 0.0, 0.0)
     scale = 1e9
     found = ci_lmip_from_ldp(exponential(scale), unit="nats")
@@ -278,13 +278,13 @@ def test_functions_of_every_make():
 
 def test_beyond_the_range_of_doubles():
     coin = Pmf([0.0, 1.0], [0.5, 0.5])
-    found = cd_lmip_from_lip(LipCurve(coin, GaussianMechanism(0.01)))
+    found = cd_lmip_from_lip(LipCurve(coin, GaussianMechanism(0.01)), unit="bits")
     assert found.value == found.upper == math.inf
     assert 1e307 < found.lower < math.inf
-    assert cd_lmip_from_hockey_sticks(coin, GaussianMechanism(0.01)).value == pytest.approx(1.0, rel=1e-12)
+    assert cd_lmip_from_hockey_sticks(coin, GaussianMechanism(0.01), unit="bits").value == pytest.approx(1.0, rel=1e-12)
     alone = Pmf([3.0], [1.0])
-    assert cd_lmip_from_lip(LipCurve(alone, GaussianMechanism(1.0))).upper < 1e-300
-    assert cd_lmip_from_hockey_sticks(alone, GaussianMechanism(1.0)).upper < 1e-300
+    assert cd_lmip_from_lip(LipCurve(alone, GaussianMechanism(1.0)), unit="bits").upper < 1e-300
+    assert cd_lmip_from_hockey_sticks(alone, GaussianMechanism(1.0), unit="bits").upper < 1e-300
 
 
 @pytest.mark.parametrize("rates", [(0,), (-1,), (1,), ()])
@@ -305,7 +305,7 @@ def test_straight_lines_in_closed_form(rates):
 
 def test_units():
     curve = exponential(2.0)
-    nats, bits = ci_lmip_from_ldp(curve, unit="nats"), ci_lmip_from_ldp(curve)
+    nats, bits = ci_lmip_from_ldp(curve, unit="nats"), ci_lmip_from_ldp(curve, unit="bits")
     assert bits.unit == "bits"
     assert bits.value == pytest.approx(nats.value / math.log(2), rel=1e-14)
 
@@ -337,13 +337,13 @@ BAD = [
 @pytest.mark.parametrize(("curve", "message"), BAD)
 def test_bad_curves(curve, message):
     with pytest.raises((DomainError, ShapeError), match=message):
-        ci_lmip_from_ldp(curve)
+        ci_lmip_from_ldp(curve, unit="bits")
 
 
 def test_bad_settings():
     good = exponential(2.0)
     with pytest.raises(DomainError, match="form must be one of published, two-input"):
-        ci_lmip_from_ldp(good, form="tight")
+        ci_lmip_from_ldp(good, form="tight", unit="bits")
     for settings, message in (
         ({"rtol": 0.0}, "rtol must be between 1e-15 and 1"), ({"decay": -1.0}, "decay must be positive and finite"),
         ({"unit": "hartleys"}, "unit must be one of nats, bits"), ({"max_evaluations": 3}, "max_evaluations must be"),
@@ -358,7 +358,7 @@ def test_bad_settings():
     with pytest.raises(DomainError, match="prior must be a Pmf"):
         LipCurve([0.5, 0.5], GaussianMechanism(1.0))
     with pytest.raises(DomainError, match="mechanism must be a GaussianMechanism"):
-        cd_lmip_from_hockey_sticks(PRIOR, 1.0)
+        cd_lmip_from_hockey_sticks(PRIOR, 1.0, unit="bits")
     with pytest.raises(DomainError, match="p must be a GaussianMixture"):
         HockeyStickCurve(PRIOR, PRIOR)
 
@@ -370,7 +370,7 @@ def test_a_function_that_writes_to_its_argument_does_no_harm():
 
     found = ci_lmip_from_ldp(greedy, unit="nats")
     assert found.value == ci_lmip_from_ldp(lambda e: np.exp(-2.0 * e), unit="nats").value
-    assert ci_lmip_from_ldp(lambda e: e.__imul__(0.0)).upper == 0.0
+    assert ci_lmip_from_ldp(lambda e: e.__imul__(0.0), unit="bits").upper == 0.0
     check_holds(ci_lmip_from_ldp(exponential(3.0), unit="nats"), mp.mpf(1) / 3 + mp.mpf(1) / 4, "afterwards", 1e-8)
 
 
@@ -393,7 +393,7 @@ def test_rounding_of_plain_functions_is_seen(apart):
 
 def test_far_samples_leave_the_range_of_doubles():
     for last in (800.0, 1e4, 1e300):
-        found = cd_lmip_from_lip(([0.0, last], [0.3, 0.0]))
+        found = cd_lmip_from_lip(([0.0, last], [0.3, 0.0]), unit="bits")
         assert (found.value, found.lower, found.upper) == (0.0, 0.0, math.inf)
     assert ci_lmip_from_ldp(([0.0, 1e300], [0.3, 0.0]), unit="nats").upper == pytest.approx(3e299, rel=1e-9)
 
@@ -411,7 +411,7 @@ def test_the_tail_of_a_curve_is_checked():
 
     for bound in (math.nan, -1.0, None, "far", np.array([1.0])):
         with pytest.raises(DomainError, match="curve.tail must be an upper bound of at least 0; got"):
-            ci_lmip_from_ldp(Tailed(bound))
+            ci_lmip_from_ldp(Tailed(bound), unit="bits")
     curve = LipCurve(PRIOR, GaussianMechanism(1.0))
     for arguments, message in (((-1.0, 0), "epsilon must be at least 0"), ((1.0, 5), "rate must be between -1 and 1")):
         with pytest.raises(DomainError, match=message):
@@ -423,4 +423,4 @@ def test_errors_of_the_function_itself_come_through():
         raise KeyError("mine")
 
     with pytest.raises(KeyError, match="mine"):
-        ci_lmip_from_ldp(broken)
+        ci_lmip_from_ldp(broken, unit="bits")

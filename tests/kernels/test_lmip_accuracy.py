@@ -10,36 +10,38 @@ from fastpriv import lip_delta_from_cd_lmip, special
 from oracles import lmip_conversions as oracle
 from sizes import few_or_all
 
+LN2 = math.log(2)
 RELATIVE, RELATIVE_ATOM = 3e-15, 3e-14  # as stated in fastpriv.special
 PROVED = mpf(10) ** -20  # how far primal and dual may be apart
 
 
-def entropy_bits(p):
+def entropy(p):
     small = np.clip(np.minimum(p, 1 - p), 1e-320, 0.5)
-    return -(small * np.log2(small) + (1 - small) * np.log1p(-small) / math.log(2))
+    return -(small * np.log(small) + (1 - small) * np.log1p(-small))
 
 
 def settings(name, n):
-    """mu in bits and epsilon."""
+    """mu and epsilon, in nats."""
     rng = np.random.default_rng(5)
-    mu, epsilon = rng.random(n), rng.uniform(0, 5, n)
+    mu, epsilon = LN2 * rng.random(n), rng.uniform(0, 5, n)
     if name == "wide":
-        mu, epsilon = 10 ** rng.uniform(-12, 0, n), 10 ** rng.uniform(-9, math.log10(700), n)
+        mu, epsilon = LN2 * 10 ** rng.uniform(-12, 0, n), 10 ** rng.uniform(-9, math.log10(700), n)
     elif name == "normal":  # epsilon of the order of the root of mu, where the laws are close to normal
-        mu = 10 ** rng.uniform(-30, 0, n)
+        mu = LN2 * 10 ** rng.uniform(-30, 0, n)
         epsilon = np.sqrt(mu) * 10 ** rng.uniform(-3, 3, n)
     elif name == "near one bit":
-        mu = 1 - 10 ** rng.uniform(-15, -1, n)
+        mu = LN2 * (1 - 10 ** rng.uniform(-15, -1, n))
     elif name == "tiny":
         mu = 10 ** rng.uniform(-300, -12, n)
         epsilon = np.where(rng.random(n) < 0.5, rng.uniform(0.5, 5, n), np.sqrt(mu) * 10 ** rng.uniform(-2, 2, n))
     elif name == "edges":
-        mu, epsilon = (x.ravel() for x in np.meshgrid([1e-12, 1e-3, 0.5, 1 - 2.0**-53], [0, 5e-324, 1e-9, 6, 700]))
+        grid = np.meshgrid([1e-12, 1e-3, 0.5, math.nextafter(LN2, 0)], [0, 5e-324, 1e-9, 6, 700])
+        mu, epsilon = (x.ravel() for x in grid)
     return mu, epsilon
 
 
 def atoms(name, n):
-    """mu in bits, epsilon and the atom."""
+    """mu and epsilon, in nats, and the atom."""
     rng = np.random.default_rng(6)
     epsilon = np.where(rng.random(n) < 0.5, rng.uniform(0, 5, n), 10 ** rng.uniform(-12, 2.8, n))
     atom = rng.random(n)
@@ -50,7 +52,7 @@ def atoms(name, n):
     share = np.where(rng.random(n) < 0.5, rng.random(n), 10 ** rng.uniform(-9, 0, n))
     if name == "close to free":
         share = 1 - 10 ** rng.uniform(-12, -1, n)
-    mu = np.maximum(share * entropy_bits(atom), 1e-300)  # a smaller mu is taken for 1e-300
+    mu = np.maximum(share * entropy(atom), 1e-300)  # a smaller mu is taken for 1e-300
     if name == "edges":
         mu, epsilon, atom = (
             x.ravel() for x in np.meshgrid([1e-12, 0.1, 2.0], [0.0, 1.0, 1e4], [1e-300, 0.1, 0.5, 1 - 2.0**-53])
@@ -121,13 +123,13 @@ def test_atom_curve(name, count):
 def test_saturation(count):
     rng = np.random.default_rng(8)
     drawn = 10 ** rng.uniform(-300, 0, count), rng.random(2 * count), 1 - 10 ** rng.uniform(-15, -1, count)
-    for mu in np.concatenate(drawn):
+    for mu in LN2 * np.concatenate(drawn):
         want = oracle.ldp_end(float(mu))
         assert abs(mpf(float(special.ci_lmip_ldp_saturation(mu))) / want - 1) <= RELATIVE, mu
         assert special.ci_lmip_ldp_delta(mu, math.inf) == pytest.approx(float(want), rel=RELATIVE)
         end = special.pointwise_lip_delta(2 * mu, math.inf)
-        assert end == pytest.approx(-math.expm1(-2 * mu * math.log(2)), rel=RELATIVE), mu
-    small = special.ci_lmip_ldp_saturation(1e-12) / (1e-12 * math.e * math.log(2))
+        assert end == pytest.approx(-math.expm1(-2 * mu), rel=RELATIVE), mu
+    small = special.ci_lmip_ldp_saturation(1e-12) / (1e-12 * math.e)
     assert small == pytest.approx(1, rel=1e-10)
     for name in ("plain", "rare", "common"):
         for mu, _, atom in zip(*atoms(name, count), strict=True):
@@ -137,15 +139,15 @@ def test_saturation(count):
 
 
 def test_exact_values():
-    assert special.ci_lmip_ldp_delta([0, 1, 2, math.inf], 1.0).tolist() == [0, 1, 1, 1]
-    assert special.ci_lmip_ldp_high([0, 1], 1.0).tolist() == [0, 1]
-    assert special.ci_lmip_ldp_log_low([0, 1], 1.0).tolist() == [-math.inf, -math.inf]
-    assert special.ci_lmip_ldp_saturation([0, 1, 3]).tolist() == [0, 1, 1]
+    assert special.ci_lmip_ldp_delta([0, LN2, 2, math.inf], 1.0).tolist() == [0, 1, 1, 1]
+    assert special.ci_lmip_ldp_high([0, LN2], 1.0).tolist() == [0, 1]
+    assert special.ci_lmip_ldp_log_low([0, LN2], 1.0).tolist() == [-math.inf, -math.inf]
+    assert special.ci_lmip_ldp_saturation([0, LN2, 3]).tolist() == [0, 1, 1]
     assert special.pointwise_lip_delta([0, math.inf], 1.0).tolist() == [0, 1]
-    ends = special.cd_lmip_lip_delta([0, 0.5, 1, 2], [0, 1, 50, math.inf], [0.0, 0.0, 0.5, 0.25])
+    ends = special.cd_lmip_lip_delta([0, 0.5, LN2, 2], [0, 1, 50, math.inf], [0.0, 0.0, 0.5, 0.25])
     assert ends.tolist() == [0, 1, 0.5, 0.75]
     assert special.cd_lmip_lip_delta([0.5, 2.0], 1.0, 1.0).tolist() == [0, 0]
-    assert special.cd_lmip_lip_saturation([0, 0.5, 1.0, 0.5], [0.0, 0.0, 0.5, 1.0]).tolist() == [0, 1, 0.5, 0]
+    assert special.cd_lmip_lip_saturation([0, 0.5, LN2, 0.5], [0.0, 0.0, 0.5, 1.0]).tolist() == [0, 1, 0.5, 0]
 
 
 @pytest.mark.parametrize("bad", [-1e-300, -1.0, math.nan])
@@ -160,7 +162,7 @@ def test_outside_the_domain_is_nan(bad):
 
 
 def test_a_smaller_mu_is_taken_for_the_least():
-    """Below 1e-300 bits divergences are subnormal; the answer stays above the truth and below that of 1e-300."""
+    """Below 1e-300 divergences are subnormal; the answer stays above the truth and below that of 1e-300."""
     for mu in (5e-324, 1e-310, 9e-301):
         for epsilon in (0.0, 1e-200, 1e-150, 1e-3, 2.0):
             assert special.ci_lmip_ldp_delta(mu, epsilon) == special.ci_lmip_ldp_delta(1e-300, epsilon) > 0
@@ -170,13 +172,13 @@ def test_a_smaller_mu_is_taken_for_the_least():
 
 
 def test_rare_other_values_at_tiny_mu():
-    """At epsilon = 0 a small delta is the root of mu log(2) (1 - atom) / (2 atom), whose square leaves the doubles."""
+    """At epsilon = 0 a small delta is the root of mu (1 - atom) / (2 atom), whose square leaves the doubles."""
     atom = 1 - 2.0 ** -np.arange(1.0, 54.0)
     mu, atom = (x.ravel() for x in np.meshgrid(10 ** np.linspace(-300, -270, 61), atom))
     delta, found = special.cd_lmip_lip_delta(mu, 0.0, atom), lip_delta_from_cd_lmip(mu, 0.0, atom)
     rows = zip(mu, atom, delta, found.lower, found.upper, strict=True)
     for m, pi, got, lower, upper in rows:
-        want = mp.sqrt(mp.mpf(float(m)) * mp.log(2) * (1 - mp.mpf(float(pi))) / (2 * mp.mpf(float(pi))))
+        want = mp.sqrt(mp.mpf(float(m)) * (1 - mp.mpf(float(pi))) / (2 * mp.mpf(float(pi))))
         assert lower <= want <= upper, (m, pi, got, want)
         assert got >= want * (1 - mp.mpf(3e-14)), (m, pi, got, want)
         if m * (1 - pi) >= 1.01e-305:

@@ -2,7 +2,7 @@
 
 A primal value comes from probabilities whose capacity, or mutual information, is computed as defined and is at most mu;
 a dual value comes from Lagrange multipliers. One is at most the truth and the other at least, so agreement proves
-both, however the point was found. ``mu`` is in bits, everything else in nats.
+both, however the point was found. Everything is in nats.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Answer:
 def ldp(mu: float, epsilon: float) -> Answer:
     """Equation (10): max of p1 - e^epsilon p0 over channels with rows (p0, p1) of capacity at most mu."""
     with mp.workdps(_digits(mu)):
-        m, t = mpf(mu) * mp.log(2), mp.exp(mpf(epsilon))
+        m, t = mpf(mu), mp.exp(mpf(epsilon))
 
         def upper(q: Any) -> Any:
             """p1, or None where even p1 = 1 is not far enough."""
@@ -82,9 +82,9 @@ def ldp(mu: float, epsilon: float) -> Answer:
 
 
 def ldp_end(mu: float) -> Any:
-    """The limit of ``ldp`` for large epsilon, from H_b(p) / p = -log2(2^mu - 1)."""
+    """The limit of ``ldp`` for large epsilon, from h(p) / p = -log(e^mu - 1)."""
     with mp.workdps(_digits(mu)):
-        level = -mp.log(mp.expm1(mpf(mu) * mp.log(2)))
+        level = -mp.log(mp.expm1(mpf(mu)))
         p = rising_root(lambda p: level - entropy(p) / p if p < 1 else level, min(mpf(mu), mpf("0.999")))
         return +p
 
@@ -92,7 +92,7 @@ def ldp_end(mu: float) -> Any:
 def lip(mu: float, epsilon: float, atom: float) -> Answer:
     """Max of q - e^epsilon p under I <= mu, where P(event) is q, and p given a value of probability ``atom``."""
     with mp.workdps(_digits(mu)):
-        m, t, pi = mpf(mu) * mp.log(2), mp.exp(mpf(epsilon)), mpf(atom)
+        m, t, pi = mpf(mu), mp.exp(mpf(epsilon)), mpf(atom)
         rho = 1 - pi
         if m >= entropy(pi):
             return Answer(rho, rho, -mp.inf, mpf(0))
@@ -121,7 +121,7 @@ def lip(mu: float, epsilon: float, atom: float) -> Answer:
 def lip_end(mu: float, atom: float) -> Any:
     """The limit of ``lip`` for large epsilon: the event excludes the atom."""
     with mp.workdps(_digits(mu)):
-        m, pi = mpf(mu) * mp.log(2), mpf(atom)
+        m, pi = mpf(mu), mpf(atom)
         rho = 1 - pi
         if m >= entropy(pi):
             return rho
@@ -134,7 +134,7 @@ def lip_end(mu: float, atom: float) -> Any:
 def pointwise(mu: float, epsilon: float) -> Answer:
     """Equation (13) as printed: max of q - e^epsilon p under d(p || q) <= mu."""
     with mp.workdps(_digits(mu)):
-        m, t = mpf(mu) * mp.log(2), mp.exp(mpf(epsilon))
+        m, t = mpf(mu), mp.exp(mpf(epsilon))
 
         def point(b: Any) -> tuple[Any, Any]:
             q = -1 / mp.expm1(-b) - t / b

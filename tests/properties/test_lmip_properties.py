@@ -32,7 +32,7 @@ def test_delta_falls_with_epsilon_to_its_limit(mu, one, other, atom):
     low, high = sorted((one, other))
     for f, end in (
         (lambda e: special.ci_lmip_ldp_delta(mu, e), special.ci_lmip_ldp_saturation(mu)),
-        (lambda e: special.pointwise_lip_delta(mu, e), -math.expm1(-mu * math.log(2))),
+        (lambda e: special.pointwise_lip_delta(mu, e), -math.expm1(-mu)),
         (lambda e: special.cd_lmip_lip_delta(mu, e, atom), special.cd_lmip_lip_saturation(mu, atom)),
     ):
         assert end * (1 - 1e-13) <= f(high) <= f(low) * (1 + 1e-13) <= 1 + 2e-13
@@ -49,24 +49,24 @@ def test_a_smaller_atom_is_worse(mu, epsilon, one, other):
 @quick
 @given(budgets, losses, chances)
 def test_published_never_exceeds_the_corrected_limit_of_small_atoms(mu, epsilon, atom):
-    """An atom with mu bits of information has a divergence of at most mu / atom."""
+    """An atom with mu nats of information has a divergence of at most mu / atom."""
     assume(mu * (1.0 - atom) >= 1e-306)  # a smaller mu counts as this over 1 - atom (csrc/fp_lmip_lip.h)
     whole = special.pointwise_lip_delta(mu / atom, epsilon)
     assert special.cd_lmip_lip_delta(mu, epsilon, atom) <= whole * (1 + 1e-13)
 
 
 @quick
-@given(st.floats(1e-6, 0.999), st.floats(0, 4))
+@given(st.floats(1e-6, 0.692), st.floats(0, 4))
 def test_the_best_channel_has_capacity_mu_and_that_delta(mu, epsilon):
     pair = ldp_extremal_channel(mu, epsilon)
-    assert bac_capacity(pair.low, 1 - pair.high, unit="bits").value == pytest.approx(mu, rel=1e-6, abs=1e-9)
+    assert bac_capacity(pair.low, 1 - pair.high).value == pytest.approx(mu, rel=1e-6, abs=1e-9)
     assert pair.high - math.exp(epsilon) * pair.low == pytest.approx(special.ci_lmip_ldp_delta(mu, epsilon), rel=1e-9)
 
 
 @quick
 @given(st.floats(1e-4, 0.5), st.floats(0, 3), st.floats(0.05, 0.95))
 def test_the_best_mechanism_has_information_mu_and_that_delta(share, epsilon, atom):
-    mu = share * special.binary_entropy(atom) / math.log(2)
+    mu = share * special.binary_entropy(atom)
     pair = lip_extremal_channel(mu, epsilon, atom)
     rest = (pair.high - atom * pair.low) / (1 - atom)
     assert pair.high - math.exp(epsilon) * pair.low == pytest.approx(
@@ -77,7 +77,7 @@ def test_the_best_mechanism_has_information_mu_and_that_delta(share, epsilon, at
 
 def divergence(p, q):
     with np.errstate(divide="ignore", invalid="ignore"):
-        one, other = p * np.log2(p / q), (1 - p) * np.log2((1 - p) / (1 - q))
+        one, other = p * np.log(p / q), (1 - p) * np.log((1 - p) / (1 - q))
     return np.where(p > 0, one, 0) + np.where(p < 1, other, 0)
 
 
@@ -91,7 +91,7 @@ def test_no_channel_exceeds_the_ldp_curve():
     n = 200_000
     p0, p1 = rng.random(n) ** rng.integers(1, 12, n), rng.random(n) ** rng.integers(1, 4, n)
     epsilon = rng.exponential(1.0, n)
-    mu = special.bac_capacity(p0, 1 - p1) / math.log(2)
+    mu = special.bac_capacity(p0, 1 - p1)
     delta = np.maximum(p1 - np.exp(epsilon) * p0, p0 - np.exp(epsilon) * p1)
     bound = special.ci_lmip_ldp_delta(mu, epsilon)
     assert (delta <= bound * (1 + 1e-9) + 1e-15).all()

@@ -41,7 +41,7 @@ def test_the_table_repeats_the_notions(report):
         ):  # fmt: skip
             for part in ("value", "lower", "upper"):
                 np.testing.assert_array_equal(getattr(report[name], part)[i], getattr(want, part))
-        want = notions.cd_lmip(prior, mechanism).to("bits")
+        want = notions.cd_lmip(prior, mechanism)
         assert report["mutual_information"].upper[i] == want.upper
         assert report["ldp_epsilon"].value[i] == mechanism.epsilon(1e-5).value
 

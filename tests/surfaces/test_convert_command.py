@@ -26,6 +26,15 @@ def test_one_conversion(capsys):
     assert "assumes: prior uniform" in text
 
 
+def test_information_is_in_nats_unless_asked(capsys):
+    words = ("dp", "--from", "ci_lmip", "--epsilon", "1")
+    nats = said(capsys, *words, "--mu", "0.1")
+    assert f"delta <= {conversions.ldp_delta_from_ci_lmip(0.1, 1.0).upper!r}" in nats
+    bits = said(capsys, *words, "--mu", "0.1", "--unit", "bits")
+    assert f"delta <= {conversions.ldp_delta_from_ci_lmip(0.1, 1.0, unit='bits').upper!r}" in bits
+    assert said(capsys, "mi_dp", "--from", "ldp", "--epsilon", "1").splitlines()[1].endswith(" nats")
+
+
 def test_a_chain_says_each_step(capsys):
     text = said(capsys, "membership_advantage", "--from", "zcdp", "--rho", "0.1")
     assert [line for line in text.splitlines() if "->" in line] == [

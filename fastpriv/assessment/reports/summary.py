@@ -113,7 +113,11 @@ def _columns(report: Any, brief: bool = False) -> list[_Column]:
     def delta(name: str) -> Callable[[int], str]:
         return lambda i: _delta({key: found.upper[i] for key, found in report.surfaces.items()}, name, at)
 
-    information = ("information", f"bits of {entropy_bits(report):.3g}", number("mutual_information"))
+    def bits(name: str) -> Callable[[int], str]:
+        upper, found = report[name].to("bits").upper, report.surfaces[name]
+        return lambda i: rounded_up(upper[i]) + ("*" if found.bound_alone(i) else "")
+
+    information = ("information", f"bits of {entropy_bits(report):.3g}", bits("mutual_information"))
     grid = [(report.parameter, "", lambda i: f"{report.grid[i]:.6g}")] if report.parameter else []
     if report.mechanism == "gaussian":
         if brief:
@@ -130,11 +134,11 @@ def _columns(report: Any, brief: bool = False) -> list[_Column]:
         ]  # fmt: skip
     before = float(report.prior.probabilities.max())
     return [
-        *grid, information, ("capacity", "bits", number("capacity")),
+        *grid, information, ("capacity", "bits", bits("capacity")),
         ("LDP epsilon", "", ratio("pure_ldp_epsilon")), ("MBP", "xi", ratio("mbp_xi")),
         ("ABP", "worst value", number("abp_max")),
         ("best guess", f"before {before:.3g}", number("bayes_vulnerability")),
-        ("leakage", "maximal, bits", number("maximal_leakage")),
+        ("leakage", "maximal, bits", bits("maximal_leakage")),
     ]  # fmt: skip
 
 

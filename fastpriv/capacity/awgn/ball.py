@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ... import _parallel, _validate
-from ...estimate import Estimate, Unit
+from ..._estimates import monotone
+from ...estimate import Estimate, NumberLike, Unit
 from .settings import BLOCK, ROUNDING, Batch, inverse_block, solve_all, solved
 
 __all__ = ["AwgnCapacity", "awgn_capacity", "awgn_sigma_from_capacity"]
@@ -82,8 +83,9 @@ class AwgnCapacity(Estimate):
         return _rebuild(plain._words(), plain.value, plain.lower, plain.upper, slope, radii, probabilities)
 
 
+@monotone(rising="amplitude", falling="sigma")
 def awgn_capacity(
-    dimension: ArrayLike, amplitude: ArrayLike, sigma: ArrayLike = 1.0, *, rtol: float = 1e-9,
+    dimension: ArrayLike, amplitude: NumberLike, sigma: NumberLike = 1.0, *, rtol: float = 1e-9,
     unit: Literal["nats", "bits"] = "nats", n_jobs: int | None = None, progress: _parallel.Progress = None,
 ) -> AwgnCapacity:  # fmt: skip
     """Capacity of Y = X + N(0, sigma^2 I_d) with ||X|| <= amplitude: the optimal CI-LMIP parameter of Gaussian noise.
@@ -92,9 +94,9 @@ def awgn_capacity(
     ----------
     dimension : array_like of int
         Dimension d of the secret, from 1 to 1,000,000.
-    amplitude : array_like
+    amplitude : array_like or Estimate
         Largest norm of the secret, not negative and finite; sqrt(d) Delta in the paper.
-    sigma : array_like, default 1
+    sigma : array_like or Estimate, default 1
         Standard deviation of the noise in each coordinate, positive; ``inf`` leaks nothing. The three broadcast.
     rtol : float, default 1e-9
         Relative width of the bracket to reach, from 1e-13 to 0.1.
@@ -160,19 +162,20 @@ def awgn_capacity(
     return _assembled(found, a, s).to(unit)
 
 
+@monotone(falling="capacity", rising="amplitude")
 def awgn_sigma_from_capacity(
-    capacity: ArrayLike, dimension: ArrayLike, amplitude: ArrayLike, *, rtol: float = 1e-9,
-    unit: Literal["nats", "bits"] = "bits", n_jobs: int | None = None,
+    capacity: NumberLike, dimension: ArrayLike, amplitude: NumberLike, *, rtol: float = 1e-9,
+    unit: Literal["nats", "bits"] = "nats", n_jobs: int | None = None,
 ) -> Estimate:  # fmt: skip
     """Noise at which the peak-power capacity is a given number: the inverse of ``awgn_capacity``.
 
     Parameters
     ----------
-    capacity : array_like
+    capacity : array_like or Estimate
         Target, positive and finite; its unit is ``unit``.
     dimension : array_like of int
         Dimension d of the secret, from 1 to 1,000,000.
-    amplitude : array_like
+    amplitude : array_like or Estimate
         Largest norm of the secret, positive and finite. The three broadcast.
     rtol : float, default 1e-9
         Relative width of the capacities that prove the two sides, from 1e-12 to 0.1; sigma is two to six times as wide.
@@ -208,7 +211,7 @@ def awgn_sigma_from_capacity(
     --------
     >>> from fastpriv import awgn_sigma_from_capacity
     >>> float(awgn_sigma_from_capacity(0.5, 1, 1.0))
-    0.97...
+    0.707217183080808
     """
     _validate.choice("unit", unit, ("nats", "bits"))
     rtol = _validate.scalar("rtol", rtol, "between 1e-12 and 0.1", lambda x: (x >= 1e-12) & (x <= 0.1))

@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ... import _validate
+from ..._estimates import monotone
 from ...errors import ShapeError
-from ...estimate import Estimate
+from ...estimate import Estimate, NumberLike
 from .covariances import checked, exponents, scaled
 from .information import bounds, log1p_ratio
 
@@ -75,14 +76,15 @@ class NoiseFilling:
     multiplier: float
 
 
-def water_filling(noise: ArrayLike, power: float) -> WaterFilling:
+@monotone(rising="power")
+def water_filling(noise: ArrayLike, power: NumberLike) -> WaterFilling:
     """The signal of largest information against given Gaussian noise: sup of I over trace K_X <= power.
 
     Parameters
     ----------
     noise : array_like
         Covariance K_Y of shape (d, d), or its eigenvalues, shape (d,), at least 0.
-    power : float
+    power : float or Estimate
         Bound on the trace of K_X, at least 0 and finite.
 
     Returns
@@ -126,14 +128,15 @@ def water_filling(noise: ArrayLike, power: float) -> WaterFilling:
     return WaterFilling(estimate, _frozen(signal), level)
 
 
-def noise_filling(signal: ArrayLike, power: float) -> NoiseFilling:
+@monotone(falling="power")
+def noise_filling(signal: ArrayLike, power: NumberLike) -> NoiseFilling:
     """The noise of least information against a given Gaussian signal: inf of I over trace K_Y <= power.
 
     Parameters
     ----------
     signal : array_like
         Covariance K_X of shape (d, d), or its eigenvalues, shape (d,), at least 0.
-    power : float
+    power : float or Estimate
         Bound on the trace of K_Y, at least 0 and finite.
 
     Returns
@@ -293,7 +296,7 @@ def _spectrum(name: str, k: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArr
     return *rows, axes
 
 
-def _power(power: float) -> float:
+def _power(power: NumberLike) -> float:
     return _validate.scalar("power", power, "finite and at least 0", lambda x: (x >= 0) & (x < np.inf))
 
 

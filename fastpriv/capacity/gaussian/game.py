@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ... import _validate
+from ..._estimates import monotone
 from ...errors import ShapeError
-from ...estimate import Estimate
+from ...estimate import Estimate, NumberLike
 from .covariances import checked
 from .filling import NoiseFilling, WaterFilling, noise_filling, water_filling
 from .information import average_power_capacity, bounds, gaussian_information, log1p_ratio
@@ -80,8 +81,9 @@ class SaddlePointGaps:
     best_noise: NoiseFilling
 
 
+@monotone(rising="signal_power", falling="noise_power")
 def gaussian_game(
-    dimension: int, signal_power: float, noise_power: float, *, unit: Literal["nats", "bits"] = "nats"
+    dimension: int, signal_power: NumberLike, noise_power: NumberLike, *, unit: Literal["nats", "bits"] = "nats"
 ) -> GaussianGame:
     """Value and saddle point of inf over K_Y, sup over K_X of I with trace K_X <= P and trace K_Y <= N.
 
@@ -89,7 +91,7 @@ def gaussian_game(
     ----------
     dimension : int
         d, at least 1.
-    signal_power, noise_power : float
+    signal_power, noise_power : float or Estimate
         P = d Delta^2 and N = d sigma^2, positive and finite.
     unit : {"nats", "bits"}
         Unit of the value.

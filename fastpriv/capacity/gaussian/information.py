@@ -28,7 +28,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ... import _validate
-from ...estimate import Estimate, Kind
+from ..._estimates import monotone
+from ...estimate import Estimate, Kind, NumberLike
 from .covariances import checked, exponents, pair, rank_tolerance, scaled
 from .determinants import half_log_ratio
 
@@ -121,8 +122,9 @@ def gaussian_information(
     return Estimate(value, lower, upper, kind=kind, unit="nats", method="simultaneous diagonalisation").to(unit)
 
 
+@monotone(rising="amplitude", falling="sigma")
 def average_power_capacity(
-    dimension: ArrayLike, amplitude: ArrayLike, sigma: ArrayLike = 1.0, *, unit: Literal["nats", "bits"] = "nats"
+    dimension: ArrayLike, amplitude: NumberLike, sigma: NumberLike = 1.0, *, unit: Literal["nats", "bits"] = "nats"
 ) -> Estimate:
     """Capacity of the Gaussian channel under an average-power constraint: d/2 log(1 + A^2 / (d sigma^2)).
 
@@ -130,9 +132,9 @@ def average_power_capacity(
     ----------
     dimension : array_like of int
         d, at least 1 and below 2^53.
-    amplitude : array_like
+    amplitude : array_like or Estimate
         A with E||X||^2 <= A^2, at least 0 and finite.
-    sigma : array_like
+    sigma : array_like or Estimate
         Standard deviation of the noise in every coordinate, positive and finite.
     unit : {"nats", "bits"}
         Unit of the answer.

@@ -16,9 +16,9 @@ A release drawn from the row of the secret d0: f^A(d)/pi(d) = E_q r_d r_d0 = 1 +
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ...estimate import Estimate
+from ..._estimates import monotone
+from ...estimate import Estimate, NumberLike
 from .. import _formulas
 from .._arguments import given
 from .._bounds import bounded
@@ -33,7 +33,8 @@ _FULL = 40.0  # beyond it the answer is sqrt(ln 2) to the last bit
 
 
 @documented
-def abp_from_mbp(xi: ArrayLike, belief_gap: ArrayLike = 0.0) -> Estimate:
+@monotone(rising="xi belief_gap")
+def abp_from_mbp(xi: NumberLike, belief_gap: NumberLike = 0.0) -> Estimate:
     """Least ABP that follows from xi-MBP, whatever the law of the release: sqrt(ln 2 - h(1/(1 + e^x))).
 
     x = xi + belief_gap. Attained where the gap is 0.
@@ -53,7 +54,8 @@ def abp_from_mbp(xi: ArrayLike, belief_gap: ArrayLike = 0.0) -> Estimate:
 
 
 @documented
-def abp_from_mbp_as_published(xi: ArrayLike, belief_gap: ArrayLike = 0.0) -> Estimate:
+@monotone(rising="xi belief_gap")
+def abp_from_mbp_as_published(xi: NumberLike, belief_gap: NumberLike = 0.0) -> Estimate:
     """The published ABP, sqrt(x (e^x - 1) / 2) with x = xi + belief_gap.
 
     True, twice the least near 0, and beyond x = 0.9194 no better than sqrt(ln 2), which always holds.
@@ -74,7 +76,8 @@ def abp_from_mbp_as_published(xi: ArrayLike, belief_gap: ArrayLike = 0.0) -> Est
 
 
 @documented
-def abp_given_secret_from_mbp(xi: ArrayLike) -> Estimate:
+@monotone(rising="xi")
+def abp_given_secret_from_mbp(xi: NumberLike) -> Estimate:
     """Bound of ABP for a release drawn from the row of the true secret; of order xi^2, far below the general one.
 
     f^A/pi lies in [a, b] = [max(e^-xi, 3 - 2 cosh xi), 2 cosh xi - 1], so that ABP is at most the root of
@@ -102,7 +105,8 @@ def abp_given_secret_from_mbp(xi: ArrayLike) -> Estimate:
 
 
 @documented
-def abp_from_ldp(epsilon: ArrayLike, belief_gap: ArrayLike = 0.0) -> Estimate:
+@monotone(rising="epsilon belief_gap")
+def abp_from_ldp(epsilon: NumberLike, belief_gap: NumberLike = 0.0) -> Estimate:
     """Least ABP that follows from epsilon-LDP, whatever prior and law of the release: half of it goes each way.
 
     sqrt(ln 2 - h(1/(1 + e^x))) with x = epsilon/2 + belief_gap; attained where the gap is 0. The way over MBP gives

@@ -19,9 +19,10 @@ of mean 1, so that the root of their JS is at most delta/2 = C2 TV; the triangle
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ...estimate import Estimate
+from ..._estimates import monotone
+from ...estimate import Estimate, NumberLike
 from .. import _formulas
 from .._arguments import given
 from .._bounds import bounded
@@ -39,7 +40,8 @@ _LARGEST = float(np.nextafter(np.sqrt(np.log(2.0)), 1.0))
 
 
 @documented
-def count_failure_from_trials(relative_error: ArrayLike, frequency: ArrayLike, trials: ArrayLike) -> Estimate:
+@monotone(falling="relative_error frequency trials")
+def count_failure_from_trials(relative_error: NumberLike, frequency: NumberLike, trials: NumberLike) -> Estimate:
     """Bound of the chance that a frequency from independent trials errs by more than ``relative_error`` of it.
 
     e^(-n d((1 + e) kappa || kappa)) + e^(-n d((1 - e) kappa || kappa)), n = ``trials``, the first where
@@ -66,8 +68,9 @@ def count_failure_from_trials(relative_error: ArrayLike, frequency: ArrayLike, t
 
 
 @documented
+@monotone(falling="relative_error frequency attacks")
 def count_failure_from_trials_as_published(
-    relative_error: ArrayLike, frequency: ArrayLike, attacks: ArrayLike
+    relative_error: NumberLike, frequency: NumberLike, attacks: NumberLike
 ) -> Estimate:
     """The published chance, 2 e^(-e^2 kappa T / 3), T = ``attacks``: FALSE for a mean over models.
 
@@ -88,7 +91,8 @@ def count_failure_from_trials_as_published(
 
 
 @documented
-def c1_error_from_count_error(relative_error: ArrayLike) -> Estimate:
+@monotone(rising="relative_error")
+def c1_error_from_count_error(relative_error: NumberLike) -> Estimate:
     """Largest error of C1 when every frequency is right to ``relative_error``: sqrt(phi(1 - relative_error) / 2).
 
     Attained, if estimated frequencies need not sum to 1. About relative_error / sqrt(8).
@@ -104,7 +108,8 @@ def c1_error_from_count_error(relative_error: ArrayLike) -> Estimate:
 
 
 @documented
-def c1_error_from_count_error_as_published(relative_error: ArrayLike) -> Estimate:
+@monotone(rising="relative_error")
+def c1_error_from_count_error_as_published(relative_error: NumberLike) -> Estimate:
     """The published error of C1: true, of the order of the root of ``relative_error``, vacuous from 0.287 on.
 
     sqrt((1 + e) ln((1 + e)/(1 - e)) / 2 + (e + ln(1/(1 - e))) / 2); inf at 1.
@@ -120,7 +125,8 @@ def c1_error_from_count_error_as_published(relative_error: ArrayLike) -> Estimat
 
 
 @documented
-def leakage_error_from_count_error(relative_error: ArrayLike) -> Estimate:
+@monotone(rising="relative_error")
+def leakage_error_from_count_error(relative_error: NumberLike) -> Estimate:
     """Largest error of the estimate 2 C1 - C2 TV for known C2 and TV: twice that of C1.
 
     Attained as that of C1. It bounds the error of that expression; the leakage itself is in the interval of
@@ -137,7 +143,8 @@ def leakage_error_from_count_error(relative_error: ArrayLike) -> Estimate:
 
 
 @documented
-def leakage_error_from_count_error_as_published(relative_error: ArrayLike) -> Estimate:
+@monotone(rising="relative_error")
+def leakage_error_from_count_error_as_published(relative_error: NumberLike) -> Estimate:
     """The published error of the leakage, 3/2 times the published one of C1: FALSE, the leakage is not estimated.
 
     What is estimated is 2 C1 - C2 TV. Its error is 2 times that of C1, which the printed number exceeds only because
@@ -154,7 +161,8 @@ def leakage_error_from_count_error_as_published(relative_error: ArrayLike) -> Es
 
 
 @documented
-def c2_from_mbp(xi: ArrayLike) -> Estimate:
+@monotone(rising="xi")
+def c2_from_mbp(xi: NumberLike) -> Estimate:
     """C2 = (e^(2 xi) - 1) / 2.
 
     Examples
@@ -170,7 +178,8 @@ def c2_from_mbp(xi: ArrayLike) -> Estimate:
 
 
 @documented
-def leakage_from_c1(c1: ArrayLike, c2: ArrayLike, total_variation: ArrayLike) -> Estimate:
+@monotone(rising="c1", widening="c2 total_variation")
+def leakage_from_c1(c1: NumberLike, c2: NumberLike, total_variation: NumberLike) -> Estimate:
     """Interval of the leakage (ABP) with protection: C1 - C2 TV to C1 + C2 TV, within 0 and sqrt(ln 2).
 
     Examples
@@ -191,7 +200,8 @@ def leakage_from_c1(c1: ArrayLike, c2: ArrayLike, total_variation: ArrayLike) ->
 
 
 @documented
-def leakage_from_c1_as_published(c1: ArrayLike, c2: ArrayLike, total_variation: ArrayLike) -> Estimate:
+@monotone(rising="c1", falling="c2 total_variation")
+def leakage_from_c1_as_published(c1: NumberLike, c2: NumberLike, total_variation: NumberLike) -> Estimate:
     """The published bound 2 C1 - C2 TV: FALSE as an upper bound; C1 = 0 makes it negative, shown here as 0.
 
     Examples

@@ -23,17 +23,14 @@ probability delta; C = delta ln 2 + (1 - delta)(ln 2 - h(1/(1 + e^epsilon))).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ... import _validate
-from ...estimate import Estimate
+from ..._estimates import monotone
+from ...estimate import Estimate, Information, NumberLike
 from .. import _formulas
 from .._arguments import given
-from .._bounds import bounded
-from ..lmip.extremes import Information
+from .._bounds import bounded, information, same_information
 from ..registry import documented
 
 __all__ = [
@@ -47,8 +44,9 @@ FloatArray = NDArray[np.float64]
 
 
 @documented
-def ci_lmip_from_pure_ldp(epsilon: ArrayLike, inputs: ArrayLike = np.inf, *, unit: Information = "bits") -> Estimate:
-    """Largest capacity of an epsilon-LDP channel: s - 1 - ln s nats with s = epsilon / (1 - e^-epsilon).
+@monotone(rising="epsilon inputs")
+def ci_lmip_from_pure_ldp(epsilon: NumberLike, inputs: NumberLike = np.inf, *, unit: Information = "nats") -> Estimate:
+    """Largest capacity of an epsilon-LDP channel: s - 1 - ln s with s = epsilon / (1 - e^-epsilon).
 
     Tight for an unlimited number of inputs. For two it is ln 2 - h(1/(1 + e^epsilon)), tight; for n between, the
     smaller of the first and of ln(n e^epsilon / (n - 1 + e^epsilon)), a bound.
@@ -56,53 +54,56 @@ def ci_lmip_from_pure_ldp(epsilon: ArrayLike, inputs: ArrayLike = np.inf, *, uni
     Examples
     --------
     >>> from fastpriv import conversions
-    >>> conversions.ci_lmip_from_pure_ldp(1.0, [2, 4, float("inf")], unit="nats").value
+    >>> conversions.ci_lmip_from_pure_ldp(1.0, [2, 4, float("inf")]).value
     array([0.11094407, 0.12330156, 0.12330156])
     """
     epsilon, inputs = given(epsilon=epsilon, inputs=inputs)
     many = np.minimum(_formulas.subset_capacity(epsilon), _formulas.retained(epsilon, 1.0 / inputs))
     value = np.where(inputs < 3.0, _formulas.bernoulli_js(epsilon), many)
-    return _information(value, unit, "convexity of r ln r", epsilon)
+    return information(value, unit, "convexity of r ln r", known=epsilon)
 
 
 @documented
-def mi_dp_from_ldp(epsilon: ArrayLike, *, unit: Information = "bits") -> Estimate:
-    """Largest conditional mutual information of one record and the release: s - 1 - ln s, about epsilon^2/8 nats.
+@monotone(rising="epsilon")
+def mi_dp_from_ldp(epsilon: NumberLike, *, unit: Information = "nats") -> Estimate:
+    """Largest conditional mutual information of one record and the release: s - 1 - ln s, about epsilon^2/8.
 
     Examples
     --------
     >>> from fastpriv import conversions
-    >>> conversions.mi_dp_from_ldp(1.0, unit="nats").value
+    >>> conversions.mi_dp_from_ldp(1.0).value
     0.12330156...
     """
     (epsilon,) = given(epsilon=epsilon)
     method = "s - 1 - ln s, s = epsilon / (1 - e^-epsilon)"
-    return _information(_formulas.subset_capacity(epsilon), unit, method, epsilon)
+    return information(_formulas.subset_capacity(epsilon), unit, method, known=epsilon)
 
 
 @documented
-def mi_dp_from_ldp_as_published(epsilon: ArrayLike, *, unit: Information = "bits") -> Estimate:
-    """The published bound, min(epsilon, epsilon^2) nats: true, eight times the least near 0.
+@monotone(rising="epsilon")
+def mi_dp_from_ldp_as_published(epsilon: NumberLike, *, unit: Information = "nats") -> Estimate:
+    """The published bound, min(epsilon, epsilon^2): true, eight times the least near 0.
 
     Examples
     --------
     >>> from fastpriv import conversions
-    >>> conversions.mi_dp_from_ldp_as_published(0.5, unit="nats").value
+    >>> conversions.mi_dp_from_ldp_as_published(0.5).value
     0.25
     """
     (epsilon,) = given(epsilon=epsilon)
-    return _information(epsilon * np.minimum(epsilon, 1.0), unit, "min(epsilon, epsilon^2)", epsilon)
+    return information(epsilon * np.minimum(epsilon, 1.0), unit, "min(epsilon, epsilon^2)", known=epsilon)
 
 
 @documented
-def dp_delta_from_mi_dp(mu: ArrayLike, epsilon: ArrayLike, *, unit: Information = "bits") -> Estimate:
+@monotone(rising="mu", falling="epsilon")
+def dp_delta_from_mi_dp(mu: NumberLike, epsilon: NumberLike, *, unit: Information = "nats") -> Estimate:
     """Least delta at ``epsilon`` that follows from MI-DP with mu: the conversion of CI-LMIP, record by record.
 
     Examples
     --------
     >>> from fastpriv import conversions
     >>> conversions.dp_delta_from_mi_dp(0.1, [0.0, 1.0]).value
-    array([0.36796131, 0.20148321])
+    array([0.43958925, 0.27640351])
     """
     from ..lmip.ci_lmip_and_ldp import ldp_delta_from_ci_lmip
 
@@ -110,69 +111,72 @@ def dp_delta_from_mi_dp(mu: ArrayLike, epsilon: ArrayLike, *, unit: Information 
 
 
 @documented
-def dp_delta_from_mi_dp_as_published(mu: ArrayLike, *, unit: Information = "bits") -> Estimate:
-    """The published delta at epsilon = 0: sqrt(2 mu), mu in nats; true, by Pinsker's inequality.
+@monotone(rising="mu")
+def dp_delta_from_mi_dp_as_published(mu: NumberLike, *, unit: Information = "nats") -> Estimate:
+    """The published delta at epsilon = 0: sqrt(2 mu); true, by Pinsker's inequality.
 
     Examples
     --------
     >>> from fastpriv import conversions
-    >>> round(conversions.dp_delta_from_mi_dp_as_published(0.02, unit="nats").value, 12)
+    >>> round(conversions.dp_delta_from_mi_dp_as_published(0.02).value, 12)
     0.2
     """
-    _validate.choice("unit", unit, ("bits", "nats"))
-    (mu,) = given(mu=mu)
-    nats = mu * _formulas.LN2 if unit == "bits" else mu
-    return bounded(np.sqrt(2.0) * np.sqrt(nats), "probability", "sqrt(2 mu)", ceiling=1.0, settled=mu == 0.0)
+    (mu,) = given(mu=mu, unit=unit)
+    return bounded(np.sqrt(2.0) * np.sqrt(mu), "probability", "sqrt(2 mu)", ceiling=1.0, settled=mu == 0.0)
 
 
 @documented
-def ci_lmip_from_dp(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, unit: Information = "bits") -> Estimate:
+@monotone(rising="epsilon delta")
+def ci_lmip_from_dp(epsilon: NumberLike, delta: NumberLike = 0.0, *, unit: Information = "nats") -> Estimate:
     """Largest capacity of a channel with TWO inputs that is (epsilon, delta)-LDP.
 
-    delta ln 2 + (1 - delta) (ln 2 - h(1/(1 + e^epsilon))) nats; attained.
+    delta ln 2 + (1 - delta) (ln 2 - h(1/(1 + e^epsilon))); attained.
 
     Examples
     --------
     >>> from fastpriv import conversions
     >>> conversions.ci_lmip_from_dp([0.0, 1.0], 0.1).value
-    array([0.1       , 0.24405...])
+    array([0.06931472, 0.16916438])
     """
     epsilon, delta = given(epsilon=epsilon, delta=delta)
     value = delta * _formulas.LN2 + (1.0 - delta) * _formulas.bernoulli_js(epsilon)
-    return _information(value, unit, "the pair that dominates (epsilon, delta)", epsilon + delta)
+    return information(value, unit, "the pair that dominates (epsilon, delta)", known=epsilon + delta)
 
 
 @documented
-def ci_lmip_from_kl(kl: ArrayLike, *, unit: Information = "bits") -> Estimate:
+@monotone(rising="kl")
+def ci_lmip_from_kl(kl: NumberLike, *, unit: Information = "nats") -> Estimate:
     """Capacity is at most the largest divergence between two rows: the mean of the rows is no farther than the rows.
 
     Examples
     --------
     >>> from fastpriv import conversions
-    >>> conversions.ci_lmip_from_kl(0.25, unit="nats").value
+    >>> conversions.ci_lmip_from_kl(0.25).value
     0.25
     """
     (kl,) = given(kl=kl)
-    return _information(kl, unit, "convexity of the divergence", kl)
+    return same_information(kl, unit, "convexity of the divergence")
 
 
 @documented
-def ci_lmip_from_maximal_leakage(leakage: ArrayLike, *, unit: Information = "bits") -> Estimate:
+@monotone(rising="leakage")
+def ci_lmip_from_maximal_leakage(leakage: NumberLike, *, unit: Information = "nats") -> Estimate:
     """Capacity is at most the maximal leakage, which a channel that reveals its input attains.
 
     Examples
     --------
     >>> from fastpriv import conversions
-    >>> conversions.ci_lmip_from_maximal_leakage(0.25, unit="nats").value
+    >>> conversions.ci_lmip_from_maximal_leakage(0.25).value
     0.25
     """
     (leakage,) = given(leakage=leakage)
-    return _information(leakage, unit, "monotonicity in the order", leakage)
+    return same_information(leakage, unit, "monotonicity in the order")
 
 
 @documented
-def ci_lmip_from_mbp(xi: ArrayLike, pi_min: ArrayLike = 0.0, *, unit: Information = "nats") -> Estimate:
-    """Largest capacity under xi-MBP: xi tanh(xi/2) nats, and less where ``pi_min`` is known.
+@monotone(rising="xi", falling="pi_min")
+def ci_lmip_from_mbp(xi: NumberLike, pi_min: NumberLike = 0.0, *, unit: Information = "nats") -> Estimate:
+    """Largest capacity under xi-MBP: xi tanh(xi/2), and less where ``pi_min`` is known.
 
     Subset selection of n/(1 + e^xi) out of n uniform inputs attains the first, where that is a whole number; the
     second is ln 2 - h((1 + e^-xi)/2) for ``pi_min`` = 1/2, attained too.
@@ -180,7 +184,7 @@ def ci_lmip_from_mbp(xi: ArrayLike, pi_min: ArrayLike = 0.0, *, unit: Informatio
     Examples
     --------
     >>> from fastpriv import conversions
-    >>> conversions.ci_lmip_from_mbp(1.0, [0.0, 0.5], unit="nats").value
+    >>> conversions.ci_lmip_from_mbp(1.0, [0.0, 0.5]).value
     array([0.46211716, 0.21583199])
     """
     xi, pi_min = given(xi=xi, pi_min=pi_min)
@@ -192,11 +196,12 @@ def ci_lmip_from_mbp(xi: ArrayLike, pi_min: ArrayLike = 0.0, *, unit: Informatio
         chord = _formulas.entropy_excess(-inner) / (1.0 + inner / outer)
         chord = chord + _formulas.entropy_excess(outer) / (1.0 + outer / inner)
         value = np.where(free, _formulas.mean_loss(xi), np.minimum(chord, _formulas.mean_loss(xi)))
-    return _information(value, unit, "chord of r ln r", xi)
+    return information(value, unit, "chord of r ln r", known=xi)
 
 
 @documented
-def ci_lmip_from_pointwise_lmip(mu: ArrayLike, *, unit: Information = "nats") -> Estimate:
+@monotone(rising="mu")
+def ci_lmip_from_pointwise_lmip(mu: NumberLike, *, unit: Information = "nats") -> Estimate:
     """Capacity is at most the largest D(P_x || P_M), whatever the prior, and equal under the one that attains it.
 
     Examples
@@ -205,11 +210,13 @@ def ci_lmip_from_pointwise_lmip(mu: ArrayLike, *, unit: Information = "nats") ->
     >>> conversions.ci_lmip_from_pointwise_lmip(0.25).upper
     0.25
     """
-    return _same(mu, unit)
+    (mu,) = given(mu=mu)
+    return same_information(mu, unit)
 
 
 @documented
-def cd_lmip_from_ci_lmip(mu: ArrayLike, *, unit: Information = "bits") -> Estimate:
+@monotone(rising="mu")
+def cd_lmip_from_ci_lmip(mu: NumberLike, *, unit: Information = "nats") -> Estimate:
     """What bounds the mutual information under every prior bounds it under one.
 
     Examples
@@ -218,11 +225,13 @@ def cd_lmip_from_ci_lmip(mu: ArrayLike, *, unit: Information = "bits") -> Estima
     >>> conversions.cd_lmip_from_ci_lmip(0.25).upper
     0.25
     """
-    return _same(mu, unit)
+    (mu,) = given(mu=mu)
+    return same_information(mu, unit)
 
 
 @documented
-def cd_lmip_from_pointwise_lmip(mu: ArrayLike, *, unit: Information = "bits") -> Estimate:
+@monotone(rising="mu")
+def cd_lmip_from_pointwise_lmip(mu: NumberLike, *, unit: Information = "nats") -> Estimate:
     """Mutual information is the mean of the divergences D(P_x || P_M), so at most the largest.
 
     Examples
@@ -231,62 +240,53 @@ def cd_lmip_from_pointwise_lmip(mu: ArrayLike, *, unit: Information = "bits") ->
     >>> conversions.cd_lmip_from_pointwise_lmip(0.25).upper
     0.25
     """
-    return _same(mu, unit)
+    (mu,) = given(mu=mu)
+    return same_information(mu, unit)
 
 
 @documented
-def cd_lmip_from_mbp(xi: ArrayLike, *, unit: Information = "bits") -> Estimate:
-    """Largest mutual information under a prior with xi-MBP: xi tanh(xi/2) nats.
+@monotone(rising="xi")
+def cd_lmip_from_mbp(xi: NumberLike, *, unit: Information = "nats") -> Estimate:
+    """Largest mutual information under a prior with xi-MBP: xi tanh(xi/2).
 
     Subset selection of n/(1 + e^xi) out of n uniform inputs attains it, where that is a whole number.
 
     Examples
     --------
     >>> from fastpriv import conversions
-    >>> conversions.cd_lmip_from_mbp(1.0, unit="nats").value
+    >>> conversions.cd_lmip_from_mbp(1.0).value
     0.46211715...
     """
     (xi,) = given(xi=xi)
-    return _information(_formulas.mean_loss(xi), unit, "xi tanh(xi / 2)", xi)
+    return information(_formulas.mean_loss(xi), unit, "xi tanh(xi / 2)", known=xi)
 
 
 @documented
-def pointwise_lmip_from_mbp(xi: ArrayLike, *, unit: Information = "bits") -> Estimate:
-    """Largest D(P_x || P_M) under xi-MBP: xi tanh(xi/2) nats; attained as in ``cd_lmip_from_mbp``.
+@monotone(rising="xi")
+def pointwise_lmip_from_mbp(xi: NumberLike, *, unit: Information = "nats") -> Estimate:
+    """Largest D(P_x || P_M) under xi-MBP: xi tanh(xi/2); attained as in ``cd_lmip_from_mbp``.
 
     Examples
     --------
     >>> from fastpriv import conversions
-    >>> conversions.pointwise_lmip_from_mbp(1.0, unit="nats").value
+    >>> conversions.pointwise_lmip_from_mbp(1.0).value
     0.46211715...
     """
     (xi,) = given(xi=xi)
-    return _information(_formulas.mean_loss(xi), unit, "xi tanh(xi / 2)", xi)
+    return information(_formulas.mean_loss(xi), unit, "xi tanh(xi / 2)", known=xi)
 
 
 @documented
-def pointwise_lmip_from_ldp(epsilon: ArrayLike, *, unit: Information = "bits") -> Estimate:
-    """Largest D(P_x || P_M) under epsilon-LDP and any prior: epsilon tanh(epsilon/2) nats, approached by rare x.
+@monotone(rising="epsilon")
+def pointwise_lmip_from_ldp(epsilon: NumberLike, *, unit: Information = "nats") -> Estimate:
+    """Largest D(P_x || P_M) under epsilon-LDP and any prior: epsilon tanh(epsilon/2), approached by rare x.
 
     Examples
     --------
     >>> from fastpriv import conversions
-    >>> conversions.pointwise_lmip_from_ldp(1.0, unit="nats").value
+    >>> conversions.pointwise_lmip_from_ldp(1.0).value
     0.46211715...
     """
     (epsilon,) = given(epsilon=epsilon)
-    return _information(_formulas.mean_loss(epsilon), unit, "epsilon tanh(epsilon / 2)", epsilon)
+    return information(_formulas.mean_loss(epsilon), unit, "epsilon tanh(epsilon / 2)", known=epsilon)
 
-
-def _information(nats: FloatArray, unit: Any, method: str, known: FloatArray) -> Estimate:
-    """Nats in ``unit``; exact where the number given is 0 or the answer is infinite."""
-    _validate.choice("unit", unit, ("bits", "nats"))
-    with np.errstate(over="ignore"):
-        value = nats / _formulas.LN2 if unit == "bits" else nats
-    return bounded(value, unit, method, settled=(known == 0.0) | np.isinf(nats))
-
-
-def _same(mu: ArrayLike, unit: Any) -> Estimate:
-    _validate.choice("unit", unit, ("bits", "nats"))
-    (mu,) = given(mu=mu)
-    return bounded(mu, unit, "the same number", settled=True)

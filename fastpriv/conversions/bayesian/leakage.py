@@ -14,12 +14,13 @@ leakage is ln E_q max_d r_d.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ...estimate import Estimate
+from ..._estimates import monotone
+from ...estimate import Estimate, Information, NumberLike
 from .. import _formulas
 from .._arguments import given
-from .._bounds import bounded
+from .._bounds import bounded, information
 from ..registry import documented
 
 __all__ = [
@@ -30,7 +31,10 @@ FloatArray = NDArray[np.float64]
 
 
 @documented
-def maximal_leakage_from_ldp(epsilon: ArrayLike, inputs: ArrayLike = np.inf) -> Estimate:
+@monotone(rising="epsilon inputs")
+def maximal_leakage_from_ldp(
+    epsilon: NumberLike, inputs: NumberLike = np.inf, *, unit: Information = "nats"
+) -> Estimate:
     """Largest maximal leakage of an epsilon-LDP channel: ln(n e^epsilon / (n - 1 + e^epsilon)), n = ``inputs``.
 
     It is epsilon for an unlimited number of inputs; randomised response on n values attains it.
@@ -43,11 +47,15 @@ def maximal_leakage_from_ldp(epsilon: ArrayLike, inputs: ArrayLike = np.inf) -> 
     """
     epsilon, inputs = given(epsilon=epsilon, inputs=inputs)
     value = _formulas.retained(epsilon, 1.0 / inputs)
-    return bounded(value, "nats", "ln(n e^epsilon / (n - 1 + e^epsilon))", settled=_settled(epsilon, 1.0 / inputs))
+    settled = _settled(epsilon, 1.0 / inputs)
+    return information(value, unit, "ln(n e^epsilon / (n - 1 + e^epsilon))", settled=settled)
 
 
 @documented
-def maximal_leakage_from_mbp(xi: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
+@monotone(rising="xi", falling="pi_min")
+def maximal_leakage_from_mbp(
+    xi: NumberLike, pi_min: NumberLike = 0.0, *, unit: Information = "nats"
+) -> Estimate:
     """Largest maximal leakage under xi-MBP: min(xi, ln(1 + (1 - e^-xi) (1 - pi_min) / pi_min)).
 
     Randomised response with uniform prior attains it for every whole 1 / pi_min; so no smaller number holds for
@@ -63,12 +71,13 @@ def maximal_leakage_from_mbp(xi: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         least = np.minimum(xi, np.log1p((1.0 - pi_min) / pi_min * -np.expm1(-xi)))
     value = np.where((pi_min == 0.0) | (xi == 0.0), xi, least)
-    return bounded(value, "nats", "min(xi, ln(1 + (1 - e^-xi) (1 - pi_min) / pi_min))",
-                   settled=(pi_min == 0.0) | (xi == 0.0))  # fmt: skip
+    settled = ((pi_min == 0.0) & (unit == "nats")) | (xi == 0.0)
+    return information(value, unit, "min(xi, ln(1 + (1 - e^-xi) (1 - pi_min) / pi_min))", settled=settled)
 
 
 @documented
-def min_entropy_leakage_from_ldp(epsilon: ArrayLike, pi_max: ArrayLike) -> Estimate:
+@monotone(rising="epsilon", falling="pi_max")
+def min_entropy_leakage_from_ldp(epsilon: NumberLike, pi_max: NumberLike, *, unit: Information = "nats") -> Estimate:
     """Bound of the min-entropy leakage under a prior: -ln(pi_max + (1 - pi_max) e^-epsilon).
 
     Attained for uniform priors.
@@ -81,11 +90,12 @@ def min_entropy_leakage_from_ldp(epsilon: ArrayLike, pi_max: ArrayLike) -> Estim
     """
     epsilon, pi_max = given(epsilon=epsilon, pi_max=pi_max)
     value = _formulas.retained(epsilon, pi_max)
-    return bounded(value, "nats", "-ln(pi_max + (1 - pi_max) e^-epsilon)", settled=_settled(epsilon, pi_max))
+    return information(value, unit, "-ln(pi_max + (1 - pi_max) e^-epsilon)", settled=_settled(epsilon, pi_max))
 
 
 @documented
-def vulnerability_from_ldp(epsilon: ArrayLike, pi_max: ArrayLike) -> Estimate:
+@monotone(rising="epsilon pi_max")
+def vulnerability_from_ldp(epsilon: NumberLike, pi_max: NumberLike) -> Estimate:
     """Bound of the chance that a best guess is right after the release: pi_max / (pi_max + (1 - pi_max) e^-epsilon).
 
     Attained for uniform priors.

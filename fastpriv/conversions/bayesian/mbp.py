@@ -15,7 +15,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...estimate import Estimate
+from ..._estimates import monotone
+from ...estimate import Estimate, NumberLike
 from .. import _formulas
 from .._arguments import given
 from .._bounds import bounded
@@ -32,7 +33,8 @@ _THIRD = 1.0 / 3.0  # a larger smallest probability leaves two secrets
 
 
 @documented
-def mbp_from_ldp(epsilon: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
+@monotone(rising="epsilon", falling="pi_min")
+def mbp_from_ldp(epsilon: NumberLike, pi_min: NumberLike = 0.0) -> Estimate:
     """Least xi such that epsilon-LDP gives xi-MBP under every prior whose smallest probability is ``pi_min``.
 
     xi = ln(pi_min + (1 - pi_min) e^epsilon), below epsilon; attained by a channel with two releases.
@@ -48,7 +50,8 @@ def mbp_from_ldp(epsilon: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
 
 
 @documented
-def mbp_plus_from_ldp(epsilon: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
+@monotone(rising="epsilon", falling="pi_min")
+def mbp_plus_from_ldp(epsilon: NumberLike, pi_min: NumberLike = 0.0) -> Estimate:
     """Least xi_plus that follows from epsilon-LDP: how much likelier a release can make a secret.
 
     xi_plus = -ln(pi_min + (1 - pi_min) e^-epsilon), at most the xi of ``mbp_from_ldp``; attained.
@@ -64,7 +67,8 @@ def mbp_plus_from_ldp(epsilon: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
 
 
 @documented
-def mbp_from_ldp_as_published(epsilon: ArrayLike, prior_spread: ArrayLike = 0.0) -> Estimate:
+@monotone(rising="epsilon prior_spread")
+def mbp_from_ldp_as_published(epsilon: NumberLike, prior_spread: NumberLike = 0.0) -> Estimate:
     """The published xi, epsilon + prior_spread: true and loose, and the spread need not be there.
 
     Examples
@@ -78,7 +82,8 @@ def mbp_from_ldp_as_published(epsilon: ArrayLike, prior_spread: ArrayLike = 0.0)
 
 
 @documented
-def ldp_from_mbp(xi: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
+@monotone(rising="xi")
+def ldp_from_mbp(xi: NumberLike, pi_min: ArrayLike = 0.0) -> Estimate:
     """Least epsilon such that xi-MBP under a prior with smallest probability ``pi_min`` gives epsilon-LDP.
 
     epsilon = min(2 xi, ln(1 + (e^xi - 1) / pi_min)); above 1/3, where there are two secrets, also at most
@@ -97,7 +102,8 @@ def ldp_from_mbp(xi: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
 
 
 @documented
-def ldp_from_mbp_sides(xi_plus: ArrayLike, xi_minus: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
+@monotone(rising="xi_plus xi_minus")
+def ldp_from_mbp_sides(xi_plus: NumberLike, xi_minus: NumberLike, pi_min: ArrayLike = 0.0) -> Estimate:
     """Least epsilon from separate bounds on how much likelier and how much less likely a secret becomes.
 
     epsilon = min(xi_plus + xi_minus, ln(1 + (e^xi_minus - 1) / pi_min), -ln(1 - (1 - e^-xi_plus) / pi_min)), the last
@@ -124,7 +130,8 @@ def ldp_from_mbp_sides(xi_plus: ArrayLike, xi_minus: ArrayLike, pi_min: ArrayLik
 
 
 @documented
-def ldp_from_mbp_as_published(xi: ArrayLike, prior_spread: ArrayLike = 0.0) -> Estimate:
+@monotone(rising="xi prior_spread")
+def ldp_from_mbp_as_published(xi: NumberLike, prior_spread: NumberLike = 0.0) -> Estimate:
     """The published epsilon, 2 xi + prior_spread: true, but the spread need not be there.
 
     Examples
@@ -139,7 +146,8 @@ def ldp_from_mbp_as_published(xi: ArrayLike, prior_spread: ArrayLike = 0.0) -> E
 
 
 @documented
-def lip_from_ldp(epsilon: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
+@monotone(rising="epsilon", falling="pi_min")
+def lip_from_ldp(epsilon: NumberLike, pi_min: NumberLike = 0.0) -> Estimate:
     """Least epsilon of pure LIP that follows from pure LDP: ln(pi_min + (1 - pi_min) e^epsilon).
 
     Examples
@@ -152,7 +160,8 @@ def lip_from_ldp(epsilon: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
 
 
 @documented
-def lip_from_ldp_as_published(epsilon: ArrayLike) -> Estimate:
+@monotone(rising="epsilon")
+def lip_from_ldp_as_published(epsilon: NumberLike) -> Estimate:
     """The usual form: epsilon-LDP is epsilon-LIP; the least for all priors together.
 
     Examples
@@ -165,7 +174,8 @@ def lip_from_ldp_as_published(epsilon: ArrayLike) -> Estimate:
 
 
 @documented
-def ldp_from_lip(epsilon: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
+@monotone(rising="epsilon")
+def ldp_from_lip(epsilon: NumberLike, pi_min: ArrayLike = 0.0) -> Estimate:
     """Least epsilon of pure LDP that follows from pure LIP, as ``ldp_from_mbp`` from MBP.
 
     Examples
@@ -179,7 +189,8 @@ def ldp_from_lip(epsilon: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
 
 
 @documented
-def ldp_from_lip_as_published(epsilon: ArrayLike) -> Estimate:
+@monotone(rising="epsilon")
+def ldp_from_lip_as_published(epsilon: NumberLike) -> Estimate:
     """The usual form: epsilon-LIP is 2 epsilon-LDP; the least for all priors together.
 
     Examples
@@ -194,7 +205,8 @@ def ldp_from_lip_as_published(epsilon: ArrayLike) -> Estimate:
 
 
 @documented
-def lip_from_mbp(xi: ArrayLike) -> Estimate:
+@monotone(rising="xi")
+def lip_from_mbp(xi: NumberLike) -> Estimate:
     """Pure LIP is the condition of MBP under another name: epsilon = xi.
 
     Examples
@@ -207,7 +219,8 @@ def lip_from_mbp(xi: ArrayLike) -> Estimate:
 
 
 @documented
-def mbp_from_lip(epsilon: ArrayLike) -> Estimate:
+@monotone(rising="epsilon")
+def mbp_from_lip(epsilon: NumberLike) -> Estimate:
     """MBP is the condition of pure LIP under another name: xi = epsilon.
 
     Examples

@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...estimate import Estimate
+from ..._estimates import monotone
+from ...estimate import Estimate, Information, NumberLike
 from .. import _formulas
 from .._arguments import given
-from .._bounds import bounded
+from .._bounds import bounded, information
 from ..differential.approximate import dp_delta_from_ldp, dp_epsilon_from_ldp, total_variation_from_ldp
 from ..differential.renyi import kl_from_ldp, rdp_from_ldp
 from ..registry import documented
@@ -36,7 +37,8 @@ _LEAST = 1e-280  # below it one term of a series is exact to the last bit
 
 
 @documented
-def dp_delta_from_mbp(xi: ArrayLike, target_epsilon: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
+@monotone(rising="xi", falling="target_epsilon")
+def dp_delta_from_mbp(xi: NumberLike, target_epsilon: NumberLike, pi_min: ArrayLike = 0.0) -> Estimate:
     """Least delta at ``target_epsilon`` between two rows under xi-MBP: (1 - e^(t - 2 xi))^+ / (1 + e^-xi).
 
     t = ``target_epsilon``; or what follows from the epsilon of ``ldp_from_mbp`` where ``pi_min`` makes that smaller.
@@ -57,7 +59,8 @@ def dp_delta_from_mbp(xi: ArrayLike, target_epsilon: ArrayLike, pi_min: ArrayLik
 
 
 @documented
-def dp_epsilon_from_mbp(xi: ArrayLike, delta: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
+@monotone(rising="xi", falling="delta")
+def dp_epsilon_from_mbp(xi: NumberLike, delta: NumberLike, pi_min: ArrayLike = 0.0) -> Estimate:
     """Least epsilon at ``delta`` between two rows under xi-MBP: 2 xi + ln(1 - delta (1 + e^-xi)), at least 0.
 
     Or what follows from the epsilon of ``ldp_from_mbp`` where ``pi_min`` makes that smaller.
@@ -84,7 +87,8 @@ def dp_epsilon_from_mbp(xi: ArrayLike, delta: ArrayLike, pi_min: ArrayLike = 0.0
 
 
 @documented
-def total_variation_from_mbp(xi: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
+@monotone(rising="xi")
+def total_variation_from_mbp(xi: NumberLike, pi_min: ArrayLike = 0.0) -> Estimate:
     """Largest total variation of two rows under xi-MBP: 1 - e^-xi.
 
     Or what follows from the epsilon of ``ldp_from_mbp`` where ``pi_min`` makes that smaller.
@@ -101,7 +105,8 @@ def total_variation_from_mbp(xi: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate
 
 
 @documented
-def kl_from_mbp(xi: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
+@monotone(rising="xi")
+def kl_from_mbp(xi: NumberLike, pi_min: ArrayLike = 0.0, *, unit: Information = "nats") -> Estimate:
     """Largest Kullback-Leibler divergence of two rows under xi-MBP: 2 xi (1 - e^-xi).
 
     Or what follows from the epsilon of ``ldp_from_mbp`` where ``pi_min`` makes that smaller.
@@ -114,12 +119,13 @@ def kl_from_mbp(xi: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
     """
     xi, pi_min = given(xi=xi, pi_min=pi_min)
     with np.errstate(over="ignore"):
-        direct = bounded(-2.0 * xi * np.expm1(-xi), "nats", "2 xi (1 - e^-xi)", settled=xi == 0.0)
-    return _smaller(direct, xi, pi_min, kl_from_ldp)
+        direct = information(-2.0 * xi * np.expm1(-xi), unit, "2 xi (1 - e^-xi)", settled=xi == 0.0)
+    return _smaller(direct, xi, pi_min, lambda epsilon: kl_from_ldp(epsilon, unit=unit))
 
 
 @documented
-def rdp_from_mbp(xi: ArrayLike, order: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
+@monotone(rising="xi order")
+def rdp_from_mbp(xi: NumberLike, order: NumberLike, pi_min: ArrayLike = 0.0) -> Estimate:
     """Largest Renyi divergence of two rows under xi-MBP: ln(1 - w + w e^((a-1) r)) / (a - 1), order a.
 
     w = (1 + e^(-2 xi)) / (1 + e^-xi), r the divergence of randomised response with 2 xi; 2 xi at order inf. Or what

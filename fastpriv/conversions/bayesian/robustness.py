@@ -11,7 +11,8 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from ... import _validate
-from ...estimate import Estimate
+from ..._estimates import monotone
+from ...estimate import Estimate, NumberLike
 from .. import _formulas
 from .._arguments import given
 from .._bounds import bounded
@@ -22,7 +23,8 @@ __all__ = ["robustness_from_ldp", "robustness_from_mbp", "robustness_from_mbp_as
 
 
 @documented
-def robustness_from_mbp(xi: ArrayLike, beta: ArrayLike, pi_min: ArrayLike = 0.0) -> Estimate:
+@monotone(rising="xi beta")
+def robustness_from_mbp(xi: NumberLike, beta: NumberLike, pi_min: ArrayLike = 0.0) -> Estimate:
     """Least gamma such that (xi, beta, alpha)-MBP misses by more than alpha with at most gamma, for each other secret.
 
     T_xi(T_xi(beta)), or T_e(beta) with the epsilon e of ``ldp_from_mbp`` where a known ``pi_min`` makes that smaller.
@@ -43,7 +45,8 @@ def robustness_from_mbp(xi: ArrayLike, beta: ArrayLike, pi_min: ArrayLike = 0.0)
 
 
 @documented
-def robustness_from_mbp_as_published(xi: ArrayLike, beta: ArrayLike) -> Estimate:
+@monotone(rising="xi beta")
+def robustness_from_mbp_as_published(xi: NumberLike, beta: NumberLike) -> Estimate:
     """The published gamma, (1 + 4 xi) beta: FALSE for xi above 0.62822, where e^(2 xi) exceeds 1 + 4 xi.
 
     At xi = 1 and beta = 0.001 it says 0.005, and 0.00739 occurs.
@@ -62,7 +65,8 @@ def robustness_from_mbp_as_published(xi: ArrayLike, beta: ArrayLike) -> Estimate
 
 
 @documented
-def robustness_from_ldp(epsilon: ArrayLike, beta: ArrayLike) -> Estimate:
+@monotone(rising="epsilon beta")
+def robustness_from_ldp(epsilon: NumberLike, beta: NumberLike) -> Estimate:
     """Least gamma under epsilon-LDP: T_epsilon(beta) = min(e^epsilon beta, 1 - e^-epsilon (1 - beta)).
 
     Examples

@@ -13,7 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...estimate import Estimate
+from ..._estimates import monotone
+from ...estimate import Estimate, Information, NumberLike
 from .. import _formulas
 from .._arguments import given
 from .._bounds import bounded
@@ -31,7 +32,8 @@ _CURVE = "delta + (1 - delta) (e^epsilon - e^t)^+ / (1 + e^epsilon)"
 
 
 @documented
-def dp_delta_from_dp(epsilon: ArrayLike, delta: ArrayLike, target_epsilon: ArrayLike) -> Estimate:
+@monotone(rising="epsilon delta", falling="target_epsilon")
+def dp_delta_from_dp(epsilon: NumberLike, delta: NumberLike, target_epsilon: NumberLike) -> Estimate:
     """Least delta at another epsilon that follows from one (epsilon, delta): the curve of the dominating pair.
 
     Examples
@@ -45,7 +47,8 @@ def dp_delta_from_dp(epsilon: ArrayLike, delta: ArrayLike, target_epsilon: Array
 
 
 @documented
-def dp_delta_from_ldp(epsilon: ArrayLike, target_epsilon: ArrayLike) -> Estimate:
+@monotone(rising="epsilon", falling="target_epsilon")
+def dp_delta_from_ldp(epsilon: NumberLike, target_epsilon: NumberLike) -> Estimate:
     """Least delta at a smaller epsilon that follows from pure privacy: the curve of randomised response.
 
     Examples
@@ -61,7 +64,8 @@ def dp_delta_from_ldp(epsilon: ArrayLike, target_epsilon: ArrayLike) -> Estimate
 
 
 @documented
-def dp_epsilon_from_ldp(epsilon: ArrayLike, delta: ArrayLike) -> Estimate:
+@monotone(rising="epsilon", falling="delta")
+def dp_epsilon_from_ldp(epsilon: NumberLike, delta: NumberLike) -> Estimate:
     """Least epsilon at ``delta`` that follows from pure privacy: epsilon + ln(1 - delta (1 + e^-epsilon)), at least 0.
 
     Examples
@@ -84,7 +88,8 @@ def dp_epsilon_from_ldp(epsilon: ArrayLike, delta: ArrayLike) -> Estimate:
 
 
 @documented
-def dp_delta_from_total_variation(total_variation: ArrayLike) -> Estimate:
+@monotone(rising="total_variation")
+def dp_delta_from_total_variation(total_variation: NumberLike) -> Estimate:
     """Least delta at any epsilon that follows from total variation: that number itself, at epsilon = 0 and beyond.
 
     Examples
@@ -97,7 +102,8 @@ def dp_delta_from_total_variation(total_variation: ArrayLike) -> Estimate:
 
 
 @documented
-def total_variation_from_dp(epsilon: ArrayLike, delta: ArrayLike = 0.0) -> Estimate:
+@monotone(rising="epsilon delta")
+def total_variation_from_dp(epsilon: NumberLike, delta: NumberLike = 0.0) -> Estimate:
     """Largest total variation under (epsilon, delta): (e^epsilon - 1 + 2 delta) / (e^epsilon + 1).
 
     Examples
@@ -111,7 +117,8 @@ def total_variation_from_dp(epsilon: ArrayLike, delta: ArrayLike = 0.0) -> Estim
 
 
 @documented
-def total_variation_from_ldp(epsilon: ArrayLike) -> Estimate:
+@monotone(rising="epsilon")
+def total_variation_from_ldp(epsilon: NumberLike) -> Estimate:
     """Largest total variation under pure privacy: tanh(epsilon / 2).
 
     Examples
@@ -125,7 +132,8 @@ def total_variation_from_ldp(epsilon: ArrayLike) -> Estimate:
 
 
 @documented
-def total_variation_from_kl(kl: ArrayLike) -> Estimate:
+@monotone(rising="kl")
+def total_variation_from_kl(kl: NumberLike, *, unit: Information = "nats") -> Estimate:
     """Bound of total variation from a divergence: the smaller of Pinsker's and of Bretagnolle and Huber's.
 
     min(sqrt(kl / 2), sqrt(1 - e^-kl)).
@@ -136,13 +144,14 @@ def total_variation_from_kl(kl: ArrayLike) -> Estimate:
     >>> conversions.total_variation_from_kl([0.02, 1.0, 5.0]).value
     array([0.1       , 0.70710678, 0.99662533])
     """
-    (kl,) = given(kl=kl)
+    (kl,) = given(kl=kl, unit=unit)
     value = np.minimum(np.sqrt(0.5) * np.sqrt(kl), np.sqrt(-np.expm1(-kl)))
     return bounded(value, "probability", "min(sqrt(kl / 2), sqrt(1 - e^-kl))", ceiling=1.0, settled=kl == 0.0)
 
 
 @documented
-def membership_advantage_from_dp(epsilon: ArrayLike, delta: ArrayLike = 0.0) -> Estimate:
+@monotone(rising="epsilon delta")
+def membership_advantage_from_dp(epsilon: NumberLike, delta: NumberLike = 0.0) -> Estimate:
     """Largest true positive minus false positive rate of any attack: (e^epsilon - 1 + 2 delta) / (e^epsilon + 1).
 
     Examples
@@ -155,7 +164,8 @@ def membership_advantage_from_dp(epsilon: ArrayLike, delta: ArrayLike = 0.0) -> 
 
 
 @documented
-def membership_advantage_from_ldp(epsilon: ArrayLike) -> Estimate:
+@monotone(rising="epsilon")
+def membership_advantage_from_ldp(epsilon: NumberLike) -> Estimate:
     """Largest membership advantage under pure privacy: tanh(epsilon / 2).
 
     Examples
@@ -168,7 +178,8 @@ def membership_advantage_from_ldp(epsilon: ArrayLike) -> Estimate:
 
 
 @documented
-def membership_advantage_from_total_variation(total_variation: ArrayLike) -> Estimate:
+@monotone(rising="total_variation")
+def membership_advantage_from_total_variation(total_variation: NumberLike) -> Estimate:
     """The best attack guesses by the likelihood ratio; its advantage is the total variation.
 
     Examples
@@ -181,7 +192,8 @@ def membership_advantage_from_total_variation(total_variation: ArrayLike) -> Est
 
 
 @documented
-def lip_delta_from_dp(epsilon: ArrayLike, delta: ArrayLike) -> Estimate:
+@monotone(rising="epsilon delta")
+def lip_delta_from_dp(epsilon: NumberLike, delta: NumberLike) -> Estimate:
     """The same delta: (epsilon, delta)-LDP is (epsilon, delta)-LIP under every prior, the release being a mean of rows.
 
     Examples

@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ...estimate import Estimate
+from ..._estimates import monotone
+from ...estimate import Estimate, Information, NumberLike
 from .. import _formulas
 from .._arguments import given
-from .._bounds import bounded
+from .._bounds import bounded, information
 from ..registry import documented
 from .tangents import Least, improved, least_delta, least_epsilon
 
@@ -36,7 +37,8 @@ _PARTS = (0.0, 2.0**-6, 2.0**-4, 0.25, 0.5, 1.0)  # of the best order less 1
 
 
 @documented
-def zcdp_from_ldp(epsilon: ArrayLike) -> Estimate:
+@monotone(rising="epsilon")
+def zcdp_from_ldp(epsilon: NumberLike) -> Estimate:
     """Least rho such that pure privacy gives rho-zCDP: epsilon tanh(epsilon/2), below epsilon^2/2.
 
     Examples
@@ -50,7 +52,8 @@ def zcdp_from_ldp(epsilon: ArrayLike) -> Estimate:
 
 
 @documented
-def zcdp_from_ldp_as_published(epsilon: ArrayLike) -> Estimate:
+@monotone(rising="epsilon")
+def zcdp_from_ldp_as_published(epsilon: NumberLike) -> Estimate:
     """The published rho, epsilon^2/2: true, near the least for small epsilon.
 
     Examples
@@ -65,7 +68,8 @@ def zcdp_from_ldp_as_published(epsilon: ArrayLike) -> Estimate:
 
 
 @documented
-def zcdp_from_gdp(separation: ArrayLike) -> Estimate:
+@monotone(rising="separation")
+def zcdp_from_gdp(separation: NumberLike) -> Estimate:
     """Least rho such that Gaussian privacy gives rho-zCDP: separation^2/2, that of two unit normal laws.
 
     Examples
@@ -80,7 +84,8 @@ def zcdp_from_gdp(separation: ArrayLike) -> Estimate:
 
 
 @documented
-def kl_from_zcdp(rho: ArrayLike) -> Estimate:
+@monotone(rising="rho")
+def kl_from_zcdp(rho: NumberLike, *, unit: Information = "nats") -> Estimate:
     """Kullback-Leibler is the limit at order 1: at most rho, which normal laws attain.
 
     Examples
@@ -90,11 +95,12 @@ def kl_from_zcdp(rho: ArrayLike) -> Estimate:
     0.25
     """
     (rho,) = given(rho=rho)
-    return bounded(rho, "nats", "order 1", settled=True)
+    return information(rho, unit, "order 1", settled=unit == "nats")
 
 
 @documented
-def dp_epsilon_from_zcdp(rho: ArrayLike, delta: ArrayLike) -> Estimate:
+@monotone(rising="rho", falling="delta")
+def dp_epsilon_from_zcdp(rho: NumberLike, delta: NumberLike) -> Estimate:
     """Epsilon at ``delta`` from rho-zCDP, at the best order: least of rho a + ln(1 - 1/a) - ln(a delta) / (a - 1).
 
     Less where rho is small: 0 from the largest total variation on.
@@ -126,7 +132,8 @@ def dp_epsilon_from_zcdp(rho: ArrayLike, delta: ArrayLike) -> Estimate:
 
 
 @documented
-def dp_epsilon_from_zcdp_as_published(rho: ArrayLike, delta: ArrayLike) -> Estimate:
+@monotone(rising="rho", falling="delta")
+def dp_epsilon_from_zcdp_as_published(rho: NumberLike, delta: NumberLike) -> Estimate:
     """The published epsilon, rho + 2 sqrt(rho ln(1/delta)): true, above ``dp_epsilon_from_zcdp``.
 
     Examples
@@ -143,7 +150,8 @@ def dp_epsilon_from_zcdp_as_published(rho: ArrayLike, delta: ArrayLike) -> Estim
 
 
 @documented
-def dp_delta_from_zcdp(rho: ArrayLike, epsilon: ArrayLike) -> Estimate:
+@monotone(rising="rho", falling="epsilon")
+def dp_delta_from_zcdp(rho: NumberLike, epsilon: NumberLike) -> Estimate:
     """Delta at ``epsilon`` from rho-zCDP, at the best order: least of e^((a-1)(rho a - epsilon)) (1 - 1/a)^(a-1) / a.
 
     Less where rho is small: at most the largest total variation.

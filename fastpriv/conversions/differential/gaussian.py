@@ -11,10 +11,11 @@ once it lies below the corner: Phi(-mu/2) <= c.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ... import special
-from ...estimate import Estimate
+from ..._estimates import monotone
+from ...estimate import Estimate, NumberLike
 from .._arguments import given
 from .._bounds import bounded
 from ..registry import documented
@@ -29,7 +30,8 @@ _TURN = 1.0  # below it the inverse error function, above it the inverse of log 
 
 
 @documented
-def dp_delta_from_gdp(separation: ArrayLike, epsilon: ArrayLike) -> Estimate:
+@monotone(rising="separation", falling="epsilon")
+def dp_delta_from_gdp(separation: NumberLike, epsilon: NumberLike) -> Estimate:
     """Least delta at ``epsilon`` that follows from Gaussian privacy: the exact curve of two unit normal laws.
 
     Examples
@@ -45,7 +47,8 @@ def dp_delta_from_gdp(separation: ArrayLike, epsilon: ArrayLike) -> Estimate:
 
 
 @documented
-def dp_epsilon_from_gdp(separation: ArrayLike, delta: ArrayLike) -> Estimate:
+@monotone(rising="separation", falling="delta")
+def dp_epsilon_from_gdp(separation: NumberLike, delta: NumberLike) -> Estimate:
     """Least epsilon at ``delta`` that follows from Gaussian privacy: the inverse of the exact curve.
 
     Examples
@@ -57,11 +60,14 @@ def dp_epsilon_from_gdp(separation: ArrayLike, delta: ArrayLike) -> Estimate:
     separation, delta = given(separation=separation, delta=delta)
     upper = np.asarray(special.gaussian_epsilon(0.5 * separation, delta))
     lower = np.minimum(np.asarray(special.gaussian_epsilon_below(0.5 * separation, delta)), upper)
-    return Estimate(upper, lower, upper, kind="exact", unit="nats", method="inverse of the closed form")
+    with np.errstate(invalid="ignore"):
+        value = np.where(np.isinf(upper), upper, np.clip(lower + 0.5 * (upper - lower), lower, upper))
+    return Estimate(value, lower, upper, kind="exact", unit="nats", method="inverse of the closed form")
 
 
 @documented
-def total_variation_from_gdp(separation: ArrayLike) -> Estimate:
+@monotone(rising="separation")
+def total_variation_from_gdp(separation: NumberLike) -> Estimate:
     """Largest total variation under Gaussian privacy: 2 Phi(separation / 2) - 1.
 
     Examples
@@ -75,7 +81,8 @@ def total_variation_from_gdp(separation: ArrayLike) -> Estimate:
 
 
 @documented
-def gdp_from_ldp(epsilon: ArrayLike) -> Estimate:
+@monotone(rising="epsilon")
+def gdp_from_ldp(epsilon: NumberLike) -> Estimate:
     """Least separation such that pure privacy gives Gaussian privacy: -2 Phi^-1(1 / (1 + e^epsilon)).
 
     About sqrt(pi/2) epsilon for small epsilon and sqrt(8 epsilon) for large ones.
@@ -99,7 +106,8 @@ def gdp_from_ldp(epsilon: ArrayLike) -> Estimate:
 
 
 @documented
-def gdp_from_dp(epsilon: ArrayLike, delta: ArrayLike) -> Estimate:
+@monotone(rising="epsilon delta")
+def gdp_from_dp(epsilon: NumberLike, delta: NumberLike) -> Estimate:
     """Separation of the normal laws that meet (epsilon, delta): for a mechanism KNOWN to be Gaussian.
 
     No Gaussian privacy follows from one (epsilon, delta) with delta > 0 in general: the secret may be revealed with

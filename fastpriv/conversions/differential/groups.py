@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ...estimate import Estimate, Unit
+from ..._estimates import monotone
+from ...estimate import Estimate, NumberLike, Unit
 from .._arguments import given
 from .._bounds import bounded
 from ..registry import documented
@@ -16,7 +17,8 @@ FloatArray = NDArray[np.float64]
 
 
 @documented
-def group_ldp_from_ldp(epsilon: ArrayLike, group: ArrayLike) -> Estimate:
+@monotone(rising="epsilon group")
+def group_ldp_from_ldp(epsilon: NumberLike, group: NumberLike) -> Estimate:
     """Epsilon of pure privacy for a group: group times epsilon, which a geometric mechanism attains.
 
     Examples
@@ -30,7 +32,8 @@ def group_ldp_from_ldp(epsilon: ArrayLike, group: ArrayLike) -> Estimate:
 
 
 @documented
-def group_dp_delta_from_dp(epsilon: ArrayLike, delta: ArrayLike, group: ArrayLike) -> Estimate:
+@monotone(rising="epsilon delta group")
+def group_dp_delta_from_dp(epsilon: NumberLike, delta: NumberLike, group: NumberLike) -> Estimate:
     """Delta of a group at ``group * epsilon``: delta (e^(group epsilon) - 1) / (e^epsilon - 1), at most 1.
 
     Examples
@@ -55,7 +58,8 @@ def group_dp_delta_from_dp(epsilon: ArrayLike, delta: ArrayLike, group: ArrayLik
 
 
 @documented
-def group_zcdp_from_zcdp(rho: ArrayLike, group: ArrayLike) -> Estimate:
+@monotone(rising="rho group")
+def group_zcdp_from_zcdp(rho: NumberLike, group: NumberLike) -> Estimate:
     """Concentrated privacy of a group: group^2 rho, which the Gaussian mechanism attains.
 
     Examples
@@ -69,7 +73,8 @@ def group_zcdp_from_zcdp(rho: ArrayLike, group: ArrayLike) -> Estimate:
 
 
 @documented
-def group_gdp_from_gdp(separation: ArrayLike, group: ArrayLike) -> Estimate:
+@monotone(rising="separation group")
+def group_gdp_from_gdp(separation: NumberLike, group: NumberLike) -> Estimate:
     """Separation of Gaussian privacy for a group: group times as much, which the Gaussian mechanism attains.
 
     Examples

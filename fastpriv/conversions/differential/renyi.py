@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ... import _validate
+from ..._estimates import monotone
 from ...errors import ShapeError
-from ...estimate import Estimate, Unit
+from ...estimate import Estimate, Information, NumberLike, Unit
 from .. import _formulas
 from .._arguments import given
-from .._bounds import bounded
+from .._bounds import bounded, information
 from ..parameters import PARAMETERS
 from ..registry import documented
 from .tangents import improved, least_delta, least_epsilon
@@ -37,7 +38,8 @@ _METHOD = "r + ln(1 - 1/a) - ln(a delta) / (a - 1)"
 
 
 @documented
-def rdp_from_ldp(epsilon: ArrayLike, order: ArrayLike) -> Estimate:
+@monotone(rising="epsilon order")
+def rdp_from_ldp(epsilon: NumberLike, order: NumberLike) -> Estimate:
     """Largest Renyi divergence under pure privacy: that of randomised response.
 
     epsilon - ln((1 + e^-epsilon) / (1 + e^-((2a-1) epsilon))) / (a - 1); epsilon tanh(epsilon/2) at order 1.
@@ -54,7 +56,8 @@ def rdp_from_ldp(epsilon: ArrayLike, order: ArrayLike) -> Estimate:
 
 
 @documented
-def rdp_from_ldp_as_published(epsilon: ArrayLike, order: ArrayLike) -> Estimate:
+@monotone(rising="epsilon order")
+def rdp_from_ldp_as_published(epsilon: NumberLike, order: NumberLike) -> Estimate:
     """The published divergence, min(epsilon, a epsilon^2 / 2): true, near the least for small a epsilon.
 
     Examples
@@ -70,7 +73,8 @@ def rdp_from_ldp_as_published(epsilon: ArrayLike, order: ArrayLike) -> Estimate:
 
 
 @documented
-def rdp_from_zcdp(rho: ArrayLike, order: ArrayLike) -> Estimate:
+@monotone(rising="rho order")
+def rdp_from_zcdp(rho: NumberLike, order: NumberLike) -> Estimate:
     """The divergence at an order that rho-zCDP means: rho a.
 
     Examples
@@ -84,7 +88,8 @@ def rdp_from_zcdp(rho: ArrayLike, order: ArrayLike) -> Estimate:
 
 
 @documented
-def rdp_from_gdp(separation: ArrayLike, order: ArrayLike) -> Estimate:
+@monotone(rising="separation order")
+def rdp_from_gdp(separation: NumberLike, order: NumberLike) -> Estimate:
     """Largest divergence under Gaussian privacy: that of two unit normal laws, a separation^2 / 2.
 
     Examples
@@ -99,7 +104,8 @@ def rdp_from_gdp(separation: ArrayLike, order: ArrayLike) -> Estimate:
 
 
 @documented
-def kl_from_rdp(renyi: ArrayLike, order: ArrayLike = 1.0) -> Estimate:
+@monotone(rising="renyi order")
+def kl_from_rdp(renyi: NumberLike, order: NumberLike = 1.0, *, unit: Information = "nats") -> Estimate:
     """Kullback-Leibler, the divergence of order 1, is at most that of any larger order.
 
     Examples
@@ -109,11 +115,12 @@ def kl_from_rdp(renyi: ArrayLike, order: ArrayLike = 1.0) -> Estimate:
     0.25
     """
     renyi, order = given(renyi=renyi, order=order)
-    return bounded(renyi, "nats", "monotonicity in the order", settled=True)
+    return information(renyi, unit, "monotonicity in the order", settled=unit == "nats")
 
 
 @documented
-def kl_from_ldp(epsilon: ArrayLike) -> Estimate:
+@monotone(rising="epsilon")
+def kl_from_ldp(epsilon: NumberLike, *, unit: Information = "nats") -> Estimate:
     """Largest Kullback-Leibler divergence under pure privacy: epsilon tanh(epsilon/2), of randomised response.
 
     Examples
@@ -123,11 +130,12 @@ def kl_from_ldp(epsilon: ArrayLike) -> Estimate:
     0.46211715...
     """
     (epsilon,) = given(epsilon=epsilon)
-    return bounded(_formulas.mean_loss(epsilon), "nats", "epsilon tanh(epsilon / 2)", settled=epsilon == 0.0)
+    return information(_formulas.mean_loss(epsilon), unit, "epsilon tanh(epsilon / 2)", known=epsilon)
 
 
 @documented
-def kl_from_ldp_as_published(epsilon: ArrayLike) -> Estimate:
+@monotone(rising="epsilon")
+def kl_from_ldp_as_published(epsilon: NumberLike, *, unit: Information = "nats") -> Estimate:
     """The published mean of concentrated privacy, epsilon (e^epsilon - 1) / 2: true, loose for large epsilon.
 
     Examples
@@ -139,11 +147,12 @@ def kl_from_ldp_as_published(epsilon: ArrayLike) -> Estimate:
     (epsilon,) = given(epsilon=epsilon)
     with np.errstate(over="ignore"):
         value = 0.5 * epsilon * np.expm1(epsilon)
-    return bounded(value, "nats", "epsilon expm1(epsilon) / 2", settled=epsilon == 0.0)
+    return information(value, unit, "epsilon expm1(epsilon) / 2", known=epsilon)
 
 
 @documented
-def dp_epsilon_from_rdp(renyi: ArrayLike, order: ArrayLike, delta: ArrayLike) -> Estimate:
+@monotone(rising="renyi", falling="delta")
+def dp_epsilon_from_rdp(renyi: NumberLike, order: ArrayLike, delta: NumberLike) -> Estimate:
     """Epsilon at ``delta`` from the divergence at one order: r + ln(1 - 1/a) - ln(a delta) / (a - 1), at least 0.
 
     Less where (a - 1) r is small: the least that follows, 0 from the largest total variation on. At order 1 from the
@@ -161,7 +170,8 @@ def dp_epsilon_from_rdp(renyi: ArrayLike, order: ArrayLike, delta: ArrayLike) ->
 
 
 @documented
-def dp_epsilon_from_rdp_as_published(renyi: ArrayLike, order: ArrayLike, delta: ArrayLike) -> Estimate:
+@monotone(rising="renyi", falling="order delta")
+def dp_epsilon_from_rdp_as_published(renyi: NumberLike, order: NumberLike, delta: NumberLike) -> Estimate:
     """The published epsilon, r + ln(1/delta) / (a - 1): true, above ``dp_epsilon_from_rdp``.
 
     Examples
@@ -178,7 +188,8 @@ def dp_epsilon_from_rdp_as_published(renyi: ArrayLike, order: ArrayLike, delta: 
 
 
 @documented
-def dp_epsilon_from_rdp_curve(renyi: ArrayLike, orders: ArrayLike, delta: ArrayLike) -> Estimate:
+@monotone(rising="renyi", falling="delta", joint="renyi")
+def dp_epsilon_from_rdp_curve(renyi: NumberLike, orders: ArrayLike, delta: NumberLike) -> Estimate:
     """Least epsilon at ``delta`` over many orders; ``renyi`` has the orders along its last axis.
 
     ``delta`` broadcasts with the other axes of ``renyi``.
@@ -196,7 +207,8 @@ def dp_epsilon_from_rdp_curve(renyi: ArrayLike, orders: ArrayLike, delta: ArrayL
 
 
 @documented
-def dp_delta_from_rdp(renyi: ArrayLike, order: ArrayLike, epsilon: ArrayLike) -> Estimate:
+@monotone(rising="renyi", falling="epsilon")
+def dp_delta_from_rdp(renyi: NumberLike, order: ArrayLike, epsilon: NumberLike) -> Estimate:
     """Delta at ``epsilon`` from the divergence at one order: e^((a-1)(r - epsilon)) (1 - 1/a)^(a-1) / a, at most 1.
 
     Less where (a - 1) r is small: the least that follows, at epsilon = 0 the largest total variation.
@@ -213,7 +225,8 @@ def dp_delta_from_rdp(renyi: ArrayLike, order: ArrayLike, epsilon: ArrayLike) ->
 
 
 @documented
-def dp_delta_from_rdp_curve(renyi: ArrayLike, orders: ArrayLike, epsilon: ArrayLike) -> Estimate:
+@monotone(rising="renyi", falling="epsilon", joint="renyi")
+def dp_delta_from_rdp_curve(renyi: NumberLike, orders: ArrayLike, epsilon: NumberLike) -> Estimate:
     """Least delta at ``epsilon`` over many orders; ``renyi`` has the orders along its last axis.
 
     ``epsilon`` broadcasts with the other axes of ``renyi``.

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ... import _validate, special
+from ..._estimates import monotone
 from ...errors import DomainError, ShapeError
-from ...estimate import Estimate
+from ...estimate import Estimate, NumberLike
 from .._arguments import given
 from .._bounds import bounded
 from ..parameters import PARAMETERS
@@ -28,7 +29,8 @@ _ULPS = 1e-15
 
 
 @documented
-def tradeoff_from_ldp(epsilon: ArrayLike, type_one: ArrayLike) -> Estimate:
+@monotone(falling="epsilon type_one")
+def tradeoff_from_ldp(epsilon: NumberLike, type_one: NumberLike) -> Estimate:
     """Least probability of a miss under pure privacy: that of randomised response, two straight lines.
 
     Examples
@@ -42,7 +44,8 @@ def tradeoff_from_ldp(epsilon: ArrayLike, type_one: ArrayLike) -> Estimate:
 
 
 @documented
-def tradeoff_from_dp(epsilon: ArrayLike, delta: ArrayLike, type_one: ArrayLike) -> Estimate:
+@monotone(falling="epsilon delta type_one")
+def tradeoff_from_dp(epsilon: NumberLike, delta: NumberLike, type_one: NumberLike) -> Estimate:
     """Least probability of a miss under (epsilon, delta): max(0, 1 - delta - e^epsilon x, e^-epsilon (1 - delta - x)).
 
     Examples
@@ -56,7 +59,8 @@ def tradeoff_from_dp(epsilon: ArrayLike, delta: ArrayLike, type_one: ArrayLike) 
 
 
 @documented
-def tradeoff_from_dp_curve(epsilon: ArrayLike, delta: ArrayLike, type_one: ArrayLike) -> Estimate:
+@monotone(falling="epsilon delta type_one", joint="delta")
+def tradeoff_from_dp_curve(epsilon: NumberLike, delta: NumberLike, type_one: NumberLike) -> Estimate:
     """Least probability of a miss under a whole curve; ``epsilon`` is one-dimensional, the last axis of ``delta``.
 
     ``type_one`` broadcasts with the other axes of ``delta``. Tight at the points given.
@@ -80,7 +84,8 @@ def tradeoff_from_dp_curve(epsilon: ArrayLike, delta: ArrayLike, type_one: Array
 
 
 @documented
-def tradeoff_from_gdp(separation: ArrayLike, type_one: ArrayLike) -> Estimate:
+@monotone(falling="separation type_one")
+def tradeoff_from_gdp(separation: NumberLike, type_one: NumberLike) -> Estimate:
     """Least probability of a miss under Gaussian privacy: Phi(Phi^-1(1 - x) - separation).
 
     Examples
@@ -106,7 +111,8 @@ def tradeoff_from_gdp(separation: ArrayLike, type_one: ArrayLike) -> Estimate:
 
 
 @documented
-def dp_delta_from_tradeoff(type_one: ArrayLike, type_two: ArrayLike, epsilon: ArrayLike) -> Estimate:
+@monotone(falling="type_two epsilon", joint="type_two")
+def dp_delta_from_tradeoff(type_one: ArrayLike, type_two: NumberLike, epsilon: NumberLike) -> Estimate:
     """Delta at ``epsilon`` from a trade-off function that is straight between the points (type_one, type_two).
 
     ``type_one`` is one-dimensional, increasing from 0 to 1, the last axis of ``type_two``; both ways round are taken.

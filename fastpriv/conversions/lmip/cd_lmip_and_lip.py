@@ -22,8 +22,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ... import _validate, special
+from ..._estimates import monotone
 from ...distributions import Pmf
-from ...estimate import Estimate
+from ...estimate import Estimate, NumberLike
 from .extremes import ExtremalPair, FloatArray, Information, budget, exact, grid, pair
 
 __all__ = [
@@ -39,21 +40,22 @@ _POINTWISE = "equation (13) under KL(P_x || P_M) <= mu for every x"
 _PUBLISHED = "equation (13) as published: FALSE as a guarantee of CD-LMIP"
 
 
+@monotone(rising="mu", falling="epsilon atom")
 def lip_delta_from_cd_lmip(
-    mu: ArrayLike, epsilon: ArrayLike, atom: ArrayLike, *, unit: Information = "bits"
+    mu: NumberLike, epsilon: NumberLike, atom: NumberLike, *, unit: Information = "nats"
 ) -> Estimate:
     """Least delta such that every mu-CD-LMIP mechanism is (epsilon, delta)-LIP at a value of probability ``atom``.
 
     Parameters
     ----------
-    mu : array_like
+    mu : array_like or Estimate
         Bound on I(X; M(X)) under the prior, at least 0.
-    epsilon : array_like
+    epsilon : array_like or Estimate
         At least 0, in nats; inf gives the limit.
-    atom : array_like
+    atom : array_like or Estimate
         Prior probability of the value, between 0 and 1. A smaller one is worse, so for a whole law it is the smallest.
         0 stands for a law without atoms, which gets delta = 1 from every mu > 0. The three arguments broadcast.
-    unit : {"bits", "nats"}
+    unit : {"nats", "bits"}
         Unit of ``mu``.
 
     Returns
@@ -74,7 +76,7 @@ def lip_delta_from_cd_lmip(
     The maximum of q - e^epsilon p over q = atom p + (1 - atom) s with atom d(p || q) + (1 - atom) d(s || q) <= mu.
     Splitting an atom is data processing, which is why the smallest one is the worst.
 
-    **Accuracy**: 4e-14 relative for mu >= 1e-300 bits and mu (1 - atom) >= 1e-305, atoms from 1e-300 to 1
+    **Accuracy**: 4e-14 relative for mu >= 1e-300 and mu (1 - atom) >= 1e-305, atoms from 1e-300 to 1
     (tests/kernels/test_lmip_accuracy.py).
 
     Source: corrects theorem 2(a), equation (13), of Ngo, Oestman and Graell i Amat, On local mutual-information
@@ -84,7 +86,7 @@ def lip_delta_from_cd_lmip(
     --------
     >>> from fastpriv import lip_delta_from_cd_lmip
     >>> lip_delta_from_cd_lmip(0.1, 1.0, [0.5, 0.1, 0.0]).upper
-    array([0.09506864, 0.47599015, 1.        ])
+    array([0.13222996, 0.59975872, 1.        ])
     """
     information = budget(mu, unit)
     level = grid(information, epsilon)
@@ -93,18 +95,19 @@ def lip_delta_from_cd_lmip(
     return _tight(value, information, chance)
 
 
-def lip_delta_for_prior(mu: ArrayLike, epsilon: ArrayLike, prior: Pmf, *, unit: Information = "bits") -> Estimate:
+@monotone(rising="mu", falling="epsilon")
+def lip_delta_for_prior(mu: NumberLike, epsilon: NumberLike, prior: Pmf, *, unit: Information = "nats") -> Estimate:
     """Least delta that mu-CD-LMIP guarantees under a prior: ``lip_delta_from_cd_lmip`` at its least probable value.
 
     Parameters
     ----------
-    mu : array_like
+    mu : array_like or Estimate
         Bound on I(X; M(X)), at least 0.
-    epsilon : array_like
+    epsilon : array_like or Estimate
         At least 0, in nats. It broadcasts with ``mu``.
     prior : Pmf
         The law of the secret.
-    unit : {"bits", "nats"}
+    unit : {"nats", "bits"}
         Unit of ``mu``.
 
     Returns
@@ -129,7 +132,7 @@ def lip_delta_for_prior(mu: ArrayLike, epsilon: ArrayLike, prior: Pmf, *, unit: 
     --------
     >>> from fastpriv import Pmf, lip_delta_for_prior
     >>> lip_delta_for_prior(0.1, 1.0, Pmf([0.0, 1.0, 2.0], [0.5, 0.4, 0.1])).value
-    0.47599...
+    0.59975871...
     """
     _validate.instance("prior", prior, Pmf)
     least, gap = float(prior.probabilities.min()), 2.0 * prior.mass_gap
@@ -146,17 +149,18 @@ def lip_delta_for_prior(mu: ArrayLike, epsilon: ArrayLike, prior: Pmf, *, unit: 
     )  # fmt: skip
 
 
-def lip_delta_from_pointwise_lmip(mu: ArrayLike, epsilon: ArrayLike, *, unit: Information = "bits") -> Estimate:
+@monotone(rising="mu", falling="epsilon")
+def lip_delta_from_pointwise_lmip(mu: NumberLike, epsilon: NumberLike, *, unit: Information = "nats") -> Estimate:
     """Least delta of (epsilon, delta)-LIP that follows from KL(P_x || P_M) <= mu for every x.
 
     Parameters
     ----------
-    mu : array_like
+    mu : array_like or Estimate
         Bound on the divergence at every x, at least 0, as ``notions.pointwise_lmip`` gives it; mutual information is
         only its average and does not do.
-    epsilon : array_like
+    epsilon : array_like or Estimate
         At least 0, in nats; inf gives the limit. It broadcasts with ``mu``.
-    unit : {"bits", "nats"}
+    unit : {"nats", "bits"}
         Unit of ``mu``.
 
     Returns
@@ -173,7 +177,7 @@ def lip_delta_from_pointwise_lmip(mu: ArrayLike, epsilon: ArrayLike, *, unit: In
 
     Notes
     -----
-    **Accuracy**: 4e-15 relative for mu >= 1e-300 bits (tests/kernels/test_lmip_accuracy.py).
+    **Accuracy**: 4e-15 relative for mu >= 1e-300 (tests/kernels/test_lmip_accuracy.py).
 
     Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, equation (13), with the premise its
     proof needs.
@@ -182,21 +186,22 @@ def lip_delta_from_pointwise_lmip(mu: ArrayLike, epsilon: ArrayLike, *, unit: In
     --------
     >>> from fastpriv import lip_delta_from_pointwise_lmip
     >>> lip_delta_from_pointwise_lmip(0.1, [0.5, 1.0, 700.0]).upper
-    array([0.09028616, 0.07154127, 0.06696701])
+    array([0.1240016 , 0.10091774, 0.09516258])
     """
     return _equation_13(mu, epsilon, unit, _POINTWISE)
 
 
-def lip_delta_from_cd_lmip_as_published(mu: ArrayLike, epsilon: ArrayLike, *, unit: Information = "bits") -> Estimate:
+@monotone(rising="mu", falling="epsilon")
+def lip_delta_from_cd_lmip_as_published(mu: NumberLike, epsilon: NumberLike, *, unit: Information = "nats") -> Estimate:
     """Equation (13) as printed. It is FALSE as a guarantee: mu-CD-LMIP mechanisms can leak more.
 
     Parameters
     ----------
-    mu : array_like
+    mu : array_like or Estimate
         Mutual information, at least 0.
-    epsilon : array_like
+    epsilon : array_like or Estimate
         At least 0, in nats. It broadcasts with ``mu``.
-    unit : {"bits", "nats"}
+    unit : {"nats", "bits"}
         Unit of ``mu``.
 
     Returns
@@ -223,23 +228,24 @@ def lip_delta_from_cd_lmip_as_published(mu: ArrayLike, epsilon: ArrayLike, *, un
     Examples
     --------
     >>> from fastpriv import lip_delta_from_cd_lmip_as_published
-    >>> published = lip_delta_from_cd_lmip_as_published(0.1, 0.1)
+    >>> published = lip_delta_from_cd_lmip_as_published(0.1, 0.1, unit="bits")
     >>> round(published.value, 5), published.method
     (0.15246, 'equation (13) as published: FALSE as a guarantee of CD-LMIP')
     """
     return _equation_13(mu, epsilon, unit, _PUBLISHED)
 
 
-def lip_delta_saturation(mu: ArrayLike, atom: ArrayLike, *, unit: Information = "bits") -> Estimate:
+@monotone(rising="mu", falling="atom")
+def lip_delta_saturation(mu: NumberLike, atom: NumberLike, *, unit: Information = "nats") -> Estimate:
     """The limit of ``lip_delta_from_cd_lmip`` for large epsilon: no smaller delta follows from mu.
 
     Parameters
     ----------
-    mu : array_like
+    mu : array_like or Estimate
         Mutual information, at least 0.
-    atom : array_like
+    atom : array_like or Estimate
         Prior probability of the value, between 0 and 1. It broadcasts with ``mu``.
-    unit : {"bits", "nats"}
+    unit : {"nats", "bits"}
         Unit of ``mu``.
 
     Returns
@@ -266,7 +272,7 @@ def lip_delta_saturation(mu: ArrayLike, atom: ArrayLike, *, unit: Information = 
     --------
     >>> from fastpriv import lip_delta_saturation
     >>> lip_delta_saturation(0.1, [0.5, 0.1, 0.01]).value
-    array([0.09309449, 0.47434134, 0.99      ])
+    array([0.13016577, 0.59948197, 0.99      ])
     """
     information = budget(mu, unit)
     chance = _atom(atom, "mu", information)
@@ -274,14 +280,15 @@ def lip_delta_saturation(mu: ArrayLike, atom: ArrayLike, *, unit: Information = 
     return _tight(value, information, chance)
 
 
-def pointwise_saturation(mu: ArrayLike, *, unit: Information = "bits") -> Estimate:
-    """The limit of equation (13) for large epsilon, 1 - 2^-mu.
+@monotone(rising="mu")
+def pointwise_saturation(mu: NumberLike, *, unit: Information = "nats") -> Estimate:
+    """The limit of equation (13) for large epsilon, 1 - e^-mu.
 
     Parameters
     ----------
-    mu : array_like
+    mu : array_like or Estimate
         Bound on KL(P_x || P_M) at every x, at least 0.
-    unit : {"bits", "nats"}
+    unit : {"nats", "bits"}
         Unit of ``mu``.
 
     Returns
@@ -304,25 +311,26 @@ def pointwise_saturation(mu: ArrayLike, *, unit: Information = "bits") -> Estima
     --------
     >>> from fastpriv import pointwise_saturation
     >>> pointwise_saturation([0.0, 0.1, 1.0]).value
-    array([0.        , 0.06696701, 0.5       ])
+    array([0.        , 0.09516258, 0.63212056])
     """
     return _equation_13(mu, np.inf, unit, _POINTWISE)
 
 
+@monotone(at_value="mu epsilon atom")
 def lip_extremal_channel(
-    mu: ArrayLike, epsilon: ArrayLike, atom: ArrayLike, *, unit: Information = "bits"
+    mu: NumberLike, epsilon: NumberLike, atom: NumberLike, *, unit: Information = "nats"
 ) -> ExtremalPair:
     """The mechanism that attains ``lip_delta_from_cd_lmip``: P(event) = q and P(event | the value) = p.
 
     Parameters
     ----------
-    mu : array_like
+    mu : array_like or Estimate
         Mutual information, at least 0.
-    epsilon : array_like
+    epsilon : array_like or Estimate
         At least 0, in nats.
-    atom : array_like
+    atom : array_like or Estimate
         Prior probability of the value, between 0 and 1. The three arguments broadcast.
-    unit : {"bits", "nats"}
+    unit : {"nats", "bits"}
         Unit of ``mu``.
 
     Returns
@@ -349,7 +357,7 @@ def lip_extremal_channel(
     >>> from fastpriv import lip_extremal_channel
     >>> pair = lip_extremal_channel(0.1, 1.0, 0.5)
     >>> round(pair.high, 6), round(pair.high - 2.718281828459045 * pair.low, 6)
-    (0.104287, 0.095069)
+    (0.142291, 0.13223)
     """
     information = budget(mu, unit)
     level = grid(information, epsilon)
@@ -359,16 +367,17 @@ def lip_extremal_channel(
     )
 
 
-def pointwise_extremal_channel(mu: ArrayLike, epsilon: ArrayLike, *, unit: Information = "bits") -> ExtremalPair:
+@monotone(at_value="mu epsilon")
+def pointwise_extremal_channel(mu: NumberLike, epsilon: NumberLike, *, unit: Information = "nats") -> ExtremalPair:
     """The pair (q, p) that attains equation (13), with d(p || q) = mu.
 
     Parameters
     ----------
-    mu : array_like
+    mu : array_like or Estimate
         Bound on KL(P_x || P_M), at least 0.
-    epsilon : array_like
+    epsilon : array_like or Estimate
         At least 0, in nats. It broadcasts with ``mu``.
-    unit : {"bits", "nats"}
+    unit : {"nats", "bits"}
         Unit of ``mu``.
 
     Returns
@@ -393,7 +402,7 @@ def pointwise_extremal_channel(mu: ArrayLike, epsilon: ArrayLike, *, unit: Infor
     --------
     >>> from fastpriv import pointwise_extremal_channel
     >>> round(pointwise_extremal_channel(0.1, 1.0).high, 6)
-    0.087692
+    0.121387
     """
     information = budget(mu, unit)
     level = grid(information, epsilon)

@@ -6,16 +6,16 @@ event under two inputs. Equation (10) of Ngo, Oestman and Graell i Amat, On loca
     delta(epsilon) = max of p1 - e^epsilon p0 subject to C_BAC(p0, 1 - p1) <= mu,
 
 is tight: some mechanism with mu-CI-LMIP attains it, if two inputs can be chosen. It does not vanish as epsilon grows,
-and it is 1 from mu = 1 bit on.
+and it is 1 from mu = log 2 on, 1 bit.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ... import _validate, special
-from ...estimate import Estimate
+from ..._estimates import monotone
+from ...estimate import Estimate, NumberLike
 from .extremes import ExtremalPair, FloatArray, Information, budget, exact, grid, pair
 
 __all__ = ["epsilon_from_ci_lmip", "ldp_delta_from_ci_lmip", "ldp_delta_saturation", "ldp_extremal_channel"]
@@ -26,16 +26,17 @@ _STEP, _ULP = 2.0**-16, 2.0**-52
 _FLAT = 6.0  # beyond this epsilon the curve is at its limit, whatever mu
 
 
-def ldp_delta_from_ci_lmip(mu: ArrayLike, epsilon: ArrayLike, *, unit: Information = "bits") -> Estimate:
+@monotone(rising="mu", falling="epsilon")
+def ldp_delta_from_ci_lmip(mu: NumberLike, epsilon: NumberLike, *, unit: Information = "nats") -> Estimate:
     """Least delta such that every mu-CI-LMIP mechanism is (epsilon, delta)-LDP.
 
     Parameters
     ----------
-    mu : array_like
+    mu : array_like or Estimate
         Bound on the mutual information for every prior, at least 0.
-    epsilon : array_like
+    epsilon : array_like or Estimate
         At least 0, in nats; inf gives the limit. It broadcasts with ``mu``.
-    unit : {"bits", "nats"}
+    unit : {"nats", "bits"}
         Unit of ``mu``.
 
     Returns
@@ -52,7 +53,7 @@ def ldp_delta_from_ci_lmip(mu: ArrayLike, epsilon: ArrayLike, *, unit: Informati
 
     Notes
     -----
-    **Accuracy**: 4e-15 relative for mu >= 1e-300 bits and every epsilon (tests/kernels/test_lmip_accuracy.py).
+    **Accuracy**: 4e-15 relative for mu >= 1e-300 and every epsilon (tests/kernels/test_lmip_accuracy.py).
 
     Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, theorem 1(a), equation (10).
 
@@ -60,27 +61,28 @@ def ldp_delta_from_ci_lmip(mu: ArrayLike, epsilon: ArrayLike, *, unit: Informati
     --------
     >>> from fastpriv import ldp_delta_from_ci_lmip
     >>> ldp_delta_from_ci_lmip([0.01, 0.1, 1.0], 1.0).upper
-    array([0.02275039, 0.20148321, 1.        ])
+    array([0.03259994, 0.27640351, 1.        ])
     """
     information = budget(mu, unit)
     value = special.ci_lmip_ldp_delta(information, grid(information, epsilon))
     return exact(value, np.broadcast_to(information, np.shape(value)), _RELATIVE, _METHOD)
 
 
-def ldp_delta_saturation(mu: ArrayLike, *, unit: Information = "bits") -> Estimate:
+@monotone(rising="mu")
+def ldp_delta_saturation(mu: NumberLike, *, unit: Information = "nats") -> Estimate:
     """The limit of ``ldp_delta_from_ci_lmip`` for large epsilon: no smaller delta follows from mu.
 
     Parameters
     ----------
-    mu : array_like
+    mu : array_like or Estimate
         Mutual information, at least 0.
-    unit : {"bits", "nats"}
+    unit : {"nats", "bits"}
         Unit of ``mu``.
 
     Returns
     -------
     Estimate
-        Probabilities of the shape of ``mu``, kind ``exact``; about e log(2) mu for small mu in bits.
+        Probabilities of the shape of ``mu``, kind ``exact``; about e mu for small mu.
 
     Raises
     ------
@@ -89,7 +91,7 @@ def ldp_delta_saturation(mu: ArrayLike, *, unit: Information = "bits") -> Estima
 
     Notes
     -----
-    It solves H_b(p) / p = -log2(2^mu - 1), that is d(p || 1 - 2^-mu) = mu.
+    It solves h(p) / p = -log(e^mu - 1), that is d(p || 1 - e^-mu) = mu.
 
     **Accuracy**: 4e-15 relative (tests/kernels/test_lmip_accuracy.py).
 
@@ -99,22 +101,23 @@ def ldp_delta_saturation(mu: ArrayLike, *, unit: Information = "bits") -> Estima
     --------
     >>> from fastpriv import ldp_delta_saturation
     >>> ldp_delta_saturation([0.0, 0.1, 0.5, 1.0]).value
-    array([0.        , 0.17750335, 0.69645563, 1.        ])
+    array([0.        , 0.24938627, 0.87420508, 1.        ])
     """
     information = budget(mu, unit)
-    return exact(special.ci_lmip_ldp_saturation(information), information, _RELATIVE, "H_b(p) / p = -log2(2^mu - 1)")
+    return exact(special.ci_lmip_ldp_saturation(information), information, _RELATIVE, "h(p) / p = -log(e^mu - 1)")
 
 
-def ldp_extremal_channel(mu: ArrayLike, epsilon: ArrayLike, *, unit: Information = "bits") -> ExtremalPair:
+@monotone(at_value="mu epsilon")
+def ldp_extremal_channel(mu: NumberLike, epsilon: NumberLike, *, unit: Information = "nats") -> ExtremalPair:
     """The binary channel that attains ``ldp_delta_from_ci_lmip``: P(event | x) = p1 and P(event | x') = p0.
 
     Parameters
     ----------
-    mu : array_like
+    mu : array_like or Estimate
         Mutual information, at least 0; from 1 bit on the channel is noiseless.
-    epsilon : array_like
+    epsilon : array_like or Estimate
         At least 0, in nats. It broadcasts with ``mu``.
-    unit : {"bits", "nats"}
+    unit : {"nats", "bits"}
         Unit of ``mu``.
 
     Returns
@@ -131,7 +134,7 @@ def ldp_extremal_channel(mu: ArrayLike, epsilon: ArrayLike, *, unit: Information
 
     Notes
     -----
-    **Accuracy**: about 1e-9 for mu up to 0.99, as the objective is flat at its maximum
+    **Accuracy**: about 1e-9 for mu up to 0.99 log 2, as the objective is flat at its maximum
     (tests/kernels/test_lmip_accuracy.py).
 
     Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, appendix A.
@@ -140,7 +143,7 @@ def ldp_extremal_channel(mu: ArrayLike, epsilon: ArrayLike, *, unit: Information
     --------
     >>> from fastpriv import bac_capacity, ldp_extremal_channel
     >>> pair = ldp_extremal_channel(0.1, 1.0)
-    >>> round(bac_capacity(pair.low, 1 - pair.high, unit="bits").value, 12)
+    >>> round(bac_capacity(pair.low, 1 - pair.high).value, 12)
     0.1
     """
     information = budget(mu, unit)
@@ -148,16 +151,17 @@ def ldp_extremal_channel(mu: ArrayLike, epsilon: ArrayLike, *, unit: Information
     return pair(special.ci_lmip_ldp_high(information, level), special.ci_lmip_ldp_log_low(information, level))
 
 
-def epsilon_from_ci_lmip(mu: ArrayLike, delta: ArrayLike, *, unit: Information = "bits") -> Estimate:
+@monotone(rising="mu", falling="delta")
+def epsilon_from_ci_lmip(mu: NumberLike, delta: NumberLike, *, unit: Information = "nats") -> Estimate:
     """Least epsilon such that every mu-CI-LMIP mechanism is (epsilon, delta)-LDP; inf below the saturation level.
 
     Parameters
     ----------
-    mu : array_like
+    mu : array_like or Estimate
         Bound on the mutual information for every prior, at least 0.
-    delta : array_like
+    delta : array_like or Estimate
         Between 0 and 1. It broadcasts with ``mu``.
-    unit : {"bits", "nats"}
+    unit : {"nats", "bits"}
         Unit of ``mu``.
 
     Returns
@@ -183,8 +187,8 @@ def epsilon_from_ci_lmip(mu: ArrayLike, delta: ArrayLike, *, unit: Information =
     Examples
     --------
     >>> from fastpriv import epsilon_from_ci_lmip
-    >>> epsilon_from_ci_lmip(0.1, [0.17, 0.2, 0.5]).value
-    array([       inf, 1.02582254, 0.        ])
+    >>> epsilon_from_ci_lmip(0.1, [0.17, 0.3, 0.5]).value
+    array([       inf, 0.72613377, 0.        ])
     """
     information = budget(mu, unit)
     target = _validate.real("delta", delta, "between 0 and 1", lambda d: (d >= 0) & (d <= 1))

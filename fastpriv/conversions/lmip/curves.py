@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ... import _validate
+from ..._estimates import monotone
 from ...distributions import GaussianMixture, Pmf
 from ...divergences.line.hockey_stick import COST, DOUBLE_WIDTH, curve_estimate, pair_rows, with_gaps
-from ...estimate import Estimate
+from ...estimate import Estimate, NumberLike
 from ...kernels import _hockey
 from ...mechanisms.gaussian import GaussianMechanism
 
@@ -69,7 +70,8 @@ class HockeyStickCurve:
         self.p, self.q = p, q
         self._log_moments = _log_moments(p, q)
 
-    def __call__(self, epsilon: ArrayLike) -> Estimate:
+    @monotone(falling="epsilon")
+    def __call__(self, epsilon: NumberLike) -> Estimate:
         """The curve at ``epsilon``, at least 0, any shape."""
         return _pair(self.p, self.q, epsilon, DOUBLE_WIDTH)
 
@@ -115,7 +117,8 @@ class LipCurve:
         self._log_moments = np.maximum(*(_log_moments(self._law, point) for point in _ends(self._law)))
         self._silence = _silence(self._law)
 
-    def __call__(self, epsilon: ArrayLike) -> Estimate:
+    @monotone(falling="epsilon")
+    def __call__(self, epsilon: NumberLike) -> Estimate:
         """The curve at ``epsilon``, at least 0, any shape."""
         law = self._law
         points = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
@@ -184,7 +187,8 @@ class WorstHockeyStickCurve:
         found = [self._at(x, self._stations) for x in range(len(self._points))]
         self._low, self._high = (np.array([getattr(e, side) for e in found]) for side in ("lower", "upper"))
 
-    def __call__(self, epsilon: ArrayLike) -> Estimate:
+    @monotone(falling="epsilon")
+    def __call__(self, epsilon: NumberLike) -> Estimate:
         """The curve at ``epsilon``, at least 0, any shape."""
         grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
         flat = grid.reshape(-1)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ... import _validate
-from ...estimate import Estimate
+from ...estimate import Estimate, Information
 
-__all__ = ["ExtremalPair", "budget", "exact", "grid", "pair"]
+__all__ = ["ExtremalPair", "Information", "budget", "exact", "grid", "pair"]
 
 FloatArray = NDArray[np.float64]
-Information = Literal["bits", "nats"]
 
 _LN2 = 0.6931471805599453
 _LEAST = 1e-300  # the kernels take a smaller mu > 0 for this one
@@ -38,7 +37,7 @@ class ExtremalPair:
     >>> from fastpriv import ldp_extremal_channel
     >>> pair = ldp_extremal_channel(0.1, 1.0)
     >>> round(pair.high, 6), round(pair.low, 6)
-    (0.260438, 0.021688)
+    (0.342653, 0.024372)
     """
 
     high: Any
@@ -52,10 +51,10 @@ class ExtremalPair:
 
 
 def budget(mu: ArrayLike, unit: str) -> FloatArray:
-    """Mutual information in bits."""
-    _validate.choice("unit", unit, ("bits", "nats"))
+    """Mutual information in nats."""
+    _validate.choice("unit", unit, ("nats", "bits"))
     information = _validate.real("mu", mu, "at least 0", lambda m: m >= 0)
-    return information if unit == "bits" else information / _LN2
+    return information * _LN2 if unit == "bits" else information
 
 
 def grid(mu: FloatArray, epsilon: ArrayLike) -> FloatArray:

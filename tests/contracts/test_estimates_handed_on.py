@@ -1,0 +1,294 @@
+"""Every conversion, calibrator, curve and game takes an Estimate wherever it takes a number."""
+
+import inspect
+import math
+
+import numpy as np
+import pytest
+
+import fastpriv as fp
+from fastpriv import Estimate, ShapeError, calibration, conversions, notions
+from fastpriv._estimates import UNITS, monotone, weakest
+from fastpriv.conversions.parameters import PARAMETERS
+from fastpriv.errors import DomainError
+
+LN2 = math.log(2.0)
+PRIOR = fp.Pmf([20.0, 40.0, 60.0], [0.2, 0.5, 0.3])
+NOT_MONOTONE = {  # a smaller or larger number is not the safe one throughout; or the number is one of many, by design
+    "dp_epsilon_from_rdp": {"order"}, "dp_delta_from_rdp": {"order"}, "dp_epsilon_from_rdp_curve": {"orders"},
+    "dp_delta_from_rdp_curve": {"orders"}, "dp_delta_from_tradeoff": {"type_one"}, "ldp_from_mbp": {"pi_min"},
+    "ldp_from_mbp_sides": {"pi_min"}, "ldp_from_lip": {"pi_min"}, "robustness_from_mbp": {"pi_min"},
+    "dp_delta_from_mbp": {"pi_min"}, "dp_epsilon_from_mbp": {"pi_min"}, "total_variation_from_mbp": {"pi_min"},
+    "kl_from_mbp": {"pi_min"}, "rdp_from_mbp": {"pi_min"},
+}  # fmt: skip
+CURVES = {"ci_lmip_from_ldp", "kl_from_hockey_stick", "cd_lmip_from_lip", "cd_lmip_from_hockey_sticks"}
+INSIDE = {  # a number inside the range of each parameter
+    "order": 2.0, "orders": [2.0, 3.0], "inputs": 4.0, "trials": 50.0, "attacks": 50.0, "group": 2.0, "pi_min": 0.2,
+    "c1": 0.4, "separation": 0.7,
+}  # fmt: skip
+
+
+def estimate(value, lower, upper, unit="1", kind="certified", confidence=None):
+    return Estimate(value, lower, upper, kind=kind, unit=unit, method="given", confidence=confidence)
+
+
+def unit_of(name):
+    return "nats" if UNITS[name] == "information" else UNITS[name]
+
+
+def numeric():
+    """The functions of the registry with the names of their parameters of numbers."""
+    for arrow in conversions.ARROWS:
+        function = getattr(conversions, arrow.function)
+        names = [name for name in inspect.signature(function).parameters if name in PARAMETERS]
+        if arrow.function not in CURVES:
+            yield arrow, function, names
+
+
+def test_every_number_of_every_conversion_has_a_direction():
+    for arrow, function, names in numeric():
+        known = set(function.directions)
+        assert known | NOT_MONOTONE.get(arrow.function, set()) == set(names), arrow.function
+        assert not known & NOT_MONOTONE.get(arrow.function, set()), arrow.function
+
+
+def arguments_of(name, names, rng):
+    """Random numbers in range, of shape (50,), or a curve of two points."""
+    drawn = {
+        key: np.clip(rng.uniform(0.0, 1.0, 50) ** rng.integers(1, 6), 1e-9, 0.49 if key == "pi_min" else 0.65)
+        for key in names
+    }  # fmt: skip
+    for key in {"epsilon", "xi", "rho", "separation", "renyi", "target_epsilon", "mu"} & set(names):
+        drawn[key] = 10 ** rng.uniform(-3, 0.9, 50)
+    for key in {"inputs", "trials", "attacks", "group", "order"} & set(names):
+        drawn[key] = rng.integers(2, 9, 50).astype(float)
+    if name.endswith("_rdp_curve"):
+        drawn["orders"] = np.array([2.0, 5.0])
+        drawn["renyi"] = np.sort(rng.uniform(0, 2, (50, 2)), axis=1)
+    if name == "tradeoff_from_dp_curve":
+        drawn["epsilon"], drawn["delta"] = np.array([0.5, 1.0]), rng.uniform(0, 0.5, (50, 2))
+    if name == "dp_delta_from_tradeoff":
+        corner = rng.uniform(0.05, 0.9, 50)
+        drawn["type_one"] = np.array([0.0, 0.5, 1.0])
+        drawn["type_two"] = np.stack([np.ones(50), 0.5 * corner, np.zeros(50)], axis=1)
+    return drawn
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_directions_are_those_of_the_formulas(seed):
+    """Numbers within the bracket have their answers within the bracket of the answer."""
+    for arrow, function, names in numeric():
+        if arrow.function == "lip_delta_for_prior":
+            continue
+        rng = np.random.default_rng([seed, len(arrow.function)])
+        drawn = arguments_of(arrow.function, names, rng)
+        if arrow.function == "robustness_from_mbp_as_published":
+            drawn["xi"] = np.minimum(drawn["xi"], 0.8)
+        for name, (one, other) in function.directions.items():
+            if (one, other) == ("value", "value"):
+                continue
+            low = drawn[name]
+            whole = name in ("inputs", "trials", "attacks", "group", "order")
+            wider = np.where(whole, rng.integers(0, 4, np.shape(low)), low * rng.uniform(0, 0.2, np.shape(low)))
+            high = low + wider
+            if name == "type_two":
+                low, high = np.where(low == 0.5, 0.4, low), low
+            if name == "pi_min":
+                high = np.minimum(high, 0.5)
+            middle = low + (high - low) * rng.choice([0.0, 0.5, 1.0], np.shape(low))
+            middle = np.round(middle) if whole else middle
+            given = estimate(middle, low, high, unit_of(name))
+            found = function(**{**drawn, name: given})
+            for inside in (low, middle, high):
+                answer = function(**{**drawn, name: inside})
+                assert np.all(found.lower <= answer.value * (1 + 1e-12)), (arrow.function, name)
+                assert np.all(answer.value <= found.upper * (1 + 1e-12) + 1e-300), (arrow.function, name)
+            np.testing.assert_array_equal(found.value, function(**{**drawn, name: middle}).value)
+            assert found.kind == "certified", arrow.function
+
+
+def test_a_statistical_epsilon_in_bits_makes_a_statistical_delta():
+    seen = estimate(1.0 / LN2, 0.9 / LN2, 1.2 / LN2, "bits", "statistical", 0.95)
+    found = conversions.abp_from_mbp(seen)
+    assert (found.kind, found.confidence, found.unit) == ("statistical", 0.95, "1")
+    assert found.lower == pytest.approx(conversions.abp_from_mbp(0.9).lower, rel=1e-12)
+    assert found.upper == pytest.approx(conversions.abp_from_mbp(1.2).upper, rel=1e-12)
+    assert found.value == pytest.approx(conversions.abp_from_mbp(1.0).value, rel=1e-12)
+    assert found.method.endswith("over the bracket of xi")
+
+
+def test_kinds_and_confidences_are_combined():
+    kinds = {
+        "exact": estimate(1.0, 1.0, 1.0, "nats", "exact"), "certified": estimate(1.0, 0.9, 1.1, "nats"),
+        "statistical": estimate(1.0, 0.9, 1.1, "nats", "statistical", 0.95),
+        "heuristic": estimate(1.0, 0.9, 1.1, "nats", "heuristic"),
+    }  # fmt: skip
+    for kind, given in kinds.items():
+        assert conversions.dp_delta_from_ldp(given, 0.5).kind == kind
+    delta = estimate(0.1, 0.05, 0.2, "probability", "statistical", 0.9)
+    found = conversions.dp_delta_from_dp(kinds["statistical"], delta, 0.5)
+    assert (found.kind, round(found.confidence, 12)) == ("statistical", 0.85)
+    assert conversions.dp_delta_from_dp(kinds["heuristic"], delta, 0.5).kind == "heuristic"
+    orders, renyi = [2.0, 3.0, 4.0], estimate(*(np.array([1.0, 1.5, 2.0]) + x for x in (0, -0.1, 0.1)), "nats",
+                                              "statistical", 0.99)  # fmt: skip
+    curve = conversions.dp_epsilon_from_rdp_curve(renyi, orders, 1e-6)
+    assert round(curve.confidence, 12) == 0.97  # all three orders have to hold
+    assert weakest(kinds["exact"], kinds["certified"]) == ("certified", None)
+
+
+def test_arrays_broadcast():
+    mu = estimate(np.array([0.1, 0.2]), np.array([0.05, 0.1]), np.array([0.15, 0.3]), "nats")
+    found = fp.ldp_delta_from_ci_lmip(mu, np.array([[0.0], [1.0], [2.0]]))
+    assert found.shape == (3, 2)
+    np.testing.assert_array_equal(found.upper, fp.ldp_delta_from_ci_lmip(mu.upper, [[0.0], [1.0], [2.0]]).upper)
+    with pytest.raises(ShapeError, match="epsilon must be of a shape"):
+        fp.ldp_delta_from_ci_lmip(mu, [0.0, 1.0, 2.0])
+
+
+SIGMA = estimate(20.0, 18.0, 25.0)
+LEVEL = estimate(0.5, 0.4, 0.7, "nats")
+ROWS = [[0.9, 0.1], [0.2, 0.8]]
+MIXTURES = fp.GaussianMixture([0.5, 0.5], [0.0, 1.0], 1.0), fp.GaussianMixture.single(0.3, 1.2)
+ESTIMATES = [  # functions outside the registry: the function of an estimate, and the bracket
+    (lambda e: fp.GaussianMechanism(1.0, 1.0).delta(e), LEVEL),
+    (lambda e: fp.GaussianMechanism(1.0, 1.0).log_delta(e), LEVEL),
+    (lambda d: fp.GaussianMechanism(1.0, 1.0).epsilon(d), estimate(1e-5, 1e-6, 1e-4, "probability")),
+    (lambda d: fp.GaussianMechanism(1.0, 1.0).epsilon_from_log_delta(d), estimate(-9, -10, -8, "log probability")),
+    (lambda s: fp.mutual_information(PRIOR, s), SIGMA),
+    (lambda e: fp.hockey_stick_divergence(*MIXTURES, e), LEVEL),
+    (lambda e: fp.log_hockey_stick_divergence(*MIXTURES, e), LEVEL),
+    (lambda a: fp.renyi_divergence(*MIXTURES, a), estimate(2.0, 1.5, 2.2)),
+    (lambda e: fp.HockeyStickCurve(*MIXTURES)(e), LEVEL),
+    (lambda e: fp.LipCurve(PRIOR, fp.GaussianMechanism(20.0))(e), LEVEL),
+    (lambda e: notions.ldp_delta(None, ROWS, e), LEVEL), (lambda e: notions.lip_delta([0.5, 0.5], ROWS, e), LEVEL),
+    (lambda e: notions.ldp_delta(PRIOR, fp.GaussianMechanism(20.0), e), LEVEL),
+    (lambda e: notions.log_lip_delta(PRIOR, fp.GaussianMechanism(20.0), e), LEVEL),
+    (lambda e: notions.lip_curves([0.5, 0.5], ROWS, e)[0], LEVEL),
+    (lambda a: notions.pac_accuracy(fp.GaussianMechanism(1.0), 0.0, 0.0, a), estimate(1.0, 0.5, 1.5)),
+    (lambda a: notions.robust_accuracy(fp.GaussianMechanism(1.0), [0.0, 1.0], 0.0, a).maximum, estimate(1.0, 0.5, 1.5)),
+    (lambda s: fp.awgn_capacity(3, 2.0, s), estimate(1.0, 0.8, 1.1)),
+    (lambda a: fp.awgn_capacity(3, a, 2.0), estimate(1.0, 0.8, 1.1)),
+    (lambda s: fp.average_power_capacity(3, 2.0, s), estimate(1.0, 0.8, 1.1)),
+    (lambda p: fp.gaussian_game(3, p, 2.0).value, estimate(1.0, 0.8, 1.1)),
+    (lambda n: fp.gaussian_game(3, 2.0, n).value, estimate(1.0, 0.8, 1.1)),
+    (lambda p: fp.water_filling([1.0, 3.0], p).capacity, estimate(1.0, 0.8, 1.1)),
+    (lambda p: fp.noise_filling([1.0, 3.0], p).information, estimate(1.0, 0.8, 1.1)),
+    (lambda p: fp.binary_entropy(p), estimate(0.3, 0.2, 0.4, "probability")),
+    (lambda p: fp.binary_entropy(p), estimate(0.4, 0.3, 0.6, "probability")),
+    (lambda p: fp.binary_entropy(p), estimate(0.9, 0.8, 1.0, "probability")),
+    (lambda a: fp.bac_capacity(a, 0.1), estimate(0.2, 0.1, 0.3, "probability")),
+    (lambda a: fp.bac_capacity(a, 0.8), estimate(0.2, 0.1, 0.3, "probability")),
+    (lambda b: fp.bac_capacity(0.7, b), estimate(0.6, 0.4, 0.7, "probability")),
+    (lambda c: fp.awgn_sigma_from_capacity(c, 2, 1.0), estimate(0.3, 0.2, 0.4, "nats")),
+    (lambda a: fp.awgn_sigma_from_capacity(0.3, 2, a), estimate(1.0, 0.8, 1.1)),
+    (lambda m: calibration.sigma_from_cd_lmip(m, PRIOR, rtol=1e-6), estimate(0.3, 0.2, 0.4, "nats")),
+    (lambda m: calibration.sigma_from_pointwise_lmip(m, PRIOR, rtol=1e-6), estimate(0.3, 0.2, 0.4, "nats")),
+    (lambda m: calibration.sigma_from_ci_lmip(m, 2, 1.0), estimate(0.3, 0.2, 0.4, "nats")),
+    (lambda e: calibration.sigma_from_lip(e, 0.1, PRIOR, rtol=1e-6), LEVEL),
+    (lambda d: calibration.sigma_from_lip(0.5, d, PRIOR, rtol=1e-6), estimate(0.1, 0.05, 0.2, "probability")),
+    (lambda d: calibration.sigma_from_lip_log_delta(0.5, d, PRIOR, rtol=1e-6), estimate(-2, -3, -1, "log probability")),
+    (lambda e: calibration.sigma_from_ldp(e, 1e-5, 1.0), LEVEL),
+    (lambda d: calibration.sigma_from_ldp(0.5, d, 1.0), estimate(1e-5, 1e-6, 1e-4, "probability")),
+    (lambda s: calibration.sigma_from_ldp(0.5, 1e-5, s), estimate(1.0, 0.5, 2.0)),
+    (lambda d: calibration.sigma_from_ldp_log_delta(0.5, d, 1.0), estimate(-9.0, -10.0, -8.0, "log probability")),
+    (lambda a: fp.lip_delta_for_prior(0.1, 0.5, PRIOR, unit="nats") if a is None else
+     fp.lip_delta_for_prior(a, 0.5, PRIOR), estimate(0.1, 0.05, 0.2, "nats")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(ESTIMATES)))
+def test_brackets_in_and_brackets_out(number):
+    function, given = ESTIMATES[number]
+    found = function(given)
+    ends = [function(float(x)) for x in (given.lower, given.value, given.upper)]
+    inner = [function(float(x)) for x in given.lower + (given.upper - given.lower) * np.array([0.1, 0.37, 0.8])]
+    for one in (*ends, *inner):
+        assert found.lower <= one.value <= found.upper
+    assert found.value == pytest.approx(ends[1].value, rel=1e-6)
+    assert found.kind in ("certified", "heuristic")
+    assert found.unit == ends[0].unit
+    exact = function(estimate(given.value, given.value, given.value, given.unit, "exact"))
+    assert (exact.lower, exact.upper) == (ends[1].lower, ends[1].upper)
+
+
+def test_a_mechanism_is_calibrated_for_the_worst_of_the_brackets():
+    delta = estimate(1e-5, 1e-6, 1e-4, "probability")
+    made = fp.GaussianMechanism.calibrated(estimate(1.0, 0.9, 1.1, "nats"), delta, 1.0)
+    assert made.sigma == fp.GaussianMechanism.calibrated(0.9, 1e-6, 1.0).sigma
+    logs = fp.GaussianMechanism.calibrated_from_log_delta(1.0, delta, estimate(1.0, 0.5, 2.0))
+    worst = fp.GaussianMechanism.calibrated_from_log_delta(1.0, delta.to("log probability").lower, 2.0)
+    assert (logs.sigma, logs.sensitivity) == (worst.sigma, 2.0)
+
+
+def test_extremal_channels_are_those_of_the_value():
+    mu = estimate(0.1 / LN2, 0.05, 0.2, "bits")
+    assert fp.ldp_extremal_channel(mu, 1.0).high == pytest.approx(fp.ldp_extremal_channel(0.1, 1.0).high, rel=1e-12)
+    pair = fp.lip_extremal_channel(mu, 1.0, 0.5)
+    assert pair.high == pytest.approx(fp.lip_extremal_channel(0.1, 1.0, 0.5).high, rel=1e-12)
+
+
+def test_capacities_keep_what_else_they_say():
+    found = fp.awgn_capacity(3, 2.0, SIGMA, unit="bits")
+    at = fp.awgn_capacity(3, 2.0, 20.0, unit="bits")
+    assert isinstance(found, fp.AwgnCapacity)
+    assert (found.slope, found.value, found.unit) == (at.slope, at.value, "bits")
+    game = fp.gaussian_game(2, estimate(4.0, 3.0, 5.0), 1.0)
+    assert (game.signal, game.noise) == (2.0, 0.5)
+
+
+def test_an_interval_of_leakage_widens_with_what_is_not_known():
+    c1, c2 = estimate(0.3, 0.25, 0.35), estimate(0.5, 0.4, 0.6)
+    found = conversions.leakage_from_c1(c1, c2, estimate(0.2, 0.1, 0.3, "probability"))
+    assert (round(found.lower, 12), found.value, round(found.upper, 12)) == (0.07, 0.3, 0.53)
+
+
+def test_samples_of_a_curve_pass_their_kind_on():
+    epsilon, delta = np.linspace(0.0, 2.0, 5), np.array([0.2, 0.1, 0.05, 0.01, 0.0])
+    seen = Estimate(delta, 0.9 * delta, 1.1 * delta, kind="statistical", unit="probability", method="seen",
+                    confidence=0.99)  # fmt: skip
+    found = conversions.ci_lmip_from_ldp((epsilon, seen))
+    assert (found.kind, round(found.confidence, 12)) == ("statistical", 0.95)
+    proved = Estimate(delta, delta, delta, kind="certified", unit="probability", method="seen")
+    assert conversions.ci_lmip_from_ldp((epsilon, proved)).kind == "certified"
+
+
+def test_convert_carries_estimates_through_a_chain():
+    level = estimate(1.0, 0.9, 1.1, "nats", "statistical", 0.9)
+    found = conversions.convert("abp", "lip", epsilon=level, pi_min=0.4)
+    assert len(found.steps) == 2
+    assert (found.estimate.kind, found.estimate.confidence) == ("statistical", 0.9)
+    ends = [conversions.convert("abp", "lip", epsilon=e, pi_min=0.4).estimate for e in (0.9, 1.1)]
+    assert found.estimate.lower == pytest.approx(ends[0].lower, rel=1e-12)
+    assert found.guarantee == pytest.approx(ends[1].upper, rel=1e-12)
+    assert "ldp_from_lip(epsilon=[0.9, 1.1], pi_min=0.4)" in found.summary()
+    assert found.to_dict()["steps"][0]["arguments"]["epsilon"]["confidence"] == 0.9
+    bits = conversions.convert("dp", "ci_lmip", mu=estimate(0.2 / LN2, 0.1, 0.3, "bits"), epsilon=1.0)
+    assert bits.estimate.value == pytest.approx(fp.ldp_delta_from_ci_lmip(0.2, 1.0).value, rel=1e-14)
+
+
+def test_a_bracket_reaches_no_farther_than_the_range():
+    near_half = estimate(0.5, 0.4, 0.5000001, "probability")
+    assert conversions.mbp_from_ldp(1.0, near_half).lower == conversions.mbp_from_ldp(1.0, 0.5).lower
+    assert conversions.total_variation_from_dp(1.0, estimate(1.0, 0.5, 1.1, "probability")).upper == 1.0
+
+
+def test_what_is_refused_says_why():
+    share = estimate(0.1, 0.1, 0.1, "probability")
+    with pytest.raises(DomainError, match=r"mu must be an amount of information, .* with the unit 'probability'\."):
+        fp.ldp_delta_from_ci_lmip(share, 1.0)
+    with pytest.raises(DomainError, match="delta must be a probability or its logarithm; got an Estimate with"):
+        fp.epsilon_from_ci_lmip(0.1, LEVEL)
+    with pytest.raises(DomainError, match="sigma must be a number without a unit; got an Estimate with the unit"):
+        fp.mutual_information(PRIOR, LEVEL)
+    with pytest.raises(DomainError, match="pi_min must be a number, since neither end of a bracket is known to be"):
+        conversions.ldp_from_mbp(1.0, share)
+    with pytest.raises(DomainError, match=r"sigma must be positive .* got an Estimate\. No bounds are carried through"):
+        fp.GaussianMechanism(SIGMA)
+    with pytest.raises(DomainError, match=r"^dimension must be a number, since .* got an Estimate\. Pass its value"):
+        fp.awgn_capacity(SIGMA, 1.0)
+    with pytest.raises(DomainError, match="unit must be one of nats, bits"):
+        fp.ldp_delta_from_ci_lmip(LEVEL, 1.0, unit="dits")
+    with pytest.raises(TypeError, match="missing a required argument"):
+        fp.ldp_delta_from_ci_lmip(LEVEL)
+    with pytest.raises(DomainError, match=r"directions must be of parameters with a unit; got 'size'\. Add it"):
+        monotone(rising="size")(lambda size: size)
