@@ -121,6 +121,13 @@ def tanh_tail():
     return minimax(tail, mpf(0), edge, 7, lambda z: sqrt(z + mpf("1e-4")))
 
 
+def atanh_tail():
+    """(log((1 + q) / (1 - q)) - 2 q) / q^3 in z = q^2, where (1 + q) / (1 - q) = 1 + e^-y and y >= 1/2."""
+    e = exp(-mpf(1) / 2)
+    edge = (e / (2 + e)) ** 2
+    return minimax(lambda z: sum(2 * z**n / (2 * n + 3) for n in range(60)), mpf(0), edge, 8, lambda z: z + mpf("1e-4"))
+
+
 def divergence_tail():
     """(y/2 tanh(y/2) - log cosh(y/2)) / y^2 in z = y^2, |y| <= 1/2."""
     edge = mpf(1) / 4
@@ -137,6 +144,7 @@ TABLES = {
     "log_tail": log_tail,
     "erfcx_table": lambda: half_line(erfcx, 1 / sqrt(pi), mpf(1)),
     "tanh_tail": tanh_tail,
+    "atanh_tail": atanh_tail,
     "divergence_tail": divergence_tail,
     "mills_table": lambda: half_line(mills_ratio, mpf(1), 1 / sqrt(2 * pi)),
 }

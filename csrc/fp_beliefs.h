@@ -13,8 +13,11 @@
  *     JS(post, prior) = sum (pi + post)/2 phi(tanh(y/2)),  phi(t) = t atanh(t) + log(1 - t^2)/2,
  * whose terms are never negative and are right to second order in an error of log Z.
  *
- * Sums run in eight lanes over a tile of FP_TILE secrets and in two doubles from tile to tile, so a block has the same
- * bits on every instruction set and its sums are right to 2^-47 (FP_TILE / 8 + 16 roundings).
+ * Away from y = 0 phi is log 2 - log(1 + e^-|y|) - |y| / (1 + e^|y|): a series in tanh(log(1 + e^-|y|) / 2), no logarithm.
+ *
+ * Sums run in the lanes of a group of vectors over a tile of FP_TILE secrets and in two doubles from tile to tile, so a
+ * block has the same bits on one instruction set, and its sums are right to 2^-46 (FP_TILE / 8 + 16 roundings at most,
+ * and those of FMA where the machine has it).
  */
 #ifndef FP_BELIEFS_H
 #define FP_BELIEFS_H
@@ -199,6 +202,12 @@ FP_INLINE void fp_second_terms(double w, double y, const int known, double *post
 static const double fp_tanh_tail[7] = {
     -0x1.5555555555535p-5, 0x1.1111111107930p-8, -0x1.ba1ba1a0507a9p-12, 0x1.664f391041d63p-15,
     -0x1.226974288f4d1p-18, 0x1.d541253a09aa8p-22, -0x1.5b671c1bef12bp-25,
+};
+
+/* (log((1 + q) / (1 - q)) - 2 q) / q^3 in q^2, where (1 + q) / (1 - q) = 1 + e^-|y|, |y| >= 1/2 */
+static const double fp_atanh_tail[8] = {
+    0x1.555555555550ep-1, 0x1.99999999aed23p-2, 0x1.249249138f530p-2, 0x1.c71c7ee7dac3ep-3,
+    0x1.745a4ccd57381p-3, 0x1.3b6bbe8272e23p-3, 0x1.0ad43f162024cp-3, 0x1.2c71ca2da23eep-3,
 };
 
 /* (y/2 tanh(y/2) - log cosh(y/2)) / y^2 in y^2, |y| <= 1/2 */

@@ -1,4 +1,7 @@
-/* Loops of both passes over a tile and over a block; the mathematics is in fp_beliefs.h. */
+/* Loops of both passes over a tile and over a block; the mathematics is in fp_beliefs.h.  FP_GROUP vectors are worked
+ * side by side, FP_STEP secrets. */
+#undef FP_STEP
+#define FP_STEP (FP_GROUP * FP_W)
 
 /* sum of n terms in eight lanes, in a fixed order */
 static double FP_NAME(fp_belief_lanes)(ptrdiff_t n, const double *f)
@@ -76,87 +79,120 @@ FP_INLINE double FP_NAME(fp_lanes_sum)(fp_v a)
     return sum;
 }
 
-/* log joint weights t of n secrets, n a multiple of 2 FP_W: `one` gets top, most, least and mass.  Returns whether every
+/* FP_MAX of a group */
+FP_INLINE fp_v FP_NAME(fp_group_most)(const fp_v *a)
+{
+    fp_v most = a[0];
+    for (int s = 1; s < FP_GROUP; s++)
+        most = FP_MAX(a[s], most);
+    return most;
+}
+
+/* sum of a group */
+FP_INLINE double FP_NAME(fp_group_sum)(const fp_v *a)
+{
+    fp_v sum = a[0];
+    for (int s = 1; s < FP_GROUP; s++)
+        sum = sum + a[s];
+    return FP_NAME(fp_lanes_sum)(sum);
+}
+
+/* log joint weights t of n secrets, n a multiple of FP_STEP: `one` gets top, most, least and mass.  Returns whether every
  * l is a number below infinity and every prior a number that is not negative.  Where the prior is uniform t is l. */
 FP_INLINE int FP_NAME(fp_first_weights)(ptrdiff_t n, const int kind, const double *l, const double *w, double shift,
                                         double *t, fp_first *one)
 {
     const fp_v none = FP_NAME(fp_all)(-INFINITY), finite = FP_NAME(fp_all)(0x1.fffffffffffffp1023);
-    fp_v top[2], most[2], fall[2], mass[2]; /* fall: the largest -l */
-    fp_mask good[2];
-    for (int s = 0; s < 2; s++) {
+    fp_v top[FP_GROUP], most[FP_GROUP], fall[FP_GROUP], mass[FP_GROUP]; /* fall: the largest -l */
+    fp_mask good = FP_FROM(finite, (fp_v){0});
+    for (int s = 0; s < FP_GROUP; s++) {
         top[s] = most[s] = fall[s] = none, mass[s] = (fp_v){0};
-        good[s] = FP_FROM(finite, mass[s]);
     }
-    for (ptrdiff_t i = 0; i < n; i += 2 * FP_W)
-#pragma GCC unroll 2
-        for (int s = 0; s < 2; s++) {
+    const fp_v floor = FP_NAME(fp_all)(kind == FP_PRIOR_PLAIN ? 0x1p-1074 : -0x1.fffffffffffffp1023);
+    for (ptrdiff_t i = 0; i < n; i += FP_STEP) {
+        fp_v given[FP_GROUP], other[FP_GROUP]; /* the prior; its logarithm, or where that is given its exponential */
+#pragma GCC unroll 4
+        for (int s = 0; s < FP_GROUP && kind != FP_PRIOR_NONE; s++) {
+            given[s] = FP_NAME(fp_at)(w + i + s * FP_W);
+            other[s] = given[s] * (kind == FP_PRIOR_PLAIN ? 1.0 : FP_LOG2E);
+        }
+        if (kind == FP_PRIOR_PLAIN)
+            FP_NAME(fp_log_each)(FP_GROUP, other, other);
+        if (kind == FP_PRIOR_LOG)
+            FP_NAME(fp_exp2_each)(FP_GROUP, other, other);
+#pragma GCC unroll 4
+        for (int s = 0; s < FP_GROUP; s++) {
             const fp_v x = FP_NAME(fp_at)(l + i + s * FP_W);
-            good[s] = (fp_mask)(good[s] & FP_FROM(finite, x));
+            good = (fp_mask)(good & FP_FROM(finite, x));
             if (kind == FP_PRIOR_NONE) {
                 most[s] = FP_MAX(x, most[s]);
                 fall[s] = FP_MAX(-x, fall[s]);
                 continue;
             }
-            const fp_v given = FP_NAME(fp_at)(w + i + s * FP_W);
-            const fp_v floor = FP_NAME(fp_all)(kind == FP_PRIOR_PLAIN ? 0x1p-1074 : -0x1.fffffffffffffp1023);
-            const fp_mask live = FP_FROM(given, floor);
-            fp_v log_w = given;
+            const fp_mask live = FP_FROM(given[s], floor);
             if (kind == FP_PRIOR_PLAIN) {
-                good[s] = (fp_mask)(good[s] & FP_FROM(given, (fp_v){0}));
-                log_w = FP_NAME(fp_log_over)(given);
-                mass[s] = mass[s] + given;
+                good = (fp_mask)(good & FP_FROM(given[s], (fp_v){0}));
+                mass[s] = mass[s] + given[s];
             } else {
-                good[s] = (fp_mask)(good[s] & FP_FROM(FP_NAME(fp_all)(1.0), given));
-                mass[s] = mass[s] + FP_KEPT(FP_FROM(given, FP_NAME(fp_all)(-690.0)),
-                                            FP_NAME(fp_exp2)(given * FP_LOG2E));
+                good = (fp_mask)(good & FP_FROM(FP_NAME(fp_all)(1.0), given[s]));
+                mass[s] = mass[s] + FP_KEPT(FP_FROM(given[s], FP_NAME(fp_all)(-690.0)), other[s]);
             }
-            const fp_v sum = FP_WHERE(live, (x - shift) + log_w, none);
+            const fp_v sum = FP_WHERE(live, (x - shift) + (kind == FP_PRIOR_PLAIN ? other[s] : given[s]), none);
             most[s] = FP_MAX(FP_WHERE(live, x, none), most[s]);
             fall[s] = FP_MAX(FP_WHERE(live, -x, none), fall[s]);
             top[s] = FP_MAX(sum, top[s]);
             *(fp_vu *)(t + i + s * FP_W) = sum;
         }
-    one->most = FP_NAME(fp_lanes_most)(FP_MAX(most[0], most[1]));
-    one->least = -FP_NAME(fp_lanes_most)(FP_MAX(fall[0], fall[1]));
-    one->top = kind == FP_PRIOR_NONE ? one->most : FP_NAME(fp_lanes_most)(FP_MAX(top[0], top[1]));
-    one->mass.high = FP_NAME(fp_lanes_sum)(mass[0] + mass[1]);
-    return FP_EVERY(good[0] & good[1]);
+    }
+    one->most = FP_NAME(fp_lanes_most)(FP_NAME(fp_group_most)(most));
+    one->least = -FP_NAME(fp_lanes_most)(FP_NAME(fp_group_most)(fall));
+    one->top = kind == FP_PRIOR_NONE ? one->most : FP_NAME(fp_lanes_most)(FP_NAME(fp_group_most)(top));
+    one->mass.high = FP_NAME(fp_group_sum)(mass);
+    return FP_EVERY(good);
 }
 
-/* ties, rest and moment of a tile whose largest t is one->top > -inf; n a multiple of 2 FP_W */
+/* ties, rest and moment of a tile whose largest t is one->top > -inf; n a multiple of FP_STEP */
 FP_INLINE void FP_NAME(fp_first_sums)(ptrdiff_t n, const double *t, fp_first *one)
 {
     const fp_v top = FP_NAME(fp_all)(one->top), low = FP_NAME(fp_all)(-690.0);
-    fp_v ties = {0}, rest[2] = {{0}, {0}}, moment[2] = {{0}, {0}};
-    for (ptrdiff_t i = 0; i < n; i += 2 * FP_W)
-#pragma GCC unroll 2
-        for (int s = 0; s < 2; s++) {
-            const fp_v d = FP_NAME(fp_at)(t + i + s * FP_W) - top;
-            const fp_mask seen = FP_FROM(d, low), tied = FP_FROM(d, (fp_v){0});
-            const fp_v e = FP_KEPT((fp_mask)(seen & ~tied), FP_NAME(fp_exp2)(d * FP_LOG2E));
-            ties = ties + FP_KEPT(tied, FP_NAME(fp_all)(1.0));
-            rest[s] = rest[s] + e;
-            moment[s] = FP_FMA(e, FP_KEPT(seen, d), moment[s]);
+    fp_v ties = {0}, rest[FP_GROUP], moment[FP_GROUP];
+    for (int s = 0; s < FP_GROUP; s++)
+        rest[s] = moment[s] = (fp_v){0};
+    for (ptrdiff_t i = 0; i < n; i += FP_STEP) {
+        fp_v d[FP_GROUP], e[FP_GROUP];
+#pragma GCC unroll 4
+        for (int s = 0; s < FP_GROUP; s++) {
+            d[s] = FP_NAME(fp_at)(t + i + s * FP_W) - top;
+            e[s] = d[s] * FP_LOG2E;
         }
+        FP_NAME(fp_exp2_each)(FP_GROUP, e, e);
+#pragma GCC unroll 4
+        for (int s = 0; s < FP_GROUP; s++) {
+            const fp_mask seen = FP_FROM(d[s], low), tied = FP_FROM(d[s], (fp_v){0});
+            e[s] = FP_KEPT((fp_mask)(seen & ~tied), e[s]);
+            ties = ties + FP_KEPT(tied, FP_NAME(fp_all)(1.0));
+            rest[s] = rest[s] + e[s];
+            moment[s] = FP_FMA(e[s], FP_KEPT(seen, d[s]), moment[s]);
+        }
+    }
     one->ties = FP_NAME(fp_lanes_sum)(ties);
-    one->rest.high = FP_NAME(fp_lanes_sum)(rest[0] + rest[1]);
-    one->moment.high = FP_NAME(fp_lanes_sum)(moment[0] + moment[1]);
+    one->rest.high = FP_NAME(fp_group_sum)(rest);
+    one->moment.high = FP_NAME(fp_group_sum)(moment);
 }
 
 FP_INLINE ptrdiff_t FP_NAME(fp_up)(ptrdiff_t n)
 {
-    return (n + 2 * FP_W - 1) & ~(ptrdiff_t)(2 * FP_W - 1);
+    return (n + FP_STEP - 1) & ~(ptrdiff_t)(FP_STEP - 1);
 }
 
-/* fills a tile's array of n numbers up to the next multiple of 2 FP_W */
+/* fills a tile's array of n numbers up to the next multiple of FP_STEP */
 FP_INLINE void FP_NAME(fp_fill)(ptrdiff_t n, double *f, double value)
 {
     for (ptrdiff_t i = n; i < FP_NAME(fp_up)(n); i++)
         f[i] = value;
 }
 
-/* The first pass over n secrets whose l and w are filled up to a multiple of 2 FP_W, by the last l and by a prior of
+/* The first pass over n secrets whose l and w are filled up to a multiple of FP_STEP, by the last l and by a prior of
  * zero; `room` is a tile's.  sums: 0 for the largest and smallest alone. */
 FP_INLINE void FP_NAME(fp_first_part)(fp_first *all, fp_best *best, ptrdiff_t at, ptrdiff_t n, const int kind, int sums,
                                       double shift, const double *l, const double *w, double *room)
@@ -202,34 +238,89 @@ FP_INLINE void FP_NAME(fp_first_tile)(fp_first *all, fp_best *best, ptrdiff_t at
     FP_NAME(fp_first_part)(all, best, at, n, FP_PRIOR_NONE, 1, 0.0, tile->l, NULL, tile->t);
 }
 
-/* One vector of the second pass: adds w (e^y - 1), w psi(y), w phi(y), all but the last to `excess` and `kl`, the last
- * doubled to `js`; returns the posterior w e^y.  y < 600, or the sums are not meant to be used. */
-FP_INLINE fp_v FP_NAME(fp_second_step)(fp_v w, fp_v y, fp_v *excess, fp_v *kl, fp_v *js)
+/* A group of vectors of the second pass: adds w (e^y - 1), w psi(y), w phi(y) to `excess`, `kl` and, doubled, to `js`;
+ * v is the posterior w e^y.  y < 600, or the sums are not meant to be used.  With r = e^y, q = min(r, 1) / (min(r, 1) +
+ * 2 max(r, 1)) is tanh(log(1 + e^-|y|) / 2), so that log(1 + e^-|y|) takes no logarithm. */
+FP_INLINE void FP_NAME(fp_second_group)(const fp_v *w, const fp_v *y, fp_v (*sums)[3], fp_v *v)
 {
-    const fp_v z = y * y;
-    const fp_mask near = FP_FROM(FP_NAME(fp_all)(1.0 / 4), z), seen = FP_FROM(y, FP_NAME(fp_all)(-690.0));
-    const fp_v r = FP_KEPT(seen, FP_NAME(fp_exp2)(y * FP_LOG2E)), v = w * r, s = w + v;
-    fp_v a = v - w, b = {0}, c = {0};
-    if (!FP_EVERY(near)) {
-        const fp_v reach = FP_KEPT(seen, y);
-        b = FP_FMA(v, reach - 1.0, w);
-        c = FP_FMA(s, FP_LOG2 - FP_NAME(fp_log_over)(1.0 + r), v * reach);
+    const fp_v one = FP_NAME(fp_all)(1.0), half = FP_NAME(fp_all)(0.5);
+    fp_v r[FP_GROUP], a[FP_GROUP], b[FP_GROUP], c[FP_GROUP];
+    fp_mask every = FP_FROM(one, one), some = (fp_mask){0};
+#pragma GCC unroll 4
+    for (int s = 0; s < FP_GROUP; s++) {
+        const fp_mask near = FP_FROM(FP_NAME(fp_all)(1.0 / 4), y[s] * y[s]);
+        every = (fp_mask)(every & near), some = (fp_mask)(some | near);
+        r[s] = y[s] * FP_LOG2E;
     }
-    if (FP_SOME(near)) {
-        fp_v tail = FP_NAME(fp_all)(fp_tanh_tail[6]), even = FP_NAME(fp_all)(fp_divergence_tail[6]);
-        even = FP_FMA(FP_NAME(fp_all)(fp_divergence_tail[7]), z, even);
-#pragma GCC unroll 6
-        for (int i = 5; i >= 0; i--) {
-            tail = FP_FMA(tail, z, FP_NAME(fp_all)(fp_tanh_tail[i]));
-            even = FP_FMA(even, z, FP_NAME(fp_all)(fp_divergence_tail[i]));
+    FP_NAME(fp_exp2_each)(FP_GROUP, r, r);
+#pragma GCC unroll 4
+    for (int s = 0; s < FP_GROUP; s++) {
+        r[s] = FP_KEPT(FP_FROM(y[s], FP_NAME(fp_all)(-690.0)), r[s]);
+        v[s] = w[s] * r[s];
+        a[s] = v[s] - w[s];
+        b[s] = c[s] = (fp_v){0};
+    }
+    if (!FP_EVERY(every)) {
+        fp_v q[FP_GROUP], z[FP_GROUP], tail[FP_GROUP];
+#pragma GCC unroll 4
+        for (int s = 0; s < FP_GROUP; s++) {
+            const fp_v small = FP_MIN(r[s], one), large = FP_MAX(r[s], one);
+            q[s] = small / FP_FMA(FP_NAME(fp_all)(2.0), large, small);
+            z[s] = q[s] * q[s];
+            tail[s] = FP_NAME(fp_all)(fp_atanh_tail[7]);
         }
-        const fp_v sz = s * z, half = FP_NAME(fp_all)(0.5);
-        a = FP_WHERE(near, s * (y * FP_FMA(z, tail, half)), a);
-        b = FP_WHERE(near, sz * FP_FMA(tail, FP_FMA(half, z, -y), FP_NAME(fp_all)(0.25)), b);
-        c = FP_WHERE(near, sz * even, c);
+#pragma GCC unroll 7
+        for (int i = 6; i >= 0; i--)
+#pragma GCC unroll 4
+            for (int s = 0; s < FP_GROUP; s++)
+                tail[s] = FP_FMA(tail[s], z[s], FP_NAME(fp_all)(fp_atanh_tail[i]));
+#pragma GCC unroll 4
+        for (int s = 0; s < FP_GROUP; s++) {
+            const fp_v reach = FP_KEPT(FP_FROM(y[s], FP_NAME(fp_all)(-690.0)), y[s]), size = FP_MAX(reach, -reach);
+            const fp_v part = (FP_LOG_2 - (q[s] + q[s])) - (q[s] * z[s]) * tail[s];
+            b[s] = FP_FMA(v[s], reach - one, w[s]);
+            c[s] = (w[s] + v[s]) * part - FP_MIN(v[s], w[s]) * size;
+        }
     }
-    *excess = *excess + a, *kl = *kl + b, *js = *js + c;
-    return v;
+    if (FP_SOME(some)) {
+        fp_v z[FP_GROUP], tail[FP_GROUP], even[FP_GROUP];
+#pragma GCC unroll 4
+        for (int s = 0; s < FP_GROUP; s++) {
+            z[s] = y[s] * y[s];
+            tail[s] = FP_NAME(fp_all)(fp_tanh_tail[6]);
+            even[s] = FP_FMA(FP_NAME(fp_all)(fp_divergence_tail[7]), z[s], FP_NAME(fp_all)(fp_divergence_tail[6]));
+        }
+#pragma GCC unroll 6
+        for (int i = 5; i >= 0; i--)
+#pragma GCC unroll 4
+            for (int s = 0; s < FP_GROUP; s++) {
+                tail[s] = FP_FMA(tail[s], z[s], FP_NAME(fp_all)(fp_tanh_tail[i]));
+                even[s] = FP_FMA(even[s], z[s], FP_NAME(fp_all)(fp_divergence_tail[i]));
+            }
+#pragma GCC unroll 4
+        for (int s = 0; s < FP_GROUP; s++) {
+            const fp_mask near = FP_FROM(FP_NAME(fp_all)(1.0 / 4), z[s]);
+            const fp_v sum = w[s] + v[s], sz = sum * z[s];
+            a[s] = FP_WHERE(near, sum * (y[s] * FP_FMA(z[s], tail[s], half)), a[s]);
+            b[s] = FP_WHERE(near, sz * FP_FMA(tail[s], FP_FMA(half, z[s], -y[s]), FP_NAME(fp_all)(0.25)), b[s]);
+            c[s] = FP_WHERE(near, sz * even[s], c[s]);
+        }
+    }
+#pragma GCC unroll 4
+    for (int s = 0; s < FP_GROUP; s++)
+        sums[s][0] = sums[s][0] + a[s], sums[s][1] = sums[s][1] + b[s], sums[s][2] = sums[s][2] + c[s];
+}
+
+/* adds the sums of a tile */
+FP_INLINE void FP_NAME(fp_second_add)(fp_second *all, fp_v (*sums)[3])
+{
+    fp_v total[3] = {sums[0][0], sums[0][1], sums[0][2]};
+    for (int s = 1; s < FP_GROUP; s++)
+        for (int k = 0; k < 3; k++)
+            total[k] = total[k] + sums[s][k];
+    fp_long_add(&all->excess, FP_NAME(fp_lanes_sum)(total[0]));
+    fp_long_add(&all->kl, FP_NAME(fp_lanes_sum)(total[1]));
+    fp_long_add(&all->js, 0.5 * FP_NAME(fp_lanes_sum)(total[2]));
 }
 
 /* The second pass over a tile that holds y in l, w, and the posterior in t where it is known; leaves it there. */
@@ -248,53 +339,66 @@ static void FP_NAME(fp_second_tile)(fp_second *all, ptrdiff_t n, int known, fp_t
     const ptrdiff_t filled = FP_NAME(fp_up)(n);
     FP_NAME(fp_fill)(n, y, 0.0);
     FP_NAME(fp_fill)(n, w, 0.0);
-    fp_v sums[2][3] = {{{0}}};
-    for (ptrdiff_t i = 0; i < filled; i += 2 * FP_W)
-#pragma GCC unroll 2
-        for (int s = 0; s < 2; s++)
-            *(fp_vu *)(v + i + s * FP_W) = FP_NAME(fp_second_step)(
-                FP_NAME(fp_at)(w + i + s * FP_W), FP_NAME(fp_at)(y + i + s * FP_W), &sums[s][0], &sums[s][1],
-                &sums[s][2]);
-    fp_long_add(&all->excess, FP_NAME(fp_lanes_sum)(sums[0][0] + sums[1][0]));
-    fp_long_add(&all->kl, FP_NAME(fp_lanes_sum)(sums[0][1] + sums[1][1]));
-    fp_long_add(&all->js, 0.5 * FP_NAME(fp_lanes_sum)(sums[0][2] + sums[1][2]));
+    fp_v sums[FP_GROUP][3] = {{{0}}};
+    for (ptrdiff_t i = 0; i < filled; i += FP_STEP) {
+        fp_v prior[FP_GROUP], ratio[FP_GROUP], after[FP_GROUP];
+#pragma GCC unroll 4
+        for (int s = 0; s < FP_GROUP; s++)
+            prior[s] = FP_NAME(fp_at)(w + i + s * FP_W), ratio[s] = FP_NAME(fp_at)(y + i + s * FP_W);
+        FP_NAME(fp_second_group)(prior, ratio, sums, after);
+#pragma GCC unroll 4
+        for (int s = 0; s < FP_GROUP; s++)
+            *(fp_vu *)(v + i + s * FP_W) = after[s];
+    }
+    FP_NAME(fp_second_add)(all, sums);
 }
 
-/* The second pass over n secrets, a multiple of 2 FP_W; returns whether all of it could be done so. */
+/* The second pass over n secrets, a multiple of FP_STEP; returns whether all of it could be done so. */
 FP_INLINE int FP_NAME(fp_second_part)(fp_second *all, ptrdiff_t n, const int kind, double weight, double high, double low,
                                       const double *l, const double *given, double *posterior)
 {
-    fp_v sums[2][3] = {{{0}}}, most[2];
-    fp_mask bad[2];
-    for (int s = 0; s < 2; s++)
-        most[s] = FP_NAME(fp_all)(-INFINITY), bad[s] = FP_FROM(most[s], (fp_v){0});
-    for (ptrdiff_t i = 0; i < n; i += 2 * FP_W)
-#pragma GCC unroll 2
-        for (int s = 0; s < 2; s++) {
-            fp_v w = FP_NAME(fp_all)(weight), y = (FP_NAME(fp_at)(l + i + s * FP_W) - high) - low;
-            if (kind != FP_PRIOR_NONE) {
-                w = FP_NAME(fp_at)(given + i + s * FP_W);
-                if (kind == FP_PRIOR_PLAIN) {
-                    y = FP_KEPT(FP_FROM(w, FP_NAME(fp_all)(0x1p-1074)), y);
-                    w = w * weight;
-                } else {
-                    const fp_mask live = FP_FROM(w, FP_NAME(fp_all)(-0x1.fffffffffffffp1023));
-                    const fp_mask seen = FP_FROM(w, FP_NAME(fp_all)(-690.0));
-                    bad[s] = (fp_mask)(bad[s] | (live & ~seen));
-                    y = FP_KEPT(live, y);
-                    w = FP_KEPT(seen, weight * FP_NAME(fp_exp2)(w * FP_LOG2E));
-                }
-            }
-            most[s] = FP_MAX(y, most[s]);
-            const fp_v v = FP_NAME(fp_second_step)(w, y, &sums[s][0], &sums[s][1], &sums[s][2]);
-            if (posterior)
-                *(fp_vu *)(posterior + i + s * FP_W) = v;
+    const fp_v least = FP_NAME(fp_all)(-690.0);
+    fp_v sums[FP_GROUP][3] = {{{0}}}, most = FP_NAME(fp_all)(-INFINITY);
+    fp_mask bad = FP_FROM(most, (fp_v){0});
+    for (ptrdiff_t i = 0; i < n; i += FP_STEP) {
+        fp_v w[FP_GROUP], y[FP_GROUP], v[FP_GROUP];
+#pragma GCC unroll 4
+        for (int s = 0; s < FP_GROUP; s++) {
+            y[s] = (FP_NAME(fp_at)(l + i + s * FP_W) - high) - low;
+            w[s] = kind == FP_PRIOR_NONE ? FP_NAME(fp_all)(weight) : FP_NAME(fp_at)(given + i + s * FP_W);
         }
-    if (FP_SOME((fp_mask)(bad[0] | bad[1])) || FP_NAME(fp_lanes_most)(FP_MAX(most[0], most[1])) > 600.0)
+        if (kind == FP_PRIOR_PLAIN)
+#pragma GCC unroll 4
+            for (int s = 0; s < FP_GROUP; s++) {
+                y[s] = FP_KEPT(FP_FROM(w[s], FP_NAME(fp_all)(0x1p-1074)), y[s]);
+                w[s] = w[s] * weight;
+            }
+        if (kind == FP_PRIOR_LOG) {
+            fp_v power[FP_GROUP];
+#pragma GCC unroll 4
+            for (int s = 0; s < FP_GROUP; s++)
+                power[s] = w[s] * FP_LOG2E;
+            FP_NAME(fp_exp2_each)(FP_GROUP, power, power);
+#pragma GCC unroll 4
+            for (int s = 0; s < FP_GROUP; s++) {
+                const fp_mask live = FP_FROM(w[s], FP_NAME(fp_all)(-0x1.fffffffffffffp1023)), seen = FP_FROM(w[s], least);
+                bad = (fp_mask)(bad | (live & ~seen));
+                y[s] = FP_KEPT(live, y[s]);
+                w[s] = FP_KEPT(seen, weight * power[s]);
+            }
+        }
+#pragma GCC unroll 4
+        for (int s = 0; s < FP_GROUP; s++)
+            most = FP_MAX(y[s], most);
+        FP_NAME(fp_second_group)(w, y, sums, v);
+        if (posterior)
+#pragma GCC unroll 4
+            for (int s = 0; s < FP_GROUP; s++)
+                *(fp_vu *)(posterior + i + s * FP_W) = v[s];
+    }
+    if (FP_SOME(bad) || FP_NAME(fp_lanes_most)(most) > 600.0)
         return 0;
-    fp_long_add(&all->excess, FP_NAME(fp_lanes_sum)(sums[0][0] + sums[1][0]));
-    fp_long_add(&all->kl, FP_NAME(fp_lanes_sum)(sums[0][1] + sums[1][1]));
-    fp_long_add(&all->js, 0.5 * FP_NAME(fp_lanes_sum)(sums[0][2] + sums[1][2]));
+    FP_NAME(fp_second_add)(all, sums);
     return 1;
 }
 

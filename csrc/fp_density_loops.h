@@ -90,9 +90,9 @@ static void FP_NAME(fp_density_block)(const fp_density *p, const double *block, 
         FP_NAME(fp_exponents)(p, c, count, block, t, e, top);
         FP_NAME(fp_gather)(p, c == 0, count, e, old, top, sum);
     }
+    FP_NAME(fp_log_each)(FP_S, sum, log_sum);
     for (int s = 0; s < FP_S; s++) {
         const fp_mask some = FP_FROM(sum[s], FP_NAME(fp_all)(0.5));
-        log_sum[s] = FP_NAME(fp_log_over)(sum[s]);
         const fp_v value = FP_FMA(top[s], FP_NAME(fp_all)(FP_LOG_2), log_sum[s]);
         *(fp_v *)(out + s * FP_W) = FP_KEPT(some, value) + FP_KEPT((fp_mask)~some, FP_NAME(fp_all)(-INFINITY));
         log_sum[s] = log_sum[s] * FP_LOG2E;

@@ -6,18 +6,24 @@
  *
  * FP_FMA(a, b, c)   a b + c
  * FP_MAX(a, b)      the larger; b where either is NaN
+ * FP_MIN(a, b)      the smaller; b where either is NaN
  * FP_FROM(a, b)     mask of a >= b, false where either is NaN; masks are joined by |
  * FP_SOME(m)        is any lane of a mask set?
  * FP_EVERY(m)       are all of them?
  * FP_KEPT(m, a)     a where the mask is set, else 0
  * FP_WHERE(m, a, b) a where the mask is set, else b
  * fp_exp2           2^y for |y| <= 1000, 2 ulp; the value beyond is not meant to be used
- * fp_log_over       log x for x > 0, to 2^-53 (1 + |log x|), which is no relative bound below 1
+ * fp_exp2_each      the same of up to four vectors
+ * fp_log_each       log x for x > 0 of up to four vectors, to 2^-53 (1 + |log x|), no relative bound where |log x| < 1
+ *
+ * FP_GROUP vectors fit into the registers while one of these is worked.
  */
 #undef FP_W
 #undef FP_MANY
+#undef FP_GROUP
 #undef FP_FMA
 #undef FP_MAX
+#undef FP_MIN
 #undef FP_FROM
 #undef FP_SOME
 #undef FP_EVERY
@@ -37,12 +43,15 @@
 #if FP_CAT(FP_LEVEL, FP_ISA) == 2
 #define FP_W 8
 #define FP_MANY 4 /* components or rows that fit into the registers together with FP_S vectors of samples */
+#define FP_GROUP 2
 #elif FP_CAT(FP_LEVEL, FP_ISA) == 1
 #define FP_W 4
 #define FP_MANY 2
+#define FP_GROUP 4
 #else
 #define FP_W 2
 #define FP_MANY 2
+#define FP_GROUP 4
 #endif
 
 typedef double fp_v __attribute__((vector_size(8 * FP_W), may_alias));
@@ -59,6 +68,7 @@ FP_INLINE fp_v FP_NAME(fp_all)(double x)
 #define fp_mask __mmask8
 #define FP_FMA(a, b, c) ((fp_v)_mm512_fmadd_pd(a, b, c))
 #define FP_MAX(a, b) ((fp_v)_mm512_max_pd(a, b))
+#define FP_MIN(a, b) ((fp_v)_mm512_min_pd(a, b))
 #define FP_FROM(a, b) _mm512_cmp_pd_mask(a, b, _CMP_GE_OQ)
 #define FP_SOME(m) ((m) != 0)
 #define FP_EVERY(m) ((m) == 0xff)
@@ -101,15 +111,18 @@ FP_INLINE fp_v FP_NAME(fp_log_over)(fp_v x)
 #define fp_mask fp_vi
 #define FP_FROM(a, b) ((fp_vi)((a) >= (b)))
 #define FP_KEPT(m, a) ((fp_v)((fp_vi)(a) & (m)))
-#define FP_WHERE(m, a, b) ((fp_v)(((fp_vi)(a) & (m)) | ((fp_vi)(b) & ~(m))))
 #if FP_CAT(FP_LEVEL, FP_ISA) == 1
+#define FP_WHERE(m, a, b) ((fp_v)_mm256_blendv_pd(b, a, (__m256d)(m)))
 #define FP_FMA(a, b, c) ((fp_v)_mm256_fmadd_pd(a, b, c))
 #define FP_MAX(a, b) ((fp_v)_mm256_max_pd(a, b))
+#define FP_MIN(a, b) ((fp_v)_mm256_min_pd(a, b))
 #define FP_SOME(m) (_mm256_movemask_pd((__m256d)(m)) != 0)
 #define FP_EVERY(m) (_mm256_movemask_pd((__m256d)(m)) == 0xf)
 #else
+#define FP_WHERE(m, a, b) ((fp_v)(((fp_vi)(a) & (m)) | ((fp_vi)(b) & ~(m))))
 #define FP_FMA(a, b, c) ((a) * (b) + (c))
 #define FP_MAX(a, b) FP_NAME(fp_larger)(a, b)
+#define FP_MIN(a, b) FP_WHERE((fp_vi)((a) < (b)), a, b)
 #define FP_SOME(m) (((m)[0] | (m)[1]) != 0)
 #define FP_EVERY(m) (((m)[0] & (m)[1]) != 0)
 
@@ -130,25 +143,73 @@ FP_INLINE fp_v FP_NAME(fp_exp2)(fp_v y)
     return (fp_v)((fp_vi)p + ((fp_vi)shifted << 52));
 }
 
-/* fp_log on all lanes: the same operations, the same bits */
-FP_INLINE fp_v FP_NAME(fp_log_over)(fp_v x)
+#endif
+
+/* 2^y of several vectors.  Without a table they are worked side by side, one step of all after another: a chain of
+ * eleven products alone waits for itself. */
+FP_INLINE void FP_NAME(fp_exp2_each)(const int many, const fp_v *y, fp_v *power)
 {
-    const fp_vi tiny = (fp_vi)(x < 0x1p-1022);
-    const fp_v u = FP_WHERE(tiny, x * 0x1p54, x);
-    const fp_vi exponent = ((fp_vi)u + (0x4000000000000000u - 0x3fe6a09e667f3bcdu)) >> 52;
-    const fp_v f = (fp_v)((fp_vi)u - ((exponent - 1024) << 52)) - 1.0;
-    const fp_v k = ((fp_v)(exponent | 0x4330000000000000u) - (0x1p52 + 1024.0))
-                   - FP_KEPT(tiny, FP_NAME(fp_all)(54.0));
-    const fp_v s = f / (2.0 + f), z = s * s, half = 0.5 * f * f, square = z * z;
-    fp_v even = FP_NAME(fp_all)(fp_log_tail[6]), odd = FP_NAME(fp_all)(fp_log_tail[5]);
-#pragma GCC unroll 3
-    for (int i = 4; i >= 0; i -= 2)
-        even = even * square + fp_log_tail[i];
-#pragma GCC unroll 2
-    for (int i = 3; i >= 1; i -= 2)
-        odd = odd * square + fp_log_tail[i];
-    const fp_v tail = z * (even + z * odd);
-    return k * FP_LN2_HI - ((half - (s * (half + tail) + k * FP_LN2_LO)) - f);
+#if FP_CAT(FP_LEVEL, FP_ISA) == 2
+    for (int s = 0; s < many; s++)
+        power[s] = FP_NAME(fp_exp2)(y[s]);
+#else
+    fp_v shifted[4], f[4], p[4];
+#pragma GCC unroll 4
+    for (int s = 0; s < many; s++) {
+        shifted[s] = y[s] + FP_SHIFT;
+        f[s] = y[s] - (shifted[s] - FP_SHIFT);
+        p[s] = FP_NAME(fp_all)(fp_exp2_long[11]);
+    }
+#pragma GCC unroll 11
+    for (int i = 10; i >= 0; i--)
+#pragma GCC unroll 4
+        for (int s = 0; s < many; s++)
+            p[s] = FP_FMA(p[s], f[s], FP_NAME(fp_all)(fp_exp2_long[i]));
+#pragma GCC unroll 4
+    for (int s = 0; s < many; s++)
+        power[s] = (fp_v)((fp_vi)p[s] + ((fp_vi)shifted[s] << 52));
+#endif
 }
 
+/* log x of several vectors.  Without a table x = 2^k (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), s = f / (2 + f) and
+ * log x = k log 2 + 2 s + s^3 T(s^2). */
+FP_INLINE void FP_NAME(fp_log_each)(const int many, const fp_v *x, fp_v *log)
+{
+#if FP_CAT(FP_LEVEL, FP_ISA) == 2
+    for (int s = 0; s < many; s++)
+        log[s] = FP_NAME(fp_log_over)(x[s]);
+#else
+    fp_v k[4], part[4], z[4], t[4];
+    fp_mask tiny = (fp_mask)(x[0] < 0x1p-1022);
+    for (int s = 1; s < many; s++)
+        tiny = tiny | (fp_mask)(x[s] < 0x1p-1022);
+    const int lifted = FP_SOME(tiny);
+#pragma GCC unroll 4
+    for (int s = 0; s < many; s++) {
+        fp_vi bits = (fp_vi)x[s];
+        fp_v less = FP_NAME(fp_all)(0x1p52 + 1024.0);
+        if (__builtin_expect(lifted, 0)) {
+            const fp_mask below = (fp_mask)(x[s] < 0x1p-1022);
+            bits = (fp_vi)FP_WHERE(below, x[s] * 0x1p54, x[s]);
+            less = less + FP_KEPT(below, FP_NAME(fp_all)(54.0));
+        }
+        const fp_vi exponent = (bits + (0x4000000000000000u - 0x3fe6a09e667f3bcdu)) >> 52;
+        const fp_v f = (fp_v)(bits - ((exponent - 1024) << 52)) - 1.0;
+        k[s] = (fp_v)(exponent | 0x4330000000000000u) - less;
+        part[s] = f / (2.0 + f);
+    }
+#pragma GCC unroll 4
+    for (int s = 0; s < many; s++) {
+        z[s] = part[s] * part[s];
+        t[s] = FP_NAME(fp_all)(fp_log_tail[6]);
+    }
+#pragma GCC unroll 6
+    for (int i = 5; i >= 0; i--)
+#pragma GCC unroll 4
+        for (int s = 0; s < many; s++)
+            t[s] = FP_FMA(t[s], z[s], FP_NAME(fp_all)(fp_log_tail[i]));
+#pragma GCC unroll 4
+    for (int s = 0; s < many; s++)
+        log[s] = FP_FMA(k[s], FP_NAME(fp_all)(FP_LOG_2), FP_FMA(part[s] * z[s], t[s], part[s] + part[s]));
 #endif
+}
