@@ -17,10 +17,12 @@ FP_INLINE void FP_NAME(fp_gather)(const fp_density *p, int fresh, int count, con
             y[s] = *(const fp_v *)(e + c * FP_BLOCK + s * FP_W) - top[s];
             kept[s] = FP_FROM(y[s], low);
         }
-        if (FP_SOME((kept[0] | kept[1]) | (kept[2] | kept[3])))
+        if (FP_SOME((kept[0] | kept[1]) | (kept[2] | kept[3]))) {
+            FP_NAME(fp_exp2_each)(FP_S, y, y);
 #pragma GCC unroll 4
             for (int s = 0; s < FP_S; s++)
-                part[s] = part[s] + FP_KEPT(kept[s], FP_NAME(fp_exp2)(y[s]));
+                part[s] = part[s] + FP_KEPT(kept[s], y[s]);
+        }
     }
 #pragma GCC unroll 4
     for (int s = 0; s < FP_S; s++) {
@@ -41,17 +43,25 @@ FP_INLINE void FP_NAME(fp_inform)(const fp_density *p, ptrdiff_t first, int coun
     for (int c = 0; c < count; c++) {
         const fp_v w = FP_NAME(fp_all)(p->weights[first + c]);
         const fp_v logs = FP_NAME(fp_all)(p->log_weights[first + c] * FP_LOG2E);
+        fp_v y[FP_S], u[FP_S], g[FP_S], power[FP_S];
 #pragma GCC unroll 4
         for (int s = 0; s < FP_S; s++) {
-            const fp_v y = (*(const fp_v *)(e + c * FP_BLOCK + s * FP_W) - top[s]) - log_sum[s];
-            const fp_v u = (y - logs) * FP_LOG_2, square = u * u;
-            const fp_mask near = FP_FROM(FP_NAME(fp_all)(1.0), square), seen = FP_FROM(y, FP_NAME(fp_all)(-1000.0));
-            fp_v g = FP_NAME(fp_all)(fp_information_series[13]);
+            y[s] = (*(const fp_v *)(e + c * FP_BLOCK + s * FP_W) - top[s]) - log_sum[s];
+            u[s] = (y[s] - logs) * FP_LOG_2;
+            g[s] = FP_NAME(fp_all)(fp_information_series[13]);
+        }
 #pragma GCC unroll 13
-            for (int i = 12; i >= 0; i--)
-                g = FP_FMA(g, u, FP_NAME(fp_all)(fp_information_series[i]));
-            const fp_v far = FP_KEPT(seen, FP_NAME(fp_exp2)(y) * (u - 1.0)) + w;
-            part[s] = part[s] + (FP_KEPT(near, w * square * g) + FP_KEPT((fp_mask)~near, far));
+        for (int i = 12; i >= 0; i--)
+#pragma GCC unroll 4
+            for (int s = 0; s < FP_S; s++)
+                g[s] = FP_FMA(g[s], u[s], FP_NAME(fp_all)(fp_information_series[i]));
+        FP_NAME(fp_exp2_each)(FP_S, y, power);
+#pragma GCC unroll 4
+        for (int s = 0; s < FP_S; s++) {
+            const fp_v square = u[s] * u[s];
+            const fp_mask near = FP_FROM(FP_NAME(fp_all)(1.0), square), seen = FP_FROM(y[s], FP_NAME(fp_all)(-1000.0));
+            const fp_v far = FP_KEPT(seen, power[s] * (u[s] - 1.0)) + w;
+            part[s] = part[s] + FP_WHERE(near, w * square * g[s], far);
         }
     }
     for (int s = 0; s < FP_S; s++)

@@ -38,9 +38,13 @@ typedef struct {
 
 static int fp_draw_isa;
 
+/* once, before all others */
 static inline void fp_draw_choose(void)
 {
     fp_draw_isa = fp_isa();
+    for (int piece = 0; piece < 16; piece++)
+        for (int i = 0; i < FP_NORMAL_TERMS; i++)
+            fp_normal_rows[piece][i + 1] = fp_normal_pieces[i][piece];
 }
 
 static inline void fp_draw_bits(const uint64_t *words, long n, uint64_t *out)

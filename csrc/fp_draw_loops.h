@@ -16,24 +16,16 @@
 typedef uint64_t FP_WORDS __attribute__((vector_size(8 * FP_WIDTH), may_alias));
 typedef double FP_DOUBLES __attribute__((vector_size(8 * FP_WIDTH), may_alias));
 
-/* a b + c; the entries of a row of sixteen by number, of which the permutation reads the low four bits and FP_NAMED
- * keeps them elsewhere; is any lane below the limit */
+/* a b + c; is any lane below the limit */
 #if FP_WIDTH == 8
 #define FP_FMA(a, b, c) ((FP_DOUBLES)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
-#define FP_ENTRY(row, piece)                                                                                          \
-    ((FP_DOUBLES)_mm512_permutex2var_pd(_mm512_load_pd(row), (__m512i)(piece), _mm512_load_pd((row) + 8)))
-#define FP_NAMED ~0ull
 #define FP_ANY_BELOW(x, limit) _mm512_cmp_pd_mask((__m512d)(x), _mm512_set1_pd(limit), _CMP_LT_OQ)
 #elif FP_WIDTH == 4
 #define FP_FMA(a, b, c) ((FP_DOUBLES)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
-#define FP_NAMED 15
-#define FP_ENTRY(row, p) ((FP_DOUBLES){(row)[(p)[0]], (row)[(p)[1]], (row)[(p)[2]], (row)[(p)[3]]})
 #define FP_ANY_BELOW(x, limit) _mm256_movemask_pd(_mm256_cmp_pd((__m256d)(x), _mm256_set1_pd(limit), _CMP_LT_OQ))
 #else
 #define FP_FMA(a, b, c)                                                                                               \
     ((FP_DOUBLES){__builtin_fma((a)[0], (b)[0], (c)[0]), __builtin_fma((a)[1], (b)[1], (c)[1])})
-#define FP_NAMED 15
-#define FP_ENTRY(row, p) ((FP_DOUBLES){(row)[(p)[0]], (row)[(p)[1]]})
 #define FP_ANY_BELOW(x, limit) ((x)[0] < (limit) || (x)[1] < (limit))
 #endif
 
@@ -41,8 +33,6 @@ typedef double FP_DOUBLES __attribute__((vector_size(8 * FP_WIDTH), may_alias));
 #include "fp_place_loops.h"
 
 #undef FP_ANY_BELOW
-#undef FP_ENTRY
-#undef FP_NAMED
 #undef FP_FMA
 #undef FP_DOUBLES
 #undef FP_WORDS

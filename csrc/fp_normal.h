@@ -24,6 +24,10 @@
 #define FP_SIZE_BITS 0x000fffffffffffffu
 #define FP_PIECE_BITS 0x0007ffffffffffffu
 
+/* fp_normal_pieces with a row for each piece, term i in place i + 1: what a machine without a permutation of sixteen
+ * numbers loads four by four; filled when the module is loaded */
+static double fp_normal_rows[16][FP_NORMAL_TERMS + 3] __attribute__((aligned(64)));
+
 /* binary digits to bits of -z: those below the first are reversed when it is 1, u being above 1/2 */
 FP_INLINE uint64_t fp_folded(uint64_t digits)
 {

@@ -26,20 +26,77 @@ static __attribute__((noinline)) void FP_NAME(fp_far_queue)(fp_far *far, FP_DOUB
         }
 }
 
+/* The sums of the odd and of the even terms by Horner's rule in the square of x; a lane of numbers holds that of its piece
+ * in the low four bits, and others above.
+ *
+ * A permutation of AVX-512 reads the coefficients of eight lanes.  AVX2 loads them from a row for each lane, where odd and
+ * even ones are neighbours; both sums of a lane are worked in half of a vector, and part at the end.
+ */
+FP_INLINE void FP_NAME(fp_two_sums)(FP_WORDS numbers, FP_DOUBLES square, FP_DOUBLES *odd, FP_DOUBLES *even)
+{
+#if FP_WIDTH == 8
+#define FP_ENTRY(i)                                                                                                   \
+    ((FP_DOUBLES)_mm512_permutex2var_pd(_mm512_load_pd(fp_normal_pieces[i]), (__m512i)numbers,                        \
+                                        _mm512_load_pd(fp_normal_pieces[i] + 8)))
+    *even = FP_ENTRY(FP_NORMAL_TERMS - 1);
+    *odd = FP_ENTRY(FP_NORMAL_TERMS - 2);
+#pragma GCC unroll 16
+    for (int i = FP_NORMAL_TERMS - 3; i > 0; i -= 2) {
+        *even = FP_FMA(*even, square, FP_ENTRY(i));
+        *odd = FP_FMA(*odd, square, FP_ENTRY(i - 1));
+    }
+    *even = FP_FMA(*even, square, FP_ENTRY(0));
+#undef FP_ENTRY
+#elif FP_WIDTH == 4
+#define FP_LOWER(a, c) ((FP_DOUBLES)_mm256_insertf128_pd(a, _mm256_castpd256_pd128(c), 1))
+#define FP_UPPER(a, c) ((FP_DOUBLES)_mm256_permute2f128_pd(a, c, 0x31))
+    _Static_assert(FP_NORMAL_TERMS % 4 == 1, "the first two coefficients come alone, the others four by four");
+    const FP_WORDS piece = numbers & 15;
+    const double *row[4];
+    __m256d c[4];
+#pragma GCC unroll 4
+    for (int l = 0; l < 4; l++) {
+        row[l] = fp_normal_rows[piece[l]];
+        c[l] = _mm256_broadcast_pd((const __m128d *)(row[l] + FP_NORMAL_TERMS - 1));
+    }
+    const FP_DOUBLES left = (FP_DOUBLES)_mm256_unpacklo_pd((__m256d)square, (__m256d)square); /* lanes 0 and 2, twice */
+    const FP_DOUBLES right = (FP_DOUBLES)_mm256_unpackhi_pd((__m256d)square, (__m256d)square);
+    FP_DOUBLES first = FP_LOWER(c[0], c[2]), second = FP_LOWER(c[1], c[3]), first_odd = first, second_odd = second;
+#pragma GCC unroll 4
+    for (int i = FP_NORMAL_TERMS - 5; i >= 0; i -= 4) {
+#pragma GCC unroll 4
+        for (int l = 0; l < 4; l++)
+            c[l] = _mm256_load_pd(row[l] + i);
+        first_odd = FP_FMA(first, left, FP_UPPER(c[0], c[2]));
+        second_odd = FP_FMA(second, right, FP_UPPER(c[1], c[3]));
+        first = FP_FMA(first_odd, left, FP_LOWER(c[0], c[2]));
+        second = FP_FMA(second_odd, right, FP_LOWER(c[1], c[3]));
+    }
+    *odd = (FP_DOUBLES)_mm256_unpacklo_pd((__m256d)first_odd, (__m256d)second_odd);
+    *even = (FP_DOUBLES)_mm256_unpackhi_pd((__m256d)first, (__m256d)second);
+#undef FP_UPPER
+#undef FP_LOWER
+#else
+    for (int l = 0; l < 2; l++) {
+        const double *row = fp_normal_rows[numbers[l] & 15];
+        double low = row[FP_NORMAL_TERMS - 1], high = row[FP_NORMAL_TERMS];
+        for (int i = FP_NORMAL_TERMS - 3; i > 0; i -= 2) {
+            low = __builtin_fma(low, square[l], row[i]);
+            high = __builtin_fma(high, square[l], row[i + 1]);
+        }
+        (*odd)[l] = low;
+        (*even)[l] = __builtin_fma(high, square[l], row[1]);
+    }
+#endif
+}
+
 /* a vector of normals from one of words; where w is below FP_TAIL_START a number of the right sign */
 FP_INLINE void FP_NAME(fp_normal_vector)(FP_WORDS bits, double *out, fp_far *far)
 {
     const FP_DOUBLES w = (FP_DOUBLES)((bits & FP_SIZE_BITS) | FP_ONE_BITS) - (1.0 - 0x1p-53);
-    const FP_WORDS piece = ((FP_WORDS)w >> 51) & FP_NAMED;
-    const FP_DOUBLES x = (FP_DOUBLES)(((FP_WORDS)w & FP_PIECE_BITS) | FP_ONE_BITS) - 1.25, square = x * x;
-    FP_DOUBLES even = FP_ENTRY(fp_normal_pieces[FP_NORMAL_TERMS - 1], piece);
-    FP_DOUBLES odd = FP_ENTRY(fp_normal_pieces[FP_NORMAL_TERMS - 2], piece);
-#pragma GCC unroll 16
-    for (int i = FP_NORMAL_TERMS - 3; i > 0; i -= 2) {
-        even = FP_FMA(even, square, FP_ENTRY(fp_normal_pieces[i], piece));
-        odd = FP_FMA(odd, square, FP_ENTRY(fp_normal_pieces[i - 1], piece));
-    }
-    even = FP_FMA(even, square, FP_ENTRY(fp_normal_pieces[0], piece));
+    const FP_DOUBLES x = (FP_DOUBLES)(((FP_WORDS)w & FP_PIECE_BITS) | FP_ONE_BITS) - 1.25;
+    FP_DOUBLES even, odd;
+    FP_NAME(fp_two_sums)((FP_WORDS)w >> 51, x * x, &odd, &even);
     const FP_DOUBLES size = FP_FMA(odd, x, even) * (1.0 - w); /* positive for all w in (0, 1) */
     const FP_WORDS z = (FP_WORDS)size | (bits & FP_SIGN_BIT);
     memcpy(out, &z, sizeof z);
