@@ -30,6 +30,7 @@ cdef extern from "fp_table.h":
         void (*sticks)(ptrdiff_t, ptrdiff_t, const double *, const double *, const double *, const double *, ptrdiff_t,
                        const double *, double *, double *) noexcept nogil
     fp_table_engine fp_table_pick()
+    double fp_table_total(ptrdiff_t, const double *)
 
 cdef fp_table_engine engine = fp_table_pick()
 
@@ -91,11 +92,12 @@ def rows(block, const double[::1] prior, const double[::1] centre, const double[
          const double[::1] weight, const double[::1] law, posterior):
     """(3, n): divergence of each row from the law of the release, its sum, and the mean of r - 1 under ``law``.
 
-    ``law`` may be None, ``posterior`` is None or takes prior times r, in float32 or float64.
+    Without ``weight``, the law of the release, the divergences are 0, and without ``law`` the means; ``posterior`` is None
+    or takes prior times r, in float32 or float64.
     """
     cdef ptrdiff_t n = block.shape[0], m = block.shape[1]
     _fit(n > 0 and m > 0 and prior.shape[0] == n and centre.shape[0] == m and delta.shape[0] == m
-         and inverse.shape[0] == m and weight.shape[0] == m and (law is None or law.shape[0] == m)
+         and inverse.shape[0] == m and (weight is None or weight.shape[0] == m) and (law is None or law.shape[0] == m)
          and (posterior is None or posterior.shape == block.shape), "block (n, m), prior (n,), laws (m,)")
     found = np.zeros((3, n))
     cdef double[:, ::1] out = found
@@ -103,7 +105,9 @@ def rows(block, const double[::1] prior, const double[::1] centre, const double[
     cdef int single, other = 0
     cdef const void *cells
     cdef const void *to = NULL
-    laws.centre, laws.delta, laws.inverse, laws.weight, laws.law = &centre[0], &delta[0], &inverse[0], &weight[0], NULL
+    laws.centre, laws.delta, laws.inverse, laws.weight, laws.law = &centre[0], &delta[0], &inverse[0], NULL, NULL
+    if weight is not None:
+        laws.weight = &weight[0]
     if law is not None:
         laws.law = &law[0]
     cells, single = _cells(block)
@@ -111,8 +115,15 @@ def rows(block, const double[::1] prior, const double[::1] centre, const double[
         _fit(posterior.flags.writeable, "a posterior that can be written to")
         to, other = _cells(posterior)
     with nogil:
-        engine.rows(n, m, cells, single, &prior[0], &laws, &out[0, 0], &out[1, 0], &out[2, 0], <void *> to, other)
+        engine.rows(n, m, cells, single, &prior[0], &laws, &out[0, 0] if laws.weight else NULL, &out[1, 0],
+                    &out[2, 0] if laws.law else NULL, <void *> to, other)
     return found
+
+
+def accurate_sum(values):
+    """The sum in two doubles: right to one rounding and 2^-104 n of the sum of the sizes."""
+    cdef const double[::1] x = np.ascontiguousarray(values, dtype=np.float64).reshape(-1)
+    return fp_table_total(x.shape[0], &x[0]) if x.shape[0] else 0.0
 
 
 def sticks(const double[:, ::1] block, const double[::1] other, const double[::1] excess, double[::1] forward,

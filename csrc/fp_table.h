@@ -26,19 +26,26 @@
 #include "fp_split.h"
 
 #define FP_TABLE_TILE 512
+#define FP_TABLE_PART 128  /* columns whose psi is worked in two steps: one long chain of operations would wait for itself */
 #define FP_TABLE_GROUP 8  /* rows taken together */
 #define FP_TABLE_LEVELS 4 /* epsilons taken together */
 
-/* psi(r), r = 1 + t, both given; r >= 0 */
-FP_INLINE double fp_table_psi(double r, double t)
+/* psi(r) = base + r s T, r = 1 + t, both given; r >= 0; returns base */
+FP_INLINE double fp_table_psi_base(double r, double t, double *s)
 {
     const uint64_t exponent = fp_log_exponent(r);
     const double k = fp_double(exponent | 0x4330000000000000u) - (0x1p52 + 1024.0);
     const int near = exponent == 1024;
     const double m = fp_double(fp_bits(r) - ((exponent - 1024) << 52)) - 1.0, f = near ? t : m;
-    const double s = f / (2.0 + f), z = s * s, rest = r * (s * (z * fp_polynomial(z, fp_log_tail, 7)));
-    const double far = r * (k * (FP_LN2_HI + FP_LN2_LO) + 2.0 * s) - t, base = near ? t * s : far;
-    return base + rest;
+    *s = f / (2.0 + f);
+    const double far = r * (k * (FP_LN2_HI + FP_LN2_LO) + 2.0 * *s) - t;
+    return near ? t * *s : far;
+}
+
+FP_INLINE double fp_table_psi_rest(double r, double s)
+{
+    const double z = s * s;
+    return r * (s * (z * fp_polynomial(z, fp_log_tail, 7)));
 }
 
 typedef struct {
@@ -50,6 +57,15 @@ FP_INLINE void fp_table_add(fp_table_long *sum, double x)
     const double s = sum->high + x;
     sum->low += fp_sum_error(sum->high, x, s);
     sum->high = s;
+}
+
+/* sum in two doubles, rounded once at the end */
+static inline double fp_table_total(ptrdiff_t n, const double *x)
+{
+    fp_table_long sum = {0.0, 0.0};
+    for (ptrdiff_t i = 0; i < n; i++)
+        fp_table_add(&sum, x[i]);
+    return isfinite(sum.high) ? sum.high + sum.low : sum.high;
 }
 
 /* columns of a block: arrays of m numbers each */

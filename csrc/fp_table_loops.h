@@ -145,18 +145,37 @@ static double FP_NAME(fp_table_lanes)(ptrdiff_t n, const double *f)
     return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
 
-/* one row, n columns of it */
+/* one row, n columns of it: terms of its divergence, and the posterior */
 static void FP_NAME(fp_table_tile)(ptrdiff_t n, const double *restrict x, double prior, const double *restrict centre,
                                    const double *restrict delta, const double *restrict inverse,
                                    const double *restrict weight, double *restrict term, double *restrict after)
 {
-    for (ptrdiff_t i = 0; i < n; i++) {
-        const double r = x[i] * inverse[i], t = ((x[i] - centre[i]) - delta[i]) * inverse[i];
-        after[i] = prior * r;
-        term[i] = weight[i] * fp_table_psi(r, t);
+    double base[FP_TABLE_PART], ratio[FP_TABLE_PART], part[FP_TABLE_PART];
+    for (ptrdiff_t at = 0; at < n; at += FP_TABLE_PART) {
+        const ptrdiff_t m = n - at < FP_TABLE_PART ? n - at : FP_TABLE_PART;
+        const double *restrict cell = x + at, *restrict c = centre + at, *restrict d = delta + at;
+        const double *restrict q = inverse + at, *restrict w = weight + at;
+        double *restrict to = term + at, *restrict own = after + at;
+        for (ptrdiff_t i = 0; i < m; i++) {
+            const double r = cell[i] * q[i], t = ((cell[i] - c[i]) - d[i]) * q[i];
+            ratio[i] = r;
+            own[i] = prior * r;
+            base[i] = fp_table_psi_base(r, t, &part[i]);
+        }
+        for (ptrdiff_t i = 0; i < m; i++)
+            to[i] = w[i] * (base[i] + fp_table_psi_rest(ratio[i], part[i]));
     }
 }
 
+/* the posterior alone */
+static void FP_NAME(fp_table_after)(ptrdiff_t n, const double *restrict x, double prior, const double *restrict inverse,
+                                    double *restrict after)
+{
+    for (ptrdiff_t i = 0; i < n; i++)
+        after[i] = prior * (x[i] * inverse[i]);
+}
+
+/* what is NULL of divergence, shift and posterior is not computed */
 static void FP_NAME(fp_table_rows)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const double *prior,
                                    const fp_table_laws *laws, double *divergence, double *sum, double *shift,
                                    void *posterior, int posterior_single)
@@ -174,25 +193,30 @@ static void FP_NAME(fp_table_rows)(ptrdiff_t n, ptrdiff_t m, const void *cells, 
                     loaded[i] = f[i];
                 x = loaded;
             }
-            FP_NAME(fp_table_tile)(width, x, prior[d], laws->centre + at, laws->delta + at, laws->inverse + at,
-                                   laws->weight + at, term, to);
-            fp_table_add(&k, FP_NAME(fp_table_lanes)(width, term));
+            if (divergence) {
+                FP_NAME(fp_table_tile)(width, x, prior[d], laws->centre + at, laws->delta + at, laws->inverse + at,
+                                       laws->weight + at, term, to);
+                fp_table_add(&k, FP_NAME(fp_table_lanes)(width, term));
+            } else if (posterior) {
+                FP_NAME(fp_table_after)(width, x, prior[d], laws->inverse + at, to);
+            }
             fp_table_add(&mass, FP_NAME(fp_table_lanes)(width, x));
             if (posterior && posterior_single) {
                 float *restrict out = (float *)posterior + start;
                 for (ptrdiff_t i = 0; i < width; i++)
                     out[i] = (float)after[i];
             }
-            if (laws->law) {
+            if (shift) {
                 for (ptrdiff_t i = 0; i < width; i++)
                     term[i] = laws->law[at + i] * (((x[i] - laws->centre[at + i]) - laws->delta[at + i])
                                                    * laws->inverse[at + i]);
                 fp_table_add(&moved, FP_NAME(fp_table_lanes)(width, term));
             }
         }
-        divergence[d] = k.high + k.low;
+        if (divergence)
+            divergence[d] = k.high + k.low;
         sum[d] = mass.high + mass.low;
-        if (laws->law)
+        if (shift)
             shift[d] = moved.high + moved.low;
     }
 }

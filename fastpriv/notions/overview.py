@@ -161,8 +161,9 @@ def summary(
     """
     given = arguments.setting(prior, mechanism)
     known: dict[str, Any] = {}
+    passed = None
     if posteriors is not None or _plain(given):
-        found, known = _walked(given, posteriors, n_jobs, progress)
+        found, known, passed = _walked(given, posteriors, release, secret, n_jobs, progress)
     else:
         found = _gathered(given, n_jobs, progress)
     numbers: dict[str, Any] = {
@@ -175,7 +176,7 @@ def summary(
         numbers["xi"] = Estimate(*ends, kind="exact", unit="nats", method=plus.method)
     asked = not (release is None and secret is None and belief is None)
     if asked or _cheap(given):
-        known["abp"] = averaged(beliefs.shifts(given, release, secret, belief, n_jobs, None))
+        known["abp"] = averaged(beliefs.shifts(given, release, secret, belief, n_jobs, None, passed))
     return ChannelSummary(**numbers, **known, posteriors=posteriors)
 
 
@@ -214,11 +215,15 @@ def _gathered(given: arguments.Setting, n_jobs: int | None, progress: Any) -> di
     return found
 
 
-def _walked(given: arguments.Setting, posteriors: Any, n_jobs: int | None, progress: Any) -> Any:
+def _walked(
+    given: arguments.Setting, posteriors: Any, release: Any, secret: Any, n_jobs: int | None, progress: Any
+) -> Any:
     whole = arguments.written(given) if posteriors is None else arguments.rows_of(given)
     walk = table.Table(whole)
     first = table.columns(walk, n_jobs=n_jobs, progress=progress)
-    second = _second(walk, first, posteriors, n_jobs, progress)
+    written = isinstance(given.channel, Channel)
+    law = beliefs.single_change(given, walk, first, release, secret) if written else None
+    second = _second(walk, first, posteriors, law, n_jobs, progress)
     found = leakage.from_columns(walk, first, [key for key, _ in _NAMES.values()])
     found["information"] = columns.information(walk, first, second)
     found["pointwise"] = columns.pointwise(walk, second)
@@ -232,14 +237,16 @@ def _walked(given: arguments.Setting, posteriors: Any, n_jobs: int | None, progr
         known = {}
     for array in known.values():
         array.setflags(write=False)
-    return found, known
+    return found, known, (walk, first, None if law is None else second.shifts) if written else None
 
 
-def _second(walk: table.Table, first: table.Columns, posteriors: Any, n_jobs: int | None, progress: Any) -> table.Rows:
+def _second(
+    walk: table.Table, first: table.Columns, posteriors: Any, law: FloatArray | None, n_jobs: int | None, progress: Any
+) -> table.Rows:
     if not isinstance(posteriors, (str, os.PathLike)):
         if posteriors is not None:
             _checked(posteriors, walk.channel.shape)
-        return table.rows(walk, first, posteriors=posteriors, n_jobs=n_jobs, progress=progress)
+        return table.rows(walk, first, law=law, posteriors=posteriors, n_jobs=n_jobs, progress=progress)
     with written_whole(posteriors) as stream:
         header = {"descr": "<f8", "fortran_order": False, "shape": walk.channel.shape}
         np.lib.format.write_array_header_2_0(stream, header)
@@ -250,7 +257,7 @@ def _second(walk: table.Table, first: table.Columns, posteriors: Any, n_jobs: in
                 stream.seek(begin + part.start * block.shape[1] * block.itemsize)
                 stream.write(block.data)
 
-        return table.rows(walk, first, posteriors=sink, n_jobs=n_jobs, progress=progress)
+        return table.rows(walk, first, law=law, posteriors=sink, n_jobs=n_jobs, progress=progress)
 
 
 def _checked(posteriors: Any, shape: tuple[int, int]) -> None:

@@ -1,5 +1,7 @@
 """The kernel of written channels: NumPy's answers, the same bits on every instruction set and for any threads."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -134,3 +136,39 @@ def test_shapes_are_checked_before_the_kernel_runs(call):
     frozen.setflags(write=False)
     with pytest.raises(ValueError, match="can be written to"):
         _table.rows(np.ones((2, 3)), *(np.zeros(k) for k in (2, 3, 3, 3, 3)), None, frozen)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_a_pass_without_divergences_has_the_same_bits(kind):
+    rng = np.random.default_rng(8)
+    rows = (rng.random((9, 700)) / 350).astype(kind)
+    prior, law = rng.random(9) / 9, rng.random(700) - 0.5
+    centre = rows.min(axis=0).astype(float)
+    delta = (prior[:, None] * (rows - centre)).sum(axis=0)
+    inverse, one, two = 1 / (centre + delta), np.empty(rows.shape), np.empty(rows.shape)
+    full = _table.rows(rows, prior, centre, delta, inverse, centre + delta, law, one)
+    less = _table.rows(rows, prior, centre, delta, inverse, None, law, two)
+    assert full[1:].tobytes() == less[1:].tobytes()
+    assert one.tobytes() == two.tobytes()
+    assert not less[0].any()
+
+
+def test_accurate_sum():
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal(10_001) * 10.0 ** rng.integers(-12, 12, 10_001)
+    want = math.fsum(x)
+    assert abs(_table.accurate_sum(x) - want) <= math.ulp(want)
+    assert _table.accurate_sum(np.empty(0)) == 0.0
+    assert _table.accurate_sum(np.array([1.0, np.inf])) == np.inf
+    assert _table.accurate_sum([1.0, 1e100, 1.0, -1e100]) == 2.0
+
+
+def test_abp_in_a_summary_is_that_of_abp():
+    rng = np.random.default_rng(3)
+    cells = rng.random((40, 30))
+    channel, prior = Channel(cells / cells.sum(axis=1, keepdims=True)), np.full(40, 1 / 40)
+    for asked in ({"secret": 3}, {"release": channel.matrix()[5]}, {"secret": [1, 7]}):
+        one, two = notions.summary(prior, channel, **asked).abp, notions.abp(prior, channel, **asked)
+        for end in ("value", "lower", "upper"):
+            assert getattr(one.mean, end) == getattr(two.mean, end)
+            np.testing.assert_array_equal(getattr(one.per_value, end), getattr(two.per_value, end))

@@ -25,6 +25,7 @@ from ...capacity.finite import structured
 from ...channels import DefaultChannel, ProductChannel
 from ...channels.families.membership import times
 from ...errors import DomainError, ShapeError
+from ...kernels import _table
 from . import classes
 from .arguments import UNIT, Setting, rows_of, written
 from .sets.bits import bits_of
@@ -52,10 +53,16 @@ class Shifts(NamedTuple):
     method: str
 
 
-def shifts(given: Setting, release: Any, secret: Any, belief: Any, n_jobs: int | None, progress: Any) -> Shifts:
-    """For the laws of the release that are asked for: one given law, the rows of some secrets, or of all with prior."""
-    if release is not None and secret is not None:
-        raise DomainError("release must be None where secret is given; got both. Pass the one law or the other.")
+def shifts(
+    given: Setting, release: Any, secret: Any, belief: Any, n_jobs: int | None, progress: Any,
+    passed: tuple[Table, Columns, FloatArray | None] | None = None,
+) -> Shifts:  # fmt: skip
+    """For the laws of the release that are asked for: one given law, the rows of some secrets, or of all with prior.
+
+    ``passed`` is what passes through all rows of this channel have found: the first, and of the second the mean changes
+    under the one law that is asked for, or None.
+    """
+    _checked(release, secret)
     if release is None and belief is None:
         parts = alike(given)
         if parts is not None:
@@ -64,9 +71,13 @@ def shifts(given: Setting, release: Any, secret: Any, belief: Any, n_jobs: int |
             return Shifts(value, lower, upper, np.full(places, 1.0 / places), "types of secrets")
         if paired(given):
             return _of_pairs(given, secret)
-    whole = written(given) if belief is None or not isinstance(given.channel, DefaultChannel) else rows_of(given)
-    table = Table(whole)
-    first = first_pass(table, n_jobs=n_jobs)
+    if passed is None:
+        whole = written(given) if belief is None or not isinstance(given.channel, DefaultChannel) else rows_of(given)
+        table = Table(whole)
+        first = first_pass(table, n_jobs=n_jobs)
+        mean_changes = None
+    else:
+        table, first, mean_changes = passed
     believed = table.prior if belief is None else _belief(belief, table.prior.size)
     weight = None
     if release is not None:
@@ -76,53 +87,72 @@ def shifts(given: Setting, release: Any, secret: Any, belief: Any, n_jobs: int |
         secrets = _rows(given, table, secret)
         weight = table.prior[secrets]
         laws, many = secrets, secrets.size
-    return _compared(table, first, laws, many, believed, weight, n_jobs, progress)
+    return _compared(table, first, laws, many, believed, weight, mean_changes, n_jobs, progress)
+
+
+def single_change(given: Setting, table: Table, first: Columns, release: Any, secret: Any) -> FloatArray | None:
+    """P - q where one law P of the release is asked for, else None."""
+    _checked(release, secret)
+    if release is None and secret is None:
+        return None
+    laws: Any = _rows(given, table, secret) if release is None else _released(release, table, first)
+    return _changes(table, first, laws, slice(0, 1))[0] if release is not None or laws.size == 1 else None
+
+
+def _checked(release: Any, secret: Any) -> None:
+    if release is not None and secret is not None:
+        raise DomainError("release must be None where secret is given; got both. Pass the one law or the other.")
+
+
+def _centred(table: Table, first: Columns, part: slice) -> FloatArray:
+    return np.asarray((table.block(part) - first.centre) - first.delta)
+
+
+def _changes(table: Table, first: Columns, laws: Any, some: slice) -> FloatArray:
+    """P - q of some of the laws, a row each."""
+    if isinstance(laws, tuple):
+        return np.asarray(laws[0][None, :])
+    chosen = laws[some]
+    if np.array_equal(chosen, np.arange(chosen[0], chosen[0] + chosen.size)):
+        return table.scaled(_centred(table, first, slice(int(chosen[0]), int(chosen[-1]) + 1)))
+    return table.scaled(np.concatenate([_centred(table, first, slice(d, d + 1)) for d in chosen.tolist()]))
 
 
 def _compared(
-    table: Table, first: Columns, laws: Any, many: int, belief: FloatArray, weight: FloatArray | None, n_jobs: Any,
-    progress: Any,
+    table: Table, first: Columns, laws: Any, many: int, belief: FloatArray, weight: FloatArray | None,
+    mean_changes: FloatArray | None, n_jobs: Any, progress: Any,
 ) -> Shifts:  # fmt: skip
     n, m = table.channel.shape
     inverse = np.divide(1.0, first.q, out=np.zeros_like(first.q), where=first.occurs)
     root = np.sqrt(first.q) * table.root_scale  # of q, where q itself may be too small for a double
     per_root = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
     known, share = table.scaled(first.spread), first.spread * inverse
-    energy = math.sqrt(math.fsum((root * share) ** 2))
+    energy = math.sqrt(_table.accurate_sum((root * share) ** 2))
     relative = UNIT * (m + 100) + 2 * first.relative
     gap = 2.1 * table.channel.mass_gap + 1.1 * table.gap + 2.1 * table.slack
     gap += 0.0 if belief is table.prior else 4 * UNIT  # each of both laws is rounded when it is divided by its sum
 
-    def centred(part: slice) -> FloatArray:
-        return np.asarray((table.block(part) - first.centre) - first.delta)
-
     if isinstance(laws, tuple):
         known = known + table.scaled(first.q)  # the law that was given less a rounded q
 
-    def changed(some: slice) -> FloatArray:
-        if isinstance(laws, tuple):
-            return np.asarray(laws[0][None, :])
-        chosen = laws[some]
-        if np.array_equal(chosen, np.arange(chosen[0], chosen[0] + chosen.size)):
-            return table.scaled(centred(slice(int(chosen[0]), int(chosen[-1]) + 1)))
-        return table.scaled(np.concatenate([centred(slice(d, d + 1)) for d in chosen.tolist()]))
-
     if many == 1:  # in one walk through the rows
-        change = changed(slice(0, 1))[0]
+        change = _changes(table, first, laws, slice(0, 1))[0]
         with np.errstate(over="ignore"):
             reach = float(np.sum((np.abs(change) + 0.3 * known) * (first.reach * inverse)))
         error = (110 * UNIT + 2 * first.relative) * reach
         if error * float(table.prior.max()) <= _WIDE:
-            g = rows(table, first, law=change, n_jobs=n_jobs, progress=progress).shifts
+            g = mean_changes
+            if g is None:
+                g = rows(table, first, law=change, n_jobs=n_jobs, progress=progress, divergences=False).shifts
             parts = _enclosed(table.prior, belief, g, error + gap * (1 + np.abs(g)))
-            return _rooted(np.array([[math.fsum(part)] for part in parts]), 0, weight)
+            return _rooted(np.array([[_table.accurate_sum(part)] for part in parts]), 0, weight)
 
     def one(task: tuple[slice, slice]) -> FloatArray:
         some, part = task
-        changes = changed(some)
+        changes = _changes(table, first, laws, some)
         held = (table.prior[part] > 0) | (belief[part] > 0)
         with np.errstate(over="ignore", invalid="ignore"):
-            t = centred(part) * inverse
+            t = _centred(table, first, part) * inverse
         t[table.prior[part] == 0] = 0.0
         pi, own, t = table.prior[part][held], belief[part][held], t[held]
         g = changes @ t.T

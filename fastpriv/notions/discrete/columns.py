@@ -12,6 +12,7 @@ import numpy as np
 
 from ..._values import FloatArray
 from ...capacity.finite.leakage import leakage_of_excess
+from ...kernels import _table
 from .arguments import UNIT, Reading
 from .table import Columns, Rows, Table
 
@@ -78,10 +79,10 @@ def vulnerability(table: Table, first: Columns) -> tuple[Reading, Reading, Readi
     before = float(prior[guess])
     own = np.asarray(table.block(slice(guess, guess + 1))[0], dtype=np.float64)
     gap = 2.1 * table.channel.mass_gap + 1.1 * table.gap
-    after = min(math.fsum(table.scaled(first.best)), 1.0)
-    gain = math.fsum(table.scaled(first.best - before * own)) / before  # as if this row summed to 1
+    after = min(_table.accurate_sum(table.scaled(first.best)), 1.0)
+    gain = _table.accurate_sum(table.scaled(first.best - before * own)) / before  # as if this row summed to 1
     other = first.best > before * own  # columns where the guess changes: two products are rounded
-    rounded = 2 * UNIT * math.fsum(table.scaled(np.where(other, first.best, 0.0))) / before
+    rounded = 2 * UNIT * _table.accurate_sum(table.scaled(np.where(other, first.best, 0.0))) / before
     method = "largest joint probability of each column"
     scaled = 2 * table.noise
     if table.shift is not None:
@@ -116,7 +117,7 @@ def maximal(table: Table, first: Columns, support: bool) -> Reading:
 def information(table: Table, first: Columns, second: Rows) -> Reading:
     """Mutual information, the mean of the divergences of the rows."""
     total = float(np.sum(table.prior, dtype=np.longdouble))
-    value = math.fsum(table.prior * second.divergences) / total
+    value = _table.accurate_sum(table.prior * second.divergences) / total
     lower, upper = divergence_bounds(np.float64(value), second)
     gap = 2.2 * table.gap
     ends = max(0.0, float(lower) * (1 - gap - 4 * UNIT)), float(upper) * (1 + gap + 4 * UNIT) + gap * gap

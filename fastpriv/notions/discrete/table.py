@@ -170,25 +170,29 @@ def columns(table: Table, *, n_jobs: int | None = None, progress: _parallel.Prog
 
 def rows(
     table: Table, first: Columns, *, law: FloatArray | None = None, posteriors: Any = None, n_jobs: int | None = None,
-    progress: _parallel.Progress = None,
+    progress: _parallel.Progress = None, divergences: bool = True,
 ) -> Rows:  # fmt: skip
-    """The second pass; ``posteriors`` takes f(d|w), an array of shape (n, m) or a function of a slice and its block."""
+    """The second pass; ``posteriors`` takes f(d|w), an array of shape (n, m) or a function of a slice and its block.
+
+    Without ``divergences``, which cost most of it, they are 0.
+    """
     inverse = np.divide(1.0, first.q, out=np.zeros_like(first.q), where=first.occurs)
     weight = table.scaled(first.q)
 
     def second(part: slice) -> FloatArray:
         block, own = table.block(part), table.prior[part]
         out = np.empty(block.shape) if callable(posteriors) else None if posteriors is None else posteriors[part]
-        found = _table.rows(block, own, first.centre, first.delta, inverse, weight, law, out)
+        known = weight if divergences else None
+        found = _table.rows(block, own, first.centre, first.delta, inverse, known, law, out)
         found[:, own == 0] = np.array([[0.0], [1.0], [0.0]])
         if callable(posteriors):
             posteriors(part, out)
         return np.asarray(found)
 
     parts = list(_parallel.ordered_map(second, table.parts, n_jobs=n_jobs, progress=progress))
-    divergences, _, shifts = np.concatenate(parts, axis=1)
-    energy = math.fsum(weight * (first.spread * inverse) ** 2)
-    return Rows(np.maximum(divergences, 0.0), shifts, energy, table.channel.mass_gap, first.relative)
+    each, _, shifts = np.concatenate(parts, axis=1)
+    energy = _table.accurate_sum(weight * (first.spread * inverse) ** 2)
+    return Rows(np.maximum(each, 0.0), shifts, energy, table.channel.mass_gap, first.relative)
 
 
 def _pass(table: Table, centre: FloatArray, n_jobs: int | None, progress: _parallel.Progress) -> Any:
