@@ -209,13 +209,15 @@ static void FP_NAME(fp_stream_pairs)(fp_stream *stream, long d, long n, double *
         const double *z = out + half; /* writing never overtakes reading */
         long i = 0;
         for (; i + FP_LANES <= half; i += FP_LANES) {
-            double part[FP_LANES], both[2 * FP_LANES];
-            memcpy(part, z + i, sizeof part);
-            for (int l = 0; l < FP_LANES; l++) {
-                both[2 * l] = part[l];
-                both[2 * l + 1] = -part[l];
+#pragma GCC unroll 4
+            for (int k = 0; k < FP_PARTS; k++) {
+                FP_DOUBLES part, both;
+                memcpy(&part, z + i + FP_WIDTH * k, sizeof part);
+                both = FP_FIRST_HALVES(part, -part);
+                memcpy(out + 2 * (i + FP_WIDTH * k), &both, sizeof both);
+                both = FP_SECOND_HALVES(part, -part);
+                memcpy(out + 2 * (i + FP_WIDTH * k) + FP_WIDTH, &both, sizeof both);
             }
-            memcpy(out + 2 * i, both, sizeof both);
         }
         for (; i < half; i++) {
             const double one = z[i];
