@@ -59,7 +59,7 @@ def test_the_rows_of_the_capacity_hold_hexadecimal_doubles():
 
 
 def test_no_table_is_forgotten():
-    assert {path.stem for path in FOLDER.iterdir()} == {*WITH_INPUTS, "awgn_capacity"}
+    assert {path.stem for path in FOLDER.iterdir()} == {*WITH_INPUTS, "awgn_capacity", "far_components"}
 
 
 def test_the_two_tables_of_pairs_on_the_line_have_the_same_inputs():
