@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, solveh_banded
-from scipy.signal import lfilter
 
 from ...channels import GeometricMechanism
+from ...channels.families.geometric import geometric_smoothing
 from ...kernels import _blahut
 from .interior import stepped
 
@@ -43,8 +43,7 @@ def input_law(channel: GeometricMechanism, gap: float) -> FloatArray:
     c[[0, -1]] = 1.0 / (1.0 + a)
 
     def smoothed(f: FloatArray) -> FloatArray:
-        left, right = lfilter([1.0], [1.0, -a], f), lfilter([1.0], [1.0, -a], f[::-1])[::-1]
-        return np.asarray(left + right - f)
+        return geometric_smoothing(f, a)
 
     def sharpened(f: FloatArray) -> FloatArray:
         found = (1.0 + a * a) * f

@@ -18,7 +18,7 @@ from ..base import AnyChannel
 from ..profiles import Extremes, RowPair
 from .responses import checked_epsilon
 
-__all__ = ["DiscreteLaplace", "GeometricMechanism"]
+__all__ = ["DiscreteLaplace", "GeometricMechanism", "geometric_smoothing"]
 
 _LONG = 2**22  # releases up to which rows are handed out
 _FAR = 2**62
@@ -130,13 +130,9 @@ class GeometricMechanism(AnyChannel):
             return Extremes(span, 0.0, 0.0, 0.0)
         if self.epsilon == math.inf:
             return Extremes(span, span, -math.log(float(prior[held].min())), span)
-        from scipy.signal import lfilter
-
         own = prior[first : last + 1]
         a = math.exp(-self.epsilon)
-        left = lfilter([1.0], [1.0, -a], own)
-        right = lfilter([1.0], [1.0, -a], own[::-1])[::-1]
-        evidence = left + right - own
+        evidence = geometric_smoothing(own, a)
         if evidence.min() < 1e-280:  # small channels are looked at cell by cell
             return super()._extremes(prior)
         place = np.arange(own.size)
@@ -230,3 +226,12 @@ def _log_sinhc(y: float) -> float:
         term *= square / (2 * i * (2 * i + 1))
         total += term
     return math.log1p(total)
+
+
+def geometric_smoothing(values: FloatArray, ratio: float) -> FloatArray:
+    """sum over j of ratio^|i - j| values[j] for every i, by one recursion from each end."""
+    from scipy.linalg import solve_banded
+
+    bands = np.array([[1.0] * values.size, [-ratio] * values.size])
+    left, right = (solve_banded((1, 0), bands, x, check_finite=False) for x in (values, values[::-1]))
+    return np.asarray(left + right[::-1] - values)
