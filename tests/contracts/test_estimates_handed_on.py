@@ -11,6 +11,7 @@ from fastpriv import Estimate, ShapeError, calibration, conversions, notions
 from fastpriv._estimates import UNITS, monotone, weakest
 from fastpriv.conversions.parameters import PARAMETERS
 from fastpriv.errors import DomainError
+from sizes import few_first
 
 LN2 = math.log(2.0)
 PRIOR = fp.Pmf([20.0, 40.0, 60.0], [0.2, 0.5, 0.3])
@@ -74,7 +75,7 @@ def arguments_of(name, names, rng):
     return drawn
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", few_first(range(3), 1))
 def test_the_directions_are_those_of_the_formulas(seed):
     """Numbers within the bracket have their answers within the bracket of the answer."""
     for arrow, function, names in numeric():

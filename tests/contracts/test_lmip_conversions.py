@@ -9,6 +9,7 @@ from mpmath import mpf
 import fastpriv as fp
 from fastpriv import DomainError, GaussianMechanism, Pmf, ShapeError, notions
 from oracles import lmip_conversions as oracle
+from sizes import few_or_all
 
 POINTS = np.linspace(-1.0, 1.0, 21)
 FIGURE_3 = Pmf(POINTS, np.exp(-2 * POINTS**2) / np.exp(-2 * POINTS**2).sum())  # N(0, 1/4) at 21 points, normalised
@@ -18,9 +19,10 @@ def holds(estimate, truth):
     return mpf(float(estimate.lower)) <= truth <= mpf(float(estimate.upper))
 
 
-def test_bounds_contain_the_truth():
+@few_or_all("n", 8, 40)
+def test_bounds_contain_the_truth(n):
     rng = np.random.default_rng(31)
-    for mu, epsilon, atom in zip(0.69 * rng.random(40), rng.uniform(0, 4, 40), rng.random(40), strict=True):
+    for mu, epsilon, atom in zip(0.69 * rng.random(n), rng.uniform(0, 4, n), rng.random(n), strict=True):
         row = float(mu), float(epsilon)
         assert holds(fp.ldp_delta_from_ci_lmip(*row), oracle.ldp(*row).delta), row
         assert holds(fp.lip_delta_from_pointwise_lmip(*row), oracle.pointwise(*row).delta), row

@@ -33,6 +33,7 @@ def sdist(tmp_path_factory):
     return built("sdist", ROOT, tmp_path_factory.mktemp("sdist"))
 
 
+@pytest.mark.slow
 def test_the_sdist_holds_every_source(sdist):
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}

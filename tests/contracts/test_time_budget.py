@@ -45,7 +45,7 @@ def slow_law(d, seconds):
     return Density(log_density, lambda rng, n: rng.standard_normal((n, d)), dimension=d)
 
 
-P, Q = mixture(800, 4, 1), mixture(800, 4, 2)
+P, Q = mixture(400, 4, 1), mixture(400, 4, 2)
 CALLS = {
     "kl": lambda **k: kl_divergence(P, Q, **k),
     "hockey-stick": lambda **k: hockey_stick_divergence(P, Q, [0.5, 3.0, 20.0], **k),

@@ -56,7 +56,7 @@ def drawn(rng, common, rare, chance, count):
 
 @pytest.mark.parametrize(("common", "rare"), [(1.0, 0.0), (0.0, 1.0), (0.5, 0.0), (0.5, 1.0), (1.0, 0.9), (0.3, 0.31)])
 @pytest.mark.parametrize("side", ["both", "lower", "upper"])
-@few_or_all("count", 1000, 10_000)
+@few_or_all("count", 300, 10_000)
 def test_a_rare_set_that_no_sample_hit_is_covered(common, rare, side, count):
     rng = np.random.default_rng(3)
     for chance in RARE:

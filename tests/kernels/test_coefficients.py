@@ -21,9 +21,6 @@ def fits():
 @pytest.mark.parametrize(
     "name", ["exp_tail", "log_tail", "erfcx_table", "mills_table", "tanh_tail", "atanh_tail", "divergence_tail"]
 )
-@pytest.mark.parametrize(
-    "name", ["exp_tail", "log_tail", "erfcx_table", "mills_table", "tanh_tail", "atanh_tail", "divergence_tail"]
-)
 def test_table(name):
     fitted, worst = fits()[name]()
     body = re.search(rf"fp_{name}\[\d+\] = \{{(.*?)\}};", HEADERS, re.DOTALL)

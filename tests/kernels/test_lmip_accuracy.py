@@ -78,10 +78,10 @@ def compare(name, got, rows, truth, relative):
     return found
 
 
-@few_or_all("count", 12, 60)
+@few_or_all("count", 12, 240)
 @pytest.mark.parametrize("name", ["plain", "wide", "normal", "near one bit", "tiny", "edges"])
 def test_ldp_curve(name, count):
-    mu, epsilon = settings(name, count // 4 if name == "tiny" else count)
+    mu, epsilon = settings(name, count // 12 if name == "tiny" else count)
     arguments = mu, epsilon
     got = [f(*arguments) for f in (special.ci_lmip_ldp_delta, special.ci_lmip_ldp_high, special.ci_lmip_ldp_log_low)]
     rows = [(float(m), float(e)) for m, e in zip(mu, epsilon, strict=True)]
@@ -92,10 +92,10 @@ def test_ldp_curve(name, count):
             assert row[5] == pytest.approx(row[6], rel=1e-8, abs=1e-8), row
 
 
-@few_or_all("count", 12, 60)
+@few_or_all("count", 12, 240)
 @pytest.mark.parametrize("name", ["plain", "wide", "normal", "near one bit", "tiny"])
 def test_pointwise_curve(name, count):
-    mu, epsilon = settings(name, count // 4 if name == "tiny" else count)
+    mu, epsilon = settings(name, count // 12 if name == "tiny" else count)
     mu = mu * 2 if name != "tiny" else mu
     functions = special.pointwise_lip_delta, special.pointwise_lip_high, special.pointwise_lip_log_low
     got = [f(mu, epsilon) for f in functions]

@@ -10,6 +10,7 @@ from scipy.stats import qmc
 from fastpriv import _random
 from fastpriv.kernels import _draw
 from fastpriv.sampling import points
+from sizes import few_or_all
 
 
 def digits(columns, shifts, first, n):
@@ -33,7 +34,7 @@ def test_unscrambled_points_are_those_of_scipy(d):
     assert (ours[:, gray(np.arange(512))] * 2.0**-64 == theirs).all()
 
 
-@pytest.mark.parametrize("d", [40, 3000])
+@few_or_all("d", 400, 3000)
 def test_far_points_are_those_of_scipy(d):
     for far in (99_999, 2**19 + 4321):
         sequence = qmc.Sobol(d, scramble=False)

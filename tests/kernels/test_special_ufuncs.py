@@ -1,6 +1,7 @@
 """The ufuncs as ufuncs: the same bits on every instruction set and layout, broadcasting, out=, threads."""
 
 import doctest
+import functools
 import hashlib
 import json
 import re
@@ -13,24 +14,26 @@ from fastpriv.kernels import _special
 from fastpriv.kernels.instruction_sets import of_this_machine
 from kernels.lock import lets_others_run
 from kernels.variants import each_variant, each_wider_variant, printed
+from sizes import few_or_all
 
 ELEMENTWISE = [name for name in special.__all__ if getattr(special, name).signature is None]
 UNARY = [name for name in ELEMENTWISE if getattr(special, name).nin == 1]
 BINARY = [name for name in ELEMENTWISE if getattr(special, name).nin == 2]
 
 
-def samples():
+def samples(thousands):
     """Ordinary numbers, every magnitude and sign, random bit patterns, and the special values."""
     rng = np.random.default_rng(5)
-    bits = rng.integers(0, 2**64, 20_000, dtype=np.uint64).view(np.float64)
-    sizes = 10.0 ** rng.uniform(-300, 300, 20_000) * rng.choice([-1.0, 1.0], 20_000)
+    bits = rng.integers(0, 2**64, 1000 * thousands, dtype=np.uint64).view(np.float64)
+    sizes = 10.0 ** rng.uniform(-300, 300, 1000 * thousands) * rng.choice([-1.0, 1.0], 1000 * thousands)
     edges = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, -5e-324, 2.0**-1022, 1e308, -1e308, 1.0, -1.0])
-    return np.concatenate([rng.normal(0, 10, 60_000), rng.uniform(-1, 1, 20_000), sizes, bits, np.tile(edges, 11)])
+    usual = rng.normal(0, 10, 3000 * thousands), rng.uniform(-1, 1, 1000 * thousands)
+    return np.concatenate([*usual, sizes, bits, np.tile(edges, 11)])
 
 
-def digests():
+def digests(thousands):
     """The variant in use and a digest of what every function gives, NaNs made alike."""
-    x = samples()
+    x = samples(thousands)
     y = np.roll(x, 7)
     y[::3] = x[::3] + np.roll(x, 1)[::3] * 1e-3
     found = {}
@@ -40,19 +43,20 @@ def digests():
             value = function(*(x, y, y[::-1], x[::-1])[: function.nin])
             value[np.isnan(value)] = np.nan
             found[name] = hashlib.sha256(value.tobytes()).hexdigest()
-    rows = np.where(np.isnan(x), 0.0, x)[:110_000].reshape(100, 1100)
+    rows = np.where(np.isnan(x), 0.0, x)[: 5500 * thousands].reshape(100, -1)
     found["log_sum_exp"] = hashlib.sha256(special.log_sum_exp(rows).tobytes()).hexdigest()
     return {"variant": _special.ISA, **found}
 
 
-def digests_under(variant):
-    code = "import json; from kernels import test_special_ufuncs as t; print(json.dumps(t.digests()))"
+@functools.cache
+def digests_under(variant, thousands):
+    code = f"import json; from kernels import test_special_ufuncs as t; print(json.dumps(t.digests({thousands})))"
     return json.loads(printed(code, variant))
 
 
 @each_variant
 def test_a_forced_instruction_set_is_used(variant):
-    assert digests_under(variant)["variant"] == variant
+    assert digests_under(variant, 3)["variant"] == variant
 
 
 def test_the_widest_instruction_set_is_used_where_none_is_forced():
@@ -61,9 +65,10 @@ def test_the_widest_instruction_set_is_used_where_none_is_forced():
     )
 
 
+@few_or_all("thousands", 3, 20)
 @each_wider_variant
-def test_every_instruction_set_gives_the_same_bits(variant):
-    plain, found = digests_under("baseline"), digests_under(variant)
+def test_every_instruction_set_gives_the_same_bits(variant, thousands):
+    plain, found = digests_under("baseline", thousands), digests_under(variant, thousands)
     differing = [name for name in plain if name != "variant" and plain[name] != found[name]]
     assert not differing, f"{variant} differs from baseline in {differing}"
 
@@ -122,7 +127,7 @@ def test_log_sum_exp_axes_and_layouts():
 
 
 def test_no_floating_point_warning_and_none_of_the_callers_flags_lost():
-    x = samples()
+    x = samples(20)
     for name in UNARY:
         getattr(special, name)(x)  # warnings are errors here
     with pytest.warns(RuntimeWarning, match="divide by zero"):
