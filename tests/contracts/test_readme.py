@@ -23,7 +23,7 @@ def test_the_first_two_blocks_are_the_two_commands_on_one_line_each():
     assert re.findall(r"^```(\w*)", README, re.MULTILINE)[:3:2] == ["sh", "sh"]
     assert first.count("\n") == second.count("\n") == 1
     assert first.strip().endswith("fastpriv assess")
-    assert re.search(r"&& pytest -n auto$", second.strip())
+    assert re.search(r"&& pytest -n auto --dist worksteal$", second.strip())
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
 
 
