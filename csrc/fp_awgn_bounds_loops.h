@@ -12,7 +12,7 @@
  * 36 the map is the identity to the last bit and the height is not limited by it: the rule is then that of the integrand
  * times erf(rho/4), which is even in rho like that of odd d, at most 3 in modulus, and 1 but for 1e-35 from rho = 36 on.
  */
-/* bounds: tested by enclosures/test_awgn_capacity - rounding of weights and logarithms, as a mean over a window,
+/* bounds: tested by enclosures/test_awgn_capacity - rounding of weights, logarithms and log G, as a mean over a window,
  * and of the posterior variance */
 
 /* how far l can be from its values at the nodes, at height b */

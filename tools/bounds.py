@@ -527,7 +527,8 @@ Written by `python tools/bounds.py` from the sources; do not edit. A constant th
 
 "other numbers" are those in the functions of a file. Numbers that follow from a formula beside them (2.1 where 2 is
 proved, with room for smaller terms) are not here, nor are those that only choose how much work is done, or by which
-formula: bounds hold whatever they are. What rests on a file is found by imports: too much rather than too little."""
+formula: bounds hold whatever they are. What rests on a file is found by imports: too much rather than too little.
+Functions of NumPy and SciPy are taken to be as exact as the tests found them."""
 
 
 _ROOMS = {
