@@ -82,7 +82,7 @@ def main():
     print("#ifndef FP_SPHERE_TABLE_H\n#define FP_SPHERE_TABLE_H\n\nenum {")
     for name, size in sizes.items():
         print(f"    FP_SPHERE_{name} = {size},")
-    print("};\n\n/* bound: tested by kernels/test_sphere - end of a piece; log G is right to 6.5e-16, slope to 5e-16 */")
+    print("};\n\n/* bound: tested by kernels/test_sphere - log G is right to 6.5e-16, its slope to 5e-16 */")
     print(f"#define FP_SPHERE_CUT {float(CUT.mid())}")
     for name, table in TABLES.items():
         rows = table()

@@ -12,7 +12,7 @@ enum {
     FP_SPHERE_ORDERS = 13,
 };
 
-/* bound: tested by kernels/test_sphere - end of a piece; log G is right to 6.5e-16, slope to 5e-16 */
+/* bound: tested by kernels/test_sphere - log G is right to 6.5e-16, its slope to 5e-16 */
 #define FP_SPHERE_CUT 0.3125
 
 static const double fp_sphere_low[2][80] = {

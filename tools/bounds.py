@@ -520,7 +520,7 @@ Written by `python tools/bounds.py` from the sources; do not edit. A constant th
 * **proved** ({count["proved"]} rows): the reason stands in the source;
 * **computed** ({count["computed"]} rows): a script of this repository computed it, or its error, to more digits;
 * **tested** ({count["tested"]} rows): nobody has proved it. The named tests compare with arithmetic of more digits, or
-  with brute force, and found no error larger than it allows. A bound that uses it could fail where no test looked.
+  with brute force, and found no bound that fails; many stay far from the limit. It could fail where no test looked.
 
 **An `Estimate` of kind `certified` or `exact` is proved but for the constants that are tested.**
 [Functions](#functions) says which function rests on which files of them. Proofs follow later.

@@ -1,4 +1,4 @@
-"""Constants of bounds that no other test attacks: Gauss-Legendre rules, the modulus on the strip of even dimensions."""
+"""Constants of bounds that no other test attacks: quadrature rules, a strip of even dimensions, closed bounds."""
 
 import re
 from pathlib import Path
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fastpriv import special
+from fastpriv.capacity.awgn import bounds
 
 CSRC = Path(__file__).parents[2] / "csrc"
 
@@ -57,3 +58,30 @@ def test_the_modulus_on_the_strip_is_a_tenth_of_what_is_used(dimension):
         for radius in (1e-3, 0.5, 1.5, 4.0, 12.0, 40.0):
             found = modulus(dimension, radius, height) / np.exp(height**2)
             assert found <= 1.2, (dimension, radius, height, found)
+
+
+def closed_bounds(dimension, radius):
+    """The bounds of fastpriv.capacity.awgn.bounds from their formulas, in many digits."""
+    d, r, log = mpmath.mpf(dimension), mpmath.mpf(radius), mpmath.log
+    entropy = log(2 * mpmath.pi * mpmath.e)
+    log_volume = d * log(r) + d / 2 * log(mpmath.pi) - mpmath.loggamma(d / 2 + 1)
+    upper = [d / 2 * mpmath.log1p(r**2 / d), r**2 / 2]
+    if d == 1:
+        upper.append(mpmath.log1p(2 * r / mpmath.sqrt(2 * mpmath.pi * mpmath.e)))
+    elif r > d:
+        a = (d - 1) / r
+        skirt = d / r * mpmath.sqrt(2 * mpmath.pi) * mpmath.exp(a**2 / 2) * mpmath.ncdf(a)
+        beyond = (d + 1) / (2 * r * mpmath.sqrt(2 * mpmath.pi)) + d * (d + 2) / (8 * r**2)
+        upper.append(log_volume - d / 2 * entropy + mpmath.log1p(skirt) + mpmath.mpf(1) / 4 + beyond)
+    return min(upper), d / 2 * mpmath.log1p(mpmath.exp(2 / d * log_volume - entropy))
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 7, 30, 1000, 10**6])
+def test_the_closed_bounds_of_the_peak_power_capacity_are_outward(dimension):
+    with mpmath.workdps(60):
+        for radius in (2e-7, 3e-4, 0.7, 5.0, 300.0, 1.1e5, 3.3e7, 1e12, 7e150):
+            upper, lower = closed_bounds(dimension, radius)
+            found = bounds.upper(dimension, radius, np.log(radius)), bounds.lower(dimension, radius, np.log(radius))
+            assert found[0] >= upper, (dimension, radius, found[0], upper)
+            assert found[1] <= lower, (dimension, radius, found[1], lower)
+            assert found[0] - upper <= 3e-13 * (upper + dimension), "no wider than the allowance"
