@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from fastpriv import special
+from fastpriv.beliefs.implicit import balls
 from fastpriv.capacity.awgn import bounds
+from fastpriv.channels import dense
 
 CSRC = Path(__file__).parents[2] / "csrc"
 
@@ -85,3 +87,17 @@ def test_the_closed_bounds_of_the_peak_power_capacity_are_outward(dimension):
             assert found[0] >= upper, (dimension, radius, found[0], upper)
             assert found[1] <= lower, (dimension, radius, found[1], lower)
             assert found[0] - upper <= 3e-13 * (upper + dimension), "no wider than the allowance"
+
+
+@pytest.mark.parametrize(("name", "low", "high"), [
+    ("exp", -700.0, 700.0), ("exp", -1e-3, 1e-3), ("expm1", -30.0, 300.0), ("expm1", -1e-3, 1e-3),
+    ("log", 1e-300, 1e-290), ("log", 0.5, 2.0), ("log", 2.0, 1e300), ("log1p", -0.999, 3.0), ("log1p", -1e-3, 1e-3),
+])  # fmt: skip
+def test_functions_of_numpy_are_as_exact_as_balls_and_channels_take_them_to_be(name, low, high):
+    x = np.random.default_rng(5).uniform(low, high, 300)
+    found = getattr(np, name)(x)
+    with mpmath.workdps(60):
+        truth = [getattr(mpmath, name)(mpmath.mpf(t)) for t in x.tolist()]
+        errors = [abs(y / want - 1) for y, want in zip(found.tolist(), truth, strict=True)]
+        allowed = min(balls._LIBRARY, dense._EXPONENTIAL) if name == "exp" else balls._LIBRARY
+        assert max(errors) <= allowed, (name, x[int(np.argmax(errors))], max(errors) * 2**53)

@@ -18,7 +18,7 @@ __all__ = ["Ball", "log_of_count", "quotient", "stacked"]
 
 # bound: proved - half a unit in the last place of a double, IEEE 754
 _U = 2.0**-53
-# bound: tested by enclosures/test_balls - relative error of NumPy's exp, expm1, log and log1p, which no standard bounds
+# bound: tested by kernels/test_bound_constants - error of NumPy's exp, expm1, log, log1p, which no standard bounds
 _LIBRARY = 8 * _U  # relative error of exp, expm1, log, log1p
 # bound: proved - rounding of a radius, a sum of fewer than 2^12 terms
 _WIDER = 1.0 + 2.0**-40
