@@ -1,5 +1,7 @@
 """Runs the quadrature engine on contiguous arrays; the mathematics is in csrc/fp_quadrature.h."""
 
+# bounds: none - the discretisation error aimed at
+
 from cpython.exc cimport PyErr_CheckSignals
 
 cdef extern from "fp_quadrature.h" nogil:

@@ -70,6 +70,7 @@ def main():
     pieces, central_cut = central()
     ends, tail_cut, middle = tail()
     print("/* The normal quantile in pieces: written by fit_normal.py, read by fp_normal.h. */")
+    print("/* bounds: computed by fit_normal - the normal quantile, cut at 5.4e-15 of it */")
     print("#ifndef FP_NORMAL_TABLE_H\n#define FP_NORMAL_TABLE_H\n")
     print(f"#define FP_NORMAL_TERMS {CENTRAL}\n#define FP_TAIL_TERMS {TAIL}")
     print(f"#define FP_TAIL_START 0x1p-{OCTAVES}\n#define FP_TAIL_MIDDLE {float(middle).hex()}\n")

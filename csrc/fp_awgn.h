@@ -34,6 +34,7 @@
  * fp_awgn_weights_loops.h (best weights on given radii: interior point), fp_awgn_shape_loops.h (radii too: Newton),
  * fp_awgn_loops.h (the solver), fp_awgn_line_loops.h (long intervals on the line).
  */
+/* bounds: none - where a node is found by rho itself */
 #ifndef FP_AWGN_H
 #define FP_AWGN_H
 
@@ -50,15 +51,22 @@ enum { FP_AWGN_DONE = 0, FP_AWGN_WIDE = 1, FP_AWGN_LARGE = 2, FP_AWGN_MEMORY = -
 #define FP_AWGN_RANGE 160.0   /* longest range of radii that is solved */
 #define FP_AWGN_WORK 4e9      /* products summed before a solution is given up as it is: below a second */
 #define FP_AWGN_NODES 65536   /* most nodes of a grid */
+/* bound: none - where spheres may lie */
 #define FP_AWGN_MARGIN 3.0    /* how far below r_low spheres may lie */
 #define FP_AWGN_CELL 4.0      /* longest cell of the scan */
 #define FP_AWGN_SPACING 0.3   /* of the radii that start a cold solution */
 #define FP_AWGN_NEAR 0.7      /* spheres closer than this are one */
+/* bound: none - which weights the solver drops; the certificate is of what is left */
 #define FP_AWGN_LIGHT 1e-17   /* weights below this are dropped */
+/* bound: tested by enclosures/test_awgn_capacity - the ripple of a lattice and what lies outside windows, 1e-22,
+ * in long intervals on the line */
 #define FP_AWGN_SHORT 60.0    /* half-width of the interval that stands for long ones, within a lattice step */
+/* bound: tested by enclosures/test_awgn_capacity - the same: how far out the input is a lattice */
 #define FP_AWGN_FLAT 20.0     /* how far out its input is a lattice */
+/* bound: tested by enclosures/test_awgn_capacity - the same: the step */
 #define FP_AWGN_LATTICE 0.6   /* the step of that */
 #define FP_AWGN_EDGE 15.0     /* how far in from the edge its points are those of the short interval */
+/* bound: none - entries that the solver of the weights leaves out; the certificate takes all */
 #define FP_AWGN_FAINT 1e-20   /* entries of a table, relative to the best radius at their node, that do not count */
 #define FP_AWGN_PI 3.14159265358979323846
 

@@ -1,4 +1,6 @@
 /* The nodes in rho, tables over radii and nodes, and i(r) by the trapezoidal rule; included once per instruction set. */
+/* bounds: tested by enclosures/test_awgn_capacity - least density of the output at a node, relative to its largest
+ * term */
 
 /* the sum of a product, in eight lanes */
 FP_INLINE double FP_NAME(fp_awgn_dot)(const double *restrict a, const double *restrict b, int n)

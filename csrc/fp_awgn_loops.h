@@ -1,5 +1,7 @@
 /* The solver: one sphere if that is enough, else from a given or a coarse input to spheres with a certificate; included
  * once per instruction set. */
+/* bounds: tested by enclosures/test_awgn_capacity - rounding of sums of i(r), of the variance for one sphere, and
+ * of the cover */
 
 /* i(r) of one sphere of radius R by a grid of its own; V at rho is R^2 (log G)''(R rho), which falls with rho */
 static double FP_NAME(fp_awgn_single_value)(fp_awgn *a, double r, double *slope, double *error)

@@ -4,6 +4,7 @@
  * first_j, plus i''(r_j) / p_j for m_j alone: negative definite as soon as every i''(r_j) < 0, so the step goes uphill.
  * Weights are held positive by duals z_j.
  */
+/* bounds: none - the solver's regularisation */
 
 typedef struct {
     int count;

@@ -4,6 +4,7 @@
  * maximise I(p) subject to sum p = 1, p >= 0:  i_j + z_j = C, p_j z_j = 0.  The Hessian of I is -G, G_jk = sum over nodes
  * of c table_j table_k / S.
  */
+/* bounds: none - the solver's least pivot */
 
 FP_INLINE double FP_NAME(fp_awgn_total)(fp_a8 sum)
 {

@@ -1,5 +1,6 @@
 /* Loops of both passes over a tile and over a block; the mathematics is in fp_beliefs.h.  FP_GROUP vectors are worked
  * side by side, FP_STEP secrets. */
+/* bounds: none - stands for a prior or a weight of 0 in a logarithm */
 #undef FP_STEP
 #define FP_STEP (FP_GROUP * FP_W)
 

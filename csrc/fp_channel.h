@@ -18,6 +18,7 @@
  *
  * Accuracy (tests/kernels/test_binary_channel.py): capacity to 4e-15 relative, entropy to 1e-15.
  */
+/* bounds: tested by kernels/test_binary_channel - series of psi by its next term; least value of a subnormal mix */
 #ifndef FP_CHANNEL_H
 #define FP_CHANNEL_H
 

@@ -35,6 +35,7 @@
  * FMA is used where the machine has it: the same bits for any cut into tiles and any number of threads on one
  * instruction set, and the accuracy of tests/kernels/test_density.py on all.
  */
+/* bounds: none - where scales are taken one by one against over- and underflow */
 #ifndef FP_DENSITY_H
 #define FP_DENSITY_H
 

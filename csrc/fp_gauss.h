@@ -22,6 +22,8 @@
  * Accuracy (tests/kernels/test_gaussian_mechanism.py): delta to 4e-15 relative where it is a normal number, log delta to
  * 4e-15 relative down to the most negative double.
  */
+/* bounds: tested by kernels/test_gaussian_mechanism - the polynomial F of the Mills ratio; no script of the
+ * repository computes it */
 #ifndef FP_GAUSS_H
 #define FP_GAUSS_H
 
@@ -29,6 +31,7 @@
 #include "fp_split.h"
 
 #define FP_GAUSS_INV_SQRT_2PI 0.39894228040143267794
+/* bound: none - where results are scaled against underflow */
 #define FP_GAUSS_TINY 0x1p-400           /* below this r is scaled by 2^600, so that nothing underflows */
 #define FP_GAUSS_SCALE 0x1p600
 #define FP_GAUSS_LOG_SCALE 415.88830833596718565 /* 600 log 2 */

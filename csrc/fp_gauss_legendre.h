@@ -1,5 +1,6 @@
 /* Nodes and weights of the Gauss-Legendre rules on [-1, 1] with 8, 16, 24 and 32 points, correctly rounded;
  * a tail is what rounding took from its node. */
+/* bounds: tested by kernels/test_bound_constants - nodes, weights and what rounding took from them */
 #ifndef FP_GAUSS_LEGENDRE_H
 #define FP_GAUSS_LEGENDRE_H
 

@@ -6,6 +6,8 @@
 #include "fp_ratio.h"
 
 /* relative error of fp_ndtr_diff for exact arguments (tests/kernels) */
+/* bound: tested by kernels/test_special_accuracy, enclosures/test_hockey_stick - relative error of Phi(b) - Phi(a)
+ * in doubles */
 #define FP_NDTR_DIFF_ERROR 4.0e-15
 
 /* intervals of E, and the sum of what it may lack: at most loss_sum e^loss_log in loss_count terms */

@@ -1,4 +1,6 @@
 /* Hockey-stick curves of a pair, and the LIP curve of a law behind Gaussian noise; included once per instruction set. */
+/* bounds: tested by enclosures/test_hockey_stick - rounding of e^-epsilon, of logarithms of ceilings, and of
+ * results that are subnormal */
 
 /* log of an upper bound of H, from P(E) alone and what E may lack. */
 static double FP_NAME(fp_hockey_ceiling)(const fp_ratio *r, const fp_hockey_set *set)

@@ -1,4 +1,6 @@
 /* P(E) - e^eps Q(E) in doubles and in double-doubles, with every rounding bounded; included once per instruction set. */
+/* bounds: tested by enclosures/test_hockey_stick - rounding of interval masses, of their sum in doubles and
+ * double-doubles, and of the loss */
 
 /* Sum over one side of weight * (mass of the interval), and an absolute error bound, in doubles. */
 static void FP_NAME(fp_side_mass)(const fp_side *side, const double *restrict weight, double left, double right,

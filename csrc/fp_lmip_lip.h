@@ -24,6 +24,7 @@
  * z -> z/t in d(p' || q') = integral of (z - p') / (z (1-z)) and reflecting it about (p+q)/2 leaves the integrand of
  * d(p || q) with z (t-z) in the place of z (1-z) at the mirrored point, where it is larger; the same for s.
  */
+/* bounds: tested by kernels/test_lmip_accuracy - series of B, its integral and its slope, by their next term */
 #ifndef FP_LMIP_LIP_H
 #define FP_LMIP_LIP_H
 
@@ -65,6 +66,7 @@ typedef struct {
 
 /* for epsilon = 0 a small delta is the root of m (1-pi) / (2 pi), whose square must not be subnormal: a smaller m counts
  * as this over 1-pi, the safe side */
+/* bound: tested by kernels/test_lmip_accuracy - a smaller mu (1 - pi) counts as this one: the safe side */
 #define FP_LMIP_LEAST_SPREAD 1e-306
 
 FP_INLINE fp_lmip_atom fp_lmip_atom_of(double information, double epsilon, double pi)

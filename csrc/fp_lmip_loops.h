@@ -1,6 +1,7 @@
 /* The loops of the conversions of mutual-information privacy; no include guard: fp_variants.h includes this once per
  * instruction set.  FP_LMIP_LANES problems are solved side by side; a finished one stands still, so its result does not
  * depend on its neighbours.  Every unknown keeps a bracket [low, high]; a step that leaves it halves it instead. */
+/* bounds: tested by kernels/test_lmip_accuracy - when Newton's method has converged: 4e-15 of the answer */
 
 #define FP_LMIP_EACH _Pragma("GCC ivdep") for (ptrdiff_t i = 0; i < n; i++)
 #define FP_LMIP_LANE(name) double name[FP_LMIP_LANES] = {0.0}

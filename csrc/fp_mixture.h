@@ -19,6 +19,7 @@
  * Far in the tails of all components t_i^2 is large and its rounding error with it; ratios of components are then taken
  * from e_i - e_r = c_i - c_r - (t_i - t_r)(t_i + t_r) / 2, t_i - t_r = (m_r - m_i) / s_i + (x - m_r)(s_r - s_i) / (s_i s_r).
  */
+/* bounds: tested by enclosures/test_integrals - rounding of the disc bound kappa */
 #ifndef FP_MIXTURE_H
 #define FP_MIXTURE_H
 
@@ -26,6 +27,7 @@
 
 #include "fp_integrand.h"
 
+/* bound: tested by enclosures/test_integrals - components dropped on a panel: e^-90 of another's smallest */
 #define FP_DROP 90.0
 #define FP_TAIL_LEVEL -1e4 /* log densities below it take the ratios of components from their differences */
 #define FP_FAR_LEVEL -200.0 /* and those below it drop components by their ratio */

@@ -2,6 +2,7 @@
  *
  * log_p and log_q bound log |p| and log |q| there; the notation is that of fp_mixture.h.
  */
+/* bounds: tested by enclosures/test_integrals - rounding of moduli on the ellipse, in logarithms */
 #ifndef FP_MODULUS_H
 #define FP_MODULUS_H
 

@@ -1,4 +1,5 @@
 /* The normal quantile in pieces: written by fit_normal.py, read by fp_normal.h. */
+/* bounds: computed by fit_normal - the normal quantile, cut at 5.4e-15 of it */
 #ifndef FP_NORMAL_TABLE_H
 #define FP_NORMAL_TABLE_H
 

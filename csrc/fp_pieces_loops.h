@@ -4,6 +4,8 @@
  * |c_n| <= M / R^n (Cauchy).  With t = |d| / R the remainder of L' is at most M/R (1/(1-t)^2 - 1 - 2t) <= 8 M t^2 / R
  * for t <= 1/2, and that of L'' at most M/R^2 (2/(1-t)^3 - 2).  A cell is settled when L' or L'' keeps its sign.
  */
+/* bounds: tested by enclosures/test_hockey_stick - slack of tails and remainders, by which signs of L' are held to
+ * be proved */
 
 #define FP_REACH 1e140 /* beyond this no position is looked at */
 

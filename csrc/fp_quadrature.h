@@ -11,6 +11,8 @@
  * rho^-k (Rabinowitz 1969; Trefethen, Approximation Theory and Practice, theorems 8.1 and 19.3).  The smallest of
  * four rules that meets the target is used; a panel that none serves is halved.
  */
+/* bounds: tested by enclosures/test_integrals - rounding of panels' sums and of bounds in logarithms; truncation
+ * is proved at the head */
 #ifndef FP_QUADRATURE_H
 #define FP_QUADRATURE_H
 
@@ -19,10 +21,15 @@
 #include "fp_quadrature_table.h"
 #include "fp_near_ratio.h"
 
+/* bound: proved - a normal law has less than e^-840 beyond 41 standard deviations; _TAIL in line/quadrature.py is
+ * added */
 #define FP_TAIL_SIGMAS 41.0
+/* bound: proved - panels whose bound is below it are not halved; their bound counts in full */
 #define FP_NEGLIGIBLE 1e-100 /* absolute error that no panel is halved for */
 #define FP_NEGLECTED 80.0
+/* bound: none - when panels get a new origin */
 #define FP_NEAR_ORIGIN 0x1p-40 /* narrower than this part of their distance, panels get a new origin */
+/* bound: none - the narrowest panel that is halved; what is left counts in full */
 #define FP_LEAST_PANEL 0x1p-1010
 #define FP_BOUND_PANELS 4096 /* that bounds of an order-alpha integral are made from */
 #define FP_FAR_RATIO 600.0 /* log densities whose ratio is not taken from double-doubles */

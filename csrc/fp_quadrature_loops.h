@@ -3,6 +3,7 @@
  * Eight lanes everywhere, summed in one fixed order, so that every instruction set gives the same bits.  In the
  * analysis of a panel the lanes are components, in the evaluation they are nodes.
  */
+/* bounds: tested by enclosures/test_integrals - errors of log p, log q and of posterior terms at a node */
 #define FP_LANES 8
 /* one vector's worth of independent work; kept a loop for the vectoriser */
 #define FP_LANE_LOOP(k) _Pragma("GCC unroll 1") for (int k = 0; k < FP_LANES; k++)

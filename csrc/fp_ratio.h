@@ -8,6 +8,7 @@
  * Two forms of L.  `separate`: log p and log q by log-sum-exp.  `coupled`: L = log(1 + u), u = (p - q) / q, with
  * p - q as in fp_coupling, free of cancellation.  It keeps its relative accuracy when P and Q are nearly equal.
  */
+/* bounds: none - when the coupled form is taken */
 #ifndef FP_RATIO_H
 #define FP_RATIO_H
 
@@ -18,6 +19,7 @@
 #include <stddef.h>
 
 #define FP_LANES 8
+/* bound: tested by enclosures/test_hockey_stick - the few roundings of each elementary term, nine units of 2^-53 */
 #define FP_ROUND 1.0e-15 /* nine units of 2^-53: covers the few roundings of each elementary term below */
 
 /* Whether the caller wants the kernel to stop: asked about every 50 milliseconds.  FP_INTERRUPTED is the status then. */

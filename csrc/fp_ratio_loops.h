@@ -1,4 +1,6 @@
 /* The log-likelihood ratio at a point, with proved errors; included once per instruction set (fp_hockey_stick.h). */
+/* bounds: tested by enclosures/test_hockey_stick - errors of L, its slope and curvature, counted to first order in
+ * the roundings */
 
 typedef long long FP_NAME(fp_lanes) __attribute__((vector_size(64)));
 

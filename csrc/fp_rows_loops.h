@@ -2,6 +2,7 @@
  *
  * A row is filled eight at a time; what is left of the last eight is dropped.
  */
+/* bounds: proved - an exact shift of uniforms to the middle of their interval */
 
 static void FP_NAME(fp_far_flush)(fp_far *far)
 {

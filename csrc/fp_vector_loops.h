@@ -18,6 +18,7 @@
  *
  * FP_GROUP vectors fit into the registers while one of these is worked.
  */
+/* bounds: none - where an argument of the logarithm is subnormal */
 #undef FP_W
 #undef FP_MANY
 #undef FP_GROUP

@@ -11,6 +11,8 @@ vectors as given are those of measures, sum p log(p/q) - p + q, which move by g 
 Weights of mixtures and of pmfs whose sum is 1 as a double, 1 and 1e-30 among them, are the law itself (``law_gap``).
 """
 
+# bounds: proved - rounding of a sum in extended precision, and the half unit within which a sum rounds to 1
+
 from __future__ import annotations
 
 import difflib
@@ -31,6 +33,7 @@ __all__ = [
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
+# bound: none - sums farther from 1 are refused; what is within is widened by its gap
 _SUM_TOLERANCE = 1e-9
 _SUM_TOLERANCE_SINGLE = 2e-6  # 2^-19: what dividing by a sum in single precision leaves, whatever sums it up
 _SINGLE_TOLERANCE = 1e-5

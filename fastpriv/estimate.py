@@ -36,8 +36,9 @@ class Estimate:
         The estimate and its bounds, ``lower <= value <= upper``, all of one shape.
     kind : {"exact", "certified", "statistical", "heuristic"}
         What the bounds are. ``exact``: closed form, the bounds are the stated rounding error, outward.
-        ``certified``: a proved enclosure with truncation, discretisation and rounding included. ``statistical``: a
-        confidence interval at level ``confidence``. ``heuristic``: an error estimate that is tested but not proved.
+        ``certified``: an enclosure with truncation, discretisation and rounding included, proved but for constants
+        that are tested. ``statistical``: a confidence interval at level ``confidence``. ``heuristic``: an error
+        estimate that is tested but not proved.
     unit : {"nats", "bits", "probability", "log probability", "1"}
         Unit of all three numbers. A ``log probability`` is a natural logarithm.
     method : str
@@ -51,6 +52,9 @@ class Estimate:
     -----
     A guarantee quotes ``upper``, an attack quotes ``lower``. There is no arithmetic on an Estimate and no silent
     conversion to an array: take ``.value`` (or ``float(e)``), ``.lower`` or ``.upper`` and say which one is meant.
+
+    Bounds of kind ``exact`` and ``certified`` rest on constants. BOUNDS.md, beside the sources, lists which of them are
+    proved, computed by a script or only tested against arithmetic of more digits, and which function rests on which.
 
     Examples
     --------

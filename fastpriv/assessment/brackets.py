@@ -21,6 +21,7 @@ from .quantities import BOUND
 __all__ = ["below", "curve", "gain", "shift"]
 
 FloatArray = NDArray[np.float64]
+# bound: tested by surfaces/test_assess - rounding where a level is turned into a bound
 _UP = 1.0 + 1e-14
 
 

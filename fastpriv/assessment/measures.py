@@ -4,6 +4,8 @@ What a channel does not give away in reasonable time (the curve of a million row
 without symmetry) is bracketed by what it does.
 """
 
+# bounds: tested by surfaces/test_assess - rounding of the entropy that caps an information
+
 from __future__ import annotations
 
 import math

@@ -1,5 +1,7 @@
 """What a target needs: the least noise, or the highest level, whose upper bound meets it."""
 
+# bounds: none - keeps a logarithm of 0 away
+
 from __future__ import annotations
 
 import math

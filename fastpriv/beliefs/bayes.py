@@ -98,7 +98,7 @@ def posterior(
     The same bits for any number of threads and from any source, on one instruction set; AVX-512, AVX2 and plain
     machines differ in the last digits, within the bounds.
 
-    **Accuracy** bounds are proved outward rounding bounds, about 1e-13 relative or narrower for float64 and float32
+    **Accuracy** bounds count roundings (BOUNDS.md), about 1e-13 relative or narrower for float64 and float32
     input; ``tests/enclosures/test_posterior.py``.
 
     Source: Bayes; definitions IV.1 and IV.3 of Zhang and Chen, Bridging Privacy and Robustness, for one release.

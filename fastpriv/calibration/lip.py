@@ -7,6 +7,8 @@ Both delta at large sigma and 1 - delta / limit at small sigma vanish like exp(-
 asinh(logit(delta / limit)) is nearly a straight line of slope -2 in log sigma: the score of ``search``.
 """
 
+# bounds: tested by enclosures/test_calibration - rounding of scaled laws and targets; the rest are limits of rtol
+
 from __future__ import annotations
 
 import math

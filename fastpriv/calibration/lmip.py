@@ -7,6 +7,8 @@ sup over x of KL(P_x || P_M), falls from -log min prior like max (x - mean)^2 / 
 is the capacity of the peak-power Gaussian channel, whose solver has its own inverse.
 """
 
+# bounds: tested by enclosures/test_calibration - rounding of targets and units; the rest are limits of rtol
+
 from __future__ import annotations
 
 import math
@@ -31,6 +33,7 @@ __all__ = ["sigma_from_cd_lmip", "sigma_from_ci_lmip", "sigma_from_pointwise_lmi
 
 FloatArray = NDArray[np.float64]
 _ALMOST = 1 - 2.0**-53
+# bound: tested by enclosures/test_calibration - a smaller target counts as 0
 _LEAST = 1e-318  # with quotients by less than 40 still above 0
 
 

@@ -6,6 +6,8 @@ from inverse interpolation of the score through up to four points, kept inside t
 put just beyond the expected root, on the side whose proof is missing: about four looks, and the two that prove.
 """
 
+# bounds: tested by enclosures/test_calibration - least relative distance of the two ends
+
 from __future__ import annotations
 
 import math
@@ -25,8 +27,11 @@ __all__ = ["Level", "Look", "calibrated", "tolerance_of"]
 FloatArray = NDArray[np.float64]
 _BLOCK = 16  # targets a task: neighbours share what they know of the curve
 _LOOKS = 120
+# bound: none - the range of sigma that is searched
 _LEAST, _MOST = 1e-300, 1e300  # standard deviations of a mixture
+# bound: tested by enclosures/test_calibration - rounding of sigma and of its logarithm
 _ROUNDING = 4 * 2.0**-53
+# bound: none - which missing proof is forgiven in the search
 _CLOSE = 1e-11  # a score so near the target that a missing proof is the fault of the bounds
 _BLIND = 0.3
 _FLAT = 1e-3  # scores that are not near the target

@@ -3,6 +3,8 @@
 Notation: Q[d, w] is the probability of release w under secret d; n secrets, m releases, both counted from 0.
 """
 
+# bounds: tested by enclosures/test_channels - rounding of log cells, relative to the largest
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple

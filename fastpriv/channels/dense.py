@@ -22,6 +22,7 @@ __all__ = ["Channel"]
 
 _KEPT = (np.dtype(np.float64), np.dtype(np.float32))
 _BLOCK = 2**20  # cells looked at together
+# bound: tested by kernels/test_bound_constants - relative error of NumPy's exponential, which no standard bounds
 _EXPONENTIAL = 2.0**-51  # relative error of one of doubles
 _REMEDY = "Divide each row by its sum if the numbers are relative."
 Cells = NDArray[np.floating[Any]]

@@ -1,5 +1,7 @@
 """Channels in files: .npy, .npz, CSV, Parquet, and JSON for those known by parameters; errors name file and row."""
 
+# bounds: none - files whose entries differ by more are refused
+
 from __future__ import annotations
 
 import os

@@ -3,6 +3,8 @@
 Notation: Q[d, w] is a stored number, or else b, b_d or c_w: one number, one a secret or one a release.
 """
 
+# bounds: tested by enclosures/test_channels - rounding of the sum of a sparse row
+
 from __future__ import annotations
 
 from typing import Any

@@ -11,7 +11,9 @@ from ..estimate import Estimate, Information, Kind, Unit
 
 __all__ = ["RELATIVE", "bounded", "information", "same_information"]
 
+# bound: tested by enclosures/test_conversions_values - relative error of every closed form without an error of its own
 RELATIVE = 1e-14  # of every closed form here, tested against mpmath
+# bound: tested by enclosures/test_conversions_values - absolute error of subnormal results
 _TINY = 5e-322  # absolute, for results that are subnormal
 _LN2 = 0.6931471805599453
 _LARGEST = float(np.finfo(np.float64).max)

@@ -27,6 +27,7 @@ __all__ = ["Conversion", "Step", "convert"]
 
 _RANK = {"tight": 0, "bound": 1, "published": 2}
 _LONGEST = 4
+# bound: none - when a bracket is shown as one number
 _NARROW = 1e-9  # relative width of a bracket that is shown as one number
 
 

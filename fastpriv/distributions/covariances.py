@@ -7,6 +7,8 @@ Notation: K a symmetric d x d matrix, S the diagonal matrix of powers of two for
 1e300 cost no accuracy (van der Sluis 1969), and what counts as singular does not depend on the units.
 """
 
+# bounds: none - when a covariance is taken for a simpler form exactly, or refused
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -22,8 +24,10 @@ from .values import LIMIT, FloatArray
 
 __all__ = ["SYMMETRY", "deviations", "exponents", "factored", "simplest", "spread_out", "taken"]
 
+# bound: none - matrices farther from symmetric are refused
 SYMMETRY = 1e-12  # largest |K_ij - K_ji| taken for rounding, relative to sqrt(K_ii K_jj)
 _BLOCK = 2**21  # entries looked at together
+# bound: none - matrices nearer to singular are refused
 _SINGULAR = 2.0**-50  # least eigenvalue for unit variances, in parts of sqrt(d) times the largest
 _HEAVY = (
     "Cholesky factors take as much again as the matrices, and so does a copy, which a C-contiguous array of doubles is "

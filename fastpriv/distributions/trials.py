@@ -21,6 +21,7 @@ __all__ = ["Costs", "tried_function", "tried_sampler", "warned_of_cost"]
 FloatArray = NDArray[np.float64]
 Words = NDArray[np.uint64]
 
+# bound: none - chance of refusing a right sampler
 _BY_CHANCE = 1e-12
 
 

@@ -116,7 +116,7 @@ def log_hockey_stick_divergence(
     Notes
     -----
     **Accuracy** on the line relative width of the logarithm at most 1e-12 down to -3e5, a true but wider bracket below;
-    proved by ``tests/enclosures/test_hockey_stick.py``. Sampled: as ``hockey_stick_divergence``.
+    tested by ``tests/enclosures/test_hockey_stick.py``. Sampled: as ``hockey_stick_divergence``.
 
     Source: as ``hockey_stick_divergence``.
 

@@ -65,7 +65,7 @@ def kl_divergence(
     stays the same however near the laws are.
 
     **Accuracy** on the line the relative width is at most 1e-12, also for means that differ by 1e-12, log ratios of
-    1e4, weights of 1e-300 and variance ratios of 1e6; proved against ball arithmetic by
+    1e4, weights of 1e-300 and variance ratios of 1e6; tested against ball arithmetic by
     ``tests/enclosures/test_integrals.py``, and for standard deviations and distances of any ratio up to 1e300, as
     far as the divergence is a double (else it is infinite, and its lower bound the largest double), by
     ``tests/enclosures/test_far_components.py``. A divergence below 1e-85 has an absolute error of about 1e-65 instead.

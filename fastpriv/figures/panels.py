@@ -3,6 +3,8 @@
 A noise level has one colour in all panels.
 """
 
+# bounds: none - how figures are drawn
+
 from __future__ import annotations
 
 from typing import Any
@@ -16,6 +18,7 @@ from .style import FAINT, INK, axes, page, shade, styled
 __all__ = ["assessment", "column", "curves", "information"]
 
 _BAR = "#cfd6e4"
+# bound: none - how figures are drawn
 _FLOOR = 1e-12
 _CURVES = 6
 

@@ -5,6 +5,8 @@ vectors of d coordinates and length at most sqrt(d) Delta, Delta = 1; its l2 sen
 are those of Ngo, Ostman and Graell i Amat, On local mutual-information privacy, 2024.
 """
 
+# bounds: tested by surfaces/test_paper_figures - rounding of differences of curves in figures
+
 from __future__ import annotations
 
 import math
@@ -39,6 +41,7 @@ _EPSILON = np.array([float(f"{10.0 ** (k / 40):.3g}") for k in range(-80, 41)]) 
 _VARIANCE = np.array([float(f"{10.0 ** (k / 20):.3g}") for k in range(-26, 47)])  # 0.0501 to 200, round numbers
 _EPSILONS = "121 round numbers from 0.01 to 10 nats, about 40 a decade"
 _WIDTH = 1e-5  # of the integrals of figure 4, relative; the values are sharper
+# bound: tested by surfaces/test_paper_figures - rounding of the sums in a figure's bounds
 _ROUNDING = 1e-15  # of sqrt(d) and sqrt(sigma^2), relative
 _NUMBERS = ("value", "lower", "upper", "kind", "unit", "method")
 

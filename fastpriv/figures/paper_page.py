@@ -1,5 +1,7 @@
 """The page of figures 1 to 4 of the paper: one HTML file that needs nothing else, pictures inside."""
 
+# bounds: none - how figures are drawn
+
 from __future__ import annotations
 
 import base64

@@ -1,5 +1,7 @@
 """The panels of figures 1 to 4 of the paper on local mutual-information privacy: each takes and returns an ``ax``."""
 
+# bounds: none - how figures are drawn
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -13,6 +13,9 @@ Source: a Gaussian log likelihood, multiplied out; noisy batch gradients, M. Aba
 differential privacy (2016); gradients of a linear layer as products, J. Geiping et al., Inverting gradients (2020).
 """
 
+# bounds: tested by enclosures/test_subset_likelihoods - rounding of inner products of gradients; the rest are
+#    limits of sigma and quotients by 0
+
 from __future__ import annotations
 
 import math
@@ -29,6 +32,7 @@ from ..errors import DomainError, ShapeError
 
 __all__ = ["BatchGradient"]
 
+# bound: proved - half a unit in the last place of a double, IEEE 754
 _U = 2.0**-53
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 _LARGEST = 1e50  # nothing under- or overflows within it, that counts

@@ -28,10 +28,15 @@ __all__ = ["GaussianMechanism"]
 FloatArray = NDArray[np.float64]
 _Block = Callable[[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray], None]
 _Careful = Callable[[ArrayLike], tuple[FloatArray, FloatArray, FloatArray]]
+# bound: tested by kernels/test_gaussian_mechanism, enclosures/test_gaussian_blocks - relative error of delta and
+#    log delta
 _RELATIVE = 4e-15  # of the ufuncs gaussian_delta and gaussian_log_delta
 _BLOCK = 2**13  # settings that stay in the cache together
+# bound: tested by enclosures/test_gaussian_blocks - relative rounding of r = sensitivity / (2 sigma)
 _STEP = 1.2e-16  # relative: the rounding of r
+# bound: none - where bounds are those of the kernel at neighbours of r
 _FAR, _NEAR, _WIDE = 1e6, 1e-280, 6.0  # of b and r: beyond these the bounds are those of the kernel beside r
+# bound: tested by enclosures/test_gaussian_blocks - absolute error of results that are subnormal
 _TINY = 2e-323
 _NO_PURE = "; inf where delta = 0: normal noise has no finite epsilon there"
 

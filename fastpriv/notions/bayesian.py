@@ -3,6 +3,8 @@
 Notation: X is the secret with prior pi on points x, M the mechanism.
 """
 
+# bounds: tested by enclosures/test_channel_notions - rounding of a root
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -3,6 +3,8 @@
 Notation: X is the secret with prior pi on points x, M the mechanism, P_x the law of M(x), P_M that of M(X).
 """
 
+# bounds: tested by enclosures/test_notions - rounding of the caps by which values of the secret are left out
+
 from __future__ import annotations
 
 import math
@@ -25,6 +27,7 @@ FloatArray = NDArray[np.float64]
 
 __all__ = ["abp_per_value", "cd_lmip", "ldp_delta", "lip_curves", "mbp_xi", "pointwise_lmip"]
 
+# bound: proved - a longer gap moves no curve by more than e^(-1e11)
 _FAR = 1e6  # in sigmas: a longer gap moves no curve by more than e^(-1e11) for epsilon up to _FAR^2 / 100
 
 

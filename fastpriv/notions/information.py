@@ -3,6 +3,8 @@
 Notation: X is the secret with prior pi on points x, M the mechanism, P_x the law of M(x), P_M that of M(X).
 """
 
+# bounds: none - sums farther from 1 are refused
+
 from __future__ import annotations
 
 from typing import Any
@@ -103,7 +105,7 @@ def ci_lmip(mechanism: Any, *, gap: float = 1e-9, n_jobs: int | None = None, uni
 
     Notes
     -----
-    **Accuracy** the bracket is proved; ``tests/enclosures/test_channel_notions.py``.
+    **Accuracy** the bracket counts all rounding (BOUNDS.md); ``tests/enclosures/test_channel_notions.py``.
 
     Source: Ngo et al. 2024, definition 1.
 

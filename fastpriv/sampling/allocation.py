@@ -5,6 +5,8 @@ samples of component c the variance of the estimate is sum_c w_c^2 s_c^2 / (n pi
 w_c s_c (Neyman 1934). A component that gets less than one sample a replicate also adds its distance from the mean.
 """
 
+# bounds: none - keeps squares from overflowing
+
 from __future__ import annotations
 
 import math

@@ -24,7 +24,9 @@ __all__ = ["Answers", "Goal", "Stage", "constant", "equal", "interval"]
 FloatArray = NDArray[np.float64]
 Answers = tuple[FloatArray, FloatArray, FloatArray]
 
+# bound: tested by intervals/test_constant - values so near are one: their mean is rounded
 SAME = 1e-15  # relative distance of equal values: their mean is rounded
+# bound: tested by intervals/test_constant - the same of means of equal values
 ROUNDED = 1e-13  # that of means of equal values
 
 

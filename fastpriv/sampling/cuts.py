@@ -9,6 +9,8 @@ T >= 2, (F - 2 T)^+ <= 2 (p/m) (l - T)^+ since p/m >= 1 where l > 0, so that E_M
 log E e^(-s log p) for a mixture p: p >= w_c n_c on the samples of component c, and E e^(s |z|^2 / 2) = (1 - s)^(-d/2).
 """
 
+# bounds: tested by properties/test_tilting - rounding of a log moment (1e-12); the rest is a share of the target
+
 from __future__ import annotations
 
 import math

@@ -6,6 +6,8 @@ numbers of points. The same request gives the same bits for any number of thread
 had a say: ``cost["repeatable"]``.
 """
 
+# bounds: none - how many samples are planned
+
 from __future__ import annotations
 
 import math

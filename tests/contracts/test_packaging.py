@@ -37,7 +37,8 @@ def sdist(tmp_path_factory):
 def test_the_sdist_holds_every_source(sdist):
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    wanted = {*SOURCES, "setup.py", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "ARCHITECTURE.md"}
+    wanted = {*SOURCES, "setup.py", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "ARCHITECTURE.md",
+              "BOUNDS.md", "tools/bounds.py"}
     assert not sorted(wanted - names)
     assert not [name for name in names if name.endswith((".so", ".o"))]
     assert not [name for name in names if name.endswith(".c") and name.startswith("fastpriv")]

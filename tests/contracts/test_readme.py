@@ -93,7 +93,7 @@ def test_the_layers_in_the_architecture_are_those_that_are_tested():
     assert len(text.splitlines()) <= 80, "ARCHITECTURE.md is one page"
 
 
-PAPERS = ["README.md", "ARCHITECTURE.md", "CAPABILITIES.md", "CHANGELOG.md", "CITATION.cff", "LICENSE"]
+PAPERS = ["README.md", "ARCHITECTURE.md", "BOUNDS.md", "CAPABILITIES.md", "CHANGELOG.md", "CITATION.cff", "LICENSE"]
 
 
 @pytest.mark.parametrize("name", PAPERS)

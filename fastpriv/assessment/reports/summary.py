@@ -1,5 +1,7 @@
 """The text table of an assessment: upper bounds, rounded up, with one line for what each number means."""
 
+# bounds: none - how numbers are printed
+
 from __future__ import annotations
 
 import math

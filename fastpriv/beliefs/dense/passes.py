@@ -21,6 +21,7 @@ from ...errors import DomainError, ShapeError
 __all__ = ["Block", "Pair"]
 
 Numbers = NDArray[np.floating[Any]]
+# bound: none - blocks in one round of tasks
 _ROUND = 64  # blocks asked for at a time of streams, whose end nobody knows
 _TOGETHER = 8  # blocks a thread takes at a time where it can read them itself
 _LOOK = 4096  # secrets whose log likelihoods say where these are

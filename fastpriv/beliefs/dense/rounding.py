@@ -19,6 +19,9 @@ log Z and y of the prior as it was given are off by g at most, KL as a divergenc
 Likelihoods that are no logarithms cost 8 u |l| more in each l.
 """
 
+# bounds: proved - counted at the head of the file, given the ulps of exp and log in csrc/fp_elementary.h, which
+#    are tested
+
 from __future__ import annotations
 
 import math
@@ -29,6 +32,7 @@ from .passes import Pair
 
 __all__ = ["Evidence", "evidence", "numbers"]
 
+# bound: proved - half a unit in the last place of a double, IEEE 754
 _U = 2.0**-53
 _LN2 = math.log(2.0)
 _METHOD = "one sum over all secrets"

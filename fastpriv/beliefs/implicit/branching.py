@@ -36,6 +36,7 @@ _CALLS = 2**19
 _FIRST = 64
 _BATCH = 64  # leaves swept in one go
 _LN2 = math.log(2.0)
+# bound: tested by enclosures/test_index_posteriors - rounding of sums over ranges and of their logarithms
 _ROUNDING = 1e-12
 _APART = 600.0  # nats between the bounds of log Z from which nothing else is known
 

@@ -12,6 +12,8 @@ sample can tell is how large the largest likelihood is: its bounds are what was 
 surpassed on the other (no posterior exceeds 1).
 """
 
+# bounds: none - keeps a quotient by 0 away where chances of draws are made
+
 from __future__ import annotations
 
 import math

@@ -21,6 +21,7 @@ __all__ = ["bounded", "evaluated", "evaluator", "held", "indices_of"]
 
 _RUN = 2**14
 _PLAIN = 2**63  # secrets up to which indices are integers of 64 bits
+# bound: none - how far a user's bound may miss the function before it is refused
 _SLACK = 1e-9
 
 

@@ -10,8 +10,10 @@ precision.
     JS(post, prior) = sum m (1 + e^y) / 2 phi(y),  phi(y) = log 2 - (entropy of the odds e^y in nats),
     entropy = log S - sum N e^x x / S,  x_g = log a_g + l_g - its largest value,  S = sum N e^x,  vulnerability = 1 / S,
 
-sums of terms that do not cancel. Everything is computed with balls, so all bounds are proved, rounding included.
+sums of terms that do not cancel. Everything is computed with balls, so that bounds include all rounding (see there).
 """
+
+# bounds: proved - the rounding of log 2 and of an atom as radii of balls; the rest chooses between two enclosures
 
 from __future__ import annotations
 
@@ -28,6 +30,7 @@ from .balls import Ball, log_of_count, quotient, stacked
 __all__ = ["Beliefs", "Groups", "enclosed", "given_groups", "uniform_groups", "weighted_groups"]
 
 _LN2 = 0.6931471805599453
+# bound: none - sums farther from 1 are refused
 _SUM_TOLERANCE = 1e-9
 _RANGE = 600.0
 _NEAR = 0.5

@@ -9,6 +9,8 @@ The most probable tuples are those of the first places joined with each next pla
 exact sums of the doubles of each place, so that ties are ties.
 """
 
+# bounds: none - sums farther from 1 are refused
+
 from __future__ import annotations
 
 import math

@@ -10,6 +10,8 @@ proves the bracket I(P) <= C <= max_r i(r; P). Beyond the reach of that solver t
 form (``fastpriv.capacity.awgn.bounds``).
 """
 
+# bounds: none - limits of rtol, where single numbers take a shorter way, and where bounds of sigma are looked for
+
 from __future__ import annotations
 
 import math

@@ -3,6 +3,9 @@
 Notation as in ``fastpriv.capacity.awgn.ball``, with noise of variance 1 and all capacities in nats.
 """
 
+# bounds: tested by enclosures/test_awgn_capacity - outward steps of the inverse, in units of ROUNDING; the rest
+#    are limits of the search
+
 from __future__ import annotations
 
 import math
@@ -20,11 +23,14 @@ __all__ = ["BLOCK", "ROUNDING", "Batch", "Solved", "inverse_block", "solve_all",
 
 FloatArray = NDArray[np.float64]
 BLOCK = 32  # settings of one dimension solved in a row, each from the one before
+# bound: tested by enclosures/test_awgn_capacity - rounding of R = A / sigma and of the units
 ROUNDING = 1e-15  # of R = A / sigma, and of the units
+# bound: none - part of the width that is left to ROUNDING
 _OUTWARD = 6e-15  # of the width, left to roundings of R and of the unit
 _RUN = 2048  # settings tried with one sphere at a time
 _NEIGHBOUR = 0.6  # how far apart in R two settings may be for that
 _LONG, _LONGEST = 61.0, 1e5  # R of the intervals that are pulled apart, in dimension 1
+# bound: tested by enclosures/test_awgn_capacity - from where R^2 / 2 stands for the capacity
 _FAINT = 1e-150  # below this R^2 / 2 is the capacity to the last bit
 
 

@@ -9,6 +9,9 @@ and holds whatever the solver did (csrc/fp_blahut.h, ``interior``). Channels kno
 first.
 """
 
+# bounds: tested by enclosures/test_discrete_capacity - rounding of small channels, and underflow; the rest are
+#    limits of gap
+
 from __future__ import annotations
 
 import math
@@ -31,9 +34,13 @@ from .leakage import leakage_of_excess
 __all__ = ["ChannelCapacity", "channel_capacity", "maximal_leakage"]
 
 FloatArray = NDArray[np.float64]
+# bound: proved - half a unit in the last place of a double, IEEE 754
 _UNIT = 2.0**-53
 _BLOCK = 4096  # small channels in one task
+# bound: none - the width that closed forms count as having
 _FINE = 1e-13
+# bound: tested by kernels/test_binary_channel, enclosures/test_discrete_capacity - relative error of the capacity
+#    of the binary asymmetric channel
 _BINARY = 4e-15  # relative error of the capacity of the binary asymmetric channel
 _REMEDY = "Give channel one row an input, P(output | input)."
 

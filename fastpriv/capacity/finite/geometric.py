@@ -9,6 +9,8 @@ ends. K is that of an autoregression: K f takes two recursions, and K^-1 has thr
 and the matrix inside has five diagonals. What is found is a start: the bounds are those of the cells.
 """
 
+# bounds: none - the solver's least slack
+
 from __future__ import annotations
 
 import math

@@ -19,6 +19,7 @@ from ...errors import DomainError, ShapeError
 __all__ = ["SYMMETRY", "checked", "exponents", "pair", "rank_tolerance", "scaled"]
 
 FloatArray = NDArray[np.float64]
+# bound: none - eigenvalues below it are taken for 0: the rank of the input
 _ROUNDING = 2.0**-48
 
 

@@ -12,6 +12,8 @@ order and the same for opposite orders. What is left is separable, and certified
 gradient g at a feasible p, f <= f(p) + P max g - g.p everywhere; the same with signs turned for f convex.
 """
 
+# bounds: tested by enclosures/test_gaussian_game - rounding of levels, gradients and of the duality gap
+
 from __future__ import annotations
 
 import math
@@ -31,8 +33,10 @@ __all__ = ["NoiseFilling", "WaterFilling", "noise_filling", "water_filling"]
 
 FloatArray = NDArray[np.float64]
 Numbers = tuple[float, float, float]
+# bound: proved - half a unit in the last place of a double, IEEE 754
 _UNIT = 2.0**-53
 _STEPS = 100
+# bound: proved - below it n (n + l) is n^2 to rounding
 _FAR = 2.0**-900
 
 

@@ -19,6 +19,9 @@ P between (1 - e) I and (1 + e) I scales every eigenvalue by no more than that (
 eigenvectors came out does not matter for the bound.
 """
 
+# bounds: tested by enclosures/test_gaussian_game - rounding of the congruence entry by entry, n terms of a
+#    product within n u; of logarithms
+
 from __future__ import annotations
 
 import math
@@ -36,11 +39,16 @@ from .determinants import half_log_ratio
 __all__ = ["average_power_capacity", "bounds", "gaussian_information", "log1p_ratio"]
 
 FloatArray = NDArray[np.float64]
+# bound: proved - half a unit in the last place of a double, IEEE 754
 _UNIT = 2.0**-53
+# bound: tested by enclosures/test_gaussian_game - absolute error of subnormal results
 _SUBNORMAL = 5e-323
 _LOG_2 = math.log(2.0)
+# bound: tested by enclosures/test_gaussian_game - relative error of the closed form for one noise level
 _AVERAGE = 2e-15
+# bound: tested by enclosures/test_gaussian_game - relative error of the sum over axes
 _DIAGONAL = 2e-15
+# bound: none - when exact arithmetic takes the place of wide bounds
 _NARROW = 1e-10  # relative width below which the proved bounds of a singular signal are good enough
 _MAX_SHIFT = 5000
 _WHOLE = 16  # dimensions in which wide bounds are replaced by exact arithmetic

@@ -4,6 +4,9 @@ Notation: a = e^-epsilon; the noise is z with probability (1 - a) / (1 + a) a^|z
 with that end: all releases beyond it have one likelihood ratio, so nothing about the secret is lost.
 """
 
+# bounds: tested by enclosures/test_channels, enclosures/test_channel_notions - rounding of exponents and of
+#    closed extremes
+
 from __future__ import annotations
 
 import math

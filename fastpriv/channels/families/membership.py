@@ -1,5 +1,8 @@
 """Sets of secrets: profiles of channels that tell apart only who is in the set, and the logs that they need."""
 
+# bounds: tested by enclosures/test_channels, enclosures/test_channel_notions - rounding of tilts; 1e-300 keeps
+#    quotients by 0 away
+
 from __future__ import annotations
 
 import math

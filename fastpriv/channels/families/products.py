@@ -4,6 +4,9 @@ Notation: the secret is a tuple (d_1 .. d_t), the release (w_1 .. w_t), Q the pr
 tuples are numbered with the first place changing slowest. LDP, MBP, information and log vulnerability add up.
 """
 
+# bounds: tested by enclosures/test_channels, enclosures/test_channel_notions - rounding of products, beside those
+#    of the factors
+
 from __future__ import annotations
 
 import math
@@ -25,6 +28,7 @@ _GROUPS = 2**21
 _TYPES = 2**14
 _FEW = 4  # rows of a factor that lends all its ordered pairs
 _MIXED = 2**12  # ways to use these pairs
+# bound: proved - half a unit in the last place of a double, IEEE 754
 _UNIT = 2.0**-53
 _EXTENDED = float(np.finfo(np.longdouble).eps)
 _STIRLING = tuple(np.longdouble(a) / b for a, b in ((1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188),

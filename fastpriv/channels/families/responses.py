@@ -3,6 +3,9 @@
 Notation: k secrets, e = epsilon; n secrets, m releases.
 """
 
+# bounds: tested by enclosures/test_channels, enclosures/test_channel_notions - rounding of the logs of both
+#    probabilities
+
 from __future__ import annotations
 
 import math
@@ -23,6 +26,7 @@ from .membership import log_mixed
 __all__ = ["DefaultChannel", "ExponentialMechanism", "RandomizedResponse", "checked_epsilon", "natural_below"]
 
 _BITS = 63
+# bound: proved - half a unit in the last place of a double, IEEE 754
 _UNIT = 2.0**-53
 _DISTINCT = 64  # rows up to which all ordered pairs are handed out
 

@@ -115,7 +115,7 @@ class DefaultLikelihood(Likelihood):
     Its posterior costs as much as its exceptions do, whatever ``size``. The prior may be another ``DefaultLikelihood``,
     of log probabilities: it stands for the law that sums to 1 and rounds to these.
 
-    **Accuracy** bounds are proved, rounding included, mostly 1e-14 to 1e-12 relative;
+    **Accuracy** bounds include rounding, given that of NumPy's exp and log (BOUNDS.md), mostly 1e-14 to 1e-12 relative;
     ``tests/enclosures/test_default_posteriors.py``.
 
     Examples
@@ -161,7 +161,7 @@ class ProductLikelihood(Likelihood):
     overlaps, evaluated at some 300 points with a proved error, for factors of any kind; the most probable tuples are
     exact, ties included.
 
-    **Accuracy** bounds are proved, rounding included, mostly 1e-14 to 1e-12 relative;
+    **Accuracy** bounds include rounding, given that of NumPy's exp and log (BOUNDS.md), mostly 1e-14 to 1e-12 relative;
     ``tests/enclosures/test_product_posteriors.py``.
 
     Examples

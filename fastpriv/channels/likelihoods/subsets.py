@@ -3,6 +3,8 @@
 Notation: l(A) = constant + sum of linear[i] over the members of A + sum of pairwise[i, j] over its pairs.
 """
 
+# bounds: tested by enclosures/test_subset_likelihoods - rounding of exponents over members and pairs
+
 from __future__ import annotations
 
 import math
@@ -20,6 +22,7 @@ from .kinds import Likelihood
 __all__ = ["SubsetLikelihood"]
 
 _ADDED = "below 1e280 in size, or -inf"
+# bound: none - entries farther apart are refused
 _LIKE = 1e-9  # how far two entries that should be one may be apart, relative to the largest
 _ROWS = 256
 
@@ -126,7 +129,7 @@ class SubsetLikelihood(Likelihood):
         -|y - mean|^2 / (2 sigma^2) has the parts y.g_i / (S sigma^2) - g_i.g_i / (2 S^2 sigma^2) and
         -g_i.g_j / (S^2 sigma^2).
 
-        **Accuracy** ``error`` is proved; ``tests/enclosures/test_subset_likelihoods.py``.
+        **Accuracy** ``error`` counts roundings (BOUNDS.md); ``tests/enclosures/test_subset_likelihoods.py``.
 
         Examples
         --------

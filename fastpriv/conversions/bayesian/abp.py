@@ -13,6 +13,9 @@ A release drawn from the row of the secret d0: f^A(d)/pi(d) = E_q r_d r_d0 = 1 +
 [e^-xi, e^xi] with mean 1 has variance at most c = (e^xi - 1)(1 - e^-xi) = 2 cosh xi - 2.
 """
 
+# bounds: tested by enclosures/test_conversions_values - relative error, with the rounding of an exponent; 1e-8
+#    chooses the series
+
 from __future__ import annotations
 
 import numpy as np

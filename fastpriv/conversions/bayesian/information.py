@@ -21,6 +21,8 @@ most its chord: (v g(-u) + u g(v)) / (u + v), g(y) = (1 + y) ln(1 + y) - y.
 probability delta; C = delta ln 2 + (1 - delta)(ln 2 - h(1/(1 + e^epsilon))).
 """
 
+# bounds: tested by enclosures/test_conversions_values - where a closed limit is taken
+
 from __future__ import annotations
 
 import numpy as np

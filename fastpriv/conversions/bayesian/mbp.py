@@ -10,6 +10,8 @@ optimum of that linear-fractional problem has all but one entry at an end of the
 raised and the lowered one may both have the smallest probability; above 1/3 there are two, of pi_min and 1 - pi_min.
 """
 
+# bounds: tested by enclosures/test_conversions_values - outward steps of the shift and of its ends
+
 from __future__ import annotations
 
 import numpy as np

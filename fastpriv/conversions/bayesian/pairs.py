@@ -12,6 +12,8 @@ hockey-stick (1 - e^(e - 2 xi))^+ / (1 + e^-xi) at e^e. Two rare secrets with th
 By way of LDP, w is 1. Where pi_min is known the epsilon of ``ldp_from_mbp`` may be below 2 xi, and that way better.
 """
 
+# bounds: tested by enclosures/test_conversions_values - rounding of an exponent
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -33,6 +35,7 @@ from .mbp import ldp_from_mbp
 __all__ = ["dp_delta_from_mbp", "dp_epsilon_from_mbp", "kl_from_mbp", "rdp_from_mbp", "total_variation_from_mbp"]
 
 FloatArray = NDArray[np.float64]
+# bound: proved - below it the next term of the series is under half an ulp
 _LEAST = 1e-280  # below it one term of a series is exact to the last bit
 
 

@@ -8,6 +8,8 @@ with probability delta, processed further (Kairouz, Oh and Viswanath), hence H a
 delta + (1 - delta) (e^epsilon - e^t)^+ / (1 + e^epsilon), attained; t = 0 is total variation.
 """
 
+# bounds: tested by enclosures/test_conversions_values - rounding of exponents
+
 from __future__ import annotations
 
 import numpy as np

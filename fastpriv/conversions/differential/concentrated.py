@@ -31,7 +31,9 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 _HALVINGS = 44
+# bound: tested by enclosures/test_conversions_values - where limits take the place of a search
 _LEAST, _MOST = 1e-290, 1e290
+# bound: tested by enclosures/test_conversions_values - rounding of each term of the exponent
 _ULPS = 2e-15
 _PARTS = (0.0, 2.0**-6, 2.0**-4, 0.25, 0.5, 1.0)  # of the best order less 1
 

@@ -8,6 +8,8 @@ c = 1/(1 + e^epsilon), and a line from there to (1, 0). That of normal laws is c
 once it lies below the corner: Phi(-mu/2) <= c.
 """
 
+# bounds: tested by enclosures/test_conversions_values - rounding of the ends of the inverse
+
 from __future__ import annotations
 
 import numpy as np
@@ -25,6 +27,8 @@ __all__ = [
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
+# bound: tested by kernels/test_gaussian_mechanism, enclosures/test_conversions_values - relative error of
+#    gaussian_delta
 _RELATIVE = 4e-15  # of gaussian_delta
 _TURN = 1.0  # below it the inverse error function, above it the inverse of log Phi
 

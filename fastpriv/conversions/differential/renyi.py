@@ -33,6 +33,8 @@ __all__ = [
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
+# bound: tested by enclosures/test_renyi_to_dp, enclosures/test_conversions_values - rounding of each term of the
+#    exponent
 _ULPS = 2e-15
 _METHOD = "r + ln(1 - 1/a) - ln(a delta) / (a - 1)"
 

@@ -23,6 +23,8 @@ Where a g / n <= e^r, or delta a >= 1, the best event has p = 1: the tangent wit
 delta <= 1 - e^(epsilon - r), which p = 1, q = e^-r attains.
 """
 
+# bounds: none - keeps a logarithm of 0 away
+
 from __future__ import annotations
 
 import math
@@ -37,9 +39,12 @@ __all__ = ["Least", "improved", "least_delta", "least_epsilon"]
 
 FloatArray = NDArray[np.float64]
 Least = Callable[[FloatArray, FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+# bound: tested by enclosures/test_renyi_to_dp, enclosures/test_conversions_values - rounding of each term of the
+#    exponent
 _ULPS = 2e-15
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 _FULL = 20.0
+# bound: none - when the search for an order ends: any order gives a bound
 _NARROW = 1e-8  # of the search, in a logarithm: the square of it is lost
 
 

@@ -6,6 +6,8 @@ e^epsilon x, e^-epsilon (1 - delta - x)), and nothing for an infinite epsilon; a
 over it, and back, delta(epsilon) is the largest of 1 - f(x) - e^epsilon x over x, with the roles exchanged too.
 """
 
+# bounds: tested by enclosures/test_conversions_values - rounding of a line's slope and height
+
 from __future__ import annotations
 
 import numpy as np
@@ -25,6 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
+# bound: tested by enclosures/test_conversions_values - absolute rounding of the height of a line
 _ULPS = 1e-15
 
 

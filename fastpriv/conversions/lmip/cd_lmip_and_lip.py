@@ -33,7 +33,9 @@ __all__ = [
     "pointwise_saturation",
 ]  # fmt: skip
 
+# bound: tested by kernels/test_lmip_accuracy - relative error of the pointwise curve
 _RELATIVE = 4e-15
+# bound: tested by kernels/test_lmip_accuracy - relative error of the curve for an atom
 _RELATIVE_ATOM = 4e-14
 _METHOD = "worst atom under I(X; M(X)) <= mu"
 _POINTWISE = "equation (13) under KL(P_x || P_M) <= mu for every x"

@@ -8,6 +8,8 @@ M(s), the integral of p^(1+s) q^-s, is convex in p and decreasing in q, so that 
 sum_i w_i min_j v_j^-s M(P_i||Q_j) for mixtures, and closed-form for two normal laws.
 """
 
+# bounds: tested by enclosures/test_information_from_curves - rounding of interpolated curves and of the entropy
+
 from __future__ import annotations
 
 import math
@@ -28,7 +30,10 @@ __all__ = ["HockeyStickCurve", "LipCurve", "WorstHockeyStickCurve"]
 
 FloatArray = NDArray[np.float64]
 _ORDERS = np.exp2(np.concatenate([np.arange(-60.0, -6.0), np.arange(-6.0, 60.5, 0.5)]))  # the s of the tails
+# bound: tested by enclosures/test_information_from_curves - relative rounding of moments and of their exponent: a
+#    tail is a small part of an integral
 _ROUNDING = 1e-9  # relative; a tail is a small part of an integral
+# bound: none - when double-doubles take the place of doubles
 _FAST = 1e-10  # relative width below which sums in doubles are taken: double-doubles cost ten times more
 _STATIONS = 49
 

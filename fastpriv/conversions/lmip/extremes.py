@@ -16,7 +16,9 @@ __all__ = ["ExtremalPair", "Information", "budget", "exact", "grid", "pair"]
 FloatArray = NDArray[np.float64]
 
 _LN2 = 0.6931471805599453
+# bound: none - mu below it goes the way of extremes
 _LEAST = 1e-300  # the kernels take a smaller mu > 0 for this one
+# bound: tested by enclosures/test_conversions_values - absolute error of subnormal results
 _TINY = 5e-322  # absolute, for results that are subnormal
 
 

@@ -18,6 +18,9 @@ to hold in numerical experiments but is not proved, so it is not offered.
 Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, 2024, eqs (12), (14), (20).
 """
 
+# bounds: tested by enclosures/test_information_from_curves - rounding of closed forms, and underflow; the rest
+#    are limits of rtol
+
 from __future__ import annotations
 
 import math
@@ -46,6 +49,7 @@ Curve = Any  # (epsilon, delta), a function of epsilon, or (LDP only) a Gaussian
 _FORWARD, _BACKWARD = Weight((0,)), Weight((-1,))
 _LDP, _TWO_INPUTS, _LIP = Weight((0, -1)), Weight(()), Weight((1, -1))
 _LOG_2 = math.log(2.0)
+# bound: tested by enclosures/test_information_from_curves - what plain samples of a curve may miss it by
 _SAMPLE_ROUNDING = 9e-16  # relative: four units in the last place of a plain sample
 
 

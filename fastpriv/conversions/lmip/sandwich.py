@@ -9,6 +9,8 @@ less than 1e-19. Every term is positive, so that rounding is a few units in the 
 Where the points contradict convexity only monotonicity is used.
 """
 
+# bounds: tested by enclosures/test_information_from_curves - rounding of a chord's difference
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -20,8 +22,11 @@ from numpy.typing import NDArray
 __all__ = ["ROUNDING", "Bracket", "Weight", "bend", "rounding_seen", "sandwich", "tail_below"]
 
 FloatArray = NDArray[np.float64]
+# bound: tested by enclosures/test_information_from_curves - relative rounding of any sum of pieces
 ROUNDING = 2e-14  # relative, of any sum of pieces
+# bound: tested by enclosures/test_information_from_curves - relative rounding of the end of a continued chord
 _CHORD = 2e-15  # relative, of the end of a continued chord
+# bound: proved - the pole of 1/(1 + e^epsilon) is pi away, so that 6 nodes leave below 1e-19
 _SHORT = 0.25  # pieces for Gauss-Legendre: the pole of 1/(1 + e^epsilon) is pi away, so 6 nodes leave below 1e-19
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(6)
 _GONE = 745.0  # e^-epsilon is below the smallest double

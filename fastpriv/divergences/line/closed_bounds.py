@@ -10,6 +10,8 @@ Notation: P = sum_i w_i N(m_i, s_i^2), Q = sum_j v_j N(n_j, t_j^2), a = e^epsilo
 * Relative entropy. H <= TV <= sqrt(KL / 2) (Pinsker) and TV <= sqrt(1 - e^-KL) (Bretagnolle and Huber 1979, lemma 2.1).
 """
 
+# bounds: tested by enclosures/test_hockey_stick_extremes - rounding of overlaps, tails and of the sum over groups
+
 from __future__ import annotations
 
 import math
@@ -30,9 +32,11 @@ __all__ = ["by_relative_entropy", "by_separated_scales", "by_tails"]
 FloatArray = NDArray[np.float64]
 Components = tuple[FloatArray, FloatArray, FloatArray]  # weights, means, sigmas
 
+# bound: tested by enclosures/test_hockey_stick_extremes - rounding of the closed bounds, as a logarithm
 _OUTWARD = 1e-9  # of a logarithm, and 1e-12 of its size: the rounding of the closed bounds
 _MOST_PAIRS = 4_000_000  # of components, times the number of epsilons
 _NEGLIGIBLE = (1e-25, 1e-16, 1e-9, 1e-3)  # overlaps that do not join two components, relative to the smaller one
+# bound: proved - a window of a normal law leaves out at most e^-70 of it, which is added
 _SURE = 70.0  # a window of a normal law leaves out at most e^-70 of it
 
 

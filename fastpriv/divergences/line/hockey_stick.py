@@ -10,6 +10,8 @@ the upper bound, as does every rounding. Where doubles cancel, the sums are done
 Stretches that stay undecided when their budget is spent widen the upper bound; then ``closed_bounds`` are met with it.
 """
 
+# bounds: tested by enclosures/test_hockey_stick - outward roundings where gaps of sums are taken as factor and shift
+
 from __future__ import annotations
 
 import math
@@ -28,9 +30,11 @@ __all__ = ["hockey_stick_divergence", "log_hockey_stick_divergence", "total_vari
 
 FloatArray = NDArray[np.float64]
 # sums in doubles are accepted below this relative width; double-doubles otherwise
+# bound: none - when double-doubles take the place of doubles
 DOUBLE_WIDTH = 5e-13
 COST = ("evaluations", "double_double", "pieces", "undecided")  # what the kernel counts
 _ALIKE, _FEW = 1e6, 200  # sigmas, and components, for which an integral costs little
+# bound: none - when closed bounds are tried
 _WIDE = 1e-9  # relative width from which on closed bounds are tried
 
 

@@ -4,6 +4,9 @@ Notation: pi_i the prior of the point x_i, N_i the density of N(x_i, sigma^2), q
 that the posterior of x_i is pi_i rho_i.
 """
 
+# bounds: tested by enclosures/test_mixture_integrals - rounding of variance, of the closed form and of subnormal
+#    results
+
 from __future__ import annotations
 
 import math
@@ -17,6 +20,7 @@ from .quadrature import enclosed, integrate, mass_excess, rescaled, single
 __all__ = ["entropy", "mutual_information"]
 
 _LOG_2 = math.log(2.0)
+# bound: tested by enclosures/test_mixture_integrals - where the first term of the expansion is the answer to rounding
 _FAINT = 1e-7  # range / sigma below which the first term of the expansion is the answer to rounding
 
 

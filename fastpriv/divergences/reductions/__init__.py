@@ -7,6 +7,9 @@ too, unless ``certified`` asks for bounds at any width. ``subspace`` is for
 pairs that must be sampled after all.
 """
 
+# bounds: tested by enclosures/test_reductions, enclosures/test_reductions_to_factors - rounding of entropies and
+#    logarithms
+
 from __future__ import annotations
 
 import functools
@@ -38,9 +41,11 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 _LOG_2_PI_E = 2.8378770664093454836
+# bound: proved - half a unit in the last place of a double, IEEE 754
 _UNIT = 2.0**-53
 _MASS = 1.00001  # masses up to 1 + 1e-9 and the rounding of a bound
 _WIDE, _WIDE_PART = 1e-3, 1e-2  # bounds wider than both, absolutely and relatively, are no better than a sample
+# bound: none - from where a logarithm stands for a number that underflows
 _LOG_TINY = -745.0
 _KINDS: tuple[Kind, ...] = ("exact", "certified", "heuristic")
 

@@ -42,6 +42,9 @@ X is chosen for every epsilon such that (1 + a) tau is e^-40 of a first lower bo
 cut at 0, and H_b - H_1 <= 1 - b for b < 1.
 """
 
+# bounds: tested by enclosures/test_reductions, enclosures/test_reductions_to_factors - rounding of what is proved
+#    at the head; underflow
+
 from __future__ import annotations
 
 import math
@@ -57,6 +60,7 @@ from .lines import Line
 __all__ = ["blurred", "curve", "mean_gap", "windowed"]
 
 FloatArray = NDArray[np.float64]
+# bound: proved - half a unit in the last place of a double, IEEE 754
 _UNIT = 2.0**-53
 _BELOW = 40.0  # logarithm of the part of a hockey-stick that its window may leave out
 _NO_SIZE = 1e6  # the same where the hockey-stick itself is 0 or infinitely small

@@ -14,6 +14,9 @@ are formed and their rounding bounded entry by entry. With e = |E| and f = |F| (
 (Ostrowski 1959). Forming S - T first keeps the relative accuracy of nearly equal covariances.
 """
 
+# bounds: tested by enclosures/test_reductions_to_factors - rounding of eigenvalue enclosures and sums; n terms of
+#    a product within 1.01 n u
+
 from __future__ import annotations
 
 import math
@@ -32,6 +35,7 @@ from .rationals import diagonal_form, difference, least_eigenvalue, matrix_form,
 __all__ = ["kl", "renyi"]
 
 FloatArray = NDArray[np.float64]
+# bound: proved - half a unit in the last place of a double, IEEE 754
 _UNIT = 2.0**-53
 _WHOLE = 20  # dimensions up to which definiteness is decided in whole numbers
 _METHOD = "closed form, simultaneous diagonalisation"

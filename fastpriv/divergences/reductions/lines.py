@@ -19,6 +19,8 @@ Parallel lines. If the means of P lie on one line and those of Q on a parallel o
 coordinates along and across are independent in both laws: across, they are two normal laws of one deviation.
 """
 
+# bounds: tested by enclosures/test_reductions - rounding of positions, and of residuals in extended precision
+
 from __future__ import annotations
 
 import math
@@ -39,6 +41,7 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 FEW = 4  # components of each law that are looked at before all are
+# bound: none - means farther from a line are not reduced
 _SLACK = 1e-9
 _SHARE = 1e-6  # of the slack in the extent of the line
 _NUMBERS = 20_000  # numbers in the means up to which collinearity is decided in whole numbers

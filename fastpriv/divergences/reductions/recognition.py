@@ -40,6 +40,8 @@ from .lines import (
 __all__ = ["equal", "factors", "one_covariance", "one_normal_law"]
 
 FloatArray = NDArray[np.float64]
+# bound: tested by enclosures/test_reductions_to_factors - weights nearer to products count as products, within
+#    e^(+-blur)
 _MISS = 1e-12  # relative error of weights that count as products
 _EXTENDED = float(np.finfo(np.longdouble).eps)
 

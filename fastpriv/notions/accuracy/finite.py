@@ -4,6 +4,8 @@ Notation: release w is read as the point x_w; the sum goes over the w with ||x_w
 on the edge misses is decided in exact arithmetic.
 """
 
+# bounds: tested by enclosures/test_pac - rounding of geometric tails; underflow
+
 from __future__ import annotations
 
 import math
@@ -17,7 +19,9 @@ from ...channels import AnyChannel, DiscreteLaplace
 
 __all__ = ["discrete_laplace_misses", "distances", "misses"]
 
+# bound: tested by enclosures/test_pac - relative error of the entries of a row and of their sums
 _RELATIVE = 1e-12  # of the entries of a row and of sums of them
+# bound: tested by enclosures/test_pac - alphas so near a distance are compared in whole numbers
 _EDGE = 1e-12
 
 

@@ -5,6 +5,8 @@ the probability sum_j Poisson(j; l) Q(k/2 + j, x), Q the regularised upper incom
 terms. The maximum norm exceeds a unless no coordinate does. Both fall in a and rise in every |s_i|.
 """
 
+# bounds: tested by enclosures/test_pac - rounding of a Euclidean norm; underflow
+
 from __future__ import annotations
 
 import math
@@ -18,7 +20,9 @@ from ...channels.families.binomials import log_poisson
 
 __all__ = ["closed_form", "misses"]
 
+# bound: tested by enclosures/test_pac - relative error of the sum and of SciPy's functions in it
 _RELATIVE = 1e-11  # of the sum and of the functions in it
+# bound: proved - four roundings of (secret - target) / sigma and of alpha / sigma
 _ROUNDING = 4 * 2.0**-53  # of (secret - target) / sigma and of alpha / sigma, relative
 _TERMS = 2**17
 _FAR = 42.0  # standard deviations beyond which nothing counts, since e^(-42^2 / 2) < 1e-383

@@ -6,6 +6,8 @@ interval holds. The draws come in blocks, each from its own stream, so that the 
 the clock or an interruption had a say. Secrets, several for robust accuracy, advance together.
 """
 
+# bounds: none - keeps a quotient by 0 away
+
 from __future__ import annotations
 
 import math

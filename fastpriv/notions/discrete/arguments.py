@@ -16,7 +16,9 @@ from ...estimate import Estimate, Kind, Unit
 
 __all__ = ["UNIT", "Reading", "Setting", "discrete", "estimate", "most_cells", "rows_of", "setting", "written"]
 
+# bound: proved - half a unit in the last place of a double, IEEE 754
 UNIT = 2.0**-53
+# bound: none - smaller prior probabilities are refused where ratios are taken
 _LEAST = 1e-300  # positive prior probabilities that ratios can be taken of
 _CELLS = 2**37  # cells gone through at most
 _SETS = 2**25  # the same where the rows of all sets are made at once

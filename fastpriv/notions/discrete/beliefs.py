@@ -11,6 +11,9 @@ error is u (m + 100) sum |P - q| |r - 1| + 40 u sum D |r - 1| + 40 u sum |P - q|
 more product of matrices.
 """
 
+# bounds: tested by enclosures/test_channel_notions - roundings, by the notes at the head, and of terms of
+#    Jensen-Shannon
+
 from __future__ import annotations
 
 import math
@@ -38,8 +41,10 @@ __all__ = ["Shifts", "alike", "shifts"]
 _SECRETS = 128  # laws of the release in one task
 _TYPES = 2**21
 _CELLS = 2**19  # cells of the channel in one task
+# bound: none - which of two formulas serves a law of the release
 _SAME = 1e-12  # distance from q at which a law of the release is taken for it
 _TERMS = 16
+# bound: none - when errors are bounded term by term
 _WIDE = 1e-11  # errors of an expected posterior from which they are bounded term by term
 
 

@@ -5,6 +5,8 @@ exponentials are right to 16 u (8 + the sizes of the logs, weighted). Mutual inf
 ``capacity/finite/structured.py``.
 """
 
+# bounds: tested by enclosures/test_channel_notions - rounding of logarithms of masses
+
 from __future__ import annotations
 
 import math

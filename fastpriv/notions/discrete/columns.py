@@ -4,6 +4,9 @@ Notation as in ``table``. Cells that are known to a factor 1 + g, |g| at most th
 cells by at most 2.1 g, and a prior that misses 1 moves ln q by its own gap.
 """
 
+# bounds: tested by enclosures/test_channel_notions - rounding of log ratios and sums of columns, by the notes of
+#    table.py
+
 from __future__ import annotations
 
 import math

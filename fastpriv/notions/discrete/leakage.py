@@ -5,6 +5,8 @@ Quantities by name: ``ldp`` and ``support`` (LDP over all secrets and over those
 ``gain`` (log of their ratio), ``maximal`` and ``maximal_support`` (maximal leakage). Of a product, logs add up.
 """
 
+# bounds: tested by enclosures/test_channel_notions - rounding where a log or a difference is taken of a reading
+
 from __future__ import annotations
 
 import math

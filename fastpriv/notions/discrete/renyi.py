@@ -14,6 +14,8 @@ It takes rows of sum 1, since others have no limit at order 1: what they miss mo
 The sum is homogeneous in Q: rows whose sums miss 1 by more than doubles round are divided by their mean sum s.
 """
 
+# bounds: tested by enclosures/test_channel_notions - roundings, by the notes at the head
+
 from __future__ import annotations
 
 import math
@@ -31,6 +33,7 @@ from .table import Table, columns
 __all__ = ["sibson"]
 
 _CLOSE = 0.05  # to order 1
+# bound: tested by enclosures/test_channel_notions - gaps of rows that were divided by their sums stay below
 _ROUNDED = 1e-12  # a gap of rows of doubles that were divided by their sums stays below
 
 

@@ -13,6 +13,8 @@ Errors: delta is right to 12 u sum pi |x - c|, and sum pi |x - c| <= D = min(top
 200 u K + 64 u sqrt(K S), S = sum D^2 / q.
 """
 
+# bounds: tested by enclosures/test_channel_notions - rounding of sums of rows and of cells given as logs
+
 from __future__ import annotations
 
 import math
@@ -32,6 +34,7 @@ __all__ = ["Columns", "Rows", "Table", "columns", "rows"]
 _BLOCK = 2**21  # cells in one task
 _FEWEST = 16  # rows in one task, at least
 _SEEN = 64  # rows that the first centre is taken from
+# bound: none - which columns are scaled
 _FAINT = 1e-300  # columns that are scaled
 
 

@@ -33,6 +33,7 @@ __all__ = ["Corners", "Leading", "corners", "leading"]
 FloatArray = NDArray[np.float64]
 _MOST, _COUNTS = 24, 0.97  # components of p that are looked at: so many, or those that make up so much of the bound
 _ACTIVE = 0.02  # exponents below this bend nothing
+# bound: none - how wide narrow normals are made: proposals only
 _WIDER = 1.2, 2.2  # than the Dirichlet law, whose tails are heavier than a normal law's; where the t_j bend
 _STARTS, _STEPS, _TRIALS = 6, 10, 6
 _OFF = 0.02  # from a saddle

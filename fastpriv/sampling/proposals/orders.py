@@ -11,6 +11,9 @@ shares mu of q with aA > (a-1) sum mu_j C_j. For diagonal matrices these are the
 the answer is complete but for equality; for full matrices and three or more components of q there can be a gap.
 """
 
+# bounds: tested by properties/test_renyi_proposals - rounding of the scale of a proposal; the rest keeps
+#    quotients by 0 away
+
 from __future__ import annotations
 
 import math
@@ -28,6 +31,7 @@ from .tilting import Proposal, paired, tilted_law
 __all__ = ["renyi_proposal"]
 
 FloatArray = NDArray[np.float64]
+# bound: tested by properties/test_renyi_proposals - margin by which an integral is held to be finite or not
 _MARGIN = 1e-9
 _FAR = 1e95
 _CUTS = 40

@@ -10,6 +10,8 @@ f convex, increasing and a contraction in the largest entry, so that Newton's me
 policy iteration). Exponents and shares are improved in turn; the bound never rises.
 """
 
+# bounds: tested by properties/test_tilting - rounding of a log sum
+
 from __future__ import annotations
 
 import numpy as np

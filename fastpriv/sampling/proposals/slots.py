@@ -6,6 +6,8 @@ sum e^c_j N_j >= prod (e^c_j N_j / lambda_j)^lambda_j, again a normal curve time
 components at the tilted normal.
 """
 
+# bounds: tested by properties/test_tilting - rounding of quadratic forms, to first order
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -20,6 +22,7 @@ from .exponents import DiagonalProblem, finish, interior, solve
 __all__ = ["DiagonalPair", "Tilts", "by_component", "foremost"]
 
 FloatArray = NDArray[np.float64]
+# bound: proved - half a unit in the last place of a double, IEEE 754
 _UNIT = 2.0**-53
 _SLOTS = 64
 _TILE = 2**21

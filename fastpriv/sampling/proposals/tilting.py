@@ -7,6 +7,8 @@ lies in [0, 1] and H = Z E_(G/Z) rho, Z = sum w_i B_i. Likewise for the integral
 p^a <= sum lam_i (w_i N_i / lam_i)^a, and each N_i^a q^(1-a) <= B_i T_i.
 """
 
+# bounds: tested by properties/test_tilting - rounding of masses and of the bound of a ratio
+
 from __future__ import annotations
 
 import math

@@ -8,6 +8,8 @@ Sources: Student 1908; Johnson 1978 (skewness); Welch 1947 (degrees of freedom);
 (stage sizes may follow earlier variances).
 """
 
+# bounds: tested by intervals/test_counts - relative rounding of SciPy's quantile of the beta law
+
 from __future__ import annotations
 
 import math

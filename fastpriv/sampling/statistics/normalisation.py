@@ -19,6 +19,8 @@ Sources: Bennett 1976; Meng and Wong 1996, with the variance of the intercept of
 the bet.
 """
 
+# bounds: none - when a warning is given
+
 from __future__ import annotations
 
 import math
@@ -37,12 +39,14 @@ Verdict = Literal["equal", "unequal", "out of reach"]
 
 _DOUBT = 20.0  # a false alarm has a chance of about exp(-20)
 _LIGHT = 0.3  # tail index below which a mean with a standard error is believed
+# bound: none - when a warning is given
 _ERRORS = 8.0  # standard errors that the mean of light-tailed weights must lie below 1
 _STEPS = 80
 _RUN_ERRORS = 4.2  # standard errors at the end of a run: a false alarm has a chance of 3e-5 where a mean is normal
 _LARGEST = 0.03  # of the sum of squares: a weight that has more says that the mean is not near normal
 _BLOCK = 2**12  # draws taken at once: memory that is asked for anew for more would cost more than the work
 _FEWEST = 64  # draws of each law that a comparison needs
+# bound: none - when a warning is given
 ALIKE = 1e-12  # relative to the log densities: log ratios that differ by less are equal but for rounding
 _VAGUE = 0.25  # variance of log r from which on the estimate is not worth giving
 

@@ -16,6 +16,8 @@ Sources: Ville 1939; Waudby-Smith and Ramdas 2023 (betting); Orabona and Jun 202
 Howard, Ramdas, McAuliffe and Sekhon 2021 (stopping times); Honda and Takemura 2010 (one sum a bet).
 """
 
+# bounds: tested by intervals/test_sequences - rounding of log wealth and of moments
+
 from __future__ import annotations
 
 import math
@@ -42,7 +44,9 @@ _LARGER = np.concatenate([_BETS, np.zeros(_NO_BETS)])
 _SMALLER = np.concatenate([1.0 / (1.0 + _BETS), np.ones(_NO_BETS)])
 _LARGEST = 1e25  # larger values are lowered to this where the range is open: a lower bound stays one
 _HALVINGS, _STEPS = 14, 60
+# bound: tested by intervals/test_sequences - rounding of the bisection for an end
 _SLACK = 1e-13  # outward, relative, for the rounding of the bisection
+# bound: tested by intervals/test_sequences - error of one factor of the wealth and its logarithm
 _ROUNDING = 2.0**-46  # error of one factor, and of its part of the logarithm of all
 
 

@@ -6,6 +6,9 @@ b if not: a = 1 / (q + (1 - q) e^-epsilon), b = a e^-epsilon, D = a - b; q a + (
 S = sum_j pi_j c_j, E_0 S = 1, the law of the release is S times the reference, and the posterior of d is pi_d c_d / S.
 """
 
+# bounds: tested by enclosures/test_sets_notions - rounding of q, of D and of their logarithms; the rest chooses
+#    another way
+
 from __future__ import annotations
 
 import math

@@ -5,6 +5,8 @@ that the first secret in the set is i. The best guess is right with probability 
 no release changes it; what it gains, in units of pi_1, is the sum over i > 1 of P_i (a rho_i - b)^+.
 """
 
+# bounds: tested by enclosures/test_sets_notions - rounding of sums over guesses
+
 from __future__ import annotations
 
 import math

@@ -12,6 +12,8 @@ F(0) = Var(S) / 2: the terms before t_0 sum to between F(t_0) and F(0), times h 
 most e^-t_1 M(t_1) / t_1 times h / (e^h - 1).
 """
 
+# bounds: tested by enclosures/test_sets_notions - rounding of nodes and of the sum
+
 from __future__ import annotations
 
 import math
@@ -24,11 +26,15 @@ from .bits import Bits
 
 __all__ = ["STEP", "TRAPEZOID", "information"]
 
+# bound: proved - the rule is off by at most TRAPEZOID of the answer, for any d < pi / 2
 STEP = 0.22  # of the trapezoidal rule in log t
 _FREE = STEP / (2 * math.pi)
 TRAPEZOID = 2 / math.sin(_FREE) / math.expm1(2 * math.pi * (0.5 * math.pi - _FREE) / STEP)
+# bound: none - where the end of the integral is put; what is left out is added
 _NEAR = 3e-9
+# bound: none - the same
 _DIGITS = 39.0
+# bound: tested by enclosures/test_sets_notions - underflow in the integral
 _TINY = 1e-305
 
 

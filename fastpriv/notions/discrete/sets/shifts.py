@@ -13,6 +13,8 @@ most sqrt(K_d0d0 K_dd): the terms before t_0 sum to at most h t_0 / (e^h - 1) ti
 only where some bit is 1 and S >= b + D min pi = l: those beyond t_1 >= 1 / l sum to at most D^2 e^(-l t_1) / l.
 """
 
+# bounds: tested by enclosures/test_sets_notions - rounding of transforms, products of matrices and nodes
+
 from __future__ import annotations
 
 import math

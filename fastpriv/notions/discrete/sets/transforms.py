@@ -11,6 +11,8 @@ order of pi, mu_n the mean of their pi, y = x (pi_n - mu_(n-1)), z = r / n:
     G_nr = (1 - z) kappa(z y) + z kappa(-(1 - z) y) + (1 - z) e^(z y) G_(n-1)r + z e^(-(1 - z) y) G_(n-1)(r-1).
 """
 
+# bounds: tested by enclosures/test_sets_notions - rounding of transforms, by the notes at the head
+
 from __future__ import annotations
 
 import math

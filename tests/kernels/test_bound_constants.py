@@ -1,0 +1,103 @@
+"""Constants of bounds that no other test attacks: quadrature rules, a strip of even dimensions, closed bounds."""
+
+import re
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+
+from fastpriv import special
+from fastpriv.beliefs.implicit import balls
+from fastpriv.capacity.awgn import bounds
+from fastpriv.channels import dense
+
+CSRC = Path(__file__).parents[2] / "csrc"
+
+
+def stored(kind, n):
+    header = (CSRC / "fp_gauss_legendre.h").read_text()
+    body = re.search(rf"fp_legendre_{kind}_{n}\[{n}\] = \{{(.*?)\}};", header, re.DOTALL)
+    return [float.fromhex(x) if "x" in x else float(x) for x in body[1].replace(",", " ").split()]
+
+
+@pytest.mark.parametrize("n", [8, 16, 24, 32])
+def test_gauss_legendre_rules_are_correctly_rounded(n):
+    nodes, tails, weights = (stored(kind, n) for kind in ("nodes", "tails", "weights"))
+    with mpmath.workdps(50):
+        assert len(set(nodes)) == n
+        for node, tail, weight in zip(nodes, tails, weights, strict=True):
+            x = mpmath.mpf(node)
+            for _ in range(4):
+                lower, upper = mpmath.mpf(1), x
+                for k in range(2, n + 1):
+                    lower, upper = upper, ((2 * k - 1) * x * upper - (k - 1) * lower) / k
+                slope = n * (x * upper - lower) / (x * x - 1)
+                x -= upper / slope
+            want = 2 / ((1 - x * x) * slope**2)
+            assert (node, tail, weight) == (float(x), float(x - float(x)), float(want)), (n, node, tail, weight)
+
+
+def modulus(dimension, radius, height):
+    """The integral over t of |w(rho(t + ib) | r) rho'(t + ib)|, rho = log(1 + e^t), from |G(r z)| <= G(r Re z)."""
+    centre = np.sqrt(dimension + radius**2)
+    t = np.linspace(max(centre - 14, 0) - 40 / dimension - 2 if centre < 16 else centre - 14, centre + 14, 8001)
+    power = np.exp(np.minimum(t, 700) + 1j * height)
+    rho = np.where(t > 300, t + 1j * height, np.log1p(power))
+    slope = np.abs(1 / (1 + 1 / power))
+    real = np.maximum(rho.real, 1e-300)
+    norm = float((1 - mpmath.mpf(dimension) / 2) * mpmath.log(2) - mpmath.loggamma(mpmath.mpf(dimension) / 2))
+    log_w = (dimension - 1) * np.log(np.abs(rho)) + norm - ((rho**2).real + radius**2) / 2
+    log_w += special.sphere_log_mgf(dimension, radius * real)
+    return np.trapezoid(np.exp(log_w) * slope, t)
+
+
+@pytest.mark.parametrize("dimension", [2, 4, 6, 8, 12, 20, 50, 100, 300, 1000, 2048, 2600])
+def test_the_modulus_on_the_strip_is_a_tenth_of_what_is_used(dimension):
+    """csrc/fp_awgn_bounds_loops.h, fp_awgn_rule_error: 24 e^(b^2) is twice ten times this, for heights up to 1.5."""
+    assert abs(modulus(dimension, 3.0, 0.0) - 1) < 1e-6, "a density"
+    for height in (0.2, 0.7, 1.2, 1.5):
+        for radius in (1e-3, 0.5, 1.5, 4.0, 12.0, 40.0):
+            found = modulus(dimension, radius, height) / np.exp(height**2)
+            assert found <= 1.2, (dimension, radius, height, found)
+
+
+def closed_bounds(dimension, radius):
+    """The bounds of fastpriv.capacity.awgn.bounds from their formulas, in many digits."""
+    d, r, log = mpmath.mpf(dimension), mpmath.mpf(radius), mpmath.log
+    entropy = log(2 * mpmath.pi * mpmath.e)
+    log_volume = d * log(r) + d / 2 * log(mpmath.pi) - mpmath.loggamma(d / 2 + 1)
+    upper = [d / 2 * mpmath.log1p(r**2 / d), r**2 / 2]
+    if d == 1:
+        upper.append(mpmath.log1p(2 * r / mpmath.sqrt(2 * mpmath.pi * mpmath.e)))
+    elif r > d:
+        a = (d - 1) / r
+        skirt = d / r * mpmath.sqrt(2 * mpmath.pi) * mpmath.exp(a**2 / 2) * mpmath.ncdf(a)
+        beyond = (d + 1) / (2 * r * mpmath.sqrt(2 * mpmath.pi)) + d * (d + 2) / (8 * r**2)
+        upper.append(log_volume - d / 2 * entropy + mpmath.log1p(skirt) + mpmath.mpf(1) / 4 + beyond)
+    return min(upper), d / 2 * mpmath.log1p(mpmath.exp(2 / d * log_volume - entropy))
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 7, 30, 1000, 10**6])
+def test_the_closed_bounds_of_the_peak_power_capacity_are_outward(dimension):
+    with mpmath.workdps(60):
+        for radius in (2e-7, 3e-4, 0.7, 5.0, 300.0, 1.1e5, 3.3e7, 1e12, 7e150):
+            upper, lower = closed_bounds(dimension, radius)
+            found = bounds.upper(dimension, radius, np.log(radius)), bounds.lower(dimension, radius, np.log(radius))
+            assert found[0] >= upper, (dimension, radius, found[0], upper)
+            assert found[1] <= lower, (dimension, radius, found[1], lower)
+            assert found[0] - upper <= 3e-13 * (upper + dimension), "no wider than the allowance"
+
+
+@pytest.mark.parametrize(("name", "low", "high"), [
+    ("exp", -700.0, 700.0), ("exp", -1e-3, 1e-3), ("expm1", -30.0, 300.0), ("expm1", -1e-3, 1e-3),
+    ("log", 1e-300, 1e-290), ("log", 0.5, 2.0), ("log", 2.0, 1e300), ("log1p", -0.999, 3.0), ("log1p", -1e-3, 1e-3),
+])  # fmt: skip
+def test_functions_of_numpy_are_as_exact_as_balls_and_channels_take_them_to_be(name, low, high):
+    x = np.random.default_rng(5).uniform(low, high, 300)
+    found = getattr(np, name)(x)
+    with mpmath.workdps(60):
+        truth = [getattr(mpmath, name)(mpmath.mpf(t)) for t in x.tolist()]
+        errors = [abs(y / want - 1) for y, want in zip(found.tolist(), truth, strict=True)]
+        allowed = min(balls._LIBRARY, dense._EXPONENTIAL) if name == "exp" else balls._LIBRARY
+        assert max(errors) <= allowed, (name, x[int(np.argmax(errors))], max(errors) * 2**53)
