@@ -202,21 +202,26 @@ def abp(
     -------
     AverageBayesianPrivacy
         ``per_value`` with one entry a true secret: those of ``secret``, or all with positive prior in their order (one
-        for all where they are alike, one a distinct row of a ``DefaultChannel``), or one for ``release``; the
-        ``maximum`` and the ``mean`` under the prior. Each between 0 and sqrt(log 2) = 0.8326.
+        for all where they are alike, one a distinct row of a ``DefaultChannel``, one a type of secrets of a product
+        with more than 65,536 of them under a product prior), or one for ``release``; the ``maximum`` and the ``mean``
+        under the prior. Each between 0 and sqrt(log 2) = 0.8326.
 
     Raises
     ------
     DomainError
-        As ``mbp``; for a release drawn from the prior, mass on releases that never occur, or secrets without prior.
+        As ``mbp``; for a release drawn from the prior, mass on releases that never occur, or secrets without prior;
+        for all secrets of a product where they are of more than 65,536 types.
     ShapeError
         For vectors of another length.
 
     Notes
     -----
-    For all n secrets it takes n^2 m multiplications; products of channels whose secrets are alike, and these channels
-    themselves, go by types of secrets; unary encodings by one integral for each pair of distinct prior probabilities,
-    up to 2,048 of these (``tests/enclosures/test_sets_notions.py``).
+    For all n secrets it takes n^2 m multiplications. Expected posteriors of products under product priors are products
+    too: one integral for each type of secrets (how many places of each factor hold which secret), up to 2^200 secrets
+    and beyond, for factors of up to 2^20 such multiplications and those whose secrets are alike
+    (``tests/enclosures/test_product_notions.py``). Channels whose secrets are alike have a closed form; unary encodings
+    take one integral for each pair of distinct prior probabilities, up to 2,048 of these
+    (``tests/enclosures/test_sets_notions.py``).
 
     **Accuracy** bounds include rounding and what rows and prior miss 1 by;
     ``tests/enclosures/test_channel_notions.py``. Of Gaussian mechanisms as
@@ -232,8 +237,9 @@ def abp(
     0.20434...
     >>> notions.abp([0.2, 0.8], [[0.75, 0.25], [0.25, 0.75]]).per_value.value.round(6)
     array([0.112469, 0.032214])
-    >>> 0 < notions.abp(None, RandomizedResponse(2, 0.1).power(200)).maximum.value < 1
-    True
+    >>> bits = RandomizedResponse(2, 0.1).power(200)
+    >>> notions.abp(None, bits).maximum.value, notions.abp(([0.25, 0.75],), bits).maximum.value
+    (0.012478..., 0.016203...)
     """
     if arguments.discrete(mechanism):
         return averaged(beliefs.shifts(arguments.setting(prior, mechanism), release, secret, belief, n_jobs, progress))
@@ -250,13 +256,14 @@ def averaged(found: beliefs.Shifts) -> AverageBayesianPrivacy:
     value = found.value
     ends = np.minimum(found.lower, value), np.maximum(found.upper, value)
     shift = Estimate(value, *ends, kind="certified", unit="1", method=found.method)
-    return _summarised(shift, np.ones(1) if found.weight is None else found.weight / found.weight.sum())
+    weight = np.ones(1) if found.weight is None else found.weight / found.weight.sum()
+    return _summarised(shift, weight, 2.1 * found.blur)
 
 
-def _summarised(shift: Estimate, weight: FloatArray) -> AverageBayesianPrivacy:
+def _summarised(shift: Estimate, weight: FloatArray, blur: float = 0.0) -> AverageBayesianPrivacy:
     parts: list[Estimate] = []
     for summary in (np.max, lambda column: np.dot(weight, column)):
         value, lower, upper = (float(summary(column)) for column in (shift.value, shift.lower, shift.upper))
-        bounds = min(lower * (1 - 1e-15), value), max(upper * (1 + 1e-15), value)
+        bounds = min(lower * (1 - 1e-15 - blur), value), max(upper * (1 + 1e-15 + blur), value)
         parts.append(Estimate(value, *bounds, kind=shift.kind, unit="1", method=shift.method, cost=shift.cost))
     return AverageBayesianPrivacy(shift, *parts)

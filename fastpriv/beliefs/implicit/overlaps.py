@@ -28,16 +28,16 @@ with m_0 the mass that is ruled out, and, with b = m e^(y/2), v = m e^y,
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..._values import FloatArray
 from .balls import Ball
-from .laws import Beliefs
 
-__all__ = ["jensen_shannon"]
+__all__ = ["TwoLaws", "jensen_shannon", "jensen_shannon_of_types"]
 
 # bound: proved - half a unit in the last place of a double, IEEE 754
 _U = 2.0**-53
@@ -47,44 +47,88 @@ _CELLS = 2**14
 _DIGITS = 44.0  # e^-44 of the answer is left out
 
 
-def jensen_shannon(parts: list[tuple[Beliefs, int]]) -> Ball:
+class TwoLaws(Protocol):
+    """A law beside its prior, by groups of secrets: log ratios, masses under both, and the mass that is ruled out."""
+
+    @property
+    def ratio(self) -> Ball: ...  # noqa: D102
+    @property
+    def mass(self) -> Ball: ...  # noqa: D102
+    @property
+    def log_mass(self) -> Ball: ...  # noqa: D102
+    @property
+    def post(self) -> Ball: ...  # noqa: D102
+    @property
+    def dead(self) -> Ball: ...  # noqa: D102
+
+
+def jensen_shannon(parts: Sequence[tuple[TwoLaws, int]]) -> Ball:
     """JS of posterior and prior of the product of these parts, each so many times."""
-    start, lost = _product(parts, np.zeros(1))
-    scale = max(float(start[0]), float(lost[0]), 1e-300)
-    if start[0] <= 0 and lost[0] == 0:
-        return Ball(0.0)
-    depth = _DIGITS - math.log(scale)
+    return jensen_shannon_of_types([part for part, _ in parts], np.array([[times for _, times in parts]]))[0]
+
+
+def jensen_shannon_of_types(parts: Sequence[TwoLaws], counts: NDArray[np.int64]) -> Ball:
+    """The same of several products, of which ``counts`` (products, parts) says how often they hold each part."""
+    start, lost = _products(parts, counts, np.zeros(1))
+    scale = np.maximum(np.maximum(start, lost), 1e-300)[:, 0]
+    differ = ~((start <= 0) & (lost == 0))[:, 0]
+    found = Ball(np.zeros(len(counts)), np.zeros(len(counts)))
+    if not differ.any():
+        return found
+    depth = _DIGITS - math.log(float(scale[differ].min()))
     period = 4 * (depth + math.log(4 * depth))
     step = 2 * math.pi / period
     nodes = step * np.arange(1 + math.ceil(depth / math.pi / step))
-    change, error = _product(parts, nodes)
     with np.errstate(over="ignore"):
         weight = 2 * step / np.cosh(np.pi * nodes) / (1 + 4 * nodes**2)
     weight[0] /= 2
-    value = math.fsum((weight * change).tolist())
-    rounding = math.fsum((weight * (error + 8 * _U * (1 + np.pi * nodes) * np.abs(change))).tolist()) * (1 + 1e-9)
     beyond = 8 * step * math.exp(-math.pi * (nodes[-1] + step)) / -math.expm1(-math.pi * step)
     above = (2.01 * (1 + period / 2) + 1.5) * math.exp(-period / 4) + beyond
     below = 2.01 * (1 + period) * math.exp(-period / 2)
-    return Ball(value, rounding + max(above, below) * (1 + 1e-9) + 1e-323)
+    left_out = max(above, below) * (1 + 1e-9) + 1e-323
+    value, rad = np.zeros(len(counts)), np.zeros(len(counts))
+    known = _parts_at(parts, nodes)
+    rows = max(1, _CELLS // len(nodes))
+    for first in range(0, len(counts), rows):
+        change, error = _joined(known, counts[first : first + rows])
+        unsure = weight * (error + 8 * _U * (1 + np.pi * nodes) * np.abs(change))
+        for i in range(len(change)):
+            value[first + i] = math.fsum((weight * change[i]).tolist())
+            rad[first + i] = math.fsum(unsure[i].tolist()) * (1 + 1e-9) + left_out
+    return Ball(np.where(differ, value, 0.0), np.where(differ, rad, 0.0))
 
 
-def _product(parts: list[tuple[Beliefs, int]], t: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-    """1 - Re prod c_i(t), and a bound on its error."""
-    logs, size, fall = np.zeros(len(t), dtype=complex), np.zeros(len(t)), np.zeros(len(t))
-    rounding = np.zeros(len(t))
-    for part, times in parts:
+def _products(parts: Sequence[TwoLaws], counts: NDArray[np.int64], t: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+    """1 - Re prod c_i(t) of each product, and a bound on its error."""
+    return _joined(_parts_at(parts, t), counts)
+
+
+def _parts_at(parts: Sequence[TwoLaws], t: NDArray[Any]) -> list[tuple[Any, ...]]:
+    """Of each part log c, the log of the largest that |c| can be, what of it is certain, and relative roundings."""
+    found = []
+    for part in parts:
         change, error = _overlap(part, t)
         log = _log1p(change)
-        logs += times * log
         with np.errstate(divide="ignore", invalid="ignore"):
             modulus = np.abs(1 + change)
             share = np.where(error > 0, error / (modulus + error), 0.0)
-            size += times * np.log(modulus + error)
-            fall += times * np.log1p(-share)
-            rounding += times * 16 * _U * (np.where(np.isfinite(log), np.abs(log), 0.0) + np.abs(change))
+            rounding = 16 * _U * (np.where(np.isfinite(log), np.abs(log), 0.0) + np.abs(change))
+            found.append((log, np.log(modulus + error), np.log1p(-share), rounding))
+    return found
+
+
+def _joined(known: list[tuple[Any, ...]], counts: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+    shape = len(counts), len(known[0][0])
+    logs, size, fall, rounding = np.zeros(shape, dtype=complex), np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for (log, largest, certain, rounded), times in zip(known, counts.T[:, :, None], strict=True):
+            present = times > 0
+            logs += np.where(present, times * log, 0.0)
+            size += np.where(present, times * largest, 0.0)
+            fall += np.where(present, times * certain, 0.0)
+            rounding += times * rounded
     with np.errstate(over="ignore", invalid="ignore"):
-        rounding *= 1 + 0.1 * len(parts)
+        rounding *= 1 + 0.1 * len(known)
         found = -np.expm1(logs).real
         held = np.minimum(np.exp(size), 1.01)  # at most 1, being an overlap, but for rounding
         lost = held * (-np.expm1(fall) + np.expm1(rounding)) + 8 * _U * np.abs(found)
@@ -100,7 +144,7 @@ def _log1p(x: NDArray[np.complex128]) -> NDArray[np.complex128]:
     return np.asarray(modulus + 1j * np.arctan2(b, 1 + a))
 
 
-def _overlap(part: Beliefs, t: FloatArray) -> tuple[NDArray[np.complex128], FloatArray]:
+def _overlap(part: TwoLaws, t: FloatArray) -> tuple[NDArray[np.complex128], FloatArray]:
     """c(t) - 1 and a bound on its error."""
     y, m, v = part.ratio, part.mass, part.post
     b = (part.log_mass + y.times(0.5)).exp()

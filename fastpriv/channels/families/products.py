@@ -22,7 +22,7 @@ from ..base import AnyChannel, Factors
 from ..priors import checked_prior
 from ..profiles import Extremes, Profiles, RowPair, ordered_pairs
 
-__all__ = ["ProductChannel"]
+__all__ = ["ProductChannel", "compositions", "digits", "joint_pairs", "log_ways"]
 
 _GROUPS = 2**21
 _TYPES = 2**14
@@ -114,7 +114,7 @@ class ProductChannel(AnyChannel):
         found = np.empty((stop - start, self.outputs))
         for row in range(start, stop):
             line = np.zeros(1)
-            for one, digit in zip(places, _digits(row, [p.inputs for p in places]), strict=True):
+            for one, digit in zip(places, digits(row, [p.inputs for p in places]), strict=True):
                 line = (line[:, None] + np.asarray(one._rows(digit, digit + 1, True), dtype=np.float64)).reshape(-1)
             found[row - start] = line
         return found
@@ -129,7 +129,7 @@ class ProductChannel(AnyChannel):
         """
         places = self._places()
         if isinstance(output, (int, np.integer)) and not isinstance(output, bool):
-            parts: list[Any] = _digits(self._output(output), [one.outputs for one in places])
+            parts: list[Any] = digits(self._output(output), [one.outputs for one in places])
         else:
             parts = list(output)
             if len(parts) != len(places):
@@ -228,24 +228,30 @@ class ProductChannel(AnyChannel):
 
         Equal rows are easier to tell apart nowhere, so factors with few rows lend all their ordered pairs.
         """
-        found = [RowPair([0.0], [0.0])]
-        for one, own in self._parts():
-            known = one.pairs() or _ordered_pairs(one)
-            parts = None if known is None else _mixed(tuple(map(_possible, known)), own)
-            if parts is None or len(parts) * len(found) > _MIXED:
-                return None
-            sizes = [sum(pair.log_p.size for pair in pairs) for pairs in (parts, found)]
-            if math.prod(sizes) > _GROUPS:
-                return None
-            found = [_beside(pair, part) for part in parts for pair in found]
-        return tuple(found)
+        parts = [(one.pairs() or _ordered_pairs(one), own) for one, own in self._parts()]
+        return None if any(known is None for known, _ in parts) else joint_pairs(parts)
 
     def __repr__(self) -> str:
         parts = [f"{one!r}" + (f" ** {own}" if own > 1 else "") for one, own in self._parts()]
         return f"<ProductChannel: {' x '.join(parts)}>"
 
 
-def _digits(number: int, bases: list[int]) -> list[int]:
+def joint_pairs(parts: list[tuple[Any, int]]) -> tuple[RowPair, ...] | None:
+    """One of these pairs of rows at each of so many places, in all ways; None for too many ways or classes."""
+    found = [RowPair([0.0], [0.0])]
+    for known, own in parts:
+        mixed = _mixed(tuple(map(_possible, known)), own)
+        if mixed is None or len(mixed) * len(found) > _MIXED:
+            return None
+        sizes = [sum(pair.log_p.size for pair in pairs) for pairs in (mixed, found)]
+        if math.prod(sizes) > _GROUPS:
+            return None
+        found = [_beside(pair, part) for part in mixed for pair in found]
+    return tuple(found)
+
+
+def digits(number: int, bases: list[int]) -> list[int]:
+    """A number of mixed bases, the first place changing slowest."""
     found = []
     for base in reversed(bases):
         number, digit = divmod(number, base)
@@ -257,13 +263,13 @@ def _compositions_count(total: int, parts: int) -> int:
     return math.comb(total + parts - 1, parts - 1)
 
 
-def _compositions(total: int, parts: int) -> NDArray[np.int64]:
+def compositions(total: int, parts: int) -> NDArray[np.int64]:
     """All ways to write a total as a sum of this many natural numbers, shape (ways, parts)."""
     if parts == 1:
         return np.array([[total]])
     blocks = []
     for first in range(total + 1):
-        rest = _compositions(total - first, parts - 1)
+        rest = compositions(total - first, parts - 1)
         blocks.append(np.concatenate([np.full((len(rest), 1), first), rest], axis=1))
     return np.concatenate(blocks)
 
@@ -283,12 +289,14 @@ def _mixed(known: tuple[RowPair, ...], times: int) -> list[RowPair] | None:
     if _compositions_count(times, len(known)) > _MIXED:
         return None
     found: list[RowPair] = []
-    for counts in _compositions(times, len(known)).tolist():
+    size = 0
+    for counts in compositions(times, len(known)).tolist():
+        size += math.prod(_compositions_count(count, one.log_p.size) for one, count in zip(known, counts, strict=True))
+        if size > _GROUPS:
+            return None
         pair = RowPair([0.0], [0.0])
         for one, count in zip(known, counts, strict=True):
             if count:
-                if pair.log_p.size * _compositions_count(count, one.log_p.size) > _GROUPS:
-                    return None
                 pair = _beside(pair, _repeated(one, count))
         found.append(pair)
     return found
@@ -302,8 +310,8 @@ def _possible(pair: RowPair) -> RowPair:
 
 def _repeated(one: RowPair, times: int) -> RowPair:
     """A pair of rows at so many places, by how many of them show each class."""
-    many = _compositions(times, one.log_p.size)
-    ways, error = _log_ways(times, many)
+    many = compositions(times, one.log_p.size)
+    ways, error = log_ways(times, many)
     p, q, ratio = (_weighted(many, logs) for logs in (one.log_p, one.log_q, one.log_ratio))
     # sums in extended precision; each log is rounded once more
     log_p, log_q = (np.asarray(logs + ways, dtype=np.float64) for logs in (p, q))
@@ -314,7 +322,7 @@ def _repeated(one: RowPair, times: int) -> RowPair:
     return RowPair(log_p, log_q, ratio, log_error, ratio_error)
 
 
-def _log_ways(times: int, many: NDArray[np.int64]) -> tuple[NDArray[np.longdouble], float]:
+def log_ways(times: int, many: NDArray[np.int64]) -> tuple[NDArray[np.longdouble], float]:
     """Logs of the multinomial coefficients of rows of counts, in extended precision, and a bound on their errors."""
     table = _log_factorials(times)
     return table[times] - table[many].sum(axis=1), 16 * _EXTENDED * (2.0 * float(table[times]) + 3.0 * many.shape[1])
@@ -365,11 +373,11 @@ def _power(one: Profiles, times: int) -> Profiles | None:
     sizes = np.diff(one.starts).tolist()
     if _compositions_count(times, classes) > _TYPES:
         return None
-    types = _compositions(times, classes)
+    types = compositions(times, classes)
     widths = [math.prod(map(_compositions_count, kind, sizes)) for kind in types.tolist()]
     if sum(widths) > _GROUPS:
         return None
-    ways, _ = _log_ways(times, types)
+    ways, _ = log_ways(times, types)
     columns: list[list[Any]] = [[], [], [], []]
     kept: dict[tuple[int, int], tuple[Any, ...]] = {}
     for kind in types.tolist():
@@ -390,8 +398,8 @@ def _power(one: Profiles, times: int) -> Profiles | None:
 
 def _copies(one: Profiles, groups: slice, count: int) -> tuple[NDArray[np.longdouble], ...]:
     """Tilt, log mass, largest and smallest of this many secrets that each lie in one of the groups of a class."""
-    many = _compositions(count, groups.stop - groups.start)
-    ways, _ = _log_ways(count, many)
+    many = compositions(count, groups.stop - groups.start)
+    ways, _ = log_ways(count, many)
     return (_weighted(many, one.tilt[groups]), _weighted(many, one.log_mass[groups]) + ways,
             _weighted(many, one.log_largest[groups]), _weighted(many, one.log_smallest[groups]))  # fmt: skip
 

@@ -29,7 +29,7 @@ from ...channels import DefaultChannel, ProductChannel
 from ...channels.families.membership import times
 from ...errors import DomainError, ShapeError
 from ...kernels import _table
-from . import classes
+from . import classes, product_types
 from .arguments import UNIT, Setting, rows_of, written
 from .sets.bits import bits_of
 from .sets.shifts import WIDEST, matrix
@@ -56,6 +56,7 @@ class Shifts(NamedTuple):
     upper: FloatArray
     weight: FloatArray | None
     method: str
+    blur: float = 0.0  # relative error of the weights
 
 
 def shifts(
@@ -76,6 +77,11 @@ def shifts(
             return Shifts(value, lower, upper, np.full(places, 1.0 / places), "types of secrets")
         if paired(given):
             return _of_pairs(given, secret)
+        types = product_types.expected_posteriors(given, secret)
+        if types is not None:
+            js = types.js
+            ends = np.stack([js.mid, np.maximum(js.lower, 0.0), np.maximum(js.upper, 0.0)])
+            return _rooted(ends, 0, types.weight)._replace(method="types of secrets", blur=types.blur)
     if passed is None:
         whole = written(given) if belief is None or not isinstance(given.channel, DefaultChannel) else rows_of(given)
         table = Table(whole)
@@ -227,7 +233,7 @@ def alike(given: Setting) -> tuple[float, float, float] | None:
         if profiles is None or (own + 1) * log_mass.size > _TYPES:
             return None
         k, hits = one.inputs, np.arange(own + 1)
-        energy, relative = _energy(profiles)
+        energy, relative = classes.energy(profiles)
         more, less = energy * (1 + relative), energy * (1 - relative)
         sums = (_both(hits, *ends, k) for ends in ((energy, energy), (less, more), (more, less)))
         logs = [np.add.outer(old, new).reshape(-1) for old, new in zip(logs, sums, strict=True)]
@@ -277,22 +283,6 @@ def _both(hits: NDArray[Any], at: float, beside: float, k: int) -> FloatArray:
     found = hits * near + times(misses, far)
     size = hits * near + times(misses, -far if far > -math.inf else 0.0)
     return np.asarray(found + 8 * UNIT * size * (0.0 if at == beside else 1.0 if at > beside else -1.0))
-
-
-def _energy(profiles: Any) -> tuple[float, float]:
-    """sum_w q sum_d pi (r - 1)^2 with its relative error."""
-    log_weight, y = profiles.log_weight, profiles.log_ratio
-    held = (profiles.log_mass > -np.inf) & (log_weight > -np.inf)[profiles.classes] & (y > -np.inf)
-    joint = profiles.log_mass + log_weight[profiles.classes]
-    with np.errstate(over="ignore"):
-        change = np.where(y > -np.inf, np.expm1(y), -1.0)
-        terms = np.where(np.abs(y) < 1, np.exp(joint) * change**2, np.exp(joint + 2 * np.log(np.maximum(np.abs(change),
-                         1e-300))))  # fmt: skip
-    terms = np.where(held | (y == -np.inf), terms, 0.0)
-    size = np.where(np.isfinite(joint), np.abs(joint), 0.0) + np.where(np.isfinite(y), np.abs(y), 0.0)
-    total = math.fsum(terms)
-    spread = math.fsum(terms * (32 * UNIT * (8 + size) + 4e-14)) / total if total > 0 else 0.0
-    return total, spread
 
 
 def _places(given: Setting, secret: Any) -> int:

@@ -26,7 +26,7 @@ from ...channels import (
 )
 from .arguments import UNIT, Reading, Setting
 
-__all__ = ["edges", "grouped", "information", "maximal", "vulnerability"]
+__all__ = ["edges", "energy", "grouped", "information", "maximal", "vulnerability"]
 
 _METHOD = "classes of like releases"
 
@@ -85,6 +85,22 @@ def maximal(found: Profiles, support: bool, gap: float) -> Reading:
     if found.missing:
         relative += found.missing * math.exp(min(700.0, float(-found.tilt.min())))
     return Reading(max(0.0, value), max(0.0, value - relative), max(0.0, value) + relative, "exact", _METHOD)
+
+
+def energy(profiles: Profiles) -> tuple[float, float]:
+    """sum_w q sum_d pi (r - 1)^2 with its relative error."""
+    log_weight, y = profiles.log_weight, profiles.log_ratio
+    held = (profiles.log_mass > -np.inf) & (log_weight > -np.inf)[profiles.classes] & (y > -np.inf)
+    joint = profiles.log_mass + log_weight[profiles.classes]
+    with np.errstate(over="ignore"):
+        change = np.where(y > -np.inf, np.expm1(y), -1.0)
+        terms = np.where(np.abs(y) < 1, np.exp(joint) * change**2, np.exp(joint + 2 * np.log(np.maximum(np.abs(change),
+                         1e-300))))  # fmt: skip
+    terms = np.where(held | (y == -np.inf), terms, 0.0)
+    size = np.where(np.isfinite(joint), np.abs(joint), 0.0) + np.where(np.isfinite(y), np.abs(y), 0.0)
+    total = math.fsum(terms)
+    spread = math.fsum(terms * (32 * UNIT * (8 + size) + 4e-14)) / total if total > 0 else 0.0
+    return total, spread
 
 
 def _log_sum(logs: FloatArray) -> tuple[float, float]:

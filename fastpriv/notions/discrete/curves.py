@@ -29,7 +29,7 @@ from ...capacity.finite import structured
 from ...channels import AnyChannel, Channel, RowPair, SparseChannel
 from ...estimate import Estimate
 from ...kernels import _table
-from . import classes
+from . import classes, product_types
 from .arguments import UNIT, Setting, written
 from .leakage import readings
 from .table import Columns, Table
@@ -96,6 +96,9 @@ def lip_delta(given: Setting, epsilon: ArrayLike, n_jobs: Any, progress: Any) ->
     curve: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
     if profiles is not None:
         curve, method = (lambda levels: _of_classes(profiles, levels)), "classes of like releases"
+    elif (pairs := product_types.release_pairs(given)) is not None:
+        curve, method = functools.partial(_of_release, pairs), "worst types of secrets against the law of the release"
+        gap += 2.2 * product_types.product_prior_gap(given)
     else:
         table = Table(written(given))
         first = first_pass(table, n_jobs=n_jobs, progress=progress)
@@ -272,6 +275,15 @@ def _of_mixture(
     else:
         error = 100 * UNIT + 4 * table.noise
     return value, np.full(grid.size, error) + 74 * UNIT * value
+
+
+def _of_release(pairs: tuple[RowPair, ...], grid: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Rows against the law of the release, both ways."""
+    turned = tuple(RowPair(one.log_q, one.log_p, -one.log_ratio, one.log_error, one.ratio_error) for one in pairs)
+    under, unsure = _of_pairs(turned, grid)
+    over, blurred = _of_pairs(pairs, grid)
+    scale = np.exp(-grid)
+    return np.maximum(under, scale * over), np.maximum(unsure, scale * (blurred + 4 * UNIT * over))
 
 
 def _of_classes(profiles: Any, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
