@@ -121,4 +121,51 @@ FP_INLINE double fp_gaussian_log_delta(double r, double epsilon)
     return fp_gauss_edges(r, epsilon, fp_log_two(y, rounded) - p.log_scale - square, -HUGE_VAL, 0.0);
 }
 
+/* The curve with bounds that hold the rounding of r = span / (2 sigma) and of the formula.
+ *
+ * The derivative of delta by r is 2 phi(a): the first term of delta yields phi(a) (1 + epsilon / (2 r^2)) and the second
+ * phi(a) (1 - epsilon / (2 r^2)).  The true r is within 1.12e-16 r of its rounding, where b < 1e6 phi(a) changes by less
+ * than 2e-4 of itself, and 1.2e-16 covers both.  Outside the plain settings `lower` is NaN: the caller takes the curve
+ * at the doubles beside r.  An epsilon that is negative or NaN is not plain either. */
+#define FP_GAUSS_RELATIVE 4e-15
+#define FP_GAUSS_ROUNDED (2.0 * FP_GAUSS_INV_SQRT_2PI * 1.2e-16)
+#define FP_GAUSS_LEAST 2e-323
+
+typedef struct {
+    double value, lower, upper;
+} fp_gauss_bounded;
+
+FP_INLINE int fp_gauss_plain(double r, double epsilon)
+{
+    return (epsilon >= 0.0) & (0.5 * epsilon / r + r < 1e6) & (r > 1e-280);
+}
+
+FP_INLINE fp_gauss_bounded fp_gaussian_delta_bounded(double r, double epsilon)
+{
+    const fp_gauss_parts p = fp_gauss_evaluate(r, epsilon);
+    const double density = fp_gauss_density(p.a, p.a_low);
+    const double value =
+        fp_gauss_edges(r, epsilon, p.bulky ? 1.0 - density * p.bulk : density * (p.tail / p.scale), 0.0, 1.0);
+    const double error = FP_GAUSS_RELATIVE * value + FP_GAUSS_ROUNDED * r * density + FP_GAUSS_LEAST;
+    const double low = value - error, high = value + error, least = low > 0.0 ? low : 0.0;
+    const fp_gauss_bounded out = {value, fp_gauss_plain(r, epsilon) ? least : NAN, high < 1.0 ? high : 1.0};
+    return out;
+}
+
+FP_INLINE fp_gauss_bounded fp_gaussian_log_delta_bounded(double r, double epsilon)
+{
+    const fp_gauss_parts p = fp_gauss_evaluate(r, epsilon);
+    const double density = fp_gauss_density(p.a, p.a_low), missing = density * p.bulk; /* 1 - delta */
+    const double y = p.bulky ? 1.0 - missing : p.tail;
+    const double rounded = p.bulky ? (1.0 - y) - missing : 0.0;
+    const double square = p.bulky ? 0.0 : p.a * (0.5 * p.a + p.a_low);
+    const double value = fp_gauss_edges(r, epsilon, fp_log_two(y, rounded) - p.log_scale - square, -HUGE_VAL, 0.0);
+    const double slope = r * p.scale * (p.bulky ? density : 1.0) / y; /* r phi(a) / delta, but for sqrt(2 pi) */
+    const double error = FP_GAUSS_RELATIVE * -value + FP_GAUSS_ROUNDED * slope + FP_GAUSS_LEAST;
+    const double high = value + error;
+    const fp_gauss_bounded out = {
+        value, fp_gauss_plain(r, epsilon) ? value - error : NAN, high < 0.0 ? high : 0.0};
+    return out;
+}
+
 #endif

@@ -23,4 +23,14 @@ static fp_ufunc fp_gauss_table[] = {
 
 enum { FP_GAUSS_SIZE = sizeof fp_gauss_table / sizeof fp_gauss_table[0] };
 
+typedef ptrdiff_t (*fp_gauss_call)(const double *const *given, const int *fixed, double *const *out, ptrdiff_t n);
+
+/* The loop of the curve, or of its logarithm, for this machine. */
+static inline fp_gauss_call fp_gauss_bounds_pick(int logarithmic)
+{
+    static void *const delta[3] = FP_VARIANTS(gaussian_delta_bounds);
+    static void *const log_delta[3] = FP_VARIANTS(gaussian_log_delta_bounds);
+    return (fp_gauss_call)(logarithmic ? log_delta : delta)[fp_isa()];
+}
+
 #endif

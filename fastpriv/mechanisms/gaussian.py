@@ -11,6 +11,7 @@ Source: B. Balle and Y.-X. Wang, Improving the Gaussian mechanism for differenti
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -22,22 +23,16 @@ from .._estimates import monotone
 from ..distributions import GaussianMixture, Pmf
 from ..errors import DomainError
 from ..estimate import Estimate, NumberLike, Unit
+from ..kernels import _gauss
 
 __all__ = ["GaussianMechanism"]
 
 FloatArray = NDArray[np.float64]
-_Block = Callable[[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray], None]
-_Careful = Callable[[ArrayLike], tuple[FloatArray, FloatArray, FloatArray]]
+_Careful = Callable[["GaussianMechanism", Any], tuple[FloatArray, FloatArray, FloatArray]]
 # bound: tested by kernels/test_gaussian_mechanism, enclosures/test_gaussian_blocks - relative error of delta and
 #    log delta
 _RELATIVE = 4e-15  # of the ufuncs gaussian_delta and gaussian_log_delta
-_BLOCK = 2**13  # settings that stay in the cache together
-# bound: tested by enclosures/test_gaussian_blocks - relative rounding of r = sensitivity / (2 sigma)
-_STEP = 1.2e-16  # relative: the rounding of r
-# bound: none - where bounds are those of the kernel at neighbours of r
-_FAR, _NEAR, _WIDE = 1e6, 1e-280, 6.0  # of b and r: beyond these the bounds are those of the kernel beside r
-# bound: tested by enclosures/test_gaussian_blocks - absolute error of results that are subnormal
-_TINY = 2e-323
+_CALL = 2**21  # settings of one call of the kernel
 _NO_PURE = "; inf where delta = 0: normal noise has no finite epsilon there"
 
 
@@ -205,7 +200,7 @@ class GaussianMechanism:
         >>> e.value
         array([0.38292492, 0.12693674])
         """
-        return self._in_blocks(epsilon, _delta_block, self._delta, "probability")
+        return self._bounded(epsilon, False, GaussianMechanism._delta, "probability")
 
     @monotone(falling="epsilon")
     def log_delta(self, epsilon: NumberLike) -> Estimate:
@@ -224,7 +219,7 @@ class GaussianMechanism:
         >>> round(GaussianMechanism(sigma=1.0, sensitivity=1.0).log_delta(100.0).value, 9)
         -4960.254553817
         """
-        return _estimate(*self._log_delta(epsilon), "log probability", "closed form")
+        return self._bounded(epsilon, True, GaussianMechanism._log_delta, "log probability")
 
     @monotone(falling="delta")
     def epsilon(self, delta: NumberLike) -> Estimate:
@@ -289,15 +284,20 @@ class GaussianMechanism:
     def _one_sigma(self) -> float:
         return _validate.scalar("sigma", self.sigma)
 
-    def _ratio(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """r = sensitivity / (2 sigma), rounded, and the doubles on either side of it."""
+    def _both(self) -> FloatArray:
+        """An array of the shape of sigma and sensitivity together, which must be given."""
         if self.sensitivity is None:
             raise DomainError(
                 "sensitivity must be given for the privacy curve; got None. "
                 "Pass GaussianMechanism(sigma, sensitivity=...)."
             )
-        with np.errstate(over="ignore", under="ignore"):
-            r = np.asarray(0.5 * np.asarray(self.sensitivity) / np.asarray(self.sigma))
+        return np.broadcast_to(0.0, np.broadcast_shapes(np.shape(self.sigma), np.shape(self.sensitivity)))
+
+    def _ratio(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """r = sensitivity / (2 sigma), rounded, and the doubles on either side of it."""
+        self._both()
+        with np.errstate(over="ignore", under="ignore"):  # halved last, for subnormal sensitivities
+            r = np.asarray(0.5 * (np.asarray(self.sensitivity) / np.asarray(self.sigma)))
         none = np.asarray(self.sensitivity) == 0.0
         low, high = np.nextafter(r, -1), np.nextafter(r, np.inf)
         return r, np.where(none | (low < 0), 0.0, low), np.where(none, 0.0, high)
@@ -316,52 +316,30 @@ class GaussianMechanism:
         lower, upper = np.where(np.isneginf(low), low, down), np.where(np.isneginf(high), least, np.minimum(up, 0.0))
         return value, np.minimum(lower, 0.0), upper
 
-    def _in_blocks(self, epsilon: ArrayLike, block: _Block, careful: _Careful, unit: Unit) -> Estimate:
-        """The curve: blocks that stay in the cache, one call of the kernel each; what is extreme the careful way.
-
-        The careful way takes the kernel at r and at the doubles beside it. With b = epsilon / (2r) + r, ln delta moves
-        by at most b^2 + 3 times what ln r does: the slope is 2r / (R(b - 2r) - R(b)), R the ratio of Mills, which is
-        convex with -R'(b) = 1 - b R(b) > 1 / (b^2 + 3).
-        """
-        budget = epsilon if isinstance(epsilon, np.ndarray) and epsilon.dtype == np.float64 else np.asarray(epsilon)
-        if self.sensitivity is None or budget.dtype != np.float64 or not (budget.size and budget.min() >= 0.0):
+    def _bounded(self, epsilon: ArrayLike, logarithmic: bool, careful: _Careful, unit: Unit) -> Estimate:
+        """The curve by one call of the kernel, and what is extreme by three, at r and at the doubles beside it."""
+        budget = np.asarray(epsilon)
+        if budget.dtype != np.float64 or self.sensitivity is None:
             budget = _validate.real("epsilon", epsilon, "at least 0", lambda x: x >= 0)
-        if self.sensitivity is None or max(budget.size, np.size(self.sigma), np.size(self.sensitivity)) < _BLOCK:
-            return _estimate(*careful(budget), unit, "closed form")
-        sigma, span = np.asarray(self.sigma), np.asarray(self.sensitivity)
-        together = np.broadcast_to(sigma, np.broadcast_shapes(sigma.shape, span.shape))
-        _validate.broadcastable("epsilon", budget, "sigma and sensitivity", together)
-        shape = np.broadcast_shapes(budget.shape, sigma.shape, span.shape)
-        value, lower, upper = (np.empty(shape) for _ in range(3))
-        flat = [np.broadcast_to(part, shape).reshape(-1) if part.ndim else part for part in (budget, sigma, span)]
-        out = [array.reshape(-1) for array in (value, lower, upper)]
-        scratch = np.empty((2, _BLOCK))
-        with np.errstate(all="ignore"):
-            for start in range(0, value.size, _BLOCK):
-                part = slice(start, min(start + _BLOCK, value.size))
-                e, noise, most = (array[part] if array.ndim else array for array in flat)
-                r, slope = scratch[0, : part.stop - start], scratch[1, : part.stop - start]
-                np.multiply(most, 0.5, out=slope)
-                np.divide(slope, noise, out=r)
-                np.divide(e, r, out=slope)
-                slope *= 0.5
-                slope += r
-                extreme = not (slope.max() < _FAR and r.min() > _NEAR and r.max() < _WIDE)
-                slope *= slope
-                slope += 3.0
-                slope *= _STEP
-                slope += _RELATIVE
-                block(r, e, slope, *(array[part] for array in out))
-                if extreme:
-                    np.divide(e, r, out=slope)
-                    single = np.flatnonzero(~((0.5 * slope + r < _FAR) & (r > _NEAR) & (r < _WIDE)))
-                    chosen = GaussianMechanism(*(x[single] if x.ndim else x for x in (noise, most)))
-                    rows = getattr(chosen, careful.__name__)(e[single] if e.ndim else e)
-                    for array, row in zip(out, rows, strict=True):
-                        array[part][single] = row
+        r = self._both()
+        _validate.broadcastable("epsilon", budget, "sigma and sensitivity", r)
+        shape = np.broadcast_shapes(budget.shape, r.shape)
+        given = [_spread(part, shape) for part in (budget, np.asarray(self.sigma), np.asarray(self.sensitivity))]
+        out = np.empty((3, math.prod(shape)))
+        extreme = 0
+        for start in range(0, out.shape[1], _CALL):
+            part = slice(start, start + _CALL)
+            extreme += _gauss.bounds(*(x if x.size == 1 else x[part] for x in given), *out[:, part], logarithmic)
+        if extreme:
+            _validate.real("epsilon", epsilon, "at least 0", lambda x: x >= 0)
+            single = np.flatnonzero(np.isnan(out[1]))
+            level, sigma, span = (x[0] if x.size == 1 else x[single] for x in given)
+            for row, found in zip(out, careful(GaussianMechanism(sigma, span), level), strict=True):
+                row[single] = found
         return Estimate._of_arrays(
-            value, lower, upper, kind="exact", unit=unit, method="closed form (Balle and Wang 2018, theorem 8)"
-        )
+            *(row.reshape(shape) for row in out), kind="exact", unit=unit,
+            method="closed form (Balle and Wang 2018, theorem 8)",
+        )  # fmt: skip
 
     def _curve(self, curve: np.ufunc, epsilon: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
         budget = _validate.real("epsilon", epsilon, "at least 0", lambda x: x >= 0)
@@ -393,16 +371,9 @@ class GaussianMechanism:
         return f"GaussianMechanism(sigma={self.sigma!r}, sensitivity={self.sensitivity!r})"
 
 
-def _delta_block(
-    r: FloatArray, epsilon: FloatArray, error: FloatArray, value: FloatArray, lower: FloatArray, upper: FloatArray
-) -> None:
-    special.gaussian_delta(r, epsilon, out=value)
-    error *= value
-    error += _TINY
-    np.subtract(value, error, out=lower)
-    np.maximum(lower, 0.0, out=lower)
-    np.add(value, error, out=upper)
-    np.minimum(upper, 1.0, out=upper)
+def _spread(part: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    """One number for all settings, or one each, in a row."""
+    return np.ascontiguousarray((part if part.size == 1 else np.broadcast_to(part, shape)).reshape(-1))
 
 
 def _frozen(array: FloatArray) -> Any:

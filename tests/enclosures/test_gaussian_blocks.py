@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from flint import arb, ctx
 from mpmath import mp, mpf
 
 from fastpriv import DomainError, GaussianMechanism, ShapeError
+from oracles import gaussian_mechanism as oracle
 
-COUNT = 2**13 + 77  # a block and a part of one
+COUNT = 2**13 + 77
 
 
 def log_curve(sigma, span, epsilon):
@@ -47,19 +49,49 @@ def test_blocks_hold_the_truth(settings):
 
 def test_blocks_agree_with_single_settings(settings):
     sigma, epsilon = settings
-    for name in ("delta",):
+    for name in ("delta", "log_delta"):
         many = getattr(GaussianMechanism(sigma, 1.0), name)(epsilon)
         assert (many.lower <= many.value).all()
         assert (many.value <= many.upper).all()
         for part in (slice(0, 500), slice(5000, 5500), slice(COUNT - 500, COUNT)):
             few = getattr(GaussianMechanism(sigma[part], 1.0), name)(epsilon[part])
             assert (many.value[part] == few.value).all()
-            assert (many.lower[part] <= few.value).all()
-            assert (few.value <= many.upper[part]).all()
-            with np.errstate(invalid="ignore"):
-                wide, own = many.upper[part] - many.lower[part], few.upper - few.lower
-            usual = np.isfinite(own) & (few.value != 0.0)
-            assert (wide[usual] <= 8.0 * own[usual] + 1e-14 * np.abs(few.value[usual]) + 1e-320).all()
+            assert (many.lower[part] == few.lower).all()
+            assert (many.upper[part] == few.upper).all()
+
+
+def test_bounds_are_narrow_and_hold_the_truth_at_the_limits_of_the_quick_way():
+    """r around 1e-280, where 1 - delta leaves the doubles, and the usual ones; b = epsilon / (2r) + r around 1e6."""
+    rng = np.random.default_rng(8)
+    ratio = np.concatenate([rng.uniform(37.0, 39.5, 60), 1e-280 * 2 ** rng.uniform(-2, 2, 40),
+                            10 ** rng.uniform(-9, 1.6, 140), 1e6 * 2 ** rng.uniform(-0.01, 0.01, 20)])  # fmt: skip
+    edge = np.concatenate([10 ** rng.uniform(-9, -3, 60), 10 ** rng.uniform(-3, 1.5, 80),
+                           1e6 * 2 ** rng.uniform(-0.01, 0.01, 60), 10 ** rng.uniform(1, 6, 40),
+                           1e6 * 2 ** rng.uniform(-2e-5, 2e-5, 20)])  # fmt: skip
+    sigma = 10 ** rng.uniform(-3, 3, ratio.size)
+    span, epsilon = 2 * sigma * ratio, 2 * ratio * edge
+    mechanism = GaussianMechanism(sigma, span)
+    delta, log_delta = mechanism.delta(epsilon), mechanism.log_delta(epsilon)
+    for k in range(ratio.size):
+        truth = oracle.log_delta_of(lambda k=k: arb(float(span[k])) / 2 / arb(float(sigma[k])), float(epsilon[k]))
+        ctx.prec = 200
+        row = float(sigma[k]), float(span[k]), float(epsilon[k])
+        assert arb(float(log_delta.lower[k])) <= truth <= arb(float(log_delta.upper[k])), row
+        assert not truth.exp() < arb(float(delta.lower[k])), row
+        assert not truth.exp() > arb(float(delta.upper[k])), row
+    slope = 3 + (epsilon / (2 * ratio) + ratio) ** 2  # of log delta by log r, at most
+    assert (log_delta.width <= 1e-14 * np.abs(log_delta.value) + 4e-16 * slope).all()
+
+
+def test_subnormal_sensitivities():
+    """Half of an odd subnormal number is none."""
+    for span, sigma in ((5e-324, 1e-10), (1.5e-323, 1e-12), (3.5e-323, 3e-300), (5e-324, 2.0)):
+        mechanism = GaussianMechanism(sigma, span)
+        delta, log_delta = mechanism.delta(0.0), mechanism.log_delta(0.0)
+        truth = oracle.log_delta_of(lambda span=span, sigma=sigma: arb(span) / 2 / arb(sigma), 0.0)
+        ctx.prec = 200
+        assert arb(delta.lower) <= truth.exp() <= arb(delta.upper)
+        assert arb(log_delta.lower) <= truth <= arb(log_delta.upper)
 
 
 def test_blocks_broadcast_and_check_as_before(settings):

@@ -6,7 +6,7 @@ from kernels.variants import check_same_lines, each_wider_variant
 PROGRAM = """
 import hashlib
 import numpy as np
-from fastpriv import special
+from fastpriv import GaussianMechanism, special
 rng = np.random.default_rng(3)
 n = 3001
 r = 10 ** rng.uniform(-300, 150, n)
@@ -27,9 +27,13 @@ results = {
 }
 for name, arguments in results.items():
     print(name, hashlib.sha256(np.ascontiguousarray(getattr(special, name)(*arguments)).tobytes()).hexdigest())
+mechanism = GaussianMechanism(a + 0.1, 2 * (a + 0.1) * 10 ** rng.uniform(-9, 2, n))
+for name in ("delta", "log_delta"):
+    found = getattr(mechanism, name)(b * 100)
+    print(name, hashlib.sha256(np.stack([found.value, found.lower, found.upper]).tobytes()).hexdigest())
 """
 
 
 @each_wider_variant
 def test_every_instruction_set_gives_the_same_bits(variant):
-    check_same_lines(PROGRAM, 14, variant)
+    check_same_lines(PROGRAM, 16, variant)
