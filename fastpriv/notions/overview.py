@@ -17,7 +17,7 @@ from ..channels import Channel, DefaultChannel, ProductChannel
 from ..errors import BackendMissingError, DomainError, ShapeError
 from ..estimate import Estimate, Unit
 from .bayesian import AverageBayesianPrivacy, averaged
-from .discrete import arguments, beliefs, classes, columns, leakage, table
+from .discrete import arguments, beliefs, classes, columns, leakage, product_types, table
 
 __all__ = ["ChannelSummary", "summary"]
 
@@ -193,7 +193,7 @@ def _plain(given: arguments.Setting) -> bool:
 def _cheap(given: arguments.Setting) -> bool:
     """Whether ABP at all secrets is."""
     channel = given.channel
-    if beliefs.alike(given) is not None or beliefs.paired(given):
+    if beliefs.alike(given) is not None or beliefs.paired(given) or product_types.few_types(given):
         return True
     n = len(channel.indices) + 1 if isinstance(channel, DefaultChannel) else channel.inputs
     return n * n * channel.outputs <= _WORK

@@ -122,6 +122,8 @@ def test_abp_of_all_secrets_of_two_hundred_bits():
         weight = [binomial(200, k) * mpf(0.75) ** k * mpf(0.25) ** (200 - k) for k in range(201)]
     holds(found.mean, [sum(w * x for w, x in zip(weight, types.value.tolist(), strict=True))], 1e-12)
     assert found.maximum.upper / found.maximum.lower < 1 + 1e-12
+    summary = notions.summary(([0.25, 0.75],), channel)
+    assert summary.abp.mean.value == found.mean.value
     uniform = notions.abp(([0.5, 0.5],), channel).maximum
     assert uniform.lower <= notions.abp(None, channel).maximum.value <= uniform.upper
 

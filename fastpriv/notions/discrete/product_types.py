@@ -15,6 +15,8 @@ of itself. A prior of a product that misses 1 by h is a slip of the whole vector
 JS of the prior as it was given is off by at most 1.1 h JS + h^2.
 """
 
+# bounds: tested by enclosures/test_product_notions - roundings of cells, of sums of few terms and of masses of types
+
 from __future__ import annotations
 
 import math
@@ -34,11 +36,13 @@ from ...errors import DomainError
 from . import classes
 from .arguments import UNIT, Setting
 
-__all__ = ["expected_posteriors", "product_prior_gap", "release_pairs"]
+__all__ = ["expected_posteriors", "few_types", "product_prior_gap", "release_pairs"]
 
 _CELLS = 2**20  # n^2 m of a factor
 _TYPES = 2**16  # types of secrets of a product
+_FEW = 2**12  # of them that are gone through unasked
 _LISTED = 2**16  # secrets of a product that are answered one by one
+# bound: tested by enclosures/test_product_notions - by how much curves have to differ to count as ordered
 _MARGIN = 1e-9
 
 
@@ -85,18 +89,16 @@ def expected_posteriors(given: Setting, secret: Any) -> TypeShifts | None:
     parts = _parts(given)
     if parts is None:
         return None
-    found = []
-    for one, _, prior in parts:
-        kinds = _kinds(one, prior)
-        if kinds is None:
-            return None
-        found.append(kinds)
+    found = _all_kinds(parts)
+    if found is None:
+        return None
     powers = [own for _, own, _ in parts]
-    ways = math.prod(math.comb(own + len(one.posteriors) - 1, own) for one, own in zip(found, powers, strict=True))
-    if secret is not None or given.channel.inputs <= _LISTED:
-        asked = range(given.channel.inputs) if secret is None else np.asarray(secret, dtype=object).reshape(-1).tolist()
-        counts, weight, blur = _of_secrets(given.channel, parts, found, asked, secret is None)
-    elif ways <= _TYPES:
+    if secret is not None:
+        asked = np.asarray(secret, dtype=object).reshape(-1).tolist()
+        counts, weight, blur = _of_secrets(given.channel, parts, found, asked)
+    elif given.channel.inputs <= _LISTED:
+        counts, weight, blur = _of_all_secrets(parts, found)
+    elif (ways := _ways(found, powers)) <= _TYPES:
         counts, weight, blur = _of_types(found, powers)
     else:
         raise DomainError(
@@ -108,6 +110,13 @@ def expected_posteriors(given: Setting, secret: Any) -> TypeShifts | None:
     gap = product_prior_gap(given)
     js = Ball(js.mid, js.rad + 1.1 * gap * js.mid + gap * gap)[place.reshape(-1)]
     return TypeShifts(js, weight, blur)
+
+
+def few_types(given: Setting) -> bool:
+    """Whether ``expected_posteriors`` answers for all secrets at little cost."""
+    parts = _parts(given)
+    kinds = None if parts is None else _all_kinds(parts)
+    return kinds is not None and parts is not None and _ways(kinds, [own for _, own, _ in parts]) <= _FEW
 
 
 def release_pairs(given: Setting) -> tuple[RowPair, ...] | None:
@@ -122,6 +131,21 @@ def release_pairs(given: Setting) -> tuple[RowPair, ...] | None:
             return None
         found.append((pairs, own))
     return joint_pairs(found)
+
+
+def _all_kinds(parts: list[tuple[AnyChannel, int, Any]]) -> list[_Kinds] | None:
+    found = []
+    for one, _, prior in parts:
+        kinds = _kinds(one, prior)
+        if kinds is None:
+            return None
+        found.append(kinds)
+    return found
+
+
+def _ways(kinds: list[_Kinds], powers: list[int]) -> int:
+    """How many types of secrets there are."""
+    return math.prod(math.comb(own + len(one.posteriors) - 1, own) for one, own in zip(kinds, powers, strict=True))
 
 
 def product_prior_gap(given: Setting) -> float:
@@ -140,34 +164,43 @@ def _parts(given: Setting) -> list[tuple[AnyChannel, int, Any]] | None:
 
 
 def _of_secrets(
-    channel: Any, parts: list[tuple[AnyChannel, int, Any]], kinds: list[_Kinds], asked: Any, skip: bool
+    channel: Any, parts: list[tuple[AnyChannel, int, Any]], kinds: list[_Kinds], asked: list[Any]
 ) -> tuple[NDArray[np.int64], FloatArray, float]:  # fmt: skip
-    """How many places of each kind these secrets have, and their prior; ``skip`` those without prior."""
+    """How many places of each kind these secrets have, and their prior."""
     places = [(i, one.inputs) for i, (one, own, _) in enumerate(parts) for _ in range(own)]
     logs = [_log_mass(prior, one.inputs) for one, _, prior in parts]
     first = np.cumsum([0, *(len(one.posteriors) for one in kinds)])
-    counts, weight = [], []
-    for secret in asked:
+    counts, weight = np.zeros((len(asked), first[-1]), dtype=np.int64), np.zeros(len(asked), dtype=np.longdouble)
+    for row, secret in enumerate(asked):
         number = _validate.count("secret", secret, 0, channel.inputs - 1)
-        found, log_mass = np.zeros(first[-1], dtype=np.int64), np.longdouble(0)
         for (i, _), digit in zip(places, digits(number, [size for _, size in places]), strict=True):
             kind = kinds[i].kind
-            own = 0 if kind is None else int(kind[digit])
-            log_mass += logs[i] if parts[i][2] is None else logs[i][digit]
-            if own < 0:
-                break
-            found[first[i] + own] += 1
-        if log_mass == -np.inf:
-            if skip:
-                continue
+            weight[row] += logs[i] if parts[i][2] is None else logs[i][digit]
+            counts[row, first[i] + (0 if kind is None else int(kind[digit]))] += 1
+        if weight[row] == -np.inf:
             raise DomainError(
                 f"secret must be one that the prior gives mass; got {_validate.shown(number)}. The posterior is not "
                 "defined at releases that the prior rules out."
             )
-        counts.append(found)
-        weight.append(log_mass)
-    scaled = np.exp(np.array(weight) - max(weight))
-    return np.array(counts), np.asarray(scaled, dtype=np.float64), _blur(np.array(weight), len(places))
+    return counts, np.asarray(np.exp(weight - weight.max()), dtype=np.float64), _blur(weight, len(places))
+
+
+def _of_all_secrets(
+    parts: list[tuple[AnyChannel, int, Any]], kinds: list[_Kinds]
+) -> tuple[NDArray[np.int64], FloatArray, float]:  # fmt: skip
+    """The same of all secrets with prior, in their order."""
+    first = np.cumsum([0, *(len(one.posteriors) for one in kinds)])
+    counts, weight = np.zeros((1, first[-1]), dtype=np.int64), np.zeros(1, dtype=np.longdouble)
+    for i, (one, own, prior) in enumerate(parts):
+        kind = np.zeros(one.inputs, dtype=np.intp) if (known := kinds[i].kind) is None else known
+        held = np.flatnonzero(kind >= 0)
+        single = np.zeros((held.size, first[-1]), dtype=np.int64)
+        single[np.arange(held.size), first[i] + kind[held]] = 1
+        logs = np.broadcast_to(_log_mass(prior, one.inputs), one.inputs)[held]
+        for _ in range(own):
+            counts = (counts[:, None, :] + single).reshape(-1, first[-1])
+            weight = np.add.outer(weight, logs).reshape(-1)
+    return counts, np.asarray(np.exp(weight), dtype=np.float64), _blur(weight, sum(own for _, own, _ in parts))
 
 
 def _of_types(kinds: list[_Kinds], powers: list[int]) -> tuple[NDArray[np.int64], FloatArray, float]:
