@@ -9,6 +9,7 @@ from mpmath import mp, mpf
 from fastpriv import bac_capacity, channel_capacity, maximal_leakage, notions
 from fastpriv.kernels import _blahut
 from oracles import discrete_capacity as oracle
+from sizes import few_first
 
 LN2 = math.log(2.0)
 
@@ -85,7 +86,7 @@ def families(rng, n, m):
     yield rng.dirichlet(np.ones(m), n) * (1 - leak) + leak * np.eye(m)[np.arange(n) % m]
 
 
-@pytest.mark.parametrize("shape", [(2, 2), (2, 5), (3, 3), (4, 3), (5, 2)])
+@pytest.mark.parametrize("shape", few_first([(2, 2), (2, 5), (3, 3), (4, 3), (5, 2)], 3))
 def test_random_channels_against_high_precision(shape):
     rng = np.random.default_rng(shape)
     for number, channel in enumerate(families(rng, *shape)):

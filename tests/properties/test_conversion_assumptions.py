@@ -167,7 +167,7 @@ class Secret:
         )
 
 
-@pytest.fixture(scope="module", params=[12, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=[6, pytest.param(400, marks=pytest.mark.slow)])
 def secrets(request):
     found = [Secret(seed) for seed in range(request.param)]
     for secret in found:

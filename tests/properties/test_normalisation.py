@@ -8,6 +8,7 @@ import pytest
 
 from fastpriv import SamplingWarning
 from fastpriv.sampling.statistics.normalisation import RatioSums, compared_integrals, warned_of_integrals
+from sizes import few_first
 
 N = 2000
 
@@ -28,7 +29,7 @@ def test_normalised_densities_raise_no_alarm(shift):
 
 
 @pytest.mark.parametrize("shift", [0.01, 0.3, 1.0, 2.0, 3.0])
-@pytest.mark.parametrize("factor", [0.37, 0.8, 1.3, 1e9])
+@pytest.mark.parametrize("factor", few_first([0.37, 1.3, 0.8, 1e9], 2))
 def test_a_missing_factor_is_found_and_measured(shift, factor):
     errors = []
     for seed in range(40):

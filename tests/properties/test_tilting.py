@@ -294,6 +294,7 @@ def test_one_epsilon_and_repeated_ones_are_served():
     assert proposal.log_scale == hockey_stick_proposal(p, q, 2.0).log_scale
 
 
+@pytest.mark.slow
 def test_a_thousand_components_take_few_steps():
     rng = np.random.default_rng(1)
     p, q = law(rng, 1000, 16, "isotropic"), law(rng, 1000, 16, "isotropic")

@@ -312,6 +312,7 @@ def test_a_place_that_cannot_be_written_is_found_before_the_work(tmp_path, monke
     assert os.listdir(tmp_path) == ["taken"]
 
 
+@pytest.mark.slow
 def test_an_interruption_leaves_whole_files_only(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-m", "fastpriv", "figures", "--out", "here"], cwd=tmp_path, env=HERE, text=True,
