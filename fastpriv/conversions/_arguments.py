@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from .. import _validate
 from .parameters import PARAMETERS
 
-__all__ = ["given"]
+__all__ = ["validated"]
 
 FloatArray = NDArray[np.float64]
 _LN2 = 0.6931471805599453
 
 
-def given(*, unit: Any = "nats", **values: ArrayLike) -> tuple[FloatArray, ...]:
+def validated(*, unit: Any = "nats", **values: ArrayLike) -> tuple[FloatArray, ...]:
     """Each number checked by its range, all broadcast to one shape; amounts of information, in ``unit``, as nats."""
     _validate.choice("unit", unit, ("nats", "bits"))
     checked: dict[str, FloatArray] = {}

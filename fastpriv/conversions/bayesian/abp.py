@@ -23,7 +23,7 @@ import numpy as np
 from ..._estimates import monotone
 from ...estimate import Estimate, NumberLike
 from .. import _formulas
-from .._arguments import given
+from .._arguments import validated
 from .._bounds import bounded
 from ..registry import documented
 
@@ -48,7 +48,7 @@ def abp_from_mbp(xi: NumberLike, belief_gap: NumberLike = 0.0) -> Estimate:
     >>> conversions.abp_from_mbp([0.1, 1.0, 10.0]).value
     array([0.03533326, 0.33308268, 0.83225465])
     """
-    xi, belief_gap = given(xi=xi, belief_gap=belief_gap)
+    xi, belief_gap = validated(xi=xi, belief_gap=belief_gap)
     x = xi + belief_gap
     return bounded(
         _formulas.bernoulli_js_root(x), "1", "sqrt(ln 2 - h(1 / (1 + e^x))), x = xi + belief_gap", ceiling=_CEILING,
@@ -69,7 +69,7 @@ def abp_from_mbp_as_published(xi: NumberLike, belief_gap: NumberLike = 0.0) -> E
     >>> conversions.abp_from_mbp_as_published([0.1, 1.0]).value
     array([0.07251583, 0.92689855])
     """
-    xi, belief_gap = given(xi=xi, belief_gap=belief_gap)
+    xi, belief_gap = validated(xi=xi, belief_gap=belief_gap)
     x = xi + belief_gap
     with np.errstate(over="ignore"):
         value = np.sqrt(0.5) * np.sqrt(x) * np.where(x < 700.0, np.sqrt(np.expm1(x)), np.exp(0.5 * x))
@@ -92,7 +92,7 @@ def abp_given_secret_from_mbp(xi: NumberLike) -> Estimate:
     >>> conversions.abp_given_secret_from_mbp([0.01, 0.1, 1.0]).value
     array([3.53556337e-05, 3.53853286e-03, 2.89631420e-01])
     """
-    (xi,) = given(xi=xi)
+    (xi,) = validated(xi=xi)
     x = np.minimum(xi, _FULL)
     c = 4.0 * np.sinh(0.5 * x) ** 2
     small = x <= _TURN
@@ -121,7 +121,7 @@ def abp_from_ldp(epsilon: NumberLike, belief_gap: NumberLike = 0.0) -> Estimate:
     >>> conversions.abp_from_ldp([0.1, 1.0, 10.0]).value
     array([0.01767491, 0.17406856, 0.80806409])
     """
-    epsilon, belief_gap = given(epsilon=epsilon, belief_gap=belief_gap)
+    epsilon, belief_gap = validated(epsilon=epsilon, belief_gap=belief_gap)
     x = 0.5 * epsilon + belief_gap
     return bounded(
         _formulas.bernoulli_js_root(x), "1", "sqrt(ln 2 - h(1 / (1 + e^x))), x = epsilon / 2 + belief_gap",

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ..._estimates import monotone
 from ...estimate import Estimate, NumberLike
 from .. import _formulas
-from .._arguments import given
+from .._arguments import validated
 from .._bounds import bounded
 from ..registry import documented
 
@@ -55,7 +55,7 @@ def count_failure_from_trials(relative_error: NumberLike, frequency: NumberLike,
     >>> conversions.count_failure_from_trials(0.5, 0.5, [10, 100]).value
     array([5.40655396e-01, 4.16807436e-06])
     """
-    e, frequency, trials = given(relative_error=relative_error, frequency=frequency, trials=trials)
+    e, frequency, trials = validated(relative_error=relative_error, frequency=frequency, trials=trials)
     drop = e * frequency / np.where(frequency == 1.0, 1.0, 1.0 - frequency)
     high, low = (
         trials * (frequency * _formulas.entropy_excess(sign * e)
@@ -85,7 +85,7 @@ def count_failure_from_trials_as_published(
     >>> conversions.count_failure_from_trials_as_published(0.5, 0.5, 1000).value
     1.60...e-18
     """
-    e, frequency, attacks = given(relative_error=relative_error, frequency=frequency, attacks=attacks)
+    e, frequency, attacks = validated(relative_error=relative_error, frequency=frequency, attacks=attacks)
     size = e * e * frequency * attacks / 3.0
     value = 2.0 * np.exp(-size)
     return bounded(value, "probability", "2 e^(-e^2 kappa T / 3)", error=(1e-14 + 1e-14 * size.clip(max=800.0)) * value,
@@ -105,7 +105,7 @@ def c1_error_from_count_error(relative_error: NumberLike) -> Estimate:
     >>> conversions.c1_error_from_count_error([0.01, 0.1, 1.0]).value
     array([0.00354441, 0.03628219, 0.58870501])
     """
-    (relative_error,) = given(relative_error=relative_error)
+    (relative_error,) = validated(relative_error=relative_error)
     return bounded(_root(relative_error), "1", "sqrt(phi(1 - e) / 2)", settled=relative_error == 0.0)
 
 
@@ -122,7 +122,7 @@ def c1_error_from_count_error_as_published(relative_error: NumberLike) -> Estima
     >>> conversions.c1_error_from_count_error_as_published(0.01).value
     0.14186438...
     """
-    (relative_error,) = given(relative_error=relative_error)
+    (relative_error,) = validated(relative_error=relative_error)
     return bounded(_published(relative_error), "1", "equation (34)", settled=relative_error == 0.0)
 
 
@@ -140,7 +140,7 @@ def leakage_error_from_count_error(relative_error: NumberLike) -> Estimate:
     >>> conversions.leakage_error_from_count_error(0.1).value
     0.07256438...
     """
-    (relative_error,) = given(relative_error=relative_error)
+    (relative_error,) = validated(relative_error=relative_error)
     return bounded(2.0 * _root(relative_error), "1", "2 sqrt(phi(1 - e) / 2)", settled=relative_error == 0.0)
 
 
@@ -158,7 +158,7 @@ def leakage_error_from_count_error_as_published(relative_error: NumberLike) -> E
     >>> conversions.leakage_error_from_count_error_as_published(0.01).value
     0.21279658...
     """
-    (relative_error,) = given(relative_error=relative_error)
+    (relative_error,) = validated(relative_error=relative_error)
     return bounded(1.5 * _published(relative_error), "1", "equation (35)", settled=relative_error == 0.0)
 
 
@@ -173,7 +173,7 @@ def c2_from_mbp(xi: NumberLike) -> Estimate:
     >>> conversions.c2_from_mbp(0.5).value
     0.85914091...
     """
-    (xi,) = given(xi=xi)
+    (xi,) = validated(xi=xi)
     with np.errstate(over="ignore"):
         value = 0.5 * np.expm1(2.0 * xi)
     return bounded(value, "1", "expm1(2 xi) / 2", settled=(xi == 0.0) | np.isinf(xi))
@@ -191,7 +191,7 @@ def leakage_from_c1(c1: NumberLike, c2: NumberLike, total_variation: NumberLike)
     >>> round(e.lower, 12), e.value, round(e.upper, 12)
     (0.2, 0.3, 0.4)
     """
-    c1, c2, total_variation = given(c1=c1, c2=c2, total_variation=total_variation)
+    c1, c2, total_variation = validated(c1=c1, c2=c2, total_variation=total_variation)
     with np.errstate(invalid="ignore", over="ignore"):
         radius = np.where(total_variation == 0.0, 0.0, c2 * total_variation)
     inside = np.minimum(c1, _LARGEST)
@@ -212,7 +212,7 @@ def leakage_from_c1_as_published(c1: NumberLike, c2: NumberLike, total_variation
     >>> round(conversions.leakage_from_c1_as_published(0.3, 0.5, 0.2).value, 12)
     0.5
     """
-    c1, c2, total_variation = given(c1=c1, c2=c2, total_variation=total_variation)
+    c1, c2, total_variation = validated(c1=c1, c2=c2, total_variation=total_variation)
     with np.errstate(invalid="ignore", over="ignore"):
         radius = np.where(total_variation == 0.0, 0.0, c2 * total_variation)
     return bounded(2.0 * c1 - radius, "1", "2 C1 - C2 TV", error=1e-15 * (2.0 * c1 + np.minimum(radius, 2.0)))

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from ..._estimates import monotone
 from ...estimate import Estimate, Information, NumberLike
 from .. import _formulas
-from .._arguments import given
+from .._arguments import validated
 from .._bounds import bounded, information, same_information
 from ..registry import documented
 
@@ -59,7 +59,7 @@ def ci_lmip_from_pure_ldp(epsilon: NumberLike, inputs: NumberLike = np.inf, *, u
     >>> conversions.ci_lmip_from_pure_ldp(1.0, [2, 4, float("inf")]).value
     array([0.11094407, 0.12330156, 0.12330156])
     """
-    epsilon, inputs = given(epsilon=epsilon, inputs=inputs)
+    epsilon, inputs = validated(epsilon=epsilon, inputs=inputs)
     many = np.minimum(_formulas.subset_capacity(epsilon), _formulas.retained(epsilon, 1.0 / inputs))
     value = np.where(inputs < 3.0, _formulas.bernoulli_js(epsilon), many)
     return information(value, unit, "convexity of r ln r", known=epsilon)
@@ -76,7 +76,7 @@ def mi_dp_from_ldp(epsilon: NumberLike, *, unit: Information = "nats") -> Estima
     >>> conversions.mi_dp_from_ldp(1.0).value
     0.12330156...
     """
-    (epsilon,) = given(epsilon=epsilon)
+    (epsilon,) = validated(epsilon=epsilon)
     method = "s - 1 - ln s, s = epsilon / (1 - e^-epsilon)"
     return information(_formulas.subset_capacity(epsilon), unit, method, known=epsilon)
 
@@ -92,7 +92,7 @@ def mi_dp_from_ldp_as_published(epsilon: NumberLike, *, unit: Information = "nat
     >>> conversions.mi_dp_from_ldp_as_published(0.5).value
     0.25
     """
-    (epsilon,) = given(epsilon=epsilon)
+    (epsilon,) = validated(epsilon=epsilon)
     return information(epsilon * np.minimum(epsilon, 1.0), unit, "min(epsilon, epsilon^2)", known=epsilon)
 
 
@@ -123,7 +123,7 @@ def dp_delta_from_mi_dp_as_published(mu: NumberLike, *, unit: Information = "nat
     >>> round(conversions.dp_delta_from_mi_dp_as_published(0.02).value, 12)
     0.2
     """
-    (mu,) = given(mu=mu, unit=unit)
+    (mu,) = validated(mu=mu, unit=unit)
     return bounded(np.sqrt(2.0) * np.sqrt(mu), "probability", "sqrt(2 mu)", ceiling=1.0, settled=mu == 0.0)
 
 
@@ -140,7 +140,7 @@ def ci_lmip_from_dp(epsilon: NumberLike, delta: NumberLike = 0.0, *, unit: Infor
     >>> conversions.ci_lmip_from_dp([0.0, 1.0], 0.1).value
     array([0.06931472, 0.16916438])
     """
-    epsilon, delta = given(epsilon=epsilon, delta=delta)
+    epsilon, delta = validated(epsilon=epsilon, delta=delta)
     value = delta * _formulas.LN2 + (1.0 - delta) * _formulas.bernoulli_js(epsilon)
     return information(value, unit, "the pair that dominates (epsilon, delta)", known=epsilon + delta)
 
@@ -156,7 +156,7 @@ def ci_lmip_from_kl(kl: NumberLike, *, unit: Information = "nats") -> Estimate:
     >>> conversions.ci_lmip_from_kl(0.25).value
     0.25
     """
-    (kl,) = given(kl=kl)
+    (kl,) = validated(kl=kl)
     return same_information(kl, unit, "convexity of the divergence")
 
 
@@ -171,7 +171,7 @@ def ci_lmip_from_maximal_leakage(leakage: NumberLike, *, unit: Information = "na
     >>> conversions.ci_lmip_from_maximal_leakage(0.25).value
     0.25
     """
-    (leakage,) = given(leakage=leakage)
+    (leakage,) = validated(leakage=leakage)
     return same_information(leakage, unit, "monotonicity in the order")
 
 
@@ -189,7 +189,7 @@ def ci_lmip_from_mbp(xi: NumberLike, pi_min: NumberLike = 0.0, *, unit: Informat
     >>> conversions.ci_lmip_from_mbp(1.0, [0.0, 0.5]).value
     array([0.46211716, 0.21583199])
     """
-    xi, pi_min = given(xi=xi, pi_min=pi_min)
+    xi, pi_min = validated(xi=xi, pi_min=pi_min)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         odds = (1.0 - pi_min) / pi_min
         u, v = np.minimum(-np.expm1(-xi), odds * np.expm1(xi)), np.minimum(np.expm1(xi), odds * -np.expm1(-xi))
@@ -212,7 +212,7 @@ def ci_lmip_from_pointwise_lmip(mu: NumberLike, *, unit: Information = "nats") -
     >>> conversions.ci_lmip_from_pointwise_lmip(0.25).upper
     0.25
     """
-    (mu,) = given(mu=mu)
+    (mu,) = validated(mu=mu)
     return same_information(mu, unit)
 
 
@@ -227,7 +227,7 @@ def cd_lmip_from_ci_lmip(mu: NumberLike, *, unit: Information = "nats") -> Estim
     >>> conversions.cd_lmip_from_ci_lmip(0.25).upper
     0.25
     """
-    (mu,) = given(mu=mu)
+    (mu,) = validated(mu=mu)
     return same_information(mu, unit)
 
 
@@ -242,7 +242,7 @@ def cd_lmip_from_pointwise_lmip(mu: NumberLike, *, unit: Information = "nats") -
     >>> conversions.cd_lmip_from_pointwise_lmip(0.25).upper
     0.25
     """
-    (mu,) = given(mu=mu)
+    (mu,) = validated(mu=mu)
     return same_information(mu, unit)
 
 
@@ -259,7 +259,7 @@ def cd_lmip_from_mbp(xi: NumberLike, *, unit: Information = "nats") -> Estimate:
     >>> conversions.cd_lmip_from_mbp(1.0).value
     0.46211715...
     """
-    (xi,) = given(xi=xi)
+    (xi,) = validated(xi=xi)
     return information(_formulas.mean_loss(xi), unit, "xi tanh(xi / 2)", known=xi)
 
 
@@ -274,7 +274,7 @@ def pointwise_lmip_from_mbp(xi: NumberLike, *, unit: Information = "nats") -> Es
     >>> conversions.pointwise_lmip_from_mbp(1.0).value
     0.46211715...
     """
-    (xi,) = given(xi=xi)
+    (xi,) = validated(xi=xi)
     return information(_formulas.mean_loss(xi), unit, "xi tanh(xi / 2)", known=xi)
 
 
@@ -289,6 +289,6 @@ def pointwise_lmip_from_ldp(epsilon: NumberLike, *, unit: Information = "nats") 
     >>> conversions.pointwise_lmip_from_ldp(1.0).value
     0.46211715...
     """
-    (epsilon,) = given(epsilon=epsilon)
+    (epsilon,) = validated(epsilon=epsilon)
     return information(_formulas.mean_loss(epsilon), unit, "epsilon tanh(epsilon / 2)", known=epsilon)
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..._estimates import monotone
 from ...estimate import Estimate, Information, NumberLike
 from .. import _formulas
-from .._arguments import given
+from .._arguments import validated
 from .._bounds import bounded, information
 from ..registry import documented
 
@@ -45,7 +45,7 @@ def maximal_leakage_from_ldp(
     >>> conversions.maximal_leakage_from_ldp(1.0, [2, 10, float("inf")]).value
     array([0.37988549, 0.84143492, 1.        ])
     """
-    epsilon, inputs = given(epsilon=epsilon, inputs=inputs)
+    epsilon, inputs = validated(epsilon=epsilon, inputs=inputs)
     value = _formulas.retained(epsilon, 1.0 / inputs)
     settled = _settled(epsilon, 1.0 / inputs)
     return information(value, unit, "ln(n e^epsilon / (n - 1 + e^epsilon))", settled=settled)
@@ -67,7 +67,7 @@ def maximal_leakage_from_mbp(
     >>> conversions.maximal_leakage_from_mbp(1.0, [0.0, 0.1, 0.5]).value
     array([1.        , 1.        , 0.48988013])
     """
-    xi, pi_min = given(xi=xi, pi_min=pi_min)
+    xi, pi_min = validated(xi=xi, pi_min=pi_min)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         least = np.minimum(xi, np.log1p((1.0 - pi_min) / pi_min * -np.expm1(-xi)))
     value = np.where((pi_min == 0.0) | (xi == 0.0), xi, least)
@@ -88,7 +88,7 @@ def min_entropy_leakage_from_ldp(epsilon: NumberLike, pi_max: NumberLike, *, uni
     >>> conversions.min_entropy_leakage_from_ldp(1.0, 0.5).value
     0.37988549...
     """
-    epsilon, pi_max = given(epsilon=epsilon, pi_max=pi_max)
+    epsilon, pi_max = validated(epsilon=epsilon, pi_max=pi_max)
     value = _formulas.retained(epsilon, pi_max)
     return information(value, unit, "-ln(pi_max + (1 - pi_max) e^-epsilon)", settled=_settled(epsilon, pi_max))
 
@@ -106,7 +106,7 @@ def vulnerability_from_ldp(epsilon: NumberLike, pi_max: NumberLike) -> Estimate:
     >>> conversions.vulnerability_from_ldp(1.0, 0.5).value
     0.73105857...
     """
-    epsilon, pi_max = given(epsilon=epsilon, pi_max=pi_max)
+    epsilon, pi_max = validated(epsilon=epsilon, pi_max=pi_max)
     with np.errstate(under="ignore"):
         value = pi_max / (pi_max + (1.0 - pi_max) * np.exp(-epsilon))
     return bounded(value, "probability", "pi_max / (pi_max + (1 - pi_max) e^-epsilon)", ceiling=1.0)

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..._estimates import monotone
 from ...estimate import Estimate, NumberLike
 from .. import _formulas
-from .._arguments import given
+from .._arguments import validated
 from .._bounds import bounded
 from ..registry import documented
 
@@ -47,7 +47,7 @@ def mbp_from_ldp(epsilon: NumberLike, pi_min: NumberLike = 0.0) -> Estimate:
     >>> conversions.mbp_from_ldp(1.0, [0.0, 0.01, 0.5]).value
     array([1.        , 0.99365873, 0.62011451])
     """
-    epsilon, pi_min = given(epsilon=epsilon, pi_min=pi_min)
+    epsilon, pi_min = validated(epsilon=epsilon, pi_min=pi_min)
     return _nats(_formulas.tilted(epsilon, pi_min), "ln(pi_min + (1 - pi_min) e^epsilon)", _ends(epsilon))
 
 
@@ -64,7 +64,7 @@ def mbp_plus_from_ldp(epsilon: NumberLike, pi_min: NumberLike = 0.0) -> Estimate
     >>> conversions.mbp_plus_from_ldp(1.0, 0.5).value
     0.37988549...
     """
-    epsilon, pi_min = given(epsilon=epsilon, pi_min=pi_min)
+    epsilon, pi_min = validated(epsilon=epsilon, pi_min=pi_min)
     return _nats(_formulas.retained(epsilon, pi_min), "-ln(pi_min + (1 - pi_min) e^-epsilon)", _ends(epsilon, pi_min))
 
 
@@ -79,7 +79,7 @@ def mbp_from_ldp_as_published(epsilon: NumberLike, prior_spread: NumberLike = 0.
     >>> conversions.mbp_from_ldp_as_published(1.0, 0.5).value
     1.5
     """
-    epsilon, prior_spread = given(epsilon=epsilon, prior_spread=prior_spread)
+    epsilon, prior_spread = validated(epsilon=epsilon, prior_spread=prior_spread)
     return _nats(epsilon + prior_spread, "epsilon + prior_spread", prior_spread == 0.0)
 
 
@@ -97,7 +97,7 @@ def ldp_from_mbp(xi: NumberLike, pi_min: ArrayLike = 0.0) -> Estimate:
     >>> conversions.ldp_from_mbp(1.0, [0.0, 0.4, 0.5]).value
     array([2.        , 1.66689603, 1.48988013])
     """
-    xi, pi_min = given(xi=xi, pi_min=pi_min)
+    xi, pi_min = validated(xi=xi, pi_min=pi_min)
     two = np.where(pi_min > _THIRD, _kept(xi, 1.0 - pi_min, 0.0), np.inf)
     least = np.minimum(np.minimum(_twice(xi), _grown(xi, pi_min)), two)
     return _nats(least, "min(2 xi, ln(1 + expm1(xi) / pi_min))", _ends(xi))
@@ -122,7 +122,7 @@ def ldp_from_mbp_sides(xi_plus: NumberLike, xi_minus: NumberLike, pi_min: ArrayL
     >>> conversions.ldp_from_mbp_sides(0.2, 1.0, 0.5).value
     0.45...
     """
-    xi_plus, xi_minus, pi_min = given(xi_plus=xi_plus, xi_minus=xi_minus, pi_min=pi_min)
+    xi_plus, xi_minus, pi_min = validated(xi_plus=xi_plus, xi_minus=xi_minus, pi_min=pi_min)
     low, value, high = (_vertices(xi_plus, xi_minus, pi_min, shift) for shift in (-1e-15, 0.0, 1e-15))
     value = np.where((xi_plus == 0.0) | (xi_minus == 0.0), 0.0, value)  # ratios on one side of their mean, 1, are 1
     with np.errstate(over="ignore"):
@@ -142,7 +142,7 @@ def ldp_from_mbp_as_published(xi: NumberLike, prior_spread: NumberLike = 0.0) ->
     >>> conversions.ldp_from_mbp_as_published(1.0, 0.5).value
     2.5
     """
-    xi, prior_spread = given(xi=xi, prior_spread=prior_spread)
+    xi, prior_spread = validated(xi=xi, prior_spread=prior_spread)
     total = _twice(xi) + prior_spread
     return _nats(total, "2 xi + prior_spread", (prior_spread == 0.0) & (np.isfinite(total) | np.isinf(xi)))
 
@@ -186,7 +186,7 @@ def ldp_from_lip(epsilon: NumberLike, pi_min: ArrayLike = 0.0) -> Estimate:
     >>> conversions.ldp_from_lip(1.0, 0.5).value
     1.4898801...
     """
-    (epsilon,) = given(epsilon=epsilon)
+    (epsilon,) = validated(epsilon=epsilon)
     return ldp_from_mbp(epsilon, pi_min)
 
 
@@ -201,7 +201,7 @@ def ldp_from_lip_as_published(epsilon: NumberLike) -> Estimate:
     >>> conversions.ldp_from_lip_as_published(1.0).value
     2.0
     """
-    (epsilon,) = given(epsilon=epsilon)
+    (epsilon,) = validated(epsilon=epsilon)
     total = _twice(epsilon)
     return _nats(total, "2 epsilon", np.isfinite(total) | np.isinf(epsilon))
 
@@ -277,5 +277,5 @@ def _nats(value: FloatArray, method: str, settled: object) -> Estimate:
 
 
 def _same(**named: ArrayLike) -> Estimate:
-    (value,) = given(**named)
+    (value,) = validated(**named)
     return bounded(value, "nats", "the same number", settled=True)

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..._estimates import monotone
 from ...estimate import Estimate, Information, NumberLike
 from .. import _formulas
-from .._arguments import given
+from .._arguments import validated
 from .._bounds import bounded, information
 from ..differential.approximate import dp_delta_from_ldp, dp_epsilon_from_ldp, total_variation_from_ldp
 from ..differential.renyi import kl_from_ldp, rdp_from_ldp
@@ -52,7 +52,7 @@ def dp_delta_from_mbp(xi: NumberLike, target_epsilon: NumberLike, pi_min: ArrayL
     >>> conversions.dp_delta_from_mbp(1.0, [0.0, 1.0, 2.0]).value
     array([0.63212056, 0.46211716, 0.        ])
     """
-    xi, target, pi_min = given(xi=xi, target_epsilon=target_epsilon, pi_min=pi_min)
+    xi, target, pi_min = validated(xi=xi, target_epsilon=target_epsilon, pi_min=pi_min)
     with np.errstate(invalid="ignore", over="ignore"):
         gap = np.where(xi > 0.5 * target, 2.0 * (xi - 0.5 * target), 0.0)
     value = np.where(np.isinf(xi), 1.0, -np.expm1(-gap) / (1.0 + np.exp(-xi)))
@@ -74,7 +74,7 @@ def dp_epsilon_from_mbp(xi: NumberLike, delta: NumberLike, pi_min: ArrayLike = 0
     >>> conversions.dp_epsilon_from_mbp(1.0, [0.0, 0.1, 0.7]).value
     array([2.        , 1.85..., 0.        ])
     """
-    xi, delta, pi_min = given(xi=xi, delta=delta, pi_min=pi_min)
+    xi, delta, pi_min = validated(xi=xi, delta=delta, pi_min=pi_min)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         lost = delta * (1.0 + np.exp(-xi))
         kept = np.where(lost < 1.0, -np.log1p(-np.minimum(lost, 1.0)), np.inf)
@@ -102,7 +102,7 @@ def total_variation_from_mbp(xi: NumberLike, pi_min: ArrayLike = 0.0) -> Estimat
     >>> conversions.total_variation_from_mbp(1.0, [0.0, 0.5]).value
     array([0.63212056, 0.63212056])
     """
-    xi, pi_min = given(xi=xi, pi_min=pi_min)
+    xi, pi_min = validated(xi=xi, pi_min=pi_min)
     direct = bounded(-np.expm1(-xi), "probability", "1 - e^-xi", ceiling=1.0, settled=xi == 0.0)
     return _smaller(direct, xi, pi_min, total_variation_from_ldp)
 
@@ -120,7 +120,7 @@ def kl_from_mbp(xi: NumberLike, pi_min: ArrayLike = 0.0, *, unit: Information = 
     >>> conversions.kl_from_mbp([0.1, 1.0]).value
     array([0.01903252, 1.26424112])
     """
-    xi, pi_min = given(xi=xi, pi_min=pi_min)
+    xi, pi_min = validated(xi=xi, pi_min=pi_min)
     with np.errstate(over="ignore"):
         direct = information(-2.0 * xi * np.expm1(-xi), unit, "2 xi (1 - e^-xi)", settled=xi == 0.0)
     return _smaller(direct, xi, pi_min, lambda epsilon: kl_from_ldp(epsilon, unit=unit))
@@ -140,7 +140,7 @@ def rdp_from_mbp(xi: NumberLike, order: NumberLike, pi_min: ArrayLike = 0.0) -> 
     >>> conversions.rdp_from_mbp(0.5, [1.0, 2.0, float("inf")]).value
     array([0.39346934, 0.654..., 1.        ])
     """
-    xi, order, pi_min = given(xi=xi, order=order, pi_min=pi_min)
+    xi, order, pi_min = validated(xi=xi, order=order, pi_min=pi_min)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         twice = 2.0 * xi
         rest = np.exp(-xi) * -np.expm1(-xi) / (1.0 + np.exp(-xi))  # 1 - w

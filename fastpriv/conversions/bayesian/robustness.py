@@ -16,7 +16,7 @@ from ... import _validate
 from ..._estimates import monotone
 from ...estimate import Estimate, NumberLike
 from .. import _formulas
-from .._arguments import given
+from .._arguments import validated
 from .._bounds import bounded
 from ..registry import documented
 from .mbp import ldp_from_mbp
@@ -38,7 +38,7 @@ def robustness_from_mbp(xi: NumberLike, beta: NumberLike, pi_min: ArrayLike = 0.
     >>> conversions.robustness_from_mbp(1.0, [0.001, 0.1]).value
     array([0.00738906, 0.73212056])
     """
-    xi, beta, pi_min = given(xi=xi, beta=beta, pi_min=pi_min)
+    xi, beta, pi_min = validated(xi=xi, beta=beta, pi_min=pi_min)
     twice = _formulas.transfer(xi, _formulas.transfer(xi, beta))
     once = _formulas.transfer(ldp_from_mbp(xi, pi_min).value, beta)
     best = twice if not pi_min.any() else twice.clip(max=once)
@@ -62,7 +62,7 @@ def robustness_from_mbp_as_published(xi: NumberLike, beta: NumberLike) -> Estima
     _validate.real(
         "xi", xi, "between 0 and 1", lambda x: (x >= 0) & (x <= 1), remedy="Use robustness_from_mbp for a larger one.",
     )  # fmt: skip
-    xi, beta = given(xi=xi, beta=beta)
+    xi, beta = validated(xi=xi, beta=beta)
     return bounded((1.0 + 4.0 * xi) * beta, "probability", "(1 + 4 xi) beta", ceiling=1.0)
 
 
@@ -77,5 +77,5 @@ def robustness_from_ldp(epsilon: NumberLike, beta: NumberLike) -> Estimate:
     >>> conversions.robustness_from_ldp(1.0, [0.001, 0.5]).value
     array([0.00271828, 0.81606028])
     """
-    epsilon, beta = given(epsilon=epsilon, beta=beta)
+    epsilon, beta = validated(epsilon=epsilon, beta=beta)
     return bounded(_formulas.transfer(epsilon, beta), "probability", "T_epsilon(beta)", ceiling=1.0)

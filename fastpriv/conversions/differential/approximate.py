@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..._estimates import monotone
 from ...estimate import Estimate, Information, NumberLike
 from .. import _formulas
-from .._arguments import given
+from .._arguments import validated
 from .._bounds import bounded
 from ..registry import documented
 
@@ -44,7 +44,7 @@ def dp_delta_from_dp(epsilon: NumberLike, delta: NumberLike, target_epsilon: Num
     >>> conversions.dp_delta_from_dp(1.0, 1e-6, [0.0, 0.5, 2.0]).value
     array([4.62117695e-01, 2.87649849e-01, 1.00000000e-06])
     """
-    epsilon, delta, target = given(epsilon=epsilon, delta=delta, target_epsilon=target_epsilon)
+    epsilon, delta, target = validated(epsilon=epsilon, delta=delta, target_epsilon=target_epsilon)
     return bounded(_formulas.between(epsilon, delta, target), "probability", _CURVE, ceiling=1.0)
 
 
@@ -59,7 +59,7 @@ def dp_delta_from_ldp(epsilon: NumberLike, target_epsilon: NumberLike) -> Estima
     >>> conversions.dp_delta_from_ldp(1.0, [0.0, 0.5, 1.0]).value
     array([0.46211716, 0.28764..., 0.        ])
     """
-    epsilon, target = given(epsilon=epsilon, target_epsilon=target_epsilon)
+    epsilon, target = validated(epsilon=epsilon, target_epsilon=target_epsilon)
     nothing = np.isinf(epsilon)  # promised: one law may have what the other has not
     value = np.where(nothing, 1.0, _formulas.between(epsilon, np.zeros_like(epsilon), target))
     return bounded(value, "probability", _CURVE, ceiling=1.0, settled=nothing | (epsilon <= target))
@@ -76,7 +76,7 @@ def dp_epsilon_from_ldp(epsilon: NumberLike, delta: NumberLike) -> Estimate:
     >>> conversions.dp_epsilon_from_ldp(1.0, [0.0, 0.1, 0.5]).value
     array([1.        , 0.85..., 0.        ])
     """
-    epsilon, delta = given(epsilon=epsilon, delta=delta)
+    epsilon, delta = validated(epsilon=epsilon, delta=delta)
     with np.errstate(divide="ignore", invalid="ignore"):
         lost = delta * (1.0 + np.exp(-epsilon))
         drop = np.where(lost < 1.0, -np.log1p(-np.minimum(lost, 1.0)), np.inf)
@@ -114,7 +114,7 @@ def total_variation_from_dp(epsilon: NumberLike, delta: NumberLike = 0.0) -> Est
     >>> conversions.total_variation_from_dp(1.0, [0.0, 0.1]).value
     array([0.46211716, 0.51590544])
     """
-    epsilon, delta = given(epsilon=epsilon, delta=delta)
+    epsilon, delta = validated(epsilon=epsilon, delta=delta)
     return _variation(epsilon, delta)
 
 
@@ -129,7 +129,7 @@ def total_variation_from_ldp(epsilon: NumberLike) -> Estimate:
     >>> conversions.total_variation_from_ldp(1.0).value
     0.46211715...
     """
-    (epsilon,) = given(epsilon=epsilon)
+    (epsilon,) = validated(epsilon=epsilon)
     return _variation(epsilon, np.zeros_like(epsilon))
 
 
@@ -146,7 +146,7 @@ def total_variation_from_kl(kl: NumberLike, *, unit: Information = "nats") -> Es
     >>> conversions.total_variation_from_kl([0.02, 1.0, 5.0]).value
     array([0.1       , 0.70710678, 0.99662533])
     """
-    (kl,) = given(kl=kl, unit=unit)
+    (kl,) = validated(kl=kl, unit=unit)
     value = np.minimum(np.sqrt(0.5) * np.sqrt(kl), np.sqrt(-np.expm1(-kl)))
     return bounded(value, "probability", "min(sqrt(kl / 2), sqrt(1 - e^-kl))", ceiling=1.0, settled=kl == 0.0)
 
@@ -204,7 +204,7 @@ def lip_delta_from_dp(epsilon: NumberLike, delta: NumberLike) -> Estimate:
     >>> conversions.lip_delta_from_dp(1.0, 0.01).value
     0.01
     """
-    epsilon, delta = given(epsilon=epsilon, delta=delta)
+    epsilon, delta = validated(epsilon=epsilon, delta=delta)
     return bounded(delta, "probability", "the same number", settled=True)
 
 
@@ -217,5 +217,5 @@ def _variation(epsilon: FloatArray, delta: FloatArray) -> Estimate:
 
 
 def _same(**named: ArrayLike) -> Estimate:
-    (value,) = given(**named)
+    (value,) = validated(**named)
     return bounded(value, "probability", "the same number", settled=True)

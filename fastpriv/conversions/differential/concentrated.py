@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..._estimates import monotone
 from ...estimate import Estimate, Information, NumberLike
 from .. import _formulas
-from .._arguments import given
+from .._arguments import validated
 from .._bounds import bounded, information
 from ..registry import documented
 from .tangents import Least, improved, least_delta, least_epsilon
@@ -49,7 +49,7 @@ def zcdp_from_ldp(epsilon: NumberLike) -> Estimate:
     >>> conversions.zcdp_from_ldp([0.1, 1.0, 10.0]).value
     array([4.99583750e-03, 4.62117157e-01, 9.99909204e+00])
     """
-    (epsilon,) = given(epsilon=epsilon)
+    (epsilon,) = validated(epsilon=epsilon)
     return bounded(_formulas.mean_loss(epsilon), "nats", "epsilon tanh(epsilon / 2)", settled=epsilon == 0.0)
 
 
@@ -64,7 +64,7 @@ def zcdp_from_ldp_as_published(epsilon: NumberLike) -> Estimate:
     >>> conversions.zcdp_from_ldp_as_published(10.0).value
     50.0
     """
-    (epsilon,) = given(epsilon=epsilon)
+    (epsilon,) = validated(epsilon=epsilon)
     with np.errstate(over="ignore"):
         return bounded(0.5 * epsilon * epsilon, "nats", "epsilon^2 / 2", settled=epsilon == 0.0)
 
@@ -80,7 +80,7 @@ def zcdp_from_gdp(separation: NumberLike) -> Estimate:
     >>> conversions.zcdp_from_gdp(2.0).value
     2.0
     """
-    (separation,) = given(separation=separation)
+    (separation,) = validated(separation=separation)
     with np.errstate(over="ignore"):
         return bounded(0.5 * separation * separation, "nats", "separation^2 / 2", settled=separation == 0.0)
 
@@ -96,7 +96,7 @@ def kl_from_zcdp(rho: NumberLike, *, unit: Information = "nats") -> Estimate:
     >>> conversions.kl_from_zcdp(0.25).value
     0.25
     """
-    (rho,) = given(rho=rho)
+    (rho,) = validated(rho=rho)
     return information(rho, unit, "order 1", settled=unit == "nats")
 
 
@@ -113,7 +113,7 @@ def dp_epsilon_from_zcdp(rho: NumberLike, delta: NumberLike) -> Estimate:
     >>> conversions.dp_epsilon_from_zcdp(0.5, [1e-9, 1e-6]).value
     array([6.47407002, 5.22153434])
     """
-    rho, delta = given(rho=rho, delta=delta)
+    rho, delta = validated(rho=rho, delta=delta)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         budget = -np.log(delta)
         high = np.clip(np.minimum(np.sqrt(budget) / np.sqrt(rho), np.expm1(np.minimum(budget, 660.0))), _LEAST, _MOST)
@@ -144,7 +144,7 @@ def dp_epsilon_from_zcdp_as_published(rho: NumberLike, delta: NumberLike) -> Est
     >>> conversions.dp_epsilon_from_zcdp_as_published(0.5, 1e-6).value
     5.75652...
     """
-    rho, delta = given(rho=rho, delta=delta)
+    rho, delta = validated(rho=rho, delta=delta)
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.where(rho == 0.0, 0.0, 2.0 * np.sqrt(rho) * np.sqrt(-np.log(delta)))
         value = rho + np.where(delta == 1.0, 0.0, spread)
@@ -164,7 +164,7 @@ def dp_delta_from_zcdp(rho: NumberLike, epsilon: NumberLike) -> Estimate:
     >>> conversions.dp_delta_from_zcdp(0.5, [1.0, 5.0]).value
     array([2.15729916e-01, 2.89611824e-06])
     """
-    rho, epsilon = given(rho=rho, epsilon=epsilon)
+    rho, epsilon = validated(rho=rho, epsilon=epsilon)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         low = np.full_like(rho, _LEAST)
         high = np.clip(np.maximum(1.0, 0.5 * (epsilon + 2.0) / rho), 1.0, _MOST)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ... import special
 from ..._estimates import monotone
 from ...estimate import Estimate, NumberLike
-from .._arguments import given
+from .._arguments import validated
 from .._bounds import bounded
 from ..registry import documented
 
@@ -44,7 +44,7 @@ def dp_delta_from_gdp(separation: NumberLike, epsilon: NumberLike) -> Estimate:
     >>> conversions.dp_delta_from_gdp(1.0, [0.0, 1.0]).value
     array([0.38292492, 0.12693674])
     """
-    separation, epsilon = given(separation=separation, epsilon=epsilon)
+    separation, epsilon = validated(separation=separation, epsilon=epsilon)
     value = np.asarray(special.gaussian_delta(0.5 * separation, epsilon))
     settled = (separation == 0.0) | (np.isinf(epsilon) & np.isfinite(separation))
     return bounded(value, "probability", "closed form", error=_RELATIVE * value, ceiling=1.0, settled=settled)
@@ -61,7 +61,7 @@ def dp_epsilon_from_gdp(separation: NumberLike, delta: NumberLike) -> Estimate:
     >>> conversions.dp_epsilon_from_gdp(1.0, 1e-6).value
     4.8865541...
     """
-    separation, delta = given(separation=separation, delta=delta)
+    separation, delta = validated(separation=separation, delta=delta)
     upper = np.asarray(special.gaussian_epsilon(0.5 * separation, delta))
     lower = np.minimum(np.asarray(special.gaussian_epsilon_below(0.5 * separation, delta)), upper)
     with np.errstate(invalid="ignore"):
@@ -80,7 +80,7 @@ def total_variation_from_gdp(separation: NumberLike) -> Estimate:
     >>> conversions.total_variation_from_gdp(1.0).value
     0.38292492...
     """
-    (separation,) = given(separation=separation)
+    (separation,) = validated(separation=separation)
     return dp_delta_from_gdp(separation, 0.0)
 
 
@@ -99,7 +99,7 @@ def gdp_from_ldp(epsilon: NumberLike) -> Estimate:
     """
     from scipy.special import erfinv, ndtri_exp
 
-    (epsilon,) = given(epsilon=epsilon)
+    (epsilon,) = validated(epsilon=epsilon)
     small = epsilon < _TURN
     with np.errstate(over="ignore"):
         near = np.sqrt(8.0) * erfinv(np.tanh(0.5 * np.where(small, epsilon, 0.0)))
@@ -123,7 +123,7 @@ def gdp_from_dp(epsilon: NumberLike, delta: NumberLike) -> Estimate:
     >>> round(conversions.gdp_from_dp(1.0, 0.12693673750664397).value, 12)
     1.0
     """
-    epsilon, delta = given(epsilon=epsilon, delta=delta)
+    epsilon, delta = validated(epsilon=epsilon, delta=delta)
     with np.errstate(divide="ignore"):
         low = 1.0 / np.asarray(special.gaussian_noise(epsilon, delta))
         high = 1.0 / np.asarray(special.gaussian_noise_below(epsilon, delta))

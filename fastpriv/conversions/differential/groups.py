@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..._estimates import monotone
 from ...estimate import Estimate, NumberLike, Unit
-from .._arguments import given
+from .._arguments import validated
 from .._bounds import bounded
 from ..registry import documented
 
@@ -29,7 +29,7 @@ def group_ldp_from_ldp(epsilon: NumberLike, group: NumberLike) -> Estimate:
     >>> conversions.group_ldp_from_ldp(0.5, 4).value
     2.0
     """
-    epsilon, group = given(epsilon=epsilon, group=group)
+    epsilon, group = validated(epsilon=epsilon, group=group)
     return _scaled(epsilon, group, "nats", "group epsilon")
 
 
@@ -44,7 +44,7 @@ def group_dp_delta_from_dp(epsilon: NumberLike, delta: NumberLike, group: Number
     >>> conversions.group_dp_delta_from_dp(1.0, 1e-6, [1, 2, 3]).value
     array([1.00000000e-06, 3.71828183e-06, 1.11073379e-05])
     """
-    epsilon, delta, group = given(epsilon=epsilon, delta=delta, group=group)
+    epsilon, delta, group = validated(epsilon=epsilon, delta=delta, group=group)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         # e^((k-1) epsilon) (1 - e^(-k epsilon)) / (1 - e^-epsilon), its power by halves against overflow
         shrunk = np.where(epsilon == 0.0, group, np.expm1(-group * epsilon) / np.expm1(-epsilon))
@@ -70,7 +70,7 @@ def group_zcdp_from_zcdp(rho: NumberLike, group: NumberLike) -> Estimate:
     >>> conversions.group_zcdp_from_zcdp(0.5, 4).value
     8.0
     """
-    rho, group = given(rho=rho, group=group)
+    rho, group = validated(rho=rho, group=group)
     return _scaled(rho, group * group, "nats", "group^2 rho")
 
 
@@ -85,7 +85,7 @@ def group_gdp_from_gdp(separation: NumberLike, group: NumberLike) -> Estimate:
     >>> conversions.group_gdp_from_gdp(0.5, 4).value
     2.0
     """
-    separation, group = given(separation=separation, group=group)
+    separation, group = validated(separation=separation, group=group)
     return _scaled(separation, group, "1", "group separation")
 
 

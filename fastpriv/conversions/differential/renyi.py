@@ -20,7 +20,7 @@ from ..._estimates import monotone
 from ...errors import ShapeError
 from ...estimate import Estimate, Information, NumberLike, Unit
 from .. import _formulas
-from .._arguments import given
+from .._arguments import validated
 from .._bounds import bounded, information
 from ..parameters import PARAMETERS
 from ..registry import documented
@@ -52,7 +52,7 @@ def rdp_from_ldp(epsilon: NumberLike, order: NumberLike) -> Estimate:
     >>> conversions.rdp_from_ldp(1.0, [1.0, 2.0, 10.0, float("inf")]).value
     array([0.46211716, 0.73532..., 0.96519..., 1.        ])
     """
-    epsilon, order = given(epsilon=epsilon, order=order)
+    epsilon, order = validated(epsilon=epsilon, order=order)
     value = _formulas.response_renyi(epsilon, order)
     return bounded(value, "nats", "randomised response", settled=(epsilon == 0.0) | np.isinf(order))
 
@@ -68,7 +68,7 @@ def rdp_from_ldp_as_published(epsilon: NumberLike, order: NumberLike) -> Estimat
     >>> round(conversions.rdp_from_ldp_as_published(0.1, 2.0).value, 12)
     0.01
     """
-    epsilon, order = given(epsilon=epsilon, order=order)
+    epsilon, order = validated(epsilon=epsilon, order=order)
     with np.errstate(over="ignore", invalid="ignore"):
         value = np.where(epsilon == 0.0, 0.0, np.minimum(epsilon, 0.5 * order * epsilon * epsilon))
     return bounded(value, "nats", "min(epsilon, a epsilon^2 / 2)", settled=epsilon == 0.0)
@@ -85,7 +85,7 @@ def rdp_from_zcdp(rho: NumberLike, order: NumberLike) -> Estimate:
     >>> conversions.rdp_from_zcdp(0.5, 4.0).value
     2.0
     """
-    rho, order = given(rho=rho, order=order)
+    rho, order = validated(rho=rho, order=order)
     return _product(rho, order, "rho a", rho)
 
 
@@ -100,7 +100,7 @@ def rdp_from_gdp(separation: NumberLike, order: NumberLike) -> Estimate:
     >>> conversions.rdp_from_gdp(1.0, 4.0).value
     2.0
     """
-    separation, order = given(separation=separation, order=order)
+    separation, order = validated(separation=separation, order=order)
     with np.errstate(over="ignore"):
         return _product(0.5 * separation * separation, order, "a separation^2 / 2", separation)
 
@@ -116,7 +116,7 @@ def kl_from_rdp(renyi: NumberLike, order: NumberLike = 1.0, *, unit: Information
     >>> conversions.kl_from_rdp(0.25, 2.0).value
     0.25
     """
-    renyi, order = given(renyi=renyi, order=order)
+    renyi, order = validated(renyi=renyi, order=order)
     return information(renyi, unit, "monotonicity in the order", settled=unit == "nats")
 
 
@@ -131,7 +131,7 @@ def kl_from_ldp(epsilon: NumberLike, *, unit: Information = "nats") -> Estimate:
     >>> conversions.kl_from_ldp(1.0).value
     0.46211715...
     """
-    (epsilon,) = given(epsilon=epsilon)
+    (epsilon,) = validated(epsilon=epsilon)
     return information(_formulas.mean_loss(epsilon), unit, "epsilon tanh(epsilon / 2)", known=epsilon)
 
 
@@ -146,7 +146,7 @@ def kl_from_ldp_as_published(epsilon: NumberLike, *, unit: Information = "nats")
     >>> conversions.kl_from_ldp_as_published(1.0).value
     0.85914091...
     """
-    (epsilon,) = given(epsilon=epsilon)
+    (epsilon,) = validated(epsilon=epsilon)
     with np.errstate(over="ignore"):
         value = 0.5 * epsilon * np.expm1(epsilon)
     return information(value, unit, "epsilon expm1(epsilon) / 2", known=epsilon)
@@ -166,7 +166,7 @@ def dp_epsilon_from_rdp(renyi: NumberLike, order: ArrayLike, delta: NumberLike) 
     >>> conversions.dp_epsilon_from_rdp(0.5, 10.0, 1e-6).value
     1.67261...
     """
-    renyi, order, delta = given(renyi=renyi, order=order, delta=delta)
+    renyi, order, delta = validated(renyi=renyi, order=order, delta=delta)
     value, error = _epsilon(renyi, order, delta)
     return bounded(value, "nats", _METHOD, error=error, settled=np.isinf(value))
 
@@ -182,7 +182,7 @@ def dp_epsilon_from_rdp_as_published(renyi: NumberLike, order: NumberLike, delta
     >>> conversions.dp_epsilon_from_rdp_as_published(0.5, 10.0, 1e-6).value
     2.03505...
     """
-    renyi, order, delta = given(renyi=renyi, order=order, delta=delta)
+    renyi, order, delta = validated(renyi=renyi, order=order, delta=delta)
     with np.errstate(divide="ignore", invalid="ignore"):
         spent = np.where(delta == 1.0, 0.0, -np.log(delta) / (order - 1.0))
         value = np.where(np.isinf(order), renyi, np.where((delta == 1.0) & (order == 1.0), renyi, renyi + spent))
@@ -221,7 +221,7 @@ def dp_delta_from_rdp(renyi: NumberLike, order: ArrayLike, epsilon: NumberLike) 
     >>> conversions.dp_delta_from_rdp(0.5, 10.0, 2.0).value
     5.25237...e-08
     """
-    renyi, order, epsilon = given(renyi=renyi, order=order, epsilon=epsilon)
+    renyi, order, epsilon = validated(renyi=renyi, order=order, epsilon=epsilon)
     value, error = _delta(renyi, order, epsilon)
     return bounded(value, "probability", "e^((a-1)(r - epsilon)) (1 - 1/a)^(a-1) / a", error=error, ceiling=1.0)
 
@@ -278,13 +278,13 @@ def _curve(
     renyi: ArrayLike, orders: ArrayLike, name: str, target: ArrayLike
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     row = _validate.vector("orders", orders, PARAMETERS["orders"].constraint, PARAMETERS["orders"].valid)
-    (columns,) = given(renyi=renyi)
+    (columns,) = validated(renyi=renyi)
     if columns.ndim == 0 or columns.shape[-1] != row.size:
         raise ShapeError(
             f"renyi must be of a shape that ends with the number of orders, {row.size}; got {columns.shape}. "
             "Give one divergence for each order, along the last axis."
         )
-    (goal,) = given(**{name: target})
+    (goal,) = validated(**{name: target})
     _validate.broadcastable(name, goal, "renyi without its last axis", columns[..., 0])
     return columns, row, goal
 

@@ -17,7 +17,7 @@ from ... import _validate, special
 from ..._estimates import monotone
 from ...errors import DomainError, ShapeError
 from ...estimate import Estimate, NumberLike
-from .._arguments import given
+from .._arguments import validated
 from .._bounds import bounded
 from ..parameters import PARAMETERS
 from ..registry import documented
@@ -42,7 +42,7 @@ def tradeoff_from_ldp(epsilon: NumberLike, type_one: NumberLike) -> Estimate:
     >>> conversions.tradeoff_from_ldp(1.0, [0.0, 0.25, 0.5, 1.0]).value
     array([1.        , 0.32042954, 0.18393972, 0.        ])
     """
-    epsilon, type_one = given(epsilon=epsilon, type_one=type_one)
+    epsilon, type_one = validated(epsilon=epsilon, type_one=type_one)
     return _lines(epsilon, np.zeros_like(epsilon), type_one)
 
 
@@ -57,7 +57,7 @@ def tradeoff_from_dp(epsilon: NumberLike, delta: NumberLike, type_one: NumberLik
     >>> conversions.tradeoff_from_dp(1.0, 0.1, [0.0, 0.25]).value
     array([0.9       , 0.23912...])
     """
-    epsilon, delta, type_one = given(epsilon=epsilon, delta=delta, type_one=type_one)
+    epsilon, delta, type_one = validated(epsilon=epsilon, delta=delta, type_one=type_one)
     return _lines(epsilon, delta, type_one)
 
 
@@ -78,7 +78,7 @@ def tradeoff_from_dp_curve(epsilon: NumberLike, delta: NumberLike, type_one: Num
     0.61...
     """
     grid, levels = _columns("epsilon", epsilon, "delta", delta)
-    (false_alarm,) = given(type_one=type_one)
+    (false_alarm,) = validated(type_one=type_one)
     _validate.broadcastable("type_one", false_alarm, "delta without its last axis", levels[..., 0])
     best = _line(grid[0], levels[..., 0], false_alarm)
     for k in range(1, grid.size):
@@ -99,7 +99,7 @@ def tradeoff_from_gdp(separation: NumberLike, type_one: NumberLike) -> Estimate:
     """
     from scipy.special import ndtri
 
-    separation, type_one = given(separation=separation, type_one=type_one)
+    separation, type_one = validated(separation=separation, type_one=type_one)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         z = -ndtri(type_one)
         place = np.where(np.isinf(z), z, z - separation)
@@ -134,7 +134,7 @@ def dp_delta_from_tradeoff(type_one: ArrayLike, type_two: NumberLike, epsilon: N
             f"type_one must be increasing from 0 to 1; got {alarms[0]!r} to {alarms[-1]!r} over {alarms.size} points. "
             "Sort the points and add the ends."
         )
-    (goal,) = given(epsilon=epsilon)
+    (goal,) = validated(epsilon=epsilon)
     _validate.broadcastable("epsilon", goal, "type_two without its last axis", misses[..., 0])
     best = np.zeros(np.broadcast_shapes(goal.shape, misses.shape[:-1]))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -159,7 +159,7 @@ def _lines(epsilon: FloatArray, delta: FloatArray, x: FloatArray) -> Estimate:
 
 def _columns(name: str, points: ArrayLike, other: str, values: ArrayLike) -> tuple[FloatArray, FloatArray]:
     row = _validate.vector(name, points, PARAMETERS[name].constraint, PARAMETERS[name].valid)
-    (columns,) = given(**{other: values})
+    (columns,) = validated(**{other: values})
     if columns.ndim == 0 or columns.shape[-1] != row.size:
         raise ShapeError(
             f"{other} must be of a shape that ends with the length of {name}, {row.size}; got {columns.shape}. "

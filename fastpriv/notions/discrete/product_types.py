@@ -95,28 +95,28 @@ def expected_posteriors(given: Setting, secret: Any) -> TypeShifts | None:
     powers = [own for _, own, _ in parts]
     if secret is not None:
         asked = np.asarray(secret, dtype=object).reshape(-1).tolist()
-        counts, weight, blur = _of_secrets(given.channel, parts, found, asked)
+        counts, weight, error = _of_secrets(given.channel, parts, found, asked)
     elif given.channel.inputs <= _LISTED:
-        counts, weight, blur = _of_all_secrets(parts, found)
-    elif (ways := _ways(found, powers)) <= _TYPES:
-        counts, weight, blur = _of_types(found, powers)
+        counts, weight, error = _of_all_secrets(parts, found)
+    elif (number := _number_of_types(found, powers)) <= _TYPES:
+        counts, weight, error = _of_types(found, powers)
     else:
         raise DomainError(
             f"secret must be given for a product whose secrets are of more than {_TYPES} types; got None for "
-            f"{_validate.shown(ways)} types. Pass the true secrets of interest."
+            f"{_validate.shown(number)} types. Pass the true secrets of interest."
         )
     many, place = np.unique(counts, axis=0, return_inverse=True)
     js = jensen_shannon_of_types([one for kinds in found for one in kinds.posteriors], many)
     gap = product_prior_gap(given)
     js = Ball(js.mid, js.rad + 1.1 * gap * js.mid + gap * gap)[place.reshape(-1)]
-    return TypeShifts(js, weight, blur)
+    return TypeShifts(js, weight, error)
 
 
 def few_types(given: Setting) -> bool:
     """Whether ``expected_posteriors`` answers for all secrets at little cost."""
     parts = _parts(given)
     kinds = None if parts is None else _all_kinds(parts)
-    return kinds is not None and parts is not None and _ways(kinds, [own for _, own, _ in parts]) <= _FEW
+    return kinds is not None and parts is not None and _number_of_types(kinds, [own for _, own, _ in parts]) <= _FEW
 
 
 def release_pairs(given: Setting) -> tuple[RowPair, ...] | None:
@@ -143,7 +143,7 @@ def _all_kinds(parts: list[tuple[AnyChannel, int, Any]]) -> list[_Kinds] | None:
     return found
 
 
-def _ways(kinds: list[_Kinds], powers: list[int]) -> int:
+def _number_of_types(kinds: list[_Kinds], powers: list[int]) -> int:
     """How many types of secrets there are."""
     return math.prod(math.comb(own + len(one.posteriors) - 1, own) for one, own in zip(kinds, powers, strict=True))
 
@@ -182,7 +182,7 @@ def _of_secrets(
                 f"secret must be one that the prior gives mass; got {_validate.shown(number)}. The posterior is not "
                 "defined at releases that the prior rules out."
             )
-    return counts, np.asarray(np.exp(weight - weight.max()), dtype=np.float64), _blur(weight, len(places))
+    return counts, np.asarray(np.exp(weight - weight.max()), dtype=np.float64), _mass_rounding(weight, len(places))
 
 
 def _of_all_secrets(
@@ -200,7 +200,7 @@ def _of_all_secrets(
         for _ in range(own):
             counts = (counts[:, None, :] + single).reshape(-1, first[-1])
             weight = np.add.outer(weight, logs).reshape(-1)
-    return counts, np.asarray(np.exp(weight), dtype=np.float64), _blur(weight, sum(own for _, own, _ in parts))
+    return counts, np.asarray(np.exp(weight), dtype=np.float64), _mass_rounding(weight, sum(own for _, own, _ in parts))
 
 
 def _of_types(kinds: list[_Kinds], powers: list[int]) -> tuple[NDArray[np.int64], FloatArray, float]:
@@ -212,10 +212,10 @@ def _of_types(kinds: list[_Kinds], powers: list[int]) -> tuple[NDArray[np.int64]
         held = ways + sum(many[:, i] * one.log_mass[i] for i in range(many.shape[1]))
         counts = np.concatenate([np.repeat(counts, len(many), axis=0), np.tile(many, (len(counts), 1))], axis=1)
         log_mass = np.add.outer(log_mass, held).reshape(-1)
-    return counts, np.asarray(np.exp(log_mass), dtype=np.float64), _blur(log_mass, sum(powers))
+    return counts, np.asarray(np.exp(log_mass), dtype=np.float64), _mass_rounding(log_mass, sum(powers))
 
 
-def _blur(logs: NDArray[np.longdouble], places: int) -> float:
+def _mass_rounding(logs: NDArray[np.longdouble], places: int) -> float:
     """Relative error of masses whose logs are sums in extended precision, of coefficients of at most n log n."""
     size = float(np.max(np.abs(logs))) + places * (1 + math.log(places))
     return 4 * UNIT + 64 * float(np.finfo(np.longdouble).eps) * (places + size)

@@ -130,7 +130,7 @@ class MatrixPair:
         rows = np.arange(len(self.means)) if rows is None else rows
         number, size, partners = len(rows), self.means.shape[1], len(self.q[0])
         found = Tilts(
-            np.full(number, 0.0 if self.theta is None else np.inf), self.means[rows], self._own(rows).copy(),
+            np.full(number, 0.0 if self.theta is None else np.inf), self.means[rows], self._covariances(rows).copy(),
             np.zeros((number, shares.shape[1])), np.zeros((number, self.slots)),
         )  # fmt: skip
         width = max(self.slots * size * size, partners * size)
@@ -153,7 +153,7 @@ class MatrixPair:
         """As ``DiagonalPair.exponents``."""
         return by_component(tilts, rows, self.chosen, len(self.q[0]))
 
-    def _own(self, rows: NDArray[np.intp]) -> FloatArray:
+    def _covariances(self, rows: NDArray[np.intp]) -> FloatArray:
         """Covariances of components of p."""
         own = self.factors[rows if len(self.factors) > 1 else np.zeros_like(rows)]
         return np.asarray(own @ own.transpose(0, 2, 1))
@@ -269,7 +269,7 @@ class MatrixPair:
         )  # fmt: skip
         proved = np.isfinite(bounds)
         found.log_bounds[here] = np.where(proved, bounds, 0.0 if self.theta is None else np.inf)
-        found.spreads[here] = np.where(proved[:, None, None], spreads, self._own(rows))
+        found.spreads[here] = np.where(proved[:, None, None], spreads, self._covariances(rows))
         found.means[here] = np.where(proved[:, None], found.means[here], self.means[rows])
 
 
