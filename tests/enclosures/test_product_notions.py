@@ -14,7 +14,7 @@ from oracles import channel_notions as truth
 GRID = [0.0, 0.25, 1.0, 3.0, 12.0]
 
 
-def holds(found, want, relative, absolute=0.0):
+def check_holds(found, want, relative, absolute=0.0):
     for lower, value, upper, one in zip(*map(np.ravel, (found.lower, found.value, found.upper)), want, strict=True):
         assert lower <= one <= upper, (lower, upper, mp.nstr(one, 25))
         assert abs(value - one) <= relative * one + absolute, (value, mp.nstr(one, 25))
@@ -65,15 +65,15 @@ def test_small_products_against_their_definition(seed):
     shifts = [truth.abp(rows, prior, rows[d]) for d in held]
     found = notions.abp(given, channel)
     assert found.maximum.method == "types of secrets"
-    holds(found.per_value, shifts, 1e-12, 1e-15)
-    holds(found.maximum, [max(shifts)], 1e-12, 1e-15)
-    holds(found.mean, [sum(prior[d] * x for d, x in zip(held, shifts, strict=True))], 1e-12, 1e-15)
+    check_holds(found.per_value, shifts, 1e-12, 1e-15)
+    check_holds(found.maximum, [max(shifts)], 1e-12, 1e-15)
+    check_holds(found.mean, [sum(prior[d] * x for d, x in zip(held, shifts, strict=True))], 1e-12, 1e-15)
     some = held[:: max(1, len(held) // 3)]
     asked = notions.abp(given, channel, secret=some).per_value
-    holds(asked, [x for d, x in zip(held, shifts, strict=True) if d in some], 1e-12, 1e-15)
+    check_holds(asked, [x for d, x in zip(held, shifts, strict=True) if d in some], 1e-12, 1e-15)
     curve = notions.lip_delta(given, channel, GRID)
     assert "types" in curve.method
-    holds(curve, [truth.lip_delta(rows, prior, epsilon) for epsilon in GRID], 1e-11, 2e-14)
+    check_holds(curve, [truth.lip_delta(rows, prior, epsilon) for epsilon in GRID], 1e-11, 2e-14)
 
 
 def response(epsilon, n, share):
@@ -107,7 +107,7 @@ def test_abp_at_true_secrets_of_many_bits(epsilon, n, zeros):
     with mp.workdps(40):
         want = abp_of_type(n, zeros, rows, pi, law)
     found = notions.abp(([0.3125, 0.6875],), channel, secret=secret).maximum
-    holds(found, [want], 1e-12)
+    check_holds(found, [want], 1e-12)
     every = notions.abp(([0.3125, 0.6875],), channel)
     assert every.per_value.shape == (n + 1,)
     assert (abs(every.per_value.value - float(want)) <= 1e-12 * float(want)).any()
@@ -120,7 +120,7 @@ def test_abp_of_all_secrets_of_two_hundred_bits():
     np.testing.assert_allclose(np.sort(found.per_value.value), np.sort(types.value), rtol=1e-13)
     with mp.workdps(40):
         weight = [binomial(200, k) * mpf(0.75) ** k * mpf(0.25) ** (200 - k) for k in range(201)]
-    holds(found.mean, [sum(w * x for w, x in zip(weight, types.value.tolist(), strict=True))], 1e-12)
+    check_holds(found.mean, [sum(w * x for w, x in zip(weight, types.value.tolist(), strict=True))], 1e-12)
     assert found.maximum.upper / found.maximum.lower < 1 + 1e-12
     summary = notions.summary(([0.25, 0.75],), channel)
     assert summary.abp.mean.value == found.mean.value
@@ -143,9 +143,9 @@ def test_lip_of_many_bits(epsilon, n):
                 both[0] += max(release - exp(mpf(level)) * row, 0)
                 both[1] += max(row - exp(mpf(level)) * release, 0)
             want.append(max(both[0], exp(-mpf(level)) * both[1]))
-    holds(notions.lip_delta(([0.3125, 0.6875],), channel, grid), want, 1e-11, 1e-13)
+    check_holds(notions.lip_delta(([0.3125, 0.6875],), channel, grid), want, 1e-11, 1e-13)
     xi = notions.lip_epsilon(([0.3125, 0.6875],), channel)
-    holds(xi, [n * max(abs(mp.log(x / z)) for row in rows for x, z in zip(row, law, strict=True))], 1e-12)
+    check_holds(xi, [n * max(abs(mp.log(x / z)) for row in rows for x, z in zip(row, law, strict=True))], 1e-12)
 
 
 def test_lip_of_many_secrets_of_three_values():
@@ -162,7 +162,7 @@ def test_lip_of_many_secrets_of_three_values():
             both[0] += ways * max(two - exp(level) * one, 0)
             both[1] += ways * max(one - exp(level) * two, 0)
     channel = RandomizedResponse(3, 0.1).power(n)
-    holds(notions.lip_delta((prior,), channel, 0.5), [max(both[0], exp(-level) * both[1])], 1e-11)
+    check_holds(notions.lip_delta((prior,), channel, 0.5), [max(both[0], exp(-level) * both[1])], 1e-11)
 
 
 def test_uniform_products_have_one_type_of_secrets():
@@ -175,7 +175,7 @@ def test_uniform_products_have_one_type_of_secrets():
         under = sum(ways * max(release - exp(mpf(level)) * row, 0) for ways, row, release in ratios)
         over = exp(-mpf(level)) * sum(ways * max(row - exp(mpf(level)) * release, 0) for ways, row, release in ratios)
         want.append(max(under, over))
-    holds(curve, want, 1e-11)
+    check_holds(curve, want, 1e-11)
     large = notions.lip_delta(None, RandomizedResponse(10**6, 1.0).power(20), 0.5)
     two = notions.lip_delta(None, RandomizedResponse(10**6, 1.0).power(2), 0.5)
     one = notions.lip_delta(None, RandomizedResponse(10**6, 1.0), 0.5)

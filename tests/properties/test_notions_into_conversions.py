@@ -255,14 +255,18 @@ def test_no_chain_from_a_notion_promises_too_much():
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(20))
 def test_no_conversion_promises_too_much_many_times(block):
+    seen = set()
     for seed in range(100):
         drawn = Drawn(np.random.default_rng([9, block, seed]))
-        direct(drawn, set())
+        direct(drawn, seen)
         curves(drawn)
+    assert len(seen) > 55, sorted(seen)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(10))
 def test_no_chain_promises_too_much_many_times(block):
+    seen = set()
     for seed in range(10):
-        chained(Drawn(np.random.default_rng([10, block, seed])), set())
+        chained(Drawn(np.random.default_rng([10, block, seed])), seen)
+    assert len(seen) > 100, len(seen)
