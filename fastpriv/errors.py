@@ -47,9 +47,9 @@ class BackendMissingError(ImportError):
 _PASSED = {"fastpriv", "numpy", "joblib", "contextlib", "functools"}  # what may stand between a warning and the caller
 
 
-def warned(text: str) -> None:
-    """A SamplingWarning at the line that called into the library, however deep it is noticed."""
+def warned(text: str, category: type[Warning] = SamplingWarning) -> None:
+    """A warning at the line that called into the library, however deep it is noticed."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _PASSED:
         level, frame = level + 1, frame.f_back
-    warnings.warn(text, SamplingWarning, stacklevel=level)
+    warnings.warn(text, category, stacklevel=level)
