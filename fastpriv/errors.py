@@ -12,7 +12,7 @@ from typing import Any
 
 __all__ = [
     "BackendMissingError", "DomainError", "EstimateGivenError", "NotConvergedError", "SamplingWarning", "ShapeError",
-    "warned",
+    "interruption", "warned",
 ]  # fmt: skip
 
 
@@ -42,6 +42,14 @@ class SamplingWarning(UserWarning):
 
 class BackendMissingError(ImportError):
     """An optional dependency is needed; the message holds the line that installs it."""
+
+
+def interruption(best: Any, text: str, note: str = "") -> KeyboardInterrupt:
+    """The KeyboardInterrupt of a call that reached something; ``best`` of it carries that."""
+    error = KeyboardInterrupt(text)
+    error.best = best  # type: ignore[attr-defined]
+    error.add_note(f"What was computed is in the attribute best of this error{note}.")
+    return error
 
 
 _PASSED = {"fastpriv", "numpy", "joblib", "contextlib", "functools"}  # what may stand between a warning and the caller

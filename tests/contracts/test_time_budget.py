@@ -114,10 +114,9 @@ def test_epsilons_that_an_interruption_left_out_are_not_zero(n_jobs, logs):
         if len(stages) > 4 or (len(stages) == 4 and done > 20):
             raise KeyboardInterrupt
 
-    with pytest.warns(SamplingWarning, match="interrupted after"):
-        answer = call(
-            p, q, epsilon, rtol=1e-6, max_samples=10**7, rng=1, n_jobs=n_jobs, progress=stop_in_the_second_group
-        )
+    with pytest.raises(KeyboardInterrupt, match="interrupted after") as stopped:
+        call(p, q, epsilon, rtol=1e-6, max_samples=10**7, rng=1, n_jobs=n_jobs, progress=stop_in_the_second_group)
+    answer = stopped.value.best
     assert answer.cost["stopped"] == "interrupted"
     assert not answer.cost["repeatable"]
     assert (answer.lower <= truth.upper).all()
