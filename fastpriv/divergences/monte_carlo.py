@@ -76,7 +76,7 @@ def _raising(function: Callable[Arguments, Estimate]) -> Callable[Arguments, Est
 def kl(p: Any, q: Any, request: Request, *, both: bool = False) -> Estimate:
     """KL(P||Q), and KL(Q||P) when ``both``."""
     p, q = _smaller(p, q)
-    pair = _drawn(paired(p, q, request.root), both=both)
+    pair = _drawn(paired(p, q, request.root, request.clock), both=both)
     problems = []
     if not both:
         row = Row("kl_proposal" if request.interval == "guaranteed" else "kl_forward", _NONE)
@@ -119,7 +119,7 @@ def _range(p: Any, q: Any, both: bool) -> FloatArray:
 def jensen_shannon(p: Any, q: Any, request: Request) -> Estimate:
     """JS(P, Q), from both laws."""
     p, q = _smaller(p, q)
-    pair = _drawn(paired(p, q, request.root), both=True)
+    pair = _drawn(paired(p, q, request.root, request.clock), both=True)
     problem = pair.balanced(Integrand((Row("jensen_shannon", _NONE),), 0.0, _LOG_2))
     goal = Goal(lambda mean: mean, 0.0, math.nextafter(_LOG_2, 1.0))
     return _estimate(_run(_allowed([problem], request), request, goal), request, "nats", (), _gap(p, q))
@@ -129,7 +129,7 @@ def jensen_shannon(p: Any, q: Any, request: Request) -> Estimate:
 def total_variation(p: Any, q: Any, request: Request) -> Estimate:
     """sup_E |P(E) - Q(E)|."""
     p, q = _smaller(p, q)
-    pair = paired(p, q, request.root)
+    pair = paired(p, q, request.root, request.clock)
     swapped = not pair.draws_p  # the same from either side
     pair = pair.swapped() if swapped else pair
     problems = [pair.direct(Integrand((Row("hockey_stick_forward", _NONE),), 0.0, 1.0))]
@@ -152,7 +152,7 @@ def _hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs
     if logs:
         answers[:] = -math.inf
     p, q = _smaller(p, q)
-    pair = _drawn(paired(p, q, request.root), both=both)
+    pair = _drawn(paired(p, q, request.root, request.clock), both=both)
     if both and used.size and request.law is None and pair.known and _in_the_tail(p, q, flat[used].max(), request):
         forward = _hockey_stick(p, q, epsilon, _shared(request, 0, 0.5, 0), logs=logs, both=False)
         if forward.cost.get("stopped") == "interrupted":
@@ -205,7 +205,7 @@ def _hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs
 def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
     """D_order(P||Q) for an order other than 1."""
     p, q = _smaller(p, q)
-    pair = _drawn(paired(p, q, request.root), both=False)
+    pair = _drawn(paired(p, q, request.root, request.clock), both=False)
     parameter, b = np.array([order]), order - 1.0
     options: list[tuple[Problem, bool, float]] = []  # with: the integral less 1 is averaged; log of the scale
     floor, ceiling = 0.0, math.inf

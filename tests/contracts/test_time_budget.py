@@ -67,9 +67,7 @@ def test_large_laws_and_slow_functions_are_answered_in_time(name, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SamplingWarning)
         answer = CALLS[name](rtol=0.0, max_samples=10**9, max_seconds=SECONDS, rng=1)
-    # a function of 1 ms cannot be called fewer times than the trial of it and the least number of batches ask for
-    most = 3.0 if name.startswith("slow") else 2.0
-    assert SECONDS <= clock.now < most * SECONDS
+    assert SECONDS <= clock.now < 2.0 * SECONDS
     assert (np.asarray(answer.lower) <= answer.value).all()
     assert (np.asarray(answer.value) <= answer.upper).all()
     assert answer.cost["stopped"] == "max_seconds"
