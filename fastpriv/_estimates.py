@@ -118,7 +118,12 @@ def in_unit(function: Callable[Arguments, Estimate]) -> Callable[Arguments, Esti
     @functools.wraps(function)
     def converting(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Estimate:
         unit: Any = _validate.choice("unit", kwargs.get("unit", "nats"), ("nats", "bits"))
-        return function(*args, **kwargs).to(unit)
+        try:
+            return function(*args, **kwargs).to(unit)
+        except KeyboardInterrupt as error:
+            if isinstance(best := getattr(error, "best", None), Estimate):
+                error.best = best.to(unit)  # type: ignore[attr-defined]
+            raise
 
     return converting
 
@@ -146,7 +151,10 @@ def _of_estimates(
 
     def at(arguments: Mapping[str, Any]) -> Any:
         given.arguments.update(arguments)
-        return function(*given.args, **given.kwargs)
+        try:
+            return function(*given.args, **given.kwargs)
+        except KeyboardInterrupt:  # what it may carry is of one end alone
+            raise KeyboardInterrupt from None
 
     values = {name: one.value for name, one in known.items()}
     least, most = ({name: getattr(one, directions[name][i]) for name, one in known.items()} for i in (0, 1))

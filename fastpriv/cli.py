@@ -200,17 +200,25 @@ def _divergence(asked: argparse.Namespace) -> int:
         )
     }  # fmt: skip
     with _warnings_in_one_line():
-        found = compare(
-            asked.quantity, laws, epsilon=asked.epsilon, order=asked.order, both=asked.both, certified=asked.certified,
-            rng=asked.seed, progress=not asked.quiet, **sampling,
-        )  # fmt: skip
+        code = 0
+        try:
+            found = compare(
+                asked.quantity, laws, epsilon=asked.epsilon, order=asked.order, both=asked.both,
+                certified=asked.certified, rng=asked.seed, progress=not asked.quiet, **sampling,
+            )  # fmt: skip
+        except KeyboardInterrupt as error:
+            if not hasattr(error, "best"):
+                raise
+            exec("")  # as in main
+            found, code = error.best, 130
+            print(f"fastpriv: warning: {error} The bounds are those of what was done.", file=sys.stderr)
     if asked.out is not None:
         found.save(asked.out)
     if asked.json:
         sys.stdout.write(found.json_text())
     elif asked.out is None or not asked.quiet:
         print(found.summary() + ("" if asked.out is None else f"\n\nWritten: {asked.out}"))
-    return 130 if found.interrupted else 0
+    return code
 
 
 def _convert(asked: argparse.Namespace) -> int:

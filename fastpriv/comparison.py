@@ -73,11 +73,6 @@ class Comparison:
     options: Mapping[str, Any]
     found: Estimate
 
-    @property
-    def interrupted(self) -> bool:
-        """Whether the run ended before its target and its budget."""
-        return "interrupted" in str(self.found.cost.get("stopped"))
-
     def rows(self) -> Iterator[dict[str, Any]]:
         """The table row by row: one for each direction and epsilon."""
         e = self.found
@@ -165,7 +160,10 @@ def compare(
     certified: bool = False,
     **sampling: Any,
 ) -> Comparison:
-    """Compute a quantity of the laws, each with the name that the answer shows; ``sampling`` goes on as it is."""
+    """Compute a quantity of the laws, each with the name that the answer shows; ``sampling`` goes on as it is.
+
+    A KeyboardInterrupt carries the comparison that was reached as ``best``, if there was one.
+    """
     if quantity not in QUANTITIES:
         raise DomainError(f"quantity must be one of {', '.join(QUANTITIES)}; got {quantity!r}. Choose one of these.")
     chosen = QUANTITIES[quantity]
@@ -181,7 +179,12 @@ def compare(
         options["order"] = 2.0 if order is None else order
     function = getattr(import_module(f".divergences.{chosen.module}", __package__), chosen.name)
     names, mixtures = zip(*laws, strict=True)
-    found = function(*mixtures, **options, **sampling)
+    try:
+        found = function(*mixtures, **options, **sampling)
+    except KeyboardInterrupt as error:
+        if isinstance(best := getattr(error, "best", None), Estimate):
+            error.best = Comparison(quantity, names, mixtures, options, best)  # type: ignore[attr-defined]
+        raise
     return Comparison(quantity, names, mixtures, options, found)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 __all__ = [
     "BackendMissingError", "DomainError", "EstimateGivenError", "NotConvergedError", "SamplingWarning", "ShapeError",
-    "warned",
+    "interruption", "warned",
 ]  # fmt: skip
 
 
@@ -44,12 +44,20 @@ class BackendMissingError(ImportError):
     """An optional dependency is needed; the message holds the line that installs it."""
 
 
+def interruption(best: Any, text: str, note: str = "") -> KeyboardInterrupt:
+    """The KeyboardInterrupt of a call that reached something; ``best`` of it carries that."""
+    error = KeyboardInterrupt(text)
+    error.best = best  # type: ignore[attr-defined]
+    error.add_note(f"What was computed is in the attribute best of this error{note}.")
+    return error
+
+
 _PASSED = {"fastpriv", "numpy", "joblib", "contextlib", "functools"}  # what may stand between a warning and the caller
 
 
-def warned(text: str) -> None:
-    """A SamplingWarning at the line that called into the library, however deep it is noticed."""
+def warned(text: str, category: type[Warning] = SamplingWarning) -> None:
+    """A warning at the line that called into the library, however deep it is noticed."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _PASSED:
         level, frame = level + 1, frame.f_back
-    warnings.warn(text, SamplingWarning, stacklevel=level)
+    warnings.warn(text, category, stacklevel=level)

@@ -84,7 +84,8 @@ def posterior(
         while they are read, and functions that yield something else the second time.
     NotConvergedError
         If a function that yields likelihoods or the prior raises; its attribute ``best`` goes to ``resume=``. So does
-        that of any other error or ``KeyboardInterrupt`` once reading has begun.
+        that of any other error or ``KeyboardInterrupt`` once reading has begun. Where a domain is sampled, ``best`` of
+        a ``KeyboardInterrupt`` is the Posterior that the draws so far tell, if they are enough.
     FileNotFoundError, BackendMissingError, MemoryError
         For files that are not there, Parquet without pyarrow, and arrays that would not fit.
 

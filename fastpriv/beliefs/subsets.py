@@ -222,7 +222,9 @@ def _passes(
         return found, room[-2:]
 
     def told(function: Any, before: int) -> Iterator[Any]:
-        done = _parallel.ordered_map(function, parts, n_jobs=options.n_jobs, brief=total < _BRIEF)
+        done = _parallel.ordered_map(
+            function, parts, n_jobs=options.n_jobs, brief=total < _BRIEF, shared=True
+        )
         for place, result in enumerate(done, start=1):
             report(before + place)
             yield result

@@ -36,7 +36,7 @@ def log_density(law: GaussianMixture, x: FloatArray, n_jobs: int | None = None) 
         for rows in _blocks(len(here), max(1, _BLOCK // d)):
             kernel_density(packed, np.ascontiguousarray(here[rows].T), values[rows])
 
-    for _ in _parallel.ordered_map(share, _parallel.blocks(n, max(1, _SHARE // d)), n_jobs=n_jobs):
+    for _ in _parallel.ordered_map(share, _parallel.blocks(n, max(1, _SHARE // d)), n_jobs=n_jobs, shared=True):
         pass
     return out
 

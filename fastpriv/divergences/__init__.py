@@ -40,7 +40,8 @@ n_jobs : int, optional
 progress : bool or callable, optional
     Shows, or calls with, the pieces done and their number, stage by stage.
 
-An interruption (Ctrl-C) returns what was reached, with a SamplingWarning.
+An interruption (Ctrl-C) raises KeyboardInterrupt; its attribute ``best`` carries the answer that was reached, if there
+was one.
 """
 
 __all__: list[str] = []  # the functions are names of fastpriv itself

@@ -12,9 +12,10 @@ L'Ecuyer et al. 2023 (intervals from randomised points).
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from ..distributions import GaussianMixture
 from ..distributions.packed import pack_together
-from ..errors import DomainError, warned
+from ..errors import DomainError, interruption, warned
 from ..estimate import Estimate, Unit
 from ..sampling.answers import Goal
 from ..sampling.cuts import entropy_cut, kl_cut
@@ -47,6 +48,7 @@ from .reductions.subspaces import in_common_units, subspace
 
 __all__ = ["entropy", "hockey_stick", "jensen_shannon", "kl", "label_information", "renyi", "total_variation"]
 
+Arguments = ParamSpec("Arguments")
 FloatArray = NDArray[np.float64]
 _NONE = np.zeros(1)
 _LOG_2 = math.log(2.0)
@@ -57,10 +59,24 @@ _ERRORS = 2.0  # standard errors of the ratio of two integrals that are no reaso
 _NEAR = 0.5  # bound of log(integral of p^a q^(1-a)) below which the integral less 1 is averaged
 
 
+def _raising(function: Callable[Arguments, Estimate]) -> Callable[Arguments, Estimate]:
+    """Let an interrupted run end with a KeyboardInterrupt that carries what was reached."""
+
+    @functools.wraps(function)
+    def whole(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Estimate:
+        found = function(*args, **kwargs)
+        if "interrupted" in str(found.cost.get("stopped")):
+            raise interruption(found, f"the run was interrupted after {found.cost['samples']} samples.")
+        return found
+
+    return whole
+
+
+@_raising
 def kl(p: Any, q: Any, request: Request, *, both: bool = False) -> Estimate:
     """KL(P||Q), and KL(Q||P) when ``both``."""
     p, q = _smaller(p, q)
-    pair = _drawn(paired(p, q, request.root), both=both)
+    pair = _drawn(paired(p, q, request.root, request.clock), both=both)
     problems = []
     if not both:
         row = Row("kl_proposal" if request.interval == "guaranteed" else "kl_forward", _NONE)
@@ -99,19 +115,21 @@ def _range(p: Any, q: Any, both: bool) -> FloatArray:
     return np.array([kl_range(p, q), kl_range(q, p)][: 1 + both]).T
 
 
+@_raising
 def jensen_shannon(p: Any, q: Any, request: Request) -> Estimate:
     """JS(P, Q), from both laws."""
     p, q = _smaller(p, q)
-    pair = _drawn(paired(p, q, request.root), both=True)
+    pair = _drawn(paired(p, q, request.root, request.clock), both=True)
     problem = pair.balanced(Integrand((Row("jensen_shannon", _NONE),), 0.0, _LOG_2))
     goal = Goal(lambda mean: mean, 0.0, math.nextafter(_LOG_2, 1.0))
     return _estimate(_run(_allowed([problem], request), request, goal), request, "nats", (), _gap(p, q))
 
 
+@_raising
 def total_variation(p: Any, q: Any, request: Request) -> Estimate:
     """sup_E |P(E) - Q(E)|."""
     p, q = _smaller(p, q)
-    pair = paired(p, q, request.root)
+    pair = paired(p, q, request.root, request.clock)
     swapped = not pair.draws_p  # the same from either side
     pair = pair.swapped() if swapped else pair
     problems = [pair.direct(Integrand((Row("hockey_stick_forward", _NONE),), 0.0, 1.0))]
@@ -121,32 +139,43 @@ def total_variation(p: Any, q: Any, request: Request) -> Estimate:
     return _estimate(outcome, request, "probability", (), _gap(p, q), names=("q", "p") if swapped else ("p", "q"))
 
 
+@_raising
 def hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs: bool, both: bool = False) -> Estimate:
     """H_{e^epsilon}(P||Q), and H_{e^epsilon}(Q||P) when ``both``, or their logarithms."""
+    return _hockey_stick(p, q, epsilon, request, logs=logs, both=both)
+
+
+def _hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs: bool, both: bool) -> Estimate:
     flat = epsilon.reshape(-1)
     used = np.flatnonzero(np.isfinite(flat))
     answers = np.zeros((3, 1 + both, flat.size))
     if logs:
         answers[:] = -math.inf
     p, q = _smaller(p, q)
-    pair = _drawn(paired(p, q, request.root), both=both)
+    pair = _drawn(paired(p, q, request.root, request.clock), both=both)
     if both and used.size and request.law is None and pair.known and _in_the_tail(p, q, flat[used].max(), request):
-        forward = hockey_stick(p, q, epsilon, _shared(request, 0, 0.5, 0), logs=logs)
+        forward = _hockey_stick(p, q, epsilon, _shared(request, 0, 0.5, 0), logs=logs, both=False)
+        if forward.cost.get("stopped") == "interrupted":
+            return both_ways(forward, _unknown(forward, epsilon, logs))
         rest = _shared(request, 1, 1.0, request.max_samples // 2)
-        return both_ways(forward, hockey_stick(q, p, epsilon, rest, logs=logs))
+        try:
+            backward = _hockey_stick(q, p, epsilon, rest, logs=logs, both=False)
+        except KeyboardInterrupt:
+            backward = _unknown(forward, epsilon, logs)
+        return both_ways(forward, backward)
     runs = list(_runs(p, q, pair, flat[used], request, both)) if used.size else []
     outcomes: list[Outcome] = []
     spent, done = 0, np.zeros(flat.size, dtype=bool)
     slack = np.full(flat.size, _log(_gap(p, q)))  # log of what the weights' slip may move an answer by
     for index, (problems, places, proposal) in enumerate(runs):
         log_scale = 0.0
-        if proposal is not None:
-            at = flat[used[places]]
-            slack[used[places]] += [_LOG_2 + log_mass_of_larger(p, proposal, x - at.min()) for x in at.tolist()]
-            log_scale = proposal.log_scale if problems[0].law == "tilted" else 0.0
         share = 1.0 / (len(runs) - index)
-        here = _shared(request, index, share, spent)
         try:
+            if proposal is not None:
+                at = flat[used[places]]
+                slack[used[places]] += [_LOG_2 + log_mass_of_larger(p, proposal, x - at.min()) for x in at.tolist()]
+                log_scale = proposal.log_scale if problems[0].law == "tilted" else 0.0
+            here = _shared(request, index, share, spent)
             found = _run(problems, here, _hockey_goal(log_scale, logs))
         except KeyboardInterrupt:
             if not outcomes:
@@ -172,10 +201,11 @@ def hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs:
     return _estimate(_merged(outcomes, answers), request, unit, shape, 0.0, widened=True)
 
 
+@_raising
 def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
     """D_order(P||Q) for an order other than 1."""
     p, q = _smaller(p, q)
-    pair = _drawn(paired(p, q, request.root), both=False)
+    pair = _drawn(paired(p, q, request.root, request.clock), both=False)
     parameter, b = np.array([order]), order - 1.0
     options: list[tuple[Problem, bool, float]] = []  # with: the integral less 1 is averaged; log of the scale
     floor, ceiling = 0.0, math.inf
@@ -215,6 +245,7 @@ def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
     return _estimate(outcome, request, "nats", (), (1.0 + abs(b)) * _gap(p, q))
 
 
+@_raising
 def entropy(p: GaussianMixture, request: Request) -> Estimate:
     """Differential entropy, minus the mean of log p."""
     (p,), dropped = subspace(p) or ((p,), 0.0)
@@ -227,6 +258,7 @@ def entropy(p: GaussianMixture, request: Request) -> Estimate:
     return _estimate(outcome, request, "nats", (), 2.0 * p.mass_gap)
 
 
+@_raising
 def label_information(p: GaussianMixture, request: Request) -> Estimate:
     """Mutual information of the component and the sample."""
     (p,), _ = subspace(p) or ((p,), 0.0)
@@ -275,6 +307,17 @@ def _slipped(answers: FloatArray, slack: FloatArray, used: NDArray[np.intp], log
         lower, upper = np.maximum(lower - np.exp(moved), 0.0), np.minimum(upper + np.exp(moved), 1.0)
         upper = np.maximum(upper, 5e-324)  # below the least double, but not 0
     answers[1][:, used], answers[2][:, used] = lower, upper
+
+
+def _unknown(forward: Estimate, epsilon: FloatArray, logs: bool) -> Estimate:
+    """What is known of the other direction where nothing was sampled: bounds that hold for any two laws."""
+    zero, one, middle = (-math.inf, 0.0, -_LOG_2) if logs else (0.0, 1.0, 0.5)
+    upper, value = (np.where(np.isinf(epsilon), zero, end) for end in (one, middle))
+    return Estimate(
+        value, np.full(epsilon.shape, zero), upper, kind="statistical", unit=forward.unit, method=forward.method,
+        confidence=forward.confidence, cost={**forward.cost, "samples": 0, "replicates": 0, "stages": 0,
+                                             "stopped": "interrupted", "repeatable": False},
+    )  # fmt: skip
 
 
 def _log(x: float) -> float:
@@ -448,8 +491,6 @@ def _estimate(
         upper = np.where(narrow, _moved(upper, 1.0, unit), upper)
     if outcome.integrals is not None:
         warned_of(outcome.integrals, *names, of_p=outcome.law == "direct")
-    if outcome.stopped == "interrupted":
-        warned(f"the run was interrupted after {outcome.samples} samples; the bounds are those of what was done.")
     return Estimate(
         value, lower, upper, kind="statistical", unit=unit, method=outcome.method, confidence=request.confidence,
         cost=outcome.cost,

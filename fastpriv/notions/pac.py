@@ -76,7 +76,7 @@ def pac_accuracy(
     Estimate
         Probabilities of the shape of ``alpha``. Kind ``exact`` for a Gaussian mechanism (in closed form) and for a
         channel whose row is summed; ``statistical`` for counted draws, with the limits of Clopper and Pearson, and
-        ``cost["stopped"]`` one of target, max_samples, max_seconds, interrupted.
+        ``cost["stopped"]`` one of target, max_samples, max_seconds; interrupted in the answer that an error carries.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def pac_accuracy(
     ShapeError
         For shapes of secret, target, decoded outputs or draws that do not agree.
     KeyboardInterrupt
-        When interrupted before anything could be said; later it gives what was reached.
+        When interrupted; its attribute ``best`` carries the answer that was reached, if there was one.
 
     Notes
     -----
@@ -117,7 +117,7 @@ def pac_accuracy(
         confidence, side, rtol, atol, max_samples, max_seconds, rng, n_jobs, progress
     )
     found = answered(mechanism, [secret], decode, asked, sampling)
-    return found.per_secret(0)
+    return found.whole(found.per_secret(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,4 +206,4 @@ def robust_accuracy(
             "whose accuracy counts."
         )
     found = answered(mechanism, list(neighbours), decode, asked, sampling)
-    return RobustAccuracy(found.per_secret(), found.maximum())
+    return found.whole(RobustAccuracy(found.per_secret(), found.maximum()))

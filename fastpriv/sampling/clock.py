@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 
-__all__ = ["Clock", "endless"]
+__all__ = ["UNLIMITED", "Clock", "endless"]
 
 
 class Clock:
@@ -47,6 +47,9 @@ class Clock:
     def part(self, share: float) -> Clock:
         """A clock for this share of what is left."""
         return Clock(self.left * share, self)
+
+
+UNLIMITED = Clock(math.inf)
 
 
 def endless() -> bool:

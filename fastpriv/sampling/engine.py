@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ from .planning import (
     shared,
 )
 from .problem import Problem
-from .replicates import SegmentSum, batch_values, others_drawn, segment_sum, segments
+from .replicates import SegmentSum, batch_values, others_drawn, segments
 from .request import Request
 from .statistics.normalisation import Integrals, RatioSums
 from .statistics.tails import PointMoments, TopValues
@@ -102,7 +102,7 @@ class _Run:
     samples: int = 0
     sampled_for: float = 0.0
     cost_done: float = 0.0
-    interrupted: bool = False
+    interruptions: int = 0
     moments: PointMoments | None = None
     top: TopValues | None = None
     ratios: RatioSums | None = None
@@ -110,6 +110,9 @@ class _Run:
     @property
     def left(self) -> int:
         return self.request.max_samples - self.samples
+
+    def interrupted(self) -> bool:
+        return self.interruptions > 0
 
     def stage(
         self, problem: Problem, points: str, key: tuple[int, ...], replicates: int, n: int, *, pilot: bool = False
@@ -119,10 +122,10 @@ class _Run:
         sums = np.zeros((replicates, problem.integrand.size))
         complete, began = 0, time.monotonic()
         ratios: RatioSums | None = None
-        brief = sum(segment.cost for segment in work) <= ALONE
         results = ordered_map(
-            segment_sum, work, n_jobs=self.request.n_jobs, progress=self.request.progress, brief=brief
-        )
+            work.summed, range(len(work)), n_jobs=self.request.n_jobs, progress=self.request.progress,
+            brief=work.cost <= ALONE,
+        )  # fmt: skip
         try:
             for segment, found in zip(work, results, strict=True):
                 end = segment.begin + segment.count
@@ -135,7 +138,9 @@ class _Run:
                     if complete >= FEWEST and self.request.clock.late():
                         break
         except KeyboardInterrupt:
-            self.interrupted = True
+            self.interruptions += 1
+        finally:
+            results.close()
         self.sampled_for += time.monotonic() - began
         self.cost_done += complete * n * problem.cost
         if not pilot:
@@ -170,76 +175,103 @@ class _Run:
 def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
     """Estimate the means of the integrands of one of the problems, all of which have the same answer.
 
-    Raises ``KeyboardInterrupt`` only when interrupted before anything could be said.
+    An interruption ends the run with what was reached; ``KeyboardInterrupt`` is raised only before anything could be
+    said.
     """
     work = _Run(request)
+    sampled = _Sampled(problems[0])
+    try:
+        sampled.stopped = _sample(work, sampled, problems, goal)
+        if sampled.answers is None and sampled.pilot is None:
+            raise KeyboardInterrupt
+        if not work.interrupted():
+            sampled.integrals = compared(sampled.problem, work.ratios, request)
+    except KeyboardInterrupt:
+        work.interruptions += 1
+    answers = sampled.answers
+    if answers is None:
+        if sampled.pilot is None:
+            raise KeyboardInterrupt
+        answers = goal.answers(interval(sampled.problem, [sampled.pilot], request.confidence, request, None))
+    stages = sampled.stages
+    return Outcome(
+        answers, sampled.problem.law, sampled.points, "interrupted" if work.interrupted() else sampled.stopped,
+        work.samples, sum(len(stage.means) for stage in stages), len(stages), work.top,
+        not (request.clock.felt or work.interrupted()), equal=bool(equal(stages).any()) if stages else False,
+        integrals=sampled.integrals,
+    )  # fmt: skip
+
+
+@dataclass
+class _Sampled:
+    """What a run has come to: an interruption leaves it as it is."""
+
+    problem: Problem
+    points: str = "plain"
+    pilot: Stage | None = None
+    stages: list[Stage] = field(default_factory=list)
+    answers: Answers | None = None
+    integrals: Integrals | None = None
+    stopped: str = ""
+
+
+def _sample(work: _Run, sampled: _Sampled, problems: Sequence[Problem], goal: Goal) -> str:
+    """Pilot, allocation and stages; why there are no more of them."""
+    request = work.request
     work.cost_done, work.sampled_for = pace(max(problems, key=lambda problem: problem.cost), request)
-    problem, points, pilot = _picked(work, goal, [(x, points) for x in problems for points in _points(x, request)])
+    _pick(work, sampled, goal, [(x, points) for x in problems for points in _points(x, request)])
+    if work.interrupted():
+        return "interrupted"
+    problem, points, pilot = sampled.problem, sampled.points, sampled.pilot
     flat = pilot is not None and _flat(problem, pilot)
     reference = None if pilot is None or flat else planned(goal, problem, pilot, request)
-    if points != "plain" and not work.interrupted:
+    if points != "plain":
         probes = min(work.left // PROBE_SHARE, probes_wanted(problem))
         if reference is not None and not request.spends_everything:
             expected = REPLICATES * reference.points(request, points, 1, REPLICATES)
             probes = min(probes, max(int(expected) // PROBE_SHARE, probes_needed(problem)))
-        try:
-            chosen, spent = allocated(problem, request.root, (2,), int(work.limited(problem, probes, ALLOCATION)))
-            work.samples += spent
-            if flat and chosen is problem and request.points is None and problem.has_components:
-                points = "plain"  # independent points prove more where nothing varies
-            problem = chosen
-        except KeyboardInterrupt:
-            work.interrupted = True
+        chosen, spent = allocated(problem, request.root, (2,), int(work.limited(problem, probes, ALLOCATION)))
+        work.samples += spent
+        if flat and chosen is problem and request.points is None and problem.has_components:
+            points = "plain"  # independent points prove more where nothing varies
+        problem = chosen
     if pilot is not None and reference is not None:
         n = 0 if request.spends_everything else refining(reference, points, request)
         many = n * SECOND_REPLICATES * PILOT_SHARE
         if n > pilot.n and many <= work.left and work.limited(problem, many) >= many:
             second = work.stage(problem, points, (5,), SECOND_REPLICATES, n, pilot=True)
+            if work.interrupted():
+                return "interrupted"
             if len(second.means) >= FEWEST:
                 pilot, reference = second, planned(goal, problem, second, request)
-    stages: list[Stage] = []
-    answers: Answers | None = None
-    every = 0
-    stopped = "interrupted" if work.interrupted else ""
-    while not stopped:
+    sampled.problem, sampled.points, sampled.pilot = problem, points, pilot
+    stages = sampled.stages
+    while True:
         replicates, n = _size(work, problem, points, reference, len(stages) + 1)
         if n == 0:
-            stopped = "max_samples"
-            break
+            return "max_samples"
         found = work.stage(problem, points, (3, len(stages)), replicates, n)
+        every = 0
         if len(found.means) >= min(FEWEST, replicates):
-            stages.append(found)
             level = request.confidence
             if not request.spends_everything:
-                level = confidence_at(level, len(stages))
-            answers = goal.answers(interval(problem, stages, level, request, work.moments))
+                level = confidence_at(level, len(stages) + 1)
+            answers = goal.answers(interval(problem, [*stages, found], level, request, work.moments))
+            stages.append(found)
+            sampled.answers = answers
             count = max(len(stage.means) for stage in stages)
             every = sum(stage.n * len(stage.means) for stage in stages)
             flat = _flat(problem, *stages)
             reference = Reference(every / count, goal.excess(answers, request), level, count, flat)
-        if work.interrupted:
-            stopped = "interrupted"
-        elif reference is not None and stages and reference.excess <= 1.0:
-            stopped = "target"
-        elif every >= CONSTANT and _hopeless(problem, stages, request):
-            stopped = "constant"
-        elif work.affordable(problem) < FEWEST or request.clock.late():
-            stopped = "max_seconds"
+        if work.interrupted():
+            return "interrupted"
+        if reference is not None and stages and reference.excess <= 1.0:
+            return "target"
+        if every >= CONSTANT and _hopeless(problem, stages, request):
+            return "constant"
+        if work.affordable(problem) < FEWEST or request.clock.late():
             request.clock.feel()
-    if answers is None:
-        if pilot is None:
-            raise KeyboardInterrupt
-        answers = goal.answers(interval(problem, [pilot], request.confidence, request, None))
-    count = sum(len(stage.means) for stage in stages)
-    try:
-        integrals = None if work.interrupted else compared(problem, work.ratios, request)
-    except KeyboardInterrupt:
-        integrals, stopped, work.interrupted = None, "interrupted", True
-    repeatable = not (request.clock.felt or work.interrupted)
-    return Outcome(
-        answers, problem.law, points, stopped, work.samples, count, len(stages), work.top, repeatable,
-        equal=bool(equal(stages).any()) if stages else False, integrals=integrals,
-    )  # fmt: skip
+            return "max_seconds"
 
 
 def pace(problem: Problem, request: Request) -> tuple[float, float]:
@@ -313,15 +345,13 @@ def _points(problem: Problem, request: Request) -> tuple[str, ...]:
     return POINTS_TRIED if request.points is None else (request.points,)
 
 
-def _picked(
-    work: _Run, goal: Goal, candidates: list[tuple[Problem, str]]
-) -> tuple[Problem, str, Stage | None]:  # fmt: skip
+def _pick(work: _Run, sampled: _Sampled, goal: Goal, candidates: list[tuple[Problem, str]]) -> None:
     """The candidate with the smallest variance times cost, by a pilot whose points count for nothing else."""
     request = work.request
-    problem, points = candidates[0]
+    sampled.problem, sampled.points = candidates[0]
     if len(candidates) == 1 and request.spends_everything:
-        return problem, points, None
-    kept, lowest = None, math.inf
+        return
+    lowest = math.inf
     for index, (rival, rival_points) in enumerate(candidates):
         most = LOOSE_POINTS if request.rtol >= LOOSE else PILOT_POINTS
         n = min(most, 2 ** max(5, int(PILOT_COST / rival.cost).bit_length()))
@@ -332,11 +362,10 @@ def _picked(
         n = max(4, int(affordable) // PILOT_REPLICATES // 4 * 4)
         stage = work.stage(rival, rival_points, (1, index), PILOT_REPLICATES, n, pilot=True)
         score = _score(stage, rival, rival_points, goal, request) if len(stage.means) >= FEWEST else math.inf
-        if len(stage.means) >= FEWEST and (kept is None or score < lowest):
-            problem, points, kept, lowest = rival, rival_points, stage, score
-        if work.interrupted or request.clock.late(PILOT_TIME):
+        if len(stage.means) >= FEWEST and (sampled.pilot is None or score < lowest):
+            sampled.problem, sampled.points, sampled.pilot, lowest = rival, rival_points, stage, score
+        if work.interrupted() or request.clock.late(PILOT_TIME):
             break
-    return problem, points, kept
 
 
 def _score(stage: Stage, problem: Problem, points: str, goal: Goal, request: Request) -> float:

@@ -43,12 +43,20 @@ class Cut:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Piece:
+class _Pieces:
+    """Of number i: the state after its batches, where a value was infinite, and what the log ratios tell."""
+
     problem: Problem
     cut: Cut
     root: SeedSequence
-    key: tuple[int, ...]
     batches: int
+
+    def __call__(self, i: int) -> tuple[BoundedMean, NDArray[np.bool_], RatioSums | None]:
+        state = _state(self.problem, self.cut)
+        ratios = ratio_sums(self.problem)
+        values = batch_values(self.problem, self.root, (4, i), self.batches, BATCH, self.cut.at, ratios)
+        state.update_batches(np.minimum(values, np.finfo(float).max))
+        return state, np.asarray(np.isposinf(values).any(axis=(1, 2))), ratios
 
 
 def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cut: Cut | None = None) -> Outcome:
@@ -66,9 +74,9 @@ def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cu
         if pieces < 1:
             stopped = "max_samples"
             break
-        work = [_Piece(problem, cut, request.root, (4, done + i), size) for i in range(pieces)]
+        bounded = _Pieces(problem, cut, request.root, size)
+        results = ordered_map(bounded, range(done, done + pieces), n_jobs=request.n_jobs, progress=request.progress)
         try:
-            results = ordered_map(_bounded, work, n_jobs=request.n_jobs, progress=request.progress)
             for found, seen, new in results:
                 state.merge(found)
                 infinite |= seen
@@ -81,6 +89,8 @@ def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cu
             if not done:
                 raise
             stopped = "interrupted"
+        finally:
+            results.close()
         answers = _answers(goal, state, infinite, ratios is not None and ratios.endless, cut, request)
         if not stopped and goal.excess(answers, request) <= 1.0:
             stopped = "target"
@@ -118,15 +128,6 @@ def _timed(size: int, problem: Problem, request: Request) -> int:
 def _state(problem: Problem, cut: Cut) -> BoundedMean:
     integrand = problem.integrand
     return BoundedMean(integrand.size, low=integrand.low, high=min(integrand.high, cut.at), batch=BATCH)
-
-
-def _bounded(piece: _Piece) -> tuple[BoundedMean, NDArray[np.bool_], RatioSums | None]:
-    """The state after the batches of a piece, where a value was infinite, and what the log ratios tell."""
-    state = _state(piece.problem, piece.cut)
-    ratios = ratio_sums(piece.problem)
-    values = batch_values(piece.problem, piece.root, piece.key, piece.batches, BATCH, piece.cut.at, ratios)
-    state.update_batches(np.minimum(values, np.finfo(float).max))
-    return state, np.asarray(np.isposinf(values).any(axis=(1, 2))), ratios
 
 
 def _answers(

@@ -12,8 +12,9 @@ nor does a stream.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -28,7 +29,7 @@ from .problem import Densities, Part, Problem
 from .statistics.normalisation import RatioSums
 from .statistics.tails import PointMoments, TopValues
 
-__all__ = ["Segment", "SegmentSum", "batch_values", "others_drawn", "ratio_sums", "segment_sum", "segments"]
+__all__ = ["Segment", "SegmentSum", "Segments", "batch_values", "others_drawn", "ratio_sums", "segment_sum", "segments"]
 
 FloatArray = NDArray[np.float64]
 
@@ -57,10 +58,48 @@ class Segment:
     last: int
     looks: bool
 
+
+@dataclass(frozen=True)
+class Segments(Sequence[Segment]):
+    """Replicates of ``n`` points each, cut by a fixed amount of work: ``beside`` whole ones in a segment, or one in
+    segments of ``size`` points. They are made when they are asked for: a large budget has billions of them.
+    """
+
+    problem: Problem
+    points: str
+    root: SeedSequence
+    key: tuple[int, ...]
+    replicates: int
+    n: int
+    beside: int
+    size: int
+    looks: bool
+
     @property
     def cost(self) -> float:
         """In the unit of SEGMENT_COST."""
-        return (self.problem.cost + 20.0 * self.problem.dimension) * (self.last - self.first) * self.count
+        return (self.problem.cost + 20.0 * self.problem.dimension) * self.n * self.replicates
+
+    def __len__(self) -> int:
+        return -(-self.replicates // self.beside) if self.beside > 1 else self.replicates * -(-self.n // self.size)
+
+    def __getitem__(self, place: Any) -> Any:
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        begin, count, first, last = place, 1, 0, self.n
+        if self.beside > 1:
+            begin = place * self.beside
+            count = min(self.beside, self.replicates - begin)
+        else:
+            begin, part = divmod(place, -(-self.n // self.size))
+            first, last = part * self.size, min((part + 1) * self.size, self.n)
+        return Segment(
+            self.problem, self.points, self.root, self.key, begin, count, self.n, first, last, self.looks
+        )
+
+    def summed(self, place: int) -> SegmentSum:
+        """The sums of one of them."""
+        return segment_sum(self[place])
 
 
 @dataclass(frozen=True)
@@ -83,22 +122,14 @@ def tile_size(dimension: int) -> int:
 def segments(
     problem: Problem, points: str, root: SeedSequence, key: tuple[int, ...], replicates: int, n: int, *,
     looks: bool = True,
-) -> list[Segment]:  # fmt: skip
+) -> Segments:  # fmt: skip
     """So many replicates, cut by a fixed amount of work; ``looks`` at some points for their moments."""
     tile, cost = tile_size(problem.dimension), problem.cost + 20 * problem.dimension
     beside = min(tile // n, int(SEGMENT_COST / BESIDE / (cost * n)))
-    if beside > 1:
-        return [
-            Segment(problem, points, root, key, some.start, some.stop - some.start, n, 0, n, looks)
-            for some in blocks(replicates, beside)
-        ]
     size = int(SEGMENT_COST / cost)
     least = tile if size >= tile else TILE_LEAST
     size = max(size // least, 1) * least
-    return [
-        Segment(problem, points, root, key, r, 1, n, first, min(first + size, n), looks)
-        for r in range(replicates) for first in range(0, n, size)
-    ]  # fmt: skip
+    return Segments(problem, points, root, key, replicates, n, beside, size, looks)
 
 
 def segment_sum(segment: Segment) -> SegmentSum:

@@ -10,6 +10,7 @@ from fastpriv import (
     DomainError,
     IndexLikelihood,
     ProductLikelihood,
+    SamplingWarning,
     ShapeError,
     SubsetLikelihood,
     posterior,
@@ -21,6 +22,28 @@ DEFAULT = DefaultLikelihood(10**12, -1.0, [3], [0.0])
 def check_error(kind, words, *arguments, **options):
     with pytest.raises(kind, match=words):
         posterior(*arguments, **options)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_interruption_carries_what_the_draws_told(n_jobs):
+    def stop(done, total):
+        if done == total // 2:
+            raise KeyboardInterrupt
+
+    def triangular(d):
+        return -np.abs(d / 1e14 - 0.3)
+
+    likelihood = IndexLikelihood(triangular, 10**14)
+    with pytest.warns(SamplingWarning, match="are not known from"), pytest.raises(KeyboardInterrupt) as stopped:
+        posterior(likelihood, rng=1, n_jobs=n_jobs, progress=stop)
+    assert str(stopped.value).startswith("the run was interrupted after ")
+    found = stopped.value.best
+    assert found.cost["stopped"] == "interrupted"
+    mass = (2 - np.exp(-0.3) - np.exp(-0.7)) * 1e14
+    assert found.log_evidence.lower < np.log(mass / 1e14) < found.log_evidence.upper
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        posterior(likelihood, rng=1, n_jobs=n_jobs, progress=lambda done, total: stop(1, 2))
+    assert not hasattr(stopped.value, "best")
 
 
 def test_releases_that_cannot_happen():

@@ -67,9 +67,7 @@ def test_large_laws_and_slow_functions_are_answered_in_time(name, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SamplingWarning)
         answer = CALLS[name](rtol=0.0, max_samples=10**9, max_seconds=SECONDS, rng=1)
-    # a function of 1 ms cannot be called fewer times than the trial of it and the least number of batches ask for
-    most = 3.0 if name.startswith("slow") else 2.0
-    assert SECONDS <= clock.now < most * SECONDS
+    assert SECONDS <= clock.now < 2.0 * SECONDS
     assert (np.asarray(answer.lower) <= answer.value).all()
     assert (np.asarray(answer.value) <= answer.upper).all()
     assert answer.cost["stopped"] == "max_seconds"
@@ -114,10 +112,9 @@ def test_epsilons_that_an_interruption_left_out_are_not_zero(n_jobs, logs):
         if len(stages) > 4 or (len(stages) == 4 and done > 20):
             raise KeyboardInterrupt
 
-    with pytest.warns(SamplingWarning, match="interrupted after"):
-        answer = call(
-            p, q, epsilon, rtol=1e-6, max_samples=10**7, rng=1, n_jobs=n_jobs, progress=stop_in_the_second_group
-        )
+    with pytest.raises(KeyboardInterrupt, match="interrupted after") as stopped:
+        call(p, q, epsilon, rtol=1e-6, max_samples=10**7, rng=1, n_jobs=n_jobs, progress=stop_in_the_second_group)
+    answer = stopped.value.best
     assert answer.cost["stopped"] == "interrupted"
     assert not answer.cost["repeatable"]
     assert (answer.lower <= truth.upper).all()

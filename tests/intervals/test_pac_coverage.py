@@ -149,13 +149,15 @@ def test_the_clock_ends_a_run_with_a_true_interval(monkeypatch):
     assert found.lower < 2 * norm.sf(1.0) < found.upper
 
 
-def test_an_interruption_gives_what_was_reached():
+def test_an_interruption_carries_what_was_reached():
     def stop(done, total):
         if total > 2 and done == 3:
             raise KeyboardInterrupt
 
     words = {"rtol": 0.001, "atol": 0.0, "max_samples": 1e7, "rng": 1, "method": "sampled"}
-    found = notions.robust_accuracy(GaussianMechanism(1.0), [0.0, 1.0], 0.0, 1.0, progress=stop, **words)
+    with pytest.raises(KeyboardInterrupt, match=r"the run was interrupted after \d+ draws\.") as stopped:
+        notions.robust_accuracy(GaussianMechanism(1.0), [0.0, 1.0], 0.0, 1.0, progress=stop, **words)
+    found = stopped.value.best
     assert found.maximum.cost["stopped"] == "interrupted"
     assert not found.maximum.cost["repeatable"]
     assert found.maximum.cost["samples"] >= 2 * 2**14
@@ -164,8 +166,12 @@ def test_an_interruption_gives_what_was_reached():
     def at_once(rng, n):
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as stopped:
         notions.pac_accuracy(at_once, None, 0.0, 1.0)
+    assert not hasattr(stopped.value, "best")
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        notions.pac_accuracy(GaussianMechanism(1.0), 0.0, 0.0, 1.0, progress=stop, **words)
+    assert stopped.value.best.cost["stopped"] == "interrupted"
 
 
 def test_certain_hits_and_misses():

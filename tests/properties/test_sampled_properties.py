@@ -10,6 +10,7 @@ import pytest
 from contracts.work_clock import installed_work_clock
 from fastpriv import (
     DomainError,
+    Estimate,
     GaussianMixture,
     SamplingWarning,
     entropy,
@@ -234,12 +235,12 @@ def interrupting(after):
 
 @pytest.mark.parametrize("after", [10, 20])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_interruption_gives_what_was_reached(after, n_jobs):
+def test_an_interruption_carries_what_was_reached(after, n_jobs):
     row = known("plane", "kl_PQ")
-    with pytest.warns(SamplingWarning, match="interrupted after"):
-        answer = ask(
-            row, rtol=0.0, max_samples=4_000_000, rng=1, n_jobs=n_jobs, progress=interrupting(after), confidence=SURE
-        )
+    with pytest.raises(KeyboardInterrupt, match=r"the run was interrupted after \d+ samples\.") as stopped:
+        ask(row, rtol=0.0, max_samples=4_000_000, rng=1, n_jobs=n_jobs, progress=interrupting(after), confidence=SURE)
+    answer = stopped.value.best
+    assert stopped.value.__notes__ == ["What was computed is in the attribute best of this error."]
     assert answer.lower <= row.value <= answer.upper
     assert answer.cost["stopped"] == "interrupted"
     assert 0 < answer.cost["samples"] < 4_000_000
@@ -247,8 +248,32 @@ def test_an_interruption_gives_what_was_reached(after, n_jobs):
 
 def test_an_interruption_before_anything_is_passed_on():
     p, q = mixtures_of("plane")
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as stopped:
         kl_divergence(p, q, rtol=0.0, max_samples=10_000, progress=interrupting(0), method="direct sobol", rng=1)
+    assert not hasattr(stopped.value, "best")
+
+
+def test_an_interruption_carries_the_unit_that_was_asked_for():
+    p, q = mixtures_of("plane")
+    words = {"rtol": 0.0, "max_samples": 4_000_000, "rng": 1}
+    found = {}
+    for unit in ("nats", "bits"):
+        for name, call in (("kl", kl_divergence), ("renyi", lambda *laws, **k: renyi_divergence(*laws, 1.0, **k))):
+            with pytest.raises(KeyboardInterrupt) as stopped:
+                call(p, q, unit=unit, progress=interrupting(20), **words)
+            found[name, unit] = stopped.value.best
+    assert found["kl", "bits"].unit == found["renyi", "bits"].unit == "bits"
+    same = [found["kl", "bits"], found["renyi", "bits"], found["kl", "nats"].to("bits")]
+    assert len({(one.value, one.lower, one.upper) for one in same}) == 1
+
+
+def test_an_interruption_of_a_call_with_an_estimate_carries_nothing():
+    """What one end of its bracket came to is not an answer."""
+    p, q = mixtures_of("plane")
+    order = Estimate(2.0, 1.9, 2.1, kind="certified", unit="1", method="measured")
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        renyi_divergence(p, q, order, rtol=0.0, max_samples=4_000_000, rng=1, progress=interrupting(30))
+    assert not hasattr(stopped.value, "best")
 
 
 def test_the_time_budget_is_kept(monkeypatch):

@@ -22,7 +22,7 @@ from fastpriv.cli import main
 from fastpriv.comparison import COLUMNS, QUANTITIES, Comparison
 from fastpriv.errors import DomainError, SamplingWarning
 from fastpriv.estimate import Estimate
-from fastpriv.sampling import engine
+from fastpriv.sampling import replicates
 
 HOME = str(Path(fastpriv.__file__).parents[1])
 HERE = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (HOME, os.environ.get("PYTHONPATH"))))}
@@ -262,7 +262,6 @@ def test_several_reasons_to_stop_are_all_said():
     numbers = np.array([0.1, 0.2])
     found = Estimate(numbers, numbers, numbers, kind="certified", unit="nats", method="any", cost=cost)
     compared = Comparison("kl", ("p", "q"), (P, Q), {"both": True}, found)
-    assert compared.interrupted
     assert compared.summary().endswith("samples  5,000\nstopped  the target was met; it was interrupted")
 
 
@@ -280,7 +279,7 @@ def test_too_little_memory_is_a_clear_error(inside, capsys, monkeypatch):
 
 def test_an_interrupted_run_prints_and_writes_what_was_reached(inside, capsys, monkeypatch):
     words = ("--rtol", "1e-9", "--max-samples", "1e13", "--out", "t.csv", "--json")
-    sampled, summed = [], engine.segment_sum
+    sampled, summed = [], replicates.segment_sum
 
     def interrupting(segment):
         sampled.append(segment)
@@ -288,7 +287,7 @@ def test_an_interrupted_run_prints_and_writes_what_was_reached(inside, capsys, m
             os.kill(os.getpid(), signal.SIGINT)
         return summed(segment)
 
-    monkeypatch.setattr(engine, "segment_sum", interrupting)
+    monkeypatch.setattr(replicates, "segment_sum", interrupting)
     assert main(["divergence", "kl", "p.npz", "q.json", *words]) == 130
     out, said = capsys.readouterr()
     (row,) = json.loads(out)["table"]

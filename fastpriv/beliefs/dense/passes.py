@@ -146,7 +146,7 @@ class Pair:
 
         count = -(-self.length // BLOCK)
         tasks = [range(i, min(i + _TOGETHER, count)) for i in range(skip, count, _TOGETHER)]
-        for found, failure in _parallel.ordered_map(several, tasks, n_jobs=n_jobs):
+        for found, failure in _parallel.ordered_map(several, tasks, n_jobs=n_jobs, shared=True):
             yield from found
             if failure is not None:
                 raise failure
@@ -174,7 +174,7 @@ class Pair:
         while not ended:
             failure: BaseException | None = None
             try:
-                failures = list(_parallel.ordered_map(one, range(_ROUND), n_jobs=n_jobs))
+                failures = list(_parallel.ordered_map(one, range(_ROUND), n_jobs=n_jobs, shared=True))
                 failure = next((error for error in failures if error is not None), None)
             except BaseException as error:
                 failure = error

@@ -36,7 +36,7 @@ from .functions import evaluator
 __all__ = ["CONFIDENCE", "Drawn", "drawn"]
 
 CONFIDENCE = 0.95
-_REPLICATES = 32
+_REPLICATES, _FEWEST = 32, 4
 _SHARE, _SHARE_OF_LONG = 2**8, 2**14  # of the budget that is drawn; of indices beyond 64 bits
 _PLAIN = 2**63
 _BLOCK = 2**16
@@ -52,10 +52,14 @@ class Drawn(NamedTuple):
     least: float
     best: list[tuple[float, int]]
     draws: int
+    interrupted: bool = False
 
 
 def drawn(likelihood: IndexLikelihood, keep: int, rng: Any, n_jobs: int | None, progress: Progress) -> Drawn:
-    """Estimates from draws in fixed ranges; the same bits for any number of threads."""
+    """Estimates from draws in fixed ranges; the same bits for any number of threads.
+
+    An interruption ends it with the replicates that are complete, if they are enough for an interval.
+    """
     size, at, root = likelihood.size, evaluator(likelihood), _random.root(rng)
     share = _SHARE if size <= _PLAIN else _SHARE_OF_LONG
     ranges = min(max(4, likelihood.budget // share // _REPLICATES), size)
@@ -69,10 +73,23 @@ def drawn(likelihood: IndexLikelihood, keep: int, rng: Any, n_jobs: int | None, 
     logs, weights = np.empty((_REPLICATES, ranges)), np.empty((_REPLICATES, ranges))
     best: dict[int, float] = {}
     results = ordered_map(sampled, tiles, n_jobs=n_jobs, progress=progress)
-    for (i, start), (indices, found, weight) in zip(tiles, results, strict=True):
-        logs[i, start : start + len(found)], weights[i, start : start + len(found)] = found, weight
-        for j in np.argsort(-found, kind="stable")[:keep]:
-            best[int(indices[j])] = float(found[j])
+    complete = 0
+    try:
+        for (i, start), (indices, found, weight) in zip(tiles, results, strict=True):
+            logs[i, start : start + len(found)], weights[i, start : start + len(found)] = found, weight
+            for j in np.argsort(-found, kind="stable")[:keep]:
+                best[int(indices[j])] = float(found[j])
+            complete = i + (start + len(found) == ranges)
+    except KeyboardInterrupt:
+        if complete < _FEWEST:
+            raise
+        logs, weights = logs[:complete], weights[:complete]
+    finally:
+        results.close()
+    return _summarised(logs, weights, size, best, keep)._replace(interrupted=complete < _REPLICATES)
+
+
+def _summarised(logs: FloatArray, weights: FloatArray, size: int, best: dict[int, float], keep: int) -> Drawn:
     ordered = sorted((-log, index) for index, log in best.items() if log > -math.inf)[:keep]
     if not ordered:
         warned(f"all of {logs.size} draws are impossible secrets: nothing is known but bounds that hold for any law.")
@@ -107,14 +124,14 @@ def _indices(
 
 def _estimated(logs: FloatArray, weights: FloatArray, size: int, best: list[tuple[float, int]]) -> Drawn:
     top, draws = float(logs.max()), logs.shape[1]
-    means, moments = np.empty(_REPLICATES), PointMoments()
+    means, moments = np.empty(len(logs)), PointMoments()
     for i, (row, weight) in enumerate(zip(logs, weights, strict=True)):
         scaled = np.exp(row - top)
         means[i] = np.mean(weight * scaled)
         moments.update(scaled)
     level = _interval(means, moments, 0, draws, math.inf)
     log_z = top + math.log(level.value)
-    tails, sums = TopValues(quantities=2), np.empty((_REPLICATES, 3))
+    tails, sums = TopValues(quantities=2), np.empty((len(logs), 3))
     for i, (row, weight) in enumerate(zip(logs, weights, strict=True)):
         ratio, excess, apart = _terms(row - log_z)
         tails.update(np.stack([ratio, excess], axis=1))

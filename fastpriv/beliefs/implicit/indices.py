@@ -17,7 +17,7 @@ from ... import _validate
 from ..._values import FloatArray
 from ...channels.likelihoods.kinds import DenseLikelihood, IndexLikelihood
 from ...channels.likelihoods.sources import Source
-from ...errors import DomainError
+from ...errors import DomainError, interruption
 from ...estimate import Estimate
 from ..result import Options, Posterior, Top
 from .branching import brackets
@@ -105,13 +105,19 @@ def _sampled(likelihood: IndexLikelihood, options: Options) -> Posterior:
     least = min(found.least - level.value, 0.0) if known else -math.inf
     surely = max(0.0, found.most - level.upper) if known else 0.0
     kl = found.kl
-    return _assembled(
-        likelihood, options, found.best, 1, level.value, {"evaluations": found.draws}, log_evidence=said(*level),
+    cost: dict[str, Any] = {"evaluations": found.draws}
+    if found.interrupted:
+        cost["stopped"], options = "interrupted", options._replace(out=None)
+    answer = _assembled(
+        likelihood, options, found.best, 1, level.value, cost, log_evidence=said(*level),
         entropy=said(log_size - kl.value, log_size - kl.upper, log_size - kl.lower), kl=said(*kl), js=said(*found.js),
         max_log_ratio=said(max(most, 0.0), surely, log_size),
         min_log_ratio=said(least, -math.inf, min(0.0, found.least - level.lower) if known else 0.0),
         vulnerability=said(math.exp(max(most, 0.0) - log_size), math.exp(surely - log_size), 1.0, "probability"),
     )  # fmt: skip
+    if found.interrupted:
+        raise interruption(answer, f"the run was interrupted after {found.draws} draws.")
+    return answer
 
 
 def _assembled(

@@ -214,7 +214,7 @@ def _solved(channel: Any, gap: float, most: int, deadline: float, n_jobs: int | 
 
     if not small:
         _validate.memory("channel", 16 * n * (m + 1), "Fewer inputs or outputs will do.")
-    parts = _parallel.ordered_map(block, _parallel.blocks(len(stack), size), n_jobs=n_jobs)
+    parts = _parallel.ordered_map(block, _parallel.blocks(len(stack), size), n_jobs=n_jobs, shared=True)
     empty = (np.empty((0, 5)), np.empty((0, n)), np.empty((0, m)), np.empty((0, n)))
     numbers, p, q, k = (np.concatenate(rows) for rows in zip(empty, *parts, strict=True))
     method = "primal-dual Newton, begun by structure" if structure else "primal-dual Newton"

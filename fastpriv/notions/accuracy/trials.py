@@ -11,11 +11,12 @@ the clock or an interruption had a say. Secrets, several for robust accuracy, ad
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from ... import _random
@@ -55,19 +56,28 @@ class Trials:
         return binomial_interval(self.hits, self.count, level, side or request.side)  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True)
-class _Block:
-    """A task: draws of one secret, and how many of them lie beyond each alpha (in increasing order)."""
+class _Block(NamedTuple):
+    """A task: so many draws of one secret from stream ``number`` of its kind."""
 
-    sampler: Sampler
+    number: int
+    which: int
+    n: int
+    kind: int
+
+
+@dataclass(frozen=True)
+class _Draws:
+    """How many draws of a block lie beyond each alpha (in increasing order)."""
+
+    samplers: Sequence[Sampler]
     target: FloatArray
     alpha: FloatArray
     norm: float
-    words: NDArray[np.uint64]
-    n: int
+    root: SeedSequence
 
-    def hits(self) -> NDArray[np.int64]:
-        points = self.sampler(self.words, self.n).T
+    def __call__(self, block: _Block) -> NDArray[np.int64]:
+        words = _random.words(self.root, (block.which, block.kind, block.number), 4)
+        points = self.samplers[block.which](words, block.n).T
         far = distances(points, self.target, self.norm)
         if self.alpha.size <= _FEW:
             return np.array([np.count_nonzero(far > a) for a in self.alpha.tolist()])
@@ -84,32 +94,29 @@ def run(
     ``alpha`` increases. Raises ``KeyboardInterrupt`` only when some secret has no draws yet.
     """
     size = max(64, min(_BLOCK, _ENTRIES // target.size))
-
-    def block(which: int, kind: int, number: int, n: int) -> tuple[int, _Block]:
-        words = _random.words(request.root, (which, kind, number), 4)
-        return which, _Block(samplers[which], target, alpha, norm, words, n)
-
+    draws = _Draws(samplers, target, alpha, norm, request.root)
     found = [Trials(np.zeros(alpha.size, dtype=np.int64)) for _ in samplers]
     if request.spends_everything:
         for each in found:
             each.looks = [request.max_samples]
     else:
         n = min(_PILOT, size, request.max_samples // _PILOT_SHARE)
-        pilots = [block(which, _PILOTS, 0, n) for which in range(len(found))]
-        for each, (_, hits) in zip(found, _counted(pilots, request), strict=True):
+        pilots = [_Block(0, which, n, _PILOTS) for which in range(len(found))]
+        for each, hits in zip(found, _counted(draws, pilots, request), strict=True):
             each.looks = _schedule(hits, n, size, request)
     interrupted = late = False
     while not (interrupted or late) and (active := [i for i, each in enumerate(found) if not each.stopped]):
-        tasks = []
+        work = []
         for i in active:
             begin, end = found[i].count, found[i].looks[found[i].look - 1]
-            tasks += [(at, i, min(size, end - at)) for at in range(begin, min(end, begin + _PASS * size), size)]
-        tasks.sort()
-        work = [block(i, _DRAWS, at // size, n) for at, i, n in tasks]
+            starts = range(begin, min(end, begin + _PASS * size), size)
+            work += [_Block(at // size, i, min(size, end - at), _DRAWS) for at in starts]
+        work.sort()
+        results = _counted(draws, work, request)
         try:
-            for (_, i, n), (_, hits) in zip(tasks, _counted(work, request), strict=True):
-                found[i].hits += hits
-                found[i].count += n
+            for block, hits in zip(work, results, strict=True):
+                found[block.which].hits += hits
+                found[block.which].count += block.n
                 if min(each.count for each in found) and request.clock.late():
                     late = True
                     break
@@ -117,6 +124,8 @@ def run(
             if not min(each.count for each in found):
                 raise
             interrupted = True
+        finally:
+            results.close()
         for i in active:
             _judge(found[i], request)
     for each in found:
@@ -135,12 +144,10 @@ def _judge(each: Trials, request: Request) -> None:
             each.look += 1
 
 
-def _counted(work: Sequence[tuple[int, _Block]], request: Request) -> Any:
-    return ordered_map(_hits, work, n_jobs=request.n_jobs, progress=request.progress)
-
-
-def _hits(task: tuple[int, _Block]) -> tuple[int, NDArray[np.int64]]:
-    return task[0], task[1].hits()
+def _counted(
+    draws: _Draws, work: Sequence[_Block], request: Request
+) -> Generator[NDArray[np.int64], None, None]:
+    return ordered_map(draws, work, n_jobs=request.n_jobs, progress=request.progress)
 
 
 def _schedule(hits: NDArray[np.int64], n: int, size: int, request: Request) -> list[int]:

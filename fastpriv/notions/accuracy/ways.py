@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from ..._parallel import Progress
 from ..._values import FloatArray
 from ...channels import AnyChannel, DiscreteLaplace
 from ...distributions.functions import Sampler
-from ...errors import DomainError, ShapeError
+from ...errors import DomainError, ShapeError, interruption
 from ...estimate import Estimate
 from ...mechanisms.gaussian import GaussianMechanism
 from ...sampling.request import Request, request
@@ -23,6 +23,7 @@ from . import finite, normal, trials
 
 __all__ = ["Answer", "Asked", "answered", "asked_of", "sampling_of"]
 
+Found = TypeVar("Found")
 _EXACT_OUTPUTS = 2**22
 _NORMS = (1, 2, math.inf)
 _Parts = tuple[FloatArray, FloatArray, FloatArray]
@@ -57,6 +58,13 @@ class Answer:
     def maximum(self) -> Estimate:
         """The largest."""
         return self._estimate(*self.largest)
+
+    def whole(self, found: Found) -> Found:
+        """The answer in the form that the caller gives it; raised where it was interrupted."""
+        cost = self.words.get("cost", {})
+        if cost.get("stopped") == "interrupted":
+            raise interruption(found, f"the run was interrupted after {cost['samples']} draws.")
+        return found
 
     def _estimate(self, *parts: FloatArray) -> Estimate:
         value, lower, upper = (

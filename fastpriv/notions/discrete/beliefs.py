@@ -180,7 +180,7 @@ def _compared(
     step = max(1, _CELLS // m)
     tasks = [(some, part) for some in _parallel.blocks(many, _SECRETS) for part in _parallel.blocks(n, step)]
     found = np.zeros((3, many))
-    results = _parallel.ordered_map(one, tasks, n_jobs=n_jobs, progress=progress)
+    results = _parallel.ordered_map(one, tasks, n_jobs=n_jobs, progress=progress, shared=True)
     for (some, _), result in zip(tasks, results, strict=True):
         found[:, some] += result
     return _rooted(found, len(tasks) + step, weight)

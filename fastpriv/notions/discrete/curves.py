@@ -139,7 +139,7 @@ def _faint(channel: AnyChannel, held: NDArray[np.intp], n_jobs: Any) -> bool:
         return bool(((logs > -np.inf) & (logs < -_LARGEST)).any())
 
     parts = _parallel.blocks(channel.inputs, max(1, _BLOCK // channel.outputs))
-    return any(_parallel.ordered_map(one, parts, n_jobs=n_jobs))
+    return any(_parallel.ordered_map(one, parts, n_jobs=n_jobs, shared=True))
 
 
 def _levels(epsilon: ArrayLike) -> FloatArray:
@@ -234,7 +234,7 @@ def _of_rows(channel: AnyChannel, held: NDArray[np.intp], levels: Any, n_jobs: A
 
     tasks = [(parts[i], parts[j]) for j in range(len(parts)) for i in range(j + 1)]
     found = np.zeros(excess.size)
-    for result in _parallel.ordered_map(one, tasks, n_jobs=n_jobs, progress=progress):
+    for result in _parallel.ordered_map(one, tasks, n_jobs=n_jobs, progress=progress, shared=True):
         found = np.maximum(found, result)
     return np.asarray(found[places])
 
@@ -266,7 +266,7 @@ def _of_mixture(
         return np.stack([over, under])
 
     found = np.zeros((2, grid.size))
-    for result in _parallel.ordered_map(one, table.parts, n_jobs=n_jobs, progress=progress):
+    for result in _parallel.ordered_map(one, table.parts, n_jobs=n_jobs, progress=progress, shared=True):
         found = np.maximum(found, result)
     value = np.maximum(found[1], np.exp(-grid) * found[0])
     known = min(2.0, float(table.scaled(first.reach).sum()))

@@ -100,7 +100,7 @@ def _walked_near(table: Table, order: float, n_jobs: Any, progress: Any) -> Read
         return np.stack([term.sum(axis=0) for term in terms]), float(np.max(np.abs(level), initial=0.0))
 
     found, largest = np.zeros((3, law.size)), 0.0
-    for one, most in _parallel.ordered_map(sums, table.parts, n_jobs=n_jobs, progress=progress):
+    for one, most in _parallel.ordered_map(sums, table.parts, n_jobs=n_jobs, progress=progress, shared=True):
         found, largest = found + one, max(largest, most)
     if abs(order - 1.0) * largest > 0.5:
         return None
@@ -158,12 +158,12 @@ def _walked(table: Table, order: float, n_jobs: Any, progress: Any) -> Reading:
         return np.stack([table.prior[part][own] @ term for term in terms])
 
     top = np.full(channel.outputs, -np.inf)
-    for one in _parallel.ordered_map(tops, table.parts, n_jobs=n_jobs):
+    for one in _parallel.ordered_map(tops, table.parts, n_jobs=n_jobs, shared=True):
         top = np.maximum(top, one)
     base = np.where(top > -np.inf, top, 0.0)
     missed = channel.mass_gap > _ROUNDED
     found = np.zeros((2 + missed, channel.outputs))
-    for one in _parallel.ordered_map(sums, table.parts, n_jobs=n_jobs, progress=progress):
+    for one in _parallel.ordered_map(sums, table.parts, n_jobs=n_jobs, progress=progress, shared=True):
         found += one
     real = top > -np.inf
     change, whole, *law = found[:, real] / float(np.sum(table.prior, dtype=np.longdouble))

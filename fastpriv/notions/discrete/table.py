@@ -192,7 +192,7 @@ def rows(
             posteriors(part, out)
         return np.asarray(found)
 
-    parts = list(_parallel.ordered_map(second, table.parts, n_jobs=n_jobs, progress=progress))
+    parts = list(_parallel.ordered_map(second, table.parts, n_jobs=n_jobs, progress=progress, shared=True))
     each, _, shifts = np.concatenate(parts, axis=1)
     energy = _table.accurate_sum(weight * (first.spread * inverse) ** 2)
     return Rows(np.maximum(each, 0.0), shifts, energy, table.channel.mass_gap, first.relative)
@@ -203,7 +203,7 @@ def _pass(table: Table, centre: FloatArray, n_jobs: int | None, progress: _paral
         return _table.columns(table.block(part), table.prior[part], centre, part.start)
 
     found = None
-    for numbers, place in _parallel.ordered_map(one, table.parts, n_jobs=n_jobs, progress=progress):
+    for numbers, place in _parallel.ordered_map(one, table.parts, n_jobs=n_jobs, progress=progress, shared=True):
         if found is None:
             found = numbers, place
         else:
@@ -221,7 +221,7 @@ def _edges(table: Table, n_jobs: int | None) -> FloatArray:
         ])  # fmt: skip
 
     found: FloatArray | None = None
-    for edges in _parallel.ordered_map(one, table.parts, n_jobs=n_jobs):
+    for edges in _parallel.ordered_map(one, table.parts, n_jobs=n_jobs, shared=True):
         if found is None:
             found = edges
         else:
