@@ -81,13 +81,16 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="fastpriv",
         description="Privacy figures with bounds. Commands: assess, divergence, posterior, convert, figures, info.",
+        epilog="Example: fastpriv assess people.csv --column age --sigma 1,10,100",
     )
     parser.set_defaults(
         large="the grid must fit into memory; got less memory than it needs. Take fewer points or bins."
     )
     parser.add_argument("--version", action="version", version=f"fastpriv {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
-    info = commands.add_parser("info", help="versions, instruction set, threads, optional dependencies")
+    info = commands.add_parser(
+        "info", help="versions, instruction set, threads, optional dependencies", epilog="Example: fastpriv info --json"
+    )
     info.add_argument("--json", action="store_true", help="print JSON")
     info.set_defaults(run=_info, interrupted="nothing was written.")
     _assess_options(commands.add_parser("assess", help="what does releasing each value of a column with noise leak?"))
@@ -128,6 +131,7 @@ def _divergence_options(parser: argparse.ArgumentParser) -> None:
     add("--out", metavar="FILE", help="also write the table to this .csv or .parquet file")
     add("--json", action="store_true", help="print JSON instead of the table")
     add("--quiet", action="store_true", help="no progress bar; with --out no table")
+    parser.epilog = "Example: fastpriv divergence hockey-stick p.json q.json --epsilon 0.1..10:5 --out deltas.csv"
     parser.set_defaults(
         run=_divergence, interrupted="nothing was reached yet, and nothing written.",
         large="mixtures and samples must fit into memory; got less memory than they need. Take fewer components.",
@@ -153,6 +157,7 @@ def _convert_options(parser: argparse.ArgumentParser) -> None:
     numbers = parser.add_argument_group("numbers", "one, or several by commas; inf is one")
     for name, known in PARAMETERS.items():
         numbers.add_argument(f"--{name.replace('_', '-')}", metavar="X", help=known.text.replace("``", "").rstrip("."))
+    parser.epilog = "Example: fastpriv convert dp --from zcdp --rho 0.5 --delta 1e-6"
     parser.set_defaults(run=_convert, interrupted="nothing was written.")
 
 
@@ -168,6 +173,7 @@ def _figures_options(parser: argparse.ArgumentParser) -> None:
     add("--figure", choices=FIGURES, help="kind of picture (default: png if matplotlib is installed)")
     add("--json", action="store_true", help="print the tables as JSON; writes files only with --out")
     add("--quiet", action="store_true", help="no progress bar, no text")
+    parser.epilog = "Example: fastpriv figures figure2 --out figures --figure svg"
     parser.set_defaults(run=_figures, interrupted="files that are there are whole. Run the same command again.")
 
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from .assessment.command import column_options, opened
+from .errors import DomainError
 
 if TYPE_CHECKING:
     from .beliefs.result import Posterior
@@ -22,17 +26,22 @@ def options(parser: argparse.ArgumentParser) -> None:
         "one likelihood a secret, with bounds. Files of any size are read in blocks."
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help=".npy or Parquet file: natural logarithms of likelihoods, one a secret")
-    add("--column", metavar="NAME", help="its column, of a Parquet file")
+    add(
+        "file", metavar="FILE", help=".npy, Parquet or CSV file, or - for standard input: natural logarithms of "
+        "likelihoods, one a secret",
+    )  # fmt: skip
+    add("--column", metavar="NAME", help="its column, of a Parquet or CSV file")
     add("--plain", action="store_true", help="FILE holds likelihoods, not logarithms")
     add("--prior", metavar="FILE", help="file of prior probabilities (default: uniform)")
-    add("--prior-column", metavar="NAME", help="its column, of a Parquet file")
+    add("--prior-column", metavar="NAME", help="its column, of a Parquet or CSV file")
+    column_options(parser)
     add("--log-prior", action="store_true", help="the prior's file holds natural logarithms")
     add("--top", metavar="K", type=int, default=10, help="how many of the most probable secrets (default: 10)")
     add("--out", metavar="FILE", help="write all posterior probabilities to this .npy file")
     add("--n-jobs", metavar="N", type=int, default=-1, help="threads (default: all cores)")
     add("--json", action="store_true", help="print JSON instead of the table")
     add("--quiet", action="store_true", help="no progress bar")
+    parser.epilog = "Example: fastpriv posterior likelihoods.npy --prior prior.npy --top 5 --out posterior.npy"
     parser.set_defaults(
         run=run, interrupted="nothing was written.",
         large="the most probable secrets must fit into memory; got less memory than they need. Take a smaller --top.",
@@ -44,10 +53,12 @@ def run(asked: argparse.Namespace) -> int:
     from .beliefs.bayes import posterior
     from .channels.likelihoods.kinds import DenseLikelihood
 
-    belief = None if asked.prior is None else _source(asked.prior, asked.prior_column)
+    if asked.file == asked.prior == "-":
+        raise DomainError("FILE and --prior must not both be standard input; got - twice. Name a file for one of them.")
+    belief = None if asked.prior is None else _source(asked, asked.prior, asked.prior_column)
     prior, log_prior = (None, belief) if asked.log_prior else (belief, None)
     found = posterior(
-        DenseLikelihood(_source(asked.file, asked.column), log=not asked.plain), prior, log_prior=log_prior,
+        DenseLikelihood(_source(asked, asked.file, asked.column), log=not asked.plain), prior, log_prior=log_prior,
         top=asked.top, out=asked.out, n_jobs=asked.n_jobs, progress=not asked.quiet,
     )  # fmt: skip
     sys.stdout.write(json.dumps(found.to_dict(), indent=1) + "\n" if asked.json else _table(found))
@@ -56,8 +67,32 @@ def run(asked: argparse.Namespace) -> int:
     return 0
 
 
-def _source(path: str, column: str | None) -> Any:
-    return path if column is None else (path, column)
+def _source(asked: argparse.Namespace, path: str, column: str | None) -> Any:
+    """Where the numbers are: a file that is read in blocks, or an array of what is text or comes through a pipe."""
+    if path != "-" and (Path(path).suffix.lower() in (".npy", ".parquet") or not Path(path).is_file()):
+        return path if column is None else (path, column)
+    from .assessment.inputs.columns import opened_column
+
+    data = sys.stdin.buffer.read() if path == "-" else None
+    if data is not None and data.startswith(b"\x93NUMPY"):
+        return _array(data)
+    return opened_column(opened(asked, path, data), column, "error").numbers(finite=False)
+
+
+def _array(data: bytes) -> Any:
+    """The array in the bytes of a .npy file."""
+    import io
+    import tokenize
+
+    import numpy as np
+
+    try:
+        return np.load(io.BytesIO(data), allow_pickle=False)
+    except (ValueError, EOFError, SyntaxError, tokenize.TokenError) as fault:
+        raise DomainError(
+            f"standard input must be a whole .npy file; got one in which {str(fault).rstrip('.')}. Write it again with "
+            "numpy.save."
+        ) from None
 
 
 def _table(found: Posterior) -> str:

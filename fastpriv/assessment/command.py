@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ..errors import DomainError
 
-__all__ = ["FIGURES", "GRID", "figure_kind", "options"]
+__all__ = ["FIGURES", "GRID", "column_options", "figure_kind", "opened", "options"]
 
 FIGURES = ("png", "svg", "pdf", "none")
 GRID = "numbers (1,2,5), start:stop:count (equal steps) or start..stop:count (equal ratios)"
@@ -24,11 +25,15 @@ def options(parser: argparse.ArgumentParser) -> None:
         "Parquet, JSON and a figure. Several columns or mechanisms make one table."
     )
     add = parser.add_argument
-    add("file", nargs="?", metavar="FILE", help="CSV (UTF-8) or Parquet file; default: the ages of the Adult data set")
     add(
-        "--column", "--columns", metavar="NAMES", help="columns by name, with commas between them; may be left out "
-        "when the file has one column",
+        "file", nargs="?", metavar="FILE", help="CSV or Parquet file, also packed (gzip, bzip2, xz, zip); - for "
+        "standard input; default: the ages of the Adult data set",
     )  # fmt: skip
+    add(
+        "--column", "--columns", metavar="NAMES", action="append", help="columns by name, with commas between them; "
+        "repeat it for names that hold commas; may be left out when the file has one column",
+    )  # fmt: skip
+    column_options(parser)
     add(
         "--missing", choices=("error", "drop", "keep"), default="error",
         help="cells without a value; keep: as a category of their own (default: error)",
@@ -62,8 +67,36 @@ def options(parser: argparse.ArgumentParser) -> None:
     add("--resume", action="store_true", help="take the finished blocks of an interrupted run with the same settings")
     add("--n-jobs", metavar="N", type=int, default=-1, help="threads (default: all cores)")
     add("--quiet", action="store_true", help="no progress bar, no table")
+    parser.epilog = (
+        "Example: fastpriv assess people.csv --column age,job --mechanism rr,subset --epsilon 0.5,1,2 --out report"
+    )
     again = "finished blocks are kept. Run the same command with --resume to go on."
     parser.set_defaults(run=_run, interrupted=again)
+
+
+def column_options(parser: argparse.ArgumentParser) -> None:
+    """The options that say how a CSV file is written."""
+    add = parser.add_argument
+    add("--sep", metavar="CHAR", help="what separates cells, one character or tab (default: what cuts all lines alike)")
+    add(
+        "--decimal", metavar="MARK", help="what stands before decimals, . or , (default: the comma where all cells are "
+        "numbers with one)",
+    )  # fmt: skip
+    add("--encoding", metavar="NAME", help="of the text, such as latin-1, cp1252 or utf-16 (default: utf-8)")
+    add(
+        "--header", action=argparse.BooleanOptionalAction, help="names stand in line 1, or they do not (default: they "
+        "do unless it holds numbers alone; columns are then called 1, 2, ...)",
+    )  # fmt: skip
+
+
+def opened(asked: argparse.Namespace, path: str, data: bytes | None = None) -> Any:
+    """A file of columns, or standard input (``data`` where it was read), with these options."""
+    from .inputs.tables import Table
+
+    words = {"sep": asked.sep, "decimal": asked.decimal, "encoding": asked.encoding, "header": asked.header}
+    if path != "-":
+        return Table(path, **words)
+    return Table("standard input", data=sys.stdin.buffer.read() if data is None else data, **words)
 
 
 def _run(asked: argparse.Namespace) -> int:
@@ -115,20 +148,43 @@ def _columns(asked: argparse.Namespace, mechanisms: list[str]) -> tuple[dict[str
     """The columns by name, and where they come from."""
     from .families import FAMILIES
 
-    named = [] if asked.column is None else [name.strip() for name in asked.column.split(",")]
     if asked.file is None:
-        from ..datasets import ADULT_CATEGORIES, adult
+        from ..datasets import ADULT_CATEGORIES, ADULT_COLUMNS, adult
 
-        columns = {name: adult(name) for name in named or ["age"]}
+        needless = [name for name in ("sep", "decimal", "encoding", "header") if getattr(asked, name) is not None]
+        if needless:
+            raise DomainError(f"--{needless[0]} must stand beside a file; got none. Pass FILE, or leave it out.")
+        chosen = _named(asked.column, (*ADULT_COLUMNS, *ADULT_CATEGORIES)) or ["age"]
+        columns = {name: adult(name) for name in chosen}
         if asked.missing == "drop":
             columns = {k: x[x != "?"] if k in ADULT_CATEGORIES else x for k, x in columns.items()}
         return columns, "Adult data set (UCI)"
-    from .inputs.columns import read_categories, read_column
+    from .inputs.columns import opened_column
 
     numbers = all(FAMILIES[name].domain != "values" for name in mechanisms)
-    read: Any = read_column if numbers else read_categories
-    columns = {name or Path(asked.file).stem: read(asked.file, name, missing=asked.missing) for name in named or [None]}
-    return columns, Path(asked.file).name
+    table = opened(asked, asked.file)
+    named: list[str | None] = [*_named(asked.column, table.names)]
+    found = {name or _stem(table): opened_column(table, name, asked.missing) for name in named or [None]}
+    decimals = [column.decimal for column in found.values()]
+    return {name: column.numbers() if numbers else column for name, column in found.items()}, table.said(decimals)
+
+
+def _named(given: list[str] | None, names: Sequence[str]) -> list[str]:
+    """The names of columns that are asked for: each text is one if a column is called so, else several."""
+    found: list[str] = []
+    for text in given or []:
+        found += [text.strip()] if text.strip() in names else [name.strip() for name in text.split(",")]
+    return found
+
+
+def _stem(table: Any) -> str:
+    """What the one column of a file is called: as the file, or by its own name where that is standard input."""
+    if table.file.name == "standard input":
+        return "value" if table.headless else str(table.names[0])
+    name = table.file.name
+    for ending in (".gz", ".bz2", ".xz", ".zip"):
+        name = name.removesuffix(ending)
+    return Path(name).stem
 
 
 def _channel(asked: argparse.Namespace) -> tuple[Any, Any, str, str]:
@@ -148,15 +204,20 @@ def _channel(asked: argparse.Namespace) -> tuple[Any, Any, str, str]:
         return channel, *columns.values(), f"{next(iter(columns))} through {name}", source
     if asked.prior is None:
         return channel, None, name, "uniform prior"
-    from .inputs.columns import read_column
+    from .inputs.columns import opened_column
 
-    given = read_column(asked.prior, asked.column)
+    table = opened(asked, asked.prior)
+    names = _named(asked.column, table.names)
+    if len(names) > 1:
+        raise DomainError(f"--column must be one column beside --prior; got {asked.column!r}. Pass one name.")
+    column = opened_column(table, names[0] if names else None, "error")
+    given = column.numbers()
     if given.size != channel.inputs:
         raise DomainError(
             f"--prior must hold one probability for each of the {channel.inputs} inputs of {name}; got {given.size}. "
             "Write one a line, in the order of the channel's rows."
         )
-    return channel, Pmf(np.arange(given.size), given), name, Path(asked.prior).name
+    return channel, Pmf(np.arange(given.size), given), name, table.said([column.decimal])
 
 
 def _formats(asked: argparse.Namespace) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """The law of the secret: what a column says about the values that a mechanism may be given.
 
 Notation: n possible values, of which the column holds some; a mechanism on integers sees places 0 .. n - 1, equal steps
-apart, any other on values the numbers 0 .. n - 1 of the distinct ones in increasing (alphabetic) order.
+apart, any other on values the numbers 0 .. n - 1 of the distinct ones in increasing order: of numbers by size, of other
+categories by alphabet.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 from ... import _validate
 from ...distributions import Pmf
 from ...errors import DomainError, ShapeError
+from .columns import Column, whole_number
+from .entries import Categories, categories_of, held_exactly
 
 __all__ = ["MAX_CATEGORIES", "MAX_POINTS", "Secret", "placed", "secret_of"]
 
@@ -47,6 +50,10 @@ class Secret:
         Number of possible values.
     step : float
         Distance of neighbouring places, in the unit of the column.
+    integers : tuple of int, optional
+        The integers that categories are, where they are integers.
+    texts : tuple of str, optional
+        How numbers are written in the file they come from, in the order of ``prior.values``.
     """
 
     prior: Pmf
@@ -56,6 +63,8 @@ class Secret:
     places: NDArray[np.int64]
     inputs: int
     step: float
+    integers: tuple[int, ...] | None = None
+    texts: tuple[str, ...] | None = None
 
     @property
     def weights(self) -> FloatArray:
@@ -76,17 +85,21 @@ def secret_of(data: Any, bins: int | str | None, domain: str) -> Secret:
     """The law of a column (numbers, or names where categories are asked for), or a given one."""
     if isinstance(bins, str) and bins != "auto":
         raise DomainError(f"bins must be an integer, 'auto' or None; got {bins!r}. Pass one of these.")
-    named = None if isinstance(data, Pmf) or domain != "values" else _names(data)
-    if named is not None:
-        return _categories(*named)
+    spelling: dict[float, str] = {}
+    if isinstance(data, Column):
+        plain = None if domain != "values" or isinstance(bins, int) else data.plain_numbers()
+        if plain is not None:
+            data, spelling = plain
+        elif domain != "values" or isinstance(bins, int):
+            data = data.numbers()
+    if not isinstance(data, Pmf) and domain == "values":
+        named = categories_of(data)
+        if named is not None:
+            return _categories(named, int(named.counts.sum()))
     if isinstance(data, Pmf):
         prior, records, used = data, 0, None
     else:
-        if np.asarray(data).dtype.kind in "US" and np.size(data):
-            raise DomainError(
-                f"data must be finite numbers for this mechanism; got names such as {str(np.ravel(data)[0])!r}. Choose "
-                "one for categories: rr, oue, sue, rappor, subset or exponential."
-            )
+        held_exactly(data)
         column = _validate.vector("data", data, "finite numbers", remedy="Remove or correct these entries.")
         records = column.size
         used = _bins(column, bins, domain)
@@ -103,14 +116,22 @@ def secret_of(data: Any, bins: int | str | None, domain: str) -> Secret:
             "Pass bins='auto' or a number of bins (--bins auto, --bins 256)."
         )
     if domain != "integers":
-        return Secret(prior, None, records, used, np.arange(len(prior)), len(prior), 1.0)
+        texts = tuple(spelling[x] for x in prior.values.tolist()) if spelling and used is None else None
+        return Secret(prior, None, records, used, np.arange(len(prior)), len(prior), 1.0, texts=texts)
     return _lattice(prior, records, used, None if used is None else float(np.ptp(column)) / used)
 
 
 def placed(secret: Secret, inputs: int) -> Secret:
     """The same for one channel: values that number its inputs are these, others are its inputs in increasing order."""
     x = secret.prior.values
-    if secret.labels is None and (x == np.floor(x)).all() and x[0] >= 0 and x[-1] < inputs:
+    if secret.labels is not None:
+        numbers = [whole_number(label) for label in secret.labels]
+        if all(number is not None and 0 <= number < min(inputs, 2**53) for number in numbers):
+            law = Pmf(np.array(numbers, dtype=np.float64), secret.prior.probabilities)
+            return replace(
+                secret, prior=law, labels=None, integers=None, places=law.values.astype(np.int64), inputs=inputs
+            )
+    elif (x == np.floor(x)).all() and x[0] >= 0 and x[-1] < inputs:
         return replace(secret, places=x.astype(np.int64), inputs=inputs)
     if secret.inputs != inputs:
         raise ShapeError(
@@ -144,31 +165,13 @@ def _lattice(prior: Pmf, records: int, bins: int | None, step: float | None) -> 
     return Secret(prior, None, records, bins, places.astype(np.int64), int(places[-1]) + 1, width)
 
 
-def _names(data: Any) -> tuple[NDArray[Any], NDArray[np.int64], int] | None:
-    """Distinct names, their counts and the number of records; None for numbers."""
-    given = np.asarray(data)
-    if given.dtype.kind in "fiub":
-        return None
-    if given.ndim != 1 or given.size == 0:
-        raise ShapeError(
-            f"data must be one-dimensional with at least one entry; got shape {given.shape}. Pass one column."
-        )
-    cells = given.tolist()
-    absent = [i for i, cell in enumerate(cells) if cell is None or cell != cell]
-    if absent:
+def _categories(found: Categories, records: int) -> Secret:
+    names, counts = found.labels, found.counts
+    if not 2 <= len(names) <= MAX_CATEGORIES:
         raise DomainError(
-            f"data must have no missing values; got {cells[absent[0]]!r} at index {absent[0]} ({len(absent)} of "
-            f"{given.size} entries). Drop them, or name them."
-        )
-    names, counts = np.unique(np.array([str(cell) for cell in cells]), return_counts=True)
-    return names, counts, given.size
-
-
-def _categories(names: NDArray[Any], counts: NDArray[np.int64], records: int) -> Secret:
-    if not 2 <= names.size <= MAX_CATEGORIES:
-        raise DomainError(
-            f"data must have at least two different values, and at most {MAX_CATEGORIES}; got {names.size}. Choose a "
+            f"data must have at least two different values, and at most {MAX_CATEGORIES}; got {len(names)}. Choose a "
             "column of categories."
         )
-    prior = Pmf(np.arange(names.size, dtype=np.float64), counts / records)
-    return Secret(prior, tuple(names.tolist()), records, None, np.arange(names.size), names.size, 1.0)
+    prior = Pmf(np.arange(len(names), dtype=np.float64), counts / records)
+    places = np.arange(len(names))
+    return Secret(prior, names, records, None, places, len(names), 1.0, integers=found.integers)

@@ -1,0 +1,468 @@
+"""A file of columns, as text: CSV of any usual dialect, packed or not, or Parquet. What is ambiguous is refused.
+
+A separator is looked for in the first lines: among comma, semicolon, tab and bar those that stand in line 1 outside of
+quotation marks. Where several do, it is the one that cuts all lines into equally many cells, none of which is cut
+further by another. The comma of a number (``36,5``) and one before a blank cut nothing.
+"""
+
+# bounds: none - how files are read
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import itertools
+import lzma
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO, cast
+
+from ... import _validate
+from ...errors import BackendMissingError, DomainError
+
+__all__ = ["Table", "is_number"]
+
+_SEPARATORS = ",;\t|"
+_SAMPLE_LINES, _SAMPLE_SIZE = 1000, 2**20
+_PARQUET = b"PAR1"
+_MARKS = (  # byte order marks; the longer one first
+    (b"\xff\xfe\x00\x00", "utf-32"), (b"\x00\x00\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"),
+)  # fmt: skip
+_CUT = re.compile(r"[,;|](?=\S)|\t")
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")
+_GROUPED = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
+_DAMAGED = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+_REMEDY = "Pass header=True (--header) if it holds names, header=False (--no-header) if it is a record."
+
+
+class Table:
+    """One file: its columns' names, how it is written, and its cells.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    sep, decimal, encoding, header
+        As for ``read_column``.
+    data : bytes, optional
+        What the file holds, where it was read already; ``path`` is then but its name.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the columns, "1", "2" and so on where line 1 is a record.
+    separator : str or None
+        What stands between cells; None where there is one column, and for Parquet.
+    decimal : str or None
+        As it was given.
+    commas : bool
+        Whether another column may have decimal commas, so that a point may separate thousands.
+    headless : bool
+        Whether line 1 is a record.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, sep: str | None = None, decimal: str | None = None,
+        encoding: str | None = None, header: bool | None = None, data: bytes | None = None,
+    ) -> None:  # fmt: skip
+        self.file, self._data = Path(path), data
+        self.separator, self.decimal = _separator(sep), _decimal(decimal)
+        self._encoding = None if encoding is None else _encoding(encoding)
+        self._header = None if header is None else _validate.flag("header", header)
+        self.commas = self.headless = False
+        self.packing = ""
+        with self._bytes() as stream:
+            start = stream.read(4)
+        self.parquet, self._first = start == _PARQUET, [""]
+        if not start:
+            raise DomainError(
+                f"file must have at least one record; got the empty file {str(self.file)!r}. Check the path."
+            )
+        if self.parquet:
+            for name, value in {"sep": sep, "decimal": decimal, "encoding": encoding, "header": header}.items():
+                if value is not None:
+                    raise DomainError(
+                        f"{name} must be left out for Parquet, which needs none; got {value!r} with "
+                        f"{str(self.file)!r}. Drop it."
+                    )
+            self.names = [str(name) for name in self._arrow(lambda parquet, source: parquet.read_schema(source).names)]
+            return
+        mark = next((name for mark, name in _MARKS if start.startswith(mark)), None)
+        if self._encoding is None and mark is not None:
+            raise DomainError(
+                f"file must be text in UTF-8; got the byte order mark of {mark.upper()} in {str(self.file)!r}. Pass "
+                f"encoding={mark!r} (--encoding {mark})."
+            )
+        self._open_text()
+
+    @property
+    def named(self) -> bool:
+        """Whether line 1 was taken to hold names without being told so."""
+        return not self.parquet and not self.headless and self._header is None
+
+    def said(self, decimals: Sequence[str] = ()) -> str:
+        """What the file is called, and how it was read where that is not plain CSV."""
+        words = []
+        if self.separator not in (None, ","):
+            words.append("separator " + {"\t": "tab", " ": "blank"}.get(self.separator, repr(self.separator)))
+        if "," in decimals:
+            words.append("decimal ','")
+        if self._encoding is not None and self._encoding != "utf-8":
+            words.append(self._encoding)
+        if self.headless:
+            words.append("no line of names")
+        return self.file.name + (f" ({', '.join(words)})" if words else "")
+
+    def position(self, column: str | None) -> int:
+        """Which column is called so; the only one for None."""
+        labels = self.names
+        shown = ", ".join(labels[:20]) + (", ..." if len(labels) > 20 else "")
+        if column is None:
+            if len(labels) != 1:
+                raise DomainError(
+                    f"column must be named when a file has several; got {len(labels)} columns: {shown}. Pass "
+                    "--column NAME."
+                )
+            return 0
+        if column not in labels:
+            in_line_1 = self.headless and self._header is None and column in self._first
+            more = f" Line 1 holds numbers alone. {_REMEDY}" if in_line_1 else ""
+            repeat = " A name with a comma stands alone: repeat --column." if "," in column else ""
+            raise DomainError(
+                f"column must be one of the file's columns: {shown}; got {column!r}. Choose one of these.{repeat}{more}"
+            )
+        if labels.count(column) > 1:
+            raise DomainError(
+                f"column must be unique; got {labels.count(column)} columns called {column!r}. Rename one."
+            )
+        if not self.parquet and self._header is None and not self.headless and is_number(column):
+            raise DomainError(
+                f"line 1 must hold names, or numbers alone; got the number {column!r} beside "
+                f"{next(name for name in labels if not is_number(name))!r}. {_REMEDY}"
+            )
+        return labels.index(column)
+
+    def cells(self, columns: Sequence[str | None]) -> list[list[str]]:
+        """The cells of some columns of a CSV file, in the order of the file."""
+        places = [self.position(column) for column in columns]
+        stores: list[list[str]] = [[] for _ in places]
+        pairs = [(store.append, place) for store, place in zip(stores, places, strict=True)]
+        width = len(self.names)
+        with self._text() as stream:
+            lines = _Lines(stream, self.file)
+            rows = self._reader(lines)
+            begins = ends = 0  # lines before the last record, and with it
+            names = not self.headless
+            try:
+                for row in rows:
+                    begins, ends = ends, rows.line_num
+                    if len(row) > 1 and self.separator is None:
+                        row = self._joined(row, lines.line, ends)
+                    if names:
+                        names = False
+                    elif len(row) == width:
+                        for append, place in pairs:
+                            append(row[place])
+                    elif row:
+                        raise self._ragged(ends, len(row))
+                    elif width == 1:
+                        for append, _ in pairs:
+                            append("")
+            except csv.Error as fault:
+                raise DomainError(
+                    f"file must be a well-formed CSV file; got {str(self.file)!r}: {fault}. Write it again."
+                ) from None
+        if ends > begins + 1:
+            self._closed_quotation(begins)
+        for column, store in zip(columns, stores, strict=True):
+            if self.separator is None and _are_row_names(store):
+                raise DomainError(
+                    f"line 1 must name every column; got {column or self.names[0]!r} alone above lines that begin with "
+                    "1, 2, 3. Name the column of row numbers too, or pass sep=';' (--sep ';') if these are numbers "
+                    "with a decimal comma."
+                )
+        return stores
+
+    def arrow(self, column: str | None) -> tuple[str, Any, Any]:
+        """Name and cells of a column of a Parquet file, and pyarrow."""
+        name = self.names[self.position(column)]
+        cells = self._arrow(lambda parquet, source: parquet.read_table(source, columns=[name]).column(0))
+        import pyarrow
+
+        return name, cells, pyarrow
+
+    def _open_text(self) -> None:
+        with self._text() as stream:
+            lines, whole, size = [], True, 0
+            for line in _Lines(stream, self.file):
+                lines.append(line)
+                size += len(line)
+                if len(lines) == _SAMPLE_LINES or size > _SAMPLE_SIZE:
+                    whole = False
+                    break
+        if not lines or not lines[0].strip():
+            raise DomainError(
+                "line 1 must hold the names of the columns; got an empty line. Remove it, or check the file."
+            )
+        if self.separator is None:
+            self.separator = _found_separator(lines, whole)
+        sample = _parsed(lines, self.separator or ",", whole)
+        self._first = [cell.strip() for cell in (sample[0] if sample else [])]
+        if self.separator is None:
+            self._first = [",".join(self._first)]
+        every = all(map(is_number, self._first))
+        self.headless = every if self._header is None else not self._header
+        self.names = [str(i) for i in range(1, len(self._first) + 1)] if self.headless else self._first
+        self.commas = self.separator == ";" or any(
+            _DECIMAL_COMMA.fullmatch(cell) and not _GROUPED.fullmatch(cell) for row in sample for cell in row
+        )
+
+    def _reader(self, lines: Iterable[str], strict: bool = False) -> Any:
+        return csv.reader(
+            lines, delimiter=self.separator or ",", skipinitialspace=self.separator != " ", strict=strict
+        )
+
+    def _joined(self, row: list[str], line: str, number: int) -> list[str]:
+        """The one cell of a line without a separator, in which commas stand."""
+        text = ",".join(row)
+        if '"' in line or not (_DECIMAL_COMMA.fullmatch(text) or _GROUPED.fullmatch(text) or not _CUT.search(text)):
+            raise self._ragged(number, len(row))
+        return [text]
+
+    def _ragged(self, line: int, cells: int) -> DomainError:
+        width = len(self.names)
+        return DomainError(
+            f"line {line} must be of {width} cells like the first line; got {cells}. Correct that line (a stray "
+            "separator or an open quotation mark is the usual cause), or pass what separates cells, as in sep=';' "
+            "(--sep ';')."
+        )
+
+    def _closed_quotation(self, begins: int) -> None:
+        """Refuses a last record that swallowed lines behind a quotation mark which nothing closes."""
+        with self._text() as stream:
+            try:
+                list(self._reader(itertools.islice(_Lines(stream, self.file), begins, None), strict=True))
+            except csv.Error as fault:
+                if "end of data" in str(fault):
+                    raise DomainError(
+                        f"line {begins + 1} must close the quotation mark that it opens; got none until the end of "
+                        f"{str(self.file)!r}. Close it, or write \"\" for a quotation mark in a cell."
+                    ) from None
+
+    def _bytes(self) -> BinaryIO:
+        """The file, unpacked."""
+        if self._data is None:
+            if self.file.is_dir() or not self.file.exists():
+                fault = IsADirectoryError if self.file.is_dir() else FileNotFoundError
+                raise fault(f"file must be an existing CSV or Parquet file; got {str(self.file)!r}. Check the path.")
+            packed: BinaryIO = open(self.file, "rb")  # noqa: SIM115 - closed with what is returned
+        else:
+            packed = io.BytesIO(self._data)
+        start = packed.read(10)
+        packed.seek(0)
+        if start[:2] == b"\x1f\x8b":
+            self.packing = "gzip"
+            return cast(BinaryIO, _Unpacked(gzip.GzipFile(fileobj=packed), packed, self.file))
+        if start[:3] == b"BZh" and start[4:10] == b"1AY&SY":
+            self.packing = "bzip2"
+            return cast(BinaryIO, _Unpacked(bz2.BZ2File(packed), packed, self.file))
+        if start[:6] == b"\xfd7zXZ\x00":
+            self.packing = "xz"
+            return cast(BinaryIO, _Unpacked(lzma.LZMAFile(packed), packed, self.file))
+        if start[:4] == b"PK\x03\x04":
+            self.packing = "zip"
+            return cast(BinaryIO, _Unpacked(self._member(packed), packed, self.file))
+        return packed
+
+    def _member(self, packed: BinaryIO) -> Any:
+        """The one file in a zip archive."""
+        try:
+            archive = zipfile.ZipFile(packed)
+            inside = [one for one in archive.namelist() if not one.endswith("/") and not one.startswith("__MACOSX/")]
+            if len(inside) == 1:
+                return archive.open(inside[0])
+            got = f"{len(inside)} files" + (", as in an Excel workbook" if "[Content_Types].xml" in inside else "")
+        except (*_DAMAGED, RuntimeError, NotImplementedError) as fault:
+            got = str(fault)
+        packed.close()
+        raise DomainError(
+            f"file must be CSV or Parquet, or an archive of one such file; got {str(self.file)!r} with {got}. Save it "
+            "as CSV in UTF-8."
+        )
+
+    def _text(self) -> TextIO:
+        return io.TextIOWrapper(self._bytes(), encoding=self._encoding or "utf-8", newline="")
+
+    def _arrow(self, read: Any) -> Any:
+        try:
+            import pyarrow as arrow
+            import pyarrow.parquet as parquet
+        except ImportError:
+            raise BackendMissingError(
+                "pyarrow must be installed to read Parquet; got none. Run: pip install 'fastpriv[table]'"
+            ) from None
+        source: Any = self.file
+        if self._data is not None or self.packing:
+            with self._bytes() as stream:
+                source = arrow.BufferReader(stream.read())
+        try:
+            return read(parquet, source)
+        except (arrow.ArrowException, OSError) as fault:
+            reason = str(fault).splitlines()[0]
+            raise DomainError(
+                f"file must be a whole Parquet file; got {str(self.file)!r}: {reason}. Write it again."
+            ) from None
+
+
+class _Unpacked(io.BufferedIOBase):
+    """What is packed in a file; damage is named. Closes both."""
+
+    def __init__(self, stream: Any, packed: BinaryIO, file: Path) -> None:
+        self._stream, self._packed, self._file = stream, packed, file
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return self._read(self._stream.read, size)
+
+    def read1(self, size: int = -1, /) -> bytes:
+        return self._read(self._stream.read1, size)
+
+    def _read(self, how: Any, size: int | None) -> bytes:
+        try:
+            return bytes(how(-1 if size is None else size))
+        except _DAMAGED as fault:
+            raise DomainError(
+                f"file must be packed without damage; got {str(self._file)!r}: {fault}. Copy or write it again."
+            ) from None
+
+    def close(self) -> None:
+        self._stream.close()
+        self._packed.close()
+        super().close()
+
+
+class _Lines:
+    """The lines of a text, the last one kept; characters that no text has are named."""
+
+    def __init__(self, stream: TextIO, file: Path) -> None:
+        self._stream, self._file, self.line, self._count = stream, file, "", 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        try:
+            line = next(self._stream)
+        except UnicodeDecodeError as fault:
+            raise DomainError(
+                f"file must be text in {_spelled(self._stream.encoding)}; got byte 0x{fault.object[fault.start]:02x} "
+                f"in {str(self._file)!r}. Pass the encoding it has, such as encoding='latin-1', 'cp1252' or 'utf-16' "
+                "(--encoding latin-1), or save it in UTF-8."
+            ) from None
+        except UnicodeError as fault:
+            raise DomainError(
+                f"file must be text in {_spelled(self._stream.encoding)}; got {str(self._file)!r}: {fault}. Pass the "
+                "encoding it has, such as encoding='utf-16-le' (--encoding utf-16-le)."
+            ) from None
+        self._count += 1
+        if "\0" in line:
+            raise DomainError(
+                f"file must be text; got the character 0 in line {self._count} of {str(self._file)!r}. Pass the "
+                "encoding it has, such as encoding='utf-16-le' (--encoding utf-16-le), or save it as CSV in UTF-8."
+            )
+        if self._count == 1:
+            line = line.removeprefix("\ufeff")
+        self.line = line
+        return line
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell is a number, with a decimal point or comma or with commas between thousands."""
+    try:
+        float(text)
+    except ValueError:
+        return bool(_DECIMAL_COMMA.fullmatch(text) or _GROUPED.fullmatch(text))
+    return "_" not in text
+
+
+def _separator(sep: Any) -> str | None:
+    if sep is None:
+        return None
+    found = {"tab": "\t", "\\t": "\t"}.get(sep, sep) if isinstance(sep, str) else sep
+    if not isinstance(found, str) or len(found) != 1 or found in '"\r\n\0':
+        raise DomainError(
+            f"sep must be one character, no quotation mark and no end of line; got {_validate.shown(sep)}. Pass ',', "
+            "';', '|' or 'tab' (--sep ';')."
+        )
+    return found
+
+
+def _decimal(decimal: Any) -> str | None:
+    if decimal not in (None, ".", ","):
+        raise DomainError(
+            f"decimal must be '.' or ','; got {_validate.shown(decimal)}. Pass what stands before the decimals."
+        )
+    return None if decimal is None else str(decimal)
+
+
+def _encoding(encoding: Any) -> str:
+    try:
+        with io.TextIOWrapper(io.BytesIO(), encoding=encoding) as stream:
+            return "utf-8" if _spelled(stream.encoding) == "UTF-8" else str(encoding).lower()
+    except (LookupError, TypeError, ValueError):
+        raise DomainError(
+            f"encoding must be a text encoding that Python knows; got {_validate.shown(encoding)}. Pass utf-8, utf-16, "
+            "latin-1, cp1252 or another one."
+        ) from None
+
+
+def _spelled(encoding: str) -> str:
+    return "UTF-8" if encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig", "u8") else encoding
+
+
+def _parsed(lines: list[str], separator: str, whole: bool) -> list[list[str]]:
+    """The records of a sample, without empty lines and without a last one that the sample may cut."""
+    rows: list[list[str]] = []
+    try:
+        rows += csv.reader(lines, delimiter=separator, skipinitialspace=separator != " ")
+    except csv.Error:  # named when all is read
+        return rows
+    if not whole and len(rows) > 1:
+        rows.pop()
+    return [row for row in rows if row]
+
+
+def _found_separator(lines: list[str], whole: bool) -> str | None:
+    """What separates cells; None where there is one column."""
+    samples = {separator: _parsed(lines, separator, whole) for separator in _SEPARATORS}
+    samples = {separator: rows for separator, rows in samples.items() if rows and len(rows[0]) > 1}
+    if len(samples) < 2:
+        return next(iter(samples), None)
+    fit = [
+        separator for separator, rows in samples.items()
+        if all(len(row) == len(rows[0]) and all(map(_uncut, row)) for row in rows)
+    ]
+    if len(fit) == 1:
+        return fit[0]
+    shown = " and ".join(repr(separator) for separator in samples)
+    raise DomainError(
+        f"sep must be given where line 1 may be cut in several ways; got {shown} in {lines[0].strip()[:60]!r}. Pass "
+        "what separates cells: sep=';' (--sep ';')."
+    )
+
+
+def _uncut(cell: str) -> bool:
+    return not _CUT.search(cell) or bool(_DECIMAL_COMMA.fullmatch(cell))
+
+
+def _are_row_names(cells: list[str]) -> bool:
+    """Whether the cells of a file without separators begin with 1, 2, 3 and a comma: row numbers without a name."""
+    return len(cells) > 1 and all(cell.startswith(f"{i},") for i, cell in enumerate(cells, start=1))
