@@ -82,7 +82,7 @@ def secret_of(data: Any, bins: int | str | None, domain: str) -> Secret:
     if isinstance(data, Pmf):
         prior, records, used = data, 0, None
     else:
-        if np.asarray(data).dtype.kind in "US" and np.size(data):
+        if _validate.array("data", data).dtype.kind in "US" and np.size(data):
             raise DomainError(
                 f"data must be finite numbers for this mechanism; got names such as {str(np.ravel(data)[0])!r}. Choose "
                 "one for categories: rr, oue, sue, rappor, subset or exponential."
@@ -146,7 +146,7 @@ def _lattice(prior: Pmf, records: int, bins: int | None, step: float | None) -> 
 
 def _names(data: Any) -> tuple[NDArray[Any], NDArray[np.int64], int] | None:
     """Distinct names, their counts and the number of records; None for numbers."""
-    given = np.asarray(data)
+    given = _validate.array("data", data)
     if given.dtype.kind in "fiub":
         return None
     if given.ndim != 1 or given.size == 0:

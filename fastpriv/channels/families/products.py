@@ -154,7 +154,7 @@ class ProductChannel(AnyChannel):
         ndarray of int, shape (..., places), or tuple of ndarray
             One release a place; a tuple of arrays where some of them are sets or bits.
         """
-        places, given = self._places(), np.asarray(secrets)
+        places, given = self._places(), _validate.array("secrets", secrets)
         if given.ndim == 0 or given.shape[-1] != len(places):
             raise ShapeError(
                 f"secrets must be tuples of {len(places)} along the last axis; got shape {given.shape}. "

@@ -179,12 +179,18 @@ class _Function(Source):
         try:
             pieces = iter(self.function()) if self.function is not None else self.iterator
             assert pieces is not None
-            for piece in pieces:
-                array = np.asarray(piece)
-                count, seen = count + 1, seen + array.size
-                yield array
         except Exception as cause:  # whatever the caller's function raises
             raise SourceFault(self.name, count, seen, cause) from cause
+        while True:
+            try:
+                piece = next(pieces)
+            except StopIteration:
+                return
+            except Exception as cause:
+                raise SourceFault(self.name, count, seen, cause) from cause
+            array = _validate.array(self.name, piece)
+            count, seen = count + 1, seen + array.size
+            yield array
 
 
 def source_of(name: str, values: Any) -> Source:
