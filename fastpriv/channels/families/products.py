@@ -72,7 +72,7 @@ class ProductChannel(AnyChannel):
         given = tuple(factors)
         for factor in given:
             _validate.instance("factors", factor, AnyChannel)
-        times = (1,) * len(given) if powers is None else tuple(_validate.count("powers", x) for x in powers)
+        times = (1,) * len(given) if powers is None else _validate.integers("powers", powers, 1).tolist()
         if not given or len(times) != len(given):
             raise ShapeError(
                 f"powers must have one entry for each of at least one factor; got {len(times)} for {len(given)}. "

@@ -181,7 +181,9 @@ class ProductLikelihood(Likelihood):
         parts = tuple(as_likelihood(factor) for factor in factors)
         if not parts:
             raise ShapeError("factors must have at least one entry; got none. Pass one likelihood for each part.")
-        often = (1,) * len(parts) if powers is None else tuple(_validate.count("powers", power) for power in powers)
+        often = (1,) * len(parts) if powers is None else tuple(
+            _validate.integers("powers", powers, 1).tolist()
+        )
         if len(often) != len(parts):
             raise ShapeError(f"powers must have one entry a factor, {len(parts)}; got {len(often)}. Pass one for each.")
         self._set(factors=parts, powers=often)
