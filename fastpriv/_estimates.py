@@ -159,7 +159,7 @@ def _of_estimates(
     values = {name: one.value for name, one in known.items()}
     least, most = ({name: getattr(one, directions[name][i]) for name, one in known.items()} for i in (0, 1))
     if ends is not None:
-        both = {name: np.asarray(given.arguments[name]) for name in directions if name not in known}
+        both = {name: _validate.array(name, given.arguments[name]) for name in directions if name not in known}
         least, most = ends(
             **{name: (np.asarray(one.lower), np.asarray(one.upper)) for name, one in known.items()},
             **{name: (number, number) for name, number in both.items()},

@@ -19,6 +19,7 @@ import difflib
 import math
 import operator
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -28,8 +29,8 @@ from numpy.typing import NDArray
 from .errors import DomainError, EstimateGivenError, ShapeError
 
 __all__ = [
-    "broadcastable", "choice", "count", "flag", "instance", "law_gap", "line", "memory", "probabilities", "real",
-    "scalar", "shown", "sum_gap", "sum_tolerance", "vector",
+    "array", "broadcastable", "choice", "count", "flag", "instance", "integers", "law_gap", "line", "memory",
+    "probabilities", "real", "scalar", "shown", "sum_gap", "sum_tolerance", "vector", "whole_file",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
@@ -38,25 +39,119 @@ _SUM_TOLERANCE = 1e-9
 _SUM_TOLERANCE_SINGLE = 2e-6  # 2^-19: what dividing by a sum in single precision leaves, whatever sums it up
 _SINGLE_TOLERANCE = 1e-5
 _ADDED_EXACTLY = 2**16  # numbers
+_EXACT = 2**53  # floats beyond it are next to each other by more than 1
+_MASKED = "a masked entry"
 _SMALL = 2**28  # bytes that are asked for without looking at what is free
+
+
+def array(name: str, value: Any) -> NDArray[Any]:
+    """What people pass as an array, as a plain one: the one place where data comes in.
+
+    Refused is what NumPy would turn into numbers that nobody gave: entries under a mask, those that pandas or Arrow
+    call missing, and the part of a mapped file that was cut off. The type of the entries is the caller's to judge.
+    """
+    if isinstance(value, (float, int)):
+        return np.asarray(value)
+    if isinstance(value, (list, tuple)) and (masked := _masks(value)) is not None:
+        raise _missing(name, _MASKED, masked, "")
+    try:
+        given = np.asanyarray(value)
+    except ValueError:
+        raise ShapeError(f"{name} must be an array with rows of one length; got {shown(value)}. Make them alike.") \
+            from None
+    kind, absent = _gaps(value, given)
+    if kind:
+        first = tuple(int(i) for i in np.unravel_index(int(np.argmax(absent)), absent.shape))
+        raise _missing(name, kind, first, f" ({int(absent.sum())} of {absent.size} entries)" if first else "")
+    if isinstance(given, np.ndarray) and given.base is not None:
+        whole_file(name, given)
+    return np.asarray(given)
+
+
+def integers(
+    name: str, value: Any, minimum: int = 0, maximum: int = 2**63 - 1, *, constraint: str | None = None,
+    remedy: str | None = None,
+) -> NDArray[Any]:  # fmt: skip
+    """Whole numbers in a range, of any shape: int64, or Python integers where ``maximum`` is beyond these.
+
+    Floats count where they are whole and at most 2^53 in size (next to a larger one there is none), truth values never.
+    """
+    constraint = constraint or f"integers from {shown(minimum)} to {shown(maximum)}"
+    given = array(name, value)
+    kind, found = given.dtype.kind, given
+    if kind not in "iufO":
+        raise DomainError(f"{name} must be {constraint}; got {shown(value)}. {remedy or 'Pass whole numbers.'}")
+    if kind == "O":
+        cells: Any = np.empty(given.size, dtype=object)
+        cells[:] = [_whole(cell) for cell in given.ravel().tolist()]
+        whole = np.array([cell is not None for cell in cells], dtype=bool).reshape(given.shape)
+        found = cells.reshape(given.shape)
+    elif kind == "f":
+        with np.errstate(invalid="ignore"):
+            whole = np.asarray((given == np.floor(given)) & (np.abs(given) <= _EXACT))
+            found = given.astype(np.int64)
+    else:
+        whole = np.ones(given.shape, dtype=bool)
+    good = whole.copy()
+    good[whole] = (found[whole] >= minimum) & (found[whole] <= maximum)
+    if not good.all():
+        bad = np.argwhere(~np.atleast_1d(good))
+        at = tuple(int(i) for i in bad[0]) if given.ndim else ()
+        cell = given[at]
+        place = f" at index {at[0] if len(at) == 1 else at} ({len(bad)} of {given.size} entries)" if given.ndim else ""
+        cell = cell.item() if isinstance(cell, np.generic) else cell
+        remedy = remedy or (f"Count from {minimum}." if whole[at] else "Pass whole numbers, rounded if need be.")
+        raise DomainError(f"{name} must be {constraint}; got {shown(cell)}{place}. {remedy}")
+    if maximum < 2**63:
+        return np.asarray(found.astype(np.int64))
+    return np.asarray(found.astype(object))
+
+
+def whole_file(name: str, given: NDArray[Any]) -> None:
+    """Refuses an array that is mapped from a file which has become shorter: to touch it would end the process.
+
+    Between this check and the reading the file may still be cut; ``_files`` reads without a map where it can.
+    """
+    root = map_of(given)
+    if root is None:
+        return
+    try:
+        size = root._mmap.size()
+    except (AttributeError, ValueError, OSError):  # a map of no file, or one that is closed
+        return
+    first, start = (x.__array_interface__["data"][0] for x in (given, root))
+    last = sum((n - 1) * max(step, 0) for n, step in zip(given.shape, given.strides, strict=True)) + given.itemsize
+    needed = root.offset + first - start + (last if given.size else 0)
+    if size < needed:
+        raise DomainError(
+            f"{name} must be a file that stays as it is while it is read; got {str(root.filename)!r}, which was cut to "
+            f"{size} bytes of {needed} after it was mapped. Write it anew, and map it again."
+        )
+
+
+def map_of(given: Any) -> Any:
+    """The ``numpy.memmap`` that an array is, or is a part of; None for others."""
+    root = given
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    return root if isinstance(root, np.memmap) else None
 
 
 def real(
     name: str, value: Any, constraint: str = "a real number", valid: Callable[[FloatArray], Any] | None = None,
     *, remedy: str | None = None,
 ) -> FloatArray:  # fmt: skip
-    """Any shape of float64, no NaN, and ``valid(array)`` true everywhere; ``constraint`` is its wording."""
+    """Any shape of float64, no NaN, and ``valid`` true everywhere; ``constraint`` is its wording."""
     remedy = remedy or f"Give {name} a value that is {constraint}."
     if isinstance(value, (str, bytes)):
         raise DomainError(f"{name} must be {constraint}; got {value!r}. {remedy}")
     try:
-        given = np.asarray(value)
-        if given.dtype.kind not in "fiub":
-            if given.dtype.kind != "O":
-                raise TypeError
-            if any(item is None or isinstance(item, (str, bytes)) for item in given.ravel()):
-                raise TypeError
-        array = given.astype(np.float64)
+        given = array(name, value)
+        if given.dtype.kind not in "fiub" and not (given.dtype.kind == "O" and _all_numbers(given)):
+            raise TypeError
+        found = given.astype(np.float64)
+    except DomainError:  # of entries that are missing
+        raise
     except EstimateGivenError:
         raise DomainError(
             f"{name} must be {constraint}; got an Estimate. No bounds are carried through here: pass its value, lower "
@@ -64,13 +159,13 @@ def real(
         ) from None
     except (TypeError, ValueError, OverflowError):
         raise DomainError(f"{name} must be {constraint}; got {shown(value)}. {remedy}") from None
-    good = ~np.isnan(array)
+    good = ~np.isnan(found)
     if valid is not None:
         with np.errstate(invalid="ignore"):
-            good &= np.asarray(valid(array), dtype=bool)
+            good &= np.asarray(valid(found), dtype=bool)
     if not good.all():
-        raise DomainError(f"{name} must be {constraint}; got {_worst(array, good)}. {remedy}")
-    return array
+        raise DomainError(f"{name} must be {constraint}; got {_worst(found, good)}. {remedy}")
+    return found
 
 
 def scalar(
@@ -78,23 +173,23 @@ def scalar(
     *, remedy: str | None = None,
 ) -> float:  # fmt: skip
     """One real number."""
-    array = real(name, value, constraint, valid, remedy=remedy)
-    if array.ndim != 0:
-        raise ShapeError(f"{name} must be a single number; got an array of shape {array.shape}. Pass one number.")
-    return float(array)
+    found = real(name, value, constraint, valid, remedy=remedy)
+    if found.ndim != 0:
+        raise ShapeError(f"{name} must be a single number; got an array of shape {found.shape}. Pass one number.")
+    return float(found)
 
 
 def vector(
     name: str, value: Any, constraint: str = "finite numbers", valid: Callable[[FloatArray], Any] = np.isfinite,
     *, remedy: str | None = None,
 ) -> FloatArray:  # fmt: skip
-    """A one-dimensional, non-empty float64 array, contiguous; a scalar counts as one element."""
-    array = np.atleast_1d(real(name, value, constraint, valid, remedy=remedy))
-    if array.ndim != 1:
-        raise ShapeError(f"{name} must be one-dimensional; got shape {array.shape}. Pass a flat sequence.")
-    if array.size == 0:
+    """A one-dimensional, non-empty float64 found, contiguous; a scalar counts as one element."""
+    found = np.atleast_1d(real(name, value, constraint, valid, remedy=remedy))
+    if found.ndim != 1:
+        raise ShapeError(f"{name} must be one-dimensional; got shape {found.shape}. Pass a flat sequence.")
+    if found.size == 0:
         raise ShapeError(f"{name} must have at least one entry; got an empty sequence. Pass one or more numbers.")
-    return np.ascontiguousarray(array)
+    return np.ascontiguousarray(found)
 
 
 def sum_tolerance(kind: Any) -> float:
@@ -119,20 +214,20 @@ def law_gap(weights: Any) -> float:
 
 def probabilities(name: str, value: Any) -> FloatArray:
     """A vector of numbers in [0, 1] whose sum is 1 to within 1e-9; never renormalised."""
-    array = vector(
+    found = vector(
         name, value, "probabilities between 0 and 1", lambda x: (x >= 0) & (x <= 1 + _SUM_TOLERANCE),
         remedy="Pass one number for each, relative ones divided by their sum.",
     )  # fmt: skip
-    total = float(np.sum(array, dtype=np.longdouble))
+    total = float(np.sum(found, dtype=np.longdouble))
     if abs(total - 1.0) > _SUM_TOLERANCE:
         remedy = f"Divide {name} by the sum if the numbers are relative."
         if abs(total - 1.0) <= _SINGLE_TOLERANCE:  # what single precision leaves; to divide in it would not help
             remedy = f"Divide in doubles, as in w = np.asarray({name}, dtype=float); w / w.sum()."
         raise DomainError(
-            f"{name} must sum to 1 within {_SUM_TOLERANCE:g}; got a sum of {total!r} over {array.size} entries. "
+            f"{name} must sum to 1 within {_SUM_TOLERANCE:g}; got a sum of {total!r} over {found.size} entries. "
             f"{remedy}"
         )
-    return array
+    return found
 
 
 def broadcastable(name: str, array: FloatArray, other: str, partner: FloatArray) -> None:
@@ -149,6 +244,8 @@ def broadcastable(name: str, array: FloatArray, other: str, partner: FloatArray)
 def count(name: str, value: Any, minimum: int = 1, maximum: int | None = None) -> int:
     """An integer in a range."""
     bounds = f"an integer of at least {minimum}" + ("" if maximum is None else f" and at most {maximum}")
+    if isinstance(value, np.ndarray):
+        value = array(name, value)
     try:
         number = operator.index(value)
     except TypeError:
@@ -213,6 +310,97 @@ def _free_memory() -> float:
     if free == float("inf") and hasattr(os, "sysconf"):
         free = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
     return free
+
+
+def _missing(name: str, kind: str, index: tuple[int, ...], many: str) -> DomainError:
+    place = f" at index {index[0] if len(index) == 1 else index}" if index else ""
+    remedy = " with .filled(value), or leave them out with .compressed()" if kind == _MASKED else ", or leave them out"
+    return DomainError(f"{name} must have no missing values; got {kind}{place}{many}. Fill them in{remedy}.")
+
+
+def _gaps(value: Any, given: Any) -> tuple[str, NDArray[np.bool_]]:
+    """In what way entries are missing, and which; "" where none is."""
+    if _is_masked(given):
+        mask: Any = np.ma.getmaskarray(given)
+        if mask.dtype.names:
+            mask = np.ascontiguousarray(mask).view(bool).reshape(*mask.shape, -1).any(axis=-1)
+        return _MASKED if mask.any() else "", np.asarray(mask)
+    if not isinstance(value, (list, tuple, np.ndarray)):
+        absent = _absent(value)
+        if absent is not None and absent.any():
+            return "a missing one", absent
+    if given.dtype.kind == "O" and given.ndim:
+        absent = np.array([_no_value(cell) for cell in given.ravel().tolist()], dtype=bool).reshape(given.shape)
+        if absent.any():
+            cell = given.ravel()[int(np.argmax(absent))]
+            return _MASKED if _is_masked(cell) else f"{cell!r}", absent
+    return "", np.zeros(0, dtype=bool)
+
+
+def _is_masked(value: Any) -> bool:
+    """Whether an array has a mask; only who has loaded ``numpy.ma`` can have made one."""
+    masks = sys.modules.get("numpy.ma")
+    return masks is not None and isinstance(value, masks.MaskedArray)
+
+
+def _masks(value: Any) -> tuple[int, ...] | None:
+    """Where in nested lists an entry is masked; None where none is."""
+    if _is_masked(value):
+        mask = np.ma.getmaskarray(value)
+        if not mask.any():
+            return None
+        return tuple(int(i) for i in np.unravel_index(int(np.argmax(mask)), mask.shape))
+    if not isinstance(value, (list, tuple)) or not any(
+        issubclass(kind, (list, tuple, np.ndarray)) for kind in set(map(type, value))
+    ):
+        return None
+    for place, one in enumerate(value):
+        found = _masks(one)
+        if found is not None:
+            return (place, *found)
+    return None
+
+
+def _absent(value: Any) -> NDArray[np.bool_] | None:
+    """Which entries pandas or Arrow call missing; None for what is of neither."""
+    if callable(isna := getattr(value, "isna", None)):  # pandas: series, indices, extension arrays, data frames
+        return np.atleast_1d(np.asarray(isna(), dtype=bool))
+    nulls = getattr(value, "null_count", 0)  # Arrow: a number; polars: a method
+    if callable(nulls):
+        nulls = nulls()
+    if isinstance(nulls, int) and nulls > 0:
+        return np.atleast_1d(np.asarray(value.is_null(), dtype=bool))
+    return None
+
+
+def _no_value(cell: Any) -> bool:
+    return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (
+        _is_masked(cell) and bool(np.ma.getmaskarray(cell).any())
+    )
+
+
+def _all_numbers(given: NDArray[Any]) -> bool:
+    """Whether the objects of an array are numbers, and not something that Python turns into one."""
+    for kind in set(map(type, given.ravel().tolist())):
+        plain = issubclass(kind, (np.integer, np.floating, np.bool_)) and not issubclass(kind, np.timedelta64)
+        if issubclass(kind, np.generic) and not plain:
+            return False
+        if issubclass(kind, (str, bytes, bytearray)) or not (hasattr(kind, "__float__") or hasattr(kind, "__index__")):
+            return False
+    return True
+
+
+def _whole(cell: Any) -> int | None:
+    """The integer that a cell is; None where it is none."""
+    if isinstance(cell, (bool, np.bool_)):
+        return None
+    if isinstance(cell, (float, np.floating)):
+        size: Any = np.abs(cell)
+        return int(cell) if size <= _EXACT and cell == np.floor(cell) else None
+    try:
+        return operator.index(cell)
+    except TypeError:
+        return None
 
 
 def _worst(array: FloatArray, good: NDArray[np.bool_]) -> str:

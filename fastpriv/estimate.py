@@ -85,7 +85,7 @@ class Estimate:
                 f"confidence must be given for a statistical estimate and for no other; got kind={self.kind!r}, "
                 f"confidence={self.confidence!r}. Set confidence to the level of the interval."
             )
-        value, lower, upper = (np.array(x, dtype=np.float64) for x in (self.value, self.lower, self.upper))
+        value, lower, upper = (_doubles(name, getattr(self, name)) for name in ("value", "lower", "upper"))
         if not value.shape == lower.shape == upper.shape:
             raise ShapeError(
                 f"value, lower and upper must be of one shape; got {value.shape}, {lower.shape} and {upper.shape}. "
@@ -208,6 +208,15 @@ def _outward(bound: Any, direction: float, source: Any) -> Any:
     """Two units in the last place outward; an exact zero or infinity stays."""
     exact = np.isinf(bound) | (np.equal(source, 0.0) & np.equal(bound, 0.0))
     return np.where(exact, bound, np.nextafter(np.nextafter(bound, direction), direction))
+
+
+def _doubles(name: str, number: Any) -> _Doubles:
+    if isinstance(number, np.ndarray) and np.any(getattr(number, "mask", False)):
+        raise DomainError(
+            f"{name} must have no missing values; got a masked entry. Fill them in with .filled(value), or leave them "
+            "out with .compressed()."
+        )
+    return np.array(number, dtype=np.float64)
 
 
 def _plain(number: Any) -> Any:

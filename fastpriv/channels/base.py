@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _random, _validate
 from .._values import FloatArray, Value
-from ..errors import DomainError
 from .priors import checked_prior, prior_gap
 from .profiles import Extremes, Profiles, RowPair, from_matrix
 
@@ -22,7 +21,6 @@ __all__ = ["SMALL", "AnyChannel", "Exceptions", "Factors"]
 
 SMALL = 2**20  # cells up to which a channel without a form of its own is looked at cell by cell
 _BLOCK = 2**20  # cells made at a time
-_INT64 = 2**63
 
 
 class Exceptions(NamedTuple):
@@ -193,19 +191,7 @@ class AnyChannel(Value):
 
     def _secrets(self, secrets: ArrayLike) -> NDArray[Any]:
         """Secrets that exist, as integers of 64 bits where these can hold them all, else as Python integers."""
-        kind: Any = np.int64 if self.inputs <= _INT64 else object
-        given = np.asarray(secrets, dtype=object) if kind is object else np.asarray(secrets)
-        remedy = f"Pass integers from 0 to {_validate.shown(self.inputs - 1)}."
-        if given.dtype.kind not in "iuO" or (given.dtype == object and not all(map(_whole, given.ravel().tolist()))):
-            raise DomainError(f"secrets must be integers; got {_validate.shown(secrets)}. {remedy}")
-        outside = (given < 0) | (given >= self.inputs)
-        if np.any(outside):
-            raise DomainError(
-                f"secrets must be below the number of inputs and not negative; got "
-                f"{_validate.shown(int(given[outside].ravel()[0]))} ({int(np.sum(outside))} of {given.size} entries). "
-                f"{remedy}"
-            )
-        return given.astype(kind)
+        return _validate.integers("secrets", secrets, 0, self.inputs - 1)
 
     def then(self, post: Any) -> AnyChannel:
         """The cascade: this channel, and then another step that sees only the release.
@@ -326,9 +312,3 @@ class AnyChannel(Value):
 
     def _prior(self, prior: ArrayLike | None) -> FloatArray | None:
         return checked_prior(prior, self.inputs)
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
-
-

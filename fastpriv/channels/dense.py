@@ -161,8 +161,8 @@ def _rebuilt(cells: Cells, log: bool) -> Channel:
 def _cells(matrix: ArrayLike) -> Cells:
     """The matrix as C-contiguous floats: itself where it lasts, else a copy."""
     try:
-        given = np.asarray(matrix)
-    except ValueError:  # ragged
+        given = _validate.array("matrix", matrix)
+    except ShapeError:  # ragged
         given = np.asarray(matrix, dtype=object)
     if given.dtype.kind not in "fiub":
         given = _validate.real("matrix", matrix, "numbers")

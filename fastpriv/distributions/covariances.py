@@ -49,7 +49,8 @@ def deviations(sigmas: Any) -> FloatArray:
 
 def spread_out(sigmas: Any, k: int, d: int) -> FloatArray:
     """Standard deviations as (k, 1) or (k, d)."""
-    if np.shape(_rectangular(sigmas)) in ((1, d, d), (k, d, d)):  # before their zeros are taken for standard deviations
+    given = _rectangular("sigmas", sigmas)
+    if given.shape in ((1, d, d), (k, d, d)):  # before their zeros are taken for standard deviations
         raise _misshapen(np.shape(sigmas), k, d, "Matrices go to covariances=.")
     s = deviations(sigmas)
     if s.ndim == 0:
@@ -135,7 +136,7 @@ def exponents(diagonal: FloatArray) -> NDArray[np.int64]:
 
 def _stack(value: Any, count: int, dimension: int) -> NDArray[Any]:
     """The value as (1, d, d) or (count, d, d), without a copy where it is an array of numbers already."""
-    given = _rectangular(value)
+    given = _rectangular("covariances", value)
     if given.dtype.kind not in "fiub":
         given = _validate.real("covariances", value, "made of finite numbers", np.isfinite)
     square = (dimension, dimension)
@@ -148,10 +149,10 @@ def _stack(value: Any, count: int, dimension: int) -> NDArray[Any]:
     return given[:1] if given.strides[0] == 0 else given  # one matrix that was broadcast
 
 
-def _rectangular(value: Any) -> NDArray[Any]:
+def _rectangular(name: str, value: Any) -> NDArray[Any]:
     try:
-        return np.asarray(value)
-    except ValueError:  # ragged
+        return _validate.array(name, value)
+    except ShapeError:
         return np.asarray(value, dtype=object)
 
 

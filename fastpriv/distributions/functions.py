@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _validate
 from ..errors import DomainError, ShapeError
 from ..kernels.jit import point_loops
 
@@ -79,7 +80,7 @@ class PointFunction:
         return out
 
     def _many(self, x: FloatArray) -> FloatArray:
-        return np.asarray(self.function(np.array(x.T, order="C")))
+        return _validate.array(self.argument, self.function(np.array(x.T, order="C")))
 
     def _one_by_one(self, x: FloatArray) -> FloatArray:
         function, out = self.function, np.empty(x.shape[1])
@@ -139,7 +140,7 @@ class Sampler:
         """The n draws of the stream that ``words`` name, shape (d, n), finite."""
         rng = np.random.default_rng(words)
         try:
-            found = self._filled(rng, n) if self.jitted else np.asarray(self.function(rng, n))
+            drawn = self._filled(rng, n) if self.jitted else self.function(rng, n)
         except MemoryError:
             raise
         except Exception as fault:
@@ -148,7 +149,7 @@ class Sampler:
                 f"A plain sampler is called as {self.argument}(rng, n) and returns (n, {self.dimension}); a jitted one "
                 f"as {self.argument}(rng, x) and fills x."
             ) from fault
-        x = found if self.jitted else self._tile(found, n)
+        x = drawn if self.jitted else self._tile(_validate.array(self.argument, drawn), n)
         finite = np.isfinite(x)
         if not finite.all():
             j, k = (int(i) for i in np.argwhere(~finite)[0])

@@ -315,14 +315,15 @@ class GaussianMixture(Value):
         array([[0., 2.],
                [3., 5.]])
         """
-        index = np.atleast_1d(np.asarray(indices))
-        if index.ndim != 1 or index.size == 0 or index.dtype.kind not in "iu":
+        wanted = f"different integers from 0 to {self.dimension - 1}"
+        remedy = "Count coordinates from 0 and name each once."
+        index = np.atleast_1d(
+            _validate.integers("indices", indices, 0, self.dimension - 1, constraint=wanted, remedy=remedy)
+        )
+        if index.ndim != 1 or index.size == 0:
             raise DomainError(f"indices must be one or more integers; got {indices!r}. Name the coordinates to keep.")
-        if index.min() < 0 or index.max() >= self.dimension or np.unique(index).size != index.size:
-            raise DomainError(
-                f"indices must be distinct and between 0 and {self.dimension - 1}; got {index.tolist()}. "
-                "Count coordinates from 0 and name each once."
-            )
+        if np.unique(index).size != index.size:
+            raise DomainError(f"indices must be {wanted}; got {index.tolist()}. {remedy}")
         m = self.means.reshape(len(self), -1)[:, index]
         if self.covariances is not None:
             _validate.memory("indices", len(self.covariances) * index.size**2 * 8, "Keep fewer coordinates.")

@@ -53,7 +53,7 @@ def membership(sigma: ArrayLike, posteriors: Sequence[Any], batch: ArrayLike, ax
     'posterior probability'
     """
     noise, laws = _told(sigma, posteriors)
-    members = [int(i) for i in np.atleast_1d(np.asarray(batch))]
+    members = np.atleast_1d(_validate.integers("batch", batch, 0, laws[0].inclusion.value.size - 1)).tolist()
     ax = axes(ax)
     inclusion = np.array([law.inclusion.value for law in laws])
     others = np.delete(inclusion, members, axis=1).max(axis=1, initial=0.0)

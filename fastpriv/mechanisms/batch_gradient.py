@@ -144,14 +144,9 @@ class BatchGradient(Value):
                 f"weights must have {x.shape[1]} columns, or one more for the intercept; got {w.shape[1]}. "
                 "Pass one row a class."
             )
-        y = np.asarray(labels)
+        y = _validate.integers("labels", labels, 0, len(w) - 1, remedy="There is one class a row of the weights.")
         if y.shape != (len(x),):
             raise ShapeError(f"labels must have one entry a record, {len(x)}; got shape {y.shape}. Pass a flat list.")
-        if y.dtype.kind not in "iu" or (y < 0).any() or (y >= len(w)).any():
-            raise DomainError(
-                f"labels must be integers from 0 to {len(w) - 1}; got {_validate.shown(y.tolist())}. "
-                "There is one class a row of the weights."
-            )
         if w.shape[1] > x.shape[1]:
             x = np.concatenate([x, np.ones((len(x), 1))], axis=1)
         scores = x @ w.T

@@ -275,7 +275,7 @@ class GaussianMechanism:
 
     def law(self, x: float) -> GaussianMixture:
         """Law of the output when the secret is ``x``: N(x, sigma^2); needs a single sigma."""
-        return GaussianMixture.single(x, self._one_sigma())
+        return GaussianMixture.single(_validate.scalar("x", x), self._one_sigma())
 
     def release(self, prior: Pmf) -> GaussianMixture:
         """Law of the output when the secret is drawn from ``prior``; needs a single sigma."""
@@ -318,7 +318,7 @@ class GaussianMechanism:
 
     def _bounded(self, epsilon: ArrayLike, logarithmic: bool, careful: _Careful, unit: Unit) -> Estimate:
         """The curve by one call of the kernel, and what is extreme by three, at r and at the doubles beside it."""
-        budget = np.asarray(epsilon)
+        budget = _validate.array("epsilon", epsilon)
         if budget.dtype != np.float64 or self.sensitivity is None:
             budget = _validate.real("epsilon", epsilon, "at least 0", lambda x: x >= 0)
         r = self._both()

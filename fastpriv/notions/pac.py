@@ -205,5 +205,5 @@ def robust_accuracy(
             f"neighbours must be a sequence of at least one secret; got {_validate.shown(neighbours)}. List those "
             "whose accuracy counts."
         )
-    found = answered(mechanism, list(neighbours), decode, asked, sampling)
+    found = answered(mechanism, list(neighbours), decode, asked, sampling, "neighbours")
     return found.whole(RobustAccuracy(found.per_secret(), found.maximum()))

@@ -359,11 +359,11 @@ def test_a_curve_of_the_line_refuses_more_dimensions():
 
 def test_faults_of_marginals_and_images():
     p = LAWS[2]
-    for wrong in ([], 1.0, [True], [[0]], "a"):
+    for wrong in ([], [[0]]):
         with pytest.raises(DomainError, match="indices must be one or more integers; got .* Name the coordinates to k"):
             p.marginal(wrong)
-    for wrong in ([0, 0], [3], [-1]):
-        with pytest.raises(DomainError, match="indices must be distinct and between 0 and 2; got .* Count coordinates"):
+    for wrong in ([0, 0], [3], [-1], 1.5, [True], "a"):
+        with pytest.raises(DomainError, match="indices must be different integers from 0 to 2; got .* Count coordina"):
             p.marginal(wrong)
     for wrong in ([1.0, 2.0], np.eye(2), np.ones((4, 3)), np.ones((1, 1, 3)), np.ones((0, 3))):
         with pytest.raises(ShapeError, match=r"matrix must be a number, of shape \(3,\) or of shape \(m, 3\) with m f"):

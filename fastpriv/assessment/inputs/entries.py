@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import _validate
 from ...errors import DomainError, ShapeError
 from .columns import Column, in_order, whole_number
 
@@ -108,7 +109,7 @@ def _cells(data: Any) -> Sequence[Any] | None:
                 return data if any(cell > _EXACT or cell < -_EXACT for cell in data) else None
             given = np.empty(len(data), dtype=object)
             given[:] = data
-    given = np.asarray(given)
+    given = _validate.array("data", given)
     kind = given.dtype.kind
     if kind == "b" or (kind == "f" and given.dtype.itemsize <= 8):
         return None

@@ -56,7 +56,7 @@ def evaluator(likelihood: IndexLikelihood) -> Callable[[NDArray[Any]], FloatArra
                 f"function must return a log likelihood for every secret; got {type(fault).__name__}: {fault} in "
                 f"{_where(indices)}. Mend it for these secrets."
             ) from fault
-        found = np.asarray(given)
+        found = _validate.array("function", given)
         if found.dtype == object:  # what arithmetic with indices beyond 64 bits makes
             with suppress(TypeError, ValueError, OverflowError):
                 found = found.astype(np.float64)

@@ -299,8 +299,8 @@ def _rows(channel: Any) -> tuple[FloatArray, FloatArray]:
     elif callable(matrix := getattr(channel, "matrix", None)):
         given = matrix()
     try:
-        cells = np.asarray(given)
-    except ValueError:  # rows of several lengths
+        cells = _validate.array("channel", given)
+    except ShapeError:  # rows of several lengths
         cells = np.empty(0, dtype=object)
     miss = _validate.sum_tolerance((channel.cells if isinstance(channel, Channel) else cells).dtype)
     if cells.dtype.kind not in "fiub":

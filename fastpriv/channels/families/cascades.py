@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _validate
-from ...errors import DomainError, ShapeError
+from ...errors import ShapeError
 from ..base import AnyChannel
 from ..dense import Channel
 
@@ -20,7 +20,7 @@ _BLOCK = 2**20  # cells of the first channel written out at a time
 def cascade(first: AnyChannel, post: Any) -> AnyChannel:
     """``first`` and then ``post``: a channel, a row-stochastic matrix or new labels."""
     if not isinstance(post, AnyChannel):
-        given = np.asarray(post)
+        given = _validate.array("post", post)
         if given.ndim == 1:
             return _relabelled(first, given)
         post = Channel(post)
@@ -49,8 +49,7 @@ def _relabelled(first: AnyChannel, labels: NDArray[Any]) -> Channel:
             f"post must have one label for each of the {_validate.shown(first.outputs)} releases; got {labels.size}. "
             f"{remedy}"
         )
-    if labels.dtype.kind not in "iu" or labels.min() < 0:
-        raise DomainError(f"labels of post must be integers of at least 0; got {_validate.shown(labels)}. {remedy}")
+    labels = _validate.integers("labels of post", labels, constraint="integers of at least 0", remedy=remedy)
     count = int(labels.max()) + 1
     _fits(first.inputs * count)
     order = np.argsort(labels, kind="stable")

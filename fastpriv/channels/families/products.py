@@ -72,7 +72,7 @@ class ProductChannel(AnyChannel):
         given = tuple(factors)
         for factor in given:
             _validate.instance("factors", factor, AnyChannel)
-        times = (1,) * len(given) if powers is None else tuple(_validate.count("powers", x) for x in powers)
+        times = (1,) * len(given) if powers is None else _validate.integers("powers", powers, 1).tolist()
         if not given or len(times) != len(given):
             raise ShapeError(
                 f"powers must have one entry for each of at least one factor; got {len(times)} for {len(given)}. "
@@ -154,7 +154,7 @@ class ProductChannel(AnyChannel):
         ndarray of int, shape (..., places), or tuple of ndarray
             One release a place; a tuple of arrays where some of them are sets or bits.
         """
-        places, given = self._places(), np.asarray(secrets)
+        places, given = self._places(), _validate.array("secrets", secrets)
         if given.ndim == 0 or given.shape[-1] != len(places):
             raise ShapeError(
                 f"secrets must be tuples of {len(places)} along the last axis; got shape {given.shape}. "

@@ -204,16 +204,17 @@ class DefaultChannel(AnyChannel):
 
     def __init__(self, inputs: int, default: ArrayLike, indices: ArrayLike, rows: ArrayLike) -> None:
         size = _validate.count("inputs", inputs, maximum=2**_BITS)
-        law = np.atleast_2d(np.asarray(default, dtype=np.float64))
-        where = np.asarray(indices)
-        given = np.asarray(rows, dtype=np.float64).reshape(where.size, -1) if where.size else np.empty((0, law.size))
+        law = np.atleast_2d(_validate.real("default", default, "one row of probabilities"))
+        where = _validate.integers(
+            "indices", indices, 0, size - 1, constraint=f"distinct integers from 0 to {_validate.shown(size - 1)}"
+        )
+        given = _validate.real("rows", rows, "probabilities") if where.size else np.empty((0, law.size))
         if where.ndim != 1 or given.shape != (where.size, law.size) or len(law) != 1:
             raise ShapeError(
                 f"rows must have one row for each of the {where.size} indices and one column for each of the "
                 f"{law.size} releases; got shape {np.shape(rows)}. Pass shape (e, m)."
             )
-        if where.size and (where.dtype.kind not in "iu" or where.min() < 0 or where.max() >= size
-                           or np.unique(where).size < where.size):  # fmt: skip
+        if np.unique(where).size < where.size:
             raise DomainError(
                 f"indices must be distinct integers from 0 to {size - 1}; got {_validate.shown(indices)}. "
                 "List each secret once."
@@ -222,7 +223,7 @@ class DefaultChannel(AnyChannel):
         if where.size == size:  # the default would be the row of no secret, but counts as one of LDP
             raise DomainError(f"indices must be fewer than the {size} inputs; got {where.size}. Use Channel(rows).")
         self._set(size=size, laws=Channel(np.concatenate([given[order], law])),
-                  indices=where[order].astype(np.int64))  # fmt: skip
+                  indices=where[order])  # fmt: skip
 
     @property
     def inputs(self) -> int:

@@ -172,7 +172,7 @@ class UnaryEncoding(AnyChannel):
         output : int, or array_like of bool, shape (k,)
             The release, as the integer whose bits it is or as the bits themselves.
         """
-        bits = np.asarray(output)
+        bits = _validate.array("output", output)
         if bits.shape != (self.k,) or bits.dtype != bool:
             number = self._output(output)
             raw = np.frombuffer(number.to_bytes((self.k + 7) // 8, "little"), dtype=np.uint8)
@@ -333,9 +333,8 @@ class SubsetSelection(AnyChannel):
         output : int, or array_like of int, shape (size,)
             The release: its rank, or the secrets in the set.
         """
-        given = np.asarray(output)
-        if given.ndim == 1:
-            members = np.unique(self._secrets(given))
+        if np.ndim(output) == 1:
+            members = np.unique(_validate.integers("output", output, 0, self.k - 1))
             if members.size != self.size:
                 raise DomainError(
                     f"output must hold {self.size} different secrets; got {_validate.shown(output)}. Pass one set."

@@ -58,7 +58,10 @@ def subset_of_rank(rank: ArrayLike, pool: int, size: int) -> NDArray[np.int64]:
     records = _validate.count("pool", pool)
     members = _validate.count("size", size, 1, records)
     total = math.comb(records, members)
-    ranks = _integers("rank", rank, total)
+    ranks = _validate.integers(
+        "rank", rank, 0, total - 1, constraint=f"an integer from 0 to {_validate.shown(total - 1)}",
+        remedy="Count the subsets from 0.",
+    )  # fmt: skip
     left = ranks.reshape(-1)
     found = np.empty((left.size, members), dtype=np.int64)
     ways = np.full(left.shape, total, dtype=left.dtype)  # ways to go on after the members so far
@@ -115,21 +118,14 @@ def rank_of_subset(subset: ArrayLike, pool: int) -> Any:
 
 def checked_subset(name: str, subset: ArrayLike, pool: int) -> NDArray[np.int64]:
     """Members in increasing order, different ones of 0 ... pool - 1."""
-    try:
-        given = np.asarray(subset)
-    except ValueError:  # of several lengths
-        given = np.empty(0, dtype=object)
+    wanted, remedy = f"different records from 0 to {pool - 1}", "Name each member once, by its place in the pool."
+    given = _validate.array(name, subset)
     if given.ndim == 0 or given.shape[-1] == 0:
         raise ShapeError(f"{name} must have members along its last axis; got shape {given.shape}. Pass one or more.")
-    members = np.sort(given, axis=-1)
-    if given.dtype.kind not in "iu" or (members < 0).any() or (members >= pool).any() or (
-        members[..., 1:] == members[..., :-1]
-    ).any():  # fmt: skip
-        raise DomainError(
-            f"{name} must be different records from 0 to {pool - 1}; got {_validate.shown(given.tolist())}. "
-            "Name each member once, by its place in the pool."
-        )
-    return members.astype(np.int64)
+    members = np.sort(_validate.integers(name, given, 0, pool - 1, constraint=wanted, remedy=remedy), axis=-1)
+    if (members[..., 1:] == members[..., :-1]).any():
+        raise DomainError(f"{name} must be {wanted}; got {_validate.shown(given.tolist())}. {remedy}")
+    return members
 
 
 def _kind(total: int) -> Any:
@@ -142,13 +138,3 @@ def _column(pool: int, size: int, kind: Any) -> NDArray[Any]:
     for m in range(1, pool + 1):  # C(m, size) = C(m - 1, size) m / (m - size)
         column.append(column[-1] * m // (m - size) if m > size else int(m == size or size == 0))
     return np.array(column, dtype=kind)
-
-
-def _integers(name: str, given: ArrayLike, total: int) -> NDArray[Any]:
-    array = np.asarray(given)
-    if array.dtype.kind not in "iuO" or not all(0 <= r < total for r in (array.min(initial=0), array.max(initial=0))):
-        raise DomainError(
-            f"{name} must be an integer from 0 to {_validate.shown(total - 1)}; got {_validate.shown(array.tolist())}. "
-            "Count the subsets from 0."
-        )
-    return array.astype(_kind(total))

@@ -181,7 +181,9 @@ class ProductLikelihood(Likelihood):
         parts = tuple(as_likelihood(factor) for factor in factors)
         if not parts:
             raise ShapeError("factors must have at least one entry; got none. Pass one likelihood for each part.")
-        often = (1,) * len(parts) if powers is None else tuple(_validate.count("powers", power) for power in powers)
+        often = (1,) * len(parts) if powers is None else tuple(
+            _validate.integers("powers", powers, 1).tolist()
+        )
         if len(often) != len(parts):
             raise ShapeError(f"powers must have one entry a factor, {len(parts)}; got {len(often)}. Pass one for each.")
         self._set(factors=parts, powers=often)
@@ -282,12 +284,15 @@ def _dense(values: Any, log: bool) -> DenseLikelihood:
 def _exceptions(size: int, indices: ArrayLike, values: ArrayLike) -> tuple[NDArray[Any], FloatArray]:
     """Places in increasing order, and their log likelihoods."""
     logs = np.atleast_1d(_validate.real("values", values, "log likelihoods below infinity", lambda x: x < np.inf))
-    places = np.asarray(indices, dtype=np.int64 if size <= 2**63 else object).reshape(-1)
+    places = _validate.integers(
+        "indices", indices, 0, size - 1, constraint=f"different secrets from 0 to {_validate.shown(size - 1)}",
+        remedy="Give the number of each secret, counted from 0.",
+    ).reshape(-1)  # fmt: skip
     if places.size != logs.size or logs.ndim != 1:
         raise ShapeError(f"values must have one entry an index, {places.size}; got shape {logs.shape}. Match them.")
     order = np.argsort(places, kind="stable")
     places, logs = places[order], logs[order]
-    if places.size and (places[0] < 0 or places[-1] >= size or np.any(places[1:] == places[:-1])):
+    if np.any(places[1:] == places[:-1]):
         raise DomainError(
             f"indices must be different secrets from 0 to {_validate.shown(size - 1)}; got "
             f"{_validate.shown(places.tolist())}. Name each exception once."

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _validate
+from ..._files import FileNumbers, behind, npy_head, state
 from ...errors import BackendMissingError, DomainError, ShapeError
 
 __all__ = ["BLOCK", "Source", "SourceFault", "source_of"]
@@ -78,32 +79,29 @@ class _File(Source):
 
     direct = True
 
-    def __init__(self, name: str, path: Path, dtype: np.dtype[Any], start: int, length: int) -> None:
+    def __init__(self, name: str, numbers: FileNumbers) -> None:
         super().__init__(name)
-        _kind(name, dtype)
-        self.path, self.dtype, self.start, self.length = path, dtype, start, length
-        self.descriptor = os.open(path, os.O_RDONLY)
-        self.state = _state(self.descriptor)
-
-    def __del__(self) -> None:
-        if hasattr(self, "descriptor"):
-            os.close(self.descriptor)
+        _kind(name, numbers.dtype)
+        self.numbers, self.length = numbers, numbers.length
 
     def take(self, start: int, stop: int) -> Numbers:
-        found = np.empty(stop - start, dtype=self.dtype)
-        room = memoryview(found.view(np.uint8).data)
-        step, at = self.dtype.itemsize, 0
-        while at < len(room):
-            got = os.preadv(self.descriptor, [room[at:]], self.start + start * step + at)
-            if not got:
-                raise DomainError(
-                    f"{self.name} must be a file with all of its {self.length} entries; got the end of "
-                    f"{str(self.path)!r} at entry {start + at // step}, in block {start // BLOCK}. Write it anew."
-                )
-            at += got
-        if _state(self.descriptor) != self.state:
-            raise _changed(self.name, self.path, start // BLOCK, "it was written to")
-        return floats(self.name, found)
+        return floats(self.name, self.numbers.take(start, stop, f"block {start // BLOCK}"))
+
+
+class _Mapped(_Array):
+    """An array that is mapped from a file of which nothing is known but the map.
+
+    Each block is copied, after a look at how long the file is: cut between this look and the end of the copy, which
+    takes less than a millisecond, it still ends the process.
+    """
+
+    def take(self, start: int, stop: int) -> Numbers:
+        part = self.values[start:stop]
+        _validate.whole_file(self.name, part)
+        return floats(self.name, np.array(part))
+
+    def __reduce__(self) -> Any:  # another process would look for the file by its name
+        return _Array, (self.name, np.array(self.values))
 
 
 class _Parquet(Source):
@@ -126,7 +124,7 @@ class _Parquet(Source):
                     f"Pass (path, column) with one of {', '.join(map(str, names))}."
                 )
             self.column, self.length = column, int(file.metadata.num_rows)
-        self.state = _state(path)
+        self.state = state(path)
 
     def _file(self, block: int) -> Any:
         try:
@@ -149,7 +147,7 @@ class _Parquet(Source):
                     batch = next(batches, None)
                 except (OSError, ValueError) as fault:
                     raise _broken(self.name, self.path, block, fault) from None
-                if _state(self.path) != self.state:
+                if state(self.path) != self.state:
                     raise _changed(self.name, self.path, block, "it was written to")
                 if batch is None:
                     return
@@ -179,12 +177,18 @@ class _Function(Source):
         try:
             pieces = iter(self.function()) if self.function is not None else self.iterator
             assert pieces is not None
-            for piece in pieces:
-                array = np.asarray(piece)
-                count, seen = count + 1, seen + array.size
-                yield array
         except Exception as cause:  # whatever the caller's function raises
             raise SourceFault(self.name, count, seen, cause) from cause
+        while True:
+            try:
+                piece = next(pieces)
+            except StopIteration:
+                return
+            except Exception as cause:
+                raise SourceFault(self.name, count, seen, cause) from cause
+            array = _validate.array(self.name, piece)
+            count, seen = count + 1, seen + array.size
+            yield array
 
 
 def source_of(name: str, values: Any) -> Source:
@@ -192,7 +196,7 @@ def source_of(name: str, values: Any) -> Source:
     if isinstance(values, Source):
         return values
     if isinstance(values, np.ndarray):
-        return _mapped(name, values) or _Array(name, values)
+        return _in_memory(name, _validate.array(name, values))
     if isinstance(values, tuple) and len(values) == 2 and isinstance(values[0], (str, os.PathLike)):
         return _file(name, Path(values[0]), values[1])
     if isinstance(values, (str, os.PathLike)):
@@ -214,18 +218,15 @@ def floats(name: str, array: NDArray[Any]) -> Numbers:
 def _npy(name: str, path: Path) -> Source:
     with open(path, "rb") as stream:
         try:
-            version = np.lib.format.read_magic(stream)
-            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, _, dtype = read(stream)
-        except (ValueError, EOFError) as fault:
+            head = npy_head(stream, os.fstat(stream.fileno()).st_size)
+        except DomainError as fault:
             raise DomainError(
-                f"{name} must be a .npy file; got {str(path)!r}, in which {str(fault).rstrip('.')}. "
-                "Write it with numpy.save."
+                f"{name} must be a .npy file; got {str(path)!r}, in which {fault}. Write it with numpy.save."
             ) from None
-        start = stream.tell()
-    if len(shape) != 1:
-        raise ShapeError(f"{name} must be one-dimensional; got shape {shape} in {str(path)!r}. Save a flat array.")
-    return _File(name, path, dtype, start, int(shape[0]))
+    if len(head.shape) != 1:
+        raise ShapeError(f"{name} must be one-dimensional; got shape {head.shape} in {str(path)!r}. Save a flat array.")
+    _kind(name, head.dtype)
+    return _File(name, FileNumbers(name, path, head.dtype, head.start, head.entries))
 
 
 def _file(name: str, path: Path, column: Any) -> Source:
@@ -280,22 +281,12 @@ def _kind(name: str, dtype: np.dtype[Any]) -> None:
         )
 
 
-def _mapped(name: str, values: NDArray[Any]) -> Source | None:
-    """The file behind an array that is mapped into memory and in a row, unless changes were kept from the file."""
-    root: Any = values
-    while isinstance(root.base, np.ndarray):
-        root = root.base
-    if not (isinstance(root, np.memmap) and root.filename and root.mode in ("r", "r+") and values.flags.c_contiguous):
-        return None
-    if values.ndim != 1 or not values.size:
-        return None
-    first, start = (x.__array_interface__["data"][0] for x in (values, root))
-    return _File(name, Path(root.filename), values.dtype, root.offset + first - start, int(values.size))
-
-
-def _state(file: Any) -> tuple[int, int, int]:
-    found = os.stat(file)
-    return found.st_ino, found.st_size, found.st_mtime_ns
+def _in_memory(name: str, values: NDArray[Any]) -> Source:
+    """An array, or the file behind it, unless changes were kept from the file."""
+    if _validate.map_of(values) is None:
+        return _Array(name, values)
+    numbers = behind(name, _vector(name, values))
+    return _Mapped(name, values) if numbers is None else _File(name, numbers)
 
 
 def _changed(name: str, path: Any, block: int, how: str) -> DomainError:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import _validate
 from ...errors import DomainError
 from ...estimate import Estimate
 from .sandwich import ROUNDING, Bracket, Weight, bend, rounding_seen, sandwich, tail_below
@@ -88,8 +89,8 @@ class Asked:
     def _numbers(self, answer: Any) -> tuple[Any, Any, Any]:
         if not isinstance(answer, Estimate):
             self.proved = self.bounded = False
+            value = _validate.array(self.name, answer)
             try:
-                value = np.asarray(answer)
                 if answer is None or value.dtype.kind == "c":
                     raise TypeError
                 value = value.astype(np.float64)

@@ -97,17 +97,19 @@ def sampling_of(
     )  # fmt: skip
 
 
-def answered(mechanism: Any, secrets: list[Any], decode: Any, asked: Asked, sampling: Request) -> Answer:
-    """The answer for each secret."""
+def answered(
+    mechanism: Any, secrets: list[Any], decode: Any, asked: Asked, sampling: Request, name: str = "secret"
+) -> Answer:
+    """The answer for each secret; ``name`` is that of the argument that they came in."""
     if decode is not None and not isinstance(mechanism, AnyChannel):
         raise DomainError(
             f"decode must be left out for anything but a channel; got one with {_validate.shown(mechanism)}. "
             "Let the mechanism return numbers."
         )
     if isinstance(mechanism, GaussianMechanism):
-        exact, samplers, how = _normal(mechanism, secrets, asked)
+        exact, samplers, how = _normal(mechanism, secrets, asked, name)
     elif isinstance(mechanism, AnyChannel):
-        exact, samplers, how = _finite(mechanism, secrets, decode, asked)
+        exact, samplers, how = _finite(mechanism, secrets, decode, asked, name)
     elif callable(mechanism):
         exact, how = None, ""
         samplers = [Sampler("mechanism", _told(mechanism, secret), asked.target.size) for secret in secrets]
@@ -124,14 +126,14 @@ def answered(mechanism: Any, secrets: list[Any], decode: Any, asked: Asked, samp
     return _counted(samplers, asked, sampling)
 
 
-def _normal(mechanism: GaussianMechanism, secrets: list[Any], asked: Asked) -> Any:
+def _normal(mechanism: GaussianMechanism, secrets: list[Any], asked: Asked, name: str) -> Any:
     sigma = _validate.scalar("sigma", mechanism.sigma)
     centres = []
     for secret in secrets:
-        centre = _validate.vector("secret", secret, remedy="Pass the value that noise is added to.")
+        centre = _validate.vector(name, secret, remedy="Pass the value that noise is added to.")
         if centre.shape != asked.target.shape:
             raise ShapeError(
-                f"secret must have as many coordinates as target; got {centre.size} and {asked.target.size}. "
+                f"{name} must have as many coordinates as target; got {centre.size} and {asked.target.size}. "
                 "A release is the secret with noise, near the target if all is well."
             )
         centres.append(centre)
@@ -145,8 +147,8 @@ def _normal(mechanism: GaussianMechanism, secrets: list[Any], asked: Asked) -> A
     return exact if closed else None, samplers, "closed form"
 
 
-def _finite(channel: AnyChannel, secrets: list[Any], decode: Any, asked: Asked) -> Any:
-    places = [_validate.count("secret", secret, 0, channel.inputs - 1) for secret in secrets]
+def _finite(channel: AnyChannel, secrets: list[Any], decode: Any, asked: Asked, name: str) -> Any:
+    places = [_validate.count(name, secret, 0, channel.inputs - 1) for secret in secrets]
     plain = channel.sample([0], rng=0).shape == (1,)
     if decode is None and not plain:
         raise DomainError(

@@ -289,15 +289,11 @@ def _places(given: Setting, secret: Any) -> int:
     """How many answers are wanted where all are equal: one a secret that is asked for, one for all."""
     if secret is None:
         return 1
-    asked = np.asarray(secret, dtype=object).reshape(-1)
-    for one in asked.tolist():
-        _validate.count("secret", one, 0, given.channel.inputs - 1)
-    return int(asked.size)
+    return int(_validate.integers("secret", secret, 0, given.channel.inputs - 1).size)
 
 
 def _asked(secret: Any, n: int) -> NDArray[np.intp]:
-    asked = np.asarray(secret, dtype=object).reshape(-1)
-    return np.array([_validate.count("secret", one, 0, n - 1) for one in asked.tolist()], dtype=np.intp)
+    return _validate.integers("secret", secret, 0, n - 1).reshape(-1)
 
 
 def _rows(given: Setting, table: Table, secret: Any) -> NDArray[np.intp]:

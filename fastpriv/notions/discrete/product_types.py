@@ -94,7 +94,7 @@ def expected_posteriors(given: Setting, secret: Any) -> TypeShifts | None:
         return None
     powers = [own for _, own, _ in parts]
     if secret is not None:
-        asked = np.asarray(secret, dtype=object).reshape(-1).tolist()
+        asked = _validate.integers("secret", secret, 0, given.channel.inputs - 1).reshape(-1).tolist()
         counts, weight, error = _of_secrets(given.channel, parts, found, asked)
     elif given.channel.inputs <= _LISTED:
         counts, weight, error = _of_all_secrets(parts, found)
@@ -171,8 +171,7 @@ def _of_secrets(
     logs = [_log_mass(prior, one.inputs) for one, _, prior in parts]
     first = np.cumsum([0, *(len(one.posteriors) for one in kinds)])
     counts, weight = np.zeros((len(asked), first[-1]), dtype=np.int64), np.zeros(len(asked), dtype=np.longdouble)
-    for row, secret in enumerate(asked):
-        number = _validate.count("secret", secret, 0, channel.inputs - 1)
+    for row, number in enumerate(asked):
         for (i, _), digit in zip(places, digits(number, [size for _, size in places]), strict=True):
             kind = kinds[i].kind
             weight[row] += logs[i] if parts[i][2] is None else logs[i][digit]
