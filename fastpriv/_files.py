@@ -24,6 +24,7 @@ __all__ = ["FileNumbers", "Head", "archive", "behind", "npy_head"]
 # bound: none - bytes that one byte of an archive may stand for; zlib packs at most 1032 into one
 _PACKED = 1100
 _SPARE = 2**16
+_SAID = 150  # letters
 
 
 class Head(NamedTuple):
@@ -77,21 +78,22 @@ def archive(file: Path, check: Callable[[list[str]], None], remedy: str) -> dict
     """The arrays of a NumPy archive by their names, which ``check`` has seen before any is read."""
     import zipfile
 
-    member = "the list of its arrays"
+    member = "the list of keys"
     try:
         with open(file, "rb") as stream, zipfile.ZipFile(stream) as packed:
             infos = packed.infolist()
             check([info.filename.removesuffix(".npy") for info in infos])
             size = os.fstat(stream.fileno()).st_size
             for info in infos:
-                member = info.filename
+                member = info.filename.removesuffix(".npy")
                 if info.compress_size > size or info.file_size > _PACKED * info.compress_size + _SPARE:
-                    raise DomainError(f"the sizes must be possible ones; got {info.file_size} bytes packed in "
-                                      f"{info.compress_size}")  # fmt: skip
+                    raise DomainError(
+                        f"its size must be a possible one; got {info.file_size} bytes packed in {info.compress_size}"
+                    )
             _validate.memory("file", sum(info.file_size for info in infos), remedy)
             found = {}
             for info in infos:
-                member = info.filename
+                member = info.filename.removesuffix(".npy")
                 with packed.open(info) as part:
                     head = npy_head(part, info.file_size)
                     data = bytearray(part.read())
@@ -104,9 +106,9 @@ def archive(file: Path, check: Callable[[list[str]], None], remedy: str) -> dict
     except MemoryError:
         raise
     except Exception as fault:  # damaged archives end in a dozen kinds of errors of zipfile and zlib
-        if isinstance(fault, DomainError) and str(fault).startswith("file must"):
+        if isinstance(fault, DomainError) and member == "the list of keys":
             raise
-        raise DomainError(f"the archive must be whole; got {_said(fault)} in {member}") from None
+        raise DomainError(f"the archive must be whole; got {member} that cannot be read: {_said(fault)}") from None
 
 
 class FileNumbers:
@@ -199,5 +201,8 @@ def _same_file(descriptor: int, address: int) -> bool:
 
 def _said(fault: Exception) -> str:
     """An error of another package on one line."""
-    text = _validate.shown(" ".join(str(fault).split()).rstrip("."))[1:-1] if str(fault) else ""
+    text = " ".join(str(fault).split()).rstrip(".")
+    text = text if len(text) <= _SAID else text[: _SAID - 3] + "..."
+    if isinstance(fault, DomainError):
+        return text
     return f"{type(fault).__name__}: {text}" if text else type(fault).__name__

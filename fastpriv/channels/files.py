@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from .. import _validate
 from .._atomic import written_whole
+from .._files import FileNumbers, archive, npy_head
 from ..errors import BackendMissingError, DomainError
 from .base import AnyChannel
 from .dense import Channel
@@ -25,6 +27,7 @@ __all__ = ["read_channel", "write_channel"]
 
 _ENDINGS = (".npy", ".npz", ".csv", ".parquet", ".json")
 _MAKE = "Write it with fastpriv.write_channel(path, channel)."
+_BLOCK = 2**18  # cells written together
 _LOG = "log_"  # what the names of columns start with where a table holds logarithms
 
 _NAMED: dict[str, tuple[Any, tuple[str, ...]]] = {
@@ -38,6 +41,7 @@ _NAMED: dict[str, tuple[Any, tuple[str, ...]]] = {
     "Channel": (lambda matrix, log: Channel(matrix, log=log), ("matrix", "log")),
     "ProductChannel": (ProductChannel, ("factors", "powers")),
 }
+_SPARSE = {"data", "indices", "indptr", "shape", "background"}
 _OPTIONAL = {"size", "sensitivity", "log", "powers"}
 _KINDS = ("float64", "float32")
 
@@ -140,7 +144,7 @@ def write_channel(path: str | os.PathLike[str], channel: AnyChannel) -> None:
         arrays = {"data": channel.data, "indices": channel.indices, "indptr": channel.indptr,
                   "shape": np.array(channel.shape), "background": channel.background}  # fmt: skip
     elif isinstance(channel, Channel) and not (ending == ".npy" and channel.log):
-        arrays = {"log_matrix" if channel.log else "matrix": channel.cells}
+        arrays = {"log_matrix" if channel.log else "matrix": channel._whole()} if ending == ".npz" else {}
     else:
         raise DomainError(
             f"channel must be one that a {ending} file can hold; got {_validate.shown(channel)}. Use .json for "
@@ -152,16 +156,26 @@ def write_channel(path: str | os.PathLike[str], channel: AnyChannel) -> None:
         if ending == ".npz":
             save(stream, **arrays)
         elif ending == ".npy":
-            np.save(stream, channel.cells)  # type: ignore[union-attr]
+            head = {"descr": channel.cells.dtype.str, "fortran_order": False, "shape": channel.shape}  # type: ignore[union-attr]
+            np.lib.format.write_array_header_1_0(stream, head)
+            for rows in _blocks(channel):
+                stream.write(np.ascontiguousarray(rows).data)
         elif ending == ".csv":
             lead = _LOG if channel.log else ""  # type: ignore[union-attr]
             stream.write((",".join(f"{lead}w{w}" for w in range(channel.outputs)) + "\n").encode())
-            for row in channel.cells:  # type: ignore[union-attr]
-                stream.write((",".join(map(repr, row.tolist())) + "\n").encode())
+            for rows in _blocks(channel):
+                stream.writelines((",".join(map(repr, row)) + "\n").encode() for row in rows.tolist())
         else:
             import pyarrow.parquet as parquet
 
             parquet.write_table(table, stream)
+
+
+def _blocks(channel: Any) -> Iterator[Any]:
+    """The rows of a dense channel as they are stored, some at a time."""
+    step = max(1, _BLOCK // channel.outputs)
+    for start in range(0, channel.inputs, step):
+        yield channel._stored(start, min(start + step, channel.inputs))
 
 
 def _ending(file: Path) -> str:
@@ -174,32 +188,41 @@ def _ending(file: Path) -> str:
 
 
 def _npy(file: Path) -> AnyChannel:
-    return Channel(np.load(file, mmap_mode="r", allow_pickle=False))
+    with open(file, "rb") as stream:
+        head = npy_head(stream, os.fstat(stream.fileno()).st_size)
+    if head.dtype not in (np.float64, np.float32) or head.fortran or not head.entries:
+        _validate.memory("file", 2 * head.entries * head.dtype.itemsize, "Write it in rows of float64 or float32.")
+        flat = FileNumbers("matrix", file, head.dtype, head.start, head.entries).take(0, head.entries)
+        return Channel(flat.reshape(head.shape, order="F" if head.fortran else "C"))
+    return Channel(np.memmap(file, head.dtype, "r", head.start, head.shape))
 
 
 def _npz(file: Path) -> AnyChannel:
-    import zipfile
-    import zlib
-
-    try:
-        with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-            _validate.memory("file", sum(info.file_size for info in arrays.zip.infolist()), "Write it as .npy.")
-            found = {key: arrays[key] for key in arrays.files}
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as fault:
-        raise DomainError(f"the archive must be whole; got {fault}") from None
-    if found.keys() == {"data", "indices", "indptr", "shape", "background"}:
+    found = archive(file, _keys, "Write it as .npy.")
+    if found.keys() == _SPARSE:
         from scipy.sparse import csr_array
 
-        shape = tuple(int(x) for x in found["shape"])
-        return SparseChannel(csr_array((found["data"], found["indices"], found["indptr"]), shape=shape),
-                             found["background"])  # fmt: skip
-    if found.keys() not in ({"matrix"}, {"log_matrix"}):
-        raise DomainError(
-            f"the keys must be matrix or log_matrix, or data, indices, indptr, shape, background; got {sorted(found)}"
-        )
+        shape = _validate.integers("shape", found["shape"], 1).tolist()
+        if len(shape) != 2:
+            raise DomainError(f"shape must be two integers; got {_validate.shown(shape)}")
+        indices = _validate.integers("indices", found["indices"], 0, shape[1] - 1)
+        indptr = _validate.integers("indptr", found["indptr"], 0, found["data"].size)
+        if not indices.shape == found["data"].shape == (found["data"].size,) or indptr.shape != (shape[0] + 1,):
+            raise DomainError(
+                "data, indices and indptr must be those of a sparse matrix in rows; got shapes "
+                f"{found['data'].shape}, {indices.shape} and {indptr.shape} for one of shape {tuple(shape)}"
+            )
+        return SparseChannel(csr_array((found["data"], indices, indptr), shape=tuple(shape)), found["background"])
     ((key, cells),) = found.items()
     cells.setflags(write=False)
     return Channel(cells, log=key == "log_matrix")
+
+
+def _keys(names: list[str]) -> None:
+    if len(set(names)) < len(names) or set(names) not in ({"matrix"}, {"log_matrix"}, _SPARSE):
+        raise DomainError(
+            f"the keys must be matrix or log_matrix, or data, indices, indptr, shape, background; got {sorted(names)}"
+        )
 
 
 def _csv(file: Path) -> AnyChannel:
@@ -211,10 +234,15 @@ def _csv(file: Path) -> AnyChannel:
             if not line.strip():
                 continue
             cells = [cell.strip().strip('"') for cell in line.split(",")]
-            if number == 1 and not all(map(_number, cells)):
+            wrong = [cell for cell in cells if not _number(cell)]
+            if not rows and not names and len(wrong) == len(cells):
                 log, names = all(cell.startswith(_LOG) for cell in cells), line.strip()
                 continue
-            wrong = [cell for cell in cells if not _number(cell)]
+            if wrong and not rows and not names:
+                raise DomainError(
+                    f"line {number} must be numbers throughout, or names and none of them a number; got {wrong[0]!r} "
+                    "among numbers"
+                )
             if wrong or (rows and len(cells) != len(rows[0])):
                 fault = f"{wrong[0]!r}" if wrong else f"{len(cells)} cells where the rows before have {len(rows[0])}"
                 names = " (leave out names of rows)" if wrong and wrong[0] == cells[0] else ""
@@ -246,7 +274,8 @@ def _arrow() -> Any:
 
 def _table(channel: Any) -> Any:
     lead = _LOG if channel.log else ""
-    return _arrow().table({f"{lead}{w}": channel.cells[:, w] for w in range(channel.outputs)})
+    cells = channel._whole()
+    return _arrow().table({f"{lead}{w}": cells[:, w] for w in range(channel.outputs)})
 
 
 def _parquet(file: Path) -> AnyChannel:
@@ -284,7 +313,7 @@ def _described(channel: AnyChannel) -> dict[str, Any]:
         return {"channel": name, "factors": [_described(one) for one in channel.factors],
                 "powers": list(channel.powers)}  # fmt: skip
     if isinstance(channel, Channel):
-        return {"channel": name, "matrix": channel.cells.tolist(), "log": channel.log,
+        return {"channel": name, "matrix": channel._whole().tolist(), "log": channel.log,
                 "dtype": str(channel.cells.dtype)}  # fmt: skip
     values = channel.__reduce__()[1] if isinstance(channel, DefaultChannel) else (
         getattr(channel, field) for field in _NAMED[name][1])  # fmt: skip

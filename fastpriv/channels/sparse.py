@@ -73,6 +73,8 @@ class SparseChannel(AnyChannel):
                 "Use Channel for a dense one."
             )
         csr = exceptions.tocsr(copy=True)
+        for name in ("indices", "indptr"):
+            setattr(csr, name, _validate.integers(f"{name} of exceptions", getattr(csr, name)))
         if csr.data.dtype.kind not in "fiub":
             raise DomainError(
                 f"exceptions must be real numbers; got {csr.data.dtype} cells. Store probabilities as float64."

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import _validate
 from .._atomic import written_whole
+from .._files import archive
 from ..errors import DomainError
 from .mixtures import GaussianMixture
 
@@ -122,30 +123,15 @@ def write_mixture(path: str | os.PathLike[str], mixture: GaussianMixture) -> Non
 
 
 def _archive(file: Path) -> dict[str, Any]:
-    import zipfile
-    import zlib
-
-    import numpy
-
-    key = "the list of keys"
     try:
-        with open(file, "rb") as stream, numpy.load(stream, allow_pickle=False) as arrays:
-            _known(file, arrays.files)
-            sizes = sum(info.file_size for info in arrays.zip.infolist())
-            _validate.memory("file", sizes, "Take fewer components, or one covariance for all of them.")
-            found = {}
-            for key in arrays.files:
-                found[key] = arrays[key]
-            return found
-    except DomainError:
-        raise
-    except (ValueError, OSError, EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error) as fault:
-        reason = " ".join(str(fault).split()) or type(fault).__name__
-        if "allow_pickle" in reason:
-            reason = "it is pickled, which is never loaded"
+        return archive(
+            file, lambda names: _known(file, names), "Take fewer components, or one covariance for all of them."
+        )
+    except DomainError as fault:
+        if str(fault).startswith("file must"):
+            raise
         raise DomainError(
-            f"file must be a whole NumPy archive of numbers; got {str(file)!r}, in which {key} cannot be read: "
-            f"{reason.rstrip('.')}. {_MAKE}"
+            f"file must be a whole NumPy archive of numbers; got {str(file)!r}, in which {fault}. {_MAKE}"
         ) from None
 
 

@@ -1,6 +1,5 @@
 """Entries that are masked or missing are refused at every public callable that takes numbers, by one sentence."""
 
-import inspect
 import warnings
 
 import numpy as np
@@ -270,7 +269,8 @@ def absent():
         "times": pandas.to_datetime(["2020", None]), "arrow": arrow.array([1, None]),
         "arrow chunks": arrow.chunked_array([[1.0], [None]]), "arrow words": arrow.array(["a", None]),
         "arrow booleans": arrow.array([True, None]), "list": [1.0, pandas.NA], "NaT": [pandas.NaT, 1.0],
-        "objects": np.array([1.0, pandas.NA], dtype=object), "masked objects": np.array([1.0, np.ma.masked], dtype=object),
+        "objects": np.array([1.0, pandas.NA], dtype=object),
+        "masked objects": np.array([1.0, np.ma.masked], dtype=object),
         "nested": [np.ma.array([1.0, 2.0], mask=[0, 1]), [1.0, 2.0]], "deep": ([1.0, [np.ma.masked]],),
         "records": np.ma.array(np.zeros(2, dtype="i4,f4"), mask=[(0, 0), (0, 1)]),
     }  # fmt: skip

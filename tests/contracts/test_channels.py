@@ -236,7 +236,7 @@ def test_samples_of_sets_bits_tuples_and_integers():
     with pytest.raises(ShapeError, match="secrets must be tuples of 200 along the last axis"):
         RandomizedResponse(2, 1.0).power(200).sample([0, 1])
     for wrong in ([5], [-1]):
-        with pytest.raises(DomainError, match=r"secrets must be integers from 0 to 4; got (5|-1) at index 0 \(1 of 1 entries\)"):
+        with pytest.raises(DomainError, match="secrets must be integers from 0 to 4; got (5|-1) at index 0 "):
             sets.sample(wrong)
     for wrong in ([0.5], ["a"], [True]):
         with pytest.raises(DomainError, match="secrets must be integers from 0 to .*; got"):

@@ -116,8 +116,13 @@ def test_refusals_name_the_file(tmp_path):
 @pytest.mark.parametrize(
     ("bent", "text"),
     [
-        ({"indices": [0, 1, 10**6]}, "exceptions must be a whole sparse matrix; got one in which"),
-        ({"indices": [0, -1, 1]}, "exceptions must be a whole sparse matrix; got one in which"),
+        ({"indices": [0, 1, 10**6]}, "indices must be integers from 0 to 1; got 1000000 at index 2"),
+        ({"indices": [0, -1, 1]}, "indices must be integers from 0 to 1; got -1 at index 1"),
+        ({"indices": [0, 0.5, 1]}, "indices must be integers from 0 to 1; got 0.5 at index 1"),
+        ({"indptr": [0, 2.5, 3]}, "indptr must be integers from 0 to 3; got 2.5 at index 1"),
+        ({"shape": [2, 2.5]}, "shape must be integers from 1 to .*; got 2.5"),
+        ({"shape": [2, 2, 2]}, "shape must be two integers; got"),
+        ({"shape": [3, 2]}, "data, indices and indptr must be those of a sparse matrix in rows; got shapes"),
         ({"indptr": [0, 3, 2]}, "exceptions must be a whole sparse matrix; got one in which|index pointer"),
         ({"indptr": [0, 2, 300]}, "file must hold a channel"),
         ({"data": [0.5, 0.5, 1j]}, "exceptions must be real numbers; got complex128 cells"),

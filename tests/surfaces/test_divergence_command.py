@@ -112,12 +112,12 @@ BAD_FILES = {
     ),
     "pickled": (
         archive(weights=[1.0], means=np.array([None], dtype=object), sigmas=[1.0]),
-        "in which means cannot be read: it is pickled, which is never loaded",
+        "got means that cannot be read: the entries must be numbers; got objects that are pickled",
     ),
     "unknown array": (archive(weights=[1.0], labels=["a"]), "with the key 'labels'. Rename or remove it."),
-    "truncated": (WHOLE[:-30], "must be a whole NumPy archive of numbers; got 'bad', in which the list of keys cannot"),
-    "flipped": (WHOLE[:170] + b"\x55" + WHOLE[171:], "in which weights cannot be read"),
-    "odd header": (odd_archive(), "in which weights cannot be read"),
+    "truncated": (WHOLE[:-30], "got 'bad', in which the archive must be whole; got the list of keys that cannot be"),
+    "flipped": (WHOLE[:170] + b"\x55" + WHOLE[171:], "got weights that cannot be read"),
+    "odd header": (odd_archive(), "got weights that cannot be read"),
 }  # fmt: skip
 
 

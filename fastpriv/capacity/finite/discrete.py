@@ -295,7 +295,7 @@ def _rows(channel: Any) -> tuple[FloatArray, FloatArray]:
     """Checked cells (..., n, m), contiguous, and what every row misses 1 by, rounded up, (stack, n)."""
     given = channel
     if isinstance(channel, Channel) and channel.log:  # in doubles, whatever the logarithms are in
-        given = np.exp(channel.cells, dtype=np.float64)
+        given = np.exp(channel.rows(log=True), dtype=np.float64)
     elif callable(matrix := getattr(channel, "matrix", None)):
         given = matrix()
     try:
