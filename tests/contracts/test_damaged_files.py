@@ -123,7 +123,7 @@ def test_archives(tmp_path):
     at = forged.index(b"PK\x01\x02")
     forged[at + 24 : at + 28] = struct.pack("<I", len(short) + 16)
     path.write_bytes(bytes(forged))
-    with pytest.raises(DomainError, match="matrix that cannot be read: the numbers must follow the head; got 32 bytes"):
+    with pytest.raises(DomainError, match="the numbers must follow the head; got 32 bytes"):
         read_channel(path)
 
 
