@@ -81,6 +81,8 @@ def integers(
     kind, found = given.dtype.kind, given
     if kind not in "iufO":
         raise DomainError(f"{name} must be {constraint}; got {shown(value)}. {remedy or 'Pass whole numbers.'}")
+    if kind in "iu" and given.size and minimum <= int(given.min()) and int(given.max()) <= min(maximum, 2**63 - 1):
+        return np.asarray(given.astype(np.int64 if maximum < 2**63 else object))
     if kind == "O":
         cells: Any = np.empty(given.size, dtype=object)
         cells[:] = [_whole(cell) for cell in given.ravel().tolist()]

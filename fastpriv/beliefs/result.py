@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
@@ -126,8 +125,9 @@ class Posterior:
 
     def probabilities(self, start: int = 0, stop: int | None = None) -> FloatArray:
         """Posterior probabilities of the secrets ``start`` to ``stop - 1``."""
-        first, last = operator.index(start), self.size if stop is None else operator.index(stop)
-        if not 0 <= first <= last <= self.size:
+        first = _validate.count("start", start, 0)
+        last = self.size if stop is None else _validate.count("stop", stop, 0)
+        if not first <= last <= self.size:
             raise DomainError(
                 f"start and stop must be in order, from 0 to {self.size}; got {start!r} and {stop!r}. Count from 0."
             )

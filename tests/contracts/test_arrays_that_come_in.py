@@ -318,3 +318,39 @@ def test_ufuncs_keep_the_mask():
             answer = function(*[hidden] * function.nin)
         for one in answer if isinstance(answer, tuple) else (answer,):
             assert np.ma.getmaskarray(one).tolist() == [False, True, False], name
+    with pytest.raises(ValueError):
+        fp.special.log_sum_exp(hidden)
+
+
+@pytest.mark.parametrize(
+    "value", [1.5, [0.5, 1.0], [0, 2.5], [np.nan], [np.inf], [True], ["1"], [-1], [9], [1j], [2.0**60]]
+)
+def test_indices_are_whole_and_in_range(value):
+    calls = {
+        "x": lambda: integers("x", value, 0, 5), "secrets": lambda: Channel(np.eye(6)).sample(value),
+        "indices": lambda: fp.DefaultLikelihood(6, -1.0, value, [0.0]),
+        "indices ": lambda: fp.DefaultLikelihood(2**200, -1.0, value if value != [9] else [-9], [0.0]),
+        "subset": lambda: fp.rank_of_subset(np.atleast_1d(np.array(value)), 6),
+        "rank": lambda: fp.subset_of_rank(value, 6, 1), "secret": lambda: notions.abp(None, np.eye(6), secret=value),
+        "post": lambda: Channel(np.eye(6)).then(np.resize(np.array(value), 6)) if value not in ([9], [2.0**60]) else
+        integers("x", 9, 0, 5),
+    }  # fmt: skip
+    for name, call in calls.items():
+        with pytest.raises(DomainError, match=" must be .*; got") as caught:
+            call()
+        text = str(caught.value)
+        assert name.strip() in text.partition(" must")[0] or text.startswith("x must"), text
+
+
+def test_whole_floats_are_indices():
+    assert integers("x", [0.0, 3.0], 0, 5).tolist() == [0, 3]
+    assert integers("x", [2.0, 2**70], 0, 2**80).tolist() == [2, 2**70]
+    assert integers("x", [], 0, 5).dtype == np.int64
+    assert integers("x", np.array([2**63], dtype=np.uint64), 0, 2**80).tolist() == [2**63]
+    assert integers("x", np.array([3], dtype=np.uint8), 0, 2**80).tolist() == [3]
+    with pytest.raises(DomainError, match="x must be integers from 0 to 9223372036854775807; got 9223372036854775808"):
+        integers("x", np.array([2**63], dtype=np.uint64))
+    with pytest.raises(DomainError, match=r"got 0.5 at index \(1, 0\) \(1 of 4 entries\). Pass whole numbers, rounded"):
+        integers("x", [[0, 1], [0.5, 3]])
+    found, meant = (fp.DefaultLikelihood(1000, -1.0, x, [0.0, -2.0]) for x in ([1.0, 5.0], [1, 5]))
+    assert found == meant

@@ -80,6 +80,19 @@ def test_offsets(tmp_path):
     assert posterior(mapped).entropy.value == posterior(LOGS).entropy.value
 
 
+def test_the_output_is_not_the_file_that_is_read(tmp_path):
+    np.save(tmp_path / "l.npy", LOGS)
+    mapped = np.load(tmp_path / "l.npy", mmap_mode="r+")
+    for likelihood in (mapped, np.load(tmp_path / "l.npy", mmap_mode="r"), tmp_path / "l.npy"):
+        with pytest.raises(DomainError, match="out must be memory of its own; got that of the likelihood or prior"):
+            posterior(likelihood, out=mapped)
+    assert np.array_equal(mapped, LOGS)
+    np.save(tmp_path / "p.npy", LOGS)
+    out = np.load(tmp_path / "p.npy", mmap_mode="r+")
+    posterior(mapped, out=out)
+    assert abs(out.sum() - 1.0) < 1e-13
+
+
 def test_wide_rows_are_read_entry_by_entry(tmp_path, monkeypatch):
     np.save(tmp_path / "q.npy", ROWS)
     monkeypatch.setattr("fastpriv.channels.dense._WIDE", 1)

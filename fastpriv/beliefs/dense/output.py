@@ -62,7 +62,10 @@ class Output:
                 f"out must be a contiguous array of float64 that can be written to; got {_validate.shown(out)}. "
                 "Pass numpy.empty(size), or the path of a .npy file."
             )
-        if any(np.may_share_memory(out, getattr(source, "values", None)) for source in pair.sources):
+        if any(
+            np.may_share_memory(out, getattr(source, "values", None)) or source.is_file_of(out)
+            for source in pair.sources
+        ):
             raise DomainError(
                 "out must be memory of its own; got that of the likelihood or prior. Pass numpy.empty(size)."
             )

@@ -45,6 +45,10 @@ class Source:
     def __init__(self, name: str) -> None:
         self.name = name
 
+    def is_file_of(self, array: NDArray[Any]) -> bool:
+        """Whether an array is mapped from the file that this is read from."""
+        return False
+
     def take(self, start: int, stop: int) -> Numbers:
         """Entries ``start`` to ``stop - 1``."""
         raise NotImplementedError
@@ -83,6 +87,11 @@ class _File(Source):
         super().__init__(name)
         _kind(name, numbers.dtype)
         self.numbers, self.length = numbers, numbers.length
+
+    def is_file_of(self, array: NDArray[Any]) -> bool:
+        """Whether an array is mapped from this file."""
+        other = behind(self.name, array)
+        return other is not None and other.state[0] == self.numbers.state[0]
 
     def take(self, start: int, stop: int) -> Numbers:
         return floats(self.name, self.numbers.take(start, stop, f"block {start // BLOCK}"))
