@@ -22,7 +22,7 @@ from .profiles import Profiles, from_matrix
 __all__ = ["Channel"]
 
 _KEPT = (np.dtype(np.float64), np.dtype(np.float32))
-_BLOCK = 2**20  # cells looked at together
+_BLOCK = 2**15  # cells looked at together: what stays in a cache
 _WIDE = 2**13  # releases beyond which one column of a file is read entry by entry
 # bound: tested by kernels/test_bound_constants - relative error of NumPy's exponential, which no standard bounds
 _EXPONENTIAL = 2.0**-51  # relative error of one of doubles

@@ -339,7 +339,9 @@ def _built(found: Any) -> AnyChannel:
     if not set(fields) - _OPTIONAL <= given.keys() <= set(fields):
         raise DomainError(f"the keys of {found['channel']} must be {', '.join(fields)}; got {sorted(given)}")
     if kind is not None:
-        given = {"log": False} | given | {"matrix": np.array(given["matrix"], dtype=np.dtype(kind))}
+        given = {"log": False} | given | {
+            "matrix": _validate.real("matrix", given["matrix"], "rows of numbers, all of one length").astype(kind)
+        }
     if found["channel"] == "ProductChannel":
         if not isinstance(given["factors"], list):
             raise DomainError(f"factors must be a list of channels; got {_validate.shown(given['factors'])}")

@@ -140,6 +140,31 @@ def test_sparse_files_that_lead_out_of_their_arrays_are_refused(tmp_path, bent, 
         read_channel(path)
 
 
+@pytest.mark.parametrize(("first", "cell"), [
+    ("O.5,0.5", "O.5"), ("0.5,0.5.", "0.5."), ("0.5;0.5,0.5", "0.5;0.5"), ("0,5;0,5", "5;0"), (",0.5", ""),
+    ("yes,1", "yes"), ("\n0.5,o.5", "o.5"),
+])  # fmt: skip
+def test_a_first_row_of_names_holds_no_number(tmp_path, first, cell):
+    path = tmp_path / "q.csv"
+    path.write_text(f"{first}\n0.25,0.75\n1,0\n")
+    message = f"must be numbers throughout, or names and none of them a number; got {cell!r} among numbers"
+    with pytest.raises(DomainError, match=f"got '.*q.csv', in which line [12] {message}"):
+        read_channel(path)
+    path.write_text("\n\nyes,no\n0.25,0.75\n1,0\n")
+    assert read_channel(path) == Channel([[0.25, 0.75], [1.0, 0.0]])
+    path.write_text("yes,no\nalso,names\n0.25,0.75\n")
+    with pytest.raises(DomainError, match="line 2 must be numbers, as many as in the rows before; got 'also'"):
+        read_channel(path)
+
+
+def test_numbers_in_json_are_numbers(tmp_path):
+    path = tmp_path / "q.json"
+    for cells in ('[["0.5", "0.5"]]', "[[0.5, null]]", "[[1], [0.5, 0.5]]"):
+        path.write_text(f'{{"channel": "Channel", "matrix": {cells}}}')
+        with pytest.raises(DomainError, match="file must hold a channel; got .*q.json.*matrix must"):
+            read_channel(path)
+
+
 def test_paths_and_endings(tmp_path):
     with pytest.raises(DomainError, match=r"path must be a name that ends in \.npy"):
         read_channel(tmp_path / "q.txt")

@@ -57,7 +57,10 @@ class DenseLikelihood(Likelihood):
     values : array_like, path-like, (path, column), or callable
         A vector of numbers (float16, float32, float64 or integers, ``numpy.memmap`` too), which is not copied; a
         ``.npy`` file; a column of a Parquet file; a function without arguments that returns a fresh iterator of
-        arrays; or an iterator, which can be read once only.
+        arrays; or an iterator, which can be read once only. Files and maps are read by position from the file that was
+        passed or mapped: one that is written to, cut or replaced by then is said, or no concern. Where the file of a
+        map cannot be known (renamed or removed, mapped with changes of its own, not on Linux), a look at its length
+        goes before each block, and a cut within the millisecond after that look still ends the process.
     log : bool, optional
         Whether they are natural logarithms of likelihoods (the default) or likelihoods.
 
