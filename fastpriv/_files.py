@@ -43,6 +43,13 @@ class Head(NamedTuple):
             count *= length
         return count
 
+    def array(self, data: bytes | bytearray, start: int = 0) -> NDArray[Any]:
+        """The numbers in these bytes, from byte ``start`` on."""
+        if not self.entries:
+            return np.empty(self.shape, dtype=self.dtype)
+        flat = np.frombuffer(data, dtype=self.dtype, count=self.entries, offset=start)
+        return flat.reshape(self.shape, order="F" if self.fortran else "C")
+
 
 def npy_head(stream: Any, size: int) -> Head:
     """The head of the .npy file that a stream of ``size`` bytes begins with; refused unless all its numbers follow."""
@@ -62,6 +69,8 @@ def npy_head(stream: Any, size: int) -> Head:
         raise DomainError(f"the head must be one that NumPy writes; got {_said(fault)}") from None
     if dtype.hasobject:
         raise DomainError("the entries must be numbers; got objects that are pickled, which is never loaded")
+    if not dtype.itemsize:
+        raise DomainError(f"the entries must be numbers; got entries of no bytes, {dtype}")
     if any(length < 0 for length in shape):
         raise DomainError(f"the shape must have no negative lengths; got {_validate.shown(shape)}")
     head = Head(tuple(int(length) for length in shape), bool(fortran), dtype, stream.tell())
@@ -99,9 +108,7 @@ def archive(file: Path, check: Callable[[list[str]], None], remedy: str) -> dict
                     data = bytearray(part.read())
                 if len(data) < head.entries * head.dtype.itemsize:
                     raise DomainError(f"the numbers must follow the head; got {len(data)} bytes")
-                flat = np.frombuffer(data, dtype=head.dtype, count=head.entries)
-                key = info.filename.removesuffix(".npy")
-                found[key] = flat.reshape(head.shape, order="F" if head.fortran else "C")
+                found[member] = head.array(data)
             return found
     except MemoryError:
         raise

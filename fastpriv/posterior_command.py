@@ -82,17 +82,16 @@ def _source(asked: argparse.Namespace, path: str, column: str | None) -> Any:
 def _array(data: bytes) -> Any:
     """The array in the bytes of a .npy file."""
     import io
-    import tokenize
 
-    import numpy as np
+    from ._files import npy_head
 
     try:
-        return np.load(io.BytesIO(data), allow_pickle=False)
-    except (ValueError, EOFError, SyntaxError, tokenize.TokenError) as fault:
+        head = npy_head(io.BytesIO(data), len(data))
+    except DomainError as fault:
         raise DomainError(
-            f"standard input must be a whole .npy file; got one in which {str(fault).rstrip('.')}. Write it again with "
-            "numpy.save."
+            f"standard input must be a whole .npy file; got one in which {fault}. Write it again with numpy.save."
         ) from None
+    return head.array(data, head.start)
 
 
 def _table(found: Posterior) -> str:

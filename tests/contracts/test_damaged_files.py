@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fastpriv as fp
-from fastpriv import Channel, DomainError, posterior, read_channel, read_mixture, write_channel, write_mixture
+from fastpriv import Channel, DomainError, cli, posterior, read_channel, read_mixture, write_channel, write_mixture
 from fastpriv.errors import ShapeError
 
 HEADS = {  # what the head says: what is said about it
@@ -20,6 +20,7 @@ HEADS = {  # what the head says: what is said about it
     "{'descr': '<f8', 'shape': (2,), }": "the head must be one that NumPy writes; got",
     "{'descr': 'x9', 'fortran_order': False, 'shape': (2,), }": "the head must be one that NumPy writes; got",
     "{'descr': '<f8', 'fortran_order': False, 'shape': (2L,), }": None,  # as Python 2 wrote it
+    "{'descr': '<U0', 'fortran_order': False, 'shape': (2,), }": "the entries must be numbers; got entries of no bytes",
     "import os": "the head must be one that NumPy writes; got",
     "((((" * 2000: "the head must be one that NumPy writes; got",
     "{'descr': '<f8', 'fortran_order': False, 'shape': (2.5,), }": "the head must be one that NumPy writes; got",
@@ -73,6 +74,16 @@ def test_heads(head, tmp_path):
         said = f"whole NumPy archive.*m.npz.*got weights that cannot be read: .*{said}.*write_mixture"
         with pytest.raises(DomainError, match=said):
             read_mixture(mixture)
+
+
+@pytest.mark.parametrize("head", [head for head in HEADS if HEADS[head] is not None])
+def test_heads_on_standard_input(head, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(npy(head))))
+    assert cli.main(["posterior", "-"]) == 2
+    text = capsys.readouterr().err
+    assert "standard input must be a whole .npy file; got one in which" in text
+    assert HEADS[head] in text
+    assert "numpy.save" in text
 
 
 def test_versions(tmp_path):
