@@ -72,9 +72,10 @@ class SparseChannel(AnyChannel):
                 f"exceptions must be a SciPy sparse matrix of shape (n, m); got {_validate.shown(exceptions)}. "
                 "Use Channel for a dense one."
             )
+        for name in ("indices", "indptr", "row", "col", "offsets"):  # SciPy would drop the fractions of such
+            if isinstance(own := getattr(exceptions, name, None), np.ndarray):
+                _validate.integers(f"{name} of exceptions", own, -(2**63))
         csr = exceptions.tocsr(copy=True)
-        for name in ("indices", "indptr"):
-            setattr(csr, name, _validate.integers(f"{name} of exceptions", getattr(csr, name)))
         if csr.data.dtype.kind not in "fiub":
             raise DomainError(
                 f"exceptions must be real numbers; got {csr.data.dtype} cells. Store probabilities as float64."

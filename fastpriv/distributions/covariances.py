@@ -197,8 +197,9 @@ def _copied(given: NDArray[Any], index: NDArray[np.intp], symmetric: bool) -> Fl
 
 
 def _lasting(given: NDArray[Any]) -> bool:
-    """Whether this array can be kept as it is."""
-    return given.dtype == np.float64 and given.flags.c_contiguous and given.flags.aligned and lasting(given)
+    """Whether this array can be kept as it is; a map cannot, whose file may be cut at any time."""
+    plain = given.dtype == np.float64 and given.flags.c_contiguous and given.flags.aligned
+    return plain and lasting(given) and _validate.map_of(given) is None
 
 
 def _cholesky(unit: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:

@@ -9,7 +9,7 @@ import textwrap
 import numpy as np
 import pytest
 
-from fastpriv import Channel, DomainError, posterior, posterior_mode, read_channel
+from fastpriv import Channel, DomainError, GaussianMixture, channel_capacity, posterior, posterior_mode, read_channel
 from fastpriv._files import FileNumbers, behind
 from fastpriv.channels.dense import _rebuilt
 from fastpriv.channels.likelihoods.sources import source_of
@@ -91,6 +91,21 @@ def test_the_output_is_not_the_file_that_is_read(tmp_path):
     out = np.load(tmp_path / "p.npy", mmap_mode="r+")
     posterior(mapped, out=out)
     assert abs(out.sum() - 1.0) < 1e-13
+
+
+def test_what_is_worked_on_for_long_is_no_map(tmp_path):
+    stack = np.eye(3) + np.array([[[0.1]], [[0.2]]])
+    np.save(tmp_path / "s.npy", stack)
+    np.save(tmp_path / "q.npy", ROWS)
+    mapped, rows = (np.load(tmp_path / name, mmap_mode="r") for name in ("s.npy", "q.npy"))
+    mixture = GaussianMixture([0.5, 0.5], np.zeros((2, 3)), covariances=mapped)
+    found = channel_capacity(rows)
+    os.truncate(tmp_path / "s.npy", 0)
+    os.truncate(tmp_path / "q.npy", 0)
+    assert np.array_equal(mixture.covariances, stack)
+    assert found.capacity.value == channel_capacity(ROWS).capacity.value
+    with pytest.raises(DomainError, match="channel must be a file that stays as it is while it is read; got .* cut to"):
+        channel_capacity(rows)
 
 
 def test_wide_rows_are_read_entry_by_entry(tmp_path, monkeypatch):

@@ -157,6 +157,13 @@ def test_a_first_row_of_names_holds_no_number(tmp_path, first, cell):
         read_channel(path)
 
 
+def test_indices_of_sparse_matrices_are_whole():
+    bent = csr_array(np.eye(2))
+    bent.indices = np.array([0.0, 0.5])
+    with pytest.raises(DomainError, match="indices of exceptions must be integers from .*; got 0.5 at index 1"):
+        SparseChannel(bent)
+
+
 def test_numbers_in_json_are_numbers(tmp_path):
     path = tmp_path / "q.json"
     for cells in ('[["0.5", "0.5"]]', "[[0.5, null]]", "[[1], [0.5, 0.5]]"):

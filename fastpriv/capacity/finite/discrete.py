@@ -310,6 +310,9 @@ def _rows(channel: Any) -> tuple[FloatArray, FloatArray]:
     if 0 in cells.shape[-2:]:
         raise ShapeError(f"channel must have an input and an output at least; got shape {cells.shape}. {_REMEDY}")
     cells = np.ascontiguousarray(cells, dtype=np.float64)
+    if _validate.map_of(cells) is not None:  # whose file may be cut at any time
+        _validate.memory("channel", cells.nbytes, "Take a smaller channel.")
+        cells = np.array(cells)
     gaps = _blahut.row_gaps(cells.reshape(-1, cells.shape[-1])).reshape(cells.shape[:-1])
     good = (gaps >= 0) & (gaps <= miss)
     if not good.all():
