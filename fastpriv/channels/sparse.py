@@ -75,6 +75,7 @@ class SparseChannel(AnyChannel):
         for name in ("indices", "indptr", "row", "col", "offsets"):  # SciPy would drop the fractions of such
             if isinstance(own := getattr(exceptions, name, None), np.ndarray):
                 _validate.integers(f"{name} of exceptions", own, -(2**63))
+        _validate.array("exceptions", getattr(exceptions, "data", 0.0))
         csr = exceptions.tocsr(copy=True)
         if csr.data.dtype.kind not in "fiub":
             raise DomainError(

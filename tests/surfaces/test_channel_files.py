@@ -162,6 +162,10 @@ def test_indices_of_sparse_matrices_are_whole():
     bent.indices = np.array([0.0, 0.5])
     with pytest.raises(DomainError, match="indices of exceptions must be integers from .*; got 0.5 at index 1"):
         SparseChannel(bent)
+    hidden = csr_array(np.eye(2))
+    hidden.data = np.ma.array([1.0, 1.0], mask=[False, True])
+    with pytest.raises(DomainError, match="exceptions must have no missing values; got a masked entry at index 1"):
+        SparseChannel(hidden)
 
 
 def test_numbers_in_json_are_numbers(tmp_path):
