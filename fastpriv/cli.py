@@ -6,7 +6,9 @@ Exit codes: 0 done, 2 bad input (one line on stderr, no traceback), 130 interrup
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import logging
 import os
 import sys
 import warnings
@@ -41,6 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main(["assess", "no-such-file.csv"])
     2
     """
+    if arguments is None:
+        _own_process()
     asked = _parser().parse_args(arguments)
     try:
         code = int(asked.run(asked))
@@ -57,6 +61,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(str(fault) if told else asked.large, 2)
     except (ValueError, OSError, ImportError, NotConvergedError) as fault:
         return _failed(_said(fault), 2)
+
+
+def _own_process() -> None:
+    """No character stops the output; matplotlib does not tell where it keeps its files."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 
 class _Parser(argparse.ArgumentParser):

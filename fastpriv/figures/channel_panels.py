@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .labels import PLAIN, drawable
 from .style import FAINT, INK, axes, page, shade, styled
 
 __all__ = ["categories", "leakage", "levels", "sweep"]
@@ -15,6 +16,7 @@ _BAR = "#cfd6e4"
 _SHOWN = 12  # categories that have a line of their own
 _CURVES = 6
 _FLOOR = 1e-5
+_LABEL, _NAME, _SOURCE = 24, 16, 60  # characters that have room
 
 
 def categories(report: Any, ax: Any = None) -> Any:
@@ -41,17 +43,18 @@ def categories(report: Any, ax: Any = None) -> Any:
     ax = axes(ax)
     p = report.prior.probabilities
     lead = "input " if report.mechanism == "channel" else ""
-    labels = report.labels or tuple(f"{lead}{x:g}" for x in report.prior.values)
+    own = report.labels or (None if lead else report.secret.texts)
+    labels = own or tuple(f"{lead}{repr(x).removesuffix('.0')}" for x in report.prior.values.tolist())
     order = np.argsort(-p, kind="stable")
     shown, rest = order[:_SHOWN], order[_SHOWN:]
-    names = [labels[i] if len(labels[i]) <= 18 else labels[i][:17] + "…" for i in shown]
+    names = [drawable(labels[i], _LABEL) for i in shown]
     heights = p[shown].tolist()
     if rest.size:
         names.append(f"{rest.size} others")
         heights.append(float(p[rest].sum()))
     ax.barh(range(len(names)), heights, color=_BAR, height=0.8)
     for place, name in enumerate(names):
-        ax.text(0.01 * max(heights), place, name, va="center", fontsize=8 if len(names) > 9 else 9, color=INK)
+        ax.text(0.01 * max(heights), place, name, va="center", fontsize=8 if len(names) > 9 else 9, color=INK, **PLAIN)
     ax.invert_yaxis()
     ax.set(xlabel="share of the records" if report.records else "probability", xlim=(0, None), yticks=[])
     return styled(ax, f"The prior: {len(p):,} inputs" if lead else f"The column: {len(p):,} values")
@@ -207,7 +210,7 @@ def sweep(report: Any) -> Any:
                 _whole_powers(ax)
             ax.set(xscale="log", ylabel=unit)
             _plain_ticks(ax)
-            styled(ax, f"{name}: {title}")
+            styled(ax, f"{drawable(name, _NAME)}: {title}", **PLAIN)
     for ax in grid[-1]:
         ax.set_xlabel(r"LDP $\varepsilon$ at $\delta = 10^{-5}$ (nats)")
     drawn = dict(zip(*grid[0][0].get_legend_handles_labels()[::-1], strict=True))
@@ -218,9 +221,9 @@ def sweep(report: Any) -> Any:
     figure.text(
         0.065, 1 - 0.42 / height, "What does one release leak?", fontsize=17, weight="bold", color=INK,
     )  # fmt: skip
-    source = ", ".join(dict.fromkeys(one.source for one in report))
+    source = drawable(", ".join(dict.fromkeys(one.source for one in report)), _SOURCE)
     words = f"{source}; upper bounds, hollow where no more than a bound is known"
-    figure.text(0.065, 1 - 0.7 / height, words, fontsize=10.5, color=INK)
+    figure.text(0.065, 1 - 0.7 / height, words, fontsize=10.5, color=INK, **PLAIN)
     return figure
 
 

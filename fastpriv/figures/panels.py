@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .channel_panels import categories, leakage, levels
+from .labels import PLAIN, drawable
 from .style import FAINT, INK, axes, page, shade, styled
 
 __all__ = ["assessment", "column", "curves", "information"]
@@ -21,6 +22,7 @@ _BAR = "#cfd6e4"
 # bound: none - how figures are drawn
 _FLOOR = 1e-12
 _CURVES = 6
+_NAME, _SOURCE = 32, 48  # characters that have room
 
 
 def assessment(report: Any) -> Any:
@@ -58,7 +60,7 @@ def assessment(report: Any) -> Any:
     (information if noisy else leakage)(report, figure.add_subplot(grid[1, 0]))
     (curves if noisy else levels)(report, figure.add_subplot(grid[:, 1]))
     figure.text(
-        0.068, 0.95, question(report), fontsize=17, weight="bold", color=INK,
+        0.068, 0.95, question(report), fontsize=17, weight="bold", color=INK, **PLAIN,
     )  # fmt: skip
     records = f"{report.records:,} records, " if report.records else ""
     rounding = "" if report.bins is None else f" rounded to {report.bins} bins"
@@ -66,17 +68,19 @@ def assessment(report: Any) -> Any:
     if noisy:
         how = f"each released once as {_mathematical(how)}; range {report.sensitivity:g}"
     figure.text(
-        0.068, 0.912, f"{report.source}: {records}{len(report.prior):,} distinct values{rounding}, {how}",
-        fontsize=10.5 if noisy else 9.5, color=INK,
+        0.068, 0.912,
+        f"{drawable(report.source, _SOURCE)}: {records}{len(report.prior):,} distinct values{rounding}, {how}",
+        fontsize=10.5 if noisy else 9.5, color=INK, **PLAIN,
     )  # fmt: skip
     return figure
 
 
 def question(report: Any) -> str:
     """The title of a report."""
+    name = drawable(report.name, _NAME, weight="bold")
     if report.mechanism == "channel":
-        return f"What does one release through “{report.name}” leak?"
-    return f"What does one {'noisy ' if report.parameter == 'sigma' else ''}release of “{report.name}” leak?"
+        return f"What does one release through “{name}” leak?"
+    return f"What does one {'noisy ' if report.parameter == 'sigma' else ''}release of “{name}” leak?"
 
 
 def column(report: Any, ax: Any = None) -> Any:
@@ -113,7 +117,8 @@ def column(report: Any, ax: Any = None) -> Any:
         sigma = float(report.sigma[i])
         density = np.exp(-0.5 * ((y[:, None] - x) / sigma) ** 2) @ p / (sigma * np.sqrt(2 * np.pi))
         ax.plot(y, density, color=_colour(report, i), lw=1.8, label=rf"released, $\sigma$ = {sigma:g}")
-    ax.set(xlim=(y[0], y[-1]), ylim=(0, None), xlabel=report.name, ylabel="density")
+    ax.set(xlim=(y[0], y[-1]), ylim=(0, None), ylabel="density")
+    ax.set_xlabel(drawable(report.name, _SOURCE), **PLAIN)
     ax.locator_params(axis="y", nbins=4)
     ax.legend(frameon=False, fontsize=8.5, handlelength=1.4)
     return styled(ax, "The column, before and after noise" if noisy else "The column")
@@ -241,4 +246,4 @@ def _histogram(x: NDArray[np.float64], p: NDArray[np.float64]) -> tuple[NDArray[
 
 
 def _mathematical(noise: str) -> str:
-    return noise.replace("N(0, sigma^2)", r"$\mathcal{N}(0,\,\sigma^2)$")
+    return noise.replace("sigma^2", "σ²")

@@ -37,9 +37,9 @@ def shade(place: float) -> Any:
     return matplotlib.colormaps["viridis"](0.85 * place)
 
 
-def styled(ax: Any, title: str) -> Any:
+def styled(ax: Any, title: str, **text: Any) -> Any:
     """Title, grid and spines of a panel."""
-    ax.set_title(title, loc="left", fontsize=11.5, color=INK, pad=8)
+    ax.set_title(title, loc="left", fontsize=11.5, color=INK, pad=8, **text)
     ax.grid(True, which="major", color="#e6e9f0", lw=0.7)
     ax.set_axisbelow(True)
     for side in ("top", "right"):

@@ -4,8 +4,6 @@ Categories are the text in the file. Numbers are doubles, and an integer that no
 one double, are refused: nothing that differs in the file is the same in memory.
 """
 
-# bounds: none - how files are read
-
 from __future__ import annotations
 
 import os
@@ -362,15 +360,10 @@ class _Written(Sequence[str]):
 
     @cached_property
     def _texts(self) -> list[str]:
-        found, by_text = [], dict[str, Any]()
-        for cell in self._cells.to_pylist():
-            text = "" if cell is None else str(cell + 0.0 if isinstance(cell, float) else cell)
-            found.append(text)
-            if by_text.setdefault(text, cell) != cell and cell == cell:
-                raise DomainError(
-                    f"column must be values whose text tells them apart; got {text!r} for two. Write it as text."
-                )
-        return found
+        return [
+            "" if cell is None else str(cell + 0.0 if isinstance(cell, float) else cell)  # no negative zeros
+            for cell in self._cells.to_pylist()
+        ]
 
     def __len__(self) -> int:
         return len(self._cells)

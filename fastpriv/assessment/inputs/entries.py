@@ -4,8 +4,6 @@ Integers are categories by exact value, in their order, and everything else by i
 alphabet. What is missing is refused.
 """
 
-# bounds: none - how data are read
-
 from __future__ import annotations
 
 import numbers

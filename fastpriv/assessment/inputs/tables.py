@@ -1,11 +1,9 @@
 """A file of columns, as text: CSV of any usual dialect, packed or not, or Parquet. What is ambiguous is refused.
 
-A separator is looked for in the first lines: among comma, semicolon, tab and bar those that stand in line 1 outside of
+A separator is looked for in the first lines: among comma, semicolon, tab and bar those that cut line 1 outside of its
 quotation marks. Where several do, it is the one that cuts all lines into equally many cells, none of which is cut
 further by another. The comma of a number (``36,5``) and one before a blank cut nothing.
 """
-
-# bounds: none - how files are read
 
 from __future__ import annotations
 
@@ -444,6 +442,8 @@ def _found_separator(lines: list[str], whole: bool) -> str | None:
     """What separates cells; None where there is one column."""
     samples = {separator: _parsed(lines, separator, whole) for separator in _SEPARATORS}
     samples = {separator: rows for separator, rows in samples.items() if rows and len(rows[0]) > 1}
+    if len(samples) > 1:  # a cell in quotation marks ends with them
+        samples = {separator: rows for separator, rows in samples.items() if _ends(lines[0], separator)} or samples
     if len(samples) < 2:
         return next(iter(samples), None)
     fit = [
@@ -457,6 +457,14 @@ def _found_separator(lines: list[str], whole: bool) -> str | None:
         f"sep must be given where line 1 may be cut in several ways; got {shown} in {lines[0].strip()[:60]!r}. Pass "
         "what separates cells: sep=';' (--sep ';')."
     )
+
+
+def _ends(line: str, separator: str) -> bool:
+    try:
+        list(csv.reader([line], delimiter=separator, skipinitialspace=True, strict=True))
+    except csv.Error as fault:
+        return "end of data" in str(fault)
+    return True
 
 
 def _uncut(cell: str) -> bool:

@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from ...figures.labels import printable
+
 __all__ = ["compared", "entropy_bits", "rounded_up", "summary"]
 
 _ROWS = 10
+_NAME, _LABEL = 60, 30  # characters that have room
 _LN10 = math.log(10.0)
 _Column = tuple[str, str, Callable[[int], str]]
 
@@ -26,7 +29,7 @@ def summary(report: Any) -> str:
 def compared(sweep: Any) -> str:
     """The summary of a ``Sweep``: a table of all, then what the numbers mean."""
     columns = dict.fromkeys(one.name for one in sweep)
-    lines = [f"What does one release of {', '.join(repr(name) for name in columns)} leak?", ""]
+    lines = [f"What does one release of {', '.join(_quoted(name) for name in columns)} leak?", ""]
     for name in columns:
         own = [one for one in sweep if one.name == name]
         lines += [*_heading(own[0])[2:3], ""]
@@ -83,20 +86,24 @@ def _heading(report: Any) -> list[str]:
         values = f"{len(x):,} values from {x[0]:g} to {x[-1]:g}, {spread}"
     else:
         top = int(np.argmax(p))
-        values = f"{len(x):,} categories, {report.labels[top]} the likeliest ({100 * p[top]:.3g} %)"
+        values = f"{len(x):,} categories, {printable(report.labels[top], _LABEL)} the likeliest ({100 * p[top]:.3g} %)"
     unit = f"; two values differ by at most {report.sensitivity:g}" if report.parameter == "sigma" else ""
     noisy = "noisy release of" if report.parameter == "sigma" else "release of"
     noisy = "release through" if report.mechanism == "channel" else noisy
     lines = [
-        f"What does one {noisy} '{report.name}' leak?",
+        f"What does one {noisy} {_quoted(report.name)} leak?",
         "",
-        f"  data       {report.source}: {records}{values}",
+        f"  data       {printable(report.source, _NAME)}: {records}{values}",
         f"  mechanism  {report.mechanism}: {report.noise}{unit}",
     ]
     if report.bins is not None:
         lines.append(f"  rounding   values are rounded to the centres of {report.bins} bins before the release")
     rows = f"{len(report.grid)} {report.parameter}s x " if report.parameter else ""
     return [*lines, f"  grid       {rows}{len(report.epsilon)} epsilons; shown are upper bounds, rounded up"]
+
+
+def _quoted(name: str) -> str:
+    return f"'{printable(name, _NAME)}'"
 
 
 def _columns(report: Any, brief: bool = False) -> list[_Column]:
