@@ -306,7 +306,7 @@ def opened_column(table: Table, column: str | None, missing: str) -> Column:
     """A column of an open file."""
     file = str(table.file)
     if not table.parquet:
-        (cells,) = table.cells([column])
+        cells = table.cells(column)
         name = table.names[table.position(column)]
         named = table.named
         return Column(name, file, cells, missing, table.decimal, table.commas, named=named)
@@ -400,9 +400,10 @@ def _doubles(texts: Sequence[str], decimal: str) -> tuple[FloatArray, list[int]]
 
 def _told_apart(texts: Sequence[str], values: FloatArray, decimal: str) -> None:
     """Refuses whole numbers that no double is, and different numbers that become one double."""
-    rows = [row for row, text in enumerate(texts) if len(text) > _DIGITS or "e" in text or "E" in text]
-    if not rows:
+    together = "".join(texts)
+    if max(map(len, texts), default=0) <= _DIGITS and "e" not in together and "E" not in together:
         return
+    rows = [row for row, text in enumerate(texts) if len(text) > _DIGITS or "e" in text or "E" in text]
     exact: dict[float, Decimal] = {}
     first: dict[float, str] = {}
     places = {texts[row]: row for row in reversed(rows)}

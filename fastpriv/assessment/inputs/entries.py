@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _validate
-from ... import _validate
 from ...errors import DomainError, ShapeError
 from .columns import Column, in_order, whole_number
 

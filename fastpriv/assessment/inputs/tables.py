@@ -146,46 +146,40 @@ class Table:
             )
         return labels.index(column)
 
-    def cells(self, columns: Sequence[str | None]) -> list[list[str]]:
-        """The cells of some columns of a CSV file, in the order of the file."""
-        places = [self.position(column) for column in columns]
-        stores: list[list[str]] = [[] for _ in places]
-        pairs = [(store.append, place) for store, place in zip(stores, places, strict=True)]
-        width = len(self.names)
+    def cells(self, column: str | None) -> list[str]:
+        """The cells of a column of a CSV file, in the order of the file."""
+        place, width, alone = self.position(column), len(self.names), self.separator is None
+        found: list[str] = []
+        begins = ends = 0  # lines before the last record, and with it
         with self._text() as stream:
             lines = _Lines(stream, self.file)
             rows = self._reader(lines)
-            begins = ends = 0  # lines before the last record, and with it
-            names = not self.headless
             try:
+                if not self.headless:
+                    next(rows)
+                    ends = rows.line_num
                 for row in rows:
                     begins, ends = ends, rows.line_num
-                    if len(row) > 1 and self.separator is None:
+                    if alone and len(row) > 1:
                         row = self._joined(row, lines.line, ends)
-                    if names:
-                        names = False
-                    elif len(row) == width:
-                        for append, place in pairs:
-                            append(row[place])
+                    if len(row) == width:
+                        found.append(row[place])
                     elif row:
                         raise self._ragged(ends, len(row))
                     elif width == 1:
-                        for append, _ in pairs:
-                            append("")
+                        found.append("")
             except csv.Error as fault:
                 raise DomainError(
                     f"file must be a well-formed CSV file; got {str(self.file)!r}: {fault}. Write it again."
                 ) from None
         if ends > begins + 1:
             self._closed_quotation(begins)
-        for column, store in zip(columns, stores, strict=True):
-            if self.separator is None and _are_row_names(store):
-                raise DomainError(
-                    f"line 1 must name every column; got {column or self.names[0]!r} alone above lines that begin with "
-                    "1, 2, 3. Name the column of row numbers too, or pass sep=';' (--sep ';') if these are numbers "
-                    "with a decimal comma."
-                )
-        return stores
+        if alone and _are_row_names(found):
+            raise DomainError(
+                f"line 1 must name every column; got {self.names[0]!r} alone above lines that begin with 1, 2, 3. Name "
+                "the column of row numbers too, or pass sep=';' (--sep ';') if these are numbers with a decimal comma."
+            )
+        return found
 
     def arrow(self, column: str | None) -> tuple[str, Any, Any]:
         """Name and cells of a column of a Parquet file, and pyarrow."""
@@ -351,14 +345,21 @@ class _Lines:
     """The lines of a text, the last one kept; characters that no text has are named."""
 
     def __init__(self, stream: TextIO, file: Path) -> None:
-        self._stream, self._file, self.line, self._count = stream, file, "", 0
+        self._stream, self._file, self.line = stream, file, ""
 
     def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
+        number = 0
         try:
-            line = next(self._stream)
+            for line in self._stream:
+                if "\0" in line:
+                    raise DomainError(
+                        f"file must be text; got the character 0 in line {number + 1} of {str(self._file)!r}. Pass the "
+                        "encoding it has, such as encoding='utf-16-le' (--encoding utf-16-le), or save it as CSV in "
+                        "UTF-8."
+                    )
+                number += 1
+                self.line = line if number > 1 else line.removeprefix("\ufeff")
+                yield self.line
         except UnicodeDecodeError as fault:
             raise DomainError(
                 f"file must be text in {_spelled(self._stream.encoding)}; got byte 0x{fault.object[fault.start]:02x} "
@@ -370,16 +371,6 @@ class _Lines:
                 f"file must be text in {_spelled(self._stream.encoding)}; got {str(self._file)!r}: {fault}. Pass the "
                 "encoding it has, such as encoding='utf-16-le' (--encoding utf-16-le)."
             ) from None
-        self._count += 1
-        if "\0" in line:
-            raise DomainError(
-                f"file must be text; got the character 0 in line {self._count} of {str(self._file)!r}. Pass the "
-                "encoding it has, such as encoding='utf-16-le' (--encoding utf-16-le), or save it as CSV in UTF-8."
-            )
-        if self._count == 1:
-            line = line.removeprefix("\ufeff")
-        self.line = line
-        return line
 
 
 def is_number(text: str) -> bool:
