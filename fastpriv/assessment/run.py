@@ -50,6 +50,8 @@ def assess(
         The sensitive column, or the law of its values. Its empirical distribution is the prior of the secret. For a
         channel it may be left out: the secret is then uniform over the inputs; a Pmf of as many points as the channel
         has inputs is a law over these.
+        For mechanisms of any values, integers that no double is are categories by exact value, in their order, and
+        everything that is not a number by its text: numbers by size, other text by alphabet.
     mechanism : str or AnyChannel
         ``gaussian`` adds N(0, sigma^2) to each number once. Local mechanisms of a level, which is their LDP epsilon
         between the values that are farthest apart: ``rr`` (randomised response), ``oue``, ``sue`` (unary encodings),

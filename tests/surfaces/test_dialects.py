@@ -477,6 +477,19 @@ class TestCommand:
         assert main(["assess", "n.csv", "--no-header", "--column", "2", *words[4:]]) == 0
 
 
+def test_pictures_show_numbers_as_the_file_writes_them(write):
+    pytest.importorskip("matplotlib")
+    from fastpriv.assessment.inputs.columns import opened_column
+    from fastpriv.assessment.inputs.tables import Table
+
+    column = opened_column(Table(write("price;x\n1,50;a\n2,25;b\n")), "price", "error")
+    report = fastpriv.assess(column, mechanism="rr", level=1, epsilon=1)
+    assert [text.get_text() for text in fastpriv.figures.categories(report).texts] == ["1,50", "2,25"]
+    close = fastpriv.assess([1234567, 1234568, 0.1], mechanism="rr", level=1, epsilon=1)
+    shown = [text.get_text() for text in fastpriv.figures.categories(close).texts]
+    assert shown == ["0.1", "1234567", "1234568"]
+
+
 def subcommands():
     (action,) = [one for one in _parser()._actions if hasattr(one, "choices") and isinstance(one.choices, dict)]
     return action.choices
