@@ -79,7 +79,7 @@ def _channel(secret: Secret, channel: AnyChannel, epsilon: FloatArray) -> dict[s
     ldp = _curve(lambda e: notions.ldp_delta(None, channel, e, n_jobs=1), epsilon, reach, _comparable(channel))
     lip = _known(lambda: notions.lip_delta(prior, channel, epsilon, n_jobs=1))
     maximal = _known(lambda: notions.maximal_leakage(None, channel, n_jobs=1))
-    most = min(reach, *(() if maximal is None else (float(maximal.upper),)))
+    most = reach if maximal is None else min(reach, float(maximal.upper))
     guess, leak = known.bayes_vulnerability, known.min_entropy_leakage
     if guess is None or leak is None:
         guess, leak = brackets.gain(float(prior.max()), float(sides.plus.upper), most)

@@ -106,8 +106,9 @@ def test_noise_on_integers_sees_the_empty_places():
     same(wide["mbp_xi"], 0, notions.mbp_xi(prior, GeometricMechanism(6, 0.02)))
     binned = fastpriv.assess([0.0, 0.3, 1.0, 9.9], mechanism="geometric", level=[1.0], epsilon=[0.1], bins=10)
     assert (binned.secret.inputs, binned.secret.places.tolist(), binned.bins) == (10, [0, 1, 9], 10)
-    automatic = fastpriv.assess([0.0, 0.35, 1.0], mechanism="laplace-discrete", level=[1.0], epsilon=[0.1])
-    assert (automatic.bins, automatic.secret.inputs) == (256, 256)
+    assert binned.sensitivity == 9.9
+    exact = secret_of([0, 5000, 5001], None, "integers")
+    assert (exact.bins, exact.inputs, exact.places.tolist()) == (None, 5002, [0, 5000, 5001])
 
 
 def test_the_exponential_mechanism_scores_distance_or_truth():
@@ -151,7 +152,7 @@ def test_epsilon_at_a_delta_of_channels_without_an_end():
 def test_what_nobody_can_go_through_is_bracketed():
     prior = np.random.default_rng(3).dirichlet(np.ones(42))
     names = [f"n{i:02}" for i in range(42)]
-    secret = secret_of(np.repeat(names, np.maximum(1, (prior * 5000).astype(int))), "auto", "values")
+    secret = secret_of(np.repeat(names, np.maximum(1, (prior * 5000).astype(int))), None, "values")
     channel = UnaryEncoding.optimized(42, 1.0)
     found = measures.measured(secret, channel, np.array([0.01, 0.5, 2.0]))
     assert found["lip_delta"].method == "bounds alone: no more than LDP"
@@ -161,10 +162,10 @@ def test_what_nobody_can_go_through_is_bracketed():
     subset = measures.measured(secret, SubsetSelection(42, 1.0), np.array([0.5]))
     assert subset["abp_max"].method.startswith("bounds alone")
     assert 0 < subset["mutual_information"].width < 1e-9
-    many = secret_of([f"n{i:04}" for i in range(3000) for _ in range(i % 20 + 1)], "auto", "values")
+    many = secret_of([f"n{i:04}" for i in range(3000) for _ in range(i % 20 + 1)], None, "values")
     bound = measures.measured(many, SubsetSelection(3000, 1.0), np.array([0.5]))["mutual_information"]
     assert (bound.lower, bound.kind) == (0.0, "certified")
-    few = measures.measured(secret_of(names[:12], "auto", "values"), UnaryEncoding.optimized(12, 1.0), np.array([0.5]))
+    few = measures.measured(secret_of(names[:12], None, "values"), UnaryEncoding.optimized(12, 1.0), np.array([0.5]))
     assert few["mutual_information"].lower > 0
     before = secret.prior.probabilities.max()
     best = found["bayes_vulnerability"]
@@ -329,8 +330,10 @@ def test_pictures_are_drawn(report, several, tmp_path):
         (JOBS, {"level": "0.1..10:99999", "epsilon": "0:1:99999"}, DomainError, "level x epsilon must be a grid of at"),
         (JOBS, {"mechanism": Channel([[1.0], [1.0]])}, ShapeError,
          "data must have one distinct value for each of the 2 inputs of the channel, or number .*; got 3 values"),
-        ([0.5, 1.0], {"mechanism": "geometric", "bins": None}, DomainError,
-         "data must be whole numbers less than 2.*apart for noise on integers; got 0.5"),
+        ([0.5, 1.0], {"mechanism": "geometric"}, DomainError, "data must be whole numbers less than 2.*apart for noise "
+         "on integers; got 0.5. Pass bins, to release values rounded to the centres of equal bins"),
+        (JOBS, {"bins": 2}, DomainError, "bins must be left out for names, which cannot be rounded; got 2"),
+        (np.arange(2**20 + 1), {}, DomainError, "data must have at most 1048576 distinct values for a mechanism of c"),
         (None, {"mechanism": RandomizedResponse(10**9, 1.0)}, DomainError,
          "mechanism must have at most 1048576 inputs to be assessed; got 1000000000"),
     ],
