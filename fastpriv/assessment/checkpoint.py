@@ -133,8 +133,10 @@ class Checkpoint:
             size = int(np.prod(shape))
             of, left = left[: len(_PARTS) * size], left[len(_PARTS) * size :]
             value, lower, upper = of.reshape(len(_PARTS), *shape)
+            if not len(value) == len(kind) == len(method) == rows.stop - rows.start:
+                return None
             block[name] = Surface(value, lower, upper, tuple(kind), tuple(method))
-        return block
+        return None if left.size else block
 
 
 def _name(rows: slice) -> str:
