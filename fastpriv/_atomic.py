@@ -6,12 +6,13 @@ import errno
 import io
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["writable", "writable_directory", "written_whole"]
+__all__ = ["checked", "writable", "writable_directory", "written_whole"]
 
 _ROOM = "Free space there, or name a path on another disk."
 _RIGHTS = "Name a path where you may write, or have its owner let you."
@@ -52,8 +53,8 @@ def written_whole(path: str | os.PathLike[str], rights: int = 0o666) -> Iterator
     """
     goal = Path(path)
     hidden = goal.parent / f".{os.getpid()}.{secrets.token_hex(8)}.part"
+    checked(goal)
     with writable(goal):
-        _checked(goal)
         descriptor = _nameless(goal.parent, rights)
         named = descriptor is None
         if descriptor is None:
@@ -89,19 +90,21 @@ class _File(io.FileIO):
             return super().write(data)
 
 
-def _checked(goal: Path) -> None:
-    """Refuse before the work what cannot take the place of a file, or should not."""
-    fault = 0
-    if goal.is_dir():
-        fault = errno.EISDIR
-    elif not goal.parent.is_dir():
-        fault = errno.ENOTDIR if goal.parent.exists() else errno.ENOENT
-    elif goal.exists() and not goal.is_file():  # a device, which the rename would remove
-        fault = errno.EINVAL
-    elif goal.exists() and not os.access(goal, os.W_OK):
-        fault = errno.EACCES
-    if fault:
-        raise OSError(fault, os.strerror(fault), str(goal))
+def checked(path: str | os.PathLike[str]) -> None:
+    """Refuse before the work what cannot be the name of a file, or should not."""
+    goal = Path(path)
+    with writable(goal):
+        fault = 0 if stat.S_ISDIR(os.stat(goal.parent).st_mode) else errno.ENOTDIR
+        with suppress(FileNotFoundError):
+            kind = os.stat(goal).st_mode
+            if stat.S_ISDIR(kind):
+                fault = errno.EISDIR
+            elif not stat.S_ISREG(kind):  # a device, which the new name would remove
+                fault = errno.EINVAL
+            elif not os.access(goal, os.W_OK):
+                fault = errno.EACCES
+        if fault:
+            raise OSError(fault, os.strerror(fault))
 
 
 def _linked(descriptor: int, name: Path) -> bool:

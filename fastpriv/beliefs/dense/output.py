@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import _validate
-from ..._atomic import writable, written_whole
+from ..._atomic import checked, writable, written_whole
 from ..._values import FloatArray
 from ...errors import DomainError, ShapeError
 from .passes import Block, Pair
@@ -56,6 +56,7 @@ class Output:
         if isinstance(out, (str, os.PathLike)):
             if Path(out).suffix.lower() != ".npy":
                 raise DomainError(f"out must be a .npy file; got {os.fspath(out)!r}. Name it so, or pass an array.")
+            checked(out)
             return
         plain = isinstance(out, np.ndarray) and out.dtype == np.float64 and out.flags.c_contiguous
         if not plain or not out.flags.writeable:
