@@ -91,7 +91,7 @@ BAD = [
     (["--sigma", "1..9:1000000", "--epsilon", "0:1:1000000"], "a grid of at most 5,000,000 cells; got 1,000,000 x"),
     (["--sigma", "1:2:1000000000000"], "a grid of at most 5,000,000 cells"),
     (["--bins", "few"], "--bins must be a whole number or exact; got 'few'"),
-    (["--bins", "auto"], "--bins must be a whole number or exact; got 'auto'. Leave it out for a release of the val"),
+    (["--bins", "auto"], "--bins must be a whole number or exact; got 'auto'. Leave it out to release the values"),
     (["--bins", "0"], "bins must be an integer of at least 2"),
     (["--mechanism", "none"], "mechanism must be one of gaussian, rr, oue"),
     (["--sensitivity", "wide"], "--sensitivity must be a number; got 'wide'"),

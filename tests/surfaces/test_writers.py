@@ -105,7 +105,7 @@ def test_bad_places_are_named(written):
     with pytest.raises(NotADirectoryError, match="Not a directory. Name a path without a file in place of a"):
         write(path.parent / "file" / "in" / path.name)
     path.mkdir()
-    with pytest.raises((OSError, DomainError), match=r"Is a directory. Name a file in that|the name of a file; got the dir"):
+    with pytest.raises((OSError, DomainError), match="Is a directory. Name a file in that|name of a file; got the dir"):
         write(path)
     assert sorted(os.listdir(path.parent)) == sorted(["file", path.name])
 
