@@ -21,6 +21,7 @@ __all__ = ["MAX_CELLS", "Grid", "checked_cells", "default_epsilon", "default_lev
 
 FloatArray = NDArray[np.float64]
 MAX_CELLS = 5_000_000
+# bound: none - which levels of noise are tabulated
 _SMALLEST, _GREATEST = 1e-298, 1e297  # so that all of a default grid can be noise
 _FORMS = "Pass numbers (1,2,5), start:stop:count for equal steps or start..stop:count for equal ratios."
 
