@@ -111,6 +111,27 @@ def test_noise_on_integers_sees_the_empty_places():
     assert (exact.bins, exact.inputs, exact.places.tolist()) == (None, 5002, [0, 5000, 5001])
 
 
+@pytest.mark.parametrize("mechanism", ["geometric", "laplace-discrete"])
+@pytest.mark.parametrize("level", [1e-9, 0.5, 6.0, 300.0])
+def test_a_wide_range_costs_the_values_that_occur_and_bounds_hold_beyond(monkeypatch, mechanism, level):
+    data = [3, 3, 10, 11, 40]
+    words = {"mechanism": mechanism, "level": [level], "epsilon": [0.1]}
+    monkeypatch.setattr("fastpriv.assessment.run.required_noise", lambda *_: ())
+    whole = fastpriv.assess(data, **words)
+    monkeypatch.setattr(measures, "_MADE", 0)
+    few = fastpriv.assess(data, **words)
+    monkeypatch.setattr(measures, "_LONGEST", 0)
+    none = fastpriv.assess(data, **words)
+    for name, found in whole.surfaces.items():
+        for other in (few.surfaces[name], none.surfaces[name]):
+            assert (other.lower <= found.upper).all(), name
+            assert (other.upper >= found.lower).all(), name
+        if name != "capacity":
+            np.testing.assert_allclose(few.surfaces[name].value, found.value, rtol=1e-6, atol=1e-300, err_msg=name)
+        assert none.surfaces[name].bound_alone(0) or name in ("ldp_delta", "ldp_epsilon", "pure_ldp_epsilon", "mbp_xi",
+                                                              "maximal_leakage", "capacity"), name  # fmt: skip
+
+
 def test_the_exponential_mechanism_scores_distance_or_truth():
     numbers = fastpriv.assess(AGES, mechanism="exponential", level=[1.0], epsilon=[0.1])
     x = np.array([31.0, 33.0, 36.0])
