@@ -97,7 +97,8 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Example: fastpriv assess people.csv --column age --sigma 1,10,100",
     )
     parser.set_defaults(
-        large="the grid must fit into memory; got less memory than it needs. Take fewer points or bins."
+        large="the grid must fit into memory; got less memory than it needs. Take fewer points, or release rounded "
+        "values (--bins 256)."
     )
     parser.add_argument("--version", action="version", version=f"fastpriv {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)

@@ -76,9 +76,10 @@ def assess(
     progress : bool or callable, optional
         True for a bar on stderr; a callable is called with (blocks done, blocks in all).
     checkpoint : path-like, optional
-        A directory where finished blocks are kept until the run is complete.
+        A directory where finished blocks are kept, for this user alone, until the run is complete.
     resume : bool
-        Take the blocks of an earlier run with the same data and settings from ``checkpoint``.
+        Take the blocks of an earlier run with the same data and settings from ``checkpoint``; a block that is damaged,
+        a link or of another owner, version or setting is computed again.
 
     Returns
     -------

@@ -371,6 +371,7 @@ def test_faults_are_named(data, words, error, message):
         ({}, {}, "columns and mechanism must be at least one each, all different; got 0 columns and 1 mechanisms"),
         ({"a": JOBS}, {"mechanism": ["rr", "rr"]}, "got 'rr' twice. Name them"),
         ({"a": JOBS}, {"sigma": [1.0]}, "sigma must be left out for a mechanism without it"),
+        ({"a": JOBS}, {"sensitivity": 9.0}, "sensitivity must be left out for a mechanism without it"),
     ],
 )
 def test_faults_of_sweeps_are_named(columns, words, message):
