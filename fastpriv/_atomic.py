@@ -22,7 +22,7 @@ _REMEDIES = {
     errno.EROFS: "Name a path on a disk that is not read-only.",
     errno.EISDIR: "Name a file in that directory.",
     errno.ENOENT: "Make its directory first, or name another.",
-    errno.EEXIST: "Name a path that is not that of a file, or remove the file.",
+    errno.EEXIST: "Name a directory, or a path that is not taken.",
     errno.ENOTDIR: "Name a path without a file in place of a directory.",
     errno.ENAMETOOLONG: "Take a shorter name.",
     errno.EINVAL: "Name a plain file, or one that does not exist yet.",

@@ -99,7 +99,7 @@ BAD = [
     (["--format", "xls"], "--format must be of csv, parquet, json or none; got 'xls'"),
     (["--column", "sex"], "education, occupation, native-country; got 'sex'"),
     (["--n-jobs", "0"], "n_jobs must be a non-zero integer or None; got 0"),
-    (["--out", "taken"], "path must be a directory that can be written; got 'taken': File exists. Name a path that is"),
+    (["--out", "taken"], "path must be a directory that can be written; got 'taken': File exists. Name a directory"),
     (["none.csv"], "file must be an existing CSV or Parquet file; got 'none.csv'"),
     (["empty.csv"], "file must have at least one record; got the empty file"),
     (["header.csv"], "column must have at least one number; got none"),
