@@ -6,6 +6,7 @@ Exit codes: 0 done, 2 bad input (one line on stderr, no traceback), 130 interrup
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import json
 import logging
@@ -22,6 +23,8 @@ from .assessment.command import options as _assess_options
 from .errors import DomainError, NotConvergedError, SamplingWarning
 
 __all__ = ["main"]
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,12 +57,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         exec("")  # one that arose inside exec() has CPython die by the signal at exit, unless another exec() follows
         return _failed(f"interrupted; {asked.interrupted}", 130)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 141
     except MemoryError as fault:
         told = type(fault) is MemoryError and fault.args  # by fastpriv, not by the interpreter
         return _failed(str(fault) if told else asked.large, 2)
     except (ValueError, OSError, ImportError, NotConvergedError) as fault:
+        if isinstance(fault, OSError) and fault.strerror and fault.errno in _FULL:  # written files say it themselves
+            _drop_output()
+            return _failed(
+                f"standard output must be writable; got: {fault.strerror}. Free space there, or write elsewhere.", 2
+            )
         return _failed(_said(fault), 2)
 
 
@@ -75,6 +83,11 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(_failed(f"{message}. See {self.prog} --help.", 2))
+
+
+def _drop_output() -> None:
+    """What could not be printed is not tried again at the end of the process."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _failed(message: str, code: int) -> int:
@@ -95,7 +108,8 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Example: fastpriv assess people.csv --column age --sigma 1,10,100",
     )
     parser.set_defaults(
-        large="the grid must fit into memory; got less memory than it needs. Take fewer points or bins."
+        large="the grid must fit into memory; got less memory than it needs. Take fewer points, or release rounded "
+        "values (--bins 256)."
     )
     parser.add_argument("--version", action="version", version=f"fastpriv {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)

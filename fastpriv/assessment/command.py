@@ -39,8 +39,8 @@ def options(parser: argparse.ArgumentParser) -> None:
         help="cells without a value; keep: as a category of their own (default: error)",
     )  # fmt: skip
     add(
-        "--bins", metavar="N|auto|exact", default="auto",
-        help="round to the centres of N equal bins first; auto: 256 bins if there are over 512 values (default: auto)",
+        "--bins", metavar="N|exact", default="exact",
+        help="release values rounded to the centres of N equal bins; exact: the values as they are (default: exact)",
     )  # fmt: skip
     add(
         "--mechanism", metavar="NAMES", default="gaussian",
@@ -239,11 +239,13 @@ def figure_kind(asked: argparse.Namespace) -> str | None:
     return None if asked.figure == "none" else str(asked.figure)
 
 
-def _bins(text: str) -> int | str | None:
-    if text in ("auto", "exact"):
-        return None if text == "exact" else text
+def _bins(text: str) -> int | None:
+    if text == "exact":
+        return None
     if not text.isdecimal():
-        raise DomainError(f"--bins must be a whole number, auto or exact; got {text!r}. Pass one of these.")
+        raise DomainError(
+            f"--bins must be a whole number or exact; got {text!r}. Leave it out to release the values as they are."
+        )
     return int(text)
 
 

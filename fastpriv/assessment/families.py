@@ -28,6 +28,7 @@ from .inputs.secrets import Secret
 
 __all__ = ["FAMILIES", "Family", "family_of"]
 
+_COPIES = 3  # of the matrix of scores while it is made
 _REPORT = {"p": 0.5, "q": 0.75}  # the instantaneous response of RAPPOR
 
 
@@ -58,16 +59,19 @@ class Family:
         """Whether its releases are finitely many."""
         return self.name != "gaussian"
 
+    @property
+    def has_sensitivity(self) -> bool:
+        """Whether its noise is scaled by the largest distance of two values."""
+        return self.domain != "values"
 
-def _scores(secret: Secret) -> Any:
-    """Minus the distance of two numbers; 1 for the true category, else 0."""
-    if secret.integers is not None:
-        whole = np.array(secret.integers, dtype=object)
-        return -np.abs(whole[:, None] - whole).astype(np.float64)
-    if secret.labels is not None:
-        return np.eye(secret.inputs)
-    x = secret.prior.values
-    return -np.abs(x[:, None] - x)
+
+def _exponential(level: float, secret: Secret) -> AnyChannel:
+    """Scores are minus the distance of two numbers; of categories 1 for the true one, else 0: randomised response."""
+    if secret.labels is not None and secret.integers is None:
+        return RandomizedResponse(secret.inputs, 0.5 * level)
+    _validate.memory("data", _COPIES * 8 * secret.inputs**2, "Pass bins, to release rounded values (--bins 256).")
+    x = secret.prior.values if secret.integers is None else np.array(secret.integers, dtype=object)
+    return ExponentialMechanism(-np.abs(x[:, None] - x).astype(np.float64), level)
 
 
 def _level(name: str, noise: str, build: Callable[[float, Secret], Any]) -> Family:
@@ -104,7 +108,7 @@ FAMILIES: Mapping[str, Family] = {
         _steps("laplace-discrete", "value + discrete Laplace noise, any integer",
                lambda n, step: DiscreteLaplace(n, 1.0 / step)),
         _level("exponential", "exponential mechanism: nearer values (of categories: the true one) score higher",
-               lambda level, secret: ExponentialMechanism(_scores(secret), level)),
+               _exponential),
     )
 }  # fmt: skip
 

@@ -4,7 +4,7 @@ What a channel does not give away in reasonable time (the curve of a million row
 without symmetry) is bracketed by what it does.
 """
 
-# bounds: tested by surfaces/test_assess - rounding of the entropy that caps an information
+# bounds: tested by surfaces/test_assess_channels - rounding of the entropy that caps an information
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import notions
-from ..channels import AnyChannel
+from ..channels import AnyChannel, GeometricMechanism
 from ..errors import DomainError
 from ..estimate import Estimate
 from . import brackets
@@ -28,6 +28,9 @@ FloatArray = NDArray[np.float64]
 LDP_DELTA = 1e-5
 _PAIRS = 2**31  # rows times rows times releases that are compared for a curve
 _CELLS, _WRITTEN = 2**20, 2**32  # of a channel whose capacity is solved for; more are known by structure
+_MADE, _LONGEST = 2**24, 2**28  # cells made from parameters: all of them up to here; those of values that occur
+# bound: tested by surfaces/test_assess_channels - rounding of the maximal leakage of geometric noise
+_ROUNDING = 1e-14
 _NARROW = 1e-6  # relative width of an epsilon
 _LARGEST = 700.0
 
@@ -71,20 +74,20 @@ GAUSSIAN: tuple[Callable[[Secret, Any, FloatArray], Mapping[str, Estimate]], ...
 
 
 def _channel(secret: Secret, channel: AnyChannel, epsilon: FloatArray) -> dict[str, Estimate]:
-    prior = secret.weights
-    known = notions.summary(prior, channel, n_jobs=1)
-    level = known.ldp_epsilon or notions.ldp_epsilon(None, channel, n_jobs=1)
-    sides = notions.mbp(prior, channel, n_jobs=1)
+    prior, rows = _occurring(secret, channel)
+    known = None if rows is None else notions.summary(prior, rows, n_jobs=1)
+    level = (known.ldp_epsilon if known and rows is channel else None) or notions.ldp_epsilon(None, channel, n_jobs=1)
+    sides = notions.mbp(secret.weights, channel, n_jobs=1)
     reach = float(level.upper)
     ldp = _curve(lambda e: notions.ldp_delta(None, channel, e, n_jobs=1), epsilon, reach, _comparable(channel))
-    lip = _known(lambda: notions.lip_delta(prior, channel, epsilon, n_jobs=1))
-    maximal = _known(lambda: notions.maximal_leakage(None, channel, n_jobs=1))
-    most = min(reach, *(() if maximal is None else (float(maximal.upper),)))
-    guess, leak = known.bayes_vulnerability, known.min_entropy_leakage
+    lip = _known(lambda: notions.lip_delta(prior, rows, epsilon, n_jobs=1)) if rows else None
+    maximal = _known(lambda: notions.maximal_leakage(None, channel, n_jobs=1)) if rows is channel else _maximal(channel)
+    most = reach if maximal is None else min(reach, float(maximal.upper))
+    guess, leak = (known.bayes_vulnerability, known.min_entropy_leakage) if known else (None, None)
     if guess is None or leak is None:
         guess, leak = brackets.gain(float(prior.max()), float(sides.plus.upper), most)
-    capacity, average = _capacities(secret, channel, known.cd_lmip, most)
-    abp = known.abp or _known(lambda: notions.abp(prior, channel, n_jobs=1))
+    capacity, average = _capacities(secret, channel, known.cd_lmip if known else None, most)
+    abp = (known.abp or _known(lambda: notions.abp(prior, rows, n_jobs=1))) if known else None
     shift = brackets.shift(float(sides.xi.upper))
     return {
         "ldp_delta": ldp,
@@ -104,8 +107,52 @@ def _channel(secret: Secret, channel: AnyChannel, epsilon: FloatArray) -> dict[s
 
 def information(secret: Secret, channel: AnyChannel) -> Estimate:
     """Mutual information of a channel, as ``measured`` gives it."""
-    found = _known(lambda: notions.cd_lmip(secret.weights, channel, n_jobs=1))
+    prior, rows = _occurring(secret, channel)
+    found = _known(lambda: notions.cd_lmip(prior, rows, n_jobs=1)) if rows else None
     return _capacities(secret, channel, found, math.inf)[1] if found is None else found
+
+
+class _Occurring(AnyChannel):
+    """The rows of the values that occur, of a channel whose rows are made one by one."""
+
+    __slots__ = _fields = ("channel", "places")
+
+    channel: AnyChannel
+    places: NDArray[np.int64]
+
+    def __init__(self, channel: AnyChannel, places: NDArray[np.int64]) -> None:
+        self._set(channel=channel, places=places)
+
+    @property
+    def inputs(self) -> int:
+        return self.places.size
+
+    @property
+    def outputs(self) -> int:
+        return self.channel.outputs
+
+    @property
+    def mass_gap(self) -> float:
+        return self.channel.mass_gap
+
+    def _log_rows(self, start: int, stop: int) -> FloatArray:
+        return np.concatenate([self.channel._log_rows(place, place + 1) for place in self.places[start:stop].tolist()])
+
+
+def _occurring(secret: Secret, channel: AnyChannel) -> tuple[FloatArray, AnyChannel | None]:
+    """Law and channel of the values that occur, where others cost time; None for more than time allows."""
+    if not isinstance(channel, GeometricMechanism) or channel.inputs * channel.outputs <= _MADE:
+        return secret.weights, channel
+    law, rows = secret.prior.probabilities, _Occurring(channel, secret.places)
+    return law, rows if rows.inputs * rows.outputs <= _LONGEST else None
+
+
+def _maximal(channel: Any) -> Estimate:
+    """log of the sum over releases of the largest likelihood, which of geometric noise is that of the same secret."""
+    step = -math.expm1(-channel.epsilon)
+    found = math.log1p((channel.inputs - 1) * step / (2.0 - step))
+    ends = found * (1.0 - _ROUNDING), found * (1.0 + _ROUNDING)
+    return Estimate(found, *ends, kind="exact", unit="nats", method="closed form")
 
 
 def _known(quantity: Callable[[], Any]) -> Any:

@@ -38,7 +38,7 @@ _EPSILON = "Pass epsilons in nats, such as 0.1,1,10."
 
 def assess(
     data: Data | None = None, *, mechanism: str | AnyChannel = "gaussian", sigma: ArrayLike | str | None = None,
-    level: ArrayLike | str | None = None, epsilon: ArrayLike | str | None = None, bins: int | str | None = "auto",
+    level: ArrayLike | str | None = None, epsilon: ArrayLike | str | None = None, bins: int | None = None,
     sensitivity: float | None = None, name: str = "value", source: str = "data", n_jobs: int | None = None,
     progress: Progress = None, checkpoint: str | os.PathLike[str] | None = None, resume: bool = False,
 ) -> Assessment:  # fmt: skip
@@ -65,11 +65,12 @@ def assess(
         Levels of the local mechanisms, in nats, positive. Default: 21 from 0.1 to 10.
     epsilon : array_like, shape (e,), or str, optional
         Epsilons of the curves, in nats. Default: 81 from 0.01 to 100.
-    bins : int, "auto" or None
-        Round numbers to the centres of this many equal bins before the release. ``"auto"`` keeps up to 512 distinct
-        values as they are, and whole numbers for noise on integers; it takes 256 bins beyond. None keeps all values.
+    bins : int, optional
+        A release that rounds each number to the centre of one of this many equal bins over the range, and then adds
+        noise or answers. None, the default, is a release of the values as they are, however many there are.
     sensitivity : float, optional
-        Largest distance between two possible numbers, for LDP. Default: the range of the values.
+        Largest distance between two possible numbers, for LDP. Default: the range of the values as they are, also with
+        ``bins``. Only for mechanisms that add noise to numbers.
     name, source : str
         What the column is called and where it comes from, for table and figure.
     n_jobs : int, optional
@@ -77,9 +78,10 @@ def assess(
     progress : bool or callable, optional
         True for a bar on stderr; a callable is called with (blocks done, blocks in all).
     checkpoint : path-like, optional
-        A directory where finished blocks are kept until the run is complete.
+        A directory where finished blocks are kept, for this user alone, until the run is complete.
     resume : bool
-        Take the blocks of an earlier run with the same data and settings from ``checkpoint``.
+        Take the blocks of an earlier run with the same data and settings from ``checkpoint``; a block that is damaged,
+        a link or of another owner, version or setting is computed again.
 
     Returns
     -------
@@ -89,16 +91,20 @@ def assess(
     Raises
     ------
     DomainError
-        For NaN or infinite data, names where numbers are needed, a parameter that the mechanism does not have, a
-        non-positive sigma or level, a negative epsilon, a constant column, more than 4096 distinct numbers without
-        bins, or a grid of more than 5,000,000 cells.
+        For NaN or infinite data, numbers that doubles do not hold, names where numbers are needed, fractions for noise
+        on whole numbers without bins, a parameter that the mechanism does not have, a non-positive sigma or level, a
+        negative epsilon, a constant column, more than 2**20 values for a mechanism of categories, or a grid of more
+        than 5,000,000 cells.
     ShapeError
         For empty or multi-dimensional data, or a channel with another number of inputs than there are values.
+    MemoryError
+        For more values than a mechanism of categories or whole numbers can be written out for.
 
     Notes
     -----
-    With bins, every number speaks of the mechanism "round, then release". The quantities are those of
-    ``fastpriv.notions``, whose docstrings give the sources.
+    Nothing is rounded unasked. With bins, every number speaks of the mechanism "round, then release": a guess is one of
+    the rounded value, all other quantities are the same for both; table, figure and files say so. The quantities are
+    those of ``fastpriv.notions``, whose docstrings give the sources.
 
     **Accuracy** Every number carries bounds; ``kind`` says what they claim. ``tests/surfaces/test_assess.py`` and
     ``test_assess_channels.py`` check that the table repeats the numbers of ``fastpriv.notions``.
@@ -120,7 +126,7 @@ def assess(
 def sweep(
     columns: Mapping[str, Data], *, mechanism: Sequence[str | AnyChannel] | str = "rr",
     sigma: ArrayLike | str | None = None, level: ArrayLike | str | None = None, epsilon: ArrayLike | str | None = None,
-    bins: int | str | None = "auto", sensitivity: float | None = None, source: str = "data",
+    bins: int | None = None, sensitivity: float | None = None, source: str = "data",
     n_jobs: int | None = None, progress: Progress = None, checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
 ) -> Sweep:  # fmt: skip
@@ -164,13 +170,18 @@ def sweep(
         shown = f"{twice[0]!r} twice" if twice else f"{len(columns)} columns and {len(each)} mechanisms"
         raise DomainError(f"columns and mechanism must be at least one each, all different; got {shown}. Name them.")
     families = [family_of(one) for one in each]
-    for name, value, parameter in (("sigma", sigma, "sigma"), ("level", level, "level")):
-        if value is not None and all(family.parameter != parameter for family in families):
+    for name, value, takers in (
+        ("sigma", sigma, [family.parameter == "sigma" for family in families]),
+        ("level", level, [family.parameter == "level" for family in families]),
+        ("sensitivity", sensitivity, [family.has_sensitivity for family in families]),
+    ):
+        if value is not None and not any(takers):
             raise _needless(name, names[0])
     cases = [
         _case(
             column, source, data, one, sigma if family.parameter == "sigma" else None,
-            level if family.parameter == "level" else None, epsilon, bins, sensitivity,
+            level if family.parameter == "level" else None, epsilon, bins,
+            sensitivity if family.has_sensitivity else None,
         )
         for column, data in columns.items() for one, family in zip(each, families, strict=True)
     ]  # fmt: skip
@@ -197,13 +208,13 @@ class _Case:
         return {quantity: Surface.stacked([one[quantity] for one in each]) for quantity in each[0]}
 
     def store(self, parent: str | os.PathLike[str], resume: bool) -> Checkpoint:
-        secret = self.secret
-        arrays = (
-            secret.prior.values, secret.prior.probabilities, secret.places.astype(np.float64), self.grid, self.epsilon,
-            np.array([self.sensitivity, float(secret.inputs)]),
+        secret, family = self.secret, self.family
+        known = None if family.parameter else family.build(1.0, self.sensitivity, secret)
+        settings = (
+            self.name, family.name, known, secret.labels, secret.prior, secret.places, secret.inputs, secret.step,
+            self.sensitivity, self.grid, self.epsilon,
         )  # fmt: skip
-        words = (self.name, self.family.name, self.family.noise, *(secret.labels or ()))
-        return Checkpoint.opened(parent, words, arrays, resume=resume)
+        return Checkpoint.opened(parent, settings, resume=resume)
 
     def report(self, surfaces: dict[str, Surface]) -> Assessment:
         return Assessment(
@@ -223,11 +234,11 @@ def _assessed(
     def block(task: tuple[int, slice]) -> dict[str, Surface]:
         which, part = task
         store = stores[which]
-        found = store.load(part.start) if store is not None else None
+        found = store.load(part) if store is not None else None
         if found is None:
             found = cases[which].block(part)
             if store is not None:
-                store.keep(part.start, found)
+                store.keep(part, found)
         return found
 
     tasks = [
@@ -249,7 +260,7 @@ def _assessed(
 
 def _case(
     name: str, source: str, data: Data | None, mechanism: str | AnyChannel, sigma: Any, level: Any, epsilon: Any,
-    bins: int | str | None, sensitivity: float | None,
+    bins: int | None, sensitivity: float | None,
 ) -> _Case:  # fmt: skip
     family = family_of(mechanism)
     for word, value in (("sigma", sigma), ("level", level)):
@@ -263,14 +274,16 @@ def _case(
     if isinstance(mechanism, AnyChannel):
         secret = placed(secret, mechanism.inputs)
     span = secret.span
-    if sensitivity is None or secret.labels is not None:
+    if sensitivity is None:
         sensitivity = span
+    elif not family.has_sensitivity:
+        raise _needless("sensitivity", family.name)
     else:
         sensitivity = _validate.scalar(
             "sensitivity", sensitivity, f"finite and at least the range of the values, {span!r}",
             lambda x: np.isfinite(x) & (x >= span), remedy="Pass the largest distance between two possible values.",
         )  # fmt: skip
-    given, curve = _points(secret.prior, family.parameter, sigma if level is None else level, epsilon)
+    given, curve = _points(secret, family.parameter, sigma if level is None else level, epsilon)
     return _Case(name, source, secret, family, sensitivity, given, curve)
 
 
@@ -288,11 +301,9 @@ def _needless(name: str, mechanism: str) -> DomainError:
     return DomainError(f"{name} must be left out for a mechanism without it; got one with {mechanism!r}. Drop it.")
 
 
-def _points(prior: Pmf, parameter: str, given: Any, epsilon: Any) -> tuple[FloatArray, FloatArray]:
+def _points(secret: Secret, parameter: str, given: Any, epsilon: Any) -> tuple[FloatArray, FloatArray]:
     if parameter == "sigma":
-        mean = np.sum(prior.probabilities * prior.values)
-        deviation = float(np.sqrt(np.sum(prior.probabilities * (prior.values - mean) ** 2)))
-        given = grids.default_sigma(deviation) if given is None else given
+        given = grids.default_sigma(secret.deviation) if given is None else given
         rows = grids.grid("sigma", given, "positive and finite", lambda x: (x > 0) & np.isfinite(x), _SIGMA)
     elif parameter == "level":
         given = grids.default_level() if given is None else given

@@ -13,7 +13,7 @@ from fastpriv import _atomic
 @pytest.fixture(params=["nameless", "hidden"])
 def either_way(request, monkeypatch):
     if request.param == "hidden":
-        monkeypatch.setattr(_atomic, "_nameless", lambda directory: None)
+        monkeypatch.setattr(_atomic, "_nameless", lambda directory, rights: None)
 
 
 @pytest.mark.usefixtures("either_way")
@@ -69,7 +69,7 @@ with written_whole(sys.argv[1]) as stream:
         run.stdout.readline()
         run.send_signal(how)
     assert not [name for name in os.listdir(tmp_path) if not name.startswith(".")]
-    if sys.platform == "linux" and _atomic._nameless(tmp_path) is not None:
+    if sys.platform == "linux" and _atomic._nameless(tmp_path, 0o600) is not None:
         assert os.listdir(tmp_path) == []
 
 

@@ -54,7 +54,7 @@ def test_rows_with_names(tmp_path):
 def test_a_directory_that_is_not_there(tmp_path, capsys):
     np.save(tmp_path / "l.npy", [0.0, -1.0])
     text = said_by(capsys, "posterior", str(tmp_path / "l.npy"), "--out", str(tmp_path / "none" / "p.npy"), "--quiet")
-    assert f"{tmp_path / 'none'} must be readable or writable; got: No such file or directory" in text
+    assert f"got '{tmp_path / 'none' / 'p.npy'}': No such file or directory. Make its directory first" in text
 
 
 def test_indices_beyond_64_bits_may_come_back_as_objects():

@@ -11,7 +11,6 @@ import pytest
 import fastpriv
 from fastpriv import BackendMissingError, DomainError, Pmf, ShapeError, calibration, notions
 from fastpriv.assessment import quantities
-from fastpriv.assessment.checkpoint import Checkpoint
 from fastpriv.assessment.inputs import grids
 from fastpriv.assessment.reports.summary import rounded_up
 from fastpriv.assessment.reports.table import COLUMNS
@@ -142,8 +141,10 @@ def test_the_default_grids_are_round_and_increasing():
         ({"epsilon": [-1.0]}, DomainError, "epsilon must be at least 0 and finite; got -1.0 at index 0"),
         ({"epsilon": math.nan}, DomainError, "epsilon must be at least 0 and finite; got nan"),
         ({"mechanism": "none"}, DomainError, "mechanism must be one of gaussian, rr, oue, sue, .*; got 'none'"),
-        ({"bins": "few"}, DomainError, "bins must be an integer, 'auto' or None; got 'few'"),
-        ({"bins": 1}, DomainError, "bins must be an integer of at least 2 and at most 4096; got 1"),
+        ({"bins": "few"}, DomainError, "bins must be an integer of at least 2 and at most 2147483648; got 'few'"),
+        ({"bins": "auto"}, DomainError, "bins must be an integer or None; got 'auto'. Nothing is rounded unasked any"),
+        ({"bins": 1}, DomainError, "bins must be an integer of at least 2 and at most 2147483648; got 1"),
+        ({"mechanism": "rr", "sensitivity": 50.0}, DomainError, "sensitivity must be left out for a mechanism without"),
         ({"sensitivity": 3.0}, DomainError, "sensitivity must be finite and at least the range of the values, 27.0"),
         ({"sigma": "1..2:1000000", "epsilon": "0:1:1000000"}, DomainError,
          "sigma x epsilon must be a grid of at most 5,000,000 cells; got .* = 1,000,000,000,000. Take fewer points"),
@@ -171,14 +172,66 @@ def test_faults_in_data_are_named(data, error, message):
         fastpriv.assess(data, sigma=1, epsilon=1)
 
 
-def test_many_values_are_rounded_to_bins_or_refused():
-    data = np.arange(5000.0)
-    binned = fastpriv.assess(data, sigma=2000, epsilon=1)
-    assert (binned.bins, len(binned.prior)) == (256, 256)
-    assert "rounded to the centres of 256 bins" in binned.summary()
-    assert len(fastpriv.assess(data, sigma=2000, epsilon=1, bins=16).prior) == 16
-    with pytest.raises(DomainError, match="data must have at most 4096 distinct values when they are not rounded"):
-        fastpriv.assess(data, sigma=1, epsilon=1, bins=None)
+def test_many_values_are_released_as_they_are(monkeypatch):
+    monkeypatch.setattr("fastpriv.assessment.run.required_noise", lambda *_: ())  # seconds
+    data = np.random.default_rng(0).lognormal(2.0, 1.5, 600)
+    found = fastpriv.assess(data, sigma=0.3, epsilon=1.0)
+    assert (found.bins, found.rounding, found.prior) == (None, None, Pmf.from_data(data))
+    assert found.unrounded is found.prior
+    assert found.sensitivity >= np.ptp(data)
+    assert found["mutual_information"].to("bits").lower[0] > 4.92  # of 256 bins: at most 3.81
+    assert "bits of 9.23" in found.summary()
+    assert "600 values from" in found.summary()
+    assert "rounded to the centres" not in found.summary()
+    assert found.settings()["data"] | {"values": 600, "bins": None} == found.settings()["data"]
+
+
+@pytest.mark.slow
+def test_required_noise_is_for_the_values_as_they_are():
+    data = np.random.default_rng(0).lognormal(2.0, 1.5, 600)
+    prior = Pmf.from_data(data)
+    need = {one.target: one.setting for one in fastpriv.assess(data, sigma=1.0, epsilon=1.0).requirements}
+    assert need["at most 0.1 bit on average"] == calibration.sigma_from_cd_lmip(0.1, prior, unit="bits").upper
+    assert need["LIP, epsilon = 1, delta = 1e-5"] == calibration.sigma_from_lip(1.0, 1e-5, prior).upper
+    assert need["LDP, epsilon = 1, delta = 1e-5"] >= calibration.sigma_from_ldp(1.0, 1e-5, np.ptp(data)).lower
+
+
+def test_bins_are_a_step_of_the_mechanism_and_said_so_everywhere(tmp_path):
+    data = [0.0, 1.0, 2.5, 999_999.0]
+    found = fastpriv.assess(data, sigma=[1e5], epsilon=[1.0], bins=4)
+    assert found.prior == Pmf.from_data(data, bins=4)
+    assert found.sensitivity == 999_999.0
+    assert found["ldp_delta"].value[0, 0] == GaussianMechanism(1e5, 999_999.0).delta(1.0).value
+    text = found.summary()
+    assert "rounding   values are rounded to the centres of 2 of 4 bins before the release" in text
+    assert "4 values from 0 to 999999, mean 2.5e+05" in text
+    assert "bits of 2" in text
+    assert found.settings()["mechanism"]["rounding"] == found.rounding
+    assert found.settings()["data"] | {"values": 4, "bins": 4, "largest": 999_999.0} == found.settings()["data"]
+    found.to_csv(tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").read_text().splitlines()[1].startswith('value,"gaussian, 4 bins",ldp_delta,100000.0')
+    law = fastpriv.assess(Pmf(data, [0.25] * 4), sigma=[1e5], epsilon=[1.0], bins=4)
+    assert law.prior == found.prior
+    assert (law.records, len(law.unrounded)) == (0, 4)
+
+
+def test_bins_narrower_than_doubles_are_one():
+    found = fastpriv.assess([1e16, 1e16 + 2, 1e16 + 4], sigma=1, epsilon=1, bins=100)
+    assert len(found.prior) == len(np.unique(found.prior.values)) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", ["gaussian", "rr", "geometric", "exponential"])
+def test_a_million_distinct_values(mechanism):
+    words = {"sigma": [1e5]} if mechanism == "gaussian" else {"level": [1.0]}
+    data = np.arange(1_000_000.0)
+    if mechanism == "exponential":
+        with pytest.raises(MemoryError, match="data must fit in memory; .*Pass bins, to release rounded values"):
+            fastpriv.assess(data, mechanism=mechanism, epsilon=[1.0], **words)
+        return
+    found = fastpriv.assess(data, mechanism=mechanism, epsilon=[1.0], **words)
+    assert len(found.prior) == 1_000_000
+    assert found.bins is None
 
 
 def test_a_law_can_be_given_instead_of_data():
@@ -255,13 +308,13 @@ def test_a_stopped_run_goes_on_where_it_stopped(report, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         fastpriv.assess(DATA, progress=stop_after_two, **words)
     (kept,) = tmp_path.iterdir()
-    assert sorted(p.name for p in kept.iterdir()) == ["0.npz", "1.npz"]
-    mark = (kept / "0.npz").stat().st_mtime_ns
-    (kept / "1.npz").write_bytes(b"damaged")
+    assert sorted(p.name for p in kept.iterdir()) == ["0-1.block", "1-2.block"]
+    mark = (kept / "0-1.block").stat().st_mtime_ns
+    (kept / "1-2.block").write_bytes(b"damaged")
     seen = []
 
     def look(done, total):
-        seen.append((kept / "0.npz").stat().st_mtime_ns == mark)
+        seen.append((kept / "0-1.block").stat().st_mtime_ns == mark)
 
     again = fastpriv.assess(DATA, resume=True, progress=look, **words)
     assert seen == [True] * 3
@@ -269,19 +322,6 @@ def test_a_stopped_run_goes_on_where_it_stopped(report, tmp_path):
         assert surface.value.tobytes() == again.surfaces[name].value.tobytes(), name
         assert (surface.kind, surface.method) == (again.surfaces[name].kind, again.surfaces[name].method)
     assert not list(tmp_path.iterdir())
-
-
-def test_blocks_of_other_settings_or_an_earlier_run_are_not_used(tmp_path):
-    arrays = (np.array([1.0]), np.array([2.0]))
-    store = Checkpoint.opened(tmp_path, ("gaussian",), arrays, resume=False)
-    block = {"x": quantities.Surface(*(np.array([0.5]),) * 3, ("exact",), ("m",))}
-    store.keep(0, block)
-    same = Checkpoint.opened(tmp_path, ("gaussian",), arrays, resume=True)
-    assert same.load(0)["x"].kind == ("exact",)
-    assert same.load(1) is None
-    assert Checkpoint.opened(tmp_path, ("laplace",), arrays, resume=True).load(0) is None
-    assert Checkpoint.opened(tmp_path, ("gaussian",), arrays[::-1], resume=True).load(0) is None
-    assert Checkpoint.opened(tmp_path, ("gaussian",), arrays, resume=False).load(0) is None
 
 
 def test_the_range_is_rounded_up():

@@ -106,8 +106,30 @@ def test_noise_on_integers_sees_the_empty_places():
     same(wide["mbp_xi"], 0, notions.mbp_xi(prior, GeometricMechanism(6, 0.02)))
     binned = fastpriv.assess([0.0, 0.3, 1.0, 9.9], mechanism="geometric", level=[1.0], epsilon=[0.1], bins=10)
     assert (binned.secret.inputs, binned.secret.places.tolist(), binned.bins) == (10, [0, 1, 9], 10)
-    automatic = fastpriv.assess([0.0, 0.35, 1.0], mechanism="laplace-discrete", level=[1.0], epsilon=[0.1])
-    assert (automatic.bins, automatic.secret.inputs) == (256, 256)
+    assert binned.sensitivity == 9.9
+    exact = secret_of([0, 5000, 5001], None, "integers")
+    assert (exact.bins, exact.inputs, exact.places.tolist()) == (None, 5002, [0, 5000, 5001])
+
+
+@pytest.mark.parametrize("mechanism", ["geometric", "laplace-discrete"])
+@pytest.mark.parametrize("level", [1e-9, 0.5, 6.0, 300.0])
+def test_a_wide_range_costs_the_values_that_occur_and_bounds_hold_beyond(monkeypatch, mechanism, level):
+    data = [3, 3, 10, 11, 40]
+    words = {"mechanism": mechanism, "level": [level], "epsilon": [0.1]}
+    monkeypatch.setattr("fastpriv.assessment.run.required_noise", lambda *_: ())
+    whole = fastpriv.assess(data, **words)
+    monkeypatch.setattr(measures, "_MADE", 0)
+    few = fastpriv.assess(data, **words)
+    monkeypatch.setattr(measures, "_LONGEST", 0)
+    none = fastpriv.assess(data, **words)
+    for name, found in whole.surfaces.items():
+        for other in (few.surfaces[name], none.surfaces[name]):
+            assert (other.lower <= found.upper).all(), name
+            assert (other.upper >= found.lower).all(), name
+        if name != "capacity":
+            np.testing.assert_allclose(few.surfaces[name].value, found.value, rtol=1e-6, atol=1e-300, err_msg=name)
+        assert none.surfaces[name].bound_alone(0) or name in ("ldp_delta", "ldp_epsilon", "pure_ldp_epsilon", "mbp_xi",
+                                                              "maximal_leakage", "capacity"), name  # fmt: skip
 
 
 def test_the_exponential_mechanism_scores_distance_or_truth():
@@ -151,7 +173,7 @@ def test_epsilon_at_a_delta_of_channels_without_an_end():
 def test_what_nobody_can_go_through_is_bracketed():
     prior = np.random.default_rng(3).dirichlet(np.ones(42))
     names = [f"n{i:02}" for i in range(42)]
-    secret = secret_of(np.repeat(names, np.maximum(1, (prior * 5000).astype(int))), "auto", "values")
+    secret = secret_of(np.repeat(names, np.maximum(1, (prior * 5000).astype(int))), None, "values")
     channel = UnaryEncoding.optimized(42, 1.0)
     found = measures.measured(secret, channel, np.array([0.01, 0.5, 2.0]))
     assert found["lip_delta"].method == "bounds alone: no more than LDP"
@@ -161,10 +183,10 @@ def test_what_nobody_can_go_through_is_bracketed():
     subset = measures.measured(secret, SubsetSelection(42, 1.0), np.array([0.5]))
     assert subset["abp_max"].method.startswith("bounds alone")
     assert 0 < subset["mutual_information"].width < 1e-9
-    many = secret_of([f"n{i:04}" for i in range(3000) for _ in range(i % 20 + 1)], "auto", "values")
+    many = secret_of([f"n{i:04}" for i in range(3000) for _ in range(i % 20 + 1)], None, "values")
     bound = measures.measured(many, SubsetSelection(3000, 1.0), np.array([0.5]))["mutual_information"]
     assert (bound.lower, bound.kind) == (0.0, "certified")
-    few = measures.measured(secret_of(names[:12], "auto", "values"), UnaryEncoding.optimized(12, 1.0), np.array([0.5]))
+    few = measures.measured(secret_of(names[:12], None, "values"), UnaryEncoding.optimized(12, 1.0), np.array([0.5]))
     assert few["mutual_information"].lower > 0
     before = secret.prior.probabilities.max()
     best = found["bayes_vulnerability"]
@@ -329,8 +351,10 @@ def test_pictures_are_drawn(report, several, tmp_path):
         (JOBS, {"level": "0.1..10:99999", "epsilon": "0:1:99999"}, DomainError, "level x epsilon must be a grid of at"),
         (JOBS, {"mechanism": Channel([[1.0], [1.0]])}, ShapeError,
          "data must have one distinct value for each of the 2 inputs of the channel, or number .*; got 3 values"),
-        ([0.5, 1.0], {"mechanism": "geometric", "bins": None}, DomainError,
-         "data must be whole numbers less than 2.*apart for noise on integers; got 0.5"),
+        ([0.5, 1.0], {"mechanism": "geometric"}, DomainError, "data must be whole numbers less than 2.*apart for noise "
+         "on integers; got 0.5. Pass bins, to release values rounded to the centres of equal bins"),
+        (JOBS, {"bins": 2}, DomainError, "bins must be left out for names, which cannot be rounded; got 2"),
+        (np.arange(2**20 + 1), {}, DomainError, "data must have at most 1048576 distinct values for a mechanism of c"),
         (None, {"mechanism": RandomizedResponse(10**9, 1.0)}, DomainError,
          "mechanism must have at most 1048576 inputs to be assessed; got 1000000000"),
     ],
@@ -347,6 +371,7 @@ def test_faults_are_named(data, words, error, message):
         ({}, {}, "columns and mechanism must be at least one each, all different; got 0 columns and 1 mechanisms"),
         ({"a": JOBS}, {"mechanism": ["rr", "rr"]}, "got 'rr' twice. Name them"),
         ({"a": JOBS}, {"sigma": [1.0]}, "sigma must be left out for a mechanism without it"),
+        ({"a": JOBS}, {"sensitivity": 9.0}, "sensitivity must be left out for a mechanism without it"),
     ],
 )
 def test_faults_of_sweeps_are_named(columns, words, message):

@@ -90,7 +90,8 @@ BAD = [
     (["--epsilon", "much"], "epsilon must be at least 0 and finite; got 'much'"),
     (["--sigma", "1..9:1000000", "--epsilon", "0:1:1000000"], "a grid of at most 5,000,000 cells; got 1,000,000 x"),
     (["--sigma", "1:2:1000000000000"], "a grid of at most 5,000,000 cells"),
-    (["--bins", "few"], "--bins must be a whole number, auto or exact; got 'few'"),
+    (["--bins", "few"], "--bins must be a whole number or exact; got 'few'"),
+    (["--bins", "auto"], "--bins must be a whole number or exact; got 'auto'. Leave it out to release the values"),
     (["--bins", "0"], "bins must be an integer of at least 2"),
     (["--mechanism", "none"], "mechanism must be one of gaussian, rr, oue"),
     (["--sensitivity", "wide"], "--sensitivity must be a number; got 'wide'"),
@@ -98,7 +99,7 @@ BAD = [
     (["--format", "xls"], "--format must be of csv, parquet, json or none; got 'xls'"),
     (["--column", "sex"], "education, occupation, native-country; got 'sex'"),
     (["--n-jobs", "0"], "n_jobs must be a non-zero integer or None; got 0"),
-    (["--out", "taken"], "must be readable or writable; got: "),
+    (["--out", "taken"], "path must be a directory that can be written; got 'taken': File exists. Name a directory"),
     (["none.csv"], "file must be an existing CSV or Parquet file; got 'none.csv'"),
     (["empty.csv"], "file must have at least one record; got the empty file"),
     (["header.csv"], "column must have at least one number; got none"),
@@ -145,7 +146,7 @@ def test_bad_input_in_a_process_shows_no_traceback(inside):
 def test_a_directory_without_the_right_to_write(inside, capsys):
     (inside / "closed").mkdir(mode=0o500)
     assert main(["assess", *SMALL, "--out", "closed/report"]) == 2
-    assert "must be readable or writable; got: Permission denied" in capsys.readouterr().err
+    assert "got 'closed/report': Permission denied. Name a path where you may" in capsys.readouterr().err
 
 
 def test_too_little_memory_is_a_clear_error(inside, capsys, monkeypatch):
@@ -174,7 +175,7 @@ def test_a_killed_run_leaves_no_half_written_file_and_can_go_on(inside, how):
         stdout=subprocess.PIPE,
     )  # fmt: skip
     report = inside / "report"
-    while not any(report.glob(".blocks-*/*.npz")):
+    while not any(report.glob(".blocks-*/*.block")):
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
     process.send_signal(how)

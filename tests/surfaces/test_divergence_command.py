@@ -153,7 +153,7 @@ BAD = [
     (["kl", "p.npz", "q.json", "--rtol", "small"], "argument --rtol: invalid float value"),
     (["kl", "p.npz", "q.json", "--out", "table.xls"], "--out must be a name that ends in .csv or .parquet"),
     (["kl", "p.npz", "q.json", "--out", "held.csv"], "--out must be the name of a file; got the directory 'held.csv'"),
-    (["kl", "p.npz", "q.json", "--out", "a.json/table.csv"], "must be readable or writable; got: "),
+    (["kl", "p.npz", "q.json", "--out", "a.json/table.csv"], "be a directory that can be written; got 'a.json'"),
 ]  # fmt: skip
 
 

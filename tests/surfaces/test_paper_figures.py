@@ -282,7 +282,7 @@ def test_json_goes_to_the_screen_and_nothing_to_the_disk(tmp_path, monkeypatch, 
         (["figure9"], "name must be one of all, figure1, figure2, figure3, figure4; got 'figure9'"),
         (["3", "--figure", "bmp"], "argument --figure: invalid choice"),
         (["1", "2"], "unrecognized arguments: 2"),
-        (["1", "--out", "taken"], "must be readable or writable; got: "),
+        (["1", "--out", "taken"], "path must be a directory that can be written; got 'taken': File exists"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(tmp_path, monkeypatch, capsys, arguments, message):
@@ -307,7 +307,7 @@ def test_a_place_that_cannot_be_written_is_found_before_the_work(tmp_path, monke
     monkeypatch.setattr("fastpriv.figures.reproduction.computed", never)
     (tmp_path / "taken").write_text("a file")
     assert main(["figures", "--quiet", "--out", str(tmp_path / "taken")]) == 2
-    assert "must be readable or writable" in capsys.readouterr().err
+    assert "path must be a directory that can be written; got" in capsys.readouterr().err
     assert main(["figures", "figure9", "--out", str(tmp_path / "new")]) == 2
     assert os.listdir(tmp_path) == ["taken"]
 

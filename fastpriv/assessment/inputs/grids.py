@@ -21,6 +21,8 @@ __all__ = ["MAX_CELLS", "Grid", "checked_cells", "default_epsilon", "default_lev
 
 FloatArray = NDArray[np.float64]
 MAX_CELLS = 5_000_000
+# bound: none - which levels of noise are tabulated
+_SMALLEST, _GREATEST = 1e-298, 1e297  # so that all of a default grid can be noise
 _FORMS = "Pass numbers (1,2,5), start:stop:count for equal steps or start..stop:count for equal ratios."
 
 
@@ -64,6 +66,7 @@ def checked_cells(name: str, rows: Grid, epsilon: Grid) -> None:
 
 def default_sigma(scale: float) -> FloatArray:
     """Round numbers (1, 1.5, 2, 3, 5, 7) from about a tenth of ``scale`` to a hundred times it."""
+    scale = min(max(scale, _SMALLEST), _GREATEST)
     lowest = math.floor(math.log10(scale / 10.0))
     steps = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
     points = np.array([float(f"{step}e{power}") for power in range(lowest, lowest + 5) for step in steps])

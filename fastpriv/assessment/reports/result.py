@@ -55,7 +55,7 @@ class Assessment(Report):
     -----
     ``assessment["lip_delta"]`` is an Estimate with arrays of shape (s, e) for a curve and (s,) for a number of each
     row. In CSV and Parquet ``sigma``, ``level`` and ``epsilon`` are empty or null where they have no place; in JSON
-    infinite numbers are the strings ``"inf"`` and ``"-inf"``.
+    infinite numbers are the strings ``"inf"`` and ``"-inf"``. The mechanism with bins is ``gaussian, 256 bins``.
 
     Examples
     --------
@@ -86,13 +86,26 @@ class Assessment(Report):
 
     @property
     def bins(self) -> int | None:
-        """Number of bins whose centres the values were rounded to; None for exact values."""
+        """Number of bins to whose centres the release rounds values first; None where it takes them as they are."""
         return self.secret.bins
 
     @property
+    def rounding(self) -> str | None:
+        """What the release does first, in words; None where it takes values as they are."""
+        if self.bins is None:
+            return None
+        left = f"{len(self.prior):,} of {self.bins:,} bins" if len(self.prior) < self.bins else f"{self.bins:,} bins"
+        return f"values are rounded to the centres of {left} before the release"
+
+    @property
     def prior(self) -> Pmf:
-        """The law of the values; of categories, over their numbers."""
+        """The law of what the mechanism is given: values, rounded ones with bins; of categories, their numbers."""
         return self.secret.prior
+
+    @property
+    def unrounded(self) -> Pmf:
+        """The law of the values as they are; ``prior`` unless there are bins."""
+        return self.secret.unrounded
 
     @property
     def labels(self) -> tuple[str, ...] | None:
@@ -139,6 +152,7 @@ class Assessment(Report):
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The tidy table row by row, in the order of ``COLUMNS``; None where a number has no place."""
         epsilons: list[float | None] = list(self.epsilon.tolist())
+        mechanism = self.mechanism if self.bins is None else f"{self.mechanism}, {self.bins} bins"
         for quantity, found in self.surfaces.items():
             of = epsilons if QUANTITIES[quantity].curve else [None]
             unit = QUANTITIES[quantity].unit
@@ -148,21 +162,24 @@ class Assessment(Report):
                 numbers = (np.atleast_1d(x[i]).tolist() for x in (found.value, found.lower, found.upper))
                 for epsilon, value, lower, upper in zip(of, *numbers, strict=True):
                     numbers_of = (epsilon, value, lower, upper)
-                    yield (self.name, self.mechanism, quantity, *place, *numbers_of, kind, unit, method)
+                    yield (self.name, mechanism, quantity, *place, *numbers_of, kind, unit, method)
 
     def settings(self) -> dict[str, Any]:
         """Input, mechanism, grid sizes, meanings and what targets need, in plain types."""
         data: dict[str, Any] = {
             "name": self.name, "source": self.source, "records": self.records, "bins": self.bins,
-            "values": len(self.prior),
+            "values": len(self.unrounded),
         }  # fmt: skip
         if self.labels is None:
-            data |= {"smallest": float(self.prior.values[0]), "largest": float(self.prior.values[-1])}
+            x = self.unrounded.values
+            data |= {"smallest": float(x[0]), "largest": float(x[-1])}
         else:
             data |= {"categories": list(self.labels), "probabilities": self.prior.probabilities.tolist()}
         mechanism: dict[str, Any] = {"name": self.mechanism, "noise": self.noise}
         if self.labels is None:
             mechanism["sensitivity"] = self.sensitivity
+        if self.bins is not None:
+            mechanism["rounding"] = self.rounding
         size = {self.parameter: len(self.grid)} if self.parameter else {}
         return {
             "fastpriv": __version__,

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...figures.labels import printable
 
-__all__ = ["compared", "entropy_bits", "rounded_up", "summary"]
+__all__ = ["compared", "rounded_up", "summary"]
 
 _ROWS = 10
 _NAME, _LABEL = 60, 30  # characters that have room
@@ -53,12 +53,6 @@ def rounded_up(number: float, digits: int = 3) -> str:
     return f"{float(up):.{digits}g}"
 
 
-def entropy_bits(report: Any) -> float:
-    """Entropy of the value itself."""
-    p = report.prior.probabilities
-    return -float(np.sum(p * np.log2(p)))
-
-
 def _delta(upper: Any, name: str, at: int) -> str:
     """A delta rounded up, from its logarithm where no double holds it."""
     if upper[name][at] > 1e-290 or f"log_{name}" not in upper:
@@ -75,14 +69,14 @@ def _rounded_up_from_log(log_number: float) -> str:
 
 
 def _heading(report: Any) -> list[str]:
-    x, p = report.prior.values, report.prior.probabilities
+    x, p = report.unrounded.values, report.unrounded.probabilities
     records = f"{report.records:,} records, " if report.records else ""
     if report.mechanism == "channel":
         values = f"{len(x):,} of {report.secret.inputs:,} inputs"
         if p.max() > p.min():
             values += f", input {x[int(np.argmax(p))]:g} the likeliest ({100 * p.max():.3g} %)"
     elif report.labels is None:
-        spread = f"mean {float(np.sum(x * p)):.4g}, standard deviation {_deviation(report):.4g}"
+        spread = f"mean {float(np.sum(x * p)):.4g}, standard deviation {report.secret.deviation:.4g}"
         values = f"{len(x):,} values from {x[0]:g} to {x[-1]:g}, {spread}"
     else:
         top = int(np.argmax(p))
@@ -97,7 +91,7 @@ def _heading(report: Any) -> list[str]:
         f"  mechanism  {report.mechanism}: {report.noise}{unit}",
     ]
     if report.bins is not None:
-        lines.append(f"  rounding   values are rounded to the centres of {report.bins} bins before the release")
+        lines.append(f"  rounding   {report.rounding}")
     rows = f"{len(report.grid)} {report.parameter}s x " if report.parameter else ""
     return [*lines, f"  grid       {rows}{len(report.epsilon)} epsilons; shown are upper bounds, rounded up"]
 
@@ -126,7 +120,7 @@ def _columns(report: Any, brief: bool = False) -> list[_Column]:
         upper, found = report[name].to("bits").upper, report.surfaces[name]
         return lambda i: rounded_up(upper[i]) + ("*" if found.bound_alone(i) else "")
 
-    information = ("information", f"bits of {entropy_bits(report):.3g}", bits("mutual_information"))
+    information = ("information", f"bits of {report.secret.entropy_bits:.3g}", bits("mutual_information"))
     grid = [(report.parameter, "", lambda i: f"{report.grid[i]:.6g}")] if report.parameter else []
     if report.mechanism == "gaussian":
         if brief:
@@ -135,7 +129,7 @@ def _columns(report: Any, brief: bool = False) -> list[_Column]:
                 *grid, information, none, ("LDP epsilon", "", number("pure_ldp_epsilon")),
                 ("MBP", "xi", number("mbp_xi")), ("ABP", "worst value", number("abp_max")), none, none,
             ]  # fmt: skip
-        deviation = _deviation(report)
+        deviation = report.secret.deviation
         return [
             *grid, ("/ std", "", lambda i: f"{report.grid[i] / deviation:.3g}"), information,
             ("LIP delta", epsilon, delta("lip_delta")), ("LDP delta", epsilon, delta("ldp_delta")),
@@ -216,7 +210,7 @@ def _needs(report: Any) -> list[str]:
         rows = [f"  {need.target:<33}  level = {_rounded_down(need.setting)}" for need in report.requirements]
         return ["", "Level that meets a target", *rows]
     lines = ["", "Noise that a target needs"]
-    deviation = _deviation(report)
+    deviation = report.secret.deviation
     for need in report.requirements:
         times = "" if math.isinf(need.setting) else f"  ({need.setting / deviation:.3g} x standard deviation)"
         lines.append(f"  {need.target:<32}  sigma = {rounded_up(need.setting, 4)}{times}")
@@ -225,11 +219,6 @@ def _needs(report: Any) -> list[str]:
 
 def _rounded_down(number: float) -> str:
     return rounded_up(-number, 4).removeprefix("-") if number else "0"
-
-
-def _deviation(report: Any) -> float:
-    x, p = report.prior.values, report.prior.probabilities
-    return float(np.sqrt(np.sum(p * (x - np.sum(p * x)) ** 2)))
 
 
 def _nearest_to_one(epsilon: Any) -> int:

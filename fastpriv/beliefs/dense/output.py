@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import _validate
-from ..._atomic import written_whole
+from ..._atomic import checked, writable, written_whole
 from ..._values import FloatArray
 from ...errors import DomainError, ShapeError
 from .passes import Block, Pair
@@ -22,8 +22,8 @@ __all__ = ["Output", "Room"]
 class Room:
     """Gives each block its place, and keeps what was written there."""
 
-    def __init__(self, array: FloatArray | None, descriptor: int = -1, offset: int = 0) -> None:
-        self.array, self.descriptor, self.offset = array, descriptor, offset
+    def __init__(self, array: FloatArray | None, path: Any = None, descriptor: int = -1, offset: int = 0) -> None:
+        self.array, self.path, self.descriptor, self.offset = array, path, descriptor, offset
 
     def __call__(self, block: Block) -> FloatArray:
         """Where to write the posterior of a block."""
@@ -35,9 +35,10 @@ class Room:
         if self.array is not None:
             return
         left, at = memoryview(found.view(np.uint8).data), self.offset + 8 * block.start
-        while len(left):
-            count = os.pwrite(self.descriptor, left, at)
-            left, at = left[count:], at + count
+        with writable(self.path):
+            while len(left):
+                count = os.pwrite(self.descriptor, left, at)
+                left, at = left[count:], at + count
 
 
 class Output:
@@ -55,6 +56,7 @@ class Output:
         if isinstance(out, (str, os.PathLike)):
             if Path(out).suffix.lower() != ".npy":
                 raise DomainError(f"out must be a .npy file; got {os.fspath(out)!r}. Name it so, or pass an array.")
+            checked(out)
             return
         plain = isinstance(out, np.ndarray) and out.dtype == np.float64 and out.flags.c_contiguous
         if not plain or not out.flags.writeable:
@@ -87,4 +89,4 @@ class Output:
             head = {"descr": "<f8", "fortran_order": False, "shape": (size,)}
             np.lib.format.write_array_header_1_0(stream, head)
             stream.flush()
-            yield Room(None, stream.fileno(), stream.tell())
+            yield Room(None, self.out, stream.fileno(), stream.tell())
