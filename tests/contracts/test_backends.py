@@ -222,6 +222,7 @@ def test_processes(backend, names, maps):
     checked(names, maps, {}, True, backend=backend)
 
 
+@pytest.mark.filterwarnings("default")
 def test_a_cluster(maps):
     distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
     with distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None):
