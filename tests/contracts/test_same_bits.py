@@ -1,7 +1,7 @@
-"""The same bits for any instruction set of the kernels and any number of threads of the library behind NumPy's products.
+"""The same bits for any instruction set of the kernels and any number of threads of the library that NumPy calls.
 
-Other bits have what rests on log densities of samples and on posteriors, whose kernels use fused multiply-adds where the
-machine has them, and what LAPACK computes; they are answers to the same question all the same.
+Other bits have what rests on log densities of samples and on posteriors, whose kernels use fused multiply-adds where
+the machine has them, and what LAPACK computes; they are answers to the same question all the same.
 """
 
 import json

@@ -13,7 +13,7 @@ def in_order(a, b):
     return found
 
 
-@pytest.mark.parametrize(("n", "m", "k"), [(1, 1, 1), (4, 16, 256), (5, 17, 257), (3, 70, 513), (9, 4, 30), (64, 33, 7)])
+@pytest.mark.parametrize(("n", "m", "k"), [(1, 1, 1), (4, 16, 256), (5, 17, 257), (3, 70, 513), (64, 33, 7)])
 def test_every_entry_is_summed_in_order(n, m, k):
     rng = np.random.default_rng(n * m * k)
     a, b = (rng.standard_normal((rows, k)) * 10.0 ** rng.integers(-150, 150, (rows, k)) for rows in (n, m))
