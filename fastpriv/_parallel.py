@@ -174,6 +174,8 @@ def _remote(name: str, packed: NDArray[np.uint8], task: Any) -> _Answer:
 
 
 def _attempted(name: str, packed: NDArray[np.uint8], task: Any) -> _Answer:
+    import joblib
+
     try:
         function = _unpacked.get(name)
         if function is None:
@@ -181,7 +183,8 @@ def _attempted(name: str, packed: NDArray[np.uint8], task: Any) -> _Answer:
             while len(_unpacked) >= _KEPT:
                 _unpacked.pop(next(iter(_unpacked)), None)
             _unpacked[name] = function
-        return _Answer(function(task), None, ())
+        with joblib.parallel_config("threading", n_jobs=1):  # what the task calls has this worker to itself
+            return _Answer(function(task), None, ())
     except BaseException as error:
         return _Answer(None, _portable(error), ())
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import _parallel, _random, _validate
 from ..errors import DomainError
+from ..kernels import _product
 from .packed import log_density as kernel_density
 from .values import FloatArray
 
@@ -58,7 +59,7 @@ def draws(law: GaussianMixture, size: int, rng: Any) -> FloatArray:
         else:
             order = np.argsort(component, kind="stable")
             for run in np.split(order, np.flatnonzero(np.diff(component[order])) + 1):
-                z[run] = z[run] @ factors[component[run[0]] if len(factors) > 1 else 0].T
+                z[run] = _product.product(z[run], factors[component[run[0]] if len(factors) > 1 else 0])
         z += means[component]
     return out
 
@@ -83,7 +84,7 @@ def image(
         outer = np.broadcast_to(matrix, (d,))[:, None] * np.broadcast_to(matrix, (d,))
         return means * matrix + shift, None, law.covariances * outer
     rows = len(matrix)
-    moved = means @ matrix.T + shift
+    moved = _product.product(means, matrix) + shift
     factors = law.factors
     if factors is None:
         spread = law.sigmas.reshape(k, -1) * np.ones(d)
@@ -98,7 +99,7 @@ def image(
         if rows == 1:
             sigmas[i:] = math.hypot(*half[0].tolist())
         else:
-            images[i] = half @ half.T
+            images[i] = _product.product(half, half)
     images.setflags(write=False)
     return (moved, sigmas, None) if rows == 1 else (moved, None, images)
 

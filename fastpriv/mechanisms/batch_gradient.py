@@ -29,6 +29,7 @@ from .._values import FloatArray, Value
 from ..channels.likelihoods.combinations import checked_subset
 from ..channels.likelihoods.subsets import SubsetLikelihood
 from ..errors import DomainError, ShapeError
+from ..kernels import _product
 
 __all__ = ["BatchGradient"]
 
@@ -149,7 +150,7 @@ class BatchGradient(Value):
             raise ShapeError(f"labels must have one entry a record, {len(x)}; got shape {y.shape}. Pass a flat list.")
         if w.shape[1] > x.shape[1]:
             x = np.concatenate([x, np.ones((len(x), 1))], axis=1)
-        scores = x @ w.T
+        scores = _product.product(x, w)
         errors = np.exp(scores - scores.max(axis=1, keepdims=True))
         errors /= errors.sum(axis=1, keepdims=True)
         others = errors.copy()  # 1 minus the probability of the label, without cancellation
@@ -218,7 +219,7 @@ class BatchGradient(Value):
         members = checked_subset("batch", batch, len(self.errors))
         if members.shape != (self.size,):
             raise ShapeError(f"batch must have {self.size} records; got shape {members.shape}. Name all of them.")
-        return np.asarray(self.errors[members].T @ self.features[members] / self.size)
+        return np.asarray(_product.product(self.errors[members].T, self.features[members].T) / self.size)
 
     def sample(self, batch: ArrayLike, *, rng: Any = None) -> FloatArray:
         """A release of this batch: its mean gradient with noise.
@@ -311,9 +312,9 @@ def _inner(a: FloatArray, b: FloatArray) -> FloatArray:
 
     high, other = upper(a), upper(b)
     low = a - high
-    rest = low @ b.T
-    rest += high @ (b - other).T
-    rest += high @ other.T
+    rest = _product.product(low, b)
+    rest += _product.product(high, b - other)
+    rest += _product.product(high, other)
     return np.asarray(rest)
 
 

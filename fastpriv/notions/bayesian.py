@@ -17,6 +17,7 @@ from .. import _parallel
 from .._values import FloatArray
 from ..errors import DomainError
 from ..estimate import Estimate
+from ..kernels import _table
 from . import gaussian
 from .discrete import arguments, beliefs, leakage
 
@@ -262,7 +263,7 @@ def averaged(found: beliefs.Shifts) -> AverageBayesianPrivacy:
 
 def _summarised(shift: Estimate, weight: FloatArray, blur: float = 0.0) -> AverageBayesianPrivacy:
     parts: list[Estimate] = []
-    for summary in (np.max, lambda column: np.dot(weight, column)):
+    for summary in (np.max, lambda column: _table.accurate_sum(weight * column)):
         value, lower, upper = (float(summary(column)) for column in (shift.value, shift.lower, shift.upper))
         bounds = min(lower * (1 - 1e-15 - blur), value), max(upper * (1 + 1e-15 + blur), value)
         parts.append(Estimate(value, *bounds, kind=shift.kind, unit="1", method=shift.method, cost=shift.cost))

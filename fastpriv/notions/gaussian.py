@@ -20,7 +20,7 @@ from ..divergences.line.hockey_stick import COST, DOUBLE_WIDTH, curve_estimate, 
 from ..divergences.line.information import mutual_information
 from ..divergences.line.kl import kl_divergence
 from ..estimate import Estimate
-from ..kernels import _hockey
+from ..kernels import _hockey, _table
 from ..mechanisms.gaussian import GaussianMechanism
 
 FloatArray = NDArray[np.float64]
@@ -85,8 +85,8 @@ def pointwise_lmip(prior: Pmf, mechanism: GaussianMechanism, *, certified: bool 
     law = prior.through_gaussian(sigma)
     x, weights = prior.values, prior.probabilities
     scaled = (x - x[0]) / sigma  # the sum over x' in closed form
-    mean = float(np.dot(weights, scaled))
-    spread = float(np.dot(weights, (scaled - mean) ** 2))
+    mean = _table.accurate_sum(weights * scaled)
+    spread = _table.accurate_sum(weights * (scaled - mean) ** 2)
     reach = 0.5 * ((scaled - mean) ** 2 + spread)
     cap = np.minimum(reach, -np.log(weights)) * (1 + 1e-9) + 4 * law.mass_gap
     best: Estimate | None = None

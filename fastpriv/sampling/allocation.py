@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from .. import _random
 from .._parallel import blocks
 from ..distributions.packed import Packed
-from ..kernels import _draw
+from ..kernels import _draw, _product
 from .problem import Part, Problem
 from .replicates import tile_size
 
@@ -105,9 +105,9 @@ def _reallocated(part: Part, mean: FloatArray, spread: FloatArray) -> Part:
     if not (np.isfinite(mean).all() and np.isfinite(spread).all()):
         return part
     w = part.weights
-    total = mean @ w
+    total = _product.times(mean, w)
     largest = np.maximum(spread.max(axis=1, keepdims=True), 1e-300)  # so that squares do not overflow
-    pooled = np.sqrt(SHARED * (spread / largest) ** 2 @ w) * largest[:, 0]
+    pooled = np.sqrt(_product.times(SHARED * (spread / largest) ** 2, w)) * largest[:, 0]
     need = np.hypot(np.hypot(spread, pooled[:, np.newaxis]), math.sqrt(BETWEEN) * (mean - total[:, np.newaxis])) * w
     scale = need.sum(axis=1)
     if not (scale > 0).all():

@@ -4,6 +4,8 @@ A law is a GaussianMixture, a Density, or one side of a LogRatio. Two mixtures a
 they cost least; a density that only its owner knows keeps them as they are.
 """
 
+# bounds: none - how many draws functions are tried on
+
 from __future__ import annotations
 
 import dataclasses

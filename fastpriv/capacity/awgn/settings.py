@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -168,7 +168,7 @@ def _solve_block(d: FloatArray, radii: FloatArray, rtol: float) -> list[Solved]:
     for dimension, radius in zip(d.tolist(), radii.tolist(), strict=True):
         near = found and found[-1].state is not None and radius - found[-1].radii[-1] <= _NEIGHBOUR
         found.append(solved(dimension, radius, rtol, found[-1].state if near else None))
-    return found
+    return [replace(one, state=None) for one in found]  # it serves neighbours alone, and no other process takes it
 
 
 def inverse_block(pairs: Sequence[tuple[float, float]], rtol: float) -> FloatArray:

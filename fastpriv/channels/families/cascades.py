@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ... import _validate
 from ...errors import ShapeError
+from ...kernels import _product
 from ..base import AnyChannel
 from ..dense import Channel
 
@@ -33,11 +34,11 @@ def cascade(first: AnyChannel, post: Any) -> AnyChannel:
     if closed is not None:
         return closed
     _fits(first.inputs * post.outputs + post.inputs * post.outputs)
-    behind = np.asarray(post.matrix(), dtype=np.float64)
+    behind = np.ascontiguousarray(np.asarray(post.matrix(), dtype=np.float64).T)
     found = np.empty((first.inputs, post.outputs))
     step = max(1, _BLOCK // first.outputs)
     for start in range(0, first.inputs, step):
-        found[start : start + step] = first.rows(start, min(start + step, first.inputs)) @ behind
+        found[start : start + step] = _product.product(first.rows(start, min(start + step, first.inputs)), behind)
     found.setflags(write=False)
     return Channel(found)
 

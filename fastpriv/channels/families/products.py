@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ... import _random, _validate
 from ..._values import FloatArray
 from ...errors import ShapeError
+from ...kernels import _product
 from ..base import AnyChannel, Factors
 from ..priors import checked_prior
 from ..profiles import Extremes, Profiles, RowPair, ordered_pairs
@@ -316,9 +317,10 @@ def _repeated(one: RowPair, times: int) -> RowPair:
     # sums in extended precision; each log is rounded once more
     log_p, log_q = (np.asarray(logs + ways, dtype=np.float64) for logs in (p, q))
     size = [np.abs(np.where(np.isfinite(x), x, 0)).astype(np.float64) for x in (log_p, log_q, p, q, ratio)]
-    log_error = many @ one.log_error + error + _UNIT * (size[0] + size[1]) + 8 * _EXTENDED * (size[2] + size[3])
-    spread = many @ np.abs(np.where(np.isfinite(one.log_ratio), one.log_ratio, 0.0))
-    ratio_error = many @ one.ratio_error + 2 * _UNIT * size[4] + 8 * _EXTENDED * spread
+    log_error = _product.times(many, one.log_error) + error
+    log_error += _UNIT * (size[0] + size[1]) + 8 * _EXTENDED * (size[2] + size[3])
+    spread = _product.times(many, np.abs(np.where(np.isfinite(one.log_ratio), one.log_ratio, 0.0)))
+    ratio_error = _product.times(many, one.ratio_error) + 2 * _UNIT * size[4] + 8 * _EXTENDED * spread
     return RowPair(log_p, log_q, ratio, log_error, ratio_error)
 
 

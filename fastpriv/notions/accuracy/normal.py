@@ -17,6 +17,7 @@ from scipy import special
 
 from ..._values import FloatArray
 from ...channels.families.binomials import log_poisson
+from ...kernels import _table
 
 __all__ = ["closed_form", "misses"]
 
@@ -32,7 +33,7 @@ def closed_form(gap: FloatArray, sigma: float, alpha: FloatArray, norm: float) -
     """Whether there is one: for the sum norm on the line alone, and for a shift that needs no endless sum."""
     if gap.size == 1 or norm == math.inf:
         return True
-    reach = max(float(np.linalg.norm(gap)), float(alpha.max(initial=0.0))) / sigma
+    reach = max(_length(gap), float(alpha.max(initial=0.0))) / sigma
     return norm == 2 and 2 * _FAR * reach + _FAR**2 < _TERMS
 
 
@@ -57,8 +58,14 @@ def _beyond(shift: FloatArray, radius: FloatArray, norm: float) -> FloatArray:
             return np.asarray(np.minimum(each[:, 0], 1.0))
         with np.errstate(divide="ignore"):
             return np.asarray(-np.expm1(np.log1p(-np.minimum(each, 1.0)).sum(axis=1)))
-    length = float(np.linalg.norm(shift))
+    length = _length(shift)
     return np.array([_beyond_ball(shift.size, length, float(a)) for a in radius])
+
+
+def _length(x: FloatArray) -> float:
+    """The Euclidean norm."""
+    with np.errstate(over="ignore"):
+        return math.sqrt(_table.accurate_sum(x * x))
 
 
 def _beyond_ball(k: int, length: float, radius: float) -> float:

@@ -28,7 +28,7 @@ from ...capacity.finite import structured
 from ...channels import DefaultChannel, ProductChannel
 from ...channels.families.membership import times
 from ...errors import DomainError, ShapeError
-from ...kernels import _table
+from ...kernels import _product, _table
 from . import classes, product_types
 from .arguments import UNIT, Setting, rows_of, written
 from .sets.bits import bits_of
@@ -166,14 +166,14 @@ def _compared(
             t = _centred(table, first, part) * inverse
         t[table.prior[part] == 0] = 0.0
         pi, own, t = table.prior[part][held], belief[part][held], t[held]
-        g = changes @ t.T
+        g = _product.product(changes, t)
         size = np.sqrt(np.sum((changes * per_root) ** 2, axis=1))[:, None]
         chi = np.sqrt(np.sum((t * root) ** 2, axis=1))
         error = relative * size * chi + 40 * UNIT * (size + chi) * energy
         if not float(np.max(pi * error, initial=0.0)) <= _WIDE:
             far, off = np.abs(changes), np.abs(t)
-            of_columns = off @ known + (far @ share)[:, None] + 40 * UNIT * energy**2
-            error = np.fmin(error, relative * (far @ off.T) + 40 * UNIT * of_columns)
+            of_columns = _product.times(off, known) + _product.times(far, share)[:, None] + 40 * UNIT * energy**2
+            error = np.fmin(error, relative * _product.product(far, off) + 40 * UNIT * of_columns)
         error = error + gap * (1 + np.abs(g))
         return np.stack([part.sum(axis=1) for part in _enclosed(pi, own, g, error)])
 

@@ -155,7 +155,7 @@ def _walked(table: Table, order: float, n_jobs: Any, progress: Any) -> Reading:
         with np.errstate(over="ignore"):
             powers = order * (logs - base)
         terms = [np.expm1(powers), np.exp(powers), *([np.exp(logs)] if missed else [])]
-        return np.stack([table.prior[part][own] @ term for term in terms])
+        return np.stack([(table.prior[part][own][:, None] * term).sum(axis=0) for term in terms])
 
     top = np.full(channel.outputs, -np.inf)
     for one in _parallel.ordered_map(tops, table.parts, n_jobs=n_jobs, shared=True):

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...kernels import _product
 from ..clock import endless
 from .exponents import DiagonalProblem, finish, interior, solve
 
@@ -251,7 +252,9 @@ class _Screen:
         """Expected log of each component at the normals (mean, sigma): (I, J)."""
         moved = mean - self.centre
         with np.errstate(all="ignore"):
-            square = (sigma * sigma + moved * moved) @ self.precision.T - 2.0 * (moved @ self.pull.T) + self.square
+            square = _product.product(sigma * sigma + moved * moved, self.precision)
+            square -= 2.0 * _product.product(moved, self.pull)
+            square += self.square
             found = self.levels - self.logs - 0.5 * square
         return np.where(np.isfinite(found), found, -1e300)
 
@@ -266,17 +269,17 @@ class _Screen:
             share /= share.sum(axis=1, keepdims=True)
             logs = np.where(share > 0, np.log(share), 0.0)
             moved = means - self.centre
-            precision, pull = share @ self.precision, share @ self.pull
-            square, inner = share @ self.square, sigmas * precision
+            precision, pull = (_product.product(share, part.T) for part in (self.precision, self.pull))
+            square, inner = _product.times(share, self.square), sigmas * precision
             pulled = sigmas * pull - inner * moved
             rounding = (len(self.levels) + 8) * _UNIT
             curvature = 1.0 - sigmas * inner
             level = np.sum(share * np.where(share > 0, levels, 0.0), axis=1) - np.sum(share * logs, axis=1)
             parts = square + np.sum(2 * np.abs(moved * pull) + moved * moved * precision, axis=1)
             offset = 0.5 * (square + np.sum(moved * (moved * precision - 2 * pull), axis=1))
-            widths = share @ self.logs - np.sum(np.log(sigmas), axis=1)
+            widths = _product.times(share, self.logs) - np.sum(np.log(sigmas), axis=1)
             offset += widths
-            bulk = share @ np.abs(self.logs) + np.sum(np.abs(np.log(sigmas)), axis=1)
+            bulk = _product.times(share, np.abs(self.logs)) + np.sum(np.abs(np.log(sigmas)), axis=1)
             bulk += np.sum(share * (np.abs(np.where(share > 0, levels, 0.0)) + np.abs(logs)), axis=1)
             fuzz = rounding * (parts + bulk)
             # an error e of the precision is an error e of D and e |moved| of E

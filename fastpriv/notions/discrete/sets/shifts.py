@@ -22,6 +22,7 @@ import math
 import numpy as np
 
 from ...._values import FloatArray
+from ....kernels import _product, _table
 from ..arguments import UNIT
 from . import transforms
 from .bits import Bits
@@ -64,15 +65,15 @@ def matrix(bits: Bits) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     root = np.sqrt(weight)[:, None]
     far = root * np.abs(away)
     lost = (t.size + 8) * UNIT
-    product = (root * away).T @ (root * away)
-    alpha, beta = weight @ own, float(weight @ both)
-    near = weight @ v
-    doubt_own = weight @ (own * wider) + lost * alpha
-    doubt_both = float(weight @ noisy + weight @ (relative * both)) + lost * beta
-    doubt = far.T @ (root * (unsure + spread * np.abs(away)))
-    doubt += doubt.T + (root * unsure).T @ (root * unsure) + lost * (far.T @ far)
+    apart, blurred = (root * away).T, (root * unsure).T
+    alpha, beta = _product.times(own.T, weight), _table.accurate_sum(weight * both)
+    near = _product.times(v.T, weight)
+    doubt_own = _product.times((own * wider).T, weight) + lost * alpha
+    doubt_both = _table.accurate_sum(weight * noisy) + _table.accurate_sum(weight * (relative * both)) + lost * beta
+    doubt = _product.product(far.T, (root * (unsure + spread * np.abs(away))).T)
+    doubt += doubt.T + _product.product(blurred, blurred) + lost * _product.product(far.T, far.T)
     doubt += doubt_own[:, None] + doubt_own + doubt_both
-    off = product - alpha[:, None] - alpha + beta
+    off = _product.product(apart, apart) - alpha[:, None] - alpha + beta
     same = np.diagonal(off) + near
     size = np.sqrt(np.maximum(same, 0.0) + 1e-300)
     edge = np.sqrt(start)
@@ -80,4 +81,4 @@ def matrix(bits: Bits) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     beyond = bits.rise**2 * math.exp(-least * float(t[-1]) * (1 - 1e-9)) / least
     rest = 1.01 * TRAPEZOID * np.multiply.outer(size, size) + 1.01 * share * np.multiply.outer(edge, edge)
     doubt = (doubt + rest + beyond) * (1 + 1e-6)
-    return off, doubt, same, np.diagonal(doubt) + (weight @ (v * wider) + lost * near) * (1 + 1e-6)
+    return off, doubt, same, np.diagonal(doubt) + (_product.times((v * wider).T, weight) + lost * near) * (1 + 1e-6)
