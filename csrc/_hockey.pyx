@@ -2,27 +2,7 @@
 
 import numpy as np
 
-cdef extern from *:
-    """
-    static int fp_pending_exception(void) { return PyErr_Occurred() ? -1 : 0; }
-    """
-    int PyErr_CheckSignals() noexcept
-    int fp_pending_exception() except -1
-
-cdef int interrupted() noexcept nogil:
-    """Whether Python heard a signal that raises, as Ctrl-C does; the exception stays pending."""
-    with gil:
-        return PyErr_CheckSignals()
-
-
-cdef int finished(int status, str advice) except -1:
-    """The pending exception, or the one for short memory."""
-    if status == -2:
-        fp_pending_exception()
-    if status:
-        raise MemoryError(f"not enough memory for the pieces of the likelihood ratio; use fewer {advice}")
-    return 0
-
+include "fp_interrupt.pxi"
 
 cdef extern from "fp_hockey.h":
     ctypedef int (*fp_interrupted)() noexcept nogil
@@ -33,9 +13,6 @@ cdef extern from "fp_hockey.h":
             int, const double *, const double *, const double *, int, const double *, const double *, const double *,
             const double *, ptrdiff_t, double, int, fp_interrupted, fp_hockey *,
             long *) noexcept nogil
-        int (*lip)(
-            int, const double *, const double *, const double *, const double *, ptrdiff_t, double, int,
-            fp_interrupted, fp_hockey *, long *) noexcept nogil
     fp_hockey_engine fp_hockey_pick()
 
 cdef fp_hockey_engine engine = fp_hockey_pick()
@@ -59,20 +36,4 @@ def pair_curve(const double[::1] w, const double[::1] m, const double[::1] s, co
         status = engine.pair(<int>w.shape[0], &w[0], &m[0], &s[0], <int>v.shape[0], &v[0], &n[0], &t[0], &epsilon[0],
                              epsilon.shape[0], target, logs, interrupted, <fp_hockey *>&out[0, 0], cost)
     finished(status, "components")
-    return result, (cost[0], cost[1], cost[2], cost[3])
-
-
-def lip_curve(const double[::1] w, const double[::1] x, const double[::1] sigma, const double[::1] epsilon,
-              double target, bint logs):
-    """The optimal LIP curve of a discrete law (w, x) under Gaussian noise (one sigma, repeated); as ``pair_curve``."""
-    result = np.empty((epsilon.shape[0], 6))
-    cdef double[:, ::1] out = result
-    cdef long cost[4]
-    cdef int status
-    if epsilon.shape[0] == 0:
-        return result, (0, 0, 0, 0)
-    with nogil:
-        status = engine.lip(<int>w.shape[0], &w[0], &x[0], &sigma[0], &epsilon[0], epsilon.shape[0], target, logs, interrupted,
-                            <fp_hockey *>&out[0, 0], cost)
-    finished(status, "points")
     return result, (cost[0], cost[1], cost[2], cost[3])

@@ -4,6 +4,7 @@
 
 #include "fp_dd_normal.h"
 #include "fp_ratio.h"
+#include "fp_scaled.h"
 
 /* relative error of fp_ndtr_diff for exact arguments (tests/kernels) */
 /* bound: tested by kernels/test_special_accuracy, enclosures/test_hockey_stick - relative error of Phi(b) - Phi(a)
@@ -20,10 +21,6 @@ typedef struct {
     long evaluations;
 } fp_hockey_set;
 
-typedef struct {
-    double value, lower, upper, log_value, log_lower, log_upper;
-} fp_hockey;
-
 /* log(e^dev - 1) */
 static inline double fp_log_expm1(double dev) { return dev > 30.0 ? dev : log(expm1(dev)); }
 
@@ -33,8 +30,6 @@ static inline double fp_log_expm1(double dev) { return dev > 30.0 ? dev : log(ex
 typedef struct {
     int (*pair)(int, const double *, const double *, const double *, int, const double *, const double *, const double *,
                 const double *, ptrdiff_t, double, int, fp_interrupted, fp_hockey *, long *);
-    int (*lip)(int, const double *, const double *, const double *, const double *, ptrdiff_t, double, int,
-               fp_interrupted, fp_hockey *, long *);
 } fp_hockey_engine;
 
 static inline fp_hockey_engine fp_hockey_pick(void)
@@ -42,11 +37,11 @@ static inline fp_hockey_engine fp_hockey_pick(void)
 #if FP_HAVE_VARIANTS
     int isa = fp_isa();
     if (isa == FP_ISA_AVX512)
-        return (fp_hockey_engine){fp_hockey_all_avx512, fp_lip_all_avx512};
+        return (fp_hockey_engine){fp_hockey_all_avx512};
     if (isa == FP_ISA_AVX2)
-        return (fp_hockey_engine){fp_hockey_all_avx2, fp_lip_all_avx2};
+        return (fp_hockey_engine){fp_hockey_all_avx2};
 #endif
-    return (fp_hockey_engine){fp_hockey_all_baseline, fp_lip_all_baseline};
+    return (fp_hockey_engine){fp_hockey_all_baseline};
 }
 
 #endif

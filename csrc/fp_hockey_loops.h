@@ -1,5 +1,5 @@
-/* Hockey-stick curves of a pair, and the LIP curve of a law behind Gaussian noise; included once per instruction set. */
-/* bounds: tested by enclosures/test_hockey_stick - rounding of e^-epsilon, of logarithms of ceilings, and of
+/* Hockey-stick curves of a pair; included once per instruction set. */
+/* bounds: tested by enclosures/test_hockey_stick - rounding of logarithms of ceilings, and of
  * results that are subnormal */
 
 /* log of an upper bound of H, from P(E) alone and what E may lack. */
@@ -24,9 +24,9 @@ static void FP_NAME(fp_widen_rounded)(double epsilon, fp_hockey *out)
     out->log_upper = log(out->upper) + 1e-13 < 0.0 ? log(out->upper) + 1e-13 : 0.0;
 }
 
-/* H for one eps; when it is proved to lie below e^floor only that is reported (lower 0, upper e^floor). */
+/* H for one eps. */
 static int FP_NAME(fp_hockey_exact)(const fp_ratio *r, fp_pieces *pieces, double epsilon, double scale, double target,
-                                    int logs, double floor, fp_hockey_set *set, fp_hockey *out, long *extended)
+                                    int logs, fp_hockey_set *set, fp_hockey *out, long *extended)
 {
     if (epsilon == INFINITY) {
         *out = (fp_hockey){0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
@@ -51,10 +51,6 @@ static int FP_NAME(fp_hockey_exact)(const fp_ratio *r, fp_pieces *pieces, double
         return 0;
     }
     if (!FP_NAME(fp_hockey_double)(r, epsilon, set, target, logs, out)) {
-        if (FP_NAME(fp_hockey_ceiling)(r, set) < floor) {
-            *out = (fp_hockey){0.0, 0.0, exp(floor), -INFINITY, -INFINITY, floor};
-            return 0;
-        }
         FP_NAME(fp_hockey_double_double)(r, epsilon, set, out);
         if (!(out->log_upper - out->log_lower <= 0.25 * target) && set->loss_count) {
             set->fine = 1; /* the crossings were the limit */
@@ -71,9 +67,9 @@ static int FP_NAME(fp_hockey_exact)(const fp_ratio *r, fp_pieces *pieces, double
 }
 
 static int FP_NAME(fp_hockey_one)(const fp_ratio *r, fp_pieces *pieces, double epsilon, double scale, double target,
-                                  int logs, double floor, fp_hockey_set *set, fp_hockey *out, long *extended)
+                                  int logs, fp_hockey_set *set, fp_hockey *out, long *extended)
 {
-    int status = FP_NAME(fp_hockey_exact)(r, pieces, epsilon, scale, target, logs, floor, set, out, extended);
+    int status = FP_NAME(fp_hockey_exact)(r, pieces, epsilon, scale, target, logs, set, out, extended);
     if (!status && r->rounded && epsilon < INFINITY)
         FP_NAME(fp_widen_rounded)(epsilon, out);
     return status;
@@ -105,87 +101,12 @@ static int FP_NAME(fp_hockey_all)(int np, const double *w, const double *m, cons
     fp_hockey_set set = {0};
     double scale = FP_NAME(fp_widest)(&r);
     for (ptrdiff_t e = 0; e < count && !status; ++e)
-        status = FP_NAME(fp_hockey_one)(&r, &pieces, epsilon[e], scale, target, logs, -INFINITY, &set, &out[e], &cost[1]);
+        status = FP_NAME(fp_hockey_one)(&r, &pieces, epsilon[e], scale, target, logs, &set, &out[e], &cost[1]);
     cost[0] = pieces.evaluations + set.evaluations;
     cost[2] = pieces.count;
     cost[3] = pieces.spent + r.unresolved;
     free(set.interval);
     fp_pieces_free(&pieces);
     fp_ratio_free(&r);
-    return status;
-}
-
-static void FP_NAME(fp_raise)(fp_hockey *best, const fp_hockey *other)
-{
-    best->value = other->value > best->value ? other->value : best->value;
-    best->lower = other->lower > best->lower ? other->lower : best->lower;
-    best->upper = other->upper > best->upper ? other->upper : best->upper;
-    best->log_value = other->log_value > best->log_value ? other->log_value : best->log_value;
-    best->log_lower = other->log_lower > best->log_lower ? other->log_lower : best->log_lower;
-    best->log_upper = other->log_upper > best->log_upper ? other->log_upper : best->log_upper;
-}
-
-/* e^-eps H, outward */
-static void FP_NAME(fp_damp)(fp_hockey *h, double epsilon)
-{
-    double factor = exp(-epsilon), slack = 2.3e-16 * (epsilon + 1.0);
-    h->value *= factor;
-    h->lower *= factor * (1.0 - 1e-15);
-    h->upper = h->upper > 0.0 ? nextafter(h->upper * factor * (1.0 + 1e-15), INFINITY) : 0.0;
-    h->lower = h->lower < 1e-300 && h->lower > 0.0 ? nextafter(h->lower, 0.0) : h->lower;
-    h->lower = h->lower < h->value ? h->lower : h->value;
-    h->upper = h->upper > h->value ? h->upper : h->value;
-    h->log_value -= epsilon;
-    h->log_lower -= epsilon + slack * (h->log_lower > -INFINITY);
-    h->log_upper -= epsilon - slack * (h->log_upper > -INFINITY);
-}
-
-/* The optimal LIP curve, max over points of max{H(M||x), e^-eps H(x||M)} with M = sum_i w_i N(x_i, sigma^2), eq (6) of
- * Ngo et al.: every ratio has at most two crossings.  `epsilon` rises.  The points are taken from both ends inwards, since far ones are
- * the likely maxima, and a point proved below the maximum so far costs little. */
-static int FP_NAME(fp_lip_all)(int n, const double *w, const double *x, const double *sigma, const double *epsilon,
-                               ptrdiff_t count, double target, int logs, fp_interrupted interrupted, fp_hockey *out,
-                               long *cost)
-{
-    const double one = 1.0;
-    fp_hockey_set set = {0};
-    int status = 0;
-    cost[0] = cost[1] = cost[2] = cost[3] = 0;
-    for (ptrdiff_t e = 0; e < count; ++e)
-        out[e] = (fp_hockey){0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
-    for (int turn = 0; turn < n && !status; ++turn) {
-        int k = turn % 2 ? n - 1 - turn / 2 : turn / 2;
-        for (int direction = 0; direction < 2 && !status; ++direction) {
-            fp_ratio r;
-            fp_pieces pieces = {0};
-            status = direction ? fp_ratio_set(&r, 1, &one, x + k, sigma + k, n, w, x, sigma)
-                               : fp_ratio_set(&r, n, w, x, sigma, 1, &one, x + k, sigma + k);
-            if (status)
-                break;
-            r.interrupted = interrupted;
-            if (!r.unresolved)
-                status = FP_NAME(fp_pieces_set)(&r, &pieces);
-            double ceiling = INFINITY; /* H falls with eps: the last upper bound of this pair still holds */
-            for (ptrdiff_t e = 0; e < count && !status; ++e) {
-                fp_hockey h = {0};
-                double shift = direction ? epsilon[e] : 0.0;
-                if (ceiling - shift < out[e].log_lower)
-                    continue;
-                status = FP_NAME(fp_hockey_one)(&r, &pieces, epsilon[e], r.s[0], target, logs,
-                                                out[e].log_lower + shift, &set, &h, &cost[1]);
-                ceiling = h.log_upper;
-                if (direction && epsilon[e] < INFINITY)
-                    FP_NAME(fp_damp)(&h, epsilon[e]);
-                FP_NAME(fp_raise)(&out[e], &h);
-            }
-            cost[0] += pieces.evaluations;
-            cost[2] += pieces.count;
-            cost[3] += pieces.spent + r.unresolved;
-            fp_pieces_free(&pieces);
-            fp_ratio_free(&r);
-        }
-    }
-    cost[0] += set.evaluations;
-    free(set.interval);
     return status;
 }

@@ -56,37 +56,6 @@ static int FP_NAME(fp_hockey_double)(const fp_ratio *r, double epsilon, const fp
     return 1;
 }
 
-/* A sum of double-doubles times powers of two, with an error bound in the same scale. */
-typedef struct {
-    fp_dd sum;
-    double error;
-    int64_t exponent;
-    int empty;
-} FP_NAME(fp_scaled);
-
-static void FP_NAME(fp_scaled_add)(FP_NAME(fp_scaled) *s, fp_dd term, double error, int64_t exponent)
-{
-    int own;
-    if (term.hi == 0.0 && error == 0.0)
-        return;
-    frexp(fabs(term.hi) > error ? term.hi : error, &own);
-    term = fp_dd_ldexp(term, -own);
-    error = ldexp(error, -own);
-    exponent += own;
-    if (s->empty) {
-        s->empty = 0;
-        s->exponent = exponent;
-    } else if (exponent > s->exponent) {
-        int64_t down = s->exponent - exponent;
-        s->sum = fp_dd_ldexp(s->sum, down);
-        s->error = fp_dd_ldexp(fp_dd_set(s->error), down).hi;
-        s->exponent = exponent;
-    }
-    int64_t down = exponent - s->exponent;
-    s->sum = fp_dd_add(s->sum, fp_dd_ldexp(term, down));
-    s->error += fp_dd_ldexp(fp_dd_set(error), down).hi + 0x1p-104 * fabs(s->sum.hi) + 0x1p-900;
-}
-
 /* coefficient (w - e^eps v) times the mass of [left, right] under N(mean, sigma^2). */
 static void FP_NAME(fp_scaled_interval)(FP_NAME(fp_scaled) *s, fp_dd coefficient, double coefficient_error,
                                         int64_t exponent, fp_dd left, fp_dd right, double mean, double sigma)
@@ -122,7 +91,6 @@ static void FP_NAME(fp_scaled_interval)(FP_NAME(fp_scaled) *s, fp_dd coefficient
 
 static void FP_NAME(fp_hockey_double_double)(const fp_ratio *r, double epsilon, const fp_hockey_set *set, fp_hockey *out)
 {
-    const double ln2 = 0.69314718055994530942;
     FP_NAME(fp_scaled) s = {{0.0, 0.0}, 0.0, 0, 1};
     int64_t ka;
     fp_dd factor = fp_dd_exp_scaled(fp_dd_set(epsilon), &ka);
@@ -152,66 +120,9 @@ static void FP_NAME(fp_hockey_double_double)(const fp_ratio *r, double epsilon, 
             }
         }
     }
-    if (s.empty && !set->loss_count) { /* no set at all */
-        *out = (fp_hockey){0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
-        return;
+    FP_NAME(fp_scaled_bracket)(&s, set->loss_count > 0, set->loss_log, set->loss_sum, out);
+    if (set->gain > 1e-3 * out->value && !(out->upper - out->value < 1e-3 * out->value)) {
+        out->value += set->gain;
+        out->log_value = log(out->value);
     }
-    if (set->loss_count) { /* in a unit in which the loss does not overflow */
-        double exponent = set->loss_log / ln2;
-        int64_t least = exponent > -0x1p60 ? (int64_t)exponent : -(int64_t)0x1p60;
-        if (s.empty || s.exponent < least - 500) {
-            int64_t down = s.empty ? 0 : s.exponent - least;
-            s.sum = fp_dd_ldexp(s.sum, down);
-            s.error = fp_dd_ldexp(fp_dd_set(s.error), down).hi;
-            s.exponent = least;
-        }
-    }
-    double loss = 0.0, base = (double)s.exponent * ln2;
-    if (set->loss_count)
-        loss = set->loss_sum * (1.0 + 1e-9) * exp(set->loss_log - base) * (1.0 + 1e-14 * (fabs(set->loss_log) + fabs(base)));
-    double value = s.sum.hi > 0.0 ? s.sum.hi : 0.0, error = s.error * (1.0 + 1e-9) + 0x1p-900;
-    double step = error + 0x1p-53 * value, lower = s.sum.hi - step, upper = s.sum.hi + step + loss;
-    lower = lower > 0.0 ? lower : 0.0;
-    upper = upper > value ? upper : value;
-    int k = s.exponent < -100000 ? -100000 : s.exponent > 100000 ? 100000 : (int)s.exponent;
-    out->value = ldexp(value, k);
-    out->lower = ldexp(lower, k);
-    out->upper = upper > 0.0 ? nextafter(ldexp(upper, k), INFINITY) : 0.0;
-    if (out->lower > 0.0 && out->lower < 1e-300)
-        out->lower = nextafter(out->lower, 0.0);
-    if (error + loss < 1e-3 * value) { /* the logarithm keeps the low part, so that it is good near 0 too */
-        out->log_value = fp_dd_log_scaled(s.sum, s.exponent).hi;
-        out->log_lower = out->log_value - error / value * 1.01;
-        out->log_upper = out->log_value + (error + loss) / value * 1.01;
-    } else {
-        out->log_value = log(value) + base;
-        out->log_lower = log(lower) + base;
-        out->log_upper = log(upper) + base;
-        if (set->gain > 1e-3 * out->value) {
-            out->value += set->gain;
-            out->log_value = log(out->value);
-        }
-    }
-}
-
-/* Outward rounding of the logarithms, probabilities kept within [0, 1], bounds around the value. */
-static void FP_NAME(fp_hockey_finish)(fp_hockey *out)
-{
-    double slack = 8.9e-16;
-    if (out->log_lower > -INFINITY)
-        out->log_lower -= slack * fabs(out->log_lower);
-    if (out->log_upper > -INFINITY)
-        out->log_upper += slack * fabs(out->log_upper);
-    if (out->upper > 1.0)
-        out->upper = 1.0;
-    if (out->value > out->upper)
-        out->value = out->upper;
-    if (out->lower > out->value)
-        out->lower = out->value;
-    if (out->log_upper > 0.0)
-        out->log_upper = 0.0;
-    if (out->log_value > out->log_upper)
-        out->log_value = out->log_upper;
-    if (out->log_lower > out->log_value || out->log_lower != out->log_lower)
-        out->log_lower = out->log_lower != out->log_lower ? -INFINITY : out->log_value;
 }

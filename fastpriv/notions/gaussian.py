@@ -16,19 +16,18 @@ from numpy.typing import ArrayLike, NDArray
 from .. import _validate
 from ..beliefs.gaussian import belief_shift
 from ..distributions import GaussianMixture, Pmf
-from ..divergences.line.hockey_stick import COST, DOUBLE_WIDTH, curve_estimate, with_gaps
+from ..divergences.line.hockey_stick import DOUBLE_WIDTH, curve_estimate, with_gaps
 from ..divergences.line.information import mutual_information
 from ..divergences.line.kl import kl_divergence
 from ..estimate import Estimate
-from ..kernels import _hockey, _table
+from ..kernels import _lip, _table
 from ..mechanisms.gaussian import GaussianMechanism
 
 FloatArray = NDArray[np.float64]
 
 __all__ = ["abp_per_value", "cd_lmip", "ldp_delta", "lip_curves", "mbp_xi", "pointwise_lmip"]
 
-# bound: proved - a longer gap moves no curve by more than e^(-1e11)
-_FAR = 1e6  # in sigmas: a longer gap moves no curve by more than e^(-1e11) for epsilon up to _FAR^2 / 100
+_COST = ("evaluations", "double_double", "tails", "undecided")  # what the kernel of LIP curves counts
 
 
 def ldp_delta(prior: Pmf, mechanism: GaussianMechanism, epsilon: ArrayLike) -> Estimate:
@@ -49,28 +48,26 @@ def lip_curves(prior: Pmf, mechanism: GaussianMechanism, epsilon: ArrayLike) -> 
     """Both ``lip_delta`` and ``log_lip_delta`` from one pass over the points."""
     sigma = _noise(prior, mechanism)
     grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
-    law = prior.through_gaussian(sigma)
-    means = law.means
-    flat = np.ascontiguousarray(grid).reshape(-1)
-    capped = np.diff(means).max(initial=0.0) > _FAR * sigma
-    if capped:
-        means = np.cumsum(np.minimum(np.diff(means, prepend=means[0]), _FAR * sigma))
-
-    def rows_at(epsilon: FloatArray) -> tuple[FloatArray, dict[str, int]]:
-        order = np.argsort(epsilon, kind="stable")
-        found = np.empty((epsilon.size, 6))
-        beyond = (epsilon > 1e-2 * _FAR**2) & np.isfinite(epsilon) & capped
-        reached = np.where(beyond, 1e-2 * _FAR**2, epsilon)
-        found[order], cost = _hockey.lip_curve(law.weights, means, law.sigmas, reached[order], DOUBLE_WIDTH, True)
-        found[beyond, 1], found[beyond, 4] = 0.0, -np.inf
-        return found, dict(zip(COST, cost, strict=True))
-
-    rows, cost = with_gaps(rows_at, flat, law.mass_gap, law.mass_gap)
-    method = "two crossings a point" + (", budget spent" if cost["undecided"] else "")
+    rows, method, cost = lip_rows(prior, sigma, np.ascontiguousarray(grid).reshape(-1), DOUBLE_WIDTH, logs=True)
     return (
         curve_estimate(rows[:, :3], grid, "probability", method, cost),
         curve_estimate(rows[:, 3:], grid, "log probability", method, cost),
     )
+
+
+def lip_rows(
+    prior: Pmf, sigma: float, epsilon: FloatArray, width: float, *, logs: bool
+) -> tuple[FloatArray, str, dict[str, int]]:
+    """Value, lower and upper and their logarithms for each epsilon, of this relative width; the method; the cost."""
+
+    def rows_at(grid: FloatArray) -> tuple[FloatArray, dict[str, int]]:
+        order = np.argsort(grid, kind="stable")
+        found = np.empty((grid.size, 6))
+        found[order], cost = _lip.lip_curve(prior.probabilities, prior.values, sigma, grid[order], width, logs)
+        return found, dict(zip(_COST, cost, strict=True))
+
+    rows, cost = with_gaps(rows_at, epsilon, prior.mass_gap, 0.0)
+    return rows, "two crossings a point" + (", some not enclosed" if cost["undecided"] else ""), cost
 
 
 def cd_lmip(prior: Pmf, mechanism: GaussianMechanism, *, certified: bool = False) -> Estimate:

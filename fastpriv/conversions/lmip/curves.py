@@ -21,10 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 from ... import _validate
 from ..._estimates import monotone
 from ...distributions import GaussianMixture, Pmf
-from ...divergences.line.hockey_stick import COST, DOUBLE_WIDTH, curve_estimate, pair_rows, with_gaps
+from ...divergences.line.hockey_stick import DOUBLE_WIDTH, curve_estimate, pair_rows
 from ...estimate import Estimate, NumberLike
-from ...kernels import _hockey
 from ...mechanisms.gaussian import GaussianMechanism
+from ...notions.gaussian import lip_rows
 
 __all__ = ["HockeyStickCurve", "LipCurve", "WorstHockeyStickCurve"]
 
@@ -115,27 +115,21 @@ class LipCurve:
     array([0.2801..., 0.0859...])
     """
 
-    __slots__ = ("_law", "_log_moments", "_silence")
+    __slots__ = ("_log_moments", "_prior", "_sigma", "_silence")
 
     def __init__(self, prior: Pmf, mechanism: GaussianMechanism) -> None:
-        self._law = _release(prior, mechanism)
-        self._log_moments = np.maximum(*(_log_moments(self._law, point) for point in _ends(self._law)))
-        self._silence = _silence(self._law)
+        law = _release(prior, mechanism)
+        self._prior, self._sigma = prior, float(law.sigmas[0])
+        self._log_moments = np.maximum(*(_log_moments(law, point) for point in _ends(law)))
+        self._silence = _silence(law)
 
     @monotone(falling="epsilon")
     def __call__(self, epsilon: NumberLike) -> Estimate:
         """The curve at ``epsilon``, at least 0, any shape."""
-        law = self._law
         points = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
-
-        def rows(grid: FloatArray) -> tuple[FloatArray, dict[str, int]]:
-            order = np.argsort(grid, kind="stable")
-            found = np.empty((grid.size, 6))
-            found[order], cost = _hockey.lip_curve(law.weights, law.means, law.sigmas, grid[order], _FAST, False)
-            return found, dict(zip(COST, cost, strict=True))
-
-        found, cost = with_gaps(rows, np.ascontiguousarray(points).reshape(-1), law.mass_gap, law.mass_gap)
-        return curve_estimate(found[:, :3], points, "probability", "two crossings a point", cost)
+        flat = np.ascontiguousarray(points).reshape(-1)
+        rows, method, cost = lip_rows(self._prior, self._sigma, flat, _FAST, logs=False)
+        return curve_estimate(rows[:, :3], points, "probability", method, cost)
 
     def tail(self, epsilon: float, rate: float) -> float:
         """Upper bound of the integral of e^(rate e) delta(e) over e > ``epsilon``."""
