@@ -20,7 +20,8 @@
  * Runs of atoms are halved until 3 or 4 proves that none of them exceeds the best one found.
  *
  * Any t gives the lower bound sum w_i Phi(d_i - t) - e^e Phi(-t) of Right(a).  With |f(t) - e| <= r it lacks at most
- * (e^r - 1) e^e phi(s) |t - t_R|, s between t and t_R, and |t - t_R| <= r t / (e - r - f(0)) by convexity.
+ * (e^r - 1) e^e phi(s) |t - t_R|, s between t and t_R.  By convexity |t - t_R| <= r t / (e - r - f(0)); and since f'' is a
+ * variance of d, at most D^2 with D = max |d_i|, |t - t_R| <= 2 r / f'(t) where 4 r D^2 <= f'(t)^2.
  */
 #ifndef FP_LIP_H
 #define FP_LIP_H
@@ -36,12 +37,13 @@ typedef struct {
     fp_dd *beyond; /* weight of atoms i .. n - 1 */
 } fp_lip_side;
 
-/* Right(a) at the epsilon met last: (value, lower, upper) times e^scale. */
+/* Right(a) at the epsilon met last: value and lower bound times e^scale, upper bound times e^scale_above. */
 typedef struct {
     double t, slope, epsilon;
     double value, lower, upper, loss; /* loss: what the upper bound adds for the error of the crossing */
-    fp_dd scale;
-    int resolved; /* whether the crossing is enclosed */
+    double theta; /* relative error of the mass of N_a */
+    fp_dd scale, scale_above;
+    int resolved; /* whether the crossing is enclosed, and the two scales are equal */
     ptrdiff_t visit; /* 1 + index of that epsilon; 0 where there is none yet */
 } fp_lip_tail;
 

@@ -16,9 +16,14 @@
 /* bound: tested by enclosures/test_lip - relative rounding of a sum of so many terms in eight lanes */
 #define FP_LIP_SUM_ERROR(count) (1.2e-16 * ((count) / 8 + 8))
 
+/* bound: proved - below this epsilon f is that of weights divided by their sum.  Where epsilon is so small that H(N_a||M) may
+ * exceed H(M||N_a) because the weights miss the sum 1, by theta / 3, theta times the mass of N_a is part of the error. */
+#define FP_LIP_NORMALISED 1e-12
+
 /* The log-ratio less eps at a point, and the window it was summed over: e_k e^peak are its terms. */
 typedef struct {
     double value, slope, error, peak;
+    double steep, bend; /* lower bound of the slope, 0 where there is none; upper bound of f'' */
     int first, count;
 } FP_NAME(fp_lip_point);
 
@@ -64,7 +69,8 @@ static void FP_NAME(fp_lip_count)(fp_lip *lip, double terms)
     }
 }
 
-/* f - eps and its slope at t; where all exponents are small, free of cancellation. */
+/* f - eps and its slope at t; where all exponents are small, free of cancellation.  Below FP_LIP_NORMALISED the weights are
+ * taken to sum to 1. */
 static void FP_NAME(fp_lip_at)(fp_lip *lip, const fp_lip_side *side, double a, double t, double epsilon,
                                FP_NAME(fp_lip_point) *at)
 {
@@ -75,11 +81,12 @@ static void FP_NAME(fp_lip_at)(fp_lip *lip, const fp_lip_side *side, double a, d
         FP_NAME(fp_lip_window)(lip, side, a, t, FP_LIP_REACH, &first, &count);
     const double *restrict x = side->x + first, *restrict w = side->weight + first, *restrict lw = side->log_weight + first;
     double *restrict h = lip->h, *restrict e = lip->e, *restrict d = lip->d;
-    fp_v8 mass = {0}, slope = {0}, slip = {0};
+    fp_v8 mass = {0}, slope = {0}, slip = {0}, wide = {0};
     lip->evaluations++;
     FP_NAME(fp_lip_count)(lip, count + 32.0);
     at->first = first;
     at->count = count;
+    at->steep = at->bend = 0.0;
     for (int k = 0; k < count; ++k) {
         double away = (x[k] - a) * inverse;
         away = away > FP_LIP_FARTHEST ? FP_LIP_FARTHEST : away;
@@ -96,13 +103,17 @@ static void FP_NAME(fp_lip_at)(fp_lip *lip, const fp_lip_side *side, double a, d
             mass += FP_AT(h, k);
             slope += FP_AT(e, k) * dk;
             slip += FP_AT(w, k) * size * (t + size);
+            wide += FP_AT(w, k) * size;
         }
-        double rise = FP_NAME(fp_total)(mass) + lip->excess, log_ratio = fp_log1p(rise);
+        double excess = epsilon < FP_LIP_NORMALISED ? 0.0 : lip->excess;
+        double rise = FP_NAME(fp_total)(mass) + excess, log_ratio = fp_log1p(rise);
         at->peak = 0.0;
         at->value = log_ratio - epsilon;
         at->slope = FP_NAME(fp_total)(slope) / (1.0 + rise);
+        at->steep = at->slope - 8.0 * (FP_ROUND + FP_LIP_SUM_ERROR(count)) * FP_NAME(fp_total)(wide);
+        at->bend = far * far * (1.0 + 1e-9);
         at->error = (2.0 * FP_ROUND + 2.0 * FP_LIP_SUM_ERROR(count)) * FP_NAME(fp_total)(slip)
-                    + 2.3e-16 * (fabs(lip->excess) + epsilon + 2.0 * fabs(log_ratio)) + 1e-300 * (1.0 + t);
+                    + 2.3e-16 * (fabs(excess) + epsilon + 2.0 * fabs(log_ratio)) + 1e-300 * (1.0 + t);
         return;
     }
     for (int k = 0; k < count; ++k)
@@ -156,15 +167,16 @@ static void FP_NAME(fp_lip_unresolved)(fp_lip *lip, const fp_lip_side *side, int
         sum += side->weight[i] * (d < 1.0 ? d : 1.0);
     }
     double scale = past > 2.0 ? -0.5 * past * past * (1.0 - 1e-15) : 0.0;
-    tail->scale = fp_dd_set(scale > -1e300 ? scale : -1e300);
-    tail->upper = tail->loss = past > 2.0 ? 1.0 + 1e-9 : sum * (1.0 + 1e-9) + 1e-300;
+    sum = (sum + (epsilon < FP_LIP_NORMALISED ? fabs(lip->excess) : 0.0)) * (1.0 + 3e-16 * (lip->n + 8.0)) + 1e-322;
+    tail->scale_above = fp_dd_set(scale > -1e300 ? scale : -1e300);
+    tail->upper = tail->loss = past > 2.0 ? 1.0 + 1e-9 : sum;
     lip->undecided++;
 }
 
 /* x e^scale */
-static inline double FP_NAME(fp_lip_plain)(const fp_lip_tail *tail, double x)
+static inline double FP_NAME(fp_lip_plain)(fp_dd scale, double x)
 {
-    return tail->scale.hi == 0.0 ? x : tail->scale.hi < -1400.0 ? 0.0 : fp_exp_times(tail->scale.hi, tail->scale.lo, x);
+    return scale.hi == 0.0 ? x : scale.hi < -1400.0 ? 0.0 : fp_exp_times(scale.hi, scale.lo, x);
 }
 
 /* Right(a) of atom k from the terms at t; it lacks at most e^log_lost times the density e^(eps - t^2/2) / sqrt(2 pi).  Where no
@@ -180,7 +192,7 @@ static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_side *side, int k, do
     const double *restrict w = side->weight + at->first, *restrict lw = side->log_weight + at->first;
     const double *restrict e = lip->e, *restrict d = lip->d;
     double *restrict part = lip->h;
-    double theta = epsilon < 1e-12 ? 2.0 * fabs(lip->excess) : 0.0; /* H(N_a||M) where the weights miss the sum 1 */
+    double theta = 3.0 * fabs(lip->excess); /* see FP_LIP_NORMALISED */
     fp_v8 sum = {0}, slip = {0};
     FP_NAME(fp_lip_count)(lip, 4.0 * count);
     if (far <= t + 1.0) {
@@ -192,8 +204,9 @@ static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_side *side, int k, do
             slip += pi * (FP_NAME(fp_absolute)(FP_AT(lw, i)) + size * (t + size) + 3.0 * size + t);
         }
         double unit = fp_exp(at->peak - epsilon), p = unit * FP_NAME(fp_total)(sum);
-        error = FP_ROUND * (unit * FP_NAME(fp_total)(slip) + (12.0 + fabs(at->peak) + epsilon) * p + (2.0 + theta / FP_ROUND) * mills)
-                + sum_error * p + 1e-300;
+        theta = epsilon * (p - mills) <= 2.0 * theta * mills ? theta : 0.0;
+        error = FP_ROUND * (unit * FP_NAME(fp_total)(slip) + (12.0 + fabs(at->peak) + epsilon) * p + 2.0 * mills)
+                + sum_error * p + theta * mills + 1e-300;
         tail->scale = scale;
         tail->value = (p - mills) * FP_INV_SQRT_2PI;
         tail->loss = exp(log_lost) * FP_INV_SQRT_2PI;
@@ -206,8 +219,8 @@ static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_side *side, int k, do
             sum += FP_AT(part, i);
             slip += FP_AT(e, i) * (FP_NAME(fp_absolute)(di) + FP_NAME(fp_absolute)(t - di));
         }
-        tail->scale = scale;
-        double p = FP_NAME(fp_total)(sum) + side->beyond[end].hi, q = FP_NAME(fp_lip_plain)(tail, mills * FP_INV_SQRT_2PI);
+        double p = FP_NAME(fp_total)(sum) + side->beyond[end].hi, q = FP_NAME(fp_lip_plain)(scale, mills * FP_INV_SQRT_2PI);
+        theta = epsilon * (p - q) <= 2.0 * theta * q ? theta : 0.0;
         double density = fp_exp(at->peak - square) * (0.5 * FP_INV_SQRT_2PI);
         error = (2.0 * FP_ROUND + sum_error) * p + FP_ROUND * density * FP_NAME(fp_total)(slip) + (4.0 * FP_ROUND + theta) * q + 1e-300;
         tail->loss = exp(log_lost + scale.hi);
@@ -216,6 +229,8 @@ static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_side *side, int k, do
     }
     tail->lower = tail->value - error > 0.0 ? tail->value - error : 0.0;
     tail->upper = tail->value + error + tail->loss;
+    tail->theta = theta;
+    tail->scale_above = tail->scale;
     tail->value = tail->value > 0.0 ? tail->value : 0.0;
 }
 
@@ -258,36 +273,39 @@ static const fp_lip_tail *FP_NAME(fp_lip_tail_at)(fp_lip *lip, int which, int k,
             break;
         t = next;
     }
-    double error = fabs(at.value) + at.error, rise = epsilon - error - *centre, far = (side->x[lip->n - 1] - a) * lip->inverse;
-    double width = error * t / rise * (1.0 + 1e-9), log_lost = log(width) + (error < 30.0 ? log(expm1(error)) : error) + t * width + 1e-9;
-    int known = t < FP_LIP_FARTHEST && rise > 0.0 && width < t;
+    double error = fabs(at.value) + at.error, far = (side->x[lip->n - 1] - a) * lip->inverse;
+    double rise = epsilon - error - *centre - (epsilon < FP_LIP_NORMALISED ? 0.0 : fabs(lip->excess)), width = rise > 0.0 ? error * t / rise : INFINITY;
+    if (at.steep > 0.0 && 4.0 * error * at.bend <= at.steep * at.steep && 2.0 * error / at.steep < width)
+        width = 2.0 * error / at.steep;
+    width *= 1.0 + 1e-9;
+    double log_lost = log(width) + (error < 30.0 ? log(expm1(error)) : error) + t * width + 1e-9;
+    int known = t < FP_LIP_FARTHEST && width < t;
     tail->t = t;
     tail->slope = at.slope;
     tail->epsilon = epsilon;
-    tail->resolved = known && (far > t + 1.0 || log_lost < 0.0);
-    if (tail->resolved || (t < FP_LIP_FARTHEST && far > t + 1.0))
+    tail->value = tail->lower = 0.0;
+    tail->resolved = known && (far > t + 1.0 || log_lost < 40.0);
+    if (t < FP_LIP_FARTHEST)
         FP_NAME(fp_lip_mass)(lip, side, k, t, epsilon, known ? log_lost : INFINITY, &at, tail);
-    else
-        tail->value = tail->lower = 0.0;
     if (!tail->resolved)
         FP_NAME(fp_lip_unresolved)(lip, side, k, epsilon, known ? t - width : 0.0, tail);
     return tail;
 }
 
-/* log of the sum of (l, r) in the scales of two tails, where the sum itself is `plain`. */
-static double FP_NAME(fp_lip_log)(const fp_lip_tail *left, double l, const fp_lip_tail *right, double r, double plain)
+/* log(l e^a + r e^b), where the sum itself is `plain`. */
+static double FP_NAME(fp_lip_log)(double l, fp_dd a, double r, fp_dd b, double plain)
 {
     if (plain > 1e-280)
         return fp_log(plain);
-    return fp_logaddexp(left->scale.hi + fp_log(l > 0.0 ? l : 0.0), right->scale.hi + fp_log(r > 0.0 ? r : 0.0));
+    return fp_logaddexp(a.hi + fp_log(l > 0.0 ? l : 0.0), b.hi + fp_log(r > 0.0 ? r : 0.0));
 }
 
 /* Upper bound of Left + Right of two tails. */
 static fp_lip_bound FP_NAME(fp_lip_most)(const fp_lip_tail *left, const fp_lip_tail *right)
 {
-    double plain = FP_NAME(fp_lip_plain)(left, left->upper) + FP_NAME(fp_lip_plain)(right, right->upper);
+    double plain = FP_NAME(fp_lip_plain)(left->scale_above, left->upper) + FP_NAME(fp_lip_plain)(right->scale_above, right->upper);
     plain = plain * (1.0 + 2e-15) + 1e-322;
-    double log_bound = FP_NAME(fp_lip_log)(left, left->upper, right, right->upper, plain);
+    double log_bound = FP_NAME(fp_lip_log)(left->upper, left->scale_above, right->upper, right->scale_above, plain);
     return (fp_lip_bound){plain, log_bound + 1e-15 * fabs(log_bound)};
 }
 
@@ -303,12 +321,12 @@ static fp_hockey FP_NAME(fp_lip_double)(const fp_lip_tail *left, const fp_lip_ta
 {
     fp_hockey out;
     fp_lip_bound most = FP_NAME(fp_lip_most)(left, right);
-    double lower = FP_NAME(fp_lip_plain)(left, left->lower) + FP_NAME(fp_lip_plain)(right, right->lower);
-    out.value = FP_NAME(fp_lip_plain)(left, left->value) + FP_NAME(fp_lip_plain)(right, right->value);
+    double lower = FP_NAME(fp_lip_plain)(left->scale, left->lower) + FP_NAME(fp_lip_plain)(right->scale, right->lower);
+    out.value = FP_NAME(fp_lip_plain)(left->scale, left->value) + FP_NAME(fp_lip_plain)(right->scale, right->value);
     out.lower = lower > 1e-300 ? lower * (1.0 - 2e-15) : 0.0;
     out.upper = most.plain;
-    out.log_value = FP_NAME(fp_lip_log)(left, left->value, right, right->value, out.value);
-    out.log_lower = FP_NAME(fp_lip_log)(left, left->lower, right, right->lower, out.lower);
+    out.log_value = FP_NAME(fp_lip_log)(left->value, left->scale, right->value, right->scale, out.value);
+    out.log_lower = FP_NAME(fp_lip_log)(left->lower, left->scale, right->lower, right->scale, out.lower);
     out.log_upper = most.log;
     if (out.log_lower > -INFINITY)
         out.log_lower -= 1e-15 * fabs(out.log_lower);
@@ -319,7 +337,7 @@ static fp_hockey FP_NAME(fp_lip_double)(const fp_lip_tail *left, const fp_lip_ta
 static fp_hockey FP_NAME(fp_lip_double_double)(fp_lip *lip, int i, double epsilon)
 {
     FP_NAME(fp_scaled) s = {{0.0, 0.0}, 0.0, 0, 1};
-    double log_loss[2] = {-INFINITY, -INFINITY}, theta = epsilon < 1e-12 ? 2.0 * fabs(lip->excess) : 0.0;
+    double log_loss[2] = {-INFINITY, -INFINITY};
     int64_t factor_exponent, exponent;
     fp_dd factor = fp_dd_exp_scaled(fp_dd_set(epsilon), &factor_exponent);
     fp_hockey out;
@@ -328,7 +346,7 @@ static fp_hockey FP_NAME(fp_lip_double_double)(fp_lip *lip, int i, double epsilo
         int k = which ? lip->n - 1 - i : i, first, count;
         const fp_lip_tail *tail = &lip->tail[which][k];
         double a = side->x[k], t = tail->t;
-        log_loss[which] = tail->loss > 0.0 ? tail->scale.hi + log(tail->loss) : -INFINITY;
+        log_loss[which] = tail->loss > 0.0 ? tail->scale_above.hi + log(tail->loss) : -INFINITY;
         if (k == lip->n - 1 || !tail->resolved)
             continue;
         FP_NAME(fp_lip_window)(lip, side, a, t, FP_LIP_REACH_EXTENDED, &first, &count);
@@ -352,7 +370,7 @@ static fp_hockey FP_NAME(fp_lip_double_double)(fp_lip *lip, int i, double epsilo
         }
         FP_NAME(fp_scaled_add)(&s, side->beyond[end], 0x1p-103 * lip->n * side->beyond[end].hi, 0);
         fp_dd mass = fp_dd_mul(factor, fp_dd_ndtr_tail_scaled(fp_dd_set(t), &exponent));
-        FP_NAME(fp_scaled_add)(&s, fp_dd_neg(mass), (0x1p-95 + theta) * mass.hi, exponent + factor_exponent);
+        FP_NAME(fp_scaled_add)(&s, fp_dd_neg(mass), (0x1p-95 + tail->theta) * mass.hi, exponent + factor_exponent);
     }
     double most = log_loss[0] > log_loss[1] ? log_loss[0] : log_loss[1];
     FP_NAME(fp_scaled_bracket)(&s, most > -INFINITY, most, exp(log_loss[0] - most) + exp(log_loss[1] - most), &out);
@@ -376,7 +394,7 @@ static void FP_NAME(fp_lip_meet)(fp_hockey *one, const fp_hockey *other)
 /* How wide a bracket is, relative to what is asked for: at most 1 is narrow enough. */
 static double FP_NAME(fp_lip_width)(const fp_lip *lip, const fp_hockey *h)
 {
-    double size = fabs(h->log_value);
+    double size = fabs(h->log_upper);
     if (h->value > 1e-280)
         return (h->upper - h->lower) / (lip->target * h->value * (lip->logs && h->value > 0.3 && size < 1.0 ? size : 1.0));
     return (h->log_upper - h->log_lower) / (lip->target * (size > 700.0 ? size / 700.0 : 1.0));
@@ -387,7 +405,7 @@ static int FP_NAME(fp_lip_below)(const fp_lip *lip, fp_lip_bound bound, const fp
 {
     double size = fabs(best->log_lower);
     double room = 0.2 * lip->target * (size < 1.0 ? (lip->logs ? size : 1.0) : size > 700.0 ? size / 700.0 : 1.0);
-    if (!(bound.log <= best->log_lower + room))
+    if (!(bound.log <= best->log_lower + (size < INFINITY ? room : 0.0)))
         return 0;
     ceiling->plain = bound.plain > ceiling->plain ? bound.plain : ceiling->plain;
     ceiling->log = bound.log > ceiling->log ? bound.log : ceiling->log;
@@ -417,8 +435,8 @@ static int FP_NAME(fp_lip_atom)(fp_lip *lip, int i, double epsilon, ptrdiff_t vi
     fp_hockey h = FP_NAME(fp_lip_double)(left, right);
     double width = FP_NAME(fp_lip_width)(lip, &h), wide = FP_LIP_WIDE / lip->target;
     int first[2] = {0, 0}, count[2] = {0, 0};
-    int suited = !(left->resolved && left->t > 0x1p24) && !(right->resolved && right->t > 0x1p24);
-    if (width > 1.0 && suited && epsilon < 1e9) {
+    int suited = !(left->resolved && left->t > 0x1p25) && !(right->resolved && right->t > 0x1p25);
+    if (width > 1.0 && suited && epsilon <= 1e12) {
         for (int s = 0; s < 2; ++s)
             FP_NAME(fp_lip_window)(lip, &lip->side[s], lip->side[s].x[s ? lip->n - 1 - i : i], s ? left->t : right->t,
                                    FP_LIP_REACH_EXTENDED, first + s, count + s);
