@@ -33,6 +33,10 @@ for sigma in (0.3, 3.0):
     for part in notions.lip_curves(prior, GaussianMechanism(sigma), grid):
         add(part)
     add(notions.cd_lmip(prior, GaussianMechanism(sigma)))
+prior = Pmf(np.unique(rng.normal(0, 5, 300)), rng.dirichlet(np.ones(300)))
+for sigma in (0.02, 0.5, 400.0):
+    for part in notions.lip_curves(prior, GaussianMechanism(sigma), grid):
+        add(part)
 print(digest.hexdigest())
 """
 
