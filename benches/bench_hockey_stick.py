@@ -7,6 +7,7 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp, ndtr
 
 from fastpriv import GaussianMechanism, GaussianMixture, Pmf, hockey_stick_divergence, notions
+from fastpriv.assessment.inputs.grids import default_epsilon, default_sigma
 
 RNG = np.random.default_rng(1)
 
@@ -50,13 +51,14 @@ def by_roots(epsilon, p=P, q=Q, low=-30.0, high=30.0):
     return float(np.sum(np.maximum(mass[0] - np.exp(epsilon) * mass[1], 0.0)))
 
 
-def by_sums(sigma, epsilon):
+def by_sums(prior, sigma, epsilon):
     """LIP on a grid of outputs: no bounds, no tails."""
-    y = np.linspace(-1 - 12 * sigma, 1 + 12 * sigma, 4001)
-    single = np.exp(-(((y[:, None] - POINTS) / sigma) ** 2) / 2) / (sigma * np.sqrt(2 * np.pi))
-    mixed, step = single @ PRIOR.probabilities, y[1] - y[0]
+    x, w = prior.values, prior.probabilities
+    y = np.linspace(x[0] - 12 * sigma, x[-1] + 12 * sigma, 4001)
+    single = np.exp(-(((y[:, None] - x) / sigma) ** 2) / 2) / (sigma * np.sqrt(2 * np.pi))
+    mixed, step = single @ w, y[1] - y[0]
     best = np.zeros(len(epsilon))
-    for k in range(len(POINTS)):
+    for k in range(len(x)):
         for i, e in enumerate(epsilon):
             first = np.maximum(mixed - np.exp(e) * single[:, k], 0).sum()
             second = np.exp(-e) * np.maximum(single[:, k] - np.exp(e) * mixed, 0).sum()
@@ -96,5 +98,36 @@ def test_lip(benchmark, way, sigma):
     if way == "fastpriv":
         benchmark(lambda: notions.lip_delta(PRIOR, GaussianMechanism(sigma), LIP_GRID))
     else:
-        result = benchmark.pedantic(lambda: by_sums(sigma, LIP_GRID), rounds=1)
+        result = benchmark.pedantic(lambda: by_sums(PRIOR, sigma, LIP_GRID), rounds=1)
         assert result == pytest.approx(got.value, rel=1e-3, abs=1e-8)
+
+
+def lognormal_prior(size):
+    return Pmf.from_data(np.random.default_rng(0).lognormal(2, 1.5, size))
+
+
+@pytest.mark.parametrize("way", ["fastpriv", "sums on a grid"])
+@pytest.mark.benchmark(group="LIP, 400 values, one sigma, one epsilon")
+def test_lip_of_400_values(benchmark, way):
+    prior, sigma, epsilon = lognormal_prior(400), 200.0, np.array([1.0])
+    got = notions.lip_delta(prior, GaussianMechanism(sigma), epsilon)
+    assert np.all(got.upper - got.lower <= 1e-12 * got.upper)
+    if way == "fastpriv":
+        benchmark(lambda: notions.lip_delta(prior, GaussianMechanism(sigma), epsilon))
+    else:
+        result = benchmark.pedantic(lambda: by_sums(prior, sigma, epsilon), rounds=1)
+        assert result == pytest.approx(got.value, rel=1e-6)
+
+
+@pytest.mark.parametrize("size", [256, 10_000])
+def test_lip_on_the_default_grid(benchmark, size):
+    benchmark.group = f"LIP curves, {size} values, the grid that assess takes"
+    prior, epsilon = lognormal_prior(size), default_epsilon()
+    noise = default_sigma(float(np.std(np.random.default_rng(0).lognormal(2, 1.5, size))))
+
+    def curves():
+        return [notions.lip_curves(prior, GaussianMechanism(sigma), epsilon)[0] for sigma in noise]
+
+    for curve in curves():
+        assert np.all(curve.upper - curve.lower <= 1e-9 * curve.upper + 1e-300)
+    benchmark.pedantic(curves, rounds=2)

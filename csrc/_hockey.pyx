@@ -8,14 +8,12 @@ cdef extern from "fp_hockey.h":
     ctypedef int (*fp_interrupted)() noexcept nogil
     ctypedef struct fp_hockey:
         double value, lower, upper, log_value, log_lower, log_upper
-    ctypedef struct fp_hockey_engine:
-        int (*pair)(
-            int, const double *, const double *, const double *, int, const double *, const double *, const double *,
-            const double *, ptrdiff_t, double, int, fp_interrupted, fp_hockey *,
-            long *) noexcept nogil
-    fp_hockey_engine fp_hockey_pick()
+    ctypedef int (*fp_hockey_function)(
+        int, const double *, const double *, const double *, int, const double *, const double *, const double *,
+        const double *, ptrdiff_t, double, int, fp_interrupted, fp_hockey *, long *) noexcept nogil
+    fp_hockey_function fp_hockey_pick()
 
-cdef fp_hockey_engine engine = fp_hockey_pick()
+cdef fp_hockey_function engine = fp_hockey_pick()
 
 
 def pair_curve(const double[::1] w, const double[::1] m, const double[::1] s, const double[::1] v,
@@ -33,7 +31,7 @@ def pair_curve(const double[::1] w, const double[::1] m, const double[::1] s, co
     if epsilon.shape[0] == 0:
         return result, (0, 0, 0, 0)
     with nogil:
-        status = engine.pair(<int>w.shape[0], &w[0], &m[0], &s[0], <int>v.shape[0], &v[0], &n[0], &t[0], &epsilon[0],
-                             epsilon.shape[0], target, logs, interrupted, <fp_hockey *>&out[0, 0], cost)
+        status = engine(<int>w.shape[0], &w[0], &m[0], &s[0], <int>v.shape[0], &v[0], &n[0], &t[0], &epsilon[0],
+                        epsilon.shape[0], target, logs, interrupted, <fp_hockey *>&out[0, 0], cost)
     finished(status, "components")
     return result, (cost[0], cost[1], cost[2], cost[3])

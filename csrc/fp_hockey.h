@@ -27,21 +27,20 @@ static inline double fp_log_expm1(double dev) { return dev > 30.0 ? dev : log(ex
 #define FP_LOOPS "fp_hockey_room.h"
 #include "fp_variants.h"
 
-typedef struct {
-    int (*pair)(int, const double *, const double *, const double *, int, const double *, const double *, const double *,
-                const double *, ptrdiff_t, double, int, fp_interrupted, fp_hockey *, long *);
-} fp_hockey_engine;
+typedef int (*fp_hockey_function)(int, const double *, const double *, const double *, int, const double *, const double *,
+                                  const double *, const double *, ptrdiff_t, double, int, fp_interrupted, fp_hockey *,
+                                  long *);
 
-static inline fp_hockey_engine fp_hockey_pick(void)
+static inline fp_hockey_function fp_hockey_pick(void)
 {
 #if FP_HAVE_VARIANTS
     int isa = fp_isa();
     if (isa == FP_ISA_AVX512)
-        return (fp_hockey_engine){fp_hockey_all_avx512};
+        return fp_hockey_all_avx512;
     if (isa == FP_ISA_AVX2)
-        return (fp_hockey_engine){fp_hockey_all_avx2};
+        return fp_hockey_all_avx2;
 #endif
-    return (fp_hockey_engine){fp_hockey_all_baseline};
+    return fp_hockey_all_baseline;
 }
 
 #endif

@@ -23,6 +23,7 @@
  * (e^r - 1) e^e phi(s) |t - t_R|, s between t and t_R.  By convexity |t - t_R| <= r t / (e - r - f(0)); and since f'' is a
  * variance of d, at most D^2 with D = max |d_i|, |t - t_R| <= 2 r / f'(t) where 4 r D^2 <= f'(t)^2.
  */
+/* bounds: none - the scale of lengths below which nothing is computed but 1 - min w */
 #ifndef FP_LIP_H
 #define FP_LIP_H
 

@@ -13,8 +13,6 @@
 #define FP_LIP_EXTENDED 1024
 /* bound: none - the relative width that is wide */
 #define FP_LIP_WIDE 1e-9
-/* bound: tested by enclosures/test_lip - relative rounding of a sum of so many terms in eight lanes */
-#define FP_LIP_SUM_ERROR(count) (1.2e-16 * ((count) / 8 + 8))
 
 /* bound: proved - below this epsilon f is that of weights divided by their sum.  Where epsilon is so small that H(N_a||M) may
  * exceed H(M||N_a) because the weights miss the sum 1, by theta / 3, theta times the mass of N_a is part of the error. */
@@ -26,6 +24,9 @@ typedef struct {
     double steep, bend; /* lower bound of the slope, 0 where there is none; upper bound of f'' */
     int first, count;
 } FP_NAME(fp_lip_point);
+
+/* Relative rounding of a sum of so many terms in eight lanes. */
+static inline double FP_NAME(fp_lip_sum_error)(int count) { return 1.2e-16 * (count / 8 + 8); }
 
 /* The first index whose x is at least y. */
 static inline int FP_NAME(fp_lip_find)(const double *x, int n, double y)
@@ -110,9 +111,9 @@ static void FP_NAME(fp_lip_at)(fp_lip *lip, const fp_lip_side *side, double a, d
         at->peak = 0.0;
         at->value = log_ratio - epsilon;
         at->slope = FP_NAME(fp_total)(slope) / (1.0 + rise);
-        at->steep = at->slope - 8.0 * (FP_ROUND + FP_LIP_SUM_ERROR(count)) * FP_NAME(fp_total)(wide);
+        at->steep = at->slope - 8.0 * (FP_ROUND + FP_NAME(fp_lip_sum_error)(count)) * FP_NAME(fp_total)(wide);
         at->bend = far * far * (1.0 + 1e-9);
-        at->error = (2.0 * FP_ROUND + 2.0 * FP_LIP_SUM_ERROR(count)) * FP_NAME(fp_total)(slip)
+        at->error = (2.0 * FP_ROUND + 2.0 * FP_NAME(fp_lip_sum_error)(count)) * FP_NAME(fp_total)(slip)
                     + 2.3e-16 * (fabs(excess) + epsilon + 2.0 * fabs(log_ratio)) + 1e-300 * (1.0 + t);
         return;
     }
@@ -131,7 +132,7 @@ static void FP_NAME(fp_lip_at)(fp_lip *lip, const fp_lip_side *side, double a, d
     at->peak = peak;
     at->value = peak - epsilon + fp_log(total);
     at->slope = FP_NAME(fp_total)(slope) / total;
-    at->error = FP_ROUND * (4.0 + fabs(peak) + FP_NAME(fp_total)(slip) / total) + FP_LIP_SUM_ERROR(count)
+    at->error = FP_ROUND * (4.0 + fabs(peak) + FP_NAME(fp_total)(slip) / total) + FP_NAME(fp_lip_sum_error)(count)
                 + 2.3e-16 * epsilon + 1e-300 * (1.0 + t);
 }
 
@@ -184,7 +185,7 @@ static inline double FP_NAME(fp_lip_plain)(fp_dd scale, double x)
 static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_side *side, int k, double t, double epsilon, double log_lost,
                                  const FP_NAME(fp_lip_point) *at, fp_lip_tail *tail)
 {
-    double low, square = fp_half_square(t, &low), mills = fp_mills(t), error, sum_error = FP_LIP_SUM_ERROR(at->count);
+    double low, square = fp_half_square(t, &low), mills = fp_mills(t), error, sum_error = FP_NAME(fp_lip_sum_error)(at->count);
     double far = (side->x[lip->n - 1] - side->x[k]) * lip->inverse;
     fp_dd scale = fp_two_sum(epsilon, -square);
     scale = fp_two_sum(scale.hi, scale.lo - low);
