@@ -66,7 +66,7 @@ typedef struct {
     double *lightest;      /* least weight of each run of the binary tree */
     double *h, *e, *d;     /* scratch of one window */
     fp_lip_run *stack;
-    double total, excess;  /* sum of the weights, and that less 1 */
+    double excess;         /* sum of the weights less 1 */
     double target;
     int logs;
     long evaluations, extended, undecided;
@@ -116,7 +116,7 @@ static inline int fp_lip_set(fp_lip *lip, int n, const double *w, const double *
             int real = i < (size_t)n;
             side->x[i] = real ? ldexp(s ? -x[from] : x[from], unit) : side->x[n - 1];
             side->weight[i] = real ? w[from] : 0.0;
-            side->log_weight[i] = real ? log(w[from]) : -1e300;
+            side->log_weight[i] = real ? fp_log(w[from]) : -1e300;
         }
     }
     lip->h = cursor, cursor += padded;
@@ -136,7 +136,6 @@ static inline int fp_lip_set(fp_lip *lip, int n, const double *w, const double *
         lip->tail[s] = (fp_lip_tail *)pairs + (size_t)s * n;
     lip->stack = (fp_lip_run *)(lip->tail[1] + n);
     fp_lip_lightest(lip, 0, n - 1, 0);
-    lip->total = lip->side[0].beyond[0].hi;
     lip->excess = fp_dd_add_d(lip->side[0].beyond[0], -1.0).hi;
     return !(lip->sigma > 0x1p-1000);
 }

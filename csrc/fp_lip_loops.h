@@ -14,9 +14,13 @@
 /* bound: none - the relative width that is wide */
 #define FP_LIP_WIDE 1e-9
 
-/* bound: proved - below this epsilon f is that of weights divided by their sum.  Where epsilon is so small that H(N_a||M) may
- * exceed H(M||N_a) because the weights miss the sum 1, by theta / 3, theta times the mass of N_a is part of the error. */
+/* Where the weights miss the sum 1 by m, all holds for M / (1 + m), whose H(N_a||M / (1 + m)) is the smaller.  H(N_a||M) is
+ * at most H(M||N_a) + m, and from eps = m on at most e^-eps (H(M||N_a) + 2 m e^eps N_a(E)), E for eps - m: both are in the
+ * bracket.
+ * bound: none - below this epsilon f is that of M / (1 + m) */
 #define FP_LIP_NORMALISED 1e-12
+/* bound: proved - two, and room for rounding */
+#define FP_LIP_MISSED 2.1
 
 /* The log-ratio less eps at a point, and the window it was summed over: e_k e^peak are its terms. */
 typedef struct {
@@ -139,7 +143,7 @@ static void FP_NAME(fp_lip_at)(fp_lip *lip, const fp_lip_side *side, double a, d
 /* An upper bound of the crossing t_R of atom k: f(t) >= log w_i + d_i t - d_i^2 / 2 for every i. */
 static double FP_NAME(fp_lip_above)(const fp_lip *lip, const fp_lip_side *side, int k, double epsilon)
 {
-    double a = side->x[k], least = INFINITY, step = sqrt(2.0 * (epsilon + log((double)lip->n))) * lip->sigma;
+    double a = side->x[k], least = INFINITY, step = sqrt(2.0 * (epsilon + fp_log((double)lip->n))) * lip->sigma;
     int many = lip->n - k > FP_LIP_SMALL, place = many ? FP_NAME(fp_lip_find)(side->x, lip->n, a + step) : 0;
     int some[4] = {k + 1, place - 1, place, lip->n - 1}, count = many ? 4 : lip->n - 1 - k;
     for (int j = 0; j < count; ++j) {
@@ -182,7 +186,7 @@ static inline double FP_NAME(fp_lip_plain)(fp_dd scale, double x)
 
 /* Right(a) of atom k from the terms at t; it lacks at most e^log_lost times the density e^(eps - t^2/2) / sqrt(2 pi).  Where no
  * atom lies beyond t, all is in units of that density. */
-static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_side *side, int k, double t, double epsilon, double log_lost,
+static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_side *side, int k, double t, double epsilon, double log_lost, double theta,
                                  const FP_NAME(fp_lip_point) *at, fp_lip_tail *tail)
 {
     double low, square = fp_half_square(t, &low), mills = fp_mills(t), error, sum_error = FP_NAME(fp_lip_sum_error)(at->count);
@@ -193,7 +197,6 @@ static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_side *side, int k, do
     const double *restrict w = side->weight + at->first, *restrict lw = side->log_weight + at->first;
     const double *restrict e = lip->e, *restrict d = lip->d;
     double *restrict part = lip->h;
-    double theta = 3.0 * fabs(lip->excess); /* see FP_LIP_NORMALISED */
     fp_v8 sum = {0}, slip = {0};
     FP_NAME(fp_lip_count)(lip, 4.0 * count);
     if (far <= t + 1.0) {
@@ -205,12 +208,12 @@ static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_side *side, int k, do
             slip += pi * (FP_NAME(fp_absolute)(FP_AT(lw, i)) + size * (t + size) + 3.0 * size + t);
         }
         double unit = fp_exp(at->peak - epsilon), p = unit * FP_NAME(fp_total)(sum);
-        theta = epsilon * (p - mills) <= 2.0 * theta * mills ? theta : 0.0;
+        theta = epsilon * (p - mills) <= theta * mills ? theta : 0.0;
         error = FP_ROUND * (unit * FP_NAME(fp_total)(slip) + (12.0 + fabs(at->peak) + epsilon) * p + 2.0 * mills)
                 + sum_error * p + theta * mills + 1e-300;
         tail->scale = scale;
         tail->value = (p - mills) * FP_INV_SQRT_2PI;
-        tail->loss = exp(log_lost) * FP_INV_SQRT_2PI;
+        tail->loss = fp_exp(log_lost) * FP_INV_SQRT_2PI;
         error *= FP_INV_SQRT_2PI;
     } else {
         for (int i = 0; i < count; ++i)
@@ -221,10 +224,10 @@ static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_side *side, int k, do
             slip += FP_AT(e, i) * (FP_NAME(fp_absolute)(di) + FP_NAME(fp_absolute)(t - di));
         }
         double p = FP_NAME(fp_total)(sum) + side->beyond[end].hi, q = FP_NAME(fp_lip_plain)(scale, mills * FP_INV_SQRT_2PI);
-        theta = epsilon * (p - q) <= 2.0 * theta * q ? theta : 0.0;
+        theta = epsilon * (p - q) <= theta * q ? theta : 0.0;
         double density = fp_exp(at->peak - square) * (0.5 * FP_INV_SQRT_2PI);
         error = (2.0 * FP_ROUND + sum_error) * p + FP_ROUND * density * FP_NAME(fp_total)(slip) + (4.0 * FP_ROUND + theta) * q + 1e-300;
-        tail->loss = exp(log_lost + scale.hi);
+        tail->loss = fp_exp(log_lost + scale.hi);
         tail->scale = fp_dd_set(0.0);
         tail->value = p - q;
     }
@@ -240,7 +243,7 @@ static const fp_lip_tail *FP_NAME(fp_lip_tail_at)(fp_lip *lip, int which, int k,
 {
     const fp_lip_side *side = &lip->side[which];
     fp_lip_tail *tail = &lip->tail[which][k];
-    FP_NAME(fp_lip_point) at;
+    FP_NAME(fp_lip_point) at = {0};
     if (tail->visit == visit)
         return tail;
     int again = tail->visit > 0;
@@ -279,17 +282,21 @@ static const fp_lip_tail *FP_NAME(fp_lip_tail_at)(fp_lip *lip, int which, int k,
     if (at.steep > 0.0 && 4.0 * error * at.bend <= at.steep * at.steep && 2.0 * error / at.steep < width)
         width = 2.0 * error / at.steep;
     width *= 1.0 + 1e-9;
-    double log_lost = log(width) + (error < 30.0 ? log(expm1(error)) : error) + t * width + 1e-9;
-    int known = t < FP_LIP_FARTHEST && width < t;
+    double log_lost = fp_log(width) + (error < 30.0 ? fp_log(fp_expm1(error)) : error) + t * width + 1e-9;
+    /* m may move the crossing by `shift`, a chord's length, and with it the mass of N_a */
+    double miss = FP_LIP_MISSED * fabs(lip->excess), room = epsilon - miss - (*centre > 0.0 ? *centre : 0.0);
+    double shift = miss < epsilon ? miss * t / (room > 0.0 ? room : 1e-300) : 0.0, growth = shift * (t + 1.0);
+    int known = t < FP_LIP_FARTHEST && width + shift < t;
     tail->t = t;
     tail->slope = at.slope;
     tail->epsilon = epsilon;
     tail->value = tail->lower = 0.0;
-    tail->resolved = known && (far > t + 1.0 || log_lost < 40.0);
+    tail->resolved = known && growth <= 1.0 && log_lost < (far > t + 1.0 ? 0.5 * t * t - epsilon : 40.0);
     if (t < FP_LIP_FARTHEST)
-        FP_NAME(fp_lip_mass)(lip, side, k, t, epsilon, known ? log_lost : INFINITY, &at, tail);
+        FP_NAME(fp_lip_mass)(lip, side, k, t, epsilon, tail->resolved ? log_lost : INFINITY,
+                             tail->resolved && miss < epsilon ? miss * fp_exp(growth) : 0.0, &at, tail);
     if (!tail->resolved)
-        FP_NAME(fp_lip_unresolved)(lip, side, k, epsilon, known ? t - width : 0.0, tail);
+        FP_NAME(fp_lip_unresolved)(lip, side, k, epsilon, known ? t - width - shift : 0.0, tail);
     return tail;
 }
 
@@ -313,8 +320,8 @@ static fp_lip_bound FP_NAME(fp_lip_most)(const fp_lip_tail *left, const fp_lip_t
 /* 1 less a weight, as an upper bound. */
 static fp_lip_bound FP_NAME(fp_lip_cap)(const fp_lip *lip, double weight)
 {
-    double log_cap = fp_log1p(lip->excess - weight);
-    return (fp_lip_bound){(lip->total - weight) * (1.0 + 1e-15) + 1e-322, log_cap + 1e-15 * (fabs(log_cap) + fabs(lip->excess))};
+    double miss = fabs(lip->excess), log_cap = fp_log1p(miss - weight);
+    return (fp_lip_bound){(1.0 - weight + miss) * (1.0 + 1e-15) + 1e-322, log_cap + 1e-15 * (fabs(log_cap) + miss)};
 }
 
 /* H(M||N_a) in doubles. */
@@ -347,7 +354,7 @@ static fp_hockey FP_NAME(fp_lip_double_double)(fp_lip *lip, int i, double epsilo
         int k = which ? lip->n - 1 - i : i, first, count;
         const fp_lip_tail *tail = &lip->tail[which][k];
         double a = side->x[k], t = tail->t;
-        log_loss[which] = tail->loss > 0.0 ? tail->scale_above.hi + log(tail->loss) : -INFINITY;
+        log_loss[which] = tail->loss > 0.0 ? tail->scale_above.hi + fp_log(tail->loss) : -INFINITY;
         if (k == lip->n - 1 || !tail->resolved)
             continue;
         FP_NAME(fp_lip_window)(lip, side, a, t, FP_LIP_REACH_EXTENDED, &first, &count);
@@ -366,7 +373,7 @@ static fp_hockey FP_NAME(fp_lip_double_double)(fp_lip *lip, int i, double epsilo
             }
             fp_dd mass = fp_dd_ndtr_tail_scaled(z, &exponent);
             double shift = 0x1p-102 * (fabs(d.hi) + fabs(z.hi));
-            double slip = 0.6 * shift * exp(-0.5 * z.hi * z.hi - (double)exponent * 0.69314718055994530942);
+            double slip = 0.6 * shift * fp_exp(-0.5 * z.hi * z.hi - (double)exponent * 0.69314718055994530942);
             FP_NAME(fp_scaled_add)(&s, fp_dd_mul_d(mass, w), (0x1p-98 * mass.hi + slip) * w, exponent);
         }
         FP_NAME(fp_scaled_add)(&s, side->beyond[end], 0x1p-103 * lip->n * side->beyond[end].hi, 0);
@@ -374,7 +381,7 @@ static fp_hockey FP_NAME(fp_lip_double_double)(fp_lip *lip, int i, double epsilo
         FP_NAME(fp_scaled_add)(&s, fp_dd_neg(mass), (0x1p-95 + tail->theta) * mass.hi, exponent + factor_exponent);
     }
     double most = log_loss[0] > log_loss[1] ? log_loss[0] : log_loss[1];
-    FP_NAME(fp_scaled_bracket)(&s, most > -INFINITY, most, exp(log_loss[0] - most) + exp(log_loss[1] - most), &out);
+    FP_NAME(fp_scaled_bracket)(&s, most > -INFINITY, most, fp_exp(log_loss[0] - most) + fp_exp(log_loss[1] - most), &out);
     FP_NAME(fp_hockey_finish)(&out);
     lip->extended++;
     return out;
@@ -489,6 +496,13 @@ static fp_hockey FP_NAME(fp_lip_one)(fp_lip *lip, double epsilon, ptrdiff_t visi
     }
     best.upper = ceiling.plain > best.upper ? ceiling.plain : best.upper;
     best.log_upper = ceiling.log > best.log_upper ? ceiling.log : best.log_upper;
+    double miss = 1.01 * fabs(lip->excess);
+    if (epsilon <= 2.2 * miss && miss > 0.0) {
+        best.lower = best.lower > miss ? (best.lower - miss) * (1.0 - 1e-15) : 0.0;
+        best.upper = (best.upper + miss) * (1.0 + 1e-15);
+        best.log_lower = best.lower > 0.0 ? fp_log(best.lower) : -INFINITY;
+        best.log_upper = fp_log(best.upper);
+    }
     if (best.upper < 1e-270) { /* near the end of the doubles the logarithms may know more */
         double lower = fp_exp(best.log_lower) * (1.0 - 1e-12), upper = fp_exp(best.log_upper) * (1.0 + 1e-12);
         upper = best.log_upper > -INFINITY ? nextafter(upper, INFINITY) : 0.0;

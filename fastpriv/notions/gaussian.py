@@ -62,8 +62,9 @@ def lip_rows(
 
     def rows_at(grid: FloatArray) -> tuple[FloatArray, dict[str, int]]:
         order = np.argsort(grid, kind="stable")
+        rising = np.maximum(grid[order], 0.0)  # what a gap moves below 0 the kernel's bracket at 0 covers
         found = np.empty((grid.size, 6))
-        found[order], cost = _lip.lip_curve(prior.probabilities, prior.values, sigma, grid[order], width, logs)
+        found[order], cost = _lip.lip_curve(prior.probabilities, prior.values, sigma, rising, width, logs)
         return found, dict(zip(_COST, cost, strict=True))
 
     rows, cost = with_gaps(rows_at, epsilon, prior.mass_gap, 0.0)

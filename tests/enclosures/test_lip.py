@@ -94,7 +94,7 @@ def check_all_atoms(kind, size, relative_sigma, epsilon):
 @pytest.mark.parametrize("kind", ["lognormal", "uneven weights", "lattice"])
 @pytest.mark.parametrize(("relative_sigma", "epsilon"), [(0.02, 0.5), (0.2, 2.0), (2.0, 0.05)])
 def test_all_atoms_of_many(kind, relative_sigma, epsilon):
-    check_all_atoms(kind, 100, relative_sigma, epsilon)
+    check_all_atoms(kind, 80, relative_sigma, epsilon)
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_all_atoms_of_many(kind, relative_sigma, epsilon):
 @pytest.mark.parametrize("relative_sigma", [0.002, 0.05, 0.3, 5.0])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 3.0])
 def test_all_atoms_of_very_many(kind, relative_sigma, epsilon):
-    check_all_atoms(kind, 1000, relative_sigma, epsilon)
+    check_all_atoms(kind, 400, relative_sigma, epsilon)
 
 
 @pytest.mark.parametrize("seed", range(20))

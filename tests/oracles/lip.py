@@ -16,7 +16,7 @@ def all_divergences(points, weights, sigma, epsilon):
 
     def crossing(level, inner, outer):
         """Where the log-ratio passes the level between points where it is below and above it."""
-        for _ in range(80):
+        for _ in range(64):
             middle = (inner + outer) / 2
             below = log_ratio(middle) < level
             inner, outer = np.where(below, middle, inner), np.where(below, outer, middle)
@@ -33,7 +33,7 @@ def all_divergences(points, weights, sigma, epsilon):
         right[-1], left[0] = np.inf, -np.inf
         first = tails(left, right, np.exp(epsilon))[0]
         low, high = np.full(n, -50.0), np.full(n, 50.0)
-        for _ in range(200):  # the least log-ratio, by thirds
+        for _ in range(90):  # the least log-ratio, by thirds
             a, b = (2 * low + high) / 3, (low + 2 * high) / 3
             falls = log_ratio(a) > log_ratio(b)
             low, high = np.where(falls, a, low), np.where(falls, high, b)
