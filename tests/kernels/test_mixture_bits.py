@@ -33,6 +33,11 @@ for sigma in (0.3, 3.0):
     for part in notions.lip_curves(prior, GaussianMechanism(sigma), grid):
         add(part)
     add(notions.cd_lmip(prior, GaussianMechanism(sigma)))
+many = Pmf(np.arange(400) ** 2 / 999.0, np.full(400, 1 / 400))
+for sigma in (0.1, 20.0, 1e5):
+    shift = notions.abp(many, GaussianMechanism(sigma))
+    for part in (shift.per_value, shift.maximum, shift.mean):
+        add(part)
 print(digest.hexdigest())
 """
 
