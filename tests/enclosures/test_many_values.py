@@ -1,11 +1,12 @@
-"""Average Bayesian privacy of many values: what is grouped and interpolated against plain sums."""
+"""Average Bayesian privacy and mutual information of many values, against sums over all of them."""
 
 import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from fastpriv import GaussianMechanism, Pmf, notions
+from fastpriv import GaussianMechanism, Pmf, mutual_information, notions
 from fastpriv.beliefs.gaussian import belief_shift
+from fastpriv.divergences.line import information
 
 
 def spread(n):
@@ -136,3 +137,60 @@ def test_a_hundred_thousand_values(sigma):
     for index in (0, 777, 50_000, 99_999):
         want = shift_of_all_pairs(prior, sigma, index, density=4)
         assert found.value[index] == pytest.approx(want, rel=1e-10, abs=1e-13)
+
+
+def ungrouped_information(prior, sigma, certified, monkeypatch):
+    with monkeypatch.context() as changed:
+        changed.setattr(information, "_MANY", len(prior))
+        return mutual_information(prior, sigma, certified=certified)
+
+
+def laws_of_many(n):
+    plain, i = spread(n), np.arange(n)
+    light = plain.probabilities * np.where(i % 3 == 0, 2.0**-900, np.where(i % 7 == 1, 2.0**-60, 1.0))
+    heavy = np.where(i == n // 2, 1e9, plain.probabilities)
+    return {
+        "spread": plain, "clusters": clusters(n), "light": Pmf(plain.values, light / light.sum()),
+        "heavy": Pmf(plain.values, heavy / heavy.sum()), "far": Pmf(1e5 + plain.values, plain.probabilities),
+        "wide": Pmf(np.append(plain.values[:-1], 1e300), plain.probabilities),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["spread", "clusters", "light", "heavy", "far"])
+@pytest.mark.parametrize("part", [0.02, 0.3, 1e4])
+def test_information_of_grouped_values_meets_that_of_all(name, part, monkeypatch):
+    prior = laws_of_many(2100)[name]
+    sigma = part * float(prior.values[1900] - prior.values[0])
+    found = mutual_information(prior, sigma, certified=True)
+    want = ungrouped_information(prior, sigma, True, monkeypatch)
+    if name != "heavy" and part > 0.1:
+        assert "nodes for 2100 points" in found.method
+    assert found.kind == want.kind == "certified"
+    assert found.lower <= want.upper
+    assert want.lower <= found.upper
+    assert found.value == pytest.approx(want.value, rel=1e-12, abs=1e-25)
+    assert found.upper - found.lower <= max(2e-12 * found.upper, 1.01 * (want.upper - want.lower))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["spread", "clusters", "light", "heavy", "far", "wide"])
+@pytest.mark.parametrize("part", [1e-5, 1e-3, 0.02, 0.1, 1.0, 10.0, 100.0, 1e6])
+def test_information_of_ten_thousand_values_meets_that_of_all(name, part, monkeypatch):
+    prior = laws_of_many(10_000)[name]
+    sigma = part * float(prior.values[9900] - prior.values[0])
+    found = mutual_information(prior, sigma, certified=True)
+    want = ungrouped_information(prior, sigma, True, monkeypatch)
+    assert found.lower <= want.upper
+    assert want.lower <= found.upper
+    assert found.upper - found.lower <= max(2e-12 * found.upper, 1.01 * (want.upper - want.lower))
+
+
+def test_grouping_counts_its_error(monkeypatch):
+    """With a coarse grouping the bracket widens by what the two ways differ."""
+    prior = spread(2100)
+    want = ungrouped_information(prior, 0.5, True, monkeypatch)
+    monkeypatch.setattr(information, "_GROUPING", 1e-6)
+    monkeypatch.setattr(information, "_WIDENING", 1.0)
+    found = mutual_information(prior, 0.5, certified=True)
+    assert 1e-14 < found.upper - found.lower < 1e-5
+    assert found.lower <= want.lower <= want.upper <= found.upper
