@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from fastpriv import GaussianMechanism, Pmf, mutual_information, notions
+from fastpriv import GaussianMechanism, GaussianMixture, Pmf, kl_divergence, mutual_information, notions
 from fastpriv.beliefs.gaussian import belief_shift
 from fastpriv.divergences.line import information
 
@@ -194,3 +194,30 @@ def test_grouping_counts_its_error(monkeypatch):
     found = mutual_information(prior, 0.5, certified=True)
     assert 1e-14 < found.upper - found.lower < 1e-5
     assert found.lower <= want.lower <= want.upper <= found.upper
+
+
+@pytest.mark.parametrize("law", [spread, clusters])
+@pytest.mark.parametrize("part", [1e-3, 0.1, 3.0])
+def test_pointwise_information_is_the_largest_divergence(law, part):
+    prior = law(40)
+    sigma = part * float(np.ptp(prior.values))
+    found = notions.pointwise_lmip(prior, GaussianMechanism(sigma), certified=True)
+    release = prior.through_gaussian(sigma)
+    each = [kl_divergence(GaussianMixture.single(x, sigma), release, certified=True) for x in prior.values.tolist()]
+    assert found.lower <= max(e.upper for e in each)
+    assert max(e.lower for e in each) <= found.upper
+    assert found.upper - found.lower <= 2e-12 * found.upper
+
+
+@pytest.mark.parametrize("part", [0.003, 0.1, 0.5])
+def test_pointwise_information_of_grouped_values(part):
+    prior = spread(2100)
+    sigma = part * float(np.ptp(prior.values))
+    found = notions.pointwise_lmip(prior, GaussianMechanism(sigma), certified=True)
+    release = prior.through_gaussian(sigma)
+    away = (prior.values[:, None] - prior.values) / sigma
+    rarest = prior.values[np.argsort((np.exp(-0.25 * away * away) * prior.probabilities).sum(axis=1))[:3]]
+    each = [kl_divergence(GaussianMixture.single(x, sigma), release, certified=True) for x in rarest.tolist()]
+    assert max(e.lower for e in each) <= found.upper
+    assert found.lower <= max(e.upper for e in each)
+    assert found.upper - found.lower <= 2e-12 * found.upper
