@@ -7,8 +7,8 @@ divergence is half of F(d0) = sum pi_d j(e), j as in csrc/fp_abp.h.
 
 Many points. As a function of x_d, what is summed is smooth on the scale of sigma: the sums run over the nodes of
 ``grouped_atoms``. So is F as a function of x_d0: where a cell of length sigma holds many points, F is evaluated at the
-nodes of a Chebyshev polynomial, whose last coefficients estimate the error; the cell is halved until they are small,
-and points at which F is far below its largest value in the cell are evaluated themselves.
+nodes of a Chebyshev polynomial, whose last coefficients estimate the error; the cell is halved until they are small
+and F is of one size in it, and the few points at which F is far below that are evaluated themselves.
 """
 
 from __future__ import annotations
@@ -42,12 +42,13 @@ _WHOLE, _SMALL_LAW = 24.0, 512  # span up to which one grid serves all, and up t
 _ROWS = 256
 _MANY = 24  # points of a cell beyond which they are interpolated
 _ORDER = 16
-_HALVINGS = 8
+_HALVINGS = 40
 # bound: none - when halving of cells ends; what the last coefficients say counts in full
 _SMOOTH = 2e-13
 # bound: tested by enclosures/test_many_values - rounding of an interpolated value, relative to the largest of its cell
 _INTERPOLATION_ERROR = 1e-14
-_FLOOR = 1 / 32  # of the largest value of a cell, below which points are evaluated themselves
+_FLOOR = 1 / 32  # of the largest value of a cell, below which points are evaluated themselves,
+_FEW_LOW = 100  # or, in cells of more points, the cell is halved
 # bound: tested by enclosures/test_notions, enclosures/test_many_values - rounding of the divergence, beside the
 #    difference of two rules, which estimates the other error
 _ROUNDING = 1e-12
@@ -153,7 +154,8 @@ def _many(law: _Law, points: FloatArray) -> tuple[FloatArray, FloatArray, int]:
         coefficients = _chebyshev_coefficients(at.reshape(-1, _ORDER))
         largest = at.reshape(-1, _ORDER).max(axis=1)
         cut = 2 * np.abs(coefficients[:, -3:]).sum(axis=1)
-        smooth = cut <= _SMOOTH * largest
+        steep = at.reshape(-1, _ORDER).min(axis=1) < _FLOOR * largest
+        smooth = (cut <= _SMOOTH * largest) & ~(steep & (stops - starts > _FEW_LOW))
         off = cut + _INTERPOLATION_ERROR * largest + 3 * blur.reshape(-1, _ORDER).max(axis=1)
         for j in np.flatnonzero(smooth):
             part = slice(starts[j], stops[j])
