@@ -37,6 +37,11 @@ prior = Pmf(np.unique(rng.normal(0, 5, 300)), rng.dirichlet(np.ones(300)))
 for sigma in (0.02, 0.5, 400.0):
     for part in notions.lip_curves(prior, GaussianMechanism(sigma), grid):
         add(part)
+many = Pmf(np.arange(400) ** 2 / 999.0, np.full(400, 1 / 400))
+for sigma in (0.1, 20.0, 1e5):
+    shift = notions.abp(many, GaussianMechanism(sigma))
+    for part in (shift.per_value, shift.maximum, shift.mean):
+        add(part)
 print(digest.hexdigest())
 """
 

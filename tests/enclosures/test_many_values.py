@@ -1,0 +1,223 @@
+"""Average Bayesian privacy and mutual information of many values, against sums over all of them."""
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from fastpriv import GaussianMechanism, GaussianMixture, Pmf, kl_divergence, mutual_information, notions
+from fastpriv.beliefs.gaussian import belief_shift
+from fastpriv.divergences.line import information
+
+
+def spread(n):
+    """Values with a long tail and unequal probabilities, the same doubles on every machine."""
+    i = np.arange(1, n + 1, dtype=np.float64)
+    place = np.sort((i * 0.6180339887498949) % 1.0)
+    weight = 1.0 + (i * i * 0.41421356237309503) % 1.0
+    return Pmf(place + 2.0 * place**6 + 20.0 * place**40, weight / weight.sum())
+
+
+def clusters(n):
+    i = np.arange(1, n + 1, dtype=np.float64)
+    part = (i * 0.6180339887498949) % 1.0
+    place = np.sort(np.concatenate([1e-4 * part[: n // 2], 1.0 + 1e-2 * part[n // 2 :]]))
+    return Pmf(place, np.full(n, 1.0 / n))
+
+
+def shift_of_all_pairs(prior, sigma, index, density=16):
+    """The square root of the divergence by one sum over all values and a long row of nodes, in doubles."""
+    x, w = (prior.values - prior.values[index]) / sigma, prior.probabilities
+    t = np.arange(-11 * density, 11 * density + 1) / density
+    log_ratio = x * (t[:, None] - 0.5 * x)
+    e = np.exp(log_ratio - log_ratio.max(axis=1, keepdims=True))
+    e = e / (e * w).sum(axis=1, keepdims=True) - 1.0
+    normal = np.exp(-0.5 * t * t) / (density * np.sqrt(2 * np.pi))
+    e = (normal[:, None] * e).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first = np.where(e > -1, (1 + e) * np.log1p(e), 0.0)
+    return np.sqrt(0.5 * (w * (first - (2 + e) * np.log1p(0.5 * e))).sum())
+
+
+def shift_to_many_digits(prior, sigma, index, density=4):
+    with mp.workdps(60):
+        x = [(mpf(v) - mpf(prior.values[index])) / mpf(sigma) for v in prior.values.tolist()]
+        w = [mpf(v) for v in prior.probabilities.tolist()]
+        w = [v / sum(w) for v in w]
+        e = [mpf(0)] * len(x)
+        for k in range(-13 * density, 13 * density + 1):
+            t = mpf(k) / density
+            row = [mp.exp(v * (t - v / 2)) for v in x]
+            q = sum(a * b for a, b in zip(w, row, strict=True))
+            normal = mp.npdf(t) / density
+            for j, value in enumerate(row):
+                e[j] += normal * (value / q - 1)
+        total = mpf(0)
+        for mass, v in zip(w, e, strict=True):
+            total += mass * ((1 + v) * mp.log(1 + v) if v > -1 else 0) - mass * (2 + v) * mp.log(1 + v / 2)
+        return mp.sqrt(total / 2)
+
+
+@pytest.mark.parametrize("part", [0.003, 0.03, 0.3, 1.0])
+@pytest.mark.parametrize("law", [spread, clusters])
+def test_abp_of_two_thousand_values_is_that_of_all_pairs(law, part):
+    prior = law(2000)
+    sigma = part * float(np.ptp(prior.values))
+    found = belief_shift(prior, sigma)
+    for index in (0, 990, 1003, 1990):
+        want = shift_of_all_pairs(prior, sigma, index)
+        assert found.value[index] == pytest.approx(want, rel=1e-12, abs=1e-14), (index, want)
+        assert found.lower[index] - 1e-14 <= want <= found.upper[index] + 1e-14
+    assert np.all(found.upper - found.lower <= 3e-11 * found.value + 1e-14)
+
+
+@pytest.mark.parametrize("sigma", [0.05, 5.0, 1e5])
+def test_abp_of_grouped_values_holds_many_digits(sigma):
+    i = np.arange(30, dtype=np.float64)
+    prior = Pmf(np.concatenate([i / 2**9, [1.0]]), np.append(np.full(30, 1 / 32), 2 / 32))
+    found = belief_shift(prior, sigma)
+    for index in (13, 30):
+        want = shift_to_many_digits(prior, sigma, index)
+        assert found.lower[index] <= want <= found.upper[index], (found.value[index], want)
+        assert abs(found.value[index] / want - 1) < 1e-12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", [spread, clusters])
+@pytest.mark.parametrize("part", [0.02, 0.3, 2.0, 100.0, 1e6])
+def test_abp_of_interpolated_values_holds_many_digits(law, part):
+    prior = law(120)
+    sigma = part * float(np.ptp(prior.values))
+    found = belief_shift(prior, sigma)
+    for index in (50, int(np.argmin(found.value))):
+        want = shift_to_many_digits(prior, sigma, index, density=12)
+        assert found.lower[index] <= want <= found.upper[index], (index, found.value[index], want)
+
+
+@pytest.mark.parametrize(("values", "weights", "index"), [
+    ([0.0, 31.5, 200.0], [0.5, 2.0**-900, 0.5], 1),
+    ([0.0, 31.5, 200.0], [0.5, 2.0**-900, 0.5], 0),
+    ([0.0, 3.0, 200.0], [1.0, 1e-310, 1e-310], 1),
+    ([-200.0, 0.0, 0.5, 200.0], [2.0**-40, 0.5, 0.5 - 2.0**-39, 2.0**-40], 1),
+])  # fmt: skip
+def test_light_atoms_within_sight_of_heavy_ones(values, weights, index):
+    prior = Pmf(values, weights)
+    want = shift_to_many_digits(prior, 1.0, index, density=64)
+    found = belief_shift(prior, 1.0)
+    assert found.lower[index] <= want <= found.upper[index], (found, want)
+
+
+def test_divergences_that_underflow_are_bounded():
+    found = belief_shift(Pmf([0.0, 3.0], [1.0, 1e-310]), 1.0)
+    assert found.lower[0] == 0.0
+    assert 3.5e-311 < found.upper[0] < 1e-159
+
+
+def test_atoms_alone_have_the_closed_form():
+    prior = Pmf([0.0, 1e3, 2e3, 1e300], [0.25, 0.25, 0.125, 0.375])
+    found = belief_shift(prior, 1e-3)
+    w = prior.probabilities
+    want = np.sqrt(np.log(2) + 0.5 * (w * np.log(w) - (1 + w) * np.log1p(w)))
+    np.testing.assert_allclose(found.value, want, rtol=1e-14)
+    assert np.all((found.lower <= want) & (want <= found.upper))
+
+
+def test_the_mean_is_a_sum_of_all_values_rounded_once():
+    prior = spread(500)
+    found = notions.abp(prior, GaussianMechanism(1.0))
+    products = prior.probabilities * found.per_value.value
+    with mp.workdps(40):
+        assert found.mean.value == float(sum(map(mpf, products.tolist())))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sigma", [1.0, 300.0])
+def test_a_hundred_thousand_values(sigma):
+    prior = spread(100_000)
+    found = belief_shift(prior, sigma)
+    for index in (0, 777, 50_000, 99_999):
+        want = shift_of_all_pairs(prior, sigma, index, density=4)
+        assert found.value[index] == pytest.approx(want, rel=1e-10, abs=1e-13)
+
+
+def ungrouped_information(prior, sigma, certified, monkeypatch):
+    with monkeypatch.context() as changed:
+        changed.setattr(information, "_MANY", len(prior))
+        return mutual_information(prior, sigma, certified=certified)
+
+
+def laws_of_many(n):
+    plain, i = spread(n), np.arange(n)
+    light = plain.probabilities * np.where(i % 3 == 0, 2.0**-900, np.where(i % 7 == 1, 2.0**-60, 1.0))
+    heavy = np.where(i == n // 2, 1e9, plain.probabilities)
+    return {
+        "spread": plain, "clusters": clusters(n), "light": Pmf(plain.values, light / light.sum()),
+        "heavy": Pmf(plain.values, heavy / heavy.sum()), "far": Pmf(1e5 + plain.values, plain.probabilities),
+        "wide": Pmf(np.append(plain.values[:-1], 1e300), plain.probabilities),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["spread", "clusters", "light", "heavy", "far"])
+@pytest.mark.parametrize("part", [0.02, 0.3, 1e4])
+def test_information_of_grouped_values_meets_that_of_all(name, part, monkeypatch):
+    prior = laws_of_many(2100)[name]
+    sigma = part * float(prior.values[1900] - prior.values[0])
+    found = mutual_information(prior, sigma, certified=True)
+    want = ungrouped_information(prior, sigma, True, monkeypatch)
+    if name != "heavy" and part > 0.1:
+        assert "nodes for 2100 points" in found.method
+    assert found.kind == want.kind == "certified"
+    assert found.lower <= want.upper
+    assert want.lower <= found.upper
+    assert found.value == pytest.approx(want.value, rel=1e-12, abs=1e-25)
+    assert found.upper - found.lower <= max(2e-12 * found.upper, 1.01 * (want.upper - want.lower))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["spread", "clusters", "light", "heavy", "far", "wide"])
+@pytest.mark.parametrize("part", [1e-5, 1e-3, 0.02, 0.1, 1.0, 10.0, 100.0, 1e6])
+def test_information_of_ten_thousand_values_meets_that_of_all(name, part, monkeypatch):
+    prior = laws_of_many(10_000)[name]
+    sigma = part * float(prior.values[9900] - prior.values[0])
+    found = mutual_information(prior, sigma, certified=True)
+    want = ungrouped_information(prior, sigma, True, monkeypatch)
+    assert found.lower <= want.upper
+    assert want.lower <= found.upper
+    assert found.upper - found.lower <= max(2e-12 * found.upper, 1.01 * (want.upper - want.lower))
+
+
+def test_grouping_counts_its_error(monkeypatch):
+    """With a coarse grouping the bracket widens by what the two ways differ."""
+    prior = spread(2100)
+    want = ungrouped_information(prior, 0.5, True, monkeypatch)
+    monkeypatch.setattr(information, "_GROUPING", 1e-6)
+    monkeypatch.setattr(information, "_WIDENING", 1.0)
+    found = mutual_information(prior, 0.5, certified=True)
+    assert 1e-14 < found.upper - found.lower < 1e-5
+    assert found.lower <= want.lower <= want.upper <= found.upper
+
+
+@pytest.mark.parametrize("law", [spread, clusters])
+@pytest.mark.parametrize("part", [1e-3, 0.1, 3.0])
+def test_pointwise_information_is_the_largest_divergence(law, part):
+    prior = law(40)
+    sigma = part * float(np.ptp(prior.values))
+    found = notions.pointwise_lmip(prior, GaussianMechanism(sigma), certified=True)
+    release = prior.through_gaussian(sigma)
+    each = [kl_divergence(GaussianMixture.single(x, sigma), release, certified=True) for x in prior.values.tolist()]
+    assert found.lower <= max(e.upper for e in each)
+    assert max(e.lower for e in each) <= found.upper
+    assert found.upper - found.lower <= 2e-12 * found.upper
+
+
+@pytest.mark.parametrize("part", [0.003, 0.1, 0.5])
+def test_pointwise_information_of_grouped_values(part):
+    prior = spread(2100)
+    sigma = part * float(np.ptp(prior.values))
+    found = notions.pointwise_lmip(prior, GaussianMechanism(sigma), certified=True)
+    release = prior.through_gaussian(sigma)
+    away = (prior.values[:, None] - prior.values) / sigma
+    rarest = prior.values[np.argsort((np.exp(-0.25 * away * away) * prior.probabilities).sum(axis=1))[:3]]
+    each = [kl_divergence(GaussianMixture.single(x, sigma), release, certified=True) for x in rarest.tolist()]
+    assert max(e.lower for e in each) <= found.upper
+    assert found.lower <= max(e.upper for e in each)
+    assert found.upper - found.lower <= 2e-12 * found.upper
