@@ -2,7 +2,15 @@
 
 # bounds: none - the discretisation error aimed at
 
-from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport INFINITY
+
+include "fp_interrupt.pxi"
+
+cdef extern from "fp_stop.h" nogil:
+    ctypedef struct fp_stop:
+        int status
+    fp_stop fp_stop_at(int (*)() noexcept nogil, double)
+    int FP_INTERRUPTED, FP_EXPIRED
 
 cdef extern from "fp_quadrature.h" nogil:
     ctypedef struct fp_law:
@@ -21,18 +29,20 @@ cdef extern from "fp_quadrature.h" nogil:
         fp_law p, q
         const fp_near_ratio *ratio
         long max_panels, max_work, panels, evaluations, work
+        fp_stop stop
         double scale, sum, rest, truncation, rounding
     void fp_quadrature_choose()
     int fp_law_build(fp_law *, int, const double *, const double *, const double *)
     int fp_integral_start(fp_integral *)
-    int fp_integral_go(fp_integral *, long)
+    int fp_integral_go(fp_integral *)
     int fp_renyi_bounds(fp_integral *, double *, double *)
     void fp_integral_free(fp_integral *)
     int FP_KL, FP_JS, FP_ENTROPY, FP_RENYI, FP_RENYI_SMALL, FP_INFORMATION
 
 fp_quadrature_choose()
 
-cdef long SHARE = 5_000_000  # exponentials between two looks for Ctrl-C, a tenth of a second
+#: what a status of `integral` says
+BUDGET_SPENT, TIME_SPENT = 1, FP_EXPIRED
 
 KINDS = {
     "kl": FP_KL, "js": FP_JS, "entropy": FP_ENTROPY, "renyi": FP_RENYI, "renyi small": FP_RENYI_SMALL,
@@ -57,9 +67,10 @@ cdef int _terms(fp_terms *terms, tuple columns) except -1:
 
 
 def integral(int kind, tuple p, tuple q, tuple ratio, double b, double reach, double target, long max_panels,
-             long max_work):
-    """(status, scale, sum, truncation, rounding, panels, evaluations) of one integral.
+             long max_work, double deadline=INFINITY):
+    """(status, scale, sum, truncation, rounding, panels, evaluations) of one integral; status 0 where it is done.
 
+    Where panels or work, or the time (``deadline``, by ``time.monotonic``), are spent, the truncation is large.
     ``p`` and ``q`` are (weights, means, sigmas) or None; ``ratio`` is None or, for p - q and for q, (hi, lo,
     means, sigmas).
     """
@@ -72,6 +83,7 @@ def integral(int kind, tuple p, tuple q, tuple ratio, double b, double reach, do
     work.target = target
     work.max_panels = max_panels
     work.max_work = max_work
+    work.stop = fp_stop_at(interrupted, deadline)
     work.ratio = NULL
     if ratio is not None:
         _terms(&merged.difference, ratio[0])
@@ -80,23 +92,22 @@ def integral(int kind, tuple p, tuple q, tuple ratio, double b, double reach, do
     if _build(&work.p, p) or _build(&work.q, q):
         raise MemoryError
     try:
-        status = fp_integral_start(&work)
-        while status == 0:
-            with nogil:
-                status = fp_integral_go(&work, SHARE)
-            if status != 2:
-                break
-            status = 0
-            PyErr_CheckSignals()
-        if status < 0:
+        with nogil:
+            status = fp_integral_start(&work)
+            if status == 0:
+                status = fp_integral_go(&work)
+        if status == FP_INTERRUPTED:
+            fp_pending_exception()
+        if status == -1:
             raise MemoryError
     finally:
         fp_integral_free(&work)
     return status, work.scale, work.sum + work.rest, work.truncation, work.rounding, work.panels, work.evaluations
 
 
-def renyi_bounds(tuple p, tuple q, double b, double reach):
-    """(lower, upper, panels): bounds of the logarithm of the integral of p^(1 + b) q^(-b), from bounds on panels."""
+def renyi_bounds(tuple p, tuple q, double b, double reach, double deadline=INFINITY):
+    """(lower, upper, panels): bounds of the logarithm of the integral of p^(1 + b) q^(-b), from bounds on panels; wide
+    where the ``deadline`` comes first."""
     cdef fp_integral work
     cdef int status
     cdef double lower = 0.0, upper = 0.0
@@ -105,6 +116,7 @@ def renyi_bounds(tuple p, tuple q, double b, double reach):
     work.reach = reach
     work.target = 1e-14
     work.max_panels = work.max_work = 0
+    work.stop = fp_stop_at(interrupted, deadline)
     work.ratio = NULL
     if _build(&work.p, p) or _build(&work.q, q):
         raise MemoryError
@@ -113,6 +125,8 @@ def renyi_bounds(tuple p, tuple q, double b, double reach):
         if status == 0:
             status = fp_renyi_bounds(&work, &lower, &upper)
         fp_integral_free(&work)
+    if work.stop.status == FP_INTERRUPTED:
+        fp_pending_exception()
     if status < 0:
         raise MemoryError
     return lower, upper, work.panels

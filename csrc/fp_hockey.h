@@ -21,6 +21,11 @@ typedef struct {
     long evaluations;
 } fp_hockey_set;
 
+/* bound: none - seconds that brackets at a deadline may take */
+#define FP_HOCKEY_GRACE 0.5
+/* bound: none - stretches that such a bracket is made from, for each side */
+#define FP_HOCKEY_CELLS 100
+
 /* log(e^dev - 1) */
 static inline double fp_log_expm1(double dev) { return dev > 30.0 ? dev : log(expm1(dev)); }
 
@@ -28,8 +33,8 @@ static inline double fp_log_expm1(double dev) { return dev > 30.0 ? dev : log(ex
 #include "fp_variants.h"
 
 typedef int (*fp_hockey_function)(int, const double *, const double *, const double *, int, const double *, const double *,
-                                  const double *, const double *, ptrdiff_t, double, int, fp_interrupted, fp_hockey *,
-                                  long *);
+                                  const double *, const double *, ptrdiff_t, double, int, fp_interrupted, double,
+                                  fp_hockey *, long *);
 
 static inline fp_hockey_function fp_hockey_pick(void)
 {

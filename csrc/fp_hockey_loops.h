@@ -2,11 +2,11 @@
 /* bounds: tested by enclosures/test_hockey_stick - rounding of logarithms of ceilings, and of
  * results that are subnormal */
 
-/* log of an upper bound of H, from P(E) alone and what E may lack. */
+/* log of an upper bound of H, from P(E) alone and what E may lack; not to be used when it was stopped. */
 static double FP_NAME(fp_hockey_ceiling)(const fp_ratio *r, const fp_hockey_set *set)
 {
     double top = set->loss_count ? set->loss_log + log(set->loss_sum) + 1e-8 : -INFINITY;
-    for (int i = 0; i < set->count; ++i) {
+    for (int i = 0; i < set->count && !fp_stop_after(r->stop, 2 * r->np); ++i) {
         double left = set->interval[2 * i].hi, right = set->interval[2 * i + 1].hi;
         double mass = FP_NAME(fp_mass_ceiling)(&r->p, left, right, right - left) + 1e-9;
         top = (top > mass ? top : mass) + (top > -INFINITY ? 0.6931471806 : 0.0);
@@ -37,21 +37,26 @@ static int FP_NAME(fp_hockey_exact)(const fp_ratio *r, fp_pieces *pieces, double
         return 0;
     }
     int status = FP_NAME(fp_hockey_choose)(r, pieces, epsilon, scale, set);
-    if (status)
-        return status;
+    if (status || r->stop->status)
+        return status ? status : r->stop->status;
     if (epsilon > FP_EPSILON_SUMMED) { /* H <= P(E) and what E may lack */
         double top = FP_NAME(fp_hockey_ceiling)(r, set), sum = 0.0, *part = r->scratch, *slip = part + r->p.padded;
-        for (int i = 0; i < set->count; ++i) {
+        for (int i = 0; i < set->count && !fp_stop_after(r->stop, 2 * r->np); ++i) {
             double mass, error;
             FP_NAME(fp_side_mass)(&r->p, r->w, set->interval[2 * i].hi, set->interval[2 * i + 1].hi, part, slip, &mass, &error);
             sum += mass;
         }
         *out = (fp_hockey){sum, 0.0, top > -INFINITY ? nextafter(exp(top), INFINITY) : 0.0, sum > 1e-280 ? log(sum) : top, -INFINITY, top};
         FP_NAME(fp_hockey_finish)(out);
-        return 0;
+        return r->stop->status;
     }
-    if (!FP_NAME(fp_hockey_double)(r, epsilon, set, target, logs, out)) {
+    int narrow = FP_NAME(fp_hockey_double)(r, epsilon, set, target, logs, out);
+    if (r->stop->status)
+        return r->stop->status;
+    if (!narrow) {
         FP_NAME(fp_hockey_double_double)(r, epsilon, set, out);
+        if (r->stop->status)
+            return r->stop->status;
         if (!(out->log_upper - out->log_lower <= 0.25 * target) && set->loss_count) {
             set->fine = 1; /* the crossings were the limit */
             status = FP_NAME(fp_hockey_choose)(r, pieces, epsilon, scale, set);
@@ -59,6 +64,8 @@ static int FP_NAME(fp_hockey_exact)(const fp_ratio *r, fp_pieces *pieces, double
             if (status)
                 return status;
             FP_NAME(fp_hockey_double_double)(r, epsilon, set, out);
+            if (r->stop->status)
+                return r->stop->status;
         }
         ++*extended;
     }
@@ -86,22 +93,41 @@ static double FP_NAME(fp_widest)(const fp_ratio *r)
 }
 
 /* H of P against Q for every eps; -1 when memory is short, FP_INTERRUPTED when the caller stopped it.  cost: evaluations
- * of L, double-double sums, pieces, stretches of the line that spent their budget or could not be resolved. */
+ * of L, double-double sums, pieces, stretches of the line that spent their budget or could not be resolved, and how many
+ * of the eps were not done at the deadline: their brackets are true, and wide. */
 static int FP_NAME(fp_hockey_all)(int np, const double *w, const double *m, const double *s, int nq, const double *v,
                                   const double *n, const double *t, const double *epsilon, ptrdiff_t count,
-                                  double target, int logs, fp_interrupted interrupted, fp_hockey *out, long *cost)
+                                  double target, int logs, fp_interrupted interrupted, double deadline, fp_hockey *out,
+                                  long *cost)
 {
     fp_ratio r;
     fp_pieces pieces = {0};
-    cost[0] = cost[1] = cost[2] = cost[3] = 0;
+    fp_stop stop = fp_stop_at(interrupted, deadline);
+    cost[0] = cost[1] = cost[2] = cost[3] = cost[4] = 0;
+    r.stop = &stop;
     if (fp_ratio_set(&r, np, w, m, s, nq, v, n, t))
         return -1;
-    r.interrupted = interrupted;
     int status = r.unresolved ? 0 : FP_NAME(fp_pieces_set)(&r, &pieces);
     fp_hockey_set set = {0};
     double scale = FP_NAME(fp_widest)(&r);
-    for (ptrdiff_t e = 0; e < count && !status; ++e)
-        status = FP_NAME(fp_hockey_one)(&r, &pieces, epsilon[e], scale, target, logs, &set, &out[e], &cost[1]);
+    ptrdiff_t done = 0;
+    while (done < count && !status && (r.unresolved || (!stop.status && !pieces.hurried))) {
+        status = FP_NAME(fp_hockey_one)(&r, &pieces, epsilon[done], scale, target, logs, &set, &out[done], &cost[1]);
+        done += !status;
+    }
+    if (done < count && status != -1 && (stop.status == FP_EXPIRED || (pieces.hurried && !stop.status))) {
+        FP_NAME(fp_stretches) known;
+        stop = fp_stop_at(interrupted, deadline + FP_HOCKEY_GRACE);
+        status = FP_NAME(fp_stretches_set)(&r, &pieces, &known);
+        cost[4] = (long)(count - done);
+        for (; done < count && !status; ++done) {
+            FP_NAME(fp_hockey_hurried)(&pieces, &known, epsilon[done], &out[done]);
+            if (r.rounded && epsilon[done] < INFINITY)
+                FP_NAME(fp_widen_rounded)(epsilon[done], &out[done]);
+        }
+        free(known.cell);
+    }
+    status = status == FP_EXPIRED ? 0 : status ? status : stop.status == FP_INTERRUPTED ? FP_INTERRUPTED : 0;
     cost[0] = pieces.evaluations + set.evaluations;
     cost[2] = pieces.count;
     cost[3] = pieces.spent + r.unresolved;

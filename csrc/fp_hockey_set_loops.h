@@ -57,6 +57,7 @@ static inline void FP_NAME(fp_lose)(fp_hockey_set *set, double log_loss)
 static void FP_NAME(fp_lose_between)(const fp_ratio *r, double epsilon, double left, double right, double width,
                                      double dev, fp_hockey_set *set)
 {
+    fp_stop_after(r->stop, 2 * (r->np + r->nq));
     double by_q = INFINITY, by_p = FP_NAME(fp_mass_ceiling)(&r->p, left, right, width);
     if (!(by_p <= 0.0))
         by_p = 1e-9; /* all of it */
@@ -101,6 +102,7 @@ static fp_dd FP_NAME(fp_side_log_dd)(int n, const double *w, const double *m, co
 static fp_dd FP_NAME(fp_ratio_dd)(const fp_ratio *r, fp_dd x, double *error)
 {
     double other;
+    fp_stop_after(r->stop, 8 * (r->np + r->nq));
     fp_dd p = FP_NAME(fp_side_log_dd)(r->np, r->w, r->m, r->s, x, error);
     fp_dd q = FP_NAME(fp_side_log_dd)(r->nq, r->v, r->n, r->t, x, &other);
     *error += other;
@@ -112,7 +114,7 @@ static int FP_NAME(fp_crossing_fine)(const fp_ratio *r, double epsilon, int sign
                                      fp_dd x, fp_dd *crossing, fp_hockey_set *set)
 {
     double error = 0.0, f = INFINITY, dev = 0.0;
-    for (int i = 0; i < 12; ++i) {
+    for (int i = 0; i < 12 && !r->stop->status; ++i) {
         fp_dd value = fp_dd_add_d(FP_NAME(fp_ratio_dd)(r, x, &error), -epsilon);
         double before = f;
         f = value.hi;
@@ -120,6 +122,8 @@ static int FP_NAME(fp_crossing_fine)(const fp_ratio *r, double epsilon, int sign
             break;
         x = fp_dd_add_d(x, -f / slope);
     }
+    if (r->stop->status)
+        return 0;
     double step = 4.0 * (fabs(f) + 2.0 * error) / fabs(slope) + 0x1p-103 * fabs(x.hi);
     for (int which = 0; which < 2; ++which) {
         fp_dd end = fp_dd_add_d(x, which ? step : -step);
@@ -136,7 +140,7 @@ static int FP_NAME(fp_crossing_fine)(const fp_ratio *r, double epsilon, int sign
     return 1;
 }
 
-/* Crossing of eps in a monotone piece: a point, with the loss of taking it for the true one. */
+/* Crossing of eps in a monotone piece: a point, with the loss of taking it for the true one; any when stopped. */
 static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double epsilon, double scale, fp_hockey_set *set)
 {
     double a = piece->left, b = piece->right, x;
@@ -150,7 +154,7 @@ static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double eps
         if (isfinite(*end))
             continue;
         proved[right] = 0;
-        for (double step = scale;; step *= 2.0) {
+        for (double step = scale; !r->stop->status; step *= 2.0) {
             *end = right ? start + step : start - step;
             if (!(fabs(*end) < FP_REACH))
                 break;
@@ -166,7 +170,8 @@ static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double eps
     }
     x = piece->guess > a && piece->guess < b ? piece->guess : 0.5 * (a + b);
     double lo = a, hi = b, f = 0.0, previous = INFINITY;
-    for (int i = 0; i < 200; ++i) {
+    at = (fp_taylor){0};
+    for (int i = 0; i < 200 && !r->stop->status; ++i) {
         FP_NAME(fp_ratio_value)(r, x, &at);
         set->evaluations++;
         f = at.value - epsilon;
@@ -184,13 +189,15 @@ static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double eps
             break;
         x = next;
     }
+    if (r->stop->status)
+        return fp_dd_set(x);
     /* enclosure, proved by the signs at its ends */
     double grain = nextafter(fabs(x), INFINITY) - fabs(x);
     double width = 2.0 * (fabs(f) + 2.0 * at.error) / (fabs(at.slope) + 1e-300) + grain, dev = 0.0, ends[2];
     for (int which = 0; which < 2; ++which) {
         double step = width, near = 0.0;
         ends[which] = which ? piece->right : piece->left; /* when nothing better is proved */
-        for (int attempt = 0; attempt < 600; ++attempt, step *= 4.0) {
+        for (int attempt = 0; attempt < 600 && !r->stop->status; ++attempt, step *= 4.0) {
             double end = which ? x + step : x - step;
             int outside = which ? !(end < b) : !(end > a);
             if (outside && !proved[which]) {
@@ -204,7 +211,7 @@ static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double eps
             double g = sign * (side.value - epsilon), far = fabs(g) + side.error;
             if (outside || (which ? g > side.error : g < -side.error)) {
                 double far_step = fabs(end - x);
-                for (int i = 0; outside && i < 45 && far_step - near > 1e-9 * far_step; ++i) { /* draw nearer */
+                for (int i = 0; outside && i < 45 && !r->stop->status && far_step - near > 1e-9 * far_step; ++i) { /* draw nearer */
                     double middle = 0.5 * (near + far_step);
                     FP_NAME(fp_ratio_value)(r, which ? x + middle : x - middle, &side);
                     set->evaluations++;
@@ -257,7 +264,7 @@ static double FP_NAME(fp_likely_gain)(const fp_ratio *r, double epsilon, double 
     double *h = r->scratch, *e = h + r->p.padded, *g = e + r->p.padded, sum = 0.0, width = (right - left) / points;
     if (!(width < INFINITY))
         return 0.0;
-    for (int k = 0; k < points; ++k) {
+    for (int k = 0; k < points && !r->stop->status; ++k) {
         FP_NAME(fp_moments) p;
         fp_taylor at;
         double x = left + (k + 0.5) * width;
@@ -291,7 +298,18 @@ static int FP_NAME(fp_dominance)(const fp_ratio *r, double epsilon)
     return below ? -1 : above;
 }
 
-/* The set E for one eps. */
+/* Bounds of L on a piece. */
+static void FP_NAME(fp_piece_bounds)(const fp_piece *piece, double *least, double *most)
+{
+    if (piece->settled == FP_FLAT) {
+        *least = piece->low, *most = piece->high;
+    } else {
+        *least = piece->sign > 0 ? piece->low - piece->low_error : piece->high - piece->high_error;
+        *most = piece->sign > 0 ? piece->high + piece->high_error : piece->low + piece->low_error;
+    }
+}
+
+/* The set E for one eps; nonzero when memory is short, or it was stopped. */
 static int FP_NAME(fp_hockey_choose)(const fp_ratio *r, fp_pieces *pieces, double epsilon, double scale,
                                      fp_hockey_set *set)
 {
@@ -309,18 +327,11 @@ static int FP_NAME(fp_hockey_choose)(const fp_ratio *r, fp_pieces *pieces, doubl
     for (int i = 0; i < pieces->count && !status; ++i) {
         fp_piece *piece = &pieces->piece[i];
         double least, most;
-        if (piece->settled == FP_FLAT) {
-            least = piece->low, most = piece->high;
-        } else {
-            least = piece->sign > 0 ? piece->low - piece->low_error : piece->high - piece->high_error;
-            most = piece->sign > 0 ? piece->high + piece->high_error : piece->low + piece->low_error;
-        }
+        FP_NAME(fp_piece_bounds)(piece, &least, &most);
         if (least >= epsilon)
             status = FP_NAME(fp_include)(set, fp_dd_set(piece->left), fp_dd_set(piece->right));
         else if (most <= epsilon)
             continue;
-        else if (fp_stop_requested(r->interrupted, i + 1, (r->np + r->nq) * 64))
-            status = FP_INTERRUPTED;
         else if (piece->settled == FP_FLAT || !(least <= most)) {
             double over = most - epsilon, under = epsilon - least;
             FP_NAME(fp_lose_between)(r, epsilon, piece->left, piece->right, piece->right - piece->left,
@@ -331,6 +342,7 @@ static int FP_NAME(fp_hockey_choose)(const fp_ratio *r, fp_pieces *pieces, doubl
             status = piece->sign > 0 ? FP_NAME(fp_include)(set, c, fp_dd_set(piece->right))
                                      : FP_NAME(fp_include)(set, fp_dd_set(piece->left), c);
         }
+        status = status ? status : r->stop->status;
     }
     return status;
 }

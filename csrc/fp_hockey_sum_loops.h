@@ -25,7 +25,7 @@ static void FP_NAME(fp_side_mass)(const fp_side *side, const double *restrict we
     *error = FP_NDTR_DIFF_ERROR * *mass + FP_ROUND * FP_NAME(fp_total)(slips) + 1e-300;
 }
 
-/* In doubles; 0 when the relative width is not below the target. */
+/* In doubles; 0 when the relative width is not below the target, or it was stopped. */
 static int FP_NAME(fp_hockey_double)(const fp_ratio *r, double epsilon, const fp_hockey_set *set, double target,
                                      int logs, fp_hockey *out)
 {
@@ -36,6 +36,8 @@ static int FP_NAME(fp_hockey_double)(const fp_ratio *r, double epsilon, const fp
     double size = 0.0;
     for (int i = 0; i < set->count; ++i) {
         double p, q, pe, qe;
+        if (fp_stop_after(r->stop, 4 * (r->np + r->nq)))
+            return 0;
         FP_NAME(fp_side_mass)(&r->p, r->w, set->interval[2 * i].hi, set->interval[2 * i + 1].hi, part, slip, &p, &pe);
         FP_NAME(fp_side_mass)(&r->q, r->v, set->interval[2 * i].hi, set->interval[2 * i + 1].hi, part, slip, &q, &qe);
         sum += p - factor * q;
@@ -89,6 +91,7 @@ static void FP_NAME(fp_scaled_interval)(FP_NAME(fp_scaled) *s, fp_dd coefficient
     FP_NAME(fp_scaled_add)(s, term, error * (1.0 + 1e-9), exponent + k);
 }
 
+/* In double-doubles; not to be used when it was stopped. */
 static void FP_NAME(fp_hockey_double_double)(const fp_ratio *r, double epsilon, const fp_hockey_set *set, fp_hockey *out)
 {
     FP_NAME(fp_scaled) s = {{0.0, 0.0}, 0.0, 0, 1};
@@ -98,7 +101,7 @@ static void FP_NAME(fp_hockey_double_double)(const fp_ratio *r, double epsilon, 
     for (int n = 0; n < set->count; ++n) {
         fp_dd left = set->interval[2 * n], right = set->interval[2 * n + 1];
         int i = 0, j = 0;
-        while (i < r->np || j < r->nq) {
+        while ((i < r->np || j < r->nq) && !fp_stop_after(r->stop, 256)) {
             int order = i == r->np ? 1 : j == r->nq ? -1 : 0;
             if (!order)
                 order = r->m[i] != r->n[j] ? (r->m[i] < r->n[j] ? -1 : 1) : (r->s[i] > r->t[j]) - (r->s[i] < r->t[j]);
@@ -125,4 +128,90 @@ static void FP_NAME(fp_hockey_double_double)(const fp_ratio *r, double epsilon, 
         out->value += set->gain;
         out->log_value = log(out->value);
     }
+}
+
+/* Masses of stretches of the line with their errors, for all eps: of cells between some of the means, which cover the
+ * line, and of the pieces of L.  Those that the time did not suffice for are not counted. */
+typedef struct {
+    double p, p_error, q, q_error;
+} FP_NAME(fp_stretch);
+
+typedef struct {
+    FP_NAME(fp_stretch) *cell, *piece;
+    int cells, pieces;
+    double all; /* an upper bound of the mass of P */
+} FP_NAME(fp_stretches);
+
+static FP_NAME(fp_stretch) FP_NAME(fp_stretch_of)(const fp_ratio *r, double left, double right)
+{
+    FP_NAME(fp_stretch) s;
+    double *part = r->scratch, *slip = part + r->p.padded + r->q.padded, rounding = 2.3e-16 * (r->p.padded + r->q.padded);
+    FP_NAME(fp_side_mass)(&r->p, r->w, left, right, part, slip, &s.p, &s.p_error);
+    FP_NAME(fp_side_mass)(&r->q, r->v, left, right, part, slip, &s.q, &s.q_error);
+    s.p_error += rounding * s.p;
+    s.q_error += rounding * s.q;
+    return s;
+}
+
+/* Until the time is spent; -1 when memory is short. */
+static int FP_NAME(fp_stretches_set)(const fp_ratio *r, const fp_pieces *pieces, FP_NAME(fp_stretches) *out)
+{
+    int i = 0, j = 0, p_step = 1 + r->np / FP_HOCKEY_CELLS, q_step = 1 + r->nq / FP_HOCKEY_CELLS, last = 0;
+    double left = -INFINITY;
+    out->cells = out->pieces = 0;
+    out->cell = malloc((size_t)(2 * FP_HOCKEY_CELLS + 3 + pieces->count) * sizeof *out->cell);
+    if (!out->cell)
+        return -1;
+    FP_NAME(fp_stretch) whole = FP_NAME(fp_stretch_of)(r, -INFINITY, INFINITY);
+    out->all = whole.p + whole.p_error;
+    while (!last && !fp_stop_after(r->stop, 4 * (r->np + r->nq))) {
+        double right = INFINITY;
+        last = i >= r->np && j >= r->nq;
+        if (!last && (j >= r->nq || (i < r->np && r->m[i] <= r->n[j])))
+            right = r->m[i], i += p_step;
+        else if (!last)
+            right = r->n[j], j += q_step;
+        if (left < right)
+            out->cell[out->cells++] = FP_NAME(fp_stretch_of)(r, left, right);
+        left = right;
+    }
+    out->piece = out->cell + out->cells;
+    while (out->pieces < pieces->count && !fp_stop_after(r->stop, 4 * (r->np + r->nq))) {
+        const fp_piece *piece = &pieces->piece[out->pieces];
+        out->piece[out->pieces++] = FP_NAME(fp_stretch_of)(r, piece->left, piece->right);
+    }
+    return 0;
+}
+
+/* H when the time is spent.  Any partition C of the line gives H >= sum of (P(c) - e^eps Q(c))^+; with E on which L > eps
+ * and D on which L < eps, both proved, H <= P - P(D) - e^eps Q(E), and any part of either will do. */
+static void FP_NAME(fp_hockey_hurried)(const fp_pieces *pieces, const FP_NAME(fp_stretches) *known, double epsilon,
+                                       fp_hockey *out)
+{
+    double sum = 0.0, error = 0.0, below = 0.0, least, most, factor = epsilon < 600.0 ? fp_exp(epsilon) : INFINITY;
+    for (int k = 0; k < known->cells && factor < INFINITY; ++k) {
+        const FP_NAME(fp_stretch) *s = &known->cell[k];
+        double gain = s->p - factor * s->q;
+        if (gain > 0.0) {
+            sum += gain;
+            error += s->p_error + factor * s->q_error + FP_ROUND * (s->p + factor * s->q);
+        }
+    }
+    for (int k = 0; k < known->pieces; ++k) {
+        const FP_NAME(fp_stretch) *s = &known->piece[k];
+        double gain = 0.0;
+        FP_NAME(fp_piece_bounds)(&pieces->piece[k], &least, &most);
+        if (most <= epsilon)
+            gain = s->p - s->p_error;
+        else if (least >= epsilon && factor < INFINITY)
+            gain = factor * (s->q - s->q_error) * (1.0 - FP_ROUND);
+        below += gain > 0.0 ? gain : 0.0;
+    }
+    double rounding = 2.3e-16 * (known->cells + known->pieces + 4), lower = sum * (1.0 - rounding) - error * (1.0 + 1e-9);
+    double upper = (known->all - below * (1.0 - rounding)) * (1.0 + 1e-15) + 1e-300;
+    lower = lower > 0.0 ? lower : 0.0;
+    upper = upper < 1.0 ? upper > lower ? upper : lower : 1.0;
+    double value = lower > 0.0 ? sum : 0.5 * upper;
+    *out = (fp_hockey){value, lower, upper, log(value), log(lower), log(upper)};
+    FP_NAME(fp_hockey_finish)(out);
 }

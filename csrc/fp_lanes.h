@@ -1,20 +1,10 @@
-/* Sums in eight lanes, in a fixed order whatever the instruction set; and when a kernel asks whether it is to stop. */
+/* Sums in eight lanes, in a fixed order whatever the instruction set. */
 #ifndef FP_LANES_H
 #define FP_LANES_H
 
 #define FP_LANES 8
 /* bound: tested by enclosures/test_hockey_stick - the few roundings of each elementary term, nine units of 2^-53 */
 #define FP_ROUND 1.0e-15 /* nine units of 2^-53: covers the few roundings of each elementary term below */
-
-/* Whether the caller wants the kernel to stop: asked about every 50 milliseconds.  FP_INTERRUPTED is the status then. */
-typedef int (*fp_interrupted)(void);
-#define FP_INTERRUPTED -2
-
-static inline int fp_stop_requested(fp_interrupted interrupted, long evaluations, int components)
-{
-    long every = 1 + 2000000L / (16 + components);
-    return interrupted && evaluations % every == every - 1 && interrupted();
-}
 
 typedef double fp_v8 __attribute__((vector_size(64), aligned(8), may_alias));
 typedef long long fp_v8i __attribute__((vector_size(64), aligned(8), may_alias));

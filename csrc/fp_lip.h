@@ -30,6 +30,7 @@
 #include "fp_lanes.h"
 #include "fp_math.h"
 #include "fp_scaled.h"
+#include "fp_stop.h"
 #include <stddef.h>
 
 /* The atoms seen from one side, so that x rises and right tails are taken; padded with atoms that weigh nothing. */
@@ -70,9 +71,7 @@ typedef struct {
     double target;
     int logs;
     long evaluations, extended, undecided;
-    double work;           /* terms since the caller was last asked whether to stop */
-    fp_interrupted interrupted;
-    int stopped;
+    fp_stop stop;
     void *storage;
 } fp_lip;
 

@@ -65,15 +65,6 @@ static void FP_NAME(fp_lip_window)(const fp_lip *lip, const fp_lip_side *side, d
     *count = fp_padded(FP_NAME(fp_lip_find)(side->x, lip->n, y + radius) - *first);
 }
 
-static void FP_NAME(fp_lip_count)(fp_lip *lip, double terms)
-{
-    lip->work += terms;
-    if (lip->work > 1e7) {
-        lip->work = 0.0;
-        lip->stopped = lip->stopped || (lip->interrupted && lip->interrupted());
-    }
-}
-
 /* f - eps and its slope at t; where all exponents are small, free of cancellation.  Below FP_LIP_NORMALISED the weights are
  * taken to sum to 1. */
 static void FP_NAME(fp_lip_at)(fp_lip *lip, const fp_lip_side *side, double a, double t, double epsilon,
@@ -88,7 +79,7 @@ static void FP_NAME(fp_lip_at)(fp_lip *lip, const fp_lip_side *side, double a, d
     double *restrict h = lip->h, *restrict e = lip->e, *restrict d = lip->d;
     fp_v8 mass = {0}, slope = {0}, slip = {0}, wide = {0};
     lip->evaluations++;
-    FP_NAME(fp_lip_count)(lip, count + 32.0);
+    fp_stop_after(&lip->stop, count + 32);
     at->first = first;
     at->count = count;
     at->steep = at->bend = 0.0;
@@ -198,7 +189,7 @@ static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_side *side, int k, do
     const double *restrict e = lip->e, *restrict d = lip->d;
     double *restrict part = lip->h;
     fp_v8 sum = {0}, slip = {0};
-    FP_NAME(fp_lip_count)(lip, 4.0 * count);
+    fp_stop_after(&lip->stop, 4 * count);
     if (far <= t + 1.0) {
         for (int i = 0; i < count; ++i)
             part[i] = e[i] * fp_mills(t - d[i]);
@@ -263,7 +254,7 @@ static const fp_lip_tail *FP_NAME(fp_lip_tail_at)(fp_lip *lip, int which, int k,
     for (int i = 0; i < 100 && t < FP_LIP_FARTHEST; ++i) {
         FP_NAME(fp_lip_at)(lip, side, a, t, epsilon, &at);
         double close = 1e-10 * at.slope / (1.0 + t);
-        if (lip->stopped || fabs(at.value) <= 2.0 * at.error || (at.slope > 0.0 && fabs(at.value) <= close))
+        if (lip->stop.status || fabs(at.value) <= 2.0 * at.error || (at.slope > 0.0 && fabs(at.value) <= close))
             break;
         behind = at.value < 0.0 ? t : behind;
         double next = t - at.value / at.slope;
@@ -359,9 +350,9 @@ static fp_hockey FP_NAME(fp_lip_double_double)(fp_lip *lip, int i, double epsilo
             continue;
         FP_NAME(fp_lip_window)(lip, side, a, t, FP_LIP_REACH_EXTENDED, &first, &count);
         int end = first + count < lip->n ? first + count : lip->n;
-        for (int j = first; j < end && !lip->stopped; ++j) {
+        for (int j = first; j < end && !lip->stop.status; ++j) {
             double w = side->weight[j];
-            FP_NAME(fp_lip_count)(lip, 128.0);
+            fp_stop_after(&lip->stop, 128);
             fp_dd d = fp_dd_div_d(fp_two_sum(side->x[j], -a), lip->sigma), z = fp_dd_add_d(fp_dd_neg(d), t);
             if (z.hi < -0x1p25 || d.hi > 0x1p40) {
                 FP_NAME(fp_scaled_add)(&s, fp_dd_set(w), 0.0, 0);
@@ -472,7 +463,7 @@ static fp_hockey FP_NAME(fp_lip_one)(fp_lip *lip, double epsilon, ptrdiff_t visi
         if ((j == 0 || likely[j] != likely[0]) && FP_NAME(fp_lip_atom)(lip, likely[j], epsilon, visit, &best, &ceiling))
             *winner = likely[j];
     lip->stack[depth++] = (fp_lip_run){0, n - 1, 0};
-    while (depth > 0 && !lip->stopped) {
+    while (depth > 0 && !lip->stop.status) {
         fp_lip_run run = lip->stack[--depth];
         int done = run.first == run.last && (run.first == likely[0] || run.first == 0 || run.first == n - 1);
         if (done || FP_NAME(fp_lip_below)(lip, FP_NAME(fp_lip_cap)(lip, lip->lightest[run.node]), &best, &ceiling))
@@ -527,11 +518,11 @@ static int FP_NAME(fp_lip_all)(int n, const double *w, const double *x, double s
         return status;
     lip.target = target;
     lip.logs = logs;
-    lip.interrupted = interrupted;
+    lip.stop = fp_stop_at(interrupted, INFINITY);
     for (int i = 1; i < n; ++i)
         winner = w[i] < w[winner] ? i : winner;
     double far = (lip.side[0].x[n - 1] - lip.side[0].x[0]) * lip.inverse;
-    for (ptrdiff_t e = 0; e < count && !lip.stopped; ++e) {
+    for (ptrdiff_t e = 0; e < count && !lip.stop.status; ++e) {
         if ((status || (far > FP_LIP_FARTHEST && epsilon[e] > 1e200)) && epsilon[e] < INFINITY && n > 1) {
             fp_lip_bound cap = FP_NAME(fp_lip_cap)(&lip, lip.lightest[0]);
             out[e] = (fp_hockey){0.5 * cap.plain, 0.0, cap.plain, cap.log - 0.6931471805599453, -INFINITY, cap.log};
@@ -546,7 +537,7 @@ static int FP_NAME(fp_lip_all)(int n, const double *w, const double *x, double s
     cost[0] = lip.evaluations;
     cost[1] = lip.extended;
     cost[3] = lip.undecided;
-    status = lip.stopped ? FP_INTERRUPTED : 0;
+    status = lip.stop.status ? FP_INTERRUPTED : 0;
     fp_lip_free(&lip);
     return status;
 }

@@ -32,19 +32,19 @@ static inline int FP_NAME(fp_add_run)(fp_pieces *out, fp_piece run)
 }
 
 /* Settled cells from `left` to `right`, adjacent ones of one sort merged.  As the budget runs out cells get coarser;
- * what is left when it is spent becomes one flat piece of unknown height. */
+ * what is left when it, or the time, is spent becomes one flat piece of unknown height. */
 static int FP_NAME(fp_march)(const fp_ratio *r, double left, double right, double scale, long budget, fp_pieces *out)
 {
     double cursor = left, step = 0.25 * scale > (right - left) / 64.0 ? 0.25 * scale : (right - left) / 64.0;
     long start = out->evaluations;
     while (cursor < right) {
         long spent = out->evaluations - start;
-        if (spent > budget || !(step > 0.0)) {
+        if (r->stop->status == FP_INTERRUPTED)
+            return FP_INTERRUPTED;
+        if (spent > budget || !(step > 0.0) || r->stop->status) {
             out->spent++;
             return FP_NAME(fp_add_run)(out, (fp_piece){cursor, right, FP_FLAT, 0, -INFINITY, INFINITY, 0, 0, 0});
         }
-        if (fp_stop_requested(r->interrupted, out->evaluations, r->np + r->nq))
-            return FP_INTERRUPTED;
         fp_taylor at;
         double a, b, reach, grain = 4.0 * (nextafter(fabs(cursor), INFINITY) - fabs(cursor));
         double finest = spent < budget / 10 * 8 ? 1e-6 : spent < budget / 10 * 9 ? 0.02 : 0.4;
@@ -100,7 +100,7 @@ static double FP_NAME(fp_slope_zero)(const fp_ratio *r, double a, double b, int 
         return a;
     if (fb <= 0.0)
         return b;
-    for (int i = 0; i < 200; ++i) {
+    for (int i = 0; i < 200 && !r->stop->status; ++i) {
         double x = i % 3 == 2 ? 0.5 * (a + b) : (fa * b - fb * a) / (fa - fb);
         if (!(x > a && x < b))
             x = 0.5 * (a + b);
@@ -148,7 +148,7 @@ static double FP_NAME(fp_slope_proved)(const fp_ratio *r, double x, double end, 
     fp_taylor at;
     double reach = fabs(end - x), step = 2.0 * (nextafter(fabs(x), INFINITY) - fabs(x)), near = 0.0;
     int direction = end > x ? 1 : -1;
-    for (; step < reach; near = step, step *= 4.0) {
+    for (; step < reach && !r->stop->status; near = step, step *= 4.0) {
         FP_NAME(fp_ratio_at)(r, x + direction * step, &at);
         out->evaluations++;
         if (sign * at.slope > at.slope_error)
@@ -157,7 +157,7 @@ static double FP_NAME(fp_slope_proved)(const fp_ratio *r, double x, double end, 
     if (step < 1e-6 * reach)
         return x + direction * step;
     step = step < reach ? step : reach;
-    for (int i = 0; i < 45 && step - near > 1e-12 * reach; ++i) { /* a long flat stretch, or the sign is proved at `end` alone: draw nearer */
+    for (int i = 0; i < 45 && step - near > 1e-12 * reach && !r->stop->status; ++i) { /* a long flat stretch, or the sign is proved at `end` alone: draw nearer */
         double middle = 0.5 * (near + step);
         FP_NAME(fp_ratio_at)(r, x + direction * middle, &at);
         out->evaluations++;
@@ -176,6 +176,10 @@ static int FP_NAME(fp_split_curved)(const fp_ratio *r, fp_piece run, fp_pieces *
     double xl = x > a ? FP_NAME(fp_slope_proved)(r, x, a, -run.sign, out) : a;
     double xr = x < b ? FP_NAME(fp_slope_proved)(r, x, b, run.sign, out) : b;
     fp_taylor at, left, right;
+    if (r->stop->status) { /* in the middle of it: nothing is known of the run */
+        out->spent++;
+        return FP_NAME(fp_add_run)(out, (fp_piece){a, b, FP_FLAT, 0, -INFINITY, INFINITY, 0, 0, 0});
+    }
     if (FP_NAME(fp_add_monotone)(out, a, xl, -run.sign))
         return -1;
     if (xl < xr) {
@@ -215,7 +219,7 @@ static void FP_NAME(fp_tail)(const fp_ratio *r, int direction, double scale, dou
     double sp = sigma[0][top[0]], sq = sigma[1][top[1]], mp = direction * mean[0][top[0]], mq = direction * mean[1][top[1]];
     double slope_rate = (sp - sq) / sp / sq * (1.0 / sp + 1.0 / sq); /* growth of the leading slope, its sign exact */
     int same = sp == sq && mp == mq;
-    for (double away = scale; away < FP_REACH; away *= 1.5) {
+    for (double away = scale; away < FP_REACH && !fp_stop_after(r->stop, 4 * (r->np + r->nq)); away *= 1.5) {
         double x = far + away, excess[2], total[2];
         int settled = x > far;
         for (int side = 0; side < 2 && settled; ++side) {
@@ -297,6 +301,11 @@ static void FP_NAME(fp_ends)(const fp_ratio *r, fp_pieces *out)
         fp_piece *piece = &out->piece[i];
         if (piece->settled == FP_FLAT)
             continue;
+        if (r->stop->status) {
+            *piece = (fp_piece){piece->left, piece->right, FP_FLAT, 0, -INFINITY, INFINITY, 0, 0, 0};
+            out->spent++;
+            continue;
+        }
         if (isfinite(piece->left)) {
             FP_NAME(fp_ratio_at)(r, piece->left, &at);
             piece->low = at.value, piece->low_error = at.error;
@@ -322,7 +331,7 @@ static double FP_NAME(fp_hull)(const fp_ratio *r, double reach)
     return far;
 }
 
-/* All pieces of L, from minus to plus infinity; -1 when memory is short. */
+/* All pieces of L, from minus to plus infinity; -1 when memory is short.  Where the time is spent they are coarse. */
 static int FP_NAME(fp_pieces_set)(const fp_ratio *r, fp_pieces *out)
 {
     fp_pieces runs = {0};
@@ -353,6 +362,8 @@ static int FP_NAME(fp_pieces_set)(const fp_ratio *r, fp_pieces *out)
             cuts[8 - k] = FP_NAME(fp_hull)(r, ring[k]);
         }
         cuts[0] = edge[0], cuts[9] = edge[1];
+        double now = fp_seconds(), deadline = r->stop->deadline;
+        r->stop->deadline = now + 0.5 * (deadline - now); /* the rest of the time is for what is made of the runs */
         for (int k = 0; k < 9 && !status; ++k) {
             double from = cuts[k] > edge[0] ? cuts[k] : edge[0], to = cuts[k + 1] < edge[1] ? cuts[k + 1] : edge[1];
             long share = 20L * (r->np + r->nq), budget = (k == 4 ? 120000 : 8000) + share;
@@ -365,6 +376,9 @@ static int FP_NAME(fp_pieces_set)(const fp_ratio *r, fp_pieces *out)
             else
                 status = FP_NAME(fp_march)(r, from, to, scale, budget, &runs);
         }
+        r->stop->deadline = deadline;
+        out->hurried = r->stop->status == FP_EXPIRED;
+        r->stop->status = out->hurried ? 0 : r->stop->status;
     }
     out->evaluations = runs.evaluations;
     out->spent = runs.spent;
@@ -390,5 +404,5 @@ static int FP_NAME(fp_pieces_set)(const fp_ratio *r, fp_pieces *out)
     if (!status)
         FP_NAME(fp_ends)(r, out);
     fp_pieces_free(&runs);
-    return status;
+    return r->stop->status == FP_INTERRUPTED ? FP_INTERRUPTED : status;
 }

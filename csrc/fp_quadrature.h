@@ -20,6 +20,7 @@
 #include "fp_modulus.h"
 #include "fp_quadrature_table.h"
 #include "fp_near_ratio.h"
+#include "fp_stop.h"
 
 /* bound: proved - a normal law has less than e^-840 beyond 41 standard deviations; _TAIL in line/quadrature.py is
  * added */
@@ -50,6 +51,7 @@ typedef struct {
     fp_law p, q;
     const fp_near_ratio *ratio; /* NULL: log(p/q) in doubles */
     long max_panels, max_work;
+    fp_stop stop;
     /* results: integral = e^scale (sum +- (truncation + rounding)) */
     double scale, log_width, sum, rest, mass, truncation, rounding;
     long panels, evaluations, work; /* work: exponentials, about */
@@ -251,7 +253,7 @@ typedef struct {
     double value, mass, rounding;
 } fp_panel_sum;
 
-/* the N-point rule on the panel at hand */
+/* the N-point rule on the panel at hand; not to be used when it was stopped */
 static inline fp_panel_sum fp_panel_rule(fp_integral *w, const fp_panel *panel, int kind, double b, int rule)
 {
     const int n = 8 * (rule + 1);
@@ -277,7 +279,7 @@ static inline fp_panel_sum fp_panel_rule(fp_integral *w, const fp_panel *panel, 
             table->nodes(&w->side_p, d, n, lp, dp);
         if (w->side_q.n)
             table->nodes(&w->side_q, d, n, lq, dq);
-        for (int k = 0; k < n; k++) {
+        for (int k = 0; k < n && !w->stop.status; k++) {
             l[k] = lp[k] - lq[k];
             dl[k] = dp[k] + dq[k];
             if (w->ratio && (kind == FP_KL || kind == FP_JS || kind == FP_RENYI_SMALL) && fabs(l[k]) < FP_FARTHEST
@@ -285,6 +287,7 @@ static inline fp_panel_sum fp_panel_rule(fp_integral *w, const fp_panel *panel, 
                 const fp_point at = {panel->origin, panel->x0, panel->h, d[k], fp_legendre_tails[rule][k]};
                 l[k] = fp_near_ratio_log(w->ratio, &at, l[k], lq[k], dq[k], dl + k);
                 w->work += 30 * (w->ratio->difference.n + w->ratio->q.n);
+                fp_stop_after(&w->stop, 30 * (w->ratio->difference.n + w->ratio->q.n));
             }
         }
         if (kind != FP_ENTROPY && !(panel->h < 0x1p200 && panel->h > 0x1p-200)) {
@@ -296,6 +299,8 @@ static inline fp_panel_sum fp_panel_rule(fp_integral *w, const fp_panel *panel, 
                 dq[k] += 4.0 * FP_U * (fabs(lq[k]) + fabs(log_h));
             }
         }
+        if (w->stop.status)
+            return (fp_panel_sum){0.0, 0.0, 0.0};
         table->integrand(kind, b, w->scale, n, lp, lq, l, dp, dq, dl, f, err);
     }
     w->evaluations += n;
@@ -425,6 +430,8 @@ static inline int fp_panel_try(fp_integral *w, const fp_panel *panel)
         return 0;
     for (;;) {
         s = fp_panel_rule(w, panel, kind, b, rule);
+        if (w->stop.status)
+            return 0;
         const double allowed = w->target * s.mass + floor + 0.02 * s.rounding;
         const int before = rule;
         while (rule < FP_RULES - 1 && fp_exp(best[rule]) > allowed)
@@ -511,11 +518,13 @@ static inline void fp_renyi_panel(const fp_integral *w, const fp_panel *panel, d
 
 /* Bounds of the logarithm of an integral of order a, from those of p^a q^(1 - a) on panels alone, for laws so far apart
  * that the rounding of log p leaves no digit of the integral and all that matter of its logarithm.  A started integral
- * of kind FP_RENYI; -1: out of memory, else 0.  What the root leaves out is not in them. */
+ * of kind FP_RENYI; -1: out of memory, else 0.  What the root leaves out is not in them.  Stopped, they are wide. */
 static inline int fp_renyi_bounds(fp_integral *w, double *lower, double *upper)
 {
     double least = -INFINITY;
     for (long step = 0; w->waiting && step < FP_BOUND_PANELS; step++) {
+        if (fp_stop_after(&w->stop, 8 * (w->heap[0].n_p + w->heap[0].n_q)))
+            break;
         if (least > -INFINITY && w->heap[0].bound + fp_log((double)w->waiting) - least <= 1e-15 * fabs(least))
             break;
         fp_panel panel = fp_heap_pop(w);
@@ -548,23 +557,22 @@ static inline int fp_renyi_bounds(fp_integral *w, double *lower, double *upper)
     return 0;
 }
 
-/* Works on for about `share` exponentials.  0: done; 1: out of budget (the bounds are true, and wide); 2: call again;
- * -1: out of memory. */
-static inline int fp_integral_go(fp_integral *w, long share)
+/* 0: done; 1: out of budget, or FP_EXPIRED (the bounds are true, and wide); -1: out of memory; FP_INTERRUPTED. */
+static inline int fp_integral_go(fp_integral *w)
 {
-    const long stop = w->work + share;
+    long before = w->work;
     while (w->waiting) {
-        if (w->work > stop)
-            return 2;
+        fp_stop_after(&w->stop, w->work - before);
+        before = w->work;
         const double most = fp_exp(w->heap[0].bound - w->scale) * (double)w->waiting;
         if (most <= 0.01 * w->target * w->mass + FP_NEGLIGIBLE) {
             w->truncation += most;
             return 0;
         }
-        if (w->panels + w->waiting > w->max_panels || w->work > w->max_work) {
+        if (w->panels + w->waiting > w->max_panels || w->work > w->max_work || w->stop.status) {
             for (long i = 0; i < w->waiting; i++)
                 w->truncation += fp_exp(w->heap[i].bound - w->scale);
-            return 1;
+            return w->stop.status ? w->stop.status : 1;
         }
         fp_panel panel = fp_heap_pop(w);
         const double half = 0.5 * panel.h;
@@ -577,6 +585,11 @@ static inline int fp_integral_go(fp_integral *w, long share)
         }
         if (fp_panel_try(w, &panel))
             continue;
+        if (w->stop.status) { /* in the middle of it: it waits again */
+            if (fp_heap_push(w, panel))
+                return -1;
+            continue;
+        }
         if (fp_panel_add(w, &panel, panel.x0 - half, half) || fp_panel_add(w, &panel, panel.x0 + half, half))
             return -1;
     }

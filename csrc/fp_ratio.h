@@ -16,6 +16,7 @@
 #include "fp_dd.h"
 #include "fp_lanes.h"
 #include "fp_math.h"
+#include "fp_stop.h"
 #include <math.h>
 #include <stddef.h>
 
@@ -55,7 +56,7 @@ typedef struct {
     int unresolved;          /* lengths too far apart for doubles: nothing is computed at any point */
     double *w, *m, *s, *v, *n, *t; /* P = (w, m, s) and Q = (v, n, t), each sorted by mean and sigma */
     int np, nq;
-    fp_interrupted interrupted;
+    fp_stop *stop;           /* set by the caller, before all else */
     double *scratch;         /* 4 (padded p + padded q + padded coupling) + padded q doubles */
     void *storage;
 } fp_ratio;
@@ -100,13 +101,14 @@ static inline double fp_component_distance(const fp_ratio *r, int i, int j)
 static inline int fp_partner(const fp_ratio *r, int i, int first)
 {
     double best = FP_PARTNER;
-    int partner = -1;
-    for (int j = first; j < r->nq && (r->n[j] - r->m[i]) / r->s[i] < best; ++j)
+    int partner = -1, looked = 1;
+    for (int j = first; j < r->nq && (r->n[j] - r->m[i]) / r->s[i] < best; ++j, ++looked)
         if (fp_component_distance(r, i, j) < best)
             best = fp_component_distance(r, i, j), partner = j;
-    for (int j = first - 1; j >= 0 && (r->m[i] - r->n[j]) / r->s[i] < best; --j)
+    for (int j = first - 1; j >= 0 && (r->m[i] - r->n[j]) / r->s[i] < best; --j, ++looked)
         if (fp_component_distance(r, i, j) < best)
             best = fp_component_distance(r, i, j), partner = j;
+    fp_stop_after(r->stop, looked);
     return partner;
 }
 
@@ -121,7 +123,7 @@ static inline void fp_coupling_fill(fp_ratio *r, int *partner, int *leaning, dou
     for (int i = 0; i < r->np; ++i) {
         while (first < r->nq && r->n[first] < r->m[i])
             ++first;
-        int j = partner[i] = fp_partner(r, i, first);
+        int j = partner[i] = r->stop->status ? -1 : fp_partner(r, i, first);
         if (j < 0) {
             alone[left] = r->w[i], alone[r->np + left] = r->m[i], alone[2 * r->np + left] = r->s[i];
             ++left;
@@ -274,7 +276,7 @@ static inline int fp_resolved(const fp_ratio *r)
     return least > 0x1p-110 && most < 0x1p220 && most / least < 0x1p220;
 }
 
-/* Returns 0, or -1 when memory is short. Weights are positive; release with fp_ratio_free. */
+/* Returns 0, or -1 when memory is short. Weights are positive, r->stop is set; release with fp_ratio_free. */
 static inline int fp_ratio_set(fp_ratio *r, int np, const double *w, const double *m, const double *s, int nq,
                                const double *v, const double *n, const double *t)
 {
@@ -323,6 +325,7 @@ typedef struct {
     fp_piece *piece;
     int count, capacity;
     long evaluations, spent; /* stretches left undecided when their budget was spent */
+    int hurried;             /* whether some were when the time was spent */
     double limit[2];
 } fp_pieces;
 

@@ -317,6 +317,7 @@ static void FP_NAME(fp_ratio_at)(const fp_ratio *r, double x, fp_taylor *out)
     FP_NAME(fp_scratch) s = FP_NAME(fp_scratch_of)(r);
     FP_NAME(fp_moments) p, q;
     FP_NAME(fp_coupled) c;
+    fp_stop_after(r->stop, r->np + r->nq);
     if (r->tilt.sign) { /* each derivative in the form with the smaller error */
         FP_NAME(fp_tilt_at)(r, x, out);
         if (r->tilt.n > 1 && r->coupled == 2 && FP_NAME(fp_coupled_at)(r, x, &s, &q, &c)) {
@@ -351,6 +352,7 @@ static void FP_NAME(fp_ratio_value)(const fp_ratio *r, double x, fp_taylor *out)
     }
     FP_NAME(fp_scratch) s = FP_NAME(fp_scratch_of)(r);
     FP_NAME(fp_moments) p, q;
+    fp_stop_after(r->stop, r->np + r->nq);
     FP_NAME(fp_side_log)(&r->p, x, s.hp, s.ep, s.gp, &p);
     FP_NAME(fp_side_log)(&r->q, x, s.hq, s.eq, s.gq, &q);
     out->value = p.log - q.log;
@@ -383,6 +385,7 @@ static void FP_NAME(fp_ratio_disc)(const fp_ratio *r, double x, double radius, f
     FP_NAME(fp_scratch) s = FP_NAME(fp_scratch_of)(r);
     FP_NAME(fp_moments) p = {0}, q;
     FP_NAME(fp_coupled) c;
+    fp_stop_after(r->stop, 3 * (r->np + r->nq));
     int coupled = r->coupled && FP_NAME(fp_coupled_at)(r, x, &s, &q, &c);
     double spread = 0.0;
     if (!r->coupled) {

@@ -17,6 +17,10 @@
  *
  * Branch-free code evaluates both sides of a choice, so the floating-point flags say nothing: they are put back as
  * they were and NumPy never warns.  Outside its domain a function returns NaN.
+ *
+ * A loop works in pieces of FP_PIECE elements and asks between them whether to stop (fp_stop.h): the exception is then
+ * pending, NumPy raises it when the loops return, and what they left in the result is never seen.  Until then every
+ * further loop of the same call asks first, and returns at once.
  */
 #ifndef FP_UFUNC_H
 #define FP_UFUNC_H
@@ -25,6 +29,7 @@
 #include <stddef.h>
 
 #include "fp_dispatch.h"
+#include "fp_stop.h"
 
 #if defined(__SSE2__)
 #include <xmmintrin.h>
@@ -42,7 +47,7 @@ static inline fp_flags fp_flags_hold(void)
 static inline void fp_flags_restore(fp_flags held) { fesetenv(&held); }
 #endif
 
-enum { FP_BLOCK = 256, FP_MAX_INPUTS = 4 };
+enum { FP_BLOCK = 256, FP_MAX_INPUTS = 4, FP_PIECE = 16384 };
 
 typedef void fp_kernel(const double *const *in, double *out, ptrdiff_t n);
 typedef void fp_ufunc_function(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data);
@@ -100,10 +105,30 @@ typedef struct {
 #define FP_GUFUNC(stem, nin, core, own_loop)                                                                           \
     {.name = #stem, .inputs = nin, .signature = core, .loop = own_loop, .variants = FP_VARIANTS(stem)}
 
-FP_INLINE void fp_ufunc_loop(char **args, ptrdiff_t n, const ptrdiff_t *steps, fp_kernel *kernel, const int inputs)
+/* Whether an exception is pending or a signal raises one; set when the table is registered. */
+static fp_interrupted fp_ufunc_interrupted;
+
+/* Whether to stop, after so many more elements of slow functions (or hundreds as many of fast ones) in this thread. */
+static inline int fp_ufunc_stopped(ptrdiff_t elements)
+{
+    static _Thread_local double next = 0.0;
+    static _Thread_local ptrdiff_t done = 0;
+    done += elements;
+    if (done < FP_PIECE)
+        return 0;
+    double now = fp_seconds();
+    if (now >= next) {
+        if (fp_ufunc_interrupted && fp_ufunc_interrupted())
+            return 1; /* and asks again in the next loop */
+        next = now + FP_STOP_SECONDS;
+    }
+    done = 0;
+    return 0;
+}
+
+FP_INLINE void fp_ufunc_piece(char **args, ptrdiff_t n, const ptrdiff_t *steps, fp_kernel *kernel, const int inputs)
 {
     const ptrdiff_t width = sizeof(double);
-    const fp_flags held = fp_flags_hold();
     const double *in[FP_MAX_INPUTS];
     int contiguous = steps[inputs] == width;
     for (int k = 0; k < inputs; k++) {
@@ -138,6 +163,20 @@ FP_INLINE void fp_ufunc_loop(char **args, ptrdiff_t n, const ptrdiff_t *steps, f
                     *(double *)(to + i * steps[inputs]) = staged[inputs][i];
             }
         }
+    }
+}
+
+FP_INLINE void fp_ufunc_loop(char **args, ptrdiff_t n, const ptrdiff_t *steps, fp_kernel *kernel, const int inputs)
+{
+    const fp_flags held = fp_flags_hold();
+    char *part[FP_MAX_INPUTS + 1];
+    for (ptrdiff_t start = 0; start < n; start += FP_PIECE) {
+        const ptrdiff_t m = n - start < FP_PIECE ? n - start : FP_PIECE;
+        for (int k = 0; k <= inputs; k++)
+            part[k] = args[k] + start * steps[k];
+        if (fp_ufunc_stopped(m))
+            break;
+        fp_ufunc_piece(part, m, steps, kernel, inputs);
     }
     fp_flags_restore(held);
 }

@@ -12,6 +12,20 @@ cdef extern from "fp_ufunc.h":
         char types[5]
     void fp_ufunc_prepare(fp_ufunc *ufunc, char type)
     const char *fp_isa_name()
+    ctypedef int (*fp_interrupted)() noexcept nogil
+    fp_interrupted fp_ufunc_interrupted
+
+cdef extern from *:
+    """
+    static int fp_raised(void) { return PyErr_Occurred() ? 1 : PyErr_CheckSignals(); }
+    """
+    int fp_raised() noexcept
+
+cdef int raised() noexcept nogil:
+    """Whether an exception is pending, or a signal raises one, as Ctrl-C does; it stays pending."""
+    with gil:
+        return fp_raised()
+
 
 cdef extern from "numpy/ufuncobject.h":
     object PyUFunc_FromFuncAndDataAndSignature(
@@ -26,9 +40,11 @@ _documentation = []  # NumPy keeps a pointer to the text
 
 cdef dict registered(fp_ufunc *table, Py_ssize_t size, dict documentation):
     """The ufuncs of a table by name; `documentation` gives the docstring of each."""
+    global fp_ufunc_interrupted
     cdef fp_ufunc *row
     cdef bytes text
     made = {}
+    fp_ufunc_interrupted = raised
     for k in range(size):
         row = &table[k]
         name = row.name.decode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Literal
 
 import numpy as np
@@ -12,12 +13,13 @@ from ..errors import DomainError, ShapeError
 from ..estimate import Estimate
 from ..sampling.request import Request, request
 
-__all__ = ["Law", "asked", "both_ways", "exactly", "laws", "uncertified"]
+__all__ = ["Law", "asked", "both_ways", "deadline", "exactly", "laws", "uncertified"]
 
 Law = GaussianMixture | Density
 KINDS = ("exact", "certified", "statistical", "heuristic")  # from the strongest to the weakest
 Way = Literal["line", "mixtures", "sampled"]
-_DEFAULTS = (0.95, "both", 1e-3, 0.0, 10**8, 60.0, "auto", "replicates", None, None, None)
+_SECONDS = 60.0
+_DEFAULTS = (0.95, "both", 1e-3, 0.0, 10**8, _SECONDS, "auto", "replicates", None, None, None)
 
 
 def laws(p: Any, q: Any) -> Way:
@@ -62,6 +64,11 @@ def exactly(way: Way, request: Request | None) -> bool:
     return way != "sampled" and (request is None or not request.forced)
 
 
+def deadline(request: Request | None) -> float:
+    """When an exact way has to end, by ``time.monotonic``."""
+    return time.monotonic() + (_SECONDS if request is None else request.clock.left)
+
+
 def uncertified(certified: bool) -> None:
     """Sampling proves nothing."""
     if certified:
@@ -76,7 +83,7 @@ def both_ways(forward: Estimate, backward: Estimate) -> Estimate:
     kind = max(forward.kind, backward.kind, key=KINDS.index)
     numbers = (np.stack([getattr(e, name) for e in (forward, backward)]) for name in ("value", "lower", "upper"))
     method = forward.method if forward.method == backward.method else f"{forward.method}; {backward.method}"
-    cost = {name: _both(forward.cost[name], backward.cost.get(name)) for name in forward.cost}
+    cost = {name: _both(forward.cost.get(name), backward.cost.get(name)) for name in {**forward.cost, **backward.cost}}
     return Estimate(
         *numbers, kind=kind, unit=forward.unit, method=method, cost=cost,
         confidence=(forward.confidence or backward.confidence) if kind == "statistical" else None,
@@ -84,7 +91,11 @@ def both_ways(forward: Estimate, backward: Estimate) -> Estimate:
 
 
 def _both(one: Any, other: Any) -> Any:
-    """The sum of two counts; of two words both, where they differ."""
+    """The sum of two counts; of two words both, where they differ; what is said of one alone."""
+    if one is None or other is None:
+        return other if one is None else one
+    if isinstance(one, bool) and isinstance(other, bool):
+        return one and other
     if isinstance(one, (int, float)) and isinstance(other, (int, float)):
         return one + other
     return one if one == other else f"{one}; {other}"

@@ -12,7 +12,7 @@ from .._parallel import Progress
 from ..distributions import LogRatio
 from ..estimate import Estimate, NumberLike
 from . import reductions
-from .arguments import Law, asked, both_ways, exactly, laws
+from .arguments import Law, asked, both_ways, deadline, exactly, laws
 from .line import hockey_stick as line
 
 __all__ = ["hockey_stick_divergence", "log_hockey_stick_divergence", "total_variation"]
@@ -174,8 +174,9 @@ def total_variation(
         way, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
     )
     if exactly(way, request):
+        until = deadline(request)
         exact: Any = line.total_variation if way == "line" else reductions.total_variation
-        found = exact(p, q)
+        found = exact(p, q, deadline=until)
         if found is not None:
             return cast(Estimate, found)
     from . import monte_carlo
@@ -190,13 +191,14 @@ def _sticks(p: Any, q: Any, epsilon: ArrayLike, logs: bool, both: bool, *keyword
     grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
     request = asked(way, *keywords)
     if exactly(way, request):
+        until = deadline(request)
         if way == "line":
             exact: Any = line.log_hockey_stick_divergence if logs else line.hockey_stick_divergence
         else:
             exact = reductions.log_hockey_stick if logs else reductions.hockey_stick
-        found = exact(p, q, grid)
+        found = exact(p, q, grid, deadline=until)
         if found is not None:
-            return both_ways(found, exact(q, p, grid)) if both else found
+            return both_ways(found, exact(q, p, grid, deadline=until)) if both else found
     from . import monte_carlo
 
     assert request is not None

@@ -12,7 +12,7 @@ from .._parallel import Progress
 from ..distributions import GaussianMixture, Pmf
 from ..estimate import Estimate, Information, NumberLike
 from . import reductions
-from .arguments import asked, exactly, uncertified
+from .arguments import asked, deadline, exactly, uncertified
 from .line import information as line
 
 __all__ = ["entropy", "label_information", "mutual_information"]
@@ -71,7 +71,8 @@ def entropy(
         rng, n_jobs, progress,
     )  # fmt: skip
     if exactly("line" if on_line else "mixtures", request):
-        found = (line.entropy if on_line else reductions.entropy)(p, certified=certified)
+        until = deadline(request)
+        found = (line.entropy if on_line else reductions.entropy)(p, certified=certified, deadline=until)
         if found is not None:
             return found
     uncertified(certified)
@@ -137,7 +138,8 @@ def label_information(
         "mixtures", confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
     )
     if exactly("mixtures", request):
-        found = reductions.mutual_information(p, certified=certified)
+        until = deadline(request)
+        found = reductions.mutual_information(p, certified=certified, deadline=until)
         if found is not None:
             return found
     uncertified(certified)

@@ -10,7 +10,7 @@ from .._parallel import Progress
 from ..distributions import LogRatio
 from ..estimate import Estimate, Information
 from . import reductions
-from .arguments import Law, asked, both_ways, exactly, laws, uncertified
+from .arguments import Law, asked, both_ways, deadline, exactly, laws, uncertified
 from .line import kl as line
 
 __all__ = ["jensen_shannon", "kl_divergence"]
@@ -93,10 +93,11 @@ def kl_divergence(
         way, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
     )
     if exactly(way, request):
+        until = deadline(request)
         exact: Any = line.kl_divergence if way == "line" else reductions.kl
-        found = exact(p, q, certified=certified)
+        found = exact(p, q, certified=certified, deadline=until)
         if found is not None and both:
-            back = exact(q, p, certified=certified)
+            back = exact(q, p, certified=certified, deadline=until)
             found = None if back is None else both_ways(found, back)
         if found is not None:
             return cast(Estimate, found)
@@ -158,8 +159,9 @@ def jensen_shannon(
         way, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
     )
     if exactly(way, request):
+        until = deadline(request)
         exact: Any = line.jensen_shannon if way == "line" else reductions.jensen_shannon
-        found = exact(p, q, certified=certified)
+        found = exact(p, q, certified=certified, deadline=until)
         if found is not None:
             return cast(Estimate, found)
     uncertified(certified)

@@ -12,7 +12,7 @@ from .._parallel import Progress
 from ..distributions import LogRatio
 from ..estimate import Estimate, Information, NumberLike
 from . import reductions
-from .arguments import Law, asked, exactly, laws, uncertified
+from .arguments import Law, asked, deadline, exactly, laws, uncertified
 from .kl import kl_divergence
 from .line import renyi as line
 
@@ -90,8 +90,9 @@ def renyi_divergence(
         way, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
     )
     if exactly(way, request):
+        until = deadline(request)
         exact: Any = line.renyi_divergence if way == "line" else reductions.renyi
-        found = exact(p, q, order, certified=certified)
+        found = exact(p, q, order, certified=certified, deadline=until)
         if found is not None:
             return cast(Estimate, found)
     uncertified(certified)

@@ -21,7 +21,7 @@ from ..divergences.line.hockey_stick import DOUBLE_WIDTH, curve_estimate, with_g
 from ..divergences.line.information import mutual_information
 from ..divergences.line.kl import kl_divergence
 from ..estimate import Estimate
-from ..kernels import _lip, _table
+from ..kernels import _lip
 from ..mechanisms.gaussian import GaussianMechanism
 
 FloatArray = NDArray[np.float64]

@@ -82,12 +82,12 @@ def by_tails(p: Components, q: Components, epsilon: FloatArray) -> FloatArray:
     return best
 
 
-def by_relative_entropy(p: GaussianMixture, q: GaussianMixture) -> float:
+def by_relative_entropy(p: GaussianMixture, q: GaussianMixture, deadline: float = math.inf) -> float:
     """Upper bound of the total variation, hence of every H with epsilon >= 0."""
     best = 1.0
     for first, second in ((p, q), (q, p)):
         try:
-            kl = float(kl_divergence(first, second, certified=True).upper)
+            kl = float(kl_divergence(first, second, certified=True, deadline=deadline).upper)
         except NotConvergedError:
             continue
         kl = max(kl, 1e-300)  # what underflows

@@ -10,7 +10,10 @@ infinite on the side where that is true.
 
 from __future__ import annotations
 
+import math
 import sys
+import time
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +22,16 @@ from ...distributions import GaussianMixture
 
 __all__ = ["kl_bounds", "renyi_lower_bound"]
 
-_ROWS = 256  # components of P at a time
+_ROWS = 256  # components of P at a time, at most
+_PAIRS = 2**18  # pairs of components at a time, where there are more than one row of them
 # bound: tested by enclosures/test_far_components - rounding in extended precision, of all sizes that enter
 _OUTWARD = 1e-12
 _LOG_2_PI = 1.8378770664093454836
 Extended = NDArray[np.longdouble]
 
 
-def kl_bounds(p: GaussianMixture, q: GaussianMixture) -> tuple[float, float]:
-    """Bounds of KL(P||Q).
+def kl_bounds(p: GaussianMixture, q: GaussianMixture, *, deadline: float = math.inf) -> tuple[float, float]:
+    """Bounds of KL(P||Q); 0 and infinity where the ``deadline``, by ``time.monotonic``, comes first.
 
     Above sum w_i min_j (KL(N_i||M_j) - log v_j), since h(P) >= sum w_i h(N_i) and q >= v_j M_j. Below
     -sum w_i h(N_i) - H(w) - sum w_i E_i log q, with the larger of two bounds of -E_i log q. Of a wide N_i: q is at most
@@ -40,13 +44,18 @@ def kl_bounds(p: GaussianMixture, q: GaussianMixture) -> tuple[float, float]:
         upper, size = np.longdouble(0.0), np.longdouble(0.0)
         near = np.empty_like(w)  # -log q around m_i, at least
         tops = -np.log(v) + np.log(t) + _LOG_2_PI / 2 - np.log(np.longdouble(v.size))
-        for start in range(0, w.size, _ROWS):
-            rows = slice(start, start + _ROWS)
+        best_of = np.empty_like(w)
+        for rows in _parts(w.size, v.size):
+            if time.monotonic() > deadline:
+                return 0.0, math.inf
             ratio = s[rows, None] / t
             cost = (ratio**2 - 1 + ((m[rows, None] - n) / t) ** 2) / 2 - np.log(ratio) - np.log(v)
-            best = np.min(np.where(np.isnan(cost), np.inf, cost), axis=1)
+            best_of[rows] = np.min(np.where(np.isnan(cost), np.inf, cost), axis=1)
             gap = np.maximum(np.abs(m[rows, None] - n) * (1 - _OUTWARD) - 8 * s[rows, None], 0) / t
             near[rows] = np.min(tops + gap**2 / 2, axis=1)
+        for start in range(0, w.size, _ROWS):
+            rows = slice(start, start + _ROWS)
+            best = best_of[rows]
             upper += np.sum(w[rows] * best)
             size += np.sum(w[rows] * (np.abs(best) + np.abs(np.log(w[rows])) + np.abs(np.log(s[rows])) + 3))
         centre, radius = (n.max() + n.min()) / 2, (n.max() - n.min()) / 2
@@ -60,17 +69,23 @@ def kl_bounds(p: GaussianMixture, q: GaussianMixture) -> tuple[float, float]:
         return _floored(cross - noise - slack), float(upper + slack)
 
 
-def renyi_lower_bound(p: GaussianMixture, q: GaussianMixture, order: float) -> float:
-    """A lower bound of D_a(P||Q): that of KL(P||Q) for a > 1; for a < 1, with b = 1 - a, by
-    p^a q^b <= sum (w_i N_i)^a (v_j M_j)^b, whose integrals have closed forms (Gil, Alajaji and Linder 2013)."""
+def renyi_lower_bound(
+    p: GaussianMixture, q: GaussianMixture, order: float, *, deadline: float = math.inf
+) -> float:
+    """A lower bound of D_a(P||Q), 0 where the ``deadline`` comes first.
+
+    That of KL(P||Q) for a > 1; for a < 1, with b = 1 - a, by p^a q^b <= sum (w_i N_i)^a (v_j M_j)^b, whose integrals
+    have closed forms (Gil, Alajaji and Linder 2013).
+    """
     if order > 1.0:
-        return kl_bounds(p, q)[0]
+        return kl_bounds(p, q, deadline=deadline)[0]
     (w, m, s), (v, n, t) = _columns(p), _columns(q)
     a, b = np.longdouble(order), np.longdouble(1.0 - order)
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         least = np.longdouble(np.inf)
-        for start in range(0, w.size, _ROWS):
-            rows = slice(start, start + _ROWS)
+        for rows in _parts(w.size, v.size):
+            if time.monotonic() > deadline:
+                return 0.0
             log_s, log_t = np.log(s[rows, None]), np.log(t)
             top = np.maximum(s[rows, None], t)  # b s^2 + a t^2 in its units
             spread = b * (s[rows, None] / top) ** 2 + a * (t / top) ** 2
@@ -80,6 +95,12 @@ def renyi_lower_bound(p: GaussianMixture, q: GaussianMixture, order: float) -> f
             cost = np.where(np.isfinite(cost), cost - _OUTWARD * (size + 10), cost)
             least = np.minimum(least, np.min(np.where(np.isnan(cost), -np.inf, cost)))
         return _floored((least - np.log(np.longdouble(w.size) * v.size)) / b)
+
+
+def _parts(rows: int, columns: int) -> Iterator[slice]:
+    """Rows of a table of pairs, so many at a time that a step over them is brief."""
+    step = max(1, min(_ROWS, _PAIRS // columns))
+    return (slice(start, start + step) for start in range(0, rows, step))
 
 
 def _columns(law: GaussianMixture) -> tuple[Extended, Extended, Extended]:

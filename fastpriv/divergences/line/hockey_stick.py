@@ -25,6 +25,7 @@ from ...distributions import GaussianMixture
 from ...estimate import Estimate, Unit
 from ...kernels import _hockey
 from .closed_bounds import by_relative_entropy, by_separated_scales, by_tails
+from .quadrature import STOPPED, TIME_SPENT, late
 
 __all__ = ["hockey_stick_divergence", "log_hockey_stick_divergence", "total_variation"]
 
@@ -38,58 +39,69 @@ _ALIKE, _FEW = 1e6, 200  # sigmas, and components, for which an integral costs l
 _WIDE = 1e-9  # relative width from which on closed bounds are tried
 
 
-def hockey_stick_divergence(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike) -> Estimate:
+def hockey_stick_divergence(
+    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, deadline: float = math.inf
+) -> Estimate:
     """H_{e^epsilon}(P||Q), all of ``epsilon`` from one analysis of the pair."""
-    rows, grid, method, cost = _curve(p, q, epsilon, logs=False)
+    rows, grid, method, cost = _curve(p, q, epsilon, logs=False, deadline=deadline)
     return curve_estimate(rows[:, :3], grid, "probability", method, cost)
 
 
-def log_hockey_stick_divergence(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike) -> Estimate:
+def log_hockey_stick_divergence(
+    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, deadline: float = math.inf
+) -> Estimate:
     """Natural logarithm of H_{e^epsilon}(P||Q), for divergences far below 1e-300."""
-    rows, grid, method, cost = _curve(p, q, epsilon, logs=True)
+    rows, grid, method, cost = _curve(p, q, epsilon, logs=True, deadline=deadline)
     return curve_estimate(rows[:, 3:], grid, "log probability", method, cost)
 
 
-def total_variation(p: GaussianMixture, q: GaussianMixture) -> Estimate:
+def total_variation(p: GaussianMixture, q: GaussianMixture, *, deadline: float = math.inf) -> Estimate:
     """sup_E |P(E) - Q(E)| = H_1(P||Q)."""
-    return hockey_stick_divergence(p, q, 0.0)
+    return hockey_stick_divergence(p, q, 0.0, deadline=deadline)
 
 
 def _curve(
-    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool
+    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool, deadline: float
 ) -> tuple[FloatArray, FloatArray, str, Any]:
     grid = np.asarray(epsilon, dtype=np.float64)
     flat = np.ascontiguousarray(grid).reshape(-1)
-    rows, cost, closed = pair_rows(p, q, flat, DOUBLE_WIDTH, logs=logs)
+    rows, cost, closed = pair_rows(p, q, flat, DOUBLE_WIDTH, logs=logs, deadline=deadline)
     method = "monotone pieces, double-double sums" if cost["double_double"] else "monotone pieces, double sums"
     if closed:
         method += ", closed bounds"
-    if cost["undecided"]:
+    if "stopped" in cost:
+        method += TIME_SPENT
+    elif cost["undecided"]:
         method += ", budget spent"
     return rows, grid, method, cost
 
 
 def pair_rows(
-    p: GaussianMixture, q: GaussianMixture, epsilon: FloatArray, width: float, *, logs: bool
-) -> tuple[FloatArray, dict[str, int], bool]:
-    """Value, lower and upper and their logarithms for each epsilon; the cost; whether closed bounds were needed."""
+    p: GaussianMixture, q: GaussianMixture, epsilon: FloatArray, width: float, *, logs: bool,
+    deadline: float = math.inf,
+) -> tuple[FloatArray, dict[str, Any], bool]:  # fmt: skip
+    """Value, lower and upper and their logarithms for each epsilon; the cost; whether closed bounds were needed.
+
+    At the ``deadline``, by ``time.monotonic``, what is left gets brackets that are true, and wide.
+    """
     closed = False
 
-    def rows(grid: FloatArray) -> tuple[FloatArray, dict[str, int]]:
+    def rows(grid: FloatArray) -> tuple[FloatArray, dict[str, Any]]:
         nonlocal closed
         found, counts = _hockey.pair_curve(
-            p.weights, p.means, p.sigmas, q.weights, q.means, q.sigmas, grid, width, logs
+            p.weights, p.means, p.sigmas, q.weights, q.means, q.sigmas, grid, width, logs, deadline
         )
-        closed = _narrowed(found, p, q, grid, width, logs)
-        return found, dict(zip(COST, counts, strict=True))
+        closed = _narrowed(found, p, q, grid, width, logs, deadline)
+        cost: dict[str, Any] = dict(zip(COST, counts[:-1], strict=True))
+        return found, cost | STOPPED if counts[-1] else cost
 
     found, cost = with_gaps(rows, epsilon, p.mass_gap, q.mass_gap)
     return found, cost, closed
 
 
 def with_gaps(
-    rows: Callable[[FloatArray], tuple[FloatArray, dict[str, int]]], epsilon: FloatArray, gap_p: float, gap_q: float
-) -> tuple[FloatArray, dict[str, int]]:
+    rows: Callable[[FloatArray], tuple[FloatArray, dict[str, Any]]], epsilon: FloatArray, gap_p: float, gap_q: float
+) -> tuple[FloatArray, dict[str, Any]]:
     """The rows when weights miss the sum 1 by these gaps: the bounds hold for all measures whose densities are within
     1 +- gap of those given, the normalised ones among them.
 
@@ -116,9 +128,10 @@ def with_gaps(
 
 
 def _narrowed(
-    rows: FloatArray, p: GaussianMixture, q: GaussianMixture, epsilon: FloatArray, width: float, logs: bool
-) -> bool:
-    """Meets wide brackets with closed bounds, in place; whether there were any."""
+    rows: FloatArray, p: GaussianMixture, q: GaussianMixture, epsilon: FloatArray, width: float, logs: bool,
+    deadline: float,
+) -> bool:  # fmt: skip
+    """Meets wide brackets with closed bounds, in place, while there is time; whether there were any."""
     wide = np.flatnonzero(_wide(rows))
     if not wide.size:
         return False
@@ -126,15 +139,16 @@ def _narrowed(
 
     def curve(own: Any, other: Any, grid: FloatArray) -> FloatArray:
         arrays = [np.ascontiguousarray(x) for x in (*own, *other)]
-        return np.asarray(_hockey.pair_curve(*arrays, np.ascontiguousarray(grid), width, logs)[0])
+        return np.asarray(_hockey.pair_curve(*arrays, np.ascontiguousarray(grid), width, logs, deadline)[0])
 
-    left = wide
-    for found in by_separated_scales(first, second, epsilon[wide], curve):
+    scales = () if late(deadline) else by_separated_scales(first, second, epsilon[wide], curve)
+    for found in scales:
         _meet(rows, wide, found)
-        if not _wide(rows[wide]).any():
+        if not _wide(rows[wide]).any() or late(deadline):
             break
     left = wide[_wide(rows[wide])]
-    if left.size:
+    closed = not late(deadline)
+    if left.size and closed:
         tails = by_tails(first, second, epsilon[left])
         upper = np.minimum(np.nextafter(np.exp(tails), np.inf), 1.0)
         _cut(rows, left, np.where(np.isneginf(tails), 0.0, upper), tails)
@@ -145,8 +159,8 @@ def _narrowed(
         rows[order[::-1], column] = np.maximum.accumulate(rows[order[::-1], column])
     left = wide[_wide(rows[wide], 1e-2) & (epsilon[wide] >= 0.0)]
     lengths = np.concatenate([p.sigmas, q.sigmas])
-    if left.size and lengths.max() < _ALIKE * lengths.min() and len(p) + len(q) <= _FEW:
-        most = by_relative_entropy(p, q)
+    if left.size and closed and lengths.max() < _ALIKE * lengths.min() and len(p) + len(q) <= _FEW:
+        most = by_relative_entropy(p, q, deadline)
         _cut(rows, left, np.full(left.size, most), np.full(left.size, math.log(most) + 1e-15 if most else -np.inf))
     for k in (0, 3):
         rows[:, k] = np.clip(rows[:, k], rows[:, k + 1], rows[:, k + 2])
@@ -154,7 +168,7 @@ def _narrowed(
         if rows[k, 2] > 1e-300 and rows[k, 0] in (rows[k, 1], rows[k, 2]):
             rows[k, 0] = (rows[k, 1] + rows[k, 2]) / 2
             rows[k, 3] = np.clip(_log(rows[k, 0]), rows[k, 4], rows[k, 5])
-    return True
+    return closed
 
 
 def _wide(rows: FloatArray, width: float = _WIDE) -> NDArray[np.bool_]:

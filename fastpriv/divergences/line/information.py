@@ -50,21 +50,23 @@ _WIDENING = 1e-12
 _BEYOND = 1e-50
 
 
-def entropy(p: GaussianMixture, *, certified: bool = False) -> Estimate:
+def entropy(p: GaussianMixture, *, certified: bool = False, deadline: float = math.inf) -> Estimate:
     """Differential entropy in nats, minus the integral of p log p."""
     if single(p):
         from . import closed_form
 
         return closed_form.entropy(p)
     k, (p,) = rescaled(p)
-    found = integrate("entropy", p, None, certified=certified)
+    found = integrate("entropy", p, None, certified=certified, deadline=deadline)
     assert found is not None
     value = found.sum + k * _LOG_2 * math.fsum(p.weights.tolist())
     error = found.error + 4 * math.ulp(k * _LOG_2) + 1.1 * abs(mass_excess(p)) * (1.0 + abs(value))
     return enclosed(value, error, found)
 
 
-def mutual_information(prior: Pmf, sigma: float, *, certified: bool = False) -> Estimate:
+def mutual_information(
+    prior: Pmf, sigma: float, *, certified: bool = False, deadline: float = math.inf
+) -> Estimate:
     """I(X; X + N(0, sigma^2)) in nats for X of the law ``prior``.
 
     The integrand is q sum pi_i (rho_i log rho_i - rho_i + 1), every term of which is non-negative, with all densities
@@ -82,19 +84,20 @@ def mutual_information(prior: Pmf, sigma: float, *, certified: bool = False) -> 
     if len(prior) > _MANY:
         grouped = grouped_atoms(prior.values, prior.probabilities, sigma, reach=_REACH, tolerance=_GROUPING)
         if 2 * len(grouped.values) < len(prior):
-            found = _of_nodes(prior, sigma, grouped, certified)
+            found = _of_nodes(prior, sigma, grouped, certified, deadline)
             if found is not None:
                 return found
-    return _summed(prior, prior.through_gaussian(sigma), certified, lambda value, error, gap: 0.0)
+    return _summed(prior, prior.through_gaussian(sigma), certified, deadline, lambda value, error, gap: 0.0)
 
 
 def _summed(
-    prior: Pmf, law: GaussianMixture, certified: bool, moved: Callable[[float, float, float], float]
-) -> Estimate:
+    prior: Pmf, law: GaussianMixture, certified: bool, deadline: float,
+    moved: Callable[[float, float, float], float],
+) -> Estimate:  # fmt: skip
     """The integral, with what ``moved`` says of its value, error and missing mass added to the error."""
     nodes = len(law)
     _, (law,) = rescaled(law)
-    found = integrate("information", None, law, certified=certified)
+    found = integrate("information", None, law, certified=certified, deadline=deadline)
     assert found is not None
     gap = abs(mass_excess(law))
     error = found.error + 2 * gap * (found.sum + gap)
@@ -104,7 +107,9 @@ def _summed(
     return enclosed(found.sum, error, found, floor=0.0, ceiling=_entropy_above(prior))
 
 
-def _of_nodes(prior: Pmf, sigma: float, grouped: GroupedAtoms, certified: bool) -> Estimate | None:
+def _of_nodes(
+    prior: Pmf, sigma: float, grouped: GroupedAtoms, certified: bool, deadline: float
+) -> Estimate | None:
     """The answer by the text above; None where that widens its bounds too much."""
     missing = _validate.sum_gap(prior.probabilities)
     wide = False
@@ -115,7 +120,7 @@ def _of_nodes(prior: Pmf, sigma: float, grouped: GroupedAtoms, certified: bool) 
         wide = more > _WIDENING * value
         return more
 
-    found = _summed(prior, GaussianMixture(grouped.weights, grouped.values, sigma), certified, moved)
+    found = _summed(prior, GaussianMixture(grouped.weights, grouped.values, sigma), certified, deadline, moved)
     return None if wide else found
 
 

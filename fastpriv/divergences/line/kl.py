@@ -18,7 +18,9 @@ _CERTAIN = 1e-3  # relative error up to which the closed bounds of the component
 _LOG_2_UP = math.nextafter(math.log(2.0), 1.0)
 
 
-def kl_divergence(p: GaussianMixture, q: GaussianMixture, *, certified: bool = False) -> Estimate:
+def kl_divergence(
+    p: GaussianMixture, q: GaussianMixture, *, certified: bool = False, deadline: float = math.inf
+) -> Estimate:
     """KL(P||Q) in nats.
 
     The integrand is p (l + expm1(-l)), which is never negative, so a small divergence costs no digits. For weights that
@@ -32,7 +34,7 @@ def kl_divergence(p: GaussianMixture, q: GaussianMixture, *, certified: bool = F
 
         return closed_form.kl(p, q)
     _, (p, q) = rescaled(p, q)
-    found = integrate("kl", p, q, certified=certified)
+    found = integrate("kl", p, q, certified=certified, deadline=deadline)
     if found is None:
         return _zero()
     value, error = normalised(p, q, found.sum, found.error)
@@ -40,16 +42,18 @@ def kl_divergence(p: GaussianMixture, q: GaussianMixture, *, certified: bool = F
         return enclosed(value, error, found, floor=0.0)
     found = found._replace(kind="certified")
     value, error = normalised(p, q, found.sum, found.error)
-    lower, upper = component_bounds.kl_bounds(p, q)
+    lower, upper = component_bounds.kl_bounds(p, q, deadline=deadline)
     return enclosed(value, error, found, floor=lower, ceiling=upper)
 
 
-def jensen_shannon(p: GaussianMixture, q: GaussianMixture, *, certified: bool = False) -> Estimate:
+def jensen_shannon(
+    p: GaussianMixture, q: GaussianMixture, *, certified: bool = False, deadline: float = math.inf
+) -> Estimate:
     """JS(P, Q) in nats; the integrand is m (t atanh(t) + log1p(-t^2)/2), which loses no digits at either end."""
     if same(p, q):
         return _zero()
     _, (p, q) = rescaled(p, q)
-    found = integrate("js", p, q, certified=certified)
+    found = integrate("js", p, q, certified=certified, deadline=deadline)
     if found is None:
         return _zero()
     gap = mass_excess(p), mass_excess(q)

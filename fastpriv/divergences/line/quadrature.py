@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import sys
+import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -22,7 +23,10 @@ from ...distributions import GaussianMixture
 from ...estimate import Estimate, Kind
 from ...kernels import _quadrature
 
-__all__ = ["Integral", "arrays", "enclosed", "integrate", "mass_excess", "rescaled", "same", "single"]
+__all__ = [
+    "STOPPED", "TIME_SPENT", "Integral", "arrays", "enclosed", "integrate", "late", "mass_excess", "rescaled", "same",
+    "single",
+]  # fmt: skip
 
 Arrays = tuple[NDArray[np.float64], ...]
 # what rounding really costs, as a part of its bound; tested on every family of tests/enclosures/test_integrals.py
@@ -36,6 +40,8 @@ _TARGET = 1e-14  # relative discretisation error
 _TAIL = 1e-300  # more than all that lies beyond 41 standard deviations of every component
 _WORK = 1_000_000_000  # exponentials, some seconds: a budget that only thousands of components at odds spend
 _UNSCALED = 16  # powers of two that cost no accuracy
+TIME_SPENT = ", time spent"  # what a method says, and the cost, of an answer that max_seconds cut short
+STOPPED: dict[str, Any] = {"stopped": "max_seconds", "repeatable": False}
 
 
 class Integral(NamedTuple):
@@ -54,6 +60,11 @@ class Integral(NamedTuple):
         """Absolute error of ``sum``: proved, or estimated where ``kind`` says so."""
         usual = _USUAL if self.kind == "heuristic" else 1.0
         return 1.0000001 * (self.truncation + usual * self.rounding) + _TAIL
+
+
+def late(deadline: float) -> bool:
+    """Whether the time is spent."""
+    return time.monotonic() > deadline
 
 
 def mass_excess(law: GaussianMixture) -> float:
@@ -86,21 +97,26 @@ def rescaled(*laws: GaussianMixture) -> tuple[int, tuple[GaussianMixture, ...]]:
 
 def integrate(
     kind: str, p: GaussianMixture | None, q: GaussianMixture | None, *, certified: bool, b: float = 0.0,
-    reach: float = 0.0, max_panels: int | None = None,
+    reach: float = 0.0, max_panels: int | None = None, deadline: float = math.inf,
 ) -> Integral | None:  # fmt: skip
-    """The integral of one integrand of csrc/fp_integrand.h; None when p and q turn out to be the same law."""
+    """The integral of one integrand of csrc/fp_integrand.h; None when p and q turn out to be the same law.
+
+    At the ``deadline``, by ``time.monotonic``, it stops with bounds that are true, and wide.
+    """
     laws = [law for law in (p, q) if law is not None]
     if max_panels is None:
         max_panels = 100_000 + 100 * sum(len(law) for law in laws)
 
     def run(ratio: tuple[Arrays, Arrays] | None) -> Integral:
         status, scale, total, truncation, rounding, panels, evaluations = _quadrature.integral(
-            _quadrature.KINDS[kind], arrays(p), arrays(q), ratio, b, reach, _TARGET, max_panels, _WORK
+            _quadrature.KINDS[kind], arrays(p), arrays(q), ratio, b, reach, _TARGET, max_panels, _WORK, deadline
         )
-        cost = {"panels": panels, "evaluations": evaluations}
+        cost: dict[str, Any] = {"panels": panels, "evaluations": evaluations}
         method = "gauss-legendre panels" + ("" if ratio is None else ", double-double ratio")
-        if status:
+        if status == _quadrature.BUDGET_SPENT:
             method += ", budget spent"
+        elif status == _quadrature.TIME_SPENT:
+            method, cost = method + TIME_SPENT, cost | STOPPED
         if not math.isfinite(total + truncation + rounding):
             total, truncation, rounding = (total if math.isfinite(total) else 0.0), math.inf, 0.0
         return Integral(scale, total, truncation, rounding, "certified", method, cost)
@@ -109,7 +125,7 @@ def integrate(
     allowed = _WIDTH * abs(found.sum)
     if kind == "renyi" and found.sum > 0:
         allowed *= abs(found.scale + math.log(found.sum))
-    sharper = kind in ("kl", "js", "renyi small") and "budget" not in found.method and found.truncation < math.inf
+    sharper = kind in ("kl", "js", "renyi small") and "spent" not in found.method and found.truncation < math.inf
     if found.truncation + found.rounding <= allowed or not sharper:
         return _labelled(found, certified, allowed)
     if not certified and found.truncation + _USUAL * found.rounding <= allowed:

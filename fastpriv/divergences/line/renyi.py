@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 import sys
 from fractions import Fraction
+from typing import Any
 
 from ...distributions import GaussianMixture
 from ...estimate import Estimate
 from ...kernels import _quadrature
 from . import closed_form, component_bounds
 from .kl import kl_divergence
-from .quadrature import Integral, arrays, enclosed, integrate, rescaled, same, single
+from .quadrature import STOPPED, TIME_SPENT, Integral, arrays, enclosed, integrate, late, rescaled, same, single
 
 __all__ = ["renyi_divergence"]
 
@@ -28,7 +29,9 @@ _CERTAIN = 1e-3  # relative error up to which the integral is its sum, and not o
 _FARTHEST = 1e305  # half-width of the widest root
 
 
-def renyi_divergence(p: GaussianMixture, q: GaussianMixture, order: float, *, certified: bool = False) -> Estimate:
+def renyi_divergence(
+    p: GaussianMixture, q: GaussianMixture, order: float, *, certified: bool = False, deadline: float = math.inf
+) -> Estimate:
     """D_order(P||Q) in nats, P and Q scaled to mass 1 (weights may miss it by their rounding).
 
     The mass of p^a q^(1-a) may lie far outside both laws; the panels follow the bounds of that product, not the
@@ -36,30 +39,35 @@ def renyi_divergence(p: GaussianMixture, q: GaussianMixture, order: float, *, ce
     deviations s of P and t of Q, decided in rational arithmetic; for equality see ``_tails``.
     """
     if order == 1.0:
-        return kl_divergence(p, q, certified=certified)
+        return kl_divergence(p, q, certified=certified, deadline=deadline)
     if same(p, q):
         return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="equal laws")
     tails = _tails(p, q, order) if order > 1.0 else "finite"
     if tails == "infinite":
         return Estimate(math.inf, math.inf, math.inf, kind="exact", unit="nats", method="tails")
     if tails == "edge":
-        return _on_the_edge(p, q, order, certified=certified)
+        return _on_the_edge(p, q, order, certified=certified, deadline=deadline)
     if single(p, q):
         return closed_form.renyi(p, q, order)
     _, (p, q) = rescaled(p, q)
-    reach = _reach(p, q, order) if order > 1.0 else 0.0
+    reach = _reach(p, q, order, deadline) if order > 1.0 else 0.0
+    if reach is None:
+        method = "no bounds" + TIME_SPENT
+        return Estimate(0.0, 0.0, math.inf, kind="certified", unit="nats", method=method, cost=STOPPED)
     # J is symmetric under a -> 1 - a with P and Q exchanged; b is then exact and at least -1/2
     first, second, b = (q, p, -order) if order < 0.5 else (p, q, order - 1.0)
-    found = integrate("renyi", first, second, certified=certified, b=b, reach=reach)
+    found = integrate("renyi", first, second, certified=certified, b=b, reach=reach, deadline=deadline)
     assert found is not None
     gap_p, gap_q = (math.fsum([*law.weights.tolist(), -1.0]) for law in (p, q))
     normal = (order - 1.0) * math.log1p(gap_q) - order * math.log1p(gap_p)
     divisor = order - 1.0
     if not found.error <= _CERTAIN * found.sum:
-        return _far_apart(p, q, order, reach, normal, found)
+        return _far_apart(p, q, order, reach, normal, found, deadline)
     log_integral = found.scale + math.log(found.sum) + normal
     if abs(log_integral) < _SMALL:
-        found = integrate("renyi small", first, second, certified=certified, b=b, reach=reach)
+        found = integrate(
+            "renyi small", first, second, certified=certified, b=b, reach=reach, deadline=deadline
+        )  # fmt: skip
         if found is None:
             return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="equal laws")
         log_integral = math.log1p(found.sum)
@@ -72,13 +80,14 @@ def renyi_divergence(p: GaussianMixture, q: GaussianMixture, order: float, *, ce
 
 
 def _far_apart(
-    p: GaussianMixture, q: GaussianMixture, order: float, reach: float, normal: float, found: Integral
-) -> Estimate:
+    p: GaussianMixture, q: GaussianMixture, order: float, reach: float, normal: float, found: Integral,
+    deadline: float,
+) -> Estimate:  # fmt: skip
     """From bounds of p^(1 + b) q^(-b) on panels, where rounding leaves no digit of the integral; J is so large there
     that they leave most digits of its logarithm."""
     divisor = order - 1.0
     first, second, b = (q, p, -order) if order < 0.5 else (p, q, divisor)
-    lower, upper, panels = _quadrature.renyi_bounds(arrays(first), arrays(second), b, min(reach, _FARTHEST))
+    lower, upper, panels = _quadrature.renyi_bounds(arrays(first), arrays(second), b, min(reach, _FARTHEST), deadline)
     upper = upper + 1e-13 if reach <= _FARTHEST else math.inf  # and what lies beyond the root
     if found.sum > 0 and math.isfinite(found.error):
         upper = min(upper, found.scale + math.log(found.sum + found.error) + 4 * _UNIT * abs(found.scale))
@@ -88,10 +97,13 @@ def _far_apart(
     low, high = ends[0] - 4 * _UNIT * abs(ends[0]), ends[1] + 4 * _UNIT * abs(ends[1])
     low, high = min(max(low, 0.0), sys.float_info.max), max(high, 0.0)
     if not high < math.inf:
-        low, high = max(low, component_bounds.renyi_lower_bound(p, q, order)), math.inf
+        low, high = max(low, component_bounds.renyi_lower_bound(p, q, order, deadline=deadline)), math.inf
     value = low + 0.5 * (high - low) if math.isfinite(high) else (low if low < sys.float_info.max else math.inf)
-    cost = {"panels": panels + found.cost["panels"], "evaluations": found.cost["evaluations"]}
-    return Estimate(value, low, high, kind="certified", unit="nats", method="bounds on panels", cost=cost)
+    cost: dict[str, Any] = {"panels": panels + found.cost["panels"], "evaluations": found.cost["evaluations"]}
+    method = "bounds on panels"
+    if late(deadline):
+        method, cost = method + TIME_SPENT, cost | STOPPED
+    return Estimate(value, low, high, kind="certified", unit="nats", method=method, cost=cost)
 
 
 def _log_error(found: Integral) -> float:
@@ -113,16 +125,18 @@ def _tails(p: GaussianMixture, q: GaussianMixture, order: float) -> str:
     return "edge" if outer.min() < inner.min() and inner.max() < outer.max() else "infinite"
 
 
-def _on_the_edge(p: GaussianMixture, q: GaussianMixture, order: float, *, certified: bool) -> Estimate:
+def _on_the_edge(
+    p: GaussianMixture, q: GaussianMixture, order: float, *, certified: bool, deadline: float
+) -> Estimate:
     """A divergence is no less than that of a smaller order (van Erven and Harremoes 2014, theorem 3), and near it here;
     nothing is proved of the other side."""
-    near = renyi_divergence(p, q, order * (1.0 - 2.0**-48), certified=certified)
+    near = renyi_divergence(p, q, order * (1.0 - 2.0**-48), certified=certified, deadline=deadline)
     method = f"{near.method}, of the order less 2^-48 of itself"
-    return Estimate(near.value, near.lower, math.inf, kind=near.kind, unit="nats", method=method)
+    return Estimate(near.value, near.lower, math.inf, kind=near.kind, unit="nats", method=method, cost=near.cost)
 
 
-def _reach(p: GaussianMixture, q: GaussianMixture, order: float) -> float:
-    """Half-width that leaves out at most e^-750 of the integral, for an order above 1.
+def _reach(p: GaussianMixture, q: GaussianMixture, order: float, deadline: float) -> float | None:
+    """Half-width that leaves out at most e^-750 of the integral, for an order above 1; None at the ``deadline``.
 
     p^a <= k^(a-1) sum (w_i N_i)^a and q is at least its widest component; each product is a normal curve, and J >= 0.
     """
@@ -133,6 +147,8 @@ def _reach(p: GaussianMixture, q: GaussianMixture, order: float) -> float:
     reach = 0.0
     extra = 800.0 + float(b) * math.log(len(p))
     for w, mean, sigma in zip(p.weights.tolist(), p.means.tolist(), p.sigmas.tolist(), strict=True):
+        if late(deadline):
+            return None
         m, s = Fraction(mean), Fraction(sigma)
         rate = a / s**2 - b / t**2
         centre = closed_form.to_float((a * m / s**2 - b * n / t**2) / rate)

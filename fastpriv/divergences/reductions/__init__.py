@@ -26,6 +26,7 @@ from ..line.information import entropy as line_entropy
 from ..line.information import mutual_information as line_information
 from ..line.kl import jensen_shannon as line_jensen_shannon
 from ..line.kl import kl_divergence
+from ..line.quadrature import STOPPED
 from ..line.renyi import renyi_divergence
 from . import gaussians
 from .bounds import blurred, curve, mean_gap, windowed
@@ -72,11 +73,13 @@ def _useful(function: Callable[Arguments, Estimate | None]) -> Callable[Argument
 
 
 @_useful
-def kl(p: GaussianMixture, q: GaussianMixture, *, certified: bool = False) -> Estimate | None:
+def kl(
+    p: GaussianMixture, q: GaussianMixture, *, certified: bool = False, deadline: float = math.inf
+) -> Estimate | None:
     """KL(P||Q) in nats; the sum over independent factors."""
 
     def part(line: Line) -> Estimate:
-        return _between(line, lambda laws: kl_divergence(laws[0], laws[1], certified=certified))
+        return _between(line, lambda laws: kl_divergence(laws[0], laws[1], certified=certified, deadline=deadline))
 
     def missed(line: Line) -> float:
         return 2 * line.slack * mean_gap(line)
@@ -86,13 +89,18 @@ def kl(p: GaussianMixture, q: GaussianMixture, *, certified: bool = False) -> Es
 
 
 @_useful
-def renyi(p: GaussianMixture, q: GaussianMixture, order: float, *, certified: bool = False) -> Estimate | None:
+def renyi(
+    p: GaussianMixture, q: GaussianMixture, order: float, *, certified: bool = False, deadline: float = math.inf
+) -> Estimate | None:
     """D_order(P||Q) in nats; the sum over independent factors, infinite if one of them is."""
     if order == 1.0:
-        return kl(p, q, certified=certified)
+        return kl(p, q, certified=certified, deadline=deadline)
 
     def part(line: Line) -> Estimate:
-        return _between(line, lambda laws: renyi_divergence(laws[0], laws[1], order, certified=certified))
+        def divergence(laws: tuple[GaussianMixture, ...]) -> Estimate:
+            return renyi_divergence(laws[0], laws[1], order, certified=certified, deadline=deadline)
+
+        return _between(line, divergence)
 
     def missed(line: Line) -> float:
         return 2 * order * line.slack * line.extent
@@ -105,38 +113,44 @@ def renyi(p: GaussianMixture, q: GaussianMixture, order: float, *, certified: bo
 
 
 @_useful
-def jensen_shannon(p: GaussianMixture, q: GaussianMixture, *, certified: bool = False) -> Estimate | None:
+def jensen_shannon(
+    p: GaussianMixture, q: GaussianMixture, *, certified: bool = False, deadline: float = math.inf
+) -> Estimate | None:
     """JS(P, Q) in nats, where one factor alone tells them apart."""
     line = _one(p, q)
     if not isinstance(line, Line):
         return line
     error = line.slack * min(line.extent / 2, mean_gap(line))
-    found = _between(line, lambda laws: line_jensen_shannon(laws[0], laws[1], certified=certified), error)
+    found = _between(line, lambda laws: line_jensen_shannon(*laws, certified=certified, deadline=deadline), error)
     found = _sum([found], "reduced to the line", blurred(found.upper, line.blur))
     ceiling = math.nextafter(math.log(2.0), 1.0)
     return _with(found, min(found.value, ceiling), found.lower, min(found.upper, ceiling))
 
 
 @_useful
-def hockey_stick(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike) -> Estimate | None:
+def hockey_stick(
+    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, deadline: float = math.inf
+) -> Estimate | None:
     """H_{e^epsilon}(P||Q), where one factor alone tells them apart."""
-    return _sticks(p, q, epsilon, logs=False)
+    return _sticks(p, q, epsilon, logs=False, deadline=deadline)
 
 
 @_useful
-def log_hockey_stick(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike) -> Estimate | None:
+def log_hockey_stick(
+    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, deadline: float = math.inf
+) -> Estimate | None:
     """log H_{e^epsilon}(P||Q), where one factor alone tells them apart."""
-    return _sticks(p, q, epsilon, logs=True)
+    return _sticks(p, q, epsilon, logs=True, deadline=deadline)
 
 
 @_useful
-def total_variation(p: GaussianMixture, q: GaussianMixture) -> Estimate | None:
+def total_variation(p: GaussianMixture, q: GaussianMixture, *, deadline: float = math.inf) -> Estimate | None:
     """Total variation distance, where one factor alone tells them apart."""
-    return _sticks(p, q, 0.0, logs=False)
+    return _sticks(p, q, 0.0, logs=False, deadline=deadline)
 
 
 @_useful
-def entropy(p: GaussianMixture, *, certified: bool = False) -> Estimate | None:
+def entropy(p: GaussianMixture, *, certified: bool = False, deadline: float = math.inf) -> Estimate | None:
     """Differential entropy in nats: that of the noise and the information about the label, or of coordinates."""
     lines = factors(p)
     if lines is None:
@@ -145,10 +159,10 @@ def entropy(p: GaussianMixture, *, certified: bool = False) -> Estimate | None:
     for line in lines:
         law = line.narrow[0]
         if line.axis is not None and np.ptp(law.sigmas):
-            parts.append(line_entropy(law, certified=certified))
+            parts.append(line_entropy(law, certified=certified, deadline=deadline))
             without.append(line.axis)
         else:
-            parts.append(_information(line, certified=certified))
+            parts.append(_information(line, certified=certified, deadline=deadline))
     noise = _noise(p, without)
     if not lines:
         return noise
@@ -161,29 +175,29 @@ def entropy(p: GaussianMixture, *, certified: bool = False) -> Estimate | None:
 
 
 @_useful
-def mutual_information(p: GaussianMixture, *, certified: bool = False) -> Estimate | None:
+def mutual_information(p: GaussianMixture, *, certified: bool = False, deadline: float = math.inf) -> Estimate | None:
     """Information in nats between the component of a mixture and the sample: I(X; X + noise) for a discrete X."""
     lines = factors(p)
     if lines is None:
         return None
     if not lines:
         return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="one input")
-    found = _sum([_label(line, certified=certified) for line in lines], _words(lines))
+    found = _sum([_label(line, certified=certified, deadline=deadline) for line in lines], _words(lines))
     return _sum([found], "", 2 * blurred(found.upper, lines[0].blur)) if lines[0].blur else found
 
 
-def _label(line: Line, *, certified: bool) -> Estimate:
+def _label(line: Line, *, certified: bool, deadline: float) -> Estimate:
     law = line.narrow[0]
     if not np.ptp(law.sigmas):
-        return _information(line, certified=certified)
-    found = line_entropy(law, certified=certified)
+        return _information(line, certified=certified, deadline=deadline)
+    found = line_entropy(law, certified=certified, deadline=deadline)
     logs = np.log(law.sigmas)
     noise = math.fsum((law.weights * (_LOG_2_PI_E / 2 + logs)).tolist())
     error = 4 * _UNIT * (math.fsum((law.weights * (3 + np.abs(logs))).tolist()) + abs(found.value))
     return _outward(found.value - noise, found.lower - noise - error, found.upper - noise + error, found, floor=0.0)
 
 
-def _information(line: Line, *, certified: bool) -> Estimate:
+def _information(line: Line, *, certified: bool, deadline: float) -> Estimate:
     if not np.ptp(line.narrow[0].means):
         return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="one input")
 
@@ -194,7 +208,7 @@ def _information(line: Line, *, certified: bool) -> Estimate:
         for i, w in zip(index.tolist(), law.weights.tolist(), strict=True):
             parts[i].append(w)
         prior = Pmf(values, [math.fsum(part) for part in parts])
-        found = line_information(prior, float(law.sigmas[0]), certified=certified)
+        found = line_information(prior, float(law.sigmas[0]), certified=certified, deadline=deadline)
         rounding = 4 * _UNIT * (found.upper + _UNIT) if len(values) < len(law) else 0.0
         return _outward(found.value, found.lower - rounding, found.upper + rounding, found, floor=0.0)
 
@@ -280,20 +294,22 @@ def _between(
     return _with(found, found.value, found.lower, found.upper, kind=_weakest([above, below], "certified"))
 
 
-def _sticks(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool) -> Estimate | None:
+def _sticks(
+    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool, deadline: float
+) -> Estimate | None:
     one = _one(p, q)
     if one is None:
         return None
     if not isinstance(one, Line):
         return _zero("log probability" if logs else "probability", np.shape(epsilon))
     grid = np.asarray(epsilon, dtype=np.float64)
-    above = curve(one.narrow, grid, logs=logs)
+    above = curve(one.narrow, grid, logs=logs, deadline=deadline)
     if one.exact:
         return _with(above, above.value, above.lower, above.upper, method=f"reduced to the line: {above.method}")
-    below = curve(one.wide, grid, logs=logs) if one.wide is not one.narrow else above
+    below = curve(one.wide, grid, logs=logs, deadline=deadline) if one.wide is not one.narrow else above
     lower, upper = np.asarray(below.lower), np.asarray(above.upper)
     if one.slack or one.blur:
-        lower, upper = windowed(one, grid, logs=logs)
+        lower, upper = windowed(one, grid, logs=logs, deadline=deadline)
     value = np.clip(np.asarray(below.value), lower, upper)
     method = f"reduced to the line: {above.method}"
     return Estimate(value, lower, upper, kind="certified", unit=above.unit, method=method, cost=above.cost)
@@ -310,7 +326,10 @@ def _sum(parts: list[Estimate], words: str, error: float = 0.0, *, floor: float 
     lower = lower if math.isinf(lower) else max(floor, math.nextafter(lower - _MASS * error, -math.inf))
     upper = upper if math.isinf(upper) else math.nextafter(upper + _MASS * error, math.inf)
     kind = _weakest(parts, "certified" if error else "exact")
-    return Estimate(min(max(value, lower), upper), lower, upper, kind=kind, unit=parts[0].unit, method=method)
+    cost = STOPPED if any("stopped" in part.cost for part in parts) else {}
+    return Estimate(
+        min(max(value, lower), upper), lower, upper, kind=kind, unit=parts[0].unit, method=method, cost=cost
+    )  # fmt: skip
 
 
 def _total(numbers: Iterable[float]) -> float:

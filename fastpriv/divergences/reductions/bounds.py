@@ -87,16 +87,19 @@ def blurred(divergence: float, blur: float) -> float:
     return 1.0001 * (math.expm1(beta) * (divergence + root) + beta * root + 5 * beta * beta)
 
 
-def curve(laws: tuple[GaussianMixture, ...], epsilon: FloatArray, *, logs: bool) -> Estimate:
+def curve(laws: tuple[GaussianMixture, ...], epsilon: FloatArray, *, logs: bool, deadline: float) -> Estimate:
     """Hockey-sticks of two laws on the line, or their logarithms."""
     p, q = laws
-    return log_hockey_stick_divergence(p, q, epsilon) if logs else hockey_stick_divergence(p, q, epsilon)
+    exact = log_hockey_stick_divergence if logs else hockey_stick_divergence
+    return exact(p, q, epsilon, deadline=deadline)
 
 
-def windowed(line: Line, epsilon: FloatArray, *, logs: bool) -> tuple[FloatArray, FloatArray]:
+def windowed(
+    line: Line, epsilon: FloatArray, *, logs: bool, deadline: float
+) -> tuple[FloatArray, FloatArray]:
     """Bounds of hockey-sticks, or of their logarithms, for all that slack and blur allow."""
     with np.errstate(all="ignore"):
-        size = np.asarray(curve(line.wide, epsilon, logs=True).lower)
+        size = np.asarray(curve(line.wide, epsilon, logs=True, deadline=deadline).lower)
         growth = np.logaddexp(0.0, epsilon)  # log(1 + a)
         drop = np.where(np.isfinite(size) & np.isfinite(growth), growth - size, _NO_SIZE)
         window = np.sqrt(2 * (np.maximum(drop, 0.0) + _BELOW))
@@ -105,8 +108,8 @@ def windowed(line: Line, epsilon: FloatArray, *, logs: bool) -> tuple[FloatArray
         tail = growth - window**2 / 2 + 1e-9 * (1 + window**2)  # log of (1 + a) tau
         tail = np.where(line.slack == 0.0, -np.inf, tail)
         missing = np.where(epsilon < 2 * kappa, 2 * kappa, 0.0)
-        high = curve(line.narrow, np.maximum(epsilon - 2 * kappa, 0.0), logs=logs)
-        low = curve(line.wide, epsilon + 2 * kappa, logs=logs)
+        high = curve(line.narrow, np.maximum(epsilon - 2 * kappa, 0.0), logs=logs, deadline=deadline)
+        low = curve(line.wide, epsilon + 2 * kappa, logs=logs, deadline=deadline)
         top, bottom = np.asarray(high.upper), np.asarray(low.lower)
         if logs:
             margin = 8 * _UNIT
