@@ -21,7 +21,7 @@ import operator
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from .errors import DomainError, EstimateGivenError, ShapeError
 
 __all__ = [
-    "array", "broadcastable", "choice", "count", "flag", "instance", "integers", "law_gap", "line", "memory",
+    "array", "broadcastable", "choice", "copied", "count", "flag", "instance", "integers", "law_gap", "line", "memory",
     "probabilities", "real", "scalar", "shown", "sum_gap", "sum_tolerance", "vector", "whole_file",
 ]  # fmt: skip
 
@@ -41,6 +41,7 @@ _SINGLE_TOLERANCE = 1e-5
 _ADDED_EXACTLY = 2**16  # numbers
 _EXACT = 2**53  # floats beyond it are next to each other by more than 1
 _MASKED = "a masked entry"
+_PIECE = 2**22  # numbers copied at a time
 _SMALL = 2**28  # bytes that are asked for without looking at what is free
 
 
@@ -151,7 +152,7 @@ def real(
         given = array(name, value)
         if given.dtype.kind not in "fiub" and not (given.dtype.kind == "O" and _all_numbers(given)):
             raise TypeError
-        found = given.astype(np.float64)
+        found = copied(given, np.float64)
     except DomainError:  # of entries that are missing
         raise
     except EstimateGivenError:
@@ -168,6 +169,20 @@ def real(
     if not good.all():
         raise DomainError(f"{name} must be {constraint}; got {_worst(found, good)}. {remedy}")
     return found
+
+
+def copied(given: NDArray[Any], kind: Any, order: Literal["C", "K"] = "K") -> NDArray[Any]:
+    """A copy as numbers of this kind, piece by piece where it is large, so that Ctrl-C is heard."""
+    if given.ndim == 0 or given.size <= _PIECE:
+        return np.array(given, dtype=kind, order=order, subok=False)
+    out = np.empty_like(given, dtype=kind, order=order, subok=False)
+    if len(given) == 1:
+        out[0] = copied(given[0], kind)
+        return out
+    step = max(1, _PIECE * len(given) // given.size)
+    for start in range(0, len(given), step):
+        out[start : start + step] = given[start : start + step]
+    return out
 
 
 def scalar(

@@ -247,7 +247,7 @@ def _cells(matrix: ArrayLike) -> Cells:
     if given.dtype == kind and given.flags.c_contiguous and (isinstance(matrix, np.memmap) or lasting(given)):
         return given.view(np.ndarray)
     _validate.memory("matrix", given.size * kind.itemsize, "Save it as .npy and pass numpy.load(path, mmap_mode='r').")
-    return np.array(given, dtype=kind, order="C", subok=False)
+    return _validate.copied(given, kind, "C")
 
 
 def _refuse(block: Cells, weights: Cells, place: int, start: int, log: bool, allowed: float) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from ...kernels import _blahut
 
@@ -37,6 +37,8 @@ _TO_THE_EDGE = 0.995
 _PATIENCE = 10  # steps that may pass until the width has lost a tenth
 _LOW = 0.1  # of the target: sum of p_d s_d that steps aim at in the end
 _LIFTS = 8
+_BRIEF = 2**32  # multiplications that take some tenths of a second
+_PANEL = 1024  # rows and columns of a matrix worked at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,10 @@ def solved(
         if not steps:
             level = high + 0.1 * width
             s = level - k
-        step = _newton(factor, p, s, k, level, _LOW * gap * min(1.0, mean))
+        try:
+            step = _newton(factor, p, s, k, level, _LOW * gap * min(1.0, mean), deadline)
+        except TimeoutError:
+            step = None
         if step is None:
             return Found(*best, best_width, steps)
         dp, ds, move, length = step
@@ -100,14 +105,19 @@ def enclosed(found: Found, gaps: FloatArray, faint: int) -> tuple[float, float, 
     return value, min(max(low, 0.0), value), high
 
 
-def _newton(b: FloatArray, p: FloatArray, s: FloatArray, k: FloatArray, level: float, low: float) -> Any:
-    """Mehrotra's step: dp, ds, dlambda and its length; None where the matrix can't be factored."""
+def _newton(
+    b: FloatArray, p: FloatArray, s: FloatArray, k: FloatArray, level: float, low: float, deadline: float
+) -> Any:
+    """Mehrotra's step: dp, ds, dlambda and its length; None where the matrix can't be factored.
+
+    A large one is given up at the deadline: TimeoutError.
+    """
     b[:, -1] = 0.0
     size = np.einsum("ij,ij->i", b, b)
     b[:, -1] = math.sqrt(float(p @ size))
     weight = p / s
     coupling = weight * (size + b[0, -1] ** 2)
-    solve = _solver(b, weight, np.flatnonzero(coupling > min(_COUPLED / p.size, 0.5 * float(coupling.max()))))
+    solve = _solver(b, weight, np.flatnonzero(coupling > min(_COUPLED / p.size, 0.5 * float(coupling.max()))), deadline)
     return None if solve is None else stepped(solve, p, s, k, level, low)
 
 
@@ -136,19 +146,19 @@ def stepped(
     return (dp, ds, move, length) if math.isfinite(move) and length > 0 else None
 
 
-def _solver(b: FloatArray, weight: FloatArray, coupled: NDArray[np.intp]) -> Any:
+def _solver(b: FloatArray, weight: FloatArray, coupled: NDArray[np.intp], deadline: float) -> Any:
     """Applies the inverse of B B^T + 1/weight, coupling left out but for the rows ``coupled`` and what follows them."""
     every = coupled.size == weight.size
     rows = b if every else b[coupled]
     heavy = weight if every else weight[coupled]
     if rows.shape[0] <= rows.shape[1]:
-        matrix = rows @ rows.T
+        matrix = _gram(rows, deadline)
         matrix.flat[:: matrix.shape[0] + 1] += 1 / heavy
     else:
         scaled = rows * np.sqrt(heavy)[:, None]
-        matrix = scaled.T @ scaled
+        matrix = _gram(scaled.T, deadline)
         matrix.flat[:: matrix.shape[0] + 1] += 1.0
-    root = _cholesky(matrix)
+    root = _cholesky(matrix, deadline)
     if root is None:
         return None
 
@@ -168,13 +178,61 @@ def _solver(b: FloatArray, weight: FloatArray, coupled: NDArray[np.intp]) -> Any
     return solve
 
 
-def _cholesky(matrix: FloatArray) -> FloatArray | None:
+def _in_time(deadline: float) -> None:
+    if time.monotonic() > deadline:
+        raise TimeoutError
+
+
+def _gram(rows: FloatArray, deadline: float) -> FloatArray:
+    """rows @ rows.T; of a large one the lower triangle alone, panel by panel, so that Ctrl-C is heard."""
+    n, m = rows.shape
+    if n * n * m <= _BRIEF:
+        return np.asarray(rows @ rows.T)
+    matrix = np.empty((n, n))
+    step = max(1, min(n, _BRIEF // (n * m)))
+    for start in range(0, n, step):
+        stop = min(start + step, n)
+        for left in range(0, stop, _PANEL):
+            _in_time(deadline)
+            right = min(left + _PANEL, stop)
+            first = max(1, _BRIEF // ((stop - start) * (right - left)))
+            part = rows[start:stop, :first] @ rows[left:right, :first].T
+            for column in range(first, m, first):
+                part += rows[start:stop, column : column + first] @ rows[left:right, column : column + first].T
+            matrix[start:stop, left:right] = part
+    return matrix
+
+
+def _factored(matrix: FloatArray, deadline: float) -> tuple[FloatArray, int]:
+    """LAPACK's dpotrf of the lower triangle, which it may leave as it is; of a large one panel by panel."""
+    n = len(matrix)
+    if n <= 2 * _PANEL:
+        whole: tuple[FloatArray, int] = lapack.dpotrf(matrix.T, clean=0)
+        return whole
+    root = np.array(matrix)  # the lower triangle becomes the factor
+    for start in range(0, n, _PANEL):
+        stop = min(start + _PANEL, n)
+        corner, failed = lapack.dpotrf(root[start:stop, start:stop].T, clean=1)
+        if failed:
+            return root.T, failed
+        root[start:stop, start:stop] = corner.T
+        for low in range(stop, n, _PANEL):
+            _in_time(deadline)
+            high = min(low + _PANEL, n)
+            root[low:high, start:stop] = blas.dtrsm(1.0, corner, root[low:high, start:stop].T, trans_a=1).T
+            for left in range(stop, high, _PANEL):
+                right = min(left + _PANEL, high)
+                root[low:high, left:right] -= root[low:high, start:stop] @ root[left:right, start:stop].T
+    return root.T, 0
+
+
+def _cholesky(matrix: FloatArray, deadline: float) -> FloatArray | None:
     """The factor of a symmetric matrix, its diagonal lifted as little as makes it positive definite."""
     diagonal = np.diagonal(matrix).copy()
     lift = 0.0
     root: FloatArray
     for _ in range(_LIFTS):
-        root, failed = lapack.dpotrf(matrix.T, clean=0)
+        root, failed = _factored(matrix, deadline)
         if not failed:
             return root
         lift = max(100 * lift, 4 * _UNIT)
