@@ -26,7 +26,7 @@ FP_INLINE void fp_load_padded(double *block, const char *x, ptrdiff_t left, ptrd
 static void fp_reduction_loop(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *reduction)
 {
     const fp_flags held = fp_flags_hold();
-    for (ptrdiff_t i = 0; i < dimensions[0] && !fp_ufunc_stopped(dimensions[1] + 1); i++)
+    for (ptrdiff_t i = 0; i < dimensions[0]; i++)
         *(double *)(args[1] + i * steps[1]) =
             ((fp_reduction *)reduction)(args[0] + i * steps[0], dimensions[1], steps[2]);
     fp_flags_restore(held);

@@ -24,8 +24,6 @@ static double FP_NAME(log_sum_exp)(const char *x, ptrdiff_t n, ptrdiff_t stride)
         rest[j] = copies[j] = 0.0;
     }
     for (ptrdiff_t start = 0; start < n; start += FP_BLOCK) {
-        if (fp_ufunc_stopped(FP_BLOCK))
-            return NAN;
         fp_load_padded(block, x + start * stride, n - start, stride);
         for (int i = 0; i < FP_BLOCK; i++)
             ordered &= block[i] == block[i];
@@ -41,8 +39,6 @@ static double FP_NAME(log_sum_exp)(const char *x, ptrdiff_t n, ptrdiff_t stride)
         return ordered ? top : NAN;
     for (ptrdiff_t start = 0; start < n; start += FP_BLOCK) {
         double power[FP_BLOCK];
-        if (fp_ufunc_stopped(FP_BLOCK))
-            return NAN;
         fp_load_padded(block, x + start * stride, n - start, stride);
         for (int i = 0; i < FP_BLOCK; i++)
             power[i] = fp_exp(block[i] - top);

@@ -21,6 +21,7 @@
  * A loop works in pieces of FP_PIECE elements and asks between them whether to stop (fp_stop.h): the exception is then
  * pending, NumPy raises it when the loops return, and what they left in the result is never seen.  Until then every
  * further loop of the same call asks first, and returns at once.
+ * A generalised ufunc does not ask: NumPy does not look for what is pending there.
  */
 #ifndef FP_UFUNC_H
 #define FP_UFUNC_H
