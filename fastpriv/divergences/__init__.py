@@ -21,8 +21,8 @@ rtol, atol : float, default 1e-3 and 0
     max(1, abs(value)). Both 0 spend the whole budget. The level holds at whatever moment the run stops.
 max_samples, max_seconds : default 1e8 and 60
     The budget; the time includes the search for a law to sample. Where it ends first, the interval is wider, and
-    ``cost["stopped"]`` says so; on the line the bracket is then what was proved by that time. A log ratio without bound that is the same at all of 131072 samples or more ends a run
-    that has a target: "constant".
+    ``cost["stopped"]`` says so; on the line the bracket is then what was proved by that time. A log ratio without
+    bound that is the same at all of 131072 samples or more ends a run that has a target: "constant".
 method : str
     "auto", or words that force the way: the law of the samples ("direct": P; "balanced": (P + Q)/2; "tilted": a law
     whose density bounds the integrand), the points ("sobol", "antithetic", "random": all stratified by component;

@@ -64,22 +64,18 @@ def renyi_divergence(
     if not found.error <= _CERTAIN * found.sum:
         return _far_apart(p, q, order, reach, normal, found, deadline)
     log_integral = found.scale + math.log(found.sum) + normal
+    error = _log_error(found) + 4 * _UNIT * abs(normal)
     if abs(log_integral) < _SMALL:
         small = integrate("renyi small", first, second, certified=certified, b=b, reach=reach, deadline=deadline)
         if small is None:
             return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="equal laws")
-    else:
-        small = None
-    if small is not None and "stopped" in small.cost:  # the first integral is done, and bounds more than this one
-        found = found._replace(method=found.method + TIME_SPENT, cost={**found.cost, **STOPPED})
-        error = _log_error(found) + 4 * _UNIT * abs(normal)
-    elif small is not None:
-        found = small
-        log_integral = math.log1p(found.sum)
-        gap = (order + 1.0) * (abs(gap_p) + abs(gap_q))
-        error = found.error / (1.0 + min(0.0, found.sum - found.error)) + gap * (2 * abs(found.sum) + gap)
-    else:
-        error = _log_error(found) + 4 * _UNIT * abs(normal)
+        if "stopped" in small.cost:  # the first integral is done, and tells more than a part of this one
+            found = found._replace(method=found.method + TIME_SPENT, cost={**found.cost, **STOPPED})
+        else:
+            found = small
+            log_integral = math.log1p(found.sum)
+            gap = (order + 1.0) * (abs(gap_p) + abs(gap_q))
+            error = found.error / (1.0 + min(0.0, found.sum - found.error)) + gap * (2 * abs(found.sum) + gap)
     value = log_integral / divisor
     return enclosed(value, error / abs(divisor), found, floor=0.0)
 
