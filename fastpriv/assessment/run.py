@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _validate
+from .. import _parallel, _validate
 from .._parallel import Progress, blocks, ordered_map
 from ..channels import AnyChannel
 from ..distributions import Pmf
@@ -119,6 +119,7 @@ def assess(
     >>> jobs["mbp_xi"].upper.round(4)
     array([0.3497, 0.6426])
     """
+    _parallel.checked(n_jobs, progress)
     case = _case(name, source, data, mechanism, sigma, level, epsilon, bins, sensitivity)
     return _assessed([case], n_jobs, progress, checkpoint, resume)[0]
 
@@ -163,6 +164,7 @@ def sweep(
     >>> found
     <Sweep of age under gaussian, geometric>
     """
+    _parallel.checked(n_jobs, progress)
     each = [mechanism] if isinstance(mechanism, (str, AnyChannel)) else list(mechanism)
     names = [one if isinstance(one, str) else "channel" for one in each]
     twice = [one for one in names if names.count(one) > 1]

@@ -324,7 +324,7 @@ def _roundings(width: int) -> float:
 
 
 def _table(name: str, value: ArrayLike) -> FloatArray:
-    array = np.array(_validate.real(name, value, _SMALL, lambda x: np.abs(x) < _LARGEST), order="C")
+    array = np.array(_validate.real(name, value, _SMALL, lambda x: np.abs(x) < _LARGEST, answer=False), order="C")
     if array.ndim != 2 or 0 in array.shape:
         raise ShapeError(f"{name} must be a table with at least one row and one column; got shape {array.shape}. "
                          "Pass one row for each, as numbers.")  # fmt: skip

@@ -159,6 +159,7 @@ def summary(
     >>> round(found.cd_lmip.value, 6), round(found.abp.mean.value, 6)
     (0.085111, 0.048265)
     """
+    _parallel.checked(n_jobs, progress)
     given = arguments.setting(prior, mechanism)
     known: dict[str, Any] = {}
     passed = None

@@ -12,7 +12,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from .. import _validate
+from .. import _parallel, _validate
 from .._estimates import monotone
 from .._parallel import Progress
 from ..errors import DomainError
@@ -112,6 +112,7 @@ def pac_accuracy(
     >>> miss.kind, bool((miss.lower <= miss.value).all())
     ('statistical', True)
     """
+    _parallel.checked(n_jobs, progress)
     asked = asked_of(target, alpha, norm, method)
     sampling = sampling_of(
         confidence, side, rtol, atol, max_samples, max_seconds, rng, n_jobs, progress
@@ -196,6 +197,7 @@ def robust_accuracy(
     >>> found.per_neighbour.shape, found.maximum.lower < 0.0952 < found.maximum.upper
     ((2,), True)
     """
+    _parallel.checked(n_jobs, progress)
     asked = asked_of(target, alpha, norm, method)
     sampling = sampling_of(
         confidence, side, rtol, atol, max_samples, max_seconds, rng, n_jobs, progress

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.random import SeedSequence
 
-from .. import _random, _validate
+from .. import _parallel, _random, _validate
 from .._parallel import Progress
 from ..errors import DomainError
 from .clock import Clock
@@ -83,6 +83,7 @@ def request(
     interval: str, rng: Any, n_jobs: int | None, progress: Progress,
 ) -> Request:  # fmt: skip
     """Validate the keywords of a sampled call, one clear error a fault."""
+    _parallel.checked(n_jobs, progress)
     at_least_0 = ("at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
     law, points = _words(method)
     if interval == "guaranteed" and points not in (None, "random"):

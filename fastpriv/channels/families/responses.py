@@ -332,7 +332,7 @@ class ExponentialMechanism(AnyChannel):
     sensitivity: float
 
     def __init__(self, scores: ArrayLike, epsilon: float, sensitivity: float | None = None) -> None:
-        given = _validate.real("scores", scores, "finite", np.isfinite)
+        given = _validate.real("scores", scores, "finite", np.isfinite, answer=False)
         if given.ndim != 2 or given.size == 0:
             raise ShapeError(
                 f"scores must have one row a secret and one column a release; got shape {given.shape}. "

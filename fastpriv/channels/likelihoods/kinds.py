@@ -286,7 +286,8 @@ def _dense(values: Any, log: bool) -> DenseLikelihood:
 
 def _exceptions(size: int, indices: ArrayLike, values: ArrayLike) -> tuple[NDArray[Any], FloatArray]:
     """Places in increasing order, and their log likelihoods."""
-    logs = np.atleast_1d(_validate.real("values", values, "log likelihoods below infinity", lambda x: x < np.inf))
+    below = ("log likelihoods below infinity", lambda x: x < np.inf)
+    logs = np.atleast_1d(_validate.real("values", values, *below, answer=False))
     places = _validate.integers(
         "indices", indices, 0, size - 1, constraint=f"different secrets from 0 to {_validate.shown(size - 1)}",
         remedy="Give the number of each secret, counted from 0.",

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ... import _parallel
 from ...capacity.finite import structured
 from ...channels import Channel, DefaultChannel, ProductChannel
 from ...estimate import Kind
@@ -34,6 +35,7 @@ def readings(given: Setting, wanted: Iterable[str], *, n_jobs: int | None = None
     str, Reading
 ]:  # fmt: skip
     """The quantities that are wanted."""
+    _parallel.checked(n_jobs, progress)
     names = tuple(wanted)
     channel, prior = given
     if isinstance(channel, ProductChannel) and (prior is None or isinstance(prior, tuple)):
