@@ -16,8 +16,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-import numpy as np
-
 from . import _validate
 from .errors import DomainError, warned
 

@@ -488,6 +488,8 @@ def _gigabytes(needed: int) -> str:
 
 def _broadcast_shape(one: tuple[int, ...], two: tuple[int, ...]) -> tuple[int, ...]:
     """As ``numpy.broadcast_shapes``, of any size."""
+    if one == two:
+        return one
     width = max(len(one), len(two))
     pairs = zip((1,) * (width - len(one)) + one, (1,) * (width - len(two)) + two, strict=True)
     found = []

@@ -165,7 +165,15 @@ def sweep(
     <Sweep of age under gaussian, geometric>
     """
     _parallel.checked(n_jobs, progress)
-    each = [mechanism] if isinstance(mechanism, (str, AnyChannel)) else list(mechanism)
+    if not isinstance(columns, Mapping):
+        raise DomainError(
+            f"columns must be a mapping of names to columns; got {_validate.shown(columns)}. Name them, as in "
+            "{'age': ages, 'job': jobs}, or pass a single one to fastpriv.assess."
+        )
+    if isinstance(mechanism, (str, AnyChannel)):
+        each: list[str | AnyChannel] = [mechanism]
+    else:
+        each = list(_validate.sequence("mechanism", mechanism, "mechanisms"))
     names = [one if isinstance(one, str) else "channel" for one in each]
     twice = [one for one in names if names.count(one) > 1]
     if not columns or not each or twice:

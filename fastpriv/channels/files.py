@@ -84,7 +84,7 @@ def read_channel(path: str | os.PathLike[str]) -> AnyChannel:
     >>> read_channel(path)
     RandomizedResponse(1000000000, 1.0)
     """
-    file = Path(path)
+    file = _validate.path("path", path)
     ending = _ending(file)
     if not file.is_file():
         fault = IsADirectoryError if file.is_dir() else FileNotFoundError
@@ -132,7 +132,7 @@ def write_channel(path: str | os.PathLike[str], channel: AnyChannel) -> None:
     True
     """
     _validate.instance("channel", channel, AnyChannel)
-    ending = _ending(Path(path))
+    ending = _ending(_validate.path("path", path))
     if ending == ".json":
         import json
 

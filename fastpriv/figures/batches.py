@@ -116,7 +116,8 @@ def batch_entropy(sigma: ArrayLike, posteriors: Sequence[Any], ax: Any = None) -
 
 def _told(sigma: ArrayLike, posteriors: Sequence[Any]) -> tuple[FloatArray, list[Any]]:
     """In order of the noise."""
-    noise, laws = _validate.vector("sigma", sigma, "positive", lambda x: x > 0), list(posteriors)
+    noise = _validate.vector("sigma", sigma, "positive and below 1e300", lambda x: (x > 0) & (x < 1e300))
+    laws = _validate.sequence("posteriors", posteriors, "posteriors")
     if len(laws) != noise.size or any(getattr(law, "inclusion", None) is None for law in laws):
         raise ShapeError(
             f"posteriors must be one posterior over subsets for each of {noise.size} levels of noise; got {len(laws)}. "

@@ -188,7 +188,7 @@ def _plain(given: arguments.Setting) -> bool:
         return False
     if isinstance(channel, (Channel, DefaultChannel)):
         return True
-    return classes.grouped(given) is None and channel.inputs * channel.outputs <= arguments.most_cells(channel)
+    return classes.grouped(given) is None and channel._cells_within(arguments.most_cells(channel))
 
 
 def _cheap(given: arguments.Setting) -> bool:
@@ -196,8 +196,9 @@ def _cheap(given: arguments.Setting) -> bool:
     channel = given.channel
     if beliefs.alike(given) is not None or beliefs.paired(given) or product_types.few_types(given):
         return True
-    n = len(channel.indices) + 1 if isinstance(channel, DefaultChannel) else channel.inputs
-    return n * n * channel.outputs <= _WORK
+    if isinstance(channel, DefaultChannel):
+        return (len(channel.indices) + 1) ** 2 * channel.outputs <= _WORK
+    return channel._cells_within(_WORK, secrets=2)
 
 
 def _gathered(given: arguments.Setting, n_jobs: int | None, progress: Any) -> dict[str, arguments.Reading]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _parallel, _validate
@@ -202,7 +203,8 @@ def robust_accuracy(
     sampling = sampling_of(
         confidence, side, rtol, atol, max_samples, max_seconds, rng, n_jobs, progress
     )
-    if isinstance(neighbours, (str, bytes)) or not hasattr(neighbours, "__len__") or len(neighbours) == 0:
+    listed = isinstance(neighbours, (Sequence, np.ndarray)) and not isinstance(neighbours, (str, bytes))
+    if not listed or getattr(neighbours, "ndim", 1) == 0 or len(neighbours) == 0:
         raise DomainError(
             f"neighbours must be a sequence of at least one secret; got {_validate.shown(neighbours)}. List those "
             "whose accuracy counts."

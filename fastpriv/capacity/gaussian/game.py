@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ... import _validate
 from ..._estimates import monotone
-from ...errors import ShapeError
+from ...errors import DomainError, ShapeError
 from ...estimate import Estimate, NumberLike
 from .covariances import checked
 from .filling import NoiseFilling, WaterFilling, noise_filling, water_filling
@@ -197,7 +197,13 @@ def saddle_point_gaps(
 
 def _allowed(name: str, power: float | None, k: FloatArray) -> float:
     """The bound on a trace: given, or the trace itself."""
-    trace = math.fsum(np.diagonal(k) if k.ndim == 2 else k)
+    try:
+        trace = math.fsum(np.diagonal(k) if k.ndim == 2 else k)
+    except OverflowError:
+        raise DomainError(
+            f"{name.removesuffix('_power')} must have a trace within the range of doubles; got variances up to "
+            f"{float(k.max())!r}. Divide both covariances and powers by one number: the gaps depend on ratios alone."
+        ) from None
     if power is None:
         return trace
     return _validate.scalar(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ... import _validate
 from ..._values import FloatArray
 from ...errors import DomainError
-from ..base import AnyChannel, Exceptions
+from ..base import AnyChannel, Exceptions, countable
 from ..priors import atoms
 from ..profiles import Extremes, Profiles, RowPair
 from .binomials import log_choose, log_comb, log_pmf, unranked
@@ -29,7 +29,8 @@ from .responses import checked_epsilon
 __all__ = ["SubsetSelection", "UnaryEncoding", "unary"]
 
 _CLASSES = 2**18  # classes of sets up to which they are listed
-_WINDOW = 2**22  # the same where only the size of the set counts
+_WINDOW = 2**21  # the same where only the size of the set counts
+_VECTORS, _SETS = 2**27, 2**20  # bits of a number of bit vectors, and of sets, that is written
 
 
 class UnaryEncoding(AnyChannel):
@@ -142,7 +143,11 @@ class UnaryEncoding(AnyChannel):
     @property
     def outputs(self) -> int:
         """Number of releases."""
+        countable("outputs", self._log2_shape()[1], _VECTORS, self)
         return int(2**self.k)
+
+    def _log2_shape(self) -> tuple[float, float]:
+        return math.log2(self.k), float(min(self.k, 10**300))
 
     @property
     def p(self) -> float:
@@ -310,7 +315,11 @@ class SubsetSelection(AnyChannel):
     @property
     def outputs(self) -> int:
         """Number of releases."""
+        countable("outputs", self._log2_shape()[1], _SETS, self)
         return math.comb(self.k, self.size)
+
+    def _log2_shape(self) -> tuple[float, float]:
+        return math.log2(self.k), log_comb(self.k, self.size) / math.log(2.0)
 
     @property
     def log_inside(self) -> float:

@@ -286,6 +286,7 @@ def _curve(
         )
     (goal,) = validated(**{name: target})
     _validate.broadcastable(name, goal, "renyi without its last axis", columns[..., 0])
+    _validate.grid(f"{name} with renyi", np.broadcast_shapes((*goal.shape, 1), columns.shape))
     return columns, row, goal
 
 

@@ -45,6 +45,8 @@ class Setting(NamedTuple):
     def weights(self) -> FloatArray:
         """One probability a secret."""
         n = self.channel.inputs
+        if self.prior is None:
+            _validate.memory("prior", 8 * n, "This quantity lists all secrets: take a channel with fewer.")
         return np.full(n, 1.0 / n) if self.prior is None else np.asarray(self.prior)
 
     @property
@@ -101,7 +103,7 @@ def rows_of(given: Setting) -> Setting:
     """The same with one probability a secret, where its rows can be gone through one by one."""
     channel, prior = given
     sets = isinstance(channel, (UnaryEncoding, SubsetSelection))
-    if channel.inputs * channel.outputs > (_SETS if sets else _CELLS) or max(channel.inputs, channel.outputs) > _WIDE:
+    if not channel._cells_within(_SETS if sets else _CELLS) or max(channel.inputs, channel.outputs) > _WIDE:
         raise DomainError(
             f"mechanism must have at most {'2**25' if sets else '2**37'} cells, 2**28 secrets and 2**28 releases to be "
             f"gone through row by row; got {_validate.shown(channel)}. "
