@@ -31,7 +31,8 @@ from .errors import DomainError, EstimateGivenError, ShapeError
 
 __all__ = [
     "array", "broadcastable", "choice", "copied", "count", "flag", "grid", "instance", "integers", "law_gap", "line",
-    "memory", "path", "probabilities", "real", "scalar", "sequence", "shown", "sum_gap", "sum_tolerance", "vector",
+    "memory", "path", "probabilities", "real", "renamed", "scalar", "sequence", "shown", "sum_gap", "sum_tolerance",
+    "vector",
     "whole_file",
 ]  # fmt: skip
 
@@ -314,6 +315,14 @@ def sequence(name: str, value: Any, of: str) -> tuple[Any, ...]:
         except TypeError:
             pass
     raise DomainError(f"{name} must be a sequence of {of}; got {shown(value)}. Put a single one in a list.")
+
+
+def renamed(name: str, here: str, make: Callable[[], Any]) -> Any:
+    """What ``make`` makes of an argument that has another name here."""
+    try:
+        return make()
+    except (DomainError, ShapeError) as fault:
+        raise type(fault)(str(fault).replace(name, here, 1)) from None
 
 
 def path(name: str, value: Any) -> Path:
@@ -599,6 +608,8 @@ def _as_integer(value: Any) -> str:
 
 def shown(value: Any) -> str:
     """A value in one line of at most 60 letters."""
+    if type(value) is int and value > 2**64 and value & (value - 1) == 0:
+        return f"2**{value.bit_length() - 1}"
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 1000:
         return f"an integer of {value.bit_length()} bits"
     try:

@@ -15,13 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _random, _validate
 from .._values import FloatArray, Value
+from ..errors import DomainError
 from .priors import checked_prior, prior_gap
 from .profiles import Extremes, Profiles, RowPair, from_matrix
 
-__all__ = ["SMALL", "AnyChannel", "Exceptions", "Factors", "countable"]
+__all__ = ["COPIES", "MOST_COPIES", "MOST_SECRETS", "SMALL", "AnyChannel", "Exceptions", "Factors", "countable"]
 
 SMALL = 2**20  # cells up to which a channel without a form of its own is looked at cell by cell
 _BLOCK = 2**20  # cells made at a time
+MOST_COPIES = 2**53  # of one factor of a product
+COPIES = "Quantities of a product add up: multiply those of one copy."
+MOST_SECRETS = 2**1000  # of one factor: their number is a double
 
 
 class Exceptions(NamedTuple):
@@ -267,7 +271,7 @@ class AnyChannel(Value):
         """
         from .families.products import ProductChannel
 
-        times = _validate.count("exponent", exponent)
+        times = _validate.count("exponent", exponent, 1, MOST_COPIES, remedy=COPIES)
         return self if times == 1 else ProductChannel((self,), (times,))
 
     def profiles(self, prior: ArrayLike | None = None) -> Profiles | None:

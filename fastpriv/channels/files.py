@@ -15,7 +15,7 @@ from .. import _validate
 from .._atomic import written_whole
 from .._files import FileNumbers, archive, npy_head
 from ..errors import BackendMissingError, DomainError
-from .base import AnyChannel
+from .base import MOST_SECRETS, AnyChannel
 from .dense import Channel
 from .families.geometric import DiscreteLaplace, GeometricMechanism
 from .families.products import ProductChannel
@@ -361,4 +361,4 @@ def _unary(k: Any, logit_p: Any, logit_q: Any, epsilon: Any) -> UnaryEncoding:
         raise DomainError(
             f"epsilon must be logit_p - logit_q, {difference!r}; got {level!r}. Give k and epsilon, or k, p and q."
         )
-    return unary(_validate.count("k", k), own, other, level)
+    return unary(_validate.count("k", k, maximum=MOST_SECRETS), own, other, level)

@@ -337,4 +337,5 @@ def _clipped(errors: FloatArray, features: FloatArray, clip: float | None) -> Fl
         return errors
     most = _validate.scalar("clip", clip, "positive and finite", lambda x: (x > 0) & (x < np.inf))
     length = np.linalg.norm(errors, axis=1) * np.linalg.norm(features, axis=1)
-    return np.asarray(errors * np.minimum(1.0, most / np.maximum(length, 1e-300))[:, None])
+    with np.errstate(over="ignore"):
+        return np.asarray(errors * np.minimum(1.0, most / np.maximum(length, 1e-300))[:, None])

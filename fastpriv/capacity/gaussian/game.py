@@ -126,7 +126,7 @@ def gaussian_game(
     (2.0, 1.0, 1.0)
     """
     _validate.choice("unit", unit, ("nats", "bits"))
-    d = _validate.count("dimension", dimension)
+    d = _validate.count("dimension", dimension, 1, 2**53)
     p = _validate.scalar("signal_power", signal_power, "positive and finite", lambda x: (x > 0) & (x < np.inf))
     n = _validate.scalar("noise_power", noise_power, "positive and finite", lambda x: (x > 0) & (x < np.inf))
     value = 0.5 * d * float(log1p_ratio(np.asarray(p), np.asarray(n)))

@@ -19,7 +19,7 @@ from ... import _random, _validate
 from ..._values import FloatArray
 from ...errors import DomainError, ShapeError
 from ...kernels import _product
-from ..base import AnyChannel, Factors, countable
+from ..base import COPIES, MOST_COPIES, AnyChannel, Factors, countable
 from ..priors import checked_prior
 from ..profiles import Extremes, Profiles, RowPair, ordered_pairs
 
@@ -29,7 +29,6 @@ _GROUPS = 2**21
 _TYPES = 2**14
 _NUMBER = 2**23  # bits of the number of secrets or releases: 0.8 s
 _MOST_PLACES = 2**22
-_MOST_POWER = 2**53
 _MOST_DIGITS = 2**16
 _FEW = 4  # rows of a factor that lends all its ordered pairs
 _MIXED = 2**12  # ways to use these pairs
@@ -78,7 +77,7 @@ class ProductChannel(AnyChannel):
         for factor in given:
             _validate.instance("factors", factor, AnyChannel)
         times = [1] * len(given) if powers is None else np.atleast_1d(
-            _validate.integers("powers", powers, 1, _MOST_POWER)
+            _validate.integers("powers", powers, 1, MOST_COPIES, remedy=COPIES)
         ).tolist()
         if not given or len(times) != len(given):
             raise ShapeError(
@@ -90,7 +89,7 @@ class ProductChannel(AnyChannel):
             if isinstance(factor, ProductChannel) and (power == 1 or len(factor.factors) == 1):
                 _listed(len(flat) + len(factor.factors))
                 flat += [
-                    (one, _validate.count("powers", own * power, 1, _MOST_POWER))
+                    (one, _validate.count("powers", own * power, 1, MOST_COPIES, remedy=COPIES))
                     for one, own in zip(factor.factors, factor.powers, strict=True)
                 ]
             elif isinstance(factor, ProductChannel):

@@ -181,14 +181,14 @@ class ProductLikelihood(Likelihood):
     powers: tuple[int, ...]
 
     def __init__(self, factors: Sequence[Any], powers: Sequence[int] | None = None) -> None:
-        parts = tuple(as_likelihood(factor) for factor in factors)
+        parts = tuple(as_likelihood(factor) for factor in _validate.sequence("factors", factors, "likelihoods"))
         if not parts:
             raise ShapeError("factors must have at least one entry; got none. Pass one likelihood for each part.")
         often = (1,) * len(parts) if powers is None else tuple(
-            _validate.integers("powers", powers, 1).tolist()
+            np.atleast_1d(_validate.integers("powers", powers, 1)).tolist()
         )
         if len(often) != len(parts):
-            raise ShapeError(f"powers must have one entry a factor, {len(parts)}; got {len(often)}. Pass one for each.")
+            raise ShapeError(f"powers must have one entry for each of the {len(parts)} factors; got {len(often)}. Match them.")
         self._set(factors=parts, powers=often)
 
     @property

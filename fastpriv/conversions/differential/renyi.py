@@ -117,7 +117,8 @@ def kl_from_rdp(renyi: NumberLike, order: NumberLike = 1.0, *, unit: Information
     0.25
     """
     renyi, order = validated(renyi=renyi, order=order)
-    return information(renyi, unit, "monotonicity in the order", settled=unit == "nats")
+    nats = _validate.choice("unit", unit, ("nats", "bits")) == "nats"
+    return information(renyi, unit, "monotonicity in the order", settled=nats)
 
 
 @documented

@@ -67,7 +67,9 @@ def setting(prior: Any, mechanism: Any) -> Setting:
             f"prior must be probabilities, a Pmf or None; got a channel, {_validate.shown(prior)}. The prior goes "
             "first, then the channel."
         )
-    channel = mechanism if isinstance(mechanism, AnyChannel) else Channel(mechanism)
+    channel: AnyChannel = mechanism
+    if not isinstance(mechanism, AnyChannel):
+        channel = _validate.renamed("matrix", "mechanism", lambda: Channel(mechanism))
     given = prior.probabilities if isinstance(prior, Pmf) else prior
     if isinstance(given, list) and isinstance(channel, ProductChannel) and any(np.ndim(one) == 1 for one in given):
         given = tuple(given)
