@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _parallel
+from .. import _parallel, _validate
 from .._estimates import in_unit
 from ..capacity.finite.discrete import channel_capacity
 from ..estimate import Estimate, Information
@@ -71,6 +71,7 @@ def cd_lmip(
     0.13081203594113...
     """
     _parallel.checked(n_jobs, progress)
+    certified = _validate.flag("certified", certified)
     if arguments.discrete(mechanism):
         return _of_channel("information", prior, mechanism, n_jobs, progress)
     return gaussian.cd_lmip(prior, mechanism, certified=certified)
@@ -173,6 +174,7 @@ def pointwise_lmip(
     0.33272717777831...
     """
     _parallel.checked(n_jobs, progress)
+    certified = _validate.flag("certified", certified)
     if arguments.discrete(mechanism):
         return _of_channel("pointwise", prior, mechanism, n_jobs, progress)
     return gaussian.pointwise_lmip(prior, mechanism, certified=certified)

@@ -1,7 +1,7 @@
 """Valid calls of all public callables, taken from the examples of their docstrings.
 
 Every example is run with its calls recorded: which function of the package was called, with which arguments. A method
-is recorded for the class of the object, with the object bound. What has a call in no example is in ``MORE``.
+is recorded for the class of the object, with the object bound. Methods without an example are in ``methods``.
 """
 
 import ast
@@ -13,13 +13,14 @@ import inspect
 import io
 import pkgutil
 import warnings
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 
 import numpy as np
+from scipy.sparse import csr_array
 
 import fastpriv
 
-__all__ = ["Call", "recorded"]
+__all__ = ["Call", "methods", "public_calls", "recorded"]
 
 
 class Call:
@@ -98,8 +99,8 @@ def _name(function):
 
 
 @functools.cache
-def recorded():
-    """Public name -> the first valid call of it."""
+def recorded(only=None):
+    """Public name -> the first valid call of it, in the examples of all modules or of those whose name starts so."""
     found = {}
 
     def record(function, *args, **kwargs):
@@ -115,17 +116,11 @@ def recorded():
             found[name] = Call(name, function, *kept)
         return answer
 
-    for module_name in _modules():
+    for module_name in _modules(only):
         module = importlib.import_module(module_name)
-        tests = doctest.DocTestFinder(exclude_empty=True).find(module, module_name)
-        parser = doctest.DocTestParser()
-        tests += [
-            parser.get_doctest(thing.__doc__, {}, f"{module_name}.{name}", None, None)
-            for name, thing in vars(module).items() if isinstance(thing, np.ufunc) and thing.__doc__
-        ]  # fmt: skip
-        for test in tests:
+        for test in doctest.DocTestFinder(exclude_empty=True).find(module, module_name):
             space = {**test.globs, "_recorded_call": record}
-            with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
+            with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
                 warnings.simplefilter("ignore")
                 for example in test.examples:
                     tree = ast.fix_missing_locations(_Recording().visit(ast.parse(example.source)))
@@ -137,8 +132,57 @@ def recorded():
     return found
 
 
-def _modules():
+def methods(directory):
+    """Calls of methods that have no example of their own, by name; files go to the directory."""
+    found = {}
+
+    def add(function, *args, **kwargs):
+        found.setdefault(_name(function), Call(_name(function), function, args, kwargs))
+
+    rr, dense = fastpriv.RandomizedResponse(3, 1.0), fastpriv.Channel([[0.8, 0.2], [0.1, 0.9]])
+    rows = csr_array(np.array([[0.5, 0.5], [0.2, 0.8]]))
+    channels = (
+        dense, rr, fastpriv.UnaryEncoding.optimized(3, 1.0), fastpriv.SubsetSelection(5, 1.0),
+        fastpriv.GeometricMechanism(4, 1.0), fastpriv.DiscreteLaplace(4, 1.0),
+        fastpriv.ExponentialMechanism([[0.0, 1.0], [1.0, 0.0]], 1.0), rr.product(dense),
+        fastpriv.DefaultChannel(4, [0.5, 0.5], [1], [[0.25, 0.75]]), fastpriv.SparseChannel(rows, 0.0),
+    )  # fmt: skip
+    for one in channels:
+        prior = [1 / one.inputs] * one.inputs
+        secrets = [[0, 0]] if isinstance(one, fastpriv.ProductChannel) else [0, 1]
+        for function, args in (
+            (one.rows, (0, 1)), (one.column, (0,)), (one.power, (2,)), (one.then, (list(range(one.outputs)),)),
+            (one.profiles, (prior,)), (one.extremes, (prior,)),
+        ):  # fmt: skip
+            add(function, *args)
+        add(one.sample, secrets, rng=1)
+    add(fastpriv.ProductChannel, (rr, dense), (2, 1))
+    add(fastpriv.SparseChannel, rows, 0.0)
+    add(fastpriv.UnaryEncoding.rappor, 3, 1.0)
+    noise, prior = fastpriv.GaussianMechanism(1.0, 1.0), fastpriv.Pmf([0.0, 1.0], [0.5, 0.5])
+    add(noise.release, prior)
+    add(prior.through_gaussian, 1.0)
+    add(fastpriv.posterior([0.0, -1.0, -2.0]).probabilities, 0, 2)
+    report = fastpriv.assess([1, 2, 2, 3], sigma=[1.0], epsilon=[0.5])
+    add(report.to_csv, f"{directory}/table.csv")
+    add(report.to_json, f"{directory}/table.json")
+    add(report.to_figure, f"{directory}/figure.png")
+    add(report.save, f"{directory}/report")
+    add(fastpriv.awgn_capacity(2, 1.0, 1.0).to, "bits")
+    return found
+
+
+def public_calls(directory, only=None):
+    """Those of ``recorded`` whose function or class can be reached from ``fastpriv``, and ``methods``."""
+    names = {name.rpartition(".")[2] for name in fastpriv._WHERE} | {
+        name for room in fastpriv._ROOMS if room != "special" for name in getattr(fastpriv, room).__all__
+    }
+    found = {name: call for name, call in recorded(only).items() if name.partition(".")[0] in names}
+    return found if only else found | methods(directory)
+
+
+def _modules(only):
     return sorted(
         name for _, name, _ in pkgutil.walk_packages(fastpriv.__path__, "fastpriv.")
-        if not name.startswith("fastpriv.kernels") and name != "fastpriv.__main__"
+        if not name.startswith(("fastpriv.kernels", "fastpriv.__main__")) and (only is None or name.startswith(only))
     )  # fmt: skip

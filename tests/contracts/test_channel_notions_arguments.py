@@ -46,7 +46,8 @@ BIG = GeometricMechanism(2**40, 0.1)
     (lambda: notions.renyi_leakage(PRIOR, ROWS, 0.0), DomainError, "order must be positive"),
     (lambda: notions.summary(PRIOR, ROWS, posteriors=np.empty((2, 3))), ShapeError,
      "posteriors must be a contiguous array of float32 or float64"),
-    (lambda: notions.mbp(PRIOR, 3), DomainError, "mechanism must be a channel, rows of probabilities or a GaussianMechanism; got 3"),
+    (lambda: notions.mbp(PRIOR, 3), DomainError,
+     "mechanism must be a channel, rows of probabilities or a GaussianMechanism; got 3"),
 ])  # fmt: skip
 def test_faults_are_named(call, error, match):
     with pytest.raises(error, match=match):

@@ -69,7 +69,7 @@ class Table:
         self, path: str | os.PathLike[str], *, sep: str | None = None, decimal: str | None = None,
         encoding: str | None = None, header: bool | None = None, data: bytes | None = None,
     ) -> None:  # fmt: skip
-        self.file, self._data = Path(path), data
+        self.file, self._data = _validate.path("path", path), data
         self.separator, self.decimal = _separator(sep), _decimal(decimal)
         self._encoding = None if encoding is None else _encoding(encoding)
         self._header = None if header is None else _validate.flag("header", header)

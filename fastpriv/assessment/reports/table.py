@@ -97,7 +97,7 @@ class Report:
             raise DomainError(
                 f"path must be a name that ends in .png, .svg or .pdf; got {str(goal)!r}. Choose one of these endings."
             )
-        dots = _validate.scalar("dpi", dpi, "between 1 and 10000", lambda x: (x >= 1) & (x <= 10_000))
+        dots = _validate.scalar("dpi", dpi, "between 10 and 10000", lambda x: (x >= 10) & (x <= 10_000))
         picture = self.plot()
         with written_whole(goal) as stream:
             picture.savefig(stream, format=kind, dpi=dots)

@@ -67,7 +67,7 @@ class AwgnCapacity(Estimate):
 
     def to(self, unit: Unit) -> AwgnCapacity:
         """Convert between nats and bits, slope included; bounds are rounded outward."""
-        if unit == self.unit:
+        if isinstance(unit, str) and unit == self.unit:
             return self
         plain = Estimate.to(self, unit)
         factor = 1.0 / _LN2 if unit == "bits" else _LN2

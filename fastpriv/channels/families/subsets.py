@@ -345,7 +345,7 @@ class SubsetSelection(AnyChannel):
         output : int, or array_like of int, shape (size,)
             The release: its rank, or the secrets in the set.
         """
-        if np.ndim(output) == 1:
+        if _validate.array("output", output).ndim == 1:
             members = np.unique(_validate.integers("output", output, 0, self.k - 1))
             if members.size != self.size:
                 raise DomainError(

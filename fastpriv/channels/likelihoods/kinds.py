@@ -188,7 +188,9 @@ class ProductLikelihood(Likelihood):
             np.atleast_1d(_validate.integers("powers", powers, 1)).tolist()
         )
         if len(often) != len(parts):
-            raise ShapeError(f"powers must have one entry for each of the {len(parts)} factors; got {len(often)}. Match them.")
+            raise ShapeError(
+                f"powers must have one entry for each of the {len(parts)} factors; got {len(often)}. Match them."
+            )
         self._set(factors=parts, powers=often)
 
     @property
