@@ -53,7 +53,9 @@ def membership(sigma: ArrayLike, posteriors: Sequence[Any], batch: ArrayLike, ax
     'posterior probability'
     """
     noise, laws = _told(sigma, posteriors)
-    members = np.atleast_1d(_validate.integers("batch", batch, 0, laws[0].inclusion.value.size - 1)).tolist()
+    members = _validate.integers("batch", batch, 0, laws[0].inclusion.value.size - 1).reshape(-1).tolist()
+    if not members:
+        raise ShapeError("batch must have at least one member; got none. Pass the true members.")
     ax = axes(ax)
     inclusion = np.array([law.inclusion.value for law in laws])
     others = np.delete(inclusion, members, axis=1).max(axis=1, initial=0.0)

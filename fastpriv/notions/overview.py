@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _parallel
+from .. import _parallel, _validate
 from .._atomic import written_whole
 from .._values import FloatArray
 from ..channels import Channel, DefaultChannel, ProductChannel
@@ -267,5 +267,5 @@ def _checked(posteriors: Any, shape: tuple[int, int]) -> None:
     if not (good and posteriors.shape == shape and posteriors.flags.c_contiguous and posteriors.flags.writeable):
         raise ShapeError(
             f"posteriors must be a contiguous array of float32 or float64 of shape {shape} that can be written to, or "
-            f"a path; got {type(posteriors).__name__} of shape {np.shape(posteriors)}. Pass numpy.empty({shape})."
+            f"a path; got {_validate.shown(posteriors)}. Pass numpy.empty({shape})."
         )

@@ -86,6 +86,7 @@ def request(
     _parallel.checked(n_jobs, progress)
     at_least_0 = ("at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
     law, points = _words(method)
+    interval = _validate.choice("interval", interval, INTERVALS)
     if interval == "guaranteed" and points not in (None, "random"):
         raise DomainError(
             f"method must leave the points open for interval='guaranteed', which is proved for random ones; got "
@@ -106,7 +107,7 @@ def request(
         max_seconds=seconds,
         law=law,
         points=points,
-        interval=_validate.choice("interval", interval, INTERVALS),
+        interval=interval,
         root=_random.root(rng),
         n_jobs=n_jobs,
         progress=progress,

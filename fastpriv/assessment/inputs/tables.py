@@ -395,7 +395,7 @@ def _separator(sep: Any) -> str | None:
 
 
 def _decimal(decimal: Any) -> str | None:
-    if decimal not in (None, ".", ","):
+    if not (decimal is None or (isinstance(decimal, str) and decimal in (".", ","))):
         raise DomainError(
             f"decimal must be '.' or ','; got {_validate.shown(decimal)}. Pass what stands before the decimals."
         )

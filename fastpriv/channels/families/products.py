@@ -249,7 +249,7 @@ class ProductChannel(AnyChannel):
         if any(one is None for one, _ in found):
             return None
         known = [(one, own) for one, own in found if one is not None]
-        sums = [math.fsum(own * getattr(one, name) for one, own in known) for name in
+        sums = [_total([own * getattr(one, name) for one, own in known]) for name in
                 ("ldp_epsilon", "support_epsilon", "xi_plus", "xi_minus", "error")]  # fmt: skip
         rounding = max(one.rounding for one, _ in known) + 2e-15
         return Extremes(sums[0], sums[1], sums[2], sums[3], rounding, sums[4])
@@ -265,6 +265,14 @@ class ProductChannel(AnyChannel):
     def __repr__(self) -> str:
         parts = [f"{one!r}" + (f" ** {own}" if own > 1 else "") for one, own in self._parts()]
         return f"<ProductChannel: {' x '.join(parts)}>"
+
+
+def _total(terms: list[float]) -> float:
+    """The sum, infinite where no double holds it."""
+    try:
+        return math.fsum(terms)
+    except OverflowError:
+        return math.inf
 
 
 def _listed(factors: int) -> None:

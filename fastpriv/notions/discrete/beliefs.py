@@ -289,11 +289,14 @@ def _places(given: Setting, secret: Any) -> int:
     """How many answers are wanted where all are equal: one a secret that is asked for, one for all."""
     if secret is None:
         return 1
-    return int(_validate.integers("secret", secret, 0, given.channel.inputs - 1).size)
+    return int(_asked(secret, given.channel.inputs).size)
 
 
-def _asked(secret: Any, n: int) -> NDArray[np.intp]:
-    return _validate.integers("secret", secret, 0, n - 1).reshape(-1)
+def _asked(secret: Any, n: int) -> NDArray[Any]:
+    asked = _validate.integers("secret", secret, 0, n - 1).reshape(-1)
+    if asked.size == 0:
+        raise ShapeError("secret must be at least one secret; got none. Leave it out for all of them.")
+    return asked
 
 
 def _rows(given: Setting, table: Table, secret: Any) -> NDArray[np.intp]:
