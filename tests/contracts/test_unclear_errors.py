@@ -17,6 +17,7 @@ from fastpriv import (
     GaussianMechanism,
     GaussianMixture,
     Pmf,
+    ProductLikelihood,
     RandomizedResponse,
     ShapeError,
     SubsetSelection,
@@ -39,6 +40,7 @@ from fastpriv import (
 )  # fmt: skip
 from fastpriv.beliefs.dense import streams
 from fastpriv.errors import NotConvergedError
+from fastpriv.sampling import engine
 
 NORMAL, OTHER = GaussianMixture.single(0.0, 1.0), GaussianMixture.single(1.0, 1.0)
 TWO = GaussianMixture([0.5, 0.5], [0.0, 1.0], 1.0)
@@ -126,6 +128,8 @@ def test_a_mistake_is_one_sentence(call, error, text):
         (lambda: subset_of_rank(0, 10**12, 10**9), DomainError,
          "pool and size must be small enough for tables of binomial coefficients, with 33554432 entries in all; got"),
         (lambda: subset_of_rank(0, 10**18, 10**9), DomainError, "pool must be an integer of at least 1 and at"),
+        (lambda: ProductLikelihood([[-1.0, -0.5]], [10**9]), DomainError,
+         "powers must be small enough for a number of secrets of at most 8388608 bits; got one of about 1e.09 bits"),
         (lambda: rank_of_subset([0, 1], 10**12), DomainError, "pool and size must be small enough for tables of bino"),
         (lambda: SubsetSelection(2**70, 1.0, 3).sample([0]), DomainError,
          "k must be at most 2..63 for sets to be drawn; got 2..70. Take fewer secrets"),
@@ -167,14 +171,24 @@ def test_a_channel_file_of_few_bytes_does_not_hang_its_reader(tmp_path):
         fastpriv.read_channel(path)
 
 
-def test_a_divergence_in_21300_dimensions_is_sampled_without_sobol_points():
-    d = 21_300
+def laws(d):
     p = GaussianMixture([0.5, 0.5], np.vstack([np.zeros(d), np.full(d, 1e-2)]), 1.0)
-    q = GaussianMixture([0.25, 0.75], np.vstack([np.zeros(d), np.arange(d) / d * 1e-2]), 1.5)
-    found = kl_divergence(p, q, max_samples=256, rng=1)
+    return p, GaussianMixture([0.25, 0.75], np.vstack([np.zeros(d), np.arange(d) / d * 1e-2]), 1.5)
+
+
+def test_a_divergence_in_more_dimensions_than_sobol_points_have(monkeypatch):
+    monkeypatch.setattr(engine, "DIMENSIONS", 2)
+    assert "antithetic" in kl_divergence(*laws(3), max_samples=256, rng=1, method="direct").method
+    with pytest.raises(DomainError, match="method must name other points than sobol in more than 2 dimensions; got 3"):
+        kl_divergence(*laws(3), max_samples=256, rng=1, method="sobol")
+
+
+@pytest.mark.slow
+def test_a_divergence_in_100000_dimensions_is_sampled():
+    found = kl_divergence(*laws(100_000), max_samples=256, rng=1)
     assert "antithetic" in found.method
-    with pytest.raises(DomainError, match="method must name other points than sobol in more than 21201 dim"):
-        kl_divergence(p, q, max_samples=256, rng=1, method="sobol")
+    # d (log s + (1/s^2 - 1) / 2) of one component, s = 1.5; weights, means and noise move it by less than 1 %
+    assert found.value == pytest.approx(1e5 * (np.log(1.5) + 0.5 * (1.5**-2 - 1.0)), rel=1e-2)
 
 
 def test_a_function_that_fails_at_its_second_array_says_where():

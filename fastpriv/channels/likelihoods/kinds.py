@@ -22,6 +22,8 @@ __all__ = [
     "DefaultLikelihood", "DenseLikelihood", "IndexLikelihood", "Likelihood", "ProductLikelihood", "as_likelihood",
 ]  # fmt: skip
 
+_MOST_BITS = 2**23  # of the number of secrets of a product
+
 
 class Likelihood(Value):
     """Log likelihoods of one release under every secret: the base class; immutable, and told apart by type.
@@ -190,6 +192,12 @@ class ProductLikelihood(Likelihood):
         if len(often) != len(parts):
             raise ShapeError(
                 f"powers must have one entry for each of the {len(parts)} factors; got {len(often)}. Match them."
+            )
+        bits = sum(float(min(power, 2**53)) * math.log2(part.size) for part, power in zip(parts, often, strict=True))
+        if bits > _MOST_BITS:
+            raise DomainError(
+                f"powers must be small enough for a number of secrets of at most {_MOST_BITS} bits; got one of about "
+                f"{bits:.4g} bits. Quantities of a product add up: multiply those of one copy."
             )
         self._set(factors=parts, powers=often)
 
