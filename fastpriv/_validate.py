@@ -551,8 +551,6 @@ def _convert(value: Any, remedy: str | None = None) -> str:
         return "Convert dates and durations to numbers, as in value / numpy.timedelta64(1, 's')."
     if kind in "SU":
         return "Convert the text to numbers: numpy.asarray(value, dtype=float)."
-    if kind == "n":
-        return "Remove the entries that are None, or fill them with numbers."
     return remedy or "Pass a number or an array of numbers."
 
 
@@ -567,11 +565,11 @@ def _kind_of_entries(value: Any) -> tuple[str, bool]:
     if given.dtype.kind != "O" or given.ndim == 0:
         return given.dtype.kind, False
     kinds = {
-        "n" if one is None else "S" if isinstance(one, (str, bytes)) else "c" if isinstance(one, complex) else "O"
+        "S" if isinstance(one, (str, bytes)) else "c" if isinstance(one, complex) else "O"
         for one in given.ravel()
     }
     ragged = any(hasattr(one, "__len__") and not isinstance(one, (str, bytes)) for one in given.ravel())
-    return next((kind for kind in "nSc" if kind in kinds), "O"), ragged
+    return next((kind for kind in "Sc" if kind in kinds), "O"), ragged
 
 
 def _range_remedy(constraint: str, worst: float) -> str:

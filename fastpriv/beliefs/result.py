@@ -125,8 +125,13 @@ class Posterior:
 
     def probabilities(self, start: int = 0, stop: int | None = None) -> FloatArray:
         """Posterior probabilities of the secrets ``start`` to ``stop - 1``."""
-        first = _validate.count("start", start, 0, self.size)
-        last = self.size if stop is None else _validate.count("stop", stop, first, self.size)
+        first = _validate.count("start", start, 0)
+        last = self.size if stop is None else _validate.count("stop", stop, 0)
+        if not first <= last <= self.size:
+            raise DomainError(
+                f"start and stop must be in order, from 0 to {_validate.shown(self.size)}; got "
+                f"{_validate.shown(start)} and {_validate.shown(stop)}. Count from 0."
+            )
         if self._law is None:
             raise DomainError(
                 "probabilities must be asked of likelihoods that can be read again; got a posterior of an iterator, or "

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
 from ..calibration import sigma_from_cd_lmip
 from ..capacity.awgn.ball import awgn_capacity, awgn_sigma_from_capacity
 from ..conversions.lmip.cd_lmip_and_lip import (
@@ -104,7 +103,6 @@ class PaperFigure:
 
     def curve(self, name: str, **setting: float) -> Curve:
         """The first curve of this name whose setting agrees; ``KeyError`` when there is none."""
-        _validate.choice("name", name, tuple(dict.fromkeys(one.name for one in self.curves)))
         for one in self.curves:
             if one.name == name and all(one.setting.get(key) == number for key, number in setting.items()):
                 return one

@@ -27,7 +27,7 @@ BIG = GeometricMechanism(2**40, 0.1)
 @pytest.mark.parametrize(("call", "error", "match"), [
     (lambda: notions.mbp([0.5, 0.6], ROWS), DomainError, "prior must sum to 1"),
     (lambda: notions.mbp([0.5, 0.5, 0], ROWS), ShapeError, "prior must have one entry for each of the 2 secrets"),
-    (lambda: notions.mbp(PRIOR, [[0.5, 0.6], [0.5, 0.5]]), DomainError, "each row of matrix must sum to 1"),
+    (lambda: notions.mbp(PRIOR, [[0.5, 0.6], [0.5, 0.5]]), DomainError, "each row of mechanism must sum to 1"),
     (lambda: notions.mbp([1.0, 1e-305], ROWS), DomainError, "prior must be 0 or at least 1e-300 at every secret"),
     (lambda: notions.cd_lmip(None, BIG), DomainError, "to be gone through row by row"),
     (lambda: notions.ldp_delta(None, ROWS, -1.0), DomainError, "epsilon must be at least 0"),

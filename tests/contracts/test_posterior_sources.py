@@ -168,7 +168,7 @@ def test_all_probabilities(numbers, expected, files, tmp_path):
     for start, stop in ((0, 3), (BLOCK - 2, BLOCK + 2), (SIZE - 1, SIZE), (5, 5), (0, SIZE)):
         assert np.array_equal(found.probabilities(start, stop), out[start:stop])
         assert np.array_equal(expected.probabilities(start, stop), out[start:stop])
-    with pytest.raises(DomainError, match="st[ao][rp]t? must be an integer of at least"):
+    with pytest.raises(DomainError, match="start and stop must be in order, from 0 to"):
         found.probabilities(3, 2)
     for bad in (np.empty(SIZE, dtype=np.float32), np.empty((SIZE, 2))[:, 0], [0.0]):
         with pytest.raises(DomainError, match="out must be a contiguous array of float64"):

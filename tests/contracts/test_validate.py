@@ -26,7 +26,6 @@ def test_real_takes_numbers_of_any_shape():
         ("three", "'three'", "Pass a number instead of text"),
         (["1", "2"], r"\['1', '2'\]", r"Convert the text to numbers: numpy\.asarray\(value, dtype=float\)"),
         (None, "None", "Pass a noise level"),
-        ([None, 1.0], r"\[None, 1.0\]", "Remove the entries that are None, or fill them"),
         (1j, "1j", r"Take its real part if that is meant: value\.real"),
         (np.array([1j]), "array", r"Take the real part if that is meant: numpy\.real\(value\)"),
         ({}, "{}", r"Pass its numbers: list\(value\.values\(\)\)"), ({1.0}, "{1.0}", r"Make a list of it: list"),
@@ -62,6 +61,11 @@ def test_real_names_argument_constraint_value_and_remedy(value, shown, remedy):
 def test_a_number_out_of_range_gets_a_remedy_and_not_the_rule_again(value, constraint, remedy):
     with pytest.raises(DomainError, match=f"x must be {constraint}; got {value!r}. {remedy}"):
         _validate.real("x", value, constraint, lambda x: x == 7.0)
+
+
+def test_entries_that_are_none_are_missing():
+    with pytest.raises(DomainError, match=r"x must have no missing values; got None at index 0 \(1 of 2 entries\). Fill"):
+        _validate.real("x", [None, 1.0])
 
 
 def test_none_gets_a_remedy():

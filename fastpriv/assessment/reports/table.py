@@ -107,7 +107,10 @@ class Report:
     ) -> list[Path]:
         """Write ``assessment.<format>`` for each format, and the figure; return the paths."""
         for one in _validate.sequence("formats", formats, "formats"):
-            _validate.choice("formats", one, FORMATS)
+            if not isinstance(one, str) or one not in FORMATS:
+                raise DomainError(
+                    f"formats must be among {', '.join(FORMATS)}; got {_validate.shown(one)}. Choose among these."
+                )
         if figure is not None:
             _validate.choice("figure", figure, PICTURES)
         folder = writable_directory(_validate.path("directory", directory))
