@@ -555,7 +555,7 @@ def _convert(value: Any, remedy: str | None = None) -> str:
 
 
 def _kind_of_entries(value: Any) -> tuple[str, bool]:
-    """The kind of the dtype of what is not an array of numbers, "n" for one with None; and whether it is ragged."""
+    """The kind of the dtype of what is not an array of numbers; and whether it is ragged."""
     try:
         given = np.asarray(value)
     except ValueError:

@@ -64,7 +64,7 @@ def test_a_number_out_of_range_gets_a_remedy_and_not_the_rule_again(value, const
 
 
 def test_entries_that_are_none_are_missing():
-    with pytest.raises(DomainError, match=r"x must have no missing values; got None at index 0 \(1 of 2 entries\). Fill"):
+    with pytest.raises(DomainError, match=r"x must have no missing values; got None at index 0 \(1 of 2 e"):
         _validate.real("x", [None, 1.0])
 
 
