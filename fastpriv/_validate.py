@@ -309,6 +309,8 @@ def flag(name: str, value: Any) -> bool:
 
 def sequence(name: str, value: Any, of: str) -> tuple[Any, ...]:
     """The entries of a list, a tuple or any iterable but text."""
+    if isinstance(value, np.ndarray):
+        value = array(name, value)
     if not isinstance(value, (str, bytes)):
         try:
             return tuple(value)

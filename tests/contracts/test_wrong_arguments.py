@@ -44,7 +44,8 @@ WRONG = {
 }  # fmt: skip
 
 MATCHED = {  # arguments that have to fit another one, which the message may name instead
-    "default": ("rows",), "factors": ("powers",), "linear": ("pairwise",), "products": ("gram",),
+    "default": ("rows",), "factors": ("powers", "likelihood"), "sep": ("column",),
+    "linear": ("pairwise",), "products": ("gram",),
     "likelihood": ("prior",), "column": ("values",), "data": ("values",), "indices": ("values", "rows"),
     "curve": ("epsilon", "delta"), "forward": ("epsilon", "delta"), "backward": ("epsilon", "delta"),
     "sensitivity": ("epsilon",), "neighbours": ("secret",), "exceptions": ("row", "background"),
