@@ -193,18 +193,24 @@ class ProductLikelihood(Likelihood):
             raise ShapeError(
                 f"powers must have one entry for each of the {len(parts)} factors; got {len(often)}. Match them."
             )
-        bits = sum(float(min(power, 2**53)) * math.log2(part.size) for part, power in zip(parts, often, strict=True))
-        if bits > _MOST_BITS:
+        if sum(often) > _MOST_BITS:
             raise DomainError(
-                f"powers must be small enough for a number of secrets of at most {_MOST_BITS} bits; got one of about "
-                f"{bits:.4g} bits. Quantities of a product add up: multiply those of one copy."
+                f"powers must add up to at most {_MOST_BITS}; got {_validate.shown(sum(often))}. Quantities of a "
+                "product add up: multiply those of one copy."
             )
         self._set(factors=parts, powers=often)
 
     @property
     def size(self) -> int:
         """Number of secrets."""
-        return math.prod(part.size**power for part, power in zip(self.factors, self.powers, strict=True))
+        pairs = list(zip(self.factors, self.powers, strict=True))
+        bits = sum(float(min(power, 2**53)) * math.log2(max(part.size, 1)) for part, power in pairs)
+        if bits > _MOST_BITS:
+            raise DomainError(
+                f"powers must be small enough for a number of secrets of at most {_MOST_BITS} bits; got one of about "
+                f"{bits:.4g} bits. Quantities of a product add up: multiply those of one copy."
+            )
+        return math.prod(part.size**power for part, power in pairs)
 
 
 class IndexLikelihood(Likelihood):
