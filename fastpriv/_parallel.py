@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from . import _validate
 from .errors import DomainError, warned
 
-__all__ = ["Progress", "blocks", "ordered_map", "progress_reporter"]
+__all__ = ["Progress", "blocks", "checked", "ordered_map", "progress_reporter"]
 
 Result = TypeVar("Result")
+_MOST_JOBS = 2**16  # threads or processes; more would only hold memory
 Progress = bool | Callable[[int, int], None] | None
 
 # bound: none - how much is handed out at once, and functions that a worker keeps
@@ -32,6 +33,25 @@ _SILENT = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, Resourc
 def blocks(total: int, size: int) -> list[slice]:
     """Consecutive slices of at most ``size`` that cover ``range(total)``."""
     return [slice(start, min(start + size, total)) for start in range(0, total, size)]
+
+
+def checked(n_jobs: Any, progress: Any = None) -> None:
+    """Check both arguments, also where all of the work is brief."""
+    if n_jobs is not None:
+        whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, (bool, np.bool_))
+        if not whole or n_jobs == 0:
+            raise DomainError(
+                f"n_jobs must be a non-zero integer or None; got {_validate.shown(n_jobs)}. Pass -1 for all cores."
+            )
+        if abs(int(n_jobs)) > _MOST_JOBS:
+            raise DomainError(
+                f"n_jobs must be at most {_MOST_JOBS} in size; got {_validate.shown(n_jobs)}. Pass -1 for all cores."
+            )
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise DomainError(
+            f"progress must be True or False, or a function; got {_validate.shown(progress)}. "
+            "A function is called with the number of pieces done and the total."
+        )
 
 
 def ordered_map(
@@ -49,8 +69,7 @@ def ordered_map(
     ``shared``: threads do them whatever the backend is. So they do where the function cannot be pickled, not even by
     cloudpickle, and in a daemonic process, which cannot have children.
     """
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or n_jobs == 0):
-        raise DomainError(f"n_jobs must be a non-zero integer or None; got {n_jobs!r}. Pass -1 for all cores.")
+    checked(n_jobs, progress)
     report, close = progress_reporter(progress, len(tasks))
     results = _results(function, tasks, 1 if brief else n_jobs, shared)
     try:
@@ -234,11 +253,7 @@ def progress_reporter(progress: Progress, total: int) -> tuple[Callable[[int], N
     if callable(progress):
         call = progress
         return (lambda done: call(done, total)), (lambda: None)
-    if not isinstance(progress, bool):
-        raise DomainError(
-            f"progress must be True or False, or a function; got {_validate.shown(progress)}. "
-            "A function is called with the number of pieces done and the total."
-        )
+    checked(None, progress)
     return _bar(total)
 
 

@@ -20,7 +20,8 @@ import math
 import operator
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Set
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -29,8 +30,10 @@ from numpy.typing import NDArray
 from .errors import DomainError, EstimateGivenError, ShapeError
 
 __all__ = [
-    "array", "broadcastable", "choice", "copied", "count", "flag", "instance", "integers", "law_gap", "line", "memory",
-    "probabilities", "real", "scalar", "shown", "sum_gap", "sum_tolerance", "vector", "whole_file",
+    "array", "broadcastable", "choice", "copied", "count", "flag", "grid", "instance", "integers", "law_gap", "line",
+    "memory", "path", "probabilities", "real", "renamed", "scalar", "sequence", "shown", "sum_gap", "sum_tolerance",
+    "vector",
+    "whole_file",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
@@ -43,6 +46,8 @@ _EXACT = 2**53  # floats beyond it are next to each other by more than 1
 _MASKED = "a masked entry"
 _PIECE = 2**22  # numbers copied at a time
 _SMALL = 2**28  # bytes that are asked for without looking at what is free
+_COPY = 10  # bytes for a double and what is checked of it
+_ANSWER = 64  # bytes for a double, the three of its answer, and as many on the way
 
 
 def array(name: str, value: Any) -> NDArray[Any]:
@@ -142,16 +147,19 @@ def map_of(given: Any) -> Any:
 
 def real(
     name: str, value: Any, constraint: str = "a real number", valid: Callable[[FloatArray], Any] | None = None,
-    *, remedy: str | None = None,
+    *, remedy: str | None = None, answer: bool = True,
 ) -> FloatArray:  # fmt: skip
-    """Any shape of float64, no NaN, and ``valid`` true everywhere; ``constraint`` is its wording."""
-    remedy = remedy or f"Give {name} a value that is {constraint}."
+    """Any shape of float64, no NaN, and ``valid`` true everywhere; ``constraint`` is its wording.
+
+    ``answer`` says that every entry gets an answer, for which there must be memory too.
+    """
     if isinstance(value, (str, bytes)):
-        raise DomainError(f"{name} must be {constraint}; got {value!r}. {remedy}")
+        raise DomainError(f"{name} must be {constraint}; got {shown(value)}. {_convert(value)}")
     try:
         given = array(name, value)
         if given.dtype.kind not in "fiub" and not (given.dtype.kind == "O" and _all_numbers(given)):
             raise TypeError
+        grid(name, given.shape, _ANSWER if answer else _COPY)
         found = copied(given, np.float64)
     except DomainError:  # of entries that are missing
         raise
@@ -161,13 +169,14 @@ def real(
             "or upper, whichever is meant."
         ) from None
     except (TypeError, ValueError, OverflowError):
-        raise DomainError(f"{name} must be {constraint}; got {shown(value)}. {remedy}") from None
+        raise DomainError(f"{name} must be {constraint}; got {shown(value)}. {_convert(value, remedy)}") from None
     good = ~np.isnan(found)
     if valid is not None:
         with np.errstate(invalid="ignore"):
             good &= np.asarray(valid(found), dtype=bool)
     if not good.all():
-        raise DomainError(f"{name} must be {constraint}; got {_worst(found, good)}. {remedy}")
+        worst, text = _worst(found, good)
+        raise DomainError(f"{name} must be {constraint}; got {text}. {remedy or _range_remedy(constraint, worst)}")
     return found
 
 
@@ -200,8 +209,8 @@ def vector(
     name: str, value: Any, constraint: str = "finite numbers", valid: Callable[[FloatArray], Any] = np.isfinite,
     *, remedy: str | None = None,
 ) -> FloatArray:  # fmt: skip
-    """A one-dimensional, non-empty float64 found, contiguous; a scalar counts as one element."""
-    found = np.atleast_1d(real(name, value, constraint, valid, remedy=remedy))
+    """A one-dimensional, non-empty float64 array, contiguous; a scalar counts as one element."""
+    found = np.atleast_1d(real(name, value, constraint, valid, remedy=remedy, answer=False))
     if found.ndim != 1:
         raise ShapeError(f"{name} must be one-dimensional; got shape {found.shape}. Pass a flat sequence.")
     if found.size == 0:
@@ -248,35 +257,89 @@ def probabilities(name: str, value: Any) -> FloatArray:
 
 
 def broadcastable(name: str, array: FloatArray, other: str, partner: FloatArray) -> None:
-    """Two arrays whose shapes broadcast."""
+    """Two arrays whose shapes broadcast, to one that fits in memory with its answers."""
     try:
-        np.broadcast_shapes(array.shape, partner.shape)
+        shape = _broadcast_shape(array.shape, partner.shape)
     except ValueError:
         raise ShapeError(
             f"{name} must be of a shape that broadcasts with {other}; got {array.shape} and {partner.shape}. "
             "Add axes of length 1 for a grid."
         ) from None
+    grid(f"{name} with {other}", shape)
 
 
-def count(name: str, value: Any, minimum: int = 1, maximum: int | None = None) -> int:
+def grid(name: str, shape: tuple[int, ...], each: int = _ANSWER) -> None:
+    """A grid that fits in memory, with so many bytes for each of its entries."""
+    memory(f"{name} of shape {shape}", math.prod(shape) * each, "Ask for fewer entries at a time.")
+
+
+def count(
+    name: str, value: Any, minimum: int = 1, maximum: int | None = None, *, remedy: str | None = None
+) -> int:
     """An integer in a range."""
-    bounds = f"an integer of at least {minimum}" + ("" if maximum is None else f" and at most {maximum}")
+    bounds = f"an integer of at least {minimum}" + ("" if maximum is None else f" and at most {shown(maximum)}")
     if isinstance(value, np.ndarray):
         value = array(name, value)
     try:
         number = operator.index(value)
     except TypeError:
-        raise DomainError(f"{name} must be {bounds}; got {shown(value)}. Pass {bounds}.") from None
-    if isinstance(value, bool) or number < minimum or (maximum is not None and number > maximum):
-        raise DomainError(f"{name} must be {bounds}; got {value!r}. Pass {bounds}.")
+        raise DomainError(f"{name} must be {bounds}; got {shown(value)}. {_as_integer(value)}") from None
+    if isinstance(value, (bool, np.bool_)):
+        raise DomainError(f"{name} must be {bounds}; got {value!r}. Write the number itself: {number}.")
+    if number < minimum:
+        sign = "Check its sign." if number < 0 <= minimum else f"Pass {minimum} for the smallest case."
+        raise DomainError(f"{name} must be {bounds}; got {shown(number)}. {remedy or sign}")
+    if maximum is not None and number > maximum:
+        largest = f"Pass {shown(maximum)} for the largest case."
+        raise DomainError(f"{name} must be {bounds}; got {shown(number)}. {remedy or largest}")
     return number
 
 
 def flag(name: str, value: Any) -> bool:
     """True or False and nothing that merely converts to one."""
     if not isinstance(value, (bool, np.bool_)):
-        raise DomainError(f"{name} must be True or False; got {shown(value)}. Pass a bool.")
+        remedy = "Leave it out for the default."
+        if isinstance(value, (int, float)) and value in (0, 1):
+            remedy = f"Write {bool(value)}."
+        elif isinstance(value, str):
+            remedy = "Write True or False without quotes."
+        raise DomainError(f"{name} must be True or False; got {shown(value)}. {remedy}")
     return bool(value)
+
+
+def sequence(name: str, value: Any, of: str) -> tuple[Any, ...]:
+    """The entries of a list, a tuple or any iterable but text."""
+    if isinstance(value, np.ndarray):
+        value = array(name, value)
+    if not isinstance(value, (str, bytes)):
+        try:
+            return tuple(value)
+        except TypeError:
+            pass
+    raise DomainError(f"{name} must be a sequence of {of}; got {shown(value)}. Put a single one in a list.")
+
+
+def renamed(name: str, here: str, make: Callable[[], Any]) -> Any:
+    """What ``make`` makes of an argument that has another name here."""
+    try:
+        return make()
+    except (DomainError, ShapeError) as fault:
+        raise type(fault)(str(fault).replace(name, here, 1)) from None
+
+
+def path(name: str, value: Any) -> Path:
+    """A name of a file or a directory."""
+    try:
+        text = os.fspath(value)
+        if not isinstance(text, str):
+            text = os.fsdecode(text)
+        if text and "\0" not in text:
+            return Path(text)
+    except TypeError:
+        pass
+    raise DomainError(
+        f"{name} must be the name of a file or a directory; got {shown(value)}. Pass text or a pathlib.Path."
+    )
 
 
 def instance(name: str, value: Any, kind: type) -> None:
@@ -299,7 +362,7 @@ def memory(name: str, needed: int, remedy: str) -> None:
     """A request for bytes that the machine has; checked because touching more would end the process."""
     if needed > _SMALL and needed > (free := _free_memory()):
         raise MemoryError(
-            f"{name} must fit in memory; got a need of {needed / 1e9:.4g} GB with {free / 1e9:.4g} GB free. {remedy}"
+            f"{name} must fit in memory; got a need of {_gigabytes(needed)} GB with {free / 1e9:.4g} GB free. {remedy}"
         )
 
 
@@ -326,6 +389,15 @@ def _free_memory() -> float:
         pass
     if free == float("inf") and hasattr(os, "sysconf"):
         free = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    try:  # what ulimit -v leaves
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if most != resource.RLIM_INFINITY:
+            with open("/proc/self/statm") as lines:
+                free = min(free, most - float(lines.read().split()[0]) * resource.getpagesize())
+    except (ImportError, OSError, ValueError):  # not Unix, or no limit that can be read
+        pass
     return free
 
 
@@ -420,15 +492,128 @@ def _whole(cell: Any) -> int | None:
         return None
 
 
-def _worst(array: FloatArray, good: NDArray[np.bool_]) -> str:
+def _gigabytes(needed: int) -> str:
+    """Of any number of bytes, also one that no double holds."""
+    return f"{needed / 1e9:.4g}" if needed < 10**300 else f"at least 1e{int((needed.bit_length() - 1) * 0.30102) - 9}"
+
+
+def _broadcast_shape(one: tuple[int, ...], two: tuple[int, ...]) -> tuple[int, ...]:
+    """As ``numpy.broadcast_shapes``, of any size."""
+    if one == two:
+        return one
+    width = max(len(one), len(two))
+    pairs = zip((1,) * (width - len(one)) + one, (1,) * (width - len(two)) + two, strict=True)
+    found = []
+    for a, b in pairs:
+        if a != b and 1 not in (a, b):
+            raise ValueError
+        found.append(b if a == 1 else a)
+    return tuple(found)
+
+
+def _worst(array: FloatArray, good: NDArray[np.bool_]) -> tuple[float, str]:
+    """The first entry that is not good, and how it is shown."""
     bad = np.argwhere(~np.atleast_1d(good))
     first = tuple(int(i) for i in bad[0])
     if array.ndim == 0:
-        return f"{float(array)!r}"
+        return float(array), f"{float(array)!r}"
     index = first[0] if array.ndim == 1 else first
-    return f"{float(array[first])!r} at index {index} ({len(bad)} of {array.size} entries)"
+    worst = float(array[first])
+    return worst, f"{worst!r} at index {index} ({len(bad)} of {array.size} entries)"
+
+
+def _convert(value: Any, remedy: str | None = None) -> str:
+    """What to do with what is not a number or an array of numbers."""
+    if isinstance(value, (str, bytes)):
+        try:
+            float(value)
+        except ValueError:
+            return "Pass a number instead of text."
+        return "Convert it with float()."
+    if value is None:
+        return remedy or "Pass a number, or leave the argument out where it has a default."
+    if isinstance(value, complex):
+        return "Take its real part if that is meant: value.real."
+    if isinstance(value, int):
+        return "Pass a number within the range of doubles, at most 1.8e308."
+    if hasattr(value, "toarray"):
+        return "Write it out with value.toarray()."
+    if isinstance(value, type) or callable(value):
+        return "Call it, and pass the numbers that it gives."
+    if isinstance(value, Mapping):
+        return "Pass its numbers: list(value.values())."
+    if isinstance(value, (Set, Iterator)):
+        return "Make a list of it: list(value)."
+    kind, ragged = _kind_of_entries(value)
+    if ragged:
+        return "Make all rows the same length."
+    if kind == "c":
+        return "Take the real part if that is meant: numpy.real(value)."
+    if kind in "mM":
+        return "Convert dates and durations to numbers, as in value / numpy.timedelta64(1, 's')."
+    if kind in "SU":
+        return "Convert the text to numbers: numpy.asarray(value, dtype=float)."
+    return remedy or "Pass a number or an array of numbers."
+
+
+def _kind_of_entries(value: Any) -> tuple[str, bool]:
+    """The kind of the dtype of what is not an array of numbers; and whether it is ragged."""
+    try:
+        given = np.asarray(value)
+    except ValueError:
+        return "O", True
+    except (TypeError, OverflowError):
+        return "O", False
+    if given.dtype.kind != "O" or given.ndim == 0:
+        return given.dtype.kind, False
+    kinds = {
+        "S" if isinstance(one, (str, bytes)) else "c" if isinstance(one, complex) else "O"
+        for one in given.ravel()
+    }
+    ragged = any(hasattr(one, "__len__") and not isinstance(one, (str, bytes)) for one in given.ravel())
+    return next((kind for kind in "Sc" if kind in kinds), "O"), ragged
+
+
+def _range_remedy(constraint: str, worst: float) -> str:
+    """What to do with a number that is out of the range."""
+    if math.isnan(worst):
+        return "Remove NaN entries, or fill them with numbers."
+    if math.isinf(worst):
+        return "Look where the infinity comes from: a division by 0, a logarithm of 0, or an overflow before the call."
+    if "between 0 and 1" in constraint or "probabilit" in constraint:
+        if 1.0 < worst <= 100.0:
+            return "Divide percentages by 100."
+        if worst < 0.0:
+            return "Take exp() of it if it is a logarithm."
+    if worst < 0.0:
+        return "Check its sign: take the absolute value if that is meant."
+    if worst == 0.0:
+        return "Pass the smallest number that is meant instead of 0."
+    return "Check its unit, and what it was computed from."
+
+
+def _as_integer(value: Any) -> str:
+    """What to do with what is not an integer."""
+    if isinstance(value, (float, np.floating)):
+        if not math.isfinite(value):
+            return "Pass a finite number of them."
+        whole = value == int(value)
+        return f"Write {shown(int(value))}, without a decimal point." if whole else "Round it with round()."
+    if isinstance(value, (str, bytes)):
+        return "Convert it with int()."
+    if value is None:
+        return "Pass an integer, or leave the argument out where it has a default."
+    return "Pass one integer."
 
 
 def shown(value: Any) -> str:
-    text = repr(value)
+    """A value in one line of at most 60 letters."""
+    if type(value) is int and value > 2**64 and value & (value - 1) == 0:
+        return f"2**{value.bit_length() - 1}"
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 1000:
+        return f"an integer of {value.bit_length()} bits"
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:
+        text = f"an object of type {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."

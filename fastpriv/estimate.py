@@ -76,10 +76,12 @@ class Estimate:
     cost: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
+        if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise DomainError(f"kind must be one of {', '.join(KINDS)}; got {self.kind!r}. Choose one of these.")
-        if self.unit not in UNITS:
+        if not isinstance(self.unit, str) or self.unit not in UNITS:
             raise DomainError(f"unit must be one of {', '.join(UNITS)}; got {self.unit!r}. Choose one of these.")
+        if not isinstance(self.cost, Mapping):
+            raise DomainError(f"cost must be a mapping; got {self.cost!r}. Pass a dictionary, or leave it out.")
         if (self.kind == "statistical") != (self.confidence is not None):
             raise DomainError(
                 f"confidence must be given for a statistical estimate and for no other; got kind={self.kind!r}, "
@@ -133,6 +135,8 @@ class Estimate:
 
         Bounds are rounded outward. Any other conversion raises ``DomainError``.
         """
+        if not isinstance(unit, str):
+            raise DomainError(f"unit must be one of {', '.join(UNITS)}; got {unit!r}. Choose one of these.")
         if unit == self.unit:
             return self
         one = np.float64
@@ -211,12 +215,28 @@ def _outward(bound: Any, direction: float, source: Any) -> Any:
 
 
 def _doubles(name: str, number: Any) -> _Doubles:
+    """An array of its own; an error for what is no number."""
     if isinstance(number, np.ndarray) and np.any(getattr(number, "mask", False)):
         raise DomainError(
             f"{name} must have no missing values; got a masked entry. Fill them in with .filled(value), or leave them "
             "out with .compressed()."
         )
-    return np.array(number, dtype=np.float64)
+    if not isinstance(number, (str, bytes)):
+        try:
+            found = np.asarray(number)
+            if found.dtype.kind in "fiub":
+                return np.array(found, dtype=np.float64)
+            if found.dtype.kind == "O" and not any(x is None or isinstance(x, (str, bytes)) for x in found.ravel()):
+                return np.array(found, dtype=np.float64)
+        except EstimateGivenError:
+            raise
+        except (TypeError, ValueError, OverflowError):
+            pass
+    text = repr(number)
+    raise DomainError(
+        f"{name} must be a number or an array of numbers; got {text if len(text) <= 60 else text[:57] + '...'}. "
+        "Convert it with numpy.asarray(x, dtype=float)."
+    )
 
 
 def _plain(number: Any) -> Any:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import __version__
+from .. import __version__, _validate
 from .._atomic import writable, writable_directory, written_whole
 from .._values import Value
 from ..errors import DomainError
@@ -50,7 +50,7 @@ class Checkpoint:
         """The directory for these settings; emptied of an earlier run's blocks unless ``resume``."""
         state = hashlib.sha256()
         _feed(state, (__version__, _MEANING, tuple(QUANTITIES), *settings))
-        folder = writable_directory(parent)
+        folder = writable_directory(_validate.path("checkpoint", parent))
         with writable(folder, "a directory"), TemporaryFile(dir=folder) as probe:
             owner = os.fstat(probe.fileno()).st_uid
         found = cls(folder / f".blocks-{state.hexdigest()[:16]}", state.hexdigest(), owner, resume)

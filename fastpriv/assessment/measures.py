@@ -165,7 +165,7 @@ def _known(quantity: Callable[[], Any]) -> Any:
 
 def _comparable(channel: AnyChannel) -> bool:
     """Whether all pairs of rows can be compared, or need not be."""
-    return channel.inputs**2 * channel.outputs <= _PAIRS or channel.pairs() is not None
+    return channel._cells_within(_PAIRS, secrets=2) or channel.pairs() is not None
 
 
 def _curve(
@@ -179,7 +179,7 @@ def _capacities(
     secret: Secret, channel: AnyChannel, information: Estimate | None, most: float
 ) -> tuple[Estimate, Estimate]:
     """Capacity and mutual information in nats, each a bound of the other where it is unknown."""
-    small = channel.inputs * channel.outputs <= _CELLS or channel.inputs * channel.outputs > _WRITTEN
+    small = channel._cells_within(_CELLS) or not channel._cells_within(_WRITTEN)
     capacity = _known(lambda: notions.ci_lmip(channel, n_jobs=1)) if small else None
     if capacity is None:
         least = 0.0 if information is None else float(information.lower)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _validate
+from .. import _parallel, _validate
 from .._parallel import Progress, blocks, ordered_map
 from ..channels import AnyChannel
 from ..distributions import Pmf
@@ -119,6 +119,7 @@ def assess(
     >>> jobs["mbp_xi"].upper.round(4)
     array([0.3497, 0.6426])
     """
+    _parallel.checked(n_jobs, progress)
     case = _case(name, source, data, mechanism, sigma, level, epsilon, bins, sensitivity)
     return _assessed([case], n_jobs, progress, checkpoint, resume)[0]
 
@@ -163,7 +164,16 @@ def sweep(
     >>> found
     <Sweep of age under gaussian, geometric>
     """
-    each = [mechanism] if isinstance(mechanism, (str, AnyChannel)) else list(mechanism)
+    _parallel.checked(n_jobs, progress)
+    if not isinstance(columns, Mapping):
+        raise DomainError(
+            f"columns must be a mapping of names to columns; got {_validate.shown(columns)}. Name them, as in "
+            "{'age': ages, 'job': jobs}, or pass a single one to fastpriv.assess."
+        )
+    if isinstance(mechanism, (str, AnyChannel)):
+        each: list[str | AnyChannel] = [mechanism]
+    else:
+        each = list(_validate.sequence("mechanism", mechanism, "mechanisms"))
     names = [one if isinstance(one, str) else "channel" for one in each]
     twice = [one for one in names if names.count(one) > 1]
     if not columns or not each or twice:

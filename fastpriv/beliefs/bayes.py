@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from .. import _validate
+from .. import _parallel, _validate
 from ..channels.likelihoods.kinds import (
     DefaultLikelihood,
     DenseLikelihood,
@@ -112,6 +112,7 @@ def posterior(
     >>> found.top.indices, found.top.probabilities
     (array([1, 0]), array([0.66666667, 0.33333333]))
     """
+    _parallel.checked(n_jobs, progress)
     belief = _belief(prior, log_prior)
     options = Options(
         _validate.count("top", top, 0), out, None if memory is None else _validate.count("memory", memory), n_jobs,
@@ -168,6 +169,7 @@ def posterior_mode(
     >>> posterior_mode([-2.0, -0.5, -1.0], [0.8, 0.1, 0.1]).index
     0
     """
+    _parallel.checked(n_jobs, progress)
     from .dense import streams
 
     given = _told(likelihood, log)

@@ -129,7 +129,8 @@ class Posterior:
         last = self.size if stop is None else _validate.count("stop", stop, 0)
         if not first <= last <= self.size:
             raise DomainError(
-                f"start and stop must be in order, from 0 to {self.size}; got {start!r} and {stop!r}. Count from 0."
+                f"start and stop must be in order, from 0 to {_validate.shown(self.size)}; got "
+                f"{_validate.shown(start)} and {_validate.shown(stop)}. Count from 0."
             )
         if self._law is None:
             raise DomainError(

@@ -16,7 +16,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _validate
+from .. import _parallel, _validate
 from .._estimates import monotone
 from ..distributions import Pmf
 from ..estimate import Estimate, NumberLike
@@ -79,6 +79,7 @@ def sigma_from_lip(
     >>> calibration.sigma_from_lip(0.5, [1e-6, 0.1, 0.9], prior).upper
     array([193.21068747,  36.40876464,   0.        ])
     """
+    _parallel.checked(n_jobs)
     goals = _validate.real(
         "delta", delta, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1),
         remedy="delta = 0 needs infinite noise, delta = 1 needs none.",
@@ -125,6 +126,7 @@ def sigma_from_lip_log_delta(
     >>> round(calibration.sigma_from_lip_log_delta(0.5, -1000.0, Pmf([0.0, 1.0], [0.5, 0.5])).upper, 6)
     53.420551
     """
+    _parallel.checked(n_jobs)
     goals = _validate.real(
         "log_delta", log_delta, "finite and below 0", lambda x: (x > -np.inf) & (x < 0),
         remedy="Pass the natural logarithm of a delta strictly between 0 and 1.",

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _validate
+from .. import _parallel, _validate
 from .._estimates import monotone
 from ..capacity.awgn.ball import awgn_sigma_from_capacity
 from ..distributions import Pmf
@@ -88,6 +88,7 @@ def sigma_from_cd_lmip(
     >>> calibration.sigma_from_cd_lmip([0.1, 1e-6, 2.0], prior).upper
     array([  29.74816667, 9899.48998687,    0.        ])
     """
+    _parallel.checked(n_jobs)
     _validate.instance("prior", prior, Pmf)
     entropy = -math.fsum(prior.probabilities * np.log(prior.probabilities))
     distances = _distances(prior)
@@ -152,6 +153,7 @@ def sigma_from_pointwise_lmip(
     >>> calibration.sigma_from_pointwise_lmip([0.1, 1e-6, 3.0], prior).upper
     array([   47.59473219, 15556.34416198,     0.        ])
     """
+    _parallel.checked(n_jobs)
     _validate.instance("prior", prior, Pmf)
     limit = -math.log(float(prior.probabilities.min()))
 
@@ -209,6 +211,7 @@ def sigma_from_ci_lmip(
     >>> round(calibration.sigma_from_ci_lmip(0.5, 1, 1.0).upper, 6)
     0.707...
     """
+    _parallel.checked(n_jobs)
     target = _validate.real(
         "mu", mu, "positive and finite", lambda x: (x > 0) & (x < np.inf), remedy="mu = 0 needs infinite noise.",
     )  # fmt: skip

@@ -7,6 +7,7 @@ Notation: Q[d, w] is the probability of release w under secret d; n secrets, m r
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _random, _validate
 from .._values import FloatArray, Value
+from ..errors import DomainError
 from .priors import checked_prior, prior_gap
 from .profiles import Extremes, Profiles, RowPair, from_matrix
 
-__all__ = ["SMALL", "AnyChannel", "Exceptions", "Factors"]
+__all__ = ["COPIES", "MOST_COPIES", "MOST_SECRETS", "SMALL", "AnyChannel", "Exceptions", "Factors", "countable"]
 
 SMALL = 2**20  # cells up to which a channel without a form of its own is looked at cell by cell
 _BLOCK = 2**20  # cells made at a time
+MOST_COPIES = 2**53  # of one factor of a product
+COPIES = "Quantities of a product add up: multiply those of one copy."
+MOST_SECRETS = 2**1000  # of one factor: their number is a double
 
 
 class Exceptions(NamedTuple):
@@ -77,6 +82,16 @@ class AnyChannel(Value):
         """Number of secrets and number of releases."""
         return self.inputs, self.outputs
 
+    def _log2_shape(self) -> tuple[float, float]:
+        """Binary logarithms of the numbers of secrets and of releases, found without these numbers."""
+        return math.log2(self.inputs), math.log2(self.outputs)
+
+    def _cells_within(self, most: int, secrets: int = 1) -> bool:
+        """Whether the number of secrets, to this power, times that of releases is at most so large."""
+        logs = self._log2_shape()
+        few = secrets * logs[0] + logs[1] <= math.log2(most) + 1  # else they are not even counted
+        return few and self.inputs**secrets * self.outputs <= most
+
     @property
     def mass_gap(self) -> float:
         """How far the sum of a row is from 1, at most: a relative slip of the row."""
@@ -124,7 +139,8 @@ class AnyChannel(Value):
         return found if log else np.exp(found)
 
     def _fits(self, name: str, rows: int, remedy: str) -> None:
-        _validate.memory(name, min(rows * self.outputs * 8, 2**1000), remedy)
+        bits = math.log2(max(rows, 1)) + self._log2_shape()[1] + 3
+        _validate.memory(name, 2 ** int(min(bits, 1e5)) if bits > 100 else rows * self.outputs * 8, remedy)
 
     def column(self, output: Any) -> NDArray[np.floating[Any]] | Exceptions | Factors:
         """Log likelihoods of one release under every secret.
@@ -255,7 +271,7 @@ class AnyChannel(Value):
         """
         from .families.products import ProductChannel
 
-        times = _validate.count("exponent", exponent)
+        times = _validate.count("exponent", exponent, 1, MOST_COPIES, remedy=COPIES)
         return self if times == 1 else ProductChannel((self,), (times,))
 
     def profiles(self, prior: ArrayLike | None = None) -> Profiles | None:
@@ -275,7 +291,7 @@ class AnyChannel(Value):
         return self._profiles(found)
 
     def _profiles(self, prior: FloatArray | None) -> Profiles | None:
-        if self.inputs * self.outputs > SMALL:
+        if not self._cells_within(SMALL):
             return None
         cells = self._log_rows(0, self.inputs)
         error = 2.0**-50 * float(np.max(np.abs(cells), where=np.isfinite(cells), initial=1.0))
@@ -311,4 +327,13 @@ class AnyChannel(Value):
         return None
 
     def _prior(self, prior: ArrayLike | None) -> FloatArray | None:
-        return checked_prior(prior, self.inputs)
+        return None if prior is None else checked_prior(prior, self.inputs)
+
+
+def countable(what: str, bits: float, most: int, channel: AnyChannel) -> None:
+    """Refuse to write a number of secrets or releases that has more digits than a computer gets through."""
+    if bits > most:
+        raise DomainError(
+            f"{what} must be a number of at most {most} bits to be written; got one of about {bits:.4g} bits for "
+            f"{_validate.shown(channel)}. Ask for quantities that never count them, or take a smaller channel."
+        )

@@ -238,7 +238,7 @@ def _cells(matrix: ArrayLike) -> Cells:
     except ShapeError:  # ragged
         given = np.asarray(matrix, dtype=object)
     if given.dtype.kind not in "fiub":
-        given = _validate.real("matrix", matrix, "numbers")
+        given = _validate.real("matrix", matrix, "numbers", answer=False)
     if given.ndim != 2 or given.size == 0:
         raise ShapeError(
             f"matrix must have one row a secret and one column a release; got shape {given.shape}. Pass shape (n, m)."

@@ -15,7 +15,7 @@ from .. import _validate
 from .._atomic import written_whole
 from .._files import FileNumbers, archive, npy_head
 from ..errors import BackendMissingError, DomainError
-from .base import AnyChannel
+from .base import MOST_SECRETS, AnyChannel
 from .dense import Channel
 from .families.geometric import DiscreteLaplace, GeometricMechanism
 from .families.products import ProductChannel
@@ -84,7 +84,7 @@ def read_channel(path: str | os.PathLike[str]) -> AnyChannel:
     >>> read_channel(path)
     RandomizedResponse(1000000000, 1.0)
     """
-    file = Path(path)
+    file = _validate.path("path", path)
     ending = _ending(file)
     if not file.is_file():
         fault = IsADirectoryError if file.is_dir() else FileNotFoundError
@@ -132,7 +132,7 @@ def write_channel(path: str | os.PathLike[str], channel: AnyChannel) -> None:
     True
     """
     _validate.instance("channel", channel, AnyChannel)
-    ending = _ending(Path(path))
+    ending = _ending(_validate.path("path", path))
     if ending == ".json":
         import json
 
@@ -361,4 +361,4 @@ def _unary(k: Any, logit_p: Any, logit_q: Any, epsilon: Any) -> UnaryEncoding:
         raise DomainError(
             f"epsilon must be logit_p - logit_q, {difference!r}; got {level!r}. Give k and epsilon, or k, p and q."
         )
-    return unary(_validate.count("k", k), own, other, level)
+    return unary(_validate.count("k", k, maximum=MOST_SECRETS), own, other, level)

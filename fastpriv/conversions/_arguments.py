@@ -26,4 +26,6 @@ def validated(*, unit: Any = "nats", **values: ArrayLike) -> tuple[FloatArray, .
         for other, partner in checked.items():
             _validate.broadcastable(name, array, other, partner)
         checked[name] = array * _LN2 if unit == "bits" and parameter.information else array
+    if len(checked) > 2:  # every pair of them fits
+        _validate.grid(" with ".join(checked), np.broadcast_shapes(*(array.shape for array in checked.values())))
     return tuple(np.broadcast_arrays(*checked.values()))

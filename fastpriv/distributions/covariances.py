@@ -138,7 +138,7 @@ def _stack(value: Any, count: int, dimension: int) -> NDArray[Any]:
     """The value as (1, d, d) or (count, d, d), without a copy where it is an array of numbers already."""
     given = _rectangular("covariances", value)
     if given.dtype.kind not in "fiub":
-        given = _validate.real("covariances", value, "made of finite numbers", np.isfinite)
+        given = _validate.real("covariances", value, "made of finite numbers", np.isfinite, answer=False)
     square = (dimension, dimension)
     if given.shape not in (square, (1, *square), (count, *square)):
         remedy = "Pass one matrix for all components or one a component; standard deviations go to sigmas."

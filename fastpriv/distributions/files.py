@@ -55,7 +55,7 @@ def read_mixture(path: str | os.PathLike[str]) -> GaussianMixture:
     >>> read_mixture(path)
     GaussianMixture([0.5, 0.5], [0.0, 3.0], [1.0, 2.0])
     """
-    file = Path(path)
+    file = _validate.path("path", path)
     if not file.is_file():
         fault = IsADirectoryError if file.is_dir() else FileNotFoundError
         raise fault(f"file must be an existing .npz or .json file; got {str(file)!r}. Check the path.")
@@ -102,7 +102,7 @@ def write_mixture(path: str | os.PathLike[str], mixture: GaussianMixture) -> Non
     True
     """
     _validate.instance("mixture", mixture, GaussianMixture)
-    ending = Path(path).suffix.lower()
+    ending = _validate.path("path", path).suffix.lower()
     if ending not in (".npz", ".json"):
         raise DomainError(f"path must be a name that ends in .npz or .json; got {str(path)!r}. Choose one of these.")
     arrays = {"weights": mixture.weights, "means": mixture.means}

@@ -146,8 +146,7 @@ class Sampler:
         except Exception as fault:
             raise DomainError(
                 f"{self.argument} must draw {n} points; got {type(fault).__name__}: {fault} from {self.name!r}. "
-                f"A plain sampler is called as {self.argument}(rng, n) and returns (n, {self.dimension}); a jitted one "
-                f"as {self.argument}(rng, x) and fills x."
+                f"{self._called()}"
             ) from fault
         x = drawn if self.jitted else self._tile(_validate.array(self.argument, drawn), n)
         finite = np.isfinite(x)
@@ -159,6 +158,12 @@ class Sampler:
                 f"({int(x.size - finite.sum())} of {x.size} entries) from {self.name!r}. Mend {self.name!r}.{unfilled}"
             )
         return x
+
+    def _called(self) -> str:
+        """How the sampler is called."""
+        more = getattr(self.function, "more_arguments", "")
+        text = f"It is called as {self.argument}(rng, n{more}) and returns (n, {self.dimension})"
+        return text + ("." if more else f"; a jitted one as {self.argument}(rng, x) and fills x.")
 
     def _filled(self, rng: np.random.Generator, n: int) -> FloatArray:
         x = np.empty((self.dimension, n))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate
+from .. import _parallel, _validate
 from ..errors import DomainError, ShapeError
 from . import covariances as matrices
 from . import points
@@ -106,7 +106,8 @@ class GaussianMixture(Value):
         covariances: ArrayLike | None = None,
     ) -> None:  # fmt: skip
         w = _validate.probabilities("weights", weights)
-        m = _validate.real("means", means, "finite and at most 1e300 in size", lambda x: np.abs(x) <= LIMIT)
+        in_range = ("finite and at most 1e300 in size", lambda x: np.abs(x) <= LIMIT)
+        m = _validate.real("means", means, *in_range, answer=False)
         if (sigmas is None) == (covariances is None):
             given = "neither" if sigmas is None else "both"
             raise DomainError(
@@ -156,14 +157,14 @@ class GaussianMixture(Value):
 
         ``sigma`` is then a scalar or of shape (d,); ``covariance`` of shape (d, d) takes its place.
         """
-        centre = _validate.real("mean", mean)
+        centre = _validate.real("mean", mean, answer=False)
         if centre.ndim == 0:
             if covariance is None:
                 return cls([1.0], [float(centre)], None if sigma is None else [_validate.scalar("sigma", sigma)])
             centre = centre.reshape(1)
         row = _validate.vector("mean", centre)[None, :]
         if sigma is not None:
-            spread = _validate.real("sigma", sigma)
+            spread = _validate.real("sigma", sigma, answer=False)
             if spread.shape not in ((), (1,), row[0].shape):
                 raise ShapeError(
                     f"sigma must be a number or of shape {row[0].shape}; got {spread.shape}. "
@@ -250,6 +251,7 @@ class GaussianMixture(Value):
         >>> p.log_density([[0.0, 0.0], [1e8, 0.0]])
         array([-692.61340496,   -1.83787707])
         """
+        _parallel.checked(n_jobs)
         places, one = rows("x", x, self.dimension)
         found = points.log_density(self, places, n_jobs)
         return found[0] if one else found
@@ -362,8 +364,8 @@ class GaussianMixture(Value):
         >>> p.affine([[0.6, 0.8]])
         GaussianMixture([0.5, 0.5], [0.0, 5.0], [1.0, 1.0])
         """
-        a = _validate.real("matrix", matrix, "made of finite numbers", np.isfinite)
-        b = _validate.real("shift", shift, "made of finite numbers", np.isfinite)
+        a = _validate.real("matrix", matrix, "made of finite numbers", np.isfinite, answer=False)
+        b = _validate.real("shift", shift, "made of finite numbers", np.isfinite, answer=False)
         d = self.dimension
         if a.ndim > 2 or (a.ndim and (a.shape[-1] != d or not 1 <= len(a) <= d)):
             raise ShapeError(

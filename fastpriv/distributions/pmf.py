@@ -79,6 +79,7 @@ class Pmf(Value):
         x = _validate.vector("column", column)
         if bins is not None:
             number = _validate.count("bins", bins, minimum=1)
+            _validate.count("bins", number, maximum=2**53)  # their edges are doubles
             low, high = float(x.min()), float(x.max())
             if low < high:
                 cell = np.minimum(((x - low) / (high - low) * number).astype(np.int64), number - 1)

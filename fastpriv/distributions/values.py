@@ -16,7 +16,7 @@ LIMIT = 1e300  # largest size of a point, a standard deviation, a variance and o
 
 def rows(name: str, x: ArrayLike, dimension: int) -> tuple[FloatArray, bool]:
     """Points as rows of coordinates, and whether a single one was given without its axis."""
-    given = _validate.real(name, x, "made of finite numbers", np.isfinite)
+    given = _validate.real(name, x, "made of finite numbers", np.isfinite, answer=False)
     one = given.ndim == (0 if dimension == 1 else 1)
     found = given.reshape(-1, 1) if dimension == 1 and given.ndim < 2 else np.atleast_2d(given)
     if found.ndim != 2 or found.shape[1] != dimension:

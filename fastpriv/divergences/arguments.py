@@ -50,13 +50,18 @@ def asked(way: Way, *keywords: Any) -> Request | None:
     """The validated keywords of sampling, in the order of the public signatures; None on the line when all are
     default.
     """
-    if way == "line" and keywords == _DEFAULTS:
+    if way == "line" and all(map(_is, keywords, _DEFAULTS)):
         return None
     names = (
         "confidence", "side", "rtol", "atol", "max_samples", "max_seconds", "method", "interval", "rng", "n_jobs",
         "progress",
     )  # fmt: skip
     return request(**dict(zip(names, keywords, strict=True)))
+
+
+def _is(given: Any, default: Any) -> bool:
+    """Whether a keyword has its default; equal arrays are none."""
+    return given is default or (isinstance(given, (int, float, str)) and bool(given == default))
 
 
 def exactly(way: Way, request: Request | None) -> bool:

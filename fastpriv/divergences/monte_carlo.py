@@ -196,7 +196,8 @@ def _hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs
     unit: Unit = "log probability" if logs else "probability"
     if not outcomes:
         value, lower, upper = (row.reshape(shape) for row in answers)
-        return Estimate(value, lower, upper, kind="exact", unit=unit, method="infinite epsilon")
+        method = "infinite epsilon" if epsilon.size else "no epsilon"
+        return Estimate(value, lower, upper, kind="exact", unit=unit, method=method)
     _slipped(answers, slack, used, logs)
     return _estimate(_merged(outcomes, answers), request, unit, shape, 0.0, widened=True)
 

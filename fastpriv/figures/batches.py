@@ -53,7 +53,9 @@ def membership(sigma: ArrayLike, posteriors: Sequence[Any], batch: ArrayLike, ax
     'posterior probability'
     """
     noise, laws = _told(sigma, posteriors)
-    members = np.atleast_1d(_validate.integers("batch", batch, 0, laws[0].inclusion.value.size - 1)).tolist()
+    members = _validate.integers("batch", batch, 0, laws[0].inclusion.value.size - 1).reshape(-1).tolist()
+    if not members:
+        raise ShapeError("batch must have at least one member; got none. Pass the true members.")
     ax = axes(ax)
     inclusion = np.array([law.inclusion.value for law in laws])
     others = np.delete(inclusion, members, axis=1).max(axis=1, initial=0.0)
@@ -116,7 +118,8 @@ def batch_entropy(sigma: ArrayLike, posteriors: Sequence[Any], ax: Any = None) -
 
 def _told(sigma: ArrayLike, posteriors: Sequence[Any]) -> tuple[FloatArray, list[Any]]:
     """In order of the noise."""
-    noise, laws = _validate.vector("sigma", sigma, "positive", lambda x: x > 0), list(posteriors)
+    noise = _validate.vector("sigma", sigma, "positive and below 1e300", lambda x: (x > 0) & (x < 1e300))
+    laws = _validate.sequence("posteriors", posteriors, "posteriors")
     if len(laws) != noise.size or any(getattr(law, "inclusion", None) is None for law in laws):
         raise ShapeError(
             f"posteriors must be one posterior over subsets for each of {noise.size} levels of noise; got {len(laws)}. "

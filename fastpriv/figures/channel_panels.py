@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .labels import PLAIN, drawable
-from .style import FAINT, INK, axes, page, shade, styled
+from .style import FAINT, INK, axes, checked_report, page, shade, styled
 
 __all__ = ["categories", "leakage", "levels", "sweep"]
 
@@ -40,7 +40,7 @@ def categories(report: Any, ax: Any = None) -> Any:
     >>> [text.get_text() for text in fastpriv.figures.categories(report).texts]
     ['nurse', 'clerk']
     """
-    ax = axes(ax)
+    ax, report = axes(ax), checked_report(report)
     p = report.prior.probabilities
     lead = "input " if report.mechanism == "channel" else ""
     own = report.labels or (None if lead else report.secret.texts)
@@ -81,7 +81,7 @@ def leakage(report: Any, ax: Any = None) -> Any:
     >>> fastpriv.figures.leakage(report).get_yscale()
     'log'
     """
-    ax = axes(ax)
+    ax, report = axes(ax), checked_report(report)
     lines = (
         ("maximal_leakage", "maximal leakage", "-", 0.85), ("capacity", "capacity", "-", 0.6),
         ("mutual_information", "mutual information", "-", 0.0),
@@ -126,7 +126,7 @@ def levels(report: Any, ax: Any = None) -> Any:
     >>> fastpriv.figures.levels(report).get_xscale()
     'log'
     """
-    ax = axes(ax)
+    ax, report = axes(ax), checked_report(report)
     positive = report.epsilon > 0
     epsilon = report.epsilon[positive]
     chosen = sorted({round(i) for i in np.linspace(0, len(report.grid) - 1, min(_CURVES, len(report.grid)))})
@@ -180,7 +180,7 @@ def sweep(report: Any) -> Any:
     >>> len(fastpriv.figures.sweep(found).axes)
     3
     """
-    columns = list(dict.fromkeys(one.name for one in report))
+    columns = list(dict.fromkeys(one.name for one in checked_report(report, "sweep")))
     mechanisms = list(dict.fromkeys(one.mechanism for one in report))
     height = 1.25 + 2.75 * len(columns)
     figure = page((11.5, height))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .channel_panels import categories, leakage, levels
 from .labels import PLAIN, drawable
-from .style import FAINT, INK, axes, page, shade, styled
+from .style import FAINT, INK, axes, checked_report, page, shade, styled
 
 __all__ = ["assessment", "column", "curves", "information"]
 
@@ -51,6 +51,7 @@ def assessment(report: Any) -> Any:
     >>> len(figure.axes)
     3
     """
+    report = checked_report(report)
     figure = page((11.5, 7.4))
     grid = figure.add_gridspec(
         2, 2, width_ratios=(1.0, 1.45), left=0.068, right=0.975, top=0.83, bottom=0.085, wspace=0.2, hspace=0.42
@@ -105,7 +106,7 @@ def column(report: Any, ax: Any = None) -> Any:
     >>> fastpriv.figures.column(report).get_ylabel()
     'density'
     """
-    ax = axes(ax)
+    ax, report = axes(ax), checked_report(report)
     x, p = report.unrounded.values, report.unrounded.probabilities
     span = float(x[-1] - x[0])
     heights, edges = _histogram(x, p)
@@ -146,7 +147,7 @@ def information(report: Any, ax: Any = None) -> Any:
     >>> fastpriv.figures.information(report).get_yscale()
     'log'
     """
-    ax = axes(ax)
+    ax, report = axes(ax), checked_report(report)
     found = report["mutual_information"].to("bits")
     entropy = report.secret.entropy_bits
     ax.axhline(entropy, color=FAINT, lw=1.0, ls=(0, (4, 3)))
@@ -190,7 +191,7 @@ def curves(report: Any, ax: Any = None) -> Any:
     >>> fastpriv.figures.curves(report).get_xscale()
     'log'
     """
-    ax = axes(ax)
+    ax, report = axes(ax), checked_report(report)
     positive = report.epsilon > 0
     epsilon = report.epsilon[positive]
     marker = "o" if epsilon.size < 2 else ""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _validate
 from .paper_data import Curve, PaperFigure
 from .style import FAINT, INK, axes, page, shade, styled
 
@@ -50,7 +51,9 @@ def paper_panel(figure: PaperFigure, panel: int = 0, ax: Any = None) -> Any:
     >>> fastpriv.figures.paper_panel(figure, 1).get_xscale()
     'log'
     """
-    return _PANELS[figure.name][panel](figure, axes(ax))
+    _validate.instance("figure", figure, PaperFigure)
+    drawn = _PANELS[figure.name]
+    return drawn[_validate.count("panel", panel, 0, len(drawn) - 1)](figure, axes(ax))
 
 
 def panel_pages(figure: PaperFigure) -> list[Any]:

@@ -69,7 +69,9 @@ class Paper:
 
         Each file appears whole or not at all. ``figure`` is png, svg, pdf or None for no pictures, on the page either.
         """
-        folder = writable_directory(directory)
+        if figure is not None:
+            _validate.choice("figure", figure, ("png", "svg", "pdf"))
+        folder = writable_directory(_validate.path("directory", directory))
         paths = []
         files: dict[str, list[str]] = {}
         for one in self.figures:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import BackendMissingError
+from .. import _validate
+from ..errors import BackendMissingError, DomainError
 
-__all__ = ["FAINT", "INK", "axes", "page", "shade", "styled"]
+__all__ = ["FAINT", "INK", "axes", "checked_axes", "checked_report", "page", "shade", "styled"]
 
 INK, FAINT = "#1f2430", "#8a90a0"
 
@@ -27,7 +28,27 @@ def page(size: tuple[float, float]) -> Any:
 
 def axes(ax: Any) -> Any:
     """The axes given, or new ones on a page of their own."""
-    return page((6.4, 4.4)).add_subplot() if ax is None else ax
+    return page((6.4, 4.4)).add_subplot() if ax is None else checked_axes(ax)
+
+
+def checked_axes(ax: Any) -> Any:
+    """Axes of matplotlib."""
+    if not hasattr(ax, "get_figure") or not hasattr(ax, "set_xscale"):
+        raise DomainError(
+            f"ax must be axes of matplotlib; got {_validate.shown(ax)}. Pass Figure().add_subplot(), or leave it out."
+        )
+    return ax
+
+
+def checked_report(report: Any, function: str = "assess") -> Any:
+    """What ``assess`` or ``sweep`` returned."""
+    wanted = {"assess": "Assessment", "sweep": "Sweep"}[function]
+    if wanted not in {kind.__name__ for kind in type(report).__mro__}:  # they are of a later layer
+        raise DomainError(
+            f"report must be what fastpriv.{function} returns; got {_validate.shown(report)}. "
+            f"Pass fastpriv.{function}(...)."
+        )
+    return report
 
 
 def shade(place: float) -> Any:

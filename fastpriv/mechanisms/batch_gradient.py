@@ -324,7 +324,7 @@ def _roundings(width: int) -> float:
 
 
 def _table(name: str, value: ArrayLike) -> FloatArray:
-    array = np.array(_validate.real(name, value, _SMALL, lambda x: np.abs(x) < _LARGEST), order="C")
+    array = np.array(_validate.real(name, value, _SMALL, lambda x: np.abs(x) < _LARGEST, answer=False), order="C")
     if array.ndim != 2 or 0 in array.shape:
         raise ShapeError(f"{name} must be a table with at least one row and one column; got shape {array.shape}. "
                          "Pass one row for each, as numbers.")  # fmt: skip
@@ -337,4 +337,5 @@ def _clipped(errors: FloatArray, features: FloatArray, clip: float | None) -> Fl
         return errors
     most = _validate.scalar("clip", clip, "positive and finite", lambda x: (x > 0) & (x < np.inf))
     length = np.linalg.norm(errors, axis=1) * np.linalg.norm(features, axis=1)
-    return np.asarray(errors * np.minimum(1.0, most / np.maximum(length, 1e-300))[:, None])
+    with np.errstate(over="ignore"):
+        return np.asarray(errors * np.minimum(1.0, most / np.maximum(length, 1e-300))[:, None])

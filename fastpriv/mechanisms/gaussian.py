@@ -279,6 +279,7 @@ class GaussianMechanism:
 
     def release(self, prior: Pmf) -> GaussianMixture:
         """Law of the output when the secret is drawn from ``prior``; needs a single sigma."""
+        _validate.instance("prior", prior, Pmf)
         return prior.through_gaussian(self._one_sigma())
 
     def _one_sigma(self) -> float:

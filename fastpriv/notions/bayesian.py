@@ -95,6 +95,7 @@ def mbp(
     >>> found.plus.value, found.minus.value  # log 3/2 and log 2
     (0.405465108..., 0.693147180...)
     """
+    _parallel.checked(n_jobs, progress)
     if not arguments.discrete(mechanism):
         xi = gaussian.mbp_xi(prior, mechanism)
         return MaximumBayesianPrivacy(xi, xi, xi)
@@ -148,6 +149,7 @@ def mbp_xi(
     >>> notions.mbp_xi(None, RandomizedResponse(2**200, 1.0)).value
     1.0
     """
+    _parallel.checked(n_jobs, progress)
     return mbp(prior, mechanism, n_jobs=n_jobs, progress=progress).xi
 
 
@@ -242,6 +244,7 @@ def abp(
     >>> notions.abp(None, bits).maximum.value, notions.abp(([0.25, 0.75],), bits).maximum.value
     (0.012478..., 0.016203...)
     """
+    _parallel.checked(n_jobs, progress)
     if arguments.discrete(mechanism):
         return averaged(beliefs.shifts(arguments.setting(prior, mechanism), release, secret, belief, n_jobs, progress))
     if release is not None or secret is not None or belief is not None:

@@ -20,6 +20,7 @@ from ..distributions.grouping import GroupedAtoms, grouped_atoms
 from ..divergences.line.hockey_stick import DOUBLE_WIDTH, curve_estimate, with_gaps
 from ..divergences.line.information import mutual_information
 from ..divergences.line.kl import kl_divergence
+from ..errors import DomainError
 from ..estimate import Estimate
 from ..kernels import _lip
 from ..mechanisms.gaussian import GaussianMechanism
@@ -155,6 +156,10 @@ def abp_per_value(prior: Pmf, mechanism: GaussianMechanism) -> Estimate:
 
 def _noise(prior: Any, mechanism: Any) -> float:
     """sigma of a Gaussian mechanism, the one family whose laws the curves know."""
+    if not isinstance(mechanism, GaussianMechanism):
+        raise DomainError(
+            f"mechanism must be a channel, rows of probabilities or a GaussianMechanism; got "
+            f"{_validate.shown(mechanism)}. Build one of these."
+        )
     _validate.instance("prior", prior, Pmf)
-    _validate.instance("mechanism", mechanism, GaussianMechanism)
     return _validate.scalar("sigma", mechanism.sigma)

@@ -177,6 +177,7 @@ def renyi_leakage(
     >>> notions.renyi_leakage([0.5, 0.5], [[0.75, 0.25], [0.25, 0.75]], 2.0).value
     0.22314355131...
     """
+    _parallel.checked(n_jobs, progress)
     a = _validate.scalar("order", order, "positive", lambda x: x > 0)
     if a in (1.0, np.inf):
         return _one("information" if a == 1.0 else "maximal_support", "nats", prior, mechanism, n_jobs, progress)
@@ -216,6 +217,7 @@ def map_estimates(
     >>> notions.map_estimates([0.2, 0.8], [[0.75, 0.25], [0.25, 0.75]])
     array([1, 1])
     """
+    _parallel.checked(n_jobs, progress)
     whole = arguments.setting(prior, mechanism)
     first = table.columns(table.Table(arguments.rows_of(whole)), n_jobs=n_jobs, progress=progress)
     return np.where(first.occurs, first.place, -1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _parallel
+from .. import _parallel, _validate
 from .._estimates import in_unit
 from ..capacity.finite.discrete import channel_capacity
 from ..estimate import Estimate, Information
@@ -70,6 +70,8 @@ def cd_lmip(
     >>> notions.cd_lmip([0.5, 0.5], [[0.75, 0.25], [0.25, 0.75]]).value
     0.13081203594113...
     """
+    _parallel.checked(n_jobs, progress)
+    certified = _validate.flag("certified", certified)
     if arguments.discrete(mechanism):
         return _of_channel("information", prior, mechanism, n_jobs, progress)
     return gaussian.cd_lmip(prior, mechanism, certified=certified)
@@ -117,6 +119,7 @@ def ci_lmip(mechanism: Any, *, gap: float = 1e-9, n_jobs: int | None = None, uni
     >>> notions.ci_lmip(RandomizedResponse(2, 1.0).power(200)).value
     22.1888...
     """
+    _parallel.checked(n_jobs)
     return channel_capacity(arguments.setting(None, mechanism).channel, gap=gap, n_jobs=n_jobs).capacity
 
 
@@ -170,6 +173,8 @@ def pointwise_lmip(
     >>> notions.pointwise_lmip([0.2, 0.8], [[0.75, 0.25], [0.25, 0.75]]).value
     0.33272717777831...
     """
+    _parallel.checked(n_jobs, progress)
+    certified = _validate.flag("certified", certified)
     if arguments.discrete(mechanism):
         return _of_channel("pointwise", prior, mechanism, n_jobs, progress)
     return gaussian.pointwise_lmip(prior, mechanism, certified=certified)

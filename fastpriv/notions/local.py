@@ -61,6 +61,7 @@ def ldp_epsilon(
     >>> notions.ldp_epsilon(None, RandomizedResponse(2, 1.0).power(200)).value
     200.0
     """
+    _parallel.checked(n_jobs, progress)
     support = _validate.flag("support", support)
     if not arguments.discrete(mechanism):
         xi = gaussian.mbp_xi(prior, mechanism)
@@ -156,6 +157,7 @@ def ldp_delta(
     >>> notions.ldp_delta(None, [[0.75, 0.25], [0.25, 0.75]], [0.0, 0.5, 2.0]).value.round(6)
     array([0.5    , 0.33782, 0.     ])
     """
+    _parallel.checked(n_jobs, progress)
     support = _validate.flag("support", support)
     if arguments.discrete(mechanism):
         return curves.ldp_delta(arguments.setting(prior, mechanism), epsilon, support, n_jobs, progress)
@@ -295,6 +297,7 @@ def lip_curves(
     >>> delta.value, log_delta.value
     (0.46869..., -0.75779...)
     """
+    _parallel.checked(n_jobs, progress)
     if arguments.discrete(mechanism):
         delta = curves.lip_delta(arguments.setting(prior, mechanism), epsilon, n_jobs, progress)
         return delta, delta.to("log probability")

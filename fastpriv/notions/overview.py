@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _parallel
+from .. import _parallel, _validate
 from .._atomic import written_whole
 from .._values import FloatArray
 from ..channels import Channel, DefaultChannel, ProductChannel
@@ -159,6 +159,7 @@ def summary(
     >>> round(found.cd_lmip.value, 6), round(found.abp.mean.value, 6)
     (0.085111, 0.048265)
     """
+    _parallel.checked(n_jobs, progress)
     given = arguments.setting(prior, mechanism)
     known: dict[str, Any] = {}
     passed = None
@@ -187,7 +188,7 @@ def _plain(given: arguments.Setting) -> bool:
         return False
     if isinstance(channel, (Channel, DefaultChannel)):
         return True
-    return classes.grouped(given) is None and channel.inputs * channel.outputs <= arguments.most_cells(channel)
+    return classes.grouped(given) is None and channel._cells_within(arguments.most_cells(channel))
 
 
 def _cheap(given: arguments.Setting) -> bool:
@@ -195,8 +196,9 @@ def _cheap(given: arguments.Setting) -> bool:
     channel = given.channel
     if beliefs.alike(given) is not None or beliefs.paired(given) or product_types.few_types(given):
         return True
-    n = len(channel.indices) + 1 if isinstance(channel, DefaultChannel) else channel.inputs
-    return n * n * channel.outputs <= _WORK
+    if isinstance(channel, DefaultChannel):
+        return (len(channel.indices) + 1) ** 2 * channel.outputs <= _WORK
+    return channel._cells_within(_WORK, secrets=2)
 
 
 def _gathered(given: arguments.Setting, n_jobs: int | None, progress: Any) -> dict[str, arguments.Reading]:
@@ -265,5 +267,5 @@ def _checked(posteriors: Any, shape: tuple[int, int]) -> None:
     if not (good and posteriors.shape == shape and posteriors.flags.c_contiguous and posteriors.flags.writeable):
         raise ShapeError(
             f"posteriors must be a contiguous array of float32 or float64 of shape {shape} that can be written to, or "
-            f"a path; got {type(posteriors).__name__} of shape {np.shape(posteriors)}. Pass numpy.empty({shape})."
+            f"a path; got {_validate.shown(posteriors)}. Pass numpy.empty({shape})."
         )

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _validate
+from .. import _parallel, _validate
 from .._estimates import monotone
 from .._parallel import Progress
 from ..errors import DomainError
@@ -112,6 +113,7 @@ def pac_accuracy(
     >>> miss.kind, bool((miss.lower <= miss.value).all())
     ('statistical', True)
     """
+    _parallel.checked(n_jobs, progress)
     asked = asked_of(target, alpha, norm, method)
     sampling = sampling_of(
         confidence, side, rtol, atol, max_samples, max_seconds, rng, n_jobs, progress
@@ -196,11 +198,13 @@ def robust_accuracy(
     >>> found.per_neighbour.shape, found.maximum.lower < 0.0952 < found.maximum.upper
     ((2,), True)
     """
+    _parallel.checked(n_jobs, progress)
     asked = asked_of(target, alpha, norm, method)
     sampling = sampling_of(
         confidence, side, rtol, atol, max_samples, max_seconds, rng, n_jobs, progress
     )
-    if isinstance(neighbours, (str, bytes)) or not hasattr(neighbours, "__len__") or len(neighbours) == 0:
+    listed = isinstance(neighbours, (Sequence, np.ndarray)) and not isinstance(neighbours, (str, bytes))
+    if not listed or getattr(neighbours, "ndim", 1) == 0 or len(neighbours) == 0:
         raise DomainError(
             f"neighbours must be a sequence of at least one secret; got {_validate.shown(neighbours)}. List those "
             "whose accuracy counts."

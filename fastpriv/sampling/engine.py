@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from .._parallel import ordered_map
 from ..distributions.packed import Packed
+from ..errors import DomainError
 from .allocation import allocated, probes_needed, probes_wanted
 from .answers import Answers, Goal, Stage, constant, equal, interval
 from .planning import (
@@ -34,6 +35,7 @@ from .planning import (
     refining,
     shared,
 )
+from .points import DIMENSIONS
 from .problem import Problem
 from .replicates import SegmentSum, batch_values, others_drawn, segments
 from .request import Request
@@ -342,7 +344,14 @@ def _points(problem: Problem, request: Request) -> tuple[str, ...]:
     """The point sets to choose from."""
     if not problem.has_components:
         return ("random",)
-    return POINTS_TRIED if request.points is None else (request.points,)
+    if problem.dimension <= DIMENSIONS:
+        return POINTS_TRIED if request.points is None else (request.points,)
+    if request.points == "sobol":
+        raise DomainError(
+            f"method must name other points than sobol in more than {DIMENSIONS} dimensions; got {problem.dimension} "
+            "dimensions. Leave the points to method='auto', or write antithetic or random."
+        )
+    return tuple(one for one in POINTS_TRIED if one != "sobol") if request.points is None else (request.points,)
 
 
 def _pick(work: _Run, sampled: _Sampled, goal: Goal, candidates: list[tuple[Problem, str]]) -> None:

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.random import SeedSequence
 
-from .. import _random, _validate
+from .. import _parallel, _random, _validate
 from .._parallel import Progress
 from ..errors import DomainError
 from .clock import Clock
@@ -83,8 +83,10 @@ def request(
     interval: str, rng: Any, n_jobs: int | None, progress: Progress,
 ) -> Request:  # fmt: skip
     """Validate the keywords of a sampled call, one clear error a fault."""
+    _parallel.checked(n_jobs, progress)
     at_least_0 = ("at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
     law, points = _words(method)
+    interval = _validate.choice("interval", interval, INTERVALS)
     if interval == "guaranteed" and points not in (None, "random"):
         raise DomainError(
             f"method must leave the points open for interval='guaranteed', which is proved for random ones; got "
@@ -105,7 +107,7 @@ def request(
         max_seconds=seconds,
         law=law,
         points=points,
-        interval=_validate.choice("interval", interval, INTERVALS),
+        interval=interval,
         root=_random.root(rng),
         n_jobs=n_jobs,
         progress=progress,

@@ -27,7 +27,7 @@ BIG = GeometricMechanism(2**40, 0.1)
 @pytest.mark.parametrize(("call", "error", "match"), [
     (lambda: notions.mbp([0.5, 0.6], ROWS), DomainError, "prior must sum to 1"),
     (lambda: notions.mbp([0.5, 0.5, 0], ROWS), ShapeError, "prior must have one entry for each of the 2 secrets"),
-    (lambda: notions.mbp(PRIOR, [[0.5, 0.6], [0.5, 0.5]]), DomainError, "each row of matrix must sum to 1"),
+    (lambda: notions.mbp(PRIOR, [[0.5, 0.6], [0.5, 0.5]]), DomainError, "each row of mechanism must sum to 1"),
     (lambda: notions.mbp([1.0, 1e-305], ROWS), DomainError, "prior must be 0 or at least 1e-300 at every secret"),
     (lambda: notions.cd_lmip(None, BIG), DomainError, "to be gone through row by row"),
     (lambda: notions.ldp_delta(None, ROWS, -1.0), DomainError, "epsilon must be at least 0"),
@@ -46,7 +46,8 @@ BIG = GeometricMechanism(2**40, 0.1)
     (lambda: notions.renyi_leakage(PRIOR, ROWS, 0.0), DomainError, "order must be positive"),
     (lambda: notions.summary(PRIOR, ROWS, posteriors=np.empty((2, 3))), ShapeError,
      "posteriors must be a contiguous array of float32 or float64"),
-    (lambda: notions.mbp(PRIOR, 3), DomainError, "prior must be a Pmf"),
+    (lambda: notions.mbp(PRIOR, 3), DomainError,
+     "mechanism must be a channel, rows of probabilities or a GaussianMechanism; got 3"),
 ])  # fmt: skip
 def test_faults_are_named(call, error, match):
     with pytest.raises(error, match=match):

@@ -157,7 +157,8 @@ def test_pointwise_lmip_is_the_largest_divergence():
         (lambda: fp.lip_delta_for_prior(0.1, 1.0, [0.5, 0.5]), DomainError, "prior must be a Pmf; got"),
         (lambda: fp.lip_delta_from_pointwise_lmip(-1.0, 1.0), DomainError, "mu must be at least 0; got -1.0"),
         (lambda: notions.pointwise_lmip(3, GaussianMechanism(1.0)), DomainError, "prior must be a Pmf; got 3"),
-        (lambda: notions.pointwise_lmip(FIGURE_3, 3), DomainError, "mechanism must be a GaussianMechanism; got 3"),
+        (lambda: notions.pointwise_lmip(FIGURE_3, 3), DomainError,
+         "mechanism must be a channel, rows of probabilities or a GaussianMechanism; got 3"),
     ],
 )  # fmt: skip
 def test_every_error(call, error, text):

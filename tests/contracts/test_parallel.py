@@ -9,8 +9,20 @@ import joblib
 import numpy as np
 import pytest
 
-from fastpriv import DomainError
+from fastpriv import (
+    DomainError,
+    GaussianMechanism,
+    GaussianMixture,
+    Pmf,
+    _parallel,
+    awgn_capacity,
+    kl_divergence,
+    notions,
+)  # fmt: skip
 from fastpriv._parallel import blocks, ordered_map
+
+PRIOR, NOISE, CHANNEL = Pmf([0.0, 1.0], [0.5, 0.5]), GaussianMechanism(1.0), [[0.75, 0.25], [0.25, 0.75]]
+LAW = GaussianMixture.single(0.0, 1.0)
 
 
 @pytest.mark.parametrize(("total", "size"), [(0, 3), (1, 3), (3, 3), (10, 3), (10, 1)])
@@ -40,6 +52,27 @@ def test_none_means_what_joblib_is_told():
     with joblib.parallel_config(backend="threading", n_jobs=2):
         list(ordered_map(where, range(8)))
     assert len(seen) > 1
+
+
+def test_more_workers_than_any_machine_has_are_refused():
+    with pytest.raises(DomainError, match="n_jobs must be at most 65536 in size; got 1000000000. Pass -1"):
+        _parallel.checked(10**9)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda **words: notions.mbp_xi(PRIOR, NOISE, **words), lambda **words: notions.cd_lmip(PRIOR, NOISE, **words),
+        lambda **words: notions.lip_delta(PRIOR, NOISE, 1.0, **words), lambda **words: awgn_capacity(1, 1, 1, **words),
+        lambda **words: kl_divergence(LAW, LAW, **words), lambda **words: notions.ldp_epsilon(None, CHANNEL, **words),
+        lambda **words: notions.bayes_vulnerability(None, CHANNEL, **words),
+    ],
+)
+def test_brief_calls_check_n_jobs_and_progress_too(call):
+    with pytest.raises(DomainError, match="n_jobs must be a non-zero integer or None; got 'all'"):
+        call(n_jobs="all")
+    with pytest.raises(DomainError, match="progress must be True or False, or a function; got 'yes'"):
+        call(progress="yes")
 
 
 @pytest.mark.parametrize("n_jobs", [0, 1.5, True, "2"])

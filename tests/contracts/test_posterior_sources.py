@@ -459,7 +459,7 @@ def test_likelihoods_say_what_is_wrong():
     assert fastpriv.DefaultLikelihood(2**200, 0.0, [2**199, 5], [1.0, 2.0]).indices.tolist() == [5, 2**199]
     with pytest.raises(ShapeError, match="factors must have at least one entry; got none"):
         fastpriv.ProductLikelihood([])
-    with pytest.raises(ShapeError, match="powers must have one entry a factor, 1; got 2"):
+    with pytest.raises(ShapeError, match="powers must have one entry for each of the 1 factors; got 2"):
         fastpriv.ProductLikelihood([[0.0, 1.0]], powers=[1, 2])
     with pytest.raises(DomainError, match="function must be a function; got 3"):
         fastpriv.IndexLikelihood(3, 5)

@@ -20,24 +20,75 @@ def test_real_takes_numbers_of_any_shape():
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "shown", "remedy"),
     [
-        ("3", "'3'"), (b"3", "b'3'"), (["1", "2"], r"\['1', '2'\]"), (None, "None"), (1j, "1j"), ({}, "{}"),
-        (10**400, "1000"), (np.nan, "nan"), ([1.0, -1.0, 2.0, -2.0], r"-1.0 at index 1 \(2 of 4 entries\)"),
-        ([[1.0, np.nan]], r"nan at index \(0, 1\) \(1 of 2 entries\)"),
-        ([[1.0], [1.0, 2.0]], r"\[\[1.0\], \[1.0, 2.0\]\]"),
-        (np.array(["a"]), "array"), (np.array([1, "a"], dtype=object), "array"),
+        ("3", "'3'", r"Convert it with float\(\)\."), (b"3", "b'3'", r"Convert it with float\(\)\."),
+        ("three", "'three'", "Pass a number instead of text"),
+        (["1", "2"], r"\['1', '2'\]", r"Convert the text to numbers: numpy\.asarray\(value, dtype=float\)"),
+        (None, "None", "Pass a noise level"),
+        (1j, "1j", r"Take its real part if that is meant: value\.real"),
+        (np.array([1j]), "array", r"Take the real part if that is meant: numpy\.real\(value\)"),
+        ({}, "{}", r"Pass its numbers: list\(value\.values\(\)\)"), ({1.0}, "{1.0}", r"Make a list of it: list"),
+        (iter([1.0]), "<list_iterator", r"Make a list of it: list\(value\)"),
+        (float, "<class 'float'>", "Call it, and pass the numbers that it gives"),
+        (object(), "<object", "Pass a noise level"), (np.datetime64("2020-01-01"), "np.datetime64", "Convert dates"),
+        (10**400, "an integer of 1329 bits", "Pass a number within the range of doubles"),
+        (np.nan, "nan", "Pass a noise level"),
+        ([1.0, -1.0, 2.0, -2.0], r"-1.0 at index 1 \(2 of 4 entries\)", "Pass a noise level"),
+        ([[1.0, np.nan]], r"nan at index \(0, 1\) \(1 of 2 entries\)", "Pass a noise level"),
+        ([[1.0], [1.0, 2.0]], r"\[\[1.0\], \[1.0, 2.0\]\]", "Make all rows the same length"),
+        (np.array([[1.0], [1.0, 2.0]], dtype=object), "array", "Make all rows the same length"),
+        (np.array(["a"]), "array", "Convert the text"), (np.array([1, "a"], dtype=object), "array", "Convert the text"),
     ],
 )  # fmt: skip
-def test_real_names_argument_constraint_value_and_remedy(value, shown):
-    with pytest.raises(DomainError, match=f"^sigma must be positive; got {shown}.*Pass a noise level"):
+def test_real_names_argument_constraint_value_and_remedy(value, shown, remedy):
+    with pytest.raises(DomainError, match=f"^sigma must be positive; got {shown}.*{remedy}"):
         _validate.real("sigma", value, "positive", positive, remedy="Pass a noise level.")
 
 
+@pytest.mark.parametrize(
+    ("value", "constraint", "remedy"),
+    [
+        (-1.0, "at least 0", "Check its sign: take the absolute value if that is meant"),
+        (0.0, "positive", "Pass the smallest number that is meant instead of 0"),
+        (np.inf, "positive and finite", "Look where the infinity comes from"),
+        (np.nan, "positive", "Remove NaN entries, or fill them with numbers"),
+        (95.0, "between 0 and 1", "Divide percentages by 100"),
+        (-3.0, "between 0 and 1", r"Take exp\(\) of it if it is a logarithm"),
+        (2.0, "at most 1", "Check its unit, and what it was computed from"),
+    ],
+)
+def test_a_number_out_of_range_gets_a_remedy_and_not_the_rule_again(value, constraint, remedy):
+    with pytest.raises(DomainError, match=f"x must be {constraint}; got {value!r}. {remedy}"):
+        _validate.real("x", value, constraint, lambda x: x == 7.0)
+
+
+def test_entries_that_are_none_are_missing():
+    with pytest.raises(DomainError, match=r"x must have no missing values; got None at index 0 \(1 of 2 e"):
+        _validate.real("x", [None, 1.0])
+
+
+def test_none_gets_a_remedy():
+    with pytest.raises(DomainError, match="x must be a real number; got None. Pass a number, or leave"):
+        _validate.real("x", None)
+
+
 def test_long_values_are_cut():
-    with pytest.raises(DomainError, match=r"got \['a', .*\.\.\. Give") as caught:
+    with pytest.raises(DomainError, match=r"got \['a', .*\.\.\. Convert the text") as caught:
         _validate.real("sigma", ["a"] * 1000)
-    assert len(str(caught.value)) < 160
+    assert len(str(caught.value)) < 190
+
+
+def test_any_value_is_shown_in_a_line():
+    class Unseen:
+        def __repr__(self):
+            raise RuntimeError("no")
+
+    assert _validate.shown(Unseen()) == "an object of type Unseen"
+    assert _validate.shown(np.ones((3, 3))).count("\n") == 0
+    assert _validate.shown(3**100000) == "an integer of 158497 bits"
+    assert _validate.shown(2**100000) == "2**100000"
+    assert _validate.shown(True) == "True"
 
 
 def test_scalar_and_vector_check_the_shape():
@@ -63,16 +114,67 @@ def test_probabilities_are_never_renormalised():
         _validate.probabilities("weights", [-0.5, 1.5])
 
 
+@pytest.mark.parametrize(
+    ("value", "remedy"),
+    [
+        (2.0, "got 2.0. Write 2, without a decimal point"), (2.5, r"got 2.5. Round it with round\(\)"),
+        (np.nan, "got nan. Pass a finite number of them"), (True, "got True. Write the number itself: 1"),
+        ("3", r"got '3'. Convert it with int\(\)"), (None, "got None. Pass an integer, or leave the argument out"),
+        ([3], r"got \[3\]. Pass one integer"), (-3, "got -3. Check its sign"), (0, "got 0. Pass 1 for the"),
+        (11, "got 11. Pass 10 for the largest case"), (10**400, "got an integer of 1329 bits. Pass 10"),
+    ],
+)  # fmt: skip
+def test_what_is_no_count(value, remedy):
+    with pytest.raises(DomainError, match=f"^n must be an integer of at least 1 and at most 10; {remedy}"):
+        _validate.count("n", value, 1, 10)
+
+
 def test_counts_flags_and_choices():
     assert _validate.count("n", np.int64(3)) == 3
     assert _validate.flag("f", np.True_) is True
     assert _validate.choice("c", "a", ("a", "b")) == "a"
-    for value in (2.0, True, "3", None, 0, 11):
-        with pytest.raises(DomainError, match="n must be an integer of at least 1 and at most 10; got "):
-            _validate.count("n", value, 1, 10)
-    with pytest.raises(DomainError, match="f must be True or False; got 1. Pass a bool"):
+    with pytest.raises(DomainError, match="f must be True or False; got 1. Write True"):
         _validate.flag("f", 1)
+    with pytest.raises(DomainError, match="f must be True or False; got 'yes'. Write True or False without quotes"):
+        _validate.flag("f", "yes")
+    with pytest.raises(DomainError, match="f must be True or False; got None. Leave it out for the default"):
+        _validate.flag("f", None)
     with pytest.raises(DomainError, match="c must be one of a, b; got 'd'. Choose one of these"):
         _validate.choice("c", "d", ("a", "b"))
     with pytest.raises(DomainError, match="c must be one of a, b; got array"):
         _validate.choice("c", np.array(["a", "b"]), ("a", "b"))
+
+
+def test_sequences_and_paths():
+    assert _validate.sequence("s", (1, 2), "numbers") == (1, 2)
+    for value in (1, "12", None):
+        with pytest.raises(DomainError, match="s must be a sequence of numbers; got .*Put a single one in a list"):
+            _validate.sequence("s", value, "numbers")
+    assert _validate.path("p", b"a/b").name == "b"
+    for value in (1, None, "", "a\0b", ["a"]):
+        with pytest.raises(DomainError, match="p must be the name of a file or a directory; got .*Pass text or a"):
+            _validate.path("p", value)
+
+
+def test_what_does_not_fit_is_refused_before_it_is_made():
+    one = np.broadcast_to(1.0, 10**15)
+    with pytest.raises(MemoryError, match=r"epsilon of shape \(10+,\) must fit in memory; got a need of 6.4e\+07 GB"):
+        _validate.real("epsilon", one)
+    with pytest.raises(MemoryError, match=r"weights of shape \(10+,\) must fit in memory; got a need of 1e\+07 GB"):
+        _validate.vector("weights", one)
+    column, row = np.broadcast_to(1.0, (10**12, 1)), np.broadcast_to(1.0, (1, 10**12))
+    with pytest.raises(MemoryError, match=r"epsilon with sigma of shape .*fewer entries at a time"):
+        _validate.broadcastable("epsilon", column, "sigma", row)
+    with pytest.raises(MemoryError, match=r"channel must fit in memory; got a need of at least 1e301\d+ GB"):
+        _validate.memory("channel", 2**10_000_000, "Ask for less.")
+
+
+@pytest.mark.parametrize("shapes", [((3,), (4,)), ((2, 3), (3, 1)), ((5, 1, 2), (4, 3))])
+def test_shapes_that_do_not_broadcast(shapes):
+    with pytest.raises(ShapeError, match=r"a must be of a shape that broadcasts with b; got \(.*Add axes of length 1"):
+        _validate.broadcastable("a", np.ones(shapes[0]), "b", np.ones(shapes[1]))
+
+
+@pytest.mark.parametrize("shapes", [((), (4,)), ((0,), (1,)), ((2, 1), (3,)), ((5, 1, 2), (4, 1)), ((0,), (0,))])
+def test_shapes_broadcast_as_numpy_has_them(shapes):
+    assert _validate._broadcast_shape(*shapes) == np.broadcast_shapes(*shapes)

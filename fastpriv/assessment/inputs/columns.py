@@ -304,6 +304,10 @@ class Column:
 
 def opened_column(table: Table, column: str | None, missing: str) -> Column:
     """A column of an open file."""
+    if column is not None and not isinstance(column, str):
+        raise DomainError(
+            f"column must be the name of a column; got {_validate.shown(column)}. Pass it as text, as in 'age'."
+        )
     file = str(table.file)
     if not table.parquet:
         cells = table.cells(column)

@@ -69,7 +69,7 @@ class Table:
         self, path: str | os.PathLike[str], *, sep: str | None = None, decimal: str | None = None,
         encoding: str | None = None, header: bool | None = None, data: bytes | None = None,
     ) -> None:  # fmt: skip
-        self.file, self._data = Path(path), data
+        self.file, self._data = _validate.path("path", path), data
         self.separator, self.decimal = _separator(sep), _decimal(decimal)
         self._encoding = None if encoding is None else _encoding(encoding)
         self._header = None if header is None else _validate.flag("header", header)
@@ -395,7 +395,7 @@ def _separator(sep: Any) -> str | None:
 
 
 def _decimal(decimal: Any) -> str | None:
-    if decimal not in (None, ".", ","):
+    if not (decimal is None or (isinstance(decimal, str) and decimal in (".", ","))):
         raise DomainError(
             f"decimal must be '.' or ','; got {_validate.shown(decimal)}. Pass what stands before the decimals."
         )

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ... import _validate
 from ..._atomic import writable_directory, written_whole
 from ...errors import BackendMissingError, DomainError
 
@@ -20,6 +21,7 @@ WORDS = ("column", "mechanism", "quantity", "kind", "unit", "method")
 NUMBERS = ("sigma", "level", "epsilon", "value", "lower", "upper")
 COLUMNS = ("column", "mechanism", "quantity", *NUMBERS, "kind", "unit", "method")
 FORMATS = ("csv", "parquet", "json")
+PICTURES = ("png", "svg", "pdf")
 _INSTALL = "Run: pip install 'fastpriv[table]'"
 
 
@@ -56,7 +58,7 @@ class Report:
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the tidy table as CSV in UTF-8; the file appears whole or not at all."""
-        with written_whole(path) as stream:
+        with written_whole(_validate.path("path", path)) as stream:
             text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
             writer = csv.writer(text, lineterminator="\n")
             writer.writerow(COLUMNS)
@@ -66,12 +68,13 @@ class Report:
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Write input, settings, meanings, what targets need and table as JSON; whole or not at all."""
-        with written_whole(path) as stream:
+        with written_whole(_validate.path("path", path)) as stream:
             for piece in self.json_pieces():
                 stream.write(piece.encode())
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write the tidy table as Parquet, the settings in its metadata; whole or not at all."""
+        goal = _validate.path("path", path)
         try:
             import pyarrow as arrow
             import pyarrow.parquet as parquet
@@ -83,23 +86,34 @@ class Report:
             for name, cells in self.columns().items()
         }  # fmt: skip
         table = arrow.table(arrays).replace_schema_metadata({"fastpriv": json.dumps(_strict(self.settings()))})
-        with written_whole(path) as stream:
+        with written_whole(goal) as stream:
             parquet.write_table(table, stream)
 
     def to_figure(self, path: str | os.PathLike[str], *, dpi: int = 160) -> None:
         """Write the figure; the ending of the name (png, svg, pdf) says how. Whole or not at all."""
+        goal = _validate.path("path", path)
+        kind = goal.suffix.lstrip(".").lower() or "png"
+        if kind not in PICTURES:
+            raise DomainError(
+                f"path must be a name that ends in .png, .svg or .pdf; got {str(goal)!r}. Choose one of these endings."
+            )
+        dots = _validate.scalar("dpi", dpi, "between 10 and 10000", lambda x: (x >= 10) & (x <= 10_000))
         picture = self.plot()
-        with written_whole(path) as stream:
-            picture.savefig(stream, format=Path(path).suffix.lstrip(".").lower() or "png", dpi=dpi)
+        with written_whole(goal) as stream:
+            picture.savefig(stream, format=kind, dpi=dots)
 
     def save(
         self, directory: str | os.PathLike[str], *, formats: tuple[str, ...] = FORMATS, figure: str | None = "png"
     ) -> list[Path]:
         """Write ``assessment.<format>`` for each format, and the figure; return the paths."""
-        unknown = [f for f in formats if f not in FORMATS]
-        if unknown:
-            raise DomainError(f"formats must be among {', '.join(FORMATS)}; got {unknown[0]!r}. Choose among these.")
-        folder = writable_directory(directory)
+        for one in _validate.sequence("formats", formats, "formats"):
+            if not isinstance(one, str) or one not in FORMATS:
+                raise DomainError(
+                    f"formats must be among {', '.join(FORMATS)}; got {_validate.shown(one)}. Choose among these."
+                )
+        if figure is not None:
+            _validate.choice("figure", figure, PICTURES)
+        folder = writable_directory(_validate.path("directory", directory))
         paths = [folder / f"assessment.{format_}" for format_ in formats]
         for format_, path in zip(formats, paths, strict=True):
             getattr(self, f"to_{format_}")(path)

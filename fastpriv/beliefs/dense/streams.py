@@ -97,6 +97,11 @@ def mode(likelihood: DenseLikelihood, prior: Any, options: Options) -> Mode:
         for done, (_, one) in enumerate(pair.run(lambda block: _first(pair, block, 0, False)[0], 0, options.n_jobs), 1):
             row = one if row is None else _beliefs.joined([row, one])
             report(done)
+    except SourceFault as fault:
+        raise NotConvergedError(
+            f"{fault.name} must be arrays to its end; got {fault.cause!r} from the function, in place of its array "
+            f"{fault.piece}, which starts at secret {fault.entry}. Mend the function, and call again."
+        ) from fault.cause
     finally:
         close()
     if row is None:

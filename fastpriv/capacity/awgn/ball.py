@@ -67,7 +67,7 @@ class AwgnCapacity(Estimate):
 
     def to(self, unit: Unit) -> AwgnCapacity:
         """Convert between nats and bits, slope included; bounds are rounded outward."""
-        if unit == self.unit:
+        if isinstance(unit, str) and unit == self.unit:
             return self
         plain = Estimate.to(self, unit)
         factor = 1.0 / _LN2 if unit == "bits" else _LN2
@@ -148,6 +148,7 @@ def awgn_capacity(
     >>> awgn_capacity([1, 2, 4], 3.0).value
     array([0.881..., 1.503..., 2.274...])
     """
+    _parallel.checked(n_jobs, progress)
     _validate.choice("unit", unit, ("nats", "bits"))
     if type(rtol) is not float or not 1e-13 <= rtol <= 0.1:
         rtol = _validate.scalar("rtol", rtol, "between 1e-13 and 0.1", lambda x: (x >= 1e-13) & (x <= 0.1))
@@ -215,6 +216,7 @@ def awgn_sigma_from_capacity(
     >>> float(awgn_sigma_from_capacity(0.5, 1, 1.0))
     0.707217183080808
     """
+    _parallel.checked(n_jobs)
     _validate.choice("unit", unit, ("nats", "bits"))
     rtol = _validate.scalar("rtol", rtol, "between 1e-12 and 0.1", lambda x: (x >= 1e-12) & (x <= 0.1))
     if _plain(dimension, amplitude, 1.0, capacity):  # the same, without arrays

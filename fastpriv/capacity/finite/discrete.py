@@ -156,6 +156,7 @@ def channel_capacity(
     >>> channel_capacity(RandomizedResponse(10**12, 30.0).power(100)).capacity.value
     2497.44...
     """
+    _parallel.checked(n_jobs)
     gap = _validate.scalar("gap", gap, "between 1e-14 and 1", lambda x: (x >= 1e-14) & (x <= 1))
     _validate.choice("unit", unit, ("nats", "bits"))
     most = _validate.count("max_iterations", max_iterations, minimum=0, maximum=1_000_000)
@@ -304,7 +305,7 @@ def _rows(channel: Any) -> tuple[FloatArray, FloatArray]:
         cells = np.empty(0, dtype=object)
     miss = _validate.sum_tolerance((channel.cells if isinstance(channel, Channel) else cells).dtype)
     if cells.dtype.kind not in "fiub":
-        cells = _validate.real("channel", given, "rows of probabilities of one length", remedy=_REMEDY)
+        cells = _validate.real("channel", given, "rows of probabilities of one length", remedy=_REMEDY, answer=False)
     if cells.ndim < 2:
         raise ShapeError(f"channel must be of shape (n, m) or (..., n, m); got shape {cells.shape}. {_REMEDY}")
     if 0 in cells.shape[-2:]:

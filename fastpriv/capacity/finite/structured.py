@@ -35,12 +35,15 @@ from ...channels import (
 )
 from ...channels.families.membership import log_expit
 
-__all__ = ["Laws", "alike", "blur", "information", "joined", "shared", "uniform"]
+__all__ = ["EXACTLY", "SUMMED", "Laws", "added", "alike", "blur", "information", "joined", "shared", "uniform"]
 
 # bound: proved - half a unit in the last place of a double, IEEE 754
 _UNIT = 2.0**-53
 # bound: tested by enclosures/test_structured_capacity - relative error of log ratios in classes of few groups
 _RATIO = 1e-14
+EXACTLY = 2**16  # terms up to which a sum is exact
+# bound: proved - a term takes part in at most 19 + log2(n / 128) additions, in blocks of 128 and halves of halves
+SUMMED = 64 * _UNIT
 _FEW = 8  # groups of a class up to which log ratios are that right; in others so much of the largest tilt besides
 _WRITTEN = 2**20  # numbers of a law, and cells looked at for it, up to which it is written out
 _SIDE = 2**10  # secrets of a channel with at least as many releases: beyond it there are more cells than that
@@ -68,7 +71,7 @@ def uniform(channel: AnyChannel) -> Laws | None:
     if found is None:
         return None
     value, lower, upper = information(found, blur=blur(channel))
-    if channel.inputs > _SIDE or channel.inputs * channel.outputs > _WRITTEN:  # in this order: outputs may be vast
+    if channel.inputs > _SIDE or not channel._cells_within(_WRITTEN):
         return Laws(value, lower, upper, None, None, None)
     law = np.full(channel.inputs, 1.0 / channel.inputs)
     return Laws(value, lower, upper, law, law @ channel.matrix(), np.full(channel.inputs, value))
@@ -141,12 +144,18 @@ def information(found: Profiles, *, blur: float = 0.0, gap: float = 0.0) -> tupl
     blurred = _RATIO * (reach + np.where(many, loose, 0.0)) + 4 * found.error
     missed = abs(math.fsum(np.exp(log_weight)) - 1.0) if found.missing == 0 else 0.0
     exponent = np.abs(np.where(np.isfinite(found.log_total), found.log_total, 0.0))[classes] + np.abs(log_mass)
-    value = math.fsum(terms)
-    error = math.fsum(terms * (16 * _UNIT * (10 + exponent) + 2 * missed + blur)) + 1.1 * math.fsum(moved * blurred)
+    value = added(terms)
+    error = added(terms * (16 * _UNIT * (10 + exponent) + 2 * missed + blur)) + 1.1 * added(moved * blurred)
+    error += SUMMED * (value + error) if terms.size > EXACTLY else 0.0
     error += 2.2 * found.gap * value + 1.01 * gap * (value + math.sqrt(2.01 * value) + gap)
     tiny = 1e-300 if value > 0 or np.any(y != 0) else 0.0
     beyond = found.missing * (1.0 + float(np.max(found.tilt.max() - found.tilt, initial=0.0))) if found.missing else 0.0
     return value, max(0.0, value - error - tiny), value + error + tiny + beyond
+
+
+def added(terms: FloatArray) -> float:
+    """The sum of terms of at least 0: exact, and of many of them right to ``SUMMED``."""
+    return math.fsum(terms.tolist()) if terms.size <= EXACTLY else float(np.sum(terms))
 
 
 def _excess(x: FloatArray) -> FloatArray:

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ... import _validate
 from ..._estimates import monotone
-from ...errors import ShapeError
+from ...errors import DomainError, ShapeError
 from ...estimate import Estimate, NumberLike
 from .covariances import checked
 from .filling import NoiseFilling, WaterFilling, noise_filling, water_filling
@@ -126,7 +126,7 @@ def gaussian_game(
     (2.0, 1.0, 1.0)
     """
     _validate.choice("unit", unit, ("nats", "bits"))
-    d = _validate.count("dimension", dimension)
+    d = _validate.count("dimension", dimension, 1, 2**53)
     p = _validate.scalar("signal_power", signal_power, "positive and finite", lambda x: (x > 0) & (x < np.inf))
     n = _validate.scalar("noise_power", noise_power, "positive and finite", lambda x: (x > 0) & (x < np.inf))
     value = 0.5 * d * float(log1p_ratio(np.asarray(p), np.asarray(n)))
@@ -197,7 +197,13 @@ def saddle_point_gaps(
 
 def _allowed(name: str, power: float | None, k: FloatArray) -> float:
     """The bound on a trace: given, or the trace itself."""
-    trace = math.fsum(np.diagonal(k) if k.ndim == 2 else k)
+    try:
+        trace = math.fsum(np.diagonal(k) if k.ndim == 2 else k)
+    except OverflowError:
+        raise DomainError(
+            f"{name.removesuffix('_power')} must have a trace within the range of doubles; got variances up to "
+            f"{float(k.max())!r}. Divide both covariances and powers by one number: the gaps depend on ratios alone."
+        ) from None
     if power is None:
         return trace
     return _validate.scalar(

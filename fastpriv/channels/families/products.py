@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ... import _random, _validate
 from ..._values import FloatArray
-from ...errors import ShapeError
+from ...errors import DomainError, ShapeError
 from ...kernels import _product
-from ..base import AnyChannel, Factors
+from ..base import COPIES, MOST_COPIES, AnyChannel, Factors, countable
 from ..priors import checked_prior
 from ..profiles import Extremes, Profiles, RowPair, ordered_pairs
 
@@ -27,6 +27,9 @@ __all__ = ["ProductChannel", "compositions", "digits", "joint_pairs", "log_ways"
 
 _GROUPS = 2**21
 _TYPES = 2**14
+_NUMBER = 2**23  # bits of the number of secrets or releases: 0.8 s
+_MOST_PLACES = 2**22
+_MOST_DIGITS = 2**16
 _FEW = 4  # rows of a factor that lends all its ordered pairs
 _MIXED = 2**12  # ways to use these pairs
 # bound: proved - half a unit in the last place of a double, IEEE 754
@@ -70,10 +73,12 @@ class ProductChannel(AnyChannel):
     powers: tuple[int, ...]
 
     def __init__(self, factors: Any, powers: Any = None) -> None:
-        given = tuple(factors)
+        given = _validate.sequence("factors", factors, "channels")
         for factor in given:
             _validate.instance("factors", factor, AnyChannel)
-        times = (1,) * len(given) if powers is None else _validate.integers("powers", powers, 1).tolist()
+        times = [1] * len(given) if powers is None else np.atleast_1d(
+            _validate.integers("powers", powers, 1, MOST_COPIES, remedy=COPIES)
+        ).tolist()
         if not given or len(times) != len(given):
             raise ShapeError(
                 f"powers must have one entry for each of at least one factor; got {len(times)} for {len(given)}. "
@@ -82,8 +87,13 @@ class ProductChannel(AnyChannel):
         flat: list[tuple[AnyChannel, int]] = []
         for factor, power in zip(given, times, strict=True):
             if isinstance(factor, ProductChannel) and (power == 1 or len(factor.factors) == 1):
-                flat += [(one, own * power) for one, own in zip(factor.factors, factor.powers, strict=True)]
+                _listed(len(flat) + len(factor.factors))
+                flat += [
+                    (one, _validate.count("powers", own * power, 1, MOST_COPIES, remedy=COPIES))
+                    for one, own in zip(factor.factors, factor.powers, strict=True)
+                ]
             elif isinstance(factor, ProductChannel):
+                _listed(len(flat) + len(factor.factors) * power)
                 flat += list(zip(factor.factors, factor.powers, strict=True)) * power
             else:
                 flat.append((factor, power))
@@ -92,11 +102,13 @@ class ProductChannel(AnyChannel):
     @property
     def inputs(self) -> int:
         """Number of secrets."""
+        countable("inputs", self._log2_shape()[0], _NUMBER, self)
         return math.prod(one.inputs**own for one, own in self._parts())
 
     @property
     def outputs(self) -> int:
         """Number of releases."""
+        countable("outputs", self._log2_shape()[1], _NUMBER, self)
         return math.prod(one.outputs**own for one, own in self._parts())
 
     @property
@@ -104,10 +116,21 @@ class ProductChannel(AnyChannel):
         """How far the sum of a row is from 1, at most."""
         return math.expm1(sum(own * math.log1p(one.mass_gap) for one, own in self._parts()))
 
+    def _log2_shape(self) -> tuple[float, float]:
+        found = [(one._log2_shape(), own) for one, own in self._parts()]
+        secrets, releases = (sum(float(own) * logs[side] for logs, own in found) for side in (0, 1))
+        return secrets, releases
+
     def _parts(self) -> Any:
         return zip(self.factors, self.powers, strict=True)
 
     def _places(self) -> list[AnyChannel]:
+        places = sum(self.powers)
+        if places > _MOST_PLACES:
+            raise DomainError(
+                f"powers must be at most {_MOST_PLACES} copies where places are gone through one by one; got "
+                f"{_validate.shown(places)}. Ask for quantities, which count equal copies together."
+            )
         return [one for one, own in self._parts() for _ in range(own)]
 
     def _log_rows(self, start: int, stop: int) -> FloatArray:
@@ -130,9 +153,14 @@ class ProductChannel(AnyChannel):
         """
         places = self._places()
         if isinstance(output, (int, np.integer)) and not isinstance(output, bool):
+            if len(places) > _MOST_DIGITS:
+                raise DomainError(
+                    f"output must hold one release for each of the {len(places)} places where there are more than "
+                    f"{_MOST_DIGITS}; got {_validate.shown(output)}. Pass a sequence instead of a number."
+                )
             parts: list[Any] = digits(self._output(output), [one.outputs for one in places])
         else:
-            parts = list(output)
+            parts = list(_validate.sequence("output", output, "releases"))
             if len(parts) != len(places):
                 raise ShapeError(
                     f"output must have one entry for each of the {len(places)} places; got {len(parts)}. "
@@ -156,6 +184,8 @@ class ProductChannel(AnyChannel):
             One release a place; a tuple of arrays where some of them are sets or bits.
         """
         places, given = self._places(), _validate.array("secrets", secrets)
+        if given.size == 0 and given.shape[-1:] == (0,):
+            given = np.empty((0, len(places)), dtype=np.int64)
         if given.ndim == 0 or given.shape[-1] != len(places):
             raise ShapeError(
                 f"secrets must be tuples of {len(places)} along the last axis; got shape {given.shape}. "
@@ -187,7 +217,7 @@ class ProductChannel(AnyChannel):
                     f"{len(prior)}. Pass one prior a factor, or None."
                 )
             return tuple(one._prior(own) for one, own in zip(self.factors, prior, strict=True))
-        return checked_prior(prior, self.inputs)
+        return None if prior is None else checked_prior(prior, self.inputs)
 
     def _split(self, prior: Any) -> list[tuple[AnyChannel, int, Any]] | None:
         """Factors, powers and their priors; None for a prior that is not a product."""
@@ -219,7 +249,7 @@ class ProductChannel(AnyChannel):
         if any(one is None for one, _ in found):
             return None
         known = [(one, own) for one, own in found if one is not None]
-        sums = [math.fsum(own * getattr(one, name) for one, own in known) for name in
+        sums = [_total([own * getattr(one, name) for one, own in known]) for name in
                 ("ldp_epsilon", "support_epsilon", "xi_plus", "xi_minus", "error")]  # fmt: skip
         rounding = max(one.rounding for one, _ in known) + 2e-15
         return Extremes(sums[0], sums[1], sums[2], sums[3], rounding, sums[4])
@@ -235,6 +265,23 @@ class ProductChannel(AnyChannel):
     def __repr__(self) -> str:
         parts = [f"{one!r}" + (f" ** {own}" if own > 1 else "") for one, own in self._parts()]
         return f"<ProductChannel: {' x '.join(parts)}>"
+
+
+def _total(terms: list[float]) -> float:
+    """The sum, infinite where no double holds it."""
+    try:
+        return math.fsum(terms)
+    except OverflowError:
+        return math.inf
+
+
+def _listed(factors: int) -> None:
+    """Refuse a product with more factors than can be listed."""
+    if factors > _MOST_PLACES:
+        raise DomainError(
+            f"factors must be at most {_MOST_PLACES}, with all products taken apart; got {_validate.shown(factors)}. "
+            "Put equal factors together with powers, as in q.power(1000)."
+        )
 
 
 def joint_pairs(parts: list[tuple[Any, int]]) -> tuple[RowPair, ...] | None:

@@ -204,15 +204,15 @@ class DefaultChannel(AnyChannel):
 
     def __init__(self, inputs: int, default: ArrayLike, indices: ArrayLike, rows: ArrayLike) -> None:
         size = _validate.count("inputs", inputs, maximum=2**_BITS)
-        law = np.atleast_2d(_validate.real("default", default, "one row of probabilities"))
+        law = np.atleast_2d(_validate.real("default", default, "one row of probabilities", answer=False))
         where = _validate.integers(
             "indices", indices, 0, size - 1, constraint=f"distinct integers from 0 to {_validate.shown(size - 1)}"
         )
-        given = _validate.real("rows", rows, "probabilities") if where.size else np.empty((0, law.size))
+        given = _validate.real("rows", rows, "probabilities", answer=False) if where.size else np.empty((0, law.size))
         if where.ndim != 1 or given.shape != (where.size, law.size) or len(law) != 1:
             raise ShapeError(
                 f"rows must have one row for each of the {where.size} indices and one column for each of the "
-                f"{law.size} releases; got shape {np.shape(rows)}. Pass shape (e, m)."
+                f"{law.size} releases of default; got shape {np.shape(rows)}. Pass shape (e, m)."
             )
         if np.unique(where).size < where.size:
             raise DomainError(
@@ -222,8 +222,8 @@ class DefaultChannel(AnyChannel):
         order = np.argsort(where, kind="stable")
         if where.size == size:  # the default would be the row of no secret, but counts as one of LDP
             raise DomainError(f"indices must be fewer than the {size} inputs; got {where.size}. Use Channel(rows).")
-        self._set(size=size, laws=Channel(np.concatenate([given[order], law])),
-                  indices=where[order])  # fmt: skip
+        laws = _validate.renamed("matrix", "rows with default", lambda: Channel(np.concatenate([given[order], law])))
+        self._set(size=size, laws=laws, indices=where[order])
 
     @property
     def inputs(self) -> int:
@@ -332,7 +332,7 @@ class ExponentialMechanism(AnyChannel):
     sensitivity: float
 
     def __init__(self, scores: ArrayLike, epsilon: float, sensitivity: float | None = None) -> None:
-        given = _validate.real("scores", scores, "finite", np.isfinite)
+        given = _validate.real("scores", scores, "finite", np.isfinite, answer=False)
         if given.ndim != 2 or given.size == 0:
             raise ShapeError(
                 f"scores must have one row a secret and one column a release; got shape {given.shape}. "

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ... import _validate
 from ..._values import FloatArray
 from ...errors import DomainError
-from ..base import AnyChannel, Exceptions
+from ..base import MOST_SECRETS, AnyChannel, Exceptions, countable
 from ..priors import atoms
 from ..profiles import Extremes, Profiles, RowPair
 from .binomials import log_choose, log_comb, log_pmf, unranked
@@ -29,7 +29,8 @@ from .responses import checked_epsilon
 __all__ = ["SubsetSelection", "UnaryEncoding", "unary"]
 
 _CLASSES = 2**18  # classes of sets up to which they are listed
-_WINDOW = 2**22  # the same where only the size of the set counts
+_WINDOW = 2**21  # the same where only the size of the set counts
+_VECTORS, _SETS = 2**27, 2**20  # bits of a number of bit vectors, and of sets, that is written
 
 
 class UnaryEncoding(AnyChannel):
@@ -78,10 +79,13 @@ class UnaryEncoding(AnyChannel):
     def __init__(
         self, k: int, epsilon: float | None = None, *, p: float | None = None, q: float | None = None
     ) -> None:
-        size = _validate.count("k", k)
-        if (epsilon is None) != (p is not None and q is not None) or (epsilon is not None and (p, q) != (None, None)):
+        size = _validate.count("k", k, maximum=MOST_SECRETS)
+        if (epsilon is None) != (p is not None and q is not None) or (
+            epsilon is not None and not (p is None and q is None)
+        ):
+            shown = ", ".join(f"{x}={_validate.shown(y)}" for x, y in (("epsilon", epsilon), ("p", p), ("q", q)))
             raise DomainError(
-                f"epsilon must be given, or else both p and q; got epsilon={epsilon!r}, p={p!r}, q={q!r}. "
+                f"epsilon must be given, or else both p and q; got {shown}. "
                 "Pass epsilon for the symmetric encoding."
             )
         if epsilon is not None:
@@ -106,7 +110,7 @@ class UnaryEncoding(AnyChannel):
             Level of LDP in nats.
         """
         level = checked_epsilon(epsilon)
-        return unary(_validate.count("k", k), 0.0, -level, level)
+        return unary(_validate.count("k", k, maximum=MOST_SECRETS), 0.0, -level, level)
 
     @classmethod
     def rappor(cls, k: int, f: float, *, p: float = 0.0, q: float = 1.0) -> UnaryEncoding:
@@ -124,13 +128,13 @@ class UnaryEncoding(AnyChannel):
             is reported as 1. By default the permanent bits themselves are released.
         """
         share = _validate.scalar("f", f, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
-        if (p, q) == (0.0, 1.0):
-            odds = math.inf if share == 0 else math.log((2 - share) / share)
-            return unary(_validate.count("k", k), odds, -odds, 2 * odds)
         low, high = (
             _validate.scalar(name, value, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
             for name, value in (("p", p), ("q", q))
         )
+        if (low, high) == (0.0, 1.0):
+            odds = math.inf if share == 0 else math.log((2 - share) / share)
+            return unary(_validate.count("k", k, maximum=MOST_SECRETS), odds, -odds, 2 * odds)
         common = 0.5 * share * (low + high)
         return cls(k, p=common + (1 - share) * high, q=common + (1 - share) * low)
 
@@ -142,7 +146,11 @@ class UnaryEncoding(AnyChannel):
     @property
     def outputs(self) -> int:
         """Number of releases."""
+        countable("outputs", self._log2_shape()[1], _VECTORS, self)
         return int(2**self.k)
+
+    def _log2_shape(self) -> tuple[float, float]:
+        return math.log2(self.k), float(min(self.k, 10**300))
 
     @property
     def p(self) -> float:
@@ -298,7 +306,7 @@ class SubsetSelection(AnyChannel):
     size: int
 
     def __init__(self, k: int, epsilon: float, size: int | None = None) -> None:
-        number, level = _validate.count("k", k), checked_epsilon(epsilon)
+        number, level = _validate.count("k", k, maximum=MOST_SECRETS), checked_epsilon(epsilon)
         chosen = _best_size(number, level) if size is None else size
         self._set(k=number, epsilon=level, size=_validate.count("size", chosen, 1, max(1, number - 1)))
 
@@ -310,7 +318,11 @@ class SubsetSelection(AnyChannel):
     @property
     def outputs(self) -> int:
         """Number of releases."""
+        countable("outputs", self._log2_shape()[1], _SETS, self)
         return math.comb(self.k, self.size)
+
+    def _log2_shape(self) -> tuple[float, float]:
+        return math.log2(self.k), log_comb(self.k, self.size) / math.log(2.0)
 
     @property
     def log_inside(self) -> float:
@@ -333,7 +345,7 @@ class SubsetSelection(AnyChannel):
         output : int, or array_like of int, shape (size,)
             The release: its rank, or the secrets in the set.
         """
-        if np.ndim(output) == 1:
+        if _validate.array("output", output).ndim == 1:
             members = np.unique(_validate.integers("output", output, 0, self.k - 1))
             if members.size != self.size:
                 raise DomainError(
@@ -345,7 +357,12 @@ class SubsetSelection(AnyChannel):
         return Exceptions(self.k, base - self.epsilon, members, np.full(self.size, base))
 
     def _sample(self, secrets: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
-        _validate.memory("sample", 8 * secrets.size * self.size, "Draw fewer at a time.")
+        if self.k > 2**63:
+            raise DomainError(
+                f"k must be at most 2**63 for sets to be drawn; got {_validate.shown(self.k)}. Take fewer secrets."
+            )
+        pool = self.k if 50 * self.size > self.k else 0  # numpy lists it
+        _validate.memory("sample", 8 * (secrets.size * self.size + pool), "Draw fewer at a time.")
         found = np.empty((secrets.size, self.size), dtype=np.int64)
         holds = generator.random(secrets.size) < self.size / self.k * math.exp(self.log_inside)
         for row, (secret, held) in enumerate(zip(secrets.ravel().tolist(), holds.tolist(), strict=True)):

@@ -19,6 +19,9 @@ from ...errors import DomainError, ShapeError
 __all__ = ["rank_of_subset", "subset_of_rank"]
 
 _INT64 = 2**63
+_POOL = 2**53  # records
+_ENTRIES = 2**25  # of all tables of binomials, pool + 1 a member: 10 s
+_LONG = 10_000  # bits of a binomial that takes twice as long
 
 
 def subset_of_rank(rank: ArrayLike, pool: int, size: int) -> NDArray[np.int64]:
@@ -55,8 +58,9 @@ def subset_of_rank(rank: ArrayLike, pool: int, size: int) -> NDArray[np.int64]:
     array([[   0,    1,    2],
            [1794, 1795, 1796]])
     """
-    records = _validate.count("pool", pool)
+    records = _validate.count("pool", pool, 1, _POOL)
     members = _validate.count("size", size, 1, records)
+    _within_reach(records, members)
     total = math.comb(records, members)
     ranks = _validate.integers(
         "rank", rank, 0, total - 1, constraint=f"an integer from 0 to {_validate.shown(total - 1)}",
@@ -106,9 +110,10 @@ def rank_of_subset(subset: ArrayLike, pool: int) -> Any:
     >>> rank_of_subset([1795, 1796, 1794], pool=1797)
     965534089
     """
-    records = _validate.count("pool", pool)
+    records = _validate.count("pool", pool, 1, _POOL)
     members = checked_subset("subset", subset, records)
     size = members.shape[-1]
+    _within_reach(records, size)
     kind = _kind(math.comb(records, size))
     rank = np.full(members.shape[:-1], math.comb(records, size) - 1, dtype=kind)
     for place in range(size):
@@ -126,6 +131,17 @@ def checked_subset(name: str, subset: ArrayLike, pool: int) -> NDArray[np.int64]
     if (members[..., 1:] == members[..., :-1]).any():
         raise DomainError(f"{name} must be {wanted}; got {_validate.shown(given.tolist())}. {remedy}")
     return members
+
+
+def _within_reach(pool: int, size: int) -> None:
+    """Refuse subsets whose tables of binomial coefficients would take more than some ten seconds."""
+    bits = min(size, pool - size) * math.log2(pool)  # of a rank, at most
+    if (pool + 1) * size * (1 + int(bits) // _LONG) > _ENTRIES:
+        raise DomainError(
+            f"pool and size must be small enough for tables of binomial coefficients, with {_ENTRIES} entries in all; "
+            f"got {_validate.shown(pool)} records and {_validate.shown(size)} members. Draw subsets with "
+            "numpy.random.Generator.choice, which needs no ranks."
+        )
 
 
 def _kind(total: int) -> Any:

@@ -22,6 +22,8 @@ __all__ = [
     "DefaultLikelihood", "DenseLikelihood", "IndexLikelihood", "Likelihood", "ProductLikelihood", "as_likelihood",
 ]  # fmt: skip
 
+_MOST_BITS = 2**23  # of the number of secrets of a product
+
 
 class Likelihood(Value):
     """Log likelihoods of one release under every secret: the base class; immutable, and told apart by type.
@@ -181,20 +183,34 @@ class ProductLikelihood(Likelihood):
     powers: tuple[int, ...]
 
     def __init__(self, factors: Sequence[Any], powers: Sequence[int] | None = None) -> None:
-        parts = tuple(as_likelihood(factor) for factor in factors)
+        parts = tuple(as_likelihood(factor) for factor in _validate.sequence("factors", factors, "likelihoods"))
         if not parts:
             raise ShapeError("factors must have at least one entry; got none. Pass one likelihood for each part.")
         often = (1,) * len(parts) if powers is None else tuple(
-            _validate.integers("powers", powers, 1).tolist()
+            np.atleast_1d(_validate.integers("powers", powers, 1)).tolist()
         )
         if len(often) != len(parts):
-            raise ShapeError(f"powers must have one entry a factor, {len(parts)}; got {len(often)}. Pass one for each.")
+            raise ShapeError(
+                f"powers must have one entry for each of the {len(parts)} factors; got {len(often)}. Match them."
+            )
+        if sum(often) > _MOST_BITS:
+            raise DomainError(
+                f"powers must add up to at most {_MOST_BITS}; got {_validate.shown(sum(often))}. Quantities of a "
+                "product add up: multiply those of one copy."
+            )
         self._set(factors=parts, powers=often)
 
     @property
     def size(self) -> int:
         """Number of secrets."""
-        return math.prod(part.size**power for part, power in zip(self.factors, self.powers, strict=True))
+        pairs = list(zip(self.factors, self.powers, strict=True))
+        bits = sum(float(min(power, 2**53)) * math.log2(max(part.size, 1)) for part, power in pairs)
+        if bits > _MOST_BITS:
+            raise DomainError(
+                f"powers must be small enough for a number of secrets of at most {_MOST_BITS} bits; got one of about "
+                f"{bits:.4g} bits. Quantities of a product add up: multiply those of one copy."
+            )
+        return math.prod(part.size**power for part, power in pairs)
 
 
 class IndexLikelihood(Likelihood):
@@ -286,7 +302,8 @@ def _dense(values: Any, log: bool) -> DenseLikelihood:
 
 def _exceptions(size: int, indices: ArrayLike, values: ArrayLike) -> tuple[NDArray[Any], FloatArray]:
     """Places in increasing order, and their log likelihoods."""
-    logs = np.atleast_1d(_validate.real("values", values, "log likelihoods below infinity", lambda x: x < np.inf))
+    below = ("log likelihoods below infinity", lambda x: x < np.inf)
+    logs = np.atleast_1d(_validate.real("values", values, *below, answer=False))
     places = _validate.integers(
         "indices", indices, 0, size - 1, constraint=f"different secrets from 0 to {_validate.shown(size - 1)}",
         remedy="Give the number of each secret, counted from 0.",

@@ -181,11 +181,25 @@ class _Function(Source):
     def blocks(self) -> Iterator[Numbers]:
         return _even(self.name, self._pieces())
 
+    def _called(self) -> Iterator[Any]:
+        """What a call of the function goes through; an error for one that takes arguments or returns no arrays."""
+        assert self.function is not None
+        try:
+            return iter(self.function())
+        except TypeError as cause:
+            name = getattr(self.function, "__name__", type(self.function).__name__)
+            raise DomainError(
+                f"{self.name} must be a function without arguments that yields arrays; got TypeError: {cause} from "
+                f"{name!r}. Pass its values as an array, or a function of secrets to fastpriv.IndexLikelihood."
+            ) from cause
+
     def _pieces(self) -> Iterator[Any]:
         count = seen = 0
         try:
-            pieces = iter(self.function()) if self.function is not None else self.iterator
+            pieces = self.iterator if self.function is None else self._called()
             assert pieces is not None
+        except DomainError:
+            raise
         except Exception as cause:  # whatever the caller's function raises
             raise SourceFault(self.name, count, seen, cause) from cause
         while True:

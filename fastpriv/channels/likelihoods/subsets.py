@@ -86,7 +86,7 @@ class SubsetLikelihood(Likelihood):
         self, linear: ArrayLike, pairwise: ArrayLike, size: int, constant: float = 0.0, error: float = 0.0
     ) -> None:
         alone = _validate.vector("linear", linear, _ADDED, _added)
-        pairs = _validate.real("pairwise", pairwise, _ADDED, _added)
+        pairs = _validate.real("pairwise", pairwise, _ADDED, _added, answer=False)
         if pairs.shape != (alone.size, alone.size):
             raise ShapeError(
                 f"pairwise must be a square with one row a record, {alone.size}; got shape {pairs.shape}. "
@@ -140,7 +140,7 @@ class SubsetLikelihood(Likelihood):
         """
         noise = _validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
         inner = _validate.vector("products", products)
-        square = _validate.real("gram", gram, "finite numbers", np.isfinite)
+        square = _validate.real("gram", gram, "finite numbers", np.isfinite, answer=False)
         if square.shape != (inner.size, inner.size):
             raise ShapeError(
                 f"gram must be a square with one row a vector, {inner.size}; got shape {square.shape}. "

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import _validate
 from ..._estimates import monotone
 from ...estimate import Estimate, Information, NumberLike
 from .. import _formulas
@@ -71,7 +72,8 @@ def maximal_leakage_from_mbp(
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         least = np.minimum(xi, np.log1p((1.0 - pi_min) / pi_min * -np.expm1(-xi)))
     value = np.where((pi_min == 0.0) | (xi == 0.0), xi, least)
-    settled = ((pi_min == 0.0) & (unit == "nats")) | (xi == 0.0)
+    nats = _validate.choice("unit", unit, ("nats", "bits")) == "nats"
+    settled = ((pi_min == 0.0) & nats) | (xi == 0.0)
     return information(value, unit, "min(xi, ln(1 + (1 - e^-xi) (1 - pi_min) / pi_min))", settled=settled)
 
 

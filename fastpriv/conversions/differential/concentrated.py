@@ -16,6 +16,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import _validate
 from ..._estimates import monotone
 from ...estimate import Estimate, Information, NumberLike
 from .. import _formulas
@@ -97,7 +98,8 @@ def kl_from_zcdp(rho: NumberLike, *, unit: Information = "nats") -> Estimate:
     0.25
     """
     (rho,) = validated(rho=rho)
-    return information(rho, unit, "order 1", settled=unit == "nats")
+    nats = _validate.choice("unit", unit, ("nats", "bits")) == "nats"
+    return information(rho, unit, "order 1", settled=nats)
 
 
 @documented

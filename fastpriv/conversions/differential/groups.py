@@ -71,7 +71,9 @@ def group_zcdp_from_zcdp(rho: NumberLike, group: NumberLike) -> Estimate:
     8.0
     """
     rho, group = validated(rho=rho, group=group)
-    return _scaled(rho, group * group, "nats", "group^2 rho")
+    with np.errstate(over="ignore"):
+        square = group * group
+    return _scaled(rho, square, "nats", "group^2 rho")
 
 
 @documented

@@ -117,7 +117,8 @@ def kl_from_rdp(renyi: NumberLike, order: NumberLike = 1.0, *, unit: Information
     0.25
     """
     renyi, order = validated(renyi=renyi, order=order)
-    return information(renyi, unit, "monotonicity in the order", settled=unit == "nats")
+    nats = _validate.choice("unit", unit, ("nats", "bits")) == "nats"
+    return information(renyi, unit, "monotonicity in the order", settled=nats)
 
 
 @documented
@@ -286,6 +287,7 @@ def _curve(
         )
     (goal,) = validated(**{name: target})
     _validate.broadcastable(name, goal, "renyi without its last axis", columns[..., 0])
+    _validate.grid(f"{name} with renyi", np.broadcast_shapes((*goal.shape, 1), columns.shape))
     return columns, row, goal
 
 

@@ -64,9 +64,10 @@ def improved(
     if not chosen.any():
         return value, error
     found, slack = least(renyi[chosen], order[chosen], target[chosen])
-    better = found + slack < value[chosen] + error[chosen]
-    least_value = np.maximum(found, 0.0)
-    slack = np.maximum(found + slack, 0.0) - least_value
+    with np.errstate(invalid="ignore", over="ignore"):  # where both are infinite, neither is better
+        better = found + slack < value[chosen] + error[chosen]
+        least_value = np.maximum(found, 0.0)
+        slack = np.maximum(found + slack, 0.0) - least_value
     value, error = value.copy(), error.copy()
     value[chosen] = np.where(better, least_value, value[chosen])
     error[chosen] = np.where(better, slack, error[chosen])

@@ -108,7 +108,7 @@ def tradeoff_from_gdp(separation: NumberLike, type_one: NumberLike) -> Estimate:
         # the relative slope of Phi at -y is at most y + 1; z is right to some ulps, of z and of its argument
         slope = np.where(place < 0.0, 1.0 - place, 1.0)
         blurred = np.where(np.isfinite(z), np.abs(z), 0.0) + np.where(np.isfinite(separation), separation, 0.0) + 1.0
-        error = np.where(np.isfinite(slope), 1e-15 * (slope * blurred + 4.0), 1.0) * value
+        error = np.minimum(1.0, np.where(np.isfinite(slope), 1e-15 * (slope * blurred + 4.0), 1.0)) * value
     ends = (type_one == 1.0) | (type_one == 0.0)
     return bounded(value, "probability", "Phi(Phi^-1(1 - x) - separation)", error=error, ceiling=1.0, settled=ends)
 

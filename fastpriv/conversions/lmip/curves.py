@@ -227,7 +227,8 @@ class WorstHockeyStickCurve:
         """Above H_x by convexity in e^epsilon."""
         start, end = self._stations[place], self._stations[place + 1]
         before, after = self._high[x, place], self._high[x, place + 1]
-        share = np.exp(epsilon - end) * np.expm1(start - epsilon) / np.expm1(start - end)
+        with np.errstate(over="ignore", invalid="ignore"):
+            share = np.exp(epsilon - end) * np.expm1(start - epsilon) / np.expm1(start - end)
         return np.asarray(before + (after - before) * np.clip(share * (1 - 1e-14), 0.0, 1.0))
 
 

@@ -64,9 +64,18 @@ class Asked:
             if answer is not None and all(np.shape(x) == epsilon.shape for x in answer):
                 return self._checked(epsilon, answer)
             self.scalar = True
-        rows = [self._numbers(self.curve(float(e))) for e in epsilon]
+        rows = [self._numbers(self._single_answer(float(e))) for e in epsilon]
         columns = zip(*(tuple(float(self._single(x)) for x in row) for row in rows), strict=True)
         return self._checked(epsilon, tuple(np.array(column) for column in columns))
+
+    def _single_answer(self, epsilon: float) -> Any:
+        try:
+            return self.curve(epsilon)
+        except TypeError as fault:
+            raise DomainError(
+                f"curve must be a function of one epsilon; got TypeError: {fault}. Define it with one argument, as "
+                "in lambda epsilon: delta(epsilon, sigma)."
+            ) from fault
 
     def tail(self, epsilon: float, rate: int) -> float | None:
         """Upper bound of the integral of e^(rate e) delta(e) beyond ``epsilon``; None where nothing is known."""

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...distributions import GaussianMixture
+from ...errors import DomainError
 from ...estimate import Estimate
 from ...kernels import _quadrature
 from . import closed_form, component_bounds
@@ -22,6 +23,8 @@ from .quadrature import STOPPED, TIME_SPENT, Integral, arrays, enclosed, integra
 
 __all__ = ["renyi_divergence"]
 
+# bound: none - orders beyond it are refused
+_MOST_ORDER = 1e300
 _SMALL = 0.5  # below this J is taken from the integral of p^a q^(1-a) + b q - a p
 # bound: proved - half a unit in the last place of a double, IEEE 754
 _UNIT = 2.0**-53
@@ -49,6 +52,11 @@ def renyi_divergence(
         return _on_the_edge(p, q, order, certified=certified, deadline=deadline)
     if single(p, q):
         return closed_form.renyi(p, q, order)
+    if order > _MOST_ORDER:
+        raise DomainError(
+            f"order must be at most {_MOST_ORDER:g} for several components; got {order!r}. Take that one: the "
+            "divergence is the same to all digits."
+        )
     _, (p, q) = rescaled(p, q)
     reach = _reach(p, q, order, deadline) if order > 1.0 else 0.0
     if reach is None:

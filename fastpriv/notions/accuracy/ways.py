@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -77,9 +77,7 @@ def asked_of(target: ArrayLike, alpha: ArrayLike, norm: float, method: str) -> A
     """The question, validated."""
     centre = _validate.vector("target", target, remedy="Pass the number or vector that releases estimate.")
     edges = _validate.real("alpha", alpha, "at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
-    if edges.size == 0:
-        raise ShapeError("alpha must have at least one entry; got an empty sequence. Pass one or more tolerances.")
-    if isinstance(norm, bool) or norm not in _NORMS:
+    if isinstance(norm, bool) or not isinstance(norm, (int, float, np.number)) or norm not in _NORMS:
         raise DomainError(f"norm must be 1, 2 or inf; got {_validate.shown(norm)}. Choose one of these.")
     distinct, places = np.unique(edges, return_inverse=True)
     sampled = _validate.choice("method", method, ("auto", "sampled")) == "sampled"
@@ -118,6 +116,9 @@ def answered(
             f"mechanism must be a GaussianMechanism, a channel or a function; got {_validate.shown(mechanism)}. "
             "Pass a function of (rng, n) that returns n releases."
         )
+    if asked.alpha.size == 0:
+        none = np.zeros((len(secrets), 0))
+        return Answer(asked, (none,) * 3, (none[0],) * 3, {"kind": "exact", "method": "no alpha"})
     if exact is not None:
         rows = [exact(i) for i in range(len(secrets))]
         value, lower, upper = (np.array([row[part] for row in rows]) for part in range(3))
@@ -156,11 +157,11 @@ def _finite(channel: AnyChannel, secrets: list[Any], decode: Any, asked: Asked, 
             f"{_validate.shown(channel)}. Pass a function of releases that returns estimates."
         )
     unbounded = isinstance(channel, DiscreteLaplace)
-    small = channel.outputs <= _EXACT_OUTPUTS
+    small = channel._log2_shape()[1] <= 60 and channel.outputs <= _EXACT_OUTPUTS
     points = None
     if decode is not None and not callable(decode):
         points = _validate.real("decode", decode, "finite numbers", np.isfinite)
-        if points.ndim not in (1, 2) or len(points) != channel.outputs:
+        if points.ndim not in (1, 2) or not channel._log2_shape()[1] <= 60 or len(points) != channel.outputs:
             raise ShapeError(
                 f"decode must have one entry or row for each of the {_validate.shown(channel.outputs)} outputs; got "
                 f"shape {points.shape}. Pass a function for channels with many."
@@ -221,6 +222,7 @@ class _Told:
 
     function: Callable[..., Any]
     secret: Any
+    more_arguments: ClassVar[str] = ", secret"
 
     @property
     def __name__(self) -> str:

@@ -45,6 +45,8 @@ class Setting(NamedTuple):
     def weights(self) -> FloatArray:
         """One probability a secret."""
         n = self.channel.inputs
+        if self.prior is None:
+            _validate.memory("prior", 8 * n, "This quantity lists all secrets: take a channel with fewer.")
         return np.full(n, 1.0 / n) if self.prior is None else np.asarray(self.prior)
 
     @property
@@ -65,7 +67,9 @@ def setting(prior: Any, mechanism: Any) -> Setting:
             f"prior must be probabilities, a Pmf or None; got a channel, {_validate.shown(prior)}. The prior goes "
             "first, then the channel."
         )
-    channel = mechanism if isinstance(mechanism, AnyChannel) else Channel(mechanism)
+    channel: AnyChannel = mechanism
+    if not isinstance(mechanism, AnyChannel):
+        channel = _validate.renamed("matrix", "mechanism", lambda: Channel(mechanism))
     given = prior.probabilities if isinstance(prior, Pmf) else prior
     if isinstance(given, list) and isinstance(channel, ProductChannel) and any(np.ndim(one) == 1 for one in given):
         given = tuple(given)
@@ -101,7 +105,7 @@ def rows_of(given: Setting) -> Setting:
     """The same with one probability a secret, where its rows can be gone through one by one."""
     channel, prior = given
     sets = isinstance(channel, (UnaryEncoding, SubsetSelection))
-    if channel.inputs * channel.outputs > (_SETS if sets else _CELLS) or max(channel.inputs, channel.outputs) > _WIDE:
+    if not channel._cells_within(_SETS if sets else _CELLS) or max(channel.inputs, channel.outputs) > _WIDE:
         raise DomainError(
             f"mechanism must have at most {'2**25' if sets else '2**37'} cells, 2**28 secrets and 2**28 releases to be "
             f"gone through row by row; got {_validate.shown(channel)}. "

@@ -238,7 +238,7 @@ def alike(given: Setting) -> tuple[float, float, float] | None:
         sums = (_both(hits, *ends, k) for ends in ((energy, energy), (less, more), (more, less)))
         logs = [np.add.outer(old, new).reshape(-1) for old, new in zip(logs, sums, strict=True)]
         ways = np.array([math.lgamma(own + 1) - math.lgamma(i + 1) - math.lgamma(own - i + 1) for i in hits.tolist()])
-        others = times(own - hits, math.log1p(-1.0 / k) if k > 1 else -math.inf)
+        others = times(own - hits, math.log1p(-(1 / k)) if k > 1 else -math.inf)
         log_mass = np.add.outer(log_mass, ways - hits * math.log(k) + others).reshape(-1)
     real = log_mass > -np.inf
     mass, (g, low_g, high_g) = np.exp(log_mass[real]), (np.expm1(log[real]) for log in logs)
@@ -277,7 +277,7 @@ def _of_pairs(given: Setting, secret: Any) -> Shifts:
 def _both(hits: NDArray[Any], at: float, beside: float, k: int) -> FloatArray:
     """log(1 + g) of each type, from the energies at true secrets and beside them; rounded towards the outer one."""
     near = math.log1p(at)
-    share = min(beside / (k - 1), 1.0) if k > 1 else 0.0
+    share = min(beside / (k - 1), 1.0) if 1 < k < 2**1000 else 0.0
     far = math.log1p(-share) if share < 1 else -math.inf
     misses = hits[-1] - hits
     found = hits * near + times(misses, far)
@@ -289,11 +289,14 @@ def _places(given: Setting, secret: Any) -> int:
     """How many answers are wanted where all are equal: one a secret that is asked for, one for all."""
     if secret is None:
         return 1
-    return int(_validate.integers("secret", secret, 0, given.channel.inputs - 1).size)
+    return int(_asked(secret, given.channel.inputs).size)
 
 
-def _asked(secret: Any, n: int) -> NDArray[np.intp]:
-    return _validate.integers("secret", secret, 0, n - 1).reshape(-1)
+def _asked(secret: Any, n: int) -> NDArray[Any]:
+    asked = _validate.integers("secret", secret, 0, n - 1).reshape(-1)
+    if asked.size == 0:
+        raise ShapeError("secret must be at least one secret; got none. Leave it out for all of them.")
+    return asked
 
 
 def _rows(given: Setting, table: Table, secret: Any) -> NDArray[np.intp]:

@@ -98,9 +98,9 @@ def energy(profiles: Profiles) -> tuple[float, float]:
                          1e-300))))  # fmt: skip
     terms = np.where(held | (y == -np.inf), terms, 0.0)
     size = np.where(np.isfinite(joint), np.abs(joint), 0.0) + np.where(np.isfinite(y), np.abs(y), 0.0)
-    total = math.fsum(terms)
-    spread = math.fsum(terms * (32 * UNIT * (8 + size) + 4e-14)) / total if total > 0 else 0.0
-    return total, spread
+    total = structured.added(terms)
+    spread = structured.added(terms * (32 * UNIT * (8 + size) + 4e-14)) / total if total > 0 else 0.0
+    return total, spread + (2 * structured.SUMMED if terms.size > structured.EXACTLY else 0.0)
 
 
 def _log_sum(logs: FloatArray) -> tuple[float, float]:
@@ -110,6 +110,7 @@ def _log_sum(logs: FloatArray) -> tuple[float, float]:
         return float(real[0]), 4 * UNIT * abs(float(real[0]))
     top = float(real.max())
     parts = np.exp(real - top)
-    total = math.fsum(parts)
-    size = math.fsum(parts * np.abs(real)) / total
-    return top + math.log(total), 16 * UNIT * (8 + size + abs(top))
+    total = structured.added(parts)
+    size = structured.added(parts * np.abs(real)) / total
+    summed = 2 * structured.SUMMED if parts.size > structured.EXACTLY else 0.0
+    return top + math.log(total), 16 * UNIT * (8 + size + abs(top)) + summed

@@ -48,6 +48,8 @@ _LOST = 4e-323  # of a cell, where products are subnormal
 def ldp_delta(given: Setting, epsilon: ArrayLike, support: bool, n_jobs: Any, progress: Any) -> Estimate:
     """sup over ordered pairs of rows of H_epsilon, for all secrets or those with prior."""
     grid = _levels(epsilon)
+    if grid.size == 0:
+        return _estimate(grid, grid, grid, epsilon, "no epsilon", np.ones(0, dtype=bool))
     level = readings(given, ("support" if support else "ldp",), n_jobs=n_jobs)["support" if support else "ldp"]
     ended = (grid >= level.upper) & (level.upper < math.inf)
     pairs = None
@@ -91,6 +93,8 @@ def ldp_delta(given: Setting, epsilon: ArrayLike, support: bool, n_jobs: Any, pr
 def lip_delta(given: Setting, epsilon: ArrayLike, n_jobs: Any, progress: Any) -> Estimate:
     """sup over secrets with prior of max{H(q || Q_d), e^-epsilon H(Q_d || q)}."""
     grid = _levels(epsilon)
+    if grid.size == 0:
+        return _estimate(grid, grid, grid, epsilon, "no epsilon", np.ones(0, dtype=bool))
     profiles = classes.grouped(given) if given.prior is None and structured.alike(given.channel) else None
     gap, exact = given.channel.mass_gap, True
     curve: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
@@ -126,7 +130,7 @@ def _rounding(channel: AnyChannel, grid: FloatArray) -> FloatArray:
     """What rounding moves a hockey-stick of two rows by, where cells are made from others."""
     if isinstance(channel, (Channel, SparseChannel)):
         return np.full(grid.size, 4 * UNIT if getattr(channel, "log", False) else 0.0)
-    return 16 * UNIT * (2 + math.log(channel.outputs) + np.minimum(grid, 750.0))
+    return 16 * UNIT * (2 + math.log(2.0) * channel._log2_shape()[1] + np.minimum(grid, 750.0))
 
 
 def _faint(channel: AnyChannel, held: NDArray[np.intp], n_jobs: Any) -> bool:

@@ -10,9 +10,11 @@ Quantities by name: ``ldp`` and ``support`` (LDP over all secrets and over those
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ... import _parallel
 from ...capacity.finite import structured
 from ...channels import Channel, DefaultChannel, ProductChannel
 from ...estimate import Kind
@@ -34,6 +36,7 @@ def readings(given: Setting, wanted: Iterable[str], *, n_jobs: int | None = None
     str, Reading
 ]:  # fmt: skip
     """The quantities that are wanted."""
+    _parallel.checked(n_jobs, progress)
     names = tuple(wanted)
     channel, prior = given
     if isinstance(channel, ProductChannel) and (prior is None or isinstance(prior, tuple)):
@@ -124,6 +127,8 @@ def _sums(channel: ProductChannel, prior: Any, names: tuple[str, ...], n_jobs: A
         value, lower, upper = (
             _total([own * float(getattr(one, field)) for own, one in parts_of]) for field in ("value", "lower", "upper")
         )
+        if lower == math.inf and not any(one.lower == math.inf for _, one in parts_of):
+            lower = sys.float_info.max  # a sum that is finite, and no double
         if value < math.inf:
             lower, upper = lower - 4 * UNIT * abs(lower), upper + 4 * UNIT * abs(upper)
         reading = Reading(value, lower, upper, kind, "sum over factors")
@@ -134,7 +139,10 @@ def _sums(channel: ProductChannel, prior: Any, names: tuple[str, ...], n_jobs: A
 
 
 def _total(terms: list[float]) -> float:
-    return math.inf if math.inf in terms else math.fsum(terms)
+    try:
+        return math.inf if math.inf in terms else math.fsum(terms)
+    except OverflowError:
+        return math.inf
 
 
 def _logarithm(one: Reading) -> Reading:

@@ -25,6 +25,7 @@ import numpy as np
 
 from ... import _parallel
 from ..._values import FloatArray
+from ...capacity.finite import structured
 from ...channels import ProductChannel
 from . import classes
 from .arguments import UNIT, Reading, Setting, written
@@ -173,6 +174,11 @@ def _walked(table: Table, order: float, n_jobs: Any, progress: Any) -> Reading:
     return _total(top[real], logs, order, longest, channel.mass_gap, table.gap, 0.0, over)
 
 
+def _added(terms: FloatArray) -> float:
+    """The sum of terms of any sign: exact, and of many of them right to 64 units of that of their sizes."""
+    return math.fsum(terms.tolist()) if terms.size <= structured.EXACTLY else float(np.sum(terms))
+
+
 def _total(
     top: FloatArray, logs: FloatArray, order: float, n: int, gap: float, prior_gap: float, missing: float,
     over: float = 0.0,
@@ -184,14 +190,21 @@ def _total(
     whole = np.exp(top)
     with np.errstate(over="ignore"):
         direct = np.exp(joint / small)
-        excess = math.fsum(whole) - 1.0 + math.fsum(whole * np.expm1(logs / order))
+        more = whole * np.expm1(logs / order)
+        excess = (_added(whole) - 1.0) + _added(more)
         each = direct if -0.9 < excess < 1e200 else np.exp((joint - peak) / small)
-    total = math.fsum(each)
-    size = math.fsum(each * (8 * small + np.abs(small * top) + np.abs(logs) * (small / order)))
+    total = _added(each)
+    size = _added(each * (8 * small + np.abs(small * top) + np.abs(logs) * (small / order)))
     spread = (small + small / order) * total
+    many = whole.size > structured.EXACTLY  # their sums are right to 64 units; with those of the parts, 64 of spread
+    if many:
+        spread += small * total
+        size += 8 * size
     if -0.9 < excess < 1e200:  # from what the sum exceeds 1 by
         value = small * math.log1p((excess - over) / (1.0 + over))
-        spread += small * math.fsum(whole)
+        spread += small * _added(whole)
+        if many:
+            spread += small * (_added(whole) + float(np.sum(np.abs(more))))
     else:
         value = peak + small * (math.log(total) - math.log1p(over))
         size += abs(peak) * total

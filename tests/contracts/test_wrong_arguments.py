@@ -1,0 +1,129 @@
+"""Every public callable, with each argument of a valid call replaced by what cannot be meant: one clear error.
+
+The error is one of fastpriv's own, names the argument (or one that it has to match) and says what was given; nothing is
+warned of, nothing hangs and no memory is taken. A wrong argument may have an answer where it has a meaning: 1e308, or
+nothing at all.
+"""
+
+import functools
+import inspect
+import re
+import warnings
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from contracts.calls import public_calls
+from fastpriv.errors import (
+    BackendMissingError,
+    DomainError,
+    EstimateGivenError,
+    NotConvergedError,
+    SamplingWarning,
+    ShapeError,
+)  # fmt: skip
+
+OWN = (BackendMissingError, DomainError, EstimateGivenError, NotConvergedError, ShapeError)
+
+
+def numbers():
+    yield 1.0
+
+
+WRONG = {
+    "None": lambda: None, "text": lambda: "1", "bytes": lambda: b"x", "object": object, "complex": lambda: 1 + 2j,
+    "empty": list, "ragged": lambda: [[1], [1, 2]], "dictionary": dict, "class": lambda: dict,
+    "nan": lambda: float("nan"), "inf": lambda: float("inf"), "negative": lambda: -1, "large": lambda: 1e308,
+    "true": lambda: True, "date": lambda: np.datetime64("2020-01-01"), "texts": lambda: np.array(["a", "b"]),
+    "generator": numbers, "array of one": lambda: np.array(0.5), "zero": lambda: 0, "deep": lambda: [[[0.5]]],
+    "huge": lambda: 10**400, "complex array": lambda: np.array([1j, 2.0]), "list with None": lambda: [None, 1.0],
+    "list with nan": lambda: [0.5, float("nan")], "no rows": lambda: np.zeros((0, 3)), "set": lambda: {1.0},
+    "list of bytes": lambda: [b"a"], "records": lambda: np.zeros(2, dtype=[("a", float)]),
+    "sparse": lambda: csr_array(np.eye(2)), "function": lambda: len,
+}  # fmt: skip
+
+MATCHED = {  # arguments that have to fit another one, which the message may name instead
+    "default": ("rows",), "factors": ("powers", "likelihood"), "sep": ("column",),
+    "linear": ("pairwise",), "products": ("gram",),
+    "likelihood": ("prior",), "column": ("values",), "data": ("values",), "indices": ("values", "rows"),
+    "curve": ("epsilon", "delta"), "forward": ("epsilon", "delta"), "backward": ("epsilon", "delta"),
+    "sensitivity": ("epsilon",), "neighbours": ("secret",), "exceptions": ("row", "background"),
+    "jit": ("log_density", "log_ratio", "sampler"), "shift": ("matrix",), "as_published": ("conversion",),
+    "unit": ("Estimate",), "path": ("file",), "checkpoint": ("file",), "directory": ("file",), "target": ("secret",),
+    "sampler_q": ("sampler",), "prior": ("likelihood",), "delta": ("epsilon",), "log_delta": ("epsilon",),
+    "posteriors": ("file",), "background": ("row",), "clip": ("gradient",), "secrets": ("output",), "p": ("epsilon",),
+    "q": ("epsilon",), "log": ("matrix", "likelihood", "prior"), "values": ("prior",), "rows": ("matrix",),
+}  # fmt: skip
+FREE = {"method", "name", "source", "cost"}  # words that are only shown
+LEFT_OUT = {"main", "PaperFigure.curve"}  # the command line; what is a KeyError by its docstring
+USERS_OWN = {"progress", "rng"}  # called, and what they raise is theirs
+
+
+def fault_of(call, parameter, kind):
+    """What is wrong with how a call takes a wrong argument; None for nothing."""
+    try:
+        wrong = call.with_argument(parameter, WRONG[kind]())
+    except TypeError:  # the number of arguments
+        return None
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        try:
+            wrong()
+            fault = None
+        except OWN as error:
+            text = str(error)
+            known = [parameter, *MATCHED.get(parameter, ())]
+            named = any(re.search(rf"\b{name}", text) for name in known)
+            fault = None if named and "got" in text else f"{type(error).__name__}: {text}"
+        except MemoryError as error:
+            fault = None if "must fit in memory" in str(error) else f"MemoryError: {error}"
+        except (OSError, ValueError, TypeError, AttributeError, ArithmeticError, LookupError, RuntimeError) as error:
+            own_word = isinstance(error, OSError) and re.search(r"must be an existing|directory", str(error))
+            called = parameter in USERS_OWN and "argument" in str(error)
+            fault = None if own_word or called else f"{type(error).__name__}: {error}"
+    others = [one for one in seen if not issubclass(one.category, SamplingWarning)]
+    if fault is None and others:
+        fault = f"{others[0].category.__name__}: {others[0].message}"
+    return fault and f"{call.name}({parameter}={kind}): {fault[:300]}"
+
+
+def faults(calls, every=1, first=0):
+    cases = [
+        (call, parameter, kind)
+        for name, call in sorted(calls.items()) if name not in LEFT_OUT
+        for parameter in call.parameters() if parameter not in FREE for kind in WRONG
+    ]  # fmt: skip
+    return [fault for case in cases[first::every] if (fault := fault_of(*case))]
+
+
+def test_a_wrong_argument_is_one_clear_error(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    calls = public_calls(tmp_path, "fastpriv.conversions.differential")
+    calls |= public_calls(tmp_path, "fastpriv.channels.families.responses")
+    found = faults(calls, every=3)
+    assert len(calls) > 30
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(4))
+def test_every_wrong_argument_is_one_clear_error(part, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = faults(public_calls(tmp_path), every=4, first=part)
+    assert not found, f"{len(found)}\n" + "\n".join(found)
+
+
+def test_a_fault_would_be_seen():
+    def plain(x):
+        return float(x) + 1.0
+
+    def named(x):
+        raise DomainError(f"y must be a number; got {x!r}. Pass one.")
+
+    for function in (plain, named):
+        call = functools.partial(function)
+        call.name, call.parameters = "f", lambda: ["x"]
+        call.with_argument = lambda name, value, function=function: lambda: function(value)
+        assert "f(x=None)" in fault_of(call, "x", "None")
+    assert list(inspect.signature(plain).parameters) == ["x"]
