@@ -96,10 +96,8 @@ def integral(int kind, tuple p, tuple q, tuple ratio, double b, double reach, do
             status = fp_integral_start(&work)
             if status == 0:
                 status = fp_integral_go(&work)
-        if status == FP_INTERRUPTED:
-            fp_pending_exception()
-        if status == -1:
-            raise MemoryError
+        if status < 0 and status != FP_EXPIRED:
+            finished(status, "components")
     finally:
         fp_integral_free(&work)
     return status, work.scale, work.sum + work.rest, work.truncation, work.rounding, work.panels, work.evaluations
@@ -125,8 +123,6 @@ def renyi_bounds(tuple p, tuple q, double b, double reach, double deadline=INFIN
         if status == 0:
             status = fp_renyi_bounds(&work, &lower, &upper)
         fp_integral_free(&work)
-    if work.stop.status == FP_INTERRUPTED:
-        fp_pending_exception()
-    if status < 0:
-        raise MemoryError
+    if status < 0 or work.stop.status == FP_INTERRUPTED:
+        finished(status if status < 0 else FP_INTERRUPTED, "components")
     return lower, upper, work.panels

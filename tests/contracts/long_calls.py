@@ -96,7 +96,7 @@ CALLS = {
     ),
     "pac_accuracy, 3,000 alphas": (
         "c = GeometricMechanism(10**5, 0.001)",
-        "[notions.pac_accuracy(c, 5, alpha=np.arange(3000.0)) for _ in range(99)]",
+        "[notions.pac_accuracy(c, 5, 5, alpha=np.arange(3000.0)) for _ in range(99)]",
     ),
     "read_channel, 4e6 cells": (
         _ROWS + "import os, tempfile; f = os.path.join(tempfile.mkdtemp(), 'c.csv'); "
