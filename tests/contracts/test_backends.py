@@ -15,6 +15,7 @@ import joblib
 import numba
 import numpy as np
 import pytest
+from joblib.externals.loky.backend.reduction import cloudpickle
 from joblib.parallel import ParallelBackendBase, register_parallel_backend
 from scipy.sparse import diags_array
 
@@ -32,6 +33,7 @@ from fastpriv import (
 )
 from fastpriv.errors import NotConvergedError, SamplingWarning, warned
 
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # worker processes do not find this file
 RNG = np.random.default_rng(0)
 PRIOR = Pmf([0.0, 1.0, 2.5], [0.5, 0.25, 0.25])
 SPENT = {"rtol": 0.0, "max_samples": 1_000_000, "max_seconds": np.inf, "rng": 1}
