@@ -110,7 +110,6 @@ def forgetful(rng, n):
         ((NORMAL, 0.0, 0.0, -1.0), {}, DomainError, "alpha must be at least 0 and finite; got -1.0"),
         ((NORMAL, 0.0, 0.0, [1.0, np.nan]), {}, DomainError, "alpha must be at least 0 and finite; got nan at index 1"),
         ((NORMAL, 0.0, 0.0, np.inf), {}, DomainError, "alpha must be at least 0 and finite; got inf"),
-        ((NORMAL, 0.0, 0.0, []), {}, ShapeError, "alpha must have at least one entry; got an empty sequence"),
         ((NORMAL, 0.0, np.nan, 1.0), {}, DomainError, "target must be finite numbers; got nan"),
         ((NORMAL, np.nan, 0.0, 1.0), {}, DomainError, "secret must be finite numbers; got nan"),
         ((NORMAL, [0.0, 1.0], 0.0, 1.0), {}, ShapeError, "secret must have as many coordinates as target; got 2 and 1"),
