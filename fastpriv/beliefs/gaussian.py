@@ -223,7 +223,8 @@ def _evaluated(law: _Law, base: FloatArray, shift: FloatArray) -> tuple[FloatArr
         stop = min(start + _ROWS, base.size)
         if not law.whole:
             middle = float(base[start])
-            away = (base[start:stop] - middle) / law.sigma + shift[start:stop]
+            with np.errstate(over="ignore"):
+                away = (base[start:stop] - middle) / law.sigma + shift[start:stop]
             stop = start + int(np.searchsorted(away, away[0] + _SPAN, side="right"))
         part = slice(start, stop)
         truth = (base[part] - middle) / law.sigma + shift[part]
@@ -267,7 +268,8 @@ def _grid(law: _Law, middle: float, truth: FloatArray, density: int) -> _Grid:
     first, last = float(truth[0]), float(truth[-1])
     near = slice(0, law.atoms.size)
     if not law.whole:
-        reach = [middle + (first - law.distance) * law.sigma, middle + (last + law.distance) * law.sigma]
+        left, right = middle + (first - law.distance) * law.sigma, middle + (last + law.distance) * law.sigma
+        reach = math.nextafter(left, -math.inf), math.nextafter(right, math.inf)  # wider than rounding made it
         near = slice(*np.searchsorted(law.atoms, reach))
     x = (law.atoms[near] - middle) / law.sigma
     w = law.weights[near]

@@ -124,7 +124,7 @@ def _divergence_caps(prior: Pmf, sigma: float, grouped: GroupedAtoms) -> FloatAr
     mass w_j e^(-KL(P_x || P_j)) each (Hershey and Olsen 2007). The other averages KL(P_x || P_j).
     """
     x = prior.values
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         scaled = (x - x[0]) / sigma
         square = (scaled - np.sum(prior.probabilities * scaled)) ** 2
         average = 0.5 * (square + np.sum(prior.probabilities * square))

@@ -1,5 +1,7 @@
 """Average Bayesian privacy and mutual information of many values, against sums over all of them."""
 
+import math
+
 import numpy as np
 import pytest
 from mpmath import mp, mpf
@@ -119,6 +121,17 @@ def test_atoms_alone_have_the_closed_form():
     want = np.sqrt(np.log(2) + 0.5 * (w * np.log(w) - (1 + w) * np.log1p(w)))
     np.testing.assert_allclose(found.value, want, rtol=1e-14)
     assert np.all((found.lower <= want) & (want <= found.upper))
+
+
+@pytest.mark.parametrize("values", [[0, 1], [-1e300, 1e300], [1e-320, 1], [1, 1 + 2.0**-52]])
+@pytest.mark.parametrize("sigma", [1e-300, 1e-100, 1e-17])
+def test_noise_below_the_last_digit_of_the_values_tells_them(values, sigma):
+    found = notions.abp(Pmf(values, [0.5, 0.5]), GaussianMechanism(sigma))
+    expected = math.sqrt(0.5 * math.log(4 / 3) + 0.25 * math.log(4 / 3))
+    assert found.maximum.value == pytest.approx(expected, rel=1e-12)
+    assert found.mean.lower <= expected <= found.mean.upper
+    largest = notions.pointwise_lmip(Pmf(values, [0.5, 0.5]), GaussianMechanism(sigma))
+    assert largest.lower <= math.log(2) <= largest.upper
 
 
 def test_the_mean_is_a_sum_of_all_values_rounded_once():
