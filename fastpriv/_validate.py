@@ -20,20 +20,21 @@ import math
 import operator
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from . import _remedies
+from ._remedies import shown
 from .errors import DomainError, EstimateGivenError, ShapeError
 
 __all__ = [
     "array", "broadcastable", "choice", "copied", "count", "flag", "grid", "instance", "integers", "law_gap", "line",
     "memory", "path", "probabilities", "real", "renamed", "scalar", "sequence", "shown", "sum_gap", "sum_tolerance",
-    "vector",
-    "whole_file",
+    "vector", "whole_file",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
@@ -154,7 +155,7 @@ def real(
     ``answer`` says that every entry gets an answer, for which there must be memory too.
     """
     if isinstance(value, (str, bytes)):
-        raise DomainError(f"{name} must be {constraint}; got {shown(value)}. {_convert(value)}")
+        raise DomainError(f"{name} must be {constraint}; got {shown(value)}. {_remedies.for_a_kind(value)}")
     try:
         given = array(name, value)
         if given.dtype.kind not in "fiub" and not (given.dtype.kind == "O" and _all_numbers(given)):
@@ -169,14 +170,16 @@ def real(
             "or upper, whichever is meant."
         ) from None
     except (TypeError, ValueError, OverflowError):
-        raise DomainError(f"{name} must be {constraint}; got {shown(value)}. {_convert(value, remedy)}") from None
+        remedy = _remedies.for_a_kind(value, remedy)
+        raise DomainError(f"{name} must be {constraint}; got {shown(value)}. {remedy}") from None
     good = ~np.isnan(found)
     if valid is not None:
         with np.errstate(invalid="ignore"):
             good &= np.asarray(valid(found), dtype=bool)
     if not good.all():
         worst, text = _worst(found, good)
-        raise DomainError(f"{name} must be {constraint}; got {text}. {remedy or _range_remedy(constraint, worst)}")
+        remedy = remedy or _remedies.for_a_range(constraint, worst)
+        raise DomainError(f"{name} must be {constraint}; got {text}. {remedy}")
     return found
 
 
@@ -283,7 +286,7 @@ def count(
     try:
         number = operator.index(value)
     except TypeError:
-        raise DomainError(f"{name} must be {bounds}; got {shown(value)}. {_as_integer(value)}") from None
+        raise DomainError(f"{name} must be {bounds}; got {shown(value)}. {_remedies.for_an_integer(value)}") from None
     if isinstance(value, (bool, np.bool_)):
         raise DomainError(f"{name} must be {bounds}; got {value!r}. Write the number itself: {number}.")
     if number < minimum:
@@ -520,100 +523,3 @@ def _worst(array: FloatArray, good: NDArray[np.bool_]) -> tuple[float, str]:
     index = first[0] if array.ndim == 1 else first
     worst = float(array[first])
     return worst, f"{worst!r} at index {index} ({len(bad)} of {array.size} entries)"
-
-
-def _convert(value: Any, remedy: str | None = None) -> str:
-    """What to do with what is not a number or an array of numbers."""
-    if isinstance(value, (str, bytes)):
-        try:
-            float(value)
-        except ValueError:
-            return "Pass a number instead of text."
-        return "Convert it with float()."
-    if value is None:
-        return remedy or "Pass a number, or leave the argument out where it has a default."
-    if isinstance(value, complex):
-        return "Take its real part if that is meant: value.real."
-    if isinstance(value, int):
-        return "Pass a number within the range of doubles, at most 1.8e308."
-    if hasattr(value, "toarray"):
-        return "Write it out with value.toarray()."
-    if isinstance(value, type) or callable(value):
-        return "Call it, and pass the numbers that it gives."
-    if isinstance(value, Mapping):
-        return "Pass its numbers: list(value.values())."
-    if isinstance(value, (Set, Iterator)):
-        return "Make a list of it: list(value)."
-    kind, ragged = _kind_of_entries(value)
-    if ragged:
-        return "Make all rows the same length."
-    if kind == "c":
-        return "Take the real part if that is meant: numpy.real(value)."
-    if kind in "mM":
-        return "Convert dates and durations to numbers, as in value / numpy.timedelta64(1, 's')."
-    if kind in "SU":
-        return "Convert the text to numbers: numpy.asarray(value, dtype=float)."
-    return remedy or "Pass a number or an array of numbers."
-
-
-def _kind_of_entries(value: Any) -> tuple[str, bool]:
-    """The kind of the dtype of what is not an array of numbers; and whether it is ragged."""
-    try:
-        given = np.asarray(value)
-    except ValueError:
-        return "O", True
-    except (TypeError, OverflowError):
-        return "O", False
-    if given.dtype.kind != "O" or given.ndim == 0:
-        return given.dtype.kind, False
-    kinds = {
-        "S" if isinstance(one, (str, bytes)) else "c" if isinstance(one, complex) else "O"
-        for one in given.ravel()
-    }
-    ragged = any(hasattr(one, "__len__") and not isinstance(one, (str, bytes)) for one in given.ravel())
-    return next((kind for kind in "Sc" if kind in kinds), "O"), ragged
-
-
-def _range_remedy(constraint: str, worst: float) -> str:
-    """What to do with a number that is out of the range."""
-    if math.isnan(worst):
-        return "Remove NaN entries, or fill them with numbers."
-    if math.isinf(worst):
-        return "Look where the infinity comes from: a division by 0, a logarithm of 0, or an overflow before the call."
-    if "between 0 and 1" in constraint or "probabilit" in constraint:
-        if 1.0 < worst <= 100.0:
-            return "Divide percentages by 100."
-        if worst < 0.0:
-            return "Take exp() of it if it is a logarithm."
-    if worst < 0.0:
-        return "Check its sign: take the absolute value if that is meant."
-    if worst == 0.0:
-        return "Pass the smallest number that is meant instead of 0."
-    return "Check its unit, and what it was computed from."
-
-
-def _as_integer(value: Any) -> str:
-    """What to do with what is not an integer."""
-    if isinstance(value, (float, np.floating)):
-        if not math.isfinite(value):
-            return "Pass a finite number of them."
-        whole = value == int(value)
-        return f"Write {shown(int(value))}, without a decimal point." if whole else "Round it with round()."
-    if isinstance(value, (str, bytes)):
-        return "Convert it with int()."
-    if value is None:
-        return "Pass an integer, or leave the argument out where it has a default."
-    return "Pass one integer."
-
-
-def shown(value: Any) -> str:
-    """A value in one line of at most 60 letters."""
-    if type(value) is int and value > 2**64 and value & (value - 1) == 0:
-        return f"2**{value.bit_length() - 1}"
-    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 1000:
-        return f"an integer of {value.bit_length()} bits"
-    try:
-        text = " ".join(repr(value).split())
-    except Exception:
-        text = f"an object of type {type(value).__name__}"
-    return text if len(text) <= 60 else text[:57] + "..."
