@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FloatArray", "Value", "lasting"]
+__all__ = ["FloatArray", "Value", "distinct_rows", "lasting"]
 
 FloatArray = NDArray[np.float64]
 _HASHED = 2**20  # entries hashed at a time
@@ -89,3 +89,16 @@ def _equal(a: Any, b: Any) -> bool:
         return bool(np.array_equal(a, b))
     step = max(1, _HASHED * len(a) // a.size)
     return all(np.array_equal(a[i : i + step], b[i : i + step]) for i in range(0, len(a), step))
+
+
+def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Different rows in lexicographic order, and which of them each row is; there is at least one row.
+
+    ``numpy.unique`` with an axis makes a TypeError of a Ctrl-C that arrives while it compares.
+    """
+    order = np.lexsort(rows.T[::-1])
+    ordered = rows[order]
+    first = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
+    which = np.empty(len(rows), dtype=np.intp)
+    which[order] = np.cumsum(first) - 1
+    return ordered[first], which

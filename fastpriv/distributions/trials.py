@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._values import distinct_rows
 from ..errors import DomainError, warned
 from .functions import PointFunction, Sampler, place
 
@@ -46,7 +47,7 @@ def tried_sampler(sampler: Sampler, words: Words, n: int) -> tuple[FloatArray, f
         )
     other, cost_of_other = _timed(lambda: sampler(np.append(words, np.uint64(1)), n), n)
     if np.array_equal(first, other):
-        _, counts = np.unique(first, axis=1, return_counts=True)
+        counts = np.bincount(distinct_rows(first.T)[1])
         if (float(counts.max()) / (n + 1)) ** n < _BY_CHANCE:
             raise DomainError(
                 f"{sampler.argument} must draw from the rng it is given; got the same {n} points for two different "

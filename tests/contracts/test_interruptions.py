@@ -3,13 +3,16 @@
 Whether it was heard within a kernel is told by the frame that raised, or by what it left undone, not by a clock.
 """
 
+import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import fastpriv
 from contracts.long_calls import CALLS, measured
 from fastpriv import (
     GaussianMixture,
@@ -25,6 +28,7 @@ from fastpriv import (
     special,
     total_variation,
 )
+from fastpriv._values import distinct_rows
 from fastpriv.capacity.finite import interior
 from fastpriv.divergences.line import hockey_stick, information
 
@@ -176,3 +180,18 @@ def test_pieces_of_a_ufunc_change_no_bit():
     assert np.array_equal(special.log_ndtr(x[::-1]), whole[::-1])
     table = special.logaddexp(x[:20_001, None], x[:3])
     assert np.array_equal(table[:, 1], special.logaddexp(x[:20_001], x[1]))
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (7, 1), (500, 2), (500, 3)])
+def test_different_rows_are_those_of_numpy(rows, columns):
+    given = np.random.default_rng(rows).integers(-3, 3, (rows, columns)) / 2.0
+    distinct, which = distinct_rows(given)
+    expected, place = np.unique(given, axis=0, return_inverse=True)
+    assert np.array_equal(distinct, expected)
+    assert np.array_equal(which, place.reshape(-1))
+
+
+def test_no_comparison_of_numpy_turns_an_interruption_into_a_type_error():
+    found = [file.name for file in Path(fastpriv.__file__).parent.rglob("*.py")
+             if file.name != "_values.py" and re.search(r"np\.unique\([^)]*axis=", file.read_text())]
+    assert not found, "use fastpriv._values.distinct_rows"

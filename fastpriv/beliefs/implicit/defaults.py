@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _validate
-from ..._values import FloatArray
+from ..._values import FloatArray, distinct_rows
 from ...channels.base import Exceptions
 from ...channels.likelihoods.kinds import DefaultLikelihood, DenseLikelihood, as_likelihood
 from ...errors import DomainError, ShapeError
@@ -107,9 +107,8 @@ def listed(likelihood: DefaultLikelihood, prior: Any) -> Listed | None:
                 f"{_validate.shown(prior.size)}. Pass one of the same size, or None for the uniform law."
             )
         places = np.union1d(likelihood.indices, prior.indices)
-        pairs = np.stack([_spread(one, places) for one in (likelihood, prior)])
-        distinct, member = np.unique(pairs, axis=1, return_inverse=True)
-        values, atoms = distinct
+        distinct, member = distinct_rows(np.stack([_spread(one, places) for one in (likelihood, prior)], axis=1))
+        values, atoms = distinct.T
     member = member.reshape(-1)
     counts: list[int] = np.bincount(member[:-1], minlength=len(values)).tolist()
     counts[member[-1]] += likelihood.size - len(places)
@@ -122,7 +121,8 @@ def written_out(logs: FloatArray, prior: FloatArray | None, log_prior: bool) -> 
     if prior is None:
         (values, member), atoms = np.unique(logs, return_inverse=True), None
     else:
-        (values, atoms), member = np.unique(np.stack([logs, prior]), axis=1, return_inverse=True)
+        distinct, member = distinct_rows(np.stack([logs, prior], axis=1))
+        values, atoms = distinct.T
     member = member.reshape(-1)
     counts: list[int] = np.bincount(member, minlength=len(values)).tolist()
     return _held(len(logs), np.arange(len(logs)), member, -1, counts, values, atoms, log_prior)

@@ -30,6 +30,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._values import distinct_rows
 from ...distributions import GaussianMixture
 from ...distributions.exact import whole
 from .rationals import diagonal_form, difference, least_eigenvalue, matrix_form, root, scaling
@@ -309,7 +310,7 @@ def _centred(positions: list[FloatArray]) -> list[FloatArray]:
 def _merged(weights: FloatArray, means: FloatArray, sigmas: FloatArray) -> GaussianMixture:
     """The mixture with equal components joined; each weight is then a few doubles with exactly the same sum."""
     rows = np.stack([means + 0.0, sigmas], axis=1)
-    if len(rows) == 1 or len(np.unique(rows, axis=0)) == len(rows):
+    if len(rows) == 1 or len(distinct_rows(rows)[0]) == len(rows):
         return GaussianMixture(weights, means, sigmas)
     total: dict[tuple[float, float], list[float]] = {}
     for w, (m, s) in zip(weights.tolist(), rows.tolist(), strict=True):

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._values import FloatArray
+from ..._values import FloatArray, distinct_rows
 from ...channels import AnyChannel, DiscreteLaplace
 
 __all__ = ["discrete_laplace_misses", "distances", "misses"]
@@ -81,7 +81,7 @@ def _outside(points: FloatArray, target: FloatArray, edge: float, norm: float) -
     """Whether points next to the edge lie beyond it; equal points are looked at once."""
     if len(points) == 0:
         return np.zeros(0, dtype=bool)
-    distinct, which = np.unique(points, axis=0, return_inverse=True)
+    distinct, which = distinct_rows(points)
     centre = [Fraction(x) for x in target.tolist()]
     beyond = []
     for point in distinct.tolist():
@@ -92,4 +92,4 @@ def _outside(points: FloatArray, target: FloatArray, edge: float, norm: float) -
             beyond.append(sum(gaps) > Fraction(edge))
         else:
             beyond.append(sum(gap * gap for gap in gaps) > Fraction(edge) ** 2)
-    return np.array(beyond, dtype=bool)[which.reshape(-1)]
+    return np.array(beyond, dtype=bool)[which]

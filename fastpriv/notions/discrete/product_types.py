@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _validate
-from ..._values import FloatArray
+from ..._values import FloatArray, distinct_rows
 from ...beliefs.implicit.balls import Ball
 from ...beliefs.implicit.overlaps import jensen_shannon_of_types
 from ...capacity.finite import structured
@@ -105,10 +105,10 @@ def expected_posteriors(given: Setting, secret: Any) -> TypeShifts | None:
             f"secret must be given for a product whose secrets are of more than {_TYPES} types; got None for "
             f"{_validate.shown(number)} types. Pass the true secrets of interest."
         )
-    many, place = np.unique(counts, axis=0, return_inverse=True)
+    many, place = distinct_rows(counts)
     js = jensen_shannon_of_types([one for kinds in found for one in kinds.posteriors], many)
     gap = product_prior_gap(given)
-    js = Ball(js.mid, js.rad + 1.1 * gap * js.mid + gap * gap)[place.reshape(-1)]
+    js = Ball(js.mid, js.rad + 1.1 * gap * js.mid + gap * gap)[place]
     return TypeShifts(js, weight, error)
 
 
