@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -24,8 +25,9 @@ def test_vast_sizes_end_at_once(size):
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory and time are those of Linux")
 def test_every_call_of_a_vast_size_ends_with_little_memory():
     done = subprocess.run(
-        [sys.executable, "-m", "contracts.vast_sizes"], capture_output=True, text=True, check=True, timeout=7200
-    )
+        [sys.executable, "-m", "contracts.vast_sizes"], capture_output=True, text=True, check=True, timeout=7200,
+        cwd=Path(__file__).parents[1],
+    )  # fmt: skip
     faults = [json.loads(line) for line in done.stdout.splitlines()]
     assert not faults, "\n".join(map(str, faults))
 
