@@ -332,6 +332,7 @@ def troubled(task):
     return task, os.getpid()
 
 
+@pytest.mark.filterwarnings("ignore:A worker stopped while some jobs were given:UserWarning")
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing", "plain"])
 def test_errors_and_warnings_of_processes_arrive_as_they_are(backend):
     seen = []
@@ -347,7 +348,8 @@ def test_errors_and_warnings_of_processes_arrive_as_they_are(backend):
     assert [task for task, _ in done] == [0, 1, 2, 3]
     assert backend == "plain" or os.getpid() not in {process for _, process in done}
     assert seen == [(i, 4) for i in range(1, 5)]
-    assert [str(one.message) for one in told] == [f"told by task {i}." for i in range(4)]
+    said = [str(one.message) for one in told if one.category is SamplingWarning]  # joblib may have its own to say
+    assert said == [f"told by task {i}." for i in range(4)]
     assert failed.value.best == 0.25
     assert "In a worker process:" in failed.value.__notes__[0]
 
