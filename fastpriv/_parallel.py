@@ -105,12 +105,13 @@ def _results(
             return
         backend = ThreadingBackend(nesting_level=backend.nesting_level)
     if backend.effective_n_jobs(workers) > 1:
-        yield from _told(function, tasks, workers, backend if isinstance(backend, ThreadingBackend) else "threading")
+        threads = backend if isinstance(backend, ThreadingBackend) else "threading"
+        yield from _thread_results(function, tasks, workers, threads)
     else:
         yield from map(function, tasks)
 
 
-def _told(
+def _thread_results(
     function: Callable[[Any], Result], tasks: Sequence[Any], n_jobs: int, backend: Any
 ) -> Iterator[Result]:
     """Threads tell of their results themselves: joblib looks for them only once in 10 ms."""

@@ -175,7 +175,7 @@ def maps(monkeypatch):
 
         monkeypatch.setattr(_parallel, name, counting)
 
-    counted("_told", "threads")
+    counted("_thread_results", "threads")
     counted("_remote_results", "processes")
     return ran
 
