@@ -136,7 +136,7 @@ def _many(law: _Law, points: FloatArray) -> tuple[FloatArray, FloatArray, int]:
     starts = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]]))
     stops = np.append(starts[1:], points.size)
     alone = _alone(law, points)
-    value[alone] = _told(law.weights[np.searchsorted(law.atoms, points[alone])])
+    value[alone] = _divergence_of_certainty(law.weights[np.searchsorted(law.atoms, points[alone])])
     error[alone] = 0.0
     direct = ~alone
     total = 0
@@ -183,7 +183,7 @@ def _alone(law: _Law, points: FloatArray) -> NDArray[np.bool_]:
     return np.asarray(found, dtype=np.bool_)
 
 
-def _told(w: FloatArray) -> FloatArray:
+def _divergence_of_certainty(w: FloatArray) -> FloatArray:
     """The divergence of certainty from the prior, at an atom of weight w."""
     return np.asarray(_LN2 + 0.5 * (w * special.log(w) - (1 + w) * special.log1p(w)))
 

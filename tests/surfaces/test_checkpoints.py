@@ -211,7 +211,7 @@ def test_channels_that_print_alike_have_blocks_of_their_own(tmp_path):
     assert again["mutual_information"].value == fresh["mutual_information"].value
 
 
-def killed_at_random(command, cwd, times, resumed, generator):
+def assert_same_bits_after_kills(command, cwd, times, resumed, generator):
     """Run it to its end, killed this often on the way; how often a kill left something to go on from."""
     begin = time.monotonic()
     subprocess.run(command, cwd=cwd, env=HERE, check=True, capture_output=True)
@@ -251,7 +251,7 @@ def test_assess_killed_at_random_moments_ends_with_the_same_bits(tmp_path, times
     people.write_text("age\n31\n40\n40\n58\n")
     command = [*ASSESS, "--sigma", "1..9:5", str(people)] if times < 10 else [*ASSESS, "--sigma", "1..1000:60"]
     (tmp_path / "run").mkdir()
-    found = killed_at_random(command, tmp_path / "run", times, ["--resume"], random.Random(times))
+    found = assert_same_bits_after_kills(command, tmp_path / "run", times, ["--resume"], random.Random(times))
     assert times < 10 or found > 0
     assert not list(tmp_path.rglob(".blocks-*"))
 
@@ -263,4 +263,4 @@ def test_posterior_killed_at_random_moments_writes_a_whole_file_or_none(tmp_path
     np.save(source, -0.5 * (np.arange(size) % 1013 / 101.0 - 3.0) ** 2)
     (tmp_path / "run").mkdir()
     command = [sys.executable, "-m", "fastpriv", "posterior", str(source), "--out", "out.npy", "--quiet"]
-    killed_at_random(command, tmp_path / "run", times, [], random.Random(times))
+    assert_same_bits_after_kills(command, tmp_path / "run", times, [], random.Random(times))
