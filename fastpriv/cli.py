@@ -11,7 +11,9 @@ import io
 import json
 import logging
 import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -72,10 +74,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _own_process() -> None:
-    """No character stops the output; matplotlib does not tell where it keeps its files."""
+    """Set up the process for the command line.
+
+    Characters that the output cannot encode are escaped, matplotlib does not report its cache directory, and Ctrl-C
+    stops the command also where it arrives inside a finalizer, where Python drops exceptions.
+    """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    sys.unraisablehook = _repeat_interrupt
+
+
+def _repeat_interrupt(dropped: Any) -> None:
+    """Interrupt the main thread again if an exception that Python is about to drop is KeyboardInterrupt."""
+    if issubclass(dropped.exc_type, KeyboardInterrupt):
+        main_thread = threading.main_thread().ident or 0
+        # A moment later, when the finalizer has returned; a signal, so that a blocking call ends too.
+        threading.Timer(0.01, signal.pthread_kill, (main_thread, signal.SIGINT)).start()
+    else:
+        sys.__unraisablehook__(dropped)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -298,6 +298,28 @@ def test_an_interrupted_run_prints_and_writes_what_was_reached(inside, capsys, m
     assert Path("t.csv").read_text().count("interrupted") == 1
 
 
+def test_an_interrupt_inside_a_finalizer_is_not_lost(inside):
+    script = (
+        "import os, signal, sys, time\n"
+        "from fastpriv import cli\n"
+        "class Closing:\n"
+        "    def __del__(self):\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "        time.sleep(0.1)\n"
+        "def read(asked):\n"
+        "    opened = Closing()\n"
+        "    del opened\n"
+        "    time.sleep(60)\n"
+        "cli._info = read\n"
+        "sys.argv = ['fastpriv', 'info']\n"
+        "sys.exit(cli.main())\n"
+    )
+    command = [sys.executable, "-c", script]
+    run = subprocess.run(command, cwd=inside, env=HERE, text=True, capture_output=True, timeout=50)
+    assert run.returncode == 130, run.stderr
+    assert run.stderr == "fastpriv: error: interrupted; nothing was written.\n"
+
+
 def test_a_process_that_is_interrupted_ends_with_130_and_no_traceback(inside):
     words = ("divergence", "kl", "p.npz", "q.json", "--rtol", "0", "--out", "new/t.csv")
     command = [sys.executable, "-m", "fastpriv", *words]
