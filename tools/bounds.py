@@ -473,13 +473,13 @@ def _public(root: Path, below: dict[str, set[str]]) -> Iterator[tuple[str, str]]
     """Every public name and the module that defines it: of fastpriv itself, of its rooms, conversions and ufuncs."""
     modules = _modules(root)
     taken = {name: _imports(name, path) for name, path in modules.items()}
-    tree = ast.parse((root / "fastpriv" / "__init__.py").read_text())
-    tables = {ast.unparse(x.targets[0]): x.value for x in tree.body if isinstance(x, ast.Assign)}
-    for name, module in ast.literal_eval(tables["_WHERE"]).items():
-        for one in _origin(f"fastpriv.{module}", name, modules, taken):
+    stub = ast.parse((root / "fastpriv" / "__init__.pyi").read_text())
+    public = [(x.module, x.names[0].name) for x in stub.body if isinstance(x, ast.ImportFrom)]
+    for module, name in public:
+        for one in _origin(f"fastpriv.{module}", name, modules, taken) if module else ():
             yield name, one
-    for room in ("calibration", "divergences", "notions"):
-        for name in _listed(modules[f"fastpriv.{room}"]):
+    for room in sorted(name for module, name in public if module is None and f"fastpriv.{name}" in modules):
+        for name in _listed(modules[f"fastpriv.{room}"]) if room not in ("conversions", "special") else ():
             for one in _origin(f"fastpriv.{room}", name, modules, taken):
                 yield f"{room}.{name}", one
     for module, path in modules.items():
@@ -493,7 +493,9 @@ def _public(root: Path, below: dict[str, set[str]]) -> Iterator[tuple[str, str]]
 
 
 def _listed(path: Path) -> list[str]:
-    """Names in ``__all__``."""
+    """Names in the stub of a package, or in ``__all__``."""
+    if (stub := path.with_suffix(".pyi")).exists():
+        return [x.names[0].name for x in ast.parse(stub.read_text()).body if isinstance(x, ast.ImportFrom)]
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return [str(x.value) for x in ast.walk(node.value) if isinstance(x, ast.Constant)]

@@ -14,6 +14,7 @@ import io
 import pkgutil
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
+from types import ModuleType
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -174,9 +175,8 @@ def methods(directory):
 
 def public_calls(directory, only=None):
     """Those of ``recorded`` whose function or class can be reached from ``fastpriv``, and ``methods``."""
-    names = {name.rpartition(".")[2] for name in fastpriv._WHERE} | {
-        name for room in fastpriv._ROOMS if room != "special" for name in getattr(fastpriv, room).__all__
-    }
+    rooms = [one for name in fastpriv.__all__ if isinstance(one := getattr(fastpriv, name), ModuleType)]
+    names = {*fastpriv.__all__, *(name for room in rooms if room is not fastpriv.special for name in room.__all__)}
     found = {name: call for name, call in recorded(only).items() if name.partition(".")[0] in names}
     return found if only else found | methods(directory)
 

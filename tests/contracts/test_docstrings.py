@@ -4,6 +4,7 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -18,7 +19,9 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def public():
-    return [*fastpriv._WHERE, *(f"{room}.{name}" for room in fastpriv._ROOMS for name in exported(room))]
+    rooms = [name for name in fastpriv.__all__ if isinstance(getattr(fastpriv, name), ModuleType)]
+    names = [name for name in fastpriv.__all__ if name not in rooms]
+    return [*names, *(f"{room}.{name}" for room in rooms for name in exported(room))]
 
 
 def exported(room):
