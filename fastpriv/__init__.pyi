@@ -92,5 +92,6 @@ from .estimate import Estimate as Estimate
 from .info import show_versions as show_versions
 from .mechanisms.batch_gradient import BatchGradient as BatchGradient
 from .mechanisms.gaussian import GaussianMechanism as GaussianMechanism
+from .sampling.options import Sampling as Sampling
 
 __version__: str

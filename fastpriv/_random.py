@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 
 from .errors import DomainError
 
-__all__ = ["root", "words"]
+__all__ = ["Seed", "checked", "root", "words"]
+
+Seed = int | Sequence[int] | NDArray[np.integer[Any]] | SeedSequence | Generator | BitGenerator | None
+
+
+def checked(rng: Any) -> None:
+    """Check a seed without taking numbers from a generator."""
+    if rng is not None and not isinstance(rng, (BitGenerator, Generator)):
+        root(rng)
 
 
 def root(rng: Any) -> SeedSequence:

@@ -10,20 +10,19 @@ import numpy as np
 from .. import _validate
 from ..distributions import Density, GaussianMixture, LogRatio
 from ..errors import DomainError, ShapeError
-from ..estimate import Estimate
-from ..sampling.request import Request, request
+from ..estimate import KINDS, Estimate
+from ..sampling.options import Request
 
-__all__ = ["Law", "asked", "both_ways", "deadline", "exactly", "laws", "uncertified"]
+__all__ = [
+    "Dispatch", "Distribution", "both_directions", "dispatch_of", "exact_deadline", "refuse_certified", "tries_exact",
+]  # fmt: skip
 
-Law = GaussianMixture | Density
-KINDS = ("exact", "certified", "statistical", "heuristic")  # from the strongest to the weakest
-Way = Literal["line", "mixtures", "sampled"]
-_SECONDS = 60.0
-_DEFAULTS = (0.95, "both", 1e-3, 0.0, 10**8, _SECONDS, "auto", "replicates", None, None, None)
+Distribution = GaussianMixture | Density
+Dispatch = Literal["one dimension", "mixtures", "sampled"]
 
 
-def laws(p: Any, q: Any) -> Way:
-    """Check a pair of laws and say which way it goes."""
+def dispatch_of(p: Any, q: Any) -> Dispatch:
+    """Check a pair of distributions; say whether it is computed in one dimension, reduced as mixtures, or sampled."""
     if isinstance(p, LogRatio):
         if q is not None:
             raise DomainError(
@@ -31,10 +30,10 @@ def laws(p: Any, q: Any) -> Way:
                 "Pass the ratio alone, and what follows by its name: epsilon=, order=."
             )
         return "sampled"
-    for name, law in (("p", p), ("q", q)):
-        if not isinstance(law, (GaussianMixture, Density)):
+    for name, distribution in (("p", p), ("q", q)):
+        if not isinstance(distribution, (GaussianMixture, Density)):
             raise DomainError(
-                f"{name} must be a GaussianMixture or a Density; got {_validate.shown(law)}. "
+                f"{name} must be a GaussianMixture or a Density; got {_validate.shown(distribution)}. "
                 "Build one of these, or pass a LogRatio as p alone."
             )
     if p.dimension != q.dimension:
@@ -43,39 +42,21 @@ def laws(p: Any, q: Any) -> Way:
         )
     if isinstance(p, Density) or isinstance(q, Density):
         return "sampled"
-    return "line" if p.dimension == 1 else "mixtures"
+    return "one dimension" if p.dimension == 1 else "mixtures"
 
 
-def asked(way: Way, *keywords: Any) -> Request | None:
-    """The validated keywords of sampling, in the order of the public signatures; None on the line when all are
-    default.
-    """
-    if way == "line" and all(map(_is, keywords, _DEFAULTS)):
-        return None
-    names = (
-        "confidence", "side", "rtol", "atol", "max_samples", "max_seconds", "method", "interval", "rng", "n_jobs",
-        "progress",
-    )  # fmt: skip
-    return request(**dict(zip(names, keywords, strict=True)))
+def tries_exact(dispatch: Dispatch, request: Request) -> bool:
+    """Whether an exact method is tried: not for densities only their owner knows, nor where samples are forced."""
+    return dispatch != "sampled" and not request.forced
 
 
-def _is(given: Any, default: Any) -> bool:
-    """Whether a keyword has its default; equal arrays are none."""
-    return given is default or (isinstance(given, (int, float, str)) and bool(given == default))
+def exact_deadline(request: Request) -> float:
+    """When an exact method has to end, by ``time.monotonic``."""
+    return time.monotonic() + request.deadline.remaining
 
 
-def exactly(way: Way, request: Request | None) -> bool:
-    """Whether an exact way is to be tried: not for densities only their owner knows, nor where samples are forced."""
-    return way != "sampled" and (request is None or not request.forced)
-
-
-def deadline(request: Request | None) -> float:
-    """When an exact way has to end, by ``time.monotonic``."""
-    return time.monotonic() + (_SECONDS if request is None else request.clock.left)
-
-
-def uncertified(certified: bool) -> None:
-    """Sampling proves nothing."""
+def refuse_certified(certified: bool) -> None:
+    """Refuse ``certified=True`` where the answer has to be sampled, since sampling proves nothing."""
     if certified:
         raise DomainError(
             "certified must be False where nothing reduces the pair to the line; got True. Drop it: the answer is a "
@@ -83,20 +64,21 @@ def uncertified(certified: bool) -> None:
         )
 
 
-def both_ways(forward: Estimate, backward: Estimate) -> Estimate:
+def both_directions(forward: Estimate, backward: Estimate) -> Estimate:
     """Two answers as one, with a leading axis."""
     kind = max(forward.kind, backward.kind, key=KINDS.index)
     numbers = (np.stack([getattr(e, name) for e in (forward, backward)]) for name in ("value", "lower", "upper"))
     method = forward.method if forward.method == backward.method else f"{forward.method}; {backward.method}"
-    cost = {name: _both(forward.cost.get(name), backward.cost.get(name)) for name in {**forward.cost, **backward.cost}}
+    names = {**forward.cost, **backward.cost}
+    cost = {name: _combined(forward.cost.get(name), backward.cost.get(name)) for name in names}
     return Estimate(
         *numbers, kind=kind, unit=forward.unit, method=method, cost=cost,
         confidence=(forward.confidence or backward.confidence) if kind == "statistical" else None,
     )  # fmt: skip
 
 
-def _both(one: Any, other: Any) -> Any:
-    """The sum of two counts; of two words both, where they differ; what is said of one alone."""
+def _combined(one: Any, other: Any) -> Any:
+    """Two entries of ``cost`` as one: the sum of counts, the conjunction of flags, both of two different words."""
     if one is None or other is None:
         return other if one is None else one
     if isinstance(one, bool) and isinstance(other, bool):

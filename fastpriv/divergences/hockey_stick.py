@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Unpack, cast
 
 from numpy.typing import ArrayLike
 
 from .. import _validate
 from .._estimates import monotone
-from .._parallel import Progress
 from ..distributions import LogRatio
 from ..estimate import Estimate, NumberLike
+from ..sampling.options import Request, Sampling, SamplingOptions, sampling_request
 from . import reductions
-from .arguments import Law, asked, both_ways, deadline, exactly, laws
+from .arguments import Distribution, both_directions, dispatch_of, exact_deadline, tries_exact
 from .line import hockey_stick as line
 
 __all__ = ["hockey_stick_divergence", "log_hockey_stick_divergence", "total_variation"]
@@ -20,10 +22,8 @@ __all__ = ["hockey_stick_divergence", "log_hockey_stick_divergence", "total_vari
 
 @monotone(falling="epsilon")
 def hockey_stick_divergence(
-    p: Law | LogRatio, q: Law | None = None, epsilon: NumberLike = 0.0, *, both: bool = False, confidence: float = 0.95,
-    side: str = "both", rtol: float = 1e-3, atol: float = 0.0, max_samples: int = 10**8, max_seconds: float = 60.0,
-    method: str = "auto", interval: str = "replicates", rng: Any = None, n_jobs: int | None = None,
-    progress: Progress = None,
+    p: Distribution | LogRatio, q: Distribution | None = None, epsilon: NumberLike = 0.0, *, both: bool = False,
+    sampling: Sampling | None = None, **options: Unpack[SamplingOptions],
 ) -> Estimate:  # fmt: skip
     """H_{e^epsilon}(P||Q), the smallest delta for which P(E) <= e^epsilon Q(E) + delta for every event E.
 
@@ -36,8 +36,8 @@ def hockey_stick_divergence(
         samples. Sampled bounds hold at their level for each epsilon by itself.
     both : bool, default False
         Also the other direction, with a leading axis of length 2: P||Q, then Q||P.
-    confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
-        How to sample where nothing exact applies: see ``help(fastpriv.divergences)``.
+    sampling, **options : Sampling, and its fields by name, which override it
+        How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``.
 
     Returns
     -------
@@ -75,18 +75,14 @@ def hockey_stick_divergence(
     >>> e.upper
     array([3.82924923e-03, 7.29003770e-05, 2.73200926e-09])
     """
-    return _sticks(
-        p, q, epsilon, False, both, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng,
-        n_jobs, progress,
-    )  # fmt: skip
+    request = partial(sampling_request, hockey_stick_divergence, sampling, options)
+    return _hockey_stick(p, q, epsilon, request, logs=False, both=both)
 
 
 @monotone(falling="epsilon")
 def log_hockey_stick_divergence(
-    p: Law | LogRatio, q: Law | None = None, epsilon: NumberLike = 0.0, *, both: bool = False, confidence: float = 0.95,
-    side: str = "both", rtol: float = 1e-3, atol: float = 0.0, max_samples: int = 10**8, max_seconds: float = 60.0,
-    method: str = "auto", interval: str = "replicates", rng: Any = None, n_jobs: int | None = None,
-    progress: Progress = None,
+    p: Distribution | LogRatio, q: Distribution | None = None, epsilon: NumberLike = 0.0, *, both: bool = False,
+    sampling: Sampling | None = None, **options: Unpack[SamplingOptions],
 ) -> Estimate:  # fmt: skip
     """Natural logarithm of H_{e^epsilon}(P||Q), for divergences far below 1e-300.
 
@@ -98,8 +94,8 @@ def log_hockey_stick_divergence(
         Non-negative, in nats, any shape.
     both : bool, default False
         Also the other direction, with a leading axis of length 2.
-    confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
-        How to sample where nothing exact applies: see ``help(fastpriv.divergences)``; ``rtol`` is the relative accuracy
+    sampling, **options : Sampling, and its fields by name, which override it
+        How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``; ``rtol`` is the relative accuracy
         of the divergence, the absolute one of its logarithm.
 
     Returns
@@ -127,16 +123,13 @@ def log_hockey_stick_divergence(
     >>> log_hockey_stick_divergence(p, q, 300.0).value
     -44862.4515...
     """
-    return _sticks(
-        p, q, epsilon, True, both, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng,
-        n_jobs, progress,
-    )  # fmt: skip
+    request = partial(sampling_request, log_hockey_stick_divergence, sampling, options)
+    return _hockey_stick(p, q, epsilon, request, logs=True, both=both)
 
 
 def total_variation(
-    p: Law | LogRatio, q: Law | None = None, *, confidence: float = 0.95, side: str = "both", rtol: float = 1e-3,
-    atol: float = 0.0, max_samples: int = 10**8, max_seconds: float = 60.0, method: str = "auto",
-    interval: str = "replicates", rng: Any = None, n_jobs: int | None = None, progress: Progress = None,
+    p: Distribution | LogRatio, q: Distribution | None = None, *, sampling: Sampling | None = None,
+    **options: Unpack[SamplingOptions],
 ) -> Estimate:  # fmt: skip
     """Total variation distance, sup_E |P(E) - Q(E)| = H_1(P||Q).
 
@@ -144,8 +137,8 @@ def total_variation(
     ----------
     p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and no q
         Any two laws.
-    confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
-        How to sample where nothing exact applies: see ``help(fastpriv.divergences)``.
+    sampling, **options : Sampling, and its fields by name, which override it
+        How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``.
 
     Returns
     -------
@@ -169,37 +162,36 @@ def total_variation(
     >>> total_variation(GaussianMixture.single(0, 1), GaussianMixture.single(2, 1)).value
     0.68268949213708...
     """
-    way = laws(p, q)
-    request = asked(
-        way, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
-    )
-    if exactly(way, request):
-        until = deadline(request)
-        exact: Any = line.total_variation if way == "line" else reductions.total_variation
+    dispatch = dispatch_of(p, q)
+    request = sampling_request(total_variation, sampling, options)
+    if tries_exact(dispatch, request):
+        until = exact_deadline(request)
+        exact: Any = line.total_variation if dispatch == "one dimension" else reductions.total_variation
         found = exact(p, q, deadline=until)
         if found is not None:
             return cast(Estimate, found)
     from . import monte_carlo
 
-    assert request is not None
     return monte_carlo.total_variation(p, q, request)
 
 
-def _sticks(p: Any, q: Any, epsilon: ArrayLike, logs: bool, both: bool, *keywords: Any) -> Estimate:
+def _hockey_stick(
+    p: Any, q: Any, epsilon: ArrayLike, make_request: Callable[[], Request], *, logs: bool, both: bool
+) -> Estimate:
+    """The divergences, or their logarithms; the arguments that come first are checked first."""
     both = _validate.flag("both", both)
-    way = laws(p, q)
+    dispatch = dispatch_of(p, q)
     grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
-    request = asked(way, *keywords)
-    if exactly(way, request):
-        until = deadline(request)
-        if way == "line":
+    request = make_request()
+    if tries_exact(dispatch, request):
+        until = exact_deadline(request)
+        if dispatch == "one dimension":
             exact: Any = line.log_hockey_stick_divergence if logs else line.hockey_stick_divergence
         else:
             exact = reductions.log_hockey_stick if logs else reductions.hockey_stick
         found = exact(p, q, grid, deadline=until)
         if found is not None:
-            return both_ways(found, exact(q, p, grid, deadline=until)) if both else found
+            return both_directions(found, exact(q, p, grid, deadline=until)) if both else found
     from . import monte_carlo
 
-    assert request is not None
     return monte_carlo.hockey_stick(p, q, grid, request, logs=logs, both=both)

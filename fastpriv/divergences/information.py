@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from .. import _validate
 from .._estimates import in_unit, monotone
-from .._parallel import Progress
 from ..distributions import GaussianMixture, Pmf
 from ..estimate import Estimate, Information, NumberLike
+from ..sampling.options import Sampling, SamplingOptions, sampling_request
 from . import reductions
-from .arguments import asked, deadline, exactly, uncertified
+from .arguments import exact_deadline, refuse_certified
 from .line import information as line
 
 __all__ = ["entropy", "label_information", "mutual_information"]
@@ -20,10 +20,8 @@ __all__ = ["entropy", "label_information", "mutual_information"]
 
 @in_unit
 def entropy(
-    p: GaussianMixture, *, certified: bool = False, confidence: float = 0.95, side: str = "both", rtol: float = 1e-3,
-    atol: float = 0.0, max_samples: int = 10**8, max_seconds: float = 60.0, method: str = "auto",
-    interval: str = "replicates", rng: Any = None, n_jobs: int | None = None, progress: Progress = None,
-    unit: Information = "nats",
+    p: GaussianMixture, *, certified: bool = False, sampling: Sampling | None = None, unit: Information = "nats",
+    **options: Unpack[SamplingOptions],
 ) -> Estimate:  # fmt: skip
     """Differential entropy, minus the integral of p log p, in nats.
 
@@ -33,8 +31,8 @@ def entropy(
         Any weights, means and covariances.
     certified : bool, default False
         As for ``kl_divergence``.
-    confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
-        How to sample where nothing exact applies: see ``help(fastpriv.divergences)``; ``rtol`` is relative to the size
+    sampling, **options : Sampling, and its fields by name, which override it
+        How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``; ``rtol`` is relative to the size
         of the entropy or to 1, whichever is larger.
     unit : {"nats", "bits"}, default "nats"
         Unit of the answer.
@@ -66,28 +64,22 @@ def entropy(
     _validate.instance("p", p, GaussianMixture)
     certified = _validate.flag("certified", certified)
     on_line = p.dimension == 1
-    request = asked(
-        "line" if on_line else "mixtures", confidence, side, rtol, atol, max_samples, max_seconds, method, interval,
-        rng, n_jobs, progress,
-    )  # fmt: skip
-    if exactly("line" if on_line else "mixtures", request):
-        until = deadline(request)
+    request = sampling_request(entropy, sampling, options)
+    if not request.forced:
+        until = exact_deadline(request)
         found = (line.entropy if on_line else reductions.entropy)(p, certified=certified, deadline=until)
         if found is not None:
             return found
-    uncertified(certified)
+    refuse_certified(certified)
     from . import monte_carlo
 
-    assert request is not None
     return monte_carlo.entropy(p, request)
 
 
 @in_unit
 def label_information(
-    p: GaussianMixture, *, certified: bool = False, confidence: float = 0.95, side: str = "both", rtol: float = 1e-3,
-    atol: float = 0.0, max_samples: int = 10**8, max_seconds: float = 60.0, method: str = "auto",
-    interval: str = "replicates", rng: Any = None, n_jobs: int | None = None, progress: Progress = None,
-    unit: Information = "nats",
+    p: GaussianMixture, *, certified: bool = False, sampling: Sampling | None = None, unit: Information = "nats",
+    **options: Unpack[SamplingOptions],
 ) -> Estimate:  # fmt: skip
     """Mutual information I(C; X) of the component C of a mixture and the sample X, in nats.
 
@@ -100,8 +92,8 @@ def label_information(
         The prior of C as weights, the law of X given C as components.
     certified : bool, default False
         As for ``kl_divergence``.
-    confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
-        How to sample where nothing exact applies: see ``help(fastpriv.divergences)``.
+    sampling, **options : Sampling, and its fields by name, which override it
+        How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``.
     unit : {"nats", "bits"}, default "nats"
         Unit of the answer.
 
@@ -134,18 +126,15 @@ def label_information(
     """
     _validate.instance("p", p, GaussianMixture)
     certified = _validate.flag("certified", certified)
-    request = asked(
-        "mixtures", confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
-    )
-    if exactly("mixtures", request):
-        until = deadline(request)
+    request = sampling_request(label_information, sampling, options)
+    if not request.forced:
+        until = exact_deadline(request)
         found = reductions.mutual_information(p, certified=certified, deadline=until)
         if found is not None:
             return found
-    uncertified(certified)
+    refuse_certified(certified)
     from . import monte_carlo
 
-    assert request is not None
     return monte_carlo.label_information(p, request)
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 from .. import _validate
 from .._estimates import in_unit
-from .._parallel import Progress
 from ..distributions import LogRatio
 from ..estimate import Estimate, Information
+from ..sampling.options import Sampling, SamplingOptions, sampling_request
 from . import reductions
-from .arguments import Law, asked, both_ways, deadline, exactly, laws, uncertified
+from .arguments import Distribution, both_directions, dispatch_of, exact_deadline, refuse_certified, tries_exact
 from .line import kl as line
 
 __all__ = ["jensen_shannon", "kl_divergence"]
@@ -18,10 +18,8 @@ __all__ = ["jensen_shannon", "kl_divergence"]
 
 @in_unit
 def kl_divergence(
-    p: Law | LogRatio, q: Law | None = None, *, both: bool = False, certified: bool = False, confidence: float = 0.95,
-    side: str = "both", rtol: float = 1e-3, atol: float = 0.0, max_samples: int = 10**8, max_seconds: float = 60.0,
-    method: str = "auto", interval: str = "replicates", rng: Any = None, n_jobs: int | None = None,
-    progress: Progress = None, unit: Information = "nats",
+    p: Distribution | LogRatio, q: Distribution | None = None, *, both: bool = False, certified: bool = False,
+    sampling: Sampling | None = None, unit: Information = "nats", **options: Unpack[SamplingOptions],
 ) -> Estimate:  # fmt: skip
     """Kullback-Leibler divergence KL(P||Q), the mean of log(p/q) under P, in nats.
 
@@ -37,8 +35,8 @@ def kl_divergence(
         Always return the proved enclosure, where there is one: on the line and for what reduces to it. Without it the
         proof is still given where it costs nothing; where its rounding part is wider than 1e-12, an error estimate that
         is tested but not proved may take its place.
-    confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
-        How to sample where nothing exact applies: see ``help(fastpriv.divergences)``.
+    sampling, **options : Sampling, and its fields by name, which override it
+        How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``.
     unit : {"nats", "bits"}, default "nats"
         Unit of the answer.
 
@@ -88,32 +86,27 @@ def kl_divergence(
     Estimate(0.36..., kind='statistical', confidence=0.95, method='direct sobol sampling')
     """
     certified, both = _validate.flag("certified", certified), _validate.flag("both", both)
-    way = laws(p, q)
-    request = asked(
-        way, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
-    )
-    if exactly(way, request):
-        until = deadline(request)
-        exact: Any = line.kl_divergence if way == "line" else reductions.kl
+    dispatch = dispatch_of(p, q)
+    request = sampling_request(kl_divergence, sampling, options)
+    if tries_exact(dispatch, request):
+        until = exact_deadline(request)
+        exact: Any = line.kl_divergence if dispatch == "one dimension" else reductions.kl
         found = exact(p, q, certified=certified, deadline=until)
         if found is not None and both:
             back = exact(q, p, certified=certified, deadline=until)
-            found = None if back is None else both_ways(found, back)
+            found = None if back is None else both_directions(found, back)
         if found is not None:
             return cast(Estimate, found)
-    uncertified(certified)
+    refuse_certified(certified)
     from . import monte_carlo
 
-    assert request is not None
     return monte_carlo.kl(p, q, request, both=both)
 
 
 @in_unit
 def jensen_shannon(
-    p: Law | LogRatio, q: Law | None = None, *, certified: bool = False, confidence: float = 0.95, side: str = "both",
-    rtol: float = 1e-3, atol: float = 0.0, max_samples: int = 10**8, max_seconds: float = 60.0, method: str = "auto",
-    interval: str = "replicates", rng: Any = None, n_jobs: int | None = None, progress: Progress = None,
-    unit: Information = "nats",
+    p: Distribution | LogRatio, q: Distribution | None = None, *, certified: bool = False,
+    sampling: Sampling | None = None, unit: Information = "nats", **options: Unpack[SamplingOptions],
 ) -> Estimate:  # fmt: skip
     """Jensen-Shannon divergence (KL(P||M) + KL(Q||M)) / 2, M = (P + Q)/2, in nats; at most log 2.
 
@@ -123,8 +116,8 @@ def jensen_shannon(
         Any weights, means and covariances.
     certified : bool, default False
         As for ``kl_divergence``.
-    confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
-        How to sample where nothing exact applies: see ``help(fastpriv.divergences)``.
+    sampling, **options : Sampling, and its fields by name, which override it
+        How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``.
     unit : {"nats", "bits"}, default "nats"
         Unit of the answer.
 
@@ -154,18 +147,15 @@ def jensen_shannon(
     0.33...
     """
     certified = _validate.flag("certified", certified)
-    way = laws(p, q)
-    request = asked(
-        way, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
-    )
-    if exactly(way, request):
-        until = deadline(request)
-        exact: Any = line.jensen_shannon if way == "line" else reductions.jensen_shannon
+    dispatch = dispatch_of(p, q)
+    request = sampling_request(jensen_shannon, sampling, options)
+    if tries_exact(dispatch, request):
+        until = exact_deadline(request)
+        exact: Any = line.jensen_shannon if dispatch == "one dimension" else reductions.jensen_shannon
         found = exact(p, q, certified=certified, deadline=until)
         if found is not None:
             return cast(Estimate, found)
-    uncertified(certified)
+    refuse_certified(certified)
     from . import monte_carlo
 
-    assert request is not None
     return monte_carlo.jensen_shannon(p, q, request)

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec
 
 import numpy as np
-from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from ..distributions import GaussianMixture
@@ -29,6 +28,7 @@ from ..sampling.answers import Goal
 from ..sampling.cuts import entropy_cut, kl_cut
 from ..sampling.engine import Outcome, run
 from ..sampling.guaranteed import Cut, run_guaranteed
+from ..sampling.options import Request
 from ..sampling.pairs import Pair, accompanied, paired, proposed
 from ..sampling.problem import Integrand, Part, Problem, Row
 from ..sampling.proposals.corners import corners
@@ -40,10 +40,9 @@ from ..sampling.proposals.tilting import (
     log_hockey_stick_upper_bound,
     log_mass_of_larger,
 )
-from ..sampling.request import FEWEST_SAMPLES, Request
 from ..sampling.statistics.normalisation import warned_of
 from ..sampling.statistics.tails import tail_verdict
-from .arguments import both_ways
+from .arguments import both_directions
 from .reductions.subspaces import in_common_units, subspace
 
 __all__ = ["entropy", "hockey_stick", "jensen_shannon", "kl", "label_information", "renyi", "total_variation"]
@@ -76,7 +75,7 @@ def _raising(function: Callable[Arguments, Estimate]) -> Callable[Arguments, Est
 def kl(p: Any, q: Any, request: Request, *, both: bool = False) -> Estimate:
     """KL(P||Q), and KL(Q||P) when ``both``."""
     p, q = _smaller(p, q)
-    pair = _drawn(paired(p, q, request.root, request.clock), both=both)
+    pair = _drawn(paired(p, q, request.root, request.deadline), both=both)
     problems = []
     if not both:
         row = Row("kl_proposal" if request.interval == "guaranteed" else "kl_forward", _NONE)
@@ -119,7 +118,7 @@ def _range(p: Any, q: Any, both: bool) -> FloatArray:
 def jensen_shannon(p: Any, q: Any, request: Request) -> Estimate:
     """JS(P, Q), from both laws."""
     p, q = _smaller(p, q)
-    pair = _drawn(paired(p, q, request.root, request.clock), both=True)
+    pair = _drawn(paired(p, q, request.root, request.deadline), both=True)
     problem = pair.balanced(Integrand((Row("jensen_shannon", _NONE),), 0.0, _LOG_2))
     goal = Goal(lambda mean: mean, 0.0, math.nextafter(_LOG_2, 1.0))
     return _estimate(_run(_allowed([problem], request), request, goal), request, "nats", (), _gap(p, q))
@@ -129,7 +128,7 @@ def jensen_shannon(p: Any, q: Any, request: Request) -> Estimate:
 def total_variation(p: Any, q: Any, request: Request) -> Estimate:
     """sup_E |P(E) - Q(E)|."""
     p, q = _smaller(p, q)
-    pair = paired(p, q, request.root, request.clock)
+    pair = paired(p, q, request.root, request.deadline)
     swapped = not pair.draws_p  # the same from either side
     pair = pair.swapped() if swapped else pair
     problems = [pair.direct(Integrand((Row("hockey_stick_forward", _NONE),), 0.0, 1.0))]
@@ -152,17 +151,17 @@ def _hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs
     if logs:
         answers[:] = -math.inf
     p, q = _smaller(p, q)
-    pair = _drawn(paired(p, q, request.root, request.clock), both=both)
+    pair = _drawn(paired(p, q, request.root, request.deadline), both=both)
     if both and used.size and request.law is None and pair.known and _in_the_tail(p, q, flat[used].max(), request):
-        forward = _hockey_stick(p, q, epsilon, _shared(request, 0, 0.5, 0), logs=logs, both=False)
+        forward = _hockey_stick(p, q, epsilon, request.portion(0, 0.5, 0), logs=logs, both=False)
         if forward.cost.get("stopped") == "interrupted":
-            return both_ways(forward, _unknown(forward, epsilon, logs))
-        rest = _shared(request, 1, 1.0, request.max_samples // 2)
+            return both_directions(forward, _unknown(forward, epsilon, logs))
+        rest = request.portion(1, 1.0, request.sample_budget // 2)
         try:
             backward = _hockey_stick(q, p, epsilon, rest, logs=logs, both=False)
         except KeyboardInterrupt:
             backward = _unknown(forward, epsilon, logs)
-        return both_ways(forward, backward)
+        return both_directions(forward, backward)
     runs = list(_runs(p, q, pair, flat[used], request, both)) if used.size else []
     outcomes: list[Outcome] = []
     spent, done = 0, np.zeros(flat.size, dtype=bool)
@@ -175,7 +174,7 @@ def _hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs
                 at = flat[used[places]]
                 slack[used[places]] += [_LOG_2 + log_mass_of_larger(p, proposal, x - at.min()) for x in at.tolist()]
                 log_scale = proposal.log_scale if problems[0].law == "tilted" else 0.0
-            here = _shared(request, index, share, spent)
+            here = request.portion(index, share, spent)
             found = _run(problems, here, _hockey_goal(log_scale, logs))
         except KeyboardInterrupt:
             if not outcomes:
@@ -206,7 +205,7 @@ def _hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs
 def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
     """D_order(P||Q) for an order other than 1."""
     p, q = _smaller(p, q)
-    pair = _drawn(paired(p, q, request.root, request.clock), both=False)
+    pair = _drawn(paired(p, q, request.root, request.deadline), both=False)
     parameter, b = np.array([order]), order - 1.0
     options: list[tuple[Problem, bool, float]] = []  # with: the integral less 1 is averaged; log of the scale
     floor, ceiling = 0.0, math.inf
@@ -216,7 +215,7 @@ def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
         if known.mixture is not None and known.high < _TAIL:
             options.append((_between(p, q, pair, known, Row("renyi_proposal", parameter)), False, known.log_scale))
     if pair.known and order > 1.0:
-        proposal = renyi_proposal(p, q, order, late=_late(request))
+        proposal = renyi_proposal(p, q, order, expired=_search_deadline(request))
         if proposal.diverges:
             return Estimate(math.inf, math.inf, math.inf, kind="exact", unit="nats", method="tails")
         if proposal.bounded:
@@ -226,7 +225,7 @@ def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
         row = Row("renyi_small_balanced", parameter)
         heavy = order > 1.0  # unless the mean of the square is known to be finite
         if heavy and pair.known:
-            heavy = not renyi_proposal(p, q, 2.0 * order - 1.0, late=_late(request)).bounded
+            heavy = not renyi_proposal(p, q, 2.0 * order - 1.0, expired=_search_deadline(request)).bounded
         options.append((pair.balanced(Integrand((row,), low, high), heavy=heavy), True, 0.0))
     else:
         row = Row("renyi_proposal", parameter)
@@ -286,7 +285,7 @@ def _runs(p: Any, q: Any, pair: Pair, epsilon: FloatArray, request: Request, bot
             problems.append(pair.balanced(Integrand(rows[: 1 + both], 0.0, 2.0)))
         yield _allowed(problems, request), every, None
         return
-    for proposal, places in hockey_stick_proposals(p, q, epsilon, late=_late(request)):
+    for proposal, places in hockey_stick_proposals(p, q, epsilon, expired=_search_deadline(request)):
         if proposal.log_scale > _TAIL and request.law is None:
             yield [pair.direct(Integrand((Row("hockey_stick_forward", epsilon[places]),), 0.0, 1.0))], places, proposal
         else:
@@ -325,9 +324,9 @@ def _log(x: float) -> float:
     return math.log(x) if x > 0.0 else -math.inf
 
 
-def _late(request: Request) -> Callable[[], bool]:
+def _search_deadline(request: Request) -> Callable[[], bool]:
     """Whether the search for a proposal has had its share of the time."""
-    return lambda: request.clock.late(_SEARCH)
+    return lambda: request.deadline.expired(_SEARCH)
 
 
 def _follow(
@@ -350,8 +349,8 @@ def _follow(
 
 def _in_the_tail(p: GaussianMixture, q: GaussianMixture, epsilon: float, request: Request) -> bool:
     """Whether samples of both laws would hardly hit either divergence."""
-    late = _late(request)
-    return min(log_hockey_stick_upper_bound(*laws, epsilon, late) for laws in ((p, q), (q, p))) < _TAIL
+    expired = _search_deadline(request)
+    return min(log_hockey_stick_upper_bound(*laws, epsilon, expired) for laws in ((p, q), (q, p))) < _TAIL
 
 
 def _tilted(p: Any, q: Any, pair: Pair, proposal: Proposal, row: Row) -> Problem:
@@ -394,18 +393,6 @@ def _hockey_goal(log_scale: float, logs: bool) -> Goal:
     if log_scale == 0.0:
         return Goal(lambda mean: mean, 0.0, 1.0)
     return Goal(lambda mean: np.exp(log_of(mean)), 0.0, 1.0)
-
-
-def _shared(request: Request, index: int, share: float, spent: int) -> Request:
-    """This group's part of what is left, and a root of its own."""
-    if share == 1.0 and index == 0:
-        return request
-    root = SeedSequence(request.root.entropy, spawn_key=(*request.root.spawn_key, 7, index))
-    clock = request.clock.part(share)
-    return dataclasses.replace(
-        request, root=root, max_samples=max(FEWEST_SAMPLES, int((request.max_samples - spent) * share)),
-        max_seconds=clock.seconds, clock=clock,
-    )  # fmt: skip
 
 
 def _merged(outcomes: list[Outcome], answers: FloatArray) -> Outcome:

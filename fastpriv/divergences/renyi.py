@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
 
 from .. import _validate
 from .._estimates import in_unit, monotone
-from .._parallel import Progress
 from ..distributions import LogRatio
 from ..estimate import Estimate, Information, NumberLike
+from ..sampling.options import Sampling, SamplingOptions, sampling_request
 from . import reductions
-from .arguments import Law, asked, deadline, exactly, laws, uncertified
+from .arguments import Distribution, dispatch_of, exact_deadline, refuse_certified, tries_exact
 from .kl import kl_divergence
 from .line import renyi as line
 
@@ -22,10 +22,8 @@ __all__ = ["renyi_divergence"]
 @in_unit
 @monotone(rising="order")
 def renyi_divergence(
-    p: Law | LogRatio, q: Law | None = None, order: NumberLike = 2.0, *, certified: bool = False,
-    confidence: float = 0.95, side: str = "both", rtol: float = 1e-3, atol: float = 0.0, max_samples: int = 10**8,
-    max_seconds: float = 60.0, method: str = "auto", interval: str = "replicates", rng: Any = None,
-    n_jobs: int | None = None, progress: Progress = None, unit: Information = "nats",
+    p: Distribution | LogRatio, q: Distribution | None = None, order: NumberLike = 2.0, *, certified: bool = False,
+    sampling: Sampling | None = None, unit: Information = "nats", **options: Unpack[SamplingOptions],
 ) -> Estimate:  # fmt: skip
     """Renyi divergence of a finite positive order, log(integral of p^a q^(1-a)) / (a - 1), in nats.
 
@@ -37,8 +35,8 @@ def renyi_divergence(
         Positive and finite, 2 by default; order 1 is the Kullback-Leibler divergence.
     certified : bool, default False
         As for ``kl_divergence``.
-    confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
-        How to sample where nothing exact applies: see ``help(fastpriv.divergences)``.
+    sampling, **options : Sampling, and its fields by name, which override it
+        How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``.
     unit : {"nats", "bits"}, default "nats"
         Unit of the answer.
 
@@ -81,22 +79,16 @@ def renyi_divergence(
     certified = _validate.flag("certified", certified)
     order = _validate.scalar("order", order, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
     if order == 1.0:
-        return kl_divergence(
-            p, q, certified=certified, confidence=confidence, side=side, rtol=rtol, atol=atol, max_samples=max_samples,
-            max_seconds=max_seconds, method=method, interval=interval, rng=rng, n_jobs=n_jobs, progress=progress,
-        )  # fmt: skip
-    way = laws(p, q)
-    request = asked(
-        way, confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
-    )
-    if exactly(way, request):
-        until = deadline(request)
-        exact: Any = line.renyi_divergence if way == "line" else reductions.renyi
+        return kl_divergence(p, q, certified=certified, sampling=sampling, **options)
+    dispatch = dispatch_of(p, q)
+    request = sampling_request(renyi_divergence, sampling, options)
+    if tries_exact(dispatch, request):
+        until = exact_deadline(request)
+        exact: Any = line.renyi_divergence if dispatch == "one dimension" else reductions.renyi
         found = exact(p, q, order, certified=certified, deadline=until)
         if found is not None:
             return cast(Estimate, found)
-    uncertified(certified)
+    refuse_certified(certified)
     from . import monte_carlo
 
-    assert request is not None
     return monte_carlo.renyi(p, q, order, request)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..distributions.packed import Packed
+from .options import Request
 from .problem import Problem
-from .request import Request
 from .statistics.intervals import stage_interval
 from .statistics.normalisation import ALIKE, RatioSums
 from .statistics.tails import PointMoments

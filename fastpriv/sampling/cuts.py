@@ -21,8 +21,8 @@ import numpy as np
 from ..distributions import GaussianMixture
 from ..distributions.packed import Packed
 from .guaranteed import Cut
+from .options import Request
 from .proposals.orders import renyi_proposal
-from .request import Request
 from .statistics.sequences import tail_excess
 
 __all__ = ["entropy_cut", "kl_cut"]
@@ -35,7 +35,7 @@ _SEARCH = 0.5  # of the time that the search for a moment may take
 def kl_cut(p: GaussianMixture, q: GaussianMixture, request: Request, *, both: bool) -> Cut:
     """For the balanced integrand of KL(P||Q), and of KL(Q||P) when ``both``."""
     pairs = [(p, q), (q, p)][: 1 + both]
-    moments = [_moment(*pair, lambda: request.clock.late(_SEARCH)) for pair in pairs]
+    moments = [_moment(*pair, lambda: request.deadline.expired(_SEARCH)) for pair in pairs]
     if any(math.isinf(log_moment) for log_moment, _ in moments):
         return Cut()
     at = max(_place(log_moment, s, 0.5 * _room(log_moment / s, request)) for log_moment, s in moments)
@@ -52,13 +52,13 @@ def entropy_cut(packed: Packed, request: Request) -> Cut:
     return Cut(at, np.array([tail_excess(log_moment, s, at)]))
 
 
-def _moment(p: GaussianMixture, q: GaussianMixture, late: Callable[[], bool]) -> tuple[float, float]:
+def _moment(p: GaussianMixture, q: GaussianMixture, expired: Callable[[], bool]) -> tuple[float, float]:
     """A bound of log E_P e^(s l), and the largest order s = 2^-k that has one."""
     for k in range(_HALVINGS):
         s = 0.5**k
-        if late():
+        if expired():
             break
-        proposal = renyi_proposal(p, q, 1.0 + s, late=late)
+        proposal = renyi_proposal(p, q, 1.0 + s, expired=expired)
         if proposal.bounded and math.isfinite(proposal.log_scale):
             return max(proposal.log_scale, 0.0), s
     return math.inf, 1.0

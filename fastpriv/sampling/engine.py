@@ -23,6 +23,7 @@ from ..distributions.packed import Packed
 from ..errors import DomainError
 from .allocation import allocated, probes_needed, probes_wanted
 from .answers import Answers, Goal, Stage, constant, equal, interval
+from .options import Request
 from .planning import (
     PILOT_SHARE,
     RATES,
@@ -38,7 +39,6 @@ from .planning import (
 from .points import DIMENSIONS
 from .problem import Problem
 from .replicates import SegmentSum, batch_values, others_drawn, segments
-from .request import Request
 from .statistics.normalisation import Integrals, RatioSums
 from .statistics.tails import PointMoments, TopValues
 
@@ -111,7 +111,7 @@ class _Run:
 
     @property
     def left(self) -> int:
-        return self.request.max_samples - self.samples
+        return self.request.sample_budget - self.samples
 
     def interrupted(self) -> bool:
         return self.interruptions > 0
@@ -137,7 +137,7 @@ class _Run:
                 self.samples += segment.count * (segment.last - segment.first)
                 if segment.last == n:
                     complete = end
-                    if complete >= FEWEST and self.request.clock.late():
+                    if complete >= FEWEST and self.request.deadline.expired():
                         break
         except KeyboardInterrupt:
             self.interruptions += 1
@@ -163,14 +163,14 @@ class _Run:
         """Points that the rest of the time should allow, by the pace so far."""
         if not self.cost_done:
             return math.inf
-        return 0.8 * self.request.clock.left * self.cost_done / self.sampled_for / problem.cost
+        return 0.8 * self.request.deadline.remaining * self.cost_done / self.sampled_for / problem.cost
 
     def limited(self, problem: Problem, points: float, share: float = 1.0) -> float:
         """``points``, or what this share of the time allows, at least 1."""
         able = share * self.affordable(problem)
         if able >= points:
             return points
-        self.request.clock.feel()
+        self.request.deadline.mark_affected()
         return max(able, 1.0)
 
 
@@ -199,7 +199,7 @@ def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
     return Outcome(
         answers, sampled.problem.law, sampled.points, "interrupted" if work.interrupted() else sampled.stopped,
         work.samples, sum(len(stage.means) for stage in stages), len(stages), work.top,
-        not (request.clock.felt or work.interrupted()), equal=bool(equal(stages).any()) if stages else False,
+        not (request.deadline.affected or work.interrupted()), equal=bool(equal(stages).any()) if stages else False,
         integrals=sampled.integrals,
     )  # fmt: skip
 
@@ -271,8 +271,8 @@ def _sample(work: _Run, sampled: _Sampled, problems: Sequence[Problem], goal: Go
             return "target"
         if every >= CONSTANT and _hopeless(problem, stages, request):
             return "constant"
-        if work.affordable(problem) < FEWEST or request.clock.late():
-            request.clock.feel()
+        if work.affordable(problem) < FEWEST or request.deadline.expired():
+            request.deadline.mark_affected()
             return "max_seconds"
 
 
@@ -300,11 +300,11 @@ def compared(problem: Problem, ratios: RatioSums | None, request: Request) -> In
         return None
     if problem.others:
         n = min(sum(ratios.counts) // OTHERS, MOST_OTHERS)
-        if math.isfinite(request.clock.seconds):
-            gone = max(request.clock.seconds - request.clock.left, 1e-9)
-            able = int(min(LAST * request.clock.left * sum(ratios.counts) / gone, 2.0 * n))
+        if math.isfinite(request.deadline.seconds):
+            gone = max(request.deadline.seconds - request.deadline.remaining, 1e-9)
+            able = int(min(LAST * request.deadline.remaining * sum(ratios.counts) / gone, 2.0 * n))
             if able < n:
-                request.clock.feel()
+                request.deadline.mark_affected()
                 n = able
         others_drawn(problem, request.root, (10,), n, ratios)
     return ratios.compared()
@@ -364,7 +364,7 @@ def _pick(work: _Run, sampled: _Sampled, goal: Goal, candidates: list[tuple[Prob
     for index, (rival, rival_points) in enumerate(candidates):
         most = LOOSE_POINTS if request.rtol >= LOOSE else PILOT_POINTS
         n = min(most, 2 ** max(5, int(PILOT_COST / rival.cost).bit_length()))
-        n = min(n, request.max_samples // (PILOT_SHARE * len(candidates) * PILOT_REPLICATES) // 4 * 4)
+        n = min(n, request.sample_budget // (PILOT_SHARE * len(candidates) * PILOT_REPLICATES) // 4 * 4)
         if n < 16:
             break
         affordable = work.limited(rival, PILOT_REPLICATES * n, PILOT_TIME / len(candidates))
@@ -373,7 +373,7 @@ def _pick(work: _Run, sampled: _Sampled, goal: Goal, candidates: list[tuple[Prob
         score = _score(stage, rival, rival_points, goal, request) if len(stage.means) >= FEWEST else math.inf
         if len(stage.means) >= FEWEST and (sampled.pilot is None or score < lowest):
             sampled.problem, sampled.points, sampled.pilot, lowest = rival, rival_points, stage, score
-        if work.interrupted() or request.clock.late(PILOT_TIME):
+        if work.interrupted() or request.deadline.expired(PILOT_TIME):
             break
 
 
@@ -385,7 +385,7 @@ def _score(stage: Stage, problem: Problem, points: str, goal: Goal, request: Req
         return math.inf  # no number of equal values bounds their mean
     size = np.abs(stage.means).max(axis=0)  # so that squares do not overflow
     variance = np.log(np.maximum((stage.means / size).var(axis=0, ddof=1), 1e-300)) + 2.0 * np.log(size)
-    growth = request.max_samples / (REPLICATES * stage.n)
+    growth = request.sample_budget / (REPLICATES * stage.n)
     if not request.spends_everything:
         reference = planned(goal, problem, stage, request)
         growth = min(growth, reference.points(request, points, 1, REPLICATES) / stage.n)

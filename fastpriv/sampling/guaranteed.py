@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from .._parallel import ordered_map
 from .answers import Goal
 from .engine import Outcome, compared, joined, pace
+from .options import Request
 from .problem import Problem
 from .replicates import SEGMENT_COST, batch_values, ratio_sums, tile_size
-from .request import Request
 from .statistics.normalisation import RatioSums
 from .statistics.sequences import BoundedMean
 
@@ -69,7 +69,7 @@ def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cu
     infinite = np.zeros(problem.integrand.size, dtype=bool)
     answers = _answers(goal, state, infinite, False, cut, request)
     while not stopped:
-        left = (request.max_samples - spent) // (BATCH * size)
+        left = (request.sample_budget - spent) // (BATCH * size)
         pieces = min(max(done, FIRST), left)
         if pieces < 1:
             stopped = "max_samples"
@@ -82,7 +82,7 @@ def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cu
                 infinite |= seen
                 ratios = joined(ratios, new)
                 spent, done = spent + BATCH * size, done + 1
-                if request.clock.late():
+                if request.deadline.expired():
                     stopped = "max_seconds"
                     break
         except KeyboardInterrupt:
@@ -98,7 +98,7 @@ def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cu
         integrals = None if stopped == "interrupted" else compared(problem, ratios, request)
     except KeyboardInterrupt:
         integrals, stopped = None, "interrupted"
-    repeatable = not request.clock.felt and stopped != "interrupted"
+    repeatable = not request.deadline.affected and stopped != "interrupted"
     return Outcome(
         answers, problem.law, "random batches", stopped, spent, state.count // BATCH, 1, None, repeatable,
         equal=ratios is not None and ratios.alike, integrals=integrals,
@@ -107,7 +107,7 @@ def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cu
 
 def _batches(problem: Problem, request: Request) -> int:
     """Batches of a piece: a fixed amount of work, and no more than a few pieces need."""
-    most = min(LARGEST_PIECE, max(1, request.max_samples // (BATCH * FIRST)))
+    most = min(LARGEST_PIECE, max(1, request.sample_budget // (BATCH * FIRST)))
     tiles = max(1, round(SEGMENT_COST / 4 / (problem.cost + 20 * problem.dimension) / tile_size(problem.dimension)))
     most = min(most, HELD // (BATCH * problem.integrand.size))
     return max(1, min(most, tiles * tile_size(problem.dimension) // BATCH))
@@ -118,10 +118,10 @@ def _timed(size: int, problem: Problem, request: Request) -> int:
     cost, seconds = pace(problem, request)
     if not cost:
         return size
-    able = request.clock.left * cost / seconds / problem.cost / (2 * FIRST * BATCH)
+    able = request.deadline.remaining * cost / seconds / problem.cost / (2 * FIRST * BATCH)
     if able >= size:
         return size
-    request.clock.feel()
+    request.deadline.mark_affected()
     return max(1, int(able))
 
 

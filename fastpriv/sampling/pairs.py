@@ -20,7 +20,7 @@ from .. import _random
 from ..distributions import Density, GaussianMixture, LogRatio
 from ..distributions.packed import Packed, log_density, pack, pack_together
 from ..errors import DomainError
-from .clock import UNLIMITED, Clock
+from .options import UNLIMITED, Deadline
 from .problem import Evaluated, Integrand, Part, Problem, Sampled
 from .statistics.normalisation import warned_of_integrals
 
@@ -102,17 +102,17 @@ class Pair:
         return heavy or (not self.known and not (math.isfinite(integrand.low) and math.isfinite(integrand.high)))
 
 
-def paired(p: Any, q: Any, root: SeedSequence, clock: Clock = UNLIMITED) -> Pair:
+def paired(p: Any, q: Any, root: SeedSequence, deadline: Deadline = UNLIMITED) -> Pair:
     """The pair, its functions tried once: their errors and the warning of plain Python come from here."""
     if isinstance(p, LogRatio):
-        doubted = _tried_ratio(p, root, clock)
+        doubted = _tried_ratio(p, root, deadline)
         over, under = RatioSide(p, "p"), RatioSide(p, "q")
         sources = (_sampled(under),) if "q" in p.sides else ()
         return Pair(over, under, (_sampled(over),), sources, known=False, doubted=doubted)
     if isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture):
         first, second = pack_together(p, q).packs
         return Pair(first, second, (_component_wise(first, p),), (_component_wise(second, q),), known=True)
-    doubted = _tried(p, q, root, clock)
+    doubted = _tried(p, q, root, deadline)
     (source_p, draws_p), (source_q, draws_q) = _source(p), _source(q)
     if not draws_p and not draws_q:
         raise DomainError("p must have a sampler, or q; got neither. Pass Density(log_density, sampler, ...).")
@@ -156,7 +156,7 @@ def _sampled(source: Sampled) -> Part:
     return Part.of(source, ONE)
 
 
-def _tried(p: Any, q: Any, root: SeedSequence, clock: Clock) -> bool:
+def _tried(p: Any, q: Any, root: SeedSequence, deadline: Deadline) -> bool:
     """Try every function on a few points, and compare the integrals where draws can: are they in doubt?"""
     cost = 0.0
     words = [_random.words(root, (9, index), 4) for index in range(2)]
@@ -164,25 +164,27 @@ def _tried(p: Any, q: Any, root: SeedSequence, clock: Clock) -> bool:
     for law, own, other, seed in zip((p, q), draws, draws[::-1], words, strict=True):
         if isinstance(law, Density):
             cost += law.trial(seed, None if own is not None else other).evaluate
-    n = _affordable(cost * sum(x is not None for x in draws), clock)
+    n = _affordable(cost * sum(x is not None for x in draws), deadline)
     few = [None if x is None else np.ascontiguousarray(x[:, :n]) for x in draws]
     at_p, at_q = (None if x is None else _log_density(p, x) - _log_density(q, x) for x in few)
     return warned_of_integrals(at_p, at_q).verdict != "equal"
 
 
-def _tried_ratio(ratio: LogRatio, root: SeedSequence, clock: Clock) -> bool:
+def _tried_ratio(ratio: LogRatio, root: SeedSequence, deadline: Deadline) -> bool:
     words = _random.words(root, (9, 0), 4)
-    n = _affordable(ratio.trial(words).evaluate * len(ratio.sides), clock)
+    n = _affordable(ratio.trial(words).evaluate * len(ratio.sides), deadline)
     at = {side: ratio.evaluate(ratio.draw(words, n, side), own=side) for side in ratio.sides}
     return warned_of_integrals(at["p"], at.get("q")).verdict != "equal"
 
 
-def _affordable(cost: float, clock: Clock) -> int:
+def _affordable(cost: float, deadline: Deadline) -> int:
     """TRIED draws, or as many as a share of the time allows where each costs so many nanoseconds."""
-    able = TRIAL_TIME * clock.left / max(1e-9 * cost, 1e-12) if cost > 0.0 else math.inf  # an unknown cost is none
+    able = math.inf  # an unknown cost is none
+    if cost > 0.0:
+        able = TRIAL_TIME * deadline.remaining / max(1e-9 * cost, 1e-12)
     if able >= TRIED:
         return TRIED
-    clock.feel()
+    deadline.mark_affected()
     return max(FEWEST_TRIED, int(able))
 
 

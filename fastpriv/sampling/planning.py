@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .answers import Answers, Goal, Stage, interval
+from .options import Request
 from .problem import Problem
-from .request import Request
 from .statistics.intervals import look_confidence, student_factor
 
 __all__ = [

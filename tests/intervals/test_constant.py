@@ -16,8 +16,8 @@ from fastpriv import (
 )
 from fastpriv.distributions.packed import pack
 from fastpriv.sampling.answers import Stage, interval
+from fastpriv.sampling.options import Sampling
 from fastpriv.sampling.problem import Integrand, Part, Problem, Row
-from fastpriv.sampling.request import request
 from fastpriv.sampling.statistics.tails import PointMoments
 from sizes import few_or_all
 
@@ -34,10 +34,7 @@ def problem(parts=1):
 
 
 def asked(side):
-    return request(
-        confidence=0.95, side=side, rtol=1e-3, atol=0.0, max_samples=10**8, max_seconds=math.inf, method="auto",
-        interval="replicates", rng=1, n_jobs=1, progress=None,
-    )  # fmt: skip
+    return Sampling(side=side, max_seconds=math.inf, rng=1, n_jobs=1).request()
 
 
 def drawn(rng, common, rare, chance, count):

@@ -113,7 +113,7 @@ def test_at_epsilon_zero_equal_laws_cost_nothing_to_bound():
 def counted_proposal(p, q, epsilon):
     """A proposal, and how many steps the search for it took: it asks before each whether it is late."""
     steps = []
-    ((proposal, _),) = hockey_stick_proposals(p, q, [epsilon], late=lambda: steps.append(1) is not None)
+    ((proposal, _),) = hockey_stick_proposals(p, q, [epsilon], expired=lambda: steps.append(1) is not None)
     return proposal, len(steps)
 
 

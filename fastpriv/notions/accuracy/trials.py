@@ -23,7 +23,7 @@ from ... import _random
 from ..._parallel import ordered_map
 from ..._values import FloatArray
 from ...distributions.functions import Sampler
-from ...sampling.request import Request
+from ...sampling.options import Request
 from ...sampling.statistics.intervals import Interval, binomial_interval, look_confidence, student_factor
 from .finite import distances
 
@@ -98,9 +98,9 @@ def run(
     found = [Trials(np.zeros(alpha.size, dtype=np.int64)) for _ in samplers]
     if request.spends_everything:
         for each in found:
-            each.looks = [request.max_samples]
+            each.looks = [request.sample_budget]
     else:
-        n = min(_PILOT, size, request.max_samples // _PILOT_SHARE)
+        n = min(_PILOT, size, request.sample_budget // _PILOT_SHARE)
         pilots = [_Block(0, which, n, _PILOTS) for which in range(len(found))]
         for each, hits in zip(found, _counted(draws, pilots, request), strict=True):
             each.looks = _schedule(hits, n, size, request)
@@ -117,7 +117,7 @@ def run(
             for block, hits in zip(work, results, strict=True):
                 found[block.which].hits += hits
                 found[block.which].count += block.n
-                if min(each.count for each in found) and request.clock.late():
+                if min(each.count for each in found) and request.deadline.expired():
                     late = True
                     break
         except KeyboardInterrupt:
@@ -130,7 +130,7 @@ def run(
             _judge(found[i], request)
     for each in found:
         each.stopped = each.stopped or ("interrupted" if interrupted else "max_seconds")
-    return found, not (request.clock.felt or interrupted)
+    return found, not (request.deadline.affected or interrupted)
 
 
 def _judge(each: Trials, request: Request) -> None:
@@ -156,7 +156,7 @@ def _schedule(hits: NDArray[np.int64], n: int, size: int, request: Request) -> l
     wanted = np.maximum(request.atol, request.rtol * share)
     quantile = student_factor(look_confidence(request.confidence, 1), 2**20, request.side)
     needed = float(np.max(1.1 * (quantile / wanted) ** 2 * share * np.maximum(1.0 - share, 1.0 / n) + 4.0 / wanted))
-    most = request.max_samples - n
+    most = request.sample_budget - n
     first = min(needed if hits.min() >= min(_SURE, n) else 0.25 * needed, float(most))
     looks = [min(most, max(1, math.ceil(first / size)) * size)]
     while looks[-1] < most:

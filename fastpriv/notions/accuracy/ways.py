@@ -18,7 +18,7 @@ from ...distributions.functions import Sampler
 from ...errors import DomainError, ShapeError, interruption
 from ...estimate import Estimate
 from ...mechanisms.gaussian import GaussianMechanism
-from ...sampling.request import Request, request
+from ...sampling.options import Request, Sampling
 from . import finite, normal, trials
 
 __all__ = ["Answer", "Asked", "answered", "asked_of", "sampling_of"]
@@ -89,10 +89,10 @@ def sampling_of(
     n_jobs: int | None, progress: Progress,
 ) -> Request:  # fmt: skip
     """What is asked of counted draws, validated."""
-    return request(
-        confidence=confidence, side=side, rtol=rtol, atol=atol, max_samples=max_samples,  # type: ignore[arg-type]
-        max_seconds=max_seconds, method="auto", interval="replicates", rng=rng, n_jobs=n_jobs, progress=progress,
-    )  # fmt: skip
+    return Sampling(
+        confidence=confidence, side=side, rtol=rtol, atol=atol,  # type: ignore[arg-type]  # a word is checked there
+        max_samples=max_samples, max_seconds=max_seconds, rng=rng, n_jobs=n_jobs, progress=progress,
+    ).request()  # fmt: skip
 
 
 def answered(

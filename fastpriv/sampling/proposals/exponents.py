@@ -28,7 +28,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..clock import endless
+from ..options import never_expired
 
 __all__ = ["DiagonalProblem", "Problem", "Solution", "finish", "interior", "solve", "value"]
 
@@ -130,12 +130,12 @@ class Solution:
 @np.errstate(over="ignore", invalid="ignore")  # epsilons near 1e300; what is not finite is no direction
 def solve(
     problem: Problem, theta: float | None = None, start: FloatArray | None = None, floor: FloatArray | None = None,
-    late: Callable[[], bool] = endless,
+    expired: Callable[[], bool] = never_expired,
 ) -> FloatArray:  # fmt: skip
     """The exponents; with ``theta`` their sum is held at it and ``start`` must be feasible.
 
     Infeasible rows of ``start`` start afresh. A row stops as soon as F is below its ``floor``,
-    all of them once it is ``late``.
+    all of them once it is ``expired``.
     """
     used = np.isfinite(problem.level)
     tau = _start(problem, used) if start is None else np.where(used, start, 0.0)
@@ -147,7 +147,7 @@ def solve(
     enough = np.full(len(tau), -np.inf) if floor is None else floor
     alive = np.flatnonzero(used.any(axis=1) & np.isfinite(now) & (now > enough))
     for _ in range(_STEPS):
-        if not alive.size or late():
+        if not alive.size or expired():
             break
         part, old = problem.part(alive), tau[alive]
         relative, bend, decrement = _direction(part, old, theta)

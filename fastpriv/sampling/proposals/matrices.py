@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..clock import endless
+from ..options import never_expired
 from .certificates import Factors, certified, cholesky_factors
 from .exponents import interior, solve, value
 from .slots import DiagonalPair, Tilts, by_component
@@ -94,11 +94,11 @@ class MatrixPair:
 
     def __init__(
         self, p: tuple[FloatArray, FloatArray], q: tuple[FloatArray, FloatArray, FloatArray],
-        theta: float | None = None, late: Callable[[], bool] = endless,
+        theta: float | None = None, expired: Callable[[], bool] = never_expired,
     ) -> None:  # fmt: skip
         self.means, self.factors = p
         self.q = q
-        self.theta, self.late = theta, late
+        self.theta, self.expired = theta, expired
         size = self.means.shape[1]
         identity = np.eye(size)
         self.inverses: FloatArray = np.asarray(np.linalg.solve(q[2], np.broadcast_to(identity, q[2].shape)), np.float64)
@@ -135,7 +135,7 @@ class MatrixPair:
         )  # fmt: skip
         width = max(self.slots * size * size, partners * size)
         for first in range(0, number, max(1, _TILE // width)):
-            if self.late():
+            if self.expired():
                 break
             here = np.arange(first, min(first + max(1, _TILE // width), number))
             begin, enough = (None if x is None else x[here] for x in (start, floor))
@@ -191,7 +191,7 @@ class MatrixPair:
                 (chosen[:, :, None] == self.base[0][rows][:, None, :]) * self.base[1][rows][:, None, :], axis=2
             )
             start = interior(problem, self.theta, base)
-        tau = solve(problem, self.theta, start, floor, self.late)
+        tau = solve(problem, self.theta, start, floor, self.expired)
         found.tau[here] = tau
         exponents = np.zeros(total.shape)
         np.put_along_axis(exponents, chosen, tau[:, : chosen.shape[1]], axis=1)
@@ -278,7 +278,7 @@ class TurnedPair:
 
     def __init__(
         self, p: tuple[FloatArray, FloatArray], q: tuple[FloatArray, FloatArray, FloatArray],
-        theta: float | None = None, late: Callable[[], bool] = endless,
+        theta: float | None = None, expired: Callable[[], bool] = never_expired,
     ) -> None:  # fmt: skip
         factor, other = p[1][0], q[2][0]
         inverse = np.linalg.solve(factor, np.eye(len(factor)))
@@ -295,7 +295,7 @@ class TurnedPair:
         self.sides = Factors.of(p[1][:1]), Factors.of(q[2][:1])
         self.turned = means
         self.pair = DiagonalPair(
-            (means, np.ones_like(means)), (q[0], centres, np.broadcast_to(sigmas, centres.shape)), theta, late
+            (means, np.ones_like(means)), (q[0], centres, np.broadcast_to(sigmas, centres.shape)), theta, expired
         )
         self.q = q
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...distributions import GaussianMixture
-from ..clock import endless
+from ..options import never_expired
 from .matrices import MatrixPair, TurnedPair
 from .slots import DiagonalPair, foremost
 from .tilting import Proposal, paired, tilted_law
@@ -42,20 +42,20 @@ Base = tuple[NDArray[np.intp], FloatArray]
 
 @np.errstate(all="ignore")  # what overflows is not finite, and not taken
 def renyi_proposal(
-    p: GaussianMixture, q: GaussianMixture, order: float, *, late: Callable[[], bool] = endless
+    p: GaussianMixture, q: GaussianMixture, order: float, *, expired: Callable[[], bool] = never_expired
 ) -> Proposal:
     """A law that bounds p^order q^(1-order), for a positive order other than 1.
 
     For an order below 1 it is order P + (1-order) Q, and the ratio is at most 1. Above 1 ``diverges`` says that the
-    integral is infinite; where neither is proved before it is ``late``, or means are so far apart that squares of
+    integral is infinite; where neither is proved before it is ``expired``, or means are so far apart that squares of
     their distances leave the range of what is solved, the proposal is P with ``bounded`` False and an infinite scale.
     """
     if order < 1.0:
         return _between(p, q, order)
     theta = order - 1.0
-    if late() or _distance(p, q) > _FAR:
+    if expired() or _distance(p, q) > _FAR:
         return Proposal(p, math.inf, False, np.full(len(p), math.inf), np.zeros(len(p)))
-    pair = paired(p, q, np.log(q.weights), theta, late)
+    pair = paired(p, q, np.log(q.weights), theta, expired)
     base = _matrix_base(pair, order) if isinstance(pair, MatrixPair) else _diagonal_base(
         pair.pair if isinstance(pair, TurnedPair) else pair, order
     )  # fmt: skip
@@ -125,7 +125,7 @@ def _diagonal_base(pair: DiagonalPair, order: float) -> Base | bool:
     index, best = np.empty(number, dtype=np.intp), np.empty(number)
     rows = max(1, 2**21 // (partners * size))
     for first in range(0, number, rows):
-        if pair.late():
+        if pair.expired():
             return False
         here = slice(first, first + rows)
         least = np.min(_margins(pair, here, order), axis=2)
@@ -140,7 +140,7 @@ def _diagonal_base(pair: DiagonalPair, order: float) -> Base | bool:
     parts[:, 0] = 1.0
     undecided = False
     for row in open_rows:
-        if pair.late():
+        if pair.expired():
             return False
         shares, weights, value = _game(_margins(pair, slice(row, row + 1), order)[0])
         if value < 0 and weights is not None:
@@ -193,7 +193,7 @@ def _matrix_base(pair: MatrixPair, order: float) -> Base | bool:
     support[:] = np.arange(most)
     undecided = False
     for row in range(number):
-        if pair.late():
+        if pair.expired():
             return False
         shares = _matrix_shares(pair, row, order, most)
         if shares is True:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels import _product
-from ..clock import endless
+from ..options import never_expired
 from .exponents import DiagonalProblem, finish, interior, solve
 
 __all__ = ["DiagonalPair", "Tilts", "by_component", "foremost"]
@@ -63,11 +63,11 @@ class DiagonalPair:
 
     def __init__(
         self, p: tuple[FloatArray, FloatArray], q: tuple[FloatArray, FloatArray, FloatArray],
-        theta: float | None = None, late: Callable[[], bool] = endless,
+        theta: float | None = None, expired: Callable[[], bool] = never_expired,
     ) -> None:  # fmt: skip
         self.means, self.sigmas = p
         self.q = q
-        self.theta, self.late = theta, late
+        self.theta, self.expired = theta, expired
         number, size = self.means.shape
         self.slots = _slot_number(number, len(q[0]), size)
         self.screen = _Screen(*q) if self.slots < len(q[0]) else None
@@ -94,7 +94,7 @@ class DiagonalPair:
         """Solve for components ``rows`` of p with levels raised by ``shares``, log s_ij - log w_i, (k, J) or (k, 1).
 
         ``start`` are exponents found before, ``floor`` log bounds that are good enough; both have a row for each of
-        ``rows``. What is not solved before it is ``late`` has the bound 0 of N_i itself, and none for a fixed theta.
+        ``rows``. What is not solved before it is ``expired`` has the bound 0 of N_i itself, and none for a fixed theta.
         """
         rows = np.arange(len(self.means)) if rows is None else rows
         number = len(rows)
@@ -103,14 +103,14 @@ class DiagonalPair:
             np.zeros((number, shares.shape[1])), np.zeros((number, self.slots)),
         )  # fmt: skip
         for here in self._tiles(rows):
-            if self.late():
+            if self.expired():
                 break
             now = rows[here]
             problem, share = self._problem(now, shares[now])
             begin, enough = (None if x is None else x[here] for x in (start, floor))
             if self.theta is not None and begin is None:
                 begin = interior(problem, self.theta, self._based(now))
-            tau = solve(problem, self.theta, begin, enough, self.late)
+            tau = solve(problem, self.theta, begin, enough, self.expired)
             best = finish(problem, tau, self.theta, np.abs(self.means[now]) / self.sigmas[now])
             found.log_bounds[here], found.tau[here] = best.log_bound, tau
             found.means[here] = self.means[now] + self.sigmas[now] * best.mean

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...distributions import GaussianMixture
-from ..clock import endless
+from ..options import never_expired
 from .corners import Leading, leading
 from .matrices import MatrixPair, TurnedPair
 from .shares import best_shares
@@ -85,21 +85,21 @@ def hockey_stick_proposal(p: GaussianMixture, q: GaussianMixture, epsilon: float
 
 def hockey_stick_proposals(
     p: GaussianMixture, q: GaussianMixture, epsilons: ArrayLike, *, spacing: float = 2.0,
-    late: Callable[[], bool] = endless,
+    expired: Callable[[], bool] = never_expired,
 ) -> list[tuple[Proposal, NDArray[np.intp]]]:
     """Proposals for many epsilons, each with the indices of those it serves.
 
     What dominates at one epsilon dominates at all larger ones. A proposal serves the epsilons up to the next, where log
-    Z has fallen by about ``spacing``, by half as much again at most unless the grid is coarser. Once it is ``late`` the
-    last proposal serves the rest, and components of P that were not looked at serve for themselves.
+    Z has fallen by about ``spacing``, by half as much again at most unless the grid is coarser. Once the time has
+    ``expired`` the last proposal serves the rest, and components of P that were not looked at serve for themselves.
     """
     grid = np.asarray(epsilons, dtype=np.float64).reshape(-1)
     order = np.argsort(grid, kind="stable")
     levels = grid[order]
-    search = _Search(p, q, float(levels[0]), late)
+    search = _Search(p, q, float(levels[0]), expired)
     starts, last = [0], search.proposal(float(levels[0]))
     proposals, place, end = [last], 0, len(levels) - 1
-    while place < end and last.log_scale > -_NOTHING and not late():
+    while place < end and last.log_scale > -_NOTHING and not expired():
         slope = _mean_exponent(p, last)
         step = spacing / max(slope, spacing / max(float(levels[end] - levels[place]), 1e-300))
         far = end
@@ -107,7 +107,7 @@ def hockey_stick_proposals(
         while True:
             new = search.proposal(float(levels[near]))
             fall = proposals[-1].log_scale - new.log_scale
-            if fall <= 1.5 * spacing or near == place + 1 or late():
+            if fall <= 1.5 * spacing or near == place + 1 or expired():
                 break
             near = place + max(1, (near - place) // 2)
         if fall > 0.5 * spacing:
@@ -124,11 +124,11 @@ def _mean_exponent(p: GaussianMixture, proposal: Proposal) -> float:
 
 
 def log_hockey_stick_upper_bound(
-    p: GaussianMixture, q: GaussianMixture, epsilon: float, late: Callable[[], bool] = endless
+    p: GaussianMixture, q: GaussianMixture, epsilon: float, expired: Callable[[], bool] = never_expired
 ) -> float:
     """An upper bound of log H_{e^epsilon}(P||Q): log Z, or the logarithm of the mass of P where that is less."""
     mass = math.log(math.fsum(p.weights)) + 4 * 2.0**-53
-    return min(_Search(p, q, epsilon, late).proposal(epsilon).log_scale, mass)
+    return min(_Search(p, q, epsilon, expired).proposal(epsilon).log_scale, mass)
 
 
 def log_mass_of_larger(p: GaussianMixture, proposal: Proposal, shift: float = 0.0) -> float:
@@ -153,13 +153,13 @@ class _Search:
     """One pair of laws; every epsilon starts from the shares and exponents of the one before."""
 
     def __init__(
-        self, p: GaussianMixture, q: GaussianMixture, epsilon: float, late: Callable[[], bool] = endless
+        self, p: GaussianMixture, q: GaussianMixture, epsilon: float, expired: Callable[[], bool] = never_expired
     ) -> None:
         self.p, self.size = p, len(q)
         self.weights = np.log(p.weights)
         self.epsilon = epsilon = min(epsilon, _FARTHEST)
-        self.pair = paired(p, q, np.log(q.weights) + epsilon, late=late)
-        self.late = late
+        self.pair = paired(p, q, np.log(q.weights) + epsilon, expired=expired)
+        self.expired = expired
         dense = len(p) * len(q) <= _DENSE and len(q) <= _MULTIPLIERS
         self.shares = np.zeros((len(p), len(q) if dense else 1))
         self.tau: FloatArray | None = None
@@ -177,12 +177,12 @@ class _Search:
                 now = now.replaced(rows, pair.run(self.shares + shift, None, rows))
                 total = _log_total(self.weights + now.log_bounds)
                 best, gain, least = (now, least - total, total) if total < least else (best, 0.0, least)
-                if gain < _GAIN or self.late():
+                if gain < _GAIN or self.expired():
                     break
         found_with = self.shares
         rounds = int(np.clip(_WORK / max(now.tau.size * now.spreads[0].size, 1), 3, _ROUNDS))
         for _ in range(rounds):
-            if not np.isfinite(least) or least < -_NOTHING or self.late():
+            if not np.isfinite(least) or least < -_NOTHING or self.expired():
                 break
             self._relax(now, shift)
             offset = self.weights[:, None]
@@ -213,13 +213,13 @@ class _Search:
 
 def paired(
     p: GaussianMixture, q: GaussianMixture, levels: FloatArray, theta: float | None = None,
-    late: Callable[[], bool] = endless,
+    expired: Callable[[], bool] = never_expired,
 ) -> Pair:  # fmt: skip
     """The problems of all components of p against e^levels N_j, in coordinates that suit the forms."""
     if p.form != "full" and q.form != "full":
-        return DiagonalPair((_grid(p.means), _spread(p)), (levels, _grid(q.means), _spread(q)), theta, late)
+        return DiagonalPair((_grid(p.means), _spread(p)), (levels, _grid(q.means), _spread(q)), theta, expired)
     kind = TurnedPair if p.shared and q.shared else MatrixPair
-    return kind((p.means, _factors(p)), (levels, q.means, _factors(q)), theta, late)
+    return kind((p.means, _factors(p)), (levels, q.means, _factors(q)), theta, expired)
 
 
 def _factors(law: GaussianMixture) -> FloatArray:

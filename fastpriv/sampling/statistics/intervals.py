@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +22,13 @@ from scipy import special
 
 from ... import _validate
 from ...errors import ShapeError
+from ..options import SIDES, Side
 
 __all__ = [
-    "Interval", "Side", "binomial_interval", "look_confidence", "replicate_interval", "stage_interval",
-    "student_factor",
+    "Interval", "binomial_interval", "look_confidence", "replicate_interval", "stage_interval", "student_factor",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
-Side = Literal["both", "lower", "upper"]
-SIDES = ("both", "lower", "upper")
 _TRUST = 2.0  # factor on the skewness that the points show
 _FIRST_LOOK = 0.75  # share of the error that the first look may spend
 
@@ -172,8 +170,8 @@ def stage_interval(
     point_skewness = np.broadcast_to(_validate.real("skewness", skewness, "a number"), shape).ravel()
     point_deviation = np.broadcast_to(_validate.real("deviation", deviation, "a number"), shape).ravel()
     every = np.concatenate(list(groups.values()))
-    endless = [(every == end).any(axis=0).ravel() for end in (math.inf, -math.inf)]
-    if np.any(endless):
+    infinite = [(every == end).any(axis=0).ravel() for end in (math.inf, -math.inf)]
+    if np.any(infinite):
         groups = {size: np.where(np.isfinite(group), group, 0.0) for size, group in groups.items()}
     total = float(sum(size * len(group) for size, group in groups.items()))
     first = next(iter(groups.values())).reshape(-1, math.prod(shape))[0]
@@ -205,7 +203,7 @@ def stage_interval(
     value, lower, upper = (first + unit * x for x in (value, lower, upper))
     if equal.any():
         lower[equal], upper[equal] = _rule_of_three(groups, equal, independent, error, low, high)
-    above, below = endless
+    above, below = infinite
     lower, upper = (np.where(above & ~below, math.inf, np.where(below & ~above, -math.inf, x)) for x in (lower, upper))
     lower, upper = np.where(above & below, -math.inf, lower), np.where(above & below, math.inf, upper)
     value = np.where(above & ~below, math.inf, np.where(below & ~above, -math.inf, value))

@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 from ... import _validate
 from ...errors import DomainError, ShapeError
 from ...kernels import _wealth
-from .intervals import Interval, Side, _error, _finished
+from ..options import Side
+from .intervals import Interval, _error, _finished
 
 __all__ = ["BoundedMean", "KlFloor", "tail_excess", "truncated_interval"]
 
