@@ -18,39 +18,34 @@ from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..distributions import GaussianMixture
 from ..distributions.packed import pack_together
 from ..errors import DomainError, interruption, warned
 from ..estimate import Estimate, Unit
-from ..sampling.answers import Goal
-from ..sampling.cuts import entropy_cut, kl_cut
+from ..numerics import LOG_2, BoolArray, FloatArray, IndexArray
 from ..sampling.engine import Outcome, run
-from ..sampling.guaranteed import Cut, run_guaranteed
+from ..sampling.guaranteed import Cut, entropy_cut, kl_cut, run_guaranteed
 from ..sampling.options import Request
-from ..sampling.pairs import Pair, accompanied, paired, proposed
-from ..sampling.problem import Integrand, Part, Problem, Row
-from ..sampling.proposals.corners import corners
-from ..sampling.proposals.orders import renyi_proposal
-from ..sampling.proposals.pairwise import Between, between, kl_range
+from ..sampling.problem import Integrand, Pair, Part, Problem, Row, accompanied, paired, proposed
+from ..sampling.proposals.local_normal_proposals import corners
+from ..sampling.proposals.renyi_proposals import Between, between, kl_range, renyi_proposal
 from ..sampling.proposals.tilting import (
     Proposal,
     hockey_stick_proposals,
     log_hockey_stick_upper_bound,
     log_mass_of_larger,
 )
+from ..sampling.stages import Goal
 from ..sampling.statistics.normalisation import warned_of
-from ..sampling.statistics.tails import tail_verdict
+from ..sampling.statistics.tail_index import tail_verdict
 from .arguments import both_directions
 from .reductions.subspaces import in_common_units, subspace
 
 __all__ = ["entropy", "hockey_stick", "jensen_shannon", "kl", "label_information", "renyi", "total_variation"]
 
 Arguments = ParamSpec("Arguments")
-FloatArray = NDArray[np.float64]
 _NONE = np.zeros(1)
-_LOG_2 = math.log(2.0)
 _TAIL = math.log(0.3)  # where a proposal's bound is below this, samples of P would be wasted
 _SEARCH = 0.4  # of the time that the search for proposals may take
 _WORTH = 1.2  # how much narrower than costlier a law must be before a pilot tries it
@@ -119,8 +114,8 @@ def jensen_shannon(p: Any, q: Any, request: Request) -> Estimate:
     """JS(P, Q), from both laws."""
     p, q = _smaller(p, q)
     pair = _drawn(paired(p, q, request.root, request.deadline), both=True)
-    problem = pair.balanced(Integrand((Row("jensen_shannon", _NONE),), 0.0, _LOG_2))
-    goal = Goal(lambda mean: mean, 0.0, math.nextafter(_LOG_2, 1.0))
+    problem = pair.balanced(Integrand((Row("jensen_shannon", _NONE),), 0.0, LOG_2))
+    goal = Goal(lambda mean: mean, 0.0, math.nextafter(LOG_2, 1.0))
     return _estimate(_run(_allowed([problem], request), request, goal), request, "nats", (), _gap(p, q))
 
 
@@ -172,7 +167,7 @@ def _hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs
         try:
             if proposal is not None:
                 at = flat[used[places]]
-                slack[used[places]] += [_LOG_2 + log_mass_of_larger(p, proposal, x - at.min()) for x in at.tolist()]
+                slack[used[places]] += [LOG_2 + log_mass_of_larger(p, proposal, x - at.min()) for x in at.tolist()]
                 log_scale = proposal.log_scale if problems[0].law == "tilted" else 0.0
             here = request.portion(index, share, spent)
             found = _run(problems, here, _hockey_goal(log_scale, logs))
@@ -293,7 +288,7 @@ def _runs(p: Any, q: Any, pair: Pair, epsilon: FloatArray, request: Request, bot
             yield list(_narrowed(p, q, pair, proposal, row)), places, proposal
 
 
-def _slipped(answers: FloatArray, slack: FloatArray, used: NDArray[np.intp], logs: bool) -> None:
+def _slipped(answers: FloatArray, slack: FloatArray, used: IndexArray, logs: bool) -> None:
     """Widen hockey-sticks by what weights whose sums are rounded can move them: their slip times the mass of the set
     where p is larger, of which q has less."""
     lower, upper = answers[1][:, used], answers[2][:, used]
@@ -311,7 +306,7 @@ def _slipped(answers: FloatArray, slack: FloatArray, used: NDArray[np.intp], log
 
 def _unknown(forward: Estimate, epsilon: FloatArray, logs: bool) -> Estimate:
     """What is known of the other direction where nothing was sampled: bounds that hold for any two laws."""
-    zero, one, middle = (-math.inf, 0.0, -_LOG_2) if logs else (0.0, 1.0, 0.5)
+    zero, one, middle = (-math.inf, 0.0, -LOG_2) if logs else (0.0, 1.0, 0.5)
     upper, value = (np.where(np.isinf(epsilon), zero, end) for end in (one, middle))
     return Estimate(
         value, np.full(epsilon.shape, zero), upper, kind="statistical", unit=forward.unit, method=forward.method,
@@ -330,7 +325,7 @@ def _search_deadline(request: Request) -> Callable[[], bool]:
 
 
 def _follow(
-    answers: FloatArray, epsilon: FloatArray, done: NDArray[np.bool_], place: int, log_scale: float, logs: bool
+    answers: FloatArray, epsilon: FloatArray, done: BoolArray, place: int, log_scale: float, logs: bool
 ) -> None:
     """No more is said of an epsilon than what its proposal and the bounds of smaller ones prove; its value lies below
     that as those of the last smaller one does below its own upper end."""
@@ -339,7 +334,7 @@ def _follow(
     upper = np.minimum(answers[2][:, before].min(axis=1, initial=0.0 if logs else 1.0), proved)
     answers[2][:, place] = upper
     if not before.size:
-        answers[0][:, place] = upper - _LOG_2 if logs else 0.5 * upper
+        answers[0][:, place] = upper - LOG_2 if logs else 0.5 * upper
         return
     value, most = (row[:, before[np.argmax(epsilon[before])]] for row in (answers[0], answers[2]))
     with np.errstate(invalid="ignore", divide="ignore"):

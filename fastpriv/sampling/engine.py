@@ -16,35 +16,37 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._parallel import ordered_map
 from ..distributions.packed import Packed
 from ..errors import DomainError
-from .allocation import allocated, probes_needed, probes_wanted
-from .answers import Answers, Goal, Stage, constant, equal, interval
 from .options import Request
-from .planning import (
+from .problem import Problem
+from .replicates import SegmentSum, allocated, batch_values, others_drawn, probes_needed, probes_wanted, segments
+from .sobol import DIMENSIONS
+from .stages import (
     PILOT_SHARE,
     RATES,
     REPLICATES,
     SECOND_REPLICATES,
+    Answers,
+    Goal,
     Reference,
+    Stage,
     confidence_at,
+    constant,
+    equal,
+    interval,
     net,
     planned,
     refining,
     shared,
 )
-from .points import DIMENSIONS
-from .problem import Problem
-from .replicates import SegmentSum, batch_values, others_drawn, segments
 from .statistics.normalisation import Integrals, RatioSums
-from .statistics.tails import PointMoments, TopValues
+from .statistics.tail_index import PointMoments, TopValues
 
 __all__ = ["Outcome", "compared", "joined", "pace", "run"]
 
-FloatArray = NDArray[np.float64]
 
 PILOT_REPLICATES = 16
 MANY, MANY_FROM = 128, 1024  # replicates where there are points enough and nothing is lost: a better known spread

@@ -3,30 +3,44 @@
 Observations are points of small independent batches, stratified by component, and the means of these. Bets against
 every candidate mean (``sequences``) bound theirs whenever the run is stopped. Where the integrand has no upper end it
 is cut, and what the cut can take away, bounded by an exponential moment, is added to the upper bound.
+
+Where integrands without an upper end may be cut, and what that can take off their mean, by exponential moments.
+
+Notation: f = log(p/q) under P, or the balanced integrand F = 2 s(l) (l + e^-l - 1) under M = (P + Q)/2, which is at
+most 2 l^+ + 2; order s > 0.
+
+log E_P e^(s l) is the logarithm of the integral of p^(1+s) q^(-s), which the proposals for Renyi divergences bound. For
+T >= 2, (F - 2 T)^+ <= 2 (p/m) (l - T)^+ since p/m >= 1 where l > 0, so that E_M (F - 2 T)^+ <= 2 E_P (l - T)^+.
+
+log E e^(-s log p) for a mixture p: p >= w_c n_c on the samples of component c, and E e^(s |z|^2 / 2) = (1 - s)^(-d/2).
 """
+
+# bounds: tested by properties/test_tilting - rounding of a log moment (1e-12); the rest is a share of the target
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.random import SeedSequence
-from numpy.typing import NDArray
 
 from .._parallel import ordered_map
-from .answers import Goal
+from ..distributions import GaussianMixture
+from ..distributions.packed import Packed
+from ..numerics import BoolArray, FloatArray
 from .engine import Outcome, compared, joined, pace
 from .options import Request
 from .problem import Problem
+from .proposals.renyi_proposals import renyi_proposal
 from .replicates import SEGMENT_COST, batch_values, ratio_sums, tile_size
+from .stages import Goal
+from .statistics.confidence_sequences import BoundedMean, tail_excess
 from .statistics.normalisation import RatioSums
-from .statistics.sequences import BoundedMean
 
-__all__ = ["Cut", "run_guaranteed"]
+__all__ = ["Cut", "entropy_cut", "kl_cut", "run_guaranteed"]
 
-FloatArray = NDArray[np.float64]
 
 BATCH = 16  # points of a batch: two a component of 8, and a range that still matters little
 FIRST = 4  # pieces of the first round; every later one doubles what there is
@@ -51,7 +65,7 @@ class _Pieces:
     root: SeedSequence
     batches: int
 
-    def __call__(self, i: int) -> tuple[BoundedMean, NDArray[np.bool_], RatioSums | None]:
+    def __call__(self, i: int) -> tuple[BoundedMean, BoolArray, RatioSums | None]:
         state = _state(self.problem, self.cut)
         ratios = ratio_sums(self.problem)
         values = batch_values(self.problem, self.root, (4, i), self.batches, BATCH, self.cut.at, ratios)
@@ -131,7 +145,7 @@ def _state(problem: Problem, cut: Cut) -> BoundedMean:
 
 
 def _answers(
-    goal: Goal, state: BoundedMean, infinite: NDArray[np.bool_], endless: bool, cut: Cut, request: Request
+    goal: Goal, state: BoundedMean, infinite: BoolArray, endless: bool, cut: Cut, request: Request
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """A value that is infinite with positive probability makes the mean infinite, and to see one proves it, unless all
     log ratios are finite: then it is beyond the largest double."""
@@ -139,3 +153,49 @@ def _answers(
     upper = np.where(infinite, math.inf, np.maximum(found.upper + cut.excess, found.value))
     lower = np.where(infinite & endless, math.inf, found.lower)
     return goal.answers((np.where(infinite, math.inf, found.value), lower, upper))
+
+
+_HALVINGS = 40
+_SHARE = 1e-3  # of the target that the cut may use up
+_SEARCH = 0.5  # of the time that the search for a moment may take
+
+
+def kl_cut(p: GaussianMixture, q: GaussianMixture, request: Request, *, both: bool) -> Cut:
+    """For the balanced integrand of KL(P||Q), and of KL(Q||P) when ``both``."""
+    pairs = [(p, q), (q, p)][: 1 + both]
+    moments = [_moment(*pair, lambda: request.deadline.expired(_SEARCH)) for pair in pairs]
+    if any(math.isinf(log_moment) for log_moment, _ in moments):
+        return Cut()
+    at = max(_place(log_moment, s, 0.5 * _room(log_moment / s, request)) for log_moment, s in moments)
+    return Cut(2.0 * at, np.array([2.0 * tail_excess(log_moment, s, at) for log_moment, s in moments]))
+
+
+def entropy_cut(packed: Packed, request: Request) -> Cut:
+    """For -log p under P, in the coordinates of the pack."""
+    s = 0.5
+    logs = packed.log_weights - s * packed.constants
+    top = float(logs.max())
+    log_moment = top + math.log(float(np.exp(logs - top).sum())) - 0.5 * packed.dimension * math.log1p(-s) + 1e-12
+    at = _place(log_moment, s, _room(1.0, request))
+    return Cut(at, np.array([tail_excess(log_moment, s, at)]))
+
+
+def _moment(p: GaussianMixture, q: GaussianMixture, expired: Callable[[], bool]) -> tuple[float, float]:
+    """A bound of log E_P e^(s l), and the largest order s = 2^-k that has one."""
+    for k in range(_HALVINGS):
+        s = 0.5**k
+        if expired():
+            break
+        proposal = renyi_proposal(p, q, 1.0 + s, expired=expired)
+        if proposal.bounded and math.isfinite(proposal.log_scale):
+            return max(proposal.log_scale, 0.0), s
+    return math.inf, 1.0
+
+
+def _room(size: float, request: Request) -> float:
+    return _SHARE * max(request.atol, request.rtol * size, 1e-12 * max(size, 1e-12))
+
+
+def _place(log_moment: float, s: float, room: float) -> float:
+    """Where the excess is ``room``."""
+    return max((log_moment - 1.0 - math.log(s * room)) / s, 2.0)

@@ -22,7 +22,7 @@ from fastpriv import (
     total_variation,
 )
 from fastpriv.sampling.options import Deadline
-from fastpriv.sampling.proposals.orders import renyi_proposal
+from fastpriv.sampling.proposals.renyi_proposals import renyi_proposal
 from fastpriv.sampling.proposals.tilting import hockey_stick_proposals
 
 SECONDS = 1.0

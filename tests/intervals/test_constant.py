@@ -15,10 +15,10 @@ from fastpriv import (
     total_variation,
 )
 from fastpriv.distributions.packed import pack
-from fastpriv.sampling.answers import Stage, interval
 from fastpriv.sampling.options import Sampling
 from fastpriv.sampling.problem import Integrand, Part, Problem, Row
-from fastpriv.sampling.statistics.tails import PointMoments
+from fastpriv.sampling.stages import Stage, interval
+from fastpriv.sampling.statistics.tail_index import PointMoments
 from sizes import few_or_all
 
 REPLICATES, POINTS, LOOKED_AT = 32, 1024, 16

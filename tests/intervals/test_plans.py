@@ -16,10 +16,9 @@ from fastpriv import (
     kl_divergence,
 )  # fmt: skip
 from fastpriv.sampling import replicates
-from fastpriv.sampling.pairs import paired
-from fastpriv.sampling.planning import shared
-from fastpriv.sampling.problem import Integrand, Row
-from fastpriv.sampling.statistics.tails import TopValues, tail_verdict
+from fastpriv.sampling.problem import Integrand, Row, paired
+from fastpriv.sampling.stages import shared
+from fastpriv.sampling.statistics.tail_index import TopValues, tail_verdict
 from sizes import few_or_all
 
 LINE = {"dimension": 1, "vectorized": True}

@@ -9,7 +9,7 @@ from scipy.stats import qmc
 
 from fastpriv import DomainError, ShapeError
 from fastpriv.sampling.statistics.intervals import look_confidence, replicate_interval, stage_interval
-from fastpriv.sampling.statistics.tails import PointMoments
+from fastpriv.sampling.statistics.tail_index import PointMoments
 from oracles.counting import allowed, surely_fails
 from sizes import few_first
 

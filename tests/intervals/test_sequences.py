@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from fastpriv import DomainError, ShapeError
-from fastpriv.sampling.statistics.sequences import BoundedMean, KlFloor, tail_excess, truncated_interval
+from fastpriv.sampling.statistics.confidence_sequences import BoundedMean, KlFloor, tail_excess, truncated_interval
 from oracles.counting import allowed, surely_fails
 
 LEVELS = (0.90, 0.95, 0.99, 0.999)

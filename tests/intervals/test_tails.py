@@ -8,7 +8,7 @@ from scipy import stats
 
 from fastpriv import DomainError, SamplingWarning, ShapeError
 from fastpriv.sampling.statistics.intervals import replicate_interval
-from fastpriv.sampling.statistics.tails import PointMoments, TopValues, tail_index, tail_verdict
+from fastpriv.sampling.statistics.tail_index import PointMoments, TopValues, tail_index, tail_verdict
 from oracles.counting import allowed, surely_fails
 
 

@@ -8,9 +8,8 @@ from numpy.random import SeedSequence
 
 from fastpriv import GaussianMixture, hockey_stick_divergence, log_hockey_stick_divergence
 from fastpriv.divergences import monte_carlo
-from fastpriv.sampling.pairs import DOMINANT, paired
-from fastpriv.sampling.problem import Row
-from fastpriv.sampling.proposals.corners import corners
+from fastpriv.sampling.problem import DOMINANT, Row, paired
+from fastpriv.sampling.proposals.local_normal_proposals import corners
 from fastpriv.sampling.proposals.tilting import hockey_stick_proposal, hockey_stick_proposals
 from fastpriv.sampling.replicates import batch_values
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from fastpriv import GaussianMixture
-from fastpriv.sampling.proposals.matrices import MatrixPair, TurnedPair
+from fastpriv.sampling.proposals.full_covariances import MatrixPair, TurnedPair
 from fastpriv.sampling.proposals.tilting import paired
 
 DIGITS = 80

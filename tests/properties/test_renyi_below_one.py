@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fastpriv import GaussianMixture, SamplingWarning, renyi_divergence
-from fastpriv.sampling.proposals.pairwise import between
+from fastpriv.sampling.proposals.renyi_proposals import between
 
 ORDERS = (0.1, 0.5, 0.9, 0.999)
 

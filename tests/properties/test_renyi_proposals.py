@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fastpriv import GaussianMixture, renyi_divergence
-from fastpriv.sampling.proposals.orders import renyi_proposal
+from fastpriv.sampling.proposals.renyi_proposals import renyi_proposal
 from properties.test_tilting import law, log_density, log_mean, points
 
 UNIT = 2.0**-53

@@ -8,7 +8,7 @@ from scipy import optimize
 
 from fastpriv import GaussianMixture, log_hockey_stick_divergence
 from fastpriv.sampling.proposals import exponents
-from fastpriv.sampling.proposals.slots import DiagonalPair
+from fastpriv.sampling.proposals.active_components import DiagonalPair
 from fastpriv.sampling.proposals.tilting import (
     hockey_stick_proposal,
     hockey_stick_proposals,

@@ -29,7 +29,7 @@ from ..._values import FloatArray
 from ...channels.likelihoods.kinds import IndexLikelihood
 from ...errors import warned
 from ...sampling.statistics.intervals import Interval, replicate_interval
-from ...sampling.statistics.tails import PointMoments, TopValues, tail_verdict
+from ...sampling.statistics.tail_index import PointMoments, TopValues, tail_verdict
 from .branching import half_phi, surprise
 from .functions import evaluator
 

@@ -26,21 +26,18 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 from ..options import never_expired
 
 __all__ = ["DiagonalProblem", "Problem", "Solution", "finish", "interior", "solve", "value"]
 
-FloatArray = NDArray[np.float64]
 _STEPS = 60
 _DECREMENT = 1e-3  # twice what F may still fall by
 _LARGEST = 1e15
 _GROWTH = 9.0
 # bound: none - least eigenvalue of a precision: proposals only
 _THINNEST = 1e-9  # least eigenvalue of a precision
-# bound: proved - half a unit in the last place of a double, IEEE 754
-_UNIT = 2.0**-53
 
 
 class Problem(Protocol):
@@ -54,7 +51,7 @@ class Problem(Protocol):
     def offset(self) -> FloatArray:
         """The offsets a (I, J)."""
 
-    def part(self, rows: NDArray[np.intp]) -> Problem:
+    def part(self, rows: IndexArray) -> Problem:
         """Some of the problems."""
 
     def score(self) -> FloatArray:
@@ -81,7 +78,7 @@ class DiagonalProblem:
     fuzz: FloatArray  # how far rounding may have moved a - b (I, J)
     pull_error: FloatArray  # how far rounding may have moved sum tau E, over tau of the last slot (I, d)
 
-    def part(self, rows: NDArray[np.intp]) -> DiagonalProblem:
+    def part(self, rows: IndexArray) -> DiagonalProblem:
         """As in ``Problem``, and so the others."""
         return DiagonalProblem(*(array[rows] for array in vars(self).values()))
 
@@ -174,7 +171,7 @@ def interior(problem: Problem, theta: float, base: FloatArray) -> FloatArray:
     return tau
 
 
-def _start(problem: Problem, used: NDArray[np.bool_]) -> FloatArray:
+def _start(problem: Problem, used: BoolArray) -> FloatArray:
     """Shares as at T = N, small enough that the precision stays above one half."""
     score = np.where(used, problem.score(), -np.inf)
     top = np.max(score, axis=1, keepdims=True, initial=-1e300)
@@ -272,13 +269,13 @@ def finish(problem: DiagonalProblem, tau: FloatArray, theta: float | None, reach
     row = tau[:, None, :]
     size = 1.0 + (row @ np.abs(problem.curvature))[:, 0]
     force = (row @ np.abs(problem.pull))[:, 0]
-    unit = (slots + 8) * _UNIT
+    unit = (slots + 8) * UNIT_ROUNDOFF
     mean, sigma = pull / precision, 1.0 / np.sqrt(precision)
     precision_error = unit * size / precision
     last = tau[:, -1:] * problem.pull_error
     mean_error = (unit * force + last) / precision + np.abs(mean) * (precision_error + unit)
     quadratic = np.sum(precision * np.abs(mean) * (2 * mean_error + np.abs(mean) * precision_error), axis=1)
-    mean_error += 4 * _UNIT * (reach + np.abs(mean))
+    mean_error += 4 * UNIT_ROUNDOFF * (reach + np.abs(mean))
     widen = 1e-13 + precision_error + mean_error / sigma
     with np.errstate(all="ignore"):
         logs = np.where(tau > 0, np.log(tau), 0.0)
@@ -286,6 +283,6 @@ def finish(problem: DiagonalProblem, tau: FloatArray, theta: float | None, reach
         parts = np.sum(tau * (np.abs(problem.offset) + np.abs(level) + np.abs(logs)), axis=1)
         parts += 0.5 * np.sum(pull * pull / precision + np.abs(np.log(precision)), axis=1)
         parts += (1.0 + total) * np.log1p(total)
-        slack = 4 * (slots + mean.shape[1] + 8) * _UNIT * parts + 3 * widen.sum(axis=1) + quadratic
+        slack = 4 * (slots + mean.shape[1] + 8) * UNIT_ROUNDOFF * parts + 3 * widen.sum(axis=1) + quadratic
         slack += np.sum(tau * problem.fuzz, axis=1)
     return Solution(tau, value(problem, tau, theta) + slack, mean, sigma * (1.0 + widen))

@@ -5,9 +5,20 @@ with sum_i s_ij <= 1, (p - e^epsilon q)^+ <= sum_i (w_i N_i - e^epsilon sum_j s_
 with the normals T_i and the numbers B_i of ``exponents``, the shares of ``shares``. So rho = (p - e^epsilon q)^+ / G
 lies in [0, 1] and H = Z E_(G/Z) rho, Z = sum w_i B_i. Likewise for the integral of p^a q^(1-a), a > 1: by convexity
 p^a <= sum lam_i (w_i N_i / lam_i)^a, and each N_i^a q^(1-a) <= B_i T_i.
+
+How q is shared out among the components of p.
+
+Notation: (sum_i w_i N_i - sum_j q_j)^+ <= sum_i (w_i N_i - sum_j s_ij q_j)^+ for shares s_ij >= 0 with sum_i s_ij <= 1.
+At fixed exponents tau the bound of component i is G_i = C_i prod_j s_ij^(-tau_ij), so the best shares solve a geometric
+program: G_i tau_ij / s_ij = e^m_j, one multiplier for each component of q. With g_i = log G_i that is m = f(m),
+
+    f_j(m) = log sum_i tau_ij e^g_i(m),  (1 + theta_i) g_i(m) = log C_i - sum_j tau_ij (log tau_ij - m_j),
+
+f convex, increasing and a contraction in the largest entry, so that Newton's method converges from everywhere (it is
+policy iteration). Exponents and shares are improved in turn; the bound never rises.
 """
 
-# bounds: tested by properties/test_tilting - rounding of masses and of the bound of a ratio
+# bounds: tested by properties/test_tilting - rounding of masses, of the bound of a ratio and of a log sum
 
 from __future__ import annotations
 
@@ -16,21 +27,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...distributions import GaussianMixture
+from ...numerics import BoolArray, FloatArray, IndexArray
 from ..options import never_expired
-from .corners import Leading, leading
-from .matrices import MatrixPair, TurnedPair
-from .shares import best_shares
-from .slots import DiagonalPair, Tilts, foremost
+from .active_components import DiagonalPair, Tilts, foremost
+from .full_covariances import MatrixPair, TurnedPair
+from .local_normal_proposals import Leading, leading
 
 __all__ = [
-    "Proposal", "hockey_stick_proposal", "hockey_stick_proposals", "log_hockey_stick_upper_bound",
+    "Proposal", "best_shares", "hockey_stick_proposal", "hockey_stick_proposals", "log_hockey_stick_upper_bound",
     "log_mass_of_larger", "paired", "tilted_law",
 ]  # fmt: skip
 
-FloatArray = NDArray[np.float64]
 Pair = DiagonalPair | MatrixPair | TurnedPair
 _SMALLEST = math.log(1e-200)
 _MARGIN = 40.0  # components whose part of Z is below e^-40 hardly count
@@ -86,7 +96,7 @@ def hockey_stick_proposal(p: GaussianMixture, q: GaussianMixture, epsilon: float
 def hockey_stick_proposals(
     p: GaussianMixture, q: GaussianMixture, epsilons: ArrayLike, *, spacing: float = 2.0,
     expired: Callable[[], bool] = never_expired,
-) -> list[tuple[Proposal, NDArray[np.intp]]]:
+) -> list[tuple[Proposal, IndexArray]]:
     """Proposals for many epsilons, each with the indices of those it serves.
 
     What dominates at one epsilon dominates at all larger ones. A proposal serves the epsilons up to the next, where log
@@ -260,7 +270,7 @@ def _proposal(p: GaussianMixture, pair: Pair, tilts: Tilts) -> Proposal:
     return Proposal(law, top + math.log(total) + slack, True, bounds, exponents, lead=lead)
 
 
-def tilted_law(p: GaussianMixture, weights: FloatArray, tilts: Tilts, same: NDArray[np.bool_]) -> GaussianMixture:
+def tilted_law(p: GaussianMixture, weights: FloatArray, tilts: Tilts, same: BoolArray) -> GaussianMixture:
     """The tilted normals, and the components of p themselves where these are as good."""
     means = np.where(same[:, None], _grid(p.means), tilts.means)
     if tilts.spreads.ndim == 2:
@@ -271,3 +281,52 @@ def tilted_law(p: GaussianMixture, weights: FloatArray, tilts: Tilts, same: NDAr
     spreads = np.where(same[:, None, None], own, tilts.spreads)
     spreads.setflags(write=False)
     return GaussianMixture(weights, means, covariances=spreads)
+
+
+_STEPS = 12
+_HELD = 1e-4
+_NEAR = 1e-3  # of a multiplier: any shares are true bounds
+
+
+def best_shares(log_bounds: FloatArray, tau: FloatArray, shares: FloatArray) -> FloatArray:
+    """New log s_ij (k, J) from log G_i (k,), tau_ij (k, J) and the log shares in force; columns sum to at most 1."""
+    total = tau.sum(axis=1)
+    with np.errstate(all="ignore"):
+        logs = np.where(tau > 0, np.log(tau), -np.inf)
+        constant = log_bounds - np.sum(np.where(tau > 0, tau * (logs - shares), 0.0), axis=1)
+    multiplier = _log_sum(log_bounds[:, None] + logs)
+    used = np.isfinite(multiplier)
+    multiplier = np.where(used, multiplier, 0.0)
+    damp = 1.0 / (1.0 + total)
+    for _ in range(_STEPS):
+        terms = (damp * (constant + tau @ multiplier))[:, None] + logs
+        gap = np.where(used, _log_sum(terms), 0.0) - multiplier
+        if np.abs(gap).max() < _NEAR:
+            break
+        with np.errstate(all="ignore"):
+            portion = np.where(used, np.exp(terms - np.where(used, gap + multiplier, 0.0)), 0.0)
+        multiplier = multiplier + _newton(portion, tau * damp[:, None], gap)
+    with np.errstate(all="ignore"):
+        found = np.where(used, (damp * (constant + tau @ multiplier))[:, None] + logs - multiplier, shares)
+        found = np.maximum(found, _LEAST)
+        return found - np.where(used, np.maximum(_log_sum(found), 0.0) + 1e-12, 0.0)
+
+
+_LEAST = -1e6
+
+
+def _newton(portion: FloatArray, slopes: FloatArray, gap: FloatArray) -> FloatArray:
+    """(I - portion' slopes)^-1 gap; components of p that hold next to nothing are left out of the matrix."""
+    rows = np.flatnonzero(portion.max(axis=1) > _HELD)
+    portion, slopes = portion[rows], slopes[rows]
+    if len(rows) >= len(gap):
+        return np.asarray(np.linalg.solve(np.eye(len(gap)) - portion.T @ slopes, gap))
+    inner = np.eye(len(rows)) - slopes @ portion.T
+    return np.asarray(gap + portion.T @ np.linalg.solve(inner, slopes @ gap))
+
+
+def _log_sum(terms: FloatArray) -> FloatArray:
+    top = terms.max(axis=0)
+    safe = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(all="ignore"):
+        return np.asarray(np.log(np.sum(np.exp(terms - safe), axis=0)) + safe)

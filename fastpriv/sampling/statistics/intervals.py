@@ -17,18 +17,15 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from ... import _validate
 from ...errors import ShapeError
+from ...numerics import BoolArray, FloatArray
 from ..options import SIDES, Side
 
-__all__ = [
-    "Interval", "binomial_interval", "look_confidence", "replicate_interval", "stage_interval", "student_factor",
-]  # fmt: skip
+__all__ = ["Interval", "binomial_interval", "look_confidence", "replicate_interval", "stage_interval", "student_factor"]
 
-FloatArray = NDArray[np.float64]
 _TRUST = 2.0  # factor on the skewness that the points show
 _FIRST_LOOK = 0.75  # share of the error that the first look may spend
 
@@ -346,7 +343,7 @@ def _replicates(means: Any) -> FloatArray:
     return array
 
 
-def _whole(x: FloatArray) -> NDArray[np.bool_]:
+def _whole(x: FloatArray) -> BoolArray:
     return np.asarray((x == np.floor(x)) & np.isfinite(x))
 
 
@@ -364,7 +361,7 @@ def _side(side: str) -> Side:
 
 
 def _rule_of_three(
-    groups: dict[int, FloatArray], columns: NDArray[np.bool_], independent: bool, error: float, low: float, high: float
+    groups: dict[int, FloatArray], columns: BoolArray, independent: bool, error: float, low: float, high: float
 ) -> tuple[FloatArray, FloatArray]:
     """Bounds where all replicates of a stage are equal; of several stages the one with most draws says most."""
     size, group = max(groups.items(), key=lambda item: (len(item[1]) * (item[0] if independent else 1), item[0]))

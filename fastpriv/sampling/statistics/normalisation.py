@@ -27,14 +27,13 @@ import math
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import warned
-from .tails import TopValues
+from ...numerics import FloatArray
+from .tail_index import TopValues
 
 __all__ = ["ALIKE", "Integrals", "RatioSums", "compared_integrals", "warned_of", "warned_of_integrals"]
 
-FloatArray = NDArray[np.float64]
 Verdict = Literal["equal", "unequal", "out of reach"]
 
 _DOUBT = 20.0  # a false alarm has a chance of about exp(-20)

@@ -25,17 +25,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import _validate
 from ...errors import DomainError, ShapeError
 from ...kernels import _wealth
+from ...numerics import FloatArray
 from ..options import Side
 from .intervals import Interval, _error, _finished
 
 __all__ = ["BoundedMean", "KlFloor", "tail_excess", "truncated_interval"]
 
-FloatArray = NDArray[np.float64]
 
 _BETS = np.ldexp(1.0, np.arange(-22, 31))  # in units of 1 / (high - low)
 _LOG_PRIOR = -np.log1p(((np.arange(-22, 31) + 3.0) / 3.0) ** 2)
@@ -90,7 +89,7 @@ class BoundedMean:
     Examples
     --------
     >>> import numpy as np
-    >>> from fastpriv.sampling.statistics.sequences import BoundedMean
+    >>> from fastpriv.sampling.statistics.confidence_sequences import BoundedMean
     >>> mean = BoundedMean()
     >>> mean.update(np.tile([0.2, 0.3, 0.4], 1000))
     >>> mean.interval(0.95)
@@ -241,7 +240,7 @@ class KlFloor:
     Examples
     --------
     >>> import numpy as np
-    >>> from fastpriv.sampling.statistics.sequences import KlFloor
+    >>> from fastpriv.sampling.statistics.confidence_sequences import KlFloor
     >>> x = np.random.default_rng(0).normal(size=100_000)  # P = N(0, 1), Q = N(0.1, 1): KL = 0.005
     >>> floor = KlFloor()
     >>> floor.update(0.005 - 0.1 * x)
@@ -321,7 +320,7 @@ def tail_excess(log_moment: float, order: float, cut: float) -> float:
 
     Examples
     --------
-    >>> from fastpriv.sampling.statistics.sequences import tail_excess
+    >>> from fastpriv.sampling.statistics.confidence_sequences import tail_excess
     >>> tail_excess(0.0, 1.0, 20.0)
     7.58...e-10
     """
@@ -364,7 +363,7 @@ def truncated_interval(
     Examples
     --------
     >>> import numpy as np
-    >>> from fastpriv.sampling.statistics.sequences import BoundedMean, truncated_interval
+    >>> from fastpriv.sampling.statistics.confidence_sequences import BoundedMean, truncated_interval
     >>> x = np.random.default_rng(0).normal(size=100_000)  # KL of N(0, 1) from N(1, 1), Renyi of order 2 is 1
     >>> state = BoundedMean(low=-15.0, high=20.0)
     >>> state.update(np.clip(0.5 - x, -15.0, 20.0))

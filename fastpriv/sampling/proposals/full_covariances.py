@@ -14,18 +14,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 from ..options import never_expired
-from .certificates import Factors, certified, cholesky_factors
+from .active_components import DiagonalPair, Tilts, by_component
+from .domination_certificates import Factors, certified, cholesky_factors
 from .exponents import interior, solve, value
-from .slots import DiagonalPair, Tilts, by_component
 
 __all__ = ["MatrixPair", "TurnedPair"]
 
-FloatArray = NDArray[np.float64]
-# bound: proved - half a unit in the last place of a double, IEEE 754
-_UNIT = 2.0**-53
 _SLOTS = 8
 _WORK = 5e7  # slots times d^3
 _TILE = 2**21  # entries of the matrices that are held
@@ -43,7 +40,7 @@ class _MatrixProblem:
     offset: FloatArray  # a (I, J)
     level: FloatArray  # b (I, J)
 
-    def part(self, rows: NDArray[np.intp]) -> _MatrixProblem:
+    def part(self, rows: IndexArray) -> _MatrixProblem:
         if len(rows) == len(self.level):
             return self
         return _MatrixProblem(*(array[rows] for array in vars(self).values()))
@@ -54,7 +51,7 @@ class _MatrixProblem:
     def depth(self, tau: FloatArray) -> FloatArray:
         return np.asarray(np.linalg.eigvalsh(self._sum(tau))[:, 0])
 
-    def roots(self, tau: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    def roots(self, tau: FloatArray) -> tuple[FloatArray, BoolArray]:
         """The inverses of the lower factors of the precisions of T, and which of these are positive."""
         precision = self._sum(tau) + np.eye(self.pull.shape[2])
         finite = np.asarray(np.isfinite(precision).all(axis=(1, 2)))
@@ -109,20 +106,20 @@ class MatrixPair:
         self.slots = len(q[0]) if len(q[0]) <= most + 1 else most
         self.chosen = np.full((len(self.means), self.slots - 1), -1, dtype=np.intp)
         self.at: Tilts | None = None
-        self.base: tuple[NDArray[np.intp], FloatArray] | None = None
+        self.base: tuple[IndexArray, FloatArray] | None = None
 
     @property
     def pooled(self) -> bool:
         """Whether some components of q enter only together."""
         return self.slots < len(self.q[0])
 
-    def choose(self, tilts: Tilts, rows: NDArray[np.intp]) -> None:
+    def choose(self, tilts: Tilts, rows: IndexArray) -> None:
         """Look for the slots of ``rows`` at these tilted normals; exponents found before lose their meaning."""
         self.at = tilts
         self.chosen[rows] = -1
 
     def run(
-        self, shares: FloatArray, start: FloatArray | None = None, rows: NDArray[np.intp] | None = None,
+        self, shares: FloatArray, start: FloatArray | None = None, rows: IndexArray | None = None,
         floor: FloatArray | None = None,
     ) -> Tilts:  # fmt: skip
         """As ``DiagonalPair.run``; the spreads are covariances. Where ``shares`` are known by component of q, bounds
@@ -149,18 +146,18 @@ class MatrixPair:
             self._certify(rows, tilts.exponents, self.q[0] + shares, tilts, rows)
         return tilts
 
-    def exponents(self, tilts: Tilts, rows: NDArray[np.intp]) -> FloatArray:
+    def exponents(self, tilts: Tilts, rows: IndexArray) -> FloatArray:
         """As ``DiagonalPair.exponents``."""
         return by_component(tilts, rows, self.chosen, len(self.q[0]))
 
-    def _covariances(self, rows: NDArray[np.intp]) -> FloatArray:
+    def _covariances(self, rows: IndexArray) -> FloatArray:
         """Covariances of components of p."""
         own = self.factors[rows if len(self.factors) > 1 else np.zeros_like(rows)]
         return np.asarray(own @ own.transpose(0, 2, 1))
 
     def _solve(
-        self, rows: NDArray[np.intp], shares: FloatArray, start: FloatArray | None, floor: FloatArray | None,
-        found: Tilts, here: NDArray[np.intp],
+        self, rows: IndexArray, shares: FloatArray, start: FloatArray | None, floor: FloatArray | None,
+        found: Tilts, here: IndexArray,
     ) -> None:  # fmt: skip
         """Solve for components ``rows``, which stand at ``here``."""
         levels, size = self.q[0], self.means.shape[1]
@@ -216,8 +213,8 @@ class MatrixPair:
         return np.asarray((self.inverses @ away[..., None])[..., 0])
 
     def _choice(
-        self, rows: NDArray[np.intp], own: FloatArray, total: FloatArray
-    ) -> tuple[NDArray[np.intp], FloatArray]:  # fmt: skip
+        self, rows: IndexArray, own: FloatArray, total: FloatArray
+    ) -> tuple[IndexArray, FloatArray]:  # fmt: skip
         """The heaviest components of q near the tilted normals, and the shares of the others."""
         spread = own @ own.transpose(0, 2, 1) if self.at is None else self.at.spreads[rows]
         away = self._whitened(self.means[rows] if self.at is None else self.at.means[rows])
@@ -251,7 +248,7 @@ class MatrixPair:
         return [np.asarray(across @ precision @ own), np.asarray((across @ pull[:, :, None])[:, :, 0])]
 
     def _certify(
-        self, rows: NDArray[np.intp], exponents: FloatArray, levels: FloatArray, found: Tilts, here: NDArray[np.intp]
+        self, rows: IndexArray, exponents: FloatArray, levels: FloatArray, found: Tilts, here: IndexArray
     ) -> None:  # fmt: skip
         """Certified bounds of the tilted normals of ``rows``, which stand at ``here``, or the components themselves
         where rounding rules."""
@@ -288,7 +285,7 @@ class TurnedPair:
         else:
             left, sigmas, _ = np.linalg.svd(inverse @ other)
             self.back, inverse = factor @ left, left.T @ inverse
-        self.rounding = 8 * len(factor) * _UNIT * (_condition(p[1]) + _condition(q[2]))
+        self.rounding = 8 * len(factor) * UNIT_ROUNDOFF * (_condition(p[1]) + _condition(q[2]))
         centre = p[0].mean(axis=0)
         means, centres = (p[0] - centre) @ inverse.T, (q[1] - centre) @ inverse.T
         self.own = self.means = p[0]
@@ -304,18 +301,18 @@ class TurnedPair:
         """Whether some components of q enter only together."""
         return self.pair.pooled
 
-    def choose(self, tilts: Tilts, rows: NDArray[np.intp]) -> None:
+    def choose(self, tilts: Tilts, rows: IndexArray) -> None:
         """As ``DiagonalPair.choose``."""
         self.pair.choose(tilts, rows)
 
     def run(
-        self, shares: FloatArray, start: FloatArray | None = None, rows: NDArray[np.intp] | None = None,
+        self, shares: FloatArray, start: FloatArray | None = None, rows: IndexArray | None = None,
         floor: FloatArray | None = None,
     ) -> Tilts:  # fmt: skip
         """As ``DiagonalPair.run``, in its coordinates."""
         return self.pair.run(shares, start, rows, floor)
 
-    def exponents(self, tilts: Tilts, rows: NDArray[np.intp]) -> FloatArray:
+    def exponents(self, tilts: Tilts, rows: IndexArray) -> FloatArray:
         """As ``DiagonalPair.exponents``."""
         return self.pair.exponents(tilts, rows)
 
@@ -367,7 +364,7 @@ class TurnedPair:
         sigmas = tilts.spreads * (1.0 + widen)[:, None]
         bounds = tilts.log_bounds + 8 * self.rounding * parts + 3 * size * widen
         if np.ptp(sigmas) < 1e-6:
-            bounds = bounds + np.sum(np.log(sigmas.max() / sigmas), axis=1) + size * 8 * _UNIT
+            bounds = bounds + np.sum(np.log(sigmas.max() / sigmas), axis=1) + size * 8 * UNIT_ROUNDOFF
             sigmas = np.full((1, size), sigmas.max())
         factors = self.back * sigmas[:, None, :]
         spreads = factors @ factors.transpose(0, 2, 1)

@@ -16,14 +16,13 @@ import math
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import _validate
 from ...errors import ShapeError
+from ...numerics import FloatArray
 
 __all__ = ["PointMoments", "TopValues", "tail_index", "tail_verdict"]
 
-FloatArray = NDArray[np.float64]
 Verdict = Literal["holds", "warn", "unknown"]
 _HOLDS, _UNKNOWN = 0.4, 0.7
 _FEWEST = 8
@@ -54,7 +53,7 @@ class TopValues:
     Examples
     --------
     >>> import numpy as np
-    >>> from fastpriv.sampling.statistics.tails import TopValues
+    >>> from fastpriv.sampling.statistics.tail_index import TopValues
     >>> top = TopValues(keep=3)
     >>> top.update(np.arange(10.0))
     >>> top.values
@@ -143,7 +142,7 @@ class PointMoments:
     Examples
     --------
     >>> import numpy as np
-    >>> from fastpriv.sampling.statistics.tails import PointMoments
+    >>> from fastpriv.sampling.statistics.tail_index import PointMoments
     >>> moments = PointMoments()
     >>> moments.update(np.array([0.0, 0.0, 0.0, 1.0]))
     >>> float(moments.variance[0]), float(moments.skewness[0])
@@ -227,7 +226,7 @@ def tail_index(top_values: Any) -> FloatArray:
     Examples
     --------
     >>> import numpy as np
-    >>> from fastpriv.sampling.statistics.tails import tail_index
+    >>> from fastpriv.sampling.statistics.tail_index import tail_index
     >>> float(tail_index(1.0 / np.arange(1, 301)))  # Pareto quantiles with k = 1
     0.9...
     """
@@ -274,7 +273,7 @@ def tail_verdict(index: Any, *, bounded: bool = False) -> Verdict:
 
     Examples
     --------
-    >>> from fastpriv.sampling.statistics.tails import tail_verdict
+    >>> from fastpriv.sampling.statistics.tail_index import tail_verdict
     >>> tail_verdict(0.1), tail_verdict(0.5), tail_verdict(0.9), tail_verdict(0.9, bounded=True)
     ('holds', 'warn', 'unknown', 'warn')
     """

@@ -21,15 +21,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...distributions.covariances import factored
+from ...numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 
 __all__ = ["Factors", "certified", "cholesky_factors"]
 
-FloatArray = NDArray[np.float64]
-# bound: proved - half a unit in the last place of a double, IEEE 754
-_UNIT = 2.0**-53
 _TRIES = 4
 _AT_ONCE = 2**21  # entries of the matrices that are held
 # bound: none - the least widening that is tried
@@ -55,7 +52,7 @@ class Factors(NamedTuple):
             error = np.where(left < 0.5, left / (1.0 - left), np.inf)
         return cls(lower, inverse, error, np.sum(np.log(np.diagonal(lower, axis1=1, axis2=2)), axis=1))
 
-    def part(self, rows: NDArray[np.intp]) -> Factors:
+    def part(self, rows: IndexArray) -> Factors:
         """Some of them; one that all share stays one."""
         return Factors(*(array[rows] for array in self)) if len(self.lower) > 1 else self
 
@@ -135,7 +132,7 @@ class _Problems(NamedTuple):
     same: FloatArray  # means (r, v, d)
     same_times: FloatArray  # (r, v)
 
-    def part(self, rows: NDArray[np.intp]) -> _Problems:
+    def part(self, rows: IndexArray) -> _Problems:
         own, others = (_taken(factors, rows) for factors in (self.own, self.others))
         rest = (self.means, self.centres, self.times, self.same, self.same_times)
         means, centres, times, same, same_times = (array[rows] for array in rest)
@@ -175,7 +172,7 @@ def certified(
 
 def _prove(
     own: tuple[Factors, FloatArray], others: tuple[Factors, FloatArray], levels: FloatArray, tau: FloatArray,
-    theta: float | None, at: FloatArray, places: NDArray[np.intp], bounds: FloatArray, spreads: FloatArray,
+    theta: float | None, at: FloatArray, places: IndexArray, bounds: FloatArray, spreads: FloatArray,
 ) -> None:  # fmt: skip
     """Fill in what is proved of the problems at these places."""
     equal = np.broadcast_to((others[0].lower[None] == own[0].lower[:, None]).all(axis=(2, 3)), tau.shape)
@@ -197,7 +194,7 @@ def _prove(
         if not alive.size:
             return
         proved = _least(sums.matrix - np.eye(size))
-        least = proved - sums.errors[0] - 2.0 * _UNIT * size
+        least = proved - sums.errors[0] - 2.0 * UNIT_ROUNDOFF * size
         far = np.linalg.norm(sums.slope, axis=1) * (1.0 + _rounding(size)) + sums.errors[1]
         done = (least > 0.0) & ((far * far <= least * (far + _LEAST)) | (attempt == _TRIES - 1))
         ends = np.log(np.diagonal(roots, axis1=1, axis2=2))
@@ -211,7 +208,7 @@ def _prove(
 
 
 def _problems(
-    own: tuple[Factors, FloatArray], others: tuple[Factors, FloatArray], tau: FloatArray, equal: NDArray[np.bool_]
+    own: tuple[Factors, FloatArray], others: tuple[Factors, FloatArray], tau: FloatArray, equal: BoolArray
 ) -> _Problems:
     used, used_tau = _gathered((tau > 0) & ~equal, tau)
     same, same_tau = _gathered((tau > 0) & equal, tau)
@@ -221,14 +218,14 @@ def _problems(
     return _Problems(mine, own[1], theirs, others[1][used], used_tau, others[1][same], same_tau)
 
 
-def _gathered(chosen: NDArray[np.bool_], tau: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
+def _gathered(chosen: BoolArray, tau: FloatArray) -> tuple[IndexArray, FloatArray]:
     """The places that are chosen in any row first, as many in every row, and exponents that are 0 elsewhere."""
     most = int(chosen.sum(axis=1).max(initial=0))
     index = np.argsort(~chosen, axis=1, kind="stable")[:, :most]
     return index, np.where(np.take_along_axis(chosen, index, axis=1), np.take_along_axis(tau, index, axis=1), 0.0)
 
 
-def _taken(factors: Factors, rows: NDArray[np.intp]) -> Factors:
+def _taken(factors: Factors, rows: IndexArray) -> Factors:
     return Factors(*(array if len(factors.lower) == 1 else array[rows] for array in factors))
 
 
@@ -254,7 +251,7 @@ def _gaps(side: _Sides, tau: FloatArray, ours: _Sides) -> _Sums:
 
 
 def _constants(
-    own: Factors, others: Factors, levels: FloatArray, tau: FloatArray, equal: NDArray[np.bool_], theta: float | None
+    own: Factors, others: Factors, levels: FloatArray, tau: FloatArray, equal: BoolArray, theta: float | None
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """What of h is no square and does not depend on T, and the sum of its sizes."""
     here, used = tau > 0, np.where(equal, 0.0, tau)
@@ -269,7 +266,7 @@ def _constants(
     return np.asarray(found), np.asarray(size + np.sum(used * sizes, axis=1))
 
 
-def _factored(spreads: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+def _factored(spreads: FloatArray) -> tuple[FloatArray, BoolArray]:
     """Lower factors, and which there are."""
     try:
         return factored(spreads), np.ones(len(spreads), dtype=bool)
@@ -296,12 +293,12 @@ def _least(matrices: FloatArray) -> FloatArray:
         moved = matrices[open_rows] - (part * guess[open_rows])[:, None, None] * np.eye(size)
         _, good = cholesky_factors(moved)
         rows = open_rows[good]
-        found[rows] = part * guess[rows] - 4.0 * (size + 4) * _UNIT * traces[rows]
+        found[rows] = part * guess[rows] - 4.0 * (size + 4) * UNIT_ROUNDOFF * traces[rows]
         open_rows = open_rows[~good]
     return np.asarray(found)
 
 
-def cholesky_factors(matrices: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+def cholesky_factors(matrices: FloatArray) -> tuple[FloatArray, BoolArray]:
     """Lower Cholesky factors, and which of the matrices have one; the identity stands for the others."""
     try:
         return np.asarray(np.linalg.cholesky(matrices), np.float64), np.ones(len(matrices), dtype=bool)
@@ -315,7 +312,7 @@ def cholesky_factors(matrices: FloatArray) -> tuple[FloatArray, NDArray[np.bool_
 
 def _rounding(terms: int) -> float:
     """Twice what summing so many products can lose, relative to the sum of their sizes."""
-    return 2.0 * (terms + 8) * _UNIT
+    return 2.0 * (terms + 8) * UNIT_ROUNDOFF
 
 
 def _applied(matrices: FloatArray, vectors: FloatArray) -> FloatArray:

@@ -9,35 +9,57 @@ The integral is finite if for every component of p, with precision A, and every 
 some component of q with precision C_j, and infinite if for one of them some u has < for all j. A bounded proposal needs
 shares mu of q with aA > (a-1) sum mu_j C_j. For diagonal matrices these are the two sides of one linear programme, so
 the answer is complete but for equality; for full matrices and three or more components of q there can be a gap.
+
+What pairs of components tell: the integral of p^a q^(1-a) for an order a below 1, and bounds of KL.
+
+Powers below 1 are subadditive and every component is below its mixture, so that with N_i of p and M_j of q
+
+    max_ij w_i^a v_j^(1-a) N_i^a M_j^(1-a)  <=  p^a q^(1-a)  <=  sum_ij w_i^a v_j^(1-a) N_i^a M_j^(1-a).
+
+Each term is B_ij times a normal T_ij: with r = (1-a) s^2 + a t^2 in every coordinate,
+
+    log B = sum ((1-a) log s + a log t - log(r)/2 - a (1-a) (mu - nu)^2 / (2 r)),
+
+mean mu + (1-a) s^2 (nu - mu) / r and variance s^2 t^2 / r. The sum dominates, and over its normals the ratio lies
+between 1 over the number of pairs and 1: no integral is too small for it. Pairs of less than 1e-308 of the sum are left
+out, and could add that much.
+
+KL(P||Q) is convex in P, p and q are nowhere below one of their components, and -log is convex; so that, with h the
+entropy and z_ij the integral of N_i M_j,
+
+    sum_i w_i (log w_i - h(N_i) - log sum_j v_j z_ij)  <=  KL(P||Q)  <=  sum_i w_i min_j (KL(N_i||M_j) - log v_j).
+
+Sources: van Erven and Harremoes 2014 (the Renyi divergence of normals); Hershey and Olsen 2007 and Durrieu et al. 2012
+(KL from pairs).
 """
 
-# bounds: tested by properties/test_renyi_proposals - rounding of the scale of a proposal; the rest keeps
-#    quotients by 0 away
+# bounds: tested by properties/test_renyi_below_one, properties/test_renyi_proposals - rounding of the scale of a
+#    proposal, of log pair integrals and of ratios; the rest keeps quotients by 0 away
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...distributions import GaussianMixture
+from ...numerics import MACHINE_EPSILON, FloatArray, IndexArray
 from ..options import never_expired
-from .matrices import MatrixPair, TurnedPair
-from .slots import DiagonalPair, foremost
+from .active_components import DiagonalPair, foremost
+from .full_covariances import MatrixPair, TurnedPair
 from .tilting import Proposal, paired, tilted_law
 
-__all__ = ["renyi_proposal"]
+__all__ = ["Between", "between", "kl_range", "renyi_proposal"]
 
-FloatArray = NDArray[np.float64]
 # bound: tested by properties/test_renyi_proposals - margin by which an integral is held to be finite or not
 _MARGIN = 1e-9
 _FAR = 1e95
 _CUTS = 40
-_ENTRIES = 2e7
+_MAX_PROGRAMME_ENTRIES = 2e7
 _KNOWN = 4_000_000  # pairs of components whose exponents are kept
-Base = tuple[NDArray[np.intp], FloatArray]
+Base = tuple[IndexArray, FloatArray]
 
 
 @np.errstate(all="ignore")  # what overflows is not finite, and not taken
@@ -133,7 +155,7 @@ def _diagonal_base(pair: DiagonalPair, order: float) -> Base | bool:
     open_rows = np.flatnonzero(best <= _MARGIN * order)
     if not open_rows.size:
         return index[:, None], np.ones((number, 1))
-    if partners * size * open_rows.size > _ENTRIES:
+    if partners * size * open_rows.size > _MAX_PROGRAMME_ENTRIES:
         return False
     most = min(partners, size + 1, pair.slots - 1 if pair.pooled else pair.slots)
     support, parts = np.repeat(index[:, None], most, axis=1), np.zeros((number, most))
@@ -247,3 +269,80 @@ def _matrix_shares(pair: MatrixPair, row: int, order: float, most: int) -> Float
     chosen = np.argsort(-shares, kind="stable")[:most]
     kept[chosen] = shares[chosen] / shares[chosen].sum()
     return bool(np.linalg.eigvalsh(identity - (order - 1.0) * np.tensordot(kept, turned, 1))[0] > 0) and kept
+
+
+
+_ENTRIES = 4e6  # pairs times coordinates
+_PAIRS = 1024  # components of a law that is worth its cost
+_UNCLEAR = 1e-3  # rounding of the exponents beyond which ratios have no range
+
+
+@dataclass(frozen=True)
+class Between:
+    """Proved bounds of the logarithm of the integral; the dominating law, where it serves, its log scale, and the log
+    of what rounding may do to a ratio."""
+
+    low: float
+    high: float
+    mixture: GaussianMixture | None
+    log_scale: float
+    pairs: int
+    fuzz: float
+
+
+@np.errstate(over="ignore", invalid="ignore")  # what is not finite is no bound
+def between(p: GaussianMixture, q: GaussianMixture, order: float) -> Between | None:
+    """Bounds and proposal; None for full covariances and too many pairs."""
+    if p.form == "full" or q.form == "full" or len(p) * len(q) * p.dimension > _ENTRIES:
+        return None
+    (mu, s), (nu, t) = ((_rows(law, law.means), _rows(law, law.sigmas)) for law in (p, q))
+    mu, s, nu, t = mu[:, None], s[:, None], nu[None], t[None]
+    a, b = order, 1.0 - order
+    r = b * s * s + a * t * t
+    parts = (b * np.log(s), a * np.log(t), -0.5 * np.log(r), -0.5 * a * b * ((mu - nu) / r * (mu - nu)))
+    weights = a * np.log(p.weights)[:, None] + b * np.log(q.weights)
+    logs = weights + sum(part.sum(axis=2) for part in parts)
+    size = np.abs(weights) + sum(np.abs(part).sum(axis=2) for part in parts)
+    if not np.isfinite(logs).all() or r.min() < 1e-290:
+        return None
+    error = MACHINE_EPSILON * (16 + p.dimension + logs.size) * (1.0 + float(size.max()))
+    top = float(logs.max())
+    shares = np.exp(logs - top).ravel()
+    log_scale = top + math.log(math.fsum(shares))
+    if logs.size <= _PAIRS and error < _UNCLEAR:
+        shape = (logs.size, p.dimension)
+        means, deviations = (mu + b * s * s / r * (nu - mu)).reshape(shape), (s * t / np.sqrt(r)).reshape(shape)
+        kept = shares > 0.0
+        reach = float(np.max(np.abs(means) / deviations))
+        if reach * MACHINE_EPSILON < _UNCLEAR / 64:  # of what a stored mean is rounded by
+            law = GaussianMixture(shares[kept] / math.fsum(shares), means[kept], deviations[kept])
+            error_of_ratio = 64.0 * (error + MACHINE_EPSILON * reach) + 1e-9
+            return Between(top - error, log_scale + error, law, log_scale, logs.size, error_of_ratio)
+    return Between(top - error, log_scale + error, None, log_scale, logs.size, math.inf)
+
+
+@np.errstate(over="ignore", invalid="ignore")  # what is not finite is no bound
+def kl_range(p: GaussianMixture, q: GaussianMixture) -> tuple[float, float]:
+    """Bounds of KL(P||Q); 0 and infinity for full covariances, too many pairs and what doubles do not hold."""
+    if p.form == "full" or q.form == "full" or len(p) * len(q) * p.dimension > _ENTRIES:
+        return 0.0, math.inf
+    (mu, s), (nu, t) = ((_rows(law, law.means), _rows(law, law.sigmas)) for law in (p, q))
+    mu, s, nu, t = mu[:, None], s[:, None], nu[None], t[None]
+    gap, ratio, both = (mu - nu) / t, s / t, np.hypot(s, t)
+    logs, unit = np.log(q.weights), MACHINE_EPSILON * (16 + 2 * p.dimension)
+    spread, squares = np.log(ratio), 0.5 * (ratio * ratio + gap * gap)
+    each, size = squares - spread - 0.5, squares + np.abs(spread) + 0.5
+    best = np.min(each.sum(axis=2) - logs + unit * (size.sum(axis=2) - logs), axis=1)
+    apart = ((mu - nu) / both) ** 2
+    overlaps = logs - np.sum(np.log(both / s) + 0.5 * apart - 0.5, axis=2)  # log v_j z_ij e^h(N_i)
+    overlaps += unit * (np.sum(np.abs(np.log(both / s)) + 0.5 * apart + 0.5, axis=2) - logs)
+    worst = np.log(p.weights) - np.logaddexp.reduce(overlaps, axis=1)
+    slack = MACHINE_EPSILON * (8 + 2 * len(p) + len(q))
+    low, high = float(np.sum(p.weights * worst)), float(np.sum(p.weights * best))
+    low -= slack * float(np.sum(p.weights * (np.abs(worst) + 1.0)))
+    return (max(low, 0.0) if math.isfinite(low) else 0.0), (high * (1.0 + slack) if math.isfinite(high) else math.inf)
+
+
+def _rows(law: GaussianMixture, values: FloatArray) -> FloatArray:
+    columns = values if values.ndim == 2 else values[:, None]
+    return np.broadcast_to(columns, (len(law), law.dimension))

@@ -6,25 +6,20 @@ sum e^c_j N_j >= prod (e^c_j N_j / lambda_j)^lambda_j, again a normal curve time
 components at the tilted normal.
 """
 
-# bounds: tested by properties/test_tilting - rounding of quadratic forms, to first order
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...kernels import _product
+from ...numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 from ..options import never_expired
 from .exponents import DiagonalProblem, finish, interior, solve
 
 __all__ = ["DiagonalPair", "Tilts", "by_component", "foremost"]
 
-FloatArray = NDArray[np.float64]
-# bound: proved - half a unit in the last place of a double, IEEE 754
-_UNIT = 2.0**-53
 _SLOTS = 64
 _TILE = 2**21
 _WORK = 5e7  # components of p times the cube of the slots
@@ -42,18 +37,18 @@ class Tilts:
     exponents: FloatArray  # tau by component of q (k, J), or their sums (k, 1)
     tau: FloatArray  # tau by slot (k, slots)
 
-    def put(self, rows: NDArray[np.intp], other: Tilts) -> None:
+    def put(self, rows: IndexArray, other: Tilts) -> None:
         """Replace some components."""
         for mine, new in zip(vars(self).values(), vars(other).values(), strict=True):
             mine[rows] = new
 
-    def replaced(self, rows: NDArray[np.intp], other: Tilts) -> Tilts:
+    def replaced(self, rows: IndexArray, other: Tilts) -> Tilts:
         """A copy with some components replaced."""
         found = Tilts(*(array.copy() for array in vars(self).values()))
         found.put(rows, other)
         return found
 
-    def part(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Tilts:
+    def part(self, rows: IndexArray | BoolArray) -> Tilts:
         """Some of the components."""
         return Tilts(*(array[rows] for array in vars(self).values()))
 
@@ -74,21 +69,21 @@ class DiagonalPair:
         self.chosen = np.full((number, self.slots - 1), -1, dtype=np.intp)
         self.at = p
         self.lean = np.full(number, self.screen is not None and number * len(q[0]) > _PASS)  # rows that pool nothing
-        self.base: tuple[NDArray[np.intp], FloatArray] | None = None  # feasible shares: components of q, and how much
+        self.base: tuple[IndexArray, FloatArray] | None = None  # feasible shares: components of q, and how much
 
     @property
     def pooled(self) -> bool:
         """Whether some components of q enter only together."""
         return self.screen is not None
 
-    def choose(self, tilts: Tilts, rows: NDArray[np.intp]) -> None:
+    def choose(self, tilts: Tilts, rows: IndexArray) -> None:
         """Look for the slots of ``rows`` at these tilted normals; exponents found before lose their meaning."""
         self.at = (tilts.means, tilts.spreads)
         self.chosen[rows] = -1
         self.lean[rows] = False
 
     def run(
-        self, shares: FloatArray, start: FloatArray | None = None, rows: NDArray[np.intp] | None = None,
+        self, shares: FloatArray, start: FloatArray | None = None, rows: IndexArray | None = None,
         floor: FloatArray | None = None,
     ) -> Tilts:  # fmt: skip
         """Solve for components ``rows`` of p with levels raised by ``shares``, log s_ij - log w_i, (k, J) or (k, 1).
@@ -125,11 +120,11 @@ class DiagonalPair:
                 found.exponents[here] = share
         return found
 
-    def exponents(self, tilts: Tilts, rows: NDArray[np.intp]) -> FloatArray:
+    def exponents(self, tilts: Tilts, rows: IndexArray) -> FloatArray:
         """Exponents of ``rows`` by component of q; without those that are pooled where only sums are kept."""
         return by_component(tilts, rows, self.chosen, len(self.q[0]))
 
-    def _tiles(self, rows: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+    def _tiles(self, rows: IndexArray) -> Iterator[IndexArray]:
         """Places of rows that go together, those that pool nothing by themselves."""
         for lean in (False, True):
             places = np.flatnonzero(self.lean[rows] == lean)
@@ -139,7 +134,7 @@ class DiagonalPair:
             for first in range(0, len(places), length):
                 yield places[first : first + length]
 
-    def _based(self, rows: NDArray[np.intp]) -> FloatArray:
+    def _based(self, rows: IndexArray) -> FloatArray:
         assert self.base is not None
         index, parts = self.base[0][rows], self.base[1][rows]
         base = np.zeros((len(rows), self.slots))
@@ -149,7 +144,7 @@ class DiagonalPair:
             base[:, :-1] = np.sum((self.chosen[rows][:, :, None] == index[:, None, :]) * parts[:, None, :], axis=2)
         return base
 
-    def _problem(self, here: NDArray[np.intp], shares: FloatArray) -> tuple[DiagonalProblem, FloatArray | None]:
+    def _problem(self, here: IndexArray, shares: FloatArray) -> tuple[DiagonalProblem, FloatArray | None]:
         levels, centres, widths = self.q
         means, sigmas = self.means[here], self.sigmas[here]
         if self.screen is None:
@@ -174,7 +169,7 @@ class DiagonalPair:
         return self.screen.pooled(means, sigmas, total, weights, raw)
 
 
-    def _lean(self, here: NDArray[np.intp], shares: FloatArray) -> DiagonalProblem:
+    def _lean(self, here: IndexArray, shares: FloatArray) -> DiagonalProblem:
         """The slots alone; the last one is empty."""
         levels, centres, widths = self.q
         chosen = self.chosen[here]
@@ -186,7 +181,7 @@ class DiagonalPair:
         )  # fmt: skip
 
 
-def by_component(tilts: Tilts, rows: NDArray[np.intp], chosen: NDArray[np.intp], size: int) -> FloatArray:
+def by_component(tilts: Tilts, rows: IndexArray, chosen: IndexArray, size: int) -> FloatArray:
     """Exponents of ``rows`` by component of q, from the slots where only their sums are kept."""
     if tilts.exponents.shape[1] == size:
         return tilts.exponents[rows]
@@ -196,7 +191,7 @@ def by_component(tilts: Tilts, rows: NDArray[np.intp], chosen: NDArray[np.intp],
     return found
 
 
-def foremost(logs: FloatArray, partners: int) -> NDArray[np.intp]:
+def foremost(logs: FloatArray, partners: int) -> IndexArray:
     """The components of p that make up nearly all of a bound of these parts, or as many as one pass may look at."""
     order = np.argsort(-logs, kind="stable")
     with np.errstate(all="ignore"):
@@ -212,7 +207,7 @@ def _slot_number(number: int, partners: int, size: int) -> int:
 
 def _gathered(
     means: FloatArray, sigmas: FloatArray, levels: FloatArray, centres: FloatArray, widths: FloatArray,
-    chosen: NDArray[np.intp],
+    chosen: IndexArray,
 ) -> DiagonalProblem:  # fmt: skip
     """One slot for each chosen component; those out of range of doubles are left out. ``levels`` are theirs."""
     with np.errstate(all="ignore"):
@@ -225,8 +220,9 @@ def _gathered(
         offset = 0.5 * np.sum(apart * apart, axis=2) - np.sum(logs, axis=2)
         sure = np.isfinite(offset) & np.isfinite(curvature).all(axis=2) & np.isfinite(pull).all(axis=2)
         sure &= (np.abs(curvature).max(axis=2) < 1e100) & (np.abs(pull).max(axis=2) < 1e100) & np.isfinite(levels)
-        fuzz = (apart.shape[2] + 8) * _UNIT * (0.5 * np.sum(apart * apart, axis=2) + np.sum(np.abs(logs), axis=2))
-    fuzz += 8 * _UNIT * np.sum(np.abs(curvature), axis=2, where=sure[:, :, None], initial=0.0)
+        sizes = 0.5 * np.sum(apart * apart, axis=2) + np.sum(np.abs(logs), axis=2)
+        fuzz = (apart.shape[2] + 8) * UNIT_ROUNDOFF * sizes
+    fuzz += 8 * UNIT_ROUNDOFF * np.sum(np.abs(curvature), axis=2, where=sure[:, :, None], initial=0.0)
     deep = sure[:, :, None]
     return DiagonalProblem(
         np.where(deep, curvature, 0.0), np.where(deep, pull, 0.0), np.where(sure, offset, 0.0),
@@ -272,7 +268,7 @@ class _Screen:
             precision, pull = (_product.product(share, part.T) for part in (self.precision, self.pull))
             square, inner = _product.times(share, self.square), sigmas * precision
             pulled = sigmas * pull - inner * moved
-            rounding = (len(self.levels) + 8) * _UNIT
+            rounding = (len(self.levels) + 8) * UNIT_ROUNDOFF
             curvature = 1.0 - sigmas * inner
             level = np.sum(share * np.where(share > 0, levels, 0.0), axis=1) - np.sum(share * logs, axis=1)
             parts = square + np.sum(2 * np.abs(moved * pull) + moved * moved * precision, axis=1)

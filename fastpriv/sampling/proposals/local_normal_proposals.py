@@ -22,15 +22,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from ...distributions import GaussianMixture
-from .slots import Tilts
+from ...numerics import FloatArray, IndexArray
+from .active_components import Tilts
 
 __all__ = ["Corners", "Leading", "corners", "leading"]
 
-FloatArray = NDArray[np.float64]
 _MOST, _COUNTS = 24, 0.97  # components of p that are looked at: so many, or those that make up so much of the bound
 _ACTIVE = 0.02  # exponents below this bend nothing
 # bound: none - how wide narrow normals are made: proposals only
@@ -45,7 +44,7 @@ _LESS = 5.0  # log of what a law may be below the best of its component
 class Leading(NamedTuple):
     """The tilted normals that make up most of a bound."""
 
-    rows: NDArray[np.intp]  # which components of p they belong to
+    rows: IndexArray  # which components of p they belong to
     weights: FloatArray
     tilts: Tilts
 
@@ -83,7 +82,7 @@ class _Lines(NamedTuple):
         return np.asarray(0.5 * (np.einsum("jdd->j", self.bend) - lost))
 
 
-def leading(logs: FloatArray, tilts: Tilts, known: Callable[[Tilts, NDArray[np.intp]], FloatArray]) -> Leading:
+def leading(logs: FloatArray, tilts: Tilts, known: Callable[[Tilts, IndexArray], FloatArray]) -> Leading:
     """What ``corners`` needs of tilted normals of log weights ``logs``; ``known`` gives exponents by component."""
     rows = np.argsort(-logs, kind="stable")[:_MOST]
     weights = np.exp(logs - logs[rows[0]])
@@ -150,7 +149,7 @@ def _corner(
 
 
 def _lines(
-    p: GaussianMixture, q: GaussianMixture, row: int, active: NDArray[np.intp], tau: FloatArray, mean: FloatArray,
+    p: GaussianMixture, q: GaussianMixture, row: int, active: IndexArray, tau: FloatArray, mean: FloatArray,
     root: FloatArray,
 ) -> _Lines:  # fmt: skip
     own, other = _precisions(p, np.array([row])), _precisions(q, active)
@@ -170,7 +169,7 @@ def _diagonals(bend: FloatArray) -> FloatArray:
     return bend if bend.ndim == 2 else np.asarray(np.einsum("jdd->jd", bend))
 
 
-def _precisions(law: GaussianMixture, rows: NDArray[np.intp]) -> FloatArray:
+def _precisions(law: GaussianMixture, rows: IndexArray) -> FloatArray:
     """(J, d, d), or their diagonals (J, d)."""
     if law.covariances is not None:
         return np.asarray(np.linalg.inv(law.covariances[rows if len(law.covariances) > 1 else rows * 0]))
