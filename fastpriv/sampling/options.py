@@ -25,14 +25,14 @@ from .._random import Seed
 from ..errors import DomainError
 
 __all__ = [
-    "LAWS", "POINTS", "UNLIMITED", "Deadline", "Request", "Sampling", "SamplingOptions", "Side", "never_expired",
-    "sampling_request",
+    "DISTRIBUTIONS", "POINTS", "UNLIMITED", "Deadline", "Request", "Sampling", "SamplingOptions", "Side",
+    "never_expired", "sampling_request",
 ]  # fmt: skip
 
 Side = Literal["both", "lower", "upper"]
 IntervalKind = Literal["replicates", "guaranteed"]
 
-LAWS = ("direct", "balanced", "tilted")  # words of ``method`` for the distribution that samples come from
+DISTRIBUTIONS = ("direct", "balanced", "tilted")  # words of ``method`` for the distribution that samples come from
 POINTS = ("sobol", "antithetic", "random", "plain")  # words of ``method`` for the point sets
 SIDES: tuple[Side, ...] = ("both", "lower", "upper")
 INTERVALS: tuple[IntervalKind, ...] = ("replicates", "guaranteed")
@@ -127,7 +127,7 @@ class Sampling:
         if interval == "guaranteed" and points not in (None, "random"):
             raise DomainError(
                 f"method must leave the points open for interval='guaranteed', which is proved for random ones; got "
-                f"{self.method!r}. Name a law alone, or take interval='replicates'."
+                f"{self.method!r}. Name a distribution alone, or take interval='replicates'."
             )
         seconds = _validate.scalar(
             "max_seconds", self.max_seconds, "positive", lambda x: x > 0,
@@ -150,7 +150,7 @@ class Sampling:
             object.__setattr__(self, name, value)
 
     @property
-    def law(self) -> str | None:
+    def distribution(self) -> str | None:
         """The distribution of the samples that ``method`` forces."""
         return _split_method(self.method)[0]
 
@@ -284,11 +284,11 @@ def _whole_samples(value: Any) -> int:
 
 def _split_method(method: Any) -> tuple[str | None, str | None]:
     """The words of ``method`` that name a distribution and a point set."""
-    law = points = None
+    distribution = points = None
     words = method.split() if isinstance(method, str) else []
     for word in words:
-        if word in LAWS and law is None:
-            law = word
+        if word in DISTRIBUTIONS and distribution is None:
+            distribution = word
         elif word in POINTS and points is None:
             points = word
         elif word != "auto" or len(words) > 1:
@@ -296,10 +296,10 @@ def _split_method(method: Any) -> tuple[str | None, str | None]:
             break
     if not words:
         raise DomainError(
-            f"method must be 'auto' or name a law ({', '.join(LAWS)}), points ({', '.join(POINTS)}) or both; "
-            f"got {method!r}. Write for instance method='direct sobol'."
+            f"method must be 'auto' or name a distribution ({', '.join(DISTRIBUTIONS)}), points ({', '.join(POINTS)}) "
+            f"or both; got {method!r}. Write for instance method='direct sobol'."
         )
-    return law, points
+    return distribution, points
 
 
 _DEFAULT = Sampling()  # the options of a call that names none

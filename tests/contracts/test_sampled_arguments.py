@@ -51,7 +51,7 @@ WRONG = [
     *(("atol", value, "atol must be at least 0 and finite") for value in (-1.0, np.nan, np.inf)),
     *(("max_samples", value, "max_samples must be") for value in (0, 7, -5, 1.5, np.nan, np.inf, 2**60, True, "many")),
     *(("max_seconds", value, "max_seconds must be positive") for value in (0.0, -1.0, np.nan)),
-    *(("method", value, "method must be 'auto' or name a law") for value in ("fast", "", None, 3, "sobol sobol")),
+    *(("method", value, "method must be 'auto' or name a distr") for value in ("fast", "", None, 3, "sobol sobol")),
     ("interval", "normal", "interval must be one of replicates, guaranteed; got 'normal'"),
     *(("rng", value, "rng must be None, an integer of at least 0") for value in (-1, 1.5, "seed", [1, -2])),
     *(("n_jobs", value, "n_jobs must be a non-zero integer or None") for value in (0, 1.5, "all")),
@@ -102,9 +102,9 @@ def test_keywords_are_checked_even_where_the_answer_is_exact():
     with pytest.raises(DomainError, match="confidence must be between 0 and 1"):
         kl_divergence(one, one, confidence=2.0)
     line = GaussianMixture.single(0.0, 1.0)
-    with pytest.raises(DomainError, match="method must be 'auto' or name a law"):
+    with pytest.raises(DomainError, match="method must be 'auto' or name a distribution"):
         kl_divergence(line, line, method="best")
-    said = r"method must name a law of this pair \(balanced, direct\); got 'tilted'. Take one of these."
+    said = r"method must name a distribution of this pair \(balanced, direct\); got 'tilted'. Take one of these."
     with pytest.raises(DomainError, match=said):
         kl_divergence(P, Q, method="tilted")
 

@@ -16,7 +16,7 @@ from fastpriv import (
 )
 from fastpriv.distributions.packed import pack
 from fastpriv.sampling.options import Sampling
-from fastpriv.sampling.problem import Integrand, Part, Problem, Row
+from fastpriv.sampling.problem import Integrand, SampleSource, SamplingProblem, Term
 from fastpriv.sampling.stages import Stage, interval
 from fastpriv.sampling.statistics.tail_index import PointMoments
 from sizes import few_or_all
@@ -27,10 +27,10 @@ FALSE_ALARM = 1e-6
 PACKED = pack(GaussianMixture.single(np.zeros(2), 1.0))
 
 
-def problem(parts=1):
-    integrand = Integrand((Row("total_variation", np.zeros(1)),), 0.0, 1.0)
-    every = tuple(Part.of(PACKED, np.ones(1), 1.0 / parts) for _ in range(parts))
-    return Problem("direct", every, PACKED, PACKED, (), integrand)
+def problem(sources=1):
+    integrand = Integrand((Term("total_variation", np.zeros(1)),), 0.0, 1.0)
+    every = tuple(SampleSource.of(PACKED, np.ones(1), 1.0 / sources) for _ in range(sources))
+    return SamplingProblem("direct", every, PACKED, PACKED, (), integrand)
 
 
 def asked(side):

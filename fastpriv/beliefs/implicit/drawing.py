@@ -29,7 +29,7 @@ from ..._values import FloatArray
 from ...channels.likelihoods.kinds import IndexLikelihood
 from ...errors import warned
 from ...sampling.statistics.intervals import Interval, replicate_interval
-from ...sampling.statistics.tail_index import PointMoments, TopValues, tail_verdict
+from ...sampling.statistics.tail_index import LargestValues, PointMoments, tail_verdict
 from .branching import half_phi, surprise
 from .functions import evaluator
 
@@ -131,7 +131,7 @@ def _estimated(logs: FloatArray, weights: FloatArray, size: int, best: list[tupl
         moments.update(scaled)
     level = _interval(means, moments, 0, draws, math.inf)
     log_z = top + math.log(level.value)
-    tails, sums = TopValues(quantities=2), np.empty((len(logs), 3))
+    tails, sums = LargestValues(quantities=2), np.empty((len(logs), 3))
     for i, (row, weight) in enumerate(zip(logs, weights, strict=True)):
         ratio, excess, apart = _terms(row - log_z)
         tails.update(np.stack([ratio, excess], axis=1))

@@ -24,7 +24,7 @@ from ..._parallel import ordered_map
 from ..._values import FloatArray
 from ...distributions.functions import Sampler
 from ...sampling.options import Request
-from ...sampling.statistics.intervals import Interval, binomial_interval, look_confidence, student_factor
+from ...sampling.statistics.intervals import Interval, analysis_confidence, binomial_interval, student_factor
 from .finite import distances
 
 __all__ = ["Trials", "run"]
@@ -52,7 +52,7 @@ class Trials:
         """Exact interval at the level of this look, or at that of one of ``share`` that all hold."""
         level = 1.0 - (1.0 - request.confidence) / share
         if not request.spends_everything:
-            level = look_confidence(level, self.look)
+            level = analysis_confidence(level, self.look)
         return binomial_interval(self.hits, self.count, level, side or request.side)  # type: ignore[arg-type]
 
 
@@ -154,7 +154,7 @@ def _schedule(hits: NDArray[np.int64], n: int, size: int, request: Request) -> l
     """Numbers of draws at the looks: what the pilot asks for, in whole blocks, then twice as many each time."""
     share = np.maximum(hits, 1) / n
     wanted = np.maximum(request.atol, request.rtol * share)
-    quantile = student_factor(look_confidence(request.confidence, 1), 2**20, request.side)
+    quantile = student_factor(analysis_confidence(request.confidence, 1), 2**20, request.side)
     needed = float(np.max(1.1 * (quantile / wanted) ** 2 * share * np.maximum(1.0 - share, 1.0 / n) + 4.0 / wanted))
     most = request.sample_budget - n
     first = min(needed if hits.min() >= min(_SURE, n) else 0.25 * needed, float(most))

@@ -177,7 +177,7 @@ class DiagonalPair:
         after = {2: ((0, 0), (0, 1)), 3: ((0, 0), (0, 1), (0, 0))}
         return DiagonalProblem(
             np.pad(raw.curvature, after[3]), np.pad(raw.pull, after[3]), np.pad(raw.offset, after[2]),
-            np.pad(raw.level, after[2], constant_values=-np.inf), np.pad(raw.fuzz, after[2]), raw.pull_error,
+            np.pad(raw.level, after[2], constant_values=-np.inf), np.pad(raw.rounding_error, after[2]), raw.pull_error,
         )  # fmt: skip
 
 
@@ -221,12 +221,12 @@ def _gathered(
         sure = np.isfinite(offset) & np.isfinite(curvature).all(axis=2) & np.isfinite(pull).all(axis=2)
         sure &= (np.abs(curvature).max(axis=2) < 1e100) & (np.abs(pull).max(axis=2) < 1e100) & np.isfinite(levels)
         sizes = 0.5 * np.sum(apart * apart, axis=2) + np.sum(np.abs(logs), axis=2)
-        fuzz = (apart.shape[2] + 8) * UNIT_ROUNDOFF * sizes
-    fuzz += 8 * UNIT_ROUNDOFF * np.sum(np.abs(curvature), axis=2, where=sure[:, :, None], initial=0.0)
+        rounding_error = (apart.shape[2] + 8) * UNIT_ROUNDOFF * sizes
+    rounding_error += 8 * UNIT_ROUNDOFF * np.sum(np.abs(curvature), axis=2, where=sure[:, :, None], initial=0.0)
     deep = sure[:, :, None]
     return DiagonalProblem(
         np.where(deep, curvature, 0.0), np.where(deep, pull, 0.0), np.where(sure, offset, 0.0),
-        np.where(sure, levels, -np.inf), np.where(sure, fuzz, 0.0), np.zeros_like(means),
+        np.where(sure, levels, -np.inf), np.where(sure, rounding_error, 0.0), np.zeros_like(means),
     )  # fmt: skip
 
 
@@ -277,18 +277,18 @@ class _Screen:
             offset += widths
             bulk = _product.times(share, np.abs(self.logs)) + np.sum(np.abs(np.log(sigmas)), axis=1)
             bulk += np.sum(share * (np.abs(np.where(share > 0, levels, 0.0)) + np.abs(logs)), axis=1)
-            fuzz = rounding * (parts + bulk)
+            rounding_error = rounding * (parts + bulk)
             # an error e of the precision is an error e of D and e |moved| of E
             error = 2 * rounding * (np.abs(sigmas * pull) + inner * np.abs(moved) + sigmas * inner)
-        good = np.isfinite(offset + fuzz) & np.isfinite(level) & np.isfinite(curvature + pulled).all(axis=1)
-        good &= fuzz < 1e-5
+        good = np.isfinite(offset + rounding_error) & np.isfinite(level) & np.isfinite(curvature + pulled).all(axis=1)
+        good &= rounding_error < 1e-5
         keep = good[:, None]
         problem = DiagonalProblem(
             np.concatenate([raw.curvature, np.where(keep, curvature, 0.0)[:, None, :]], axis=1),
             np.concatenate([raw.pull, np.where(keep, pulled, 0.0)[:, None, :]], axis=1),
             np.concatenate([raw.offset, np.where(good, offset, 0.0)[:, None]], axis=1),
             np.concatenate([raw.level, np.where(good, level, -np.inf)[:, None]], axis=1),
-            np.concatenate([raw.fuzz, np.where(good, fuzz, 0.0)[:, None]], axis=1),
+            np.concatenate([raw.rounding_error, np.where(good, rounding_error, 0.0)[:, None]], axis=1),
             np.where(keep, error, 0.0),
         )  # fmt: skip
         return problem, share

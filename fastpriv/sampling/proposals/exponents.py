@@ -75,7 +75,7 @@ class DiagonalProblem:
     pull: FloatArray  # E (I, J, d)
     offset: FloatArray
     level: FloatArray
-    fuzz: FloatArray  # how far rounding may have moved a - b (I, J)
+    rounding_error: FloatArray  # how far rounding may have moved a - b (I, J)
     pull_error: FloatArray  # how far rounding may have moved sum tau E, over tau of the last slot (I, d)
 
     def part(self, rows: IndexArray) -> DiagonalProblem:
@@ -284,5 +284,5 @@ def finish(problem: DiagonalProblem, tau: FloatArray, theta: float | None, reach
         parts += 0.5 * np.sum(pull * pull / precision + np.abs(np.log(precision)), axis=1)
         parts += (1.0 + total) * np.log1p(total)
         slack = 4 * (slots + mean.shape[1] + 8) * UNIT_ROUNDOFF * parts + 3 * widen.sum(axis=1) + quadratic
-        slack += np.sum(tau * problem.fuzz, axis=1)
+        slack += np.sum(tau * problem.rounding_error, axis=1)
     return Solution(tau, value(problem, tau, theta) + slack, mean, sigma * (1.0 + widen))

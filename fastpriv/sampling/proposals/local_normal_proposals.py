@@ -28,7 +28,7 @@ from ...distributions import GaussianMixture
 from ...numerics import FloatArray, IndexArray
 from .active_components import Tilts
 
-__all__ = ["Corners", "Leading", "corners", "leading"]
+__all__ = ["DominantTerms", "LocalNormals", "dominant_terms", "local_normals"]
 
 _MOST, _COUNTS = 24, 0.97  # components of p that are looked at: so many, or those that make up so much of the bound
 _ACTIVE = 0.02  # exponents below this bend nothing
@@ -41,7 +41,7 @@ _APART = 1.0  # squared distance between laws, in their own units, above which b
 _LESS = 5.0  # log of what a law may be below the best of its component
 
 
-class Leading(NamedTuple):
+class DominantTerms(NamedTuple):
     """The tilted normals that make up most of a bound."""
 
     rows: IndexArray  # which components of p they belong to
@@ -49,10 +49,10 @@ class Leading(NamedTuple):
     tilts: Tilts
 
 
-class Corners(NamedTuple):
+class LocalNormals(NamedTuple):
     """The narrow law, and how many times less room it takes than the tilted normals."""
 
-    law: GaussianMixture
+    mixture: GaussianMixture
     gain: float
 
 
@@ -82,8 +82,8 @@ class _Lines(NamedTuple):
         return np.asarray(0.5 * (np.einsum("jdd->j", self.bend) - lost))
 
 
-def leading(logs: FloatArray, tilts: Tilts, known: Callable[[Tilts, IndexArray], FloatArray]) -> Leading:
-    """What ``corners`` needs of tilted normals of log weights ``logs``; ``known`` gives exponents by component."""
+def dominant_terms(logs: FloatArray, tilts: Tilts, known: Callable[[Tilts, IndexArray], FloatArray]) -> DominantTerms:
+    """What ``local_normals`` needs of tilted normals of log weights ``logs``; ``known`` gives exponents by component."""
     rows = np.argsort(-logs, kind="stable")[:_MOST]
     weights = np.exp(logs - logs[rows[0]])
     total = np.cumsum(weights[rows])
@@ -91,15 +91,15 @@ def leading(logs: FloatArray, tilts: Tilts, known: Callable[[Tilts, IndexArray],
     spreads = tilts.spreads if len(tilts.spreads) > 1 else np.repeat(tilts.spreads, len(logs), axis=0)
     bounds, means = tilts.log_bounds[rows], tilts.means[rows]
     found = Tilts(bounds, means, spreads[rows], known(tilts, rows), tilts.tau[rows])
-    return Leading(rows, weights[rows] / weights[rows].sum(), found)
+    return DominantTerms(rows, weights[rows] / weights[rows].sum(), found)
 
 
 @np.errstate(all="ignore")  # what overflows is not finite, and not taken
-def corners(p: GaussianMixture, q: GaussianMixture, lead: Leading) -> Corners | None:
+def local_normals(p: GaussianMixture, q: GaussianMixture, dominant: DominantTerms) -> LocalNormals | None:
     """One narrow normal or more for each tilted one; None where these can not be told or nothing is to be gained."""
     means, covariances, weights, gain = [], [], [], 0.0
-    for place, weight in enumerate(lead.weights):
-        mean, covariance, part, narrower = _corner(p, q, lead, place)
+    for place, weight in enumerate(dominant.weights):
+        mean, covariance, part, narrower = _corner(p, q, dominant, place)
         means.append(mean)
         covariances.append(covariance)
         weights.append(weight * part)
@@ -112,20 +112,20 @@ def corners(p: GaussianMixture, q: GaussianMixture, lead: Leading) -> Corners | 
         law = GaussianMixture(weights_all, means_all[:, 0], np.sqrt(all_covariances[:, 0, 0]))
     else:
         law = GaussianMixture(weights_all, means_all, covariances=all_covariances)
-    return Corners(law, float(np.exp(gain)))
+    return LocalNormals(law, float(np.exp(gain)))
 
 
 def _corner(
-    p: GaussianMixture, q: GaussianMixture, lead: Leading, place: int
+    p: GaussianMixture, q: GaussianMixture, dominant: DominantTerms, place: int
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
     """Means (m, d), covariances (m, d, d) and shares (m,) for one component, and the log of how much narrower."""
-    mean, spread = lead.tilts.means[place], lead.tilts.spreads[place]
+    mean, spread = dominant.tilts.means[place], dominant.tilts.spreads[place]
     root = np.diag(spread) if spread.ndim == 1 else np.linalg.cholesky(spread)
-    active = np.flatnonzero(lead.tilts.exponents[place] > _ACTIVE)
+    active = np.flatnonzero(dominant.tilts.exponents[place] > _ACTIVE)
     if not active.size:
         return mean[None], (root @ root.T)[None], np.ones(1), 0.0
-    tau = lead.tilts.exponents[place, active]
-    lines = _lines(p, q, int(lead.rows[place]), active, tau, mean, root)
+    tau = dominant.tilts.exponents[place, active]
+    lines = _lines(p, q, int(dominant.rows[place]), active, tau, mean, root)
     theta = float(tau.sum())
     goal = special.psi(theta + 2.0) - special.psi(tau)
     straight = np.abs(lines.bend).max() < _STRAIGHT

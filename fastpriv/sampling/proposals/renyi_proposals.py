@@ -51,7 +51,7 @@ from .active_components import DiagonalPair, foremost
 from .full_covariances import MatrixPair, TurnedPair
 from .tilting import Proposal, paired, tilted_law
 
-__all__ = ["Between", "between", "kl_range", "renyi_proposal"]
+__all__ = ["RenyiIntegralBounds", "kl_range", "renyi_integral_bounds", "renyi_proposal"]
 
 # bound: tested by properties/test_renyi_proposals - margin by which an integral is held to be finite or not
 _MARGIN = 1e-9
@@ -278,7 +278,7 @@ _UNCLEAR = 1e-3  # rounding of the exponents beyond which ratios have no range
 
 
 @dataclass(frozen=True)
-class Between:
+class RenyiIntegralBounds:
     """Proved bounds of the logarithm of the integral; the dominating law, where it serves, its log scale, and the log
     of what rounding may do to a ratio."""
 
@@ -287,11 +287,11 @@ class Between:
     mixture: GaussianMixture | None
     log_scale: float
     pairs: int
-    fuzz: float
+    rounding_error: float
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what is not finite is no bound
-def between(p: GaussianMixture, q: GaussianMixture, order: float) -> Between | None:
+def renyi_integral_bounds(p: GaussianMixture, q: GaussianMixture, order: float) -> RenyiIntegralBounds | None:
     """Bounds and proposal; None for full covariances and too many pairs."""
     if p.form == "full" or q.form == "full" or len(p) * len(q) * p.dimension > _ENTRIES:
         return None
@@ -317,8 +317,8 @@ def between(p: GaussianMixture, q: GaussianMixture, order: float) -> Between | N
         if reach * MACHINE_EPSILON < _UNCLEAR / 64:  # of what a stored mean is rounded by
             law = GaussianMixture(shares[kept] / math.fsum(shares), means[kept], deviations[kept])
             error_of_ratio = 64.0 * (error + MACHINE_EPSILON * reach) + 1e-9
-            return Between(top - error, log_scale + error, law, log_scale, logs.size, error_of_ratio)
-    return Between(top - error, log_scale + error, None, log_scale, logs.size, math.inf)
+            return RenyiIntegralBounds(top - error, log_scale + error, law, log_scale, logs.size, error_of_ratio)
+    return RenyiIntegralBounds(top - error, log_scale + error, None, log_scale, logs.size, math.inf)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what is not finite is no bound

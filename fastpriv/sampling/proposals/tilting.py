@@ -34,7 +34,7 @@ from ...numerics import BoolArray, FloatArray, IndexArray
 from ..options import never_expired
 from .active_components import DiagonalPair, Tilts, foremost
 from .full_covariances import MatrixPair, TurnedPair
-from .local_normal_proposals import Leading, leading
+from .local_normal_proposals import DominantTerms, dominant_terms
 
 __all__ = [
     "Proposal", "best_shares", "hockey_stick_proposal", "hockey_stick_proposals", "log_hockey_stick_upper_bound",
@@ -57,7 +57,7 @@ class Proposal:
 
     ``integrand <= exp(log_scale) * density of mixture`` everywhere when ``bounded``; the integral is then at most
     exp(log_scale). ``log_bounds`` are the log B_i and ``exponents`` the theta_i of the components of P (theta 0 is N_i
-    itself). ``diverges`` says that the integral is infinite. ``lead`` is what a narrower law needs.
+    itself). ``diverges`` says that the integral is infinite. ``dominant`` is what a narrower law needs.
     """
 
     mixture: GaussianMixture
@@ -66,7 +66,7 @@ class Proposal:
     log_bounds: FloatArray
     exponents: FloatArray
     diverges: bool = False
-    lead: Leading | None = None
+    dominant: DominantTerms | None = None
 
 
 def hockey_stick_proposal(p: GaussianMixture, q: GaussianMixture, epsilon: float) -> Proposal:
@@ -266,8 +266,8 @@ def _proposal(p: GaussianMixture, pair: Pair, tilts: Tilts) -> Proposal:
     slack = 8 * 2.0**-53 * (len(logs) + 4 + abs(top) + float(np.abs(np.log(p.weights)).max()))
     law = tilted_law(p, weights, tilts, same)
     exponents = np.where(same, 0.0, tilts.exponents.sum(axis=1))
-    lead = leading(logs, tilts, pair.exponents) if np.isfinite(logs).all() else None
-    return Proposal(law, top + math.log(total) + slack, True, bounds, exponents, lead=lead)
+    dominant = dominant_terms(logs, tilts, pair.exponents) if np.isfinite(logs).all() else None
+    return Proposal(law, top + math.log(total) + slack, True, bounds, exponents, dominant=dominant)
 
 
 def tilted_law(p: GaussianMixture, weights: FloatArray, tilts: Tilts, same: BoolArray) -> GaussianMixture:

@@ -24,7 +24,10 @@ from ...errors import ShapeError
 from ...numerics import BoolArray, FloatArray
 from ..options import SIDES, Side
 
-__all__ = ["Interval", "binomial_interval", "look_confidence", "replicate_interval", "stage_interval", "student_factor"]
+__all__ = [
+    "Interval", "analysis_confidence", "binomial_interval", "replicate_interval", "stage_interval",
+    "student_factor",
+]  # fmt: skip
 
 _TRUST = 2.0  # factor on the skewness that the points show
 _FIRST_LOOK = 0.75  # share of the error that the first look may spend
@@ -207,7 +210,7 @@ def stage_interval(
     return _finished(value, lower, upper, side, low, high, shape)
 
 
-def look_confidence(confidence: float, look: int) -> float:
+def analysis_confidence(confidence: float, look: int) -> float:
     """Level of the interval at the k-th look, so that all looks together hold at ``confidence``.
 
     Parameters

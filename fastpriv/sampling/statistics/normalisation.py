@@ -8,7 +8,7 @@ With draws of both laws, s(l) = n_p p / (n_p p + n_q q) is the chance that a dra
 has mean 0 when Z_p = Z_q. Its terms lie in [0, 1], so no tail can deceive it, and where P and Q do not meet it says
 nothing. With l moved by log r it is 0 at the best estimate of r = Z_p / Z_q.
 
-During a run ``RatioSums`` holds what the draws so far say. Under equal integrals q / (p + q) has the same mean under P
+During a run ``LogRatioSums`` holds what the draws so far say. Under equal integrals q / (p + q) has the same mean under P
 as p / (p + q) has under Q, however many draws each has; both lie in [0, 1]. The ratio of these means is Z_p / Z_q.
 
 With draws of one law alone the mean of the other density over its own is at most 1: less where the other law has mass
@@ -30,9 +30,12 @@ import numpy as np
 
 from ...errors import warned
 from ...numerics import FloatArray
-from .tail_index import TopValues
+from .tail_index import LargestValues
 
-__all__ = ["ALIKE", "Integrals", "RatioSums", "compared_integrals", "warned_of", "warned_of_integrals"]
+__all__ = [
+    "RATIO_ROUNDING", "IntegralComparison", "LogRatioSums", "compare_integrals", "compare_integrals_and_warn",
+    "warn_of_normalisation",
+]  # fmt: skip
 
 Verdict = Literal["equal", "unequal", "out of reach"]
 
@@ -46,11 +49,11 @@ _LARGEST = 0.03  # of the sum of squares: a weight that has more says that the m
 _BLOCK = 2**12  # draws taken at once: memory that is asked for anew for more would cost more than the work
 _FEWEST = 64  # draws of each law that a comparison needs
 # bound: none - when a warning is given
-ALIKE = 1e-12  # relative to the log densities: log ratios that differ by less are equal but for rounding
+RATIO_ROUNDING = 1e-12  # relative to the log densities: log ratios that differ by less are equal but for rounding
 _VAGUE = 0.25  # variance of log r from which on the estimate is not worth giving
 
 
-class Integrals(NamedTuple):
+class IntegralComparison(NamedTuple):
     """What the draws say of Z_p / Z_q.
 
     Attributes
@@ -67,7 +70,7 @@ class Integrals(NamedTuple):
     verdict: str
 
 
-def compared_integrals(at_p: FloatArray | None, at_q: FloatArray | None) -> Integrals:
+def compare_integrals(at_p: FloatArray | None, at_q: FloatArray | None) -> IntegralComparison:
     """Compare the integrals from l at independent draws of P, of Q, or of both.
 
     Parameters
@@ -97,12 +100,12 @@ def compared_integrals(at_p: FloatArray | None, at_q: FloatArray | None) -> Inte
     if at_p is not None and len(at_p):
         found = _one_sided(-np.asarray(at_p))
         if math.isfinite(found.error) and found.ratio > 1e-100:
-            return Integrals(1.0 / found.ratio, found.error / found.ratio**2, found.verdict)
+            return IntegralComparison(1.0 / found.ratio, found.error / found.ratio**2, found.verdict)
         return found
-    return Integrals(math.nan, math.inf, "equal")
+    return IntegralComparison(math.nan, math.inf, "equal")
 
 
-class RatioSums:
+class LogRatioSums:
     """What l = log p - log q at all draws of a run tells: its range, and whether the integrals are equal.
 
     Parameters
@@ -150,7 +153,7 @@ class RatioSums:
             self.weights += weight.sum(), square.sum(), (square * weight).sum()
             self.largest = max(self.largest, float(weight.max()))
 
-    def merge(self, other: RatioSums) -> None:
+    def merge(self, other: LogRatioSums) -> None:
         """Take in what another collector holds."""
         self.counts = [mine + new for mine, new in zip(self.counts, other.counts, strict=True)]
         self.chances = self.chances + other.chances
@@ -161,25 +164,25 @@ class RatioSums:
         self.largest = max(self.largest, other.largest)
 
     @property
-    def alike(self) -> bool:
+    def ratios_equal(self) -> bool:
         """Whether all log ratios are equal but for their rounding."""
-        return sum(self.counts) > 1 and self.high - self.low <= ALIKE * self.size
+        return sum(self.counts) > 1 and self.high - self.low <= RATIO_ROUNDING * self.size
 
     @property
-    def endless(self) -> bool:
+    def infinite_ratio(self) -> bool:
         """Whether some log ratio is infinite: a density is 0 there."""
         return not (math.isfinite(self.low) and math.isfinite(self.high))
 
-    def compared(self) -> Integrals:
+    def comparison(self) -> IntegralComparison:
         """The verdict of all draws so far."""
         if min(self.counts) >= _FEWEST:
             return self._both()
         side = int(np.argmax(self.counts))
         if not self.one_sided or self.counts[side] < _FEWEST:
-            return Integrals(math.nan, math.inf, "equal")
+            return IntegralComparison(math.nan, math.inf, "equal")
         return self._one(side)
 
-    def _both(self) -> Integrals:
+    def _both(self) -> IntegralComparison:
         n = np.array(self.counts, dtype=np.float64)
         mean = self.chances[:, 0] / n
         variance = np.maximum(self.chances[:, 1] / n - mean * mean, 0.0) / n
@@ -190,18 +193,18 @@ class RatioSums:
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = float(mean[1] / mean[0])
             error = ratio * math.sqrt(float(np.sum(variance / (mean * mean))))
-        return Integrals(ratio, error if math.isfinite(error) else math.inf, verdict)
+        return IntegralComparison(ratio, error if math.isfinite(error) else math.inf, verdict)
 
-    def _one(self, side: int) -> Integrals:
+    def _one(self, side: int) -> IntegralComparison:
         """A mean of weights above 1 is shown by its own standard error: those of rare large weights err downward. One
         below 1 is believed where no weight rules the sums, and twice their skewness does not explain it. What mass
         the draws may have missed explains a little."""
         n = self.counts[side]
         if not np.isfinite(self.weights).all():
-            return Integrals(math.nan, math.inf, "equal")
+            return IntegralComparison(math.nan, math.inf, "equal")
         mean, square, cube = (self.weights / n).tolist()
         variance = max(square - mean * mean, 0.0)
-        error, unseen = math.sqrt(variance / n), _DOUBT / n + ALIKE * self.size
+        error, unseen = math.sqrt(variance / n), _DOUBT / n + RATIO_ROUNDING * self.size
         third = max(cube - 3.0 * mean * square + 2.0 * mean**3, 0.0)
         skewness = third / variance**1.5 / math.sqrt(n) if variance > 0.0 else 0.0
         lacking = _RUN_ERRORS + 2.0 * skewness * (1.0 + 2.0 * _RUN_ERRORS**2) / 6.0
@@ -211,18 +214,18 @@ class RatioSums:
         elif 1.0 - mean > lacking * error + unseen and self.largest**2 <= _LARGEST * self.weights[1]:
             verdict = "out of reach"
         if side == 1 or mean <= 1e-100:  # q over p at draws of P
-            return Integrals(mean, error, verdict)
-        return Integrals(1.0 / mean, error / mean**2, verdict)
+            return IntegralComparison(mean, error, verdict)
+        return IntegralComparison(1.0 / mean, error / mean**2, verdict)
 
 
-def warned_of_integrals(at_p: FloatArray | None, at_q: FloatArray | None, p: str = "p", q: str = "q") -> Integrals:
+def compare_integrals_and_warn(at_p: FloatArray | None, at_q: FloatArray | None, p: str = "p", q: str = "q") -> IntegralComparison:
     """Warn where the draws show that the log densities named ``p`` and ``q`` are not both normalised."""
-    found = compared_integrals(at_p, at_q)
-    warned_of(found, p, q, of_p=at_q is None)
+    found = compare_integrals(at_p, at_q)
+    warn_of_normalisation(found, p, q, of_p=at_q is None)
     return found
 
 
-def warned_of(found: Integrals, p: str = "p", q: str = "q", *, of_p: bool = True) -> None:
+def warn_of_normalisation(found: IntegralComparison, p: str = "p", q: str = "q", *, of_p: bool = True) -> None:
     """Warn of integrals that are not equal; ``of_p`` says which law was drawn from where it was one alone."""
     drawn, other = (p, q) if of_p else (q, p)
     size = f"{found.ratio:.3g} +- {found.error:.1g}"
@@ -239,7 +242,7 @@ def warned_of(found: Integrals, p: str = "p", q: str = "q", *, of_p: bool = True
         )
 
 
-def _bridged(at_p: FloatArray, at_q: FloatArray) -> Integrals:
+def _bridged(at_p: FloatArray, at_q: FloatArray) -> IntegralComparison:
     shift = math.log(len(at_p) / len(at_q))
 
     def score(c: float) -> tuple[float, float]:
@@ -250,10 +253,10 @@ def _bridged(at_p: FloatArray, at_q: FloatArray) -> Integrals:
     everything = np.concatenate([at_p, at_q])
     finite = everything[np.isfinite(everything)]
     if finite.size == 0:
-        return Integrals(math.nan, math.inf, "equal")
+        return IntegralComparison(math.nan, math.inf, "equal")
     low, high = float(finite.min()) - 60.0, float(finite.max()) + 60.0
     if score(low)[0] > 0 or score(high)[0] < 0:
-        return Integrals(math.nan, math.inf, "equal")
+        return IntegralComparison(math.nan, math.inf, "equal")
     for _ in range(_STEPS):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if score(middle)[0] < 0 else (low, middle)
@@ -264,9 +267,9 @@ def _bridged(at_p: FloatArray, at_q: FloatArray) -> Integrals:
     if spread > _VAGUE:  # where P and Q hardly meet
         excess = _one_sided(at_q).ratio, _one_sided(-at_p).ratio
         ratio = excess[0] if excess[0] > 1 else 1.0 / max(excess[1], 1.0)
-        return Integrals(ratio, math.inf, "unequal") if unequal else Integrals(math.nan, math.inf, "equal")
+        return IntegralComparison(ratio, math.inf, "unequal") if unequal else IntegralComparison(math.nan, math.inf, "equal")
     ratio = math.exp(min(best, 700.0))
-    return Integrals(ratio, ratio * math.sqrt(max(spread, 0.0)), "unequal" if unequal else "equal")
+    return IntegralComparison(ratio, ratio * math.sqrt(max(spread, 0.0)), "unequal" if unequal else "equal")
 
 
 def _differs(at_p: FloatArray, at_q: FloatArray, shift: float) -> bool:
@@ -281,7 +284,7 @@ def _differs(at_p: FloatArray, at_q: FloatArray, shift: float) -> bool:
     return total > min(known, found)
 
 
-def _one_sided(log_weights: FloatArray) -> Integrals:
+def _one_sided(log_weights: FloatArray) -> IntegralComparison:
     with np.errstate(over="ignore"):
         weights = np.exp(log_weights)
     n = len(weights)
@@ -290,13 +293,13 @@ def _one_sided(log_weights: FloatArray) -> Integrals:
     stakes = 0.5 ** np.arange(1, 25)
     won = max(float(np.log1p(stake * (weights - 1.0)).sum()) for stake in stakes) - math.log(len(stakes))
     if won > _DOUBT:
-        return Integrals(mean, error, "unequal")
+        return IntegralComparison(mean, error, "unequal")
     if 1.0 - mean > _ERRORS * error:
-        top = TopValues()
+        top = LargestValues()
         top.update(weights)
         if float(top.index()[0]) < _LIGHT:
-            return Integrals(mean, error, "out of reach")
-    return Integrals(mean, error, "equal")
+            return IntegralComparison(mean, error, "out of reach")
+    return IntegralComparison(mean, error, "equal")
 
 
 def _chance(logit: FloatArray) -> FloatArray:

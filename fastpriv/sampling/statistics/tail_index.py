@@ -21,7 +21,7 @@ from ... import _validate
 from ...errors import ShapeError
 from ...numerics import FloatArray
 
-__all__ = ["PointMoments", "TopValues", "tail_index", "tail_verdict"]
+__all__ = ["LargestValues", "PointMoments", "tail_index", "tail_verdict"]
 
 Verdict = Literal["holds", "warn", "unknown"]
 _HOLDS, _UNKNOWN = 0.4, 0.7
@@ -30,7 +30,7 @@ _CROWD = 8  # of many values a part tells which ones can be among the largest
 _FEWEST_ALONE, _CONTRADICTION = 16, 3.0  # values, and standard errors, for which a higher threshold is believed
 
 
-class TopValues:
+class LargestValues:
     """The largest values of a stream, in fixed memory.
 
     Parameters
@@ -80,7 +80,7 @@ class TopValues:
                 block = block[:, high.any(axis=0)]
         self._take(block)
 
-    def merge(self, other: TopValues) -> None:
+    def merge(self, other: LargestValues) -> None:
         """Take in what another collector holds."""
         self.count += other.count
         self._take(other._kept)
