@@ -305,5 +305,5 @@ def test_what_is_refused():
         replicate_interval([1.0, 2.0], 1.0)
     with pytest.raises(DomainError, match="side must be one of both, lower, upper"):
         replicate_interval([1.0, 2.0], 0.9, "left")
-    with pytest.raises(DomainError, match="look must be an integer of at least 1"):
+    with pytest.raises(DomainError, match="analysis must be an integer of at least 1"):
         analysis_confidence(0.9, 0)

@@ -83,7 +83,7 @@ class _Lines(NamedTuple):
 
 
 def dominant_terms(logs: FloatArray, tilts: Tilts, known: Callable[[Tilts, IndexArray], FloatArray]) -> DominantTerms:
-    """What ``local_normals`` needs of tilted normals of log weights ``logs``; ``known`` gives exponents by component."""
+    """The dominant ones of tilted normals with log weights ``logs``; ``known`` gives exponents by component."""
     rows = np.argsort(-logs, kind="stable")[:_MOST]
     weights = np.exp(logs - logs[rows[0]])
     total = np.cumsum(weights[rows])
