@@ -25,7 +25,7 @@ import numpy as np
 from ...distributions.covariances import factored
 from ...numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 
-__all__ = ["Factors", "certified", "cholesky_factors"]
+__all__ = ["Factors", "certified_bounds", "cholesky_factors"]
 
 _TRIES = 4
 _AT_ONCE = 2**21  # entries of the matrices that are held
@@ -52,12 +52,12 @@ class Factors(NamedTuple):
             error = np.where(left < 0.5, left / (1.0 - left), np.inf)
         return cls(lower, inverse, error, np.sum(np.log(np.diagonal(lower, axis1=1, axis2=2)), axis=1))
 
-    def part(self, rows: IndexArray) -> Factors:
+    def subset(self, rows: IndexArray) -> Factors:
         """Some of them; one that all share stays one."""
         return Factors(*(array[rows] for array in self)) if len(self.lower) > 1 else self
 
 
-class _Sides(NamedTuple):
+class _TransformedComponents(NamedTuple):
     """Y and a of u components for each of r problems, and how far they may be off; one Y stands for all."""
 
     turned: FloatArray  # (r, u, d, d) or (r, 1, d, d)
@@ -66,7 +66,7 @@ class _Sides(NamedTuple):
     away_error: FloatArray  # (r, u)
 
     @classmethod
-    def of(cls, factors: Factors, gaps: FloatArray, roots: FloatArray) -> _Sides:
+    def of(cls, factors: Factors, gaps: FloatArray, roots: FloatArray) -> _TransformedComponents:
         """Of factors (r, u, d, d), or one for each r or for all, and of the distances from their means (r, u, d)."""
         unit, inverse = _rounding(gaps.shape[2]), factors.inverse
         sizes, root = np.abs(inverse), roots[:, None]
@@ -108,7 +108,7 @@ class _Sides(NamedTuple):
         return _rounding(self.turned.shape[2] + self.away.shape[1])
 
 
-class _Sums(NamedTuple):
+class _QuadraticForm(NamedTuple):
     """Parts of M + I, of g and of -2 h, and how far they may be off: of the matrix, the slope and the square."""
 
     matrix: FloatArray
@@ -116,12 +116,12 @@ class _Sums(NamedTuple):
     square: FloatArray
     errors: FloatArray  # (3, r)
 
-    def __add__(self, other: object) -> _Sums:
-        assert isinstance(other, _Sums)
-        return _Sums(*(mine + new for mine, new in zip(self, other, strict=True)))
+    def __add__(self, other: object) -> _QuadraticForm:
+        assert isinstance(other, _QuadraticForm)
+        return _QuadraticForm(*(mine + new for mine, new in zip(self, other, strict=True)))
 
 
-class _Problems(NamedTuple):
+class _Certificates(NamedTuple):
     """N and the N_j with exponents above 0, for each of r problems: those with the factor of N apart."""
 
     own: Factors  # (r, 1, d, d) or (1, 1, d, d)
@@ -132,25 +132,25 @@ class _Problems(NamedTuple):
     same: FloatArray  # means (r, v, d)
     same_times: FloatArray  # (r, v)
 
-    def part(self, rows: IndexArray) -> _Problems:
-        own, others = (_taken(factors, rows) for factors in (self.own, self.others))
+    def subset(self, rows: IndexArray) -> _Certificates:
+        own, others = (_factors_of(factors, rows) for factors in (self.own, self.others))
         rest = (self.means, self.centres, self.times, self.same, self.same_times)
         means, centres, times, same, same_times = (array[rows] for array in rest)
-        return _Problems(own, means, others, centres, times, same, same_times)
+        return _Certificates(own, means, others, centres, times, same, same_times)
 
-    def sums(self, at: FloatArray, roots: FloatArray) -> _Sums:
+    def sums(self, at: FloatArray, roots: FloatArray) -> _QuadraticForm:
         """All parts at candidates of these means and factors."""
-        ours = _Sides.of(self.own, (at - self.means)[:, None], roots)
+        ours = _TransformedComponents.of(self.own, (at - self.means)[:, None], roots)
         found = _sums(ours, 1.0 + self.times.sum(axis=1, keepdims=True))
         if self.times.shape[1]:
-            found += _sums(_Sides.of(self.others, at[:, None] - self.centres, roots), -self.times)
+            found += _sums(_TransformedComponents.of(self.others, at[:, None] - self.centres, roots), -self.times)
         if self.same_times.shape[1]:
-            found += _gaps(_Sides.of(self.own, self.means[:, None] - self.same, roots), self.same_times, ours)
+            found += _gaps(_TransformedComponents.of(self.own, self.means[:, None] - self.same, roots), self.same_times, ours)
         return found
 
 
 @np.errstate(all="ignore")  # what is not finite proves nothing
-def certified(
+def certified_bounds(
     own: tuple[Factors, FloatArray], others: tuple[Factors, FloatArray], levels: FloatArray, tau: FloatArray,
     theta: float | None, means: FloatArray, covariances: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
@@ -165,7 +165,7 @@ def certified(
     step = max(1, _AT_ONCE // (tau.shape[1] * means.shape[1] ** 2))
     for first in range(0, len(tau), step):
         rows = np.arange(first, min(first + step, len(tau)))
-        ours = own[0].part(rows), own[1][rows]
+        ours = own[0].subset(rows), own[1][rows]
         _prove(ours, others, levels[rows], tau[rows], theta, means[rows], rows, bounds, spreads)
     return bounds, spreads
 
@@ -187,13 +187,13 @@ def _prove(
         alive, spread, roots = alive[good], spread[good], roots[good]
         if not alive.size:
             return
-        sums = problems.part(alive).sums(at[alive], roots)
+        sums = problems.subset(alive).sums(at[alive], roots)
         good = np.asarray(np.isfinite(sums.errors).all(axis=0) & np.isfinite(sums.matrix).all(axis=(1, 2)))
         alive, spread, roots = alive[good], spread[good], roots[good]
-        sums = _Sums(sums.matrix[good], sums.slope[good], sums.square[good], sums.errors[:, good])
+        sums = _QuadraticForm(sums.matrix[good], sums.slope[good], sums.square[good], sums.errors[:, good])
         if not alive.size:
             return
-        proved = _least(sums.matrix - np.eye(size))
+        proved = _proved_least_eigenvalues(sums.matrix - np.eye(size))
         least = proved - sums.errors[0] - 2.0 * UNIT_ROUNDOFF * size
         far = np.linalg.norm(sums.slope, axis=1) * (1.0 + _rounding(size)) + sums.errors[1]
         done = (least > 0.0) & ((far * far <= least * (far + _LEAST)) | (attempt == _TRIES - 1))
@@ -209,13 +209,13 @@ def _prove(
 
 def _problems(
     own: tuple[Factors, FloatArray], others: tuple[Factors, FloatArray], tau: FloatArray, equal: BoolArray
-) -> _Problems:
+) -> _Certificates:
     used, used_tau = _gathered((tau > 0) & ~equal, tau)
     same, same_tau = _gathered((tau > 0) & equal, tau)
     shared = len(others[0].lower) == 1
     theirs = Factors(*(array[None] if shared else array[used] for array in others[0]))
     mine = Factors(*(array[:, None] for array in own[0]))
-    return _Problems(mine, own[1], theirs, others[1][used], used_tau, others[1][same], same_tau)
+    return _Certificates(mine, own[1], theirs, others[1][used], used_tau, others[1][same], same_tau)
 
 
 def _gathered(chosen: BoolArray, tau: FloatArray) -> tuple[IndexArray, FloatArray]:
@@ -225,19 +225,19 @@ def _gathered(chosen: BoolArray, tau: FloatArray) -> tuple[IndexArray, FloatArra
     return index, np.where(np.take_along_axis(chosen, index, axis=1), np.take_along_axis(tau, index, axis=1), 0.0)
 
 
-def _taken(factors: Factors, rows: IndexArray) -> Factors:
+def _factors_of(factors: Factors, rows: IndexArray) -> Factors:
     return Factors(*(array if len(factors.lower) == 1 else array[rows] for array in factors))
 
 
-def _sums(side: _Sides, times: FloatArray) -> _Sums:
+def _sums(side: _TransformedComponents, times: FloatArray) -> _QuadraticForm:
     """Those of components counted so many times."""
     (matrix, first), (slope, second), (square, third) = (
         call(times) for call in (side.matrix, side.slope, side.square)
     )  # fmt: skip
-    return _Sums(matrix, slope, square, np.stack([first, second, third]))
+    return _QuadraticForm(matrix, slope, square, np.stack([first, second, third]))
 
 
-def _gaps(side: _Sides, tau: FloatArray, ours: _Sides) -> _Sums:
+def _gaps(side: _TransformedComponents, tau: FloatArray, ours: _TransformedComponents) -> _QuadraticForm:
     """Those of components with the factor of N, less N as often: with a_j - a in place of a_j nothing large cancels."""
     slope, slope_error = side.slope(tau)
     square, square_error = side.square(tau)
@@ -247,7 +247,7 @@ def _gaps(side: _Sides, tau: FloatArray, ours: _Sides) -> _Sums:
     cross = gaps * missed + side.away_error * (far + missed) + _rounding(size + tau.shape[1]) * gaps * far
     square += 2.0 * np.sum((tau[:, None, :] @ side.away)[:, 0] * ours.away[:, 0], axis=1)
     errors = np.stack([np.zeros(len(tau)), slope_error, square_error + 2.0 * np.sum(tau * cross, axis=1)])
-    return _Sums(np.zeros((len(tau), size, size)), -slope, -square, errors)
+    return _QuadraticForm(np.zeros((len(tau), size, size)), -slope, -square, errors)
 
 
 def _constants(
@@ -280,20 +280,20 @@ def _factored(spreads: FloatArray) -> tuple[FloatArray, BoolArray]:
     return roots, good
 
 
-def _least(matrices: FloatArray) -> FloatArray:
+def _proved_least_eigenvalues(matrices: FloatArray) -> FloatArray:
     """Proved lower bounds of the eigenvalues, 0 or less where none is positive."""
     guess = np.linalg.eigvalsh(matrices)[:, 0]
     found = np.minimum(guess, 0.0)
     open_rows = np.flatnonzero(guess > 0.0)
     size = matrices.shape[1]
     traces = np.trace(matrices, axis1=1, axis2=2)
-    for part in (0.5, 0.1):
+    for subset in (0.5, 0.1):
         if not open_rows.size:
             break
-        moved = matrices[open_rows] - (part * guess[open_rows])[:, None, None] * np.eye(size)
+        moved = matrices[open_rows] - (subset * guess[open_rows])[:, None, None] * np.eye(size)
         _, good = cholesky_factors(moved)
         rows = open_rows[good]
-        found[rows] = part * guess[rows] - 4.0 * (size + 4) * UNIT_ROUNDOFF * traces[rows]
+        found[rows] = subset * guess[rows] - 4.0 * (size + 4) * UNIT_ROUNDOFF * traces[rows]
         open_rows = open_rows[~good]
     return np.asarray(found)
 

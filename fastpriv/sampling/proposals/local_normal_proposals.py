@@ -26,7 +26,7 @@ from scipy import special
 
 from ...distributions import GaussianMixture
 from ...numerics import FloatArray, IndexArray
-from .active_components import Tilts
+from .active_components import TiltedNormals
 
 __all__ = ["DominantTerms", "LocalNormals", "dominant_terms", "local_normals"]
 
@@ -46,7 +46,7 @@ class DominantTerms(NamedTuple):
 
     rows: IndexArray  # which components of p they belong to
     weights: FloatArray
-    tilts: Tilts
+    tilts: TiltedNormals
 
 
 class LocalNormals(NamedTuple):
@@ -56,33 +56,33 @@ class LocalNormals(NamedTuple):
     gain: float
 
 
-class _Lines(NamedTuple):
+class _LogRatioQuadratics(NamedTuple):
     """t_j along u for one component: c, g and H, H (J, d) where it is diagonal and (J, d, d) else."""
 
     level: FloatArray
     slope: FloatArray
-    bend: FloatArray
+    curvature: FloatArray
 
-    def bent(self, u: FloatArray) -> FloatArray:
+    def curved(self, u: FloatArray) -> FloatArray:
         """H_j u for many u: (M, J, d)."""
-        if self.bend.ndim == 2:
-            return np.asarray(u[:, None, :] * self.bend)
-        return np.asarray(np.einsum("jde,me->mjd", self.bend, u))
+        if self.curvature.ndim == 2:
+            return np.asarray(u[:, None, :] * self.curvature)
+        return np.asarray(np.einsum("jde,me->mjd", self.curvature, u))
 
     def at(self, u: FloatArray) -> FloatArray:
         """t_j at many u: (M, J)."""
-        return np.asarray(self.level + u @ self.slope.T + 0.5 * np.einsum("md,mjd->mj", u, self.bent(u)))
+        return np.asarray(self.level + u @ self.slope.T + 0.5 * np.einsum("md,mjd->mj", u, self.curved(u)))
 
     def half_traces(self, slopes: FloatArray, inverse: FloatArray) -> FloatArray:
         """Half of tr H_j C, C = I - slopes' inverse slopes: (M, J)."""
         turned = inverse @ slopes
-        if self.bend.ndim == 2:
-            return np.asarray(0.5 * (1.0 - np.sum(slopes * turned, axis=1)) @ self.bend.T)
-        lost = np.einsum("jde,mkd,mke->mj", self.bend, slopes, turned, optimize=True)
-        return np.asarray(0.5 * (np.einsum("jdd->j", self.bend) - lost))
+        if self.curvature.ndim == 2:
+            return np.asarray(0.5 * (1.0 - np.sum(slopes * turned, axis=1)) @ self.curvature.T)
+        lost = np.einsum("jde,mkd,mke->mj", self.curvature, slopes, turned, optimize=True)
+        return np.asarray(0.5 * (np.einsum("jdd->j", self.curvature) - lost))
 
 
-def dominant_terms(logs: FloatArray, tilts: Tilts, known: Callable[[Tilts, IndexArray], FloatArray]) -> DominantTerms:
+def dominant_terms(logs: FloatArray, tilts: TiltedNormals, known: Callable[[TiltedNormals, IndexArray], FloatArray]) -> DominantTerms:
     """The dominant ones of tilted normals with log weights ``logs``; ``known`` gives exponents by component."""
     rows = np.argsort(-logs, kind="stable")[:_MOST]
     weights = np.exp(logs - logs[rows[0]])
@@ -90,7 +90,7 @@ def dominant_terms(logs: FloatArray, tilts: Tilts, known: Callable[[Tilts, Index
     rows = rows[: 1 + int(np.searchsorted(total, _COUNTS * weights.sum()))]
     spreads = tilts.spreads if len(tilts.spreads) > 1 else np.repeat(tilts.spreads, len(logs), axis=0)
     bounds, means = tilts.log_bounds[rows], tilts.means[rows]
-    found = Tilts(bounds, means, spreads[rows], known(tilts, rows), tilts.tau[rows])
+    found = TiltedNormals(bounds, means, spreads[rows], known(tilts, rows), tilts.tau[rows])
     return DominantTerms(rows, weights[rows] / weights[rows].sum(), found)
 
 
@@ -99,10 +99,10 @@ def local_normals(p: GaussianMixture, q: GaussianMixture, dominant: DominantTerm
     """One narrow normal or more for each tilted one; None where these can not be told or nothing is to be gained."""
     means, covariances, weights, gain = [], [], [], 0.0
     for place, weight in enumerate(dominant.weights):
-        mean, covariance, part, narrower = _corner(p, q, dominant, place)
+        mean, covariance, subset, narrower = _local_normals_beside(p, q, dominant, place)
         means.append(mean)
         covariances.append(covariance)
-        weights.append(weight * part)
+        weights.append(weight * subset)
         gain += float(weight * narrower)
     arrays = [np.concatenate(parts) for parts in (weights, means, covariances)]
     if not all(np.isfinite(array).all() for array in arrays) or not np.isfinite(gain):
@@ -115,7 +115,7 @@ def local_normals(p: GaussianMixture, q: GaussianMixture, dominant: DominantTerm
     return LocalNormals(law, float(np.exp(gain)))
 
 
-def _corner(
+def _local_normals_beside(
     p: GaussianMixture, q: GaussianMixture, dominant: DominantTerms, place: int
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
     """Means (m, d), covariances (m, d, d) and shares (m,) for one component, and the log of how much narrower."""
@@ -127,20 +127,20 @@ def _corner(
     tau = dominant.tilts.exponents[place, active]
     lines = _lines(p, q, int(dominant.rows[place]), active, tau, mean, root)
     theta = float(tau.sum())
-    goal = special.psi(theta + 2.0) - special.psi(tau)
-    straight = np.abs(lines.bend).max() < _STRAIGHT
+    target_means = special.psi(theta + 2.0) - special.psi(tau)
+    straight = np.abs(lines.curvature).max() < _STRAIGHT
     spread = np.diag(special.polygamma(1, tau)) - special.polygamma(1, theta + 2.0)
     spread *= _WIDER[0] if straight else _WIDER[1]
     u = _starts(1 if straight else _STARTS, len(mean))
-    halves = np.zeros((len(u), len(tau))) + np.sum(_diagonals(lines.bend), axis=1) / 2
+    halves = np.zeros((len(u), len(tau))) + np.sum(_diagonals(lines.curvature), axis=1) / 2
     for _ in range(1 if straight else _STEPS):
-        u = _moved(lines, u, halves, goal, spread)
-        slopes = lines.slope + lines.bent(u)
+        u = _kalman_step(lines, u, halves, target_means, spread)
+        slopes = lines.slope + lines.curved(u)
         inverse = np.linalg.inv(slopes @ slopes.transpose(0, 2, 1) + spread)
         halves = 0.5 * (halves + lines.half_traces(slopes, inverse))
     covariances = np.eye(len(mean)) - slopes.transpose(0, 2, 1) @ inverse @ slopes
     sizes = np.linalg.slogdet(covariances)[1]
-    logs = 0.5 * sizes - _misfit(lines.at(u) + halves, u, goal, spread)
+    logs = 0.5 * sizes - _misfit(lines.at(u) + halves, u, target_means, spread)
     kept = _distinct(u, logs, slopes, spread)
     share = np.exp(logs[kept] - logs[kept].max())
     covariances = root @ covariances[kept] @ root.T
@@ -151,22 +151,22 @@ def _corner(
 def _lines(
     p: GaussianMixture, q: GaussianMixture, row: int, active: IndexArray, tau: FloatArray, mean: FloatArray,
     root: FloatArray,
-) -> _Lines:  # fmt: skip
+) -> _LogRatioQuadratics:  # fmt: skip
     own, other = _precisions(p, np.array([row])), _precisions(q, active)
     away, apart = (mean - law.means.reshape(len(law), -1)[rows] for law, rows in ((p, [row]), (q, active)))
     if p.covariances is None and q.covariances is None:
         slope = (other * apart - own * away) @ root
-        bend = (other - own) * np.diagonal(root) ** 2
+        curvature = (other - own) * np.diagonal(root) ** 2
     else:
         own, other = (x if x.ndim == 3 else x[:, :, None] * np.eye(len(mean)) for x in (own, other))
         slope = (np.einsum("jde,je->jd", other, apart) - np.einsum("jde,je->jd", own, away)) @ root
-        bend = root.T @ (other - own) @ root
-    level = np.log1p(tau.sum()) - np.log(tau) - 0.5 * np.sum(_diagonals(bend), axis=1)
-    return _Lines(level, slope, bend)
+        curvature = root.T @ (other - own) @ root
+    level = np.log1p(tau.sum()) - np.log(tau) - 0.5 * np.sum(_diagonals(curvature), axis=1)
+    return _LogRatioQuadratics(level, slope, curvature)
 
 
-def _diagonals(bend: FloatArray) -> FloatArray:
-    return bend if bend.ndim == 2 else np.asarray(np.einsum("jdd->jd", bend))
+def _diagonals(curvature: FloatArray) -> FloatArray:
+    return curvature if curvature.ndim == 2 else np.asarray(np.einsum("jdd->jd", curvature))
 
 
 def _precisions(law: GaussianMixture, rows: IndexArray) -> FloatArray:
@@ -183,22 +183,22 @@ def _starts(number: int, size: int) -> FloatArray:
     return np.asarray(np.sqrt(2.0) * np.sin(2.0 * np.pi * grid))
 
 
-def _misfit(t: FloatArray, u: FloatArray, goal: FloatArray, spread: FloatArray) -> FloatArray:
-    away = t - goal
+def _misfit(t: FloatArray, u: FloatArray, target_means: FloatArray, spread: FloatArray) -> FloatArray:
+    away = t - target_means
     return np.asarray(0.5 * np.sum(u * u, axis=1) + 0.5 * np.sum(away * np.linalg.solve(spread, away.T).T, axis=1))
 
 
-def _moved(lines: _Lines, u: FloatArray, halves: FloatArray, goal: FloatArray, spread: FloatArray) -> FloatArray:
+def _kalman_step(lines: _LogRatioQuadratics, u: FloatArray, halves: FloatArray, target_means: FloatArray, spread: FloatArray) -> FloatArray:
     """One Kalman step from each u, halved until it fits no worse."""
-    slopes = lines.slope + lines.bent(u)
+    slopes = lines.slope + lines.curved(u)
     t = lines.at(u) + halves
     matrix = slopes @ slopes.transpose(0, 2, 1) + spread
-    away = goal - t + np.einsum("mjd,md->mj", slopes, u)
+    away = target_means - t + np.einsum("mjd,md->mj", slopes, u)
     step = np.einsum("mjd,mj->md", slopes, np.linalg.solve(matrix, away[:, :, None])[:, :, 0]) - u
-    now, done = _misfit(t, u, goal, spread), np.zeros(len(u), dtype=bool)
+    now, done = _misfit(t, u, target_means, spread), np.zeros(len(u), dtype=bool)
     for k in range(_TRIALS):
         trial = u + 0.4**k * step
-        good = ~done & (_misfit(lines.at(trial) + halves, trial, goal, spread) <= now)
+        good = ~done & (_misfit(lines.at(trial) + halves, trial, target_means, spread) <= now)
         u = np.where(good[:, None], trial, u)
         done |= good
         if done.all():

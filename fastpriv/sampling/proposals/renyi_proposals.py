@@ -47,9 +47,9 @@ import numpy as np
 from ...distributions import GaussianMixture
 from ...numerics import MACHINE_EPSILON, FloatArray, IndexArray
 from ..options import never_expired
-from .active_components import DiagonalPair, foremost
-from .full_covariances import MatrixPair, TurnedPair
-from .tilting import Proposal, paired, tilted_law
+from .active_components import DiagonalTilting, leading_components
+from .full_covariances import FullTilting, SharedTilting
+from .tilting import Proposal, tilted_mixture, tilting_of
 
 __all__ = ["RenyiIntegralBounds", "kl_range", "renyi_integral_bounds", "renyi_proposal"]
 
@@ -73,29 +73,27 @@ def renyi_proposal(
     their distances leave the range of what is solved, the proposal is P with ``bounded`` False and an infinite scale.
     """
     if order < 1.0:
-        return _between(p, q, order)
+        return _mixture_proposal(p, q, order)
     theta = order - 1.0
     if expired() or _distance(p, q) > _FAR:
         return Proposal(p, math.inf, False, np.full(len(p), math.inf), np.zeros(len(p)))
-    pair = paired(p, q, np.log(q.weights), theta, expired)
-    base = _matrix_base(pair, order) if isinstance(pair, MatrixPair) else _diagonal_base(
-        pair.pair if isinstance(pair, TurnedPair) else pair, order
-    )  # fmt: skip
+    pair = tilting_of(p, q, np.log(q.weights), theta, expired)
+    feasible = _full_start(pair, order) if isinstance(pair, FullTilting) else _diagonal_start(pair, order)
     zeros = np.zeros(len(p))
-    if not isinstance(base, tuple):
-        return Proposal(p, math.inf, False, zeros + math.inf, zeros, base)
-    (pair.pair if isinstance(pair, TurnedPair) else pair).base = base
-    known = isinstance(pair, TurnedPair) and len(p) * len(q) <= _KNOWN
-    shares = np.zeros((len(p), len(q) if known else 1))
-    tilts = pair.run(shares)
-    if pair.pooled:
-        rows = foremost(order * np.log(p.weights) + tilts.log_bounds, len(q))
-        pair.choose(tilts, rows)
-        second = pair.run(shares, None, rows)
+    if not isinstance(feasible, tuple):
+        return Proposal(p, math.inf, False, zeros + math.inf, zeros, feasible)
+    pair.feasible_start = feasible
+    known = isinstance(pair, SharedTilting) and len(p) * len(q) <= _KNOWN
+    log_shares = np.zeros((len(p), len(q) if known else 1))
+    tilts = pair.tilted(log_shares)
+    if pair.has_remainder:
+        rows = leading_components(order * np.log(p.weights) + tilts.log_bounds, len(q))
+        pair.reselect(tilts, rows)
+        second = pair.tilted(log_shares, None, rows)
         better = second.log_bounds < tilts.log_bounds[rows]
-        tilts = tilts.replaced(rows[better], second.part(better))
-    if isinstance(pair, TurnedPair):
-        tilts = pair.restored(tilts, shares)
+        tilts = tilts.replaced(rows[better], second.subset(better))
+    if isinstance(pair, SharedTilting):
+        tilts = pair.certified_normals(tilts, log_shares)
     if not np.isfinite(tilts.log_bounds).all():
         return Proposal(p, math.inf, False, tilts.log_bounds, zeros + theta)
     logs = order * np.log(p.weights) + tilts.log_bounds
@@ -105,7 +103,7 @@ def renyi_proposal(
     terms = (logs - np.log(parts)) / theta
     scale = theta * (terms.max() + math.log(math.fsum(np.exp(terms - terms.max()))))
     scale += 2.0**-50 * (len(logs) + 4) * (1.0 + abs(scale) + theta + float(np.abs(logs).max()))
-    law = tilted_law(p, parts, tilts, np.zeros(len(p), dtype=bool))
+    law = tilted_mixture(p, parts, tilts, np.zeros(len(p), dtype=bool))
     return Proposal(law, scale, True, tilts.log_bounds, zeros + theta)
 
 
@@ -117,7 +115,7 @@ def _distance(p: GaussianMixture, q: GaussianMixture) -> float:
     return float(np.ptp(means, axis=0).max() / least)
 
 
-def _between(p: GaussianMixture, q: GaussianMixture, order: float) -> Proposal:
+def _mixture_proposal(p: GaussianMixture, q: GaussianMixture, order: float) -> Proposal:
     weights = np.concatenate([order * p.weights, (1.0 - order) * q.weights])
     means = np.concatenate([p.means, q.means])
     if p.form != "full" and q.form != "full":
@@ -141,7 +139,7 @@ def _squares(law: GaussianMixture) -> FloatArray:
     return (_columns(law) ** 2)[:, :, None] * np.eye(d)
 
 
-def _diagonal_base(pair: DiagonalPair, order: float) -> Base | bool:
+def _diagonal_start(pair: DiagonalTilting, order: float) -> Base | bool:
     """Shares of q that leave every precision positive; True for a proof of divergence, False for neither."""
     number, partners, size = len(pair.means), len(pair.q[0]), pair.means.shape[1]
     index, best = np.empty(number, dtype=np.intp), np.empty(number)
@@ -157,34 +155,34 @@ def _diagonal_base(pair: DiagonalPair, order: float) -> Base | bool:
         return index[:, None], np.ones((number, 1))
     if partners * size * open_rows.size > _MAX_PROGRAMME_ENTRIES:
         return False
-    most = min(partners, size + 1, pair.slots - 1 if pair.pooled else pair.slots)
+    most = min(partners, size + 1, pair.active - 1 if pair.has_remainder else pair.active)
     support, parts = np.repeat(index[:, None], most, axis=1), np.zeros((number, most))
     parts[:, 0] = 1.0
     undecided = False
     for row in open_rows:
         if pair.expired():
             return False
-        shares, weights, value = _game(_margins(pair, slice(row, row + 1), order)[0])
+        log_shares, weights, value = _max_min_shares(_margins(pair, slice(row, row + 1), order)[0])
         if value < 0 and weights is not None:
             return True
-        if value <= 0 or shares is None:
+        if value <= 0 or log_shares is None:
             undecided = True
             continue
-        support[row] = np.argsort(-shares)[:most]
-        kept = shares[support[row]]
+        support[row] = np.argsort(-log_shares)[:most]
+        kept = log_shares[support[row]]
         parts[row] = kept / kept.sum()
         undecided |= bool(np.min(parts[row] @ _margins(pair, slice(row, row + 1), order)[0][support[row]]) <= 0)
     return False if undecided else (support, parts)
 
 
-def _margins(pair: DiagonalPair, rows: slice, order: float) -> FloatArray:
+def _margins(pair: DiagonalTilting, rows: slice, order: float) -> FloatArray:
     """order - (order - 1) s^2 / t^2 for each component of p, of q and each coordinate; at least -1e300."""
     with np.errstate(over="ignore"):
         ratio = pair.sigmas[rows][:, None, :] / pair.q[2][None]
         return np.maximum(order - (order - 1.0) * ratio * ratio, -1e300)
 
 
-def _game(margins: FloatArray) -> tuple[FloatArray | None, FloatArray | None, float]:
+def _max_min_shares(margins: FloatArray) -> tuple[FloatArray | None, FloatArray | None, float]:
     """The value, up to a positive factor, of max over shares of the least coordinate: 0 where it is not certain."""
     from scipy.optimize import linprog
 
@@ -198,33 +196,33 @@ def _game(margins: FloatArray) -> tuple[FloatArray | None, FloatArray | None, fl
     )  # fmt: skip
     if not answer.success:
         return None, None, 0.0
-    shares = np.maximum(answer.x[:-1], 0.0)
-    shares /= shares.sum()
+    log_shares = np.maximum(answer.x[:-1], 0.0)
+    log_shares /= log_shares.sum()
     weights = np.maximum(-answer.ineqlin.marginals, 0.0)
-    low = float(np.min(shares @ scaled))
+    low = float(np.min(log_shares @ scaled))
     high = float(np.max(scaled @ weights)) / max(float(weights.sum()), 1e-300)
     if low > _MARGIN:
-        return shares, None, low
+        return log_shares, None, low
     return None, weights / sizes, high if high < -_MARGIN else 0.0
 
 
-def _matrix_base(pair: MatrixPair, order: float) -> Base | bool:
+def _full_start(pair: FullTilting, order: float) -> Base | bool:
     number, partners = len(pair.means), len(pair.q[0])
-    most = min(partners, pair.slots - 1 if pair.pooled else pair.slots)
+    most = min(partners, pair.active - 1 if pair.has_remainder else pair.active)
     support, parts = np.zeros((number, most), dtype=np.intp), np.zeros((number, most))
     support[:] = np.arange(most)
     undecided = False
     for row in range(number):
         if pair.expired():
             return False
-        shares = _matrix_shares(pair, row, order, most)
-        if shares is True:
+        log_shares = _full_shares(pair, row, order, most)
+        if log_shares is True:
             return True
-        if isinstance(shares, bool):
+        if isinstance(log_shares, bool):
             undecided = True
             continue
-        support[row] = np.argsort(-shares, kind="stable")[:most]
-        kept = shares[support[row]]
+        support[row] = np.argsort(-log_shares, kind="stable")[:most]
+        kept = log_shares[support[row]]
         parts[row] = kept / kept.sum()
     return False if undecided else (support, parts)
 
@@ -238,7 +236,7 @@ def _uncovered(turned: FloatArray, order: float, directions: FloatArray, weights
     return bool(np.any(np.max(margins, axis=1) < -_MARGIN * order))
 
 
-def _matrix_shares(pair: MatrixPair, row: int, order: float, most: int) -> FloatArray | bool:
+def _full_shares(pair: FullTilting, row: int, order: float, most: int) -> FloatArray | bool:
     """One component of q that serves alone, else cutting planes: shares against directions."""
     own = pair.factors[row if len(pair.factors) > 1 else 0]
     turned = own.T @ pair.precisions @ own
@@ -248,10 +246,10 @@ def _matrix_shares(pair: MatrixPair, row: int, order: float, most: int) -> Float
     for j in np.argsort(np.einsum("jkk->j", turned), kind="stable")[:4]:
         if np.linalg.eigvalsh(identity - (order - 1.0) * turned[j])[0] > _MARGIN * order:
             return np.asarray(np.arange(len(turned)) == j, dtype=np.float64)
-    shares = np.full(len(turned), 1.0 / len(turned))
+    log_shares = np.full(len(turned), 1.0 / len(turned))
     directions: list[FloatArray] = []
     for _ in range(_CUTS):
-        values, vectors = np.linalg.eigh(identity - (order - 1.0) * np.tensordot(shares, turned, 1))
+        values, vectors = np.linalg.eigh(identity - (order - 1.0) * np.tensordot(log_shares, turned, 1))
         if values[0] > _MARGIN * order:
             break
         directions.append(vectors[:, 0])
@@ -259,15 +257,15 @@ def _matrix_shares(pair: MatrixPair, row: int, order: float, most: int) -> Float
         margins = order - (order - 1.0) * np.einsum("sk,jkl,sl->js", stack, turned, stack, optimize=True)
         if np.max(margins[:, -1]) < -_MARGIN * order:
             return True
-        better, weights, _ = _game(margins)
+        better, weights, _ = _max_min_shares(margins)
         if better is None:
             return weights is not None and _uncovered(turned, order, stack, weights)
-        shares = better
+        log_shares = better
     else:
         return False
-    kept = np.zeros_like(shares)
-    chosen = np.argsort(-shares, kind="stable")[:most]
-    kept[chosen] = shares[chosen] / shares[chosen].sum()
+    kept = np.zeros_like(log_shares)
+    chosen = np.argsort(-log_shares, kind="stable")[:most]
+    kept[chosen] = log_shares[chosen] / log_shares[chosen].sum()
     return bool(np.linalg.eigvalsh(identity - (order - 1.0) * np.tensordot(kept, turned, 1))[0] > 0) and kept
 
 
@@ -307,16 +305,16 @@ def renyi_integral_bounds(p: GaussianMixture, q: GaussianMixture, order: float) 
         return None
     error = MACHINE_EPSILON * (16 + p.dimension + logs.size) * (1.0 + float(size.max()))
     top = float(logs.max())
-    shares = np.exp(logs - top).ravel()
-    log_scale = top + math.log(math.fsum(shares))
+    log_shares = np.exp(logs - top).ravel()
+    log_scale = top + math.log(math.fsum(log_shares))
     if logs.size <= _PAIRS and error < _UNCLEAR:
         shape = (logs.size, p.dimension)
         means, deviations = (mu + b * s * s / r * (nu - mu)).reshape(shape), (s * t / np.sqrt(r)).reshape(shape)
-        kept = shares > 0.0
-        reach = float(np.max(np.abs(means) / deviations))
-        if reach * MACHINE_EPSILON < _UNCLEAR / 64:  # of what a stored mean is rounded by
-            law = GaussianMixture(shares[kept] / math.fsum(shares), means[kept], deviations[kept])
-            error_of_ratio = 64.0 * (error + MACHINE_EPSILON * reach) + 1e-9
+        kept = log_shares > 0.0
+        standardised_mean = float(np.max(np.abs(means) / deviations))
+        if standardised_mean * MACHINE_EPSILON < _UNCLEAR / 64:  # of what a stored mean is rounded by
+            law = GaussianMixture(log_shares[kept] / math.fsum(log_shares), means[kept], deviations[kept])
+            error_of_ratio = 64.0 * (error + MACHINE_EPSILON * standardised_mean) + 1e-9
             return RenyiIntegralBounds(top - error, log_scale + error, law, log_scale, logs.size, error_of_ratio)
     return RenyiIntegralBounds(top - error, log_scale + error, None, log_scale, logs.size, math.inf)
 
