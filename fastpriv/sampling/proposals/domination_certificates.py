@@ -1,4 +1,4 @@
-"""Bounds that hold for the stored numbers where covariances are full, whatever their condition.
+"""Certificates of domination for full covariances: bounds that hold for the stored numbers, whatever the condition.
 
 Notation as in ``exponents``. A normal law stands for its stored mean and lower factor, as it is drawn and evaluated: S
 of the component N of p, L_j of those of q, F of a candidate T, x0 the mean of T. With Y = S^-1 F, a = S^-1 (x0 - m),
@@ -27,10 +27,10 @@ from ...numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 
 __all__ = ["Factors", "certified_bounds", "cholesky_factors"]
 
-_TRIES = 4
-_AT_ONCE = 2**21  # entries of the matrices that are held
+_TRIES = 4  # of wider and wider T
+_MAX_ENTRIES = 2**21  # of the matrices that are held: 16 MB
 # bound: none - the least widening that is tried
-_LEAST, _MOST = 1e-13, 0.05  # of the widening
+_LEAST_WIDENING, _MOST_WIDENING = 1e-13, 0.05  # of T, relative to its standard deviations
 
 
 class Factors(NamedTuple):
@@ -43,7 +43,7 @@ class Factors(NamedTuple):
 
     @classmethod
     def of(cls, lower: FloatArray) -> Factors:
-        """With infinite errors where an inverse is no use."""
+        """Factors with their inverses; errors are infinite where an inverse is no use."""
         size = lower.shape[1]
         inverse = np.asarray(np.linalg.solve(lower, np.broadcast_to(np.eye(size), lower.shape)), np.float64)
         with np.errstate(all="ignore"):
@@ -145,7 +145,8 @@ class _Certificates(NamedTuple):
         if self.times.shape[1]:
             found += _sums(_TransformedComponents.of(self.others, at[:, None] - self.centres, roots), -self.times)
         if self.same_times.shape[1]:
-            found += _gaps(_TransformedComponents.of(self.own, self.means[:, None] - self.same, roots), self.same_times, ours)
+            same = _TransformedComponents.of(self.own, self.means[:, None] - self.same, roots)
+            found += _gaps(same, self.same_times, ours)
         return found
 
 
@@ -157,12 +158,12 @@ def certified_bounds(
     """log B (r,) and covariances of laws T, near the given ones, with N^(1 + theta) prod N_j^(-tau_j) ... <= B T.
 
     ``own`` and ``others`` are factors and means of the N and of the N_j, factors one for each or one for all;
-    ``levels`` are the b_j and ``tau`` the exponents, (r, J). NaN and the given covariance where rounding rules.
+    ``levels`` are the b_j and ``tau`` the exponents, (r, J). NaN and the given covariance where rounding dominates.
     """
     bounds, spreads = np.full(len(tau), np.nan), covariances.copy()
     if not len(tau):
         return bounds, spreads
-    step = max(1, _AT_ONCE // (tau.shape[1] * means.shape[1] ** 2))
+    step = max(1, _MAX_ENTRIES // (tau.shape[1] * means.shape[1] ** 2))
     for first in range(0, len(tau), step):
         rows = np.arange(first, min(first + step, len(tau)))
         ours = own[0].subset(rows), own[1][rows]
@@ -172,18 +173,18 @@ def certified_bounds(
 
 def _prove(
     own: tuple[Factors, FloatArray], others: tuple[Factors, FloatArray], levels: FloatArray, tau: FloatArray,
-    theta: float | None, at: FloatArray, places: IndexArray, bounds: FloatArray, spreads: FloatArray,
+    theta: float | None, at: FloatArray, positions: IndexArray, bounds: FloatArray, spreads: FloatArray,
 ) -> None:  # fmt: skip
-    """Fill in what is proved of the problems at these places."""
+    """Fill in what is proved of the problems at these positions."""
     equal = np.broadcast_to((others[0].lower[None] == own[0].lower[:, None]).all(axis=(2, 3)), tau.shape)
     problems = _problems(own, others, tau, equal)
     logs, log_sizes = _constants(own[0], others[0], levels, tau, equal, theta)
-    size, given = at.shape[1], spreads[places]
+    size, given = at.shape[1], spreads[positions]
     wider, alive = np.zeros(len(tau)), np.arange(len(tau))
     for attempt in range(_TRIES):
         spread = given[alive] * ((1.0 + wider[alive]) ** 2)[:, None, None]
         spread = 0.5 * (spread + spread.transpose(0, 2, 1))
-        roots, good = _factored(spread)
+        roots, good = lower_factors(spread)
         alive, spread, roots = alive[good], spread[good], roots[good]
         if not alive.size:
             return
@@ -196,15 +197,15 @@ def _prove(
         proved = _proved_least_eigenvalues(sums.matrix - np.eye(size))
         least = proved - sums.errors[0] - 2.0 * UNIT_ROUNDOFF * size
         far = np.linalg.norm(sums.slope, axis=1) * (1.0 + _rounding(size)) + sums.errors[1]
-        done = (least > 0.0) & ((far * far <= least * (far + _LEAST)) | (attempt == _TRIES - 1))
+        done = (least > 0.0) & ((far * far <= least * (far + _LEAST_WIDENING)) | (attempt == _TRIES - 1))
         ends = np.log(np.diagonal(roots, axis1=1, axis2=2))
         bound = logs[alive] + ends.sum(axis=1) + 0.5 * (sums.errors[2] - sums.square + far * far / least)
         sizes = log_sizes[alive] + np.abs(ends).sum(axis=1) + np.abs(sums.square)
         bound += _rounding(size + tau.shape[1]) * sizes
-        bounds[places[alive[done]]], spreads[places[alive[done]]] = bound[done], spread[done]
-        grown = np.maximum(2.0 * wider[alive], _LEAST)
+        bounds[positions[alive[done]]], spreads[positions[alive[done]]] = bound[done], spread[done]
+        grown = np.maximum(2.0 * wider[alive], _LEAST_WIDENING)
         wider[alive] = np.maximum(grown, 2.0 * (sums.errors[0] - np.minimum(proved, 0.0)) + far)
-        alive = alive[~done & (wider[alive] <= _MOST)]
+        alive = alive[~done & (wider[alive] <= _MOST_WIDENING)]
 
 
 def _problems(
@@ -219,7 +220,7 @@ def _problems(
 
 
 def _gathered(chosen: BoolArray, tau: FloatArray) -> tuple[IndexArray, FloatArray]:
-    """The places that are chosen in any row first, as many in every row, and exponents that are 0 elsewhere."""
+    """The positions that are chosen in any row first, as many in every row, and exponents that are 0 elsewhere."""
     most = int(chosen.sum(axis=1).max(initial=0))
     index = np.argsort(~chosen, axis=1, kind="stable")[:, :most]
     return index, np.where(np.take_along_axis(chosen, index, axis=1), np.take_along_axis(tau, index, axis=1), 0.0)
@@ -253,7 +254,7 @@ def _gaps(side: _TransformedComponents, tau: FloatArray, ours: _TransformedCompo
 def _constants(
     own: Factors, others: Factors, levels: FloatArray, tau: FloatArray, equal: BoolArray, theta: float | None
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
-    """What of h is no square and does not depend on T, and the sum of its sizes."""
+    """The part of h that is no square and does not depend on T, and the sum of the sizes of its terms."""
     here, used = tau > 0, np.where(equal, 0.0, tau)
     total, once = tau.sum(axis=1), 1.0 + used.sum(axis=1)
     last = -(1.0 + total) * np.log1p(total) if theta is None else np.full(len(tau), -theta * np.log(theta))
@@ -266,7 +267,7 @@ def _constants(
     return np.asarray(found), np.asarray(size + np.sum(used * sizes, axis=1))
 
 
-def _factored(spreads: FloatArray) -> tuple[FloatArray, BoolArray]:
+def lower_factors(spreads: FloatArray) -> tuple[FloatArray, BoolArray]:
     """Lower factors, and which there are."""
     try:
         return factored(spreads), np.ones(len(spreads), dtype=bool)

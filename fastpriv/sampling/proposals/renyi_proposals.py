@@ -1,18 +1,15 @@
-"""Proposals for the integral of p^a q^(1-a).
+"""Proposals for the integral of p^a q^(1-a), and what pairs of components tell of it and of KL.
 
-Notation: a the order. For a > 1 the exponents of each component of p sum to a - 1, so that N_i^a q^(1-a) <= B_i T_i
-with c_i = w_i^a B_i; for any parts pi_i of a proposal sum pi_i T_i, by Hoelder's inequality,
-p^a q^(1-a) <= (sum_i (c_i / pi_i)^(1/(a-1)))^(a-1) sum_i pi_i T_i, least at pi_i ~ c_i^(1/a). For a < 1,
-p^a q^(1-a) <= a p + (1-a) q.
+Orders above 1. Notation: a the order. The exponents of each component of p sum to a - 1, so that N_i^a q^(1-a) <=
+B_i T_i with c_i = w_i^a B_i; for any parts pi_i of a proposal sum pi_i T_i, by Hoelder's inequality,
+p^a q^(1-a) <= (sum_i (c_i / pi_i)^(1/(a-1)))^(a-1) sum_i pi_i T_i, least at pi_i ~ c_i^(1/a).
 
 The integral is finite if for every component of p, with precision A, and every direction u, a u'Au > (a-1) u'C_j u for
 some component of q with precision C_j, and infinite if for one of them some u has < for all j. A bounded proposal needs
 shares mu of q with aA > (a-1) sum mu_j C_j. For diagonal matrices these are the two sides of one linear programme, so
 the answer is complete but for equality; for full matrices and three or more components of q there can be a gap.
 
-What pairs of components tell: the integral of p^a q^(1-a) for an order a below 1, and bounds of KL.
-
-Powers below 1 are subadditive and every component is below its mixture, so that with N_i of p and M_j of q
+Orders below 1. Powers are subadditive and every component is below its mixture, so that with N_i of p and M_j of q
 
     max_ij w_i^a v_j^(1-a) N_i^a M_j^(1-a)  <=  p^a q^(1-a)  <=  sum_ij w_i^a v_j^(1-a) N_i^a M_j^(1-a).
 
@@ -55,25 +52,27 @@ __all__ = ["RenyiIntegralBounds", "kl_range", "renyi_integral_bounds", "renyi_pr
 
 # bound: tested by properties/test_renyi_proposals - margin by which an integral is held to be finite or not
 _MARGIN = 1e-9
-_FAR = 1e95
-_CUTS = 40
-_MAX_PROGRAMME_ENTRIES = 2e7
-_KNOWN = 4_000_000  # pairs of components whose exponents are kept
-Base = tuple[IndexArray, FloatArray]
+_FAR = 1e95  # distance of means, in least standard deviations, whose squares leave the range of what is solved
+_CUTTING_PLANES = 40  # of the search for shares of full precisions, at most
+_MAX_PROGRAMME_ENTRIES = 2e7  # of all linear programmes together: some seconds
+_KEPT_PAIRS = 4_000_000  # pairs of components whose exponents are kept
+_TILE = 2**21  # doubles of an array that is held: 16 MB
+_MAX_PAIR_ENTRIES = 4e6  # pairs times coordinates that bounds from pairs are worth
+_MAX_PAIRS = 1024  # components of a proposal that is worth its cost
+_UNCLEAR = 1e-3  # rounding of the exponents beyond which ratios have no range
+FeasibleStart = tuple[IndexArray, FloatArray]
 
 
 @np.errstate(all="ignore")  # what overflows is not finite, and not taken
 def renyi_proposal(
     p: GaussianMixture, q: GaussianMixture, order: float, *, expired: Callable[[], bool] = never_expired
 ) -> Proposal:
-    """A law that bounds p^order q^(1-order), for a positive order other than 1.
+    """A mixture that bounds p^order q^(1-order), for an order above 1.
 
-    For an order below 1 it is order P + (1-order) Q, and the ratio is at most 1. Above 1 ``diverges`` says that the
-    integral is infinite; where neither is proved before it is ``expired``, or means are so far apart that squares of
-    their distances leave the range of what is solved, the proposal is P with ``bounded`` False and an infinite scale.
+    ``diverges`` says that the integral is infinite. Where neither is proved before the time has ``expired``, or means
+    are so far apart that squares of their distances leave the range of what is solved, the proposal is P with
+    ``bounded`` False and an infinite scale.
     """
-    if order < 1.0:
-        return _mixture_proposal(p, q, order)
     theta = order - 1.0
     if expired() or _distance(p, q) > _FAR:
         return Proposal(p, math.inf, False, np.full(len(p), math.inf), np.zeros(len(p)))
@@ -83,7 +82,7 @@ def renyi_proposal(
     if not isinstance(feasible, tuple):
         return Proposal(p, math.inf, False, zeros + math.inf, zeros, feasible)
     pair.feasible_start = feasible
-    known = isinstance(pair, SharedTilting) and len(p) * len(q) <= _KNOWN
+    known = isinstance(pair, SharedTilting) and len(p) * len(q) <= _KEPT_PAIRS
     log_shares = np.zeros((len(p), len(q) if known else 1))
     tilts = pair.tilted(log_shares)
     if pair.has_remainder:
@@ -103,47 +102,23 @@ def renyi_proposal(
     terms = (logs - np.log(parts)) / theta
     scale = theta * (terms.max() + math.log(math.fsum(np.exp(terms - terms.max()))))
     scale += 2.0**-50 * (len(logs) + 4) * (1.0 + abs(scale) + theta + float(np.abs(logs).max()))
-    law = tilted_mixture(p, parts, tilts, np.zeros(len(p), dtype=bool))
-    return Proposal(law, scale, True, tilts.log_bounds, zeros + theta)
+    mixture = tilted_mixture(p, parts, tilts, np.zeros(len(p), dtype=bool))
+    return Proposal(mixture, scale, True, tilts.log_bounds, zeros + theta)
 
 
 def _distance(p: GaussianMixture, q: GaussianMixture) -> float:
     """What no two means are further apart than, in least standard deviations."""
-    means = np.concatenate([law.means.reshape(len(law), -1) for law in (p, q)])
-    spreads = [law.sigmas if law.factors is None else np.einsum("kii->ki", law.factors) for law in (p, q)]
+    means = np.concatenate([mixture.means.reshape(len(mixture), -1) for mixture in (p, q)])
+    spreads = [one.sigmas if one.factors is None else np.einsum("kii->ki", one.factors) for one in (p, q)]
     least = min(float(np.min(spread)) for spread in spreads)
     return float(np.ptp(means, axis=0).max() / least)
 
 
-def _mixture_proposal(p: GaussianMixture, q: GaussianMixture, order: float) -> Proposal:
-    weights = np.concatenate([order * p.weights, (1.0 - order) * q.weights])
-    means = np.concatenate([p.means, q.means])
-    if p.form != "full" and q.form != "full":
-        spreads = [law.sigmas if p.form == q.form else _columns(law) for law in (p, q)]
-        law = GaussianMixture(weights, means, np.concatenate(spreads))
-    else:
-        law = GaussianMixture(weights, means, covariances=np.concatenate([_squares(p), _squares(q)]))
-    zeros = np.zeros(len(p))
-    return Proposal(law, 2.0**-50, True, zeros, zeros)
-
-
-def _columns(law: GaussianMixture) -> FloatArray:
-    sigmas = law.sigmas if law.sigmas.ndim == 2 else law.sigmas[:, None]
-    return np.broadcast_to(sigmas, (len(law), law.dimension))
-
-
-def _squares(law: GaussianMixture) -> FloatArray:
-    d = law.dimension
-    if law.covariances is not None:
-        return np.broadcast_to(law.covariances, (len(law), d, d))
-    return (_columns(law) ** 2)[:, :, None] * np.eye(d)
-
-
-def _diagonal_start(pair: DiagonalTilting, order: float) -> Base | bool:
+def _diagonal_start(pair: DiagonalTilting, order: float) -> FeasibleStart | bool:
     """Shares of q that leave every precision positive; True for a proof of divergence, False for neither."""
     number, partners, size = len(pair.means), len(pair.q[0]), pair.means.shape[1]
     index, best = np.empty(number, dtype=np.intp), np.empty(number)
-    rows = max(1, 2**21 // (partners * size))
+    rows = max(1, _TILE // (partners * size))
     for first in range(0, number, rows):
         if pair.expired():
             return False
@@ -162,14 +137,14 @@ def _diagonal_start(pair: DiagonalTilting, order: float) -> Base | bool:
     for row in open_rows:
         if pair.expired():
             return False
-        log_shares, weights, value = _max_min_shares(_margins(pair, slice(row, row + 1), order)[0])
+        shares, weights, value = _max_min_shares(_margins(pair, slice(row, row + 1), order)[0])
         if value < 0 and weights is not None:
             return True
-        if value <= 0 or log_shares is None:
+        if value <= 0 or shares is None:
             undecided = True
             continue
-        support[row] = np.argsort(-log_shares)[:most]
-        kept = log_shares[support[row]]
+        support[row] = np.argsort(-shares)[:most]
+        kept = shares[support[row]]
         parts[row] = kept / kept.sum()
         undecided |= bool(np.min(parts[row] @ _margins(pair, slice(row, row + 1), order)[0][support[row]]) <= 0)
     return False if undecided else (support, parts)
@@ -196,17 +171,18 @@ def _max_min_shares(margins: FloatArray) -> tuple[FloatArray | None, FloatArray 
     )  # fmt: skip
     if not answer.success:
         return None, None, 0.0
-    log_shares = np.maximum(answer.x[:-1], 0.0)
-    log_shares /= log_shares.sum()
+    shares = np.maximum(answer.x[:-1], 0.0)
+    shares /= shares.sum()
     weights = np.maximum(-answer.ineqlin.marginals, 0.0)
-    low = float(np.min(log_shares @ scaled))
+    low = float(np.min(shares @ scaled))
     high = float(np.max(scaled @ weights)) / max(float(weights.sum()), 1e-300)
     if low > _MARGIN:
-        return log_shares, None, low
+        return shares, None, low
     return None, weights / sizes, high if high < -_MARGIN else 0.0
 
 
-def _full_start(pair: FullTilting, order: float) -> Base | bool:
+def _full_start(pair: FullTilting, order: float) -> FeasibleStart | bool:
+    """As ``_diagonal_start``."""
     number, partners = len(pair.means), len(pair.q[0])
     most = min(partners, pair.active - 1 if pair.has_remainder else pair.active)
     support, parts = np.zeros((number, most), dtype=np.intp), np.zeros((number, most))
@@ -215,14 +191,14 @@ def _full_start(pair: FullTilting, order: float) -> Base | bool:
     for row in range(number):
         if pair.expired():
             return False
-        log_shares = _full_shares(pair, row, order, most)
-        if log_shares is True:
+        shares = _full_shares(pair, row, order, most)
+        if shares is True:
             return True
-        if isinstance(log_shares, bool):
+        if isinstance(shares, bool):
             undecided = True
             continue
-        support[row] = np.argsort(-log_shares, kind="stable")[:most]
-        kept = log_shares[support[row]]
+        support[row] = np.argsort(-shares, kind="stable")[:most]
+        kept = shares[support[row]]
         parts[row] = kept / kept.sum()
     return False if undecided else (support, parts)
 
@@ -246,10 +222,10 @@ def _full_shares(pair: FullTilting, row: int, order: float, most: int) -> FloatA
     for j in np.argsort(np.einsum("jkk->j", turned), kind="stable")[:4]:
         if np.linalg.eigvalsh(identity - (order - 1.0) * turned[j])[0] > _MARGIN * order:
             return np.asarray(np.arange(len(turned)) == j, dtype=np.float64)
-    log_shares = np.full(len(turned), 1.0 / len(turned))
+    shares = np.full(len(turned), 1.0 / len(turned))
     directions: list[FloatArray] = []
-    for _ in range(_CUTS):
-        values, vectors = np.linalg.eigh(identity - (order - 1.0) * np.tensordot(log_shares, turned, 1))
+    for _ in range(_CUTTING_PLANES):
+        values, vectors = np.linalg.eigh(identity - (order - 1.0) * np.tensordot(shares, turned, 1))
         if values[0] > _MARGIN * order:
             break
         directions.append(vectors[:, 0])
@@ -260,25 +236,19 @@ def _full_shares(pair: FullTilting, row: int, order: float, most: int) -> FloatA
         better, weights, _ = _max_min_shares(margins)
         if better is None:
             return weights is not None and _uncovered(turned, order, stack, weights)
-        log_shares = better
+        shares = better
     else:
         return False
-    kept = np.zeros_like(log_shares)
-    chosen = np.argsort(-log_shares, kind="stable")[:most]
-    kept[chosen] = log_shares[chosen] / log_shares[chosen].sum()
+    kept = np.zeros_like(shares)
+    chosen = np.argsort(-shares, kind="stable")[:most]
+    kept[chosen] = shares[chosen] / shares[chosen].sum()
     return bool(np.linalg.eigvalsh(identity - (order - 1.0) * np.tensordot(kept, turned, 1))[0] > 0) and kept
-
-
-
-_ENTRIES = 4e6  # pairs times coordinates
-_PAIRS = 1024  # components of a law that is worth its cost
-_UNCLEAR = 1e-3  # rounding of the exponents beyond which ratios have no range
 
 
 @dataclass(frozen=True)
 class RenyiIntegralBounds:
-    """Proved bounds of the logarithm of the integral; the dominating law, where it serves, its log scale, and the log
-    of what rounding may do to a ratio."""
+    """Proved bounds of the logarithm of the integral; the dominating mixture, where it serves, its log scale, the
+    number of its pairs, and the log of what rounding may do to a ratio."""
 
     low: float
     high: float
@@ -290,11 +260,11 @@ class RenyiIntegralBounds:
 
 @np.errstate(over="ignore", invalid="ignore")  # what is not finite is no bound
 def renyi_integral_bounds(p: GaussianMixture, q: GaussianMixture, order: float) -> RenyiIntegralBounds | None:
-    """Bounds and proposal; None for full covariances and too many pairs."""
-    if p.form == "full" or q.form == "full" or len(p) * len(q) * p.dimension > _ENTRIES:
+    """Bounds and proposal for an order below 1; None for full covariances and too many pairs."""
+    arrays = _pair_arrays(p, q)
+    if arrays is None:
         return None
-    (mu, s), (nu, t) = ((_rows(law, law.means), _rows(law, law.sigmas)) for law in (p, q))
-    mu, s, nu, t = mu[:, None], s[:, None], nu[None], t[None]
+    mu, s, nu, t = arrays
     a, b = order, 1.0 - order
     r = b * s * s + a * t * t
     parts = (b * np.log(s), a * np.log(t), -0.5 * np.log(r), -0.5 * a * b * ((mu - nu) / r * (mu - nu)))
@@ -305,27 +275,27 @@ def renyi_integral_bounds(p: GaussianMixture, q: GaussianMixture, order: float) 
         return None
     error = MACHINE_EPSILON * (16 + p.dimension + logs.size) * (1.0 + float(size.max()))
     top = float(logs.max())
-    log_shares = np.exp(logs - top).ravel()
-    log_scale = top + math.log(math.fsum(log_shares))
-    if logs.size <= _PAIRS and error < _UNCLEAR:
+    shares = np.exp(logs - top).ravel()
+    log_scale = top + math.log(math.fsum(shares))
+    if logs.size <= _MAX_PAIRS and error < _UNCLEAR:
         shape = (logs.size, p.dimension)
         means, deviations = (mu + b * s * s / r * (nu - mu)).reshape(shape), (s * t / np.sqrt(r)).reshape(shape)
-        kept = log_shares > 0.0
+        kept = shares > 0.0
         standardised_mean = float(np.max(np.abs(means) / deviations))
         if standardised_mean * MACHINE_EPSILON < _UNCLEAR / 64:  # of what a stored mean is rounded by
-            law = GaussianMixture(log_shares[kept] / math.fsum(log_shares), means[kept], deviations[kept])
+            mixture = GaussianMixture(shares[kept] / math.fsum(shares), means[kept], deviations[kept])
             error_of_ratio = 64.0 * (error + MACHINE_EPSILON * standardised_mean) + 1e-9
-            return RenyiIntegralBounds(top - error, log_scale + error, law, log_scale, logs.size, error_of_ratio)
+            return RenyiIntegralBounds(top - error, log_scale + error, mixture, log_scale, logs.size, error_of_ratio)
     return RenyiIntegralBounds(top - error, log_scale + error, None, log_scale, logs.size, math.inf)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what is not finite is no bound
 def kl_range(p: GaussianMixture, q: GaussianMixture) -> tuple[float, float]:
     """Bounds of KL(P||Q); 0 and infinity for full covariances, too many pairs and what doubles do not hold."""
-    if p.form == "full" or q.form == "full" or len(p) * len(q) * p.dimension > _ENTRIES:
+    arrays = _pair_arrays(p, q)
+    if arrays is None:
         return 0.0, math.inf
-    (mu, s), (nu, t) = ((_rows(law, law.means), _rows(law, law.sigmas)) for law in (p, q))
-    mu, s, nu, t = mu[:, None], s[:, None], nu[None], t[None]
+    mu, s, nu, t = arrays
     gap, ratio, both = (mu - nu) / t, s / t, np.hypot(s, t)
     logs, unit = np.log(q.weights), MACHINE_EPSILON * (16 + 2 * p.dimension)
     spread, squares = np.log(ratio), 0.5 * (ratio * ratio + gap * gap)
@@ -341,6 +311,17 @@ def kl_range(p: GaussianMixture, q: GaussianMixture) -> tuple[float, float]:
     return (max(low, 0.0) if math.isfinite(low) else 0.0), (high * (1.0 + slack) if math.isfinite(high) else math.inf)
 
 
-def _rows(law: GaussianMixture, values: FloatArray) -> FloatArray:
-    columns = values if values.ndim == 2 else values[:, None]
-    return np.broadcast_to(columns, (len(law), law.dimension))
+def _pair_arrays(
+    p: GaussianMixture, q: GaussianMixture
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
+    """Means and sigmas of p (k, 1, d) and of q (1, J, d); None for full covariances and too many pairs."""
+    if p.form == "full" or q.form == "full" or len(p) * len(q) * p.dimension > _MAX_PAIR_ENTRIES:
+        return None
+    (mu, s), (nu, t) = (
+        [
+            np.broadcast_to(x if x.ndim == 2 else x[:, None], (len(mixture), p.dimension))
+            for x in (mixture.means, mixture.sigmas)
+        ]
+        for mixture in (p, q)
+    )
+    return mu[:, None], s[:, None], nu[None], t[None]
