@@ -15,7 +15,7 @@ form (``fastpriv.capacity.awgn.bounds``).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -77,12 +77,10 @@ class AwgnCapacity(Estimate):
         plain = Estimate.__getitem__(self, index)
         return self._with(plain, self.slope[index], self.radii[index], self.probabilities[index])
 
-    def __reduce__(self) -> Any:
-        return _rebuild, (self._words(), self.value, self.lower, self.upper, self.slope, self.radii, self.probabilities)
-
     @staticmethod
     def _with(plain: Estimate, slope: Any, radii: Any, probabilities: Any) -> AwgnCapacity:
-        return _rebuild(plain._words(), plain.value, plain.lower, plain.upper, slope, radii, probabilities)
+        description = {one.name: getattr(plain, one.name) for one in fields(Estimate)}
+        return AwgnCapacity(**description, slope=slope, radii=radii, probabilities=probabilities)
 
 
 @monotone(rising="amplitude", falling="sigma")
@@ -294,9 +292,3 @@ def _assembled(found: Batch, a: FloatArray, s: FloatArray) -> AwgnCapacity:
         cost=cost, slope=slope / s, radii=radii[0] if shape == () else radii.reshape(shape),
         probabilities=probabilities[0] if shape == () else probabilities.reshape(shape),
     )  # fmt: skip
-
-
-def _rebuild(
-    words: Any, value: Any, lower: Any, upper: Any, slope: Any, radii: Any, probabilities: Any
-) -> AwgnCapacity:
-    return AwgnCapacity(value, lower, upper, slope=slope, radii=radii, probabilities=probabilities, **words)
