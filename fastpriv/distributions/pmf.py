@@ -93,7 +93,7 @@ class Pmf(Value):
     @property
     def mass_gap(self) -> float:
         """How far the sum is from 1, a relative slip of all probabilities; 0 where it is 1 as a double."""
-        return _validate.law_gap(self.probabilities)
+        return _validate.rounded_sum_gap(self.probabilities)
 
     def through_gaussian(self, sigma: float) -> GaussianMixture:
         """The law of value + N(0, sigma^2) noise."""

@@ -162,7 +162,7 @@ def test_large_step_is_given_up_at_the_deadline(monkeypatch):
 
 def test_large_arrays_are_copied_in_pieces(monkeypatch):
     a = np.arange(3000, dtype=np.float32).reshape(3, 100, 10)
-    monkeypatch.setattr(_validate, "_PIECE", 64)
+    monkeypatch.setattr(_validate, "_COPY_BLOCK", 64)
     for given in (a, a.T, a[:1], a[0], a[::2, ::3], np.asfortranarray(a), a.astype(int), a.astype(object)):
         for order in ("C", "K"):
             got = _validate.copied(given, np.float64, order)
