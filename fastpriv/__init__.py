@@ -31,10 +31,10 @@ How far apart are two distributions? ``kl_divergence``, ``hockey_stick_divergenc
 What does one notion promise in terms of another? ``conversions`` has all of them with their sources.
 
 >>> fastpriv.conversions.mbp_from_ldp(1.0, 0.25).upper
-0.777...
+0.827988939242...
 
-How much can noise leak at most? ``awgn_capacity``, ``channel_capacity``, ``gaussian_game``. ``calibration`` has the noise
-that meets a target.
+How much can noise leak at most? ``awgn_capacity``, ``channel_capacity``, ``gaussian_game``. ``calibration`` has the
+noise that meets a target.
 
 >>> print(f"{fastpriv.awgn_capacity(1, 1.0, sigma=2.0):.4f}")
 0.1114 [0.1114, 0.1115]

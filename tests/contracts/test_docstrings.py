@@ -11,10 +11,10 @@ import pytest
 import fastpriv
 from contracts.public import NAMES, ROOMS
 
-MODULES = ["fastpriv"] + sorted(
+MODULES = ["fastpriv", *sorted(
     name for _, name, _ in pkgutil.walk_packages(fastpriv.__path__, "fastpriv.")
     if not name.startswith("fastpriv.kernels") and name != "fastpriv.__main__"
-)  # fmt: skip
+)]  # fmt: skip
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
