@@ -1,4 +1,4 @@
-"""The compiled kernels, built from csrc/. The import fails if ``FASTPRIV_ISA`` is no instruction set of this machine."""
+"""The compiled kernels, built from csrc/. The import fails if ``FASTPRIV_ISA`` is no instruction set of this CPU."""
 
 import os
 
