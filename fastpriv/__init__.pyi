@@ -11,9 +11,6 @@ from .assessment.reports.result import Assessment as Assessment
 from .assessment.reports.sweep import Sweep as Sweep
 from .assessment.run import assess as assess
 from .assessment.run import sweep as sweep
-from .beliefs.bayes import posterior as posterior
-from .beliefs.bayes import posterior_mode as posterior_mode
-from .beliefs.result import Posterior as Posterior
 from .capacity.awgn.ball import AwgnCapacity as AwgnCapacity
 from .capacity.awgn.ball import awgn_capacity as awgn_capacity
 from .capacity.awgn.ball import awgn_sigma_from_capacity as awgn_sigma_from_capacity
@@ -92,5 +89,8 @@ from .estimate import Estimate as Estimate
 from .info import show_versions as show_versions
 from .mechanisms.batch_gradient import BatchGradient as BatchGradient
 from .mechanisms.gaussian import GaussianMechanism as GaussianMechanism
+from .posteriors.bayes import posterior as posterior
+from .posteriors.bayes import posterior_mode as posterior_mode
+from .posteriors.result import Posterior as Posterior
 
 __version__: str

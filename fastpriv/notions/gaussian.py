@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _validate
-from ..beliefs.gaussian import belief_shift
 from ..distributions import GaussianMixture, Pmf
 from ..distributions.grouping import GroupedAtoms, grouped_atoms
 from ..divergences.line.hockey_stick import DOUBLE_WIDTH, curve_estimate, with_gaps
@@ -24,6 +23,7 @@ from ..errors import DomainError
 from ..estimate import Estimate
 from ..kernels import _lip
 from ..mechanisms.gaussian import GaussianMechanism
+from ..posteriors.gaussian import belief_shift
 
 FloatArray = NDArray[np.float64]
 

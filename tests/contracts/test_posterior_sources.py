@@ -18,8 +18,8 @@ from fastpriv import (
     posterior,
     posterior_mode,
 )
-from fastpriv.beliefs.dense.streams import Unfinished
 from fastpriv.channels.likelihoods.sources import BLOCK
+from fastpriv.posteriors.dense.streams import Unfinished
 
 SIZE = 2 * BLOCK + 4321
 NAMES = ("log_evidence", "entropy", "kl", "js", "max_log_ratio", "min_log_ratio", "vulnerability")

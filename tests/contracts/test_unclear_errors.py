@@ -38,8 +38,8 @@ from fastpriv import (
     subset_of_rank,
     sweep,
 )  # fmt: skip
-from fastpriv.beliefs.dense import streams
 from fastpriv.errors import NotConvergedError
+from fastpriv.posteriors.dense import streams
 from fastpriv.sampling import engine
 
 NORMAL, OTHER = GaussianMixture.single(0.0, 1.0), GaussianMixture.single(1.0, 1.0)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from mpmath import exp, expm1, log, log1p, mp, mpf, sinh
 
-from fastpriv.beliefs.implicit.balls import Ball, log_of_count, quotient, stacked
-from fastpriv.beliefs.implicit.overlaps import _arch, _sin_less
+from fastpriv.posteriors.implicit.balls import Ball, log_of_count, quotient, stacked
+from fastpriv.posteriors.implicit.overlaps import _arch, _sin_less
 
 RNG = np.random.default_rng(11)
 SIZE = 10.0 ** RNG.uniform(-12, 2, 400) * RNG.choice([-1.0, 1.0], 400)

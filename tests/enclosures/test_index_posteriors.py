@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fastpriv import IndexLikelihood, posterior
-from fastpriv.beliefs.implicit.functions import bounded
+from fastpriv.posteriors.implicit.functions import bounded
 
 QUANTITIES = (
     "log_evidence", "entropy", "kl", "js", "max_log_ratio", "min_log_ratio", "vulnerability", "xi", "abp",

@@ -7,8 +7,8 @@ import pytest
 from mpmath import mp, mpf
 
 from fastpriv import GaussianMechanism, GaussianMixture, Pmf, kl_divergence, mutual_information, notions
-from fastpriv.beliefs.gaussian import belief_shift
 from fastpriv.divergences.line import information
+from fastpriv.posteriors.gaussian import belief_shift
 
 
 def spread(n):

@@ -16,8 +16,8 @@ from fastpriv import (
     RandomizedResponse,
     posterior,
 )  # fmt: skip
-from fastpriv.beliefs.implicit.laws import uniform_groups
-from fastpriv.beliefs.implicit.overlaps import jensen_shannon
+from fastpriv.posteriors.implicit.laws import uniform_groups
+from fastpriv.posteriors.implicit.overlaps import jensen_shannon
 from oracles.grouped_posteriors import DIGITS as MPMATH_DIGITS  # noqa: F401 -- the digits of these tests too
 from oracles.grouped_posteriors import of_groups, product, quantities
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fastpriv import SubsetLikelihood, posterior, rank_of_subset, subset_of_rank
-from fastpriv.beliefs import subsets
+from fastpriv.posteriors import subsets
 from kernels.variants import each_variant, printed
 from oracles.subsets import belief
 

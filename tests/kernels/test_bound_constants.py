@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from fastpriv import special
-from fastpriv.beliefs.implicit import balls
 from fastpriv.capacity.awgn import bounds
 from fastpriv.channels import dense
+from fastpriv.posteriors.implicit import balls
 
 CSRC = Path(__file__).parents[2] / "csrc"
 

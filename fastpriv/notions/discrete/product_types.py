@@ -3,7 +3,7 @@
 Notation: of one factor, Q (n, m), prior pi, q = pi Q, x_d = Q_d/q - 1 = sum_h pi_h (Q_d - Q_h) / q, y_d = log(1 + x_d).
 Posteriors of a product are products, and so is their mean under a row: that of true secret (d_1 .. d_t) has the factors
 pi (1 + g), 1 + g_d = sum_w Q_d1 Q_d / q, g_d = sum_w q x_d1 x_d. JS of two products is the integral of
-``beliefs.implicit.overlaps``. Rows and q of a product are products too: log ratios add up, and releases of equal log
+``posteriors.implicit.overlaps``. Rows and q of a product are products too: log ratios add up, and releases of equal log
 ratio count together. Both depend on a tuple of secrets through its type alone, the number of places with each kind.
 
 Of two pairs (Q_d, q), one may have the larger hockey-stick divergence at every level. It is then the more informative
@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 
 from ... import _validate
 from ..._values import FloatArray, distinct_rows
-from ...beliefs.implicit.balls import Ball
-from ...beliefs.implicit.overlaps import jensen_shannon_of_types
 from ...capacity.finite import structured
 from ...channels import AnyChannel, Channel, ProductChannel, RandomizedResponse, RowPair, SparseChannel
 from ...channels.families.products import compositions, digits, joint_pairs, log_ways
 from ...errors import DomainError
+from ...posteriors.implicit.balls import Ball
+from ...posteriors.implicit.overlaps import jensen_shannon_of_types
 from . import classes
 from .arguments import UNIT, Setting
 

@@ -40,7 +40,7 @@ class Ball:
 
     Examples
     --------
-    >>> from fastpriv.beliefs.implicit.balls import Ball
+    >>> from fastpriv.posteriors.implicit.balls import Ball
     >>> third = Ball(1.0) / Ball(3.0)
     >>> bool(third.lower < 1 / 3 < third.upper), bool(third.rad < 1e-16)
     (True, True)

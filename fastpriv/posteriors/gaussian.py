@@ -97,7 +97,7 @@ def belief_shift(prior: Pmf, sigma: float) -> Estimate:
     Examples
     --------
     >>> from fastpriv import Pmf
-    >>> from fastpriv.beliefs.gaussian import belief_shift
+    >>> from fastpriv.posteriors.gaussian import belief_shift
     >>> belief_shift(Pmf([0.0, 1.0], [0.5, 0.5]), 0.5).value
     array([0.20434..., 0.20434...])
     """
