@@ -1,7 +1,7 @@
-"""What a release does to beliefs about the secret.
+"""Posteriors over a discrete secret after one release.
 
-``bayes`` is the function ``posterior``, which tells likelihoods apart, ``result`` its answer. ``dense`` holds those
-with one number a secret; ``implicit`` those over domains that are never written out: one number for all secrets but a
-few, tuples, functions of the secret's number; ``subsets`` those over all subsets of a pool. ``gaussian`` holds the
-shift of beliefs about a secret on the line behind Gaussian noise.
+``bayes`` has the functions ``posterior`` and ``posterior_mode``, which choose a method by the kind of likelihood;
+``result`` their answer. ``dense`` handles one number a secret, read by ``blocks``; ``groups`` one number for all
+secrets but a few; ``products`` tuples; ``index_functions`` functions of the secret's index; ``subsets`` all subsets of
+a pool. ``gaussian`` has average Bayesian privacy of Gaussian noise.
 """

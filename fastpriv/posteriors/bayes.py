@@ -1,7 +1,6 @@
-"""The posterior over a discrete domain after one release: one function, a way for each kind of likelihood.
+"""The posterior over a discrete domain after one release: one function, with one method for each kind of likelihood.
 
-Each way is a module of this room, or of one within, with one function
-``posterior(likelihood, prior, options) -> Posterior``.
+Each method is a module of this room that has a function ``posterior(likelihood, prior, options) -> Posterior``.
 """
 
 from __future__ import annotations
@@ -20,15 +19,16 @@ from ..channels.likelihoods.kinds import (
 )
 from ..channels.likelihoods.subsets import SubsetLikelihood
 from ..errors import DomainError
-from .dense.streams import Mode
+from . import dense
+from .dense import Mode
 from .result import Options, Posterior
 
 __all__ = ["posterior", "posterior_mode"]
 
-# kind of likelihood -> module of this room; loaded on first use
-WAYS: dict[type[Likelihood], str] = {
-    DefaultLikelihood: "implicit.defaults", ProductLikelihood: "implicit.products",
-    IndexLikelihood: "implicit.indices", SubsetLikelihood: "subsets", DenseLikelihood: "dense.streams",
+# class of likelihood -> module of this room that handles it, loaded on first use
+METHODS: dict[type[Likelihood], str] = {
+    DefaultLikelihood: "groups", ProductLikelihood: "products", IndexLikelihood: "index_functions",
+    SubsetLikelihood: "subsets", DenseLikelihood: "dense",
 }  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def posterior(
     memory: int | None = None, n_jobs: int | None = None, progress: Any = None, rng: Any = None,
     resume: Any = None,
 ) -> Posterior:  # fmt: skip
-    """What one release does to beliefs about the secret.
+    """The posterior over the secrets after one release.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def posterior(
         Log likelihoods of the release under every secret: any ``Likelihood``; what a channel's ``column(release)``
         returns; or what ``DenseLikelihood`` takes.
     prior : optional
-        None is the uniform law. Otherwise probabilities, in a form that depends on the likelihood: for dense ones an
+        None is the uniform prior. Otherwise probabilities, in a form that depends on the likelihood: for dense ones an
         array or any source that ``DenseLikelihood`` takes; for a ``DefaultLikelihood`` an array of shape (size,), or a
         ``DefaultLikelihood`` of log probabilities, one for all secrets but those that are listed; for a
         ``ProductLikelihood`` a sequence with the prior of each factor, or of each coordinate (secrets are then
@@ -53,15 +53,15 @@ def posterior(
         probabilities; for a ``SubsetLikelihood`` an array of shape (n,) of odds: the prior of a subset is proportional
         to the product of the odds of its members.
     log : bool, optional
-        Whether a dense likelihood that is no ``Likelihood`` holds natural logarithms.
+        Whether a plain array, file or function holds natural logarithms; a ``Likelihood`` says so itself.
     log_prior : optional
         Natural logarithms of the prior instead of ``prior``, in the same forms.
     top : int, optional
-        How many of the most probable secrets to report.
+        Number of most probable secrets to report.
     out : ndarray of float64 or path-like, optional
         Where to write all posterior probabilities: an array of shape (size,), or a ``.npy`` file.
     memory : int, optional
-        Bytes of working memory, where a likelihood that is not dense needs more than a few blocks.
+        Bytes of working memory for a likelihood that is not dense and needs more than a few blocks.
     n_jobs : int, optional
         Threads; the same bits for any number. None means what ``joblib.parallel_config`` says.
     progress : bool or callable, optional
@@ -69,8 +69,8 @@ def posterior(
     rng : None, int, sequence of int, SeedSequence, BitGenerator or Generator, optional
         For domains that can only be sampled.
     resume : optional
-        What an error or an interruption of an earlier call with the same arguments carries as its attribute ``best``:
-        goes on after the last block that was done. A function is read again up to there; an iterator must start there.
+        Attribute ``best`` of the error or interruption that ended an earlier call with the same arguments; the run
+        continues after its last block. A function is read again up to there; an iterator must start there.
 
     Returns
     -------
@@ -80,12 +80,12 @@ def posterior(
     Raises
     ------
     DomainError, ShapeError
-        For likelihoods and priors that are none; the message names block and index. For files that end early or change
-        while they are read, and functions that yield something else the second time.
+        For an invalid likelihood or prior; the message names block and index. For files that end early or change while
+        they are read, and functions that yield something else the second time.
     NotConvergedError
         If a function that yields likelihoods or the prior raises; its attribute ``best`` goes to ``resume=``. So does
         that of any other error or ``KeyboardInterrupt`` once reading has begun. Where a domain is sampled, ``best`` of
-        a ``KeyboardInterrupt`` is the Posterior that the draws so far tell, if they are enough.
+        a ``KeyboardInterrupt`` is the Posterior estimated from the draws so far, if they are enough.
     FileNotFoundError, BackendMissingError, MemoryError
         For files that are not there, Parquet without pyarrow, and arrays that would not fit.
 
@@ -113,29 +113,29 @@ def posterior(
     (array([1, 0]), array([0.66666667, 0.33333333]))
     """
     _parallel.checked(n_jobs, progress)
-    belief = _belief(prior, log_prior)
+    one_prior = _one_prior(prior, log_prior)
     options = Options(
         _validate.count("top", top, 0), out, None if memory is None else _validate.count("memory", memory), n_jobs,
         progress, log_prior is not None, rng, resume,
     )  # fmt: skip
-    given = _told(likelihood, log)
-    way = next((way for kind, way in WAYS.items() if isinstance(given, kind)), "dense.streams")
-    found: Posterior = import_module(f".{way}", __package__).posterior(given, belief, options)
-    return found
+    given = _as_likelihood(likelihood, log)
+    method = next((method for kind, method in METHODS.items() if isinstance(given, kind)), "dense")
+    result: Posterior = import_module(f".{method}", __package__).posterior(given, one_prior, options)
+    return result
 
 
 def posterior_mode(
     likelihood: Any, prior: Any = None, *, log: bool = True, log_prior: Any = None, n_jobs: int | None = None,
     progress: Any = None,
 ) -> Mode:  # fmt: skip
-    """The most probable secret, and nothing else: one pass at the pace of the memory.
+    """The most probable secret, and nothing else, in one pass.
 
     Parameters
     ----------
     likelihood : DenseLikelihood, array_like, path-like, (path, column), or callable
         Log likelihoods of the release under every secret.
     prior : optional
-        None is the uniform law; otherwise probabilities, which need not sum to 1, as ``DenseLikelihood`` takes them.
+        None is the uniform prior; otherwise probabilities, which need not sum to 1, as ``DenseLikelihood`` takes them.
     log : bool, optional
         Whether a likelihood that is no ``DenseLikelihood`` holds natural logarithms.
     log_prior : optional
@@ -170,25 +170,24 @@ def posterior_mode(
     0
     """
     _parallel.checked(n_jobs, progress)
-    from .dense import streams
-
-    given = _told(likelihood, log)
+    given = _as_likelihood(likelihood, log)
     if not isinstance(given, DenseLikelihood):
         raise DomainError(
             f"likelihood must be dense for its mode alone; got {_validate.shown(likelihood)}. Use fastpriv.posterior."
         )
     options = Options(n_jobs=n_jobs, progress=progress, log_prior=log_prior is not None)
-    return streams.mode(given, _belief(prior, log_prior), options)
+    return dense.mode(given, _one_prior(prior, log_prior), options)
 
 
-def _told(likelihood: Any, log: bool) -> Likelihood:
-    """What people give as a likelihood; ``log`` speaks of what is none yet."""
+def _as_likelihood(likelihood: Any, log: bool) -> Likelihood:
+    """Convert the argument to a Likelihood; ``log`` applies only to plain arrays."""
     given = as_likelihood(likelihood)
     plain = given is not likelihood and isinstance(given, DenseLikelihood)
     return DenseLikelihood(likelihood, log=log) if plain else given
 
 
-def _belief(prior: Any, log_prior: Any) -> Any:
+def _one_prior(prior: Any, log_prior: Any) -> Any:
+    """The prior or its logarithms, of which at most one may be given."""
     if prior is not None and log_prior is not None:
         raise DomainError("prior and log_prior must not both be given; got two priors. Pass one of them.")
     return prior if log_prior is None else log_prior

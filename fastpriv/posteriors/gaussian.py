@@ -1,14 +1,14 @@
-"""What a release does to beliefs about a discrete secret behind Gaussian noise.
+"""Average Bayesian privacy (ABP) of a discrete secret behind Gaussian noise.
 
 Notation: pi_d the prior of the point x_d, N_d the density of N(x_d, sigma^2), q = sum pi_d N_d, and
-E_d = N_d / q - 1 the relative change of the belief in d on seeing a release. If d0 is the truth, the expected posterior
-is A[d0, d] = pi_d integral N_d0 N_d / q, and e = A[d0, d] / pi_d - 1 = integral q E_d0 E_d, which cancels nothing. The
-divergence is half of F(d0) = sum pi_d j(e), j as in csrc/fp_abp.h.
+E_d = N_d / q - 1 the relative change of the probability of d by a release. If d0 is the truth, the expected posterior
+is A[d0, d] = pi_d integral N_d0 N_d / q, and e = A[d0, d] / pi_d - 1 = integral q E_d0 E_d, in which nothing cancels.
+The divergence is half of F(d0) = sum pi_d j(e), with j as in csrc/fp_abp.h.
 
-Many points. As a function of x_d, what is summed is smooth on the scale of sigma: the sums run over the nodes of
+Many points. The summands, as functions of x_d, are smooth on the scale of sigma: the sums run over the nodes of
 ``grouped_atoms``. So is F as a function of x_d0: where a cell of length sigma holds many points, F is evaluated at the
-nodes of a Chebyshev polynomial, whose last coefficients estimate the error; the cell is halved until they are small
-and F is of one size in it, and the few points at which F is far below that are evaluated themselves.
+nodes of a Chebyshev polynomial, whose last coefficients estimate the error. The cell is halved until they are small and
+F is of one order of magnitude in it; the few points at which F is far below that are evaluated directly.
 """
 
 from __future__ import annotations
@@ -20,35 +20,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate, special
+from .._values import FloatArray
 from ..distributions import Pmf
 from ..distributions.grouping import grouped_atoms
 from ..estimate import Estimate
 from ..kernels import _abp
 
-__all__ = ["belief_shift"]
+__all__ = ["gaussian_abp"]
 
-FloatArray = NDArray[np.float64]
-Places = NDArray[np.intp]
-# nodes a standard deviation: the trapezoidal rule converges geometrically, its error squares with every doubling
+# Nodes per standard deviation. The trapezoidal rule converges geometrically: its error squares with every doubling.
 _DENSITIES = (8, 16, 32, 64, 128)
-# bound: none - when doubling of the nodes ends; the answer is called heuristic
-_AGREEMENT = 1e-11  # of the rules with all and with half the nodes, after which doubling ends
-# bound: proved - a normal law has less than 1e-23 beyond it; below _ROUNDING
-_TAIL = 10.0  # standard deviations beyond the outermost point of a block, where 1e-23 of the mass is left
+# bound: none - relative difference of the rules with all and half the nodes at which doubling ends; heuristic anyway
+_QUADRATURE_RTOL = 1e-11
+# bound: proved - a normal distribution has less than 1e-23 of its mass farther out; below _ROUNDING
+_TAIL = 10.0  # standard deviations beyond the outermost point of a block
 # bound: proved - A[a, b] <= sqrt(w_b / w_a) e^(-D^2 / 8), since a posterior is at most 1; D such that it is below 1e-16
-_FAR = 37.0
-_SPAN = 8.0  # of the true values of a block
-_WHOLE, _SMALL_LAW = 24.0, 512  # span up to which one grid serves all, and up to 64 for so few atoms
-_ROWS = 256
-_MANY = 24  # points of a cell beyond which they are interpolated
-_ORDER = 16
-_HALVINGS = 40
-# bound: none - when halving of cells ends; what the last coefficients say counts in full
-_SMOOTH = 2e-13
+_NEGLIGIBLE_EXPONENT = 37.0  # nats
+_BLOCK_SPAN, _BLOCK_POINTS = 8.0, 256  # most standard deviations and true values in one block of a quadrature
+_SHARED_SPAN = 24.0  # standard deviations up to which all blocks share one grid,
+_SHARED_SPAN_FEW, _FEW_ATOMS = 64.0, 512  # and up to which they do with so few atoms
+_INTERPOLATED = 24  # points of a cell beyond which they are interpolated: somewhat more than a polynomial has nodes
+_DEGREE = 16  # nodes of the Chebyshev polynomial of a cell
+_MAX_HALVINGS = 40  # of a cell; a cell of length sigma is then below the resolution of doubles
+# bound: none - last coefficients, relative, at which halving of cells ends; they count in full in the error
+_SMALL_COEFFICIENTS = 2e-13
 # bound: tested by enclosures/test_many_values - rounding of an interpolated value, relative to the largest of its cell
 _INTERPOLATION_ERROR = 1e-14
-_FLOOR = 1 / 32  # of the largest value of a cell, below which points are evaluated themselves,
-_FEW_LOW = 100  # or, in cells of more points, the cell is halved
+_SMALL_VALUE = 1 / 32  # of the largest value of a cell, below which points are evaluated directly,
+_FEW_POINTS = 100  # or, in cells of more points, the cell is halved
 # bound: tested by enclosures/test_notions, enclosures/test_many_values - rounding of the divergence, beside the
 #    difference of two rules, which estimates the other error
 _ROUNDING = 1e-12
@@ -57,12 +56,12 @@ _ROUNDING = 1e-12
 _CANCELLATION = 4e-15
 # bound: tested by enclosures/test_many_values - rounding of divergences that are subnormal
 _LEAST_ERROR = 1e-320
-# bound: none - asked of the grouping; what it costs is tested with the rest
-_GROUPING = 1e-12
+# bound: none - tolerance of the grouping of atoms, whose effect is tested with the rest
+_GROUPING_RTOL = 1e-12
 _LN2 = float(np.log(2.0))
 
 
-def belief_shift(prior: Pmf, sigma: float) -> Estimate:
+def gaussian_abp(prior: Pmf, sigma: float) -> Estimate:
     """Root of the Jensen-Shannon divergence between expected posterior and prior, for every true value.
 
     Parameters
@@ -75,9 +74,9 @@ def belief_shift(prior: Pmf, sigma: float) -> Estimate:
     Returns
     -------
     Estimate
-        Shape (n,), between 0 and sqrt(log 2), ``kind="heuristic"``: the bounds are the difference of two trapezoidal
-        rules, one with twice the nodes of the other, for values that were interpolated the last coefficients of the
-        polynomial, and an allowance for rounding.
+        Shape (n,), between 0 and sqrt(log 2), ``kind="heuristic"``: the bounds add up the difference of two trapezoidal
+        rules, one with twice the nodes of the other, the last coefficients of the polynomial for values that were
+        interpolated, and an allowance for rounding.
 
     Raises
     ------
@@ -86,8 +85,8 @@ def belief_shift(prior: Pmf, sigma: float) -> Estimate:
 
     Notes
     -----
-    Thousands of values are summed as a few nodes for each sigma of their range, and what is asked of each of them is
-    interpolated: the time grows with their number, and the same bits come from every instruction set.
+    Thousands of values are summed as a few nodes for each sigma of their range, and their results are interpolated: the
+    time grows linearly. The bits do not depend on the instruction set.
 
     **Accuracy** about 1e-12 relative, weak and strong noise alike; ``tests/enclosures/test_notions.py``, of many values
     ``tests/enclosures/test_many_values.py``.
@@ -97,71 +96,70 @@ def belief_shift(prior: Pmf, sigma: float) -> Estimate:
     Examples
     --------
     >>> from fastpriv import Pmf
-    >>> from fastpriv.posteriors.gaussian import belief_shift
-    >>> belief_shift(Pmf([0.0, 1.0], [0.5, 0.5]), 0.5).value
+    >>> from fastpriv.posteriors.gaussian import gaussian_abp
+    >>> gaussian_abp(Pmf([0.0, 1.0], [0.5, 0.5]), 0.5).value
     array([0.20434..., 0.20434...])
     """
     _validate.instance("prior", prior, Pmf)
     noise = _validate.scalar("sigma", sigma, "positive and finite", lambda s: (s > 0) & (s < np.inf))
-    law = _law(prior, noise)
-    shift, error, nodes = _many(law, prior.values)
-    value, lower, upper = (np.sqrt(np.clip(v, 0.0, _LN2)) for v in (shift, shift - error, shift + error))
+    divergence, error, nodes = _divergences(_grouped_prior(prior, noise), prior.values)
+    value, lower, upper = (np.sqrt(np.clip(v, 0.0, _LN2)) for v in (divergence, divergence - error, divergence + error))
     return Estimate(value, lower, upper, kind="heuristic", unit="1", method="trapezoidal rule", cost={"nodes": nodes})
 
 
-class _Law(NamedTuple):
-    """The atoms that sums run over, and what all blocks share."""
+class _GroupedPrior(NamedTuple):
+    """The atoms over which the sums run, and what all blocks share."""
 
     atoms: FloatArray
     weights: FloatArray
     sigma: float
-    distance: float  # in standard deviations, beyond which two points do not see each other
-    whole: bool  # one grid serves all
+    reach: float  # standard deviations beyond which two points have no effect on each other
+    shares_grid: bool  # whether one grid serves all blocks
 
 
-def _law(prior: Pmf, sigma: float) -> _Law:
+def _grouped_prior(prior: Pmf, sigma: float) -> _GroupedPrior:
     x, w = prior.values, prior.probabilities
-    distance = math.sqrt(8 * (_FAR - 0.5 * math.log(float(w.min())))) + 1.0
-    grouped = grouped_atoms(x, w, sigma, reach=_TAIL, tolerance=_GROUPING)
+    reach = math.sqrt(8 * (_NEGLIGIBLE_EXPONENT - 0.5 * math.log(float(w.min())))) + 1.0
+    grouped = grouped_atoms(x, w, sigma, reach=_TAIL, tolerance=_GROUPING_RTOL)
     span = float(x[-1] - x[0]) / sigma
-    whole = span <= _WHOLE or (span <= 64.0 and grouped.values.size <= _SMALL_LAW)
-    return _Law(grouped.values, grouped.weights, sigma, distance, whole)
+    shares_grid = span <= _SHARED_SPAN or (span <= _SHARED_SPAN_FEW and grouped.values.size <= _FEW_ATOMS)
+    return _GroupedPrior(grouped.values, grouped.weights, sigma, reach, shares_grid)
 
 
-def _many(law: _Law, points: FloatArray) -> tuple[FloatArray, FloatArray, int]:
-    """Divergences of the points with their errors: interpolated where they are dense, evaluated where they are not."""
+def _divergences(prior: _GroupedPrior, points: FloatArray) -> tuple[FloatArray, FloatArray, int]:
+    """Divergences of the points, their errors, and the nodes used; interpolated where the points are dense."""
     value, error = np.empty(points.size), np.empty(points.size)
     with np.errstate(over="ignore"):
-        cell = np.floor((points - points[0]) / law.sigma)
+        cell = np.floor((points - points[0]) / prior.sigma)
     starts = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]]))
     stops = np.append(starts[1:], points.size)
-    alone = _alone(law, points)
-    value[alone] = _divergence_of_certainty(law.weights[np.searchsorted(law.atoms, points[alone])])
-    error[alone] = 0.0
-    direct = ~alone
+    isolated = _isolated(prior, points)
+    value[isolated] = _divergence_of_certainty(prior.weights[np.searchsorted(prior.atoms, points[isolated])])
+    error[isolated] = 0.0
+    direct = ~isolated
     total = 0
-    for _ in range(_HALVINGS):
-        dense = stops - starts > _MANY
+    for _ in range(_MAX_HALVINGS):
+        dense = stops - starts > _INTERPOLATED
         starts, stops = starts[dense], stops[dense]
         if not starts.size:
             break
         middle = points[starts] + 0.5 * (points[stops - 1] - points[starts])
         half = np.maximum(points[stops - 1] - middle, middle - points[starts])
-        at, blur, used = _evaluated(
-            law, np.repeat(middle, _ORDER), (half[:, None] / law.sigma * _chebyshev_nodes()).ravel()
-        )
+        offsets = (half[:, None] / prior.sigma * _chebyshev_nodes()).ravel()
+        *found, used = _by_quadrature(prior, np.repeat(middle, _DEGREE), offsets)
+        at_nodes, node_errors = (column.reshape(-1, _DEGREE) for column in found)
         total += used
-        coefficients = _chebyshev_coefficients(at.reshape(-1, _ORDER))
-        largest = at.reshape(-1, _ORDER).max(axis=1)
-        cut = 2 * np.abs(coefficients[:, -3:]).sum(axis=1)
-        steep = at.reshape(-1, _ORDER).min(axis=1) < _FLOOR * largest
-        smooth = (cut <= _SMOOTH * largest) & ~(steep & (stops - starts > _FEW_LOW))
-        off = cut + _INTERPOLATION_ERROR * largest + 3 * blur.reshape(-1, _ORDER).max(axis=1)
+        coefficients = _chebyshev_coefficients(at_nodes)
+        largest = at_nodes.max(axis=1)
+        truncation = 2 * np.abs(coefficients[:, -3:]).sum(axis=1)
+        varies = at_nodes.min(axis=1) < _SMALL_VALUE * largest
+        smooth = (truncation <= _SMALL_COEFFICIENTS * largest) & ~(varies & (stops - starts > _FEW_POINTS))
+        cell_error = truncation + _INTERPOLATION_ERROR * largest + 3 * node_errors.max(axis=1)
         for j in np.flatnonzero(smooth):
-            part = slice(starts[j], stops[j])
-            value[part] = np.maximum(_chebyshev_sum(coefficients[j], (points[part] - middle[j]) / half[j]), 0.0)
-            error[part] = off[j]
-            direct[part] = value[part] < _FLOOR * largest[j]
+            members = slice(starts[j], stops[j])
+            value[members] = np.maximum(_chebyshev_sum(coefficients[j], (points[members] - middle[j]) / half[j]), 0.0)
+            error[members] = cell_error[j]
+            direct[members] = value[members] < _SMALL_VALUE * largest[j]
         starts, stops, middle = starts[~smooth], stops[~smooth], middle[~smooth]
         between = np.searchsorted(points, middle)
         starts, stops = np.concatenate([starts, between]), np.concatenate([between, stops])
@@ -169,18 +167,18 @@ def _many(law: _Law, points: FloatArray) -> tuple[FloatArray, FloatArray, int]:
         starts, stops = starts[order], stops[order]
     rest = np.flatnonzero(direct)
     if rest.size:
-        value[rest], error[rest], used = _evaluated(law, points[rest], np.zeros(rest.size))
+        value[rest], error[rest], used = _by_quadrature(prior, points[rest], np.zeros(rest.size))
         total += used
-    rounding = _CANCELLATION * math.sqrt(value.max() if law.whole else 1.0)
+    rounding = _CANCELLATION * math.sqrt(value.max() if prior.shares_grid else 1.0)
     return value, error + _ROUNDING * value + rounding * (np.sqrt(value) + rounding) + _LEAST_ERROR, total
 
 
-def _alone(law: _Law, points: FloatArray) -> NDArray[np.bool_]:
-    """Which points every release tells, with less than half the mass; they are atoms of the law that sums run over."""
-    far = np.concatenate([[True], np.diff(points) > law.distance * law.sigma, [True]])
-    found = far[:-1] & far[1:]
-    found[found] = law.weights[np.searchsorted(law.atoms, points[found])] < 0.5
-    return np.asarray(found, dtype=np.bool_)
+def _isolated(prior: _GroupedPrior, points: FloatArray) -> NDArray[np.bool_]:
+    """Points that every release identifies, with less than half the mass; they are atoms of the grouped prior too."""
+    far = np.concatenate([[True], np.diff(points) > prior.reach * prior.sigma, [True]])
+    isolated = far[:-1] & far[1:]
+    isolated[isolated] = prior.weights[np.searchsorted(prior.atoms, points[isolated])] < 0.5
+    return np.asarray(isolated, dtype=np.bool_)
 
 
 def _divergence_of_certainty(w: FloatArray) -> FloatArray:
@@ -189,72 +187,74 @@ def _divergence_of_certainty(w: FloatArray) -> FloatArray:
 
 
 def _chebyshev_nodes() -> FloatArray:
-    """In increasing order."""
-    return np.array([-math.cos(math.pi * (k + 0.5) / _ORDER) for k in range(_ORDER)])
+    """The nodes in increasing order."""
+    return np.array([-math.cos(math.pi * (k + 0.5) / _DEGREE) for k in range(_DEGREE)])
 
 
 def _chebyshev_coefficients(values: FloatArray) -> FloatArray:
-    """Of the polynomials through the values at the nodes, one a row; summed node by node."""
-    found = np.zeros_like(values)
-    for k in range(_ORDER):
-        angle = math.pi * (_ORDER - k - 0.5) / _ORDER
-        row = np.array([(1.0 if m == 0 else 2.0) / _ORDER * math.cos(m * angle) for m in range(_ORDER)])
-        found += values[:, k, None] * row
-    return found
+    """Coefficients of the polynomials through the values at the nodes, one a row; summed node by node."""
+    coefficients = np.zeros_like(values)
+    for k in range(_DEGREE):
+        angle = math.pi * (_DEGREE - k - 0.5) / _DEGREE
+        row = np.array([(1.0 if m == 0 else 2.0) / _DEGREE * math.cos(m * angle) for m in range(_DEGREE)])
+        coefficients += values[:, k, None] * row
+    return coefficients
 
 
 def _chebyshev_sum(coefficients: FloatArray, t: FloatArray) -> FloatArray:
-    """By Clenshaw's recurrence."""
-    now: FloatArray = np.zeros_like(t)
-    after = now
+    """The polynomial at t, by Clenshaw's recurrence."""
+    current: FloatArray = np.zeros_like(t)
+    previous = current
     for c in coefficients[:0:-1]:
-        now, after = 2 * t * now - after + c, now
-    total: FloatArray = t * now - after + coefficients[0]
+        current, previous = 2 * t * current - previous + c, current
+    total: FloatArray = t * current - previous + coefficients[0]
     return total
 
 
-def _evaluated(law: _Law, base: FloatArray, shift: FloatArray) -> tuple[FloatArray, FloatArray, int]:
-    """Divergences and their errors but for rounding, for true values base + shift sigma, in increasing order."""
+def _by_quadrature(
+    prior: _GroupedPrior, base: FloatArray, offset: FloatArray
+) -> tuple[FloatArray, FloatArray, int]:
+    """Divergences for true values base + offset sigma in increasing order, their quadrature errors, and the nodes."""
     value, error = np.empty(base.size), np.empty(base.size)
     nodes = start = 0
-    middle = law.atoms[0] + 0.5 * (law.atoms[-1] - law.atoms[0])
-    known: dict[int, _Grid] = {}  # of the whole law
+    origin = prior.atoms[0] + 0.5 * (prior.atoms[-1] - prior.atoms[0])
+    shared: dict[int, _Grid] = {}
     while start < base.size:
-        stop = min(start + _ROWS, base.size)
-        if not law.whole:
-            middle = float(base[start])
+        stop = min(start + _BLOCK_POINTS, base.size)
+        if not prior.shares_grid:
+            origin = float(base[start])
             with np.errstate(over="ignore"):
-                away = (base[start:stop] - middle) / law.sigma + shift[start:stop]
-            stop = start + int(np.searchsorted(away, away[0] + _SPAN, side="right"))
-        part = slice(start, stop)
-        truth = (base[part] - middle) / law.sigma + shift[part]
+                distance = (base[start:stop] - origin) / prior.sigma + offset[start:stop]
+            stop = start + int(np.searchsorted(distance, distance[0] + _BLOCK_SPAN, side="right"))
+        block = slice(start, stop)
+        truth = (base[block] - origin) / prior.sigma + offset[block]
         for density in _DENSITIES:
-            grid = known.get(density) or _grid(law, middle, truth, density)
-            if law.whole:
-                known[density] = grid
+            grid = shared.get(density) or _grid(prior, origin, truth, density)
+            if prior.shares_grid:
+                shared[density] = grid
             fine, coarse = grid.divergences(truth)
             nodes += grid.nodes.size
-            if np.all(np.abs(fine - coarse) <= _AGREEMENT * fine):
+            if np.all(np.abs(fine - coarse) <= _QUADRATURE_RTOL * fine):
                 break
-        value[part], error[part] = fine, np.abs(fine - coarse)
+        value[block], error[block] = fine, np.abs(fine - coarse)
         start = stop
     return value, error, nodes
 
 
 class _Grid(NamedTuple):
-    """Relative changes of beliefs at the nodes of a trapezoidal rule."""
+    """Relative changes E_d at the nodes of a trapezoidal rule, and what the kernel needs besides."""
 
     nodes: FloatArray
     density: int
     form: int
     weights: FloatArray
-    outside: float  # weight of the atoms that see none of the true values
+    outside: float  # weight of the atoms too far from all true values of the block
     change: FloatArray
     top: FloatArray
     mean: FloatArray
 
     def divergences(self, truth: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """With all and with half the nodes."""
+        """Divergences by the rules with all and with half the nodes."""
         padded = np.append(truth, np.full(-truth.size % _abp.POINTS, truth[-1]))
         fine, coarse = _abp.divergences(
             self.nodes, padded, self.form, 1.0 / self.density, self.change, self.top, self.mean, self.weights
@@ -263,24 +263,24 @@ class _Grid(NamedTuple):
         return 0.5 * (fine[: truth.size] + rest), 0.5 * (coarse[: truth.size] + rest)
 
 
-def _grid(law: _Law, middle: float, truth: FloatArray, density: int) -> _Grid:
-    """For true values in units of sigma from ``middle``; one that serves all of a law that is ``whole``."""
+def _grid(prior: _GroupedPrior, origin: float, truth: FloatArray, density: int) -> _Grid:
+    """The grid for true values in units of sigma from ``origin``, or for all of a prior whose blocks share it."""
     first, last = float(truth[0]), float(truth[-1])
-    near = slice(0, law.atoms.size)
-    if not law.whole:
-        left, right = middle + (first - law.distance) * law.sigma, middle + (last + law.distance) * law.sigma
-        reach = math.nextafter(left, -math.inf), math.nextafter(right, math.inf)  # wider than rounding made it
-        near = slice(*np.searchsorted(law.atoms, reach))
-    x = (law.atoms[near] - middle) / law.sigma
-    w = law.weights[near]
-    outside = 0.0 if law.whole else max(0.0, 1.0 - math.fsum(w))
-    if law.whole:
+    near = slice(0, prior.atoms.size)
+    if not prior.shares_grid:
+        left, right = origin + (first - prior.reach) * prior.sigma, origin + (last + prior.reach) * prior.sigma
+        outward = math.nextafter(left, -math.inf), math.nextafter(right, math.inf)
+        near = slice(*np.searchsorted(prior.atoms, outward))
+    x = (prior.atoms[near] - origin) / prior.sigma
+    w = prior.weights[near]
+    outside = 0.0 if prior.shares_grid else max(0.0, 1.0 - math.fsum(w))
+    if prior.shares_grid:
         first, last = float(x[0]), float(x[-1])
     count = 2 * math.ceil((last - first + 2 * _TAIL) * density / 2) + 1
     t = first - _TAIL + np.arange(count) / density
     largest = max(abs(x[0]), abs(x[-1]))
-    small = law.whole and largest * (max(abs(t[0]), abs(t[-1])) + 0.5 * largest) < 0.5
-    form = _abp.FORMS["small" if small else "whole" if law.whole else "part"]
-    filled = -x.size % _abp.LANES
-    x, w = np.append(x, np.full(filled, x[-1])), np.append(w, np.zeros(filled))
+    small = prior.shares_grid and largest * (max(abs(t[0]), abs(t[-1])) + 0.5 * largest) < 0.5
+    form = _abp.FORMS["small" if small else "whole" if prior.shares_grid else "part"]
+    padding = -x.size % _abp.LANES
+    x, w = np.append(x, np.full(padding, x[-1])), np.append(w, np.zeros(padding))
     return _Grid(t, density, form, w, outside, *_abp.changes(t, x, w, small))

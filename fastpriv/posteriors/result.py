@@ -1,33 +1,44 @@
-"""``Posterior``: what a release does to beliefs, in numbers with bounds."""
+"""``Posterior``: the result of ``posterior``, in numbers with bounds; and what all methods share to build it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
+from .._atomic import written_whole
+from .._parallel import Progress
 from .._values import FloatArray
-from ..errors import DomainError
-from ..estimate import Estimate
+from ..errors import DomainError, ShapeError
+from ..estimate import KINDS, Estimate
 
-__all__ = ["Options", "Posterior", "Top"]
+__all__ = ["Options", "Posterior", "Top", "index_array", "npy_stream", "write_probabilities"]
+
+QUANTITIES = (
+    "log_evidence", "entropy", "kl", "js", "max_log_ratio", "min_log_ratio", "xi", "abp", "vulnerability", "inclusion",
+)  # fmt: skip
+_SQRT_LN2 = 0.8325546111576979  # the largest ABP, sqrt(log 2), rounded up
+_WRITTEN_AT_ONCE = 2**18  # secrets whose probabilities are written at a time: 2 MiB
+_FILE_LIMIT = 2**48  # secrets; their probabilities would take 2 PiB
 
 
 class Options(NamedTuple):
-    """What ``posterior`` was asked for besides likelihood and prior."""
+    """The arguments of ``posterior`` besides likelihood and prior, validated."""
 
     top: int = 10
     out: Any = None
-    memory: int | None = None  # bytes of working memory, None for the default of each way
+    memory: int | None = None  # bytes of working memory, None for the default of each method
     n_jobs: int | None = None
-    progress: Any = None
+    progress: Progress = None
     log_prior: bool = False  # whether the prior holds logarithms
     rng: Any = None  # for domains that can only be sampled
-    resume: Any = None  # what an error that ended an earlier call carries as ``best``
+    resume: Any = None  # attribute ``best`` of the error that ended an earlier call
 
 
 class Top(NamedTuple):
@@ -58,7 +69,7 @@ class Posterior:
     map_index : int or tuple of int
         The most probable secret, the lowest index on ties; of subsets, its members.
     ties : int
-        How many secrets are as probable as this one.
+        Number of secrets that are as probable as this one.
     top : Top
         Indices and probabilities of the most probable secrets.
     js : Estimate, optional
@@ -66,9 +77,9 @@ class Posterior:
     inclusion : Estimate, optional
         Of subsets: probability of each record of being a member.
     cost : mapping, optional
-        What was spent.
-    _law : callable, optional
-        What ``probabilities(start, stop)`` returns, as a function of both; not for callers.
+        Work done, such as passes or evaluations.
+    _probabilities : callable, optional
+        The function behind ``probabilities(start, stop)``; not for callers.
 
     Examples
     --------
@@ -86,13 +97,13 @@ class Posterior:
     max_log_ratio: Estimate
     min_log_ratio: Estimate
     vulnerability: Estimate
-    map_index: Any
+    map_index: int | tuple[int, ...]
     ties: int
     top: Top
     js: Estimate | None = None
     inclusion: Estimate | None = None
     cost: Mapping[str, Any] = field(default_factory=dict)
-    _law: Callable[[int, int], FloatArray] | None = field(default=None, repr=False)
+    _probabilities: Callable[[int, int], FloatArray] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         names = ("log_evidence", "entropy", "kl", "js", "xi", "vulnerability")
@@ -102,14 +113,14 @@ class Posterior:
 
     @property
     def xi(self) -> Estimate:
-        """Maximum Bayesian privacy of this release: the largest size of a log ratio."""
+        """Maximum Bayesian privacy of this release: the largest absolute log ratio."""
         up, down = self.max_log_ratio, self.min_log_ratio
         value, lower, upper = (
             max(a, b) for a, b in ((up.value, -down.value), (up.lower, -down.upper), (up.upper, -down.lower))
         )
         return Estimate(
-            value, max(lower, 0.0), upper, kind=weaker(up, down), unit=up.unit, method=up.method,
-            confidence=up.confidence or down.confidence,
+            value, max(lower, 0.0), upper, kind=max(up.kind, down.kind, key=KINDS.index), unit=up.unit,
+            method=up.method, confidence=up.confidence or down.confidence,
         )  # fmt: skip
 
     @property
@@ -132,16 +143,16 @@ class Posterior:
                 f"start and stop must be in order, from 0 to {_validate.shown(self.size)}; got "
                 f"{_validate.shown(start)} and {_validate.shown(stop)}. Count from 0."
             )
-        if self._law is None:
+        if self._probabilities is None:
             raise DomainError(
                 "probabilities must be asked of likelihoods that can be read again; got a posterior of an iterator, or "
                 "one that was pickled. Pass a function that returns a fresh iterator, or out= for all of them."
             )
-        return self._law(first, last)
+        return self._probabilities(first, last)
 
     def __reduce__(self) -> Any:
-        held = {place.name: getattr(self, place.name) for place in fields(self)}
-        return _rebuilt, (held | {"_law": None, "cost": dict(self.cost)},)  # likelihoods stay where they are
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return _rebuilt, (values | {"_probabilities": None, "cost": dict(self.cost)},)  # likelihoods are not pickled
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only, for JSON; infinite numbers stay floats."""
@@ -162,17 +173,43 @@ class Posterior:
         ).T.rename_axis("quantity")  # fmt: skip
 
 
-QUANTITIES = (
-    "log_evidence", "entropy", "kl", "js", "max_log_ratio", "min_log_ratio", "xi", "abp", "vulnerability", "inclusion",
-)  # fmt: skip
-_SQRT_LN2 = 0.8325546111576979  # rounded up
-_KINDS = ("exact", "certified", "statistical", "heuristic")
+def _rebuilt(values: dict[str, Any]) -> Posterior:
+    return Posterior(**values)
 
 
-def _rebuilt(held: dict[str, Any]) -> Posterior:
-    return Posterior(**held)
+def index_array(indices: list[int], size: int) -> NDArray[Any]:
+    """Secrets of a domain of this size as int64 where it holds them all, else as Python integers."""
+    return np.array(indices, dtype=np.int64 if size <= 2**63 else object)
 
 
-def weaker(*numbers: Estimate) -> Any:
-    """The weakest kind among these."""
-    return _KINDS[max(_KINDS.index(number.kind) for number in numbers)]
+@contextmanager
+def npy_stream(path: Any, size: int) -> Iterator[IO[bytes]]:
+    """A ``.npy`` file of ``size`` doubles after its header; it takes its name when it is complete."""
+    with written_whole(path) as stream:
+        header = {"descr": "<f8", "fortran_order": False, "shape": (size,)}
+        np.lib.format.write_array_header_1_0(stream, header)
+        yield stream
+
+
+def write_probabilities(out: Any, size: int, probabilities: Callable[[int, int], FloatArray]) -> None:
+    """Fill an array of shape (size,), or write a ``.npy`` file; None writes nothing."""
+    if out is None:
+        return
+    parts = ((start, min(start + _WRITTEN_AT_ONCE, size)) for start in range(0, size, _WRITTEN_AT_ONCE))
+    if isinstance(out, np.ndarray):
+        if out.shape != (size,) or out.dtype != np.float64:
+            raise ShapeError(
+                f"out must be a float64 array with one entry a secret, {_validate.shown(size)}; got {out.dtype} of "
+                f"shape {out.shape}. Pass np.empty of that size, or a path."
+            )
+        for start, stop in parts:
+            out[start:stop] = probabilities(start, stop)
+        return
+    if not isinstance(out, (str, os.PathLike)) or size > _FILE_LIMIT:
+        raise DomainError(
+            f"out must be an array, or the path of a file that can hold all secrets; got {_validate.shown(out)} for "
+            f"{_validate.shown(size)} secrets. Ask for probabilities(start, stop) instead."
+        )
+    with npy_stream(out, size) as stream:
+        for start, stop in parts:
+            stream.write(probabilities(start, stop).tobytes())

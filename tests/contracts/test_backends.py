@@ -124,7 +124,7 @@ def bits(found):
 BLOCKS = {
     "fastpriv.notions.discrete.table._BLOCK": 2**8, "fastpriv.notions.discrete.table._FEWEST": 1,
     "fastpriv.notions.discrete.curves._BLOCK": 2**8, "fastpriv.notions.discrete.beliefs._CELLS": 2**8,
-    "fastpriv.capacity.finite.discrete._BLOCK": 1, "fastpriv.posteriors.subsets._PART": 2**16,
+    "fastpriv.capacity.finite.discrete._BLOCK": 1, "fastpriv.posteriors.subsets._RANGE_SIZE": 2**16,
 }  # fmt: skip
 ONE = {}
 
@@ -140,10 +140,10 @@ REACHED = {
         ("kl_divergence", "hockey_stick_divergence", "label_information", "renyi_divergence"): "sampling.replicates",
         ("guaranteed",): "sampling.guaranteed",
         ("pac_accuracy", "robust_accuracy"): "notions.accuracy.trials",
-        ("posterior, sampled",): "posteriors.implicit.drawing",
+        ("posterior, sampled",): "posteriors.stratified_sampling",
         ("log_density",): "distributions.points",
         ("channel_capacity",): "capacity.finite.discrete",
-        ("posterior", "posterior of a stream", "posterior_mode"): "posteriors.dense.passes",
+        ("posterior", "posterior of a stream", "posterior_mode"): "posteriors.blocks",
         ("posterior, subsets",): "posteriors.subsets",
         ("summary", "abp"): "notions.discrete.beliefs notions.discrete.table",
         ("ldp_delta", "lip_delta"): "notions.discrete.curves notions.discrete.table",
