@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from ... import _validate
 from ..._values import FloatArray, distinct_rows
-from ...capacity.finite import structured
+from ...capacity import structured
 from ...channels import AnyChannel, Channel, ProductChannel, RandomizedResponse, RowPair, SparseChannel
 from ...channels.families.products import compositions, digits, joint_pairs, log_ways
 from ...errors import DomainError

@@ -1,36 +1,34 @@
-"""Capacity of the Gaussian channel under peak power: what a release leaks at most, whatever the law of the secret.
+"""Capacity of the Gaussian channel under peak power: the most that a release leaks about a secret in a ball.
 
 Notation: Y = X + sigma Z with Z standard normal in R^d and ||X|| <= A, R = A/sigma. The capacity
 
-    C(d, R) = sup I(X; Y)   over all laws of X in the ball,
+    C(d, R) = sup I(X; Y)   over all distributions of X in the ball,
 
 is equation (8) of the local mutual-information privacy paper (Ngo, Oestman and Graell i Amat), the optimal CI-LMIP
 parameter of the Gaussian mechanism. The best input is uniform on finitely many spheres; csrc/fp_awgn.h finds them and
-proves the bracket I(P) <= C <= max_r i(r; P). Beyond the reach of that solver the bracket is made of bounds in closed
-form (``fastpriv.capacity.awgn.bounds``).
+proves the bracket I(P) <= C <= max_r i(r; P). Beyond the reach of that solver the bracket consists of bounds in closed
+form (``fastpriv.capacity.awgn_solver``).
 """
 
-# bounds: none - limits of rtol, where single numbers take a shorter way, and where bounds of sigma are looked for
+# bounds: none - limits of rtol, and of the arguments for which single numbers need no array
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ... import _parallel, _validate
-from ..._estimates import monotone
-from ...estimate import Estimate, NumberLike, Unit
-from .settings import BLOCK, ROUNDING, Batch, inverse_block, solve_all, solved
+from .. import _parallel, _validate
+from .._estimates import monotone
+from ..estimate import Estimate, NumberLike, Unit
+from ..numerics import LOG_2, FloatArray
+from .awgn_solver import BLOCK, ROUNDING, SolvedArray, inverse_block, solve, solve_all
 
 __all__ = ["AwgnCapacity", "awgn_capacity", "awgn_sigma_from_capacity"]
 
-FloatArray = NDArray[np.float64]
-_LN2 = math.log(2.0)
-_MOST_DIMENSIONS = 1_000_000
+_MAX_DIMENSION = 1_000_000  # largest dimension for which the accuracy of the solver was tested
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -45,7 +43,7 @@ class AwgnCapacity(Estimate):
         dC/dA, in the unit of the capacity per unit of amplitude.
     radii, probabilities : ndarray
         The input: spheres and their weights, radii in the unit of the amplitude, ascending; for d = 1 a radius r > 0
-        stands for the two points -r and r, half the weight each. For array arguments, object arrays of such arrays.
+        stands for the two points -r and r, with half the weight each. For array arguments they are object arrays.
 
     Examples
     --------
@@ -55,9 +53,9 @@ class AwgnCapacity(Estimate):
     (array([0., 2.]), array([0.137..., 0.862...]))
     """
 
-    slope: Any = field(kw_only=True)
-    radii: Any = field(kw_only=True)
-    probabilities: Any = field(kw_only=True)
+    slope: float | FloatArray = field(kw_only=True)
+    radii: NDArray[Any] = field(kw_only=True)
+    probabilities: NDArray[Any] = field(kw_only=True)
 
     def __post_init__(self) -> None:
         Estimate.__post_init__(self)
@@ -70,12 +68,12 @@ class AwgnCapacity(Estimate):
         if isinstance(unit, str) and unit == self.unit:
             return self
         plain = Estimate.to(self, unit)
-        factor = 1.0 / _LN2 if unit == "bits" else _LN2
+        factor = 1.0 / LOG_2 if unit == "bits" else LOG_2
         return self._with(plain, np.multiply(self.slope, factor), self.radii, self.probabilities)
 
     def __getitem__(self, index: Any) -> AwgnCapacity:
         plain = Estimate.__getitem__(self, index)
-        return self._with(plain, self.slope[index], self.radii[index], self.probabilities[index])
+        return self._with(plain, np.asarray(self.slope)[index], self.radii[index], self.probabilities[index])
 
     @staticmethod
     def _with(plain: Estimate, slope: Any, radii: Any, probabilities: Any) -> AwgnCapacity:
@@ -133,7 +131,7 @@ def awgn_capacity(
     is made of the average-power and entropy-power bounds.
 
     One sphere takes microseconds in any dimension; m spheres take about m^2 times the number of quadrature nodes, which
-    grows like R: some milliseconds at amplitude 10 sqrt(d). Arrays are solved from one amplitude to the next.
+    grows like R: some milliseconds at amplitude 10 sqrt(d). Arrays are solve from one amplitude to the next.
 
     Source: equation (8); certificate Smith 1971 and Shamai and Bar-David 1995; one sphere Dytso, Al, Poor and Shamai
     2019.
@@ -150,8 +148,8 @@ def awgn_capacity(
     _validate.choice("unit", unit, ("nats", "bits"))
     if type(rtol) is not float or not 1e-13 <= rtol <= 0.1:
         rtol = _validate.scalar("rtol", rtol, "between 1e-13 and 0.1", lambda x: (x >= 1e-13) & (x <= 0.1))
-    if _plain(dimension, amplitude, sigma):  # the same, without arrays
-        return _single(float(dimension), float(amplitude), float(sigma), rtol).to(unit)  # type: ignore[arg-type]
+    if _are_ordinary(dimension, amplitude, sigma):
+        return _scalar_capacity(float(dimension), float(amplitude), float(sigma), rtol).to(unit)  # type: ignore[arg-type]
     d = _dimension(dimension)
     a = _validate.real("amplitude", amplitude, "not negative and finite", lambda x: (x >= 0) & np.isfinite(x))
     s = _validate.real("sigma", sigma, "positive", lambda x: x > 0)
@@ -160,7 +158,7 @@ def awgn_capacity(
     d, a, s = np.broadcast_arrays(d, a, s)
     with np.errstate(over="ignore", under="ignore"):
         found = solve_all(d.ravel(), a.ravel(), s.ravel(), rtol, n_jobs, progress)
-    return _assembled(found, a, s).to(unit)
+    return _array_capacity(found, a, s).to(unit)
 
 
 @monotone(falling="capacity", rising="amplitude")
@@ -217,16 +215,16 @@ def awgn_sigma_from_capacity(
     _parallel.checked(n_jobs)
     _validate.choice("unit", unit, ("nats", "bits"))
     rtol = _validate.scalar("rtol", rtol, "between 1e-12 and 0.1", lambda x: (x >= 1e-12) & (x <= 0.1))
-    if _plain(dimension, amplitude, 1.0, capacity):  # the same, without arrays
-        size, nats = float(amplitude), float(capacity) * (_LN2 if unit == "bits" else 1.0)  # type: ignore[arg-type]
+    if _are_ordinary(dimension, amplitude, 1.0, capacity):
+        size, nats = float(amplitude), float(capacity) * (LOG_2 if unit == "bits" else 1.0)  # type: ignore[arg-type]
         ((low, high, middle),) = inverse_block([(float(dimension), nats)], rtol).tolist()  # type: ignore[arg-type]
-        return _noise(size / middle, size / high, size / low)
+        return _sigma_estimate(size / middle, size / high, size / low)
     target = _validate.real("capacity", capacity, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
     d = _dimension(dimension)
     a = _validate.real("amplitude", amplitude, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
     _validate.broadcastable("capacity", target, "dimension", d)
     _validate.broadcastable("capacity and dimension", target + d, "amplitude", a)
-    target, d, a = np.broadcast_arrays(target * (_LN2 if unit == "bits" else 1.0), d, a)
+    target, d, a = np.broadcast_arrays(target * (LOG_2 if unit == "bits" else 1.0), d, a)
     bounds = np.empty((target.size, 3))
     order = np.lexsort((target.ravel(), d.ravel()))
     pairs = list(zip(d.ravel()[order].tolist(), target.ravel()[order].tolist(), strict=True))
@@ -236,10 +234,10 @@ def awgn_sigma_from_capacity(
         bounds[order[block]] = rows
     low, high, middle = bounds.reshape(*target.shape, 3).transpose(-1, *range(target.ndim))
     with np.errstate(over="ignore"):
-        return _noise(a / middle, a / high, a / low)
+        return _sigma_estimate(a / middle, a / high, a / low)
 
 
-def _noise(value: Any, lower: Any, upper: Any) -> Estimate:
+def _sigma_estimate(value: Any, lower: Any, upper: Any) -> Estimate:
     lower, upper = np.nextafter(lower, 0.0), np.nextafter(upper, np.inf)
     return Estimate(
         np.clip(value, lower, upper), lower, upper, kind="certified", unit="1",
@@ -249,21 +247,21 @@ def _noise(value: Any, lower: Any, upper: Any) -> Estimate:
 
 def _dimension(dimension: ArrayLike) -> FloatArray:
     return _validate.real(
-        "dimension", dimension, f"a whole number from 1 to {_MOST_DIMENSIONS}",
-        lambda x: (x >= 1) & (x <= _MOST_DIMENSIONS) & (x == np.floor(x)),
+        "dimension", dimension, f"a whole number from 1 to {_MAX_DIMENSION}",
+        lambda x: (x >= 1) & (x <= _MAX_DIMENSION) & (x == np.floor(x)),
     )  # fmt: skip
 
 
-def _plain(dimension: Any, *others: Any) -> bool:
-    """Python numbers of ordinary size: what needs no array."""
+def _are_ordinary(dimension: Any, *others: Any) -> bool:
+    """Whether all are Python numbers of moderate size, so that the answer is computed without arrays."""
     return (
-        type(dimension) is int and 1 <= dimension <= _MOST_DIMENSIONS
+        type(dimension) is int and 1 <= dimension <= _MAX_DIMENSION
         and all(type(x) in (int, float) and 1e-100 < x < 1e100 for x in others)
     )  # fmt: skip
 
 
-def _single(d: float, a: float, s: float, rtol: float) -> AwgnCapacity:
-    one = solved(d, a / s, rtol)
+def _scalar_capacity(d: float, a: float, s: float, rtol: float) -> AwgnCapacity:
+    one = solve(d, a / s, rtol)
     lower, upper = min(one.lower * (1 - ROUNDING), one.value), max(one.upper * (1 + ROUNDING), one.value)
     return AwgnCapacity(
         one.value, lower, upper, kind="certified", unit="nats", method=one.method,
@@ -272,23 +270,24 @@ def _single(d: float, a: float, s: float, rtol: float) -> AwgnCapacity:
     )  # fmt: skip
 
 
-def _assembled(found: Batch, a: FloatArray, s: FloatArray) -> AwgnCapacity:
+def _array_capacity(found: SolvedArray, a: FloatArray, s: FloatArray) -> AwgnCapacity:
     shape = a.shape
-    value, lower, upper, slope, _ = (column.reshape(shape) for column in found.numbers[found.place].T)
+    value, lower, upper, slope, _ = (column.reshape(shape) for column in found.numbers[found.position].T)
     lower, upper = lower * (1 - ROUNDING), upper * (1 + ROUNDING)
     radii, probabilities = np.empty(a.size, dtype=object), np.empty(a.size, dtype=object)
     radii[:] = list(a.reshape(-1, 1))
     probabilities[:] = [np.ones(1)] * a.size
     scale = np.where(np.isfinite(s), s, 0.0).ravel()
-    for index in np.flatnonzero(np.isin(found.place, list(found.others))).tolist():
-        one = found.others[int(found.place[index])]
+    for index in np.flatnonzero(np.isin(found.position, list(found.solutions))).tolist():
+        one = found.solutions[int(found.position[index])]
         if len(one.radii) > 1:
             radii[index] = np.minimum(one.radii * scale[index], a.flat[index])
             probabilities[index] = one.probabilities
-    method = "; ".join(sorted({one.method for one in found.others.values()} | ({"one sphere"} if a.size else {"none"})))
+    methods = {one.method for one in found.solutions.values()} | {"one sphere" if a.size else "none"}
     cost = {"evaluations": int(found.numbers[:, 4].sum())}
     return AwgnCapacity(
-        value, np.minimum(lower, value), np.maximum(upper, value), kind="certified", unit="nats", method=method,
-        cost=cost, slope=slope / s, radii=radii[0] if shape == () else radii.reshape(shape),
+        value, np.minimum(lower, value), np.maximum(upper, value), kind="certified", unit="nats",
+        method="; ".join(sorted(methods)), cost=cost, slope=slope / s,
+        radii=radii[0] if shape == () else radii.reshape(shape),
         probabilities=probabilities[0] if shape == () else probabilities.reshape(shape),
     )  # fmt: skip
