@@ -12,7 +12,7 @@ from .assessment.command import column_options, opened
 from .errors import DomainError
 
 if TYPE_CHECKING:
-    from .beliefs.result import Posterior
+    from .posteriors.result import Posterior
 
 __all__ = ["options", "run"]
 
@@ -50,8 +50,8 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Computes and prints; the exit code."""
-    from .beliefs.bayes import posterior
     from .channels.likelihoods.kinds import DenseLikelihood
+    from .posteriors.bayes import posterior
 
     if asked.file == asked.prior == "-":
         raise DomainError("FILE and --prior must not both be standard input; got - twice. Name a file for one of them.")

@@ -29,7 +29,7 @@ from fastpriv import (
     total_variation,
 )
 from fastpriv._values import distinct_rows
-from fastpriv.capacity.finite import interior
+from fastpriv.capacity import interior_point
 from fastpriv.divergences.line import hockey_stick, information
 
 SCRIPT = """
@@ -135,10 +135,10 @@ def test_information_at_the_deadline_is_between_0_and_the_entropy():
 def test_large_steps_in_panels_are_those_of_small_ones(shape, monkeypatch):
     rows = np.random.default_rng(5).random(shape) ** 4
     rows /= rows.sum(axis=1, keepdims=True)
-    whole = channel_capacity(rows, gap=1e-12).capacity
-    monkeypatch.setattr(interior, "_BRIEF", 2000)
-    monkeypatch.setattr(interior, "_PANEL", 16)
-    parts = channel_capacity(rows, gap=1e-12)
+    whole = channel_capacity(rows, rtol=1e-12).capacity
+    monkeypatch.setattr(interior_point, "_MAX_MULTIPLICATIONS", 2000)
+    monkeypatch.setattr(interior_point, "_PANEL", 16)
+    parts = channel_capacity(rows, rtol=1e-12)
     assert parts.converged
     assert parts.capacity.value == pytest.approx(whole.value, rel=1e-11)
 
@@ -151,8 +151,8 @@ def test_large_step_is_given_up_at_the_deadline(monkeypatch):
     def late(deadline):
         raise TimeoutError
 
-    monkeypatch.setattr(interior, "_BRIEF", 2000)
-    monkeypatch.setattr(interior, "_in_time", late)
+    monkeypatch.setattr(interior_point, "_MAX_MULTIPLICATIONS", 2000)
+    monkeypatch.setattr(interior_point, "_check_deadline", late)
     found = channel_capacity(rows, max_seconds=100.0)
     assert not found.converged
     assert found.iterations == 0

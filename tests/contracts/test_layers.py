@@ -14,7 +14,7 @@ LAYERS = {
     "kernels": 2,
     "distributions": 3, "channels": 3, "special": 3,
     "sampling": 4,
-    "divergences": 5, "capacity": 5, "beliefs": 5, "mechanisms": 5,
+    "divergences": 5, "capacity": 5, "posteriors": 5, "mechanisms": 5,
     "notions": 6, "conversions": 7, "calibration": 7,
     "datasets": 8, "figures": 8, "assessment": 9, "info": 9,
     "comparison": 10, "posterior_command": 10, "cli": 11, "__main__": 12,
@@ -101,7 +101,7 @@ UPWARD = {
     "special.py": "import fastpriv.channels.dense",
     "kernels/__init__.py": "def f():\n    from ..sampling import engine",
     "divergences/line/arcs.py": "from ...notions.discrete import beliefs",
-    "mechanisms/gaussian.py": "from ..beliefs import bayes",  # of one layer, and not of one room
+    "mechanisms/gaussian.py": "from ..posteriors import bayes",  # of one layer, and not of one room
     "notions/__init__.py": "from .. import cli",
 }
 DOWNWARD = {
@@ -124,7 +124,7 @@ def test_a_layer_violation_would_be_seen(tmp_path):
         "errors.py (layer 0) imports estimate (layer 1)",
         "estimate.py (layer 1) imports notions (layer 6)",
         "kernels/__init__.py (layer 2) imports sampling (layer 4)",
-        "mechanisms/gaussian.py (layer 5) imports beliefs (layer 5)",
+        "mechanisms/gaussian.py (layer 5) imports posteriors (layer 5)",
         "notions/__init__.py (layer 6) imports cli (layer 11)",
         "special.py (layer 3) imports channels (layer 3)",
     ]
