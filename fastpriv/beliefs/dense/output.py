@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import _validate
-from ..._atomic import checked, writable, written_whole
+from ..._files import atomic_write, check_writable_file, explain_write_errors
 from ..._values import FloatArray
 from ...errors import DomainError, ShapeError
 from .passes import Block, Pair
@@ -35,7 +35,7 @@ class Room:
         if self.array is not None:
             return
         left, at = memoryview(found.view(np.uint8).data), self.offset + 8 * block.start
-        with writable(self.path):
+        with explain_write_errors(self.path):
             while len(left):
                 count = os.pwrite(self.descriptor, left, at)
                 left, at = left[count:], at + count
@@ -56,7 +56,7 @@ class Output:
         if isinstance(out, (str, os.PathLike)):
             if Path(out).suffix.lower() != ".npy":
                 raise DomainError(f"out must be a .npy file; got {os.fspath(out)!r}. Name it so, or pass an array.")
-            checked(out)
+            check_writable_file(out)
             return
         plain = isinstance(out, np.ndarray) and out.dtype == np.float64 and out.flags.c_contiguous
         if not plain or not out.flags.writeable:
@@ -85,7 +85,7 @@ class Output:
         if self.out is None or isinstance(self.out, np.ndarray):
             yield None if self.out is None else Room(self.out)
             return
-        with written_whole(self.out) as stream:
+        with atomic_write(self.out) as stream:
             head = {"descr": "<f8", "fortran_order": False, "shape": (size,)}
             np.lib.format.write_array_header_1_0(stream, head)
             stream.flush()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import _validate
-from ..._atomic import written_whole
+from ..._files import atomic_write
 from ..._values import FloatArray
 from ...errors import DomainError, ShapeError
 
@@ -38,7 +38,7 @@ def written(out: Any, size: int, chance: Callable[[int, int], FloatArray]) -> No
             f"out must be an array, or the path of a file that can hold all secrets; got {_validate.shown(out)} for "
             f"{_validate.shown(size)} secrets. Ask for probabilities(start, stop) instead."
         )
-    with written_whole(out) as stream:
+    with atomic_write(out) as stream:
         header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.float64)), "fortran_order": False, "shape": (size,)}
         np.lib.format.write_array_header_1_0(stream, header)
         for start in starts:
