@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _validate
-from .._atomic import written_whole
-from .._files import archive
+from .._files import atomic_write, read_npz
 from ..errors import DomainError
 from .mixtures import GaussianMixture
 
@@ -110,7 +109,7 @@ def write_mixture(path: str | os.PathLike[str], mixture: GaussianMixture) -> Non
         arrays["sigmas"] = mixture.sigmas
     else:
         arrays["covariances"] = mixture.covariances[0] if mixture.shared else mixture.covariances
-    with written_whole(path) as stream:
+    with atomic_write(path) as stream:
         if ending == ".npz":
             import numpy
 
@@ -124,7 +123,7 @@ def write_mixture(path: str | os.PathLike[str], mixture: GaussianMixture) -> Non
 
 def _archive(file: Path) -> dict[str, Any]:
     try:
-        return archive(
+        return read_npz(
             file, lambda names: _known(file, names), "Take fewer components, or one covariance for all of them."
         )
     except DomainError as fault:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _parallel, _validate
-from .._atomic import checked, writable
+from .._files import check_writable_file, explain_write_errors
 from .._values import FloatArray
 from ..channels.likelihoods.kinds import DenseLikelihood
 from ..channels.likelihoods.sources import BLOCK, Source, source_of
@@ -232,7 +232,7 @@ class OutputBuffer:
         if self.array is not None:
             return
         remaining, position = memoryview(posterior.view(np.uint8).data), self.offset + 8 * block.start
-        with writable(self.path):
+        with explain_write_errors(self.path):
             while len(remaining):
                 count = os.pwrite(self.descriptor, remaining, position)
                 remaining, position = remaining[count:], position + count
@@ -253,7 +253,7 @@ class PosteriorOutput:
         if isinstance(out, (str, os.PathLike)):
             if Path(out).suffix.lower() != ".npy":
                 raise DomainError(f"out must be a .npy file; got {os.fspath(out)!r}. Name it so, or pass an array.")
-            checked(out)
+            check_writable_file(out)
             return
         plain = isinstance(out, np.ndarray) and out.dtype == np.float64 and out.flags.c_contiguous
         if not plain or not out.flags.writeable:

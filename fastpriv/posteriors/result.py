@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
-from .._atomic import written_whole
+from .._files import atomic_write
 from .._parallel import Progress
 from .._values import FloatArray
 from ..errors import DomainError, ShapeError
@@ -185,7 +185,7 @@ def index_array(indices: list[int], size: int) -> NDArray[Any]:
 @contextmanager
 def npy_stream(path: Any, size: int) -> Iterator[IO[bytes]]:
     """A ``.npy`` file of ``size`` doubles after its header; it takes its name when it is complete."""
-    with written_whole(path) as stream:
+    with atomic_write(path) as stream:
         header = {"descr": "<f8", "fortran_order": False, "shape": (size,)}
         np.lib.format.write_array_header_1_0(stream, header)
         yield stream

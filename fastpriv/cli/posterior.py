@@ -8,19 +8,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .assessment.command import column_options, opened
-from .errors import DomainError
+from ..errors import DomainError
+from .options import add_column_options, open_table
 
 if TYPE_CHECKING:
-    from .posteriors.result import Posterior
+    from ..posteriors.result import Posterior
 
-__all__ = ["options", "run"]
+__all__ = ["add_options", "run"]
 
-_DIGITS = 12
+_DIGITS = 12  # significant digits that are printed
 
 
-def options(parser: argparse.ArgumentParser) -> None:
-    """Describes the command to its parser."""
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
     parser.description = (
         "Evidence, entropy, divergences, log ratios and the most probable secrets of the posterior over a domain with "
         "one likelihood a secret, with bounds. Files of any size are read in blocks."
@@ -34,7 +34,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     add("--plain", action="store_true", help="FILE holds likelihoods, not logarithms")
     add("--prior", metavar="FILE", help="file of prior probabilities (default: uniform)")
     add("--prior-column", metavar="NAME", help="its column, of a Parquet or CSV file")
-    column_options(parser)
+    add_column_options(parser)
     add("--log-prior", action="store_true", help="the prior's file holds natural logarithms")
     add("--top", metavar="K", type=int, default=10, help="how many of the most probable secrets (default: 10)")
     add("--out", metavar="FILE", help="write all posterior probabilities to this .npy file")
@@ -48,63 +48,63 @@ def options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def run(asked: argparse.Namespace) -> int:
-    """Computes and prints; the exit code."""
-    from .channels.likelihoods.kinds import DenseLikelihood
-    from .posteriors.bayes import posterior
+def run(args: argparse.Namespace) -> int:
+    """Compute, print and write; return the exit code."""
+    from ..posteriors.bayes import posterior
+    from ..channels.likelihoods.kinds import DenseLikelihood
 
-    if asked.file == asked.prior == "-":
+    if args.file == args.prior == "-":
         raise DomainError("FILE and --prior must not both be standard input; got - twice. Name a file for one of them.")
-    belief = None if asked.prior is None else _source(asked, asked.prior, asked.prior_column)
-    prior, log_prior = (None, belief) if asked.log_prior else (belief, None)
-    found = posterior(
-        DenseLikelihood(_source(asked, asked.file, asked.column), log=not asked.plain), prior, log_prior=log_prior,
-        top=asked.top, out=asked.out, n_jobs=asked.n_jobs, progress=not asked.quiet,
+    prior_source = None if args.prior is None else _source(args, args.prior, args.prior_column)
+    prior, log_prior = (None, prior_source) if args.log_prior else (prior_source, None)
+    result = posterior(
+        DenseLikelihood(_source(args, args.file, args.column), log=not args.plain), prior, log_prior=log_prior,
+        top=args.top, out=args.out, n_jobs=args.n_jobs, progress=not args.quiet,
     )  # fmt: skip
-    sys.stdout.write(json.dumps(found.to_dict(), indent=1) + "\n" if asked.json else _table(found))
-    if asked.out is not None and not asked.json:
-        sys.stdout.write(f"\nWritten: {asked.out}\n")
+    sys.stdout.write(json.dumps(result.to_dict(), indent=1) + "\n" if args.json else _table(result))
+    if args.out is not None and not args.json:
+        sys.stdout.write(f"\nWritten: {args.out}\n")
     return 0
 
 
-def _source(asked: argparse.Namespace, path: str, column: str | None) -> Any:
-    """Where the numbers are: a file that is read in blocks, or an array of what is text or comes through a pipe."""
+def _source(args: argparse.Namespace, path: str, column: str | None) -> Any:
+    """Return the path of a file that is read in blocks, or the array of one that is text or comes through a pipe."""
     if path != "-" and (Path(path).suffix.lower() in (".npy", ".parquet") or not Path(path).is_file()):
         return path if column is None else (path, column)
-    from .assessment.inputs.columns import opened_column
+    from ..assessment.inputs.columns import opened_column
 
     data = sys.stdin.buffer.read() if path == "-" else None
     if data is not None and data.startswith(b"\x93NUMPY"):
-        return _array(data)
-    return opened_column(opened(asked, path, data), column, "error").numbers(finite=False)
+        return _npy_array(data)
+    return opened_column(open_table(args, path, data), column, "error").numbers(finite=False)
 
 
-def _array(data: bytes) -> Any:
-    """The array in the bytes of a .npy file."""
+def _npy_array(data: bytes) -> Any:
+    """Return the array in the bytes of a .npy file."""
     import io
 
-    from ._files import npy_head
+    from .._files import read_npy_header
 
     try:
-        head = npy_head(io.BytesIO(data), len(data))
-    except DomainError as fault:
+        header = read_npy_header(io.BytesIO(data), len(data))
+    except DomainError as error:
         raise DomainError(
-            f"standard input must be a whole .npy file; got one in which {fault}. Write it again with numpy.save."
+            f"standard input must be a whole .npy file; got one in which {error}. Write it again with numpy.save."
         ) from None
-    return head.array(data, head.start)
+    return header.array(data, header.start)
 
 
-def _table(found: Posterior) -> str:
+def _table(posterior: Posterior) -> str:
     rows = [("quantity", "value", "at least", "at most", "unit", "kind")]
-    numbers = found.to_dict()
+    numbers = posterior.to_dict()
     for name, number in numbers.items():
         if isinstance(number, dict) and "lower" in number:
             ends = (f"{number[end]:.{_DIGITS}g}" for end in ("value", "lower", "upper"))
             rows.append((name.replace("_", " "), *ends, number["unit"], number["kind"]))
-    wide = [max(len(row[k]) for row in rows) for k in range(6)]
-    text = "".join("  ".join(cell.ljust(wide[k]) for k, cell in enumerate(row)).rstrip() + "\n" for row in rows)
-    text += f"\n{found.size} secrets; the most probable is {found.map_index}"
-    text += "\n" if found.ties == 1 else f", and {found.ties - 1} more are as probable\n"
-    for index, probability in zip(found.top.indices, found.top.probabilities, strict=True):
-        text += f"{int(index):>{len(str(found.size))}}  {float(probability):.{_DIGITS}g}\n"
+    widths = [max(len(row[k]) for row in rows) for k in range(6)]
+    text = "".join("  ".join(cell.ljust(widths[k]) for k, cell in enumerate(row)).rstrip() + "\n" for row in rows)
+    text += f"\n{posterior.size} secrets; the most probable is {posterior.map_index}"
+    text += "\n" if posterior.ties == 1 else f", and {posterior.ties - 1} more are as probable\n"
+    for index, probability in zip(posterior.top.indices, posterior.top.probabilities, strict=True):
+        text += f"{int(index):>{len(str(posterior.size))}}  {float(probability):.{_DIGITS}g}\n"
     return text
