@@ -22,7 +22,7 @@
 
 #include "gauss/fp_gauss.h"
 
-enum { FP_GAUSS_LANES = 64, FP_GAUSS_NEWTON_STEPS = 32, FP_GAUSS_STEPS = 100 };
+enum { FP_GAUSS_BLOCK = 64, FP_GAUSS_NEWTON_STEPS = 32, FP_GAUSS_STEPS = 100 };
 enum { FP_GAUSS_OF_EPSILON = 0, FP_GAUSS_OF_R = 1 };
 
 /* target = divisor e^level in the tail, with divisor 1 or level 0; 1 - target = e^level in the bulk */
@@ -46,7 +46,7 @@ FP_INLINE fp_gauss_target fp_gauss_target_of(double target, const int logarithmi
 
 /* H, its margin, and |dH/d epsilon| or |dH/d log r| */
 FP_INLINE double fp_gauss_residual(
-    double r, double epsilon, fp_gauss_target target, const int unknown, const int logarithmic, double *margin,
+    double r, double epsilon, fp_gauss_target target, double unknown_is_r, const int logarithmic, double *margin,
     double *slope)
 {
     const fp_gauss_parts p = fp_gauss_evaluate(r, epsilon);
@@ -66,7 +66,7 @@ FP_INLINE double fp_gauss_residual(
     const double size =
         4e-15 + 4e-16 * (square + __builtin_fabs(log_y) + __builtin_fabs(target.level) + __builtin_fabs(offset));
     *margin = size < 1e300 ? size : 1e300;
-    const double rate = unknown == FP_GAUSS_OF_R ? 2.0 * FP_GAUSS_INV_SQRT_2PI * r : p.far;
+    const double rate = unknown_is_r > 0.0 ? 2.0 * FP_GAUSS_INV_SQRT_2PI * r : p.far;
     *slope = (natural ? 1.0 : density) * (rate * scale) / y;
     return target.bulk > 0.0 ? -h : h;
 }
