@@ -42,10 +42,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/fp_lanes.h"
 #include "special/fp_math.h"
 #include "special/fp_sphere.h"
 
-enum { FP_AWGN_SPHERES = 256, FP_AWGN_CHEBYSHEV = 32, FP_AWGN_LANES = 8 };
+enum { FP_AWGN_SPHERES = 256, FP_AWGN_CHEBYSHEV = 32 };
 enum { FP_AWGN_DONE = 0, FP_AWGN_WIDE = 1, FP_AWGN_LARGE = 2, FP_AWGN_MEMORY = -1 };
 
 #define FP_AWGN_RANGE 160.0   /* longest range of radii that is solved */
@@ -69,9 +70,6 @@ enum { FP_AWGN_DONE = 0, FP_AWGN_WIDE = 1, FP_AWGN_LARGE = 2, FP_AWGN_MEMORY = -
 /* bound: none - entries that the solver of the weights leaves out; the certificate takes all */
 #define FP_AWGN_FAINT 1e-20   /* entries of a table, relative to the best radius at their node, that do not count */
 #define FP_AWGN_PI 3.14159265358979323846
-
-typedef double fp_a8 __attribute__((vector_size(64), aligned(8), may_alias));
-#define FP_A8(pointer, k) (*(fp_a8 *)((pointer) + (k)))
 
 /* a problem, its quadrature grid and its tables; rows of a table are radii, columns are nodes */
 typedef struct {
@@ -146,14 +144,7 @@ typedef struct {
 static inline fp_awgn_engine fp_awgn_pick(void)
 {
     fp_awgn_prepare();
-#if FP_HAVE_VARIANTS
-    int isa = fp_isa();
-    if (isa == FP_ISA_AVX512)
-        return (fp_awgn_engine){fp_awgn_solve_avx512, fp_awgn_one_sphere_avx512, fp_awgn_line_avx512};
-    if (isa == FP_ISA_AVX2)
-        return (fp_awgn_engine){fp_awgn_solve_avx2, fp_awgn_one_sphere_avx2, fp_awgn_line_avx2};
-#endif
-    return (fp_awgn_engine){fp_awgn_solve_baseline, fp_awgn_one_sphere_baseline, fp_awgn_line_baseline};
+    return (fp_awgn_engine){FP_SELECT(fp_awgn_solve), FP_SELECT(fp_awgn_one_sphere), FP_SELECT(fp_awgn_line)};
 }
 
 #endif

@@ -5,10 +5,10 @@
 /* the sum of a product, in eight lanes */
 FP_INLINE double FP_NAME(fp_awgn_dot)(const double *restrict a, const double *restrict b, int n)
 {
-    fp_a8 sum = {0};
-    for (int k = 0; k < n; k += FP_AWGN_LANES)
-        sum += FP_A8(a, k) * FP_A8(b, k);
-    return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+    fp_v8 sum = {0};
+    for (int k = 0; k < n; k += FP_LANES)
+        sum += FP_AT(a, k) * FP_AT(b, k);
+    return FP_NAME(fp_v8_sum)(sum);
 }
 
 /* Parameters that do not depend on the grid. */
@@ -78,16 +78,16 @@ static void FP_NAME(fp_awgn_single_l)(const fp_awgn *a, const double *restrict r
 /* i = g - E l over n nodes with weights w, centred at l[mid]; *size gets sum w |l - l[mid]| */
 FP_INLINE double FP_NAME(fp_awgn_mean)(const double *restrict w, const double *restrict l, int n, int mid, double *size)
 {
-    double sum[FP_AWGN_LANES] = {0}, total[FP_AWGN_LANES] = {0};
+    double sum[FP_LANES] = {0}, total[FP_LANES] = {0};
     const double centre = l[mid];
-    for (int k = 0; k < n; k += FP_AWGN_LANES)
-        for (int lane = 0; lane < FP_AWGN_LANES; lane++) {
+    for (int k = 0; k < n; k += FP_LANES)
+        for (int lane = 0; lane < FP_LANES; lane++) {
             const double part = k + lane < n ? w[k + lane] * (l[k + lane] - centre) : 0.0;
             sum[lane] += part;
             total[lane] += fabs(part);
         }
-    *size = ((total[0] + total[4]) + (total[2] + total[6])) + ((total[1] + total[5]) + (total[3] + total[7]));
-    return centre + (((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7])));
+    *size = fp_lane_sum(total);
+    return centre + fp_lane_sum(sum);
 }
 
 /* Makes the grid of the whole problem and the room for its tables; 0 when that is too much. */
@@ -98,11 +98,11 @@ static int FP_NAME(fp_awgn_grid)(fp_awgn *a, int rows)
     if (!(wanted <= FP_AWGN_NODES))
         return 0;
     const int room = (int)wanted;
-    const int padded = (room + 2 * FP_AWGN_LANES - 1) / FP_AWGN_LANES * FP_AWGN_LANES;
+    const int padded = (room + 2 * FP_LANES - 1) / FP_LANES * FP_LANES;
     const int width = rows + 2 * FP_AWGN_SPHERES + 8, spheres = FP_AWGN_SPHERES;
     a->cells = (int)ceil((a->radius - a->need) / FP_AWGN_CELL) + (a->need > a->low);
     a->cell_stride = ((int)((2.0 * a->reach + 2.0) / a->step) + (a->even ? (int)(40.0 / a->d / a->step) : 0) + 16)
-        / FP_AWGN_LANES * FP_AWGN_LANES;
+        / FP_LANES * FP_LANES;
     const size_t points = (size_t)a->cells * FP_AWGN_CHEBYSHEV;
     const size_t doubles = (size_t)padded * (11 + rows + 2 * spheres) + (size_t)width * (width + 8)
         + points * (a->cell_stride + 2);

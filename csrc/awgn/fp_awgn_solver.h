@@ -2,6 +2,7 @@
  * once per instruction set. */
 /* bounds: tested by enclosures/test_awgn_capacity - rounding of sums of i(r), of the variance for one sphere, and
  * of the cover */
+#include "common/fp_lanes_loops.h"
 #include "special/fp_sphere_loops.h"
 #include "awgn/fp_awgn_quadrature_loops.h"
 #include "awgn/fp_awgn_quadrature_bounds_loops.h"

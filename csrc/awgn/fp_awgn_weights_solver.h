@@ -6,11 +6,6 @@
  */
 /* bounds: none - the solver's least pivot */
 
-FP_INLINE double FP_NAME(fp_awgn_total)(fp_a8 sum)
-{
-    return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
-}
-
 /* the lower triangle of G for m rows, into `gram` with stride `width` */
 static void FP_NAME(fp_awgn_gram)(double *const *rows, int m, const double *restrict scale, int n, double *restrict work,
                                   double *restrict gram, int width)
@@ -22,25 +17,25 @@ static void FP_NAME(fp_awgn_gram)(double *const *rows, int m, const double *rest
             low++;
         while (low < high && fabs(left[high - 1]) < FP_AWGN_FAINT)
             high--;
-        low -= low % FP_AWGN_LANES;
-        high += (FP_AWGN_LANES - high % FP_AWGN_LANES) % FP_AWGN_LANES;
+        low -= low % FP_LANES;
+        high += (FP_LANES - high % FP_LANES) % FP_LANES;
         for (int k = low; k < high; k++)
             work[k] = left[k] * scale[k];
         int j = 0;
         for (; j + 4 <= i + 1; j += 4) {
-            fp_a8 s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+            fp_v8 s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
             const double *restrict r0 = rows[j], *restrict r1 = rows[j + 1];
             const double *restrict r2 = rows[j + 2], *restrict r3 = rows[j + 3];
-            for (int k = low; k < high; k += FP_AWGN_LANES) {
-                const fp_a8 w = FP_A8(work, k);
-                s0 += w * FP_A8(r0, k);
-                s1 += w * FP_A8(r1, k);
-                s2 += w * FP_A8(r2, k);
-                s3 += w * FP_A8(r3, k);
+            for (int k = low; k < high; k += FP_LANES) {
+                const fp_v8 w = FP_AT(work, k);
+                s0 += w * FP_AT(r0, k);
+                s1 += w * FP_AT(r1, k);
+                s2 += w * FP_AT(r2, k);
+                s3 += w * FP_AT(r3, k);
             }
-            const fp_a8 all[4] = {s0, s1, s2, s3};
+            const fp_v8 all[4] = {s0, s1, s2, s3};
             for (int q = 0; q < 4; q++)
-                gram[(size_t)i * width + j + q] = FP_NAME(fp_awgn_total)(all[q]);
+                gram[(size_t)i * width + j + q] = FP_NAME(fp_v8_sum)(all[q]);
         }
         for (; j <= i; j++)
             gram[(size_t)i * width + j] = FP_NAME(fp_awgn_dot)(work + low, rows[j] + low, high - low);
@@ -50,14 +45,14 @@ static void FP_NAME(fp_awgn_gram)(double *const *rows, int m, const double *rest
 /* the first n products of two rows, in eight lanes and a rest */
 FP_INLINE double FP_NAME(fp_awgn_head)(const double *restrict a, const double *restrict b, int n)
 {
-    fp_a8 sum = {0};
+    fp_v8 sum = {0};
     double rest = 0.0;
     int k = 0;
-    for (; k + FP_AWGN_LANES <= n; k += FP_AWGN_LANES)
-        sum += FP_A8(a, k) * FP_A8(b, k);
+    for (; k + FP_LANES <= n; k += FP_LANES)
+        sum += FP_AT(a, k) * FP_AT(b, k);
     for (; k < n; k++)
         rest += a[k] * b[k];
-    return FP_NAME(fp_awgn_total)(sum) + rest;
+    return FP_NAME(fp_v8_sum)(sum) + rest;
 }
 
 /* Cholesky factor of the lower triangle, in place; a pivot lost to rounding is made large, which freezes its variable.
@@ -73,21 +68,21 @@ static void FP_NAME(fp_awgn_factor)(double *restrict h, int m, int width)
         }
         for (int j = 0; j < block; j++) {
             const double *other = h + (size_t)j * width;
-            fp_a8 s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+            fp_v8 s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
             double rest[4] = {0};
             int k = 0;
-            for (; k + FP_AWGN_LANES <= j; k += FP_AWGN_LANES) {
-                const fp_a8 o = FP_A8(other, k);
-                s0 += FP_A8(rows[0], k) * o;
-                s1 += FP_A8(rows[1], k) * o;
-                s2 += FP_A8(rows[2], k) * o;
-                s3 += FP_A8(rows[3], k) * o;
+            for (; k + FP_LANES <= j; k += FP_LANES) {
+                const fp_v8 o = FP_AT(other, k);
+                s0 += FP_AT(rows[0], k) * o;
+                s1 += FP_AT(rows[1], k) * o;
+                s2 += FP_AT(rows[2], k) * o;
+                s3 += FP_AT(rows[3], k) * o;
             }
             for (; k < j; k++)
                 for (int q = 0; q < 4; q++)
                     rest[q] += rows[q][k] * other[k];
-            const double dot[4] = {FP_NAME(fp_awgn_total)(s0) + rest[0], FP_NAME(fp_awgn_total)(s1) + rest[1],
-                                   FP_NAME(fp_awgn_total)(s2) + rest[2], FP_NAME(fp_awgn_total)(s3) + rest[3]};
+            const double dot[4] = {FP_NAME(fp_v8_sum)(s0) + rest[0], FP_NAME(fp_v8_sum)(s1) + rest[1],
+                                   FP_NAME(fp_v8_sum)(s2) + rest[2], FP_NAME(fp_v8_sum)(s3) + rest[3]};
             for (int q = 0; q < count; q++)
                 rows[q][j] = (rows[q][j] - dot[q]) / other[j];
         }

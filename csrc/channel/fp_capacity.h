@@ -35,6 +35,7 @@
 #include <stddef.h>
 
 #include "channel/fp_binary_channel.h"
+#include "common/fp_lanes.h"
 
 #define FP_BLAHUT_SIDE 16  /* most inputs and most outputs of a small channel */
 #define FP_BLAHUT_WIDE 8   /* channels side by side */
@@ -92,13 +93,7 @@ typedef struct {
 
 static inline fp_blahut_engine fp_blahut_pick(void)
 {
-#if FP_HAVE_VARIANTS
-    if (fp_isa() == FP_ISA_AVX512)
-        return (fp_blahut_engine){fp_blahut_rows_avx512, fp_blahut_divergences_avx512, fp_blahut_small_avx512};
-    if (fp_isa() == FP_ISA_AVX2)
-        return (fp_blahut_engine){fp_blahut_rows_avx2, fp_blahut_divergences_avx2, fp_blahut_small_avx2};
-#endif
-    return (fp_blahut_engine){fp_blahut_rows_baseline, fp_blahut_divergences_baseline, fp_blahut_small_baseline};
+    return (fp_blahut_engine){FP_SELECT(fp_blahut_rows), FP_SELECT(fp_blahut_divergences), FP_SELECT(fp_blahut_small)};
 }
 
 #endif

@@ -5,12 +5,6 @@
 
 #define FP_EACH for (int l = 0; l < FP_BLAHUT_WIDE; l++)
 
-/* ((0+4)+(2+6)) + ((1+5)+(3+7)) */
-FP_INLINE double FP_NAME(fp_blahut_joined)(const double *lane)
-{
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
-}
-
 static void FP_NAME(fp_blahut_rows)(ptrdiff_t n, ptrdiff_t m, const double *Q, double *gap)
 {
     for (ptrdiff_t d = 0; d < n; d++) {
@@ -25,8 +19,7 @@ static void FP_NAME(fp_blahut_rows)(ptrdiff_t n, ptrdiff_t m, const double *Q, d
                 for (ptrdiff_t l = 0; l < run; l++)
                     part[l] = row[w + l];
             FP_EACH {
-                const double x = part[l], total = sum[l] + x, back = total - sum[l];
-                const double over = (sum[l] - (total - back)) + (x - back);
+                const double x = part[l], total = sum[l] + x, over = fp_sum_error(sum[l], x, total);
                 lost[l] += over;
                 size[l] += fabs(over);
                 sum[l] = total;
@@ -36,7 +29,7 @@ static void FP_NAME(fp_blahut_rows)(ptrdiff_t n, ptrdiff_t m, const double *Q, d
         }
         double total = -1.0, tail = 0.0, low = 0.0, nan = 0.0, spilt = 0.0;
         FP_EACH {
-            const double sure = total + sum[l], back = sure - total, over = (total - (sure - back)) + (sum[l] - back);
+            const double sure = total + sum[l], over = fp_sum_error(total, sum[l], sure);
             tail += over + lost[l];
             spilt += fabs(over) + size[l];
             total = sure;
@@ -71,7 +64,7 @@ static void FP_NAME(fp_blahut_divergences)(ptrdiff_t n, ptrdiff_t m, const doubl
                     const double t = out[w + l], x = row[w + l], inverse = over[w + l];
                     lane[l] += t * fp_channel_psi(x * inverse, (x - t) * inverse);
                 }
-            K[d] += FP_NAME(fp_blahut_joined)(lane);
+            K[d] += fp_lane_sum(lane);
             if (B) {
                 double *to = B + d * (m + 1) + from;
                 for (ptrdiff_t w = 0; w < run; w++)

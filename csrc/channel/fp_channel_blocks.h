@@ -23,7 +23,8 @@
 
 #include <stddef.h>
 
-#include "common/fp_error_free.h"
+#include "common/fp_lanes.h"
+#include "special/fp_elementary.h"
 
 #define FP_TABLE_TILE 512
 #define FP_TABLE_PART 128  /* columns whose psi is worked in two steps: one long chain of operations would wait for itself */
@@ -48,24 +49,13 @@ FP_INLINE double fp_table_psi_rest(double r, double s)
     return r * (s * (z * fp_polynomial(z, fp_log_tail, 7)));
 }
 
-typedef struct {
-    double high, low;
-} fp_table_long;
-
-FP_INLINE void fp_table_add(fp_table_long *sum, double x)
-{
-    const double s = sum->high + x;
-    sum->low += fp_sum_error(sum->high, x, s);
-    sum->high = s;
-}
-
 /* sum in two doubles, rounded once at the end */
 static inline double fp_table_total(ptrdiff_t n, const double *x)
 {
-    fp_table_long sum = {0.0, 0.0};
+    fp_accumulator sum = {0.0, 0.0};
     for (ptrdiff_t i = 0; i < n; i++)
-        fp_table_add(&sum, x[i]);
-    return isfinite(sum.high) ? sum.high + sum.low : sum.high;
+        fp_accumulator_add(&sum, x[i]);
+    return isfinite(sum.high) ? fp_accumulator_value(&sum) : sum.high;
 }
 
 /* columns of a block: arrays of m numbers each */
@@ -95,15 +85,8 @@ typedef struct {
 
 static inline fp_table_engine fp_table_pick(void)
 {
-#define FP_TABLE_OF(isa) {fp_table_all_##isa, fp_table_join_##isa, fp_table_rows_##isa, fp_table_sticks_##isa}
-#if FP_HAVE_VARIANTS
-    if (fp_isa() == FP_ISA_AVX512)
-        return (fp_table_engine)FP_TABLE_OF(avx512);
-    if (fp_isa() == FP_ISA_AVX2)
-        return (fp_table_engine)FP_TABLE_OF(avx2);
-#endif
-    return (fp_table_engine)FP_TABLE_OF(baseline);
-#undef FP_TABLE_OF
+    return (fp_table_engine){FP_SELECT(fp_table_all), FP_SELECT(fp_table_join), FP_SELECT(fp_table_rows),
+                             FP_SELECT(fp_table_sticks)};
 }
 
 #endif

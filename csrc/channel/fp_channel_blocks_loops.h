@@ -1,5 +1,7 @@
 /* Loops over blocks of rows; the mathematics is in fp_channel_blocks.h. */
 
+#include "common/fp_lanes_loops.h"
+
 #define FP_TABLE_WIDTH 1024 /* columns whose accumulators stay in the cache */
 
 FP_INLINE double FP_NAME(fp_table_larger)(double a, double b)
@@ -132,19 +134,6 @@ static void FP_NAME(fp_table_join)(ptrdiff_t m, fp_table_columns *all, const fp_
     }
 }
 
-/* sum of n terms in eight lanes, in a fixed order */
-static double FP_NAME(fp_table_lanes)(ptrdiff_t n, const double *f)
-{
-    double lane[8] = {0};
-    ptrdiff_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        for (int j = 0; j < 8; j++)
-            lane[j] += f[i + j];
-    for (int j = 0; i + j < n; j++)
-        lane[j] += f[i + j];
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
-}
-
 /* one row, n columns of it: terms of its divergence, and the posterior */
 static void FP_NAME(fp_table_tile)(ptrdiff_t n, const double *restrict x, double prior, const double *restrict centre,
                                    const double *restrict delta, const double *restrict inverse,
@@ -182,7 +171,7 @@ static void FP_NAME(fp_table_rows)(ptrdiff_t n, ptrdiff_t m, const void *cells, 
 {
     double loaded[FP_TABLE_TILE], term[FP_TABLE_TILE], after[FP_TABLE_TILE];
     for (ptrdiff_t d = 0; d < n; d++) {
-        fp_table_long k = {0.0, 0.0}, mass = {0.0, 0.0}, moved = {0.0, 0.0};
+        fp_accumulator k = {0.0, 0.0}, mass = {0.0, 0.0}, moved = {0.0, 0.0};
         for (ptrdiff_t at = 0; at < m; at += FP_TABLE_TILE) {
             const ptrdiff_t width = m - at < FP_TABLE_TILE ? m - at : FP_TABLE_TILE, start = d * m + at;
             const double *x = (const double *)cells + start;
@@ -196,11 +185,11 @@ static void FP_NAME(fp_table_rows)(ptrdiff_t n, ptrdiff_t m, const void *cells, 
             if (divergence) {
                 FP_NAME(fp_table_tile)(width, x, prior[d], laws->centre + at, laws->delta + at, laws->inverse + at,
                                        laws->weight + at, term, to);
-                fp_table_add(&k, FP_NAME(fp_table_lanes)(width, term));
+                fp_accumulator_add(&k, FP_NAME(fp_ordered_sum)(width, term));
             } else if (posterior) {
                 FP_NAME(fp_table_after)(width, x, prior[d], laws->inverse + at, to);
             }
-            fp_table_add(&mass, FP_NAME(fp_table_lanes)(width, x));
+            fp_accumulator_add(&mass, FP_NAME(fp_ordered_sum)(width, x));
             if (posterior && posterior_single) {
                 float *restrict out = (float *)posterior + start;
                 for (ptrdiff_t i = 0; i < width; i++)
@@ -210,14 +199,14 @@ static void FP_NAME(fp_table_rows)(ptrdiff_t n, ptrdiff_t m, const void *cells, 
                 for (ptrdiff_t i = 0; i < width; i++)
                     term[i] = laws->law[at + i] * (((x[i] - laws->centre[at + i]) - laws->delta[at + i])
                                                    * laws->inverse[at + i]);
-                fp_table_add(&moved, FP_NAME(fp_table_lanes)(width, term));
+                fp_accumulator_add(&moved, FP_NAME(fp_ordered_sum)(width, term));
             }
         }
         if (divergence)
-            divergence[d] = k.high + k.low;
-        sum[d] = mass.high + mass.low;
+            divergence[d] = fp_accumulator_value(&k);
+        sum[d] = fp_accumulator_value(&mass);
         if (shift)
-            shift[d] = moved.high + moved.low;
+            shift[d] = fp_accumulator_value(&moved);
     }
 }
 
@@ -228,7 +217,7 @@ static void FP_NAME(fp_table_some)(ptrdiff_t m, const double *restrict x, const 
                                    double *forward, double *backward)
 {
     double gap[FP_TABLE_TILE], over[FP_TABLE_TILE], under[FP_TABLE_TILE];
-    fp_table_long sums[2 * FP_TABLE_LEVELS] = {{0.0, 0.0}};
+    fp_accumulator sums[2 * FP_TABLE_LEVELS] = {{0.0, 0.0}};
     for (ptrdiff_t at = 0; at < m; at += FP_TABLE_TILE) {
         const ptrdiff_t width = m - at < FP_TABLE_TILE ? m - at : FP_TABLE_TILE;
         const double *restrict p = x + at, *restrict r = other + at;
@@ -245,13 +234,13 @@ static void FP_NAME(fp_table_some)(ptrdiff_t m, const double *restrict x, const 
                 over[i] = f > 0.0 ? f : 0.0;
                 under[i] = b > 0.0 ? b : 0.0;
             }
-            fp_table_add(&sums[2 * e], FP_NAME(fp_table_lanes)(width, over));
-            fp_table_add(&sums[2 * e + 1], FP_NAME(fp_table_lanes)(width, under));
+            fp_accumulator_add(&sums[2 * e], FP_NAME(fp_ordered_sum)(width, over));
+            fp_accumulator_add(&sums[2 * e + 1], FP_NAME(fp_ordered_sum)(width, under));
         }
     }
     for (int e = 0; e < FP_TABLE_LEVELS; e++) {
-        forward[e] = sums[2 * e].high + sums[2 * e].low;
-        backward[e] = sums[2 * e + 1].high + sums[2 * e + 1].low;
+        forward[e] = fp_accumulator_value(&sums[2 * e]);
+        backward[e] = fp_accumulator_value(&sums[2 * e + 1]);
     }
 }
 

@@ -27,9 +27,8 @@
 #ifndef FP_DD_H
 #define FP_DD_H
 
-#include "common/fp_dispatch.h"
+#include "common/fp_error_free.h"
 #include <math.h>
-#include <stdint.h>
 
 typedef struct {
     double hi, lo;
@@ -38,8 +37,8 @@ typedef struct {
 /* s + e = a + b exactly */
 FP_INLINE fp_dd fp_two_sum(double a, double b)
 {
-    double s = a + b, t = s - a;
-    fp_dd r = {s, (a - (s - t)) + (b - t)};
+    double s = a + b;
+    fp_dd r = {s, fp_sum_error(a, b, s)};
     return r;
 }
 

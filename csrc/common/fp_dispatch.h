@@ -54,6 +54,15 @@ static inline int fp_isa(void)
     return want < have ? want : have;
 }
 
+/* The variant of a function that a machine with this instruction set runs, and the one for the machine at hand. */
+#if FP_HAVE_VARIANTS
+#define FP_VARIANT(isa, stem) \
+    ((isa) == FP_ISA_AVX512 ? stem##_avx512 : (isa) == FP_ISA_AVX2 ? stem##_avx2 : stem##_baseline)
+#else
+#define FP_VARIANT(isa, stem) ((void)(isa), stem##_baseline)
+#endif
+#define FP_SELECT(stem) FP_VARIANT(fp_isa(), stem)
+
 static inline const char *fp_isa_name(void)
 {
     static const char *const names[] = {"baseline", "avx2", "avx512"};

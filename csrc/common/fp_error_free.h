@@ -3,7 +3,24 @@
 #ifndef FP_ERROR_FREE_H
 #define FP_ERROR_FREE_H
 
-#include "special/fp_elementary.h"
+#include <stdint.h>
+
+#include "common/fp_dispatch.h"
+
+/* A double as its 64 bits, and back. */
+FP_INLINE uint64_t fp_bits(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+FP_INLINE double fp_double(uint64_t bits)
+{
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
 
 /* s = fl(a + b); returns a + b - s exactly (Knuth) */
 FP_INLINE double fp_sum_error(double a, double b, double s)

@@ -23,15 +23,6 @@ enum { FP_PRODUCT_DEPTH = 256, FP_PRODUCT_ROWS = 4 };
 
 typedef void fp_product_engine(ptrdiff_t n, ptrdiff_t m, ptrdiff_t k, const double *a, const double *b, double *out);
 
-static inline fp_product_engine *fp_product_pick(void)
-{
-#if FP_HAVE_VARIANTS
-    if (fp_isa() == FP_ISA_AVX512)
-        return fp_product_avx512;
-    if (fp_isa() == FP_ISA_AVX2)
-        return fp_product_avx2;
-#endif
-    return fp_product_baseline;
-}
+static inline fp_product_engine *fp_product_pick(void) { return FP_SELECT(fp_product); }
 
 #endif

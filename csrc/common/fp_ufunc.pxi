@@ -1,6 +1,4 @@
 # Registration shared by the modules that offer ufuncs: include it, then call `registered(table, size, documentation)`.
-cimport numpy as cnp
-
 cdef extern from "common/fp_ufunc.h":
     ctypedef void fp_ufunc_function
     ctypedef struct fp_ufunc:
@@ -22,18 +20,25 @@ cdef extern from *:
     int fp_raised() noexcept
 
 cdef int raised() noexcept nogil:
-    """Whether an exception is pending, or a signal raises one, as Ctrl-C does; it stays pending."""
+    """Whether an exception is pending, or a signal raises one, as Ctrl-C does; the exception stays pending."""
     with gil:
         return fp_raised()
 
 
+# These few declarations stand in place of `cimport numpy`, which takes a second to compile in each module.
+cdef extern from "numpy/arrayobject.h":
+    int NPY_DOUBLE
+    int _import_array() except -1
+
 cdef extern from "numpy/ufuncobject.h":
+    int PyUFunc_None
+    int _import_umath() except -1
     object PyUFunc_FromFuncAndDataAndSignature(
-        cnp.PyUFuncGenericFunction *functions, void **data, char *types, int ntypes, int nin, int nout, int identity,
+        fp_ufunc_function **functions, void **data, char *types, int ntypes, int nin, int nout, int identity,
         const char *name, const char *doc, int unused, const char *signature)
 
-cnp.import_array()
-cnp.import_umath()
+_import_array()
+_import_umath()
 
 _documentation = []  # NumPy keeps a pointer to the text
 
@@ -43,15 +48,14 @@ cdef dict registered(fp_ufunc *table, Py_ssize_t size, dict documentation):
     global fp_ufunc_interrupted
     cdef fp_ufunc *row
     cdef bytes text
-    made = {}
+    ufuncs = {}
     fp_ufunc_interrupted = raised
     for k in range(size):
         row = &table[k]
         name = row.name.decode()
         text = documentation[name].encode()
         _documentation.append(text)
-        fp_ufunc_prepare(row, cnp.NPY_DOUBLE)
-        made[name] = PyUFunc_FromFuncAndDataAndSignature(
-            <cnp.PyUFuncGenericFunction *>row.functions, row.data, row.types, 1, row.inputs, 1, cnp.PyUFunc_None,
-            row.name, text, 0, row.signature)
-    return made
+        fp_ufunc_prepare(row, NPY_DOUBLE)
+        ufuncs[name] = PyUFunc_FromFuncAndDataAndSignature(
+            row.functions, row.data, row.types, 1, row.inputs, 1, PyUFunc_None, row.name, text, 0, row.signature)
+    return ufuncs

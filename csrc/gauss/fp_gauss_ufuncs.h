@@ -28,9 +28,7 @@ typedef ptrdiff_t (*fp_gauss_call)(const double *const *given, const int *fixed,
 /* The loop of the curve, or of its logarithm, for this machine. */
 static inline fp_gauss_call fp_gauss_bounds_pick(int logarithmic)
 {
-    static void *const delta[3] = FP_VARIANTS(gaussian_delta_bounds);
-    static void *const log_delta[3] = FP_VARIANTS(gaussian_log_delta_bounds);
-    return (fp_gauss_call)(logarithmic ? log_delta : delta)[fp_isa()];
+    return logarithmic ? FP_SELECT(gaussian_log_delta_bounds) : FP_SELECT(gaussian_delta_bounds);
 }
 
 #endif

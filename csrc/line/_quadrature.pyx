@@ -12,6 +12,11 @@ cdef extern from "common/fp_deadline.h" nogil:
     fp_stop fp_stop_at(int (*)() noexcept nogil, double)
     int FP_INTERRUPTED, FP_EXPIRED
 
+cdef extern from "common/fp_lanes.h" nogil:
+    ctypedef struct fp_accumulator:
+        pass
+    double fp_accumulator_value(const fp_accumulator *)
+
 cdef extern from "line/fp_quadrature_solver.h" nogil:
     ctypedef struct fp_law:
         double *w
@@ -30,7 +35,8 @@ cdef extern from "line/fp_quadrature_solver.h" nogil:
         const fp_near_ratio *ratio
         long max_panels, max_work, panels, evaluations, work
         fp_stop stop
-        double scale, sum, rest, truncation, rounding
+        double scale, truncation, rounding
+        fp_accumulator sum
     void fp_quadrature_choose()
     int fp_law_build(fp_law *, int, const double *, const double *, const double *)
     int fp_integral_start(fp_integral *)
@@ -100,7 +106,7 @@ def integral(int kind, tuple p, tuple q, tuple ratio, double b, double reach, do
             finished(status, "components")
     finally:
         fp_integral_free(&work)
-    return status, work.scale, work.sum + work.rest, work.truncation, work.rounding, work.panels, work.evaluations
+    return status, work.scale, fp_accumulator_value(&work.sum), work.truncation, work.rounding, work.panels, work.evaluations
 
 
 def renyi_bounds(tuple p, tuple q, double b, double reach, double deadline=INFINITY):

@@ -4,6 +4,9 @@
 
 #include "special/fp_dd_normal.h"
 
+/* bound: tested by enclosures/test_hockey_stick - the few roundings of each elementary term, nine units of 2^-53 */
+#define FP_ROUND 1.0e-15
+
 typedef struct {
     double value, lower, upper, log_value, log_lower, log_upper;
 } fp_hockey;

@@ -36,16 +36,6 @@ typedef int (*fp_hockey_function)(int, const double *, const double *, const dou
                                   const double *, const double *, ptrdiff_t, double, int, fp_interrupted, double,
                                   fp_hockey *, long *);
 
-static inline fp_hockey_function fp_hockey_pick(void)
-{
-#if FP_HAVE_VARIANTS
-    int isa = fp_isa();
-    if (isa == FP_ISA_AVX512)
-        return fp_hockey_all_avx512;
-    if (isa == FP_ISA_AVX2)
-        return fp_hockey_all_avx2;
-#endif
-    return fp_hockey_all_baseline;
-}
+static inline fp_hockey_function fp_hockey_pick(void) { return FP_SELECT(fp_hockey_all); }
 
 #endif

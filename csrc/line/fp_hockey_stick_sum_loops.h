@@ -21,8 +21,8 @@ static void FP_NAME(fp_side_mass)(const fp_side *side, const double *restrict we
         sum += FP_AT(part, i);
         slips += FP_AT(slip, i);
     }
-    *mass = FP_NAME(fp_total)(sum);
-    *error = FP_NDTR_DIFF_ERROR * *mass + FP_ROUND * FP_NAME(fp_total)(slips) + 1e-300;
+    *mass = FP_NAME(fp_v8_sum)(sum);
+    *error = FP_NDTR_DIFF_ERROR * *mass + FP_ROUND * FP_NAME(fp_v8_sum)(slips) + 1e-300;
 }
 
 /* In doubles; 0 when the relative width is not below the target, or it was stopped. */

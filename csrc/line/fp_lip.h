@@ -147,16 +147,6 @@ static inline void fp_lip_free(fp_lip *lip) { free(lip->storage); }
 typedef int (*fp_lip_function)(int, const double *, const double *, double, const double *, ptrdiff_t, double, int,
                                fp_interrupted, fp_hockey *, long *);
 
-static inline fp_lip_function fp_lip_pick(void)
-{
-#if FP_HAVE_VARIANTS
-    int isa = fp_isa();
-    if (isa == FP_ISA_AVX512)
-        return fp_lip_all_avx512;
-    if (isa == FP_ISA_AVX2)
-        return fp_lip_all_avx2;
-#endif
-    return fp_lip_all_baseline;
-}
+static inline fp_lip_function fp_lip_pick(void) { return FP_SELECT(fp_lip_all); }
 
 #endif

@@ -97,39 +97,39 @@ static void FP_NAME(fp_lip_at)(fp_lip *lip, const fp_lip_side *side, double a, d
             e[k] = w[k] + h[k];
         }
         for (int k = 0; k < count; k += FP_LANES) {
-            fp_v8 dk = FP_AT(d, k), size = FP_NAME(fp_absolute)(dk);
+            fp_v8 dk = FP_AT(d, k), size = FP_NAME(fp_v8_abs)(dk);
             mass += FP_AT(h, k);
             slope += FP_AT(e, k) * dk;
             slip += FP_AT(w, k) * size * (t + size);
             wide += FP_AT(w, k) * size;
         }
         double excess = epsilon < FP_LIP_NORMALISED ? 0.0 : lip->excess;
-        double rise = FP_NAME(fp_total)(mass) + excess, log_ratio = fp_log1p(rise);
+        double rise = FP_NAME(fp_v8_sum)(mass) + excess, log_ratio = fp_log1p(rise);
         at->peak = 0.0;
         at->value = log_ratio - epsilon;
-        at->slope = FP_NAME(fp_total)(slope) / (1.0 + rise);
-        at->steep = at->slope - 8.0 * (FP_ROUND + FP_NAME(fp_lip_sum_error)(count)) * FP_NAME(fp_total)(wide);
+        at->slope = FP_NAME(fp_v8_sum)(slope) / (1.0 + rise);
+        at->steep = at->slope - 8.0 * (FP_ROUND + FP_NAME(fp_lip_sum_error)(count)) * FP_NAME(fp_v8_sum)(wide);
         at->bend = far * far * (1.0 + 1e-9);
-        at->error = (2.0 * FP_ROUND + 2.0 * FP_NAME(fp_lip_sum_error)(count)) * FP_NAME(fp_total)(slip)
+        at->error = (2.0 * FP_ROUND + 2.0 * FP_NAME(fp_lip_sum_error)(count)) * FP_NAME(fp_v8_sum)(slip)
                     + 2.3e-16 * (fabs(excess) + epsilon + 2.0 * fabs(log_ratio)) + 1e-300 * (1.0 + t);
         return;
     }
     for (int k = 0; k < count; ++k)
         h[k] += lw[k];
-    double peak = FP_NAME(fp_peak)(h, count);
+    double peak = FP_NAME(fp_max_of)(h, count);
     for (int k = 0; k < count; ++k)
         e[k] = fp_exp(h[k] - peak);
     for (int k = 0; k < count; k += FP_LANES) {
-        fp_v8 ek = FP_AT(e, k), dk = FP_AT(d, k), size = FP_NAME(fp_absolute)(dk);
+        fp_v8 ek = FP_AT(e, k), dk = FP_AT(d, k), size = FP_NAME(fp_v8_abs)(dk);
         mass += ek;
         slope += ek * dk;
-        slip += ek * (FP_NAME(fp_absolute)(FP_AT(lw, k)) + size * (t + size));
+        slip += ek * (FP_NAME(fp_v8_abs)(FP_AT(lw, k)) + size * (t + size));
     }
-    double total = FP_NAME(fp_total)(mass);
+    double total = FP_NAME(fp_v8_sum)(mass);
     at->peak = peak;
     at->value = peak - epsilon + fp_log(total);
-    at->slope = FP_NAME(fp_total)(slope) / total;
-    at->error = FP_ROUND * (4.0 + fabs(peak) + FP_NAME(fp_total)(slip) / total) + FP_NAME(fp_lip_sum_error)(count)
+    at->slope = FP_NAME(fp_v8_sum)(slope) / total;
+    at->error = FP_ROUND * (4.0 + fabs(peak) + FP_NAME(fp_v8_sum)(slip) / total) + FP_NAME(fp_lip_sum_error)(count)
                 + 2.3e-16 * epsilon + 1e-300 * (1.0 + t);
 }
 
@@ -196,13 +196,13 @@ static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_side *side, int k, do
         for (int i = 0; i < count; ++i)
             part[i] = e[i] * fp_mills(t - d[i]);
         for (int i = 0; i < count; i += FP_LANES) {
-            fp_v8 di = FP_AT(d, i), size = FP_NAME(fp_absolute)(di), pi = FP_AT(part, i);
+            fp_v8 di = FP_AT(d, i), size = FP_NAME(fp_v8_abs)(di), pi = FP_AT(part, i);
             sum += pi;
-            slip += pi * (FP_NAME(fp_absolute)(FP_AT(lw, i)) + size * (t + size) + 3.0 * size + t);
+            slip += pi * (FP_NAME(fp_v8_abs)(FP_AT(lw, i)) + size * (t + size) + 3.0 * size + t);
         }
-        double unit = fp_exp(at->peak - epsilon), p = unit * FP_NAME(fp_total)(sum);
+        double unit = fp_exp(at->peak - epsilon), p = unit * FP_NAME(fp_v8_sum)(sum);
         theta = epsilon * (p - mills) <= theta * mills ? theta : 0.0;
-        error = FP_ROUND * (unit * FP_NAME(fp_total)(slip) + (12.0 + fabs(at->peak) + epsilon) * p + 2.0 * mills)
+        error = FP_ROUND * (unit * FP_NAME(fp_v8_sum)(slip) + (12.0 + fabs(at->peak) + epsilon) * p + 2.0 * mills)
                 + sum_error * p + theta * mills + 1e-300;
         tail->scale = scale;
         tail->value = (p - mills) * FP_INV_SQRT_2PI;
@@ -214,12 +214,12 @@ static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_side *side, int k, do
         for (int i = 0; i < count; i += FP_LANES) {
             fp_v8 di = FP_AT(d, i);
             sum += FP_AT(part, i);
-            slip += FP_AT(e, i) * (FP_NAME(fp_absolute)(di) + FP_NAME(fp_absolute)(t - di));
+            slip += FP_AT(e, i) * (FP_NAME(fp_v8_abs)(di) + FP_NAME(fp_v8_abs)(t - di));
         }
-        double p = FP_NAME(fp_total)(sum) + side->beyond[end].hi, q = FP_NAME(fp_lip_plain)(scale, mills * FP_INV_SQRT_2PI);
+        double p = FP_NAME(fp_v8_sum)(sum) + side->beyond[end].hi, q = FP_NAME(fp_lip_plain)(scale, mills * FP_INV_SQRT_2PI);
         theta = epsilon * (p - q) <= theta * q ? theta : 0.0;
         double density = fp_exp(at->peak - square) * (0.5 * FP_INV_SQRT_2PI);
-        error = (2.0 * FP_ROUND + sum_error) * p + FP_ROUND * density * FP_NAME(fp_total)(slip) + (4.0 * FP_ROUND + theta) * q + 1e-300;
+        error = (2.0 * FP_ROUND + sum_error) * p + FP_ROUND * density * FP_NAME(fp_v8_sum)(slip) + (4.0 * FP_ROUND + theta) * q + 1e-300;
         tail->loss = fp_exp(log_lost + scale.hi);
         tail->scale = fp_dd_set(0.0);
         tail->value = p - q;

@@ -15,6 +15,7 @@
 #include "common/fp_dispatch.h"
 #include "common/fp_dd.h"
 #include "common/fp_lanes.h"
+#include "line/fp_bracket.h"
 #include "special/fp_math.h"
 #include "common/fp_deadline.h"
 #include <math.h>

@@ -13,7 +13,7 @@ static inline double FP_NAME(fp_terms)(const fp_side *side, double x, double *re
         h[i] = lw[i] - 0.5 * z * z;
         g[i] = -z * inverse[i];
     }
-    double peak = FP_NAME(fp_peak)(h, padded);
+    double peak = FP_NAME(fp_max_of)(h, padded);
     for (int i = 0; i < padded; ++i) {
         h[i] -= peak;
         e[i] = fp_exp(h[i]);
@@ -39,11 +39,11 @@ static inline void FP_NAME(fp_side_log)(const fp_side *side, double x, double *r
         score += ei * gi;
         load += ei * (gi * (FP_AT(side->mean, i) - x) + FP_AT(side->load, i));
     }
-    out->mass = FP_NAME(fp_total)(mass);
+    out->mass = FP_NAME(fp_v8_sum)(mass);
     out->peak = peak;
     out->log = peak + fp_log(out->mass);
-    out->score = FP_NAME(fp_total)(score) / out->mass;
-    out->error = FP_ROUND * (4.0 + FP_NAME(fp_total)(load) / out->mass + fabs(peak)) + 2.3e-16 * side->padded;
+    out->score = FP_NAME(fp_v8_sum)(score) / out->mass;
+    out->error = FP_ROUND * (4.0 + FP_NAME(fp_v8_sum)(load) / out->mass + fabs(peak)) + 2.3e-16 * side->padded;
 }
 
 /* The rest of the local analysis, from e and g left by fp_side_log. */
@@ -54,10 +54,10 @@ static inline void FP_NAME(fp_side_spread)(const fp_side *side, double x, const 
     double a = out->score, base = 4.0 + fabs(out->peak);
     for (int i = 0; i < side->padded; i += FP_LANES)
         rate += FP_AT(e, i) * FP_AT(side->precision, i);
-    double b = FP_NAME(fp_total)(rate) / out->mass;
+    double b = FP_NAME(fp_v8_sum)(rate) / out->mass;
     for (int i = 0; i < side->padded; i += FP_LANES) {
         fp_v8 ei = FP_AT(e, i), gi = FP_AT(g, i), ti = FP_AT(side->precision, i), away = gi - a;
-        fp_v8 off = FP_NAME(fp_absolute)(away), size = FP_NAME(fp_absolute)(gi);
+        fp_v8 off = FP_NAME(fp_v8_abs)(away), size = FP_NAME(fp_v8_abs)(gi);
         fp_v8 eta = base + gi * (FP_AT(side->mean, i) - x) + FP_AT(side->load, i);
         spread += ei * away * away;
         score_error += ei * (eta * off + size);
@@ -65,9 +65,9 @@ static inline void FP_NAME(fp_side_spread)(const fp_side *side, double x, const 
     }
     double scale = (2.0 * FP_ROUND + 2.3e-16 * side->padded) / out->mass;
     out->rate = b;
-    out->spread = FP_NAME(fp_total)(spread) / out->mass;
-    out->score_error = scale * FP_NAME(fp_total)(score_error) + FP_ROUND * fabs(a);
-    out->spread_error = scale * FP_NAME(fp_total)(spread_error);
+    out->spread = FP_NAME(fp_v8_sum)(spread) / out->mass;
+    out->score_error = scale * FP_NAME(fp_v8_sum)(score_error) + FP_ROUND * fabs(a);
+    out->spread_error = scale * FP_NAME(fp_v8_sum)(spread_error);
 }
 
 /* |log p(x + d) - (log p + a d - b d^2 / 2)| <= returned bound for complex |d| <= radius; infinity when p may vanish.
@@ -86,7 +86,7 @@ static inline double FP_NAME(fp_side_kappa)(const fp_side *side, const double *r
     for (int i = 0; i < side->padded; i += FP_LANES)
         sum += FP_AT(work, i);
     double residue = at->score_error * radius + FP_ROUND * b * half * side->padded;
-    return FP_NAME(fp_total)(sum) / at->mass * (1.0 + 1e-6) + residue * residue;
+    return FP_NAME(fp_v8_sum)(sum) / at->mass * (1.0 + 1e-6) + residue * residue;
 }
 
 typedef struct {
@@ -137,7 +137,7 @@ static inline void FP_NAME(fp_couple_at)(const fp_ratio *r, double x, const FP_N
         fp_v8 rj = FP_AT(e, j) * unit, term = rj * FP_AT(c->excess, j);
         fp_v8 eta = base + FP_AT(g, j) * (FP_AT(side->mean, j) - x) + FP_AT(side->load, j);
         u += term;
-        ua += eta * FP_NAME(fp_absolute)(term);
+        ua += eta * FP_NAME(fp_v8_abs)(term);
     }
     for (int k = 0; k < c->padded; k += FP_LANES) {
         fp_v8 rk = FP_AT(rho, k), ek = FP_AT(ratio, k), ck = FP_AT(c->mean, k), ik = FP_AT(c->inverse, k);
@@ -146,23 +146,23 @@ static inline void FP_NAME(fp_couple_at)(const fp_ratio *r, double x, const FP_N
         fp_v8 d1 = z * st + dz * FP_AT(c->inverse_p, k), d2 = FP_AT(c->bend, k);
         fp_v8 first = away * ek + both * d1;
         fp_v8 second = (away * away - FP_AT(c->precision, k) + dq) * ek + both * (2.0 * away * d1 + d2 + d1 * d1);
-        fp_v8 eta = base + z * z + dz * dz + FP_AT(c->load, k) + FP_NAME(fp_absolute)(z * dz);
-        fp_v8 ea = FP_NAME(fp_absolute)(ek), d1a = FP_NAME(fp_absolute)(z * st) + FP_NAME(fp_absolute)(dz * FP_AT(c->inverse_p, k));
-        fp_v8 wide = FP_NAME(fp_absolute)(gk) + fabs(a);
-        fp_v8 slip = both * (FP_NAME(fp_absolute)(dz) * (2.0 * FP_NAME(fp_absolute)(z) + FP_NAME(fp_absolute)(dz))
-                             + FP_NAME(fp_absolute)(FP_AT(c->log_scale, k)));
+        fp_v8 eta = base + z * z + dz * dz + FP_AT(c->load, k) + FP_NAME(fp_v8_abs)(z * dz);
+        fp_v8 ea = FP_NAME(fp_v8_abs)(ek), d1a = FP_NAME(fp_v8_abs)(z * st) + FP_NAME(fp_v8_abs)(dz * FP_AT(c->inverse_p, k));
+        fp_v8 wide = FP_NAME(fp_v8_abs)(gk) + fabs(a);
+        fp_v8 slip = both * (FP_NAME(fp_v8_abs)(dz) * (2.0 * FP_NAME(fp_v8_abs)(z) + FP_NAME(fp_v8_abs)(dz))
+                             + FP_NAME(fp_v8_abs)(FP_AT(c->log_scale, k)));
         u += ek;
         ua += eta * ea + slip;
         du += first;
         dua += eta * (ea * wide + both * d1a) + slip * wide;
         ddu += second;
-        ddua += eta * (ea * (wide * wide + FP_AT(c->precision, k) + fabs(dq)) + both * (2.0 * wide * d1a + FP_NAME(fp_absolute)(d2) + d1a * d1a))
+        ddua += eta * (ea * (wide * wide + FP_AT(c->precision, k) + fabs(dq)) + both * (2.0 * wide * d1a + FP_NAME(fp_v8_abs)(d2) + d1a * d1a))
                 + slip * wide * wide;
     }
     for (int i = 0; i < alone->padded; i += FP_LANES) {
         fp_v8 ni = FP_AT(lone, i), ii = FP_AT(alone->inverse, i), z = (x - FP_AT(alone->mean, i)) * ii;
-        fp_v8 gi = -z * ii, away = gi - a, ti = FP_AT(alone->precision, i), off = FP_NAME(fp_absolute)(away);
-        fp_v8 eta = base + z * z + FP_AT(alone->load, i), wide = FP_NAME(fp_absolute)(gi) + fabs(a);
+        fp_v8 gi = -z * ii, away = gi - a, ti = FP_AT(alone->precision, i), off = FP_NAME(fp_v8_abs)(away);
+        fp_v8 eta = base + z * z + FP_AT(alone->load, i), wide = FP_NAME(fp_v8_abs)(gi) + fabs(a);
         u += ni;
         ua += eta * ni;
         du += away * ni;
@@ -170,33 +170,33 @@ static inline void FP_NAME(fp_couple_at)(const fp_ratio *r, double x, const FP_N
         ddu += (away * away - ti + dq) * ni;
         ddua += ni * (eta * (away * away + ti + fabs(dq)) + wide * off);
     }
-    double sum = FP_NAME(fp_total)(u), size = fabs(sum);
+    double sum = FP_NAME(fp_v8_sum)(u), size = fabs(sum);
     double scale_error = 2.0 * FP_ROUND + 2.3e-16 * (side->padded + c->padded + alone->padded);
-    double u_error = scale_error * FP_NAME(fp_total)(ua) + c->defect + 1e-300;
+    double u_error = scale_error * FP_NAME(fp_v8_sum)(ua) + c->defect + 1e-300;
     out->good = size + u_error < 0.5;
     if (!out->good)
         return;
     for (int j = 0; j < side->padded; j += FP_LANES) {
         fp_v8 rj = FP_AT(e, j) * unit, xs = FP_AT(c->excess, j), over = xs - sum, cj = rj * over, gj = FP_AT(g, j), tj = FP_AT(side->precision, j);
         fp_v8 eta = base + gj * (FP_AT(side->mean, j) - x) + FP_AT(side->load, j);
-        fp_v8 away = gj - a, off = FP_NAME(fp_absolute)(away), wide = FP_NAME(fp_absolute)(gj) + fabs(a);
-        fp_v8 bend = away * away - tj + dq, ca = FP_NAME(fp_absolute)(cj), loose = rj * (FP_NAME(fp_absolute)(xs) + size);
-        *(fp_v8 *)(above + j) = FP_NAME(fp_absolute)(over) * unit;
+        fp_v8 away = gj - a, off = FP_NAME(fp_v8_abs)(away), wide = FP_NAME(fp_v8_abs)(gj) + fabs(a);
+        fp_v8 bend = away * away - tj + dq, ca = FP_NAME(fp_v8_abs)(cj), loose = rj * (FP_NAME(fp_v8_abs)(xs) + size);
+        *(fp_v8 *)(above + j) = FP_NAME(fp_v8_abs)(over) * unit;
         du += cj * away;
         dua += ca * (eta * off + wide) + loose * off;
         ddu += cj * bend;
-        ddua += ca * (eta * FP_NAME(fp_absolute)(bend) + wide * off + away * away + tj + fabs(dq)) + loose * FP_NAME(fp_absolute)(bend);
+        ddua += ca * (eta * FP_NAME(fp_v8_abs)(bend) + wide * off + away * away + tj + fabs(dq)) + loose * FP_NAME(fp_v8_abs)(bend);
     }
-    double below = 1.0 + sum - u_error, first = FP_NAME(fp_total)(du), second = FP_NAME(fp_total)(ddu);
+    double below = 1.0 + sum - u_error, first = FP_NAME(fp_v8_sum)(du), second = FP_NAME(fp_v8_sum)(ddu);
     out->sum = sum;
     out->sum_error = u_error;
     out->value = fp_log1p(sum);
     out->error = u_error / below + FP_ROUND * fabs(out->value);
     out->slope = first / (1.0 + sum);
-    out->slope_error = (scale_error * FP_NAME(fp_total)(dua) + (fabs(out->slope) + q->score_error) * u_error) / below
+    out->slope_error = (scale_error * FP_NAME(fp_v8_sum)(dua) + (fabs(out->slope) + q->score_error) * u_error) / below
                        + FP_ROUND * fabs(out->slope) + 1e-300;
     out->curve = second / (1.0 + sum) - out->slope * out->slope;
-    out->curve_error = (scale_error * FP_NAME(fp_total)(ddua) + 2.0 * fabs(first) * q->score_error
+    out->curve_error = (scale_error * FP_NAME(fp_v8_sum)(ddua) + 2.0 * fabs(first) * q->score_error
                         + (fabs(second) + q->spread_error + FP_ROUND * (q->rate + q->spread) * side->padded) * u_error) / below
                        + 2.0 * fabs(out->slope) * out->slope_error + 4.0 * FP_ROUND * (fabs(out->curve) + out->slope * out->slope)
                        + 1e-300;
@@ -241,7 +241,7 @@ static inline double FP_NAME(fp_couple_bound)(const fp_ratio *r, double x, const
     }
     for (int i = 0; i < alone->padded; i += FP_LANES)
         sum += FP_AT(work, i);
-    double u = (FP_NAME(fp_total)(sum) * (1.0 + 1e-6) + at->sum_error) / (1.0 - kappa_q) / (1.0 + at->sum);
+    double u = (FP_NAME(fp_v8_sum)(sum) * (1.0 + 1e-6) + at->sum_error) / (1.0 - kappa_q) / (1.0 + at->sum);
     return u < 0.5 ? -log1p(-u) : INFINITY;
 }
 
@@ -272,14 +272,14 @@ static void FP_NAME(fp_tilt_at)(const fp_ratio *r, double x, fp_taylor *out)
     const double *restrict gap = tilt->gap, *restrict rate = tilt->rate, *restrict lw = tilt->log_weight;
     for (int i = 0; i < tilt->padded; ++i)
         h[i] = lw[i] + rate[i] * (away - 0.5 * gap[i]);
-    double peak = FP_NAME(fp_peak)(h, tilt->padded);
+    double peak = FP_NAME(fp_max_of)(h, tilt->padded);
     for (int i = 0; i < tilt->padded; ++i)
         e[i] = fp_exp(h[i] - peak);
     fp_v8 mass = {0}, slope = {0}, slip = {0}, size = {0}, spread = {0};
     for (int i = 0; i < tilt->padded; i += FP_LANES) {
-        fp_v8 ei = FP_AT(e, i), bi = FP_AT(rate, i), wide = FP_NAME(fp_absolute)(bi);
-        fp_v8 lift = (fp_v8)((fp_v8i)(ei > 0.0) & (fp_v8i)FP_NAME(fp_absolute)(FP_AT(lw, i)));
-        fp_v8 eta = 4.0 + fabs(peak) + lift + wide * (fabs(away) + FP_NAME(fp_absolute)(FP_AT(gap, i)));
+        fp_v8 ei = FP_AT(e, i), bi = FP_AT(rate, i), wide = FP_NAME(fp_v8_abs)(bi);
+        fp_v8 lift = (fp_v8)((fp_v8i)(ei > 0.0) & (fp_v8i)FP_NAME(fp_v8_abs)(FP_AT(lw, i)));
+        fp_v8 eta = 4.0 + fabs(peak) + lift + wide * (fabs(away) + FP_NAME(fp_v8_abs)(FP_AT(gap, i)));
         mass += ei;
         slope += ei * bi;
         size += ei * wide;
@@ -293,12 +293,12 @@ static void FP_NAME(fp_tilt_at)(const fp_ratio *r, double x, fp_taylor *out)
         out->slope_error = FP_ROUND * fabs(rate[0]);
         return;
     }
-    double total = FP_NAME(fp_total)(mass), add = 2.3e-16 * tilt->padded;
+    double total = FP_NAME(fp_v8_sum)(mass), add = 2.3e-16 * tilt->padded;
     out->value = tilt->sign * (peak + fp_log(total));
-    out->slope = tilt->sign * (FP_NAME(fp_total)(slope) / total);
-    out->error = FP_ROUND * (FP_NAME(fp_total)(slip) / total + fabs(out->value)) + add;
-    out->slope_error = (2.0 * FP_ROUND + add) * (FP_NAME(fp_total)(spread) + FP_NAME(fp_total)(size)) / total
-                       + (FP_ROUND * FP_NAME(fp_total)(slip) / total + add) * fabs(out->slope);
+    out->slope = tilt->sign * (FP_NAME(fp_v8_sum)(slope) / total);
+    out->error = FP_ROUND * (FP_NAME(fp_v8_sum)(slip) / total + fabs(out->value)) + add;
+    out->slope_error = (2.0 * FP_ROUND + add) * (FP_NAME(fp_v8_sum)(spread) + FP_NAME(fp_v8_sum)(size)) / total
+                       + (FP_ROUND * FP_NAME(fp_v8_sum)(slip) / total + add) * fabs(out->slope);
 }
 
 /* The coupled form at x, with the moments of q; 0 when it does not hold there. */

@@ -25,6 +25,7 @@
 
 #include <stdlib.h>
 
+#include "common/fp_lanes.h"
 #include "line/fp_integrand.h"
 
 /* bound: tested by enclosures/test_integrals - components dropped on a panel: e^-90 of another's smallest */

@@ -16,24 +16,16 @@ typedef struct {
     void (*information)(const fp_local *, const double *, int, int, double, const double *, int, double *, double *);
 } fp_quadrature_functions;
 
-#define FP_QUADRATURE_FUNCTIONS(isa)                                                                                 \
-    {fp_local_centre_##isa, fp_local_kappa_##isa, fp_local_nodes_##isa, fp_integrand_nodes_##isa,                    \
-     fp_information_nodes_##isa}
+static fp_quadrature_functions fp_quadrature_chosen;
 
-static const fp_quadrature_functions *fp_quadrature_chosen;
+static inline const fp_quadrature_functions *fp_quadrature_table(void) { return &fp_quadrature_chosen; }
 
-static inline const fp_quadrature_functions *fp_quadrature_table(void) { return fp_quadrature_chosen; }
-
+/* Must be called once, before any integral. */
 static inline void fp_quadrature_choose(void)
 {
-    static const fp_quadrature_functions tables[] = {
-        FP_QUADRATURE_FUNCTIONS(baseline),
-#if FP_HAVE_VARIANTS
-        FP_QUADRATURE_FUNCTIONS(avx2),
-        FP_QUADRATURE_FUNCTIONS(avx512),
-#endif
-    };
-    fp_quadrature_chosen = &tables[fp_isa()];
+    fp_quadrature_chosen = (fp_quadrature_functions){
+        FP_SELECT(fp_local_centre), FP_SELECT(fp_local_kappa), FP_SELECT(fp_local_nodes),
+        FP_SELECT(fp_integrand_nodes), FP_SELECT(fp_information_nodes)};
 }
 
 #endif

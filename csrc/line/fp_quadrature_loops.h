@@ -4,14 +4,8 @@
  * analysis of a panel the lanes are components, in the evaluation they are nodes.
  */
 /* bounds: tested by enclosures/test_integrals - errors of log p, log q and of posterior terms at a node */
-#define FP_LANES 8
 /* one vector's worth of independent work; kept a loop for the vectoriser */
 #define FP_LANE_LOOP(k) _Pragma("GCC unroll 1") for (int k = 0; k < FP_LANES; k++)
-
-static double FP_NAME(fp_lane_sum)(const double *a)
-{
-    return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
-}
 
 /* log p(x0), responsibilities, alpha, beta */
 static void FP_NAME(fp_local_centre)(fp_local *side)
@@ -31,8 +25,8 @@ static void FP_NAME(fp_local_centre)(fp_local *side)
             slopes[k] -= square * dm[j + k];
             bends[k] += square;
         }
-    const double total = FP_NAME(fp_lane_sum)(sums), inverse = 1.0 / total, l0 = top + fp_log(total);
-    const double alpha = FP_NAME(fp_lane_sum)(slopes) / total, beta = FP_NAME(fp_lane_sum)(bends) / total;
+    const double total = fp_lane_sum(sums), inverse = 1.0 / total, l0 = top + fp_log(total);
+    const double alpha = fp_lane_sum(slopes) / total, beta = fp_lane_sum(bends) / total;
     for (int j = 0; j < n; j++) {
         const double square = is[j] * is[j];
         log_r[j] -= l0;
@@ -53,7 +47,7 @@ static double FP_NAME(fp_local_kappa)(const fp_local *side, double radius)
     for (int j = 0; j < side->padded; j += FP_LANES)
         FP_LANE_LOOP(k)
             sum[k] += fp_exp(log_r[j + k] + (slope[j + k] + bend[j + k] * radius) * radius);
-    const double kappa = FP_NAME(fp_lane_sum)(sum) * (1.0 + 1e-9) - 1.0;
+    const double kappa = fp_lane_sum(sum) * (1.0 + 1e-9) - 1.0;
     return kappa < 1e-9 ? 1e-9 : kappa;
 }
 
@@ -204,5 +198,4 @@ static void FP_NAME(fp_information_nodes)(const fp_local *side, const double *re
     }
 }
 
-#undef FP_LANES
 #undef FP_LANE_LOOP

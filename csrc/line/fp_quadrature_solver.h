@@ -53,7 +53,8 @@ typedef struct {
     long max_panels, max_work;
     fp_stop stop;
     /* results: integral = e^scale (sum +- (truncation + rounding)) */
-    double scale, log_width, sum, rest, mass, truncation, rounding;
+    double scale, log_width, mass, truncation, rounding;
+    fp_accumulator sum;
     long panels, evaluations, work; /* work: exponentials, about */
     /* state */
     fp_local side_p, side_q;
@@ -317,9 +318,7 @@ static inline fp_panel_sum fp_panel_rule(fp_integral *w, const fp_panel *panel, 
 
 static inline void fp_integral_add(fp_integral *w, fp_panel_sum s, double truncation)
 {
-    const double sum = w->sum + s.value, back = sum - w->sum;
-    w->rest += (w->sum - (sum - back)) + (s.value - back);
-    w->sum = sum;
+    fp_accumulator_add(&w->sum, s.value);
     w->mass += s.mass;
     w->rounding += s.rounding;
     w->truncation += truncation;
@@ -339,7 +338,7 @@ static inline void fp_integral_rescale(fp_integral *w, double log_h)
     if (!(phi > w->scale))
         return;
     const double factor = fp_exp(w->scale - phi);
-    w->sum *= factor, w->rest *= factor, w->mass *= factor, w->truncation *= factor, w->rounding *= factor;
+    w->sum.high *= factor, w->sum.low *= factor, w->mass *= factor, w->truncation *= factor, w->rounding *= factor;
     w->rounding += 4.0 * FP_U * w->mass * (1.0 + fabs(phi));
     w->scale = phi;
     w->log_width = width;
@@ -464,7 +463,8 @@ static inline int fp_integral_start(fp_integral *w)
     const int n = w->p.n + w->q.n;
     w->scale = w->kind == FP_RENYI ? -INFINITY : 0.0;
     w->log_width = 0.0;
-    w->sum = w->rest = w->mass = w->truncation = w->rounding = 0.0;
+    w->sum = (fp_accumulator){0.0, 0.0};
+    w->mass = w->truncation = w->rounding = 0.0;
     w->panels = w->evaluations = w->work = w->waiting = w->heap_room = w->arena_used = 0;
     w->heap = NULL;
     w->arena_room = 16 * (long)n + 1024;

@@ -110,16 +110,7 @@ static void fp_density_far(const fp_density *p, ptrdiff_t n, const double *x, do
 
 typedef void (*fp_density_call)(const fp_density *, ptrdiff_t, const double *, double *, double *, double *);
 
-static inline fp_density_call fp_density_pick(void)
-{
-#if FP_HAVE_VARIANTS
-    if (fp_isa() == FP_ISA_AVX512)
-        return fp_density_tile_avx512;
-    if (fp_isa() == FP_ISA_AVX2)
-        return fp_density_tile_avx2;
-#endif
-    return fp_density_tile_baseline;
-}
+static inline fp_density_call fp_density_pick(void) { return FP_SELECT(fp_density_tile); }
 
 /* what is computed once a call; prepared is room for 3 k */
 static void fp_density_prepare(fp_density *p, double *prepared)

@@ -16,9 +16,9 @@
 
 #include <stddef.h>
 
+#include "common/fp_lanes.h"
 #include "special/fp_elementary.h"
 
-#define FP_LANES 8
 #define FP_POINTS 4
 #define FP_ROWS 512
 /* bound: none - 1 / w of weights so small that they have no part in any sum */
@@ -53,18 +53,10 @@ typedef struct {
     void (*divergences)(ptrdiff_t, ptrdiff_t, const double *, const double *, const double *, double *, double *);
 } fp_abp_engine;
 
-#define FP_ABP_ENGINE(isa) \
-    (fp_abp_engine){fp_abp_changes_##isa, fp_abp_own_##isa, fp_abp_products_##isa, fp_abp_divergences_##isa}
-
 static inline fp_abp_engine fp_abp_pick(void)
 {
-#if FP_HAVE_VARIANTS
-    if (fp_isa() == FP_ISA_AVX512)
-        return FP_ABP_ENGINE(avx512);
-    if (fp_isa() == FP_ISA_AVX2)
-        return FP_ABP_ENGINE(avx2);
-#endif
-    return FP_ABP_ENGINE(baseline);
+    return (fp_abp_engine){FP_SELECT(fp_abp_changes), FP_SELECT(fp_abp_own), FP_SELECT(fp_abp_products),
+                           FP_SELECT(fp_abp_divergences)};
 }
 
 #endif

@@ -1,13 +1,5 @@
 /* Loops of fp_abp.h; no include guard, included once per instruction set. */
 
-typedef double FP_NAME(fp_lanes) __attribute__((vector_size(64), aligned(8), may_alias));
-#define fp_lanes FP_NAME(fp_lanes)
-
-static double FP_NAME(fp_abp_lane_sum)(const double *lane)
-{
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
-}
-
 static void FP_NAME(fp_abp_changes)(ptrdiff_t rows, ptrdiff_t m, const double *t, const double *x, const double *w,
                                     int small, double *change, double *top, double *mean)
 {
@@ -29,7 +21,7 @@ static void FP_NAME(fp_abp_changes)(ptrdiff_t rows, ptrdiff_t m, const double *t
                     e[j + l] = fp_expm1(e[j + l]);
                     lane[l] += w[j + l] * e[j + l];
                 }
-            const double sum = FP_NAME(fp_abp_lane_sum)(lane), up = 1.0 / (1.0 + sum);
+            const double sum = fp_lane_sum(lane), up = 1.0 / (1.0 + sum);
             for (ptrdiff_t j = 0; j < m; j++)
                 e[j] = (e[j] - sum) * up;
             top[r] = 0.0, mean[r] = sum;
@@ -39,7 +31,7 @@ static void FP_NAME(fp_abp_changes)(ptrdiff_t rows, ptrdiff_t m, const double *t
                     e[j + l] = fp_exp(e[j + l] - most);
                     lane[l] += w[j + l] * e[j + l];
                 }
-            const double sum = FP_NAME(fp_abp_lane_sum)(lane);
+            const double sum = fp_lane_sum(lane);
             for (ptrdiff_t j = 0; j < m; j++) {
                 const double ratio = e[j] / sum - 1.0;
                 e[j] = ratio < FP_LARGEST_RATIO ? ratio : FP_LARGEST_RATIO;
@@ -75,16 +67,16 @@ static void FP_NAME(fp_abp_own)(ptrdiff_t rows, ptrdiff_t p, const double *t, co
 static void FP_NAME(fp_abp_products)(ptrdiff_t rows, ptrdiff_t stride, ptrdiff_t p, ptrdiff_t m, const double *own,
                                      const double *change, double *sums)
 {
-    fp_lanes panel[FP_ROWS];
+    fp_v8 panel[FP_ROWS];
     for (ptrdiff_t first = 0; first < rows; first += FP_ROWS) {
         const ptrdiff_t count = rows - first < FP_ROWS ? rows - first : FP_ROWS;
         for (ptrdiff_t j = 0; j < m; j += FP_LANES) {
             for (ptrdiff_t r = 0; r < count; r++)
-                panel[r] = *(const fp_lanes *)(change + (first + r) * stride * m + j);
+                panel[r] = *(const fp_v8 *)(change + (first + r) * stride * m + j);
             for (ptrdiff_t i = 0; i < p; i += FP_POINTS) {
-                fp_lanes sum[FP_POINTS];
+                fp_v8 sum[FP_POINTS];
                 for (int k = 0; k < FP_POINTS; k++)
-                    sum[k] = *(const fp_lanes *)(sums + (i + k) * m + j);
+                    sum[k] = *(const fp_v8 *)(sums + (i + k) * m + j);
                 for (ptrdiff_t r = 0; r < count; r++) {
                     const double *a = own + (first + r) * stride * p + i;
 #pragma GCC unroll 8
@@ -92,7 +84,7 @@ static void FP_NAME(fp_abp_products)(ptrdiff_t rows, ptrdiff_t stride, ptrdiff_t
                         sum[k] += a[k] * panel[r];
                 }
                 for (int k = 0; k < FP_POINTS; k++)
-                    *(fp_lanes *)(sums + (i + k) * m + j) = sum[k];
+                    *(fp_v8 *)(sums + (i + k) * m + j) = sum[k];
             }
         }
     }
@@ -111,8 +103,7 @@ static void FP_NAME(fp_abp_divergences)(ptrdiff_t p, ptrdiff_t m, const double *
                 first[l] += w[j + l] * fp_jensen_shannon_term(half + odd[i * m + j + l]);
                 second[l] += w[j + l] * fp_jensen_shannon_term(2.0 * half);
             }
-        fine[i] = FP_NAME(fp_abp_lane_sum)(first);
-        coarse[i] = FP_NAME(fp_abp_lane_sum)(second);
+        fine[i] = fp_lane_sum(first);
+        coarse[i] = fp_lane_sum(second);
     }
 }
-#undef fp_lanes

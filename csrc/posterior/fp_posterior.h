@@ -27,7 +27,7 @@
 #include <stddef.h>
 
 #include "line/fp_integrand.h"
-#include "common/fp_error_free.h"
+#include "common/fp_lanes.h"
 #include "common/fp_vector_tables.h"
 
 #define FP_TILE 512
@@ -37,30 +37,13 @@
 enum { FP_PRIOR_NONE, FP_PRIOR_PLAIN, FP_PRIOR_LOG };
 
 typedef struct {
-    double high, low;
-} fp_long;
-
-FP_INLINE void fp_long_add(fp_long *sum, double x)
-{
-    const double s = sum->high + x;
-    sum->low += fp_sum_error(sum->high, x, s);
-    sum->high = s;
-}
-
-FP_INLINE void fp_long_scale(fp_long *sum, double factor)
-{
-    sum->high *= factor;
-    sum->low *= factor;
-}
-
-typedef struct {
     double top, ties, most, least; /* of t; of l */
     ptrdiff_t top_at, most_at, least_at;
-    fp_long mass, rest, moment;
+    fp_accumulator mass, rest, moment;
 } fp_first;
 
 typedef struct {
-    fp_long excess, kl, js;
+    fp_accumulator excess, kl, js;
 } fp_second;
 
 /* the `room` largest t with their places, as a heap whose root is the one to go: the smallest, the latest of equals */
@@ -237,13 +220,7 @@ typedef struct {
 
 static inline fp_beliefs_engine fp_beliefs_pick(void)
 {
-#if FP_HAVE_VARIANTS
-    if (fp_isa() == FP_ISA_AVX512)
-        return (fp_beliefs_engine){fp_first_block_avx512, fp_second_block_avx512, fp_first_join_avx512};
-    if (fp_isa() == FP_ISA_AVX2)
-        return (fp_beliefs_engine){fp_first_block_avx2, fp_second_block_avx2, fp_first_join_avx2};
-#endif
-    return (fp_beliefs_engine){fp_first_block_baseline, fp_second_block_baseline, fp_first_join_baseline};
+    return (fp_beliefs_engine){FP_SELECT(fp_first_block), FP_SELECT(fp_second_block), FP_SELECT(fp_first_join)};
 }
 
 #endif

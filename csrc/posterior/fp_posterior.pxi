@@ -3,7 +3,7 @@ cdef extern from "posterior/fp_posterior.h":
         FP_PRIOR_NONE
         FP_PRIOR_PLAIN
         FP_PRIOR_LOG
-    ctypedef struct fp_long:
+    ctypedef struct fp_accumulator:
         double high
         double low
     ctypedef struct fp_first:
@@ -14,13 +14,13 @@ cdef extern from "posterior/fp_posterior.h":
         ptrdiff_t top_at
         ptrdiff_t most_at
         ptrdiff_t least_at
-        fp_long mass
-        fp_long rest
-        fp_long moment
+        fp_accumulator mass
+        fp_accumulator rest
+        fp_accumulator moment
     ctypedef struct fp_second:
-        fp_long excess
-        fp_long kl
-        fp_long js
+        fp_accumulator excess
+        fp_accumulator kl
+        fp_accumulator js
     ctypedef struct fp_best:
         ptrdiff_t room
         ptrdiff_t count

@@ -1,22 +1,10 @@
 /* Loops of both passes over a tile and over a block; the mathematics is in fp_posterior.h.  FP_GROUP vectors are worked
  * side by side, FP_STEP secrets. */
 /* bounds: none - stands for a prior or a weight of 0 in a logarithm */
+#include "common/fp_lanes_loops.h"
 #include "common/fp_vector_loops.h"
 #undef FP_STEP
 #define FP_STEP (FP_GROUP * FP_W)
-
-/* sum of n terms in eight lanes, in a fixed order */
-static double FP_NAME(fp_belief_lanes)(ptrdiff_t n, const double *f)
-{
-    double lane[8] = {0};
-    ptrdiff_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        for (int j = 0; j < 8; j++)
-            lane[j] += f[i + j];
-    for (int j = 0; i + j < n; j++)
-        lane[j] += f[i + j];
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
-}
 
 static ptrdiff_t FP_NAME(fp_belief_place)(ptrdiff_t n, const double *f, double value)
 {
@@ -29,8 +17,8 @@ static ptrdiff_t FP_NAME(fp_belief_place)(ptrdiff_t n, const double *f, double v
 /* joins sums that are relative to `top` with those of `one` */
 static void FP_NAME(fp_first_join)(fp_first *all, const fp_first *one)
 {
-    fp_long_add(&all->mass, one->mass.high);
-    fp_long_add(&all->mass, one->mass.low);
+    fp_accumulator_add(&all->mass, one->mass.high);
+    fp_accumulator_add(&all->mass, one->mass.low);
     if (one->most > all->most)
         all->most = one->most, all->most_at = one->most_at;
     if (one->least < all->least)
@@ -49,14 +37,14 @@ static void FP_NAME(fp_first_join)(fp_first *all, const fp_first *one)
     if (gap == 0.0) {
         all->ties += other.ties;
     } else {
-        fp_long_add(&all->rest, factor * other.ties);
-        fp_long_add(&all->moment, factor * gap * other.ties);
+        fp_accumulator_add(&all->rest, factor * other.ties);
+        fp_accumulator_add(&all->moment, factor * gap * other.ties);
     }
     if (factor > 0.0) {
-        fp_long_add(&all->rest, factor * other.rest.high);
-        fp_long_add(&all->rest, factor * other.rest.low);
-        fp_long_add(&all->moment, factor * (other.moment.high + gap * other.rest.high));
-        fp_long_add(&all->moment, factor * (other.moment.low + gap * other.rest.low));
+        fp_accumulator_add(&all->rest, factor * other.rest.high);
+        fp_accumulator_add(&all->rest, factor * other.rest.low);
+        fp_accumulator_add(&all->moment, factor * (other.moment.high + gap * other.rest.high));
+        fp_accumulator_add(&all->moment, factor * (other.moment.low + gap * other.rest.low));
     }
 }
 
@@ -320,9 +308,9 @@ FP_INLINE void FP_NAME(fp_second_add)(fp_second *all, fp_v (*sums)[3])
     for (int s = 1; s < FP_GROUP; s++)
         for (int k = 0; k < 3; k++)
             total[k] = total[k] + sums[s][k];
-    fp_long_add(&all->excess, FP_NAME(fp_lanes_sum)(total[0]));
-    fp_long_add(&all->kl, FP_NAME(fp_lanes_sum)(total[1]));
-    fp_long_add(&all->js, 0.5 * FP_NAME(fp_lanes_sum)(total[2]));
+    fp_accumulator_add(&all->excess, FP_NAME(fp_lanes_sum)(total[0]));
+    fp_accumulator_add(&all->kl, FP_NAME(fp_lanes_sum)(total[1]));
+    fp_accumulator_add(&all->js, 0.5 * FP_NAME(fp_lanes_sum)(total[2]));
 }
 
 /* The second pass over a tile that holds y in l, w, and the posterior in t where it is known; leaves it there. */
@@ -333,9 +321,9 @@ static void FP_NAME(fp_second_tile)(fp_second *all, ptrdiff_t n, int known, fp_t
     if (known) {
         for (ptrdiff_t i = 0; i < n; i++)
             fp_second_terms(w[i], y[i], 1, &v[i], &a[i], &b[i], &c[i]);
-        fp_long_add(&all->excess, FP_NAME(fp_belief_lanes)(n, a));
-        fp_long_add(&all->kl, FP_NAME(fp_belief_lanes)(n, b));
-        fp_long_add(&all->js, FP_NAME(fp_belief_lanes)(n, c));
+        fp_accumulator_add(&all->excess, FP_NAME(fp_ordered_sum)(n, a));
+        fp_accumulator_add(&all->kl, FP_NAME(fp_ordered_sum)(n, b));
+        fp_accumulator_add(&all->js, FP_NAME(fp_ordered_sum)(n, c));
         return;
     }
     const ptrdiff_t filled = FP_NAME(fp_up)(n);

@@ -47,15 +47,6 @@ typedef struct {
 typedef void (*fp_subsets_call)(fp_subsets *s, int depth, const ptrdiff_t *prefix, ptrdiff_t start, ptrdiff_t stop,
                                 int which);
 
-static inline fp_subsets_call fp_subsets_pick(void)
-{
-#if FP_HAVE_VARIANTS
-    if (fp_isa() == FP_ISA_AVX512)
-        return fp_subsets_walk_avx512;
-    if (fp_isa() == FP_ISA_AVX2)
-        return fp_subsets_walk_avx2;
-#endif
-    return fp_subsets_walk_baseline;
-}
+static inline fp_subsets_call fp_subsets_pick(void) { return FP_SELECT(fp_subsets_walk); }
 
 #endif

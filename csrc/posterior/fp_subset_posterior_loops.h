@@ -68,7 +68,7 @@ static double FP_NAME(fp_subsets_row)(fp_subsets *s, ptrdiff_t start, ptrdiff_t 
             FP_NAME(fp_second_tile)(&s->second, n, 0, &s->tile);
             for (ptrdiff_t i = 0; i < n; i++)
                 fresh[i] += t[i];
-            mass += FP_NAME(fp_belief_lanes)(n, t);
+            mass += FP_NAME(fp_ordered_sum)(n, t);
         }
         s->rank += n;
     }
@@ -90,7 +90,7 @@ static double FP_NAME(fp_subsets_from)(fp_subsets *s, int depth, ptrdiff_t start
 {
     const int left = s->size - depth;
     const double *reach = depth ? s->reach + (depth - 1) * s->pool : s->linear;
-    fp_long total = {0.0, 0.0};
+    fp_accumulator total = {0.0, 0.0};
     if (left == 1)
         return FP_NAME(fp_subsets_row)(s, start, stop, prefix, reach, NULL, which);
     for (ptrdiff_t j = start; j < stop; j++) {
@@ -107,9 +107,9 @@ static double FP_NAME(fp_subsets_from)(fp_subsets *s, int depth, ptrdiff_t start
         }
         if (which == 2)
             s->fresh[j] += mass;
-        fp_long_add(&total, mass);
+        fp_accumulator_add(&total, mass);
     }
-    return total.high + total.low;
+    return fp_accumulator_value(&total);
 }
 
 static void FP_NAME(fp_subsets_walk)(fp_subsets *s, int depth, const ptrdiff_t *members, ptrdiff_t start,

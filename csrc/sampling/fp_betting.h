@@ -26,15 +26,6 @@
 typedef void (*fp_wealth_call)(ptrdiff_t n, ptrdiff_t e, const double *x, int smaller, const double *bets,
                                double *sums);
 
-static inline fp_wealth_call fp_wealth_pick(void)
-{
-#if FP_HAVE_VARIANTS
-    if (fp_isa() == FP_ISA_AVX512)
-        return fp_wealth_avx512;
-    if (fp_isa() == FP_ISA_AVX2)
-        return fp_wealth_avx2;
-#endif
-    return fp_wealth_baseline;
-}
+static inline fp_wealth_call fp_wealth_pick(void) { return FP_SELECT(fp_wealth); }
 
 #endif

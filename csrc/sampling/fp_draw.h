@@ -28,14 +28,6 @@ typedef struct {
 #define FP_LOOPS "sampling/fp_draw_loops.h"
 #include "common/fp_variants.h"
 
-#if FP_HAVE_VARIANTS
-#define FP_CHOOSE(stem, ...)                                                                                          \
-    (fp_draw_isa == FP_ISA_AVX512 ? stem##_avx512(__VA_ARGS__)                                                        \
-                                  : fp_draw_isa == FP_ISA_AVX2 ? stem##_avx2(__VA_ARGS__) : stem##_baseline(__VA_ARGS__))
-#else
-#define FP_CHOOSE(stem, ...) stem##_baseline(__VA_ARGS__)
-#endif
-
 static int fp_draw_isa;
 
 /* once, before all others */
@@ -51,14 +43,14 @@ static inline void fp_draw_bits(const uint64_t *words, long n, uint64_t *out)
 {
     fp_stream s;
     fp_stream_seed(&s, words);
-    FP_CHOOSE(fp_stream_bits, &s, n, out);
+    FP_VARIANT(fp_draw_isa, fp_stream_bits)(&s, n, out);
 }
 
 static inline void fp_draw_uniforms(const uint64_t *words, long n, double *out)
 {
     fp_stream s;
     fp_stream_seed(&s, words);
-    FP_CHOOSE(fp_stream_uniforms, &s, n, out);
+    FP_VARIANT(fp_draw_isa, fp_stream_uniforms)(&s, n, out);
 }
 
 /* antithetic: n is even and column 2 j + 1 is minus column 2 j */
@@ -67,22 +59,22 @@ static inline void fp_draw_normals(const uint64_t *words, int antithetic, long d
     fp_stream s;
     fp_stream_seed(&s, words);
     if (antithetic)
-        FP_CHOOSE(fp_stream_pairs, &s, d, n, out);
+        FP_VARIANT(fp_draw_isa, fp_stream_pairs)(&s, d, n, out);
     else
-        FP_CHOOSE(fp_stream_normals, &s, d, n, out);
+        FP_VARIANT(fp_draw_isa, fp_stream_normals)(&s, d, n, out);
 }
 
 static inline void fp_draw_sobol_bits(const uint64_t *columns, int bits, const uint64_t *shifts, uint64_t first, long d,
                                       long n, uint64_t *out)
 {
     for (long i = 0; i < d; i++)
-        FP_CHOOSE(fp_sobol_bits, columns + i * bits, bits, shifts[i], first, n, out + i * n);
+        FP_VARIANT(fp_draw_isa, fp_sobol_bits)(columns + i * bits, bits, shifts[i], first, n, out + i * n);
 }
 
 static inline void fp_draw_sobol_normals(const uint64_t *columns, int bits, const uint64_t *shifts, uint64_t first,
                                          long d, long n, double *out)
 {
-    FP_CHOOSE(fp_sobol_normals, columns, bits, shifts, first, d, n, out);
+    FP_VARIANT(fp_draw_isa, fp_sobol_normals)(columns, bits, shifts, first, d, n, out);
 }
 
 /* Matousek's random linear scramble: column b becomes L column b for a random lower triangular L of GF(2) with unit
@@ -97,7 +89,7 @@ static inline void fp_draw_scramble(const uint64_t *words, const uint64_t *gener
     for (long k = 0; k < d; k++) {
         const uint64_t *from = generators + k * bits;
         uint64_t *to = columns + k * bits;
-        FP_CHOOSE(fp_stream_bits, &s, bits + 1, lower);
+        FP_VARIANT(fp_draw_isa, fp_stream_bits)(&s, bits + 1, lower);
         for (int i = 0; i < bits; i++)
             lower[i] = lower[i] >> i | 0x8000000000000000u >> i;
         for (int b = 0; b < bits; b++) {
@@ -130,13 +122,13 @@ static inline void fp_draw_runs(const int64_t *bounds, long k, int64_t first, lo
 
 static inline int fp_draw_inside(const int32_t *component, long n, long k)
 {
-    return FP_CHOOSE(fp_place_inside, component, n, k);
+    return FP_VARIANT(fp_draw_isa, fp_place_inside)(component, n, k);
 }
 
 /* spreads[c], spreads[c][i], or lower factors packed by rows: one for all when factors is 1 */
 static inline void fp_draw_place(fp_place *w, long factors)
 {
-    FP_CHOOSE(fp_place_all, w, factors);
+    FP_VARIANT(fp_draw_isa, fp_place_all)(w, factors);
 }
 
 #endif

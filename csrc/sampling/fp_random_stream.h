@@ -13,9 +13,8 @@
 
 #include <stdint.h>
 
-#include "common/fp_dispatch.h"
+#include "common/fp_lanes.h"
 
-#define FP_LANES 8
 #define FP_SEED_WORDS 4
 #define FP_WARM 16
 

@@ -29,6 +29,7 @@
 
 #include <stddef.h>
 
+#include "common/fp_lanes.h"
 #include "line/fp_integrand.h"
 
 enum {
@@ -196,13 +197,7 @@ typedef struct {
 
 static inline fp_terms_engine fp_terms_pick(void)
 {
-#if FP_HAVE_VARIANTS
-    if (fp_isa() == FP_ISA_AVX512)
-        return (fp_terms_engine){fp_terms_avx512, fp_ordered_sums_avx512};
-    if (fp_isa() == FP_ISA_AVX2)
-        return (fp_terms_engine){fp_terms_avx2, fp_ordered_sums_avx2};
-#endif
-    return (fp_terms_engine){fp_terms_baseline, fp_ordered_sums_baseline};
+    return (fp_terms_engine){FP_SELECT(fp_terms), FP_SELECT(fp_ordered_sums)};
 }
 
 #endif

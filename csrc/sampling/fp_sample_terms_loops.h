@@ -1,17 +1,6 @@
 /* Loops of the terms over samples; the mathematics is in fp_sample_terms.h. */
 
-/* Sum in a fixed order: eight lanes, then these. */
-static double FP_NAME(fp_lanes)(ptrdiff_t n, const double *f)
-{
-    double lane[8] = {0};
-    ptrdiff_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        for (int j = 0; j < 8; j++)
-            lane[j] += f[i + j];
-    for (int j = 0; i + j < n; j++)
-        lane[j] += f[i + j];
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
-}
+#include "common/fp_lanes_loops.h"
 
 #define FP_TERM_LOOP(code)                                                                                             \
     case code:                                                                                                         \
@@ -103,7 +92,7 @@ static void FP_NAME(fp_terms)(int code, ptrdiff_t n, const double *lp, const dou
             else
                 FP_NAME(fp_term_row)(code, run, lp + i, lq + i, lg + i, parameters[j], to);
             if (sums)
-                sums[j] += FP_NAME(fp_lanes)(run, to);
+                sums[j] += FP_NAME(fp_ordered_sum)(run, to);
         }
     }
 }
@@ -113,6 +102,6 @@ static void FP_NAME(fp_ordered_sums)(ptrdiff_t rows, ptrdiff_t n, const double *
     for (ptrdiff_t j = 0; j < rows; j++) {
         sums[j] = 0.0;
         for (ptrdiff_t i = 0; i < n; i += FP_RUN)
-            sums[j] += FP_NAME(fp_lanes)(n - i < FP_RUN ? n - i : FP_RUN, f + j * n + i);
+            sums[j] += FP_NAME(fp_ordered_sum)(n - i < FP_RUN ? n - i : FP_RUN, f + j * n + i);
     }
 }

@@ -37,16 +37,6 @@ enum {
 typedef void (*fp_dd_map)(int, const double *, const double *, const double *, const double *, double *, double *,
                           int64_t *, ptrdiff_t);
 
-static inline fp_dd_map fp_dd_map_for(int isa)
-{
-#if FP_HAVE_VARIANTS
-    if (isa == FP_ISA_AVX512)
-        return fp_dd_map_v_avx512;
-    if (isa == FP_ISA_AVX2)
-        return fp_dd_map_v_avx2;
-#endif
-    (void)isa;
-    return fp_dd_map_v_baseline;
-}
+static inline fp_dd_map fp_dd_map_for(int isa) { return FP_VARIANT(isa, fp_dd_map_v); }
 
 #endif

@@ -15,29 +15,14 @@
 #define FP_ELEMENTARY_H
 
 #include <math.h>
-#include <stdint.h>
 
-#include "common/fp_dispatch.h"
+#include "common/fp_error_free.h"
 
 #define FP_LOG2E 0x1.71547652b82fep+0
 #define FP_LN2_HI 0x1.62e42feep-1 /* 32 bits: a multiple by an integer below 2^20 is exact */
 /* bound: proved - log 2 less FP_LN2_HI, to 2^-85: what reductions lose is below the ulps that are tested */
 #define FP_LN2_LO 0x1.a39ef35793c76p-33
 #define FP_SHIFT 0x1.8p52 /* x + FP_SHIFT is x rounded to an integer, in the low bits */
-
-FP_INLINE uint64_t fp_bits(double x)
-{
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-FP_INLINE double fp_double(uint64_t bits)
-{
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
 
 /* sum of c[i] x^i, even and odd terms as two chains; n is a constant at every call */
 FP_INLINE double fp_polynomial(double x, const double *c, const int n)

@@ -3,9 +3,8 @@
 #define FP_SPECIAL_UFUNCS_H
 
 #include "special/fp_math.h"
+#include "common/fp_lanes.h"
 #include "common/fp_ufunc.h"
-
-enum { FP_LANES = 8 };
 
 typedef double fp_reduction(const char *x, ptrdiff_t n, ptrdiff_t stride);
 
