@@ -50,8 +50,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute, print and write; return the exit code."""
-    from ..posteriors.bayes import posterior
     from ..channels.likelihoods.kinds import DenseLikelihood
+    from ..posteriors.bayes import posterior
 
     if args.file == args.prior == "-":
         raise DomainError("FILE and --prior must not both be standard input; got - twice. Name a file for one of them.")
