@@ -13,7 +13,7 @@ from ..errors import DomainError
 from .options import FIGURE_FORMATS, GRID_FORMS, add_column_options, figure_format, open_table
 
 if TYPE_CHECKING:
-    from ..assessment.inputs.tables import Table
+    from ..assessment.column_files import ColumnFile
 
 __all__ = ["add_options", "run"]
 
@@ -23,7 +23,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Tabulate what releasing each value of a column once, through a mechanism, leaks: LDP, LIP, mutual "
         "information, capacity, Bayesian privacy, leakage of guesses, each with bounds. Prints a table; writes CSV, "
-        "Parquet, JSON and a figure. Several columns or mechanisms make one table."
+        "Parquet, JSON, a figure, and a page (HTML) that shows and explains it all. Several columns or mechanisms make "
+        "one table."
     )
     add = parser.add_argument
     add(
@@ -62,7 +63,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "(default: range of the column)",
     )  # fmt: skip
     add("--out", metavar="DIR", help="directory for the files (default: fastpriv-report; none with --json)")
-    add("--format", metavar="LIST", help="comma-separated, of csv, parquet, json, or none (default: all installed)")
+    add("--format", metavar="LIST", help="comma-separated, of csv, parquet, json, html, or none (default: all)")
     add("--figure", choices=FIGURE_FORMATS, help="kind of figure (default: png if matplotlib is installed)")
     add("--json", action="store_true", help="print JSON instead of the table; writes files only with --out")
     add("--resume", action="store_true", help="take the finished blocks of an interrupted run with the same settings")
@@ -93,8 +94,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _assess(args: argparse.Namespace, out: str | None) -> Any:
+    from ..assessment.assess import assess, sweep
     from ..assessment.families import FAMILIES, family_of
-    from ..assessment.run import assess, sweep
 
     names = [family_of(name.strip()).name for name in args.mechanism.split(",")]
     has_level = args.channel is None and any(FAMILIES[name].parameter == "level" for name in names)
@@ -137,13 +138,13 @@ def _columns(args: argparse.Namespace, mechanisms: list[str]) -> tuple[dict[str,
         if args.missing == "drop":
             columns = {k: x[x != "?"] if k in ADULT_CATEGORIES else x for k, x in columns.items()}
         return columns, "Adult data set (UCI)"
-    from ..assessment.inputs.columns import opened_column
+    from ..assessment.columns import open_column
 
     numeric = all(FAMILIES[name].domain != "values" for name in mechanisms)
     table = open_table(args, args.file)
     names: list[str | None] = [*_column_names(args.column, table.names)]
-    opened = {name or _default_name(table): opened_column(table, name, args.missing) for name in names or [None]}
-    source = table.said([column.decimal for column in opened.values()])
+    opened = {name or _default_name(table): open_column(table, name, args.missing) for name in names or [None]}
+    source = table.description([column.decimal for column in opened.values()])
     return {name: column.numbers() if numeric else column for name, column in opened.items()}, source
 
 
@@ -155,10 +156,10 @@ def _column_names(option: list[str] | None, names: Sequence[str]) -> list[str]:
     return chosen
 
 
-def _default_name(table: Table) -> str:
+def _default_name(table: ColumnFile) -> str:
     """Return the name of a file's only column: that of the file, or its own if the file is standard input."""
     if table.file.name == "standard input":
-        return "value" if table.headless else str(table.names[0])
+        return "value" if table.headerless else str(table.names[0])
     name = table.file.name
     for ending in (".gz", ".bz2", ".xz", ".zip"):
         name = name.removesuffix(ending)
@@ -182,31 +183,33 @@ def _read_channel(args: argparse.Namespace) -> tuple[Any, Any, str, str]:
         return channel, *columns.values(), f"{next(iter(columns))} through {name}", source
     if args.prior is None:
         return channel, None, name, "uniform prior"
-    from ..assessment.inputs.columns import opened_column
+    from ..assessment.columns import open_column
 
     table = open_table(args, args.prior)
     names = _column_names(args.column, table.names)
     if len(names) > 1:
         raise DomainError(f"--column must be one column beside --prior; got {args.column!r}. Pass one name.")
-    column = opened_column(table, names[0] if names else None, "error")
+    column = open_column(table, names[0] if names else None, "error")
     probabilities = column.numbers()
     if probabilities.size != channel.inputs:
         raise DomainError(
             f"--prior must hold one probability for each of the {channel.inputs} inputs of {name}; got "
             f"{probabilities.size}. Write one a line, in the order of the channel's rows."
         )
-    return channel, Pmf(np.arange(probabilities.size), probabilities), name, table.said([column.decimal])
+    return channel, Pmf(np.arange(probabilities.size), probabilities), name, table.description([column.decimal])
 
 
 def _formats(args: argparse.Namespace) -> tuple[str, ...]:
     if args.format is None:
-        return ("csv", "parquet", "json") if find_spec("pyarrow") else ("csv", "json")
+        return ("csv", "parquet", "json", "html") if find_spec("pyarrow") else ("csv", "json", "html")
     formats = tuple(dict.fromkeys(word.strip() for word in args.format.split(",")))
     if formats == ("none",):
         return ()
     for word in formats:
-        if word not in ("csv", "parquet", "json"):
-            raise DomainError(f"--format must be of csv, parquet, json or none; got {word!r}. Choose among these.")
+        if word not in ("csv", "parquet", "json", "html"):
+            raise DomainError(
+                f"--format must be of csv, parquet, json, html or none; got {word!r}. Choose among these."
+            )
     return formats
 
 

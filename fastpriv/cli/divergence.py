@@ -285,9 +285,9 @@ def check_destination(path: str | os.PathLike[str]) -> Path:
 
 
 def _epsilon_grid(text: str) -> Any:
-    from ..assessment.inputs.grids import grid
+    from ..assessment.grids import parse_grid
 
-    points = grid(
+    points = parse_grid(
         "epsilon", text, "at least 0 and finite", lambda x: (x >= 0) & (x < math.inf), "Epsilons are in nats."
     )
     if points.count > _MAX_EPSILONS:

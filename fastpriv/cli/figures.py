@@ -30,10 +30,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compute, print and write the figures; return the exit code."""
     from .._files import writable_directory
-    from ..figures.reproduction import chosen, paper
+    from ..figures.paper_report import figure_names, paper
 
     figure = figure_format(args)
-    chosen(args.name)
+    figure_names(args.name)
     out = args.out if args.out is not None else None if args.json else "fastpriv-figures"
     if out is not None:  # before the work, not after it
         writable_directory(out)

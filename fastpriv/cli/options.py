@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from ..assessment.inputs.tables import Table
+    from ..assessment.column_files import ColumnFile
 
 __all__ = ["FIGURE_FORMATS", "GRID_FORMS", "add_column_options", "figure_format", "open_table"]
 
@@ -31,18 +31,19 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def figure_format(args: argparse.Namespace) -> str | None:
+def figure_format(args: argparse.Namespace) -> Literal["png", "svg", "pdf"] | None:
     """Return the ending of the picture's name, None for no picture."""
     if args.figure is None:
         return "png" if find_spec("matplotlib") else None
-    return None if args.figure == "none" else str(args.figure)
+    figure: Literal["png", "svg", "pdf", "none"] = args.figure
+    return None if figure == "none" else figure
 
 
-def open_table(args: argparse.Namespace, path: str, data: bytes | None = None) -> Table:
+def open_table(args: argparse.Namespace, path: str, data: bytes | None = None) -> ColumnFile:
     """Open a file of columns with these options; ``-`` is standard input, or ``data`` where that was read from it."""
-    from ..assessment.inputs.tables import Table
+    from ..assessment.column_files import ColumnFile
 
     dialect = {"sep": args.sep, "decimal": args.decimal, "encoding": args.encoding, "header": args.header}
     if path != "-":
-        return Table(path, **dialect)
-    return Table("standard input", data=sys.stdin.buffer.read() if data is None else data, **dialect)
+        return ColumnFile(path, **dialect)
+    return ColumnFile("standard input", data=sys.stdin.buffer.read() if data is None else data, **dialect)

@@ -71,12 +71,12 @@ def _source(args: argparse.Namespace, path: str, column: str | None) -> Any:
     """Return the path of a file that is read in blocks, or the array of one that is text or comes through a pipe."""
     if path != "-" and (Path(path).suffix.lower() in (".npy", ".parquet") or not Path(path).is_file()):
         return path if column is None else (path, column)
-    from ..assessment.inputs.columns import opened_column
+    from ..assessment.columns import open_column
 
     data = sys.stdin.buffer.read() if path == "-" else None
     if data is not None and data.startswith(b"\x93NUMPY"):
         return _npy_array(data)
-    return opened_column(open_table(args, path, data), column, "error").numbers(finite=False)
+    return open_column(open_table(args, path, data), column, "error").numbers(finite=False)
 
 
 def _npy_array(data: bytes) -> Any:

@@ -133,7 +133,7 @@ ONE = {}
 REACHED = {
     name: {f"fastpriv.{module}" for module in modules.split()}
     for names, modules in {
-        ("assess", "sweep"): "assessment.run",
+        ("assess", "sweep"): "assessment.assess",
         ("awgn_capacity",): "capacity.awgn_solver",
         ("awgn_sigma_from_capacity",): "capacity.awgn",
         ("sigma_from_cd_lmip", "sigma_from_lip"): "calibration.search",
@@ -242,7 +242,7 @@ def test_every_caller_of_the_map_is_among_the_calls():
                 for node in ast.walk(ast.parse(path.read_text())))
     }  # fmt: skip
     reached = set.union(*REACHED.values()) - {"fastpriv.sampling.replicates"} | {"fastpriv.sampling.engine"}
-    assert callers - {"fastpriv.figures.reproduction"} == reached
+    assert callers - {"fastpriv.figures.paper_report"} == reached
 
 
 # backends of other people, functions of other people

@@ -479,10 +479,10 @@ class TestCommand:
 
 def test_pictures_show_numbers_as_the_file_writes_them(write):
     pytest.importorskip("matplotlib")
-    from fastpriv.assessment.inputs.columns import opened_column
-    from fastpriv.assessment.inputs.tables import Table
+    from fastpriv.assessment.column_files import ColumnFile
+    from fastpriv.assessment.columns import open_column
 
-    column = opened_column(Table(write("price;x\n1,50;a\n2,25;b\n")), "price", "error")
+    column = open_column(ColumnFile(write("price;x\n1,50;a\n2,25;b\n")), "price", "error")
     report = fastpriv.assess(column, mechanism="rr", level=1, epsilon=1)
     assert [text.get_text() for text in fastpriv.figures.categories(report).texts] == ["1,50", "2,25"]
     close = fastpriv.assess([1234567, 1234568, 0.1], mechanism="rr", level=1, epsilon=1)

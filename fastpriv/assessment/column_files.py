@@ -21,26 +21,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
-from ... import _validate
-from ...errors import BackendMissingError, DomainError
+from .. import _validate
+from ..errors import BackendMissingError, DomainError
 
-__all__ = ["Table", "is_number"]
+__all__ = ["ColumnFile", "is_number"]
 
-_SEPARATORS = ",;\t|"
-_SAMPLE_LINES, _SAMPLE_SIZE = 1000, 2**20
-_PARQUET = b"PAR1"
-_MARKS = (  # byte order marks; the longer one first
+_SEPARATORS = ",;\t|"  # those that are looked for
+_SAMPLE_LINES, _SAMPLE_SIZE = 1000, 2**20  # lines and characters in which they are looked for
+_PARQUET_MAGIC = b"PAR1"  # the first bytes of a Parquet file
+_BYTE_ORDER_MARKS = (  # longer marks first: that of UTF-32 begins with that of UTF-16
     (b"\xff\xfe\x00\x00", "utf-32"), (b"\x00\x00\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"),
 )  # fmt: skip
-_CUT = re.compile(r"[,;|](?=\S)|\t")
+_CELL_END = re.compile(r"[,;|](?=\S)|\t")
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")
-_GROUPED = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
-_DAMAGED = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
-_REMEDY = "Pass header=True (--header) if it holds names, header=False (--no-header) if it is a record."
+_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
+_DAMAGE_ERRORS = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+_HEADER_REMEDY = "Pass header=True (--header) if it holds names, header=False (--no-header) if it is a record."
 
 
-class Table:
-    """One file: its columns' names, how it is written, and its cells.
+class ColumnFile:
+    """A file of columns: their names, its dialect, and its cells.
 
     Parameters
     ----------
@@ -59,9 +59,9 @@ class Table:
         What stands between cells; None where there is one column, and for Parquet.
     decimal : str or None
         As it was given.
-    commas : bool
+    decimal_commas_likely : bool
         Whether another column may have decimal commas, so that a point may separate thousands.
-    headless : bool
+    headerless : bool
         Whether line 1 is a record.
     """
 
@@ -70,14 +70,14 @@ class Table:
         encoding: str | None = None, header: bool | None = None, data: bytes | None = None,
     ) -> None:  # fmt: skip
         self.file, self._data = _validate.path("path", path), data
-        self.separator, self.decimal = _separator(sep), _decimal(decimal)
-        self._encoding = None if encoding is None else _encoding(encoding)
+        self.separator, self.decimal = _check_separator(sep), _check_decimal(decimal)
+        self._encoding = None if encoding is None else _check_encoding(encoding)
         self._header = None if header is None else _validate.flag("header", header)
-        self.commas = self.headless = False
+        self.decimal_commas_likely = self.headerless = False
         self.packing = ""
-        with self._bytes() as stream:
+        with self._open_bytes() as stream:
             start = stream.read(4)
-        self.parquet, self._first = start == _PARQUET, [""]
+        self.parquet, self._first = start == _PARQUET_MAGIC, [""]
         if not start:
             raise DomainError(
                 f"file must have at least one record; got the empty file {str(self.file)!r}. Check the path."
@@ -91,21 +91,21 @@ class Table:
                     )
             self.names = [str(name) for name in self._arrow(lambda parquet, source: parquet.read_schema(source).names)]
             return
-        mark = next((name for mark, name in _MARKS if start.startswith(mark)), None)
+        mark = next((name for mark, name in _BYTE_ORDER_MARKS if start.startswith(mark)), None)
         if self._encoding is None and mark is not None:
             raise DomainError(
                 f"file must be text in UTF-8; got the byte order mark of {mark.upper()} in {str(self.file)!r}. Pass "
                 f"encoding={mark!r} (--encoding {mark})."
             )
-        self._open_text()
+        self._read_dialect()
 
     @property
-    def named(self) -> bool:
-        """Whether line 1 was taken to hold names without being told so."""
-        return not self.parquet and not self.headless and self._header is None
+    def header_inferred(self) -> bool:
+        """Whether line 1 was taken for the header without an argument that says so."""
+        return not self.parquet and not self.headerless and self._header is None
 
-    def said(self, decimals: Sequence[str] = ()) -> str:
-        """What the file is called, and how it was read where that is not plain CSV."""
+    def description(self, decimals: Sequence[str] = ()) -> str:
+        """Return the name of the file, and how it was read if it is not plain CSV."""
         words = []
         if self.separator not in (None, ","):
             words.append("separator " + {"\t": "tab", " ": "blank"}.get(self.separator, repr(self.separator)))
@@ -113,12 +113,12 @@ class Table:
             words.append("decimal ','")
         if self._encoding is not None and self._encoding != "utf-8":
             words.append(self._encoding)
-        if self.headless:
+        if self.headerless:
             words.append("no line of names")
         return self.file.name + (f" ({', '.join(words)})" if words else "")
 
-    def position(self, column: str | None) -> int:
-        """Which column is called so; the only one for None."""
+    def column_index(self, column: str | None) -> int:
+        """Return the index of the column of this name; for None, that of the only one."""
         labels = self.names
         shown = ", ".join(labels[:20]) + (", ..." if len(labels) > 20 else "")
         if column is None:
@@ -129,8 +129,8 @@ class Table:
                 )
             return 0
         if column not in labels:
-            in_line_1 = self.headless and self._header is None and column in self._first
-            more = f" Line 1 holds numbers alone. {_REMEDY}" if in_line_1 else ""
+            in_line_1 = self.headerless and self._header is None and column in self._first
+            more = f" Line 1 holds numbers alone. {_HEADER_REMEDY}" if in_line_1 else ""
             repeat = " A name with a comma stands alone: repeat --column." if "," in column else ""
             raise DomainError(
                 f"column must be one of the file's columns: {shown}; got {column!r}. Choose one of these.{repeat}{more}"
@@ -139,23 +139,23 @@ class Table:
             raise DomainError(
                 f"column must be unique; got {labels.count(column)} columns called {column!r}. Rename one."
             )
-        if not self.parquet and self._header is None and not self.headless and is_number(column):
+        if not self.parquet and self._header is None and not self.headerless and is_number(column):
             raise DomainError(
                 f"line 1 must hold names, or numbers alone; got the number {column!r} beside "
-                f"{next(name for name in labels if not is_number(name))!r}. {_REMEDY}"
+                f"{next(name for name in labels if not is_number(name))!r}. {_HEADER_REMEDY}"
             )
         return labels.index(column)
 
     def cells(self, column: str | None) -> list[str]:
-        """The cells of a column of a CSV file, in the order of the file."""
-        place, width, alone = self.position(column), len(self.names), self.separator is None
-        found: list[str] = []
-        begins = ends = 0  # lines before the last record, and with it
-        with self._text() as stream:
-            lines = _Lines(stream, self.file)
+        """Return the cells of a column of a CSV file, in the order of the file."""
+        index, width, alone = self.column_index(column), len(self.names), self.separator is None
+        cells: list[str] = []
+        begins = ends = 0  # numbers of lines before the last record, and up to its end
+        with self._open_text() as stream:
+            lines = _TextLines(stream, self.file)
             rows = self._reader(lines)
             try:
-                if not self.headless:
+                if not self.headerless:
                     next(rows)
                     ends = rows.line_num
                 for row in rows:
@@ -163,36 +163,37 @@ class Table:
                     if alone and len(row) > 1:
                         row = self._joined(row, lines.line, ends)
                     if len(row) == width:
-                        found.append(row[place])
+                        cells.append(row[index])
                     elif row:
                         raise self._ragged(ends, len(row))
                     elif width == 1:
-                        found.append("")
-            except csv.Error as fault:
+                        cells.append("")
+            except csv.Error as error:
                 raise DomainError(
-                    f"file must be a well-formed CSV file; got {str(self.file)!r}: {fault}. Write it again."
+                    f"file must be a well-formed CSV file; got {str(self.file)!r}: {error}. Write it again."
                 ) from None
         if ends > begins + 1:
-            self._closed_quotation(begins)
-        if alone and _are_row_names(found):
+            self._check_quotation_closed(begins)
+        if alone and _are_row_names(cells):
             raise DomainError(
                 f"line 1 must name every column; got {self.names[0]!r} alone above lines that begin with 1, 2, 3. Name "
                 "the column of row numbers too, or pass sep=';' (--sep ';') if these are numbers with a decimal comma."
             )
-        return found
+        return cells
 
     def arrow(self, column: str | None) -> tuple[str, Any, Any]:
-        """Name and cells of a column of a Parquet file, and pyarrow."""
-        name = self.names[self.position(column)]
+        """Return name and cells of a column of a Parquet file, and pyarrow."""
+        name = self.names[self.column_index(column)]
         cells = self._arrow(lambda parquet, source: parquet.read_table(source, columns=[name]).column(0))
         import pyarrow
 
         return name, cells, pyarrow
 
-    def _open_text(self) -> None:
-        with self._text() as stream:
+    def _read_dialect(self) -> None:
+        """Find separator, header and names in the first lines."""
+        with self._open_text() as stream:
             lines, whole, size = [], True, 0
-            for line in _Lines(stream, self.file):
+            for line in _TextLines(stream, self.file):
                 lines.append(line)
                 size += len(line)
                 if len(lines) == _SAMPLE_LINES or size > _SAMPLE_SIZE:
@@ -203,16 +204,16 @@ class Table:
                 "line 1 must hold the names of the columns; got an empty line. Remove it, or check the file."
             )
         if self.separator is None:
-            self.separator = _found_separator(lines, whole)
-        sample = _parsed(lines, self.separator or ",", whole)
+            self.separator = _find_separator(lines, whole)
+        sample = _parse_sample(lines, self.separator or ",", whole)
         self._first = [cell.strip() for cell in (sample[0] if sample else [])]
         if self.separator is None:
             self._first = [",".join(self._first)]
         every = all(map(is_number, self._first))
-        self.headless = every if self._header is None else not self._header
-        self.names = [str(i) for i in range(1, len(self._first) + 1)] if self.headless else self._first
-        self.commas = self.separator == ";" or any(
-            _DECIMAL_COMMA.fullmatch(cell) and not _GROUPED.fullmatch(cell) for row in sample for cell in row
+        self.headerless = every if self._header is None else not self._header
+        self.names = [str(i) for i in range(1, len(self._first) + 1)] if self.headerless else self._first
+        self.decimal_commas_likely = self.separator == ";" or any(
+            _DECIMAL_COMMA.fullmatch(cell) and not _THOUSANDS.fullmatch(cell) for row in sample for cell in row
         )
 
     def _reader(self, lines: Iterable[str], strict: bool = False) -> Any:
@@ -221,9 +222,10 @@ class Table:
         )
 
     def _joined(self, row: list[str], line: str, number: int) -> list[str]:
-        """The one cell of a line without a separator, in which commas stand."""
+        """Return the only cell of a line of a file of one column, in which commas stand."""
         text = ",".join(row)
-        if '"' in line or not (_DECIMAL_COMMA.fullmatch(text) or _GROUPED.fullmatch(text) or not _CUT.search(text)):
+        is_number_with_commas = _DECIMAL_COMMA.fullmatch(text) or _THOUSANDS.fullmatch(text)
+        if '"' in line or not (is_number_with_commas or not _CELL_END.search(text)):
             raise self._ragged(number, len(row))
         return [text]
 
@@ -235,24 +237,24 @@ class Table:
             "(--sep ';')."
         )
 
-    def _closed_quotation(self, begins: int) -> None:
-        """Refuses a last record that swallowed lines behind a quotation mark which nothing closes."""
-        with self._text() as stream:
+    def _check_quotation_closed(self, begins: int) -> None:
+        """Refuse a last record that swallowed lines behind a quotation mark which nothing closes."""
+        with self._open_text() as stream:
             try:
-                list(self._reader(itertools.islice(_Lines(stream, self.file), begins, None), strict=True))
-            except csv.Error as fault:
-                if "end of data" in str(fault):
+                list(self._reader(itertools.islice(_TextLines(stream, self.file), begins, None), strict=True))
+            except csv.Error as error:
+                if "end of data" in str(error):
                     raise DomainError(
                         f"line {begins + 1} must close the quotation mark that it opens; got none until the end of "
                         f"{str(self.file)!r}. Close it, or write \"\" for a quotation mark in a cell."
                     ) from None
 
-    def _bytes(self) -> BinaryIO:
-        """The file, unpacked."""
+    def _open_bytes(self) -> BinaryIO:
+        """Open the file, unpacked."""
         if self._data is None:
             if self.file.is_dir() or not self.file.exists():
-                fault = IsADirectoryError if self.file.is_dir() else FileNotFoundError
-                raise fault(f"file must be an existing CSV or Parquet file; got {str(self.file)!r}. Check the path.")
+                kind = IsADirectoryError if self.file.is_dir() else FileNotFoundError
+                raise kind(f"file must be an existing CSV or Parquet file; got {str(self.file)!r}. Check the path.")
             packed: BinaryIO = open(self.file, "rb")  # noqa: SIM115 - closed with what is returned
         else:
             packed = io.BytesIO(self._data)
@@ -260,36 +262,36 @@ class Table:
         packed.seek(0)
         if start[:2] == b"\x1f\x8b":
             self.packing = "gzip"
-            return cast(BinaryIO, _Unpacked(gzip.GzipFile(fileobj=packed), packed, self.file))
+            return cast(BinaryIO, _UnpackedStream(gzip.GzipFile(fileobj=packed), packed, self.file))
         if start[:3] == b"BZh" and start[4:10] == b"1AY&SY":
             self.packing = "bzip2"
-            return cast(BinaryIO, _Unpacked(bz2.BZ2File(packed), packed, self.file))
+            return cast(BinaryIO, _UnpackedStream(bz2.BZ2File(packed), packed, self.file))
         if start[:6] == b"\xfd7zXZ\x00":
             self.packing = "xz"
-            return cast(BinaryIO, _Unpacked(lzma.LZMAFile(packed), packed, self.file))
+            return cast(BinaryIO, _UnpackedStream(lzma.LZMAFile(packed), packed, self.file))
         if start[:4] == b"PK\x03\x04":
             self.packing = "zip"
-            return cast(BinaryIO, _Unpacked(self._member(packed), packed, self.file))
+            return cast(BinaryIO, _UnpackedStream(self._member(packed), packed, self.file))
         return packed
 
     def _member(self, packed: BinaryIO) -> Any:
-        """The one file in a zip archive."""
+        """Open the only file in a zip archive."""
         try:
             archive = zipfile.ZipFile(packed)
             inside = [one for one in archive.namelist() if not one.endswith("/") and not one.startswith("__MACOSX/")]
             if len(inside) == 1:
                 return archive.open(inside[0])
             got = f"{len(inside)} files" + (", as in an Excel workbook" if "[Content_Types].xml" in inside else "")
-        except (*_DAMAGED, RuntimeError, NotImplementedError) as fault:
-            got = str(fault)
+        except (*_DAMAGE_ERRORS, RuntimeError, NotImplementedError) as error:
+            got = str(error)
         packed.close()
         raise DomainError(
             f"file must be CSV or Parquet, or an archive of one such file; got {str(self.file)!r} with {got}. Save it "
             "as CSV in UTF-8."
         )
 
-    def _text(self) -> TextIO:
-        return io.TextIOWrapper(self._bytes(), encoding=self._encoding or "utf-8", newline="")
+    def _open_text(self) -> TextIO:
+        return io.TextIOWrapper(self._open_bytes(), encoding=self._encoding or "utf-8", newline="")
 
     def _arrow(self, read: Any) -> Any:
         try:
@@ -301,19 +303,19 @@ class Table:
             ) from None
         source: Any = self.file
         if self._data is not None or self.packing:
-            with self._bytes() as stream:
+            with self._open_bytes() as stream:
                 source = arrow.BufferReader(stream.read())
         try:
             return read(parquet, source)
-        except (arrow.ArrowException, OSError) as fault:
-            reason = str(fault).splitlines()[0]
+        except (arrow.ArrowException, OSError) as error:
+            reason = str(error).splitlines()[0]
             raise DomainError(
                 f"file must be a whole Parquet file; got {str(self.file)!r}: {reason}. Write it again."
             ) from None
 
 
-class _Unpacked(io.BufferedIOBase):
-    """What is packed in a file; damage is named. Closes both."""
+class _UnpackedStream(io.BufferedIOBase):
+    """The unpacked bytes of a packed file; errors name the damage, and closing closes both."""
 
     def __init__(self, stream: Any, packed: BinaryIO, file: Path) -> None:
         self._stream, self._packed, self._file = stream, packed, file
@@ -327,12 +329,12 @@ class _Unpacked(io.BufferedIOBase):
     def read1(self, size: int = -1, /) -> bytes:
         return self._read(self._stream.read1, size)
 
-    def _read(self, how: Any, size: int | None) -> bytes:
+    def _read(self, read: Any, size: int | None) -> bytes:
         try:
-            return bytes(how(-1 if size is None else size))
-        except _DAMAGED as fault:
+            return bytes(read(-1 if size is None else size))
+        except _DAMAGE_ERRORS as error:
             raise DomainError(
-                f"file must be packed without damage; got {str(self._file)!r}: {fault}. Copy or write it again."
+                f"file must be packed without damage; got {str(self._file)!r}: {error}. Copy or write it again."
             ) from None
 
     def close(self) -> None:
@@ -341,14 +343,14 @@ class _Unpacked(io.BufferedIOBase):
         super().close()
 
 
-class _Lines:
-    """The lines of a text, the last one kept; characters that no text has are named."""
+class _TextLines:
+    """The lines of a text, of which the last one is kept; raises for bytes that are not text in this encoding."""
 
     def __init__(self, stream: TextIO, file: Path) -> None:
         self._stream, self._file, self.line = stream, file, ""
 
     def __iter__(self) -> Iterator[str]:
-        number = 0
+        number, encoding = 0, _encoding_name(self._stream.encoding)
         try:
             for line in self._stream:
                 if "\0" in line:
@@ -360,15 +362,15 @@ class _Lines:
                 number += 1
                 self.line = line if number > 1 else line.removeprefix("\ufeff")
                 yield self.line
-        except UnicodeDecodeError as fault:
+        except UnicodeDecodeError as error:
             raise DomainError(
-                f"file must be text in {_spelled(self._stream.encoding)}; got byte 0x{fault.object[fault.start]:02x} "
+                f"file must be text in {encoding}; got byte 0x{error.object[error.start]:02x} "
                 f"in {str(self._file)!r}. Pass the encoding it has, such as encoding='latin-1', 'cp1252' or 'utf-16' "
                 "(--encoding latin-1), or save it in UTF-8."
             ) from None
-        except UnicodeError as fault:
+        except UnicodeError as error:
             raise DomainError(
-                f"file must be text in {_spelled(self._stream.encoding)}; got {str(self._file)!r}: {fault}. Pass the "
+                f"file must be text in {encoding}; got {str(self._file)!r}: {error}. Pass the "
                 "encoding it has, such as encoding='utf-16-le' (--encoding utf-16-le)."
             ) from None
 
@@ -378,23 +380,23 @@ def is_number(text: str) -> bool:
     try:
         float(text)
     except ValueError:
-        return bool(_DECIMAL_COMMA.fullmatch(text) or _GROUPED.fullmatch(text))
+        return bool(_DECIMAL_COMMA.fullmatch(text) or _THOUSANDS.fullmatch(text))
     return "_" not in text
 
 
-def _separator(sep: Any) -> str | None:
+def _check_separator(sep: Any) -> str | None:
     if sep is None:
         return None
-    found = {"tab": "\t", "\\t": "\t"}.get(sep, sep) if isinstance(sep, str) else sep
-    if not isinstance(found, str) or len(found) != 1 or found in '"\r\n\0':
+    separator = {"tab": "\t", "\\t": "\t"}.get(sep, sep) if isinstance(sep, str) else sep
+    if not isinstance(separator, str) or len(separator) != 1 or separator in '"\r\n\0':
         raise DomainError(
             f"sep must be one character, no quotation mark and no end of line; got {_validate.shown(sep)}. Pass ',', "
             "';', '|' or 'tab' (--sep ';')."
         )
-    return found
+    return separator
 
 
-def _decimal(decimal: Any) -> str | None:
+def _check_decimal(decimal: Any) -> str | None:
     if not (decimal is None or (isinstance(decimal, str) and decimal in (".", ","))):
         raise DomainError(
             f"decimal must be '.' or ','; got {_validate.shown(decimal)}. Pass what stands before the decimals."
@@ -402,10 +404,10 @@ def _decimal(decimal: Any) -> str | None:
     return None if decimal is None else str(decimal)
 
 
-def _encoding(encoding: Any) -> str:
+def _check_encoding(encoding: Any) -> str:
     try:
         with io.TextIOWrapper(io.BytesIO(), encoding=encoding) as stream:
-            return "utf-8" if _spelled(stream.encoding) == "UTF-8" else str(encoding).lower()
+            return "utf-8" if _encoding_name(stream.encoding) == "UTF-8" else str(encoding).lower()
     except (LookupError, TypeError, ValueError):
         raise DomainError(
             f"encoding must be a text encoding that Python knows; got {_validate.shown(encoding)}. Pass utf-8, utf-16, "
@@ -413,33 +415,34 @@ def _encoding(encoding: Any) -> str:
         ) from None
 
 
-def _spelled(encoding: str) -> str:
+def _encoding_name(encoding: str) -> str:
     return "UTF-8" if encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig", "u8") else encoding
 
 
-def _parsed(lines: list[str], separator: str, whole: bool) -> list[list[str]]:
-    """The records of a sample, without empty lines and without a last one that the sample may cut."""
+def _parse_sample(lines: list[str], separator: str, whole: bool) -> list[list[str]]:
+    """Parse a sample; leave out empty lines and a last record that the sample may cut."""
     rows: list[list[str]] = []
     try:
         rows += csv.reader(lines, delimiter=separator, skipinitialspace=separator != " ")
-    except csv.Error:  # named when all is read
+    except csv.Error:  # reported when the whole file is read
         return rows
     if not whole and len(rows) > 1:
         rows.pop()
     return [row for row in rows if row]
 
 
-def _found_separator(lines: list[str], whole: bool) -> str | None:
-    """What separates cells; None where there is one column."""
-    samples = {separator: _parsed(lines, separator, whole) for separator in _SEPARATORS}
+def _find_separator(lines: list[str], whole: bool) -> str | None:
+    """Find what separates cells; None for one column."""
+    samples = {separator: _parse_sample(lines, separator, whole) for separator in _SEPARATORS}
     samples = {separator: rows for separator, rows in samples.items() if rows and len(rows[0]) > 1}
     if len(samples) > 1:  # a cell in quotation marks ends with them
-        samples = {separator: rows for separator, rows in samples.items() if _ends(lines[0], separator)} or samples
+        quoted = {sep: rows for sep, rows in samples.items() if _ends_inside_quotes(lines[0], sep)}
+        samples = quoted or samples
     if len(samples) < 2:
         return next(iter(samples), None)
     fit = [
         separator for separator, rows in samples.items()
-        if all(len(row) == len(rows[0]) and all(map(_uncut, row)) for row in rows)
+        if all(len(row) == len(rows[0]) and all(map(_is_one_cell, row)) for row in rows)
     ]
     if len(fit) == 1:
         return fit[0]
@@ -450,16 +453,16 @@ def _found_separator(lines: list[str], whole: bool) -> str | None:
     )
 
 
-def _ends(line: str, separator: str) -> bool:
+def _ends_inside_quotes(line: str, separator: str) -> bool:
     try:
         list(csv.reader([line], delimiter=separator, skipinitialspace=True, strict=True))
-    except csv.Error as fault:
-        return "end of data" in str(fault)
+    except csv.Error as error:
+        return "end of data" in str(error)
     return True
 
 
-def _uncut(cell: str) -> bool:
-    return not _CUT.search(cell) or bool(_DECIMAL_COMMA.fullmatch(cell))
+def _is_one_cell(cell: str) -> bool:
+    return not _CELL_END.search(cell) or bool(_DECIMAL_COMMA.fullmatch(cell))
 
 
 def _are_row_names(cells: list[str]) -> bool:

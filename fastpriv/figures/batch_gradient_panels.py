@@ -1,4 +1,4 @@
-"""What noisy batch gradients tell, over the level of noise: panels that take posteriors and an ``ax`` and return it."""
+"""What noisy batch gradients tell about the batch, over the noise: panels that take posteriors and an ``ax``."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _validate
-from .._values import FloatArray
 from ..errors import ShapeError
-from .style import FAINT, INK, axes, shade, styled
+from ..numerics import FloatArray
+from .style import FAINT, INK, axes_or_new, shade, styled
 
 __all__ = ["batch_entropy", "membership"]
 
-_LEAST = 1e-6  # where the axis of probabilities ends
+_LEAST_PROBABILITY = 1e-6  # the axis of probabilities ends here at the latest
 
 
 def membership(sigma: ArrayLike, posteriors: Sequence[Any], batch: ArrayLike, ax: Any = None) -> Any:
@@ -52,22 +52,22 @@ def membership(sigma: ArrayLike, posteriors: Sequence[Any], batch: ArrayLike, ax
     >>> figures.membership([0.1, 1.0], seen, [3, 7]).get_ylabel()
     'posterior probability'
     """
-    noise, laws = _told(sigma, posteriors)
-    members = _validate.integers("batch", batch, 0, laws[0].inclusion.value.size - 1).reshape(-1).tolist()
+    noise, ordered = _sorted_by_noise(sigma, posteriors)
+    members = _validate.integers("batch", batch, 0, ordered[0].inclusion.value.size - 1).reshape(-1).tolist()
     if not members:
         raise ShapeError("batch must have at least one member; got none. Pass the true members.")
-    ax = axes(ax)
-    inclusion = np.array([law.inclusion.value for law in laws])
+    ax = axes_or_new(ax)
+    inclusion = np.array([posterior.inclusion.value for posterior in ordered])
     others = np.delete(inclusion, members, axis=1).max(axis=1, initial=0.0)
-    for place, record in enumerate(members):
-        colour = shade(place / max(1, len(members) - 1))
+    for k, record in enumerate(members):
+        colour = shade(k / max(1, len(members) - 1))
         ax.plot(noise, inclusion[:, record], "o-", ms=4, lw=1.8, color=colour, label=f"record {record}")
     ax.plot(noise, others, "s--", ms=3.5, lw=1.2, color=FAINT, label="likeliest other record")
     prior = len(members) / inclusion.shape[1]
     ax.axhline(prior, color=INK, lw=0.9, ls=":")
     ax.annotate("before the release", (noise[0], prior), (0, -4), textcoords="offset points", va="top", fontsize=8.5,
                 color=INK)  # fmt: skip
-    least = max(_LEAST, 0.3 * min(prior, inclusion[:, members].min(), others.min()))
+    least = max(_LEAST_PROBABILITY, 0.3 * min(prior, inclusion[:, members].min(), others.min()))
     ax.set(xscale="log", yscale="log", ylim=(least, 1.6), xlabel=r"noise $\sigma$", ylabel="posterior probability")
     ax.legend(frameon=False, fontsize=8.5, handlelength=1.8)
     return styled(ax, "Who was in the batch?")
@@ -103,27 +103,27 @@ def batch_entropy(sigma: ArrayLike, posteriors: Sequence[Any], ax: Any = None) -
     >>> figures.batch_entropy([1.0], [seen]).get_ylabel()
     'bits'
     """
-    noise, laws = _told(sigma, posteriors)
-    ax = axes(ax)
-    bits = [law.entropy.to("bits") for law in laws]
+    noise, ordered = _sorted_by_noise(sigma, posteriors)
+    ax = axes_or_new(ax)
+    bits = [posterior.entropy.to("bits") for posterior in ordered]
     ax.plot(noise, [b.value for b in bits], "o-", ms=4, lw=1.8, color=shade(0.3))
     ax.fill_between(noise, [b.lower for b in bits], [b.upper for b in bits], color=shade(0.3), alpha=0.3, lw=0)
-    most = math.log2(laws[0].size)
+    most = math.log2(ordered[0].size)
     ax.axhline(most, color=INK, lw=0.9, ls=":")
-    ax.annotate(f"before the release: {laws[0].size:,} batches, {most:.2f} bits", (noise[0], most), (0, 4),
+    ax.annotate(f"before the release: {ordered[0].size:,} batches, {most:.2f} bits", (noise[0], most), (0, 4),
                 textcoords="offset points", fontsize=8.5, color=INK)  # fmt: skip
     ax.set(xscale="log", ylim=(-0.03 * most, 1.12 * most), xlabel=r"noise $\sigma$", ylabel="bits")
     return styled(ax, "What is left to know of the batch")
 
 
-def _told(sigma: ArrayLike, posteriors: Sequence[Any]) -> tuple[FloatArray, list[Any]]:
-    """In order of the noise."""
+def _sorted_by_noise(sigma: ArrayLike, posteriors: Sequence[Any]) -> tuple[FloatArray, list[Any]]:
+    """Check the arguments and return them in the order of the noise."""
     noise = _validate.vector("sigma", sigma, "positive and below 1e300", lambda x: (x > 0) & (x < 1e300))
-    laws = _validate.sequence("posteriors", posteriors, "posteriors")
-    if len(laws) != noise.size or any(getattr(law, "inclusion", None) is None for law in laws):
+    results = _validate.sequence("posteriors", posteriors, "posteriors")
+    if len(results) != noise.size or any(getattr(result, "inclusion", None) is None for result in results):
         raise ShapeError(
-            f"posteriors must be one posterior over subsets for each of {noise.size} levels of noise; got {len(laws)}. "
-            "Pass what posterior(step.column(release)) returned, in the order of sigma."
+            f"posteriors must be one posterior over subsets for each of {noise.size} levels of noise; got "
+            f"{len(results)}. Pass what posterior(step.column(release)) returned, in the order of sigma."
         )
     order = np.argsort(noise, kind="stable")
-    return noise[order], [laws[i] for i in order]
+    return noise[order], [results[i] for i in order]

@@ -15,21 +15,30 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ... import _validate
-from ...errors import DomainError
-from .tables import Table
+from .. import _validate
+from ..errors import DomainError
+from ..numerics import FloatArray
+from .column_files import ColumnFile
 
-__all__ = ["Column", "in_order", "opened_column", "read_categories", "read_column", "whole_number"]
+__all__ = [
+    "CELLS_PER_BATCH",
+    "LARGEST_EXACT_INTEGER",
+    "Column",
+    "open_column",
+    "read_categories",
+    "read_column",
+    "sorted_categories",
+    "whole_number",
+]  # fmt: skip
 
-FloatArray = NDArray[np.float64]
-_MISSING = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))
-_EXACT = 2**53  # whole numbers up to it are doubles
-_DIGITS = 15  # numbers of so many digits are different doubles where they differ
-_BATCH = 2**17  # cells between two looks at Ctrl-C
-_WHOLE = re.compile(r"[+-]?\d+")
-_WHOLE_POINT = re.compile(r"[+-]?\d+(\.0*)?")
+_MISSING_MARKS = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))  # in lower case
+LARGEST_EXACT_INTEGER = 2**53  # all integers up to it are doubles
+_SAFE_DIGITS = 15  # different decimal numbers of at most so many digits are different doubles
+CELLS_PER_BATCH = 2**17  # cells that are read between two checks for Ctrl-C: some 10 ms
+# Integers, integers that may end with a point and zeros, numbers in groups of three digits, and leading zeros.
+_INTEGER = re.compile(r"[+-]?\d+")
+_INTEGER_WITH_POINT = re.compile(r"[+-]?\d+(\.0*)?")
 _COMMA_GROUPS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
 _POINT_GROUPS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
@@ -89,8 +98,8 @@ def read_column(
     array([1.65, 1.8 ])
     """
     _validate.choice("missing", missing, ("error", "drop"))
-    table = Table(path, sep=sep, decimal=decimal, encoding=encoding, header=header)
-    return opened_column(table, column, missing).numbers()
+    table = ColumnFile(path, sep=sep, decimal=decimal, encoding=encoding, header=header)
+    return open_column(table, column, missing).numbers()
 
 
 def read_categories(
@@ -133,8 +142,8 @@ def read_categories(
     array(['01234', '?', '1234'], dtype='<U5')
     """
     _validate.choice("missing", missing, ("error", "drop", "keep"))
-    table = Table(path, sep=sep, decimal=decimal, encoding=encoding, header=header)
-    texts = opened_column(table, column, missing).texts()
+    table = ColumnFile(path, sep=sep, decimal=decimal, encoding=encoding, header=header)
+    texts = open_column(table, column, missing).texts()
     widest = max(map(len, texts))
     _validate.memory("column", 4 * widest * len(texts), "Shorten its longest category.")
     return np.array(texts)
@@ -147,41 +156,41 @@ class Column:
     Attributes
     ----------
     name : str
-        What it is called, for messages.
+        Its name, for messages.
     file : str
-        Where it stands.
+        The file it is read from, for messages.
     cells : sequence of str
         The text of each row; "" where Parquet has none.
     missing : {"error", "drop", "keep"}
         What to do with cells without a value.
-    notation : {".", ",", None}
+    decimal_mark : {".", ",", None}
         What stands before decimals; None where the cells decide.
-    commas : bool
-        Whether decimal commas are likely here, so that a point may separate thousands.
-    kind : str, optional
+    decimal_commas_likely : bool
+        Whether other columns have decimal commas, so that a point may separate thousands.
+    arrow_type : str, optional
         The type of a Parquet column that is not numbers; None for text of a CSV file.
     values : ndarray of float64, optional
         The cells of a Parquet column as numbers, NaN for none.
-    named : bool
-        Whether line 1 was taken to hold names without being told so.
+    header_inferred : bool
+        Whether line 1 was taken for the header without an argument that says so.
     """
 
     name: str
     file: str
     cells: Sequence[str]
     missing: str
-    notation: str | None = "."
-    commas: bool = False
-    kind: str | None = None
+    decimal_mark: str | None = "."
+    decimal_commas_likely: bool = False
+    arrow_type: str | None = None
     values: FloatArray | None = None
-    named: bool = False
+    header_inferred: bool = False
 
     @cached_property
     def decimal(self) -> str:
         """What stands before the decimals: ".", ",", or "" where that is ambiguous."""
-        if self.notation is not None:
-            return self.notation
-        cells = {cell.strip() for cell in self.cells if "," in cell or (self.commas and "." in cell)}
+        if self.decimal_mark is not None:
+            return self.decimal_mark
+        cells = {cell.strip() for cell in self.cells if "," in cell or (self.decimal_commas_likely and "." in cell)}
         with_commas = {cell for cell in cells if "," in cell}
         if not with_commas:
             grouped = bool(cells) and all(_POINT_GROUPS.fullmatch(cell) for cell in cells)
@@ -191,8 +200,8 @@ class Column:
         return "" if all(_COMMA_GROUPS.fullmatch(cell) for cell in with_commas) else ","
 
     def numbers(self, finite: bool = True) -> FloatArray:
-        """The column as numbers; an error for what is none or would change."""
-        values = self._parsed() if self.values is None else self.values
+        """Return the column as numbers; raise for a cell that is not a number or that a double would change."""
+        values = self._parse_cells() if self.values is None else self.values
         absent = np.isnan(values)
         if self.missing == "drop":
             values = values[~absent]
@@ -215,9 +224,9 @@ class Column:
         return values
 
     def texts(self) -> list[str]:
-        """The column as categories: the text of each cell."""
+        """Return the column as categories: the text of each cell."""
         texts = [cell.strip() for cell in self.cells]
-        absent = [row for row, text in enumerate(texts) if text.lower() in _MISSING]
+        absent = [row for row, text in enumerate(texts) if text.lower() in _MISSING_MARKS]
         if absent and self.missing == "error":
             raise DomainError(
                 f"column must have no missing values; got {len(absent)} of {len(texts)} rows without a category, the "
@@ -228,12 +237,12 @@ class Column:
             for row in absent:
                 texts[row] = "?"
         elif absent:
-            texts = [text for text in texts if text.lower() not in _MISSING]
+            texts = [text for text in texts if text.lower() not in _MISSING_MARKS]
         if not texts:
             raise DomainError(
                 f"column must have at least one category; got none in {self.file!r}. Check file and column."
             )
-        if self.named and self.name in texts:
+        if self.header_inferred and self.name in texts:
             raise DomainError(
                 f"column must not hold its own name as a category; got {self.name!r} at row "
                 f"{texts.index(self.name) + 1} too. Pass header=False (--no-header) if line 1 is a record, header=True "
@@ -242,12 +251,12 @@ class Column:
         return texts
 
     def plain_numbers(self) -> tuple[FloatArray, dict[float, str]] | None:
-        """The numbers and the text of each, where text and number say the same; None for categories.
+        """Return the numbers and the text of each number, or None for categories.
 
-        They do where every cell is a finite number without leading zeros that a double is, and every number is written
-        in one way.
+        A column is numbers if every cell is a finite number without leading zeros that equals a double, and if each
+        number is written in one way.
         """
-        if self.kind is not None:
+        if self.arrow_type is not None:
             return None
         texts = self.texts()
         distinct = set(texts)
@@ -260,17 +269,17 @@ class Column:
         spelling = dict(zip(numbers.tolist(), texts, strict=False))
         return (numbers, spelling) if numbers.size == len(texts) and len(spelling) == len(distinct) else None
 
-    def in_order(self, texts: Iterable[str]) -> list[str]:
-        """Categories of the column: numbers by size, other text by alphabet."""
-        return in_order(texts, self.decimal or ".")
+    def sorted_categories(self, texts: Iterable[str]) -> list[str]:
+        """Sort categories of the column: numbers by size, other text in alphabetical order."""
+        return sorted_categories(texts, self.decimal or ".")
 
     def _is_number(self, cell: str, decimal: str) -> bool:
-        return cell.strip().lower() in _MISSING or _as_number(cell, decimal) is not None
+        return cell.strip().lower() in _MISSING_MARKS or _parse_number(cell, decimal) is not None
 
-    def _parsed(self) -> FloatArray:
-        if self.kind is not None:
+    def _parse_cells(self) -> FloatArray:
+        if self.arrow_type is not None:
             raise DomainError(
-                f"column must be numbers; got {self.name!r} of type {self.kind}. Choose a column of numbers."
+                f"column must be numbers; got {self.name!r} of type {self.arrow_type}. Choose a column of numbers."
             )
         decimal = self.decimal
         if not decimal:
@@ -284,9 +293,9 @@ class Column:
             )
         values = np.empty(len(self.cells))
         wrong: list[int] = []
-        for start in range(0, len(self.cells), _BATCH):
-            part = self.cells[start : start + _BATCH]
-            values[start : start + _BATCH], faults = _doubles(part, decimal)
+        for start in range(0, len(self.cells), CELLS_PER_BATCH):
+            part = self.cells[start : start + CELLS_PER_BATCH]
+            values[start : start + CELLS_PER_BATCH], faults = _parse_numbers(part, decimal)
             wrong += [start + row for row in faults]
         if wrong:
             cell = self.cells[wrong[0]]
@@ -298,12 +307,12 @@ class Column:
                 f"entries).{more} Correct these cells, choose a column of numbers, or a mechanism for categories, such "
                 "as rr."
             )
-        _told_apart(self.cells, values, decimal)
+        _check_distinct_doubles(self.cells, values, decimal)
         return values
 
 
-def opened_column(table: Table, column: str | None, missing: str) -> Column:
-    """A column of an open file."""
+def open_column(table: ColumnFile, column: str | None, missing: str) -> Column:
+    """Return a column of an open file."""
     if column is not None and not isinstance(column, str):
         raise DomainError(
             f"column must be the name of a column; got {_validate.shown(column)}. Pass it as text, as in 'age'."
@@ -311,37 +320,39 @@ def opened_column(table: Table, column: str | None, missing: str) -> Column:
     file = str(table.file)
     if not table.parquet:
         cells = table.cells(column)
-        name = table.names[table.position(column)]
-        named = table.named
-        return Column(name, file, cells, missing, table.decimal, table.commas, named=named)
+        name = table.names[table.column_index(column)]
+        return Column(
+            name, file, cells, missing, table.decimal, table.decimal_commas_likely,
+            header_inferred=table.header_inferred,
+        )  # fmt: skip
     name, cells, arrow = table.arrow(column)
     kind, types = cells.type, arrow.types
     if types.is_dictionary(kind):
         cells, kind = cells.cast(kind.value_type), kind.value_type
     if types.is_floating(kind):
         values = np.asarray(cells.cast(arrow.float64()).to_numpy(), dtype=np.float64) + 0.0  # no negative zeros
-        return Column(name, file, _Written(cells), missing, values=values)
+        return Column(name, file, _ArrowTexts(cells), missing, values=values)
     if types.is_integer(kind):
         whole = cells.fill_null(0).to_numpy()
-        if not (np.any(whole > _EXACT) or np.any(whole < -_EXACT)):
+        if not (np.any(whole > LARGEST_EXACT_INTEGER) or np.any(whole < -LARGEST_EXACT_INTEGER)):
             values = whole.astype(np.float64)
             values[np.asarray(cells.is_null().to_numpy())] = np.nan
-            return Column(name, file, _Written(cells), missing, values=values)
-        return Column(name, file, _Written(cells), missing)
+            return Column(name, file, _ArrowTexts(cells), missing, values=values)
+        return Column(name, file, _ArrowTexts(cells), missing)
     if types.is_decimal(kind):
-        return Column(name, file, _Written(cells), missing)
+        return Column(name, file, _ArrowTexts(cells), missing)
     if types.is_temporal(kind):
         try:
             cells = cells.cast(arrow.string())
         except arrow.ArrowException:
             cells = cells.cast(arrow.int64())
-    return Column(name, file, _Written(cells), missing, kind=str(kind))
+    return Column(name, file, _ArrowTexts(cells), missing, arrow_type=str(kind))
 
 
-def in_order(texts: Iterable[str], decimal: str = ".") -> list[str]:
-    """Different texts in order: by size where all are numbers, else by alphabet."""
+def sorted_categories(texts: Iterable[str], decimal: str = ".") -> list[str]:
+    """Sort the distinct texts: by size if all are numbers, else in alphabetical order."""
     distinct = set(texts)
-    if all(_as_number(text, decimal) is not None for text in distinct):
+    if all(_parse_number(text, decimal) is not None for text in distinct):
         sizes = {text: Decimal(text.strip().replace(decimal, ".")) for text in distinct}
         if all(size.is_finite() for size in sizes.values()):
             return sorted(distinct, key=lambda text: (sizes[text], text))
@@ -349,15 +360,15 @@ def in_order(texts: Iterable[str], decimal: str = ".") -> list[str]:
 
 
 def whole_number(text: str) -> int | None:
-    """The integer that a text is, written as Python writes it; None for others."""
-    if not _WHOLE.fullmatch(text) or not text.isascii() or len(text) > 4000:
+    """Return the integer that a text is, written as Python writes it; None for other texts."""
+    if not _INTEGER.fullmatch(text) or not text.isascii() or len(text) > 4000:
         return None
     number = int(text)
     return number if str(number) == text else None
 
 
-class _Written(Sequence[str]):
-    """The cells of a Parquet column as text, written when they are asked for."""
+class _ArrowTexts(Sequence[str]):
+    """The cells of a Parquet column as text, converted on first use."""
 
     def __init__(self, cells: Any) -> None:
         self._cells = cells
@@ -372,11 +383,11 @@ class _Written(Sequence[str]):
     def __len__(self) -> int:
         return len(self._cells)
 
-    def __getitem__(self, place: Any) -> Any:
-        return self._texts[place]
+    def __getitem__(self, index: Any) -> Any:
+        return self._texts[index]
 
 
-def _as_number(text: str, decimal: str) -> float | None:
+def _parse_number(text: str, decimal: str) -> float | None:
     if "_" in text or (decimal == "," and ("." in text or text.count(",") > 1)):
         return None
     try:
@@ -385,8 +396,8 @@ def _as_number(text: str, decimal: str) -> float | None:
         return None
 
 
-def _doubles(texts: Sequence[str], decimal: str) -> tuple[FloatArray, list[int]]:
-    """Numbers, NaN for what is missing, and the rows that are neither."""
+def _parse_numbers(texts: Sequence[str], decimal: str) -> tuple[FloatArray, list[int]]:
+    """Return the numbers, NaN for missing cells, and the rows of cells that are neither."""
     if decimal == "." and not any("_" in text for text in texts):
         try:
             return np.array(list(map(float, texts)), dtype=np.float64), []
@@ -394,34 +405,35 @@ def _doubles(texts: Sequence[str], decimal: str) -> tuple[FloatArray, list[int]]
             pass
     values, wrong = np.full(len(texts), np.nan), []
     for row, text in enumerate(texts):
-        number = _as_number(text, decimal)
+        number = _parse_number(text, decimal)
         if number is not None:
             values[row] = number
-        elif text.strip().lower() not in _MISSING:
+        elif text.strip().lower() not in _MISSING_MARKS:
             wrong.append(row)
     return values, wrong
 
 
-def _told_apart(texts: Sequence[str], values: FloatArray, decimal: str) -> None:
-    """Refuses whole numbers that no double is, and different numbers that become one double."""
-    together = "".join(texts)
-    if max(map(len, texts), default=0) <= _DIGITS and "e" not in together and "E" not in together:
+def _check_distinct_doubles(texts: Sequence[str], values: FloatArray, decimal: str) -> None:
+    """Refuse integers that no double equals, and different numbers that round to one double."""
+    all_text = "".join(texts)
+    if max(map(len, texts), default=0) <= _SAFE_DIGITS and "e" not in all_text and "E" not in all_text:
         return
-    rows = [row for row, text in enumerate(texts) if len(text) > _DIGITS or "e" in text or "E" in text]
+    rows = [row for row, text in enumerate(texts) if len(text) > _SAFE_DIGITS or "e" in text or "E" in text]
     exact: dict[float, Decimal] = {}
     first: dict[float, str] = {}
-    places = {texts[row]: row for row in reversed(rows)}
-    close = {float(values[row]) for row in places.values()}
-    among: Iterable[tuple[str, float]] = ((text, float(value)) for text, value in zip(texts, values, strict=True)
-                                          if float(value) in close)  # fmt: skip
-    for text, value in dict(among).items():
+    row_of = {texts[row]: row for row in reversed(rows)}
+    # Only texts of these values can collide with a long text; the last row of each text stands for all.
+    suspects = {float(values[row]) for row in row_of.values()}
+    value_of = {text: float(value) for text, value in zip(texts, values, strict=True) if float(value) in suspects}
+    for text, value in value_of.items():
         if not np.isfinite(value):
             continue
-        number = Decimal(text.strip().replace(decimal, "."))
-        if abs(value) >= _EXACT and _WHOLE_POINT.fullmatch(text.strip().replace(decimal, ".")) and number != value:
+        plain = text.strip().replace(decimal, ".")
+        number = Decimal(plain)
+        if abs(value) >= LARGEST_EXACT_INTEGER and _INTEGER_WITH_POINT.fullmatch(plain) and number != value:
             raise DomainError(
                 f"column must be whole numbers that a double is, as all up to 2**53 are; got {text.strip()!r} at row "
-                f"{places[text] + 1}. Subtract a constant from the column, or choose a mechanism for categories, such "
+                f"{row_of[text] + 1}. Subtract a constant from the column, or choose a mechanism for categories, such "
                 "as rr."
             )
         if exact.setdefault(value, number) != number:

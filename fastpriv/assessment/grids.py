@@ -1,4 +1,4 @@
-"""Grids of noise, levels and epsilons, counted before they are built.
+"""Grids of noise, levels and epsilons, whose size is known before they are built.
 
 A grid is a sequence of numbers or a text of comma-separated pieces: a number (``2.5``), ``start:stop:count`` with equal
 steps, or ``start..stop:count`` with equal ratios.
@@ -12,49 +12,48 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ... import _validate
-from ...errors import DomainError
+from .. import _validate
+from ..errors import DomainError
+from ..numerics import FloatArray
 
-__all__ = ["MAX_CELLS", "Grid", "checked_cells", "default_epsilon", "default_level", "default_sigma", "grid"]
+__all__ = ["MAX_CELLS", "Grid", "check_size", "default_epsilon", "default_level", "default_sigma", "parse_grid"]
 
-FloatArray = NDArray[np.float64]
-MAX_CELLS = 5_000_000
+MAX_CELLS = 5_000_000  # rows times epsilons of an assessment; a quantity then takes 120 MB
 # bound: none - which levels of noise are tabulated
-_SMALLEST, _GREATEST = 1e-298, 1e297  # so that all of a default grid can be noise
+_SMALLEST_SCALE, _LARGEST_SCALE = 1e-298, 1e297  # scales between which all of a default grid are normal doubles
 _FORMS = "Pass numbers (1,2,5), start:stop:count for equal steps or start..stop:count for equal ratios."
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A grid that knows its number of points before it has any."""
+    """A grid: its number of points, and a function that builds them."""
 
     count: int
     build: Callable[[], FloatArray]
 
 
-def grid(name: str, given: Any, constraint: str, valid: Callable[[FloatArray], Any], remedy: str) -> Grid:
-    """Read ``given`` (text, number or sequence); the points are increasing, distinct and ``valid``."""
-    if not isinstance(given, str):
-        array = np.unique(_validate.vector(name, given, constraint, valid, remedy=remedy))
+def parse_grid(name: str, points: Any, constraint: str, valid: Callable[[FloatArray], Any], remedy: str) -> Grid:
+    """Parse ``points`` (text, number or sequence); the points of the grid are increasing, distinct and ``valid``."""
+    if not isinstance(points, str):
+        array = np.unique(_validate.vector(name, points, constraint, valid, remedy=remedy))
         return Grid(array.size, lambda: array)
 
     def number(text: str) -> float:
         try:
-            found = float(text)
+            parsed = float(text)
         except ValueError:
             raise DomainError(f"{name} must be {constraint}; got {text!r}. {_FORMS}") from None
-        return _validate.scalar(name, found, constraint, valid, remedy=remedy)
+        return _validate.scalar(name, parsed, constraint, valid, remedy=remedy)
 
-    pieces = [_piece(name, text.strip(), number) for text in given.split(",")]
+    pieces = [_parse_piece(name, text.strip(), number) for text in points.split(",")]
     return Grid(
         sum(piece.count for piece in pieces),
         lambda: np.unique(np.concatenate([piece.build() for piece in pieces])),
     )
 
 
-def checked_cells(name: str, rows: Grid, epsilon: Grid) -> None:
+def check_size(name: str, rows: Grid, epsilon: Grid) -> None:
     """Refuse a product of grids that no memory holds, before anything is allocated."""
     cells = rows.count * epsilon.count
     if cells > MAX_CELLS:
@@ -66,7 +65,7 @@ def checked_cells(name: str, rows: Grid, epsilon: Grid) -> None:
 
 def default_sigma(scale: float) -> FloatArray:
     """Round numbers (1, 1.5, 2, 3, 5, 7) from about a tenth of ``scale`` to a hundred times it."""
-    scale = min(max(scale, _SMALLEST), _GREATEST)
+    scale = min(max(scale, _SMALLEST_SCALE), _LARGEST_SCALE)
     lowest = math.floor(math.log10(scale / 10.0))
     steps = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
     points = np.array([float(f"{step}e{power}") for power in range(lowest, lowest + 5) for step in steps])
@@ -83,7 +82,7 @@ def default_epsilon() -> FloatArray:
     return np.unique([float(f"{10.0 ** (i / 20 - 2):.3g}") for i in range(81)])
 
 
-def _piece(name: str, text: str, number: Callable[[str], float]) -> Grid:
+def _parse_piece(name: str, text: str, number: Callable[[str], float]) -> Grid:
     head, colon, last = text.rpartition(":")
     if not colon:
         point = number(text)

@@ -1,5 +1,8 @@
-"""``assess`` and ``sweep``: the main job over grids, in blocks that do not depend on the number of threads, each kept
-on disk if asked, so that a killed run can go on."""
+"""``assess`` and ``sweep``: the quantities of columns under mechanisms, over grids.
+
+The work is cut into blocks that do not depend on the number of threads. With a checkpoint each block is kept on disk,
+so that a killed run can go on.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +12,29 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import _parallel, _validate
 from .._parallel import Progress, blocks, ordered_map
 from ..channels import AnyChannel
 from ..distributions import Pmf
 from ..errors import DomainError
+from ..numerics import FloatArray
 from .checkpoint import Checkpoint
-from .families import Family, family_of
-from .inputs import grids
-from .inputs.secrets import MAX_CATEGORIES, Secret, placed, secret_of
-from .measures import measured
-from .noise import required_noise
-from .quantities import Surface
-from .reports.result import Assessment
-from .reports.sweep import Sweep
+from .families import MechanismFamily, family_of, required_parameters
+from .grids import Grid, check_size, default_epsilon, default_level, default_sigma, parse_grid
+from .quantities import QuantityGrid, compute_quantities
+from .result import Assessment, Sweep
+from .secret import MAX_CATEGORIES, SecretDistribution, assign_inputs, secret_distribution
 
 __all__ = ["assess", "sweep"]
 
-FloatArray = NDArray[np.float64]
 Data = ArrayLike | Pmf
-_BLOCKS = 512
-_SIGMA = "Pass standard deviations in the unit of the column, such as 1,10,100."
-_LEVEL = "Pass levels of LDP in nats, such as 0.5,1,2 (--epsilon)."
-_EPSILON = "Pass epsilons in nats, such as 0.1,1,10."
+_MAX_BLOCKS = 512  # of one column under one mechanism: enough for all threads, few enough files for a checkpoint
+# What to do about a refused grid.
+_SIGMA_REMEDY = "Pass standard deviations in the unit of the column, such as 1,10,100."
+_LEVEL_REMEDY = "Pass levels of LDP in nats, such as 0.5,1,2 (--epsilon)."
+_EPSILON_REMEDY = "Pass epsilons in nats, such as 0.1,1,10."
 
 
 def assess(
@@ -121,7 +122,7 @@ def assess(
     """
     _parallel.checked(n_jobs, progress)
     case = _case(name, source, data, mechanism, sigma, level, epsilon, bins, sensitivity)
-    return _assessed([case], n_jobs, progress, checkpoint, resume)[0]
+    return _run_cases([case], n_jobs, progress, checkpoint, resume)[0]
 
 
 def sweep(
@@ -171,31 +172,31 @@ def sweep(
             "{'age': ages, 'job': jobs}, or pass a single one to fastpriv.assess."
         )
     if isinstance(mechanism, (str, AnyChannel)):
-        each: list[str | AnyChannel] = [mechanism]
+        mechanisms: list[str | AnyChannel] = [mechanism]
     else:
-        each = list(_validate.sequence("mechanism", mechanism, "mechanisms"))
-    names = [one if isinstance(one, str) else "channel" for one in each]
-    twice = [one for one in names if names.count(one) > 1]
-    if not columns or not each or twice:
-        shown = f"{twice[0]!r} twice" if twice else f"{len(columns)} columns and {len(each)} mechanisms"
+        mechanisms = list(_validate.sequence("mechanism", mechanism, "mechanisms"))
+    names = [one if isinstance(one, str) else "channel" for one in mechanisms]
+    duplicates = [one for one in names if names.count(one) > 1]
+    if not columns or not mechanisms or duplicates:
+        shown = f"{duplicates[0]!r} twice" if duplicates else f"{len(columns)} columns and {len(mechanisms)} mechanisms"
         raise DomainError(f"columns and mechanism must be at least one each, all different; got {shown}. Name them.")
-    families = [family_of(one) for one in each]
+    families = [family_of(one) for one in mechanisms]
     for name, value, takers in (
         ("sigma", sigma, [family.parameter == "sigma" for family in families]),
         ("level", level, [family.parameter == "level" for family in families]),
         ("sensitivity", sensitivity, [family.has_sensitivity for family in families]),
     ):
         if value is not None and not any(takers):
-            raise _needless(name, names[0])
+            raise _unused_argument(name, names[0])
     cases = [
         _case(
             column, source, data, one, sigma if family.parameter == "sigma" else None,
             level if family.parameter == "level" else None, epsilon, bins,
             sensitivity if family.has_sensitivity else None,
         )
-        for column, data in columns.items() for one, family in zip(each, families, strict=True)
+        for column, data in columns.items() for one, family in zip(mechanisms, families, strict=True)
     ]  # fmt: skip
-    return Sweep(tuple(_assessed(cases, n_jobs, progress, checkpoint, resume)))
+    return Sweep(tuple(_run_cases(cases, n_jobs, progress, checkpoint, resume)))
 
 
 @dataclass(frozen=True)
@@ -204,68 +205,70 @@ class _Case:
 
     name: str
     source: str
-    secret: Secret
-    family: Family
+    secret: SecretDistribution
+    family: MechanismFamily
     sensitivity: float
     grid: FloatArray
     epsilon: FloatArray
 
-    def block(self, part: slice) -> dict[str, Surface]:
-        each = [
-            measured(self.secret, self.family.build(at, self.sensitivity, self.secret), self.epsilon)
-            for at in self.grid[part].tolist()
+    def block(self, rows: slice) -> dict[str, QuantityGrid]:
+        """Compute some rows of the grid."""
+        estimates = [
+            compute_quantities(self.secret, self.family.build(parameter, self.sensitivity, self.secret), self.epsilon)
+            for parameter in self.grid[rows].tolist()
         ]
-        return {quantity: Surface.stacked([one[quantity] for one in each]) for quantity in each[0]}
+        return {name: QuantityGrid.stack([row[name] for row in estimates]) for name in estimates[0]}
 
-    def store(self, parent: str | os.PathLike[str], resume: bool) -> Checkpoint:
+    def checkpoint(self, parent: str | os.PathLike[str], resume: bool) -> Checkpoint:
         secret, family = self.secret, self.family
-        known = None if family.parameter else family.build(1.0, self.sensitivity, secret)
+        channel = None if family.parameter else family.build(1.0, self.sensitivity, secret)
         settings = (
-            self.name, family.name, known, secret.labels, secret.prior, secret.places, secret.inputs, secret.step,
-            self.sensitivity, self.grid, self.epsilon,
+            self.name, family.name, channel, secret.labels, secret.prior, secret.input_indices, secret.inputs,
+            secret.step, self.sensitivity, self.grid, self.epsilon,
         )  # fmt: skip
-        return Checkpoint.opened(parent, settings, resume=resume)
+        return Checkpoint.open(parent, settings, resume=resume)
 
-    def report(self, surfaces: dict[str, Surface]) -> Assessment:
+    def assessment(self, quantities: dict[str, QuantityGrid]) -> Assessment:
         return Assessment(
             self.name, self.source, self.secret, self.family.name, self.family.noise, self.family.parameter,
-            self.sensitivity, self.grid, self.epsilon, surfaces,
-            required_noise(self.secret, self.family, self.sensitivity),
+            self.sensitivity, self.grid, self.epsilon, quantities,
+            required_parameters(self.secret, self.family, self.sensitivity),
         )  # fmt: skip
 
 
-def _assessed(
+def _run_cases(
     cases: list[_Case], n_jobs: int | None, progress: Progress, checkpoint: str | os.PathLike[str] | None, resume: bool
 ) -> list[Assessment]:
-    """All blocks of all cases in one go; what is kept is removed when all are done."""
+    """Compute all blocks of all cases; the checkpoints are removed when all are done."""
     flag = _validate.flag("resume", resume)
-    stores = [None if checkpoint is None else case.store(checkpoint, flag) for case in cases]
+    checkpoints = [None if checkpoint is None else case.checkpoint(checkpoint, flag) for case in cases]
 
-    def block(task: tuple[int, slice]) -> dict[str, Surface]:
-        which, part = task
-        store = stores[which]
-        found = store.load(part) if store is not None else None
-        if found is None:
-            found = cases[which].block(part)
+    def compute_block(task: tuple[int, slice]) -> dict[str, QuantityGrid]:
+        index, rows = task
+        store = checkpoints[index]
+        block = store.load(rows) if store is not None else None
+        if block is None:
+            block = cases[index].block(rows)
             if store is not None:
-                store.keep(part, found)
-        return found
+                store.save(rows, block)
+        return block
 
     tasks = [
-        (which, part) for which, case in enumerate(cases)
-        for part in blocks(case.grid.size, -(-case.grid.size // _BLOCKS))
+        (index, rows) for index, case in enumerate(cases)
+        for rows in blocks(case.grid.size, -(-case.grid.size // _MAX_BLOCKS))
     ]  # fmt: skip
-    done: list[list[dict[str, Surface]]] = [[] for _ in cases]
-    for (which, _), found in zip(tasks, ordered_map(block, tasks, n_jobs=n_jobs, progress=progress), strict=True):
-        done[which].append(found)
-    reports = [
-        case.report({quantity: Surface.joined([one[quantity] for one in parts]) for quantity in parts[0]})
+    done: list[list[dict[str, QuantityGrid]]] = [[] for _ in cases]
+    computed = ordered_map(compute_block, tasks, n_jobs=n_jobs, progress=progress)
+    for (index, _), block in zip(tasks, computed, strict=True):
+        done[index].append(block)
+    assessments = [
+        case.assessment({name: QuantityGrid.concatenate([block[name] for block in parts]) for name in parts[0]})
         for case, parts in zip(cases, done, strict=True)
     ]
-    for store in stores:
+    for store in checkpoints:
         if store is not None:
             store.remove()
-    return reports
+    return assessments
 
 
 def _case(
@@ -273,31 +276,32 @@ def _case(
     bins: int | None, sensitivity: float | None,
 ) -> _Case:  # fmt: skip
     family = family_of(mechanism)
-    for word, value in (("sigma", sigma), ("level", level)):
-        if value is not None and family.parameter != word:
-            raise _needless(word, family.name)
+    for parameter, value in (("sigma", sigma), ("level", level)):
+        if value is not None and family.parameter != parameter:
+            raise _unused_argument(parameter, family.name)
     if data is None:
         if not isinstance(mechanism, AnyChannel):
             raise DomainError("data must be given unless the mechanism is a channel; got None. Pass a column.")
         data = _uniform(mechanism)
-    secret = secret_of(data, bins, family.domain)
+    secret = secret_distribution(data, bins, family.domain)
     if isinstance(mechanism, AnyChannel):
-        secret = placed(secret, mechanism.inputs)
+        secret = assign_inputs(secret, mechanism.inputs)
     span = secret.span
     if sensitivity is None:
         sensitivity = span
     elif not family.has_sensitivity:
-        raise _needless("sensitivity", family.name)
+        raise _unused_argument("sensitivity", family.name)
     else:
         sensitivity = _validate.scalar(
             "sensitivity", sensitivity, f"finite and at least the range of the values, {span!r}",
             lambda x: np.isfinite(x) & (x >= span), remedy="Pass the largest distance between two possible values.",
         )  # fmt: skip
-    given, curve = _points(secret, family.parameter, sigma if level is None else level, epsilon)
-    return _Case(name, source, secret, family, sensitivity, given, curve)
+    grid, epsilons = _grids(secret, family.parameter, sigma if level is None else level, epsilon)
+    return _Case(name, source, secret, family, sensitivity, grid, epsilons)
 
 
 def _uniform(channel: AnyChannel) -> Pmf:
+    """Return the uniform distribution over the inputs of a channel."""
     size = channel.inputs
     if size > MAX_CATEGORIES:
         raise DomainError(
@@ -307,20 +311,23 @@ def _uniform(channel: AnyChannel) -> Pmf:
     return Pmf(np.arange(size), np.full(size, 1.0 / size))
 
 
-def _needless(name: str, mechanism: str) -> DomainError:
+def _unused_argument(name: str, mechanism: str) -> DomainError:
     return DomainError(f"{name} must be left out for a mechanism without it; got one with {mechanism!r}. Drop it.")
 
 
-def _points(secret: Secret, parameter: str, given: Any, epsilon: Any) -> tuple[FloatArray, FloatArray]:
+def _grids(secret: SecretDistribution, parameter: str, points: Any, epsilon: Any) -> tuple[FloatArray, FloatArray]:
+    """Return the grids of the parameter and of epsilon, the default ones for None."""
     if parameter == "sigma":
-        given = grids.default_sigma(secret.deviation) if given is None else given
-        rows = grids.grid("sigma", given, "positive and finite", lambda x: (x > 0) & np.isfinite(x), _SIGMA)
+        points = default_sigma(secret.deviation) if points is None else points
+        rows = parse_grid("sigma", points, "positive and finite", lambda x: (x > 0) & np.isfinite(x), _SIGMA_REMEDY)
     elif parameter == "level":
-        given = grids.default_level() if given is None else given
-        rows = grids.grid("level", given, "positive and finite", lambda x: (x > 0) & np.isfinite(x), _LEVEL)
+        points = default_level() if points is None else points
+        rows = parse_grid("level", points, "positive and finite", lambda x: (x > 0) & np.isfinite(x), _LEVEL_REMEDY)
     else:
-        rows = grids.Grid(1, lambda: np.zeros(1))
-    epsilon = grids.default_epsilon() if epsilon is None else epsilon
-    epsilons = grids.grid("epsilon", epsilon, "at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x), _EPSILON)
-    grids.checked_cells(parameter or "1", rows, epsilons)
+        rows = Grid(1, lambda: np.zeros(1))
+    epsilon = default_epsilon() if epsilon is None else epsilon
+    epsilons = parse_grid(
+        "epsilon", epsilon, "at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x), _EPSILON_REMEDY
+    )
+    check_size(parameter or "1", rows, epsilons)
     return rows.build(), epsilons.build()
