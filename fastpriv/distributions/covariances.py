@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from .. import _validate
 from .._values import lasting
 from ..errors import DomainError, ShapeError
-from .values import LIMIT, FloatArray
+from .packed import LIMIT, FloatArray
 
 __all__ = ["SYMMETRY", "deviations", "exponents", "factored", "simplest", "spread_out", "taken"]
 

@@ -14,9 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _random, _validate
 from ..errors import DomainError
-from .functions import PointFunction, Sampler, bad_values, named, place
-from .trials import Costs, tried_function, tried_sampler, warned_of_cost
-from .values import FloatArray, rows
+from .packed import FloatArray, rows
+from .user_functions import (
+    Costs,
+    PointFunction,
+    Sampler,
+    bad_values,
+    named,
+    place,
+    tried_function,
+    tried_sampler,
+    warned_of_cost,
+)  # fmt: skip
 
 __all__ = ["Density", "LogRatio"]
 

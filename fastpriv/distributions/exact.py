@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .values import FloatArray
+from .packed import FloatArray
 
-__all__ = ["determinant", "whole"]
+__all__ = ["integer_determinant", "scaled_integers"]
 
 
-def whole(x: FloatArray, shifts: Sequence[int] | None = None) -> tuple[list[int], int]:
+def scaled_integers(x: FloatArray, shifts: Sequence[int] | None = None) -> tuple[list[int], int]:
     """Whole numbers n and an exponent e with x_i 2^shift_i = n_i 2^e."""
     mantissas, exponents = np.frexp(np.asarray(x, dtype=np.float64).ravel())
     places = (exponents.astype(np.int64) - 53).tolist()
@@ -27,7 +27,7 @@ def whole(x: FloatArray, shifts: Sequence[int] | None = None) -> tuple[list[int]
     return [n << (e - least) if n else 0 for n, e in zip(digits, places, strict=True)], least
 
 
-def determinant(k: list[list[int]]) -> int | None:
+def integer_determinant(k: list[list[int]]) -> int | None:
     """Determinant of a matrix of whole numbers; None if a leading minor is not positive. Overwrites its rows."""
     last = 1
     for i, pivot in enumerate(k):

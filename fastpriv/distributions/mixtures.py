@@ -15,9 +15,17 @@ from numpy.typing import ArrayLike
 from .. import _parallel, _validate
 from ..errors import DomainError, ShapeError
 from . import covariances as matrices
-from . import points
-from .packed import Packed, pack
-from .values import LIMIT, FloatArray, Value, rows
+from .packed import (
+    LIMIT,
+    FloatArray,
+    Packed,
+    Value,
+    draws,
+    image,
+    mixture_log_density,
+    pack,
+    rows,
+)  # fmt: skip
 
 __all__ = ["GaussianMixture"]
 
@@ -253,7 +261,7 @@ class GaussianMixture(Value):
         """
         _parallel.checked(n_jobs)
         places, one = rows("x", x, self.dimension)
-        found = points.log_density(self, places, n_jobs)
+        found = mixture_log_density(self, places, n_jobs)
         return found[0] if one else found
 
     def sample(self, size: int, *, rng: Any = None) -> FloatArray:
@@ -288,7 +296,7 @@ class GaussianMixture(Value):
         """
         n = _validate.count("size", size, minimum=0)
         _validate.memory("size", n * self.dimension * 8, "Draw and use the points in parts.")
-        found = points.draws(self, n, rng)
+        found = draws(self, n, rng)
         return found[:, 0] if self.means.ndim == 1 else found
 
     def marginal(self, indices: ArrayLike) -> GaussianMixture:
@@ -375,7 +383,7 @@ class GaussianMixture(Value):
         target = len(a) if a.ndim == 2 else d
         if b.shape not in ((), (target,)):
             raise ShapeError(f"shift must be a number or of shape ({target},); got {b.shape}. Pass one entry a row.")
-        means, sigmas, covariances = points.image(self, a, b)
+        means, sigmas, covariances = image(self, a, b)
         try:
             return GaussianMixture(self.weights, means, sigmas, covariances=covariances)
         except DomainError as fault:

@@ -141,7 +141,7 @@ REACHED = {
         ("guaranteed",): "sampling.guaranteed",
         ("pac_accuracy", "robust_accuracy"): "notions.accuracy.trials",
         ("posterior, sampled",): "beliefs.implicit.drawing",
-        ("log_density",): "distributions.points",
+        ("log_density",): "distributions.packed",
         ("channel_capacity",): "capacity.finite.discrete",
         ("posterior", "posterior of a stream", "posterior_mode"): "beliefs.dense.passes",
         ("posterior, subsets",): "beliefs.subsets",

@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 
 from fastpriv.divergences import reductions
-from fastpriv.divergences.reductions.recognition import factors
+from fastpriv.divergences.reductions.independent_factors import independent_factors
 from oracles import gaussian_geometry as geometry
 
 __all__ = [
@@ -60,7 +60,7 @@ def check_in_the_plane(p, q, room):
         (reductions.entropy(p), -wp @ lp),
         (reductions.mutual_information(p), -wp @ lp - math.log(2 * math.pi * math.e)),
     ]
-    if len(factors(p, q)) == 1:
+    if len(independent_factors(p, q)) == 1:
         halves = (wp @ (lp - middle[0]) + wq @ (q.log_density(y) - middle[1])) / 2
         numbers.append((reductions.jensen_shannon(p, q), halves))
         sticks = [wp @ np.maximum(0.0, -np.expm1(e + lq - lp)) for e in (0.05, 0.3)]

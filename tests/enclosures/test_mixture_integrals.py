@@ -17,7 +17,7 @@ from fastpriv import (
     mutual_information,
     renyi_divergence,
 )
-from fastpriv.divergences.line import quadrature
+from fastpriv.divergences.one_dimension import quadrature
 from kernels.variants import check_same_lines, each_wider_variant
 from oracles import mixture as oracle
 

@@ -31,8 +31,8 @@ from fastpriv import (
     total_variation,
 )  # fmt: skip
 from fastpriv.divergences import reductions
-from fastpriv.divergences.reductions import rationals
-from fastpriv.divergences.reductions.recognition import factors
+from fastpriv.divergences.reductions import exact_linear_algebra
+from fastpriv.divergences.reductions.independent_factors import independent_factors
 from oracles import gaussian_geometry as geometry
 from sizes import few_first
 
@@ -51,7 +51,7 @@ def test_collinear_isotropic_means(sigma):
     step = np.array([1.0, -2.0, 2.0, 4.0])
     p, q = (GaussianMixture(w, X[:, None] * step + 7.0, sigma) for w in (W, V))
     square = geometry.mahalanobis(step, 0 * step, np.full(4, sigma))
-    assert factors(p, q)[0].slack == 0.0
+    assert independent_factors(p, q)[0].displacement == 0.0
     check_all_enclosed(p, q, line(W, X, square), line(V, X, square))
 
 
@@ -92,8 +92,8 @@ def test_two_points_in_any_position_are_exact():
         k = covariance(d, d)
         p = GaussianMixture([0.75, 0.25], [m, n], covariances=k)
         q = GaussianMixture.single(m, covariance=k)
-        (found,) = factors(p, q)
-        assert found.slack == 0.0
+        (found,) = independent_factors(p, q)
+        assert found.displacement == 0.0
         square = geometry.mahalanobis(m, n, k) if d < 40 else None
         if square is not None:
             check_all_enclosed(p, q, line([0.75, 0.25], [0, 1], square), line([1.0], [0], square))
@@ -164,8 +164,8 @@ def test_rotated_means_are_reduced(d):
     u = rng.normal(size=d)
     u /= np.linalg.norm(u)
     p, q = (GaussianMixture(w, X[:, None] * u + 0.3, 1.0) for w in (W, V))
-    (found,) = factors(p, q)
-    assert 0.0 < found.slack < 1e-14
+    (found,) = independent_factors(p, q)
+    assert 0.0 < found.displacement < 1e-14
     one, two = line(W, X, Fraction(1)), line(V, X, Fraction(1))
     with mp.workdps(40):
         check_encloses(reductions.kl(p, q), geometry.kl(one, two), 1e-12, slack=1e-14)
@@ -177,7 +177,7 @@ def test_rotated_tails_keep_their_digits():
     u = np.array([0.6, 0.8, 0.0])
     p = GaussianMixture(W, (X / 3.0)[:, None] * u, 1.0)
     q = GaussianMixture.single(p.means[1], 1.0)
-    assert factors(p, q)[0].slack > 0.0
+    assert independent_factors(p, q)[0].displacement > 0.0
     one, two = line(W, X / 3.0, Fraction(1)), line([1.0], [0.0], Fraction(1))
     grid = [2.0, 10.0, 30.0]
     truth = [geometry.hockey_stick(one, two, e) for e in grid]
@@ -208,8 +208,8 @@ def test_a_cloud_smaller_than_the_noise_is_no_line():
 def test_slack_bounds_hold_for_slack_that_matters(monkeypatch):
     """With 0.03 standard deviations allowed beside the line, the bounds still contain every quantity."""
     monkeypatch.setattr(reductions, "_WIDE", math.inf)
-    monkeypatch.setattr("fastpriv.divergences.reductions.lines._SLACK", 0.05)
-    monkeypatch.setattr("fastpriv.divergences.reductions.lines._SHARE", 1.0)
+    monkeypatch.setattr("fastpriv.divergences.reductions.collinear_means._MAX_DISPLACEMENT", 0.05)
+    monkeypatch.setattr("fastpriv.divergences.reductions.collinear_means._MAX_RELATIVE_DISPLACEMENT", 1.0)
     rng = np.random.default_rng(11)
     checked = 0
     for _ in range(40):
@@ -220,8 +220,8 @@ def test_slack_bounds_hold_for_slack_that_matters(monkeypatch):
         p, q = GaussianMixture(w, rows, 1.0), GaussianMixture(v, rows + rng.uniform(-1, 1, (size, 2)) * 0.01, 1.0)
         if rng.random() < 0.4:  # a parallel line
             q = q.affine(1.0, [0.0, 0.8])
-        found = factors(p, q)
-        if found is None or not found[0].slack:
+        found = independent_factors(p, q)
+        if found is None or not found[0].displacement:
             continue
         checked += 1
         check_in_the_plane(p, q, 1e-13)
@@ -255,7 +255,7 @@ def test_parallel_lines_add_what_lies_across(form):
     }  # fmt: skip
     for one, two in ((p, q), (q, p), (p, single), (single, q), (single, p)):
         if {one, two} == {single, q}:  # on one line
-            assert len(factors(one, two)) == 1
+            assert len(independent_factors(one, two)) == 1
             continue
         check_encloses(reductions.kl(one, two), geometry.kl(laws[one], laws[two]) + across / 2, 1e-12)
         truth = geometry.renyi(laws[one], laws[two], 1.5) + 1.5 * across / 2
@@ -356,10 +356,10 @@ def test_weights_split_with_an_inexact_sum_still_make_one_law():
 
 def test_roots_are_enclosed_to_a_rounding():
     for x in (Fraction(2), Fraction(1, 3), Fraction(10) ** 400, Fraction(1, 10**500), Fraction(3**50, 7**40)):
-        low, high = rationals.root((x, x))
+        low, high = exact_linear_algebra.square_root_enclosure((x, x))
         assert Fraction(low) ** 2 <= x <= Fraction(high) ** 2
         assert high <= math.nextafter(low, math.inf)
-    assert rationals.root((Fraction(25, 16), Fraction(25, 16))) == (1.25, 1.25)
+    assert exact_linear_algebra.square_root_enclosure((Fraction(25, 16), Fraction(25, 16))) == (1.25, 1.25)
 
 
 @pytest.mark.parametrize("d", [3, 12, 30])
@@ -368,15 +368,15 @@ def test_forms_and_determinants_contain_the_rational_truth(d):
     scales = np.ldexp(1.0, np.arange(d) * 3 - 20)
     k = k * scales[:, None] * scales
     u = np.random.default_rng(d).normal(size=d)
-    low, high = rationals.matrix_form([Fraction(x) for x in u.tolist()], k)
+    low, high = exact_linear_algebra.inverse_quadratic_form([Fraction(x) for x in u.tolist()], k)
     truth = geometry.mahalanobis(u, 0 * u, k)
     assert low <= truth <= high
     assert high - low < truth * Fraction(1, 10**20)
-    value, error = rationals.log_determinant(k)
+    value, error = exact_linear_algebra.log_determinant(k)
     with mp.workdps(40):
         assert abs(geometry.log_determinant(k) - value) <= error < 1e-7
     s = np.exp(u)
-    low, high = rationals.diagonal_form([Fraction(x) for x in u.tolist()], s)
+    low, high = exact_linear_algebra.diagonal_quadratic_form([Fraction(x) for x in u.tolist()], s)
     assert low <= geometry.mahalanobis(u, 0 * u, s) <= high
     assert high - low < low * Fraction(1, 10**40)
 
@@ -384,8 +384,8 @@ def test_forms_and_determinants_contain_the_rational_truth(d):
 def test_what_cannot_be_proved_definite_is_not_reduced():
     d = 32
     k = 1.0 / (np.add.outer(np.arange(d), np.arange(d)) + 1.0)
-    assert rationals.least_eigenvalue(k) == 0.0
-    assert rationals.matrix_form([Fraction(1)] * d, k) is None
-    assert rationals.log_determinant(k)[1] == math.inf
-    assert rationals.log_determinant(-np.eye(2))[1] == math.inf
-    assert rationals.least_eigenvalue(hadamard(4) / 2.0) == 0.0
+    assert exact_linear_algebra.least_eigenvalue_bound(k) == 0.0
+    assert exact_linear_algebra.inverse_quadratic_form([Fraction(1)] * d, k) is None
+    assert exact_linear_algebra.log_determinant(k)[1] == math.inf
+    assert exact_linear_algebra.log_determinant(-np.eye(2))[1] == math.inf
+    assert exact_linear_algebra.least_eigenvalue_bound(hadamard(4) / 2.0) == 0.0

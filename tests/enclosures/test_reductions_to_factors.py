@@ -19,7 +19,7 @@ from fastpriv import (
     total_variation,
 )  # fmt: skip
 from fastpriv.divergences import reductions
-from fastpriv.divergences.reductions.recognition import factors
+from fastpriv.divergences.reductions.independent_factors import independent_factors
 from oracles import gaussian_geometry as geometry
 
 
@@ -153,7 +153,7 @@ def test_only_the_factor_that_differs_counts():
 def test_blur_bounds_hold_for_weights_that_matter(blur, monkeypatch):
     """Weights off a product by a few per cent: the bounds still contain every quantity."""
     monkeypatch.setattr(reductions, "_WIDE", math.inf)
-    monkeypatch.setattr("fastpriv.divergences.reductions.recognition._MISS", blur)
+    monkeypatch.setattr("fastpriv.divergences.reductions.independent_factors._MAX_PRODUCT_ERROR", blur)
     rng = np.random.default_rng(12)
     checked = 0
     for _ in range(12):
@@ -161,8 +161,8 @@ def test_blur_bounds_hold_for_weights_that_matter(blur, monkeypatch):
         p, q = product(one, three), product(two, three)
         w, v = (law.weights * np.exp(rng.uniform(-1, 1, 4) * blur / 2) for law in (p, q))
         p, q = GaussianMixture(w / w.sum(), p.means, 1.0), GaussianMixture(v / v.sum(), q.means, 1.0)
-        found = factors(p, q)
-        if found is None or not found[0].blur > blur / 100:
+        found = independent_factors(p, q)
+        if found is None or not found[0].log_uncertainty > blur / 100:
             continue
         checked += 1
         check_in_the_plane(p, q, 0.0)
@@ -181,8 +181,8 @@ def test_two_thousand_components_in_a_thousand_dimensions():
     w, v = rng.dirichlet(np.ones(size), 2)
     p, q = (GaussianMixture(part, x[:, None] * step, 30.0) for part in (w, v))
     one, two = GaussianMixture(w, x, 1.0), GaussianMixture(v, x, 1.0)
-    (found,) = factors(p, q)
-    assert 0.0 < found.slack < 1e-14
+    (found,) = independent_factors(p, q)
+    assert 0.0 < found.displacement < 1e-14
     want = kl_divergence(one, two)
     check_encloses(reductions.kl(p, q), want.value, 1e-9, slack=1e-12)
     sticks = hockey_stick_divergence(one, two, [0.0, 0.1])

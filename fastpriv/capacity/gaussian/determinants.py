@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ...distributions.exact import determinant, whole
+from ...distributions.exact import integer_determinant, scaled_integers
 
 __all__ = ["half_log_ratio"]
 
@@ -21,10 +21,10 @@ _LOG_2 = math.log(2.0)
 def half_log_ratio(x: FloatArray, y: FloatArray) -> float | None:
     """1/2 log det(X + Y) / det Y to a few ulps; None when Y or X + Y is not positive definite as it stands."""
     d = len(x)
-    numbers, _ = whole(np.concatenate([x, y]))
+    numbers, _ = scaled_integers(np.concatenate([x, y]))
     rows = [numbers[i * d : (i + 1) * d] for i in range(2 * d)]
     large = [[a + b for a, b in zip(*pair, strict=True)] for pair in zip(rows[:d], rows[d:], strict=True)]
-    below, above = determinant(rows[d:]), determinant(large)
+    below, above = integer_determinant(rows[d:]), integer_determinant(large)
     if below is None or above is None:
         return None
     excess = above - below

@@ -27,31 +27,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...distributions import GaussianMixture
-from ...distributions.exact import determinant, whole
+from ...distributions.exact import integer_determinant, scaled_integers
 from ...estimate import Estimate
-from ..line.closed_form import excess, spread
-from .rationals import diagonal_form, difference, least_eigenvalue, matrix_form, scaling
+from ..one_dimension.closed_forms import excess, variance_term
+from .exact_linear_algebra import diagonal_quadratic_form, exact_difference, least_eigenvalue_bound, inverse_quadratic_form, unit_diagonal_scaling
 
-__all__ = ["kl", "renyi"]
+__all__ = ["multivariate_kl", "multivariate_renyi"]
 
 FloatArray = NDArray[np.float64]
 # bound: proved - half a unit in the last place of a double, IEEE 754
 _UNIT = 2.0**-53
-_WHOLE = 20  # dimensions up to which definiteness is decided in whole numbers
+_MAX_EXACT_DIMENSION = 20  # dimensions up to which definiteness is decided in whole numbers
 _METHOD = "closed form, simultaneous diagonalisation"
 
 
-def kl(p: GaussianMixture, q: GaussianMixture) -> Estimate | None:
+def multivariate_kl(p: GaussianMixture, q: GaussianMixture) -> Estimate | None:
     """KL(P||Q); None where T cannot be proved positive definite in doubles."""
     spectrum = _spectrum(p, q)
-    form = _form(difference(p.means[0], q.means[0]), q)
+    form = _quadratic_form(exact_difference(p.means[0], q.means[0]), q)
     if spectrum is None or form is None:
         return None
-    low, high = _sum(lambda y: excess(Fraction(y)) / 2 if y > -1.0 else math.inf, *spectrum)
-    return _enclosed(low + form[0] / 2, high + form[1] / 2)
+    low, high = _sum_bounds(lambda y: excess(Fraction(y)) / 2 if y > -1.0 else math.inf, *spectrum)
+    return _certified_estimate(low + form[0] / 2, high + form[1] / 2)
 
 
-def renyi(p: GaussianMixture, q: GaussianMixture, order: float) -> Estimate | None:
+def multivariate_renyi(p: GaussianMixture, q: GaussianMixture, order: float) -> Estimate | None:
     """D_order(P||Q); None where nothing can be proved in doubles."""
     b = Fraction(order) - 1
     spectrum = _spectrum(p, q)
@@ -59,27 +59,27 @@ def renyi(p: GaussianMixture, q: GaussianMixture, order: float) -> Estimate | No
         return None
     edge = math.inf if b <= 0 else 1 / float(b)
     if spectrum[1][-1] >= edge * (1 - 4 * _UNIT):
-        definite = _definite(p, q, Fraction(order))
+        definite = _is_definite(p, q, Fraction(order))
         if definite is None:
             return None
         if not definite:
             return Estimate(math.inf, math.inf, math.inf, kind="exact", unit="nats", method="tails")
-    form = _mixed_form(p, q, order)
+    form = _renyi_quadratic_form(p, q, order)
 
     def term(y: float) -> float:
         if y <= -1.0 or 1 - b * Fraction(y) <= 0:
             return math.inf
         if b < Fraction(-1, 2):  # the other direction at order 1 - a
             x = Fraction(y)
-            return float((b + 1) / -b) * spread(-x / (1 + x), -b - 1)
-        return spread(Fraction(y), b)
+            return float((b + 1) / -b) * variance_term(-x / (1 + x), -b - 1)
+        return variance_term(Fraction(y), b)
 
-    low, high = _sum(term, *spectrum)
+    low, high = _sum_bounds(term, *spectrum)
     low = low if math.isfinite(low) else 0.0
-    return _enclosed(low + order * form[0] / 2, high + order * form[1] / 2)
+    return _certified_estimate(low + order * form[0] / 2, high + order * form[1] / 2)
 
 
-def _enclosed(low: float, high: float) -> Estimate | None:
+def _certified_estimate(low: float, high: float) -> Estimate | None:
     if not math.isfinite(low):
         return None
     low, high = max(0.0, low * (1 - 8 * _UNIT)), high * (1 + 8 * _UNIT)
@@ -87,7 +87,7 @@ def _enclosed(low: float, high: float) -> Estimate | None:
     return Estimate(value, low, high, kind="certified", unit="nats", method=_METHOD)
 
 
-def _sum(term: Callable[[float], float], low: FloatArray, high: FloatArray) -> tuple[float, float]:
+def _sum_bounds(term: Callable[[float], float], low: FloatArray, high: FloatArray) -> tuple[float, float]:
     """Bounds of the sum of terms that grow with |y|, each right to 64 ulp."""
     ends = [(term(x), term(y)) for x, y in zip(low.tolist(), high.tolist(), strict=True)]
     least = [0.0 if x <= 0.0 <= y else min(pair) for pair, x, y in zip(ends, low, high, strict=True)]
@@ -99,7 +99,7 @@ def _sum(term: Callable[[float], float], low: FloatArray, high: FloatArray) -> t
 
 def _spectrum(p: GaussianMixture, q: GaussianMixture) -> tuple[FloatArray, FloatArray] | None:
     """Ascending lower and upper bounds of the eigenvalues of T^-1 (S - T)."""
-    powers, t = scaling(_covariance(q))
+    powers, t = unit_diagonal_scaling(_covariance(q))
     s = _covariance(p)
     shift = powers.astype(np.int32)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -137,14 +137,14 @@ def _covariance(law: GaussianMixture) -> FloatArray:
     return np.diag(np.broadcast_to(law.sigmas.reshape(len(law), -1)[0], (law.dimension,)) ** 2)
 
 
-def _form(z: list[Fraction], law: GaussianMixture) -> tuple[float, float] | None:
+def _quadratic_form(z: list[Fraction], law: GaussianMixture) -> tuple[float, float] | None:
     """z' K^-1 z with K the covariance of the law, in doubles rounded outward."""
     if not any(z):
         return 0.0, 0.0
     if law.covariances is None:
-        found = diagonal_form(z, np.broadcast_to(law.sigmas.reshape(len(law), -1)[0], (law.dimension,)))
+        found = diagonal_quadratic_form(z, np.broadcast_to(law.sigmas.reshape(len(law), -1)[0], (law.dimension,)))
     else:
-        enclosure = matrix_form(z, np.asarray(law.covariances[0]))
+        enclosure = inverse_quadratic_form(z, np.asarray(law.covariances[0]))
         if enclosure is None:
             return None
         found = enclosure
@@ -155,12 +155,12 @@ def _form(z: list[Fraction], law: GaussianMixture) -> tuple[float, float] | None
     return max(0.0, low * (1 - 2 * _UNIT)), high * (1 + 2 * _UNIT) + 5e-324
 
 
-def _mixed_form(p: GaussianMixture, q: GaussianMixture, order: float) -> tuple[float, float]:
+def _renyi_quadratic_form(p: GaussianMixture, q: GaussianMixture, order: float) -> tuple[float, float]:
     """z' H^-1 z, H = a T + (1 - a) S formed in doubles; (0, inf) where that proves nothing.
 
     Its rounding R has -r H <= R <= r H for r = |S R S| / lambda, in the notation of ``rationals``.
     """
-    z = difference(p.means[0], q.means[0])
+    z = exact_difference(p.means[0], q.means[0])
     if not any(z):
         return 0.0, 0.0
     s, t = _covariance(p), _covariance(q)
@@ -169,11 +169,11 @@ def _mixed_form(p: GaussianMixture, q: GaussianMixture, order: float) -> tuple[f
         rounding = 8 * _UNIT * (order + 1.0) * (np.abs(s) + np.abs(t))
         if not (np.diagonal(h) > 0.0).all() or not np.isfinite(h).all() or not np.isfinite(rounding).all():
             return 0.0, math.inf
-        exponents, a = scaling(h)
+        exponents, a = unit_diagonal_scaling(h)
         shift = exponents.astype(np.int32)
         error = 1.01 * float(np.linalg.norm(np.ldexp(np.ldexp(rounding, shift[:, None]), shift[None, :])))
-    least = least_eigenvalue(a)
-    form = matrix_form(z, h)
+    least = least_eigenvalue_bound(a)
+    form = inverse_quadratic_form(z, h)
     if form is None or not error < 0.5 * least:
         return 0.0, math.inf
     part = error / least
@@ -185,20 +185,20 @@ def _mixed_form(p: GaussianMixture, q: GaussianMixture, order: float) -> tuple[f
     return low / (1 + part) * (1 - margin), high / (1 - part) * (1 + margin) + 5e-324
 
 
-def _definite(p: GaussianMixture, q: GaussianMixture, order: Fraction) -> bool | None:
+def _is_definite(p: GaussianMixture, q: GaussianMixture, order: Fraction) -> bool | None:
     """Whether a T + (1 - a) S is positive definite, decided in whole numbers; None in too many dimensions."""
     d = p.dimension
-    if d > _WHOLE:
+    if d > _MAX_EXACT_DIMENSION:
         return None
     parts = []
     for law, factor in ((q, order), (p, 1 - order)):
         if law.covariances is not None:
-            numbers, e = whole(np.asarray(law.covariances[0]))
+            numbers, e = scaled_integers(np.asarray(law.covariances[0]))
         else:
-            roots, half = whole(np.broadcast_to(law.sigmas.reshape(len(law), -1)[0], (d,)))
+            roots, half = scaled_integers(np.broadcast_to(law.sigmas.reshape(len(law), -1)[0], (d,)))
             numbers, e = [roots[i // d] ** 2 if i % d == i // d else 0 for i in range(d * d)], 2 * half
         parts.append((numbers, e, factor.numerator))
     least = min(e for _, e, _ in parts)
     total = [sum(n * x << e - least for n, x, e in row) for row in zip(*(
         [(n, x, e) for n in numbers] for numbers, e, x in parts), strict=True)]  # fmt: skip
-    return determinant([total[i * d : (i + 1) * d] for i in range(d)]) is not None
+    return integer_determinant([total[i * d : (i + 1) * d] for i in range(d)]) is not None

@@ -24,24 +24,51 @@ from ...estimate import Estimate, Kind
 from ...kernels import _quadrature
 
 __all__ = [
-    "STOPPED", "TIME_SPENT", "Integral", "arrays", "enclosed", "integrate", "late", "mass_excess", "rescaled", "same",
-    "single",
+    "NO_DEADLINE",
+    "STOPPED",
+    "TIME_SPENT",
+    "Deadline",
+    "Integral",
+    "all_single_gaussians",
+    "enclosing_estimate",
+    "identical",
+    "integrate",
+    "kernel_arrays",
+    "mass_excess",
+    "rescaled",
 ]  # fmt: skip
 
 Arrays = tuple[NDArray[np.float64], ...]
 # what rounding really costs, as a part of its bound; tested on every family of tests/enclosures/test_integrals.py
 # bound: tested by enclosures/test_integrals - what rounding costs, as a part of its bound, in answers called heuristic
-_USUAL = 1 / 8
+_TYPICAL_ROUNDING_FRACTION = 1 / 8
 # bound: none - the width aimed at
-_WIDTH = 4e-13  # half the relative width aimed at, with some room
+_TARGET_WIDTH = 4e-13  # half the relative width aimed at, with some room
 # bound: none - the discretisation error aimed at
-_TARGET = 1e-14  # relative discretisation error
+_TARGET_TRUNCATION = 1e-14  # relative discretisation error
 # bound: proved - above what 41 standard deviations leave out, e^-840
-_TAIL = 1e-300  # more than all that lies beyond 41 standard deviations of every component
-_WORK = 1_000_000_000  # exponentials, some seconds: a budget that only thousands of components at odds spend
-_UNSCALED = 16  # powers of two that cost no accuracy
+_TRUNCATED_TAILS = 1e-300  # more than all that lies beyond 41 standard deviations of every component
+_MAX_EXPONENTIALS = 1_000_000_000  # exponentials, some seconds: a budget that only thousands of components at odds spend
+_MAX_UNSCALED_EXPONENT = 16  # powers of two that cost no accuracy
 TIME_SPENT = ", time spent"  # what a method says, and the cost, of an answer that max_seconds cut short
 STOPPED: dict[str, Any] = {"stopped": "max_seconds", "repeatable": False}
+
+
+class Deadline(NamedTuple):
+    """The moment at which a computation stops and answers with bounds that are true, but wider.
+
+    ``at`` is a time of ``time.monotonic``, in seconds; infinity means that there is no deadline.
+    """
+
+    at: float = math.inf
+
+    @property
+    def expired(self) -> bool:
+        """Whether the time is spent."""
+        return time.monotonic() > self.at
+
+
+NO_DEADLINE = Deadline()
 
 
 class Integral(NamedTuple):
@@ -58,13 +85,8 @@ class Integral(NamedTuple):
     @property
     def error(self) -> float:
         """Absolute error of ``sum``: proved, or estimated where ``kind`` says so."""
-        usual = _USUAL if self.kind == "heuristic" else 1.0
-        return 1.0000001 * (self.truncation + usual * self.rounding) + _TAIL
-
-
-def late(deadline: float) -> bool:
-    """Whether the time is spent."""
-    return time.monotonic() > deadline
+        usual = _TYPICAL_ROUNDING_FRACTION if self.kind == "heuristic" else 1.0
+        return 1.0000001 * (self.truncation + usual * self.rounding) + _TRUNCATED_TAILS
 
 
 def mass_excess(law: GaussianMixture) -> float:
@@ -72,12 +94,12 @@ def mass_excess(law: GaussianMixture) -> float:
     return math.fsum([*law.weights.tolist(), -1.0])
 
 
-def single(*laws: GaussianMixture) -> bool:
+def all_single_gaussians(*laws: GaussianMixture) -> bool:
     """Whether all are one normal law of mass 1, which the closed forms serve."""
     return all(len(law) == 1 and law.weights[0] == 1.0 for law in laws)
 
 
-def same(p: GaussianMixture, q: GaussianMixture) -> bool:
+def identical(p: GaussianMixture, q: GaussianMixture) -> bool:
     """Whether both hold the same arrays."""
     return p is q or p == q
 
@@ -88,7 +110,7 @@ def rescaled(*laws: GaussianMixture) -> tuple[int, tuple[GaussianMixture, ...]]:
     farthest = max(math.frexp(float(np.abs(law.means).max()))[1] for law in laws)
     k = (min(exponents) + max(exponents)) // 2
     k = min(max(k, farthest - 990, max(exponents) - 990), min(exponents) + 990)
-    if abs(k) <= _UNSCALED:
+    if abs(k) <= _MAX_UNSCALED_EXPONENT:
         return 0, laws
     return k, tuple(
         GaussianMixture(law.weights, np.ldexp(law.means, -k), np.ldexp(law.sigmas, -k)) for law in laws
@@ -97,7 +119,7 @@ def rescaled(*laws: GaussianMixture) -> tuple[int, tuple[GaussianMixture, ...]]:
 
 def integrate(
     kind: str, p: GaussianMixture | None, q: GaussianMixture | None, *, certified: bool, b: float = 0.0,
-    reach: float = 0.0, max_panels: int | None = None, deadline: float = math.inf,
+    half_width: float = 0.0, max_panels: int | None = None, deadline: Deadline = NO_DEADLINE,
 ) -> Integral | None:  # fmt: skip
     """The integral of one integrand of csrc/fp_integrand.h; None when p and q turn out to be the same law.
 
@@ -109,7 +131,7 @@ def integrate(
 
     def run(ratio: tuple[Arrays, Arrays] | None) -> Integral:
         status, scale, total, truncation, rounding, panels, evaluations = _quadrature.integral(
-            _quadrature.KINDS[kind], arrays(p), arrays(q), ratio, b, reach, _TARGET, max_panels, _WORK, deadline
+            _quadrature.KINDS[kind], kernel_arrays(p), kernel_arrays(q), ratio, b, half_width, _TARGET_TRUNCATION, max_panels, _MAX_EXPONENTIALS, deadline.at
         )
         cost: dict[str, Any] = {"panels": panels, "evaluations": evaluations}
         method = "gauss-legendre panels" + ("" if ratio is None else ", double-double ratio")
@@ -122,32 +144,32 @@ def integrate(
         return Integral(scale, total, truncation, rounding, "certified", method, cost)
 
     found = run(None)
-    allowed = _WIDTH * abs(found.sum)
+    allowed = _TARGET_WIDTH * abs(found.sum)
     if kind == "renyi" and found.sum > 0:
         allowed *= abs(found.scale + math.log(found.sum))
     sharper = kind in ("kl", "js", "renyi small") and "spent" not in found.method and found.truncation < math.inf
     if found.truncation + found.rounding <= allowed or not sharper:
-        return _labelled(found, certified, allowed)
-    if not certified and found.truncation + _USUAL * found.rounding <= allowed:
-        return _labelled(found, certified, allowed)
+        return _with_kind(found, certified, allowed)
+    if not certified and found.truncation + _TYPICAL_ROUNDING_FRACTION * found.rounding <= allowed:
+        return _with_kind(found, certified, allowed)
     assert p is not None
     assert q is not None
-    difference = _difference(p, q)
+    difference = _signed_difference(p, q)
     if difference is None:
         return None
     again = run((difference, (q.weights, np.zeros(len(q)), q.means, q.sigmas)))
     better = again if again.truncation + again.rounding < found.truncation + found.rounding else found
-    return _labelled(better, certified, allowed)
+    return _with_kind(better, certified, allowed)
 
 
-def _labelled(found: Integral, certified: bool, allowed: float) -> Integral:
+def _with_kind(found: Integral, certified: bool, allowed: float) -> Integral:
     """Proved bounds are used, and named so, whenever they are narrow enough or were asked for."""
     if certified or found.truncation + found.rounding <= allowed:
         return found
     return found._replace(kind="heuristic")
 
 
-def enclosed(
+def enclosing_estimate(
     value: float, error: float, found: Integral, *, floor: float = -math.inf, ceiling: float = math.inf,
 ) -> Estimate:  # fmt: skip
     """value +- error in nats, outward by an ulp, cut to the possible range."""
@@ -163,12 +185,12 @@ def enclosed(
     )  # fmt: skip
 
 
-def arrays(law: GaussianMixture | None) -> Arrays | None:
+def kernel_arrays(law: GaussianMixture | None) -> Arrays | None:
     """What the kernels take."""
     return None if law is None else (law.weights, law.means, law.sigmas)
 
 
-def _difference(p: GaussianMixture, q: GaussianMixture) -> Arrays | None:
+def _signed_difference(p: GaussianMixture, q: GaussianMixture) -> Arrays | None:
     """The components of p - q, equal ones merged, weights as hi + lo; None when nothing is left."""
     from fractions import Fraction  # rarely needed, and slow to load
 

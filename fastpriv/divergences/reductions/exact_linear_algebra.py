@@ -25,10 +25,10 @@ from operator import mul
 import numpy as np
 from numpy.typing import NDArray
 
-from ...distributions.exact import determinant, whole
+from ...distributions.exact import integer_determinant, scaled_integers
 
 __all__ = [
-    "Enclosure", "diagonal_form", "difference", "least_eigenvalue", "log_determinant", "matrix_form", "root", "scaling",
+    "Enclosure", "diagonal_quadratic_form", "exact_difference", "least_eigenvalue_bound", "log_determinant", "inverse_quadratic_form", "square_root_enclosure", "unit_diagonal_scaling",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
@@ -36,23 +36,23 @@ Enclosure = tuple[Fraction, Fraction]
 # bound: proved - half a unit in the last place of a double, IEEE 754
 _UNIT = 2.0**-53
 _LOG_2 = math.log(2.0)
-_WHOLE = 20  # dimensions up to which determinants are taken in whole numbers
-_BITS = 200  # of the sums of quotients that have no common denominator
+_MAX_EXACT_DIMENSION = 20  # dimensions up to which determinants are taken in whole numbers
+_SUM_BITS = 200  # of the sums of quotients that have no common denominator
 
 
-def difference(x: FloatArray, y: FloatArray) -> list[Fraction]:
+def exact_difference(x: FloatArray, y: FloatArray) -> list[Fraction]:
     """x - y without rounding."""
-    numbers, e = whole(np.concatenate([x, y]))
+    numbers, e = scaled_integers(np.concatenate([x, y]))
     d = len(numbers) // 2
     return [_scaled(a - b, e) for a, b in zip(numbers[:d], numbers[d:], strict=True)]
 
 
-def root(square: Enclosure) -> tuple[float, float]:
+def square_root_enclosure(square: Enclosure) -> tuple[float, float]:
     """Doubles that enclose the root of a positive enclosure; equal to it where it is a double."""
-    return _rounded(_isqrt(square[0], up=False), up=False), _rounded(_isqrt(square[1], up=True), up=True)
+    return _rounded_outward(_scaled_integer_root(square[0], up=False), up=False), _rounded_outward(_scaled_integer_root(square[1], up=True), up=True)
 
 
-def diagonal_form(u: Sequence[Fraction], sigmas: FloatArray) -> Enclosure:
+def diagonal_quadratic_form(u: Sequence[Fraction], sigmas: FloatArray) -> Enclosure:
     """The sum of (u_i / sigma_i)^2; exact for one sigma and for one u_i other than 0."""
     if np.all(sigmas == sigmas[0]):
         total = _sum_of_squares(u) / Fraction(float(sigmas[0])) ** 2
@@ -61,15 +61,15 @@ def diagonal_form(u: Sequence[Fraction], sigmas: FloatArray) -> Enclosure:
     if len(terms) == 1:
         return terms[0], terms[0]
     largest = max(terms)
-    shift = _BITS - (largest.numerator.bit_length() - largest.denominator.bit_length())
+    shift = _SUM_BITS - (largest.numerator.bit_length() - largest.denominator.bit_length())
     total = Fraction(sum((_scaled(t, shift).__floor__() for t in terms), 0))
     return _scaled(total, -shift), _scaled(total + len(terms), -shift)
 
 
-def matrix_form(u: Sequence[Fraction], k: FloatArray) -> Enclosure | None:
+def inverse_quadratic_form(u: Sequence[Fraction], k: FloatArray) -> Enclosure | None:
     """u' K^-1 u; None where K cannot be proved positive definite in doubles."""
-    s, a = scaling(k)
-    least = least_eigenvalue(a)
+    s, a = unit_diagonal_scaling(k)
+    least = least_eigenvalue_bound(a)
     if least <= 0.0:
         return None
     d = len(u)
@@ -77,14 +77,14 @@ def matrix_form(u: Sequence[Fraction], k: FloatArray) -> Enclosure | None:
     power = size.numerator.bit_length() - size.denominator.bit_length() + int(s.max()) + 1
     right = np.array([float(_scaled(x, int(e) - power)) for x, e in zip(u, s, strict=True)])
     # K and u as whole numbers 2^e, u with the exponent of its own
-    numbers, e = whole(k)
+    numbers, e = scaled_integers(k)
     rows = [numbers[i * d : (i + 1) * d] for i in range(d)]
     y = [Fraction(0)] * d
     residual = list(u)
     for _ in range(2):
         step = np.linalg.solve(a, right)
         y = [x + _scaled(Fraction(t), int(f) + power) for x, t, f in zip(y, step.tolist(), s, strict=True)]
-        common = _common(y)
+        common = _common_exponent(y)
         scaled = [int(_scaled(x, -common)) for x in y]
         residual = [x - _scaled(sum(map(mul, row, scaled)), e + common) for x, row in zip(u, rows, strict=True)]
         right = np.array([float(_scaled(x, int(f) - power)) for x, f in zip(residual, s, strict=True)])
@@ -94,14 +94,14 @@ def matrix_form(u: Sequence[Fraction], k: FloatArray) -> Enclosure | None:
     return value, value + rest
 
 
-def scaling(k: FloatArray) -> tuple[NDArray[np.int64], FloatArray]:
+def unit_diagonal_scaling(k: FloatArray) -> tuple[NDArray[np.int64], FloatArray]:
     """Exponents s and A_ij = K_ij 2^(s_i + s_j), the diagonal of A in [1/4, 1)."""
     exponent = np.frexp(np.diagonal(k))[1].astype(np.int64)
     s = (-exponent) // 2
     return s, np.asarray(np.ldexp(np.ldexp(k, s[:, None].astype(np.int32)), s[None, :].astype(np.int32)))
 
 
-def least_eigenvalue(a: FloatArray) -> float:
+def least_eigenvalue_bound(a: FloatArray) -> float:
     """A lower bound of the spectrum of a matrix with entries of at most 1; 0 when none above 0 can be proved."""
     d = len(a)
     guess = 0.5 * float(np.linalg.eigvalsh(a)[0])
@@ -117,11 +117,11 @@ def least_eigenvalue(a: FloatArray) -> float:
 def log_determinant(k: FloatArray) -> tuple[float, float]:
     """log det K and a bound of its error, infinite where K cannot be proved positive definite."""
     d = len(k)
-    s, a = scaling(k)
+    s, a = unit_diagonal_scaling(k)
     power = -2 * int(s.sum())  # det K = 2^power det A
-    if d <= _WHOLE:
-        numbers, place = whole(a)
-        exact = determinant([numbers[i * d : (i + 1) * d] for i in range(d)])
+    if d <= _MAX_EXACT_DIMENSION:
+        numbers, place = scaled_integers(a)
+        exact = integer_determinant([numbers[i * d : (i + 1) * d] for i in range(d)])
         if exact is None:
             return math.nan, math.inf
         bits = exact.bit_length()
@@ -132,32 +132,32 @@ def log_determinant(k: FloatArray) -> tuple[float, float]:
     except np.linalg.LinAlgError:
         return math.nan, math.inf
     e = g @ a @ g.T - np.eye(d)
-    slack = 1.01 * (2 * d + 4) * _UNIT * (np.abs(g) @ np.abs(a) @ np.abs(g.T)) + 1e-290
-    size = 1.01 * float(np.linalg.norm(np.abs(e) + slack))
+    displacement = 1.01 * (2 * d + 4) * _UNIT * (np.abs(g) @ np.abs(a) @ np.abs(g.T)) + 1e-290
+    size = 1.01 * float(np.linalg.norm(np.abs(e) + displacement))
     if not size < 0.5:
         return math.nan, math.inf
     logs = np.log(np.abs(np.diagonal(g)))
     trace = np.diagonal(e)
     value = math.fsum([*(-2.0 * logs).tolist(), *trace.tolist(), power * _LOG_2])
     rounding = 4 * _UNIT * (2 * float(np.abs(logs).sum()) + abs(power) + abs(value) + d)
-    return value, 1.01 * (float(np.trace(slack)) + size**2 / (2 * (1 - size))) + rounding
+    return value, 1.01 * (float(np.trace(displacement)) + size**2 / (2 * (1 - size))) + rounding
 
 
 def _scaled(x: Fraction | int, power: int) -> Fraction:
     return Fraction(x) * (1 << power) if power >= 0 else Fraction(x) / (1 << -power)
 
 
-def _common(numbers: Sequence[Fraction]) -> int:
+def _common_exponent(numbers: Sequence[Fraction]) -> int:
     """The exponent of a power of two of which all these numbers are multiples; their denominators are such powers."""
     return -max(x.denominator.bit_length() - 1 for x in numbers)
 
 
 def _sum_of_squares(u: Sequence[Fraction]) -> Fraction:
-    common = _common(u)
+    common = _common_exponent(u)
     return _scaled(sum(int(_scaled(x, -common)) ** 2 for x in u), 2 * common)
 
 
-def _isqrt(x: Fraction, *, up: bool) -> Fraction:
+def _scaled_integer_root(x: Fraction, *, up: bool) -> Fraction:
     power = max(0, 160 - (x.numerator.bit_length() - x.denominator.bit_length())) // 2 + 1
     y = x * (1 << 2 * power)
     floor = math.isqrt(y.numerator // y.denominator)
@@ -166,7 +166,7 @@ def _isqrt(x: Fraction, *, up: bool) -> Fraction:
     return Fraction(floor, 1 << power)
 
 
-def _rounded(x: Fraction, *, up: bool) -> float:
+def _rounded_outward(x: Fraction, *, up: bool) -> float:
     """The nearest double on the asked side."""
     try:
         y = float(x)
