@@ -91,7 +91,7 @@ def renyi_divergence(
     )
     if exactly(way, request):
         until = deadline(request)
-        exact: Any = integrals.renyi_divergence if way == "line" else factored_quantities.renyi
+        exact: Any = integrals.renyi_divergence if way == "line" else factored_quantities.renyi_divergence
         found = exact(p, q, order, certified=certified, deadline=until)
         if found is not None:
             return cast(Estimate, found)

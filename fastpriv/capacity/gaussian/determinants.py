@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ...distributions.exact import integer_determinant, scaled_integers
+from ...numerics.exact_linear_algebra import integer_determinant, scaled_integers
 
 __all__ = ["half_log_ratio"]
 

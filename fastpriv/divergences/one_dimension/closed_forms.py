@@ -30,7 +30,7 @@ from .quadrature import NO_DEADLINE, Deadline
 
 __all__ = ["excess", "gaussian_entropy", "gaussian_kl", "gaussian_renyi", "kl_bounds", "renyi_lower_bound", "square_root_above", "to_float", "variance_term"]
 
-_LOG_2_PI_E = 2.8378770664093454836
+LOG_2_PI_E = 2.8378770664093454836
 _MAX_SERIES_ARGUMENT = 0.25
 _MAX_BLOCK_ROWS = 256  # components of P at a time, at most
 _MAX_BLOCK_PAIRS = 2**18  # pairs of components at a time, where there are more than one row of them
@@ -64,7 +64,7 @@ def gaussian_renyi(p: GaussianMixture, q: GaussianMixture, order: float) -> Esti
 def gaussian_entropy(p: GaussianMixture) -> Estimate:
     """log(2 pi e s^2) / 2."""
     log_sigma = math.log(float(p.sigmas[0]))
-    value = _LOG_2_PI_E / 2 + log_sigma
+    value = LOG_2_PI_E / 2 + log_sigma
     error = 2.0**-52 * (2.0 + abs(log_sigma) + abs(value))
     return Estimate(value, value - error, value + error, kind="exact", unit="nats", method="closed form")
 

@@ -134,7 +134,7 @@ def normalised_kl(p: GaussianMixture, q: GaussianMixture, total: float, error: f
 
 
 def _equal_distributions() -> Estimate:
-    return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="equal laws")
+    return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="equal distributions")
 
 
 def renyi_divergence(
@@ -149,7 +149,7 @@ def renyi_divergence(
     if order == 1.0:
         return kl_divergence(p, q, certified=certified, deadline=deadline)
     if identical(p, q):
-        return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="equal laws")
+        return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="equal distributions")
     tails = _tail_behaviour(p, q, order) if order > 1.0 else "finite"
     if tails == "infinite":
         return Estimate(math.inf, math.inf, math.inf, kind="exact", unit="nats", method="tails")
@@ -181,7 +181,7 @@ def renyi_divergence(
     if abs(log_integral) < _SMALL_LOG_INTEGRAL:
         small = integrate("renyi small", first, second, certified=certified, b=b, half_width=half_width, deadline=deadline)
         if small is None:
-            return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="equal laws")
+            return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="equal distributions")
         if "stopped" in small.cost:  # the first integral is done, and tells more than a part of this one
             found = found._replace(method=found.method + TIME_SPENT, cost={**found.cost, **STOPPED})
         else:

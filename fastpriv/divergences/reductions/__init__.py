@@ -1,1 +1,1 @@
-"""Mixtures in d dimensions whose quantities are those of one-dimensional ones, found and computed with proved bounds."""
+"""Mixtures in d dimensions whose quantities are those of one-dimensional mixtures, with proved bounds."""

@@ -1,22 +1,22 @@
-"""Laws on a line: mixtures with one covariance and collinear means, and single coordinates.
+"""Collinear means: mixtures with one covariance whose quantities are one-dimensional, and single coordinates.
 
 Notation: P = sum w_i N(m_i, K_i), Q = sum v_j N(n_j, L_j) with entries taken as exact; s^2 = 1 / (u' K^-1 u).
 
-Lines. If all components of all laws have one covariance K and all means lie on c + x u, the likelihoods depend on the
-sample through u' K^-1 (sample - c) alone, which is a sufficient statistic: every f-divergence, Renyi divergence and
-mutual information of label and output is that of the laws sum w_i N(x_i, s^2) on the line. Exactly collinear means
-(at most two distinct ones always are) are kept as one of their own coordinates, x_i = m_ij, with u scaled to
-u_j = 1, so that no position is rounded; s is irrational in general and is enclosed by two doubles. Adding independent
-noise to both laws lowers each of these divergences (data processing), so the narrow laws (s rounded down) give upper
-and the wide ones (s rounded up) lower bounds.
+One line. If all components of all mixtures have one covariance K and all means lie on c + x u, the likelihoods depend
+on the sample through u' K^-1 (sample - c) alone, which is a sufficient statistic: every f-divergence, Renyi divergence
+and mutual information of label and sample is that of the one-dimensional mixtures sum w_i N(x_i, s^2). Exactly
+collinear means (two distinct ones always are) keep one of their own coordinates as position, x_i = m_ij, with u scaled
+to u_j = 1, so that no position is rounded. s is irrational in general and is enclosed by two doubles. Adding
+independent noise to both mixtures lowers each of these divergences (data processing), so the narrow mixtures (s rounded
+down) give upper bounds and the wide ones (s rounded up) lower bounds.
 
 Means that miss a line by rounding. u is the double nearest to the difference of two far means, x_i a double, and
-r_i = m_i - c - x_i u is bounded in extended precision; ``displacement`` is an upper bound of the largest |r_i| in the metric
-of K, at most 1e-9 and at most a millionth of the extent; what it may do to each quantity is proved in ``__init__.py``.
-Larger residuals are not reduced.
+r_i = m_i - c - x_i u is bounded in extended precision; ``displacement`` is an upper bound of the largest |r_i| in the
+metric of K, at most 1e-9 and at most a millionth of the diameter. ``factored_quantities.py`` proves what it may do to
+each quantity. Larger residuals are not reduced.
 
 Parallel lines. If the means of P lie on one line and those of Q on a parallel one (a single mean lies on any), the
-coordinates along and across are independent in both laws: across, they are two normal laws of one deviation.
+coordinates along and across are independent in both mixtures: across, they are two Gaussians of one deviation.
 """
 
 # bounds: tested by enclosures/test_reductions - rounding of positions, and of residuals in extended precision
@@ -28,39 +28,50 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._values import distinct_rows
 from ...distributions import GaussianMixture
-from ...distributions.exact import scaled_integers
-from .exact_linear_algebra import diagonal_quadratic_form, exact_difference, least_eigenvalue_bound, inverse_quadratic_form, square_root_enclosure, unit_diagonal_scaling
+from ...numerics import UNIT_ROUNDOFF, FloatArray
+from ...numerics.exact_linear_algebra import (
+    exact_difference,
+    inverse_quadratic_form,
+    least_eigenvalue_bound,
+    scaled_integers,
+    square_root_enclosure,
+    unit_diagonal_scaling,
+)  # fmt: skip
 
 __all__ = [
-    "FIRST_COMPONENTS", "OneDimensionalFactor", "all_rows_equal", "row_blocks", "coordinate_factor", "sums_to_one", "collinear_factor", "parallel_factors",
-    "clearly_not_collinear",
+    "FIRST_COMPONENTS", "OneDimensionalFactor", "all_rows_equal", "clearly_not_collinear", "collinear_factor",
+    "coordinate_factor", "parallel_factors", "row_blocks", "sums_to_one", "total_weight",
 ]  # fmt: skip
 
-FloatArray = NDArray[np.float64]
-FIRST_COMPONENTS = 4  # components of each law that are looked at before all are
-# bound: none - means farther from a line are not reduced
+FIRST_COMPONENTS = 4  # of each mixture, examined before all are: most inputs that do not reduce are found out by these
+# bound: none - in standard deviations; means farther from a line are not reduced
 _MAX_DISPLACEMENT = 1e-9
-_MAX_RELATIVE_DISPLACEMENT = 1e-6  # of the slack in the extent of the line
+# bound: none - of the diameter of the means; means that are farther from a line relative to it are not reduced
+_MAX_RELATIVE_DISPLACEMENT = 1e-6
 _MAX_EXACT_NUMBERS = 20_000  # numbers in the means up to which collinearity is decided in whole numbers
-_BLOCK_NUMBERS = 1 << 20
-_MAX_MAGNITUDE = 1e300
-_EXTENDED_EPSILON = float(np.finfo(np.longdouble).eps)
+_BLOCK_NUMBERS = 1 << 20  # numbers of an array that are compared at a time: 8 MiB
+_MAX_MAGNITUDE = 1e300  # of positions and standard deviations: what ``GaussianMixture`` takes
+_EXTENDED_EPSILON = float(np.finfo(np.longdouble).eps)  # spacing of extended precision at 1
+
+Arrays = list[FloatArray]  # one for each mixture
 
 
 @dataclass(frozen=True)
 class OneDimensionalFactor:
-    """Laws on the line with standard deviations rounded down (``narrow``) and up (``wide``); the same if exact."""
+    """One-dimensional mixtures with standard deviations rounded down (``narrow``) and up (``wide``); the same if exact.
+
+    Together with other, independent factors they have the divergences of the d-dimensional mixtures.
+    """
 
     narrow: tuple[GaussianMixture, ...]
     wide: tuple[GaussianMixture, ...]
-    displacement: float = 0.0
-    coordinate: int | None = None  # the coordinate that the line is
-    distance_across: float = 0.0  # distance of the lines of two laws, in standard deviations
-    log_uncertainty: float = 0.0  # the densities of the laws are known within e^(+-blur)
+    displacement: float = 0.0  # of the means from their line, at most, in standard deviations
+    coordinate: int | None = None  # index of the coordinate that this factor is, if it is one
+    distance_across: float = 0.0  # between the lines of the means of P and of Q, in standard deviations
+    log_uncertainty: float = 0.0  # the densities are known within e^(+-log_uncertainty)
 
     @property
     def exact(self) -> bool:
@@ -70,35 +81,35 @@ class OneDimensionalFactor:
     @property
     def diameter(self) -> float:
         """An upper bound of the distance of any two means in standard deviations, those off the line included."""
-        means = np.concatenate([law.means for law in self.narrow])
-        sigma = min(float(law.sigmas.min()) for law in self.narrow)
+        means = np.concatenate([mixture.means for mixture in self.narrow])
+        sigma = min(float(mixture.sigmas.min()) for mixture in self.narrow)
         along = float(means.max()) / sigma - float(means.min()) / sigma
         return 1.000001 * (along + self.distance_across) + 2 * self.displacement
 
 
-def coordinate_factor(weights: list[FloatArray], positions: list[FloatArray], sigmas: list[FloatArray], axis: int) -> OneDimensionalFactor:
-    """The laws of one coordinate, without rounding."""
-    positions = _recentred(positions)
-    laws = tuple(_with_equal_components_joined(*columns) for columns in zip(weights, positions, sigmas, strict=True))
-    return OneDimensionalFactor(laws, laws, coordinate=axis)
+def coordinate_factor(weights: Arrays, positions: Arrays, sigmas: Arrays, index: int) -> OneDimensionalFactor:
+    """The distributions of one coordinate, without rounding."""
+    columns = zip(weights, _recentred(positions), sigmas, strict=True)
+    mixtures = tuple(_with_equal_components_joined(*column) for column in columns)
+    return OneDimensionalFactor(mixtures, mixtures, coordinate=index)
 
 
-def collinear_factor(weights: list[FloatArray], means: list[FloatArray], k: FloatArray) -> OneDimensionalFactor | None:
-    """Laws with one covariance k (a matrix, or the standard deviations) and means on one line."""
-    size = np.sqrt(np.diagonal(k)) if k.ndim == 2 else k
-    if clearly_not_collinear([m[:FIRST_COMPONENTS] for m in means], size):
+def collinear_factor(weights: Arrays, means: Arrays, k: FloatArray) -> OneDimensionalFactor | None:
+    """Mixtures with one covariance k (a matrix, or the standard deviations) and means on one line; None if off it."""
+    sigmas = _standard_deviations(k)
+    if clearly_not_collinear([m[:FIRST_COMPONENTS] for m in means], sigmas):
         return None
-    base, far = means[0][0], _farthest_mean(means, size)
+    base, far = means[0][0], _farthest_mean(means, sigmas)
     if far is None:
-        u = [Fraction(int(j == 0)) for j in range(len(base))]
+        direction = [Fraction(int(j == 0)) for j in range(len(base))]
         axis = 0
     else:
-        u = exact_difference(far, base)
-        axis = max(range(len(u)), key=lambda j: abs(u[j]) / Fraction(float(size[j])))
+        direction = exact_difference(far, base)
+        axis = max(range(len(direction)), key=lambda j: abs(direction[j]) / Fraction(float(sigmas[j])))
     displacement = 0.0
     positions = [m[:, axis] for m in means]
-    length = u[axis]
-    if far is not None and not _exactly_collinear(means, base, far, u, axis):
+    length = direction[axis]
+    if far is not None and not _exactly_collinear(means, base, far, direction, axis):
         with np.errstate(over="ignore"):
             rounded = far - base
         if not np.all(np.isfinite(rounded)):
@@ -107,84 +118,84 @@ def collinear_factor(weights: list[FloatArray], means: list[FloatArray], k: Floa
         if found is None:
             return None
         positions, displacement = found
-        u, length = [Fraction(x) for x in rounded.tolist()], Fraction(1)
-    form = inverse_quadratic_form(u, k) if k.ndim == 2 else diagonal_quadratic_form(u, np.asarray(k))
+        direction, length = [Fraction(x) for x in rounded.tolist()], Fraction(1)
+    form = inverse_quadratic_form(direction, k)
     if form is None:
         return None
     low, high = square_root_enclosure((length**2 / form[1], length**2 / form[0]))
     if not 1 / _MAX_MAGNITUDE <= low <= high <= _MAX_MAGNITUDE:
         return None
-    if displacement > _MAX_RELATIVE_DISPLACEMENT * max(float(x.max()) - float(y.min()) for x in positions for y in positions) / high:
+    extent = max(float(x.max()) - float(y.min()) for x in positions for y in positions)
+    if displacement > _MAX_RELATIVE_DISPLACEMENT * extent / high:
         return None
     return OneDimensionalFactor(*_narrow_and_wide(weights, positions, low, high), displacement)
 
 
 def parallel_factors(
-    weights: list[FloatArray], means: list[FloatArray], k: FloatArray
+    weights: Arrays, means: Arrays, k: FloatArray
 ) -> tuple[OneDimensionalFactor, OneDimensionalFactor] | None:
-    """Two laws with one covariance and means on two parallel lines: along these, and across from one to the other."""
-    size = np.sqrt(np.diagonal(k)) if k.ndim == 2 else k
+    """Two mixtures with one covariance and means on two parallel lines: the factors along these lines and across."""
+    sigmas = _standard_deviations(k)
     with np.errstate(over="ignore", invalid="ignore"):
-        if clearly_not_collinear([m[:FIRST_COMPONENTS] - m[0] for m in means], size):
+        if clearly_not_collinear([m[:FIRST_COMPONENTS] - m[0] for m in means], sigmas):
             return None
-        far = [_farthest_mean([m], size) for m in means]
+        far = [_farthest_mean([m], sigmas) for m in means]
         steps = [end - m[0] for m, end in zip(means, far, strict=True) if end is not None]
-        rounded = max(steps, key=lambda step: float(np.abs(step / size).max()), default=np.full(size.size, np.nan))
+        rounded = max(steps, key=lambda step: float(np.abs(step / sigmas).max()), default=np.full(sigmas.size, np.nan))
     if not np.all(np.isfinite(rounded)):
         return None
     found = [_positions_and_displacement([m], m[0], rounded, k) for m in means]
     if found[0] is None or found[1] is None:
         return None
-    (x, slack_p), (y, slack_q) = found[0], found[1]
+    ((x,), displacement_p), ((y,), displacement_q) = found[0], found[1]
     u, v = [Fraction(t) for t in rounded.tolist()], exact_difference(means[1][0], means[0][0])
-    forms = [
-        inverse_quadratic_form(z, k) if k.ndim == 2 else diagonal_quadratic_form(z, np.asarray(k))
-        for z in (u, v, [a + b for a, b in zip(u, v, strict=True)])
-    ]
+    forms = [inverse_quadratic_form(z, k) for z in (u, v, [a + b for a, b in zip(u, v, strict=True)])]
     if forms[0] is None or forms[1] is None or forms[2] is None:
         return None
     (uu, uu_high), (vv, vv_high), (both, both_high) = forms[0], forms[1], forms[2]
     low, high = square_root_enclosure((1 / uu_high, 1 / uu))
-    # v = shift u + w with w across: |w|^2 = |v|^2 - (u.v)^2 / |u|^2
+    # v = shift u + w with w across: |w|^2 = |v|^2 - (u.v)^2 / |u|^2, and 2 u.v = |u + v|^2 - |u|^2 - |v|^2
     dot = (both - uu_high - vv_high) / 2, (both_high - uu - vv) / 2
     square = max(dot[0] ** 2, dot[1] ** 2)
     least = Fraction(0) if dot[0] <= 0 <= dot[1] else min(dot[0] ** 2, dot[1] ** 2)
-    distance_across = vv - square / uu, vv_high - least / uu_high
+    across = vv - square / uu, vv_high - least / uu_high
     shift = float((dot[0] + dot[1]) / 2 / uu)
-    if distance_across[0] <= 0:
+    if across[0] <= 0:
         return None
-    near, wide = square_root_enclosure((1 / distance_across[1], 1 / distance_across[0]))
-    if not (1 / _MAX_MAGNITUDE <= low <= high <= _MAX_MAGNITUDE and 1 / _MAX_MAGNITUDE <= near <= wide <= _MAX_MAGNITUDE):
+    near, wide = square_root_enclosure((1 / across[1], 1 / across[0]))
+    if not all(1 / _MAX_MAGNITUDE <= s <= _MAX_MAGNITUDE for s in (low, high, near, wide)):
         return None
-    moved = y[0] + shift
-    ends = abs(Fraction(shift) - dot[0] / uu_high), abs(Fraction(shift) - dot[0] / uu), \
-        abs(Fraction(shift) - dot[1] / uu_high), abs(Fraction(shift) - dot[1] / uu)  # fmt: skip
-    rounding = 2.0**-53 * float(np.abs(moved).max()) + 1.0001 * float(max(ends))
-    displacement = max(slack_p, slack_q) + 1.0001 * rounding / low
-    diameter = (max(float(x[0].max()), float(moved.max())) - min(float(x[0].min()), float(moved.min()))) / high
+    moved = y + shift
+    shift_error = max(abs(Fraction(shift) - d / norm) for d in dot for norm in (uu, uu_high))
+    rounding = UNIT_ROUNDOFF * float(np.abs(moved).max()) + 1.0001 * float(shift_error)
+    displacement = max(displacement_p, displacement_q) + 1.0001 * rounding / low
+    diameter = (max(float(x.max()), float(moved.max())) - min(float(x.min()), float(moved.min()))) / high
     if displacement > _MAX_DISPLACEMENT or displacement > _MAX_RELATIVE_DISPLACEMENT * diameter:
         return None
-    along = _narrow_and_wide(weights, [x[0], moved], low, high)
-    masses = [np.array([1.0]) if sums_to_one(w.tolist()) else np.array([math.fsum(w.tolist())]) for w in weights]
-    apart = _narrow_and_wide(masses, [np.array([0.0]), np.array([1.0])], near, wide)
+    along = _narrow_and_wide(weights, [x, moved], low, high)
+    apart = _narrow_and_wide([total_weight(w) for w in weights], [np.array([0.0]), np.array([1.0])], near, wide)
     return OneDimensionalFactor(*along, displacement, distance_across=1.000001 / near), OneDimensionalFactor(*apart)
 
 
+def _standard_deviations(k: FloatArray) -> FloatArray:
+    return np.sqrt(np.diagonal(k)) if k.ndim == 2 else k
+
+
 def _narrow_and_wide(
-    weights: list[FloatArray], positions: list[FloatArray], low: float, high: float
+    weights: Arrays, positions: Arrays, low: float, high: float
 ) -> tuple[tuple[GaussianMixture, ...], tuple[GaussianMixture, ...]]:
-    """The narrow and the wide laws at these positions."""
-    positions = _recentred(positions)
-    narrow = tuple(_with_equal_components_joined(w, x, np.full(len(x), low)) for w, x in zip(weights, positions, strict=True))
+    """The mixtures with components at these positions and standard deviations ``low`` and ``high``."""
+    columns = zip(weights, _recentred(positions), strict=True)
+    narrow = tuple(_with_equal_components_joined(w, x, np.full(len(x), low)) for w, x in columns)
     if high == low:
         return narrow, narrow
-    return narrow, tuple(GaussianMixture(law.weights, law.means, np.full(len(law), high)) for law in narrow)
+    return narrow, tuple(GaussianMixture(p.weights, p.means, np.full(len(p), high)) for p in narrow)
 
 
-def clearly_not_collinear(few: list[FloatArray], size: FloatArray) -> bool:
-    """Whether a few means are clearly farther from a line than what is reduced."""
+def clearly_not_collinear(means: Arrays, sigmas: FloatArray) -> bool:
+    """Whether some of these means are clearly farther from a line than what is reduced."""
     with np.errstate(over="ignore", invalid="ignore"):
-        rows = np.concatenate([(m - few[0][0]) / size for m in few])
+        rows = np.concatenate([(m - means[0][0]) / sigmas for m in means])
         largest = np.abs(rows).max(axis=1)
         far = int(np.argmax(largest))
         if not largest[far] > 0.0 or not largest[far] < 1e290:
@@ -194,18 +205,18 @@ def clearly_not_collinear(few: list[FloatArray], size: FloatArray) -> bool:
         return bool((gap > 4 * _MAX_DISPLACEMENT + 1e-11 * largest[far]).any())
 
 
-def _farthest_mean(means: list[FloatArray], size: FloatArray) -> FloatArray | None:
+def _farthest_mean(means: Arrays, sigmas: FloatArray) -> FloatArray | None:
     """The mean farthest from the first one; None when all are equal."""
     base, best = means[0][0], 0.0
     found: FloatArray | None = None
     with np.errstate(over="ignore"):
         for m in means:
             for rows in row_blocks(m):
-                distance = np.abs((0.5 * m[rows] - 0.5 * base) / size).max(axis=1)
+                distance = np.abs((0.5 * m[rows] - 0.5 * base) / sigmas).max(axis=1)
                 i = int(np.argmax(distance))
                 if distance[i] > best:
                     best, found = float(distance[i]), m[rows][i]
-    if found is None:  # differences below the smallest double in units of the deviation
+    if found is None:  # differences that underflow in units of the standard deviation
         for m in means:
             other = np.flatnonzero((m != base).any(axis=1))
             if other.size:
@@ -213,17 +224,19 @@ def _farthest_mean(means: list[FloatArray], size: FloatArray) -> FloatArray | No
     return found
 
 
-def _exactly_collinear(means: list[FloatArray], base: FloatArray, far: FloatArray, u: list[Fraction], axis: int) -> bool:
-    """Whether all means lie exactly on base + x u, as far as that is decided exactly."""
-    moved = far != base
-    rest = ~moved
+def _exactly_collinear(
+    means: Arrays, base: FloatArray, far: FloatArray, u: list[Fraction], axis: int
+) -> bool:
+    """Whether all means lie exactly on base + x u; False too where that would take too long to decide."""
+    differs = far != base
+    rest = ~differs
     for m in means:
         for rows in row_blocks(m):
             if (m[rows][:, rest] != base[rest]).any():
                 return False
-    if moved.sum() == 1:
+    if differs.sum() == 1:
         return True
-    others: list[FloatArray] = []
+    others: Arrays = []
     for m in means:
         for rows in row_blocks(m):
             block = m[rows]
@@ -246,8 +259,8 @@ def _exactly_collinear(means: list[FloatArray], base: FloatArray, far: FloatArra
 
 
 def _positions_and_displacement(
-    means: list[FloatArray], base: FloatArray, u: FloatArray, k: FloatArray
-) -> tuple[list[FloatArray], float] | None:
+    means: Arrays, base: FloatArray, u: FloatArray, k: FloatArray
+) -> tuple[Arrays, float] | None:
     """Positions x_i along u and a bound of the distances of the means from base + x_i u in the metric of k."""
     if k.ndim == 2:
         exponents, a = unit_diagonal_scaling(k)
@@ -282,10 +295,11 @@ def _positions_and_displacement(
     return found, displacement
 
 
-def all_rows_equal(arrays: list[FloatArray]) -> bool:
+def all_rows_equal(arrays: Arrays) -> bool:
     """Whether every row of every array is the first row of the first; a row of length 1 stands for a constant one."""
     first = arrays[0][0]
-    return all((a[rows] == first).all() for size in (FIRST_COMPONENTS, None) for a in arrays for rows in row_blocks(a, size))
+    sizes = (FIRST_COMPONENTS, None)
+    return all((a[rows] == first).all() for size in sizes for a in arrays for rows in row_blocks(a, size))
 
 
 def row_blocks(x: FloatArray, few: int | None = None) -> list[slice]:
@@ -296,7 +310,7 @@ def row_blocks(x: FloatArray, few: int | None = None) -> list[slice]:
     return [slice(i, i + step) for i in range(0, len(x), step)]
 
 
-def _recentred(positions: list[FloatArray]) -> list[FloatArray]:
+def _recentred(positions: Arrays) -> Arrays:
     """All positions less the first one, if that rounds none of them."""
     c = positions[0][0]
     moved = [x - c for x in positions]
@@ -323,7 +337,13 @@ def _with_equal_components_joined(weights: FloatArray, means: FloatArray, sigmas
 
 def sums_to_one(weights: list[float]) -> bool:
     """Whether they sum to 1 as far as their own rounding tells."""
-    return abs(math.fsum([*weights, -1.0])) <= 0.5 * math.fsum(map(math.ulp, weights)) + 2.0**-53
+    return abs(math.fsum([*weights, -1.0])) <= 0.5 * math.fsum(map(math.ulp, weights)) + UNIT_ROUNDOFF
+
+
+def total_weight(weights: FloatArray) -> FloatArray:
+    """The sum of the weights as an array of one entry, exactly 1 where their rounding allows it."""
+    parts = weights.tolist()
+    return np.array([1.0 if sums_to_one(parts) else math.fsum(parts)])
 
 
 def _exact_summands(weights: list[float]) -> list[float]:

@@ -1,49 +1,53 @@
-"""Which mixtures in d dimensions are one-dimensional, or products of one-dimensional ones, in disguise.
+"""Independent factors: mixtures in d dimensions that are products of one-dimensional ones, and how they are recognised.
 
-Notation as in ``lines.py``.
+Notation as in ``collinear_means.py``.
 
 Factors. For independent coordinates (isotropic or diagonal covariances), coordinates on which all components of both
-laws agree drop out. Those on which all of P agree and all of Q agree, but not with each other, are independent of the
-rest and of one another. What is left must be one coordinate (standard deviations may differ by component), a line, or
-a product of such.
+mixtures agree drop out. Coordinates on which all of P agree and all of Q agree, but not with each other, are
+independent of the rest and of one another. What is left must be one coordinate (standard deviations may differ by
+component), collinear means, or a product of such.
 
 Products. Coordinates whose values repeat in the same pattern form a group. Components are a product of the groups when
-each combination of their values occurs once, and weights are when they are those of the product of their marginals to
-within 1e-12. The laws are then known within e^(+-``log_uncertainty``), and ``bounds.py`` says what that costs. A factor whose two
-laws differ by no more counts as equal.
+each combination of their values occurs once, and weights are one when they are the products of their marginals to
+within 1e-12. The densities are then known within e^(+-``log_uncertainty``), and ``factored_quantities.py`` says what
+that costs. A factor whose two distributions differ by no more than that counts as equal.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...distributions import GaussianMixture
+from ...numerics import BoolArray, FloatArray, IntArray
 from .collinear_means import (
     FIRST_COMPONENTS,
+    Arrays,
     OneDimensionalFactor,
     all_rows_equal,
-    row_blocks,
-    coordinate_factor,
-    sums_to_one,
-    collinear_factor,
-    parallel_factors,
     clearly_not_collinear,
-)
+    collinear_factor,
+    coordinate_factor,
+    parallel_factors,
+    row_blocks,
+    sums_to_one,
+    total_weight,
+)  # fmt: skip
 
-__all__ = ["equal_measures", "independent_factors", "common_covariance", "is_single_gaussian"]
+__all__ = ["common_covariance", "equal_measures", "independent_factors", "is_single_gaussian"]
 
-FloatArray = NDArray[np.float64]
 # bound: tested by enclosures/test_reductions_to_factors - weights nearer to products count as products, within
-#    e^(+-blur)
-_MAX_PRODUCT_ERROR = 1e-12  # relative error of weights that count as products
-_EXTENDED_EPSILON = float(np.finfo(np.longdouble).eps)
+#    e^(+-log_uncertainty)
+_MAX_PRODUCT_ERROR = 1e-12  # relative error of weights that count as products of their marginals
+_EXTENDED_EPSILON = float(np.finfo(np.longdouble).eps)  # spacing of extended precision at 1
+
+Factors = tuple[OneDimensionalFactor, ...]
 
 
 def equal_measures(p: GaussianMixture, q: GaussianMixture) -> bool:
@@ -58,44 +62,45 @@ def equal_measures(p: GaussianMixture, q: GaussianMixture) -> bool:
     return _exact_weights_by_component(p) == _exact_weights_by_component(q)
 
 
-def is_single_gaussian(law: GaussianMixture) -> bool:
+def is_single_gaussian(p: GaussianMixture) -> bool:
     """Whether all components are the same one and their weights make 1."""
-    few = law.means[:FIRST_COMPONENTS]
-    return bool((few == few[0]).all() and (law.means == few[0]).all() and law.shared) and sums_to_one(law.weights.tolist())
+    first = p.means[:FIRST_COMPONENTS]  # a quick test before the whole array
+    equal = bool((first == first[0]).all() and (p.means == first[0]).all() and p.shared)
+    return equal and sums_to_one(p.weights.tolist())
 
 
-def independent_factors(*laws: GaussianMixture) -> tuple[OneDimensionalFactor, ...] | None:
-    """Independent factors that tell the laws apart, none if they are equal; None if they are not of that kind."""
-    d = laws[0].dimension
-    weights = [law.weights for law in laws]
-    if any(law.form == "full" for law in laws):
-        if not all(law.form == "full" for law in laws):
-            return None
-        means, k = [law.means for law in laws], common_covariance(laws)
-        return None if k is None else _collinear_factor(weights, means, k) or _parallel_factors(weights, means, k)
-    means = [law.means.reshape(len(law), d) for law in laws]
-    scales = [law.sigmas.reshape(len(law), -1) for law in laws]
+def independent_factors(*mixtures: GaussianMixture) -> Factors | None:
+    """Independent one-dimensional factors that distinguish the mixtures, none if they are equal.
+
+    None if the mixtures are not of that kind.
+    """
+    d = mixtures[0].dimension
+    weights = [p.weights for p in mixtures]
+    if any(p.form == "full" for p in mixtures):
+        k = common_covariance(mixtures) if all(p.form == "full" for p in mixtures) else None
+        return None if k is None else _collinear_or_parallel(weights, [p.means for p in mixtures], k)
+    means = [p.means.reshape(len(p), d) for p in mixtures]
+    scales = [p.sigmas.reshape(len(p), -1) for p in mixtures]
     if not all_rows_equal(scales):
         return _coordinate_factors(weights, means, scales)
     sigmas = np.broadcast_to(scales[0][0], (d,))
-    found = _collinear_factor(weights, means, sigmas)
-    if found is None:
-        found = _coordinate_factors(weights, means, scales)
-    return _parallel_factors(weights, means, sigmas) if found is None else found
+    return _collinear_or_parallel(weights, means, sigmas, lambda: _coordinate_factors(weights, means, scales))
 
 
-def _collinear_factor(weights: list[FloatArray], means: list[FloatArray], k: FloatArray) -> tuple[OneDimensionalFactor, ...] | None:
-    line = collinear_factor(weights, means, k)
-    return None if line is None else (line,)
+def _collinear_or_parallel(
+    weights: Arrays, means: Arrays, k: FloatArray, between: Callable[[], Factors | None] = lambda: None
+) -> Factors | None:
+    """The factor of collinear means, else what ``between`` finds, else the factors of means on parallel lines."""
+    factor = collinear_factor(weights, means, k)
+    if factor is not None:
+        return (factor,)
+    found = between()
+    if found is None and len(means) == 2:
+        return parallel_factors(weights, means, k)
+    return found
 
 
-def _parallel_factors(weights: list[FloatArray], means: list[FloatArray], k: FloatArray) -> tuple[OneDimensionalFactor, ...] | None:
-    return parallel_factors(weights, means, k) if len(means) == 2 else None
-
-
-def _coordinate_factors(
-    weights: list[FloatArray], means: list[FloatArray], scales: list[FloatArray]
-) -> tuple[OneDimensionalFactor, ...] | None:
+def _coordinate_factors(weights: Arrays, means: Arrays, scales: Arrays) -> Factors | None:
     """Factors of mixtures with independent coordinates."""
     d = means[0].shape[1]
     varied = np.zeros(d, dtype=bool)
@@ -107,33 +112,33 @@ def _coordinate_factors(
             return None
     found = []
     for j in np.flatnonzero(~varied).tolist():
-        ends = [(float(m[0, j]), float(s[0, j % s.shape[1]])) for m, s in zip(means, scales, strict=True)]
-        if any(end != ends[0] for end in ends):
-            found.append(coordinate_factor([_total_weight(w) for w in weights], *_columns(ends), j))
+        gaussians = [(float(m[0, j]), float(s[0, j % s.shape[1]])) for m, s in zip(means, scales, strict=True)]
+        if any(gaussian != gaussians[0] for gaussian in gaussians):
+            mean, sigma = ([np.array([x]) for x in column] for column in zip(*gaussians, strict=True))
+            found.append(coordinate_factor([total_weight(w) for w in weights], mean, sigma, j))
     if not varied.any():
         return tuple(found)
-    line = _block_factor(weights, means, scales, np.flatnonzero(varied).tolist())
-    if line is not None:
-        return (*found, line)
-    grid = _product_factors(weights, means, scales, np.flatnonzero(varied).tolist())
-    if grid is None:
+    columns = np.flatnonzero(varied).tolist()
+    factor = _block_factor(weights, means, scales, columns)
+    if factor is not None:
+        return (*found, factor)
+    product = _product_factors(weights, means, scales, columns)
+    if product is None:
         return None
-    lines, log_uncertainty = grid
+    factors, log_uncertainty = product
     differing = []
-    for line in lines:
-        ratio = _weight_log_ratio(line)
+    for factor in factors:
+        ratio = _weight_log_ratio(factor)
         if ratio is None:
-            differing.append(line)
+            differing.append(factor)
         else:
             log_uncertainty += ratio
-    differing += found
-    if not differing:
-        differing = lines[:1]
-    return tuple(replace(line, log_uncertainty=log_uncertainty) for line in differing)
+    differing = differing + found or factors[:1]  # one factor carries the uncertainty where none differs
+    return tuple(replace(factor, log_uncertainty=log_uncertainty) for factor in differing)
 
 
 def _block_factor(
-    weights: list[FloatArray], means: list[FloatArray], scales: list[FloatArray], columns: list[int]
+    weights: Arrays, means: Arrays, scales: Arrays, columns: list[int]
 ) -> OneDimensionalFactor | None:
     """One coordinate, or several of constant standard deviations in which the means are collinear."""
     block = [s[:, columns] if s.shape[1] > 1 else s for s in scales]
@@ -147,14 +152,14 @@ def _block_factor(
 
 
 def _product_factors(
-    weights: list[FloatArray], means: list[FloatArray], scales: list[FloatArray], columns: list[int]
+    weights: Arrays, means: Arrays, scales: Arrays, columns: list[int]
 ) -> tuple[list[OneDimensionalFactor], float] | None:
-    """One line for each group of coordinates that vary together, if components and weights form the product of them.
+    """One factor for each group of coordinates that vary together, if components and weights form their product.
 
-    Also by how much, in logarithms, the weights miss the products of their marginals.
+    The second result is the error of the weights as products of their marginals, in logarithms.
     """
     groups: dict[bytes, list[int]] = {}
-    levels: dict[bytes, list[NDArray[np.int64]]] = {}
+    levels: dict[bytes, list[IntArray]] = {}
     for j in columns:
         labels = [_level_labels(m[:, j], s[:, j % s.shape[1]]) for m, s in zip(means, scales, strict=True)]
         key = b"".join(label.tobytes() for label in labels)
@@ -177,94 +182,85 @@ def _product_factors(
         sums = [table.sum(axis=tuple(k for k in range(len(shape)) if k != g)) for g in range(len(shape))]
         parts = [total.astype(np.float64) for total in sums]
         product = functools.reduce(np.multiply.outer, [part.astype(np.longdouble) for part in parts])
-        miss = float(np.abs(table / product - 1).max()) + (len(shape) + 2) * _EXTENDED_EPSILON
-        if miss > _MAX_PRODUCT_ERROR:
+        error = float(np.abs(table / product - 1).max()) + (len(shape) + 2) * _EXTENDED_EPSILON
+        if error > _MAX_PRODUCT_ERROR:
             return None
-        log_uncertainty = max(log_uncertainty, 1.01 * miss)
+        log_uncertainty = max(log_uncertainty, 1.01 * error)
         marginals.append(parts)
         firsts.append([np.unique(label, return_index=True)[1] for label in labels])
-    lines = []
+    factors = []
     for g, block in enumerate(groups.values()):
         rows = [first[g] for first in firsts]
-        line = _block_factor(
+        factor = _block_factor(
             [part[g] for part in marginals], [m[row] for m, row in zip(means, rows, strict=True)],
             [s[row] for s, row in zip(scales, rows, strict=True)], block,
         )  # fmt: skip
-        if line is None:
+        if factor is None:
             return None
-        lines.append(line)
-    return lines, log_uncertainty
+        factors.append(factor)
+    return factors, log_uncertainty
 
 
-def _level_labels(mean: FloatArray, sigma: FloatArray) -> NDArray[np.int64]:
-    """The distinct pairs numbered in the order in which they come."""
+def _level_labels(mean: FloatArray, sigma: FloatArray) -> IntArray:
+    """Number the distinct pairs of mean and standard deviation in the order in which they first occur."""
     _, first, labels = np.unique(mean + 1j * sigma, return_index=True, return_inverse=True)
     rank = np.empty(first.size, dtype=np.int64)
     rank[np.argsort(first)] = np.arange(first.size)
     return np.asarray(rank[labels.ravel()])
 
 
-def _weight_log_ratio(line: OneDimensionalFactor) -> float | None:
-    """How far the weights of two laws with the same components are apart, in logarithms, if only by rounding."""
-    if len(line.narrow) == 1:
+def _weight_log_ratio(factor: OneDimensionalFactor) -> float | None:
+    """The largest log ratio of the weights of P and Q if their components are the same and only rounding differs."""
+    if len(factor.narrow) == 1:
         return None
-    p, q = line.narrow
+    p, q = factor.narrow
     if len(p) != len(q):
         return None
-    one, two = (np.lexsort((law.sigmas, law.means)) for law in (p, q))
-    if (p.means[one] != q.means[two]).any() or (p.sigmas[one] != q.sigmas[two]).any():
+    i, j = (np.lexsort((mixture.sigmas, mixture.means)) for mixture in (p, q))
+    if (p.means[i] != q.means[j]).any() or (p.sigmas[i] != q.sigmas[j]).any():
         return None
-    ratio = 1.01 * float(np.abs(np.log(p.weights[one] / q.weights[two])).max())
+    ratio = 1.01 * float(np.abs(np.log(p.weights[i] / q.weights[j])).max())
     return ratio if ratio <= _MAX_PRODUCT_ERROR else None
 
 
-def _may_be_product(means: list[FloatArray], varied: NDArray[np.bool_]) -> bool:
-    """Whether the larger law repeats a value in a coordinate that varies, as the laws of a product do."""
+def _may_be_product(means: Arrays, varied: BoolArray) -> bool:
+    """Whether the larger mixture repeats a value in a coordinate that varies, as the mixtures of a product do."""
     largest = max(means, key=len)
     return bool(np.unique(largest[:, np.flatnonzero(varied)[0]]).size < len(largest))
 
 
-def _columns(ends: list[tuple[float, float]]) -> tuple[list[FloatArray], list[FloatArray]]:
-    return [np.array([mean]) for mean, _ in ends], [np.array([sigma]) for _, sigma in ends]
-
-
-def _may_be_collinear(means: list[FloatArray], scales: list[FloatArray], varied: NDArray[np.bool_]) -> bool:
+def _may_be_collinear(means: Arrays, scales: Arrays, varied: BoolArray) -> bool:
     few = [s[:FIRST_COMPONENTS, varied] if s.shape[1] > 1 else s[:FIRST_COMPONENTS] for s in scales]
-    return all_rows_equal(few) and not clearly_not_collinear([m[:, varied] for m in (x[:FIRST_COMPONENTS] for x in means)], few[0][0])
+    return all_rows_equal(few) and not clearly_not_collinear([m[:FIRST_COMPONENTS, varied] for m in means], few[0][0])
 
 
-def common_covariance(laws: tuple[GaussianMixture, ...]) -> FloatArray | None:
-    """The covariance of all components of laws in the full form, if it is one."""
-    first: Any = laws[0].covariances
-    for law in laws:
-        stack: Any = law.covariances
-        for k in (stack[-1:], stack):
-            if any(not np.array_equal(item, first[0]) for item in k):
+def common_covariance(mixtures: tuple[GaussianMixture, ...]) -> FloatArray | None:
+    """The covariance matrix of all components of mixtures in the full form, if it is one."""
+    first: Any = mixtures[0].covariances
+    for mixture in mixtures:
+        stack: Any = mixture.covariances
+        for matrices in (stack[-1:], stack):  # the last one is likely to differ, if any does
+            if any(not np.array_equal(k, first[0]) for k in matrices):
                 return None
     return np.asarray(first[0])
 
 
-def _total_weight(weights: FloatArray) -> FloatArray:
-    parts = weights.tolist()
-    return np.array([1.0 if sums_to_one(parts) else math.fsum(parts)])
-
-
-def _has_mean(law: GaussianMixture, mean: FloatArray) -> bool:
-    means, mean = law.means.reshape(len(law), -1), np.ravel(mean)
+def _has_mean(mixture: GaussianMixture, mean: FloatArray) -> bool:
+    means, mean = mixture.means.reshape(len(mixture), -1), np.ravel(mean)
     near = np.flatnonzero(means[:, 0] == mean[0])
     return bool(near.size) and bool((means[near] == mean).all(axis=1).any())
 
 
-def _exact_weights_by_component(law: GaussianMixture) -> dict[bytes, Fraction]:
-    """Exact weights by component."""
-    d = law.dimension
-    means = law.means.reshape(len(law), d) + 0.0
-    if law.form == "full":
-        scales: FloatArray = np.asarray(law.covariances).reshape(-1, d * d) + 0.0
+def _exact_weights_by_component(mixture: GaussianMixture) -> dict[bytes, Fraction]:
+    """The exact total weight of each distinct component; its bytes are the key."""
+    k, d = len(mixture), mixture.dimension
+    means = mixture.means.reshape(k, d) + 0.0  # makes -0.0 the same bytes as 0.0
+    if mixture.form == "full":
+        scales: FloatArray = np.asarray(mixture.covariances).reshape(-1, d * d) + 0.0
     else:
-        scales = np.broadcast_to(law.sigmas.reshape(len(law), -1), (len(law), d))
-    found: dict[bytes, Fraction] = {}
-    for i, w in enumerate(law.weights.tolist()):
+        scales = np.broadcast_to(mixture.sigmas.reshape(k, -1), (k, d))
+    weights: dict[bytes, Fraction] = {}
+    for i, w in enumerate(mixture.weights.tolist()):
         key = means[i].tobytes() + scales[i % len(scales)].tobytes()
-        found[key] = found.get(key, Fraction(0)) + Fraction(w)
-    return found
+        weights[key] = weights.get(key, Fraction(0)) + Fraction(w)
+    return weights
