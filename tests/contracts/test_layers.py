@@ -106,7 +106,7 @@ UPWARD = {
 }
 DOWNWARD = {
     "cli.py": "from . import __version__\nfrom .notions.overview import summary\nimport fastpriv.errors, json, notions",
-    "divergences/kl.py": "from .one_dimension import a\nfrom ..errors import ShapeError\nfrom fastpriv.sampling import plan",
+    "divergences/kl.py": "from .one_dimension import arcs\nfrom ..errors import ShapeError\nimport fastpriv.sampling",
 }
 
 

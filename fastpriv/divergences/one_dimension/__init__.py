@@ -1,1 +1,1 @@
-"""Divergences on the line: closed forms, quadrature and monotone pieces, certified."""
+"""Divergences in one dimension: closed forms, quadrature and monotone pieces, with proved bounds."""
