@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ... import _validate
-from ...distributions.covariances import SYMMETRY, exponents
+from ...distributions.covariances import MAX_ASYMMETRY, scaling_exponents
 from ...errors import DomainError, ShapeError
 
-__all__ = ["SYMMETRY", "checked", "exponents", "pair", "rank_tolerance", "scaled"]
+__all__ = ["MAX_ASYMMETRY", "checked", "pair", "rank_tolerance", "scaled", "scaling_exponents"]
 
 FloatArray = NDArray[np.float64]
 # bound: none - eigenvalues below it are taken for 0: the rank of the input
@@ -47,11 +47,12 @@ def checked(name: str, value: ArrayLike) -> FloatArray:
     root = np.sqrt(diagonal)
     size = root[..., :, None] * root[..., None, :]
     gap = np.abs(0.5 * k - 0.5 * k.swapaxes(-1, -2))
-    _refuse(name, gap > 0.5 * SYMMETRY * size, 2 * gap, "symmetric to rounding", "Pass (K + K.T) / 2 if that is meant.")
+    asymmetric = gap > 0.5 * MAX_ASYMMETRY * size
+    _refuse(name, asymmetric, 2 * gap, "symmetric to rounding", "Pass (K + K.T) / 2 if that is meant.")
     k = np.where(gap == 0, k, 0.5 * k + 0.5 * k.swapaxes(-1, -2))
-    too_large = np.abs(k) > (1 + SYMMETRY) * size
+    too_large = np.abs(k) > (1 + MAX_ASYMMETRY) * size
     _refuse(name, too_large, k, "positive semidefinite", "No covariance exceeds the product of two deviations.")
-    least = _least_eigenvalue(scaled(k, exponents(diagonal)))
+    least = _least_eigenvalue(scaled(k, scaling_exponents(diagonal)))
     refused = least < -rank_tolerance(k.shape[-1])
     _refuse(
         name, refused, least, "positive semidefinite",

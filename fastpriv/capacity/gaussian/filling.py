@@ -26,7 +26,7 @@ from ... import _validate
 from ..._estimates import monotone
 from ...errors import ShapeError
 from ...estimate import Estimate, NumberLike
-from .covariances import checked, exponents, scaled
+from .covariances import checked, scaled, scaling_exponents
 from .information import bounds, log1p_ratio
 
 __all__ = ["NoiseFilling", "WaterFilling", "noise_filling", "water_filling"]
@@ -282,7 +282,7 @@ def _spectrum(name: str, k: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArr
     if array.ndim == 1:
         return array, array, array, None
     d = len(array)
-    exponent = exponents(np.asarray(np.max(np.diagonal(array))))
+    exponent = scaling_exponents(np.asarray(np.max(np.diagonal(array))))
     k = scaled(array, np.full(d, exponent))
     values, axes = np.linalg.eigh(k)
     values = np.maximum(values, 0.0)

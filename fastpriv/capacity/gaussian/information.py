@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 from ... import _validate
 from ..._estimates import monotone
 from ...estimate import Estimate, Kind, NumberLike
-from .covariances import checked, exponents, pair, rank_tolerance, scaled
+from .covariances import checked, pair, rank_tolerance, scaled, scaling_exponents
 from .determinants import half_log_ratio
 
 __all__ = ["average_power_capacity", "bounds", "gaussian_information", "log1p_ratio"]
@@ -229,7 +229,7 @@ def _silent_coordinates(x: FloatArray, y: FloatArray) -> tuple[NDArray[np.bool_]
 def _units(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, Any, Any]:
     """K_Y with a diagonal near 1, and K_X in the same coordinates over 4^shift, so that its largest entry is near 1."""
     i = np.arange(x.shape[-1])
-    rows, sizes = exponents(y[..., i, i]), exponents(x[..., i, i])
+    rows, sizes = scaling_exponents(y[..., i, i]), scaling_exponents(x[..., i, i])
     shift = np.where(x[..., i, i] > 0, sizes - rows, -_MAX_SHIFT).max(axis=-1)
     shift = np.where(shift == -_MAX_SHIFT, 0, shift)
     return scaled(x, rows, shift), scaled(y, rows), rows, shift
@@ -292,7 +292,7 @@ def _swamped(x: FloatArray, rows: FloatArray) -> tuple[NDArray[np.bool_], NDArra
     if not wide.any():
         return wide, wide
     i = np.arange(x.shape[-1])
-    spectrum = np.linalg.eigvalsh(scaled(x, exponents(x[:, i, i])))
+    spectrum = np.linalg.eigvalsh(scaled(x, scaling_exponents(x[:, i, i])))
     return wide, np.asarray(spectrum[:, 0] <= rank_tolerance(x.shape[-1]) * spectrum[:, -1])
 
 
@@ -308,7 +308,7 @@ def _deflated(x: FloatArray, y: FloatArray) -> tuple[float, float, float]:
     """Both matrices cut to their numerical ranges, and the singular values of the product of their factors."""
     d = x.shape[-1]
     i, tolerance = np.arange(d), rank_tolerance(d)
-    own = exponents(x[i, i])
+    own = scaling_exponents(x[i, i])
     signal, noise, rows, shift = _units(x, y)
     spectrum, vectors = np.linalg.eigh(noise)
     kept = spectrum > tolerance * spectrum[-1]

@@ -82,7 +82,7 @@ __all__ = [
 ]  # fmt: skip
 
 _MAX_MASS = 1.00001  # exceeds every total weight, at most 1 + 1e-9, times the rounding of an error bound
-# Bounds wider than both of these, absolutely and relatively, say no more than a sample would.
+# bound: none - bounds wider than both of these, absolutely and relatively, say no more than a sample would
 _MAX_WIDTH, _MAX_RELATIVE_WIDTH = 1e-3, 1e-2
 # bound: none - log of the smallest positive double: below it a logarithm stands for a number that underflows
 _LOG_UNDERFLOW = -745.0
