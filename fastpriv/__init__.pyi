@@ -11,23 +11,20 @@ from .assessment.reports.result import Assessment as Assessment
 from .assessment.reports.sweep import Sweep as Sweep
 from .assessment.run import assess as assess
 from .assessment.run import sweep as sweep
-from .beliefs.bayes import posterior as posterior
-from .beliefs.bayes import posterior_mode as posterior_mode
-from .beliefs.result import Posterior as Posterior
-from .capacity.awgn.ball import AwgnCapacity as AwgnCapacity
-from .capacity.awgn.ball import awgn_capacity as awgn_capacity
-from .capacity.awgn.ball import awgn_sigma_from_capacity as awgn_sigma_from_capacity
+from .capacity.awgn import AwgnCapacity as AwgnCapacity
+from .capacity.awgn import awgn_capacity as awgn_capacity
+from .capacity.awgn import awgn_sigma_from_capacity as awgn_sigma_from_capacity
 from .capacity.bac import bac_capacity as bac_capacity
 from .capacity.bac import binary_entropy as binary_entropy
-from .capacity.finite.discrete import ChannelCapacity as ChannelCapacity
-from .capacity.finite.discrete import channel_capacity as channel_capacity
-from .capacity.finite.discrete import maximal_leakage as maximal_leakage
-from .capacity.gaussian.game import average_power_capacity as average_power_capacity
-from .capacity.gaussian.game import gaussian_game as gaussian_game
-from .capacity.gaussian.game import gaussian_information as gaussian_information
-from .capacity.gaussian.game import noise_filling as noise_filling
-from .capacity.gaussian.game import saddle_point_gaps as saddle_point_gaps
-from .capacity.gaussian.game import water_filling as water_filling
+from .capacity.finite import ChannelCapacity as ChannelCapacity
+from .capacity.finite import channel_capacity as channel_capacity
+from .capacity.finite import maximal_leakage as maximal_leakage
+from .capacity.gaussian import average_power_capacity as average_power_capacity
+from .capacity.gaussian import gaussian_information as gaussian_information
+from .capacity.saddle_point import gaussian_game as gaussian_game
+from .capacity.saddle_point import noise_filling as noise_filling
+from .capacity.saddle_point import saddle_point_gaps as saddle_point_gaps
+from .capacity.saddle_point import water_filling as water_filling
 from .channels import AnyChannel as AnyChannel
 from .channels import Channel as Channel
 from .channels import DefaultChannel as DefaultChannel
@@ -92,5 +89,8 @@ from .estimate import Estimate as Estimate
 from .info import show_versions as show_versions
 from .mechanisms.batch_gradient import BatchGradient as BatchGradient
 from .mechanisms.gaussian import GaussianMechanism as GaussianMechanism
+from .posteriors.bayes import posterior as posterior
+from .posteriors.bayes import posterior_mode as posterior_mode
+from .posteriors.result import Posterior as Posterior
 
 __version__: str

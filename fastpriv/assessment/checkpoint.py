@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import __version__, _validate
-from .._atomic import writable, writable_directory, written_whole
+from .._files import atomic_write, explain_write_errors, writable_directory
 from .._values import Value
 from ..errors import DomainError
 from .quantities import QUANTITIES, Surface
@@ -51,7 +51,7 @@ class Checkpoint:
         state = hashlib.sha256()
         _feed(state, (__version__, _MEANING, tuple(QUANTITIES), *settings))
         folder = writable_directory(_validate.path("checkpoint", parent))
-        with writable(folder, "a directory"), TemporaryFile(dir=folder) as probe:
+        with explain_write_errors(folder, "a directory"), TemporaryFile(dir=folder) as probe:
             owner = os.fstat(probe.fileno()).st_uid
         found = cls(folder / f".blocks-{state.hexdigest()[:16]}", state.hexdigest(), owner, resume)
         if not resume:
@@ -85,7 +85,7 @@ class Checkpoint:
         with self._folder(), suppress(IsADirectoryError):  # one in the way of the block, which is computed again
             with suppress(OSError):
                 path.unlink()
-            with written_whole(path, 0o600) as stream:
+            with atomic_write(path, 0o600) as stream:
                 stream.write(hashlib.sha256(content).hexdigest().encode() + content)
 
     def remove(self) -> None:
@@ -95,7 +95,7 @@ class Checkpoint:
     @contextmanager
     def _folder(self) -> Iterator[int]:
         """The directory, made where it is missing; an error where it is a link, or not the user's."""
-        with suppress(FileExistsError), writable(self.directory, "a directory"):
+        with suppress(FileExistsError), explain_write_errors(self.directory, "a directory"):
             os.mkdir(self.directory, 0o700)
         try:
             folder = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | _FLAGS)

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _parallel, _validate
 from .._estimates import monotone
-from ..capacity.awgn.ball import awgn_sigma_from_capacity
+from ..capacity.awgn import awgn_sigma_from_capacity
 from ..distributions import Pmf
 from ..divergences.one_dimension.integrals import mutual_information
 from ..errors import NotConvergedError

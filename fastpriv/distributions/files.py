@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _validate
-from .._atomic import written_whole
-from .._files import archive
+from .._files import atomic_write, read_npz
 from ..errors import DomainError
 from .mixtures import GaussianMixture
 
@@ -112,7 +111,7 @@ def write_mixture(path: str | os.PathLike[str], mixture: GaussianMixture) -> Non
         arrays["sigmas"] = mixture.sigmas
     else:
         arrays["covariances"] = mixture.covariances[0] if mixture.shared else mixture.covariances
-    with written_whole(path) as stream:
+    with atomic_write(path) as stream:
         if ending == ".npz":
             import numpy
 
@@ -126,7 +125,7 @@ def write_mixture(path: str | os.PathLike[str], mixture: GaussianMixture) -> Non
 
 def _read_archive(file: Path) -> dict[str, Any]:
     try:
-        return archive(
+        return read_npz(
             file, lambda names: _check_keys(file, names), "Take fewer components, or one covariance for all of them."
         )
     except DomainError as fault:

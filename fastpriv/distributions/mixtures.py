@@ -221,7 +221,7 @@ class GaussianMixture(Value):
     @property
     def mass_gap(self) -> float:
         """Distance of the sum of the weights from 1, a relative error of all of them; 0 where it is 1 as a double."""
-        return _validate.law_gap(self.weights)
+        return _validate.rounded_sum_gap(self.weights)
 
     def log_density(self, x: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
         """Natural logarithm of the density at each point.

@@ -132,7 +132,7 @@ class Pmf(Value):
     @property
     def mass_gap(self) -> float:
         """Distance of the sum from 1, a relative error of all probabilities; 0 where it is 1 as a double."""
-        return _validate.law_gap(self.probabilities)
+        return _validate.rounded_sum_gap(self.probabilities)
 
     def through_gaussian(self, sigma: float) -> GaussianMixture:
         """The distribution of value + N(0, sigma^2) noise."""

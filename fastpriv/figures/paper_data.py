@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration import sigma_from_cd_lmip
-from ..capacity.awgn.ball import awgn_capacity, awgn_sigma_from_capacity
+from ..capacity.awgn import awgn_capacity, awgn_sigma_from_capacity
 from ..conversions.lmip.cd_lmip_and_lip import (
     lip_delta_for_prior,
     lip_delta_from_cd_lmip_as_published,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__, _validate
-from .._atomic import writable_directory, written_whole
+from .._files import atomic_write, writable_directory
 from .._parallel import Progress, ordered_map
 from .paper_data import NAMES, PaperFigure, computed
 from .paper_page import page, worth
@@ -83,7 +83,7 @@ class Paper:
             files[one.name] = [path.name for path in paths if path.stem == one.name]
         text = page(self.figures, files, drawn=figure is not None)
         paths.append(folder / "figures.html")
-        with written_whole(paths[-1]) as stream:
+        with atomic_write(paths[-1]) as stream:
             stream.write(text.encode())
         return paths
 
@@ -149,7 +149,7 @@ def chosen(name: str | int) -> tuple[str, ...]:
 
 
 def _write_csv(figure: PaperFigure, path: Path) -> None:
-    with written_whole(path) as stream:
+    with atomic_write(path) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(figure.columns())
@@ -162,7 +162,7 @@ def _write_picture(figure: PaperFigure, path: Path) -> None:
     kind = path.suffix.lstrip(".")
     words = {"metadata": {"Date": None}} if kind == "svg" else {}
     sheet = picture(figure)
-    with written_whole(path) as stream:
+    with atomic_write(path) as stream:
         sheet.savefig(stream, format=kind, dpi=160, **words)
 
 

@@ -228,7 +228,7 @@ def abp(
 
     **Accuracy** bounds include rounding and what rows and prior miss 1 by;
     ``tests/enclosures/test_channel_notions.py``. Of Gaussian mechanisms as
-    ``fastpriv.beliefs.gaussian.belief_shift``; ``tests/enclosures/test_notions.py``.
+    ``fastpriv.posteriors.gaussian.gaussian_abp``; ``tests/enclosures/test_notions.py``.
 
     Source: Zhang and Chen, definition IV.1.
 

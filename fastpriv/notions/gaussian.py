@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _validate
-from ..beliefs.gaussian import belief_shift
 from ..distributions import GaussianMixture, Pmf
 from ..distributions.pmf import GroupedAtoms, grouped_atoms
 from ..divergences.one_dimension.integrals import kl_divergence, mutual_information
@@ -23,6 +22,7 @@ from ..errors import DomainError
 from ..estimate import Estimate
 from ..kernels import _lip
 from ..mechanisms.gaussian import GaussianMechanism
+from ..posteriors.gaussian import gaussian_abp
 
 FloatArray = NDArray[np.float64]
 
@@ -150,7 +150,7 @@ def mbp_xi(prior: Pmf, mechanism: GaussianMechanism) -> Estimate:
 
 def abp_per_value(prior: Pmf, mechanism: GaussianMechanism) -> Estimate:
     """Average Bayesian privacy of every true value, in the order of ``prior.values``."""
-    return belief_shift(prior, _noise(prior, mechanism))
+    return gaussian_abp(prior, _noise(prior, mechanism))
 
 
 def _noise(prior: Any, mechanism: Any) -> float:

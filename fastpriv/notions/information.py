@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import _parallel, _validate
 from .._estimates import in_unit
-from ..capacity.finite.discrete import channel_capacity
+from ..capacity.finite import channel_capacity
 from ..estimate import Estimate, Information
 from . import gaussian
 from .discrete import arguments, leakage
@@ -120,7 +120,7 @@ def ci_lmip(mechanism: Any, *, gap: float = 1e-9, n_jobs: int | None = None, uni
     22.1888...
     """
     _parallel.checked(n_jobs)
-    return channel_capacity(arguments.setting(None, mechanism).channel, gap=gap, n_jobs=n_jobs).capacity
+    return channel_capacity(arguments.setting(None, mechanism).channel, rtol=gap, n_jobs=n_jobs).capacity
 
 
 @in_unit

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _parallel, _validate
-from .._atomic import written_whole
+from .._files import atomic_write
 from .._values import FloatArray
 from ..channels import Channel, DefaultChannel, ProductChannel
 from ..errors import BackendMissingError, DomainError, ShapeError
@@ -249,7 +249,7 @@ def _second(
         if posteriors is not None:
             _checked(posteriors, walk.channel.shape)
         return table.rows(walk, first, law=law, posteriors=posteriors, n_jobs=n_jobs, progress=progress)
-    with written_whole(posteriors) as stream:
+    with atomic_write(posteriors) as stream:
         header = {"descr": "<f8", "fortran_order": False, "shape": walk.channel.shape}
         np.lib.format.write_array_header_2_0(stream, header)
         begin, alone = stream.tell(), Lock()

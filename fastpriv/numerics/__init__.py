@@ -42,7 +42,7 @@ SQRT_LOG_2 = math.sqrt(LOG_2)  # the largest square root of a Jensen-Shannon div
 # bound: proved - the square root of a rounded number, rounded, is less than one step off here
 SQRT_LOG_2_ABOVE = math.nextafter(SQRT_LOG_2, 1.0)
 
-Number = TypeVar("Number", float, FloatArray)
+Number = TypeVar("Number", float, FloatArray, float | FloatArray)
 
 
 def next_above(x: Number, steps: int = 1) -> Number:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fastpriv import AwgnCapacity, awgn_capacity, awgn_sigma_from_capacity
-from fastpriv.capacity.awgn import bounds as awgn_bounds
+from fastpriv.capacity import awgn_solver
 from kernels.variants import check_same_lines, each_wider_variant
 
 SCRIPT = """
@@ -94,7 +94,8 @@ def test_bounds_in_closed_form_hold_where_the_solver_works():
     for d in (1, 2, 3, 10, 64):
         for radius in np.sqrt(d) * np.array([1e-9, 0.01, 0.5, 1.0, 3.0, 9.0, 14.0]):
             found = awgn_capacity(d, float(radius))
-            low, high = (bound(float(d), radius, np.log(radius)) for bound in (awgn_bounds.lower, awgn_bounds.upper))
+            bounds = awgn_solver.closed_form_lower, awgn_solver.closed_form_upper
+            low, high = (bound(float(d), radius, np.log(radius)) for bound in bounds)
             assert low <= found.upper, (d, radius, low, found)
             assert found.lower <= high, (d, radius, found, high)
 

@@ -124,7 +124,7 @@ def bits(found):
 BLOCKS = {
     "fastpriv.notions.discrete.table._BLOCK": 2**8, "fastpriv.notions.discrete.table._FEWEST": 1,
     "fastpriv.notions.discrete.curves._BLOCK": 2**8, "fastpriv.notions.discrete.beliefs._CELLS": 2**8,
-    "fastpriv.capacity.finite.discrete._BLOCK": 1, "fastpriv.beliefs.subsets._PART": 2**16,
+    "fastpriv.capacity.finite._CHANNELS_PER_TASK": 1, "fastpriv.posteriors.subsets._RANGE_SIZE": 2**16,
 }  # fmt: skip
 ONE = {}
 
@@ -134,17 +134,17 @@ REACHED = {
     name: {f"fastpriv.{module}" for module in modules.split()}
     for names, modules in {
         ("assess", "sweep"): "assessment.run",
-        ("awgn_capacity",): "capacity.awgn.settings",
-        ("awgn_sigma_from_capacity",): "capacity.awgn.ball",
+        ("awgn_capacity",): "capacity.awgn_solver",
+        ("awgn_sigma_from_capacity",): "capacity.awgn",
         ("sigma_from_cd_lmip", "sigma_from_lip"): "calibration.search",
         ("kl_divergence", "hockey_stick_divergence", "label_information", "renyi_divergence"): "sampling.replicates",
         ("guaranteed",): "sampling.guaranteed",
         ("pac_accuracy", "robust_accuracy"): "notions.accuracy.trials",
-        ("posterior, sampled",): "beliefs.implicit.drawing",
+        ("posterior, sampled",): "posteriors.stratified_sampling",
         ("log_density",): "distributions.packed",
-        ("channel_capacity",): "capacity.finite.discrete",
-        ("posterior", "posterior of a stream", "posterior_mode"): "beliefs.dense.passes",
-        ("posterior, subsets",): "beliefs.subsets",
+        ("channel_capacity",): "capacity.finite",
+        ("posterior", "posterior of a stream", "posterior_mode"): "posteriors.blocks",
+        ("posterior, subsets",): "posteriors.subsets",
         ("summary", "abp"): "notions.discrete.beliefs notions.discrete.table",
         ("ldp_delta", "lip_delta"): "notions.discrete.curves notions.discrete.table",
         ("renyi_leakage",): "notions.discrete.renyi",

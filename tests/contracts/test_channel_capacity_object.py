@@ -19,7 +19,7 @@ from fastpriv.kernels import _blahut
 digest = hashlib.sha256()
 rng = np.random.default_rng(4)
 for n, m in ((2, 2), (2, 3), (3, 3), (7, 5), (16, 16), (4, 13)):
-    found = channel_capacity(rng.dirichlet(np.ones(m), (19, n)), gap=1e-12)
+    found = channel_capacity(rng.dirichlet(np.ones(m), (19, n)), rtol=1e-12)
     for part in (found.capacity.lower, found.capacity.upper, found.input, found.output, found.divergences):
         digest.update(part.tobytes())
 rows, q = rng.dirichlet(np.ones(1500), 9), rng.dirichlet(np.ones(1500))

@@ -29,7 +29,7 @@ from fastpriv import (
     total_variation,
 )
 from fastpriv._values import distinct_rows
-from fastpriv.capacity.finite import interior
+from fastpriv.capacity import interior_point
 from fastpriv.divergences.one_dimension import integrals, monotone_pieces
 from fastpriv.divergences.one_dimension.quadrature import Deadline
 
@@ -136,10 +136,10 @@ def test_information_at_the_deadline_is_between_0_and_the_entropy():
 def test_large_steps_in_panels_are_those_of_small_ones(shape, monkeypatch):
     rows = np.random.default_rng(5).random(shape) ** 4
     rows /= rows.sum(axis=1, keepdims=True)
-    whole = channel_capacity(rows, gap=1e-12).capacity
-    monkeypatch.setattr(interior, "_BRIEF", 2000)
-    monkeypatch.setattr(interior, "_PANEL", 16)
-    parts = channel_capacity(rows, gap=1e-12)
+    whole = channel_capacity(rows, rtol=1e-12).capacity
+    monkeypatch.setattr(interior_point, "_MAX_MULTIPLICATIONS", 2000)
+    monkeypatch.setattr(interior_point, "_PANEL", 16)
+    parts = channel_capacity(rows, rtol=1e-12)
     assert parts.converged
     assert parts.capacity.value == pytest.approx(whole.value, rel=1e-11)
 
@@ -152,8 +152,8 @@ def test_large_step_is_given_up_at_the_deadline(monkeypatch):
     def late(deadline):
         raise TimeoutError
 
-    monkeypatch.setattr(interior, "_BRIEF", 2000)
-    monkeypatch.setattr(interior, "_in_time", late)
+    monkeypatch.setattr(interior_point, "_MAX_MULTIPLICATIONS", 2000)
+    monkeypatch.setattr(interior_point, "_check_deadline", late)
     found = channel_capacity(rows, max_seconds=100.0)
     assert not found.converged
     assert found.iterations == 0
@@ -163,7 +163,7 @@ def test_large_step_is_given_up_at_the_deadline(monkeypatch):
 
 def test_large_arrays_are_copied_in_pieces(monkeypatch):
     a = np.arange(3000, dtype=np.float32).reshape(3, 100, 10)
-    monkeypatch.setattr(_validate, "_PIECE", 64)
+    monkeypatch.setattr(_validate, "_COPY_BLOCK", 64)
     for given in (a, a.T, a[:1], a[0], a[::2, ::3], np.asfortranarray(a), a.astype(int), a.astype(object)):
         for order in ("C", "K"):
             got = _validate.copied(given, np.float64, order)

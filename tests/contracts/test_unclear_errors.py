@@ -38,8 +38,8 @@ from fastpriv import (
     subset_of_rank,
     sweep,
 )  # fmt: skip
-from fastpriv.beliefs.dense import streams
 from fastpriv.errors import NotConvergedError
+from fastpriv.posteriors import dense
 from fastpriv.sampling import engine
 
 NORMAL, OTHER = GaussianMixture.single(0.0, 1.0), GaussianMixture.single(1.0, 1.0)
@@ -200,7 +200,7 @@ def test_a_function_that_fails_at_its_second_array_says_where():
 
     with pytest.raises(NotConvergedError, match="in place of its array 1, which starts at secret 10. Mend"):
         posterior_mode(pieces)
-    assert "Mend the function" in Path(streams.__file__).read_text()
+    assert "Mend the function" in Path(dense.__file__).read_text()
 
 
 @pytest.mark.parametrize(

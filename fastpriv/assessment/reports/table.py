@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import _validate
-from ..._atomic import writable_directory, written_whole
+from ..._files import atomic_write, writable_directory
 from ...errors import BackendMissingError, DomainError
 
 __all__ = ["COLUMNS", "FORMATS", "Report"]
@@ -58,7 +58,7 @@ class Report:
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the tidy table as CSV in UTF-8; the file appears whole or not at all."""
-        with written_whole(_validate.path("path", path)) as stream:
+        with atomic_write(_validate.path("path", path)) as stream:
             text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
             writer = csv.writer(text, lineterminator="\n")
             writer.writerow(COLUMNS)
@@ -68,7 +68,7 @@ class Report:
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Write input, settings, meanings, what targets need and table as JSON; whole or not at all."""
-        with written_whole(_validate.path("path", path)) as stream:
+        with atomic_write(_validate.path("path", path)) as stream:
             for piece in self.json_pieces():
                 stream.write(piece.encode())
 
@@ -86,7 +86,7 @@ class Report:
             for name, cells in self.columns().items()
         }  # fmt: skip
         table = arrow.table(arrays).replace_schema_metadata({"fastpriv": json.dumps(_strict(self.settings()))})
-        with written_whole(goal) as stream:
+        with atomic_write(goal) as stream:
             parquet.write_table(table, stream)
 
     def to_figure(self, path: str | os.PathLike[str], *, dpi: int = 160) -> None:
@@ -99,7 +99,7 @@ class Report:
             )
         dots = _validate.scalar("dpi", dpi, "between 10 and 10000", lambda x: (x >= 10) & (x <= 10_000))
         picture = self.plot()
-        with written_whole(goal) as stream:
+        with atomic_write(goal) as stream:
             picture.savefig(stream, format=kind, dpi=dots)
 
     def save(

@@ -71,7 +71,7 @@ class HockeyStickCurve:
     def __init__(self, p: GaussianMixture, q: GaussianMixture) -> None:
         _validate.instance("p", p, GaussianMixture)
         _validate.instance("q", q, GaussianMixture)
-        _validate.line(p=p, q=q)
+        _validate.univariate(p=p, q=q)
         self.p, self.q = p, q
         self._log_moments = _log_moments(p, q)
 

@@ -69,7 +69,7 @@ def setting(prior: Any, mechanism: Any) -> Setting:
         )
     channel: AnyChannel = mechanism
     if not isinstance(mechanism, AnyChannel):
-        channel = _validate.renamed("matrix", "mechanism", lambda: Channel(mechanism))
+        channel = _validate.with_argument_name("matrix", "mechanism", lambda: Channel(mechanism))
     given = prior.probabilities if isinstance(prior, Pmf) else prior
     if isinstance(given, list) and isinstance(channel, ProductChannel) and any(np.ndim(one) == 1 for one in given):
         given = tuple(given)

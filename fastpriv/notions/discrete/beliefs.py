@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ... import _parallel, _validate
 from ..._values import FloatArray
-from ...capacity.finite import structured
+from ...capacity import structured
 from ...channels import DefaultChannel, ProductChannel
 from ...channels.families.membership import times
 from ...errors import DomainError, ShapeError

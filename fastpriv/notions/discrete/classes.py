@@ -2,7 +2,7 @@
 
 Notation: class c has weight W_c (probability of its releases) and groups of prior mass g_h. Logs of sums of
 exponentials are right to 16 u (8 + the sizes of the logs, weighted). Mutual information:
-``capacity/finite/structured.py``.
+``capacity/structured.py``.
 """
 
 # bounds: tested by enclosures/test_channel_notions - rounding of logarithms of masses
@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from ..._values import FloatArray
-from ...capacity.finite import structured
+from ...capacity import structured
 from ...channels import (
     AnyChannel,
     Extremes,

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from ..._values import FloatArray
-from ...capacity.finite.leakage import leakage_of_excess
+from ...capacity.structured import leakage_of_excess
 from ...kernels import _table
 from .arguments import UNIT, Reading
 from .table import Columns, Rows, Table

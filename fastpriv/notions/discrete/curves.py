@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ... import _parallel, _validate
 from ..._values import FloatArray
-from ...capacity.finite import structured
+from ...capacity import structured
 from ...channels import AnyChannel, Channel, RowPair, SparseChannel
 from ...estimate import Estimate
 from ...kernels import _table

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ... import _parallel
-from ...capacity.finite import structured
+from ...capacity import structured
 from ...channels import Channel, DefaultChannel, ProductChannel
 from ...estimate import Kind
 from . import classes, columns

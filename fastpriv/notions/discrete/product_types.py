@@ -3,7 +3,8 @@
 Notation: of one factor, Q (n, m), prior pi, q = pi Q, x_d = Q_d/q - 1 = sum_h pi_h (Q_d - Q_h) / q, y_d = log(1 + x_d).
 Posteriors of a product are products, and so is their mean under a row: that of true secret (d_1 .. d_t) has the factors
 pi (1 + g), 1 + g_d = sum_w Q_d1 Q_d / q, g_d = sum_w q x_d1 x_d. JS of two products is the integral of
-``beliefs.implicit.overlaps``. Rows and q of a product are products too: log ratios add up, and releases of equal log
+``posteriors.product_jensen_shannon``. Rows and q of a product are products too: log ratios add up, and releases of
+equal log
 ratio count together. Both depend on a tuple of secrets through its type alone, the number of places with each kind.
 
 Of two pairs (Q_d, q), one may have the larger hockey-stick divergence at every level. It is then the more informative
@@ -27,12 +28,12 @@ from numpy.typing import NDArray
 
 from ... import _validate
 from ..._values import FloatArray, distinct_rows
-from ...beliefs.implicit.balls import Ball
-from ...beliefs.implicit.overlaps import jensen_shannon_of_types
-from ...capacity.finite import structured
+from ...capacity import structured
 from ...channels import AnyChannel, Channel, ProductChannel, RandomizedResponse, RowPair, SparseChannel
 from ...channels.families.products import compositions, digits, joint_pairs, log_ways
 from ...errors import DomainError
+from ...posteriors.ball_arithmetic import Ball
+from ...posteriors.product_jensen_shannon import product_type_jensen_shannon
 from . import classes
 from .arguments import UNIT, Setting
 
@@ -106,7 +107,7 @@ def expected_posteriors(given: Setting, secret: Any) -> TypeShifts | None:
             f"{_validate.shown(number)} types. Pass the true secrets of interest."
         )
     many, place = distinct_rows(counts)
-    js = jensen_shannon_of_types([one for kinds in found for one in kinds.posteriors], many)
+    js = product_type_jensen_shannon([one for kinds in found for one in kinds.posteriors], many)
     gap = product_prior_gap(given)
     js = Ball(js.mid, js.rad + 1.1 * gap * js.mid + gap * gap)[place]
     return TypeShifts(js, weight, error)
@@ -358,7 +359,7 @@ def _ratios(one: AnyChannel, prior: Any) -> _Ratios | None:
     secrets = np.flatnonzero(weights > 0)
     mass = Ball(weights[secrets], 0.0 if prior is not None else UNIT * weights)
     if prior is not None:
-        mass = mass / mass.sum().like(mass)
+        mass = mass / mass.sum().broadcast_like(mass)
     cells, tilt, logs, apart = _scaled_cells(one, secrets)
     occurs = np.flatnonzero(cells.mid.max(axis=0) > 0)
     cells, tilt, logs = (x[:, occurs] for x in (cells, tilt, logs))

@@ -25,7 +25,7 @@ import numpy as np
 
 from ... import _parallel
 from ..._values import FloatArray
-from ...capacity.finite import structured
+from ...capacity import structured
 from ...channels import ProductChannel
 from . import classes
 from .arguments import UNIT, Reading, Setting, written
