@@ -36,11 +36,11 @@ from numpy.typing import ArrayLike
 
 from .. import _validate
 from .._estimates import monotone
-from ..distributions.covariances import SYMMETRY, exponents
-from ..distributions.exact import determinant, whole
+from ..distributions.covariances import MAX_ASYMMETRY, scaling_exponents
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Kind, NumberLike
 from ..numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
+from ..numerics.exact_linear_algebra import integer_determinant, scaled_integers
 
 __all__ = [
     "average_power_capacity", "covariance", "gaussian_information", "log1p_ratio", "nonnegative_bounds", "scaled",
@@ -236,7 +236,7 @@ def _noiseless_coordinates(x: FloatArray, y: FloatArray) -> tuple[BoolArray, Flo
 def _in_common_units(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, Any, Any]:
     """K_Y with a diagonal near 1, and K_X in the same coordinates over 4^shift, so that its largest entry is near 1."""
     i = np.arange(x.shape[-1])
-    rows, sizes = exponents(y[..., i, i]), exponents(x[..., i, i])
+    rows, sizes = scaling_exponents(y[..., i, i]), scaling_exponents(x[..., i, i])
     shift = np.where(x[..., i, i] > 0, sizes - rows, -_MAX_SHIFT).max(axis=-1)
     shift = np.where(shift == -_MAX_SHIFT, 0, shift)
     return scaled(x, rows, shift), scaled(y, rows), rows, shift
@@ -299,7 +299,7 @@ def _wide_and_singular(x: FloatArray, rows: FloatArray) -> tuple[BoolArray, Bool
     if not wide.any():
         return wide, wide
     i = np.arange(x.shape[-1])
-    spectrum = np.linalg.eigvalsh(scaled(x, exponents(x[:, i, i])))
+    spectrum = np.linalg.eigvalsh(scaled(x, scaling_exponents(x[:, i, i])))
     return wide, np.asarray(spectrum[:, 0] <= x.shape[-1] * _RANK_TOLERANCE * spectrum[:, -1])
 
 
@@ -315,7 +315,7 @@ def _information_of_ranges(x: FloatArray, y: FloatArray) -> tuple[float, float, 
     """Value and bounds after restricting both matrices to their numerical ranges, by singular values."""
     d = x.shape[-1]
     i, tolerance = np.arange(d), d * _RANK_TOLERANCE
-    signal_exponents = exponents(x[i, i])
+    signal_exponents = scaling_exponents(x[i, i])
     signal, noise, rows, shift = _in_common_units(x, y)
     spectrum, vectors = np.linalg.eigh(noise)
     kept = spectrum > tolerance * spectrum[-1]
@@ -366,11 +366,12 @@ def covariance(name: str, value: ArrayLike) -> FloatArray:
     root = np.sqrt(diagonal)
     size = root[..., :, None] * root[..., None, :]
     gap = np.abs(0.5 * k - 0.5 * k.swapaxes(-1, -2))
-    _refuse(name, gap > 0.5 * SYMMETRY * size, 2 * gap, "symmetric to rounding", "Pass (K + K.T) / 2 if that is meant.")
+    asymmetric = gap > 0.5 * MAX_ASYMMETRY * size
+    _refuse(name, asymmetric, 2 * gap, "symmetric to rounding", "Pass (K + K.T) / 2 if that is meant.")
     k = np.where(gap == 0, k, 0.5 * k + 0.5 * k.swapaxes(-1, -2))
-    too_large = np.abs(k) > (1 + SYMMETRY) * size
+    too_large = np.abs(k) > (1 + MAX_ASYMMETRY) * size
     _refuse(name, too_large, k, "positive semidefinite", "No covariance exceeds the product of two deviations.")
-    least = _least_eigenvalue(scaled(k, exponents(diagonal)))
+    least = _least_eigenvalue(scaled(k, scaling_exponents(diagonal)))
     refused = least < -(k.shape[-1] * _RANK_TOLERANCE)
     _refuse(
         name, refused, least, "positive semidefinite",
@@ -426,11 +427,11 @@ def _refuse(name: str, bad: BoolArray, shown: FloatArray, constraint: str, remed
 def _half_log_ratio(x: FloatArray, y: FloatArray) -> float | None:
     """1/2 log det(X + Y) / det Y by exact determinants; None when Y or X + Y is not positive definite as given."""
     d = len(x)
-    numbers, _ = whole(np.concatenate([x, y]))
+    numbers, _ = scaled_integers(np.concatenate([x, y]))
     rows = [numbers[i * d : (i + 1) * d] for i in range(2 * d)]
     large = [[a + b for a, b in zip(first, second, strict=True)]
              for first, second in zip(rows[:d], rows[d:], strict=True)]
-    below, above = determinant(rows[d:]), determinant(large)
+    below, above = integer_determinant(rows[d:]), integer_determinant(large)
     if below is None or above is None:
         return None
     excess = above - below

@@ -36,7 +36,7 @@ from numpy.typing import ArrayLike
 
 from .. import _validate
 from .._estimates import monotone
-from ..distributions.covariances import exponents
+from ..distributions.covariances import scaling_exponents
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Kind, NumberLike, Result
 from ..numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
@@ -452,7 +452,7 @@ def _eigenvalues(name: str, k: ArrayLike) -> tuple[FloatArray, FloatArray, Float
     if array.ndim == 1:
         return array, array, array, None
     d = len(array)
-    exponent = exponents(np.asarray(np.max(np.diagonal(array))))
+    exponent = scaling_exponents(np.asarray(np.max(np.diagonal(array))))
     k = scaled(array, np.full(d, exponent))
     values, axes = np.linalg.eigh(k)
     values = np.maximum(values, 0.0)

@@ -12,6 +12,7 @@ from ..distributions import Density, GaussianMixture, LogRatio
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate
 from ..sampling.request import Request, request
+from .one_dimension.quadrature import Deadline
 
 __all__ = ["Law", "asked", "both_ways", "deadline", "exactly", "laws", "uncertified"]
 
@@ -69,9 +70,9 @@ def exactly(way: Way, request: Request | None) -> bool:
     return way != "sampled" and (request is None or not request.forced)
 
 
-def deadline(request: Request | None) -> float:
-    """When an exact way has to end, by ``time.monotonic``."""
-    return time.monotonic() + (_SECONDS if request is None else request.clock.left)
+def deadline(request: Request | None) -> Deadline:
+    """When an exact way has to end."""
+    return Deadline(time.monotonic() + (_SECONDS if request is None else request.clock.left))
 
 
 def uncertified(certified: bool) -> None:

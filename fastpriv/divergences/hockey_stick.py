@@ -11,9 +11,9 @@ from .._estimates import monotone
 from .._parallel import Progress
 from ..distributions import LogRatio
 from ..estimate import Estimate, NumberLike
-from . import reductions
 from .arguments import Law, asked, both_ways, deadline, exactly, laws
-from .line import hockey_stick as line
+from .one_dimension import monotone_pieces
+from .reductions import factored_quantities
 
 __all__ = ["hockey_stick_divergence", "log_hockey_stick_divergence", "total_variation"]
 
@@ -175,7 +175,7 @@ def total_variation(
     )
     if exactly(way, request):
         until = deadline(request)
-        exact: Any = line.total_variation if way == "line" else reductions.total_variation
+        exact: Any = monotone_pieces.total_variation if way == "line" else factored_quantities.total_variation
         found = exact(p, q, deadline=until)
         if found is not None:
             return cast(Estimate, found)
@@ -193,9 +193,9 @@ def _sticks(p: Any, q: Any, epsilon: ArrayLike, logs: bool, both: bool, *keyword
     if exactly(way, request):
         until = deadline(request)
         if way == "line":
-            exact: Any = line.log_hockey_stick_divergence if logs else line.hockey_stick_divergence
+            exact: Any = monotone_pieces.log_hockey_stick_divergence if logs else monotone_pieces.hockey_stick_divergence
         else:
-            exact = reductions.log_hockey_stick if logs else reductions.hockey_stick
+            exact = factored_quantities.log_hockey_stick if logs else factored_quantities.hockey_stick
         found = exact(p, q, grid, deadline=until)
         if found is not None:
             return both_ways(found, exact(q, p, grid, deadline=until)) if both else found

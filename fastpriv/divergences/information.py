@@ -11,9 +11,9 @@ from .._estimates import in_unit, monotone
 from .._parallel import Progress
 from ..distributions import GaussianMixture, Pmf
 from ..estimate import Estimate, Information, NumberLike
-from . import reductions
 from .arguments import asked, deadline, exactly, uncertified
-from .line import information as line
+from .one_dimension import integrals
+from .reductions import factored_quantities
 
 __all__ = ["entropy", "label_information", "mutual_information"]
 
@@ -72,7 +72,7 @@ def entropy(
     )  # fmt: skip
     if exactly("line" if on_line else "mixtures", request):
         until = deadline(request)
-        found = (line.entropy if on_line else reductions.entropy)(p, certified=certified, deadline=until)
+        found = (integrals.entropy if on_line else factored_quantities.entropy)(p, certified=certified, deadline=until)
         if found is not None:
             return found
     uncertified(certified)
@@ -139,7 +139,7 @@ def label_information(
     )
     if exactly("mixtures", request):
         until = deadline(request)
-        found = reductions.mutual_information(p, certified=certified, deadline=until)
+        found = factored_quantities.mutual_information(p, certified=certified, deadline=until)
         if found is not None:
             return found
     uncertified(certified)
@@ -198,4 +198,4 @@ def mutual_information(
     _validate.instance("prior", prior, Pmf)
     certified = _validate.flag("certified", certified)
     sigma = _validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
-    return line.mutual_information(prior, sigma, certified=certified)
+    return integrals.mutual_information(prior, sigma, certified=certified)

@@ -9,9 +9,9 @@ from .._estimates import in_unit
 from .._parallel import Progress
 from ..distributions import LogRatio
 from ..estimate import Estimate, Information
-from . import reductions
 from .arguments import Law, asked, both_ways, deadline, exactly, laws, uncertified
-from .line import kl as line
+from .one_dimension import integrals
+from .reductions import factored_quantities
 
 __all__ = ["jensen_shannon", "kl_divergence"]
 
@@ -94,7 +94,7 @@ def kl_divergence(
     )
     if exactly(way, request):
         until = deadline(request)
-        exact: Any = line.kl_divergence if way == "line" else reductions.kl
+        exact: Any = integrals.kl_divergence if way == "line" else factored_quantities.kl_divergence
         found = exact(p, q, certified=certified, deadline=until)
         if found is not None and both:
             back = exact(q, p, certified=certified, deadline=until)
@@ -160,7 +160,7 @@ def jensen_shannon(
     )
     if exactly(way, request):
         until = deadline(request)
-        exact: Any = line.jensen_shannon if way == "line" else reductions.jensen_shannon
+        exact: Any = integrals.jensen_shannon if way == "line" else factored_quantities.jensen_shannon
         found = exact(p, q, certified=certified, deadline=until)
         if found is not None:
             return cast(Estimate, found)

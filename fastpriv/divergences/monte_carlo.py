@@ -458,7 +458,7 @@ def _smaller(p: Any, q: Any) -> tuple[Any, ...]:
     """Mixtures in as few dimensions as tell them apart, in units in which they are of ordinary size."""
     if isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture):
         found = subspace(p, q)
-        return in_common_units(*(found.laws if found is not None else (p, q)))
+        return in_common_units(*(found.mixtures if found is not None else (p, q)))
     return p, q
 
 

@@ -11,10 +11,10 @@ from .._estimates import in_unit, monotone
 from .._parallel import Progress
 from ..distributions import LogRatio
 from ..estimate import Estimate, Information, NumberLike
-from . import reductions
 from .arguments import Law, asked, deadline, exactly, laws, uncertified
 from .kl import kl_divergence
-from .line import renyi as line
+from .one_dimension import integrals
+from .reductions import factored_quantities
 
 __all__ = ["renyi_divergence"]
 
@@ -91,7 +91,7 @@ def renyi_divergence(
     )
     if exactly(way, request):
         until = deadline(request)
-        exact: Any = line.renyi_divergence if way == "line" else reductions.renyi
+        exact: Any = integrals.renyi_divergence if way == "line" else factored_quantities.renyi_divergence
         found = exact(p, q, order, certified=certified, deadline=until)
         if found is not None:
             return cast(Estimate, found)

@@ -15,10 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _validate
 from ..distributions import GaussianMixture, Pmf
-from ..distributions.grouping import GroupedAtoms, grouped_atoms
-from ..divergences.line.hockey_stick import DOUBLE_WIDTH, curve_estimate, with_gaps
-from ..divergences.line.information import mutual_information
-from ..divergences.line.kl import kl_divergence
+from ..distributions.pmf import GroupedAtoms, grouped_atoms
+from ..divergences.one_dimension.integrals import kl_divergence, mutual_information
+from ..divergences.one_dimension.monotone_pieces import MAX_DOUBLE_WIDTH, curve_estimate, with_mass_gaps
 from ..errors import DomainError
 from ..estimate import Estimate
 from ..kernels import _lip
@@ -58,7 +57,7 @@ def lip_curves(prior: Pmf, mechanism: GaussianMechanism, epsilon: ArrayLike) -> 
     """Both ``lip_delta`` and ``log_lip_delta`` from one pass over the points."""
     sigma = _noise(prior, mechanism)
     grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
-    rows, method, cost = lip_rows(prior, sigma, np.ascontiguousarray(grid).reshape(-1), DOUBLE_WIDTH, logs=True)
+    rows, method, cost = lip_rows(prior, sigma, np.ascontiguousarray(grid).reshape(-1), MAX_DOUBLE_WIDTH, logs=True)
     return (
         curve_estimate(rows[:, :3], grid, "probability", method, cost),
         curve_estimate(rows[:, 3:], grid, "log probability", method, cost),
@@ -77,7 +76,7 @@ def lip_rows(
         found[order], cost = _lip.lip_curve(prior.probabilities, prior.values, sigma, rising, width, logs)
         return found, dict(zip(_COST, cost, strict=True))
 
-    rows, cost = with_gaps(rows_at, epsilon, prior.mass_gap, 0.0)
+    rows, cost = with_mass_gaps(rows_at, epsilon, prior.mass_gap, 0.0)
     return rows, "two crossings a point" + (", some not enclosed" if cost["undecided"] else ""), cost
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from .. import _validate, special
 from .._values import FloatArray
 from ..distributions import Pmf
-from ..distributions.grouping import grouped_atoms
+from ..distributions.pmf import grouped_atoms
 from ..estimate import Estimate
 from ..kernels import _abp
 

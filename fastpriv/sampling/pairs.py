@@ -145,7 +145,7 @@ def _source(law: Any) -> tuple[Packed | Evaluated, tuple[Part, ...]]:
     if isinstance(law, GaussianMixture):
         packed = pack(law)
         return packed, (_component_wise(packed, law),)
-    return law, (_sampled(law),) if law.draws else ()
+    return law, (_sampled(law),) if law.has_sampler else ()
 
 
 def _component_wise(packed: Packed, law: GaussianMixture) -> Part:
@@ -190,7 +190,7 @@ def _drawn(law: Any, words: NDArray[np.uint64]) -> FloatArray | None:
     if isinstance(law, GaussianMixture):
         drawn = law.sample(TRIED, rng=words.tolist())
         return np.ascontiguousarray(drawn.reshape(TRIED, -1).T)
-    return law.draw(words, TRIED) if law.draws else None
+    return law.draw(words, TRIED) if law.has_sampler else None
 
 
 def _log_density(law: Any, x: FloatArray) -> FloatArray:

@@ -141,7 +141,7 @@ REACHED = {
         ("guaranteed",): "sampling.guaranteed",
         ("pac_accuracy", "robust_accuracy"): "notions.accuracy.trials",
         ("posterior, sampled",): "posteriors.stratified_sampling",
-        ("log_density",): "distributions.points",
+        ("log_density",): "distributions.packed",
         ("channel_capacity",): "capacity.finite",
         ("posterior", "posterior of a stream", "posterior_mode"): "posteriors.blocks",
         ("posterior, subsets",): "posteriors.subsets",

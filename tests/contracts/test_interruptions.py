@@ -30,7 +30,8 @@ from fastpriv import (
 )
 from fastpriv._values import distinct_rows
 from fastpriv.capacity import interior_point
-from fastpriv.divergences.line import hockey_stick, information
+from fastpriv.divergences.one_dimension import integrals, monotone_pieces
+from fastpriv.divergences.one_dimension.quadrature import Deadline
 
 SCRIPT = """
 import os, signal, threading, traceback
@@ -114,9 +115,9 @@ def test_hockey_stick_at_the_deadline_is_summed_over_cells():
 
 
 def test_deadline_in_the_future_changes_no_bit():
-    later = time.monotonic() + 1e6
+    later = Deadline(time.monotonic() + 1e6)
     for logs in (False, True):
-        way = hockey_stick.log_hockey_stick_divergence if logs else hockey_stick.hockey_stick_divergence
+        way = monotone_pieces.log_hockey_stick_divergence if logs else monotone_pieces.hockey_stick_divergence
         one, other = way(P, Q, [0.1, 2.0]), way(P, Q, [0.1, 2.0], deadline=later)
         assert np.array_equal(one.lower, other.lower)
         assert np.array_equal(one.upper, other.upper)
@@ -124,8 +125,8 @@ def test_deadline_in_the_future_changes_no_bit():
 
 def test_information_at_the_deadline_is_between_0_and_the_entropy():
     prior = Pmf(np.arange(600.0), np.full(600, 1 / 600))
-    found = information.mutual_information(prior, 3.0, deadline=0.0)
-    exact = information.mutual_information(prior, 3.0)
+    found = integrals.mutual_information(prior, 3.0, deadline=Deadline(0.0))
+    exact = integrals.mutual_information(prior, 3.0)
     assert found.lower <= exact.lower <= exact.upper <= found.upper
     assert found.upper <= np.log(600) * (1 + 1e-12)
     assert "time spent" in found.method

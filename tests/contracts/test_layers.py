@@ -100,13 +100,13 @@ UPWARD = {
     "estimate.py": "from fastpriv.notions import summary",
     "special.py": "import fastpriv.channels.dense",
     "kernels/__init__.py": "def f():\n    from ..sampling import engine",
-    "divergences/line/arcs.py": "from ...notions.discrete import beliefs",
+    "divergences/one_dimension/arcs.py": "from ...notions.discrete import beliefs",
     "mechanisms/gaussian.py": "from ..posteriors import bayes",  # of one layer, and not of one room
     "notions/__init__.py": "from .. import cli",
 }
 DOWNWARD = {
     "cli/main.py": "from .. import errors\nfrom ..notions.overview import summary\nimport json, notions",
-    "divergences/kl.py": "from .line import arcs\nfrom ..errors import ShapeError\nfrom fastpriv.sampling import plan",
+    "divergences/kl.py": "from .one_dimension import arcs\nfrom ..errors import ShapeError\nimport fastpriv.sampling",
 }
 
 
@@ -120,7 +120,7 @@ def written(root, modules):
 def test_a_layer_violation_would_be_seen(tmp_path):
     found = upward_imports(written(tmp_path, UPWARD | DOWNWARD), LAYERS)
     assert found == [
-        "divergences/line/arcs.py (layer 5) imports notions (layer 6)",
+        "divergences/one_dimension/arcs.py (layer 5) imports notions (layer 6)",
         "errors.py (layer 0) imports estimate (layer 1)",
         "estimate.py (layer 1) imports notions (layer 6)",
         "kernels/__init__.py (layer 2) imports sampling (layer 4)",

@@ -7,7 +7,7 @@ import pytest
 from mpmath import mp, mpf
 
 from fastpriv import GaussianMechanism, GaussianMixture, Pmf, kl_divergence, mutual_information, notions
-from fastpriv.divergences.line import information
+from fastpriv.divergences.one_dimension import integrals
 from fastpriv.posteriors.gaussian import gaussian_abp
 
 
@@ -154,7 +154,7 @@ def test_a_hundred_thousand_values(sigma):
 
 def ungrouped_information(prior, sigma, certified, monkeypatch):
     with monkeypatch.context() as changed:
-        changed.setattr(information, "_MANY", len(prior))
+        changed.setattr(integrals, "_MAX_UNGROUPED", len(prior))
         return mutual_information(prior, sigma, certified=certified)
 
 
@@ -202,8 +202,8 @@ def test_grouping_counts_its_error(monkeypatch):
     """With a coarse grouping the bracket widens by what the two ways differ."""
     prior = spread(2100)
     want = ungrouped_information(prior, 0.5, True, monkeypatch)
-    monkeypatch.setattr(information, "_GROUPING", 1e-6)
-    monkeypatch.setattr(information, "_WIDENING", 1.0)
+    monkeypatch.setattr(integrals, "_GROUPING_TOLERANCE", 1e-6)
+    monkeypatch.setattr(integrals, "_MAX_WIDENING", 1.0)
     found = mutual_information(prior, 0.5, certified=True)
     assert 1e-14 < found.upper - found.lower < 1e-5
     assert found.lower <= want.lower <= want.upper <= found.upper

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from ... import _validate
 from ..._estimates import monotone
 from ...distributions import GaussianMixture, Pmf
-from ...divergences.line.hockey_stick import DOUBLE_WIDTH, curve_estimate, pair_rows
+from ...divergences.one_dimension.monotone_pieces import MAX_DOUBLE_WIDTH, curve_estimate, hockey_stick_rows
 from ...estimate import Estimate, NumberLike
 from ...mechanisms.gaussian import GaussianMechanism
 from ...notions.gaussian import lip_rows
@@ -78,7 +78,7 @@ class HockeyStickCurve:
     @monotone(falling="epsilon")
     def __call__(self, epsilon: NumberLike) -> Estimate:
         """The curve at ``epsilon``, at least 0, any shape."""
-        return _pair(self.p, self.q, epsilon, DOUBLE_WIDTH)
+        return _pair(self.p, self.q, epsilon, MAX_DOUBLE_WIDTH)
 
     def tail(self, epsilon: float, rate: float) -> float:
         """Upper bound of the integral of e^(rate e) H_{e^e}(P||Q) over e > ``epsilon``."""
@@ -235,7 +235,7 @@ class WorstHockeyStickCurve:
 def _pair(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, width: float) -> Estimate:
     """As ``hockey_stick_divergence``, with doubles wherever they give this relative width."""
     grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
-    rows, cost, _ = pair_rows(p, q, np.ascontiguousarray(grid).reshape(-1), width, logs=False)
+    rows, cost, _ = hockey_stick_rows(p, q, np.ascontiguousarray(grid).reshape(-1), width, logs=False)
     return curve_estimate(rows[:, :3], grid, "probability", "monotone pieces", cost)
 
 

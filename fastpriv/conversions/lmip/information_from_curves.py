@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from ... import _validate
 from ..._estimates import monotone, weakest
 from ...distributions import Pmf
-from ...divergences.line.information import mutual_information
+from ...divergences.one_dimension.integrals import mutual_information
 from ...errors import DomainError, ShapeError
 from ...estimate import Estimate, Information, NumberLike
 from ...mechanisms.gaussian import GaussianMechanism

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ... import _random
 from ..._parallel import ordered_map
 from ..._values import FloatArray
-from ...distributions.functions import Sampler
+from ...distributions.user_functions import Sampler
 from ...sampling.request import Request
 from ...sampling.statistics.intervals import Interval, binomial_interval, look_confidence, student_factor
 from .finite import distances

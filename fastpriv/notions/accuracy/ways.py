@@ -14,7 +14,7 @@ from ... import _validate
 from ..._parallel import Progress
 from ..._values import FloatArray
 from ...channels import AnyChannel, DiscreteLaplace
-from ...distributions.functions import Sampler
+from ...distributions.user_functions import Sampler
 from ...errors import DomainError, ShapeError, interruption
 from ...estimate import Estimate
 from ...mechanisms.gaussian import GaussianMechanism

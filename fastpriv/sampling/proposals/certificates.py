@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...distributions.covariances import factored
+from ...distributions.covariances import validated_factors
 
 __all__ = ["Factors", "certified", "cholesky_factors"]
 
@@ -272,12 +272,12 @@ def _constants(
 def _factored(spreads: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Lower factors, and which there are."""
     try:
-        return factored(spreads), np.ones(len(spreads), dtype=bool)
+        return validated_factors(spreads), np.ones(len(spreads), dtype=bool)
     except ValueError:
         roots, good = np.zeros_like(spreads), np.zeros(len(spreads), dtype=bool)
     for row, spread in enumerate(spreads):
         try:
-            roots[row], good[row] = factored(spread[None])[0], True
+            roots[row], good[row] = validated_factors(spread[None])[0], True
         except ValueError:
             continue
     return roots, good
