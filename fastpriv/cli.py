@@ -181,8 +181,7 @@ def _divergence_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _convert_options(parser: argparse.ArgumentParser) -> None:
-    from .conversions.parameters import PARAMETERS
-    from .conversions.registry import NOTIONS
+    from .conversions.vocabulary import NOTIONS, PARAMETERS
 
     parser.description = (
         "Convert a guarantee from one privacy notion to another: by the tight conversion, or by the shortest chain of "
@@ -191,7 +190,8 @@ def _convert_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("target", nargs="?", metavar="TARGET", help="the notion wanted")
     add("--from", dest="source", metavar="SOURCE", help="the notion that is known")
-    add("--as-published", action="store_true", help="the conversion as printed in a paper, also where it is false")
+    add("--form", choices=("tight", "bound", "as_published"),
+        help="a conversion of this form only; as_published: as printed in a paper, also where it is false")
     add("--unit", choices=("nats", "bits"), help="of amounts of information, in and out (default: nats)")
     add("--list", action="store_true", help="all conversions, or those of TARGET and SOURCE")
     add("--markdown", action="store_true", help="with --list: the page CONVERSIONS.md")
@@ -270,30 +270,30 @@ def _divergence(asked: argparse.Namespace) -> int:
 
 
 def _convert(asked: argparse.Namespace) -> int:
+    from .conversions import registry
     from .conversions.chains import convert
-    from .conversions.parameters import PARAMETERS
-    from .conversions.registry import listed, markdown
+    from .conversions.vocabulary import PARAMETERS
 
     if asked.list or asked.markdown:
-        rows = listed(asked.target, asked.source)
+        rows = registry.rows(asked.target, asked.source)
         if asked.json:
             sys.stdout.write(json.dumps(rows, indent=1) + "\n")
         else:
-            sys.stdout.write(markdown() if asked.markdown else _lines(rows))
+            sys.stdout.write(registry.markdown() if asked.markdown else _lines(rows))
         return 0
     if asked.target is None or asked.source is None:
         raise DomainError("TARGET and --from must be given; got none. See fastpriv convert --list for what there is.")
     values = {name: _numbers(name, getattr(asked, name)) for name in PARAMETERS if getattr(asked, name) is not None}
     if asked.unit is not None:
         values["unit"] = asked.unit
-    found = convert(asked.target, asked.source, as_published=asked.as_published, **values)
+    found = convert(asked.target, asked.source, form=asked.form, **values)
     sys.stdout.write((json.dumps(found.to_dict(), indent=1) if asked.json else found.summary()) + "\n")
     return 0
 
 
 def _lines(rows: list[dict[str, Any]]) -> str:
     words = [
-        (f"{row['source']} -> {row['target']}", row["function"], row["form"] if row["holds"] else "published, FALSE")
+        (f"{row['source']} -> {row['target']}", row["function"], row["form"] + ("" if row["holds"] else ", FALSE"))
         for row in rows
     ]
     wide = [max((len(line[k]) for line in words), default=0) for k in range(2)]

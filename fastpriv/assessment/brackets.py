@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..conversions import abp_given_secret_from_mbp
+from ..conversions.average_bayesian_privacy import abp_given_secret_from_mbp
 from ..estimate import Estimate, Unit
 from .quantities import BOUND
 
