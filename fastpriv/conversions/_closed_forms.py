@@ -10,29 +10,27 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import _validate
 from ..errors import ShapeError
 from ..estimate import Estimate, Information, Kind, Unit
+from ..numerics import LARGEST_DOUBLE, LOG_2, FloatArray
 from .vocabulary import PARAMETERS
 
 __all__ = [
-    "LN2", "bennett", "bounded", "dominating_delta", "dominating_epsilon", "information", "jensen_shannon_generator",
+    "bennett", "bounded", "dominating_delta", "dominating_epsilon", "information", "jensen_shannon_generator",
     "largest_probability", "log_mean_ratio", "minus_log1pmx", "minus_log_mean_inverse_ratio", "points_and_values",
     "randomized_response_capacity", "randomized_response_capacity_root", "randomized_response_kl",
     "randomized_response_renyi", "same_number", "subset_selection_capacity", "validated",
 ]  # fmt: skip
 
-FloatArray = NDArray[np.float64]
-LN2 = float(np.log(2.0))  # nats in a bit
 # bound: tested by enclosures/test_conversions_values - relative error of every closed form without an error of its own
 _RELATIVE_ERROR = 1e-14  # of every closed form without an error of its own, tested against mpmath
 # bound: tested by enclosures/test_conversions_values - absolute error of subnormal results
 _ABSOLUTE_ERROR = 5e-322  # for results that are subnormal: a hundred of the smallest doubles
 # bound: tested by enclosures/test_conversions_values - rounding of a logarithm of 1 - x, of its argument and of a sum
 _LOGARITHM_ERROR = 4e-16  # relative to the sum of its terms
-_LARGEST = float(np.finfo(np.float64).max)  # lower bound of a value beyond the range of doubles
 # bound: proved - below it the next term of the series is under half an ulp
 _ONE_TERM = 1e-8  # below it the square root of a capacity is the first term of its series to the last bit
 _ARTANH = 1.0 / np.arange(3.0, 33.0, 2.0)  # artanh z = z + z^3/3 + z^5/5 + ..., enough terms for |z| <= 0.2
@@ -47,7 +45,7 @@ def validated(*, unit: Any = "nats", **values: ArrayLike) -> tuple[FloatArray, .
         array = _validate.real(name, value, parameter.constraint, parameter.valid)
         for other, partner in checked.items():
             _validate.broadcastable(name, array, other, partner)
-        checked[name] = array * LN2 if unit == "bits" and parameter.information else array
+        checked[name] = array * LOG_2 if unit == "bits" and parameter.information else array
     if len(checked) > 2:  # every pair of them fits
         _validate.grid(" with ".join(checked), np.broadcast_shapes(*(array.shape for array in checked.values())))
     return tuple(np.broadcast_arrays(*checked.values()))
@@ -78,7 +76,7 @@ def bounded(
     value = np.clip(np.asarray(value, dtype=np.float64), 0.0, ceiling)
     with np.errstate(invalid="ignore", over="ignore"):
         slack = (_RELATIVE_ERROR * value if error is None else np.asarray(error)) + _ABSOLUTE_ERROR
-        lower = np.where(np.isinf(value), _LARGEST, np.maximum(value - slack, 0.0))
+        lower = np.where(np.isinf(value), LARGEST_DOUBLE, np.maximum(value - slack, 0.0))
         upper = np.where(np.isinf(value), np.inf, np.minimum(value + slack, ceiling))
     lower, upper = np.where(unrounded, value, lower), np.where(unrounded, value, upper)
     return Estimate(value, lower, upper, kind=kind, unit=unit, method=method)
@@ -89,7 +87,7 @@ def information(nats: Any, unit: Information, method: str, *, of: Any = np.nan, 
     function is 0, or is infinite as the amount is."""
     _validate.choice("unit", unit, ("nats", "bits"))
     with np.errstate(over="ignore"):
-        value = nats / LN2 if unit == "bits" else nats
+        value = nats / LOG_2 if unit == "bits" else nats
     ends = (of == 0.0) | (np.isinf(of) & np.isinf(nats))
     return bounded(value, unit, method, unrounded=unrounded | ends)
 
@@ -139,7 +137,7 @@ def randomized_response_capacity(x: FloatArray) -> FloatArray:
     near = inner * np.tanh(inner) - np.log1p(2.0 * np.sinh(0.5 * inner) ** 2)
     far = np.where(small, 1.0, np.minimum(u, 400.0))
     decayed = np.exp(-2.0 * far)
-    return np.asarray(np.where(small, near, LN2 - np.log1p(decayed) - 2.0 * far * decayed / (1.0 + decayed)))
+    return np.asarray(np.where(small, near, LOG_2 - np.log1p(decayed) - 2.0 * far * decayed / (1.0 + decayed)))
 
 
 def randomized_response_capacity_root(x: FloatArray) -> FloatArray:

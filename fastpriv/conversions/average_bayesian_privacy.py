@@ -33,9 +33,9 @@ of mean 1, so that the root of their JS is at most delta/2 = C2 TV; the triangle
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..estimate import Estimate, NumberLike
+from ..numerics import LOG_2, SQRT_LOG_2, SQRT_LOG_2_ABOVE, FloatArray
 from ._closed_forms import (
     bennett,
     bounded,
@@ -46,10 +46,7 @@ from ._closed_forms import (
 from .declaration import BoundOrPublished, Formula, TightOrPublished, conversion
 from .vocabulary import EVERY_PAIR, PROVED, TRUE_BELIEF, ZHANG_CHEN, Assumption
 
-FloatArray = NDArray[np.float64]
-_LARGEST_ABP = float(np.sqrt(np.log(2.0)))
-_LARGEST_ABP_UPPER = float(np.nextafter(_LARGEST_ABP, 1.0))  # not below sqrt(ln 2), which the double above may be
-_SYMMETRIC_UP_TO = float(np.log(2.0))  # beyond this xi, e^-xi is above 3 - 2 cosh xi
+_SYMMETRIC_UP_TO = LOG_2  # beyond this xi, e^-xi is above 3 - 2 cosh xi
 _SATURATED_FROM = 40.0  # beyond this xi the answer is sqrt(ln 2) to the last bit
 _C2_KNOWN = Assumption("C2 and TV known")
 _SAME_RELEASE = Assumption("C1 and TV are those of the release distribution that ABP is asked for")
@@ -83,7 +80,7 @@ def abp_from_mbp(xi: NumberLike, belief_gap: NumberLike = 0.0, *, form: TightOrP
         return bounded(value, "1", method, error=np.where(np.isfinite(error), error, 0.0), unrounded=x == 0.0)
     return bounded(
         randomized_response_capacity_root(x), "1", "sqrt(ln 2 - h(1 / (1 + e^x))), x = xi + belief_gap",
-        ceiling=_LARGEST_ABP_UPPER, unrounded=x == 0.0,
+        ceiling=SQRT_LOG_2_ABOVE, unrounded=x == 0.0,
     )  # fmt: skip
 
 
@@ -111,9 +108,9 @@ def abp_given_secret_from_mbp(xi: NumberLike) -> Estimate:
         right = np.where(small, 1.0, c)
         chord = left * jensen_shannon_generator(right) + right * jensen_shannon_generator(-left)
         chord = chord / (2.0 * (left + right))
-    value = np.where(small, symmetric, np.where(xi > _SATURATED_FROM, _LARGEST_ABP, np.sqrt(chord)))
+    value = np.where(small, symmetric, np.where(xi > _SATURATED_FROM, SQRT_LOG_2, np.sqrt(chord)))
     return bounded(value, "1", "chord of phi between the ends of f^A / pi",
-                   ceiling=_LARGEST_ABP_UPPER, unrounded=xi == 0.0)
+                   ceiling=SQRT_LOG_2_ABOVE, unrounded=xi == 0.0)
 
 
 @conversion("ldp", "abp", Formula(
@@ -133,7 +130,7 @@ def abp_from_ldp(epsilon: NumberLike, belief_gap: NumberLike = 0.0) -> Estimate:
     x = 0.5 * epsilon + belief_gap
     return bounded(
         randomized_response_capacity_root(x), "1", "sqrt(ln 2 - h(1 / (1 + e^x))), x = epsilon / 2 + belief_gap",
-        ceiling=_LARGEST_ABP_UPPER, unrounded=x == 0.0,
+        ceiling=SQRT_LOG_2_ABOVE, unrounded=x == 0.0,
     )  # fmt: skip
 
 
@@ -167,8 +164,8 @@ def frequency_failure_from_trials(
     if form == "as_published":
         size = e * e * frequency * trials / 3.0
         value = 2.0 * np.exp(-size)
-        error = (1e-14 + 1e-14 * size.clip(max=800.0)) * value
-        return bounded(value, "probability", "2 e^(-e^2 kappa T / 3)", error=error, ceiling=1.0)
+        slack = (1e-14 + 1e-14 * size.clip(max=800.0)) * value
+        return bounded(value, "probability", "2 e^(-e^2 kappa T / 3)", error=slack, ceiling=1.0)
     drop = e * frequency / np.where(frequency == 1.0, 1.0, 1.0 - frequency)
     high, low = (
         trials * (frequency * bennett(sign * e) + (1.0 - frequency) * bennett(np.maximum(-sign * drop, -1.0)))
@@ -279,8 +276,8 @@ def abp_from_c1(
     if form == "as_published":
         return bounded(2.0 * c1 - radius, "1", "2 C1 - C2 TV", error=1e-15 * (2.0 * c1 + np.minimum(radius, 2.0)))
     return bounded(
-        np.minimum(c1, _LARGEST_ABP_UPPER), "1", "triangle inequality: C1 - C2 TV to C1 + C2 TV", kind="certified",
-        ceiling=_LARGEST_ABP_UPPER, error=radius * (1.0 + 1e-14) + 1e-15,
+        np.minimum(c1, SQRT_LOG_2_ABOVE), "1", "triangle inequality: C1 - C2 TV to C1 + C2 TV", kind="certified",
+        ceiling=SQRT_LOG_2_ABOVE, error=radius * (1.0 + 1e-14) + 1e-15,
     )  # fmt: skip
 
 

@@ -34,10 +34,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import _validate
 from ..estimate import Estimate, Information, NumberLike
+from ..numerics import BoolArray, FloatArray
 from ._closed_forms import (
     bounded,
     dominating_epsilon,
@@ -54,7 +55,6 @@ from .differential_privacy import dp_delta_from_ldp, dp_epsilon_from_ldp, total_
 from .renyi_privacy import kl_from_ldp, rdp_from_ldp
 from .vocabulary import EVERY_PAIR, FULL_SUPPORT, JIANG, PROVED, ZHANG_CHEN, Assumption
 
-FloatArray = NDArray[np.float64]
 _THIRD = 1.0 / 3.0  # a larger smallest probability leaves two secrets
 # bound: proved - below it the next term of the series is under half an ulp
 _ONE_TERM = 1e-280  # below this exponent the first term of a logarithm's series is exact to the last bit
@@ -252,7 +252,7 @@ def _lowered_log_ratio(xi_plus: FloatArray, pi_min: FloatArray, shift: float) ->
         return np.asarray(np.where(inside, -np.log1p(-np.where(inside, ratio, 0.0)), np.inf))
 
 
-def _ends(value: FloatArray, weight: FloatArray | None = None) -> NDArray[np.bool_]:
+def _ends(value: FloatArray, weight: FloatArray | None = None) -> BoolArray:
     """Where the answer is 0 or inf without rounding."""
     infinite = np.isinf(value) if weight is None else np.isinf(value) & (weight == 0.0)
     return np.asarray((value == 0.0) | infinite)

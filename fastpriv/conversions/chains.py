@@ -11,14 +11,14 @@ conversions is a bound: the extremal channel of one step need not be that of the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from .. import _validate
 from ..errors import DomainError
-from ..estimate import Estimate
+from ..estimate import Estimate, Result
 from .declaration import Conversion, Form
 from .registry import CONVERSIONS
 from .vocabulary import EVERY_PAIR, FULL_SUPPORT, NOTIONS, Assumption
@@ -33,8 +33,8 @@ _SHARED = {"unit", "pi_min", "pi_max", "inputs", "belief_gap"}
 _NARROW = 1e-9  # relative width of a bracket that is shown as one number
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ConversionStep:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ConversionStep(Result):
     """One conversion of a chain: the conversion, what went in, what came out.
 
     Parameters
@@ -55,7 +55,7 @@ class ConversionStep:
     """
 
     conversion: Conversion
-    arguments: dict[str, Any]
+    arguments: dict[str, Any] = field(compare=False, repr=False)
     estimate: Estimate
 
     @property
@@ -68,9 +68,17 @@ class ConversionStep:
         """The bound that may be relied on."""
         return getattr(self.estimate, self.side)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types only, for JSON."""
+        columns = ("function", "source", "target", "form", "holds", "assumption", "reference", "note", "result")
+        return {name: getattr(self.conversion, name) for name in columns} | {
+            "arguments": {name: _plain(value) for name, value in self.arguments.items()},
+            "estimate": self.estimate.to_dict(),
+        }
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ConversionResult:
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ConversionResult(Result):
     """What ``convert`` found: the steps, the last of which has the answer.
 
     Parameters
@@ -84,8 +92,8 @@ class ConversionResult:
     --------
     >>> from fastpriv import conversions
     >>> result = conversions.convert("abp", "lip", epsilon=1.0, pi_min=0.4)
-    >>> [step.conversion.function for step in result.steps]
-    ['ldp_from_lip', 'abp_from_ldp']
+    >>> result
+    ConversionResult(abp from lip: 0.2825455 [0.2825454, 0.2825455], by ldp_from_lip, abp_from_ldp)
     """
 
     source: str
@@ -147,19 +155,17 @@ class ConversionResult:
             "source": self.source, "target": self.target, "holds": self.holds, "form": self.form,
             "assumptions": [assumption.text for assumption in self.assumptions],
             "guarantee": np.asarray(self.guarantee).tolist(),
-            "steps": [
-                {
-                    **{
-                        name: getattr(step.conversion, name)
-                        for name in (
-                            "function", "source", "target", "form", "holds", "assumption", "reference", "note", "result"
-                        )
-                    },
-                    "arguments": {name: _plain(value) for name, value in step.arguments.items()},
-                    "estimate": step.estimate.to_dict(),
-                } for step in self.steps
-            ],
+            "steps": [step.to_dict() for step in self.steps],
         }  # fmt: skip
+
+    def estimates(self) -> dict[str, Estimate]:
+        """The answer of each step, by the name of its function."""
+        return {step.conversion.function: step.estimate for step in self.steps}
+
+    def __format__(self, spec: str) -> str:
+        """The answer with its bounds in the format of a float, and the functions that led to it."""
+        answer = format(self.steps[-1].estimate, spec or ".7g")
+        return f"{type(self).__name__}({self.target} from {self.source}: {answer}, by {', '.join(self.estimates())})"
 
 
 def convert(target: str, source: str, *, form: Form | None = None, **values: Any) -> ConversionResult:

@@ -24,15 +24,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _validate
 from ..errors import DomainError
 from ..estimate import Estimate
+from ..numerics import LARGEST_DOUBLE, SMALLEST_SUBNORMAL, FloatArray
 
 __all__ = ["Bracket", "CheckedCurve", "Weight", "integral_of_function", "integral_of_samples"]
 
-FloatArray = NDArray[np.float64]
 # bound: tested by enclosures/test_information_from_curves - relative rounding of any sum of pieces
 _SUM_ERROR = 2e-14  # relative, of any sum of pieces
 # bound: tested by enclosures/test_information_from_curves - relative rounding of the end of a continued chord
@@ -46,9 +45,7 @@ _MAX_VECTORISED, _MAX_SCALAR = 200_000, 4_000  # epsilons to ask a vectorised an
 _PANEL_AGREEMENT = 1e-14  # of the integral, for a panel
 _MAX_REFINEMENTS = 12  # rounds of cutting pieces
 _FARTHEST = 2.0**1023  # largest epsilon at which a tail is looked for
-_LARGEST = float(np.finfo(np.float64).max) / 2  # leaves room for a change of unit
-# bound: none - the smallest end that is looked at
-_SMALLEST = 5e-324  # the smallest double: a curve that is 0 there may have underflowed
+_LARGEST = LARGEST_DOUBLE / 2  # leaves room for a change of unit
 # bound: tested by enclosures/test_information_from_curves - relative noise of a curve without bounds, in answers
 #    called heuristic
 _NOISE = 1e-8  # relative, in the values of a curve without bounds
@@ -460,9 +457,9 @@ def _horizon(curve: CheckedCurve, weight: Weight, rtol: float) -> tuple[float, f
 
 def _extrapolated(end: float, value: FloatArray, growth: int) -> float:
     """What lies beyond ``end`` if the curve goes on falling as from end/2 to end; a value of 0 may be an underflow."""
-    before, last = (max(float(v), _SMALLEST) for v in value)
+    before, last = (max(float(v), SMALLEST_SUBNORMAL) for v in value)
     if value[0] == 0.0:
-        return _scaled_exponential(_SMALLEST, growth * end / 2) * end
+        return _scaled_exponential(SMALLEST_SUBNORMAL, growth * end / 2) * end
     rate = (math.log(before) - math.log(last)) / (end / 2)
     return _scaled_exponential(last, growth * end) / (rate - growth) if rate > growth else math.inf
 

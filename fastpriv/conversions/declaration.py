@@ -8,11 +8,12 @@ docstring of the function, the table, CONVERSIONS.md, the chains, the command an
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import re
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, ParamSpec
 
 from .. import _validate
@@ -68,7 +69,7 @@ class Formula:
     only: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Conversion:
     """One conversion by one formula: whoever has ``source`` has ``target``.
 
@@ -112,7 +113,13 @@ class Conversion:
     required: tuple[str, ...]
     optional: tuple[str, ...]
     default: bool
-    call: Callable[..., Estimate] = field(repr=False)
+    call: Callable[..., Estimate]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.function!r}, form={self.form!r})"
+
+    def __reduce__(self) -> Any:
+        return _declared, (self.module, self.function, self.form)
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -128,6 +135,12 @@ class Conversion:
     def assumption(self) -> str:
         """Its assumptions in words, empty where it needs nothing."""
         return "; ".join(assumption.text for assumption in self.assumptions)
+
+
+def _declared(module: str, function: str, form: Form) -> Conversion:
+    """The conversion itself, for a pickle of it."""
+    importlib.import_module(f".{module}", __package__)
+    return next(row for row in DECLARED if (row.module, row.function, row.form) == (module, function, form))
 
 
 DECLARED: list[Conversion] = []  # every conversion of the modules that are loaded; ``registry`` loads all

@@ -28,11 +28,12 @@ Groups: what holds when ``group`` records change at once, by as many steps from 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import _validate, special
 from ..errors import DomainError
 from ..estimate import Estimate, Information, NumberLike, Unit
+from ..numerics import FloatArray
 from ._closed_forms import (
     bounded,
     dominating_delta,
@@ -53,7 +54,6 @@ from .vocabulary import (
     Assumption,
 )
 
-FloatArray = NDArray[np.float64]
 _CURVE = "delta + (1 - delta) (e^epsilon - e^t)^+ / (1 + e^epsilon)"
 # bound: tested by kernels/test_gaussian_mechanism, enclosures/test_conversions_values - relative error of
 #    gaussian_delta

@@ -37,12 +37,11 @@ from __future__ import annotations
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _validate
 from ..estimate import Estimate, Information, NumberLike
+from ..numerics import LOG_2, BoolArray, FloatArray
 from ._closed_forms import (
-    LN2,
     bennett,
     bounded,
     information,
@@ -66,7 +65,6 @@ from .vocabulary import (
     Assumption,
 )
 
-FloatArray = NDArray[np.float64]
 _TWO_INPUTS = Assumption("the channel has two inputs")
 
 
@@ -149,7 +147,7 @@ def ci_lmip_from_dp(epsilon: NumberLike, delta: NumberLike = 0.0, *, unit: Infor
     array([0.06931472, 0.16916438])
     """
     epsilon, delta = validated(epsilon=epsilon, delta=delta)
-    value = delta * LN2 + (1.0 - delta) * randomized_response_capacity(epsilon)
+    value = delta * LOG_2 + (1.0 - delta) * randomized_response_capacity(epsilon)
     return information(value, unit, "the pair that dominates (epsilon, delta)", of=epsilon + delta)
 
 
@@ -351,6 +349,6 @@ def vulnerability_from_ldp(epsilon: NumberLike, pi_max: NumberLike) -> Estimate:
     return bounded(value, "probability", "pi_max / (pi_max + (1 - pi_max) e^-epsilon)", ceiling=1.0)
 
 
-def _limits(epsilon: FloatArray, weight: FloatArray) -> NDArray[np.bool_]:
+def _limits(epsilon: FloatArray, weight: FloatArray) -> BoolArray:
     """Where ``minus_log_mean_inverse_ratio`` is 0 or inf without rounding."""
     return np.asarray((epsilon == 0.0) | (np.isinf(epsilon) & (weight == 0.0)) | (weight == 1.0))

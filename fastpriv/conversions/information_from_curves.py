@@ -29,7 +29,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import _validate
 from .._estimates import weakest
@@ -37,16 +37,15 @@ from ..distributions import Pmf
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Information, NumberLike
 from ..mechanisms.gaussian import GaussianMechanism
+from ..numerics import LARGEST_DOUBLE, LOG_2, FloatArray
 from .curve_integrals import Bracket, CheckedCurve, Weight, integral_of_function, integral_of_samples
 from .declaration import Formula, conversion
 from .vocabulary import EVERY_PAIR, NGO
 
-FloatArray = NDArray[np.float64]
 # (epsilon, delta), or a function of epsilon
 Curve = tuple[ArrayLike, NumberLike] | Sequence[ArrayLike] | Callable[[Any], Any]
 _FORWARD, _BACKWARD = Weight((0,)), Weight((-1,))  # 1 and e^-epsilon: the weights of (20)
 _LDP, _TWO_INPUTS, _LIP = Weight((0, -1)), Weight(()), Weight((1, -1))  # of (12), of two inputs, of (14)
-_LOG_2 = math.log(2.0)  # nats in a bit: the most that two inputs can leak
 # bound: tested by enclosures/test_information_from_curves - what plain samples of a curve may miss it by
 _SAMPLE_ERROR = 9e-16  # relative: four units in the last place of a plain sample
 
@@ -111,8 +110,8 @@ def kl_from_dp_curve(
     note="true, infinite where delta does not vanish; form='two_inputs' is sharp for two inputs",
 ))  # fmt: skip
 def ci_lmip_from_dp_curve(
-    curve: Curve, *, form: Literal["as_published", "two_inputs"] = "as_published", decay: NumberLike | None = None,
-    rtol: float = 1e-8, max_evaluations: int | None = None, unit: Information = "nats",
+    curve: Curve | GaussianMechanism, *, form: Literal["as_published", "two_inputs"] = "as_published",
+    decay: NumberLike | None = None, rtol: float = 1e-8, max_evaluations: int | None = None, unit: Information = "nats",
 ) -> Estimate:  # fmt: skip
     """Context-independent mutual-information privacy mu that an LDP curve delta(epsilon) implies.
 
@@ -368,7 +367,7 @@ def _gaussian_published(mechanism: GaussianMechanism) -> Estimate:
         # a ratio that underflows loses more than its last places
         upper = np.where((span > 0) & (ratio < 1e-160), np.maximum(upper, 1e-320), upper)
     silent = span == 0.0
-    lower = np.minimum(np.maximum(np.where(silent, 0.0, lower), 0.0), np.finfo(np.float64).max / 2)
+    lower = np.minimum(np.maximum(np.where(silent, 0.0, lower), 0.0), LARGEST_DOUBLE / 2)
     return Estimate(
         value, lower, np.where(silent, 0.0, upper), kind="exact", unit="nats", method="closed form",
     )  # fmt: skip
@@ -390,8 +389,8 @@ def _antipodal(span: float, sigma: float) -> Estimate:
         return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="equal inputs")
     ratio = math.inf if sigma < span / 1e300 else span / sigma
     if ratio > 40.0:  # log 2 - I = E log(1 + e^-L) <= E e^(-L/2) = e^(-ratio^2 / 8) < 1e-86
-        least, most = math.nextafter(_LOG_2, 0.0), math.nextafter(_LOG_2, 1.0)
-        return Estimate(_LOG_2, least, most, kind="exact", unit="nats", method="distant inputs")
+        least, most = math.nextafter(LOG_2, 0.0), math.nextafter(LOG_2, 1.0)
+        return Estimate(LOG_2, least, most, kind="exact", unit="nats", method="distant inputs")
     if ratio < 1e-6:  # by I' = mmse / 2 and 1 - snr <= mmse <= 1, I is between snr/2 - snr^2/4 and snr/2
         snr = ratio * ratio / 4
         least = max(0.0, (snr / 2 - snr * snr / 4) * (1 - 2e-15) - 1e-320)

@@ -25,17 +25,17 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import _validate, special
 from .._estimates import monotone
 from ..distributions import Pmf
-from ..estimate import Estimate, Information, NumberLike
+from ..estimate import Estimate, Information, NumberLike, Result
+from ..numerics import MACHINE_EPSILON, FloatArray
 from ._closed_forms import validated
 from .declaration import Formula, TightOrPublished, conversion
 from .vocabulary import NGO, PROVED
 
-FloatArray = NDArray[np.float64]
 # bound: tested by kernels/test_lmip_accuracy - relative error of the curves of CI-LMIP and of equation (13)
 _RELATIVE_ERROR = 4e-15  # of the kernels ci_lmip_ldp_delta and pointwise_lip_delta
 # bound: tested by kernels/test_lmip_accuracy - relative error of the curve for a smallest probability
@@ -45,15 +45,15 @@ _LEAST_MU = 1e-300  # the kernels take a smaller mu > 0 for this one
 # bound: tested by enclosures/test_conversions_values - absolute error of subnormal results
 _ABSOLUTE_ERROR = 5e-322  # a hundred of the smallest doubles
 # bound: tested by kernels/test_lmip_accuracy - least step of the inverse
-_STEP, _ULP = 2.0**-16, 2.0**-52  # first step of the bisection towards 0, and the relative width at which it ends
+_STEP = 2.0**-16  # ratio of the first steps of the bisection towards 0
 _FLAT_FROM = 6.0  # beyond this epsilon the curve of CI-LMIP is at its limit, whatever mu
 _BISECTIONS = 120  # more than the logarithm of any double needs
 _POINTWISE = "equation (13) under KL(P_x || P_M) <= mu for every x"
 _PUBLISHED = "equation (13) as published: FALSE as a guarantee of CD-LMIP"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ExtremalPair:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ExtremalPair(Result):
     """The two probabilities of one event for which a bound on delta is attained.
 
     Parameters
@@ -297,7 +297,7 @@ def lip_extremal_channel(
     mu, epsilon = validated(mu=mu, epsilon=epsilon, unit=unit)
     if pi_min is None:
         return _extremal_pair(special.pointwise_lip_high(mu, epsilon), special.pointwise_lip_log_low(mu, epsilon))
-    triple = mu, epsilon, _probability(cast("ArrayLike", pi_min), mu)
+    triple = mu, epsilon, _probability(pi_min, mu)
     return _extremal_pair(special.cd_lmip_lip_high(*triple), special.cd_lmip_lip_log_low(*triple))
 
 
@@ -309,7 +309,7 @@ def _least_epsilon(mu: FloatArray, delta: FloatArray) -> FloatArray:
         middle = np.where(low > 0.0, middle, high * _STEP)
         meets = special.ci_lmip_ldp_delta(mu, middle) <= delta
         low, high = np.where(meets, low, middle), np.where(meets, middle, high)
-        if np.all(high - low <= _ULP * high):
+        if np.all(high - low <= MACHINE_EPSILON * high):
             break
     found = np.where(special.ci_lmip_ldp_delta(mu, np.zeros_like(mu)) <= delta, 0.0, high)
     return np.where(special.ci_lmip_ldp_delta(mu, high) <= delta, found, np.inf)

@@ -17,7 +17,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import _validate
 from .._estimates import monotone
@@ -26,10 +26,10 @@ from ..divergences.line.hockey_stick import DOUBLE_WIDTH, curve_estimate, pair_r
 from ..estimate import Estimate, NumberLike
 from ..mechanisms.gaussian import GaussianMechanism
 from ..notions.gaussian import lip_rows
+from ..numerics import FloatArray, IndexArray
 
 __all__ = ["HockeyStickCurve", "LipCurve", "WorstHockeyStickCurve"]
 
-FloatArray = NDArray[np.float64]
 # the orders s of the tails: from 2^-60 to 2^60, denser where the best ones usually are
 _ORDERS = np.exp2(np.concatenate([np.arange(-60.0, -6.0), np.arange(-6.0, 60.5, 0.5)]))
 # bound: tested by enclosures/test_information_from_curves - relative rounding of moments and of their exponent: a
@@ -228,7 +228,7 @@ class WorstHockeyStickCurve:
         pair = (self._release, self._points[x]) if self._released_first else (self._points[x], self._release)
         return _pair(*pair, epsilon, _ACCEPTED_WIDTH)
 
-    def _chord(self, x: int, index: NDArray[np.intp], epsilon: FloatArray) -> FloatArray:
+    def _chord(self, x: int, index: IndexArray, epsilon: FloatArray) -> FloatArray:
         """Above H_x by convexity in e^epsilon."""
         start, end = self._stations[index], self._stations[index + 1]
         before, after = self._high[x, index], self._high[x, index + 1]

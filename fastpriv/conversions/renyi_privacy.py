@@ -22,10 +22,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import _validate
 from ..estimate import Estimate, Information, NumberLike, Unit
+from ..numerics import BoolArray, FloatArray
 from ._closed_forms import (
     bounded,
     information,
@@ -38,7 +39,6 @@ from .declaration import BoundOrPublished, Formula, TightOrPublished, conversion
 from .renyi_to_dp import TERM_ERROR, TangentBound, delta_by_tangents, epsilon_by_tangents, smaller_by_tangents
 from .vocabulary import BUN_STEINKE, CANONNE, DONG_ROTH_SU, MIRONOV, PROVED, STEINKE
 
-FloatArray = NDArray[np.float64]
 _METHOD = "r + ln(1 - 1/a) - ln(a delta) / (a - 1)"
 _HALVINGS = 44  # of the logarithm of an order: the interval of 1340 shrinks to 1e-10
 # bound: tested by enclosures/test_conversions_values - where limits take the place of a search
@@ -400,7 +400,7 @@ def _at_lower_orders(
     return value, error
 
 
-def _bisect_log(low: FloatArray, high: FloatArray, beyond: Callable[[FloatArray], NDArray[np.bool_]]) -> FloatArray:
+def _bisect_log(low: FloatArray, high: FloatArray, beyond: Callable[[FloatArray], BoolArray]) -> FloatArray:
     """Where ``beyond`` turns true between low and high, by bisection of the logarithm."""
     left, right = np.log(low), np.log(high)
     for _ in range(_HALVINGS):

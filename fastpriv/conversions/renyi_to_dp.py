@@ -31,13 +31,12 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..numerics import FloatArray
 from ._closed_forms import minus_log1pmx
 
 __all__ = ["TERM_ERROR", "TangentBound", "delta_by_tangents", "epsilon_by_tangents", "smaller_by_tangents"]
 
-FloatArray = NDArray[np.float64]
 # (divergence, order, epsilon or delta) -> (delta or epsilon, its rounding error)
 TangentBound = Callable[[FloatArray, FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 # bound: tested by enclosures/test_renyi_to_dp, enclosures/test_conversions_values - rounding of each term of the
