@@ -24,7 +24,7 @@ import numpy as np
 
 from .. import notions
 from ..channels import AnyChannel, GeometricMechanism
-from ..conversions import abp_given_secret_from_mbp
+from ..conversions.average_bayesian_privacy import abp_given_secret_from_mbp
 from ..errors import DomainError
 from ..estimate import KINDS, Estimate, Unit
 from ..mechanisms.gaussian import GaussianMechanism

@@ -14,8 +14,7 @@ __all__ = ["add_options", "run"]
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
-    from ..conversions.parameters import PARAMETERS
-    from ..conversions.registry import NOTIONS
+    from ..conversions.vocabulary import NOTIONS, PARAMETERS
 
     parser.description = (
         "Convert a guarantee from one privacy notion to another: by the tight conversion, or by the shortest chain of "
@@ -24,7 +23,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("target", nargs="?", metavar="TARGET", help="the notion wanted")
     add("--from", dest="source", metavar="SOURCE", help="the notion that is known")
-    add("--as-published", action="store_true", help="the conversion as printed in a paper, also where it is false")
+    add(
+        "--form", choices=("tight", "bound", "as_published"),
+        help="a conversion of this form only; as_published: as printed in a paper, also where it is false",
+    )  # fmt: skip
     add("--unit", choices=("nats", "bits"), help="of amounts of information, in and out (default: nats)")
     add("--list", action="store_true", help="all conversions, or those of TARGET and SOURCE")
     add("--markdown", action="store_true", help="with --list: the page CONVERSIONS.md")
@@ -39,16 +41,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Convert or list, and print; return the exit code."""
+    from ..conversions import registry
     from ..conversions.chains import convert
-    from ..conversions.parameters import PARAMETERS
-    from ..conversions.registry import listed, markdown
+    from ..conversions.vocabulary import PARAMETERS
 
     if args.list or args.markdown:
-        rows = listed(args.target, args.source)
+        rows = registry.rows(args.target, args.source)
         if args.json:
             sys.stdout.write(json.dumps(rows, indent=1) + "\n")
         else:
-            sys.stdout.write(markdown() if args.markdown else _list_text(rows))
+            sys.stdout.write(registry.markdown() if args.markdown else _list_text(rows))
         return 0
     if args.target is None or args.source is None:
         raise DomainError("TARGET and --from must be given; got none. See fastpriv convert --list for what there is.")
@@ -56,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     values: dict[str, Any] = {name: _parse_numbers(name, text) for name, text in texts.items()}
     if args.unit is not None:
         values["unit"] = args.unit
-    result = convert(args.target, args.source, as_published=args.as_published, **values)
+    result = convert(args.target, args.source, form=args.form, **values)
     sys.stdout.write((json.dumps(result.to_dict(), indent=1) if args.json else result.summary()) + "\n")
     return 0
 
@@ -64,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 def _list_text(rows: list[dict[str, Any]]) -> str:
     """Return the conversions as lines with aligned columns."""
     cells = [
-        (f"{row['source']} -> {row['target']}", row["function"], row["form"] if row["holds"] else "published, FALSE")
+        (f"{row['source']} -> {row['target']}", row["function"], row["form"] + ("" if row["holds"] else ", FALSE"))
         for row in rows
     ]
     widths = [max((len(line[k]) for line in cells), default=0) for k in range(2)]

@@ -19,15 +19,17 @@ import numpy as np
 
 from ..calibration import sigma_from_cd_lmip
 from ..capacity.awgn import awgn_capacity, awgn_sigma_from_capacity
-from ..conversions.lmip.cd_lmip_and_lip import (
-    lip_delta_for_prior,
-    lip_delta_from_cd_lmip_as_published,
-    lip_delta_from_pointwise_lmip,
-    pointwise_saturation,
+from ..conversions.information_from_curves import (
+    cd_lmip_from_hockey_sticks,
+    cd_lmip_from_lip_curve,
+    ci_lmip_from_dp_curve,
 )
-from ..conversions.lmip.ci_lmip_and_ldp import ldp_delta_from_ci_lmip, ldp_delta_saturation
-from ..conversions.lmip.curves import LipCurve
-from ..conversions.lmip.information_from_curves import cd_lmip_from_hockey_sticks, cd_lmip_from_lip, ci_lmip_from_ldp
+from ..conversions.mutual_information_privacy import (
+    dp_delta_from_ci_lmip,
+    lip_delta_from_cd_lmip,
+    lip_delta_from_pointwise_lmip,
+)
+from ..conversions.privacy_curves import LipCurve
 from ..distributions import Pmf
 from ..estimate import KINDS, Estimate
 from ..mechanisms.gaussian import GaussianMechanism
@@ -145,9 +147,9 @@ def _figure1() -> tuple[dict[str, str], list[PaperCurve]]:
         gaussian = _over_sigma_bracket(sigma, lambda s: GaussianMechanism(s, 2.0 * math.sqrt(10.0)).delta(_EPSILON))
         curves += [
             PaperCurve("ldp_delta_achievable", "achievable LDP curve of any mu-CI-LMIP mechanism, eq. (10)",
-                  ldp_delta_from_ci_lmip(mu, _EPSILON, unit="bits"), at, {"epsilon_nats": _EPSILON}),
+                  dp_delta_from_ci_lmip(mu, _EPSILON, unit="bits"), at, {"epsilon_nats": _EPSILON}),
             PaperCurve("saturation", "limit of the achievable curve for large epsilon",
-                  ldp_delta_saturation(mu, unit="bits"), at),
+                  dp_delta_from_ci_lmip(mu, np.inf, unit="bits"), at),
             PaperCurve("ldp_delta_gaussian", "optimal LDP curve of the Gaussian mechanism, eq. (9)", gaussian, noisy,
                   {"epsilon_nats": _EPSILON}),
             PaperCurve("sigma", "noise whose peak-power capacity, eq. (8), is mu", sigma, at),
@@ -167,13 +169,13 @@ def _figure2() -> tuple[dict[str, str], list[PaperCurve]]:
         radius = math.sqrt(dimension)
         mechanism = GaussianMechanism(sigma, 2.0 * radius)
         at = {"dimension": dimension}
-        bound = _with_rounding(ci_lmip_from_ldp(mechanism, unit="bits"))
+        bound = _with_rounding(ci_lmip_from_dp_curve(mechanism, unit="bits"))
         optimum = _with_rounding(awgn_capacity(dimension, radius, sigma, rtol=1e-12, unit="bits"))
         curves += [
             PaperCurve("ci_lmip_from_ldp", "CI-LMIP guaranteed by the LDP curve of G, eq. (12)", bound, at, along),
             PaperCurve("ci_lmip_optimal", "optimal CI-LMIP parameter of G, eq. (8)", optimum, at, along),
             PaperCurve("two_inputs", "sharp form of (12) for two antipodal inputs",
-                  _with_rounding(ci_lmip_from_ldp(mechanism, form="two-input", unit="bits")), at, along),
+                  _with_rounding(ci_lmip_from_dp_curve(mechanism, form="two_inputs", unit="bits")), at, along),
             PaperCurve("ratio", "guaranteed over optimal", _ratio(bound, optimum), at, along),
         ]  # fmt: skip
     words = {"Delta": "1", "d": "1, 10", "sigma^2": "73 round numbers from 0.0501 to 200, about 20 a decade"}
@@ -193,18 +195,18 @@ def _figure3() -> tuple[dict[str, str], list[PaperCurve]]:
             return _over_sigma_bracket(sigma, lambda s: lip_delta(prior, GaussianMechanism(s), epsilon))
 
         def printed(epsilon: FloatArray, mu: float = mu) -> Estimate:
-            return lip_delta_from_cd_lmip_as_published(mu, epsilon, unit="bits")
+            return lip_delta_from_cd_lmip(mu, epsilon, form="as_published", unit="bits")
 
         pointwise = pointwise_lmip(prior, noise, certified=True)
         curves += [
             PaperCurve("lip_delta_as_published", "printed guarantee for mu-CD-LMIP, eq. (13): false",
                   printed(_EPSILON), at, along),
             PaperCurve("saturation", "limit of the printed curve, 1 - 2^-mu",
-                  pointwise_saturation(mu, unit="bits"), at),
+                  lip_delta_from_pointwise_lmip(mu, np.inf, unit="bits"), at),
             PaperCurve("lip_delta_gaussian", "optimal LIP curve of the Gaussian mechanism, eq. (6)",
                   exact(_EPSILON), noisy, along),
             PaperCurve("lip_delta_tight", f"tight guarantee for mu-CD-LMIP, worst atom {worst:.4g}",
-                  lip_delta_for_prior(mu, _EPSILON, prior, unit="bits"), at, along),
+                  lip_delta_from_cd_lmip(mu, _EPSILON, prior, unit="bits"), at, along),
             PaperCurve("lip_delta_pointwise", "eq. (13) at the largest divergence of one input, where it holds",
                   lip_delta_from_pointwise_lmip(pointwise.upper, _EPSILON), noisy, along),
             PaperCurve("pointwise_lmip", "largest divergence of one input, sup_x KL(P_x || P_M)", pointwise.to("bits"),
@@ -227,7 +229,8 @@ def _figure4() -> tuple[dict[str, str], list[PaperCurve]]:
     along = {"sigma_squared": variance, "sigma": sigma}
     mechanisms = [GaussianMechanism(s) for s in sigma.tolist()]
     integral: dict[str, Any] = {"rtol": _INTEGRAL_RTOL, "unit": "bits"}
-    bound = _with_rounding([cd_lmip_from_lip(LipCurve(prior, m), **integral) for m in mechanisms])
+    lip_curves = [LipCurve(prior, m) for m in mechanisms]
+    bound = _with_rounding([cd_lmip_from_lip_curve(curve, **integral) for curve in lip_curves])
     both = _with_rounding([cd_lmip_from_hockey_sticks(prior, m, **integral) for m in mechanisms])
     optimum = _with_rounding([cd_lmip(prior, m).to("bits") for m in mechanisms])
     marked = sigma_from_cd_lmip(0.1, prior, unit="bits")
@@ -241,7 +244,7 @@ def _figure4() -> tuple[dict[str, str], list[PaperCurve]]:
               {}, along),
         PaperCurve("entropy", "entropy of the input, all there is to leak", _entropy(prior)),
         PaperCurve("ratio_at_tenth", "that ratio where the optimum is 0.1 bit",
-              _ratio(cd_lmip_from_lip(LipCurve(prior, there), rtol=1e-8), cd_lmip(prior, there)),
+              _ratio(cd_lmip_from_lip_curve(LipCurve(prior, there), rtol=1e-8), cd_lmip(prior, there)),
               {"mu_bits": 0.1, "sigma": marked.value}),
     ]  # fmt: skip
     words = {

@@ -53,9 +53,9 @@ CALLS = {
     "special.bac_capacity, 1e8": (_GRID, "special.bac_capacity(a, 0.3)"),
     "special.gaussian_epsilon, 1e8": (_GRID, "special.gaussian_epsilon(a, 1e-5)"),
     "GaussianMechanism.epsilon, 1e8": (_GRID + "; m = GaussianMechanism(1.0, 1.0)", "m.epsilon(a)"),
-    "ldp_delta_from_ci_lmip, 5e7": (_GRID, "ldp_delta_from_ci_lmip(a[::2], 1.0)"),
-    "lip_delta_from_cd_lmip, 5e7": (_GRID, "lip_delta_from_cd_lmip(a[::2], 1.0, 0.5)"),
-    "epsilon_from_ci_lmip, 1e7": (_GRID, "epsilon_from_ci_lmip(a[::10], 0.1)"),
+    "dp_delta_from_ci_lmip, 5e7": (_GRID, "conversions.dp_delta_from_ci_lmip(a[::2], 1.0)"),
+    "lip_delta_from_cd_lmip, 5e7": (_GRID, "conversions.lip_delta_from_cd_lmip(a[::2], 1.0, 0.5)"),
+    "dp_epsilon_from_ci_lmip, 1e7": (_GRID, "conversions.dp_epsilon_from_ci_lmip(a[::10], 0.1)"),
     "sigma_from_ci_lmip, 20,000 targets": ("", "calibration.sigma_from_ci_lmip(np.linspace(0.1, 1.5, 20000), 3, 1.0)"),
     "sigma_from_cd_lmip, 200 targets": (
         "prior = Pmf(np.arange(1000.0), np.full(1000, 0.001))",

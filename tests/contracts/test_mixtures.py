@@ -352,9 +352,9 @@ def test_free_memory_is_known():
 def test_a_curve_of_the_line_refuses_more_dimensions():
     line = GaussianMixture(HALF, [0.0, 1.0], 1.0)
     with pytest.raises(ShapeError, match="p must be a mixture in one dimension; got one in 3 dimensions. Take a"):
-        fp.HockeyStickCurve(LAWS[0], line)
+        fp.conversions.HockeyStickCurve(LAWS[0], line)
     with pytest.raises(ShapeError, match="q must be a mixture in one dimension; got one in 3 dimensions. Take a"):
-        fp.HockeyStickCurve(line, LAWS[2])
+        fp.conversions.HockeyStickCurve(line, LAWS[2])
 
 
 def test_faults_of_marginals_and_images():

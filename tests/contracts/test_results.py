@@ -146,7 +146,14 @@ def test_dictionaries_are_plain():
     assert found["unknown"] is None
 
 
-@pytest.mark.parametrize("one", [SCALAR, VECTOR, GRID, outer(), fastpriv.awgn_capacity(1, [1.0, 2.0])], ids=str)
+RESULTS = [
+    SCALAR, VECTOR, GRID, outer(), fastpriv.awgn_capacity(1, [1.0, 2.0]),
+    fastpriv.conversions.convert("abp", "lip", epsilon=[0.5, 1.0], pi_min=0.4),
+    fastpriv.conversions.dp_extremal_channel([0.1, 0.2], 1.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("one", RESULTS, ids=lambda one: type(one).__name__)
 def test_copies_and_pickles_are_equal(one):
     for copied in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one)):
         assert copied == one

@@ -88,7 +88,7 @@ OTHERS = {
     "gaussian_information": lambda n: fp.gaussian_information(wide(n), 1.0),
     "average power": lambda n: fp.average_power_capacity(1, wide(n), 1.0),
     "accuracy": lambda n: notions.pac_accuracy(NOISE, 0.0, 0.0, wide(n)),
-    "lip_delta_from_cd_lmip": lambda n: fp.lip_delta_from_cd_lmip(column(n), row(n), 0.1),
+    "lip_delta_from_cd_lmip": lambda n: conversions.lip_delta_from_cd_lmip(column(n), row(n), 0.1),
     "conversion": lambda n: conversions.dp_delta_from_dp(column(n), row(n), 0.1),
     "game": lambda n: fp.gaussian_game(n, 1.0, 1.0), "dimension": lambda n: fp.awgn_capacity(n, 1.0, 1.0),
     "n_jobs": lambda n: notions.lip_delta(None, fp.Channel([[0.8, 0.2], [0.1, 0.9]]), [0.1], n_jobs=n),

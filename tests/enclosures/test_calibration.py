@@ -15,10 +15,10 @@ from fastpriv import (
     average_power_capacity,
     awgn_capacity,
     calibration,
-    lip_delta_from_pointwise_lmip,
     mutual_information,
 )
 from fastpriv.calibration import search
+from fastpriv.conversions import lip_delta_from_pointwise_lmip
 from fastpriv.notions import lip_delta, log_lip_delta, pointwise_lmip
 from oracles import gaussian_mechanism, mixture
 

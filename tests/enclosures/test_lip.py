@@ -7,7 +7,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from fastpriv import GaussianMechanism, GaussianMixture, LipCurve, Pmf, hockey_stick_divergence, notions
+from fastpriv import GaussianMechanism, GaussianMixture, Pmf, hockey_stick_divergence, notions
+from fastpriv.conversions import LipCurve
 from oracles import lip as oracle
 from oracles import mixture
 from oracles.mixture_pairs import dyadic

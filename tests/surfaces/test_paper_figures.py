@@ -111,7 +111,8 @@ def test_the_worst_atom_is_the_rarest(paper):
     weights = np.exp(-2.0 * points**2) / np.sum(np.exp(-2.0 * points**2))
     for mu in (0.1, 0.01):
         tight = paper["figure3"].curve("lip_delta_tight", mu_bits=mu)
-        every = fastpriv.lip_delta_from_cd_lmip(mu, tight.axes["epsilon_nats"][:, None], weights, unit="bits")
+        epsilon = tight.axes["epsilon_nats"][:, None]
+        every = fastpriv.conversions.lip_delta_from_cd_lmip(mu, epsilon, weights, unit="bits")
         assert np.max(every.value, axis=1) == pytest.approx(tight.estimate.value, rel=1e-12)
 
 

@@ -1,11 +1,12 @@
 """Privacy curves as functions of epsilon, with a proved bound of what lies beyond any epsilon.
 
-Notation: L = log(p/q) for laws P, Q with densities p, q; H_a(P||Q) = sup_E P(E) - a Q(E) = E_P (1 - e^(epsilon - L))^+
-at a = e^epsilon; pi the prior, P_x the law of the release of x, P_M that of the release.
+Notation: L = log(p/q) for distributions P, Q with densities p, q; H_a(P||Q) = sup_E P(E) - a Q(E) =
+E_P (1 - e^(epsilon - L))^+ at a = e^epsilon; pi the prior, P_x the distribution of the release of x, P_M that of the
+release.
 
 The tails: (1 - u)^+ <= c_s u^-s with c_s = s^s / (1+s)^(1+s), hence H_a(P||Q) <= c_s a^-s M(s) for every s > 0, where
 M(s), the integral of p^(1+s) q^-s, is convex in p and decreasing in q, so that it is at most
-sum_i w_i min_j v_j^-s M(P_i||Q_j) for mixtures, and closed-form for two normal laws.
+sum_i w_i min_j v_j^-s M(P_i||Q_j) for mixtures, and closed-form for two normal distributions.
 """
 
 # bounds: tested by enclosures/test_information_from_curves - rounding of interpolated curves and of the entropy
@@ -16,26 +17,27 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ... import _validate
-from ..._estimates import monotone
-from ...distributions import GaussianMixture, Pmf
-from ...divergences.one_dimension.monotone_pieces import MAX_DOUBLE_WIDTH, curve_estimate, hockey_stick_rows
-from ...estimate import Estimate, NumberLike
-from ...mechanisms.gaussian import GaussianMechanism
-from ...notions.gaussian import lip_rows
+from .. import _validate
+from .._estimates import monotone
+from ..distributions import GaussianMixture, Pmf
+from ..divergences.one_dimension.monotone_pieces import MAX_DOUBLE_WIDTH, curve_estimate, hockey_stick_rows
+from ..estimate import Estimate, NumberLike
+from ..mechanisms.gaussian import GaussianMechanism
+from ..notions.gaussian import lip_rows
+from ..numerics import FloatArray, IndexArray
 
 __all__ = ["HockeyStickCurve", "LipCurve", "WorstHockeyStickCurve"]
 
-FloatArray = NDArray[np.float64]
-_ORDERS = np.exp2(np.concatenate([np.arange(-60.0, -6.0), np.arange(-6.0, 60.5, 0.5)]))  # the s of the tails
+# the orders s of the tails: from 2^-60 to 2^60, denser where the best ones usually are
+_ORDERS = np.exp2(np.concatenate([np.arange(-60.0, -6.0), np.arange(-6.0, 60.5, 0.5)]))
 # bound: tested by enclosures/test_information_from_curves - relative rounding of moments and of their exponent: a
 #    tail is a small part of an integral
-_ROUNDING = 1e-9  # relative; a tail is a small part of an integral
+_MOMENT_ERROR = 1e-9  # relative; a tail is a small part of an integral
 # bound: none - when double-doubles take the place of doubles
-_FAST = 1e-10  # relative width below which sums in doubles are taken: double-doubles cost ten times more
-_STATIONS = 49
+_ACCEPTED_WIDTH = 1e-10  # relative width up to which sums in doubles are taken: double-doubles cost ten times more
+_STATIONS = 49  # epsilons at which every point's curve is known, to leave out points that are not the worst
 
 
 class HockeyStickCurve:
@@ -44,7 +46,7 @@ class HockeyStickCurve:
     Parameters
     ----------
     p, q : GaussianMixture
-        The laws P and Q.
+        The distributions P and Q.
 
     Raises
     ------
@@ -58,8 +60,8 @@ class HockeyStickCurve:
 
     Examples
     --------
-    >>> from fastpriv import GaussianMixture, HockeyStickCurve
-    >>> curve = HockeyStickCurve(GaussianMixture.single(1.0, 1.0), GaussianMixture.single(0.0, 1.0))
+    >>> from fastpriv import GaussianMixture, conversions
+    >>> curve = conversions.HockeyStickCurve(GaussianMixture.single(1.0, 1.0), GaussianMixture.single(0.0, 1.0))
     >>> curve([0.0, 1.0]).value
     array([0.38292492, 0.12693674])
     >>> 0.0 < curve.tail(20.0, 0) < 1e-75
@@ -82,17 +84,17 @@ class HockeyStickCurve:
 
     def tail(self, epsilon: float, rate: float) -> float:
         """Upper bound of the integral of e^(rate e) H_{e^e}(P||Q) over e > ``epsilon``."""
-        epsilon, rate = _from(epsilon, rate)
+        epsilon, rate = _checked_tail(epsilon, rate)
         return _tail(self._log_moments, epsilon, rate)
 
 
 class LipCurve:
-    """The optimal LIP curve of a prior under a Gaussian mechanism, certified, for ``cd_lmip_from_lip``.
+    """The optimal LIP curve of a prior under a Gaussian mechanism, certified, for ``cd_lmip_from_lip_curve``.
 
     Parameters
     ----------
     prior : Pmf
-        The law of the secret.
+        The distribution of the secret.
     mechanism : GaussianMechanism
         Its sigma is used; one number.
 
@@ -109,33 +111,34 @@ class LipCurve:
 
     Examples
     --------
-    >>> from fastpriv import GaussianMechanism, LipCurve, Pmf
-    >>> curve = LipCurve(Pmf([20.0, 40.0, 60.0], [0.2, 0.5, 0.3]), GaussianMechanism(20.0))
+    >>> from fastpriv import GaussianMechanism, Pmf, conversions
+    >>> prior = Pmf([20.0, 40.0, 60.0], [0.2, 0.5, 0.3])
+    >>> curve = conversions.LipCurve(prior, GaussianMechanism(20.0))
     >>> curve([0.5, 2.0]).upper
     array([0.2801..., 0.0859...])
     """
 
-    __slots__ = ("_log_moments", "_prior", "_sigma", "_silence")
+    __slots__ = ("_log_moments", "_prior", "_sigma", "_vanishes_from")
 
     def __init__(self, prior: Pmf, mechanism: GaussianMechanism) -> None:
-        law = _release(prior, mechanism)
-        self._prior, self._sigma = prior, float(law.sigmas[0])
-        self._log_moments = np.maximum(*(_log_moments(law, point) for point in _ends(law)))
-        self._silence = _silence(law)
+        release = _release_distribution(prior, mechanism)
+        self._prior, self._sigma = prior, float(release.sigmas[0])
+        self._log_moments = np.maximum(*(_log_moments(release, point) for point in _outermost(release)))
+        self._vanishes_from = _vanishes_from(release)
 
     @monotone(falling="epsilon")
     def __call__(self, epsilon: NumberLike) -> Estimate:
         """The curve at ``epsilon``, at least 0, any shape."""
         points = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
         flat = np.ascontiguousarray(points).reshape(-1)
-        rows, method, cost = lip_rows(self._prior, self._sigma, flat, _FAST, logs=False)
+        rows, method, cost = lip_rows(self._prior, self._sigma, flat, _ACCEPTED_WIDTH, logs=False)
         return curve_estimate(rows[:, :3], points, "probability", method, cost)
 
     def tail(self, epsilon: float, rate: float) -> float:
         """Upper bound of the integral of e^(rate e) delta(e) over e > ``epsilon``."""
-        epsilon, rate = _from(epsilon, rate)
+        epsilon, rate = _checked_tail(epsilon, rate)
         # H(P_x||P_M) vanishes from log 1/pi_x on; H(P_M||P_x) is largest, for its bound, at an outermost point
-        if epsilon < self._silence:
+        if epsilon < self._vanishes_from:
             return math.inf
         return _tail(self._log_moments, epsilon, rate)
 
@@ -148,7 +151,7 @@ class WorstHockeyStickCurve:
     Parameters
     ----------
     prior : Pmf
-        The law of the secret.
+        The distribution of the secret.
     mechanism : GaussianMechanism
         Its sigma is used; one number.
     released_first : bool
@@ -166,24 +169,26 @@ class WorstHockeyStickCurve:
     Examples
     --------
     >>> from fastpriv import GaussianMechanism, Pmf
-    >>> from fastpriv.conversions.lmip.curves import WorstHockeyStickCurve
+    >>> from fastpriv.conversions.privacy_curves import WorstHockeyStickCurve
     >>> prior = Pmf([20.0, 40.0, 60.0], [0.2, 0.5, 0.3])
     >>> WorstHockeyStickCurve(prior, GaussianMechanism(20.0), False)([0.0, 1.0]).value
     array([0.38644383, 0.04715125])
     """
 
-    __slots__ = ("_high", "_law", "_log_moments", "_low", "_points", "_released_first", "_silence", "_stations")
+    __slots__ = (
+        "_high", "_log_moments", "_low", "_points", "_release", "_released_first", "_stations", "_vanishes_from",
+    )  # fmt: skip
 
     def __init__(self, prior: Pmf, mechanism: GaussianMechanism, released_first: bool) -> None:
-        self._law = _release(prior, mechanism)
+        self._release = _release_distribution(prior, mechanism)
         self._released_first = _validate.flag("released_first", released_first)
-        self._points = [GaussianMixture.single(float(x), float(self._law.sigmas[0])) for x in self._law.means]
-        self._log_moments = np.maximum(*(_log_moments(self._law, point) for point in _ends(self._law)))
-        self._silence = _silence(self._law)
-        span = float(np.ptp(self._law.means) / self._law.sigmas[0])
-        reach = span * span / 2 + 9 * span if released_first else self._silence
-        self._stations = max(reach, 1.0) * np.linspace(0.0, 1.0, _STATIONS) ** 2
-        found = [self._at(x, self._stations) for x in range(len(self._points))]
+        self._points = [GaussianMixture.single(float(x), float(self._release.sigmas[0])) for x in self._release.means]
+        self._log_moments = np.maximum(*(_log_moments(self._release, point) for point in _outermost(self._release)))
+        self._vanishes_from = _vanishes_from(self._release)
+        span = float(np.ptp(self._release.means) / self._release.sigmas[0])
+        last = span * span / 2 + 9 * span if released_first else self._vanishes_from
+        self._stations = max(last, 1.0) * np.linspace(0.0, 1.0, _STATIONS) ** 2
+        found = [self._point_curve(x, self._stations) for x in range(len(self._points))]
         self._low, self._high = (np.array([getattr(e, side) for e in found]) for side in ("lower", "upper"))
 
     @monotone(falling="epsilon")
@@ -191,20 +196,20 @@ class WorstHockeyStickCurve:
         """The curve at ``epsilon``, at least 0, any shape."""
         grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
         flat = grid.reshape(-1)
-        place = np.searchsorted(self._stations, flat, side="right") - 1
-        inner = place < _STATIONS - 1
-        place = np.minimum(place, _STATIONS - 2)
+        index = np.searchsorted(self._stations, flat, side="right") - 1
+        inner = index < _STATIONS - 1
+        index = np.minimum(index, _STATIONS - 2)
         value, lower, upper = (np.zeros(flat.size) for _ in range(3))
-        floor = np.where(inner, self._low.max(axis=0)[place + 1], 0.0)
+        floor = np.where(inner, self._low.max(axis=0)[index + 1], 0.0)
         evaluations = 0
         # by monotonicity H_x(e) <= H_x at the station before, and the worst is at least the worst at the station after
         for x in np.argsort(-self._low.sum(axis=1), kind="stable"):
-            ceiling = np.where(inner, self._chord(x, place, flat), self._high[x, -1])
+            ceiling = np.where(inner, self._chord(x, index, flat), self._high[x, -1])
             wanted = np.flatnonzero(ceiling >= np.maximum(floor, lower))
             if not wanted.size:
                 continue
             evaluations += wanted.size
-            found = self._at(x, flat[wanted])
+            found = self._point_curve(x, flat[wanted])
             for best, new in ((value, found.value), (lower, found.lower), (upper, found.upper)):
                 best[wanted] = np.maximum(best[wanted], new)
         return Estimate(
@@ -214,22 +219,22 @@ class WorstHockeyStickCurve:
 
     def tail(self, epsilon: float, rate: float) -> float:
         """Upper bound of the integral of e^(rate e) times the curve over e > ``epsilon``."""
-        epsilon, rate = _from(epsilon, rate)
+        epsilon, rate = _checked_tail(epsilon, rate)
         if not self._released_first:
-            return 0.0 if epsilon >= self._silence else math.inf
+            return 0.0 if epsilon >= self._vanishes_from else math.inf
         return _tail(self._log_moments, epsilon, rate)
 
-    def _at(self, x: int, epsilon: FloatArray) -> Estimate:
-        pair = (self._law, self._points[x]) if self._released_first else (self._points[x], self._law)
-        return _pair(*pair, epsilon, _FAST)
+    def _point_curve(self, x: int, epsilon: FloatArray) -> Estimate:
+        pair = (self._release, self._points[x]) if self._released_first else (self._points[x], self._release)
+        return _pair(*pair, epsilon, _ACCEPTED_WIDTH)
 
-    def _chord(self, x: int, place: NDArray[np.intp], epsilon: FloatArray) -> FloatArray:
+    def _chord(self, x: int, index: IndexArray, epsilon: FloatArray) -> FloatArray:
         """Above H_x by convexity in e^epsilon."""
-        start, end = self._stations[place], self._stations[place + 1]
-        before, after = self._high[x, place], self._high[x, place + 1]
+        start, end = self._stations[index], self._stations[index + 1]
+        before, after = self._high[x, index], self._high[x, index + 1]
         with np.errstate(over="ignore", invalid="ignore"):
-            share = np.exp(epsilon - end) * np.expm1(start - epsilon) / np.expm1(start - end)
-        return np.asarray(before + (after - before) * np.clip(share * (1 - 1e-14), 0.0, 1.0))
+            weight = np.exp(epsilon - end) * np.expm1(start - epsilon) / np.expm1(start - end)
+        return np.asarray(before + (after - before) * np.clip(weight * (1 - 1e-14), 0.0, 1.0))
 
 
 def _pair(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, width: float) -> Estimate:
@@ -239,28 +244,29 @@ def _pair(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, width: flo
     return curve_estimate(rows[:, :3], grid, "probability", "monotone pieces", cost)
 
 
-def _from(epsilon: Any, rate: Any) -> tuple[float, float]:
+def _checked_tail(epsilon: Any, rate: Any) -> tuple[float, float]:
     """The arguments of a tail, checked."""
     start = _validate.scalar("epsilon", epsilon, "at least 0", lambda e: e >= 0)
     return start, _validate.scalar("rate", rate, "between -1 and 1", lambda r: np.abs(r) <= 1)
 
 
-def _release(prior: Any, mechanism: Any) -> GaussianMixture:
+def _release_distribution(prior: Any, mechanism: Any) -> GaussianMixture:
     _validate.instance("prior", prior, Pmf)
     _validate.instance("mechanism", mechanism, GaussianMechanism)
-    law: GaussianMixture = mechanism.release(prior)
-    return law
+    release: GaussianMixture = mechanism.release(prior)
+    return release
 
 
-def _ends(law: GaussianMixture) -> tuple[GaussianMixture, GaussianMixture]:
-    """The laws of the outermost points: the bound of M(s) is convex in the point."""
-    sigma = float(law.sigmas[0])
-    return GaussianMixture.single(float(law.means.min()), sigma), GaussianMixture.single(float(law.means.max()), sigma)
+def _outermost(release: GaussianMixture) -> tuple[GaussianMixture, GaussianMixture]:
+    """The distributions of the outermost points: the bound of M(s) is convex in the point."""
+    sigma = float(release.sigmas[0])
+    least, most = float(release.means.min()), float(release.means.max())
+    return GaussianMixture.single(least, sigma), GaussianMixture.single(most, sigma)
 
 
-def _silence(law: GaussianMixture) -> float:
-    """From this epsilon on no single law exceeds e^epsilon times the mixture it is a part of."""
-    return math.nextafter(-math.log(float(law.weights.min())) * (1 + 4e-16) + 2 * law.mass_gap, math.inf)
+def _vanishes_from(release: GaussianMixture) -> float:
+    """From this epsilon on no component exceeds e^epsilon times the mixture it is a part of."""
+    return math.nextafter(-math.log(float(release.weights.min())) * (1 + 4e-16) + 2 * release.mass_gap, math.inf)
 
 
 def _log_moments(p: GaussianMixture, q: GaussianMixture) -> FloatArray:
@@ -283,7 +289,7 @@ def _log_moments(p: GaussianMixture, q: GaussianMixture) -> FloatArray:
     found = np.array(rows)
     found[np.isnan(found)] = np.inf
     gap = p.mass_gap + q.mass_gap
-    return np.asarray(found + 2 * gap * (1 + 2 * _ORDERS) + _ROUNDING * (1 + np.abs(found)))
+    return np.asarray(found + 2 * gap * (1 + 2 * _ORDERS) + _MOMENT_ERROR * (1 + np.abs(found)))
 
 
 def _tail(log_moments: FloatArray, epsilon: float, rate: float) -> float:
@@ -294,4 +300,4 @@ def _tail(log_moments: FloatArray, epsilon: float, rate: float) -> float:
         usable = (s > rate) & (log_moments < np.inf)
         if not usable.any():
             return math.inf
-        return float(np.exp(exponent[usable].min() + _ROUNDING))
+        return float(np.exp(exponent[usable].min() + _MOMENT_ERROR))

@@ -1,7 +1,7 @@
 """Mutual information from privacy curves: Theorems 1(b) and 2(b), and the Kullback-Leibler integral behind them.
 
-Notation: H_a(P||Q) = sup_E P(E) - a Q(E) with a = e^epsilon; P_x the law of the release of x, P_M that of the release;
-delta(epsilon) a privacy curve: sup over pairs of inputs of H(P_x||P_x') for LDP, sup over x of
+Notation: H_a(P||Q) = sup_E P(E) - a Q(E) with a = e^epsilon; P_x the distribution of the release of x, P_M that of the
+release; delta(epsilon) a privacy curve: sup over pairs of inputs of H(P_x||P_x') for LDP, sup over x of
 max{H(P_M||P_x), e^-epsilon H(P_x||P_M)} for LIP; mu the mutual information of input and release.
 
     KL(P||Q)    = integral of H_a(P||Q) + e^-epsilon H_a(Q||P)                              (20), probability measures
@@ -11,11 +11,11 @@ max{H(P_M||P_x), e^-epsilon H(P_x||P_M)} for LIP; mu the mutual information of i
     mu, one prior  <= integral of sup_x H_a(P_x||P_M) + e^-epsilon sup_x H_a(P_M||P_x)
 
 over epsilon from 0 to infinity, in nats. The second line after (20) is the f-divergence of Jensen and Shannon written
-as an integral of hockey-sticks, with the two inputs equally likely; for any other input law the weight is smaller. It
-is met by a Gaussian mechanism with two inputs. For n inputs, -log(1/n + (1 - 1/n) e^-mu2), mu2 its value, has been seen
-to hold in numerical experiments but is not proved, so it is not offered.
+as an integral of hockey-sticks, with the two inputs equally likely; for any other input distribution the weight is
+smaller. It is met by a Gaussian mechanism with two inputs. For n inputs, -log(1/n + (1 - 1/n) e^-mu2), mu2 its value,
+has been seen to hold in numerical experiments but is not proved, so it is not offered.
 
-Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, 2024, eqs (12), (14), (20).
+Equation numbers: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, 2024.
 """
 
 # bounds: tested by enclosures/test_information_from_curves - rounding of closed forms, and underflow; the rest
@@ -24,37 +24,37 @@ Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, 202
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from ... import _validate
-from ..._estimates import monotone, weakest
-from ...distributions import Pmf
-from ...divergences.one_dimension.integrals import mutual_information
-from ...errors import DomainError, ShapeError
-from ...estimate import Estimate, Information, NumberLike
-from ...mechanisms.gaussian import GaussianMechanism
-from .curves import WorstHockeyStickCurve
-from .quadrature import Asked, of_function, of_samples
-from .sandwich import Bracket, Weight
+from .. import _validate
+from .._estimates import weakest
+from ..distributions import Pmf
+from ..errors import DomainError, ShapeError
+from ..estimate import Estimate, Information, NumberLike
+from ..mechanisms.gaussian import GaussianMechanism
+from ..numerics import LARGEST_DOUBLE, LOG_2, FloatArray
+from .curve_integrals import Bracket, CheckedCurve, Weight, integral_of_function, integral_of_samples
+from .declaration import Formula, conversion
+from .vocabulary import EVERY_PAIR, NGO
 
-__all__ = ["cd_lmip_from_hockey_sticks", "cd_lmip_from_lip", "ci_lmip_from_ldp", "kl_from_hockey_stick"]
-
-FloatArray = NDArray[np.float64]
-Curve = Any  # (epsilon, delta), a function of epsilon, or (LDP only) a GaussianMechanism
-_FORWARD, _BACKWARD = Weight((0,)), Weight((-1,))
-_LDP, _TWO_INPUTS, _LIP = Weight((0, -1)), Weight(()), Weight((1, -1))
-_LOG_2 = math.log(2.0)
+# (epsilon, delta), or a function of epsilon
+Curve = tuple[ArrayLike, NumberLike] | Sequence[ArrayLike] | Callable[[Any], Any]
+_FORWARD, _BACKWARD = Weight((0,)), Weight((-1,))  # 1 and e^-epsilon: the weights of (20)
+_LDP, _TWO_INPUTS, _LIP = Weight((0, -1)), Weight(()), Weight((1, -1))  # of (12), of two inputs, of (14)
 # bound: tested by enclosures/test_information_from_curves - what plain samples of a curve may miss it by
-_SAMPLE_ROUNDING = 9e-16  # relative: four units in the last place of a plain sample
+_SAMPLE_ERROR = 9e-16  # relative: four units in the last place of a plain sample
 
 
-@monotone(falling="decay")
-def kl_from_hockey_stick(
+@conversion("dp_curve", "kl", Formula(
+    "tight", f"{NGO}, lemma 1, equation (20)", falling="decay",
+    note="for probability measures; both directions of the curve",
+))  # fmt: skip
+def kl_from_dp_curve(
     forward: Curve, backward: Curve, *, decay: NumberLike | None = None, rtol: float = 1e-8,
     max_evaluations: int | None = None, unit: Information = "nats",
 ) -> Estimate:  # fmt: skip
@@ -63,25 +63,25 @@ def kl_from_hockey_stick(
     Parameters
     ----------
     forward, backward : pair of array_like, or callable
-        The curves H(P||Q) and H(Q||P), each as for ``ci_lmip_from_ldp``, for instance ``HockeyStickCurve``.
+        The curves H(P||Q) and H(Q||P), each as for ``ci_lmip_from_dp_curve``, for instance ``HockeyStickCurve``.
     decay : float or Estimate, optional
-        As for ``ci_lmip_from_ldp``; stated for the forward curve. The backward one needs none.
+        As for ``ci_lmip_from_dp_curve``; stated for the forward curve. The backward one needs none.
     rtol : float, default 1e-8
         Relative width aimed at, for callables.
     max_evaluations : int, optional
-        As for ``ci_lmip_from_ldp``, for each curve.
+        As for ``ci_lmip_from_dp_curve``, for each curve.
     unit : {"nats", "bits"}
         Unit of the answer.
 
     Returns
     -------
     Estimate
-        As ``ci_lmip_from_ldp``.
+        As ``ci_lmip_from_dp_curve``.
 
     Raises
     ------
     DomainError, ShapeError
-        As ``ci_lmip_from_ldp``.
+        As ``ci_lmip_from_dp_curve``.
 
     Notes
     -----
@@ -89,29 +89,29 @@ def kl_from_hockey_stick(
     sup_x H(P_x||P_M) and sup_x H(P_M||P_x) in place of the curves the integral bounds I(X; M(X)), in all its priors
     or for one.
 
-    **Accuracy** as ``ci_lmip_from_ldp``; compared with ``kl_divergence`` in
+    **Accuracy** as ``ci_lmip_from_dp_curve``; compared with ``kl_divergence`` in
     ``tests/properties/test_hockey_stick_integral.py``.
 
-    Source: Ngo et al. 2024, Lemma 1, eq. (20).
-
-    Examples
-    --------
-    >>> from fastpriv import GaussianMixture, HockeyStickCurve, kl_from_hockey_stick
+    >>> from fastpriv import GaussianMixture
     >>> p, q = GaussianMixture.single(1.0, 1.0), GaussianMixture.single(0.0, 1.0)
-    >>> found = kl_from_hockey_stick(HockeyStickCurve(p, q), HockeyStickCurve(q, p), rtol=1e-6)
+    >>> forward, backward = conversions.HockeyStickCurve(p, q), conversions.HockeyStickCurve(q, p)
+    >>> found = conversions.kl_from_dp_curve(forward, backward, rtol=1e-6)
     >>> round(found.value, 9), found.lower <= 0.5 <= found.upper, found.kind
     (0.5, True, 'certified')
     """
-    settings = _settings(decay, rtol, max_evaluations, unit)
-    first = _integral("forward", forward, _FORWARD, settings)
-    second = _integral("backward", backward, _BACKWARD, (None, *settings[1:]))
-    return _answer([first, second], (forward, backward), unit)
+    options = _integral_options(decay, rtol, max_evaluations, unit)
+    first = _integral("forward", forward, _FORWARD, options)
+    second = _integral("backward", backward, _BACKWARD, (None, *options[1:]))
+    return _estimate([first, second], (forward, backward), unit)
 
 
-@monotone(falling="decay")
-def ci_lmip_from_ldp(
-    curve: Curve, *, form: Literal["published", "two-input"] = "published", decay: NumberLike | None = None,
-    rtol: float = 1e-8, max_evaluations: int | None = None, unit: Information = "nats",
+@conversion("dp_curve", "ci_lmip", Formula(
+    "as_published", f"{NGO}, theorem 1(b), equation (12)", falling="decay", assumptions=(EVERY_PAIR,),
+    note="true, infinite where delta does not vanish; form='two_inputs' is sharp for two inputs",
+))  # fmt: skip
+def ci_lmip_from_dp_curve(
+    curve: Curve | GaussianMechanism, *, form: Literal["as_published", "two_inputs"] = "as_published",
+    decay: NumberLike | None = None, rtol: float = 1e-8, max_evaluations: int | None = None, unit: Information = "nats",
 ) -> Estimate:  # fmt: skip
     """Context-independent mutual-information privacy mu that an LDP curve delta(epsilon) implies.
 
@@ -121,9 +121,9 @@ def ci_lmip_from_ldp(
         The LDP curve: ``(epsilon, delta)``, increasing epsilons with their deltas (numbers in [0, 1] taken as exact to
         four units in the last place, or an Estimate, whose bounds are used); or a function of epsilon, vectorised or
         not, that returns numbers or an Estimate; or a mechanism, whose parameters may be arrays.
-    form : {"published", "two-input"}
-        Equation (12), for any input law; or the sharp integral of delta / (1 + e^epsilon), which bounds the capacity
-        of a mechanism with TWO possible inputs only.
+    form : {"as_published", "two_inputs"}
+        Equation (12), for any input distribution; or the sharp integral of delta / (1 + e^epsilon), which bounds the
+        capacity of a mechanism with TWO possible inputs only.
     decay : float or Estimate, optional
         A statement of the caller: delta(e) <= delta(E) exp(-decay (e - E)) for all e > E, where E is the last sample,
         or any epsilon for a function. Without it the tail of a curve whose samples do not reach 0 is unknown, and the
@@ -164,30 +164,29 @@ def ci_lmip_from_ldp(
     **Accuracy** the bounds hold the truth for every form of curve; ``tests/enclosures/test_information_from_curves.py``
     against closed forms and 50-digit integrals.
 
-    Source: Ngo et al. 2024, Theorem 1(b), eq. (12).
-
-    Examples
-    --------
-    >>> from fastpriv import GaussianMechanism, ci_lmip_from_ldp
+    >>> from fastpriv import GaussianMechanism
     >>> mechanism = GaussianMechanism(sigma=2.0, sensitivity=1.0)
-    >>> ci_lmip_from_ldp(mechanism, unit="nats").value
+    >>> conversions.ci_lmip_from_dp_curve(mechanism, unit="nats").value
     0.125
-    >>> ci_lmip_from_ldp(mechanism, form="two-input", unit="nats").value
+    >>> conversions.ci_lmip_from_dp_curve(mechanism, form="two_inputs", unit="nats").value
     0.030311...
-    >>> ci_lmip_from_ldp(([1.0], [1e-5])).upper
+    >>> conversions.ci_lmip_from_dp_curve(([1.0], [1e-5])).upper
     inf
     """
-    _validate.choice("form", form, ("published", "two-input"))
-    settings = _settings(decay, rtol, max_evaluations, unit)
+    _validate.choice("form", form, ("as_published", "two_inputs"))
+    options = _integral_options(decay, rtol, max_evaluations, unit)
     if isinstance(curve, GaussianMechanism):
-        found = _gaussian_published(curve) if form == "published" else _gaussian_two_inputs(curve)
+        found = _gaussian_published(curve) if form == "as_published" else _gaussian_two_inputs(curve)
         with np.errstate(over="ignore"):
             return found.to(unit)
-    return _answer([_integral("curve", curve, _LDP if form == "published" else _TWO_INPUTS, settings)], (curve,), unit)
+    weight = _LDP if form == "as_published" else _TWO_INPUTS
+    return _estimate([_integral("curve", curve, weight, options)], (curve,), unit)
 
 
-@monotone(falling="decay")
-def cd_lmip_from_lip(
+@conversion("lip_curve", "cd_lmip", Formula(
+    "as_published", f"{NGO}, theorem 2(b), equation (14)", falling="decay", note="true, very loose",
+))  # fmt: skip
+def cd_lmip_from_lip_curve(
     curve: Curve, *, decay: NumberLike | None = None, rtol: float = 1e-6, max_evaluations: int | None = None,
     unit: Information = "nats",
 ) -> Estimate:  # fmt: skip
@@ -196,27 +195,27 @@ def cd_lmip_from_lip(
     Parameters
     ----------
     curve : pair of array_like, or callable
-        The LIP curve, as for ``ci_lmip_from_ldp``; for a prior under a Gaussian mechanism ``LipCurve``.
+        The LIP curve, as for ``ci_lmip_from_dp_curve``; for a prior under a Gaussian mechanism ``LipCurve``.
     decay : float or Estimate, optional
-        As for ``ci_lmip_from_ldp``; more than 1, or the tail stays unknown.
+        As for ``ci_lmip_from_dp_curve``; more than 1, or the tail stays unknown.
     rtol : float, default 1e-6
         Relative width aimed at, for callables; the value is sharper. LIP curves are costly: about 10 microseconds an
         epsilon for 21 points, growing with the square of their number; and the number of epsilons, some 3,000 at the
         default, grows with the root of 1/rtol.
     max_evaluations : int, optional
-        As for ``ci_lmip_from_ldp``.
+        As for ``ci_lmip_from_dp_curve``.
     unit : {"nats", "bits"}
         Unit of the answer.
 
     Returns
     -------
     Estimate
-        As ``ci_lmip_from_ldp``. Beyond 1e308 the value is inf and ``lower`` about the largest double.
+        As ``ci_lmip_from_dp_curve``. Beyond 1e308 the value is inf and ``lower`` about the largest double.
 
     Raises
     ------
     DomainError, ShapeError
-        As ``ci_lmip_from_ldp``.
+        As ``ci_lmip_from_dp_curve``.
 
     Notes
     -----
@@ -224,21 +223,22 @@ def cd_lmip_from_lip(
     that is 0.1 bit (sigma = 1.166), and 3e15 times at sigma = 0.3. ``cd_lmip_from_hockey_sticks`` keeps both
     directions apart.
 
-    **Accuracy** as ``ci_lmip_from_ldp``.
+    **Accuracy** as ``ci_lmip_from_dp_curve``.
 
-    Source: Ngo et al. 2024, Theorem 2(b), eq. (14).
-
-    Examples
-    --------
-    >>> from fastpriv import GaussianMechanism, LipCurve, Pmf, cd_lmip_from_lip
+    >>> from fastpriv import GaussianMechanism, Pmf
     >>> prior = Pmf([20.0, 40.0, 60.0], [0.2, 0.5, 0.3])
-    >>> cd_lmip_from_lip(LipCurve(prior, GaussianMechanism(20.0)), rtol=1e-3).value
+    >>> curve = conversions.LipCurve(prior, GaussianMechanism(20.0))
+    >>> conversions.cd_lmip_from_lip_curve(curve, rtol=1e-3).value
     3.70134...
     """
-    settings = _settings(decay, rtol, max_evaluations, unit)
-    return _answer([_integral("curve", curve, _LIP, settings)], (curve,), unit)
+    options = _integral_options(decay, rtol, max_evaluations, unit)
+    return _estimate([_integral("curve", curve, _LIP, options)], (curve,), unit)
 
 
+@conversion("lip_curve", "cd_lmip", Formula(
+    "bound", f"{NGO}, theorem 2(b) with both curves kept apart, equation (38)",
+    note="from Python: takes prior and mechanism",
+))  # fmt: skip
 def cd_lmip_from_hockey_sticks(
     prior: Pmf, mechanism: GaussianMechanism, *, rtol: float = 1e-6, max_evaluations: int | None = None,
     unit: Information = "nats",
@@ -248,7 +248,7 @@ def cd_lmip_from_hockey_sticks(
     Parameters
     ----------
     prior : Pmf
-        The law of the secret.
+        The distribution of the secret.
     mechanism : GaussianMechanism
         Its sigma is used; one number.
     rtol : float, default 1e-6
@@ -262,7 +262,7 @@ def cd_lmip_from_hockey_sticks(
     -------
     Estimate
         The integral of sup_x H_a(P_x||P_M) + e^-epsilon sup_x H_a(P_M||P_x), kind ``certified``. It lies between
-        sup_x KL(P_x||P_M) and the published bound ``cd_lmip_from_lip(LipCurve(prior, mechanism))``.
+        sup_x KL(P_x||P_M) and the published bound ``cd_lmip_from_lip_curve(LipCurve(prior, mechanism))``.
 
     Raises
     ------
@@ -274,23 +274,21 @@ def cd_lmip_from_hockey_sticks(
     With the mean over x under the prior in place of the supremum the integral is the mutual information itself,
     ``notions.cd_lmip``.
 
-    **Accuracy** as ``ci_lmip_from_ldp``.
+    **Accuracy** as ``ci_lmip_from_dp_curve``.
 
-    Source: Ngo et al. 2024, eq. (38), both directions kept.
-
-    Examples
-    --------
-    >>> from fastpriv import GaussianMechanism, Pmf, cd_lmip_from_hockey_sticks
+    >>> from fastpriv import GaussianMechanism, Pmf
     >>> prior = Pmf([20.0, 40.0, 60.0], [0.2, 0.5, 0.3])
-    >>> cd_lmip_from_hockey_sticks(prior, GaussianMechanism(20.0), rtol=1e-3).value
+    >>> conversions.cd_lmip_from_hockey_sticks(prior, GaussianMechanism(20.0), rtol=1e-3).value
     0.43904...
     """
-    _settings(None, rtol, max_evaluations, unit)
+    from .privacy_curves import WorstHockeyStickCurve
+
+    _integral_options(None, rtol, max_evaluations, unit)
     toward, back = (WorstHockeyStickCurve(prior, mechanism, first) for first in (False, True))
-    return kl_from_hockey_stick(toward, back, rtol=rtol, max_evaluations=max_evaluations, unit=unit)
+    return kl_from_dp_curve(toward, back, rtol=rtol, max_evaluations=max_evaluations, unit=unit)
 
 
-def _settings(decay: Any, rtol: Any, max_evaluations: Any, unit: Any) -> tuple[float | None, float, int | None]:
+def _integral_options(decay: Any, rtol: Any, max_evaluations: Any, unit: Any) -> tuple[float | None, float, int | None]:
     _validate.choice("unit", unit, ("nats", "bits"))
     if decay is not None:
         decay = _validate.scalar("decay", decay, "positive and finite", lambda x: (x > 0) & (x < np.inf))
@@ -300,17 +298,17 @@ def _settings(decay: Any, rtol: Any, max_evaluations: Any, unit: Any) -> tuple[f
     return decay, rtol, max_evaluations
 
 
-def _integral(name: str, curve: Any, weight: Weight, settings: tuple[float | None, float, int | None]) -> Bracket:
-    decay, rtol, limit = settings
+def _integral(name: str, curve: Any, weight: Weight, options: tuple[float | None, float, int | None]) -> Bracket:
+    decay, rtol, limit = options
     if isinstance(curve, (tuple, list)) and len(curve) == 2:
-        return of_samples(*_samples(name, *curve), weight, decay)
+        return integral_of_samples(*_samples(name, *curve), weight, decay)
     if not callable(curve):
         raise DomainError(
             f"{name} must be a pair (epsilon, delta) or a function of epsilon; got {type(curve).__name__}. "
             "Pass two sequences of equal length, or a callable such as HockeyStickCurve or LipCurve."
         )
     function: Callable[[Any], Any] = curve
-    return of_function(Asked(name, function, decay), weight, rtol, limit)
+    return integral_of_function(CheckedCurve(name, function, decay), weight, rtol, limit)
 
 
 def _samples(name: str, epsilon: Any, delta: Any) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -335,7 +333,7 @@ def _samples(name: str, epsilon: Any, delta: Any) -> tuple[FloatArray, FloatArra
         "epsilon", grid, "strictly increasing", lambda e: rises, remedy="Sort the pairs and drop repeated epsilons."
     )
     if not isinstance(delta, Estimate):
-        low, high = value * (1 - _SAMPLE_ROUNDING), np.minimum(value * (1 + _SAMPLE_ROUNDING), 1.0)
+        low, high = value * (1 - _SAMPLE_ERROR), np.minimum(value * (1 + _SAMPLE_ERROR), 1.0)
     falls = np.append(True, low[1:] <= high[:-1])
     _validate.real(
         "delta", value, "non-increasing in epsilon", lambda d: falls,
@@ -344,7 +342,7 @@ def _samples(name: str, epsilon: Any, delta: Any) -> tuple[FloatArray, FloatArra
     return grid, value, low, high
 
 
-def _answer(parts: list[Bracket], curves: tuple[Curve, ...], unit: Information) -> Estimate:
+def _estimate(parts: list[Bracket], curves: tuple[Curve, ...], unit: Information) -> Estimate:
     value, lower, upper = (math.fsum(getattr(part, side) for part in parts) for side in ("value", "lower", "upper"))
     if len(parts) > 1:
         lower, upper = math.nextafter(lower, 0.0), math.nextafter(upper, math.inf)
@@ -369,7 +367,7 @@ def _gaussian_published(mechanism: GaussianMechanism) -> Estimate:
         # a ratio that underflows loses more than its last places
         upper = np.where((span > 0) & (ratio < 1e-160), np.maximum(upper, 1e-320), upper)
     silent = span == 0.0
-    lower = np.minimum(np.maximum(np.where(silent, 0.0, lower), 0.0), np.finfo(np.float64).max / 2)
+    lower = np.minimum(np.maximum(np.where(silent, 0.0, lower), 0.0), LARGEST_DOUBLE / 2)
     return Estimate(
         value, lower, np.where(silent, 0.0, upper), kind="exact", unit="nats", method="closed form",
     )  # fmt: skip
@@ -391,8 +389,8 @@ def _antipodal(span: float, sigma: float) -> Estimate:
         return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="equal inputs")
     ratio = math.inf if sigma < span / 1e300 else span / sigma
     if ratio > 40.0:  # log 2 - I = E log(1 + e^-L) <= E e^(-L/2) = e^(-ratio^2 / 8) < 1e-86
-        least, most = math.nextafter(_LOG_2, 0.0), math.nextafter(_LOG_2, 1.0)
-        return Estimate(_LOG_2, least, most, kind="exact", unit="nats", method="distant inputs")
+        least, most = math.nextafter(LOG_2, 0.0), math.nextafter(LOG_2, 1.0)
+        return Estimate(LOG_2, least, most, kind="exact", unit="nats", method="distant inputs")
     if ratio < 1e-6:  # by I' = mmse / 2 and 1 - snr <= mmse <= 1, I is between snr/2 - snr^2/4 and snr/2
         snr = ratio * ratio / 4
         least = max(0.0, (snr / 2 - snr * snr / 4) * (1 - 2e-15) - 1e-320)
@@ -400,6 +398,8 @@ def _antipodal(span: float, sigma: float) -> Estimate:
             snr / 2 - snr * snr / 4, least, snr / 2 * (1 + 2e-15) + 1e-320, kind="certified", unit="nats",
             method="close inputs",
         )  # fmt: skip
+    from ..divergences.one_dimension.integrals import mutual_information
+
     return mutual_information(Pmf([0.0, span], [0.5, 0.5]), sigma)
 
 
