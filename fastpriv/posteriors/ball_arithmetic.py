@@ -14,18 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from ..numerics import LOG_2, UNIT_ROUNDOFF
+
 __all__ = ["Ball", "log_of_count", "quotient", "select", "stack"]
 
-# bound: proved - half a unit in the last place of a double, IEEE 754
-_UNIT = 2.0**-53
 # bound: tested by kernels/test_bound_constants - relative error of NumPy's exp, expm1, log and log1p
-_LIBRARY = 8 * _UNIT
+_LIBRARY = 8 * UNIT_ROUNDOFF
 # bound: proved - rounding of a radius, a sum of fewer than 2^12 terms
 _RADIUS_ROUNDING = 1.0 + 2.0**-40
 # bound: proved - underflow of one operation: two subnormal units
 _UNDERFLOW = 1e-323
 _FSUM_LIMIT = 2**16  # terms; up to here math.fsum, which rounds once, is fast enough
-_LN2 = math.log(2.0)
 _EXPM1_SERIES = [1.0 / math.factorial(k) for k in range(2, 18)]  # (e^x - 1 - x) / x^2 in powers of x, for |x| <= 1/2
 # phi(tanh(y / 2)) / y^2 in powers of y^2; the next term is below 2^-56 of the first on |y| <= 1/2
 _DEFICIT_SERIES = [
@@ -81,14 +80,15 @@ class Ball:
         product = self.mid * other.mid
         spread = np.abs(self.mid) * other.rad + self.rad * (np.abs(other.mid) + other.rad)
         exact = (self.mid == 0) | (other.mid == 0) | (np.abs(self.mid) == 1) | (np.abs(other.mid) == 1)
-        return Ball(product, spread * _RADIUS_ROUNDING + np.where(exact, 0.0, _UNIT * np.abs(product) + _UNDERFLOW))
+        rounding = np.where(exact, 0.0, UNIT_ROUNDOFF * np.abs(product) + _UNDERFLOW)
+        return Ball(product, spread * _RADIUS_ROUNDING + rounding)
 
     def __truediv__(self, other: Ball) -> Ball:
         """Quotient by a ball that does not contain 0."""
         ratio = self.mid / other.mid
         least = np.abs(other.mid) - other.rad
         spread = (self.rad + np.abs(ratio) * other.rad) / np.where(least > 0, least, 0.0)
-        return Ball(ratio, spread * _RADIUS_ROUNDING + _UNIT * np.abs(ratio) + _UNDERFLOW)
+        return Ball(ratio, spread * _RADIUS_ROUNDING + UNIT_ROUNDOFF * np.abs(ratio) + _UNDERFLOW)
 
     def times(self, factor: float) -> Ball:
         """Product with an exact number."""
@@ -103,10 +103,10 @@ class Ball:
         """Sum of all entries; up to ``_FSUM_LIMIT`` of them are rounded once."""
         if self.mid.size <= _FSUM_LIMIT and np.isfinite(self.mid).all():
             total = math.fsum(self.mid.ravel().tolist())
-            return Ball(total, (math.fsum(self.rad.ravel().tolist()) + _UNIT * abs(total)) * _RADIUS_ROUNDING)
+            return Ball(total, (math.fsum(self.rad.ravel().tolist()) + UNIT_ROUNDOFF * abs(total)) * _RADIUS_ROUNDING)
         flat = np.ascontiguousarray(self.mid.ravel())
         # NumPy adds runs of 128 in 8 lanes, then the runs in pairs
-        error = (24 + math.log2(flat.size)) * _UNIT * float(np.sum(np.abs(flat)))
+        error = (24 + math.log2(flat.size)) * UNIT_ROUNDOFF * float(np.sum(np.abs(flat)))
         return Ball(np.sum(flat), (float(np.sum(self.rad)) + error) * (1.0 + 2.0**-30))
 
     def exp(self) -> Ball:
@@ -123,7 +123,7 @@ class Ball:
 
     def log1p(self) -> Ball:
         """log(1 + x); the radius is infinite where the ball reaches -1."""
-        value = np.log1p(np.maximum(self.mid, -1 + _UNIT))
+        value = np.log1p(np.maximum(self.mid, -1 + UNIT_ROUNDOFF))
         least = 1 + self.mid - self.rad
         with np.errstate(divide="ignore", invalid="ignore"):
             spread = np.where(self.rad == 0, 0.0, np.where(least > 2.0**-50, self.rad / least, np.inf))
@@ -142,14 +142,14 @@ class Ball:
         x = self.mid
         value = x * x * np.polynomial.polynomial.polyval(x, _EXPM1_SERIES)
         slope = (np.abs(x) + self.rad) * 1.7 * self.rad
-        return Ball(value, slope * _RADIUS_ROUNDING + 8 * _UNIT * value + _underflow(value))
+        return Ball(value, slope * _RADIUS_ROUNDING + 8 * UNIT_ROUNDOFF * value + _underflow(value))
 
     def entropy_deficit(self) -> Ball:
         """log 2 minus the entropy of the odds e^y in nats, for |y| <= 1/2, to relative precision."""
         z = self.mid * self.mid
         value = z * np.polynomial.polynomial.polyval(z, _DEFICIT_SERIES)
         slope = (np.abs(self.mid) + self.rad) * 0.25 * self.rad
-        return Ball(value, slope * _RADIUS_ROUNDING + 8 * _UNIT * value + _underflow(value))
+        return Ball(value, slope * _RADIUS_ROUNDING + 8 * UNIT_ROUNDOFF * value + _underflow(value))
 
     def __repr__(self) -> str:
         return f"<Ball {self.mid} +- {self.rad}>"
@@ -158,13 +158,13 @@ class Ball:
 def quotient(top: int, bottom: int) -> Ball:
     """Ratio of two natural numbers of any size."""
     value = top / bottom
-    return Ball(value, 0.0 if value in (0.0, 1.0) and top in (0, bottom) else _UNIT * value + _UNDERFLOW)
+    return Ball(value, 0.0 if value in (0.0, 1.0) and top in (0, bottom) else UNIT_ROUNDOFF * value + _UNDERFLOW)
 
 
 def log_of_count(count: int) -> Ball:
     """Logarithm of a natural number of any size, at least 1."""
     shift = max(0, count.bit_length() - 64)
-    value = math.log(count >> shift) + shift * _LN2
+    value = math.log(count >> shift) + shift * LOG_2
     return Ball(value, 0.0 if count == 1 else _LIBRARY * value + (2.0**-63 if shift else 0.0))
 
 

@@ -14,19 +14,17 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _parallel, _validate
 from .._files import check_writable_file, explain_write_errors
-from .._values import FloatArray
 from ..channels.likelihoods.kinds import DenseLikelihood
 from ..channels.likelihoods.sources import BLOCK, Source, source_of
 from ..errors import DomainError, ShapeError
+from ..numerics import BoolArray, FloatArray, RealArray
 from .result import npy_stream
 
-__all__ = ["Block", "LikelihoodAndPrior", "OutputBuffer", "PosteriorOutput", "no_secrets"]
+__all__ = ["Block", "LikelihoodAndPrior", "PosteriorOutput", "no_secrets"]
 
-Numbers = NDArray[np.floating[Any]]
 # bound: none - blocks in one round of tasks
 _BLOCKS_PER_ROUND = 64  # of streams, whose end is not known in advance
 _BLOCKS_PER_TASK = 8  # where a thread reads its own blocks: enough that handing out tasks costs nothing
@@ -38,8 +36,8 @@ class Block(NamedTuple):
 
     number: int
     start: int
-    likelihood: Numbers
-    prior: Numbers | None
+    likelihood: RealArray
+    prior: RealArray | None
 
 
 class LikelihoodAndPrior:
@@ -91,7 +89,7 @@ class LikelihoodAndPrior:
         start = number * BLOCK
         return self._block(number, *(s.take(start, min(start + BLOCK, self.length)) for s in self.sources))
 
-    def _block(self, number: int, likelihood: Numbers, prior: Numbers | None = None) -> Block:
+    def _block(self, number: int, likelihood: RealArray, prior: RealArray | None = None) -> Block:
         if self.log:
             return Block(number, number * BLOCK, likelihood, prior)
         wide = np.asarray(likelihood, dtype=np.float64)
@@ -121,7 +119,7 @@ class LikelihoodAndPrior:
                 yield self._block(number, *parts)
             number += 1
 
-    def _blocks_of(self, source: Source) -> Iterator[Numbers]:
+    def _blocks_of(self, source: Source) -> Iterator[RealArray]:
         if not source.direct:
             yield from source.blocks()
             return
@@ -202,7 +200,7 @@ class LikelihoodAndPrior:
         return self._entry_error(self.prior_name, constraint, block.number, prior, bad)
 
     def _entry_error(
-        self, name: str, constraint: str, number: int, array: Numbers, bad: NDArray[np.bool_]
+        self, name: str, constraint: str, number: int, array: RealArray, bad: BoolArray
     ) -> DomainError:
         first = int(np.argmax(bad))
         return DomainError(
@@ -216,33 +214,13 @@ def no_secrets() -> ShapeError:
     return ShapeError("likelihood must have at least one secret; got none. Pass one number for each secret.")
 
 
-class OutputBuffer:
-    """Provides the memory for the posterior of each block, and writes it to the file if there is one."""
-
-    def __init__(self, array: FloatArray | None, path: Any = None, descriptor: int = -1, offset: int = 0) -> None:
-        self.array, self.path, self.descriptor, self.offset = array, path, descriptor, offset
-
-    def memory(self, block: Block) -> FloatArray:
-        """The array in which to compute the posterior of a block."""
-        size = block.likelihood.size
-        return np.empty(size) if self.array is None else self.array[block.start : block.start + size]
-
-    def write(self, block: Block, posterior: FloatArray) -> None:
-        """Write what was computed in ``memory(block)``."""
-        if self.array is not None:
-            return
-        remaining, position = memoryview(posterior.view(np.uint8).data), self.offset + 8 * block.start
-        with explain_write_errors(self.path):
-            while len(remaining):
-                count = os.pwrite(self.descriptor, remaining, position)
-                remaining, position = remaining[count:], position + count
-
-
 class PosteriorOutput:
-    """``out=`` of ``posterior``, validated before anything is read."""
+    """``out=`` of ``posterior``: validated before anything is read, then filled block by block."""
 
     def __init__(self, out: Any, inputs: LikelihoodAndPrior) -> None:
         self.out = out
+        self.descriptor: int | None = None  # of the file that is written
+        self.offset = 0  # of its data
         if out is None:
             return
         if not inputs.rereadable:
@@ -273,12 +251,30 @@ class PosteriorOutput:
             raise ShapeError(f"out must be of shape ({size},); got {self.out.shape}. Pass numpy.empty({size}).")
 
     @contextmanager
-    def opened(self, size: int) -> Iterator[OutputBuffer | None]:
-        """The buffer for all blocks, None where nothing is written; a file takes its name when it is complete."""
+    def opened(self, size: int) -> Iterator[None]:
+        """While it is open, blocks can be written; a file takes its name when it is complete."""
         self._check_size(size)
         if self.out is None or isinstance(self.out, np.ndarray):
-            yield None if self.out is None else OutputBuffer(self.out)
+            yield
             return
         with npy_stream(self.out, size) as stream:
             stream.flush()
-            yield OutputBuffer(None, self.out, stream.fileno(), stream.tell())
+            self.descriptor, self.offset = stream.fileno(), stream.tell()
+            yield
+
+    def memory(self, block: Block) -> FloatArray | None:
+        """The array in which to compute the posterior of a block; None where nothing is written."""
+        size = block.likelihood.size
+        if isinstance(self.out, np.ndarray):
+            return self.out[block.start : block.start + size]
+        return None if self.out is None else np.empty(size)
+
+    def write(self, block: Block, posterior: FloatArray | None) -> None:
+        """Write what was computed in ``memory(block)`` to the file, if there is one."""
+        if self.descriptor is None or posterior is None:
+            return
+        remaining, position = memoryview(posterior.view(np.uint8).data), self.offset + 8 * block.start
+        with explain_write_errors(self.out):
+            while len(remaining):
+                count = os.pwrite(self.descriptor, remaining, position)
+                remaining, position = remaining[count:], position + count

@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._parallel import Progress, progress_reporter
-from .._values import FloatArray
 from ..channels.likelihoods.kinds import IndexLikelihood
 from ..kernels import _beliefs
+from ..numerics import LOG_2, FloatArray, IntArray, log_sum_exp
 from .dense import FirstPassSums
 from .index_functions import checked_bound, checked_function, index_range, require_enclosed
 
@@ -36,7 +36,6 @@ _LEAF = 2**12  # secrets; ranges of at most that many, or of a 1024th of the bud
 _MAX_BOUND_CALLS = 2**19  # calls of the user's bound; some seconds in Python
 _FIRST_RANGES = 64  # ranges at the start, and the least number chosen in one round
 _LEAVES_AT_ONCE = 64  # leaves enumerated by one call of the user's function
-_LN2 = math.log(2.0)
 # bound: tested by enclosures/test_index_posteriors - rounding of sums over ranges and of their logarithms
 _ROUNDING = 1e-12
 _TOO_WIDE = 600.0  # nats between the bounds of log Z beyond which KL and JS get their trivial bounds
@@ -183,13 +182,14 @@ def _log_evidence_bounds(ranges: _Ranges, evaluated: _Evaluated, size: int) -> t
     enumerated = evaluated.log_sum - math.log(size)
     with np.errstate(divide="ignore"):
         log_mass = np.log(ranges.mass)
-        lower, upper = (_log_sum_exp(np.append(log_mass + ends, enumerated)) for ends in (ranges.lower, ranges.upper))
+        ends = np.stack([ranges.lower, ranges.upper])
+        lower, upper = log_sum_exp(np.column_stack([log_mass + ends, [enumerated] * 2])).tolist()
     return lower, upper
 
 
 def _ranges_to_refine(
     ranges: _Ranges, evaluated: _Evaluated, size: int, rtol: float
-) -> tuple[NDArray[np.int64], float]:
+) -> tuple[IntArray, float]:
     """The ranges to refine next, and the uncertainty that all ranges leave together."""
     if not len(ranges.start):
         return np.empty(0, dtype=np.int64), 0.0
@@ -221,7 +221,7 @@ def _result(
     least = min(evaluated.least, float(np.min(ranges.lower, initial=np.inf))), evaluated.least
     slack = _ROUNDING * (1 + max(abs(x) for x in (low, high) if math.isfinite(x)))
     log_size = math.log(size)
-    kl, js = (0.0, log_size), (0.0, _LN2)
+    kl, js = (0.0, log_size), (0.0, LOG_2)
     if high - low < _TOO_WIDE:
         trial = 0.5 * (low + high)
         sums = [(0.0, 0.0)] * 2
@@ -241,7 +241,7 @@ def _result(
         log_rho = 0.5 * (high - low) + slack  # at most, in absolute value
         kl = _kl_bounds(*bounds[0], log_rho, log_size)
         correction = 0.35 * log_rho * math.exp(min(log_rho, 700.0))
-        js = max(0.0, bounds[1][0] - correction), min(_LN2, bounds[1][1] + correction)
+        js = max(0.0, bounds[1][0] - correction), min(LOG_2, bounds[1][1] + correction)
     return Enclosures(
         (low - slack, high + slack), kl, js, most, least, evaluated.most_likely(), evaluated.ties, cost
     )  # fmt: skip
@@ -272,13 +272,8 @@ def convex_js(y: FloatArray) -> FloatArray:
     """Half of r log(2 r / (1 + r)) + log(2 / (1 + r)) at r = e^y: the integrand of JS, at least 0."""
     size = np.abs(y)
     with np.errstate(over="ignore", invalid="ignore"):
-        deficit = _LN2 - np.log1p(np.exp(-size))
+        deficit = LOG_2 - np.log1p(np.exp(-size))
         large = np.exp(np.maximum(y, 0.0))
         small = np.where(y > 0, 1.0, np.exp(y))
         value = large * deficit + np.where(small > 0, small * (deficit - size), 0.0)
     return np.asarray(0.5 * np.maximum(value, 0.0))
-
-
-def _log_sum_exp(logs: FloatArray) -> float:
-    top = float(logs.max())
-    return top if math.isinf(top) else top + math.log(float(np.sum(np.exp(logs - top))))

@@ -32,24 +32,19 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _parallel, _validate
-from .._values import FloatArray
 from ..channels.likelihoods.kinds import DenseLikelihood
 from ..channels.likelihoods.sources import BLOCK, SourceFault
 from ..errors import DomainError, NotConvergedError
-from ..estimate import Estimate, Unit
+from ..estimate import Estimate, Unit, exact
 from ..kernels import _beliefs
+from ..numerics import LOG_2_ABOVE, UNIT_ROUNDOFF, FloatArray, IntArray
 from .blocks import Block, LikelihoodAndPrior, PosteriorOutput, no_secrets
 from .result import Options, Posterior, Top
 
 __all__ = ["FirstPassSums", "Mode", "PosteriorCheckpoint", "mode", "posterior"]
 
-# bound: proved - half a unit in the last place of a double, IEEE 754
-_UNIT = 2.0**-53
-_LN2 = math.log(2.0)
-_METHOD = "one sum over all secrets"
 _NO_SUMS: tuple[float, ...] = (0.0,) * 6
 _CONSISTENT = 1e-6  # relative difference of the evidences of both passes beyond which the likelihood has changed
 _RESUME = "What was computed is in the attribute best of this error: pass it on as resume=error.best."
@@ -93,7 +88,7 @@ class PosteriorCheckpoint(NamedTuple):
     single_precision: bool
     first: tuple[Any, ...]  # sums of the first pass
     weights: FloatArray  # the largest joint weights,
-    indices: NDArray[np.int64]  # and the secrets that have them
+    indices: IntArray  # and the secrets that have them
     second: tuple[float, ...]  # sums of the second pass
 
     @property
@@ -201,8 +196,7 @@ class _Passes:
         )  # fmt: skip
 
     def _results(self, work: Callable[[Block], Any]) -> Iterator[Any]:
-        skip = -(-self.secrets // BLOCK)
-        for size, result in self.inputs.map_blocks(work, skip, self.options.n_jobs):
+        for size, result in self.inputs.map_blocks(work, -(-self.secrets // BLOCK), self.options.n_jobs):
             yield result
             self.secrets += size
             self.done += 1
@@ -220,7 +214,7 @@ class _Passes:
             raise no_secrets()
         self.stage, self.size, self.secrets = 2, self.secrets, 0
 
-    def _update_top(self, weights: FloatArray, indices: NDArray[np.int64]) -> None:
+    def _update_top(self, weights: FloatArray, indices: IntArray) -> None:
         top = self.options.top
         if not weights.size or (self.weights.size == top and weights.max() <= self.weights[-1]):
             return
@@ -247,16 +241,14 @@ class _Passes:
 
     def run_second(self, evidence: _Evidence) -> None:
         """The second pass."""
-        with self.output.opened(self.size) as buffer:
 
-            def work(block: Block) -> tuple[float, ...]:
-                if buffer is None:
-                    return _second_pass(self.inputs, block, evidence, None)
-                probabilities = buffer.memory(block)
-                sums = _second_pass(self.inputs, block, evidence, probabilities)
-                buffer.write(block, probabilities)
-                return sums
+        def work(block: Block) -> tuple[float, ...]:
+            probabilities = self.output.memory(block)
+            sums = _second_pass(self.inputs, block, evidence, probabilities)
+            self.output.write(block, probabilities)
+            return sums
 
+        with self.output.opened(self.size):
             for sums in self._results(work):
                 self.second = _added(self.second, sums)
             excess = self.second[0] + self.second[1]
@@ -299,7 +291,7 @@ def _probability_function(inputs: LikelihoodAndPrior, evidence: _Evidence) -> Ca
 
 def _first_pass(
     inputs: LikelihoodAndPrior, block: Block, keep: int, sums: bool = True
-) -> tuple[tuple[Any, ...], FloatArray, NDArray[np.int64]]:
+) -> tuple[tuple[Any, ...], FloatArray, IntArray]:
     """Sums of one block, and its largest joint weights with their secrets."""
     weights, indices = np.empty(keep), np.empty(keep, dtype=np.intp)
     row, count = _beliefs.first_pass(
@@ -370,19 +362,19 @@ def _estimates(
     spread = entropy * 690.0  # bounds E (t - top)^2
     if entropy > 0.0:
         spread = min(spread, 2.0 * evidence.log_size * entropy + 4.0 * evidence.log_size**2 / evidence.size)
-    sum_error = _UNIT * ((a + 40.0) * share + b * mean)
-    entropy_error = _UNIT * (
+    sum_error = UNIT_ROUNDOFF * ((a + 40.0) * share + b * mean)
+    entropy_error = UNIT_ROUNDOFF * (
         (2.0 * a + 44.0) * share + (a + 44.0 + 2.0 * b + (a + 40.0) * share) * mean + 2.0 * b * spread + entropy
     )
     omitted = 0.0 if ties == evidence.size else 1e-280  # terms below e^-690 are left out
-    ceiling = evidence.log_size * (1.0 + 4.0 * _UNIT)
+    ceiling = evidence.log_size * (1.0 + 4.0 * UNIT_ROUNDOFF)
     kl, js, correction = None, None, 0.0
-    evidence_error = sum_error + _UNIT * (60.0 + a + evidence.log_size)
+    evidence_error = sum_error + UNIT_ROUNDOFF * (60.0 + a + evidence.log_size)
     if second is not None:
         correction = math.log1p(second[0] + second[1])
         kl, js, evidence_error = _divergences(second, evidence, inputs, sums.most, entropy, roundings)
     elif uniform:
-        kl_error = entropy_error + omitted + _UNIT * 4.0 * evidence.log_size
+        kl_error = entropy_error + omitted + UNIT_ROUNDOFF * 4.0 * evidence.log_size
         kl = _estimate(evidence.log_size - entropy, kl_error, 0.0, ceiling)
     log_evidence = math.fsum([evidence.high, evidence.low, correction])
     ratio_error = evidence_error + gap
@@ -391,14 +383,14 @@ def _estimates(
         if math.isinf(end):
             return _estimate(end, 0.0)
         value = math.fsum([end, -evidence.high, -evidence.low, -correction])
-        return _estimate(value, ratio_error + _UNIT * (2.0 * abs(value) + roundings * abs(end)))
+        return _estimate(value, ratio_error + UNIT_ROUNDOFF * (2.0 * abs(value) + roundings * abs(end)))
 
     one = 1.0 / total
     return {
-        "log_evidence": _estimate(log_evidence, ratio_error + 2.0 * _UNIT * abs(log_evidence)),
+        "log_evidence": _estimate(log_evidence, ratio_error + 2.0 * UNIT_ROUNDOFF * abs(log_evidence)),
         "entropy": _estimate(entropy, entropy_error + omitted, 0.0, ceiling),
         "kl": kl, "js": js, "max_log_ratio": log_ratio(sums.most), "min_log_ratio": log_ratio(sums.least),
-        "vulnerability": _estimate(one, one * (sum_error + 4.0 * _UNIT) + omitted, 0.0, 1.0, "probability"),
+        "vulnerability": _estimate(one, one * (sum_error + 4.0 * UNIT_ROUNDOFF) + omitted, 0.0, 1.0, "probability"),
     }  # fmt: skip
 
 
@@ -417,17 +409,17 @@ def _divergences(
     if inputs.log_prior:
         log_prior_error = min(770.0 * q, 1.2 * (entropy + q) + 1.1 * evidence.log_size + 10.0)
         log_prior_factor = 764.0
-    excess_error = _UNIT * (70.0 * q + log_prior_error + roundings * (abs(evidence.high) + q))
-    evidence_error, size = excess_error + _UNIT, abs(excess)
-    kl_error = _UNIT * ((460.0 + 4.0 * largest_ratio + log_prior_factor) * divergence + likelihood_error) \
+    excess_error = UNIT_ROUNDOFF * (70.0 * q + log_prior_error + roundings * (abs(evidence.high) + q))
+    evidence_error, size = excess_error + UNIT_ROUNDOFF, abs(excess)
+    kl_error = UNIT_ROUNDOFF * ((460.0 + 4.0 * largest_ratio + log_prior_factor) * divergence + likelihood_error) \
         + (kl + size + excess_error) * excess_error
-    js_error = _UNIT * ((370.0 + 8.0 * largest_ratio + log_prior_factor) * js + likelihood_error) \
+    js_error = UNIT_ROUNDOFF * ((370.0 + 8.0 * largest_ratio + log_prior_factor) * js + likelihood_error) \
         + js * size + size**2 * q + (size + excess_error) * excess_error
     js = max(js - excess**2 / 8.0, 0.0)
     gap = evidence.gap
     return (
         _estimate(kl, kl_error + gap * gap, 0.0, math.inf),
-        _estimate(js, js_error + 1.1 * gap * js + gap * gap, 0.0, math.nextafter(_LN2, 1.0)),
+        _estimate(js, js_error + 1.1 * gap * js + gap * gap, 0.0, LOG_2_ABOVE),
         evidence_error,
     )
 
@@ -435,9 +427,4 @@ def _divergences(
 def _estimate(
     value: float, error: float, least: float = -math.inf, most: float = math.inf, unit: Unit = "nats"
 ) -> Estimate:
-    value = min(max(value, least), most)
-    lower, upper = value, value
-    if error != 0.0:
-        lower = max(math.nextafter(value - error, -math.inf), least)
-        upper = min(math.nextafter(value + error, math.inf), most)
-    return Estimate(value, lower, upper, kind="exact", unit=unit, method=_METHOD)
+    return exact(value, error, unit=unit, method="one sum over all secrets", least=least, most=most)

@@ -17,14 +17,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _validate, special
-from .._values import FloatArray
 from ..distributions import Pmf
 from ..distributions.pmf import grouped_atoms
 from ..estimate import Estimate
 from ..kernels import _abp
+from ..numerics import LOG_2, BoolArray, FloatArray
 
 __all__ = ["gaussian_abp"]
 
@@ -58,7 +57,6 @@ _CANCELLATION = 4e-15
 _LEAST_ERROR = 1e-320
 # bound: none - tolerance of the grouping of atoms, whose effect is tested with the rest
 _GROUPING_RTOL = 1e-12
-_LN2 = float(np.log(2.0))
 
 
 def gaussian_abp(prior: Pmf, sigma: float) -> Estimate:
@@ -102,8 +100,8 @@ def gaussian_abp(prior: Pmf, sigma: float) -> Estimate:
     """
     _validate.instance("prior", prior, Pmf)
     noise = _validate.scalar("sigma", sigma, "positive and finite", lambda s: (s > 0) & (s < np.inf))
-    divergence, error, nodes = _divergences(_grouped_prior(prior, noise), prior.values)
-    value, lower, upper = (np.sqrt(np.clip(v, 0.0, _LN2)) for v in (divergence, divergence - error, divergence + error))
+    js, error, nodes = _divergences(_grouped_prior(prior, noise), prior.values)
+    value, lower, upper = (np.sqrt(np.clip(x, 0.0, LOG_2)) for x in (js, js - error, js + error))
     return Estimate(value, lower, upper, kind="heuristic", unit="1", method="trapezoidal rule", cost={"nodes": nodes})
 
 
@@ -173,7 +171,7 @@ def _divergences(prior: _GroupedPrior, points: FloatArray) -> tuple[FloatArray, 
     return value, error + _ROUNDING * value + rounding * (np.sqrt(value) + rounding) + _LEAST_ERROR, total
 
 
-def _isolated(prior: _GroupedPrior, points: FloatArray) -> NDArray[np.bool_]:
+def _isolated(prior: _GroupedPrior, points: FloatArray) -> BoolArray:
     """Points that every release identifies, with less than half the mass; they are atoms of the grouped prior too."""
     far = np.concatenate([[True], np.diff(points) > prior.reach * prior.sigma, [True]])
     isolated = far[:-1] & far[1:]
@@ -183,7 +181,7 @@ def _isolated(prior: _GroupedPrior, points: FloatArray) -> NDArray[np.bool_]:
 
 def _divergence_of_certainty(w: FloatArray) -> FloatArray:
     """The divergence of certainty from the prior, at an atom of weight w."""
-    return np.asarray(_LN2 + 0.5 * (w * special.log(w) - (1 + w) * special.log1p(w)))
+    return np.asarray(LOG_2 + 0.5 * (w * special.log(w) - (1 + w) * special.log1p(w)))
 
 
 def _chebyshev_nodes() -> FloatArray:
@@ -259,7 +257,7 @@ class _Grid(NamedTuple):
         fine, coarse = _abp.divergences(
             self.nodes, padded, self.form, 1.0 / self.density, self.change, self.top, self.mean, self.weights
         )
-        rest = self.outside * _LN2
+        rest = self.outside * LOG_2
         return 0.5 * (fine[: truth.size] + rest), 0.5 * (coarse[: truth.size] + rest)
 
 

@@ -29,11 +29,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
-from .._values import FloatArray, distinct_rows
+from .._values import distinct_rows
 from ..channels.base import Exceptions
 from ..channels.likelihoods.kinds import DefaultLikelihood, DenseLikelihood, as_likelihood
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Kind, Unit
+from ..numerics import LOG_2, LOG_2_ABOVE, FloatArray, IntArray
 from .ball_arithmetic import Ball, log_of_count, quotient, select, stack
 from .result import Options, Posterior, Top, index_array, write_probabilities
 
@@ -43,8 +44,6 @@ __all__ = [
 ]  # fmt: skip
 
 _METHOD = "default and exceptions"
-_LN2 = 0.6931471805599453  # log 2 rounded down; as a ball its radius is 2e-17
-_LN2_ABOVE = 0.6931471805599454  # log 2 rounded up
 # bound: none - sums farther from 1 are refused
 _SUM_TOLERANCE = 1e-9
 _EXPONENT_LIMIT = 600.0  # nats; exponents below it are far from overflow at 709
@@ -138,7 +137,7 @@ class GroupPosterior:
         y, m, v = self.ratio, self.mass, self.post
         near, rising = np.abs(y.mid) < _SERIES_LIMIT, y.mid > 0
         series = (m + v) * Ball(np.where(near, y.mid, 0.0), y.rad).entropy_deficit()
-        size, ln2 = Ball(np.abs(y.mid), y.rad), Ball(_LN2, 2e-17)
+        size, ln2 = Ball(np.abs(y.mid), y.rad), Ball(LOG_2, 2e-17)
         deficit = ln2 - (-size).exp().log1p()
         larger, smaller = select(rising, v, m), select(rising, m, v)
         terms = select(near, series, larger * deficit + smaller * (deficit - size))
@@ -189,7 +188,7 @@ class GroupedDomain(NamedTuple):
 
     size: int
     exceptions: NDArray[Any]  # the listed secrets in increasing order
-    member: NDArray[np.int64]  # the group of each of them
+    member: IntArray  # the group of each of them
     default: int  # the group of all others; -1 where there are none
     groups: Groups
 
@@ -198,7 +197,7 @@ class GroupedDomain(NamedTuple):
         """The reference group: the default group, or the first one if that is empty."""
         return self.default if 0 <= self.default < len(self.groups.counts) else 0
 
-    def groups_of(self, secrets: NDArray[Any]) -> NDArray[np.int64]:
+    def groups_of(self, secrets: NDArray[Any]) -> IntArray:
         """The group of each of these secrets; one past the last group for those without a prior."""
         if len(self.exceptions) == 0:
             return np.full(secrets.shape, self.default)
@@ -246,7 +245,7 @@ def posterior(likelihood: DefaultLikelihood, prior: Any, options: Options) -> Po
         enclosed(found.kl, "nats", _METHOD, low=0.0), enclosed(most, "nats", _METHOD), enclosed(least, "nats", _METHOD),
         enclosed((-log_sum).exp(), "probability", _METHOD, low=0.0, high=1.0), domain.most_probable(joint, 1)[0][0],
         ties, Top(index_array(indices, domain.size), np.exp(log_posterior[groups])),
-        js=enclosed(found.js, "nats", _METHOD, low=0.0, high=_LN2_ABOVE), cost={"groups": len(domain.groups.counts)},
+        js=enclosed(found.js, "nats", _METHOD, low=0.0, high=LOG_2_ABOVE), cost={"groups": len(domain.groups.counts)},
         _probabilities=probabilities,
     )  # fmt: skip
 
@@ -305,7 +304,7 @@ def _domain(
     if priors is None:
         groups = uniform_groups(kept_counts, logs[kept], size)
     else:
-        groups = (_log_prior_groups if log_prior else _prior_groups)(kept_counts, priors[kept], logs[kept])
+        groups = _prior_groups(kept_counts, priors[kept], logs[kept], log_prior=log_prior)
     return GroupedDomain(size, exceptions, rank[member], -1 if default < 0 else int(rank[default]), groups)
 
 
@@ -337,26 +336,18 @@ def uniform_groups(counts: list[int], log_likelihood: FloatArray, size: int) -> 
     return Groups(counts, log_count, (-log_of_count(size)).broadcast_like(mass), mass, log_likelihood)
 
 
-def _prior_groups(counts: list[int], prior: FloatArray, log_likelihood: FloatArray) -> Groups:
-    """Groups under a prior given by probabilities: the distribution of sum 1 that rounds to them."""
+def _prior_groups(counts: list[int], prior: FloatArray, log_likelihood: FloatArray, *, log_prior: bool) -> Groups:
+    """Groups under a prior given by probabilities or logarithms: the distribution of sum 1 that rounds to them.
+
+    A gap of the sum that rounding does not explain is one relative error of all entries, see ``_validate``.
+    """
     log_count, _, _ = _log_counts(counts)
-    each = Ball(prior, 2.0**-52 * prior)
-    return _groups_of_sum_1(
-        counts, log_count, each.log(), each * Ball([float(count) for count in counts]), log_likelihood
-    )
-
-
-def _log_prior_groups(counts: list[int], log_prior: FloatArray, log_likelihood: FloatArray) -> Groups:
-    """Groups under a prior given by logarithms: the distribution of sum 1 that rounds to them."""
-    each = Ball(log_prior, 2.0**-52 * (np.abs(log_prior) + 1))
-    log_count, _, _ = _log_counts(counts)
-    return _groups_of_sum_1(counts, log_count, each, (log_count + each).exp(), log_likelihood)
-
-
-def _groups_of_sum_1(
-    counts: list[int], log_count: Ball, log_prior: Ball, mass: Ball, log_likelihood: FloatArray
-) -> Groups:
-    """Check the sum; a gap that rounding does not explain is one relative error of all entries, see ``_validate``."""
+    if log_prior:
+        logs = Ball(prior, 2.0**-52 * (np.abs(prior) + 1))
+        mass = (log_count + logs).exp()
+    else:
+        each = Ball(prior, 2.0**-52 * prior)
+        logs, mass = each.log(), each * Ball([float(count) for count in counts])
     total = mass.sum()
     gap = abs(float(total.mid) - 1.0)
     if not gap <= _SUM_TOLERANCE:
@@ -365,10 +356,10 @@ def _groups_of_sum_1(
             "as a prior holds logarithms."
         )
     if gap <= 2 * float(total.rad):
-        return Groups(counts, log_count, log_prior, mass, log_likelihood)
+        return Groups(counts, log_count, logs, mass, log_likelihood)
     error = 1.1 * gap
-    log_prior, mass = Ball(log_prior.mid, log_prior.rad + error), Ball(mass.mid, mass.rad + error * mass.mid)
-    return Groups(counts, log_count, log_prior, mass, log_likelihood, gap)
+    logs, mass = Ball(logs.mid, logs.rad + error), Ball(mass.mid, mass.rad + error * mass.mid)
+    return Groups(counts, log_count, logs, mass, log_likelihood, gap)
 
 
 def enclosed(

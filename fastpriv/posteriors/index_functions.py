@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
-from .._values import FloatArray
 from ..channels.likelihoods.kinds import DenseLikelihood, IndexLikelihood
 from ..channels.likelihoods.sources import BLOCK, Source
 from ..errors import DomainError, interruption
 from ..estimate import Estimate, Unit
 from ..kernels.jit import point_loops
+from ..numerics import FloatArray
 from .result import Options, Posterior, Top, index_array, write_probabilities
 
 __all__ = [

@@ -35,13 +35,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .._values import FloatArray
+from ..numerics import UNIT_ROUNDOFF, FloatArray, IntArray
 from .ball_arithmetic import Ball, select
 
 __all__ = ["PosteriorMasses", "product_jensen_shannon", "product_type_jensen_shannon"]
 
-# bound: proved - half a unit in the last place of a double, IEEE 754
-_UNIT = 2.0**-53
 _SINH_SERIES = [6 / math.factorial(2 * k + 1) for k in range(1, 8)]  # 6 (sinh(h) - h) / h^3 in powers of h^2
 _SIN_SERIES = [(-1) ** k / math.factorial(2 * k + 1) for k in range(1, 10)]  # (sin(x) - x) / x in powers of x^2
 _BLOCK_ENTRIES = 2**14  # matrix entries computed at a time: 128 KiB of doubles stay in the cache
@@ -72,7 +70,7 @@ def product_jensen_shannon(parts: Sequence[tuple[PosteriorMasses, int]]) -> Ball
     return product_type_jensen_shannon([part for part, _ in parts], np.array([[times for _, times in parts]]))[0]
 
 
-def product_type_jensen_shannon(parts: Sequence[PosteriorMasses], counts: NDArray[np.int64]) -> Ball:
+def product_type_jensen_shannon(parts: Sequence[PosteriorMasses], counts: IntArray) -> Ball:
     """JS of several products; ``counts``, of shape (products, parts), has the multiplicity of each part in each."""
     start, error_of_product = _one_minus_product(_log_coefficients(parts, np.zeros(1)), counts)
     scale = np.maximum(np.maximum(start, error_of_product), 1e-300)[:, 0]
@@ -96,7 +94,7 @@ def product_type_jensen_shannon(parts: Sequence[PosteriorMasses], counts: NDArra
     rows = max(1, _BLOCK_ENTRIES // len(nodes))
     for first in range(0, len(counts), rows):
         change, error = _one_minus_product(coefficients, counts[first : first + rows])
-        uncertainty = weight * (error + 8 * _UNIT * (1 + np.pi * nodes) * np.abs(change))
+        uncertainty = weight * (error + 8 * UNIT_ROUNDOFF * (1 + np.pi * nodes) * np.abs(change))
         for i in range(len(change)):
             value[first + i] = math.fsum((weight * change[i]).tolist())
             rad[first + i] = math.fsum(uncertainty[i].tolist()) * (1 + 1e-9) + truncation
@@ -112,13 +110,13 @@ def _log_coefficients(parts: Sequence[PosteriorMasses], t: NDArray[Any]) -> list
         with np.errstate(divide="ignore", invalid="ignore"):
             modulus = np.abs(1 + change)
             share = np.where(error > 0, error / (modulus + error), 0.0)
-            rounding = 16 * _UNIT * (np.where(np.isfinite(log), np.abs(log), 0.0) + np.abs(change))
+            rounding = 16 * UNIT_ROUNDOFF * (np.where(np.isfinite(log), np.abs(log), 0.0) + np.abs(change))
             found.append((log, np.log(modulus + error), np.log1p(-share), rounding))
     return found
 
 
 def _one_minus_product(
-    coefficients: list[tuple[Any, ...]], counts: NDArray[np.int64]
+    coefficients: list[tuple[Any, ...]], counts: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """1 - Re prod c_i(t) of each product, and a bound on its error."""
     shape = len(counts), len(coefficients[0][0])
@@ -134,7 +132,7 @@ def _one_minus_product(
         rounding *= 1 + 0.1 * len(coefficients)
         found = -np.expm1(logs).real
         modulus = np.minimum(np.exp(size), 1.01)  # a Chernoff coefficient is at most 1; 1.01 allows for rounding
-        error_of_product = modulus * (-np.expm1(fall) + np.expm1(rounding)) + 8 * _UNIT * np.abs(found)
+        error_of_product = modulus * (-np.expm1(fall) + np.expm1(rounding)) + 8 * UNIT_ROUNDOFF * np.abs(found)
     return found, error_of_product
 
 
@@ -157,7 +155,7 @@ def _coefficient_minus_one(part: PosteriorMasses, t: FloatArray) -> tuple[NDArra
     # m (e^(y/2) - 1)^2 is expanded where that does not cancel much
     squared_distance = select(near, m * growth * growth, v - b.times(2.0) + m).sum() + part.dead
     imaginary_slope = select(near, b * _sinh_excess(clipped), v - m).sum() - part.dead
-    rounding_of_sums = (30 + math.log2(len(y.mid))) * _UNIT
+    rounding_of_sums = (30 + math.log2(len(y.mid))) * UNIT_ROUNDOFF
     change, error = np.empty(len(t), dtype=complex), np.empty(len(t))
     rows = max(1, _BLOCK_ENTRIES // len(y.mid))
     for start in range(0, len(t), rows):
@@ -172,14 +170,15 @@ def _coefficient_minus_one(part: PosteriorMasses, t: FloatArray) -> tuple[NDArra
         change[row] = (-sine_squares.sum(axis=1) - 0.5 * squared_distance.mid) + 1j * imaginary
         # Relative errors of the masses times the sizes of the terms; then the uncertainty of y and of the phase t y.
         slope = np.where(near, np.minimum(np.abs(x) + t_column * y.rad, 2.0), 2.0)
-        uncertainty = t_column * y.rad + 2 * _UNIT * np.abs(x)
-        rounding = np.where(near & (np.abs(x) >= 1), 4 * _UNIT * (np.abs(x) + 1), 8 * _UNIT * np.abs(sine_terms))
+        uncertainty = t_column * y.rad + 2 * UNIT_ROUNDOFF * np.abs(x)
+        size = np.abs(x)
+        rounding = np.where(near & (size >= 1), 4 * UNIT_ROUNDOFF * (size + 1), 8 * UNIT_ROUNDOFF * np.abs(sine_terms))
         slack = (2 * half * half + np.abs(sine_terms)) * b.rad + (b.mid + b.rad) * (
-            2 * slope * uncertainty + 16 * _UNIT * half * half + rounding)
+            2 * slope * uncertainty + 16 * UNIT_ROUNDOFF * half * half + rounding)
         error[row] = (
             slack.sum(axis=1) + rounding_of_sums * (sine_squares.sum(axis=1) + np.abs(waves).sum(axis=1))
-            + squared_distance.rad + t[row] * (imaginary_slope.rad + 4 * _UNIT * abs(imaginary_slope.mid))
-            + 4 * _UNIT * np.abs(change[row])
+            + squared_distance.rad + t[row] * (imaginary_slope.rad + 4 * UNIT_ROUNDOFF * abs(imaginary_slope.mid))
+            + 4 * UNIT_ROUNDOFF * np.abs(change[row])
         ) * (1 + 1e-9)  # fmt: skip
     return change, error
 
@@ -189,7 +188,7 @@ def _sinh_excess(y: Ball) -> Ball:
     h = 0.5 * y.mid
     z = h * h
     found = h * z / 3 * np.polynomial.polynomial.polyval(z, _SINH_SERIES)
-    return Ball(found, y.rad * (np.abs(y.mid) + y.rad) ** 2 / 4 + 12 * _UNIT * np.abs(found) + 1e-323)
+    return Ball(found, y.rad * (np.abs(y.mid) + y.rad) ** 2 / 4 + 12 * UNIT_ROUNDOFF * np.abs(found) + 1e-323)
 
 
 def _sin_deficit(x: FloatArray) -> FloatArray:

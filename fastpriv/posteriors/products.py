@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
-from .._values import FloatArray
 from ..channels.base import Exceptions
 from ..channels.likelihoods.kinds import (
     DefaultLikelihood,
@@ -33,6 +32,7 @@ from ..channels.likelihoods.kinds import (
 )
 from ..channels.likelihoods.sources import source_of
 from ..errors import DomainError, ShapeError
+from ..numerics import LOG_2_ABOVE, FloatArray
 from .ball_arithmetic import Ball, stack
 from .groups import GroupedDomain, GroupPosterior, default_domain, dense_domain, enclosed
 from .index_functions import range_evaluator
@@ -44,7 +44,6 @@ __all__ = ["posterior"]
 _METHOD = "product"
 _FIXED_POINT_BITS = 1080  # a double is a multiple of 2^-1074
 _DENSE_LIMIT = 2**24  # secrets; a coordinate with more is not expanded into an array (128 MiB)
-_LN2_ABOVE = 0.6931471805599454  # log 2 rounded up
 
 
 class _Coordinate(NamedTuple):
@@ -81,7 +80,7 @@ def posterior(likelihood: ProductLikelihood, prior: Any, options: Options) -> Po
         enclosed((-log_sum).exp(), "probability", _METHOD, low=0.0, high=1.0), indices[0],
         math.prod(parts[kind].ties for kind in order),
         Top(index_array(indices[: options.top], size), np.array(top_probabilities[: options.top])),
-        js=enclosed(product_jensen_shannon(factors), "nats", _METHOD, low=0.0, high=_LN2_ABOVE, kind="certified"),
+        js=enclosed(product_jensen_shannon(factors), "nats", _METHOD, low=0.0, high=LOG_2_ABOVE, kind="certified"),
         cost={"places": len(coordinates), "laws": len(factors)}, _probabilities=probabilities,
     )  # fmt: skip
 

@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 
 from .. import _random
 from .._parallel import Progress, ordered_map
-from .._values import FloatArray
 from ..channels.likelihoods.kinds import IndexLikelihood
 from ..errors import warned
+from ..numerics import FloatArray
 from ..sampling.statistics.intervals import Interval, replicate_interval
 from ..sampling.statistics.tails import PointMoments, TopValues, tail_verdict
 from .branch_and_bound import convex_js, convex_kl
@@ -136,20 +136,20 @@ def _estimated(logs: FloatArray, weights: FloatArray, size: int, best: list[tupl
     log_z = top + math.log(level.value)
     tails, sums = TopValues(quantities=2), np.empty((len(logs), 3))
     for i, (row, weight) in enumerate(zip(logs, weights, strict=True)):
-        ratio, kl_terms, js_terms = _terms(row - log_z)
+        ratio, kl_terms, js_terms = (function(row - log_z) for function in (np.exp, convex_kl, convex_js))
         tails.update(np.stack([ratio, kl_terms], axis=1))
         derivative = np.log(2.0 / (1.0 + 1.0 / np.maximum(ratio, 1e-300)))  # log(2 r / (1 + r))
         sums[i] = np.mean(weight * kl_terms), np.mean(weight * js_terms), np.mean(weight * ratio * derivative)
     verdict = "holds" if np.ptp(logs) < 1 else tail_verdict(tails.index())
     _warn_of_limits(verdict, size, logs.size)
-    upper = math.inf if verdict == "unknown" else _log(level.upper, top)
-    evidence, least = Interval(log_z, _log(level.lower, top), upper), float(logs.min())
+    low, high = (-math.inf if end <= 0 else top + math.log(end) for end in (level.lower, level.upper))
+    evidence, least = Interval(log_z, low, math.inf if verdict == "unknown" else high), float(logs.min())
     kl, js, slope = sums.mean(axis=0).tolist()
     if verdict == "unknown":
         return DomainSample(evidence, *_trivial_bounds(size, kl, js), top, least, best, logs.size)
     moments = PointMoments(quantities=2)
     for row in logs:
-        ratio, kl_terms, js_terms = _terms(row - log_z)
+        ratio, kl_terms, js_terms = (function(row - log_z) for function in (np.exp, convex_kl, convex_js))
         change = ratio - 1.0
         moments.update(np.stack([kl_terms - kl * change, js_terms - 0.5 * slope * change], axis=1))
     change = means / level.value - 1.0  # e_i
@@ -157,11 +157,6 @@ def _estimated(logs: FloatArray, weights: FloatArray, size: int, best: list[tupl
         evidence, _interval(sums[:, 0] - kl * change, moments, 0, draws, math.log(size)),
         _interval(sums[:, 1] - 0.5 * slope * change, moments, 1, draws, math.log(2.0)), top, least, best, logs.size,
     )  # fmt: skip
-
-
-def _terms(y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """r = e^y, and the terms of a draw for KL and for JS."""
-    return np.exp(y), convex_kl(y), convex_js(y)
 
 
 def _interval(means: FloatArray, moments: PointMoments, which: int, points: int, high: float) -> Interval:
@@ -191,6 +186,3 @@ def _trivial_bounds(size: int, kl: float = 0.0, js: float = 0.0) -> tuple[Interv
     log_size, ln2 = math.log(size), math.log(2.0)
     return Interval(min(kl, log_size), 0.0, log_size), Interval(min(js, ln2), 0.0, ln2)
 
-
-def _log(mean: float, top: float) -> float:
-    return -math.inf if mean <= 0 else top + math.log(mean)

@@ -32,15 +32,14 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _parallel, _validate
-from .._values import FloatArray
 from ..channels.likelihoods.combinations import subset_of_rank
 from ..channels.likelihoods.subsets import SubsetLikelihood
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Unit
 from ..kernels import _beliefs, _subsets
+from ..numerics import LOG_2_ABOVE, UNIT_ROUNDOFF, FloatArray, IntArray
 from .dense import FirstPassSums
 from .result import Options, Posterior, Top
 
@@ -50,8 +49,6 @@ _MAX_SUBSETS = 10**13  # subsets that are enumerated: some core-days
 _RANGE_SIZE = 2**21  # subsets in one task, some hundredths of a second; a 1024th of them all if that is more
 _SERIAL_LIMIT = 2**18  # subsets; fewer are done before another thread has started
 _EVALUATED_AT_ONCE = 2**16  # subsets whose probabilities are computed at a time
-# bound: proved - half a unit in the last place of a double, IEEE 754
-_UNIT = 2.0**-53
 _LOG_ODDS_LIMIT = 570.0  # nats; products of scaled odds over the members of a subset stay within e^-570 and e^570
 _EXTRA_ROWS = 3  # rows of the kernel's workspace besides one for each member
 
@@ -105,7 +102,7 @@ def posterior(likelihood: SubsetLikelihood, prior: Any, options: Options) -> Pos
     numbers = _estimates(likelihood, own_prior, sums, total)
     log_z = sums.high + sums.low + math.log1p(sums.excess)
 
-    def of_subsets(subsets: NDArray[np.int64]) -> FloatArray:
+    def of_subsets(subsets: IntArray) -> FloatArray:
         logs = likelihood.log_likelihood(subsets) - likelihood.constant
         log_w = -math.log(total) if own_prior.odds is None else own_prior.odds[1][subsets].sum(axis=-1)
         return np.asarray(np.exp((logs - log_z) + log_w))
@@ -173,7 +170,7 @@ def _prior(prior: Any, logs: bool, pool: int, members: int) -> _SubsetPrior:
             f"{_power_of_ten(allowed[0])} to {_power_of_ten(allowed[-1])}. Set the smallest ones to 0."
         )
     largest = max(float(np.max(np.abs(ordered))), 0.0 if logs else float(np.max(np.abs(allowed))))
-    error = _UNIT * members * ((members + 8) * (1.0 + largest)) + 2 * pool * float(np.finfo(np.longdouble).eps)
+    error = UNIT_ROUNDOFF * members * ((members + 8) * (1.0 + largest)) + 2 * pool * float(np.finfo(np.longdouble).eps)
     return _SubsetPrior(np.stack([np.exp(scaled), scaled]), error, least)
 
 
@@ -206,7 +203,7 @@ def _ranges(pool: int, members: int, size: int) -> Iterator[_SubsetRange]:
 
 def _passes(
     likelihood: SubsetLikelihood, prior: _SubsetPrior, top: int, options: Options
-) -> tuple[_PassSums, NDArray[np.int64]]:  # fmt: skip
+) -> tuple[_PassSums, IntArray]:  # fmt: skip
     """The sums of both passes, and the ranks of the most probable subsets."""
     pool, members, total = likelihood.linear.size, likelihood.members, likelihood.size
     records = _subsets.Pool(likelihood.linear, likelihood.pairwise, members, prior.odds)
@@ -274,7 +271,7 @@ def _log_likelihood_error(likelihood: SubsetLikelihood) -> float:
     )
     shares = sum((m - 1) * (a + (m - 1) * b) for m in range(1, size + 1))
     sum_of_all = (size - 1) * (size * a + 0.5 * size * (size - 1) * b)
-    return float(likelihood.error + _UNIT * (shares + sum_of_all))
+    return float(likelihood.error + UNIT_ROUNDOFF * (shares + sum_of_all))
 
 
 def _estimates(likelihood: SubsetLikelihood, prior: _SubsetPrior, sums: _PassSums, total: int) -> dict[str, Estimate]:
@@ -285,8 +282,8 @@ def _estimates(likelihood: SubsetLikelihood, prior: _SubsetPrior, sums: _PassSum
     twice_tv = min(2.0, math.sqrt(2.0 * kl_most))  # T
     spread = kl_most + twice_tv  # at least E|y|
     correction = math.log1p(e)
-    e_error = 1.01 * (delta * (1.0 + abs(e)) + _UNIT * (150.0 * twice_tv + 6.0 * spread))
-    z_error = 1.02 * e_error + 4.0 * _UNIT * abs(correction)
+    e_error = 1.01 * (delta * (1.0 + abs(e)) + UNIT_ROUNDOFF * (150.0 * twice_tv + 6.0 * spread))
+    z_error = 1.02 * e_error + 4.0 * UNIT_ROUNDOFF * abs(correction)
     up = (sums.first.most - sums.high) - sums.low - correction
     down = (sums.first.least - sums.high) - sums.low - correction
     method = "both passes over all subsets"
@@ -297,21 +294,21 @@ def _estimates(likelihood: SubsetLikelihood, prior: _SubsetPrior, sums: _PassSum
         return Estimate(value, lower, upper, kind="certified", unit=unit, method=method)
 
     evidence = sums.high + (sums.low + correction + likelihood.constant)
-    ev_error = z_error + 4.0 * _UNIT * (abs(evidence) + abs(sums.high) + abs(likelihood.constant))
+    ev_error = z_error + 4.0 * UNIT_ROUNDOFF * (abs(evidence) + abs(sums.high) + abs(likelihood.constant))
     kl = (k + (e - (1.0 + e) * correction)) / (1.0 + e)
     kl_error = 1.01 * (
-        delta * spread + _UNIT * k * (400.0 + 4.0 * (2.0 + max(up, 0.0))) + (k + abs(e)) * e_error + 4 * _UNIT * abs(e)
-        + e_error**2
+        delta * spread + UNIT_ROUNDOFF * k * (400.0 + 4.0 * (2.0 + max(up, 0.0))) + (k + abs(e)) * e_error
+        + 4 * UNIT_ROUNDOFF * abs(e) + e_error**2
     )  # fmt: skip
     js_error = 1.01 * (
-        (delta + abs(correction) + e_error) * min(0.6, 0.5 * spread) + _UNIT * (1000.0 * sums.js + 2.0 * spread)
+        (delta + abs(correction) + e_error) * min(0.6, 0.5 * spread) + UNIT_ROUNDOFF * (1000.0 * sums.js + 2.0 * spread)
     )  # fmt: skip
-    most = -prior.least * (1.0 + 4.0 * _UNIT) + prior.error + 4.0 * _UNIT  # no posterior exceeds 1
-    ratio_error = [1.01 * (delta + z_error + 4.0 * _UNIT * abs(y)) for y in (up, down)]
+    most = -prior.least * (1.0 + 4.0 * UNIT_ROUNDOFF) + prior.error + 4.0 * UNIT_ROUNDOFF  # no posterior exceeds 1
+    ratio_error = [1.01 * (delta + z_error + 4.0 * UNIT_ROUNDOFF * abs(y)) for y in (up, down)]
     found = {
         "log_evidence": bounded(evidence, ev_error, -math.inf, math.inf),
         "kl": bounded(kl, kl_error, 0.0, most),
-        "js": bounded(sums.js, js_error, 0.0, math.nextafter(math.log(2.0), 1.0)),
+        "js": bounded(sums.js, js_error, 0.0, LOG_2_ABOVE),
         "max_log_ratio": bounded(up, ratio_error[0], 0.0, most),
     }
     if down == -math.inf:
@@ -320,15 +317,15 @@ def _estimates(likelihood: SubsetLikelihood, prior: _SubsetPrior, sums: _PassSum
         found["min_log_ratio"] = bounded(down, ratio_error[1], -math.inf, 0.0)
     value, error = _entropy(sums, delta)
     if prior.odds is None:  # entropy and KL add up to log n: the sharper one gives the other
-        by_kl, slack = found["kl"], 4.0 * _UNIT * log_n
+        by_kl, slack = found["kl"], 4.0 * UNIT_ROUNDOFF * log_n
         if by_kl.width + slack < error:
             value, error = log_n - by_kl.value, by_kl.width + slack
         elif 2.0 * error + slack < by_kl.width:
             found["kl"] = bounded(log_n - value, error + slack, 0.0, most)
-    found["entropy"] = bounded(value, error, 0.0, log_n * (1.0 + 4.0 * _UNIT))
+    found["entropy"] = bounded(value, error, 0.0, log_n * (1.0 + 4.0 * UNIT_ROUNDOFF))
     others = (sums.first.ties - 1.0) + sums.first.rest_high + sums.first.rest_low
     log_top = sums.first.top - sums.high - sums.low - correction - (log_n if prior.odds is None else 0.0)
-    relative = math.expm1(1.01 * (delta + z_error + 4.0 * _UNIT * (abs(log_top) + log_n + 1.0)))
+    relative = math.expm1(1.01 * (delta + z_error + 4.0 * UNIT_ROUNDOFF * (abs(log_top) + log_n + 1.0)))
     probable = min(math.exp(log_top), 1.0)
     lower, upper = probable * (1.0 - relative), min(probable * (1.0 + relative), 1.0)
     value = min(max(1.0 / (1.0 + others), lower), upper)
@@ -345,16 +342,16 @@ def _entropy(sums: _PassSums, delta: float) -> tuple[float, float]:
     """
     rest, moment = (sums.first.ties - 1.0) + sums.first.rest_high + sums.first.rest_low, sums.first.moment
     value = math.log1p(rest) + moment / (1.0 + rest)
-    rounding = _UNIT * (120.0 + 4.0 * sums.rises)
-    rest_error = 1.01 * (rest * (2.0 * delta + rounding) + 5.0 * _UNIT * moment) + 1e-280
-    moment_error = 1.01 * (2.0 * delta * (rest + moment) + moment * (rounding + 3800.0 * _UNIT)) + 1e-280
+    rounding = UNIT_ROUNDOFF * (120.0 + 4.0 * sums.rises)
+    rest_error = 1.01 * (rest * (2.0 * delta + rounding) + 5.0 * UNIT_ROUNDOFF * moment) + 1e-280
+    moment_error = 1.01 * (2.0 * delta * (rest + moment) + moment * (rounding + 3800.0 * UNIT_ROUNDOFF)) + 1e-280
     error = 1.02 * (rest_error / (1.0 + rest) + moment_error / (1.0 + rest) + moment * rest_error / (1.0 + rest) ** 2)
-    return value, error + 8.0 * _UNIT * value
+    return value, error + 8.0 * UNIT_ROUNDOFF * value
 
 
 def _inclusion(likelihood: SubsetLikelihood, sums: _PassSums, error: float, largest: float, method: str) -> Estimate:
     """Posterior probability of each record of being a member; at most 96 roundings in each sum."""
-    relative = math.expm1(1.01 * (error + _UNIT * (4.0 * largest + 110.0)))
+    relative = math.expm1(1.01 * (error + UNIT_ROUNDOFF * (4.0 * largest + 110.0)))
     value = np.clip(sums.mass / (1.0 + sums.excess), 0.0, 1.0)
     return Estimate(
         value, np.maximum(value * (1.0 - relative) - 1e-290, 0.0), np.minimum(value * (1.0 + relative) + 1e-290, 1.0),
