@@ -1,6 +1,6 @@
 """The table of the constants in bounds: ``python tools/bounds.py`` writes BOUNDS.md, ``--check`` says what is missing.
 
-A marker is a comment in csrc/*.h, csrc/*.pyx or fastpriv/**/*.py; its further lines, if any, are indented in Python:
+A marker is a comment in csrc/**/*.h, csrc/**/*.pyx or fastpriv/**/*.py; its further lines are indented in Python:
 
     bound: CLASS - what it bounds       of the constant defined on this or the next line of code; within a function,
                                         of all numbers in that function
@@ -9,7 +9,7 @@ A marker is a comment in csrc/*.h, csrc/*.pyx or fastpriv/**/*.py; its further l
 where CLASS is one of
 
     proved                  the reason stands in the marker, or in the text of the file that it points to
-    computed by SCRIPT      a script computed it, or its error, to more digits; fit_normal is csrc/fit_normal.py
+    computed by SCRIPT      a script computed it, or its error, to more digits; fit_normal is tools/fit_normal.py
     tested by TEST, TEST    nothing is proved: these tests compare with arithmetic of more digits, or with brute force;
                             kernels/test_sphere is tests/kernels/test_sphere.py, with ::name one test in it
     none                    it chooses how much work is done, or by which formula; bounds hold whatever it is
@@ -88,7 +88,7 @@ class Row:
 
 def sources(root: Path = ROOT) -> Iterator[Path]:
     """What is read."""
-    yield from sorted([*(root / "csrc").glob("*.h"), *(root / "csrc").glob("*.px[di]"), *(root / "csrc").glob("*.pyx")])
+    yield from sorted(path for pattern in ("*.h", "*.px[di]", "*.pyx") for path in (root / "csrc").rglob(pattern))
     yield from sorted((root / "fastpriv").rglob("*.py"))
 
 
@@ -107,7 +107,7 @@ def markers(text: str) -> list[Marker]:
         match = MARKER.fullmatch(words.partition("*/")[0].strip())
         if not match:
             raise ValueError(f"line {i}: {words!r} must be a marker; {_REMEDY.format('in its place', '')}")
-        folder = "csrc" if match[2].startswith("computed") else "tests"
+        folder = "tools" if match[2].startswith("computed") else "tests"
         evidence = tuple(_named(folder, x) for x in match[3].split(", ")) if match[3] else ()
         found.append(Marker(i, bool(match[1]), match[2].split()[0], evidence, match[4].strip()))
     return found
@@ -402,7 +402,9 @@ def _python_imports(root: Path) -> dict[str, set[str]]:
         if called and module != "fastpriv.conversions.registry":  # by a name put together at run time: any of them
             room = f"{module.rpartition('.')[0]}.{called[1]}"
             found |= {name for name in modules if name.startswith(room)}
-        if modules[module].name == "__init__.py" and module != "fastpriv":  # used whole
+        path = modules[module]
+        stub = path.with_suffix(".pyi").exists()  # then the stub says where a name comes from
+        if path.name == "__init__.py" and not stub and module not in ("fastpriv", "fastpriv.numerics"):  # used whole
             found |= {name for name in modules if name.rpartition(".")[0] == module}
         below[module] = found
     return below
@@ -417,7 +419,8 @@ def _origin(module: str, name: str, modules: dict[str, Path], taken: Taken) -> s
     if whole in modules or module == _COMPILED:
         return {whole}
     if module in modules and modules[module].name == "__init__.py":
-        for other, some in taken[module]:
+        stub = modules[module].with_suffix(".pyi")
+        for other, some in [*taken[module], *(_imports(f"{module}.", stub) if stub.exists() else ())]:
             if name in some and other != module:
                 return _origin(other, name, modules, taken)
     return {module}
@@ -453,19 +456,16 @@ def _imports(module: str, path: Path) -> list[tuple[str, tuple[str, ...]]]:
     return found
 
 
-_INCLUDED = r"""(?:#\s*include|#\s*define \w+|include|extern from)\s*["']([\w.]+)["']"""
+_INCLUDED = r"""(?:#\s*include|#\s*define \w+|include|extern from)\s*["']([\w./]+)["']"""
 
 
 def _kernels(root: Path) -> dict[str, set[str]]:
     """fastpriv.kernels._x -> sources that _x.pyx is made of."""
-    names = {path.name: path for path in (root / "csrc").iterdir()}
-    included = {
-        name: set(re.findall(_INCLUDED, path.read_text())) & set(names)
-        for name, path in names.items() if path.suffix in (".h", ".pxi", ".pyx")
-    }  # fmt: skip
+    paths = {path.relative_to(root / "csrc").as_posix(): path for path in (root / "csrc").rglob("*.[hp]*")}
+    included = {name: set(re.findall(_INCLUDED, path.read_text())) & set(paths) for name, path in paths.items()}
     return {
-        f"fastpriv.kernels.{name[:-4]}": {f"csrc/{x}" for x in _closure(name, included)}
-        for name in names if name.endswith(".pyx")
+        f"fastpriv.kernels.{path.stem}": {f"csrc/{x}" for x in _closure(name, included)}
+        for name, path in paths.items() if path.suffix == ".pyx"
     }  # fmt: skip
 
 
@@ -533,27 +533,24 @@ formula: bounds hold whatever they are. What rests on a file is found by imports
 Functions of NumPy and SciPy are taken to be as exact as the tests found them."""
 
 
-_ROOMS = {
-    "capacity under a peak-power constraint": "awgn sphere",
-    "posteriors": "beliefs subsets",
-    "capacity of finite channels": "blahut",
-    "binary channels": "channel",
-    "tables of channels": "table",
-    "mutual-information privacy": "lmip",
-    "Gaussian mechanism": "gauss",
-    "double-doubles": "dd",
-    "hockey-stick divergence": "hockey ratio pieces place split",
-    "integrals on the line": "near mixture modulus quadrature integrand gauss_legendre",
-    "sampling": "density draw normal stream terms rows squares vector",
+_KERNELS = {
+    "awgn": "capacity under a peak-power constraint",
+    "channel": "finite channels",
+    "common": "arithmetic that all share",
+    "gauss": "Gaussian mechanism",
+    "line": "divergences in one dimension",
+    "lmip": "mutual-information privacy",
+    "mixture": "mixtures in any dimension",
+    "posterior": "posteriors",
+    "sampling": "sampling",
+    "special": "special functions",
 }
 
 
 def _room(path: str) -> str:
-    if path.startswith("csrc/"):
-        begins = {x: room for room, names in _ROOMS.items() for x in names.split()}
-        best = max((x for x in begins if path.startswith(f"csrc/fp_{x}")), key=len, default="")
-        return f"kernels: {begins.get(best, 'elementary functions')}"
     parts = path.split("/")
+    if parts[0] == "csrc":
+        return f"kernels: {_KERNELS[parts[1]]}"
     return parts[1].removesuffix(".py")
 
 

@@ -78,14 +78,14 @@ def cd_lmip(
 
 
 @in_unit
-def ci_lmip(mechanism: Any, *, gap: float = 1e-9, n_jobs: int | None = None, unit: Information = "nats") -> Estimate:
+def ci_lmip(mechanism: Any, *, rtol: float = 1e-9, n_jobs: int | None = None, unit: Information = "nats") -> Estimate:
     """Context-independent local mutual-information privacy: the capacity, sup over priors of I(X; M(X)), in nats.
 
     Parameters
     ----------
     mechanism : AnyChannel or array_like, shape (n, m)
         The channel.
-    gap : float, default 1e-9
+    rtol : float, default 1e-9
         Width of the bracket that is aimed at, as in ``channel_capacity``.
     n_jobs : int, optional
         Threads.
@@ -120,7 +120,7 @@ def ci_lmip(mechanism: Any, *, gap: float = 1e-9, n_jobs: int | None = None, uni
     22.1888...
     """
     _parallel.checked(n_jobs)
-    return channel_capacity(arguments.setting(None, mechanism).channel, rtol=gap, n_jobs=n_jobs).capacity
+    return channel_capacity(arguments.setting(None, mechanism).channel, rtol=rtol, n_jobs=n_jobs).capacity
 
 
 @in_unit

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -14,16 +16,15 @@ from numpy.typing import NDArray
 from .. import _validate
 from .._files import atomic_write
 from .._parallel import Progress
-from .._values import FloatArray
 from ..errors import DomainError, ShapeError
-from ..estimate import KINDS, Estimate
+from ..estimate import KINDS, Estimate, Result
+from ..numerics import FloatArray, next_above, next_below
 
 __all__ = ["Options", "Posterior", "Top", "index_array", "npy_stream", "write_probabilities"]
 
 QUANTITIES = (
     "log_evidence", "entropy", "kl", "js", "max_log_ratio", "min_log_ratio", "xi", "abp", "vulnerability", "inclusion",
 )  # fmt: skip
-_SQRT_LN2 = 0.8325546111576979  # the largest ABP, sqrt(log 2), rounded up
 _WRITTEN_AT_ONCE = 2**18  # secrets whose probabilities are written at a time: 2 MiB
 _FILE_LIMIT = 2**48  # secrets; their probabilities would take 2 PiB
 
@@ -47,9 +48,12 @@ class Top(NamedTuple):
     indices: NDArray[Any]  # (k,) int64, or Python integers; subsets: (k, members)
     probabilities: FloatArray  # (k,)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Top) and all(map(np.array_equal, self, other))
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Posterior:
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Posterior(Result):
     """The posterior over all secrets after one release, in numbers.
 
     Parameters
@@ -103,36 +107,24 @@ class Posterior:
     js: Estimate | None = None
     inclusion: Estimate | None = None
     cost: Mapping[str, Any] = field(default_factory=dict)
-    _probabilities: Callable[[int, int], FloatArray] | None = field(default=None, repr=False)
-
-    def __repr__(self) -> str:
-        names = ("log_evidence", "entropy", "kl", "js", "xi", "vulnerability")
-        numbers = ((name, getattr(self, name)) for name in names)
-        text = ", ".join(f"{name}={float(one):.6g}" for name, one in numbers if one is not None)
-        return f"Posterior(size={_validate.shown(self.size)}, {text}, map_index={_validate.shown(self.map_index)})"
+    _probabilities: Callable[[int, int], FloatArray] | None = field(default=None, repr=False, compare=False)
 
     @property
     def xi(self) -> Estimate:
         """Maximum Bayesian privacy of this release: the largest absolute log ratio."""
         up, down = self.max_log_ratio, self.min_log_ratio
-        value, lower, upper = (
-            max(a, b) for a, b in ((up.value, -down.value), (up.lower, -down.upper), (up.upper, -down.lower))
-        )
-        return Estimate(
-            value, max(lower, 0.0), upper, kind=max(up.kind, down.kind, key=KINDS.index), unit=up.unit,
-            method=up.method, confidence=up.confidence or down.confidence,
-        )  # fmt: skip
+        value, lower = max(up.value, -down.value), max(up.lower, -down.upper, 0.0)
+        kind = max(up.kind, down.kind, key=KINDS.index)
+        return replace(up, value=value, lower=lower, upper=max(up.upper, -down.lower), kind=kind, cost={})
 
     @property
     def abp(self) -> Estimate | None:
         """Average Bayesian privacy of this release: the root of the Jensen-Shannon divergence."""
         if self.js is None:
             return None
-        value, lower, upper = (float(np.sqrt(x)) for x in (self.js.value, self.js.lower, self.js.upper))
-        lower, upper = np.nextafter(lower, 0.0), min(np.nextafter(upper, 1.0), _SQRT_LN2)
-        return Estimate(
-            value, lower, upper, kind=self.js.kind, unit="1", method=self.js.method, confidence=self.js.confidence
-        )  # fmt: skip
+        value, lower, upper = (math.sqrt(x) for x in (self.js.value, self.js.lower, self.js.upper))
+        lower, upper = max(next_below(lower), 0.0), next_above(upper)
+        return replace(self.js, value=value, lower=lower, upper=upper, unit="1", cost={})
 
     def probabilities(self, start: int = 0, stop: int | None = None) -> FloatArray:
         """Posterior probabilities of the secrets ``start`` to ``stop - 1``."""
@@ -152,29 +144,27 @@ class Posterior:
 
     def __reduce__(self) -> Any:
         values = {one.name: getattr(self, one.name) for one in fields(self)}
-        return _rebuilt, (values | {"_probabilities": None, "cost": dict(self.cost)},)  # likelihoods are not pickled
+        values |= {"_probabilities": None, "cost": dict(self.cost)}  # likelihoods are not pickled
+        return partial(Posterior, **values), ()
+
+    def estimates(self) -> dict[str, Estimate]:
+        """The quantities that are known, by name."""
+        return {name: one for name in QUANTITIES if (one := getattr(self, name)) is not None}
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain types only, for JSON; infinite numbers stay floats."""
-        numbers = {name: getattr(self, name) for name in QUANTITIES}
-        plain = {name: None if number is None else number.to_dict() for name, number in numbers.items()}
+        """Plain types only, for JSON; infinite numbers stay floats, and unknown quantities are None."""
+        numbers = {name: one and one.to_dict() for name, one in ((name, getattr(self, name)) for name in QUANTITIES)}
         index = list(self.map_index) if isinstance(self.map_index, tuple) else int(self.map_index)
-        best = {"indices": self.top.indices.tolist(), "probabilities": self.top.probabilities.tolist()}
-        return {"size": self.size, **plain, "map_index": index, "ties": self.ties, "top": best, "cost": dict(self.cost)}
+        best = {name: array.tolist() for name, array in self.top._asdict().items()}
+        rest = {"map_index": index, "ties": self.ties, "top": best, "cost": dict(self.cost)}
+        return {"size": self.size, **numbers, **rest}
 
-    def to_frame(self) -> Any:
-        """A pandas DataFrame, one row a quantity: value, lower, upper, unit, kind, method."""
-        import pandas as pd
-
-        rows = {name: getattr(self, name) for name in QUANTITIES if name != "inclusion"}
-        return pd.DataFrame(
-            {name: {"value": e.value, "lower": e.lower, "upper": e.upper, "unit": e.unit, "kind": e.kind,
-                    "method": e.method} for name, e in rows.items() if e is not None}
-        ).T.rename_axis("quantity")  # fmt: skip
-
-
-def _rebuilt(values: dict[str, Any]) -> Posterior:
-    return Posterior(**values)
+    def __format__(self, spec: str) -> str:
+        """The main quantities with their bounds, each number in the format of a float."""
+        names = ("log_evidence", "entropy", "kl", "js", "xi", "vulnerability")
+        numbers = ((name, getattr(self, name)) for name in names)
+        text = ", ".join(f"{name}={one:{spec or '.6g'}}" for name, one in numbers if one is not None)
+        return f"Posterior(size={_validate.shown(self.size)}, {text}, map_index={_validate.shown(self.map_index)})"
 
 
 def index_array(indices: list[int], size: int) -> NDArray[Any]:

@@ -113,8 +113,8 @@ def test_faults_of_a_channel_name_the_row(function, channel, error, text):
 @pytest.mark.parametrize(
     ("keywords", "text"),
     [
-        ({"gap": 0.0}, "gap must be between 1e-14 and 1"),
-        ({"gap": 2.0}, "gap must be between 1e-14 and 1"),
+        ({"rtol": 0.0}, "rtol must be between 1e-14 and 1"),
+        ({"rtol": 2.0}, "rtol must be between 1e-14 and 1"),
         ({"unit": "bans"}, "unit must be one of nats, bits"),
         ({"max_iterations": -1}, "max_iterations must be an integer of at least 0"),
         ({"max_seconds": 0}, "max_seconds must be positive"),

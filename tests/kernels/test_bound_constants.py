@@ -16,7 +16,7 @@ CSRC = Path(__file__).parents[2] / "csrc"
 
 
 def stored(kind, n):
-    header = (CSRC / "fp_gauss_legendre.h").read_text()
+    header = (CSRC / "line/fp_gauss_legendre_tables.h").read_text()
     body = re.search(rf"fp_legendre_{kind}_{n}\[{n}\] = \{{(.*?)\}};", header, re.DOTALL)
     return [float.fromhex(x) if "x" in x else float(x) for x in body[1].replace(",", " ").split()]
 
@@ -54,7 +54,7 @@ def modulus(dimension, radius, height):
 
 @pytest.mark.parametrize("dimension", [2, 4, 6, 8, 12, 20, 50, 100, 300, 1000, 2048, 2600])
 def test_the_modulus_on_the_strip_is_a_tenth_of_what_is_used(dimension):
-    """csrc/fp_awgn_bounds_loops.h, fp_awgn_rule_error: 24 e^(b^2) is twice ten times this, for heights up to 1.5."""
+    """24 e^(b^2) is twice ten times this, for heights up to 1.5: csrc/awgn/fp_awgn_quadrature_bounds_loops.h."""
     assert abs(modulus(dimension, 3.0, 0.0) - 1) < 1e-6, "a density"
     for height in (0.2, 0.7, 1.2, 1.5):
         for radius in (1e-3, 0.5, 1.5, 4.0, 12.0, 40.0):

@@ -50,7 +50,7 @@ def test_a_smaller_atom_is_worse(mu, epsilon, one, other):
 @given(budgets, losses, chances)
 def test_published_never_exceeds_the_corrected_limit_of_small_atoms(mu, epsilon, atom):
     """An atom with mu nats of information has a divergence of at most mu / atom."""
-    assume(mu * (1.0 - atom) >= 1e-306)  # a smaller mu counts as this over 1 - atom (csrc/fp_lmip_lip.h)
+    assume(mu * (1.0 - atom) >= 1e-306)  # a smaller mu counts as this over 1 - atom (csrc/lmip/fp_lmip_lip.h)
     whole = special.pointwise_lip_delta(mu / atom, epsilon)
     assert special.cd_lmip_lip_delta(mu, epsilon, atom) <= whole * (1 + 1e-13)
 
