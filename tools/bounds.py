@@ -402,7 +402,9 @@ def _python_imports(root: Path) -> dict[str, set[str]]:
         if called and module != "fastpriv.conversions.registry":  # by a name put together at run time: any of them
             room = f"{module.rpartition('.')[0]}.{called[1]}"
             found |= {name for name in modules if name.startswith(room)}
-        if modules[module].name == "__init__.py" and module != "fastpriv":  # used whole
+        path = modules[module]
+        stub = path.with_suffix(".pyi").exists()  # then the stub says where a name comes from
+        if path.name == "__init__.py" and not stub and module not in ("fastpriv", "fastpriv.numerics"):  # used whole
             found |= {name for name in modules if name.rpartition(".")[0] == module}
         below[module] = found
     return below
@@ -417,7 +419,8 @@ def _origin(module: str, name: str, modules: dict[str, Path], taken: Taken) -> s
     if whole in modules or module == _COMPILED:
         return {whole}
     if module in modules and modules[module].name == "__init__.py":
-        for other, some in taken[module]:
+        stub = modules[module].with_suffix(".pyi")
+        for other, some in [*taken[module], *(_imports(f"{module}.", stub) if stub.exists() else ())]:
             if name in some and other != module:
                 return _origin(other, name, modules, taken)
     return {module}
