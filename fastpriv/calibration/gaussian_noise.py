@@ -3,9 +3,9 @@
 Notation: sigma the standard deviation of the noise, X the secret, H the entropy of its prior.
 
 LIP: delta(sigma) is the level at a fixed epsilon and prior; 1 - min prior is its limit without noise. More independent
-noise degrades P_x and P_M alike, so delta falls as sigma grows. Both delta at large sigma and 1 - delta / limit at small
-sigma vanish like exp(-c sigma^(+-2)), so that asinh(logit(delta / limit)) is nearly a straight line of slope -2 in
-log sigma: the residual of ``root_search``.
+noise degrades P_x and P_M alike, so delta falls as sigma grows. Both delta at large sigma and 1 - delta / limit at
+small sigma vanish like exp(-c sigma^(+-2)), so that asinh(logit(delta / limit)) is nearly a straight line of slope -2
+in log sigma: the residual of ``root_search``.
 
 LMIP: I(sigma) = I(X; X + N(0, sigma^2)) falls like variance / (2 sigma^2) at large sigma and H - I like
 exp(-c / sigma^2) at small sigma, so that log(-log(1 - I/H)) is nearly such a line. The pointwise level, sup over x of

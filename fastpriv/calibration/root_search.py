@@ -76,7 +76,7 @@ def least_sigma(
     name: str, tasks: FloatArray, no_noise_needed: BoolArray, level: Callable[[FloatArray], Level],
     start: Callable[[FloatArray], float], rtol: float, n_jobs: int | None, zero: str,
 ) -> Estimate:  # fmt: skip
-    """One search for each row of ``tasks``, in sorted order; 0 where no noise is needed. The target is last in a row."""
+    """One search for each row of ``tasks``, whose last entry is the target; 0 where no noise is needed."""
     numbers = np.zeros((3, len(tasks)))
     searched = np.flatnonzero(~no_noise_needed.ravel())
     searched = searched[np.lexsort(tasks[searched].T[::-1])]
@@ -109,7 +109,8 @@ def _search(name: str, target: float, level: Level, start: float, rtol: float) -
     root, margin, failures = 0.0, 0.0, 0
     first, last = (math.log(limit) - math.log(start) for limit in (_LEAST, _MOST))
     for evaluations in range(1, _MOST_EVALUATIONS + 1):
-        side = 1.0 if above is None or (below is not None and above.log_sigma - root >= root - below.log_sigma) else -1.0
+        upper_is_farther = above and below and above.log_sigma - root >= root - below.log_sigma
+        side = 1.0 if above is None or upper_is_farther else -1.0
         log_sigma = min(max(root + side * margin, first), last)
         half = math.exp(0.5 * log_sigma)  # its square may reach 1e600
         sigma = min(max(start * half * half, _LEAST), _MOST)

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _parallel
-from .._values import FloatArray
 from ..errors import DomainError
-from ..estimate import Estimate
+from ..estimate import Estimate, Result
 from ..kernels import _table
+from ..numerics import FloatArray
 from . import gaussian
 from .discrete.abp import PosteriorShifts, posterior_shifts
 from .discrete.channel_with_prior import Mechanism, Prior, channel_with_prior, estimate, is_channel
@@ -25,8 +25,8 @@ from .discrete.quantities import brackets
 __all__ = ["AverageBayesianPrivacy", "MaximumBayesianPrivacy", "abp", "average_bayesian_privacy", "larger_side", "mbp"]
 
 
-@dataclass(frozen=True, slots=True)
-class MaximumBayesianPrivacy:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MaximumBayesianPrivacy(Result):
     """Maximum Bayesian privacy and its two sides, in nats.
 
     Parameters
@@ -118,8 +118,8 @@ def larger_side(plus: Estimate, minus: Estimate) -> Estimate:
     return Estimate(*ends, kind="exact", unit="nats", method=(plus if plus.value > minus.value else minus).method)
 
 
-@dataclass(frozen=True, slots=True)
-class AverageBayesianPrivacy:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AverageBayesianPrivacy(Result):
     """Average Bayesian privacy for every true value, its maximum over them, and its mean under the prior.
 
     Parameters

@@ -147,7 +147,9 @@ def summary(
         found, arrays, passes = _walk(model, posteriors, release, secret, n_jobs, progress)
     else:
         found = brackets(model, UNITS, n_jobs=n_jobs, progress=progress, omit_unavailable=True)
-    numbers = {name: estimate(found[name], unit) if name in found else None for name, unit in UNITS.items()}
+    numbers: dict[str, Any] = {
+        name: estimate(found[name], unit) if name in found else None for name, unit in UNITS.items()
+    }
     plus, minus = numbers["xi_plus"], numbers["xi_minus"]
     xi = None if plus is None or minus is None else larger_side(plus, minus)
     shift = None

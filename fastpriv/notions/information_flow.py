@@ -6,12 +6,11 @@ Notation: Q (n, m) a channel, pi the prior of the secret, q = pi Q the distribut
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _parallel, _validate
 from .._estimates import in_unit, monotone
-from .._values import FloatArray
 from ..estimate import Estimate, Information, NumberLike
+from ..numerics import FloatArray, IndexArray
 from .discrete.channel_with_prior import Bracket, Mechanism, Prior, channel_with_prior, with_all_rows
 from .discrete.dense_quantities import RowBlocks, column_statistics
 from .discrete.quantities import brackets, quantity
@@ -197,7 +196,7 @@ def renyi_leakage(
 
 def map_secrets(
     prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: _parallel.Progress = None
-) -> NDArray[np.intp]:
+) -> IndexArray:
     """The maximum a posteriori (likeliest) secret after each release; -1 for releases that never occur.
 
     Parameters

@@ -282,7 +282,7 @@ def _sampling(
     n_jobs: int | None, progress: Progress,
 ) -> Request:  # fmt: skip
     return request(
-        confidence=confidence, side=side, rtol=rtol, atol=atol, max_samples=max_samples,
+        confidence=confidence, side=side, rtol=rtol, atol=atol, max_samples=max_samples,  # type: ignore[arg-type]
         max_seconds=max_seconds, method="auto", interval="replicates", rng=rng, n_jobs=n_jobs, progress=progress,
     )  # fmt: skip
 

@@ -23,14 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _parallel, _validate
-from ..._values import FloatArray
 from ...capacity.finite import structured
 from ...channels import DefaultChannel
 from ...channels.families.membership import times
 from ...errors import DomainError, ShapeError
 from ...kernels import _product, _table
+from ...numerics import SQRT_LOG_2, SQRT_LOG_2_ABOVE, FloatArray, IndexArray
+from ...numerics import UNIT_ROUNDOFF as U
 from . import product_channels
-from .channel_with_prior import UNIT, ChannelWithPrior, with_all_rows, with_distinct_rows
+from .channel_with_prior import ChannelWithPrior, with_all_rows, with_distinct_rows
 from .dense_quantities import ColumnStatistics, RowBlocks, column_statistics, row_statistics
 from .set_channels.abp import MOST_DISTINCT, expected_changes
 from .set_channels.parameters import set_parameters
@@ -46,7 +47,6 @@ _SAME_DISTANCE = 1e-12
 # bound: none - errors of an expected posterior from which they are bounded term by term
 _WIDE_ERROR = 1e-11
 _SERIES_TERMS = 16  # of phi in powers of a^2, enough for |a| < 0.3
-_LARGEST_SHIFT = math.sqrt(math.log(2))
 
 
 class PosteriorShifts(NamedTuple):
@@ -124,7 +124,7 @@ def _centred_rows(rows: RowBlocks, first: ColumnStatistics, part: slice) -> Floa
     return np.asarray((rows.block(part) - first.centre) - first.delta)
 
 
-def _changes_of_secrets(rows: RowBlocks, first: ColumnStatistics, secrets: NDArray[np.intp]) -> FloatArray:
+def _changes_of_secrets(rows: RowBlocks, first: ColumnStatistics, secrets: IndexArray) -> FloatArray:
     """P - q, where P is the row of each of these secrets."""
     if np.array_equal(secrets, np.arange(secrets[0], secrets[0] + secrets.size)):
         return rows.rescaled(_centred_rows(rows, first, slice(int(secrets[0]), int(secrets[-1]) + 1)))
@@ -135,14 +135,14 @@ def _sum_error(rows: RowBlocks, believed: FloatArray) -> float:
     """What wrong sums of rows, of the prior and of the belief move 1 + g by, relative."""
     gap = 2.1 * rows.channel.mass_gap + 1.1 * rows.gap + 2.1 * rows.row_sum_error
     # both the prior and a belief of its own are rounded when they are divided by their sums
-    return gap + (0.0 if believed is rows.prior else 4 * UNIT)
+    return gap + (0.0 if believed is rows.prior else 4 * U)
 
 
 def _shifts_under_one(
     rows: RowBlocks, first: ColumnStatistics, release: Any, believed: FloatArray, weight: FloatArray | None,
     mean_changes: FloatArray | None, n_jobs: int | None, progress: _parallel.Progress,
 ) -> PosteriorShifts:  # fmt: skip
-    """Under one release, a given P - q (without weight) or one row, in one walk through the rows if its error is small enough."""
+    """Under one release, a given P - q (without weight) or one row: in one walk, if its error is small enough."""
     change = release if weight is None else _changes_of_secrets(rows, first, release)[0]
     inverse = np.divide(1.0, first.q, out=np.zeros_like(first.q), where=first.occurs)
     q_error = rows.rescaled(first.spread)
@@ -150,7 +150,7 @@ def _shifts_under_one(
         q_error = q_error + rows.rescaled(first.q)  # q is rounded when it is subtracted from the given P
     with np.errstate(over="ignore"):
         weighted_span = float(np.sum((np.abs(change) + 0.3 * q_error) * (first.span * inverse)))
-    error = (110 * UNIT + 2 * first.relative_error) * weighted_span
+    error = (110 * U + 2 * first.relative_error) * weighted_span
     if not error * float(rows.prior.max()) <= _WIDE_ERROR:
         return _shifts_under(rows, first, release, believed, weight, n_jobs, progress)
     g = mean_changes
@@ -175,7 +175,7 @@ def _shifts_under(
     if weight is None:
         q_error = q_error + rows.rescaled(first.q)
     root_energy = math.sqrt(_table.accurate_sum((root_q * relative_spread) ** 2))
-    relative = UNIT * (m + 100) + 2 * first.relative_error
+    relative = U * (m + 100) + 2 * first.relative_error
     gap = _sum_error(rows, believed)
 
     def sums_of_block(task: tuple[slice, slice]) -> FloatArray:
@@ -189,12 +189,12 @@ def _shifts_under(
         g = _product.product(change, t)
         norm = np.sqrt(np.sum((change * inverse_root) ** 2, axis=1))[:, None]
         chi = np.sqrt(np.sum((t * root_q) ** 2, axis=1))
-        error = relative * norm * chi + 40 * UNIT * (norm + chi) * root_energy
+        error = relative * norm * chi + 40 * U * (norm + chi) * root_energy
         if not float(np.max(pi * error, initial=0.0)) <= _WIDE_ERROR:
             change_size, t_size = np.abs(change), np.abs(t)
             spread_terms = _product.times(t_size, q_error) + _product.times(change_size, relative_spread)[:, None]
-            spread_terms = spread_terms + 40 * UNIT * root_energy**2
-            error = np.fmin(error, relative * _product.product(change_size, t_size) + 40 * UNIT * spread_terms)
+            spread_terms = spread_terms + 40 * U * root_energy**2
+            error = np.fmin(error, relative * _product.product(change_size, t_size) + 40 * U * spread_terms)
         error = error + gap * (1 + np.abs(g))
         return np.stack([terms.sum(axis=1) for terms in _enclosed_terms(pi, b, g, error)])
 
@@ -221,9 +221,9 @@ def _enclosed_terms(pi: FloatArray, belief: FloatArray, g: FloatArray, error: Fl
 def _roots_of_sums(sums: FloatArray, terms: int, weight: FloatArray | None) -> PosteriorShifts:
     """Roots of sums of so many terms, of shape (3, n): values, lower and upper bounds."""
     value, lower, upper = np.maximum(sums, 0.0)
-    relative, most = (terms + 60) * UNIT, _LARGEST_SHIFT
+    relative, most = (terms + 60) * U, SQRT_LOG_2
     value, lower = np.minimum(np.sqrt(value), most), np.minimum(np.sqrt(lower * (1 - relative)), most)
-    upper = np.minimum(np.sqrt(upper * (1 + relative) + 1e-300 * (upper > 0)), np.nextafter(most, 1))
+    upper = np.minimum(np.sqrt(upper * (1 + relative) + 1e-300 * (upper > 0)), SQRT_LOG_2_ABOVE)
     return PosteriorShifts(value, lower, upper, weight, "expected posterior, centred")
 
 
@@ -263,15 +263,15 @@ def symmetric_shift(model: ChannelWithPrior) -> tuple[float, float, float] | Non
         log_mass = np.add.outer(log_mass, log_choices - hits * math.log(k) + misses).reshape(-1)
     possible = log_mass > -np.inf
     mass, (g, low_g, high_g) = np.exp(log_mass[possible]), (np.expm1(log[possible]) for log in logs)
-    mass_error = UNIT * 16 * (8 + np.abs(log_mass[possible])) + 40 * UNIT
-    outward = low_g - 4 * UNIT * np.abs(low_g), high_g * (1 + 4 * UNIT)
+    mass_error = U * 16 * (8 + np.abs(log_mass[possible])) + 40 * U
+    outward = low_g - 4 * U * np.abs(low_g), high_g * (1 + 4 * U)
     middle, down, up = (_jensen_shannon_terms(mass, mass, x) for x in (g, *outward))
     low = np.where((low_g < 0) & (high_g > 0), 0.0, np.minimum(np.minimum(down, up), middle)) * (1 - mass_error)
     high = np.maximum(np.maximum(down, up), middle) * (1 + mass_error)
     value, lower, upper = (
-        min(math.sqrt(max(0.0, math.fsum(terms))), _LARGEST_SHIFT) for terms in (middle, low, high)
+        min(math.sqrt(max(0.0, math.fsum(terms))), SQRT_LOG_2) for terms in (middle, low, high)
     )
-    return value, lower * (1 - 4 * UNIT), min(upper * (1 + 4 * UNIT), math.nextafter(_LARGEST_SHIFT, 1.0))
+    return value, lower * (1 - 4 * U), min(upper * (1 + 4 * U), SQRT_LOG_2_ABOVE)
 
 
 def _log_growth(hits: NDArray[Any], at: float, beside: float, k: int) -> FloatArray:
@@ -282,7 +282,7 @@ def _log_growth(hits: NDArray[Any], at: float, beside: float, k: int) -> FloatAr
     misses = hits[-1] - hits
     log = hits * log_hit + times(misses, log_miss)
     size = hits * log_hit + times(misses, -log_miss if log_miss > -math.inf else 0.0)
-    return np.asarray(log + 8 * UNIT * size * (0.0 if at == beside else 1.0 if at > beside else -1.0))
+    return np.asarray(log + 8 * U * size * (0.0 if at == beside else 1.0 if at > beside else -1.0))
 
 
 def has_pairwise_form(model: ChannelWithPrior) -> bool:
@@ -318,7 +318,7 @@ def _validated_secrets(secret: Any, n: int) -> NDArray[Any]:
     return secrets
 
 
-def _requested_rows(model: ChannelWithPrior, rows: RowBlocks, secret: Any) -> NDArray[np.intp]:
+def _requested_rows(model: ChannelWithPrior, rows: RowBlocks, secret: Any) -> IndexArray:
     """Indices of the rows of the requested secrets, or of all secrets of positive prior probability."""
     if secret is None:
         return np.flatnonzero(rows.prior > 0)
@@ -331,7 +331,7 @@ def _requested_rows(model: ChannelWithPrior, rows: RowBlocks, secret: Any) -> ND
     return _checked_support(secrets, rows.prior)
 
 
-def _checked_support(secrets: NDArray[np.intp], prior: FloatArray) -> NDArray[np.intp]:
+def _checked_support(secrets: IndexArray, prior: FloatArray) -> IndexArray:
     for secret in secrets.tolist():
         if prior[secret] == 0:
             raise DomainError(

@@ -11,22 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ... import _validate
-from ..._values import FloatArray
 from ...channels import AnyChannel, Channel, DefaultChannel, ProductChannel, SubsetSelection, UnaryEncoding
 from ...channels.priors import prior_gap
 from ...distributions import Pmf
 from ...errors import DomainError
 from ...estimate import Estimate, Kind, Unit
 from ...mechanisms.gaussian import GaussianMechanism
+from ...numerics import FloatArray
 
-__all__ = ["UNIT", "Bracket", "ChannelWithPrior", "Mechanism", "Prior", "channel_with_prior", "estimate", "is_channel",
+__all__ = ["Bracket", "ChannelWithPrior", "Mechanism", "Prior", "channel_with_prior", "estimate", "is_channel",
            "rows_are_enumerable", "unprompted_cells", "with_all_rows", "with_distinct_rows"]  # fmt: skip
 
 Prior: TypeAlias = "ArrayLike | Pmf | tuple[ArrayLike | None, ...] | None"
 Mechanism: TypeAlias = "AnyChannel | ArrayLike | GaussianMechanism"
 
-# bound: proved - half a unit in the last place of a double, IEEE 754
-UNIT = 2.0**-53
 # bound: none - smaller positive prior probabilities are refused, since the ratios posterior / prior overflow
 _LEAST_PRIOR = 1e-300
 _MOST_CELLS = 2**37  # cells that one call goes through at most: minutes of one core
@@ -87,7 +85,7 @@ def channel_with_prior(prior: Prior | AnyChannel, mechanism: Mechanism) -> Chann
         )
     channel: Any = mechanism
     if not isinstance(mechanism, AnyChannel):
-        channel = _validate.renamed("matrix", "mechanism", lambda: Channel(mechanism))  # type: ignore[arg-type]
+        channel = _validate.with_argument_name("matrix", "mechanism", lambda: Channel(mechanism))  # type: ignore[arg-type]
     weights: Any = prior.probabilities if isinstance(prior, Pmf) else prior
     if isinstance(weights, list) and isinstance(channel, ProductChannel) and any(np.ndim(one) == 1 for one in weights):
         weights = tuple(weights)

@@ -26,14 +26,14 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import _parallel
-from ..._values import FloatArray
 from ...capacity.finite.leakage import leakage_of_excess
 from ...channels import AnyChannel, Channel, SparseChannel
 from ...kernels import _table
-from .channel_with_prior import UNIT, Bracket, ChannelWithPrior
+from ...numerics import UNIT_ROUNDOFF as U
+from ...numerics import BoolArray, FloatArray, IndexArray, IntArray, RealArray
+from .channel_with_prior import Bracket, ChannelWithPrior
 
 __all__ = [
     "ColumnStatistics", "RowBlocks", "RowStatistics", "bayesian_privacy_sides", "column_statistics", "ldp_epsilon",
@@ -83,7 +83,7 @@ class RowBlocks:
         """Whether blocks hold the cells as the channel stores them."""
         return not self.log and self.log_scale is None
 
-    def block(self, part: slice) -> NDArray[np.floating[Any]]:
+    def block(self, part: slice) -> RealArray:
         """Rows of a block, scaled."""
         if not self.log:
             cells = self.channel._rows(part.start, part.stop, False)
@@ -95,7 +95,7 @@ class RowBlocks:
             return np.exp(self.channel._log_rows(part.start, part.stop) - self.log_scale)
 
     @property
-    def exponents(self) -> NDArray[np.int64]:
+    def exponents(self) -> IntArray:
         """Powers of 2 by which plain columns are scaled."""
         assert self.log_scale is not None
         return np.rint(self.log_scale / math.log(2)).astype(np.int64)
@@ -118,7 +118,7 @@ class ColumnStatistics(NamedTuple):
     top: FloatArray  # largest cell, among secrets of positive prior probability
     low: FloatArray  # smallest cell, among the same
     best: FloatArray  # largest joint probability
-    map_secret: NDArray[np.intp]  # secret of the largest joint probability
+    map_secret: IndexArray  # secret of the largest joint probability
     centre: FloatArray  # c
     delta: FloatArray
     q: FloatArray
@@ -128,7 +128,7 @@ class ColumnStatistics(NamedTuple):
     extremes: FloatArray  # (4, m): top and low on the support, then off it; logarithms where cells are logarithms
 
     @property
-    def occurs(self) -> NDArray[np.bool_]:
+    def occurs(self) -> BoolArray:
         """Which releases have positive probability."""
         return self.q > 0
 
@@ -175,11 +175,11 @@ def column_statistics(
     if rows.log:  # 16 u D also has to cover the rounding of cells and of q
         with np.errstate(divide="ignore", invalid="ignore"):
             drop = np.where(q > 0, np.log(np.maximum(top, q) / q), 0.0)
-        units = 0.5 + 0.2 * rows.log_error / UNIT
+        units = 0.5 + 0.2 * rows.log_error / U
         covered = 3.0 * (1.0 + drop) * q
         spread, span = spread + units * np.minimum(top, covered), span + units * top
         if (top > covered).any():
-            relative_error = rows.log_error + UNIT * (3.0 + float(drop.max(initial=0.0)))
+            relative_error = rows.log_error + U * (3.0 + float(drop.max(initial=0.0)))
     return ColumnStatistics(top, low, best, map_secret, centre, delta, q, spread, span, relative_error, extremes)
 
 
@@ -254,7 +254,7 @@ def ldp_epsilon(rows: RowBlocks, first: ColumnStatistics, on_support: bool) -> B
     if rows.log:
         possible = top > -np.inf
         value = float(np.max(top[possible] - low[possible], initial=0.0))
-        error = 2 * UNIT * value + 2 * rows.log_error * min(1.0, value / UNIT)
+        error = 2 * U * value + 2 * rows.log_error * min(1.0, value / U)
     else:
         possible = top > 0
         high, small = top[possible].astype(np.float64), low[possible].astype(np.float64)
@@ -262,7 +262,7 @@ def ldp_epsilon(rows: RowBlocks, first: ColumnStatistics, on_support: bool) -> B
             excess = (high - small) / small
             logs = np.where(excess < 8.0, np.log1p(excess), np.log(high) - np.log(small))
         value = float(np.max(logs, initial=0.0))
-        error = UNIT * (6 * value if value < 2.0 else 1500 * 2)
+        error = U * (6 * value if value < 2.0 else 1500 * 2)
     # equal rows are equal whatever their sum is
     return _widened(value, error + 2.1 * rows.channel.mass_gap if value else 0.0, "nats", _COLUMN_METHOD)
 
@@ -273,7 +273,7 @@ def bayesian_privacy_sides(rows: RowBlocks, first: ColumnStatistics) -> tuple[Br
     top, low, q, centre, delta, spread = (
         column[occurs] for column in (first.top, first.low, first.q, first.centre, first.delta, first.spread)
     )
-    log_q_error = 16 * UNIT * (spread + q) / q
+    log_q_error = 16 * U * (spread + q) / q
     gap = 2.1 * rows.channel.mass_gap + 1.1 * rows.gap
     result = []
     for extreme, sign, stored in ((top, 1.0, first.extremes[0]), (low, -1.0, first.extremes[1])):
@@ -284,9 +284,9 @@ def bayesian_privacy_sides(rows: RowBlocks, first: ColumnStatistics) -> tuple[Br
             scale = rows.log_scale if rows.log else None
             log_cells = np.log(extreme) if scale is None else stored[occurs] - scale[occurs]
             logs = np.where(near, np.log1p(np.where(near, excess, 0.0)), log_cells - np.log(q))
-        near_error = 16 * UNIT * (spread + np.abs(extreme - centre)) / q + 4 * UNIT * np.abs(excess)
+        near_error = 16 * U * (spread + np.abs(extreme - centre)) / q + 4 * U * np.abs(excess)
         size = np.abs(np.log(q)) + np.where(logs > -np.inf, np.abs(logs), 0.0)
-        error = np.where(near, 2.1 * near_error, log_q_error + 6 * UNIT * (size + 8))
+        error = np.where(near, 2.1 * near_error, log_q_error + 6 * U * (size + 8))
         value = abs(float(np.max(sign * logs, initial=0.0)))
         if value == math.inf:
             result.append(Bracket(value, value, value, "exact", _COLUMN_METHOD))
@@ -308,16 +308,16 @@ def vulnerability(rows: RowBlocks, first: ColumnStatistics) -> tuple[Bracket, Br
     # as if the row of the prior guess summed to 1
     gain = _table.accurate_sum(rows.rescaled(first.best - before * guessed_row)) / before
     changed = first.best > before * guessed_row  # columns where the guess changes: two products are rounded
-    rounding = 2 * UNIT * _table.accurate_sum(rows.rescaled(np.where(changed, first.best, 0.0))) / before
+    rounding = 2 * U * _table.accurate_sum(rows.rescaled(np.where(changed, first.best, 0.0))) / before
     method = "largest joint probability of each column"
     scaling = 2 * rows.log_error
     if rows.log_scale is not None:
-        scaling += 4 * UNIT * (8 + float(np.abs(rows.log_scale).max()))
+        scaling += 4 * U * (8 + float(np.abs(rows.log_scale).max()))
     leakage = math.log1p(max(gain, 0.0))
     return (
-        _widened(after, after * (4 * UNIT + scaling + rows.row_sum_error + gap), "probability", method),
-        _widened(before, before * (2 * UNIT + gap), "probability", method),
-        _widened(leakage, (8 * UNIT + scaling) * leakage + rounding + rows.row_sum_error + gap, "nats", method),
+        _widened(after, after * (4 * U + scaling + rows.row_sum_error + gap), "probability", method),
+        _widened(before, before * (2 * U + gap), "probability", method),
+        _widened(leakage, (8 * U + scaling) * leakage + rounding + rows.row_sum_error + gap, "nats", method),
     )
 
 
@@ -332,7 +332,7 @@ def maximal_leakage(rows: RowBlocks, first: ColumnStatistics) -> Bracket:
             near = (row > -np.inf) & (top - row < 1.0)
         rise = np.expm1(np.where(near, top - np.where(near, row, 0.0), 0.0))
         excess = np.where(near, np.exp(row) * rise, np.exp(top) - np.exp(row))
-        scaling = 4 * UNIT * (8 + float(np.max(np.abs(top), where=np.isfinite(top), initial=0.0)))
+        scaling = 4 * U * (8 + float(np.max(np.abs(top), where=np.isfinite(top), initial=0.0)))
     else:
         excess = top.astype(np.float64) - np.asarray(rows.channel._rows(index, index + 1, False)[0], np.float64)
     value, lower, upper = leakage_of_excess(excess, rows.channel.mass_gap, scaling)
@@ -346,7 +346,7 @@ def mutual_information(rows: RowBlocks, second: RowStatistics) -> Bracket:
     value = _table.accurate_sum(rows.prior * second.divergences) / total
     lower, upper = _divergence_bounds(np.float64(value), second)
     gap = 2.2 * rows.gap
-    lower, upper = float(lower) * (1 - gap - 4 * UNIT), float(upper) * (1 + gap + 4 * UNIT) + gap * gap
+    lower, upper = float(lower) * (1 - gap - 4 * U), float(upper) * (1 + gap + 4 * U) + gap * gap
     return Bracket(value, max(0.0, lower), upper, "certified", "divergence of each row")
 
 
@@ -361,7 +361,7 @@ def pointwise_divergence(rows: RowBlocks, second: RowStatistics) -> Bracket:
 
 def _divergence_bounds(value: FloatArray | np.float64, second: RowStatistics) -> tuple[Any, Any]:
     """Divergences less and plus what rounding and row sums other than 1 can change."""
-    error = (200 * UNIT + 4 * second.relative_error) * value + 64 * UNIT * np.sqrt(value * second.spread_energy)
+    error = (200 * U + 4 * second.relative_error) * value + 64 * U * np.sqrt(value * second.spread_energy)
     error = error + 1e-300 * (value > 0) + 1.01 * second.row_gap * (value + np.sqrt(2.01 * value) + second.row_gap)
     return np.maximum(value - error, 0.0), np.asarray(value + error)
 

@@ -22,16 +22,17 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ... import _parallel, _validate
-from ..._values import FloatArray
 from ...capacity.finite import structured
 from ...channels import AnyChannel, Channel, Profiles, RowPair, SparseChannel
 from ...estimate import Estimate
 from ...kernels import _table
+from ...numerics import UNIT_ROUNDOFF as U
+from ...numerics import BoolArray, FloatArray, IndexArray
 from . import product_channels
-from .channel_with_prior import UNIT, ChannelWithPrior, with_distinct_rows
+from .channel_with_prior import ChannelWithPrior, with_distinct_rows
 from .dense_quantities import ColumnStatistics, RowBlocks, column_statistics
 from .quantities import brackets
 from .type_class_quantities import type_classes
@@ -80,11 +81,11 @@ def ldp_delta(
             shifted = np.concatenate([some, *_shifted(some, gap)])
             values = _curve_of_all_rows(channel, secrets, shifted, n_jobs, progress)
             middle, outer = values[:n], values[n:]
-            error = 6 * UNIT * math.tanh(0.5 * min(end, 100.0)) + 70 * UNIT * middle + _cell_rounding(channel, some)
+            error = 6 * U * math.tanh(0.5 * min(end, 100.0)) + 70 * U * middle + _cell_rounding(channel, some)
             error = error + 2.1 * gap
             value[below_end], lower[below_end], upper[below_end] = middle, middle - error, middle + error
             if isinstance(channel, (Channel, SparseChannel)):  # the channel stores each cell
-                outer_error = 70 * UNIT * outer + _UNDERFLOW_ERROR * channel.outputs
+                outer_error = 70 * U * outer + _UNDERFLOW_ERROR * channel.outputs
                 low, high = _bounds_from_shifted(outer, outer_error, some, gap)
                 lower[below_end] = np.maximum(lower[below_end], low)
                 upper[below_end] = np.minimum(upper[below_end], high)
@@ -132,7 +133,7 @@ def _validated_levels(epsilon: ArrayLike) -> FloatArray:
 
 def _curve_estimate(
     value: FloatArray, lower: FloatArray, upper: FloatArray, epsilon: ArrayLike, method: str,
-    lower_holds: NDArray[np.bool_],
+    lower_holds: BoolArray,
 ) -> Estimate:  # fmt: skip
     value, lower, upper = np.minimum(value, 1.0), np.maximum(lower, 0.0), np.minimum(upper, 1.0)
     lower = np.where(lower_holds, lower, 0.0)
@@ -151,11 +152,11 @@ def _has_full_support(prior: Any) -> bool:
 def _cell_rounding(channel: AnyChannel, levels: FloatArray) -> FloatArray:
     """What rounding moves a hockey-stick divergence of two rows by, where cells are computed."""
     if isinstance(channel, (Channel, SparseChannel)):
-        return np.full(levels.size, 4 * UNIT if getattr(channel, "log", False) else 0.0)
-    return 16 * UNIT * (2 + math.log(2.0) * channel._log2_shape()[1] + np.minimum(levels, 750.0))
+        return np.full(levels.size, 4 * U if getattr(channel, "log", False) else 0.0)
+    return 16 * U * (2 + math.log(2.0) * channel._log2_shape()[1] + np.minimum(levels, 750.0))
 
 
-def _has_tiny_cells(channel: AnyChannel, secrets: NDArray[np.intp], n_jobs: int | None) -> bool:
+def _has_tiny_cells(channel: AnyChannel, secrets: IndexArray, n_jobs: int | None) -> bool:
     """Whether some positive cell of these secrets is below e^-709."""
     chosen = np.zeros(channel.inputs, dtype=bool)
     chosen[secrets] = True
@@ -169,7 +170,7 @@ def _has_tiny_cells(channel: AnyChannel, secrets: NDArray[np.intp], n_jobs: int 
 
 
 def _level_shift(gap: float) -> float:
-    return 2.1 * gap + 32 * UNIT
+    return 2.1 * gap + 32 * U
 
 
 def _shifted(levels: FloatArray, gap: float) -> tuple[FloatArray, FloatArray]:
@@ -215,12 +216,12 @@ def _curve_of_pairs(pairs: tuple[RowPair, ...], levels: FloatArray) -> tuple[Flo
             with np.errstate(invalid="ignore"):
                 below = np.where(np.isposinf(ratio), -np.inf, e - ratio)
                 terms = np.where(below < 0, p * -np.expm1(np.minimum(below, 0.0)), 0.0)
-                shift = np.where(finite & np.isfinite(e), ratio_error + 2 * UNIT * (size + e), 0.0)
+                shift = np.where(finite & np.isfinite(e), ratio_error + 2 * U * (size + e), 0.0)
                 near = below < shift
             value = terms.sum(axis=1)
             term_error = 1.01 * (terms * log_error).sum(axis=1)
             term_error += 1.01 * np.where(near, p * np.exp(np.minimum(below, 0.0)) * shift, 0.0).sum(axis=1)
-            term_error += value * UNIT * (16 + math.log2(logs.size + 1) * 2) + _UNDERFLOW_ERROR * logs.size
+            term_error += value * U * (16 + math.log2(logs.size + 1) * 2) + _UNDERFLOW_ERROR * logs.size
             part = slice(start, start + step)
             error[part] = np.maximum(error[part], term_error)
             best[part] = np.maximum(best[part], value)
@@ -228,7 +229,7 @@ def _curve_of_pairs(pairs: tuple[RowPair, ...], levels: FloatArray) -> tuple[Flo
 
 
 def _curve_of_all_rows(
-    channel: AnyChannel, secrets: NDArray[np.intp], levels: FloatArray, n_jobs: int | None,
+    channel: AnyChannel, secrets: IndexArray, levels: FloatArray, n_jobs: int | None,
     progress: _parallel.Progress,
 ) -> FloatArray:  # fmt: skip
     """The largest hockey-stick divergence of an ordered pair of rows at each level."""
@@ -252,7 +253,7 @@ def _curve_of_all_rows(
     return np.asarray(largest[inverse])
 
 
-def _rows_as_doubles(channel: AnyChannel, secrets: NDArray[np.intp]) -> FloatArray:
+def _rows_as_doubles(channel: AnyChannel, secrets: IndexArray) -> FloatArray:
     """Rows of these secrets, which are in increasing order."""
     start, stop = int(secrets[0]), int(secrets[-1]) + 1
     if stop - start == secrets.size:
@@ -284,10 +285,10 @@ def _curve_against_mixture(
     value = np.maximum(largest[1], np.exp(-levels) * largest[0])
     span = min(2.0, float(blocks.rescaled(first.span).sum()))
     if blocks.unscaled:
-        error = 16 * UNIT * (float(first.spread.sum()) + span) + 6 * UNIT * min(1.0, span)
+        error = 16 * U * (float(first.spread.sum()) + span) + 6 * U * min(1.0, span)
     else:
-        error = 100 * UNIT + 4 * blocks.log_error
-    return value, np.full(levels.size, error) + 74 * UNIT * value
+        error = 100 * U + 4 * blocks.log_error
+    return value, np.full(levels.size, error) + 74 * U * value
 
 
 def _curve_against_release(pairs: tuple[RowPair, ...], levels: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -296,7 +297,7 @@ def _curve_against_release(pairs: tuple[RowPair, ...], levels: FloatArray) -> tu
     under, under_error = _curve_of_pairs(tuple(swapped), levels)
     over, over_error = _curve_of_pairs(pairs, levels)
     scale = np.exp(-levels)
-    return np.maximum(under, scale * over), np.maximum(under_error, scale * (over_error + 4 * UNIT * over))
+    return np.maximum(under, scale * over), np.maximum(under_error, scale * (over_error + 4 * U * over))
 
 
 def _curve_of_type_classes(profiles: Profiles, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -318,7 +319,7 @@ def _curve_of_type_classes(profiles: Profiles, levels: FloatArray) -> tuple[Floa
             shift = np.where(np.isfinite(y) & np.isfinite(e), 4e-14 * (np.abs(y) + e), 0.0)
         sides = (under, low < 1e-9), (over, y - e > -1e-9)
         errors = [
-            (mass * (terms * 32 * UNIT * (8 + size) + np.where(near, shift * (1 + terms), 0.0))).sum(axis=1)
+            (mass * (terms * 32 * U * (8 + size) + np.where(near, shift * (1 + terms), 0.0))).sum(axis=1)
             for terms, near in sides
         ]
         part = slice(start, start + step)

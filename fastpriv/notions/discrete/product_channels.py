@@ -24,17 +24,18 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import _validate
-from ..._values import FloatArray, distinct_rows
+from ..._values import distinct_rows
 from ...beliefs.implicit.balls import Ball
 from ...beliefs.implicit.overlaps import jensen_shannon_of_types
 from ...capacity.finite import structured
 from ...channels import AnyChannel, Channel, Profiles, RandomizedResponse, RowPair, SparseChannel
 from ...channels.families.products import compositions, digits, joint_pairs, log_ways
 from ...errors import DomainError
-from .channel_with_prior import UNIT, ChannelWithPrior
+from ...numerics import UNIT_ROUNDOFF as U
+from ...numerics import BoolArray, FloatArray, IndexArray, IntArray, LongDoubleArray
+from .channel_with_prior import ChannelWithPrior
 from .type_class_quantities import chi_square_information, type_classes
 
 __all__ = ["expected_posteriors", "has_few_types", "product_prior_gap", "release_pairs"]
@@ -50,7 +51,7 @@ _ORDER_MARGIN = 1e-9
 class _FactorRatios(NamedTuple):
     """Of one factor: secrets of positive prior probability against releases that occur."""
 
-    secrets: NDArray[np.intp]
+    secrets: IndexArray
     mass: Ball  # pi, (n,)
     log_mass: Ball
     logs: Ball  # log Q, (n, m)
@@ -73,8 +74,8 @@ class _SecretKinds(NamedTuple):
     """Kinds of secrets of one factor; ``kind`` of a secret is -1 without prior, and None if all are of one kind."""
 
     posteriors: list[_ExpectedPosterior]
-    log_mass: NDArray[np.longdouble]
-    kind: NDArray[np.intp] | None
+    log_mass: LongDoubleArray
+    kind: IndexArray | None
 
 
 class TypeDivergences(NamedTuple):
@@ -85,7 +86,7 @@ class TypeDivergences(NamedTuple):
     mass_error: float
 
 
-_Counts = tuple[NDArray[np.int64], FloatArray, float]  # numbers of each kind; masses of the types; their relative error
+_Counts = tuple[IntArray, FloatArray, float]  # numbers of each kind; masses of the types; their relative error
 
 
 def expected_posteriors(model: ChannelWithPrior, secret: Any) -> TypeDivergences | None:
@@ -205,10 +206,10 @@ def _all_types(model: ChannelWithPrior, kinds: list[_SecretKinds]) -> _Counts:
     return counts, np.asarray(np.exp(log_mass), dtype=np.float64), _mass_rounding(log_mass, sum(powers))
 
 
-def _mass_rounding(logs: NDArray[np.longdouble], factors: int) -> float:
+def _mass_rounding(logs: LongDoubleArray, factors: int) -> float:
     """Relative error of masses whose logs are sums in extended precision, of coefficients of at most n log n."""
     size = float(np.max(np.abs(logs))) + factors * (1 + math.log(factors))
-    return 4 * UNIT + 64 * float(np.finfo(np.longdouble).eps) * (factors + size)
+    return 4 * U + 64 * float(np.finfo(np.longdouble).eps) * (factors + size)
 
 
 def _log_mass(prior: Any, size: int) -> Any:
@@ -261,7 +262,7 @@ def _expected_posterior(ratios: _FactorRatios, change: Ball, growth: Ball, row_e
     change, growth, mass, log_mass = (x[live] for x in (change, growth, ratios.mass, ratios.log_mass))
     ratio = _narrower(change.log1p(), growth.log())
     ratio = Ball(ratio.mid, ratio.rad + row_error)
-    growth = _narrower(growth, Ball(1 + change.mid, change.rad + UNIT * (1 + np.abs(change.mid))))
+    growth = _narrower(growth, Ball(1 + change.mid, change.rad + U * (1 + np.abs(change.mid))))
     growth = Ball(growth.mid, growth.rad + row_error * growth.mid)
     dead = ratios.mass[~live].sum() if (~live).any() else Ball(0.0)
     return _ExpectedPosterior(ratio, mass, log_mass, mass * growth, dead)
@@ -271,9 +272,9 @@ def _expected_posterior_if_symmetric(profiles: Profiles, k: int) -> _ExpectedPos
     """All secrets alike: 1 + g takes one value at the true secret, another elsewhere."""
     energy, relative = chi_square_information(profiles)
     at = Ball(energy, relative * energy)
-    change = Ball([energy, -float(at.mid) / (k - 1)], [float(at.rad), float(at.rad) / (k - 1) + 2 * UNIT * energy / k])
-    mass = Ball([1.0 / k, (k - 1) / k], [UNIT / k, UNIT])
-    growth = Ball(1 + change.mid, change.rad + UNIT * (1 + np.abs(change.mid)))
+    change = Ball([energy, -float(at.mid) / (k - 1)], [float(at.rad), float(at.rad) / (k - 1) + 2 * U * energy / k])
+    mass = Ball([1.0 / k, (k - 1) / k], [U / k, U])
+    growth = Ball(1 + change.mid, change.rad + U * (1 + np.abs(change.mid)))
     return _ExpectedPosterior(change.log1p(), mass, mass.log(), mass * growth, Ball(0.0))
 
 
@@ -304,7 +305,7 @@ def _pair_if_symmetric(profiles: Profiles) -> RowPair:
     joint, ratio = log_joint[possible], profiles.log_ratio[possible]
     ratio_size = _finite_size(ratio)
     ratio_error = 4e-14 * ratio_size + 4 * profiles.error
-    log_error = 32 * UNIT * (8 + (np.abs(joint) + ratio_size)) + ratio_error
+    log_error = 32 * U * (8 + (np.abs(joint) + ratio_size)) + ratio_error
     return RowPair(joint + ratio, joint, ratio, log_error, ratio_error)
 
 
@@ -316,7 +317,7 @@ def _merged(row: Ball, q: Ball, ratio: Ball) -> RowPair:
     counts = np.diff(np.append(start, len(order)))
     log_p, log_q = (np.logaddexp.reduceat(x.mid, start) for x in (row, q))
     size = np.maximum.reduceat(np.maximum(_finite_size(row.mid), _finite_size(q.mid)), start)
-    error = np.maximum.reduceat(np.maximum(row.rad, q.rad), start) + 4 * UNIT * (counts - 1) * (2 + size)
+    error = np.maximum.reduceat(np.maximum(row.rad, q.rad), start) + 4 * U * (counts - 1) * (2 + size)
     return RowPair(log_p, log_q, ratio.mid[start], error, np.maximum.reduceat(ratio.rad, start))
 
 
@@ -339,7 +340,7 @@ def _dominates(pair: RowPair, other: RowPair) -> bool:
     return True
 
 
-def _divergence(pair: RowPair, differ: NDArray[np.bool_], sign: float, level: float) -> tuple[float, float]:
+def _divergence(pair: RowPair, differ: BoolArray, sign: float, level: float) -> tuple[float, float]:
     """What these releases add to the divergence, and how fast that changes with the level."""
     ratio = sign * pair.log_ratio
     over = differ & (ratio > level - _ORDER_MARGIN * (1 + level))
@@ -355,7 +356,7 @@ def _factor_ratios(factor: AnyChannel, prior: Any) -> _FactorRatios | None:
         return None
     weights = ChannelWithPrior(factor, prior).weights
     secrets = np.flatnonzero(weights > 0)
-    mass = Ball(weights[secrets], 0.0 if prior is not None else UNIT * weights)
+    mass = Ball(weights[secrets], 0.0 if prior is not None else U * weights)
     if prior is not None:
         mass = mass / mass.sum().like(mass)
     cells, tilt, logs, differences = _scaled_cells(factor, secrets)
@@ -374,29 +375,29 @@ def _factor_ratios(factor: AnyChannel, prior: Any) -> _FactorRatios | None:
     return _FactorRatios(secrets, mass, mass.log(), logs, log_q, change, ratio)
 
 
-def _scaled_cells(factor: AnyChannel, secrets: NDArray[np.intp]) -> tuple[Ball, Ball, Ball, Ball]:
+def _scaled_cells(factor: AnyChannel, secrets: IndexArray) -> tuple[Ball, Ball, Ball, Ball]:
     """Cells over about the largest of their column, logs of these, logs of the cells, and differences by pairs."""
     if isinstance(factor, (Channel, SparseChannel)) and not getattr(factor, "log", False):
         stored = np.asarray(factor._rows(0, factor.inputs, False), dtype=np.float64)[secrets]
         cells = Ball(np.ldexp(stored, -np.frexp(stored.max(axis=0))[1]))
         differences = cells.mid[:, None, :] - cells.mid[None, :, :]
         with np.errstate(divide="ignore"):
-            tilt, logs = (Ball(np.log(x), 8 * UNIT * _finite_size(np.log(x))) for x in (cells.mid, stored))
-        return cells, tilt, logs, Ball(differences, UNIT * np.abs(differences))
+            tilt, logs = (Ball(np.log(x), 8 * U * _finite_size(np.log(x))) for x in (cells.mid, stored))
+        return cells, tilt, logs, Ball(differences, U * np.abs(differences))
     exact = isinstance(factor, Channel)
     stored = np.asarray(factor._log_rows(0, factor.inputs), dtype=np.float64)[secrets]
-    logs = Ball(stored, np.zeros_like(stored) if exact else 8 * UNIT * (1 + _finite_size(stored)))
+    logs = Ball(stored, np.zeros_like(stored) if exact else 8 * U * (1 + _finite_size(stored)))
     if isinstance(factor, RandomizedResponse):
         tilt = Ball(np.where(secrets[:, None] == np.arange(factor.outputs), 0.0, -factor.epsilon))
     else:
         top = stored.max(axis=0)
         below = stored - np.where(top > -np.inf, top, 0.0)
         tilt = Ball(below, 0.0 if exact else 2 * np.maximum(logs.rad, logs.rad[stored.argmax(axis=0), range(len(top))]))
-        tilt = Ball(tilt.mid, np.where(tilt.mid > -np.inf, tilt.rad + UNIT * _finite_size(below), 0.0))
+        tilt = Ball(tilt.mid, np.where(tilt.mid > -np.inf, tilt.rad + U * _finite_size(below), 0.0))
     first, second = tilt.mid[:, None, :], tilt.mid[None, :, :]
     with np.errstate(invalid="ignore"):
         distance = np.where(first == second, 0.0, np.abs(first - second))
-    distance_error = np.where(np.isfinite(distance), tilt.rad[:, None, :] + tilt.rad[None, :, :] + UNIT * distance, 0.0)
+    distance_error = np.where(np.isfinite(distance), tilt.rad[:, None, :] + tilt.rad[None, :, :] + U * distance, 0.0)
     larger = np.where(first >= second, tilt.rad[:, None, :], tilt.rad[None, :, :])
     differences = Ball(np.maximum(first, second), larger).exp() * -Ball(-distance, distance_error).expm1()
     impossible = (first == -np.inf) & (second == -np.inf)
@@ -408,7 +409,7 @@ def _scaled_cells(factor: AnyChannel, secrets: NDArray[np.intp]) -> tuple[Ball, 
 def _sum(terms: Ball) -> Ball:
     """Sum over the last axis, the same for any order of the terms."""
     mid, rad = np.sort(terms.mid, axis=-1), np.sort(terms.rad, axis=-1)
-    summation = (26 + math.log2(mid.shape[-1])) * UNIT
+    summation = (26 + math.log2(mid.shape[-1])) * U
     return Ball(mid.sum(axis=-1), (rad.sum(axis=-1) + summation * np.abs(mid).sum(axis=-1)) * (1 + 1e-9))
 
 

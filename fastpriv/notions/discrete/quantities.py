@@ -18,10 +18,10 @@ from ... import _parallel
 from ...capacity.finite import structured
 from ...channels import AnyChannel, Channel, DefaultChannel
 from ...estimate import Estimate, Kind, Unit
+from ...numerics import UNIT_ROUNDOFF as U
 from . import dense_quantities as dense
 from . import type_class_quantities as type_classes
 from .channel_with_prior import (
-    UNIT,
     Bracket,
     ChannelWithPrior,
     Mechanism,
@@ -37,7 +37,7 @@ from .set_channels.parameters import set_parameters
 from .set_channels.vulnerability import best_guess
 from .set_channels.vulnerability import maximal_leakage as set_maximal_leakage
 
-__all__ = ["UNITS", "brackets", "from_column_statistics", "log_ratio_bounds", "quantity"]
+__all__ = ["UNITS", "brackets", "from_column_statistics", "log_ratio_bounds", "quantity", "set_quantities"]
 
 # Every quantity and its unit. ``ldp_epsilon`` compares all secrets, all others those of positive prior probability.
 UNITS: dict[str, Unit] = {
@@ -124,7 +124,7 @@ def log_ratio_bounds(model: ChannelWithPrior) -> dict[str, Bracket]:
 def _from_type_classes(model: ChannelWithPrior, names: tuple[str, ...]) -> dict[str, Bracket]:
     profiles = type_classes.type_classes(model)
     if profiles is None:
-        return _from_sets(model, set(names))
+        return set_quantities(model, names)
     result = _best_guess(type_classes.vulnerability(profiles, model.channel.mass_gap))
     result["cd_lmip"] = type_classes.mutual_information(profiles, model.channel)
     result["maximal_leakage"] = type_classes.maximal_leakage(profiles, model.channel.mass_gap)
@@ -139,8 +139,9 @@ def _best_guess(brackets: tuple[Bracket, Bracket, Bracket]) -> dict[str, Bracket
     return dict(zip(_BEST_GUESS, (after, _exponential(log_before), leakage), strict=True))
 
 
-def _from_sets(model: ChannelWithPrior, wanted: set[str]) -> dict[str, Bracket]:
+def set_quantities(model: ChannelWithPrior, names: Iterable[str]) -> dict[str, Bracket]:
     """For channels that release sets, under priors of so many distinct probabilities that type classes are too many."""
+    wanted = set(names)
     if not wanted & {"cd_lmip", "maximal_leakage", *_BEST_GUESS}:
         return {}
     parameters = set_parameters(model)
@@ -180,7 +181,7 @@ def _sums_over_factors(
         if lower == math.inf and not any(term.lower == math.inf for _, term in terms):
             lower = sys.float_info.max  # the sum is finite, but too large for a double
         if value < math.inf:
-            lower, upper = lower - 4 * UNIT * abs(lower), upper + 4 * UNIT * abs(upper)
+            lower, upper = lower - 4 * U * abs(lower), upper + 4 * U * abs(upper)
         total = Bracket(value, lower, upper, kind, "sum over factors")
         result[name] = _exponential(total) if log else total
     return result
@@ -195,9 +196,9 @@ def _sum_or_infinity(terms: list[float]) -> float:
 
 def _logarithm(bracket: Bracket) -> Bracket:
     value, lower, upper = (math.log(x) if x > 0 else -math.inf for x in bracket[:3])
-    return Bracket(value, lower - 2 * UNIT * abs(lower), upper + 2 * UNIT * abs(upper), bracket.kind, bracket.method)
+    return Bracket(value, lower - 2 * U * abs(lower), upper + 2 * U * abs(upper), bracket.kind, bracket.method)
 
 
 def _exponential(bracket: Bracket) -> Bracket:
     value, lower, upper = (math.exp(x) for x in bracket[:3])
-    return Bracket(value, lower * (1 - 4 * UNIT), min(1.0, upper * (1 + 4 * UNIT)), bracket.kind, bracket.method)
+    return Bracket(value, lower * (1 - 4 * U), min(1.0, upper * (1 + 4 * U)), bracket.kind, bracket.method)

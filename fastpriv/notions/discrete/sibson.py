@@ -23,10 +23,11 @@ import math
 import numpy as np
 
 from ... import _parallel
-from ..._values import FloatArray
 from ...capacity.finite import structured
 from ...channels import Profiles
-from .channel_with_prior import UNIT, Bracket, ChannelWithPrior, with_distinct_rows
+from ...numerics import UNIT_ROUNDOFF as U
+from ...numerics import FloatArray
+from .channel_with_prior import Bracket, ChannelWithPrior, with_distinct_rows
 from .dense_quantities import RowBlocks, column_statistics
 from .type_class_quantities import type_classes
 
@@ -46,8 +47,11 @@ def sibson_information(
             (power, sibson_information(ChannelWithPrior(factor, prior), order, n_jobs, progress))
             for factor, power, prior in model.factors
         ]
-        value, lower, upper = (math.fsum(power * bracket[end] for power, bracket in parts) for end in range(3))
-        rounding = 4 * UNIT * upper
+        value, lower, upper = (
+            math.fsum(power * float(getattr(bracket, end)) for power, bracket in parts)
+            for end in ("value", "lower", "upper")
+        )
+        rounding = 4 * U * upper
         return Bracket(value, lower - rounding, upper + rounding, "certified", "sum over factors")
     profiles, row_gap = type_classes(model), model.channel.mass_gap
     near_one = abs(order - 1.0) <= _NEAR_ONE
@@ -74,11 +78,11 @@ def _near_one_from_classes(profiles: Profiles, order: float, gap: float) -> Brac
     )
     size = np.abs(np.where(finite, profiles.log_mass, 0.0))
     size = size + np.abs(np.where(profiles.log_weight > -np.inf, profiles.log_weight, 0.0))[profiles.classes]
-    log_error = np.add.reduceat(posterior * np.abs(log_ratio) * (UNIT * 16 * (10 + size) + 8e-14), profiles.starts[:-1])
+    log_error = np.add.reduceat(posterior * np.abs(log_ratio) * (U * 16 * (10 + size) + 8e-14), profiles.starts[:-1])
     missing_mass = abs(math.fsum(weight) - 1.0) if profiles.missing == 0 else profiles.missing
     size_of_ratio = math.fsum(weight * mean_log_ratio)
     error = 8 * math.fsum(weight * (log_error + 4 * profiles.error)) + 16 * missing_mass * size_of_ratio
-    error += UNIT * 32 * int(np.diff(profiles.starts).max()) * size_of_ratio
+    error += U * 32 * int(np.diff(profiles.starts).max()) * size_of_ratio
     error += 8 * (gap + profiles.gap) * (1 + size_of_ratio)
     if profiles.missing:
         error += profiles.missing * (1.0 + float(np.max(profiles.tilt.max() - profiles.tilt, initial=0.0)))
@@ -113,8 +117,8 @@ def _near_one_from_rows(
     weight = np.exp(log_q)
     longest = max(part.stop - part.start for part in rows.slices) + len(rows.slices)
     spread = 1 + math.fsum(weight * mean_log_ratio)
-    error = 16 * UNIT * math.fsum(weight * (4 + size + np.abs(log_q) + mean_log_ratio))
-    error += 8 * UNIT * (longest + 70) * spread
+    error = 16 * U * math.fsum(weight * (4 + size + np.abs(log_q) + mean_log_ratio))
+    error += 8 * U * (longest + 70) * spread
     error += 8 * (rows.channel.mass_gap + rows.gap + rows.row_sum_error) * spread
     return _bracket_near_one(weight, change, order, error)
 
@@ -216,7 +220,7 @@ def _bracket_of_sum(
     else:
         value = peak + small * (math.log(total) - math.log1p(row_excess))
         size += abs(peak) * total
-    error = UNIT * ((64 + 4 * n) * spread + 8 * size) / total
+    error = U * ((64 + 4 * n) * spread + 8 * size) / total
     error += 2.2 * (small * gap + prior_gap * (small / order)) + small * (missing + 1.1 * abs(row_excess))
     factor = (order / (order - 1.0)) if order >= 1.0 else 1.0 / (order - 1.0)
     value, error = max(0.0, factor * value), abs(factor) * error

@@ -13,7 +13,6 @@ import math
 
 import numpy as np
 
-from ..._values import FloatArray
 from ...capacity.finite import structured
 from ...channels import (
     AnyChannel,
@@ -24,7 +23,9 @@ from ...channels import (
     SubsetSelection,
     UnaryEncoding,
 )
-from .channel_with_prior import UNIT, Bracket, ChannelWithPrior
+from ...numerics import UNIT_ROUNDOFF as U
+from ...numerics import FloatArray
+from .channel_with_prior import Bracket, ChannelWithPrior
 
 __all__ = ["chi_square_information", "log_ratio_bounds", "maximal_leakage", "mutual_information", "type_classes",
            "vulnerability"]  # fmt: skip
@@ -69,9 +70,9 @@ def vulnerability(profiles: Profiles, row_gap: float) -> tuple[Bracket, Bracket,
         log_gains = np.where(positive, profiles.tilt + (profiles.log_largest - before), -np.inf)
     best = np.maximum.reduceat(log_gains, profiles.starts[:-1]) + profiles.log_total
     value, error = _log_sum(best)
-    error += 4 * UNIT * (8 + abs(before)) + 4 * profiles.error + 2.1 * row_gap + 1.1 * profiles.gap + profiles.missing
+    error += 4 * U * (8 + abs(before)) + 4 * profiles.error + 2.1 * row_gap + 1.1 * profiles.gap + profiles.missing
     after = math.exp(before + value)
-    before_error = 4 * UNIT * (8 + abs(before))
+    before_error = 4 * U * (8 + abs(before))
     leakage = max(0.0, value)
     return (
         Bracket(after, after * (1 - error), min(1.0, after * (1 + error) + profiles.missing), "exact", _METHOD),
@@ -103,7 +104,7 @@ def chi_square_information(profiles: Profiles) -> tuple[float, float]:
     terms = np.where(positive | (y == -np.inf), terms, 0.0)
     size = np.where(np.isfinite(joint), np.abs(joint), 0.0) + np.where(np.isfinite(y), np.abs(y), 0.0)
     total = structured.added(terms)
-    error = structured.added(terms * (32 * UNIT * (8 + size) + 4e-14)) / total if total > 0 else 0.0
+    error = structured.added(terms * (32 * U * (8 + size) + 4e-14)) / total if total > 0 else 0.0
     return total, error + (2 * structured.SUMMED if terms.size > structured.EXACTLY else 0.0)
 
 
@@ -111,10 +112,10 @@ def _log_sum(logs: FloatArray) -> tuple[float, float]:
     """Logarithm of the sum of exponentials, and a bound on its error."""
     finite = logs[logs > -np.inf]
     if finite.size == 1:  # no more than its own rounding
-        return float(finite[0]), 4 * UNIT * abs(float(finite[0]))
+        return float(finite[0]), 4 * U * abs(float(finite[0]))
     top = float(finite.max())
     terms = np.exp(finite - top)
     total = structured.added(terms)
     size = structured.added(terms * np.abs(finite)) / total
     summation = 2 * structured.SUMMED if terms.size > structured.EXACTLY else 0.0
-    return top + math.log(total), 16 * UNIT * (8 + size + abs(top)) + summation
+    return top + math.log(total), 16 * U * (8 + size + abs(top)) + summation

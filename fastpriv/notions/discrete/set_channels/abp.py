@@ -21,9 +21,9 @@ import math
 
 import numpy as np
 
-from ...._values import FloatArray
 from ....kernels import _product, _table
-from ..channel_with_prior import UNIT
+from ....numerics import UNIT_ROUNDOFF as U
+from ....numerics import FloatArray
 from .mutual_information import STEP, TRAPEZOID, log_transform
 from .parameters import SetParameters
 
@@ -51,20 +51,20 @@ def expected_changes(sets: SetParameters) -> tuple[FloatArray, FloatArray, Float
         denominator = sets.outside + tilted
         u = sets.inside * sets.outside * -np.expm1(-x) / denominator
         v = sets.outside * tilted / denominator / denominator
-    weight_error = 2 * log_error + 8 * UNIT * (1 + np.abs(nodes)) * (4 + np.abs(log))
-    weight_error = weight_error + 8 * sets.relative_error + 64 * UNIT
-    q_error = 8 * sets.relative_error + 16 * UNIT
+    weight_error = 2 * log_error + 8 * U * (1 + np.abs(nodes)) * (4 + np.abs(log))
+    weight_error = weight_error + 8 * sets.relative_error + 64 * U
+    q_error = 8 * sets.relative_error + 16 * U
     u_error = weight_error[:, None] + q_error * (2 + x * tilted / denominator)  # of u; in v, e^-x has the error of x
     v_error = u_error + q_error * x
     mean = (counts * value * u).sum(axis=1)[:, None]
     deviation = u - mean
-    deviation_error = (u + mean) * (u_error + (16 + math.log2(value.size)) * UNIT)
+    deviation_error = (u + mean) * (u_error + (16 + math.log2(value.size)) * U)
     prior_v = value * v
     v_total = (counts * value * prior_v).sum(axis=1)
-    v_total_error = (counts * value * prior_v * (v_error + 24 * UNIT)).sum(axis=1)
+    v_total_error = (counts * value * prior_v * (v_error + 24 * U)).sum(axis=1)
     root = np.sqrt(weight)[:, None]
     scaled_size = root * np.abs(deviation)
-    summation = (t.size + 8) * UNIT
+    summation = (t.size + 8) * U
     scaled, scaled_error = (root * deviation).T, (root * deviation_error).T
     alpha, beta = _product.times(prior_v.T, weight), _table.accurate_sum(weight * v_total)
     near = _product.times(v.T, weight)

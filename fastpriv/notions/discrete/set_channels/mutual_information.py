@@ -30,8 +30,9 @@ import math
 
 import numpy as np
 
-from ...._values import FloatArray
-from ..channel_with_prior import UNIT, Bracket
+from ....numerics import UNIT_ROUNDOFF as U
+from ....numerics import FloatArray
+from ..channel_with_prior import Bracket
 from .parameters import SetParameters
 
 __all__ = ["STEP", "TRAPEZOID", "log_transform", "mutual_information"]
@@ -54,7 +55,7 @@ def mutual_information(sets: SetParameters) -> Bracket:
     """Mutual information with its bounds."""
     (of_secret, error), (of_mixture, more_error) = _mean_phi(sets.single_secret), _mean_phi(sets)
     value = max(0.0, of_secret - of_mixture)
-    error = error + more_error + 2 * UNIT * of_secret + _UNDERFLOW_ERROR
+    error = error + more_error + 2 * U * of_secret + _UNDERFLOW_ERROR
     return Bracket(value, max(0.0, value - error), value + error, "certified", "integral of products over bits")
 
 
@@ -77,7 +78,7 @@ def _mean_phi(sets: SetParameters) -> tuple[float, float]:
     before = share * float(t[0]) * 0.5 * (most + float(falling[0]))
     first_error = share * float(t[0]) * (0.5 * max(0.0, most - float(falling[0])) + float(falling[0] * relative[0]))
     value = math.fsum(terms.tolist()) + before
-    moved = 4 * UNIT * (1 + np.abs(nodes)) * 3  # nodes are rounded, and d log(t F) / dx is at most 3 + t
+    moved = 4 * U * (1 + np.abs(nodes)) * 3  # nodes are rounded, and d log(t F) / dx is at most 3 + t
     error = math.fsum((terms * (relative + moved)).tolist()) + first_error + share * rest / float(t[-1])
     return value, (error + TRAPEZOID * value) * (1 + 1e-9) + _UNDERFLOW_ERROR
 
@@ -99,15 +100,15 @@ def _centred_transform(sets: SetParameters, t: FloatArray) -> tuple[FloatArray, 
     log_m = log + t
     with np.errstate(under="ignore", over="ignore"):
         result = np.exp(log) * -np.expm1(-np.maximum(log_m, 1.0)) / t / t
-        relative = 2 * error + 4 * UNIT * t * np.exp(-np.maximum(log_m, 1.0)) + 16 * UNIT
-        relative += 16 * UNIT * (1 + np.abs(np.log(t))) * (1 + np.abs(np.where(np.isfinite(log), log, 0.0)))
+        relative = 2 * error + 4 * U * t * np.exp(-np.maximum(log_m, 1.0)) + 16 * U
+        relative += 16 * U * (1 + np.abs(np.log(t))) * (1 + np.abs(np.where(np.isfinite(log), log, 0.0)))
         near = log_m <= 1.0
         if near.any():
             small_t = t[near]
             transform = _transform_less_1_of_bits if sets.size is None else _transform_less_1_of_sets
             change, more_error = transform(sets, small_t)
             result[near] = np.exp(-small_t) * change / small_t / small_t
-            relative[near] = more_error + 16 * UNIT * (2 + np.abs(np.log(small_t))) * (1 + small_t)
+            relative[near] = more_error + 16 * U * (2 + np.abs(np.log(small_t))) * (1 + small_t)
     return result, relative, math.exp(min(0.0, float(log[-1] + error[-1])))
 
 
@@ -124,7 +125,7 @@ def log_transform(sets: SetParameters, t: FloatArray) -> tuple[FloatArray, Float
                          np.log(sets.outside + sets.inside * np.exp(-x)))  # fmt: skip
         result[start : start + rows] = (sets.counts * parts).sum(axis=1)
     result -= t * sets.low
-    return result, np.abs(result) * (6 * sets.relative_error + (40 + math.log2(sets.prior.size)) * UNIT)
+    return result, np.abs(result) * (6 * sets.relative_error + (40 + math.log2(sets.prior.size)) * U)
 
 
 def _transform_less_1_of_bits(sets: SetParameters, t: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -136,7 +137,7 @@ def _transform_less_1_of_bits(sets: SetParameters, t: FloatArray) -> tuple[Float
         parts = sets.inside * _kappa(-sets.outside * x) + sets.outside * _kappa(sets.inside * x)
         log[start : start + rows] = (sets.counts * np.log1p(parts)).sum(axis=1)
         reach[start : start + rows] = sets.inside * x.max(axis=1)
-    rounding = (16 * UNIT + 4 * sets.relative_error) * (2 + reach) + (24 + math.log2(sets.prior.size)) * UNIT
+    rounding = (16 * U + 4 * sets.relative_error) * (2 + reach) + (24 + math.log2(sets.prior.size)) * U
     return np.expm1(log), 2 * rounding
 
 
@@ -152,7 +153,7 @@ def _log_transform_of_sets(sets: SetParameters, t: FloatArray) -> tuple[FloatArr
             means[low:top] = (1 - share) * means[low:top] + share * (np.exp(-x * value) * means[low - 1 : top - 1])
         result = np.log(means[-1]) - t * sets.low
     size = np.where(np.isfinite(result), np.abs(result), 0.0)
-    return result, size * (6 * sets.relative_error + 40 * UNIT) + 8 * UNIT * sets.secrets
+    return result, size * (6 * sets.relative_error + 40 * U) + 8 * U * sets.secrets
 
 
 def _transform_less_1_of_sets(sets: SetParameters, t: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -169,7 +170,7 @@ def _transform_less_1_of_sets(sets: SetParameters, t: FloatArray) -> tuple[Float
             new = (1 - share) * (_kappa(up) + np.exp(up) * change[low:top])
             change[low:top] = new + share * (_kappa(down) + np.exp(down) * change[low - 1 : top - 1])
     overflown = ~np.isfinite(change[-1])  # on the way beyond doubles: then no more is known than 0 <= M - 1 <= e - 1
-    rounding = (32 * UNIT + 4 * sets.relative_error) * (sets.secrets + 2 + 2 * reach)
+    rounding = (32 * U + 4 * sets.relative_error) * (sets.secrets + 2 + 2 * reach)
     return np.where(overflown, 1.0, change[-1]), np.where(overflown, 1.8, rounding)
 
 

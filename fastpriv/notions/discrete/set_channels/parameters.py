@@ -17,10 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...._values import FloatArray
 from ....channels import SubsetSelection, UnaryEncoding
 from ....channels.priors import atoms
-from ..channel_with_prior import UNIT, ChannelWithPrior
+from ....numerics import UNIT_ROUNDOFF as U
+from ....numerics import FloatArray
+from ..channel_with_prior import ChannelWithPrior
 
 __all__ = ["SetParameters", "set_parameters"]
 
@@ -87,7 +88,7 @@ def set_parameters(model: ChannelWithPrior) -> SetParameters | None:
     if size is None:
         value, total = value / total, 1.0
     high = 1.0 / (inside + outside * math.exp(-epsilon))
-    relative_error = 16 * UNIT * (1.0 - math.log(inside * outside) if size is None else 1.0 - math.log(inside))
+    relative_error = 16 * U * (1.0 - math.log(inside * outside) if size is None else 1.0 - math.log(inside))
     return SetParameters(
         channel.inputs, size, value, counts, inside, outside, epsilon, high, high * math.exp(-epsilon),
         -high * math.expm1(-epsilon), relative_error, total,
