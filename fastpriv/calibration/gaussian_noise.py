@@ -77,9 +77,8 @@ def sigma_from_ldp(epsilon: NumberLike, delta: NumberLike, sensitivity: NumberLi
     It is the sigma of ``GaussianMechanism.calibrated``.
 
     **Accuracy**: the bounds differ by a relative 1.1e-13 (tests/kernels/test_gaussian_inverse.py,
-    tests/enclosures/test_calibration.py).
-
-    Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, eq. (9); Balle and Wang 2018.
+    tests/enclosures/test_calibration.py). Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy,
+    eq. (9); Balle and Wang 2018.
 
     Examples
     --------
@@ -106,17 +105,10 @@ def sigma_from_ldp_log_delta(epsilon: NumberLike, log_delta: NumberLike, sensiti
     Estimate
         As ``sigma_from_ldp``.
 
-    Raises
-    ------
-    DomainError
-        As ``sigma_from_ldp``.
-
     Notes
     -----
-    **Accuracy**: the bounds differ by a relative 1.1e-13 + 4.1e-15 |log_delta|
-    (tests/kernels/test_gaussian_inverse.py, tests/enclosures/test_calibration.py).
-
-    Source: as ``sigma_from_ldp``.
+    Raises as ``sigma_from_ldp``. **Accuracy**: the bounds differ by a relative 1.1e-13 + 4.1e-15 |log_delta|
+    (tests/kernels/test_gaussian_inverse.py, tests/enclosures/test_calibration.py). Source: as ``sigma_from_ldp``.
 
     Examples
     --------
@@ -173,9 +165,8 @@ def sigma_from_lip(
     Notes
     -----
     **Accuracy**: relative width 1e-12 for delta from 1e-300 to 0.99 of the noiseless level, by
-    tests/enclosures/test_calibration.py.
-
-    Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, eq. (6).
+    tests/enclosures/test_calibration.py. Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy,
+    eq. (6).
 
     Examples
     --------
@@ -210,16 +201,10 @@ def sigma_from_lip_log_delta(
     Estimate
         As ``sigma_from_lip``, proved by ``log_lip_delta``.
 
-    Raises
-    ------
-    DomainError
-        As ``sigma_from_lip``.
-
     Notes
     -----
-    **Accuracy**: as ``sigma_from_lip``, down to log_delta = -3e5 (tests/enclosures/test_calibration.py).
-
-    Source: as ``sigma_from_lip``.
+    Raises as ``sigma_from_lip``. **Accuracy**: as ``sigma_from_lip``, down to log_delta = -3e5
+    (tests/enclosures/test_calibration.py). Source: as ``sigma_from_lip``.
 
     Examples
     --------
@@ -328,9 +313,8 @@ def sigma_from_cd_lmip(
     entropy that sigma hardly changes it.
 
     **Accuracy**: relative width 1e-12 for mu from 1e-300 to 0.999 of the entropy, by
-    tests/enclosures/test_calibration.py.
-
-    Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, definition 2 and figure 3.
+    tests/enclosures/test_calibration.py. Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy,
+    definition 2 and figure 3.
 
     Examples
     --------
@@ -373,20 +357,14 @@ def sigma_from_pointwise_lmip(
         ``notions.pointwise_lmip`` is at most ``mu``. Exactly 0 where ``mu`` exceeds -log of the smallest probability:
         there no noise is needed.
 
-    Raises
-    ------
-    DomainError, NotConvergedError
-        As ``sigma_from_cd_lmip``.
-
     Notes
     -----
     More independent noise degrades P_x and P_M alike, so that every divergence falls as sigma grows. Equation (13)
     holds for this level: ``lip_delta_from_pointwise_lmip`` gives the LIP guarantee of the answer.
 
-    **Accuracy**: relative width 1e-12 for mu from 1e-9 to 0.99 of -log min prior, by
-    tests/enclosures/test_calibration.py.
-
-    Source: the premise of (35) to (37) in Ngo, Oestman and Graell i Amat, On local mutual-information privacy.
+    Raises as ``sigma_from_cd_lmip``. **Accuracy**: relative width 1e-12 for mu from 1e-9 to 0.99 of -log min prior, by
+    tests/enclosures/test_calibration.py. Source: the premise of (35) to (37) in Ngo, Oestman and Graell i Amat, On
+    local mutual-information privacy.
 
     Examples
     --------
@@ -447,9 +425,8 @@ def sigma_from_ci_lmip(
     It inverts ``awgn_capacity``: both capacities that prove the answer are certified.
 
     **Accuracy**: relative width ``rtol``; tests/enclosures/test_calibration.py and
-    tests/enclosures/test_awgn_capacity.py check both sides.
-
-    Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, definition 1 and eq. (8).
+    tests/enclosures/test_awgn_capacity.py check both sides. Source: Ngo, Oestman and Graell i Amat, On local
+    mutual-information privacy, definition 1 and eq. (8).
 
     Examples
     --------

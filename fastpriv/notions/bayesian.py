@@ -87,9 +87,7 @@ def mbp(
     bounds by 2.1 g: they hold for the rows divided by their sums too.
 
     **Accuracy** 1e-14 relative and absolute; ``tests/enclosures/test_channel_notions.py``,
-    ``tests/enclosures/test_notions.py``.
-
-    Source: Zhang and Chen, Bridging Privacy and Robustness, definition IV.3.
+    ``tests/enclosures/test_notions.py``. Source: Zhang and Chen, Bridging Privacy and Robustness, definition IV.3.
 
     Examples
     --------
@@ -189,9 +187,7 @@ def abp(
 
     **Accuracy** bounds include rounding and what rows and prior miss 1 by;
     ``tests/enclosures/test_channel_notions.py``. Of Gaussian mechanisms as ``belief_shift``;
-    ``tests/enclosures/test_notions.py``.
-
-    Source: Zhang and Chen, definition IV.1.
+    ``tests/enclosures/test_notions.py``. Source: Zhang and Chen, definition IV.1.
 
     Examples
     --------

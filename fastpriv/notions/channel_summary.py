@@ -128,9 +128,8 @@ def summary(
     channel, memory holds a few numbers for each row and each column, and one block a thread: 16 MiB, as much again for
     posteriors in a file, and for cells that are not plain doubles or singles.
 
-    **Accuracy** as the functions of these names; ``tests/enclosures/test_channel_notions.py``.
-
-    Source: the definitions that the functions of these names cite.
+    **Accuracy** as the functions of these names; ``tests/enclosures/test_channel_notions.py``. Source: the definitions
+    that the functions of these names cite.
 
     Examples
     --------
@@ -184,11 +183,12 @@ def _walk(
 ) -> tuple[dict[str, Bracket], dict[str, Any], abp.Passes | None]:  # fmt: skip
     """Brackets, arrays, and the passes through the rows for ABP, if it can use them."""
     rows_model = with_distinct_rows(model) if posteriors is None else with_all_rows(model)
-    rows = dense.RowBlocks(rows_model)
-    first = dense.column_statistics(rows, n_jobs=n_jobs, progress=progress)
+    rows = dense.RowBlocks(rows_model, n_jobs, progress)
+    first = dense.column_statistics(rows)
     is_written = isinstance(model.channel, Channel)
     change = abp.single_change(model, rows, first, release, secret) if is_written else None
-    second = _second_pass(rows, first, posteriors, change, n_jobs, progress)
+    second = _second_pass(rows, first, posteriors, change)
+    rows.progress = None  # ABP shows none
     found = from_column_statistics(rows, first, UNITS)
     found["cd_lmip"] = dense.mutual_information(rows, second)
     found["pointwise_lmip"] = dense.pointwise_divergence(rows, second)
@@ -207,15 +207,12 @@ def _walk(
 
 
 def _second_pass(
-    rows: dense.RowBlocks, first: dense.ColumnStatistics, posteriors: Any, change: FloatArray | None,
-    n_jobs: int | None, progress: _parallel.Progress,
-) -> dense.RowStatistics:  # fmt: skip
+    rows: dense.RowBlocks, first: dense.ColumnStatistics, posteriors: Any, change: FloatArray | None
+) -> dense.RowStatistics:
     if not isinstance(posteriors, (str, os.PathLike)):
         if posteriors is not None:
             _check_posteriors(posteriors, rows.channel.shape)
-        return dense.row_statistics(
-            rows, first, change=change, posteriors=posteriors, n_jobs=n_jobs, progress=progress
-        )
+        return dense.row_statistics(rows, first, change=change, posteriors=posteriors)
     with written_whole(posteriors) as stream:
         header = {"descr": "<f8", "fortran_order": False, "shape": rows.channel.shape}
         np.lib.format.write_array_header_2_0(stream, header)
@@ -226,9 +223,7 @@ def _second_pass(
                 stream.seek(begin + part.start * block.shape[1] * block.itemsize)
                 stream.write(block.data)
 
-        return dense.row_statistics(
-            rows, first, change=change, posteriors=write_block, n_jobs=n_jobs, progress=progress
-        )
+        return dense.row_statistics(rows, first, change=change, posteriors=write_block)
 
 
 def _check_posteriors(posteriors: Any, shape: tuple[int, int]) -> None:

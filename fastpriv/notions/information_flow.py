@@ -38,17 +38,11 @@ def bayes_vulnerability(
     Estimate
         sum over releases of max pi(d) Q[d, w], a probability.
 
-    Raises
-    ------
-    DomainError
-        As ``mbp``.
-
     Notes
     -----
-    **Accuracy** 1e-15 relative for written channels, 1e-14 for structured ones, and the gaps of rows and prior;
-    ``tests/enclosures/test_channel_notions.py``.
-
-    Source: G. Smith, On the foundations of quantitative information flow (2009).
+    Raises as ``mbp``. **Accuracy** 1e-15 relative for written channels, 1e-14 for structured ones, and the gaps of rows
+    and prior; ``tests/enclosures/test_channel_notions.py``. Source: G. Smith, On the foundations of quantitative
+    information flow (2009).
 
     Examples
     --------
@@ -78,16 +72,10 @@ def min_entropy_leakage(
     Estimate
         In ``unit``, at least 0; formed from the gains of each release, so that small leakages keep their digits.
 
-    Raises
-    ------
-    DomainError
-        As ``mbp``.
-
     Notes
     -----
-    **Accuracy** 1e-14 relative; ``tests/enclosures/test_channel_notions.py``.
-
-    Source: G. Smith, On the foundations of quantitative information flow (2009).
+    Raises as ``mbp``. **Accuracy** 1e-14 relative; ``tests/enclosures/test_channel_notions.py``. Source: G. Smith, On
+    the foundations of quantitative information flow (2009).
 
     Examples
     --------
@@ -115,16 +103,10 @@ def maximal_leakage(
     Estimate
         In ``unit``. ``fastpriv.maximal_leakage`` takes stacks of written channels.
 
-    Raises
-    ------
-    DomainError
-        As ``mbp``.
-
     Notes
     -----
-    **Accuracy** 1e-14 relative; ``tests/enclosures/test_channel_notions.py``.
-
-    Source: I. Issa, A. B. Wagner and S. Kamath, An operational approach to information leakage (2020), theorem 1.
+    Raises as ``mbp``. **Accuracy** 1e-14 relative; ``tests/enclosures/test_channel_notions.py``. Source: I. Issa, A. B.
+    Wagner and S. Kamath, An operational approach to information leakage (2020), theorem 1.
 
     Examples
     --------
@@ -155,19 +137,13 @@ def renyi_leakage(
     Estimate
         In ``unit``, of the shape of ``order``, with which it rises.
 
-    Raises
-    ------
-    DomainError
-        As ``mbp``, and for an order that is not positive.
-
     Notes
     -----
     Within 0.05 of order 1 rows count as divided by their sums; others have no limit there.
 
-    **Accuracy** about 1e-13 absolute at any order, next to 1 and to 0 too, 1e-5 for float32 next to 1;
-    ``tests/enclosures/test_channel_notions_extremes.py``.
-
-    Source: R. Sibson, Information radius (1969); S. Verdu, alpha-mutual information (2015).
+    Raises as ``mbp``, and for an order that is not positive. **Accuracy** about 1e-13 absolute at any order, next to 1
+    and to 0 too, 1e-5 for float32 next to 1; ``tests/enclosures/test_channel_notions_extremes.py``. Source: R. Sibson,
+    Information radius (1969); S. Verdu, alpha-mutual information (2015).
 
     Examples
     --------
@@ -209,15 +185,9 @@ def map_secrets(
     ndarray of int, shape (m,)
         Secrets, counted from 0, the lowest of equals; products of prior and cell are compared as they round.
 
-    Raises
-    ------
-    DomainError
-        As ``mbp``.
-
     Notes
     -----
-    **Accuracy** exact but for ties within rounding; ``tests/enclosures/test_channel_notions.py``.
-
+    Raises as ``mbp``. **Accuracy** exact but for ties within rounding; ``tests/enclosures/test_channel_notions.py``.
     Source: maximum a posteriori decision.
 
     Examples
@@ -227,6 +197,5 @@ def map_secrets(
     array([1, 1])
     """
     _parallel.checked(n_jobs, progress)
-    model = with_all_rows(channel_with_prior(prior, mechanism))
-    first = column_statistics(RowBlocks(model), n_jobs=n_jobs, progress=progress)
+    first = column_statistics(RowBlocks(with_all_rows(channel_with_prior(prior, mechanism)), n_jobs, progress))
     return np.where(first.occurs, first.map_secret, -1)

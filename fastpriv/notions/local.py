@@ -44,17 +44,11 @@ def ldp_epsilon(
         In nats, ``kind="exact"``: from the largest and the smallest cell of each column, never from pairs; 0/0 does not
         count, and x/0 is infinite. Of a Gaussian mechanism infinite, unless there is one point.
 
-    Raises
-    ------
-    DomainError
-        As ``mbp``.
-
     Notes
     -----
-    **Accuracy** 1e-15 relative for written channels, 1e-14 for structured ones, and 2.1 times what rows miss 1 by;
-    ``tests/enclosures/test_channel_notions.py``.
-
-    Source: Kasiviswanathan et al. 2011; Duchi, Jordan and Wainwright 2013.
+    Raises as ``mbp``. **Accuracy** 1e-15 relative for written channels, 1e-14 for structured ones, and 2.1 times what
+    rows miss 1 by; ``tests/enclosures/test_channel_notions.py``. Source: Kasiviswanathan et al. 2011; Duchi, Jordan and
+    Wainwright 2013.
 
     Examples
     --------
@@ -86,16 +80,10 @@ def lip_epsilon(
     Estimate
         ``mbp(...).xi``: both notions bound one ratio.
 
-    Raises
-    ------
-    DomainError
-        As ``mbp``.
-
     Notes
     -----
-    **Accuracy** as ``mbp``; ``tests/enclosures/test_channel_notions.py``.
-
-    Source: Jiang, Seif, Tandon and Li, Context-aware local information privacy (2021), definition 3.
+    Raises as ``mbp``. **Accuracy** as ``mbp``; ``tests/enclosures/test_channel_notions.py``. Source: Jiang, Seif,
+    Tandon and Li, Context-aware local information privacy (2021), definition 3.
 
     Examples
     --------
@@ -140,9 +128,7 @@ def ldp_delta(
     n^2 m operations for each epsilon below its LDP level.
 
     **Accuracy** as ``GaussianMechanism.delta``, ``tests/enclosures/test_notions.py``; of channels about 1e-15 absolute,
-    by ``tests/enclosures/test_channel_notions.py``.
-
-    Source: Ngo, Ostman and Graell i Amat 2024, eqs (4) and (9).
+    by ``tests/enclosures/test_channel_notions.py``. Source: Ngo, Ostman and Graell i Amat 2024, eqs (4) and (9).
 
     Examples
     --------
@@ -180,11 +166,6 @@ def lip_delta(
     Estimate
         Probabilities of the shape of ``epsilon``, ``kind="certified"``: the maximum over points is proved.
 
-    Raises
-    ------
-    DomainError
-        As ``ldp_delta``.
-
     Notes
     -----
     The likelihood ratio of P_M and one P_x is log-convex, so each set has at most two crossings; and the first of the
@@ -193,12 +174,10 @@ def lip_delta(
     2^200 secrets and beyond, if these types are few: secrets of a factor that are never the worst ones are left out,
     and equal ratios count together.
 
-    **Accuracy** relative width at most 1e-12 for up to a thousand points, 1e-9 for more;
+    Raises as ``ldp_delta``. **Accuracy** relative width at most 1e-12 for up to a thousand points, 1e-9 for more;
     ``tests/enclosures/test_lip.py``, ``tests/enclosures/test_notions.py``. Of channels about 1e-14 absolute,
     ``tests/enclosures/test_channel_notions.py``, and of products 1e-11 relative but for what a prior misses 1 by,
-    ``tests/enclosures/test_product_notions.py``.
-
-    Source: Ngo et al. 2024, eq. (6).
+    ``tests/enclosures/test_product_notions.py``. Source: Ngo et al. 2024, eq. (6).
 
     Examples
     --------
@@ -229,15 +208,9 @@ def log_lip_delta(
     Estimate
         Log probabilities of the shape of ``epsilon``, ``kind="certified"``.
 
-    Raises
-    ------
-    DomainError
-        As ``ldp_delta``.
-
     Notes
     -----
-    **Accuracy** as ``lip_delta``, relative to the larger of 1 and the logarithm's size.
-
+    Raises as ``ldp_delta``. **Accuracy** as ``lip_delta``, relative to the larger of 1 and the logarithm's size.
     Source: Ngo et al. 2024, eq. (6).
 
     Examples
@@ -267,16 +240,9 @@ def lip_curves(
     tuple of Estimate
         The curve and its natural logarithm, both ``kind="certified"``.
 
-    Raises
-    ------
-    DomainError
-        As ``ldp_delta``.
-
     Notes
     -----
-    **Accuracy** as ``lip_delta`` and ``log_lip_delta``.
-
-    Source: Ngo et al. 2024, eq. (6).
+    Raises as ``ldp_delta``. **Accuracy** as ``lip_delta`` and ``log_lip_delta``. Source: Ngo et al. 2024, eq. (6).
 
     Examples
     --------
@@ -313,21 +279,15 @@ def cd_lmip(
     Estimate
         A scalar, in ``unit``.
 
-    Raises
-    ------
-    DomainError
-        As ``ldp_delta``.
-
     Notes
     -----
     Of a channel, the mean of the divergences of its rows from pi Q, all terms of which are positive. Of unary encodings
     and subset selections under priors of many distinct probabilities, an integral of products over bits.
 
-    **Accuracy** as ``mutual_information``, ``tests/enclosures/test_notions.py``; of channels about 1e-14 relative, by
-    ``tests/enclosures/test_channel_notions.py``; of products over bits about 1e-12 of the information about a secret
-    that is one of two, ``tests/enclosures/test_sets_notions.py``.
-
-    Source: Ngo et al. 2024, definition 2.
+    Raises as ``ldp_delta``. **Accuracy** as ``mutual_information``, ``tests/enclosures/test_notions.py``; of channels
+    about 1e-14 relative, by ``tests/enclosures/test_channel_notions.py``; of products over bits about 1e-12 of the
+    information about a secret that is one of two, ``tests/enclosures/test_sets_notions.py``. Source: Ngo et al. 2024,
+    definition 2.
 
     Examples
     --------
@@ -377,9 +337,8 @@ def ci_lmip(
 
     Notes
     -----
-    **Accuracy** the bracket counts all rounding (BOUNDS.md); ``tests/enclosures/test_channel_notions.py``.
-
-    Source: Ngo et al. 2024, definition 1.
+    **Accuracy** the bracket counts all rounding (BOUNDS.md); ``tests/enclosures/test_channel_notions.py``. Source: Ngo
+    et al. 2024, definition 1.
 
     Examples
     --------
@@ -412,19 +371,13 @@ def pointwise_lmip(
     Estimate
         A scalar, in ``unit``. ``kind`` is that of the weakest divergence used.
 
-    Raises
-    ------
-    DomainError
-        As ``ldp_delta``.
-
     Notes
     -----
     Points of a Gaussian mechanism are taken in the order of min{-log pi(x), sum over x' of
     pi(x') (x - x')^2 / (2 sigma^2)}, which bounds the divergence, until no later one can be larger.
 
-    **Accuracy** as ``kl_divergence``, ``tests/enclosures/test_notions.py``; of channels as ``cd_lmip``.
-
-    Source: the premise that the proof of theorem 2(a) of Ngo et al. 2024 uses in (35) to (37).
+    Raises as ``ldp_delta``. **Accuracy** as ``kl_divergence``, ``tests/enclosures/test_notions.py``; of channels as
+    ``cd_lmip``. Source: the premise that the proof of theorem 2(a) of Ngo et al. 2024 uses in (35) to (37).
 
     Examples
     --------

@@ -169,7 +169,7 @@ def test_average_bayesian_privacy(case):
 
 def test_a_release_drawn_from_the_prior_is_refused():
     cells, prior = np.array([[0.75, 0.25], [0.25, 0.75]]), np.array([0.2, 0.8])
-    with pytest.raises(DomainError, match="must be a law other than that of the release under the prior"):
+    with pytest.raises(DomainError, match="must be a distribution other than that of the release under the prior"):
         notions.abp(prior, cells, release=prior @ cells)
     useless = np.array([[0.5, 0.5], [0.5, 0.5]])  # there it is no mistake
     assert notions.abp(prior, useless, release=[0.5, 0.5]).maximum.value == 0.0

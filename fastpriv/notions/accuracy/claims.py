@@ -81,9 +81,8 @@ def mbp_claim(leakage: Estimate | float, miss: Estimate, *, epsilon: float, beta
     -----
     "Holds" rests on both bounds, so that the errors of two statistical ones add up.
 
-    **Accuracy** that of the two estimates; ``tests/properties/test_pac_claims.py``.
-
-    Source: Zhang and Chen, Bridging Privacy and Robustness, definition IV.5.
+    **Accuracy** that of the two estimates; ``tests/properties/test_pac_claims.py``. Source: Zhang and Chen, Bridging
+    Privacy and Robustness, definition IV.5.
 
     Examples
     --------
@@ -112,18 +111,12 @@ def abp_claim(leakage: Estimate | float, miss: Estimate, *, epsilon: float, beta
     Verdict
         As for ``mbp_claim``.
 
-    Raises
-    ------
-    DomainError, ShapeError
-        As ``mbp_claim``.
-
     Notes
     -----
     No mechanism leaks more than sqrt(log 2) = 0.8326, so that a claim above it is one of accuracy alone.
 
-    **Accuracy** that of the two estimates; ``tests/properties/test_pac_claims.py``.
-
-    Source: Zhang and Chen, definition IV.2.
+    Raises as ``mbp_claim``. **Accuracy** that of the two estimates; ``tests/properties/test_pac_claims.py``. Source:
+    Zhang and Chen, definition IV.2.
 
     Examples
     --------

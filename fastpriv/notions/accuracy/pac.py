@@ -7,9 +7,9 @@ Notation: M(d) is the release for the secret d, mu the target, beta(alpha) = P(|
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,8 +24,8 @@ from ...estimate import Estimate, NumberLike, Result
 from ...mechanisms.gaussian import GaussianMechanism
 from ...numerics import FloatArray, IndexArray
 from ...sampling.request import Request, request
-from . import monte_carlo
 from .closed_forms import Bounds, discrete_laplace_misses, gaussian_misses, has_gaussian_form, row_misses
+from .monte_carlo import count_misses
 
 __all__ = ["RobustAccuracy", "pac_accuracy", "robust_accuracy"]
 
@@ -110,9 +110,7 @@ def pac_accuracy(
 
     **Accuracy** 1e-11 relative in closed form, 1e-12 for sums, whether or not a release lies on the edge;
     ``tests/enclosures/test_pac.py``. ``tests/intervals/test_pac_coverage.py`` counts the misses of the intervals over
-    many seeds.
-
-    Source: Zhang and Chen, Bridging Privacy and Robustness, definition IV.4; Clopper and Pearson 1934.
+    many seeds. Source: Zhang and Chen, Bridging Privacy and Robustness, definition IV.4; Clopper and Pearson 1934.
 
     Examples
     --------
@@ -130,8 +128,8 @@ def pac_accuracy(
     _parallel.checked(n_jobs, progress)
     question = _question(target, alpha, norm, method)
     sampling = _sampling(confidence, side, rtol, atol, max_samples, max_seconds, rng, n_jobs, progress)
-    misses = _misses(mechanism, [secret], decode, question, sampling)
-    return misses.raised_if_interrupted(misses.per_secret(0))
+    per_secret, _ = _misses(mechanism, [secret], decode, question, sampling)
+    return _raised_if_interrupted(per_secret[0], per_secret.cost)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -186,20 +184,14 @@ def robust_accuracy(
     RobustAccuracy
         ``per_neighbour`` and ``maximum``.
 
-    Raises
-    ------
-    DomainError, ShapeError, KeyboardInterrupt
-        As ``pac_accuracy``, and for an empty list of neighbours.
-
     Notes
     -----
     What a privacy guarantee implies for secrets that are not listed is in ``fastpriv.conversions``:
     ``robustness_from_mbp(xi, beta)`` is T_xi(T_xi(beta)) with T_x(b) = min(e^x b, 1 - e^-x (1 - b)), and
     ``robustness_from_ldp``. The published (1 + 4 xi) beta is false for xi above 0.628.
 
-    **Accuracy** as ``pac_accuracy``; ``tests/intervals/test_pac_coverage.py`` covers the maximum.
-
-    Source: Zhang and Chen, definition IV.6.
+    Raises as ``pac_accuracy``, and for an empty list of neighbours. **Accuracy** as ``pac_accuracy``;
+    ``tests/intervals/test_pac_coverage.py`` covers the maximum. Source: Zhang and Chen, definition IV.6.
 
     Examples
     --------
@@ -219,52 +211,31 @@ def robust_accuracy(
             f"neighbours must be a sequence of at least one secret; got {_validate.shown(neighbours)}. List those "
             "whose accuracy counts."
         )
-    misses = _misses(mechanism, list(neighbours), decode, question, sampling, "neighbours")
-    return misses.raised_if_interrupted(RobustAccuracy(misses.per_secret(), misses.maximum()))
+    per_secret, maximum = _misses(mechanism, list(neighbours), decode, question, sampling, "neighbours")
+    return _raised_if_interrupted(RobustAccuracy(per_secret, maximum), per_secret.cost)
 
 
-@dataclass(frozen=True)
-class _Question:
+def _raised_if_interrupted(answer: Answer, cost: Mapping[str, Any]) -> Answer:
+    """The answer, or a KeyboardInterrupt that carries it if the run was interrupted."""
+    if cost.get("stopped") == "interrupted":
+        raise interruption(answer, f"the run was interrupted after {cost['samples']} draws.")
+    return answer
+
+
+class _Question(NamedTuple):
     """The validated question: where the target is, which deviations count, in which norm."""
 
     target: FloatArray
     alpha: FloatArray  # distinct, in increasing order
-    index: IndexArray  # of each requested alpha among the distinct ones
+    inverse: IndexArray  # position of each requested alpha among the distinct ones
     shape: tuple[int, ...]
     norm: float
     sampled: bool
 
-
-@dataclass(frozen=True)
-class _Misses:
-    """Bounds of shape (N, A) for N secrets and A distinct alphas, and those of the largest, of shape (A,)."""
-
-    question: _Question
-    bounds: Bounds
-    largest: Bounds
-    words: dict[str, Any]
-
-    def per_secret(self, row: int | None = None) -> Estimate:
-        """Of all secrets, or of one of them."""
-        rows = slice(None) if row is None else row
-        return self._estimate(*(bound[rows] for bound in self.bounds))
-
-    def maximum(self) -> Estimate:
-        """Of the secret that misses most often."""
-        return self._estimate(*self.largest)
-
-    def raised_if_interrupted(self, answer: Answer) -> Answer:
-        """The answer, or a KeyboardInterrupt that carries it if the run was interrupted."""
-        cost = self.words.get("cost", {})
-        if cost.get("stopped") == "interrupted":
-            raise interruption(answer, f"the run was interrupted after {cost['samples']} draws.")
-        return answer
-
-    def _estimate(self, *bounds: FloatArray) -> Estimate:
-        value, lower, upper = (
-            bound[..., self.question.index].reshape((*bound.shape[:-1], *self.question.shape)) for bound in bounds
-        )
-        return Estimate(value, lower, upper, unit="probability", **self.words)
+    def estimate(self, bounds: Bounds, **words: Any) -> Estimate:
+        """For the requested alphas, from numbers of shape (..., A) for the distinct ones."""
+        numbers = (x[..., self.inverse].reshape((*x.shape[:-1], *self.shape)) for x in bounds)
+        return Estimate(*numbers, unit="probability", **words)
 
 
 def _question(target: ArrayLike, alpha: Any, norm: float, method: str) -> _Question:
@@ -272,9 +243,9 @@ def _question(target: ArrayLike, alpha: Any, norm: float, method: str) -> _Quest
     edges = _validate.real("alpha", alpha, "at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
     if isinstance(norm, bool) or not isinstance(norm, (int, float, np.number)) or norm not in (1, 2, math.inf):
         raise DomainError(f"norm must be 1, 2 or inf; got {_validate.shown(norm)}. Choose one of these.")
-    distinct, index = np.unique(edges, return_inverse=True)
+    distinct, inverse = np.unique(edges, return_inverse=True)
     sampled = _validate.choice("method", method, ("auto", "sampled")) == "sampled"
-    return _Question(centre, distinct, index.reshape(-1), edges.shape, float(norm), sampled)
+    return _Question(centre, distinct, inverse.reshape(-1), edges.shape, float(norm), sampled)
 
 
 def _sampling(
@@ -293,8 +264,8 @@ _Methods: TypeAlias = tuple[Callable[[int], Bounds] | None, list[Sampler], str]
 
 def _misses(
     mechanism: Any, secrets: list[Any], decode: Any, question: _Question, sampling: Request, name: str = "secret"
-) -> _Misses:
-    """The answer for each secret; ``name`` is that of the argument that holds them."""
+) -> tuple[Estimate, Estimate]:
+    """For each secret, and for the one that misses most often; ``name`` is that of the argument that holds them."""
     exact: Callable[[int], Bounds] | None
     if decode is not None and not isinstance(mechanism, AnyChannel):
         raise DomainError(
@@ -316,13 +287,20 @@ def _misses(
         )
     if question.alpha.size == 0:
         empty = np.zeros((len(secrets), 0))
-        return _Misses(question, (empty,) * 3, (empty[0],) * 3, {"kind": "exact", "method": "no alpha"})
+        exact, method = (lambda i: (empty[i], empty[i], empty[i])), "no alpha"
     if exact is None:
         return _count(samplers, question, sampling)
     rows = [exact(i) for i in range(len(secrets))]
     value, lower, upper = (np.array([row[end] for row in rows]) for end in range(3))
-    largest = value.max(axis=0), lower.max(axis=0), upper.max(axis=0)
-    return _Misses(question, (value, lower, upper), largest, {"kind": "exact", "method": method})
+    return _with_maximum(question, (value, lower, upper), lower, kind="exact", method=method)
+
+
+def _with_maximum(
+    question: _Question, bounds: Bounds, simultaneous: FloatArray, **words: Any
+) -> tuple[Estimate, Estimate]:
+    """Estimates for the secrets (the rows) and for their maximum; ``simultaneous`` lower bounds hold all at once."""
+    largest = bounds[0].max(axis=0), simultaneous.max(axis=0), bounds[2].max(axis=0)
+    return question.estimate(bounds, **words), question.estimate(largest, **words)
 
 
 def _gaussian_methods(mechanism: GaussianMechanism, secrets: list[Any], question: _Question, name: str) -> _Methods:
@@ -397,22 +375,19 @@ def _channel_methods(
     return None, samplers, ""
 
 
-def _count(samplers: list[Sampler], question: _Question, sampling: Request) -> _Misses:
-    counts, repeatable = monte_carlo.count_misses(
-        samplers, question.target, question.alpha, question.norm, sampling
-    )
+def _count(samplers: list[Sampler], question: _Question, sampling: Request) -> tuple[Estimate, Estimate]:
+    counts, repeatable = count_misses(samplers, question.target, question.alpha, question.norm, sampling)
     intervals = [count.interval(sampling) for count in counts]
     value, lower, upper = (np.array([getattr(one, end) for one in intervals]) for end in ("value", "lower", "upper"))
     simultaneous = lower
     if sampling.side != "upper" and len(counts) > 1:
         simultaneous = np.array([count.interval(sampling, len(counts)).lower for count in counts])
-    largest = value.max(axis=0), simultaneous.max(axis=0), upper.max(axis=0)
     reasons = [count.stopped for count in counts]
     stopped = next(word for word in ("interrupted", "max_seconds", "max_samples", "target") if word in reasons)
     cost = {"samples": sum(count.samples for count in counts), "interim_analyses": max(c.analysis for c in counts),
             "stopped": stopped, "repeatable": repeatable}  # fmt: skip
     words = {"kind": "statistical", "confidence": sampling.confidence, "method": "counted draws", "cost": cost}
-    return _Misses(question, (value, lower, upper), largest, words)
+    return _with_maximum(question, (value, lower, upper), simultaneous, **words)
 
 
 @dataclass(frozen=True)

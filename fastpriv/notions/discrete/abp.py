@@ -85,20 +85,20 @@ def posterior_shifts(
             return shifts._replace(method="types of secrets", weight_error=types.mass_error)
     if passes is None:
         all_rows = belief is not None and isinstance(model.channel, DefaultChannel)
-        rows = RowBlocks(with_all_rows(model) if all_rows else with_distinct_rows(model))
-        first = column_statistics(rows, n_jobs=n_jobs)
+        rows = RowBlocks(with_all_rows(model) if all_rows else with_distinct_rows(model), n_jobs, progress)
+        first = column_statistics(rows, silent=True)
         mean_changes = None
     else:
         rows, first, mean_changes = passes
     believed = rows.prior if belief is None else _validated_belief(belief, rows.prior.size)
     if release is not None:
         change = _validated_change(release, rows, first)
-        return _shifts_under_one(rows, first, change, believed, None, mean_changes, n_jobs, progress)
+        return _shifts_under_one(rows, first, change, believed, None, mean_changes)
     secrets = _requested_rows(model, rows, secret)
     weight = rows.prior[secrets]
     if secrets.size == 1:
-        return _shifts_under_one(rows, first, secrets, believed, weight, mean_changes, n_jobs, progress)
-    return _shifts_under(rows, first, secrets, believed, weight, n_jobs, progress)
+        return _shifts_under_one(rows, first, secrets, believed, weight, mean_changes)
+    return _shifts_under(rows, first, secrets, believed, weight)
 
 
 def single_change(
@@ -140,7 +140,7 @@ def _sum_error(rows: RowBlocks, believed: FloatArray) -> float:
 
 def _shifts_under_one(
     rows: RowBlocks, first: ColumnStatistics, release: Any, believed: FloatArray, weight: FloatArray | None,
-    mean_changes: FloatArray | None, n_jobs: int | None, progress: _parallel.Progress,
+    mean_changes: FloatArray | None,
 ) -> PosteriorShifts:  # fmt: skip
     """Under one release, a given P - q (without weight) or one row: in one walk, if its error is small enough."""
     change = release if weight is None else _changes_of_secrets(rows, first, release)[0]
@@ -152,19 +152,17 @@ def _shifts_under_one(
         weighted_span = float(np.sum((np.abs(change) + 0.3 * q_error) * (first.span * inverse)))
     error = (110 * U + 2 * first.relative_error) * weighted_span
     if not error * float(rows.prior.max()) <= _WIDE_ERROR:
-        return _shifts_under(rows, first, release, believed, weight, n_jobs, progress)
+        return _shifts_under(rows, first, release, believed, weight)
     g = mean_changes
     if g is None:
-        second = row_statistics(rows, first, change=change, n_jobs=n_jobs, progress=progress, divergences=False)
-        g = second.mean_changes
+        g = row_statistics(rows, first, change=change, divergences=False).mean_changes
     parts = _enclosed_terms(rows.prior, believed, g, error + _sum_error(rows, believed) * (1 + np.abs(g)))
     return _roots_of_sums(np.array([[_table.accurate_sum(part)] for part in parts]), 0, weight)
 
 
 def _shifts_under(
-    rows: RowBlocks, first: ColumnStatistics, releases: Any, believed: FloatArray, weight: FloatArray | None,
-    n_jobs: int | None, progress: _parallel.Progress,
-) -> PosteriorShifts:  # fmt: skip
+    rows: RowBlocks, first: ColumnStatistics, releases: Any, believed: FloatArray, weight: FloatArray | None
+) -> PosteriorShifts:
     """Under many rows as releases, or under one given P - q (without weight), by products of matrices."""
     n, m = rows.channel.shape
     count = 1 if weight is None else releases.size
@@ -202,7 +200,7 @@ def _shifts_under(
     row_parts = _parallel.blocks(n, step)
     tasks = [(chosen, part) for chosen in _parallel.blocks(count, _BLOCK_RELEASES) for part in row_parts]
     sums = np.zeros((3, count))
-    results = _parallel.ordered_map(sums_of_block, tasks, n_jobs=n_jobs, progress=progress, shared=True)
+    results = _parallel.ordered_map(sums_of_block, tasks, n_jobs=rows.n_jobs, progress=rows.progress, shared=True)
     for (chosen, _), block in zip(tasks, results, strict=True):
         sums[:, chosen] += block
     return _roots_of_sums(sums, len(tasks) + step, weight)

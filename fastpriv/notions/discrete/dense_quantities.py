@@ -23,7 +23,8 @@ prior that misses 1 moves ln q by its own gap.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -40,6 +41,8 @@ __all__ = [
     "maximal_leakage", "mutual_information", "pointwise_divergence", "row_statistics", "vulnerability",
 ]  # fmt: skip
 
+Task = TypeVar("Task")
+
 _BLOCK_CELLS = 2**21  # cells in one task: 16 MiB of doubles
 _LEAST_ROWS = 16  # rows in one task, at least
 _SAMPLE_ROWS = 64  # rows from which the first centre is taken
@@ -51,7 +54,10 @@ _COLUMN_METHOD = "largest and smallest cell of each column"
 class RowBlocks:
     """The rows of a channel in fixed blocks of doubles or singles, scaled by column if that is needed."""
 
-    def __init__(self, model: ChannelWithPrior) -> None:
+    def __init__(
+        self, model: ChannelWithPrior, n_jobs: int | None = None, progress: _parallel.Progress = None
+    ) -> None:
+        self.n_jobs, self.progress = n_jobs, progress
         self.channel: AnyChannel = model.channel
         self.prior = np.ascontiguousarray(model.weights)
         self.gap = model.gap
@@ -59,6 +65,11 @@ class RowBlocks:
         self.slices = _parallel.blocks(n, max(_LEAST_ROWS, _BLOCK_CELLS // m))
         self.log = not isinstance(self.channel, (Channel, SparseChannel)) or getattr(self.channel, "log", False)
         self.log_scale: FloatArray | None = None  # natural logarithms; of powers of 2 where cells are plain
+
+    def map(self, task: Callable[[slice], Task], *, silent: bool = False) -> Iterator[Task]:
+        """Results of a task for each block, in order, with the threads and (unless ``silent``) the progress reports."""
+        progress = None if silent else self.progress
+        return _parallel.ordered_map(task, self.slices, n_jobs=self.n_jobs, progress=progress, shared=True)
 
     @property
     def log_error(self) -> float:
@@ -143,11 +154,9 @@ class RowStatistics(NamedTuple):
     relative_error: float  # of the cells above 3 q
 
 
-def column_statistics(
-    rows: RowBlocks, *, n_jobs: int | None = None, progress: _parallel.Progress = None
-) -> ColumnStatistics:
+def column_statistics(rows: RowBlocks, *, silent: bool = False) -> ColumnStatistics:
     """The first pass; repeated if columns have to be scaled, or if the sample rows gave a bad centre."""
-    extremes = _extreme_logs(rows, n_jobs) if rows.log else None
+    extremes = _extreme_logs(rows) if rows.log else None
     if extremes is not None:
         rows.log_scale = np.where(np.isfinite(extremes[0]), extremes[0], 0.0)
     begin = int(np.argmax(rows.prior > 0))
@@ -155,7 +164,7 @@ def column_statistics(
     centre = rows.block(sample)[rows.prior[sample] > 0].min(axis=0).astype(np.float64)
     total = float(np.sum(rows.prior, dtype=np.longdouble))
     while True:
-        numbers, map_secret = _column_pass(rows, centre, n_jobs, progress)
+        numbers, map_secret = _column_pass(rows, centre, silent)
         top, low, best, high, rest, other_top, other_low = numbers
         if extremes is None:
             extremes = np.stack([top, low, other_top, other_low])
@@ -185,7 +194,7 @@ def column_statistics(
 
 def row_statistics(
     rows: RowBlocks, first: ColumnStatistics, *, change: FloatArray | None = None, posteriors: Any = None,
-    n_jobs: int | None = None, progress: _parallel.Progress = None, divergences: bool = True,
+    divergences: bool = True,
 ) -> RowStatistics:  # fmt: skip
     """The second pass.
 
@@ -206,19 +215,17 @@ def row_statistics(
             posteriors(part, out)
         return np.asarray(result)
 
-    blocks = _parallel.ordered_map(block_statistics, rows.slices, n_jobs=n_jobs, progress=progress, shared=True)
-    each, _, mean_changes = np.concatenate(list(blocks), axis=1)
+    each, _, mean_changes = np.concatenate(list(rows.map(block_statistics)), axis=1)
     energy = _table.accurate_sum(release * (first.spread * inverse) ** 2)
     return RowStatistics(np.maximum(each, 0.0), mean_changes, energy, rows.channel.mass_gap, first.relative_error)
 
 
-def _column_pass(rows: RowBlocks, centre: FloatArray, n_jobs: int | None, progress: _parallel.Progress) -> Any:
+def _column_pass(rows: RowBlocks, centre: FloatArray, silent: bool) -> Any:
     def block_columns(part: slice) -> Any:
         return _table.columns(rows.block(part), rows.prior[part], centre, part.start)
 
     result = None
-    blocks = _parallel.ordered_map(block_columns, rows.slices, n_jobs=n_jobs, progress=progress, shared=True)
-    for numbers, map_secret in blocks:
+    for numbers, map_secret in rows.map(block_columns, silent=silent):
         if result is None:
             result = numbers, map_secret
         else:
@@ -226,7 +233,7 @@ def _column_pass(rows: RowBlocks, centre: FloatArray, n_jobs: int | None, progre
     return result
 
 
-def _extreme_logs(rows: RowBlocks, n_jobs: int | None) -> FloatArray:
+def _extreme_logs(rows: RowBlocks) -> FloatArray:
     """Largest and smallest logarithm of each column, for the secrets of positive prior probability and the others."""
     def of_block(part: slice) -> FloatArray:
         logs, positive = rows.channel._log_rows(part.start, part.stop), rows.prior[part] > 0
@@ -236,7 +243,7 @@ def _extreme_logs(rows: RowBlocks, n_jobs: int | None) -> FloatArray:
         ])  # fmt: skip
 
     result: FloatArray | None = None
-    for extremes in _parallel.ordered_map(of_block, rows.slices, n_jobs=n_jobs, shared=True):
+    for extremes in rows.map(of_block, silent=True):
         if result is None:
             result = extremes
         else:

@@ -111,9 +111,8 @@ def lip_delta(
         curve, method = functools.partial(_curve_against_release, pairs), "worst types of secrets against the release"
         gap += 2.2 * product_channels.product_prior_gap(model)
     else:
-        rows = RowBlocks(with_distinct_rows(model))
-        first = column_statistics(rows, n_jobs=n_jobs, progress=progress)
-        curve = functools.partial(_curve_against_mixture, rows, first, n_jobs=n_jobs, progress=progress)
+        rows = RowBlocks(with_distinct_rows(model), n_jobs, progress)
+        curve = functools.partial(_curve_against_mixture, rows, column_statistics(rows))
         method, gap = "every row against the distribution of the release", gap + 2.2 * rows.gap
         support = np.flatnonzero(rows.prior > 0)
         lower_known = not (levels > _LARGEST_EXPONENT).any() or not _has_tiny_cells(rows.channel, support, n_jobs)
@@ -263,9 +262,8 @@ def _rows_as_doubles(channel: AnyChannel, secrets: IndexArray) -> FloatArray:
 
 
 def _curve_against_mixture(
-    blocks: RowBlocks, first: ColumnStatistics, levels: FloatArray, *, n_jobs: int | None,
-    progress: _parallel.Progress,
-) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    blocks: RowBlocks, first: ColumnStatistics, levels: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Rows of positive prior probability against q, both ways."""
     excess = _capped_expm1(levels)
     q = blocks.rescaled(first.q)
@@ -280,7 +278,7 @@ def _curve_against_mixture(
         return np.stack([over, under])
 
     largest = np.zeros((2, levels.size))
-    for both in _parallel.ordered_map(of_block, blocks.slices, n_jobs=n_jobs, progress=progress, shared=True):
+    for both in blocks.map(of_block):
         largest = np.maximum(largest, both)
     value = np.maximum(largest[1], np.exp(-levels) * largest[0])
     span = min(2.0, float(blocks.rescaled(first.span).sum()))

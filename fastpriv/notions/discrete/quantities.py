@@ -83,17 +83,15 @@ def brackets(
     missing = [name for name in names if name not in result]
     if missing and not (omit_unavailable and not isinstance(channel, DefaultChannel)
                         and not rows_are_enumerable(channel)):  # fmt: skip
-        result = _from_rows(RowBlocks(with_distinct_rows(model)), missing, n_jobs, progress) | result
+        result = _from_rows(RowBlocks(with_distinct_rows(model), n_jobs, progress), missing) | result
     return {name: result[name] for name in names if name in result}
 
 
-def _from_rows(
-    rows: RowBlocks, names: Iterable[str], n_jobs: int | None, progress: _parallel.Progress
-) -> dict[str, Bracket]:
-    first = dense.column_statistics(rows, n_jobs=n_jobs, progress=progress)
+def _from_rows(rows: RowBlocks, names: Iterable[str]) -> dict[str, Bracket]:
+    first = dense.column_statistics(rows)
     result = from_column_statistics(rows, first, names)
     if {"cd_lmip", "pointwise_lmip"} & set(names):
-        second = dense.row_statistics(rows, first, n_jobs=n_jobs, progress=progress)
+        second = dense.row_statistics(rows, first)
         result["cd_lmip"] = dense.mutual_information(rows, second)
         result["pointwise_lmip"] = dense.pointwise_divergence(rows, second)
     return result

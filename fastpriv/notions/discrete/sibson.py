@@ -58,9 +58,9 @@ def sibson_information(
     if profiles is not None:
         near = _near_one_from_classes(profiles, order, row_gap) if near_one else None
         return near or _from_classes(profiles, order, row_gap)
-    rows = RowBlocks(with_distinct_rows(model))
-    near = _near_one_from_rows(rows, order, n_jobs, progress) if near_one else None
-    return near or _from_rows(rows, order, n_jobs, progress)
+    rows = RowBlocks(with_distinct_rows(model), n_jobs, progress)
+    near = _near_one_from_rows(rows, order) if near_one else None
+    return near or _from_rows(rows, order)
 
 
 def _near_one_from_classes(profiles: Profiles, order: float, gap: float) -> Bracket | None:
@@ -89,10 +89,8 @@ def _near_one_from_classes(profiles: Profiles, order: float, gap: float) -> Brac
     return _bracket_near_one(weight, change, order, error)
 
 
-def _near_one_from_rows(
-    rows: RowBlocks, order: float, n_jobs: int | None, progress: _parallel.Progress
-) -> Bracket | None:
-    first = column_statistics(rows, n_jobs=n_jobs)
+def _near_one_from_rows(rows: RowBlocks, order: float) -> Bracket | None:
+    first = column_statistics(rows, silent=True)
     occurs = first.occurs
     with np.errstate(divide="ignore"):
         log_q = np.log(first.q[occurs]) + (0.0 if rows.log_scale is None else _log_scale(rows)[occurs])
@@ -109,8 +107,8 @@ def _near_one_from_rows(
         return np.stack([(posterior * term).sum(axis=0) for term in terms]), largest
 
     result, largest = np.zeros((3, log_q.size)), 0.0
-    for one, most in _parallel.ordered_map(sums, rows.slices, n_jobs=n_jobs, progress=progress, shared=True):
-        result, largest = result + one, max(largest, most)
+    for block, most in rows.map(sums):
+        result, largest = result + block, max(largest, most)
     if abs(order - 1.0) * largest > 0.5:
         return None
     change, mean_log_ratio, size = result
@@ -154,7 +152,7 @@ def _from_classes(profiles: Profiles, order: float, gap: float) -> Bracket:
     )  # fmt: skip
 
 
-def _from_rows(rows: RowBlocks, order: float, n_jobs: int | None, progress: _parallel.Progress) -> Bracket:
+def _from_rows(rows: RowBlocks, order: float) -> Bracket:
     positive = rows.prior > 0
     channel = rows.channel
 
@@ -171,13 +169,13 @@ def _from_rows(rows: RowBlocks, order: float, n_jobs: int | None, progress: _par
         return np.stack([(rows.prior[part][some][:, None] * term).sum(axis=0) for term in terms])
 
     top = np.full(channel.outputs, -np.inf)
-    for one in _parallel.ordered_map(tops, rows.slices, n_jobs=n_jobs, shared=True):
-        top = np.maximum(top, one)
+    for block in rows.map(tops, silent=True):
+        top = np.maximum(top, block)
     base = np.where(top > -np.inf, top, 0.0)
     inexact = channel.mass_gap > _ROUNDED_GAP
     result = np.zeros((2 + inexact, channel.outputs))
-    for one in _parallel.ordered_map(sums, rows.slices, n_jobs=n_jobs, progress=progress, shared=True):
-        result += one
+    for block in rows.map(sums):
+        result += block
     finite = top > -np.inf
     change, whole, *sums_of_rows = result[:, finite] / float(np.sum(rows.prior, dtype=np.longdouble))
     row_excess = math.fsum([*sums_of_rows[0].tolist(), -1.0]) if inexact else 0.0
