@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from .. import _parallel, _validate
 from .._estimates import monotone
-from ..capacity.awgn.ball import awgn_sigma_from_capacity
+from ..capacity.awgn import awgn_sigma_from_capacity
 from ..distributions import Pmf
 from ..divergences.line.information import mutual_information
 from ..errors import NotConvergedError

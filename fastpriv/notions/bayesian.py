@@ -186,7 +186,7 @@ def abp(
     (``tests/enclosures/test_sets_notions.py``).
 
     **Accuracy** bounds include rounding and what rows and prior miss 1 by;
-    ``tests/enclosures/test_channel_notions.py``. Of Gaussian mechanisms as ``belief_shift``;
+    ``tests/enclosures/test_channel_notions.py``. Of Gaussian mechanisms as ``gaussian_abp``;
     ``tests/enclosures/test_notions.py``. Source: Zhang and Chen, definition IV.1.
 
     Examples

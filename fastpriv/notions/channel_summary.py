@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _parallel, _validate
-from .._atomic import written_whole
+from .._files import atomic_write
 from ..channels import Channel, DefaultChannel, ProductChannel
 from ..errors import ShapeError
 from ..estimate import Estimate, Result
@@ -213,7 +213,7 @@ def _second_pass(
         if posteriors is not None:
             _check_posteriors(posteriors, rows.channel.shape)
         return dense.row_statistics(rows, first, change=change, posteriors=posteriors)
-    with written_whole(posteriors) as stream:
+    with atomic_write(posteriors) as stream:
         header = {"descr": "<f8", "fortran_order": False, "shape": rows.channel.shape}
         np.lib.format.write_array_header_2_0(stream, header)
         begin, lock = stream.tell(), Lock()

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _validate
-from ..beliefs.gaussian import belief_shift
 from ..distributions import GaussianMixture, Pmf
 from ..distributions.grouping import GroupedAtoms, grouped_atoms
 from ..divergences.line.hockey_stick import DOUBLE_WIDTH, curve_estimate, with_gaps
@@ -25,6 +24,7 @@ from ..estimate import Estimate
 from ..kernels import _lip
 from ..mechanisms.gaussian import GaussianMechanism
 from ..numerics import FloatArray, next_above, next_below
+from ..posteriors.gaussian import gaussian_abp
 
 __all__ = ["abp_per_value", "cd_lmip", "ldp_delta", "lip_curves", "lip_epsilon", "lip_rows", "pointwise_lmip"]
 
@@ -156,7 +156,7 @@ def lip_epsilon(prior: Any, mechanism: Any) -> Estimate:
 
 def abp_per_value(prior: Any, mechanism: Any) -> Estimate:
     """Average Bayesian privacy of every true value, in the order of ``prior.values``."""
-    return belief_shift(prior, _validated_sigma(prior, mechanism))
+    return gaussian_abp(prior, _validated_sigma(prior, mechanism))
 
 
 def _validated_sigma(prior: Any, mechanism: Any) -> float:

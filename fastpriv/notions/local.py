@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from .. import _parallel, _validate
 from .._estimates import in_unit, monotone
-from ..capacity.finite.discrete import channel_capacity
+from ..capacity.finite import channel_capacity
 from ..estimate import Estimate, Information, NumberLike
 from . import gaussian
 from .bayesian import mbp
@@ -307,7 +307,7 @@ def cd_lmip(
 
 @in_unit
 def ci_lmip(
-    mechanism: Mechanism, *, atol: float = 1e-9, n_jobs: int | None = None, unit: Information = "nats"
+    mechanism: Mechanism, *, rtol: float = 1e-9, n_jobs: int | None = None, unit: Information = "nats"
 ) -> Estimate:
     """Context-independent local mutual-information privacy: the capacity, sup over priors of I(X; M(X)).
 
@@ -315,8 +315,8 @@ def ci_lmip(
     ----------
     mechanism : AnyChannel or array_like, shape (n, m)
         The channel.
-    atol : float, default 1e-9
-        Width of the bracket, in nats, at which the solver stops, as in ``channel_capacity``.
+    rtol : float, default 1e-9
+        Width of the bracket at which the solver stops, as in ``channel_capacity``.
     n_jobs : int, optional
         Threads.
     unit : {"nats", "bits"}, default "nats"
@@ -349,7 +349,7 @@ def ci_lmip(
     22.1888...
     """
     _parallel.checked(n_jobs)
-    return channel_capacity(channel_with_prior(None, mechanism).channel, gap=atol, n_jobs=n_jobs).capacity
+    return channel_capacity(channel_with_prior(None, mechanism).channel, rtol=rtol, n_jobs=n_jobs).capacity
 
 
 @in_unit

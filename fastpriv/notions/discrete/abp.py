@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _parallel, _validate
-from ...capacity.finite import structured
+from ...capacity import structured
 from ...channels import DefaultChannel
 from ...channels.families.membership import times
 from ...errors import DomainError, ShapeError

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ... import _parallel
-from ...capacity.finite.leakage import leakage_of_excess
+from ...capacity.structured import leakage_of_excess
 from ...channels import AnyChannel, Channel, SparseChannel
 from ...kernels import _table
 from ...numerics import UNIT_ROUNDOFF as U

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ... import _parallel, _validate
-from ...capacity.finite import structured
+from ...capacity import structured
 from ...channels import AnyChannel, Channel, Profiles, RowPair, SparseChannel
 from ...estimate import Estimate
 from ...kernels import _table

@@ -3,7 +3,7 @@
 Notation: of one factor, Q (n, m), prior pi, q = pi Q, x_d = Q_d/q - 1 = sum_h pi_h (Q_d - Q_h) / q, y_d = log(1 + x_d).
 Posteriors of a product are products, and so is their mean under a row: that of true secret (d_1 .. d_t) has the factors
 pi (1 + g), 1 + g_d = sum_w Q_d1 Q_d / q, g_d = sum_w q x_d1 x_d. JS of two products is the integral of
-``jensen_shannon_of_types``. Rows and q of a product are products too: log ratios add up, and releases of equal log
+``product_type_jensen_shannon``. Rows and q of a product are products too: log ratios add up, and releases of equal log
 ratio count together. Both depend on a tuple of secrets through its type alone, the number of factors with each kind
 (the method of types).
 
@@ -27,14 +27,14 @@ import numpy as np
 
 from ... import _validate
 from ..._values import distinct_rows
-from ...beliefs.implicit.balls import Ball
-from ...beliefs.implicit.overlaps import jensen_shannon_of_types
-from ...capacity.finite import structured
+from ...capacity import structured
 from ...channels import AnyChannel, Channel, Profiles, RandomizedResponse, RowPair, SparseChannel
 from ...channels.families.products import compositions, digits, joint_pairs, log_ways
 from ...errors import DomainError
 from ...numerics import UNIT_ROUNDOFF as U
 from ...numerics import BoolArray, FloatArray, IndexArray, IntArray, LongDoubleArray
+from ...posteriors.ball_arithmetic import Ball
+from ...posteriors.product_jensen_shannon import product_type_jensen_shannon
 from .channel_with_prior import ChannelWithPrior
 from .type_class_quantities import chi_square_information, type_classes
 
@@ -61,7 +61,7 @@ class _FactorRatios(NamedTuple):
 
 
 class _ExpectedPosterior(NamedTuple):
-    """The mean posterior of one factor beside its prior, as ``jensen_shannon_of_types`` takes them."""
+    """The mean posterior of one factor beside its prior, as ``product_type_jensen_shannon`` takes them."""
 
     ratio: Ball
     mass: Ball
@@ -107,7 +107,7 @@ def expected_posteriors(model: ChannelWithPrior, secret: Any) -> TypeDivergences
             f"{_validate.shown(number)} types. Pass the true secrets of interest."
         )
     distinct, index = distinct_rows(counts)
-    js = jensen_shannon_of_types([posterior for of_factor in kinds for posterior in of_factor.posteriors], distinct)
+    js = product_type_jensen_shannon([posterior for of_factor in kinds for posterior in of_factor.posteriors], distinct)
     gap = product_prior_gap(model)
     return TypeDivergences(Ball(js.mid, js.rad + 1.1 * gap * js.mid + gap * gap)[index], mass, error)
 
@@ -358,7 +358,7 @@ def _factor_ratios(factor: AnyChannel, prior: Any) -> _FactorRatios | None:
     secrets = np.flatnonzero(weights > 0)
     mass = Ball(weights[secrets], 0.0 if prior is not None else U * weights)
     if prior is not None:
-        mass = mass / mass.sum().like(mass)
+        mass = mass / mass.sum().broadcast_like(mass)
     cells, tilt, logs, differences = _scaled_cells(factor, secrets)
     occurs = np.flatnonzero(cells.mid.max(axis=0) > 0)
     cells, tilt, logs = (x[:, occurs] for x in (cells, tilt, logs))

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ... import _parallel
-from ...capacity.finite import structured
+from ...capacity import structured
 from ...channels import AnyChannel, Channel, DefaultChannel
 from ...estimate import Estimate, Kind, Unit
 from ...numerics import UNIT_ROUNDOFF as U

@@ -23,7 +23,7 @@ import math
 import numpy as np
 
 from ... import _parallel
-from ...capacity.finite import structured
+from ...capacity import structured
 from ...channels import Profiles
 from ...numerics import UNIT_ROUNDOFF as U
 from ...numerics import FloatArray

@@ -2,7 +2,7 @@
 
 Notation: class c has probability W_c (of all its releases), and groups of prior mass g_h. Logarithms of sums of
 exponentials are right to 16 u (8 + the sizes of the logarithms, weighted). Mutual information:
-``capacity/finite/structured.py``.
+``capacity/structured.py``.
 """
 
 # bounds: tested by enclosures/test_channel_notions - rounding of logarithms of masses
@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from ...capacity.finite import structured
+from ...capacity import structured
 from ...channels import (
     AnyChannel,
     Extremes,
