@@ -44,8 +44,8 @@ def has_gaussian_form(gap: FloatArray, sigma: float, alpha: FloatArray, norm: fl
     """Whether ``gaussian_misses`` applies: not to the sum norm, nor to shifts whose Poisson sum is too long."""
     if gap.size == 1 or norm == math.inf:
         return True
-    reach = max(_length(gap), float(alpha.max(initial=0.0))) / sigma
-    return norm == 2 and 2 * _DEVIATIONS * reach + _DEVIATIONS**2 < _MOST_TERMS
+    largest = max(_length(gap), float(alpha.max(initial=0.0))) / sigma
+    return norm == 2 and 2 * _DEVIATIONS * largest + _DEVIATIONS**2 < _MOST_TERMS
 
 
 def gaussian_misses(gap: FloatArray, sigma: float, alpha: FloatArray, norm: float) -> Bounds:

@@ -114,10 +114,10 @@ def _near_one_from_rows(rows: RowBlocks, order: float) -> Bracket | None:
     change, mean_log_ratio, size = result
     weight = np.exp(log_q)
     longest = max(part.stop - part.start for part in rows.slices) + len(rows.slices)
-    spread = 1 + math.fsum(weight * mean_log_ratio)
+    summation = 1 + math.fsum(weight * mean_log_ratio)
     error = 16 * U * math.fsum(weight * (4 + size + np.abs(log_q) + mean_log_ratio))
-    error += 8 * U * (longest + 70) * spread
-    error += 8 * (rows.channel.mass_gap + rows.gap + rows.row_sum_error) * spread
+    error += 8 * U * (longest + 70) * summation
+    error += 8 * (rows.channel.mass_gap + rows.gap + rows.row_sum_error) * summation
     return _bracket_near_one(weight, change, order, error)
 
 
@@ -161,12 +161,12 @@ def _from_rows(rows: RowBlocks, order: float) -> Bracket:
         return np.asarray(np.max(logs, axis=0, initial=-np.inf), dtype=np.float64)
 
     def sums(part: slice) -> FloatArray:
-        some = positive[part]
-        logs = np.asarray(channel._rows(part.start, part.stop, True)[some], dtype=np.float64)
+        chosen = positive[part]
+        logs = np.asarray(channel._rows(part.start, part.stop, True)[chosen], dtype=np.float64)
         with np.errstate(over="ignore"):
             powers = order * (logs - base)
         terms = [np.expm1(powers), np.exp(powers), *([np.exp(logs)] if inexact else [])]
-        return np.stack([(rows.prior[part][some][:, None] * term).sum(axis=0) for term in terms])
+        return np.stack([(rows.prior[part][chosen][:, None] * term).sum(axis=0) for term in terms])
 
     top = np.full(channel.outputs, -np.inf)
     for block in rows.map(tops, silent=True):
@@ -177,9 +177,9 @@ def _from_rows(rows: RowBlocks, order: float) -> Bracket:
     for block in rows.map(sums):
         result += block
     finite = top > -np.inf
-    change, whole, *sums_of_rows = result[:, finite] / float(np.sum(rows.prior, dtype=np.longdouble))
+    change, top_cells, *sums_of_rows = result[:, finite] / float(np.sum(rows.prior, dtype=np.longdouble))
     row_excess = math.fsum([*sums_of_rows[0].tolist(), -1.0]) if inexact else 0.0
-    logs = np.where(change > -0.5, np.log1p(np.maximum(change, -0.5)), np.log(whole))
+    logs = np.where(change > -0.5, np.log1p(np.maximum(change, -0.5)), np.log(top_cells))
     longest = max(part.stop - part.start for part in rows.slices) + len(rows.slices)
     return _bracket_of_sum(top[finite], logs, order, longest, channel.mass_gap, rows.gap, 0.0, row_excess)
 
@@ -194,32 +194,32 @@ def _bracket_of_sum(
     row_excess: float = 0.0,
 ) -> Bracket:  # fmt: skip
     """a/(a-1) log(sum e^(top + logs/a) / (1 + row_excess)), where the largest cells sum to at least 1."""
-    small = min(order, 1.0)  # below order 1 logarithms are taken times the order, so that nothing overflows
-    joint = small * top + logs * (small / order)
+    min_order = min(order, 1.0)  # below order 1 logarithms are taken times the order, so that nothing overflows
+    joint = min_order * top + logs * (min_order / order)
     peak = float(np.max(joint))
-    whole = np.exp(top)
+    top_cells = np.exp(top)
     with np.errstate(over="ignore"):
-        direct = np.exp(joint / small)
-        more = whole * np.expm1(logs / order)
-        excess = (_sum(whole) - 1.0) + _sum(more)
-        each = direct if -0.9 < excess < 1e200 else np.exp((joint - peak) / small)
+        direct = np.exp(joint / min_order)
+        corrections = top_cells * np.expm1(logs / order)
+        excess = (_sum(top_cells) - 1.0) + _sum(corrections)
+        each = direct if -0.9 < excess < 1e200 else np.exp((joint - peak) / min_order)
     total = _sum(each)
-    size = _sum(each * (8 * small + np.abs(small * top) + np.abs(logs) * (small / order)))
-    spread = (small + small / order) * total
-    long = whole.size > structured.EXACTLY  # their sums are right to 64 units of spread
-    if long:
-        spread += small * total
+    size = _sum(each * (8 * min_order + np.abs(min_order * top) + np.abs(logs) * (min_order / order)))
+    summation = (min_order + min_order / order) * total
+    many_terms = top_cells.size > structured.EXACTLY  # sums of many terms are right to 64 units
+    if many_terms:
+        summation += min_order * total
         size += 8 * size
     if -0.9 < excess < 1e200:  # from the excess of the sum over 1
-        value = small * math.log1p((excess - row_excess) / (1.0 + row_excess))
-        spread += small * _sum(whole)
-        if long:
-            spread += small * (_sum(whole) + float(np.sum(np.abs(more))))
+        value = min_order * math.log1p((excess - row_excess) / (1.0 + row_excess))
+        summation += min_order * _sum(top_cells)
+        if many_terms:
+            summation += min_order * (_sum(top_cells) + float(np.sum(np.abs(corrections))))
     else:
-        value = peak + small * (math.log(total) - math.log1p(row_excess))
+        value = peak + min_order * (math.log(total) - math.log1p(row_excess))
         size += abs(peak) * total
-    error = U * ((64 + 4 * n) * spread + 8 * size) / total
-    error += 2.2 * (small * gap + prior_gap * (small / order)) + small * (missing + 1.1 * abs(row_excess))
+    error = U * ((64 + 4 * n) * summation + 8 * size) / total
+    error += 2.2 * (min_order * gap + prior_gap * (min_order / order)) + min_order * (missing + 1.1 * abs(row_excess))
     factor = (order / (order - 1.0)) if order >= 1.0 else 1.0 / (order - 1.0)
     value, error = max(0.0, factor * value), abs(factor) * error
     return Bracket(value, max(0.0, value - error), value + error, "certified", "Sibson's sum over releases")

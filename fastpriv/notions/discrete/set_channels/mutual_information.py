@@ -71,15 +71,17 @@ def _mean_phi(sets: SetParameters) -> tuple[float, float]:
         last = min(last, math.log(_LAST_EXPONENT + 6 - min(scale, 0.0)) - math.log(sets.low))
     nodes = STEP * np.arange(math.floor(first / STEP), math.ceil(last / STEP) + 1)
     t = np.exp(nodes)
-    falling, relative, rest = _centred_transform(sets, t)
-    terms = STEP * t * falling
-    share = STEP / math.expm1(STEP)
+    f_values, relative_error, last_transform = _centred_transform(sets, t)
+    terms = STEP * t * f_values
+    share = STEP / math.expm1(STEP)  # of what lies before the first node or beyond the last
     most = start * (1 + 8 * sets.relative_error)
-    before = share * float(t[0]) * 0.5 * (most + float(falling[0]))
-    first_error = share * float(t[0]) * (0.5 * max(0.0, most - float(falling[0])) + float(falling[0] * relative[0]))
+    before = share * float(t[0]) * 0.5 * (most + float(f_values[0]))
+    first_width = 0.5 * max(0.0, most - float(f_values[0]))
+    before_error = share * float(t[0]) * (first_width + float(f_values[0] * relative_error[0]))
     value = math.fsum(terms.tolist()) + before
-    moved = 4 * U * (1 + np.abs(nodes)) * 3  # nodes are rounded, and d log(t F) / dx is at most 3 + t
-    error = math.fsum((terms * (relative + moved)).tolist()) + first_error + share * rest / float(t[-1])
+    node_error = 4 * U * (1 + np.abs(nodes)) * 3  # nodes are rounded, and d log(t F) / dx is at most 3 + t
+    error = math.fsum((terms * (relative_error + node_error)).tolist()) + before_error
+    error += share * last_transform / float(t[-1])
     return value, (error + TRAPEZOID * value) * (1 + 1e-9) + _UNDERFLOW_ERROR
 
 
@@ -100,16 +102,16 @@ def _centred_transform(sets: SetParameters, t: FloatArray) -> tuple[FloatArray, 
     log_m = log + t
     with np.errstate(under="ignore", over="ignore"):
         result = np.exp(log) * -np.expm1(-np.maximum(log_m, 1.0)) / t / t
-        relative = 2 * error + 4 * U * t * np.exp(-np.maximum(log_m, 1.0)) + 16 * U
-        relative += 16 * U * (1 + np.abs(np.log(t))) * (1 + np.abs(np.where(np.isfinite(log), log, 0.0)))
-        near = log_m <= 1.0
-        if near.any():
-            small_t = t[near]
+        relative_error = 2 * error + 4 * U * t * np.exp(-np.maximum(log_m, 1.0)) + 16 * U
+        relative_error += 16 * U * (1 + np.abs(np.log(t))) * (1 + np.abs(np.where(np.isfinite(log), log, 0.0)))
+        is_small = log_m <= 1.0
+        if is_small.any():
+            small_t = t[is_small]
             transform = _transform_less_1_of_bits if sets.size is None else _transform_less_1_of_sets
             change, more_error = transform(sets, small_t)
-            result[near] = np.exp(-small_t) * change / small_t / small_t
-            relative[near] = more_error + 16 * U * (2 + np.abs(np.log(small_t))) * (1 + small_t)
-    return result, relative, math.exp(min(0.0, float(log[-1] + error[-1])))
+            result[is_small] = np.exp(-small_t) * change / small_t / small_t
+            relative_error[is_small] = more_error + 16 * U * (2 + np.abs(np.log(small_t))) * (1 + small_t)
+    return result, relative_error, math.exp(min(0.0, float(log[-1] + error[-1])))
 
 
 def log_transform(sets: SetParameters, t: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -120,8 +122,8 @@ def log_transform(sets: SetParameters, t: FloatArray) -> tuple[FloatArray, Float
     rows = max(1, _BLOCK_TERMS // sets.prior.size)
     for start in range(0, t.size, rows):
         x = np.multiply.outer(t[start : start + rows] * sets.difference, sets.prior)
-        away = sets.inside * -np.expm1(-x)
-        parts = np.where(away < 0.5, np.log1p(-np.minimum(away, 0.5)),
+        drop = sets.inside * -np.expm1(-x)
+        parts = np.where(drop < 0.5, np.log1p(-np.minimum(drop, 0.5)),
                          np.log(sets.outside + sets.inside * np.exp(-x)))  # fmt: skip
         result[start : start + rows] = (sets.counts * parts).sum(axis=1)
     result -= t * sets.low
@@ -130,14 +132,14 @@ def log_transform(sets: SetParameters, t: FloatArray) -> tuple[FloatArray, Float
 
 def _transform_less_1_of_bits(sets: SetParameters, t: FloatArray) -> tuple[FloatArray, FloatArray]:
     """M - 1 and its relative error, for M <= e."""
-    log, reach = np.empty(t.size), np.empty(t.size)
+    log, largest_shift = np.empty(t.size), np.empty(t.size)
     rows = max(1, _BLOCK_TERMS // sets.prior.size)
     for start in range(0, t.size, rows):
         x = np.multiply.outer(t[start : start + rows] * sets.difference, sets.prior)
         parts = sets.inside * _kappa(-sets.outside * x) + sets.outside * _kappa(sets.inside * x)
         log[start : start + rows] = (sets.counts * np.log1p(parts)).sum(axis=1)
-        reach[start : start + rows] = sets.inside * x.max(axis=1)
-    rounding = (16 * U + 4 * sets.relative_error) * (2 + reach) + (24 + math.log2(sets.prior.size)) * U
+        largest_shift[start : start + rows] = sets.inside * x.max(axis=1)
+    rounding = (16 * U + 4 * sets.relative_error) * (2 + largest_shift) + (24 + math.log2(sets.prior.size)) * U
     return np.expm1(log), 2 * rounding
 
 
@@ -159,18 +161,18 @@ def _log_transform_of_sets(sets: SetParameters, t: FloatArray) -> tuple[FloatArr
 def _transform_less_1_of_sets(sets: SetParameters, t: FloatArray) -> tuple[FloatArray, FloatArray]:
     assert sets.size is not None
     x = t * (sets.difference / sets.total)
-    change, reach = np.zeros((sets.size + 1, t.size)), np.zeros(t.size)
+    change, largest_shift = np.zeros((sets.size + 1, t.size)), np.zeros(t.size)
     with np.errstate(over="ignore", invalid="ignore"):
         for n, gap in enumerate(_excess_over_mean(_prior_of_each_secret(sets)), 1):
             y = x * gap
-            reach += np.abs(y)
+            largest_shift += np.abs(y)
             low, top = max(1, sets.size - sets.secrets + n), min(sets.size, n) + 1
             share = np.arange(low, top)[:, None] / n
             up, down = share * y, (share - 1) * y
             new = (1 - share) * (_kappa(up) + np.exp(up) * change[low:top])
             change[low:top] = new + share * (_kappa(down) + np.exp(down) * change[low - 1 : top - 1])
     overflown = ~np.isfinite(change[-1])  # on the way beyond doubles: then no more is known than 0 <= M - 1 <= e - 1
-    rounding = (32 * U + 4 * sets.relative_error) * (sets.secrets + 2 + 2 * reach)
+    rounding = (32 * U + 4 * sets.relative_error) * (sets.secrets + 2 + 2 * largest_shift)
     return np.where(overflown, 1.0, change[-1]), np.where(overflown, 1.8, rounding)
 
 
@@ -196,8 +198,8 @@ def _kappa(z: FloatArray) -> FloatArray:
     """e^z - 1 - z, right to 8 u."""
     most = float(np.max(np.abs(z), initial=0.0))
     inner = z if most < 0.5 else np.where(np.abs(z) < 0.5, z, 0.0)
-    terms, reach = 2, min(most, 0.5)
-    while terms < len(_KAPPA_COEFFICIENTS) and reach ** (terms - 1) * _KAPPA_COEFFICIENTS[terms - 1] > 1e-18:
+    terms, largest_shift = 2, min(most, 0.5)
+    while terms < len(_KAPPA_COEFFICIENTS) and largest_shift ** (terms - 1) * _KAPPA_COEFFICIENTS[terms - 1] > 1e-18:
         terms += 1
     result = np.full_like(inner, _KAPPA_COEFFICIENTS[terms - 1])
     for coefficient in _KAPPA_COEFFICIENTS[terms - 2 :: -1]:
