@@ -28,7 +28,7 @@ from .. import _parallel, _validate
 from .._estimates import monotone
 from ..capacity.awgn import awgn_sigma_from_capacity
 from ..distributions import Pmf
-from ..divergences.line.information import mutual_information
+from ..divergences.one_dimension.integrals import mutual_information
 from ..errors import NotConvergedError
 from ..estimate import Estimate, Information, NumberLike
 from ..mechanisms.gaussian import GaussianMechanism

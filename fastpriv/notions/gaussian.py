@@ -15,10 +15,9 @@ from numpy.typing import ArrayLike
 
 from .. import _validate
 from ..distributions import GaussianMixture, Pmf
-from ..distributions.grouping import GroupedAtoms, grouped_atoms
-from ..divergences.line.hockey_stick import DOUBLE_WIDTH, curve_estimate, with_gaps
-from ..divergences.line.information import mutual_information
-from ..divergences.line.kl import kl_divergence
+from ..distributions.pmf import GroupedAtoms, grouped_atoms
+from ..divergences.one_dimension.integrals import kl_divergence, mutual_information
+from ..divergences.one_dimension.monotone_pieces import MAX_DOUBLE_WIDTH, curve_estimate, with_mass_gaps
 from ..errors import DomainError
 from ..estimate import Estimate
 from ..kernels import _lip
@@ -59,7 +58,7 @@ def lip_curves(prior: Any, mechanism: Any, epsilon: ArrayLike) -> tuple[Estimate
     """Both ``lip_delta`` and ``log_lip_delta`` from one pass over the points."""
     sigma = _validated_sigma(prior, mechanism)
     levels = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
-    rows, method, cost = lip_rows(prior, sigma, np.ascontiguousarray(levels).reshape(-1), DOUBLE_WIDTH, logs=True)
+    rows, method, cost = lip_rows(prior, sigma, np.ascontiguousarray(levels).reshape(-1), MAX_DOUBLE_WIDTH, logs=True)
     return (
         curve_estimate(rows[:, :3], levels, "probability", method, cost),
         curve_estimate(rows[:, 3:], levels, "log probability", method, cost),
@@ -79,7 +78,7 @@ def lip_rows(
         rows[order], cost = _lip.lip_curve(prior.probabilities, prior.values, sigma, increasing, width, logs)
         return rows, dict(zip(_COST, cost, strict=True))
 
-    rows, cost = with_gaps(rows_at, epsilon, prior.mass_gap, 0.0)
+    rows, cost = with_mass_gaps(rows_at, epsilon, prior.mass_gap, 0.0)
     return rows, "two crossings a point" + (", some not enclosed" if cost["undecided"] else ""), cost
 
 

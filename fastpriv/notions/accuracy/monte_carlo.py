@@ -21,7 +21,7 @@ from numpy.random import SeedSequence
 
 from ... import _random
 from ..._parallel import ordered_map
-from ...distributions.functions import Sampler
+from ...distributions.user_functions import Sampler
 from ...numerics import FloatArray, IntArray
 from ...sampling.request import Request
 from ...sampling.statistics.intervals import Interval, binomial_interval, look_confidence, student_factor

@@ -18,7 +18,7 @@ from ... import _parallel, _validate
 from ..._estimates import monotone
 from ..._parallel import Progress
 from ...channels import AnyChannel, DiscreteLaplace
-from ...distributions.functions import Sampler
+from ...distributions.user_functions import Sampler
 from ...errors import DomainError, ShapeError, interruption
 from ...estimate import Estimate, NumberLike, Result
 from ...mechanisms.gaussian import GaussianMechanism
