@@ -61,7 +61,7 @@ def ldp_delta(
     ended = (levels >= end) & (end < math.inf)
     gap, lower_known = model.channel.mass_gap, True
     value, lower, upper = np.zeros((3, levels.size))
-    all_secrets = not on_support or structured.alike(model.channel) or _has_full_support(model.prior)
+    all_secrets = not on_support or structured.is_symmetric(model.channel) or _has_full_support(model.prior)
     pairs = model.channel.pairs() if all_secrets else None
     if pairs is not None:
         method = "worst pair of rows"
@@ -102,7 +102,7 @@ def lip_delta(
     levels = _validated_levels(epsilon)
     if levels.size == 0:
         return _curve_estimate(levels, levels, levels, epsilon, "no epsilon", np.ones(0, dtype=bool))
-    profiles = type_classes(model) if model.prior is None and structured.alike(model.channel) else None
+    profiles = type_classes(model) if model.prior is None and structured.is_symmetric(model.channel) else None
     gap, lower_known = model.channel.mass_gap, True
     curve: Curve
     if profiles is not None:

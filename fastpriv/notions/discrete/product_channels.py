@@ -66,8 +66,8 @@ class _ExpectedPosterior(NamedTuple):
     ratio: Ball
     mass: Ball
     log_mass: Ball
-    post: Ball
-    dead: Ball
+    posterior_mass: Ball
+    ruled_out_mass: Ball
 
 
 class _SecretKinds(NamedTuple):
@@ -223,7 +223,7 @@ def _log_mass(prior: Any, size: int) -> Any:
 
 def _symmetric_classes(factor: AnyChannel, prior: Any) -> Profiles | None:
     """Classes of equal releases, if the prior is uniform and all secrets are alike."""
-    return type_classes(ChannelWithPrior(factor, None)) if prior is None and structured.alike(factor) else None
+    return type_classes(ChannelWithPrior(factor, None)) if prior is None and structured.is_symmetric(factor) else None
 
 
 def _secret_kinds(factor: AnyChannel, prior: Any) -> _SecretKinds | None:

@@ -126,7 +126,7 @@ def _from_type_classes(model: ChannelWithPrior, names: tuple[str, ...]) -> dict[
     result = _best_guess(type_classes.vulnerability(profiles, model.channel.mass_gap))
     result["cd_lmip"] = type_classes.mutual_information(profiles, model.channel)
     result["maximal_leakage"] = type_classes.maximal_leakage(profiles, model.channel.mass_gap)
-    if model.prior is None and structured.alike(model.channel):  # all divergences are equal
+    if model.prior is None and structured.is_symmetric(model.channel):  # all divergences are equal
         result["pointwise_lmip"] = result["cd_lmip"]
     return result
 

@@ -186,7 +186,7 @@ def _from_rows(rows: RowBlocks, order: float) -> Bracket:
 
 def _sum(terms: FloatArray) -> float:
     """The sum of terms of any sign: exact, or of many terms right to 64 units of the sum of their sizes."""
-    return math.fsum(terms.tolist()) if terms.size <= structured.EXACTLY else float(np.sum(terms))
+    return math.fsum(terms.tolist()) if terms.size <= structured.FSUM_LIMIT else float(np.sum(terms))
 
 
 def _bracket_of_sum(
@@ -206,7 +206,7 @@ def _bracket_of_sum(
     total = _sum(each)
     size = _sum(each * (8 * min_order + np.abs(min_order * top) + np.abs(logs) * (min_order / order)))
     summation = (min_order + min_order / order) * total
-    many_terms = top_cells.size > structured.EXACTLY  # sums of many terms are right to 64 units
+    many_terms = top_cells.size > structured.FSUM_LIMIT  # sums of many terms are right to 64 units
     if many_terms:
         summation += min_order * total
         size += 8 * size

@@ -58,7 +58,7 @@ def log_ratio_bounds(extremes: Extremes, channel: AnyChannel, prior_gap: float) 
 
 def mutual_information(profiles: Profiles, channel: AnyChannel) -> Bracket:
     """Mutual information of secret and release."""
-    bounds = structured.information(profiles, blur=structured.blur(channel), gap=channel.mass_gap)
+    bounds = structured.information(profiles, shared_error=structured.shared_error(channel), gap=channel.mass_gap)
     return Bracket(*bounds, "certified", _METHOD)
 
 
@@ -103,9 +103,9 @@ def chi_square_information(profiles: Profiles) -> tuple[float, float]:
         terms = np.where(np.abs(y) < 1, np.exp(joint) * change**2, large)
     terms = np.where(positive | (y == -np.inf), terms, 0.0)
     size = np.where(np.isfinite(joint), np.abs(joint), 0.0) + np.where(np.isfinite(y), np.abs(y), 0.0)
-    total = structured.added(terms)
-    error = structured.added(terms * (32 * U * (8 + size) + 4e-14)) / total if total > 0 else 0.0
-    return total, error + (2 * structured.SUMMED if terms.size > structured.EXACTLY else 0.0)
+    total = structured.accurate_sum(terms)
+    error = structured.accurate_sum(terms * (32 * U * (8 + size) + 4e-14)) / total if total > 0 else 0.0
+    return total, error + (2 * structured.LONG_SUM_ERROR if terms.size > structured.FSUM_LIMIT else 0.0)
 
 
 def _log_sum(logs: FloatArray) -> tuple[float, float]:
@@ -115,7 +115,7 @@ def _log_sum(logs: FloatArray) -> tuple[float, float]:
         return float(finite[0]), 4 * U * abs(float(finite[0]))
     top = float(finite.max())
     terms = np.exp(finite - top)
-    total = structured.added(terms)
-    size = structured.added(terms * np.abs(finite)) / total
-    summation = 2 * structured.SUMMED if terms.size > structured.EXACTLY else 0.0
+    total = structured.accurate_sum(terms)
+    size = structured.accurate_sum(terms * np.abs(finite)) / total
+    summation = 2 * structured.LONG_SUM_ERROR if terms.size > structured.FSUM_LIMIT else 0.0
     return top + math.log(total), 16 * U * (8 + size + abs(top)) + summation
