@@ -129,7 +129,8 @@ class GroupPosterior:
         y = self.ratio
         near = np.abs(y.mid) < _SERIES_LIMIT
         series = self.posterior_mass * Ball(np.where(near, -y.mid, 0.0), y.rad).expm1_minus_x()
-        return select(near, series, self.posterior_mass * y - self.posterior_mass + self.mass).sum() + self.ruled_out_mass
+        direct = self.posterior_mass * y - self.posterior_mass + self.mass
+        return select(near, series, direct).sum() + self.ruled_out_mass
 
     @property
     def js(self) -> Ball:
