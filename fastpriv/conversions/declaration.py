@@ -139,7 +139,7 @@ class Conversion:
 
 def _declared(module: str, function: str, form: Form) -> Conversion:
     """The conversion itself, for a pickle of it."""
-    importlib.import_module(f".{module}", __package__)
+    importlib.import_module("." + module, __package__)
     return next(row for row in DECLARED if (row.module, row.function, row.form) == (module, function, form))
 
 
