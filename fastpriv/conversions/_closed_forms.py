@@ -19,10 +19,11 @@ from ..numerics import LARGEST_DOUBLE, LOG_2, FloatArray
 from .vocabulary import PARAMETERS
 
 __all__ = [
-    "ABSOLUTE_ERROR", "bennett", "bounded", "dominating_delta", "dominating_epsilon", "information", "jensen_shannon_generator",
-    "largest_probability", "log_mean_ratio", "minus_log1pmx", "minus_log_mean_inverse_ratio", "points_and_values",
-    "randomized_response_capacity", "randomized_response_capacity_root", "randomized_response_kl",
-    "randomized_response_renyi", "same_number", "subset_selection_capacity", "validated",
+    "ABSOLUTE_ERROR", "bennett", "bounded", "dominating_delta", "dominating_epsilon", "information",
+    "jensen_shannon_generator", "largest_probability", "log_mean_ratio", "minus_log1pmx",
+    "minus_log_mean_inverse_ratio", "points_and_values", "randomized_response_capacity",
+    "randomized_response_capacity_root", "randomized_response_kl", "randomized_response_renyi", "same_number",
+    "subset_selection_capacity", "validated",
 ]  # fmt: skip
 
 # bound: tested by enclosures/test_conversions_values - relative error of every closed form without an error of its own

@@ -115,7 +115,7 @@ OPTIONS: dict[str, tuple[str, str]] = {
     "decay": (
         "float or Estimate, optional",
         "A statement of the caller: delta(e) <= delta(E) exp(-decay (e - E)) for all e > E, where E is the last "
-        "sample, or any epsilon for a function. Without it the tail of a curve whose samples do not reach 0 is unknown.",
+        "sample, or any epsilon for a function. Without it the tail of samples that do not reach 0 is unknown.",
     ),
     "rtol": ("float", "Relative width aimed at, for functions. The value is sharper: 1e-12 for smooth curves."),
     "max_evaluations": (
