@@ -111,7 +111,7 @@ def lines():
             yield n, m, name, spent(lambda s=stack, f=call: f(s[0]), 1)
     for n, m, gap in ((1024, 1024, 1e-9), (2000, 2000, 1e-12), (100_000, 8, 1e-9), (8, 100_000, 1e-9)):
         channel = channels(n, m)[0]
-        yield n, m, f"fastpriv to {gap:g}", spent(lambda c=channel, g=gap: channel_capacity(c, gap=g), 1)
+        yield n, m, f"fastpriv to {gap:g}", spent(lambda c=channel, g=gap: channel_capacity(c, rtol=g), 1)
 
 
 if __name__ == "__main__":

@@ -4,19 +4,14 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from fastpriv import (
-    GaussianMechanism,
-    GaussianMixture,
+from fastpriv import GaussianMechanism, GaussianMixture, Pmf, hockey_stick_divergence, kl_divergence, notions
+from fastpriv.conversions import (
     HockeyStickCurve,
     LipCurve,
-    Pmf,
     cd_lmip_from_hockey_sticks,
-    cd_lmip_from_lip,
-    ci_lmip_from_ldp,
-    hockey_stick_divergence,
-    kl_divergence,
-    kl_from_hockey_stick,
-    notions,
+    cd_lmip_from_lip_curve,
+    ci_lmip_from_dp_curve,
+    kl_from_dp_curve,
 )
 
 POINTS = np.linspace(-1, 1, 21)
@@ -38,9 +33,9 @@ def quad_over(integrand, end):
 def test_ldp(benchmark, way):
     delta = MECHANISM.delta(SAMPLES)
     run = {
-        "closed form": lambda: ci_lmip_from_ldp(MECHANISM, unit="nats").value,
-        "fastpriv, 1e-8 proved": lambda: ci_lmip_from_ldp(MECHANISM.delta, unit="nats").value,
-        "fastpriv, 4001 samples": lambda: ci_lmip_from_ldp((SAMPLES, delta), unit="nats").value,
+        "closed form": lambda: ci_lmip_from_dp_curve(MECHANISM, unit="nats").value,
+        "fastpriv, 1e-8 proved": lambda: ci_lmip_from_dp_curve(MECHANISM.delta, unit="nats").value,
+        "fastpriv, 4001 samples": lambda: ci_lmip_from_dp_curve((SAMPLES, delta), unit="nats").value,
         "quad": lambda: quad_over(lambda e: (1 + np.exp(-e)) * MECHANISM.delta(e).value, 60),
     }[way]
     assert run() == pytest.approx(2.0, rel=1e-7)
@@ -51,8 +46,8 @@ def test_ldp(benchmark, way):
 @pytest.mark.benchmark(group="(14) of 21 points, sigma 1.166")
 def test_lip(benchmark, way):
     run = {
-        "fastpriv, 1e-6 proved": lambda: cd_lmip_from_lip(LipCurve(PRIOR, NOISE), unit="nats").value,
-        "fastpriv, 1e-3 proved": lambda: cd_lmip_from_lip(LipCurve(PRIOR, NOISE), unit="nats", rtol=1e-3).value,
+        "fastpriv, 1e-6 proved": lambda: cd_lmip_from_lip_curve(LipCurve(PRIOR, NOISE), unit="nats").value,
+        "fastpriv, 1e-3 proved": lambda: cd_lmip_from_lip_curve(LipCurve(PRIOR, NOISE), unit="nats", rtol=1e-3).value,
         "quad": lambda: quad_over(lambda e: 2 * np.cosh(e) * notions.lip_delta(PRIOR, NOISE, e).value, 20),
     }[way]
     assert run() == pytest.approx(0.7534356688, rel=1e-8)
@@ -73,7 +68,7 @@ def test_kl(benchmark, way):
         return hockey_stick_divergence(P, Q, e).value + np.exp(-e) * hockey_stick_divergence(Q, P, e).value
 
     run = {
-        "fastpriv, 1e-6 proved": lambda: kl_from_hockey_stick(
+        "fastpriv, 1e-6 proved": lambda: kl_from_dp_curve(
             HockeyStickCurve(P, Q), HockeyStickCurve(Q, P), rtol=1e-6
         ).value,
         "quad": lambda: quad_over(integrand, 80),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fastpriv import GaussianMechanism, Pmf, mutual_information, notions
-from fastpriv.distributions.grouping import grouped_atoms
+from fastpriv.distributions.pmf import grouped_atoms
 
 
 @pytest.fixture(scope="module")

@@ -1,16 +1,46 @@
-"""fastpriv: a fast, certified estimation engine for privacy. Every number comes with its bounds.
+"""Certified estimation for privacy: divergences, capacities, posteriors and privacy notions, each with its bounds.
 
-``assess``, ``sweep``          what releasing a column with noise leaks: tables, files, figures
-``Channel``, ...               channels over finite domains, written out or known by parameters
-``notions``                    LDP, LIP, MBP, ABP, information, leakage, PAC accuracy; ``notions.summary`` has all
-``posterior``, ...             what one release does to beliefs; its likelihoods, ``BatchGradient``
-``kl_divergence``, ...         divergences of ``GaussianMixture`` and ``Density``
-``conversions``                one notion from another: ``conversions.convert``
-``channel_capacity``, ...      what a channel or noise leaks at most: ``awgn_capacity``, ``gaussian_game``
-``calibration``                the noise that meets a target
-``figures``, ``datasets``      pictures, real data
-``special``                    elementary functions as ufuncs
-``Estimate``                   what every number is: ``value``, ``lower``, ``upper``, ``kind``, ``unit``
+Every answer is an ``Estimate``: ``value``, ``lower`` and ``upper`` bound, ``kind`` of the bounds, ``unit``, ``method``.
+
+>>> import fastpriv
+
+What does the release of a column with noise leak? ``assess`` makes tables, files and figures; ``sweep`` takes several.
+
+>>> report = fastpriv.assess([1, 2, 2, 3], sigma=[1.0], epsilon=[0.5])
+>>> print(report["mutual_information"])
+Estimate([0.2...
+
+What does a channel leak, by every notion? ``notions`` has LDP, LIP, MBP, ABP, information, leakage and accuracy;
+``mechanisms`` has the channels and noises that people use.
+
+>>> found = fastpriv.notions.summary([0.5, 0.5], fastpriv.RandomizedResponse(2, 1.0))
+>>> print(f"{found.cd_lmip:.3f}")
+0.111 [0.110, 0.111]
+
+What does one release tell about the secret? ``posterior`` takes likelihoods over up to 2**200 secrets.
+
+>>> fastpriv.posterior([0.0, -1.0, -2.0]).map_index
+0
+
+How far apart are two distributions? ``kl_divergence``, ``hockey_stick_divergence``, ``renyi_divergence``, ``entropy``.
+
+>>> p, q = fastpriv.GaussianMixture.single(0.0, 1.0), fastpriv.GaussianMixture.single(1.0, 1.0)
+>>> print(f"{fastpriv.kl_divergence(p, q):.3f}")
+0.500 [0.499, 0.501]
+
+What does one notion promise in terms of another? ``conversions`` has all of them with their sources.
+
+>>> fastpriv.conversions.mbp_from_ldp(1.0, 0.25).upper
+0.827988939242...
+
+How much can noise leak at most? ``awgn_capacity``, ``channel_capacity``, ``gaussian_game``. ``calibration`` has the
+noise that meets a target.
+
+>>> print(f"{fastpriv.awgn_capacity(1, 1.0, sigma=2.0):.4f}")
+0.1114 [0.1114, 0.1115]
+
+``figures`` draws any of these, ``datasets`` holds real data, ``special`` has elementary functions as ufuncs.
+``help(fastpriv.kl_divergence)`` documents one function; ``dir(fastpriv)`` lists all names.
 """
 
 from __future__ import annotations
@@ -19,4 +49,5 @@ from ._public import attach
 
 __version__ = "0.3.0"
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__)  # the list is __init__.pyi
+# The list of names is __init__.pyi. There is no __all__, for which help(fastpriv) would print every docstring in full.
+__getattr__, __dir__ = attach(__name__, __file__)[:2]

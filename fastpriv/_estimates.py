@@ -1,10 +1,10 @@
-"""``monotone``: a function of numbers takes an ``Estimate`` for each of them, and its bracket becomes the answer's.
+"""``monotone``: a function of numbers that also takes an ``Estimate`` for each of them, and carries its bounds through.
 
-Notation: an estimate [lower, upper] of x, a function f that rises or falls with x throughout. f(x) lies between f at
-one end and f at the other, and each of these between its own bounds: the lower bound of the answer is that of f at the
-end where f is least, the upper bound that of f where it is most; ``value`` is f at ``value``. With several estimates
-the ends are taken together, each by its own direction. The kind is the weakest of all; what statistical intervals may
-miss is added up (the union bound), since nothing is known of their dependence.
+Notation: the estimate [lower, upper] of x, and a function f that is monotone in x. f(x) lies between the values of f at
+the two ends, and each of these lies between its own bounds. The lower bound of the answer is therefore the lower bound
+at the end where f is least, and the upper bound is the upper bound at the end where f is largest; ``value`` is f at
+``value``. With several estimates the ends are combined, each by its own direction. The kind is the weakest of all. The
+error probabilities of statistical intervals are added (union bound), since nothing is known of their dependence.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ import numpy as np
 from . import _validate
 from .errors import DomainError
 from .estimate import KINDS, Estimate, Unit
+from .numerics import SQRT_LOG_2
 
 __all__ = ["UNITS", "Ends", "in_unit", "monotone", "weakest"]
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
-Ends = tuple[dict[str, Any], dict[str, Any]]  # the arguments at which an answer is least, and most
+Ends = tuple[dict[str, Any], dict[str, Any]]  # the arguments at which an answer is least, and largest
 
-_INFORMATION = "information"  # in the keyword ``unit`` of the function, nats where it has none
-_NUMBER: Unit = "1"
+_INFORMATION = "information"  # stands for the unit that the keyword ``unit`` of the function names; nats without it
+_NUMBER: Unit = "1"  # unit of plain numbers
 
 # The unit of every parameter that may be an Estimate: a name means one thing in the whole package.
 UNITS: Mapping[str, str] = {
@@ -46,11 +47,11 @@ UNITS: Mapping[str, str] = {
          "relative_error", "sensitivity", "separation", "sigma", "signal_power", "trials"), _NUMBER,
     ),
 }  # fmt: skip
-_LIMITS = {
+_LIMITS = {  # ranges that the truth lies in, so that bounds outside of them are clipped: by unit, or by parameter
     "nats": (0.0, np.inf), "bits": (0.0, np.inf), "probability": (0.0, 1.0), "log probability": (-np.inf, 0.0),
-    "pi_min": (0.0, 0.5), "c1": (0.0, float(np.sqrt(np.log(2.0)))),
+    "pi_min": (0.0, 0.5), "c1": (0.0, SQRT_LOG_2),
 }  # fmt: skip
-_WANTED = {
+_DESCRIPTIONS = {  # of units, in errors
     "nats": "an amount of information, in nats or bits", "bits": "an amount of information, in nats or bits",
     "probability": "a probability or its logarithm", "log probability": "a probability or its logarithm",
     _NUMBER: "a number without a unit",
@@ -61,7 +62,7 @@ def monotone(
     *, rising: str = "", falling: str = "", widening: str = "", at_value: str = "", between: str = "",
     ends: Callable[..., Ends] | None = None, joint: str = "", safe: bool = False,
 ) -> Callable[[Callable[Arguments, Answer]], Callable[Arguments, Answer]]:  # fmt: skip
-    """Let a function take estimates for the parameters that are named, separated by spaces.
+    """Decorator: the function takes estimates for the parameters that are named here, separated by spaces.
 
     Parameters
     ----------
@@ -70,14 +71,14 @@ def monotone(
     widening : str
         Parameters with which the lower bound never rises and the upper bound never falls.
     at_value : str
-        Parameters whose ``value`` alone is used, in the unit of the parameter: for answers that have no bounds.
+        Parameters of which only ``value`` is used, in the unit of the parameter: for answers that have no bounds.
     between, ends : str and callable
-        Parameters with which the answer rises and falls; the function takes their brackets, by name, and says where
-        between lower and upper the answer is least and where it is most.
+        Parameters in which the answer is not monotone. ``ends`` takes their brackets by name, and returns the arguments
+        at which the answer is least and those at which it is largest.
     joint : str
-        Those of the above whose entries are used together for one answer, so that all of them have to hold.
+        Those of the above whose entries are all used for one answer, so that all of their bounds have to hold at once.
     safe : bool
-        The answer is an object without bounds, made for the ends where it is most.
+        The answer is an object without bounds; it is computed at the ends where it is largest.
     """
     directions = {
         **dict.fromkeys(rising.split(), ("lower", "upper")), **dict.fromkeys(falling.split(), ("upper", "lower")),
@@ -85,35 +86,35 @@ def monotone(
         **dict.fromkeys(between.split(), ("lower", "upper")),
     }  # fmt: skip
 
-    def taking(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+    def decorate(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
         signature = inspect.signature(function)
         unknown = [name for name in directions if name not in signature.parameters or name not in UNITS]
         if unknown:
             raise DomainError(f"directions must be of parameters with a unit; got {unknown[0]!r}. Add it to UNITS.")
 
         @functools.wraps(function)
-        def estimating(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
-            for one in args:
-                if isinstance(one, Estimate):
+        def with_estimates(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+            for argument in args:
+                if isinstance(argument, Estimate):
                     break
             else:
-                for one in kwargs.values():
-                    if isinstance(one, Estimate):
+                for argument in kwargs.values():
+                    if isinstance(argument, Estimate):
                         break
-                else:
+                else:  # plain numbers, the common case, cost two short loops
                     return function(*args, **kwargs)
-            given = signature.bind(*args, **kwargs)
-            found: Answer = _of_estimates(function, given, directions, ends, joint.split(), safe)
-            return found
+            bound = signature.bind(*args, **kwargs)
+            answer: Answer = _propagate(function, bound, directions, ends, joint.split(), safe)
+            return answer
 
-        estimating.__dict__["directions"] = directions
-        return estimating
+        with_estimates.__dict__["directions"] = directions
+        return with_estimates
 
-    return taking
+    return decorate
 
 
 def in_unit(function: Callable[Arguments, Estimate]) -> Callable[Arguments, Estimate]:
-    """Let a function that computes in nats have a keyword ``unit``: its answer is converted."""
+    """Decorator: convert the answer of a function that computes in nats to the unit of its keyword ``unit``."""
 
     @functools.wraps(function)
     def converting(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Estimate:
@@ -129,57 +130,57 @@ def in_unit(function: Callable[Arguments, Estimate]) -> Callable[Arguments, Esti
 
 
 def weakest(*estimates: Estimate, times: tuple[int, ...] = ()) -> tuple[Any, float | None]:
-    """The weakest kind, and the confidence that all hold together; ``times`` as many entries of each are needed."""
+    """The weakest kind, and the confidence that all estimates hold at once; of each, ``times`` entries are used."""
     kind = max((one.kind for one in estimates), key=KINDS.index)
     if kind != "statistical":
         return kind, None
     counts = times or (1,) * len(estimates)
     levels = [(one.confidence, n) for one, n in zip(estimates, counts, strict=True) if one.confidence is not None]
-    missed = sum(n * (1.0 - level) for level, n in levels)
-    return kind, max(0.0, 1.0 - missed)
+    error_probability = sum(n * (1.0 - level) for level, n in levels)
+    return kind, max(0.0, 1.0 - error_probability)
 
 
-def _of_estimates(
-    function: Callable[..., Any], given: inspect.BoundArguments, directions: Mapping[str, tuple[str, str]],
+def _propagate(
+    function: Callable[..., Any], bound: inspect.BoundArguments, directions: Mapping[str, tuple[str, str]],
     ends: Callable[..., Ends] | None, joint: list[str], safe: bool,
 ) -> Any:  # fmt: skip
-    unit = given.arguments.get("unit", "nats")
-    known = {
+    unit = bound.arguments.get("unit", "nats")
+    estimates = {
         name: _converted(name, value, unit, name in directions)
-        for name, value in given.arguments.items() if isinstance(value, Estimate)
+        for name, value in bound.arguments.items() if isinstance(value, Estimate)
     }  # fmt: skip
 
-    def at(arguments: Mapping[str, Any]) -> Any:
-        given.arguments.update(arguments)
+    def evaluate(arguments: Mapping[str, Any]) -> Any:
+        bound.arguments.update(arguments)
         try:
-            return function(*given.args, **given.kwargs)
-        except KeyboardInterrupt:  # what it may carry is of one end alone
+            return function(*bound.args, **bound.kwargs)
+        except KeyboardInterrupt:  # the result that it may carry is of one end only
             raise KeyboardInterrupt from None
 
-    values = {name: one.value for name, one in known.items()}
-    least, most = ({name: getattr(one, directions[name][i]) for name, one in known.items()} for i in (0, 1))
+    values = {name: one.value for name, one in estimates.items()}
+    least, most = ({name: getattr(one, directions[name][i]) for name, one in estimates.items()} for i in (0, 1))
     if ends is not None:
-        both = {name: _validate.array(name, given.arguments[name]) for name in directions if name not in known}
+        both = {name: _validate.array(name, bound.arguments[name]) for name in directions if name not in estimates}
         least, most = ends(
-            **{name: (np.asarray(one.lower), np.asarray(one.upper)) for name, one in known.items()},
+            **{name: (np.asarray(one.lower), np.asarray(one.upper)) for name, one in estimates.items()},
             **{name: (number, number) for name, number in both.items()},
         )
     if safe:
-        return at(most)
-    central = at(values)
-    certain = all(np.array_equal(one.lower, one.upper) for one in known.values())
-    if certain or all(directions[name][0] == "value" for name in known):
+        return evaluate(most)
+    central = evaluate(values)
+    exact = all(np.array_equal(one.lower, one.upper) for one in estimates.values())
+    if exact or all(directions[name][0] == "value" for name in estimates):
         parts = (central, central)
     else:
-        parts = (at(least), at(most))
-    counts = tuple(int(np.size(one.value)) if name in joint else 1 for name, one in known.items())
-    return _bracketed(central, *parts, tuple(known.values()), counts, ", ".join(known))
+        parts = (evaluate(least), evaluate(most))
+    counts = tuple(int(np.size(one.value)) if name in joint else 1 for name, one in estimates.items())
+    return _bracketed(central, *parts, tuple(estimates.values()), counts, ", ".join(estimates))
 
 
 def _bracketed(
     central: Any, least: Any, most: Any, known: tuple[Estimate, ...], counts: tuple[int, ...], names: str
 ) -> Any:
-    """The answer at ``value`` with the bounds of the ends, in all estimates that it consists of."""
+    """The answer at ``value`` with the bounds at the ends, in every Estimate of which the answer consists."""
     if isinstance(central, Estimate):
         own = (least,) if least is most else (least, most)
         kind, confidence = weakest(*known, *own, times=(*counts, *(1 for _ in own)))
@@ -201,25 +202,25 @@ def _bracketed(
     return central
 
 
-def _converted(name: str, given: Estimate, unit: str, taken: bool) -> Estimate:
-    """The estimate in the unit of the parameter."""
-    if not taken:
+def _converted(name: str, estimate: Estimate, unit: str, has_direction: bool) -> Estimate:
+    """Convert an estimate to the unit of the parameter, and clip its bounds to the range of the parameter."""
+    if not has_direction:
         raise DomainError(
             f"{name} must be a number, since neither end of a bracket is known to be the safe one; got an Estimate. "
             "Pass its value, lower or upper, whichever is meant."
         )
     wanted: Any = unit if UNITS[name] == _INFORMATION else UNITS[name]
-    if wanted not in _WANTED:  # not a unit: for the function to say so
-        return given
+    if wanted not in _DESCRIPTIONS:  # an invalid keyword ``unit``: the function itself raises the error
+        return estimate
     try:
-        found = given.to(wanted)
+        converted = estimate.to(wanted)
     except DomainError:
         raise DomainError(
-            f"{name} must be {_WANTED[wanted]}; got an Estimate with the unit {given.unit!r}. Pass an Estimate of the "
-            "quantity meant, or a number."
+            f"{name} must be {_DESCRIPTIONS[wanted]}; got an Estimate with the unit {estimate.unit!r}. Pass an "
+            "Estimate of the quantity meant, or a number."
         ) from None
     least, most = _LIMITS.get(name, _LIMITS.get(wanted, (-np.inf, np.inf)))
-    lower, upper = np.maximum(found.lower, least), np.minimum(found.upper, most)  # the truth lies within both
-    if np.all(lower <= found.value) and np.all(found.value <= upper):
-        return dataclasses.replace(found, lower=lower, upper=upper)
-    return found
+    lower, upper = np.maximum(converted.lower, least), np.minimum(converted.upper, most)  # the truth lies in both
+    if np.all(lower <= converted.value) and np.all(converted.value <= upper):
+        return dataclasses.replace(converted, lower=lower, upper=upper)
+    return converted

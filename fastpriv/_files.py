@@ -1,17 +1,27 @@
-"""Numbers in files: heads of .npy files, archives of them, and ranges that are read by position and never mapped.
+"""Files: written atomically, and arrays read from .npy and .npz files by position and never through a memory map.
 
-A range that is read ends, at worst, with an error in a sentence; a page of a map whose file has become shorter ends the
-process. So what is mapped is read from its file as well, where that can be found for certain: the map and a new one of
-the file of this name must be of one inode in ``/proc/self/maps``. A file that took the name of the one that is mapped
-is another inode, and never read.
+Writing. A file is written without a name, or under a hidden one, and takes its name when it is complete, whatever kills
+the run. An error of the system becomes a sentence with the path and a remedy.
+
+Reading. A read by position ends, at worst, with an error in a sentence; a page of a memory map whose file has become
+shorter ends the process. An array that is mapped is therefore read from its file where that file can be found for
+certain: the map and a new map of the file of this name must be of one inode in ``/proc/self/maps``. A file that took
+the name of the mapped one has another inode and is never read.
 """
 
 from __future__ import annotations
 
+import csv
+import errno
+import io
+import math
 import os
-from collections.abc import Callable
+import secrets
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +29,169 @@ from numpy.typing import NDArray
 from . import _validate
 from .errors import DomainError
 
-__all__ = ["FileNumbers", "Head", "archive", "behind", "npy_head"]
+__all__ = [
+    "FileArray", "NpyHeader", "atomic_write", "check_writable_file", "explain_write_errors", "file_state", "json_safe",
+    "memory_mapped_file", "read_npy_header", "read_npz", "writable_directory", "write_csv",
+]  # fmt: skip
 
+_NO_SPACE = "Free space there, or name a path on another disk."
+_NO_RIGHTS = "Name a path where you may write, or have its owner let you."
+# What to do about each error of the system in writing a file.
+_REMEDIES = {
+    errno.ENOSPC: _NO_SPACE, errno.EDQUOT: _NO_SPACE, errno.EACCES: _NO_RIGHTS, errno.EPERM: _NO_RIGHTS,
+    errno.EFBIG: "Raise the limit on the size of files (ulimit -f), or write less.",
+    errno.EROFS: "Name a path on a disk that is not read-only.",
+    errno.EISDIR: "Name a file in that directory.",
+    errno.ENOENT: "Make its directory first, or name another.",
+    errno.EEXIST: "Name a directory, or a path that is not taken.",
+    errno.ENOTDIR: "Name a path without a file in place of a directory.",
+    errno.ENAMETOOLONG: "Take a shorter name.",
+    errno.EINVAL: "Name a plain file, or one that does not exist yet.",
+}  # fmt: skip
+# An archive whose members claim more than these is damaged or hostile, and is not unpacked.
 # bound: none - bytes that one byte of an archive may stand for; zlib packs at most 1032 into one
-_PACKED = 1100
-_SPARE = 2**16
-_SAID = 150  # letters
+_MAX_COMPRESSION_RATIO = 1100
+_UNPACKED_ALLOWANCE = 2**16  # bytes that a member may have beyond that ratio: small members pack to almost nothing
+_MAX_MESSAGE_LENGTH = 150  # characters of another package's error that are repeated
 
 
-class Head(NamedTuple):
-    """What the head of a .npy file says, and the byte at which the numbers start."""
+@contextmanager
+def explain_write_errors(path: str | os.PathLike[str], kind: str = "a file") -> Iterator[None]:
+    """Replace the system's error in writing to ``path`` by a sentence with the path and the remedy."""
+    try:
+        yield
+    except OSError as error:
+        if error.strerror is None:  # already a sentence
+            raise
+        remedy = _REMEDIES.get(error.errno or 0, "Check the path and its disk.")
+        explained = type(error)(
+            f"path must be {kind} that can be written; got {str(path)!r}: {error.strerror}. {remedy}"
+        )
+        explained.errno = error.errno
+        raise explained from None
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str], permissions: int = 0o666) -> Iterator[IO[bytes]]:
+    """Open a binary file that takes the name ``path`` when the block ends without an error, and never before.
+
+    The bytes go to a file without a name where the file system has such files (a kill then leaves nothing at all), else
+    to a hidden neighbour that is removed on error. They reach the disk before the name does. An error of the system
+    names the path and the remedy; other exceptions of the block pass unchanged.
+    """
+    target = Path(path)
+    hidden = target.parent / f".{os.getpid()}.{secrets.token_hex(8)}.part"
+    check_writable_file(target)
+    with explain_write_errors(target):
+        descriptor = _open_nameless(target.parent, permissions)
+        has_name = descriptor is None
+        if descriptor is None:
+            descriptor = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL, permissions)
+    stream = io.BufferedRandom(_TargetFile(descriptor, target))
+    try:
+        yield stream
+        stream.flush()
+        with explain_write_errors(target):
+            os.fsync(stream.fileno())
+            if has_name or not _link_descriptor(stream.fileno(), target):
+                if not has_name:
+                    _link_descriptor(stream.fileno(), hidden)
+                os.replace(hidden, target)
+    except BaseException:
+        with suppress(OSError):
+            hidden.unlink()
+        raise
+    finally:
+        with suppress(OSError):  # an error that is on its way out is the one to report
+            stream.close()
+
+
+def write_csv(path: str | os.PathLike[str], header: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Write rows of cells as CSV in UTF-8, atomically; None is an empty cell."""
+    with atomic_write(path) as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+        text.flush()
+        text.detach()
+
+
+def json_safe(item: Any) -> Any:
+    """Replace infinities and NaN, which JSON does not have, by their text, inside dictionaries and lists too."""
+    if isinstance(item, float) and not math.isfinite(item):
+        return str(item)
+    if isinstance(item, dict):
+        return {key: json_safe(value) for key, value in item.items()}
+    if isinstance(item, list):
+        return [json_safe(value) for value in item]
+    return item
+
+
+def check_writable_file(path: str | os.PathLike[str]) -> None:
+    """Raise before the work, not after it, if ``path`` cannot or should not be the name of a new file."""
+    target = Path(path)
+    with explain_write_errors(target):
+        fault = 0 if stat.S_ISDIR(os.stat(target.parent).st_mode) else errno.ENOTDIR
+        with suppress(FileNotFoundError):
+            mode = os.stat(target).st_mode
+            if stat.S_ISDIR(mode):
+                fault = errno.EISDIR
+            elif not stat.S_ISREG(mode):  # a device, which the new name would remove
+                fault = errno.EINVAL
+            elif not os.access(target, os.W_OK):
+                fault = errno.EACCES
+        if fault:
+            raise OSError(fault, os.strerror(fault))
+
+
+def writable_directory(path: str | os.PathLike[str]) -> Path:
+    """Return the directory, made if it is missing; an ``OSError`` with its reason if nothing can be written there."""
+    directory = Path(path)
+    with explain_write_errors(directory, "a directory"):
+        directory.mkdir(parents=True, exist_ok=True)
+        probe = directory / f".{os.getpid()}.{secrets.token_hex(8)}.probe"
+        os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        probe.unlink()
+    return directory
+
+
+class _TargetFile(io.FileIO):
+    """A file whose errors in writing name the path that it will have."""
+
+    def __init__(self, descriptor: int, target: Path) -> None:
+        super().__init__(descriptor, "w+")
+        self._target = target
+
+    def write(self, data: Any) -> Any:
+        with explain_write_errors(self._target):
+            return super().write(data)
+
+
+def _open_nameless(directory: Path, permissions: int) -> int | None:
+    """Open a file without a name in the directory; None where the file system has no such files."""
+    if not hasattr(os, "O_TMPFILE") or not os.path.isdir("/proc/self/fd"):
+        return None
+    try:
+        return os.open(directory, os.O_TMPFILE | os.O_RDWR, permissions)
+    except OSError:  # not supported, or a real error, which opening the hidden neighbour reports
+        return None
+
+
+def _link_descriptor(descriptor: int, name: Path) -> bool:
+    """Give a file without a name the name ``name``; False if that is taken."""
+    root = os.open("/", os.O_RDONLY)
+    try:  # with a directory descriptor, link() follows the symbolic link in /proc
+        os.link(f"/proc/self/fd/{descriptor}", name, src_dir_fd=root, follow_symlinks=True)
+    except FileExistsError:
+        return False
+    finally:
+        os.close(root)
+    return True
+
+
+class NpyHeader(NamedTuple):
+    """The header of a .npy file, and the byte at which its entries start."""
 
     shape: tuple[int, ...]
     fortran: bool
@@ -37,27 +200,24 @@ class Head(NamedTuple):
 
     @property
     def entries(self) -> int:
-        """How many numbers there are."""
-        count = 1
-        for length in self.shape:
-            count *= length
-        return count
+        """The number of entries."""
+        return math.prod(self.shape)
 
     def array(self, data: bytes | bytearray, start: int = 0) -> NDArray[Any]:
-        """The numbers in these bytes, from byte ``start`` on."""
+        """Return the array whose entries are these bytes from byte ``start`` on."""
         if not self.entries:
             return np.empty(self.shape, dtype=self.dtype)
         flat = np.frombuffer(data, dtype=self.dtype, count=self.entries, offset=start)
         return flat.reshape(self.shape, order="F" if self.fortran else "C")
 
 
-def npy_head(stream: Any, size: int) -> Head:
-    """The head of the .npy file that a stream of ``size`` bytes begins with; refused unless all its numbers follow."""
+def read_npy_header(stream: Any, size: int) -> NpyHeader:
+    """Read the header of the .npy file that a stream of ``size`` bytes begins with; refuse it unless it is complete."""
     import warnings
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what Python 2 wrote
+            warnings.simplefilter("ignore")  # NumPy warns of headers that Python 2 wrote
             version = np.lib.format.read_magic(stream)
             if version not in ((1, 0), (2, 0), (3, 0)):
                 raise DomainError(f"the version must be 1.0, 2.0 or 3.0; got {version[0]}.{version[1]}")
@@ -65,69 +225,72 @@ def npy_head(stream: Any, size: int) -> Head:
             shape, fortran, dtype = first(stream)
     except DomainError:
         raise
-    except Exception as fault:  # the head is parsed as Python: any of its errors may come out
-        raise DomainError(f"the head must be one that NumPy writes; got {_said(fault)}") from None
+    except Exception as error:  # NumPy parses the header as Python, so any error of the parser may come out
+        raise DomainError(f"the head must be one that NumPy writes; got {_error_text(error)}") from None
     if dtype.hasobject:
         raise DomainError("the entries must be numbers; got objects that are pickled, which is never loaded")
     if not dtype.itemsize:
         raise DomainError(f"the entries must be numbers; got entries of no bytes, {dtype}")
     if any(length < 0 for length in shape):
         raise DomainError(f"the shape must have no negative lengths; got {_validate.shown(shape)}")
-    head = Head(tuple(int(length) for length in shape), bool(fortran), dtype, stream.tell())
-    needed = head.start + head.entries * dtype.itemsize
+    header = NpyHeader(tuple(int(length) for length in shape), bool(fortran), dtype, stream.tell())
+    needed = header.start + header.entries * dtype.itemsize
     if size < needed:
         raise DomainError(
             f"the file must hold all entries that its head tells of; got {size} bytes where shape "
-            f"{_validate.shown(head.shape)} of {dtype} needs {_validate.shown(needed)}"
+            f"{_validate.shown(header.shape)} of {dtype} needs {_validate.shown(needed)}"
         )
-    return head
+    return header
 
 
-def archive(file: Path, check: Callable[[list[str]], None], remedy: str) -> dict[str, NDArray[Any]]:
-    """The arrays of a NumPy archive by their names, which ``check`` has seen before any is read."""
+def read_npz(file: Path, check_keys: Callable[[list[str]], None], remedy: str) -> dict[str, NDArray[Any]]:
+    """Read the arrays of a NumPy archive by their keys; ``check_keys`` sees the keys before any array is read."""
     import zipfile
 
     member = "the list of keys"
     try:
-        with open(file, "rb") as stream, zipfile.ZipFile(stream) as packed:
-            infos = packed.infolist()
-            check([info.filename.removesuffix(".npy") for info in infos])
+        with open(file, "rb") as stream, zipfile.ZipFile(stream) as archive:
+            infos = archive.infolist()
+            check_keys([info.filename.removesuffix(".npy") for info in infos])
             size = os.fstat(stream.fileno()).st_size
             for info in infos:
                 member = info.filename.removesuffix(".npy")
-                if info.compress_size > size or info.file_size > _PACKED * info.compress_size + _SPARE:
+                most = _MAX_COMPRESSION_RATIO * info.compress_size + _UNPACKED_ALLOWANCE
+                if info.compress_size > size or info.file_size > most:
                     raise DomainError(
                         f"its size must be a possible one; got {info.file_size} bytes packed in {info.compress_size}"
                     )
             _validate.memory("file", sum(info.file_size for info in infos), remedy)
-            found = {}
+            arrays = {}
             for info in infos:
                 member = info.filename.removesuffix(".npy")
-                with packed.open(info) as part:
-                    head = npy_head(part, info.file_size)
+                with archive.open(info) as part:
+                    header = read_npy_header(part, info.file_size)
                     data = bytearray(part.read())
-                if len(data) < head.entries * head.dtype.itemsize:
+                if len(data) < header.entries * header.dtype.itemsize:
                     raise DomainError(f"the numbers must follow the head; got {len(data)} bytes")
-                found[member] = head.array(data)
-            return found
+                arrays[member] = header.array(data)
+            return arrays
     except MemoryError:
         raise
-    except Exception as fault:  # damaged archives end in a dozen kinds of errors of zipfile and zlib
-        if isinstance(fault, DomainError) and member == "the list of keys":
+    except Exception as error:  # damaged archives raise a dozen kinds of errors of zipfile and zlib
+        if isinstance(error, DomainError) and member == "the list of keys":
             raise
-        raise DomainError(f"the archive must be whole; got {member} that cannot be read: {_said(fault)}") from None
+        raise DomainError(
+            f"the archive must be whole; got {member} that cannot be read: {_error_text(error)}"
+        ) from None
 
 
-class FileNumbers:
-    """Numbers in a row in a file that is open from now on: what takes its name later is another file.
+class FileArray:
+    """A one-dimensional array in a file that is kept open, so that a later file of the same name is never read.
 
-    Of two calls that read, each finds the file as it was when this was made, or says that it has changed.
+    Every read raises if the file was written to since this object was made.
     """
 
     def __init__(self, name: str, path: Path, dtype: np.dtype[Any], start: int, length: int) -> None:
         self.name, self.path, self.dtype, self.start, self.length = name, path, dtype, start, length
         self.descriptor = os.open(path, os.O_RDONLY)
-        self.state = state(self.descriptor)
+        self.state = file_state(self.descriptor)
 
     def __del__(self) -> None:
         if hasattr(self, "descriptor"):
@@ -136,28 +299,28 @@ class FileNumbers:
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key != "descriptor"}
 
-    def __setstate__(self, kept: dict[str, Any]) -> None:
-        self.__dict__.update(kept)
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        self.__dict__.update(attributes)
         self.descriptor = os.open(self.path, os.O_RDONLY)
-        if state(self.descriptor) != self.state:
+        if file_state(self.descriptor) != self.state:
             raise self._changed("another was found under its name in another process")
 
     def take(self, first: int, last: int, place: str = "") -> NDArray[Any]:
-        """Entries ``first`` to ``last - 1``; ``place`` says in errors which they are."""
-        found = np.empty(last - first, dtype=self.dtype)
-        room = memoryview(found.view(np.uint8).data)
-        step, at = self.dtype.itemsize, 0
-        while at < len(room):
-            got = os.preadv(self.descriptor, [room[at:]], self.start + first * step + at)
-            if not got:
+        """Read entries ``first`` to ``last - 1``; ``place`` says in errors which they are."""
+        entries = np.empty(last - first, dtype=self.dtype)
+        buffer = memoryview(entries.view(np.uint8).data)
+        size, offset = self.dtype.itemsize, 0
+        while offset < len(buffer):
+            count = os.preadv(self.descriptor, [buffer[offset:]], self.start + first * size + offset)
+            if not count:
                 raise DomainError(
                     f"{self.name} must be a file with all of its {self.length} entries; got the end of "
-                    f"{str(self.path)!r} at entry {first + at // step}{place and ', in ' + place}. Write it anew."
+                    f"{str(self.path)!r} at entry {first + offset // size}{place and ', in ' + place}. Write it anew."
                 )
-            at += got
-        if state(self.descriptor) != self.state:
+            offset += count
+        if file_state(self.descriptor) != self.state:
             raise self._changed(f"it was written to before {place or f'entry {first}'} was read")
-        return found
+        return entries
 
     def _changed(self, how: str) -> DomainError:
         return DomainError(
@@ -166,50 +329,50 @@ class FileNumbers:
         )
 
 
-def behind(name: str, values: NDArray[Any]) -> FileNumbers | None:
-    """The file that an array in a row is mapped from; None where there is none, or none that can be known."""
+def memory_mapped_file(name: str, values: NDArray[Any]) -> FileArray | None:
+    """Return the file that a contiguous array is mapped from; None if there is none, or none that can be proved."""
     root = _validate.map_of(values)
     if root is None or not root.filename or root.mode not in ("r", "r+") or not values.flags.c_contiguous:
         return None
     if not values.size:
         return None
-    first, start = (x.__array_interface__["data"][0] for x in (values, root))
+    address, base = (array.__array_interface__["data"][0] for array in (values, root))
     try:
-        found = FileNumbers(name, Path(root.filename), values.dtype, root.offset + first - start, int(values.size))
-        return found if _same_file(found.descriptor, first) else None
+        file = FileArray(name, Path(root.filename), values.dtype, root.offset + address - base, int(values.size))
+        return file if _is_mapped_from(file.descriptor, address) else None
     except OSError:
         return None
 
 
-def state(file: Any) -> tuple[int, int, int]:
-    """What tells a file from another one, and from itself after it was written to."""
-    found = os.stat(file)
-    return found.st_ino, found.st_size, found.st_mtime_ns
+def file_state(file: Any) -> tuple[int, int, int]:
+    """Return inode, size and time of change, which tell a file from others and from itself after it was written to."""
+    status = os.stat(file)
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _same_file(descriptor: int, address: int) -> bool:
-    """Whether the page at this address is mapped from the file that is open."""
+def _is_mapped_from(descriptor: int, address: int) -> bool:
+    """Whether the page at this address is mapped from the open file: both maps must show one inode."""
     import mmap
 
     with mmap.mmap(descriptor, 1, access=mmap.ACCESS_READ) as page:
         view = np.frombuffer(page, dtype=np.uint8)
-        own = view.__array_interface__["data"][0]
+        page_address = view.__array_interface__["data"][0]
         del view
         inodes = {}
         with open("/proc/self/maps") as lines:
             for line in lines:
                 span, _, _, device, inode, *_ = line.split()
                 low, high = (int(end, 16) for end in span.split("-"))
-                for at in (own, address):
-                    if low <= at < high:
-                        inodes[at] = device, inode
-    return len(inodes) == 2 and inodes[own] == inodes[address] and inodes[own][1] != "0"
+                for mapped in (page_address, address):
+                    if low <= mapped < high:
+                        inodes[mapped] = device, inode
+    return len(inodes) == 2 and inodes[page_address] == inodes[address] and inodes[page_address][1] != "0"
 
 
-def _said(fault: Exception) -> str:
-    """An error of another package on one line."""
-    text = " ".join(str(fault).split()).rstrip(".")
-    text = text if len(text) <= _SAID else text[: _SAID - 3] + "..."
-    if isinstance(fault, DomainError):
+def _error_text(error: Exception) -> str:
+    """Return an error of another package on one line."""
+    text = " ".join(str(error).split()).rstrip(".")
+    text = text if len(text) <= _MAX_MESSAGE_LENGTH else text[: _MAX_MESSAGE_LENGTH - 3] + "..."
+    if isinstance(error, DomainError):
         return text
-    return f"{type(fault).__name__}: {text}" if text else type(fault).__name__
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

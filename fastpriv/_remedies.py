@@ -1,4 +1,4 @@
-"""What to write about a value that was refused: the value in one line, and what a person would do about it."""
+"""Texts of errors: a refused value in one line, and the remedy that fits it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["for_a_kind", "for_a_range", "for_an_integer", "shown"]
+__all__ = ["for_non_integer", "for_out_of_range", "for_wrong_type", "shown"]
 
 
-def for_a_kind(value: Any, remedy: str | None = None) -> str:
-    """What to do with what is not a number or an array of numbers."""
+def for_wrong_type(value: Any, remedy: str | None = None) -> str:
+    """Remedy for a value that is not a number or an array of numbers."""
     if isinstance(value, (str, bytes)):
         try:
             float(value)
@@ -46,7 +46,7 @@ def for_a_kind(value: Any, remedy: str | None = None) -> str:
 
 
 def _kind_of_entries(value: Any) -> tuple[str, bool]:
-    """The kind of the dtype of what is not an array of numbers; and whether it is ragged."""
+    """Kind of the dtype of a value that is not an array of numbers, and whether its rows differ in length."""
     try:
         given = np.asarray(value)
     except ValueError:
@@ -63,8 +63,8 @@ def _kind_of_entries(value: Any) -> tuple[str, bool]:
     return next((kind for kind in "Sc" if kind in kinds), "O"), ragged
 
 
-def for_a_range(constraint: str, worst: float) -> str:
-    """What to do with a number that is out of the range."""
+def for_out_of_range(constraint: str, worst: float) -> str:
+    """Remedy for a number that is out of its range."""
     if math.isnan(worst):
         return "Remove NaN entries, or fill them with numbers."
     if math.isinf(worst):
@@ -81,8 +81,8 @@ def for_a_range(constraint: str, worst: float) -> str:
     return "Check its unit, and what it was computed from."
 
 
-def for_an_integer(value: Any) -> str:
-    """What to do with what is not an integer."""
+def for_non_integer(value: Any) -> str:
+    """Remedy for a value that is not an integer."""
     if isinstance(value, (float, np.floating)):
         if not math.isfinite(value):
             return "Pass a finite number of them."
@@ -96,7 +96,7 @@ def for_an_integer(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value in one line of at most 60 letters."""
+    """A value in one line of at most 60 characters."""
     if type(value) is int and value > 2**64 and value & (value - 1) == 0:
         return f"2**{value.bit_length() - 1}"
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 1000:

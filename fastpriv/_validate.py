@@ -1,14 +1,15 @@
-"""Every argument check of the public API: one sentence a fault, naming argument, value and remedy.
+"""Every check of an argument of the public API. An error is one sentence that names argument, value and remedy.
 
-The rule for sums, of weights, pmfs, priors, beliefs and rows of channels alike. Numbers that were divided by their sum
-miss 1 by what rounding leaves: n numbers of unit roundoff u by at most n u, whatever order they are added up in
-(u = 2^-53 for doubles, 2^-24 for singles). A vector that misses 1 by more than 1e-9, rows of singles by more than 2e-6,
-is an error. Less is a gap g = |sum - 1|, computed and rounded up by ``sum_gap``, and is one relative slip of the whole
-vector: bounds hold for the vector as it was given and for that vector divided by its sum. So a probability moves by g
-of itself, a log ratio by g, a hockey-stick divergence by a factor and a shift of epsilon of that order. Divergences of
-vectors as given are those of measures, sum p log(p/q) - p + q, which move by g of themselves and g^2.
+Sums of probabilities. One rule holds for mixture weights, pmfs, priors, beliefs and rows of channels. Numbers that were
+divided by their sum miss the sum 1 by rounding errors: n numbers of unit roundoff u by at most n u, in whatever order
+they are added (u = 2^-53 for float64, 2^-24 for float32). A sum that misses 1 by more than 1e-9, or by more than 2e-6
+for rows of float32, is an error. A smaller miss is the gap g = |sum - 1|, computed and rounded up by ``sum_gap``. It is
+treated as a relative error of the whole vector: bounds hold for the vector as passed and for the vector divided by its
+sum. A probability then moves by the factor 1 + g, a log ratio by g, and a hockey-stick divergence by a factor and a
+shift of epsilon of that order. Divergences of vectors as passed are those of measures, sum p log(p/q) - p + q, which
+move by a factor of that order and by g^2.
 
-Weights of mixtures and of pmfs whose sum is 1 as a double, 1 and 1e-30 among them, are the law itself (``law_gap``).
+The weights of mixtures and pmfs whose sum rounds to 1, such as 1 and 1e-30, have no gap (``rounded_sum_gap``).
 """
 
 # bounds: proved - rounding of a sum in extended precision, and the half unit within which a sum rounds to 1
@@ -30,46 +31,47 @@ from numpy.typing import NDArray
 from . import _remedies
 from ._remedies import shown
 from .errors import DomainError, EstimateGivenError, ShapeError
+from .numerics import FloatArray
 
 __all__ = [
-    "array", "broadcastable", "choice", "copied", "count", "flag", "grid", "instance", "integers", "law_gap", "line",
-    "memory", "path", "probabilities", "real", "renamed", "scalar", "sequence", "shown", "sum_gap", "sum_tolerance",
-    "vector", "whole_file",
+    "array", "broadcastable", "choice", "copied", "count", "flag", "grid", "instance", "integers", "memory", "path",
+    "probabilities", "real", "rounded_sum_gap", "scalar", "sequence", "shown", "sum_gap", "sum_tolerance", "univariate",
+    "vector", "whole_file", "with_argument_name",
 ]  # fmt: skip
 
-FloatArray = NDArray[np.float64]
-# bound: none - sums farther from 1 are refused; what is within is widened by its gap
-_SUM_TOLERANCE = 1e-9
-_SUM_TOLERANCE_SINGLE = 2e-6  # 2^-19: what dividing by a sum in single precision leaves, whatever sums it up
-_SINGLE_TOLERANCE = 1e-5
-_ADDED_EXACTLY = 2**16  # numbers
-_EXACT = 2**53  # floats beyond it are next to each other by more than 1
-_MASKED = "a masked entry"
-_PIECE = 2**22  # numbers copied at a time
-_SMALL = 2**28  # bytes that are asked for without looking at what is free
-_COPY = 10  # bytes for a double and what is checked of it
-_ANSWER = 64  # bytes for a double, the three of its answer, and as many on the way
+# bound: none - sums farther from 1 are refused; smaller misses widen the bounds by their gap
+_SUM_TOLERANCE = 1e-9  # about 9e6 unit roundoffs: more than rounding explains in a vector of 1e6 numbers
+_SUM_TOLERANCE_SINGLE = 2e-6  # 2^-19: what division by a sum in float32 leaves, whatever adds the numbers up
+_SINGLE_TOLERANCE = 1e-5  # a sum this close to 1 was probably normalised in float32, and the remedy says so
+_EXACT_SUM_SIZE = 2**16  # numbers that math.fsum adds exactly in a few milliseconds
+_LARGEST_CONSECUTIVE_INTEGER = 2**53  # doubles beyond it are more than 1 apart
+_MASKED_ENTRY = "a masked entry"  # text of errors
+_COPY_BLOCK = 2**22  # numbers copied between two checks for Ctrl-C: some milliseconds
+_UNCHECKED_BYTES = 2**28  # requests up to this size are made without a look at the free memory
+_BYTES_PER_INPUT = 10  # a double and the booleans of its check
+_BYTES_PER_ANSWER = 64  # a double, the three of its Estimate, and as many intermediate ones
 
 
 def array(name: str, value: Any) -> NDArray[Any]:
-    """What people pass as an array, as a plain one: the one place where data comes in.
+    """Convert an argument to a plain array. Every array argument of the package passes through here.
 
-    Refused is what NumPy would turn into numbers that nobody gave: entries under a mask, those that pandas or Arrow
-    call missing, and the part of a mapped file that was cut off. The type of the entries is the caller's to judge.
+    The function refuses what NumPy would silently turn into numbers: masked entries, entries that pandas or Arrow call
+    missing, and the part of a memory-mapped file that was cut off. The caller checks the type of the entries.
     """
     if isinstance(value, (float, int)):
         return np.asarray(value)
-    if isinstance(value, (list, tuple)) and (masked := _masks(value)) is not None:
-        raise _missing(name, _MASKED, masked, "")
+    if isinstance(value, (list, tuple)) and (masked := _first_masked_index(value)) is not None:
+        raise _missing_value_error(name, _MASKED_ENTRY, masked, "")
     try:
         given = np.asanyarray(value)
     except ValueError:
         raise ShapeError(f"{name} must be an array with rows of one length; got {shown(value)}. Make them alike.") \
             from None
-    kind, absent = _gaps(value, given)
+    kind, absent = _missing_entries(value, given)
     if kind:
         first = tuple(int(i) for i in np.unravel_index(int(np.argmax(absent)), absent.shape))
-        raise _missing(name, kind, first, f" ({int(absent.sum())} of {absent.size} entries)" if first else "")
+        number = f" ({int(absent.sum())} of {absent.size} entries)" if first else ""
+        raise _missing_value_error(name, kind, first, number)
     if isinstance(given, np.ndarray) and given.base is not None:
         whole_file(name, given)
     return np.asarray(given)
@@ -79,9 +81,10 @@ def integers(
     name: str, value: Any, minimum: int = 0, maximum: int = 2**63 - 1, *, constraint: str | None = None,
     remedy: str | None = None,
 ) -> NDArray[Any]:  # fmt: skip
-    """Whole numbers in a range, of any shape: int64, or Python integers where ``maximum`` is beyond these.
+    """An array of integers in a range, of any shape: int64, or Python integers where ``maximum`` is larger.
 
-    Floats count where they are whole and at most 2^53 in size (next to a larger one there is none), truth values never.
+    Floats are accepted if they are integers of at most 2^53 in size, beyond which doubles are more than 1 apart.
+    Booleans are refused.
     """
     constraint = constraint or f"integers from {shown(minimum)} to {shown(maximum)}"
     given = array(name, value)
@@ -92,12 +95,12 @@ def integers(
         return np.asarray(given.astype(np.int64 if maximum < 2**63 else object))
     if kind == "O":
         cells: Any = np.empty(given.size, dtype=object)
-        cells[:] = [_whole(cell) for cell in given.ravel().tolist()]
+        cells[:] = [_integer_or_none(cell) for cell in given.ravel().tolist()]
         whole = np.array([cell is not None for cell in cells], dtype=bool).reshape(given.shape)
         found = cells.reshape(given.shape)
     elif kind == "f":
         with np.errstate(invalid="ignore"):
-            whole = np.asarray((given == np.floor(given)) & (np.abs(given) <= _EXACT))
+            whole = np.asarray((given == np.floor(given)) & (np.abs(given) <= _LARGEST_CONSECUTIVE_INTEGER))
             found = given.astype(np.int64)
     else:
         whole = np.ones(given.shape, dtype=bool)
@@ -105,21 +108,21 @@ def integers(
     good[whole] = (found[whole] >= minimum) & (found[whole] <= maximum)
     if not good.all():
         bad = np.argwhere(~np.atleast_1d(good))
-        at = tuple(int(i) for i in bad[0]) if given.ndim else ()
-        cell = given[at]
-        place = f" at index {at[0] if len(at) == 1 else at} ({len(bad)} of {given.size} entries)" if given.ndim else ""
+        index = tuple(int(i) for i in bad[0]) if given.ndim else ()
+        cell, shown_index = given[index], index[0] if len(index) == 1 else index
+        where = f" at index {shown_index} ({len(bad)} of {given.size} entries)" if given.ndim else ""
         cell = cell.item() if isinstance(cell, np.generic) else cell
-        remedy = remedy or (f"Count from {minimum}." if whole[at] else "Pass whole numbers, rounded if need be.")
-        raise DomainError(f"{name} must be {constraint}; got {shown(cell)}{place}. {remedy}")
+        remedy = remedy or (f"Count from {minimum}." if whole[index] else "Pass whole numbers, rounded if need be.")
+        raise DomainError(f"{name} must be {constraint}; got {shown(cell)}{where}. {remedy}")
     if maximum < 2**63:
         return np.asarray(found.astype(np.int64))
     return np.asarray(found.astype(object))
 
 
 def whole_file(name: str, given: NDArray[Any]) -> None:
-    """Refuses an array that is mapped from a file which has become shorter: to touch it would end the process.
+    """Refuse an array that is mapped from a file which has become shorter, since reading it would end the process.
 
-    Between this check and the reading the file may still be cut; ``_files`` reads without a map where it can.
+    The file may still be cut between this check and the reading; ``_files`` reads without a map where it can.
     """
     root = map_of(given)
     if root is None:
@@ -139,7 +142,7 @@ def whole_file(name: str, given: NDArray[Any]) -> None:
 
 
 def map_of(given: Any) -> Any:
-    """The ``numpy.memmap`` that an array is, or is a part of; None for others."""
+    """The ``numpy.memmap`` that an array is or is a view of, and None for other arrays."""
     root = given
     while isinstance(root.base, np.ndarray):
         root = root.base
@@ -150,17 +153,17 @@ def real(
     name: str, value: Any, constraint: str = "a real number", valid: Callable[[FloatArray], Any] | None = None,
     *, remedy: str | None = None, answer: bool = True,
 ) -> FloatArray:  # fmt: skip
-    """Any shape of float64, no NaN, and ``valid`` true everywhere; ``constraint`` is its wording.
+    """An array of float64 of any shape, without NaN, for which ``valid`` is true everywhere.
 
-    ``answer`` says that every entry gets an answer, for which there must be memory too.
+    ``constraint`` states the condition in words. ``answer`` says that every entry gets an answer, which needs memory.
     """
     if isinstance(value, (str, bytes)):
-        raise DomainError(f"{name} must be {constraint}; got {shown(value)}. {_remedies.for_a_kind(value)}")
+        raise DomainError(f"{name} must be {constraint}; got {shown(value)}. {_remedies.for_wrong_type(value)}")
     try:
         given = array(name, value)
         if given.dtype.kind not in "fiub" and not (given.dtype.kind == "O" and _all_numbers(given)):
             raise TypeError
-        grid(name, given.shape, _ANSWER if answer else _COPY)
+        grid(name, given.shape, _BYTES_PER_ANSWER if answer else _BYTES_PER_INPUT)
         found = copied(given, np.float64)
     except DomainError:  # of entries that are missing
         raise
@@ -170,28 +173,28 @@ def real(
             "or upper, whichever is meant."
         ) from None
     except (TypeError, ValueError, OverflowError):
-        remedy = _remedies.for_a_kind(value, remedy)
+        remedy = _remedies.for_wrong_type(value, remedy)
         raise DomainError(f"{name} must be {constraint}; got {shown(value)}. {remedy}") from None
     good = ~np.isnan(found)
     if valid is not None:
         with np.errstate(invalid="ignore"):
             good &= np.asarray(valid(found), dtype=bool)
     if not good.all():
-        worst, text = _worst(found, good)
-        remedy = remedy or _remedies.for_a_range(constraint, worst)
+        worst, text = _first_invalid(found, good)
+        remedy = remedy or _remedies.for_out_of_range(constraint, worst)
         raise DomainError(f"{name} must be {constraint}; got {text}. {remedy}")
     return found
 
 
 def copied(given: NDArray[Any], kind: Any, order: Literal["C", "K"] = "K") -> NDArray[Any]:
-    """A copy as numbers of this kind, piece by piece where it is large, so that Ctrl-C is heard."""
-    if given.ndim == 0 or given.size <= _PIECE:
+    """A copy with this dtype, made block by block if the array is large, so that Ctrl-C is heard in between."""
+    if given.ndim == 0 or given.size <= _COPY_BLOCK:
         return np.array(given, dtype=kind, order=order, subok=False)
     out = np.empty_like(given, dtype=kind, order=order, subok=False)
     if len(given) == 1:
         out[0] = copied(given[0], kind)
         return out
-    step = max(1, _PIECE * len(given) // given.size)
+    step = max(1, _COPY_BLOCK * len(given) // given.size)
     for start in range(0, len(given), step):
         out[start : start + step] = given[start : start + step]
     return out
@@ -212,7 +215,7 @@ def vector(
     name: str, value: Any, constraint: str = "finite numbers", valid: Callable[[FloatArray], Any] = np.isfinite,
     *, remedy: str | None = None,
 ) -> FloatArray:  # fmt: skip
-    """A one-dimensional, non-empty float64 array, contiguous; a scalar counts as one element."""
+    """A contiguous, one-dimensional, non-empty array of float64; a scalar becomes an array of one element."""
     found = np.atleast_1d(real(name, value, constraint, valid, remedy=remedy, answer=False))
     if found.ndim != 1:
         raise ShapeError(f"{name} must be one-dimensional; got shape {found.shape}. Pass a flat sequence.")
@@ -222,21 +225,21 @@ def vector(
 
 
 def sum_tolerance(kind: Any) -> float:
-    """How far probabilities of this type may miss the sum 1: 1e-9, for float32 2e-6; less enters bounds."""
+    """How far a sum of probabilities of this dtype may be from 1: 1e-9, or 2e-6 for float32."""
     return _SUM_TOLERANCE_SINGLE if np.dtype(kind) == np.float32 else _SUM_TOLERANCE
 
 
 def sum_gap(weights: Any) -> float:
     """|sum - 1|, rounded up; 0 for a sum of exactly 1."""
-    if len(weights) <= _ADDED_EXACTLY:
+    if len(weights) <= _EXACT_SUM_SIZE:
         gap = abs(math.fsum([*np.asarray(weights, dtype=np.float64).tolist(), -1.0]))
         return math.nextafter(gap, math.inf) if gap else 0.0
     gap = float(abs(np.sum(weights, dtype=np.longdouble) - 1))  # in blocks of 128, halves of halves of them
     return gap * (1 + 2.0**-50) + 256 * float(np.finfo(np.longdouble).eps)
 
 
-def law_gap(weights: Any) -> float:
-    """``sum_gap`` of a law on real numbers; 0 where the sum, rounded to a double, is 1."""
+def rounded_sum_gap(weights: Any) -> float:
+    """``sum_gap``, but 0 if the sum rounds to 1 in double precision."""
     gap = sum_gap(weights)
     return gap if gap > 2.0**-54 * (1 + 2.0**-50) else 0.0
 
@@ -260,7 +263,7 @@ def probabilities(name: str, value: Any) -> FloatArray:
 
 
 def broadcastable(name: str, array: FloatArray, other: str, partner: FloatArray) -> None:
-    """Two arrays whose shapes broadcast, to one that fits in memory with its answers."""
+    """Check that two arrays broadcast, and that the broadcast array and its answers fit in memory."""
     try:
         shape = _broadcast_shape(array.shape, partner.shape)
     except ValueError:
@@ -271,8 +274,8 @@ def broadcastable(name: str, array: FloatArray, other: str, partner: FloatArray)
     grid(f"{name} with {other}", shape)
 
 
-def grid(name: str, shape: tuple[int, ...], each: int = _ANSWER) -> None:
-    """A grid that fits in memory, with so many bytes for each of its entries."""
+def grid(name: str, shape: tuple[int, ...], each: int = _BYTES_PER_ANSWER) -> None:
+    """Check that an array of this shape, with ``each`` bytes an entry, fits in memory."""
     memory(f"{name} of shape {shape}", math.prod(shape) * each, "Ask for fewer entries at a time.")
 
 
@@ -286,7 +289,7 @@ def count(
     try:
         number = operator.index(value)
     except TypeError:
-        raise DomainError(f"{name} must be {bounds}; got {shown(value)}. {_remedies.for_an_integer(value)}") from None
+        raise DomainError(f"{name} must be {bounds}; got {shown(value)}. {_remedies.for_non_integer(value)}") from None
     if isinstance(value, (bool, np.bool_)):
         raise DomainError(f"{name} must be {bounds}; got {value!r}. Write the number itself: {number}.")
     if number < minimum:
@@ -299,7 +302,7 @@ def count(
 
 
 def flag(name: str, value: Any) -> bool:
-    """True or False and nothing that merely converts to one."""
+    """True or False; other values are refused, also those that Python would convert."""
     if not isinstance(value, (bool, np.bool_)):
         remedy = "Leave it out for the default."
         if isinstance(value, (int, float)) and value in (0, 1):
@@ -311,7 +314,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 def sequence(name: str, value: Any, of: str) -> tuple[Any, ...]:
-    """The entries of a list, a tuple or any iterable but text."""
+    """The entries of an iterable as a tuple; text is refused."""
     if isinstance(value, np.ndarray):
         value = array(name, value)
     if not isinstance(value, (str, bytes)):
@@ -322,12 +325,12 @@ def sequence(name: str, value: Any, of: str) -> tuple[Any, ...]:
     raise DomainError(f"{name} must be a sequence of {of}; got {shown(value)}. Put a single one in a list.")
 
 
-def renamed(name: str, here: str, make: Callable[[], Any]) -> Any:
-    """What ``make`` makes of an argument that has another name here."""
+def with_argument_name(inner: str, outer: str, make: Callable[[], Any]) -> Any:
+    """Call ``make``; an error about its argument ``inner`` names the caller's argument ``outer`` instead."""
     try:
         return make()
     except (DomainError, ShapeError) as fault:
-        raise type(fault)(str(fault).replace(name, here, 1)) from None
+        raise type(fault)(str(fault).replace(inner, outer, 1)) from None
 
 
 def path(name: str, value: Any) -> Path:
@@ -351,19 +354,19 @@ def instance(name: str, value: Any, kind: type) -> None:
         raise DomainError(f"{name} must be a {kind.__name__}; got {shown(value)}. Build a fastpriv.{kind.__name__}.")
 
 
-def line(**laws: Any) -> None:
-    """Mixtures on the line, for the functions that have no way in more dimensions."""
-    for name, law in laws.items():
-        if law.dimension != 1:
+def univariate(**distributions: Any) -> None:
+    """Check that distributions are univariate, for functions that have no method in more dimensions."""
+    for name, distribution in distributions.items():
+        if distribution.dimension != 1:
             raise ShapeError(
-                f"{name} must be a mixture on the line; got one in {law.dimension} dimensions. "
+                f"{name} must be a mixture in one dimension; got one in {distribution.dimension} dimensions. "
                 "Take a marginal(index), or an affine image in one dimension."
             )
 
 
 def memory(name: str, needed: int, remedy: str) -> None:
-    """A request for bytes that the machine has; checked because touching more would end the process."""
-    if needed > _SMALL and needed > (free := _free_memory()):
+    """Check that the machine has this many bytes free; a process that touches more may be killed."""
+    if needed > _UNCHECKED_BYTES and needed > (free := _free_memory()):
         raise MemoryError(
             f"{name} must fit in memory; got a need of {_gigabytes(needed)} GB with {free / 1e9:.4g} GB free. {remedy}"
         )
@@ -379,7 +382,7 @@ def choice(name: str, value: Any, options: tuple[str, ...]) -> str:
 
 
 def _free_memory() -> float:
-    """Bytes that can be taken without swapping, within the limit of the container; infinite if nobody says."""
+    """Bytes that can be allocated without swapping and within the container's limit; infinite if unknown."""
     free = float("inf")
     try:
         with open("/proc/meminfo") as lines:
@@ -404,39 +407,40 @@ def _free_memory() -> float:
     return free
 
 
-def _missing(name: str, kind: str, index: tuple[int, ...], many: str) -> DomainError:
-    place = f" at index {index[0] if len(index) == 1 else index}" if index else ""
-    remedy = " with .filled(value), or leave them out with .compressed()" if kind == _MASKED else ", or leave them out"
-    return DomainError(f"{name} must have no missing values; got {kind}{place}{many}. Fill them in{remedy}.")
+def _missing_value_error(name: str, kind: str, index: tuple[int, ...], number: str) -> DomainError:
+    where = f" at index {index[0] if len(index) == 1 else index}" if index else ""
+    masked = kind == _MASKED_ENTRY
+    remedy = " with .filled(value), or leave them out with .compressed()" if masked else ", or leave them out"
+    return DomainError(f"{name} must have no missing values; got {kind}{where}{number}. Fill them in{remedy}.")
 
 
-def _gaps(value: Any, given: Any) -> tuple[str, NDArray[np.bool_]]:
-    """In what way entries are missing, and which; "" where none is."""
+def _missing_entries(value: Any, given: Any) -> tuple[str, NDArray[np.bool_]]:
+    """How entries are missing, and which ones; an empty text if none is."""
     if _is_masked(given):
         mask: Any = np.ma.getmaskarray(given)
         if mask.dtype.names:
             mask = np.ascontiguousarray(mask).view(bool).reshape(*mask.shape, -1).any(axis=-1)
-        return _MASKED if mask.any() else "", np.asarray(mask)
+        return _MASKED_ENTRY if mask.any() else "", np.asarray(mask)
     if not isinstance(value, (list, tuple, np.ndarray)):
-        absent = _absent(value)
+        absent = _missing_mask(value)
         if absent is not None and absent.any():
             return "a missing one", absent
     if given.dtype.kind == "O" and given.ndim:
-        absent = np.array([_no_value(cell) for cell in given.ravel().tolist()], dtype=bool).reshape(given.shape)
+        absent = np.array([_is_missing(cell) for cell in given.ravel().tolist()], dtype=bool).reshape(given.shape)
         if absent.any():
             cell = given.ravel()[int(np.argmax(absent))]
-            return _MASKED if _is_masked(cell) else f"{cell!r}", absent
+            return _MASKED_ENTRY if _is_masked(cell) else f"{cell!r}", absent
     return "", np.zeros(0, dtype=bool)
 
 
 def _is_masked(value: Any) -> bool:
-    """Whether an array has a mask; only who has loaded ``numpy.ma`` can have made one."""
+    """Whether an array is a masked array; there can be none before ``numpy.ma`` is loaded."""
     masks = sys.modules.get("numpy.ma")
     return masks is not None and isinstance(value, masks.MaskedArray)
 
 
-def _masks(value: Any) -> tuple[int, ...] | None:
-    """Where in nested lists an entry is masked; None where none is."""
+def _first_masked_index(value: Any) -> tuple[int, ...] | None:
+    """Index of the first masked entry in nested lists, and None if there is none."""
     if _is_masked(value):
         mask = np.ma.getmaskarray(value)
         if not mask.any():
@@ -446,15 +450,15 @@ def _masks(value: Any) -> tuple[int, ...] | None:
         issubclass(kind, (list, tuple, np.ndarray)) for kind in set(map(type, value))
     ):
         return None
-    for place, one in enumerate(value):
-        found = _masks(one)
-        if found is not None:
-            return (place, *found)
+    for position, one in enumerate(value):
+        inner = _first_masked_index(one)
+        if inner is not None:
+            return (position, *inner)
     return None
 
 
-def _absent(value: Any) -> NDArray[np.bool_] | None:
-    """Which entries pandas or Arrow call missing; None for what is of neither."""
+def _missing_mask(value: Any) -> NDArray[np.bool_] | None:
+    """Mask of the entries that pandas, polars or Arrow call missing; None for objects of other libraries."""
     if callable(isna := getattr(value, "isna", None)):  # pandas: series, indices, extension arrays, data frames
         return np.atleast_1d(np.asarray(isna(), dtype=bool))
     nulls = getattr(value, "null_count", 0)  # Arrow: a number; polars: a method
@@ -465,14 +469,15 @@ def _absent(value: Any) -> NDArray[np.bool_] | None:
     return None
 
 
-def _no_value(cell: Any) -> bool:
+def _is_missing(cell: Any) -> bool:
+    """Whether an object of an array is None, a missing value of pandas, or masked."""
     return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (
         _is_masked(cell) and bool(np.ma.getmaskarray(cell).any())
     )
 
 
 def _all_numbers(given: NDArray[Any]) -> bool:
-    """Whether the objects of an array are numbers, and not something that Python turns into one."""
+    """Whether all objects of an array are numbers, not text or dates that Python would convert."""
     for kind in set(map(type, given.ravel().tolist())):
         plain = issubclass(kind, (np.integer, np.floating, np.bool_)) and not issubclass(kind, np.timedelta64)
         if issubclass(kind, np.generic) and not plain:
@@ -482,13 +487,13 @@ def _all_numbers(given: NDArray[Any]) -> bool:
     return True
 
 
-def _whole(cell: Any) -> int | None:
-    """The integer that a cell is; None where it is none."""
+def _integer_or_none(cell: Any) -> int | None:
+    """The value of a cell as an integer, and None if it is not one."""
     if isinstance(cell, (bool, np.bool_)):
         return None
     if isinstance(cell, (float, np.floating)):
         size: Any = np.abs(cell)
-        return int(cell) if size <= _EXACT and cell == np.floor(cell) else None
+        return int(cell) if size <= _LARGEST_CONSECUTIVE_INTEGER and cell == np.floor(cell) else None
     try:
         return operator.index(cell)
     except TypeError:
@@ -496,12 +501,12 @@ def _whole(cell: Any) -> int | None:
 
 
 def _gigabytes(needed: int) -> str:
-    """Of any number of bytes, also one that no double holds."""
+    """Gigabytes as text, also for a number of bytes that exceeds the range of doubles."""
     return f"{needed / 1e9:.4g}" if needed < 10**300 else f"at least 1e{int((needed.bit_length() - 1) * 0.30102) - 9}"
 
 
 def _broadcast_shape(one: tuple[int, ...], two: tuple[int, ...]) -> tuple[int, ...]:
-    """As ``numpy.broadcast_shapes``, of any size."""
+    """Same as ``numpy.broadcast_shapes``, which refuses shapes of more entries than an index can count."""
     if one == two:
         return one
     width = max(len(one), len(two))
@@ -514,8 +519,8 @@ def _broadcast_shape(one: tuple[int, ...], two: tuple[int, ...]) -> tuple[int, .
     return tuple(found)
 
 
-def _worst(array: FloatArray, good: NDArray[np.bool_]) -> tuple[float, str]:
-    """The first entry that is not good, and how it is shown."""
+def _first_invalid(array: FloatArray, good: NDArray[np.bool_]) -> tuple[float, str]:
+    """The first invalid entry, and its text with index and number of invalid entries."""
     bad = np.argwhere(~np.atleast_1d(good))
     first = tuple(int(i) for i in bad[0])
     if array.ndim == 0:

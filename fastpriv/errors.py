@@ -1,6 +1,6 @@
-"""The errors fastpriv raises, and the one warning it gives.
+"""The errors that fastpriv raises, and its one warning.
 
-Every message has one form: ``<argument> must be <constraint>; got <value> at index <i> (<k> of <n> entries).
+Every message has the form ``<argument> must be <constraint>; got <value> at index <i> (<k> of <n> entries).
 <what to do>``.
 """
 
@@ -25,11 +25,11 @@ class ShapeError(ValueError):
 
 
 class EstimateGivenError(TypeError):
-    """An Estimate stands where an array is wanted; which of its numbers is meant has to be said."""
+    """An Estimate is passed where an array is expected; the caller has to choose one of its numbers."""
 
 
 class NotConvergedError(RuntimeError):
-    """A budget ran out before the target was met; ``best`` carries what was reached, with its true bounds."""
+    """A budget is spent before the target is met; ``best`` is the result that was reached, with valid bounds."""
 
     def __init__(self, message: str, best: Any = None) -> None:
         super().__init__(message)
@@ -37,27 +37,28 @@ class NotConvergedError(RuntimeError):
 
 
 class SamplingWarning(UserWarning):
-    """What was sampled does not support the interval that was asked for; the message says why and what holds."""
+    """The samples do not support the requested interval; the message says why, and which bound holds."""
 
 
 class BackendMissingError(ImportError):
-    """An optional dependency is needed; the message holds the line that installs it."""
+    """An optional dependency is missing; the message contains the command that installs it."""
 
 
 def interruption(best: Any, text: str, note: str = "") -> KeyboardInterrupt:
-    """The KeyboardInterrupt of a call that reached something; ``best`` of it carries that."""
+    """The KeyboardInterrupt of a call that reached a result, which is its attribute ``best``."""
     error = KeyboardInterrupt(text)
     error.best = best  # type: ignore[attr-defined]
-    error.add_note(f"What was computed is in the attribute best of this error{note}.")
+    error.add_note(f"The result that was reached is the attribute best of this error{note}.")
     return error
 
 
-_PASSED = {"fastpriv", "numpy", "joblib", "contextlib", "functools"}  # what may stand between a warning and the caller
+# Packages whose frames may lie between the place of a warning and the line of the caller.
+_INTERMEDIATE_PACKAGES = {"fastpriv", "numpy", "joblib", "contextlib", "functools"}
 
 
 def warned(text: str, category: type[Warning] = SamplingWarning) -> None:
-    """A warning at the line that called into the library, however deep it is noticed."""
+    """Give a warning that points to the line that called into fastpriv."""
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _PASSED:
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _INTERMEDIATE_PACKAGES:
         level, frame = level + 1, frame.f_back
     warnings.warn(text, category, stacklevel=level)

@@ -1,29 +1,39 @@
-"""``Estimate``: a number with its bounds, and what is known about them."""
+"""``Estimate``, a number with its bounds, and ``Result``, the base of answers that consist of several."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from html import escape
 from types import MappingProxyType
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from .errors import DomainError, EstimateGivenError, ShapeError
+from . import numerics
+from .errors import BackendMissingError, DomainError, EstimateGivenError, ShapeError
+from .numerics import LOG_2, FloatArray
 
-__all__ = ["Estimate", "Information", "Kind", "NumberLike", "Unit"]
+if TYPE_CHECKING:
+    import pandas as pd
 
-_Doubles = NDArray[np.float64]
+__all__ = ["Estimate", "Information", "Kind", "NumberLike", "Result", "Unit", "exact"]
+
 Kind = Literal["exact", "certified", "statistical", "heuristic"]
 Unit = Literal["nats", "bits", "probability", "log probability", "1"]
 Information = Literal["nats", "bits"]  # what a function with a keyword ``unit`` takes and gives
 
+_LISTED_ENTRIES = 6  # entries of an axis that fit in one line; of a longer one, the first and last three are listed
+_TABLE_ROWS = 20  # rows of a table that fit on one screen; of a longer one, the first and last ten are shown
+_PYTHON_PRECISION = 6  # digits of a format without a precision, as Python has it
+_DECIMAL_DIGITS = 800  # more than the 767 significant digits of any double
+_SHOWN_DIGITS = ".7g"  # of a number in a repr: enough to compare, few enough to read
+
 KINDS: tuple[str, ...] = ("exact", "certified", "statistical", "heuristic")
 UNITS: tuple[str, ...] = ("nats", "bits", "probability", "log probability", "1")
-_LN2 = math.log(2.0)
-_SHOWN = 6  # entries that a person can read in one line
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +119,7 @@ class Estimate:
 
     @classmethod
     def _of_arrays(
-        cls, value: _Doubles, lower: _Doubles, upper: _Doubles, *, kind: Kind, unit: Unit, method: str
+        cls, value: FloatArray, lower: FloatArray, upper: FloatArray, *, kind: Kind, unit: Unit, method: str
     ) -> Estimate:
         """Of fresh arrays of doubles, of one shape and in order, that nobody else holds: not copied, not checked."""
         made = cls(0.0, 0.0, 0.0, kind=kind, unit=unit, method=method)
@@ -141,7 +151,7 @@ class Estimate:
             return self
         one = np.float64
         if {self.unit, unit} == {"nats", "bits"}:
-            factor = 1.0 / _LN2 if unit == "bits" else _LN2
+            factor = 1.0 / LOG_2 if unit == "bits" else LOG_2
             value, lower, upper = (np.multiply(x, factor) for x in (self.value, self.lower, self.upper))
         elif (self.unit, unit) == ("log probability", "probability"):
             value, lower, upper = (np.exp(one(x)) if np.ndim(x) == 0 else np.exp(x) for x in self._numbers())
@@ -167,24 +177,28 @@ class Estimate:
     def to_dict(self) -> dict[str, Any]:
         """Plain types only, for JSON; infinite numbers stay floats."""
         numbers = {"value": _plain(self.value), "lower": _plain(self.lower), "upper": _plain(self.upper)}
-        return numbers | self._words()
+        return numbers | self._description() | {"cost": dict(self.cost)}
 
-    def _words(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind, "unit": self.unit, "method": self.method, "confidence": self.confidence,
-            "cost": dict(self.cost),
-        }  # fmt: skip
+    def to_frame(self) -> pd.DataFrame:
+        """A pandas DataFrame with the columns value, lower, upper, unit, kind and method, one row an entry."""
+        frames = pandas("to_frame")
+        numbers = {name: np.ravel(getattr(self, name)) for name in ("value", "lower", "upper")}
+        index = frames.MultiIndex.from_product([range(n) for n in self.shape]) if len(self.shape) > 1 else None
+        words = {"unit": self.unit, "kind": self.kind, "method": self.method}
+        frame: pd.DataFrame = frames.DataFrame(numbers | words, index=index)
+        return frame
 
-    def _numbers(self) -> tuple[Any, Any, Any]:
+    def _description(self) -> dict[str, Any]:
+        return {"kind": self.kind, "unit": self.unit, "method": self.method, "confidence": self.confidence}
+
+    def _numbers(self) -> tuple[float | FloatArray, float | FloatArray, float | FloatArray]:
         return self.value, self.lower, self.upper
 
     def __getitem__(self, index: Any) -> Estimate:
         if self.shape == ():
             raise ShapeError("an Estimate must have an array value to be indexed; got a scalar. Use .value instead.")
-        return Estimate(
-            self.value[index], self.lower[index], self.upper[index], kind=self.kind, unit=self.unit,
-            method=self.method, confidence=self.confidence, cost=self.cost,
-        )  # fmt: skip
+        value, lower, upper = (np.asarray(number)[index] for number in self._numbers())
+        return Estimate(value, lower, upper, **self._description(), cost=self.cost)
 
     def __float__(self) -> float:
         return float(self.value)
@@ -194,18 +208,136 @@ class Estimate:
             "an Estimate must not be used as an array; take .value, .lower or .upper and say which one."
         )
 
+    def __eq__(self, other: object) -> Any:
+        """Whether all but ``cost``, which tells how the numbers were reached, is the same."""
+        return _equal_fields(self, other)
+
+    def __hash__(self) -> int:
+        numbers = tuple((np.asarray(number) + 0.0).tobytes() for number in self._numbers())  # -0.0 equals 0.0
+        return hash((type(self).__name__, self.shape, *numbers, *self._description().values()))
+
     def __reduce__(self) -> Any:
-        return _rebuild, (self._words(), self.value, self.lower, self.upper)
+        words = {one.name: getattr(self, one.name) for one in fields(self)} | {"cost": dict(self.cost)}
+        return _rebuild, (words, words.pop("value"), words.pop("lower"), words.pop("upper"), type(self))
 
     def __repr__(self) -> str:
+        numbers = ", ".join(
+            f"{prefix}{_listed(number, repr)}"
+            for prefix, number in zip(("", "lower=", "upper="), self._numbers(), strict=True)
+        )
+        shape = f"shape={self.shape}, " if np.size(self.value) > _LISTED_ENTRIES or len(self.shape) > 1 else ""
         level = "" if self.confidence is None else f", confidence={self.confidence:.12g}"
-        if self.shape == () or (np.ndim(self.value) == 1 and self.value.size <= _SHOWN):
-            value, lower, upper = (_plain(number) for number in self._numbers())
-            numbers = f"{value!r}, lower={lower!r}, upper={upper!r}"
-        else:
-            numbers = f"<shape {self.shape}>"
         words = f"unit={self.unit!r}, kind={self.kind!r}{level}, method={self.method!r}"
-        return f"{type(self).__name__}({numbers}, {words})"
+        return f"{type(self).__name__}({numbers}, {shape}{words})"
+
+    def __format__(self, spec: str) -> str:
+        """The value and, in brackets, its bounds, each in the format of a float and the bounds rounded outward."""
+        if not spec:
+            return repr(self)
+        value = _listed(self.value, lambda x: format(x, spec))
+        lower = _listed(self.lower, lambda x: _rounded_outward(x, spec, below=True))
+        upper = _listed(self.upper, lambda x: _rounded_outward(x, spec, below=False))
+        return f"{value} [{lower}, {upper}]" if self.shape == () else f"{value}, lower={lower}, upper={upper}"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: one row an entry, with its bounds."""
+        positions = _first_and_last(range(np.size(self.value)), _TABLE_ROWS)
+        rows = []
+        for position in positions:
+            if position is None:
+                rows.append(["\N{HORIZONTAL ELLIPSIS}"] * (4 if self.shape else 3))
+                continue
+            index = tuple(int(i) for i in np.unravel_index(position, self.shape))
+            head = [] if self.shape == () else [str(index[0]) if len(index) == 1 else str(index)]
+            rows.append(head + _bracket_cells(*(np.ravel(number)[position] for number in self._numbers())))
+        header = [*(["index"] if self.shape else []), "value", "lower", "upper"]
+        return html_table(header, rows, self._caption())
+
+    def _caption(self) -> str:
+        level = "" if self.confidence is None else f" at confidence {self.confidence:.12g}"
+        unit = "no unit" if self.unit == "1" else self.unit
+        return f"{type(self).__name__}: {unit}, {self.kind}{level}, {self.method}"
+
+
+class Result:
+    """Base of the frozen dataclasses that hold several quantities, each an ``Estimate`` or a ``Result`` of its own.
+
+    A subclass is declared ``@dataclass(frozen=True, slots=True, eq=False, repr=False)``; what is None is not known, and
+    is not shown. Fields that are declared with ``compare=False``, and ``cost``, take no part in equality: they tell how
+    the numbers were reached. Fields declared with ``repr=False`` are not shown either.
+    """
+
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def estimates(self) -> dict[str, Estimate]:
+        """The quantities that are known, by name; those of a field that is a ``Result`` follow its name."""
+        found: dict[str, Estimate] = {}
+        for quantity in fields(self):
+            content = getattr(self, quantity.name)
+            if isinstance(content, Estimate):
+                found[quantity.name] = content
+            elif isinstance(content, Result):
+                found |= {f"{quantity.name}_{name}": one for name, one in content.estimates().items()}
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types only, for JSON: each Estimate as its own dict, arrays as lists; infinite numbers stay floats."""
+        return {one.name: _plain(getattr(self, one.name)) for one in fields(self) if one.repr}
+
+    def to_frame(self) -> pd.DataFrame:
+        """A pandas DataFrame with the columns quantity, value, lower, upper, unit, kind and method.
+
+        It has one row a quantity, and one row an entry of those that are arrays, with its position in ``index``.
+        """
+        rows = []
+        for name, one in self.estimates().items():
+            words = {"unit": one.unit, "kind": one.kind, "method": one.method}
+            for index, value, lower, upper in _entries(one):
+                rows.append({"quantity": name, "index": index, "value": value, "lower": lower, "upper": upper, **words})
+        frame: pd.DataFrame = pandas("to_frame").DataFrame(rows)
+        return frame.drop(columns="index") if rows and all(row["index"] == () for row in rows) else frame
+
+    def __eq__(self, other: object) -> Any:
+        return _equal_fields(self, other)
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, *self.estimates().values()))
+
+    def __repr__(self) -> str:
+        return format(self, _SHOWN_DIGITS)
+
+    def __format__(self, spec: str) -> str:
+        """Every quantity with its bounds, each number in the format of a float and bounds rounded outward."""
+        words = []
+        for one in fields(self):
+            content = getattr(self, one.name)
+            if content is not None and one.repr:
+                formats_itself = isinstance(content, (Estimate, Result))
+                shown = format(content, spec or _SHOWN_DIGITS) if formats_itself else _short_repr(content)
+                words.append(f"{one.name}={shown}")
+        return f"{type(self).__name__}({', '.join(words)})"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: one row a quantity, or an entry of one, with its bounds, unit and kind."""
+        rows = []
+        for name, one in self.estimates().items():
+            for entry in _first_and_last(list(_entries(one)), _TABLE_ROWS):
+                if entry is None:
+                    rows.append(["\N{HORIZONTAL ELLIPSIS}"] * 6)
+                    continue
+                index, *numbers = entry
+                shown = f"{name}{list(index)}" if index else name
+                rows.append([shown, *_bracket_cells(*numbers), "" if one.unit == "1" else one.unit, one.kind])
+        return html_table(["quantity", "value", "lower", "upper", "unit", "kind"], rows, type(self).__name__)
+
+
+def exact(
+    value: float | FloatArray, error: float | FloatArray, *, unit: Unit, method: str, least: float = -math.inf,
+    most: float = math.inf,
+) -> Estimate:  # fmt: skip
+    """Estimate of a closed form whose rounding error is at most ``error``, and that lies in [least, most]."""
+    return Estimate(*numerics.enclosure(value, error, least, most), kind="exact", unit=unit, method=method)
 
 
 def _outward(bound: Any, direction: float, source: Any) -> Any:
@@ -214,7 +346,7 @@ def _outward(bound: Any, direction: float, source: Any) -> Any:
     return np.where(exact, bound, np.nextafter(np.nextafter(bound, direction), direction))
 
 
-def _doubles(name: str, number: Any) -> _Doubles:
+def _doubles(name: str, number: Any) -> FloatArray:
     """An array of its own; an error for what is no number."""
     if isinstance(number, np.ndarray) and np.any(getattr(number, "mask", False)):
         raise DomainError(
@@ -239,12 +371,104 @@ def _doubles(name: str, number: Any) -> _Doubles:
     )
 
 
-def _plain(number: Any) -> Any:
-    return number.tolist() if isinstance(number, np.ndarray) else number
+def _plain(content: Any) -> Any:
+    """Plain Python types for JSON, of a field of a result."""
+    if isinstance(content, (Estimate, Result)):
+        return content.to_dict()
+    if isinstance(content, (np.ndarray, np.generic)):
+        return content.tolist()
+    if isinstance(content, (tuple, list)):
+        return [_plain(one) for one in content]
+    return content if content is None or isinstance(content, (bool, int, float, str, dict)) else str(content)
 
 
-def _rebuild(fields: dict[str, Any], value: Any, lower: Any, upper: Any) -> Estimate:
-    return Estimate(value, lower, upper, **fields)
+def _rebuild(words: dict[str, Any], value: Any, lower: Any, upper: Any, made: type[Estimate] = Estimate) -> Estimate:
+    return made(value, lower, upper, **words)
+
+
+def _equal_fields(one: Any, other: Any) -> Any:
+    """Whether two results of one class agree in all fields that are compared, and in arrays entry by entry."""
+    if type(other) is not type(one):
+        return NotImplemented
+    names = [field.name for field in fields(one) if field.compare and field.name != "cost"]
+    return all(_equal(getattr(one, name), getattr(other, name)) for name in names)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
+        return not isinstance(one, np.ndarray) and not isinstance(other, np.ndarray) and bool(one == other)
+    if one.dtype == object:  # an array of arrays
+        return one.shape == other.shape and all(_equal(a, b) for a, b in zip(one.flat, other.flat, strict=True))
+    return np.array_equal(one, other)
+
+
+def _first_and_last(entries: Sequence[Any], limit: int) -> list[Any]:
+    """All entries, or of more than ``limit`` the first and last half of it with None between."""
+    half = limit // 2
+    return list(entries) if len(entries) <= limit else [*entries[:half], None, *entries[-half:]]
+
+
+def _listed(number: float | FloatArray, shown: Callable[[float], str]) -> str:
+    """A float, or the entries of an array in nested lists; of a long axis those at its ends."""
+    if not isinstance(number, np.ndarray):
+        return shown(number)
+    words = (
+        "..." if i is None else _listed(float(number[i]) if number.ndim == 1 else number[i], shown)
+        for i in _first_and_last(range(len(number)), _LISTED_ENTRIES)
+    )
+    return f"[{', '.join(words)}]"
+
+
+def _rounded_outward(bound: float, spec: str, *, below: bool) -> str:
+    """A bound in the format of a float (``f``, ``e`` or ``g``), rounded toward the outside of its bracket."""
+    text = format(bound, spec)
+    if not math.isfinite(bound) or spec[-1:] not in "efgEFG":
+        return text
+    places = int(spec.rpartition(".")[2][:-1]) if "." in spec else _PYTHON_PRECISION
+    digits = Decimal(repr(bound))  # the shortest that tell this double from all others
+    if spec[-1] in "fF":
+        last = -places
+    else:  # the leading digit and ``places`` more; with g one fewer, and at least one in all
+        last = digits.adjusted() - (places if spec[-1] in "eE" else max(places, 1) - 1)
+    with localcontext() as context:
+        context.prec = _DECIMAL_DIGITS + places
+        return format(float(digits.quantize(Decimal((0, (1,), last)), ROUND_FLOOR if below else ROUND_CEILING)), spec)
+
+
+def _bracket_cells(value: float, lower: float, upper: float) -> list[str]:
+    """A value and its bounds, rounded outward, with seven digits each."""
+    return [f"{value:.7g}", _rounded_outward(float(lower), ".7g", below=True),
+            _rounded_outward(float(upper), ".7g", below=False)]
+
+
+def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
+    """A table in HTML, of text that is escaped here."""
+    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def pandas(function: str) -> Any:
+    """The module pandas, or an error that says how to install it."""
+    try:
+        import pandas
+    except ImportError:
+        raise BackendMissingError(f"{function} needs pandas. Install it with: pip install pandas") from None
+    return pandas
+
+
+def _entries(one: Estimate) -> list[tuple[tuple[int, ...], float, float, float]]:
+    """Index, value, lower and upper bound of each entry."""
+    numbers = (np.asarray(number) for number in (one.value, one.lower, one.upper))
+    value, lower, upper = (array.ravel().tolist() for array in numbers)
+    return list(zip(np.ndindex(one.shape), value, lower, upper, strict=True))
+
+
+def _short_repr(content: Any) -> str:
+    """The repr of what is small; the shape and type of an array that is not."""
+    if isinstance(content, np.ndarray) and content.size > _TABLE_ROWS:
+        return f"<array of shape {content.shape}, {content.dtype}>"
+    return repr(content.tolist() if isinstance(content, np.ndarray) else content)
 
 
 NumberLike = ArrayLike | Estimate  # what a function that is ``monotone`` in a parameter takes for it

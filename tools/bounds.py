@@ -1,6 +1,6 @@
 """The table of the constants in bounds: ``python tools/bounds.py`` writes BOUNDS.md, ``--check`` says what is missing.
 
-A marker is a comment in csrc/*.h, csrc/*.pyx or fastpriv/**/*.py; its further lines, if any, are indented in Python:
+A marker is a comment in csrc/**/*.h, csrc/**/*.pyx or fastpriv/**/*.py; its further lines are indented in Python:
 
     bound: CLASS - what it bounds       of the constant defined on this or the next line of code; within a function,
                                         of all numbers in that function
@@ -9,7 +9,7 @@ A marker is a comment in csrc/*.h, csrc/*.pyx or fastpriv/**/*.py; its further l
 where CLASS is one of
 
     proved                  the reason stands in the marker, or in the text of the file that it points to
-    computed by SCRIPT      a script computed it, or its error, to more digits; fit_normal is csrc/fit_normal.py
+    computed by SCRIPT      a script computed it, or its error, to more digits; fit_normal is tools/fit_normal.py
     tested by TEST, TEST    nothing is proved: these tests compare with arithmetic of more digits, or with brute force;
                             kernels/test_sphere is tests/kernels/test_sphere.py, with ::name one test in it
     none                    it chooses how much work is done, or by which formula; bounds hold whatever it is
@@ -88,7 +88,7 @@ class Row:
 
 def sources(root: Path = ROOT) -> Iterator[Path]:
     """What is read."""
-    yield from sorted([*(root / "csrc").glob("*.h"), *(root / "csrc").glob("*.px[di]"), *(root / "csrc").glob("*.pyx")])
+    yield from sorted(path for pattern in ("*.h", "*.px[di]", "*.pyx") for path in (root / "csrc").rglob(pattern))
     yield from sorted((root / "fastpriv").rglob("*.py"))
 
 
@@ -107,7 +107,7 @@ def markers(text: str) -> list[Marker]:
         match = MARKER.fullmatch(words.partition("*/")[0].strip())
         if not match:
             raise ValueError(f"line {i}: {words!r} must be a marker; {_REMEDY.format('in its place', '')}")
-        folder = "csrc" if match[2].startswith("computed") else "tests"
+        folder = "tools" if match[2].startswith("computed") else "tests"
         evidence = tuple(_named(folder, x) for x in match[3].split(", ")) if match[3] else ()
         found.append(Marker(i, bool(match[1]), match[2].split()[0], evidence, match[4].strip()))
     return found
@@ -382,7 +382,7 @@ def _path(root: Path, module: str) -> str:
 def _python_imports(root: Path) -> dict[str, set[str]]:
     """Module -> modules whose names it imports; a name that a package passes on counts for the module it comes from.
 
-    ``special`` counts for the kernels of the functions that are used; conversions that are called by name for all.
+    ``special`` counts for the kernels of the functions that are used.
     """
     modules = _modules(root)
     taken = {name: _imports(name, path) for name, path in modules.items()}
@@ -394,15 +394,15 @@ def _python_imports(root: Path) -> dict[str, set[str]]:
                 if f"{other}.{name}" == "fastpriv.special" and "special" not in module:
                     used = re.findall(r"\bspecial\.(\w+)", modules[module].read_text())
                     found |= {x for one in used for x in _kernel_of(root, one)}
-                elif name == "function_of":
-                    found |= {x for x in modules if x.startswith("fastpriv.conversions.") and x != module}
                 else:
                     found |= _origin(other, name, modules, taken)
         called = re.search(r'import_module\(f"\.([\w.]*)\{', modules[module].read_text())
-        if called and module != "fastpriv.conversions.registry":  # by a name put together at run time: any of them
+        if called:  # by a name put together at run time: any of them
             room = f"{module.rpartition('.')[0]}.{called[1]}"
             found |= {name for name in modules if name.startswith(room)}
-        if modules[module].name == "__init__.py" and module != "fastpriv":  # used whole
+        path = modules[module]
+        stub = path.with_suffix(".pyi").exists()  # then the stub says where a name comes from
+        if path.name == "__init__.py" and not stub and module not in ("fastpriv", "fastpriv.numerics"):  # used whole
             found |= {name for name in modules if name.rpartition(".")[0] == module}
         below[module] = found
     return below
@@ -417,7 +417,8 @@ def _origin(module: str, name: str, modules: dict[str, Path], taken: Taken) -> s
     if whole in modules or module == _COMPILED:
         return {whole}
     if module in modules and modules[module].name == "__init__.py":
-        for other, some in taken[module]:
+        stub = modules[module].with_suffix(".pyi")
+        for other, some in [*taken[module], *(_imports(f"{module}.", stub) if stub.exists() else ())]:
             if name in some and other != module:
                 return _origin(other, name, modules, taken)
     return {module}
@@ -453,19 +454,16 @@ def _imports(module: str, path: Path) -> list[tuple[str, tuple[str, ...]]]:
     return found
 
 
-_INCLUDED = r"""(?:#\s*include|#\s*define \w+|include|extern from)\s*["']([\w.]+)["']"""
+_INCLUDED = r"""(?:#\s*include|#\s*define \w+|include|extern from)\s*["']([\w./]+)["']"""
 
 
 def _kernels(root: Path) -> dict[str, set[str]]:
     """fastpriv.kernels._x -> sources that _x.pyx is made of."""
-    names = {path.name: path for path in (root / "csrc").iterdir()}
-    included = {
-        name: set(re.findall(_INCLUDED, path.read_text())) & set(names)
-        for name, path in names.items() if path.suffix in (".h", ".pxi", ".pyx")
-    }  # fmt: skip
+    paths = {path.relative_to(root / "csrc").as_posix(): path for path in (root / "csrc").rglob("*.[hp]*")}
+    included = {name: set(re.findall(_INCLUDED, path.read_text())) & set(paths) for name, path in paths.items()}
     return {
-        f"fastpriv.kernels.{name[:-4]}": {f"csrc/{x}" for x in _closure(name, included)}
-        for name in names if name.endswith(".pyx")
+        f"fastpriv.kernels.{path.stem}": {f"csrc/{x}" for x in _closure(name, included)}
+        for name, path in paths.items() if path.suffix == ".pyx"
     }  # fmt: skip
 
 
@@ -473,29 +471,29 @@ def _public(root: Path, below: dict[str, set[str]]) -> Iterator[tuple[str, str]]
     """Every public name and the module that defines it: of fastpriv itself, of its rooms, conversions and ufuncs."""
     modules = _modules(root)
     taken = {name: _imports(name, path) for name, path in modules.items()}
-    stub = ast.parse((root / "fastpriv" / "__init__.pyi").read_text())
-    public = [(x.module, x.names[0].name) for x in stub.body if isinstance(x, ast.ImportFrom)]
+    public = _stub(root / "fastpriv" / "__init__.pyi")
     for module, name in public:
         for one in _origin(f"fastpriv.{module}", name, modules, taken) if module else ():
             yield name, one
     for room in sorted(name for module, name in public if module is None and f"fastpriv.{name}" in modules):
-        for name in _listed(modules[f"fastpriv.{room}"]) if room not in ("conversions", "special") else ():
-            for one in _origin(f"fastpriv.{room}", name, modules, taken):
+        path = modules[f"fastpriv.{room}"]
+        stub = path.with_suffix(".pyi")
+        named = _stub(stub) if stub.exists() else [(None, name) for name in _listed(path) if room != "special"]
+        for module, name in named:
+            for one in _origin(".".join(filter(None, ["fastpriv", room, module])), name, modules, taken):
                 yield f"{room}.{name}", one
-    for module, path in modules.items():
-        if module.startswith("fastpriv.conversions."):
-            for name in re.findall(r"^def (\w+(?:_from_|_for_)\w+|convert)\(", path.read_text(), re.M):
-                if not name.startswith("_"):
-                    yield f"conversions.{name}", module
     for name in re.findall(r"^(\w+)(?:: np\.ufunc)? = \w+\[", modules["fastpriv.special"].read_text(), re.M):
         for one in _kernel_of(root, name):
             yield f"special.{name}", one
 
 
+def _stub(path: Path) -> list[tuple[str | None, str]]:
+    """The module and the name in each line of the stub of a package."""
+    return [(x.module, x.names[0].name) for x in ast.parse(path.read_text()).body if isinstance(x, ast.ImportFrom)]
+
+
 def _listed(path: Path) -> list[str]:
-    """Names in the stub of a package, or in ``__all__``."""
-    if (stub := path.with_suffix(".pyi")).exists():
-        return [x.names[0].name for x in ast.parse(stub.read_text()).body if isinstance(x, ast.ImportFrom)]
+    """Names in ``__all__``."""
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return [str(x.value) for x in ast.walk(node.value) if isinstance(x, ast.Constant)]
@@ -533,27 +531,24 @@ formula: bounds hold whatever they are. What rests on a file is found by imports
 Functions of NumPy and SciPy are taken to be as exact as the tests found them."""
 
 
-_ROOMS = {
-    "capacity under a peak-power constraint": "awgn sphere",
-    "posteriors": "beliefs subsets",
-    "capacity of finite channels": "blahut",
-    "binary channels": "channel",
-    "tables of channels": "table",
-    "mutual-information privacy": "lmip",
-    "Gaussian mechanism": "gauss",
-    "double-doubles": "dd",
-    "hockey-stick divergence": "hockey ratio pieces place split",
-    "integrals on the line": "near mixture modulus quadrature integrand gauss_legendre",
-    "sampling": "density draw normal stream terms rows squares vector",
+_KERNELS = {
+    "awgn": "capacity under a peak-power constraint",
+    "channel": "finite channels",
+    "common": "arithmetic that all share",
+    "gauss": "Gaussian mechanism",
+    "line": "divergences in one dimension",
+    "lmip": "mutual-information privacy",
+    "mixture": "mixtures in any dimension",
+    "posterior": "posteriors",
+    "sampling": "sampling",
+    "special": "special functions",
 }
 
 
 def _room(path: str) -> str:
-    if path.startswith("csrc/"):
-        begins = {x: room for room, names in _ROOMS.items() for x in names.split()}
-        best = max((x for x in begins if path.startswith(f"csrc/fp_{x}")), key=len, default="")
-        return f"kernels: {begins.get(best, 'elementary functions')}"
     parts = path.split("/")
+    if parts[0] == "csrc":
+        return f"kernels: {_KERNELS[parts[1]]}"
     return parts[1].removesuffix(".py")
 
 

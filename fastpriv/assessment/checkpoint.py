@@ -1,8 +1,9 @@
-"""Finished blocks on disk, each checked before it is taken.
+"""Finished blocks of an assessment on disk, each of which is verified before it is used.
 
 A block is a file: the digest of all that follows, a line of JSON (version, digest of data and settings, rows, and the
-quantities with their shapes, kinds and methods), and the numbers as doubles. What does not agree in every point is
-computed again. The directory (0700) and the blocks (0600) are the user's alone; links and what others own are refused.
+quantities with their shapes, kinds and methods), and the numbers as little-endian doubles. A block that differs in any
+point is computed again. Only the user may read the directory (0700) and the blocks (0600); links and files of other
+owners are refused.
 """
 
 from __future__ import annotations
@@ -23,69 +24,73 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import __version__, _validate
-from .._atomic import writable, writable_directory, written_whole
+from .._files import atomic_write, explain_write_errors, writable_directory
 from .._values import Value
 from ..errors import DomainError
-from .quantities import QUANTITIES, Surface
+from .quantities import QUANTITIES, QuantityGrid
 
 __all__ = ["Checkpoint"]
 
-_MEANING = "information in nats"  # blocks of a run whose numbers meant something else are never taken
-_PARTS = ("value", "lower", "upper")
-_DIGEST = 64  # hexadecimal digits of SHA-256
-_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
+_FORMAT = "information in nats"  # part of every digest; a change of meaning makes old blocks useless
+_ARRAYS = ("value", "lower", "upper")
+_DIGEST_LENGTH = 64  # hexadecimal digits of SHA-256, at the start of a block
+_OPEN_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One directory of blocks, named after the data and settings that they belong to."""
+    """A directory of blocks, named after the data and settings that they belong to.
+
+    ``settings`` is the digest of these, ``owner`` the user whose files this process makes there, and ``resume`` says
+    whether the blocks of an earlier run are used.
+    """
 
     directory: Path
-    settings: str  # their digest
-    owner: int  # of files that this process makes there
-    resume: bool  # whether blocks that are there are taken
+    settings: str
+    owner: int
+    resume: bool
 
     @classmethod
-    def opened(cls, parent: str | os.PathLike[str], settings: tuple[Any, ...], *, resume: bool) -> Checkpoint:
-        """The directory for these settings; emptied of an earlier run's blocks unless ``resume``."""
-        state = hashlib.sha256()
-        _feed(state, (__version__, _MEANING, tuple(QUANTITIES), *settings))
+    def open(cls, parent: str | os.PathLike[str], settings: tuple[Any, ...], *, resume: bool) -> Checkpoint:
+        """Open the directory for these settings; remove the blocks of an earlier run unless ``resume``."""
+        digest = hashlib.sha256()
+        _update_digest(digest, (__version__, _FORMAT, tuple(QUANTITIES), *settings))
         folder = writable_directory(_validate.path("checkpoint", parent))
-        with writable(folder, "a directory"), TemporaryFile(dir=folder) as probe:
+        with explain_write_errors(folder, "a directory"), TemporaryFile(dir=folder) as probe:
             owner = os.fstat(probe.fileno()).st_uid
-        found = cls(folder / f".blocks-{state.hexdigest()[:16]}", state.hexdigest(), owner, resume)
+        checkpoint = cls(folder / f".blocks-{digest.hexdigest()[:16]}", digest.hexdigest(), owner, resume)
         if not resume:
-            found.remove()
-        with found._folder():
-            return found
+            checkpoint.remove()
+        with checkpoint._open_directory():
+            return checkpoint
 
-    def load(self, rows: slice) -> dict[str, Surface] | None:
-        """The block of these rows, or None where there is none that agrees in every point."""
+    def load(self, rows: slice) -> dict[str, QuantityGrid] | None:
+        """Read the block of these rows; None if there is none that is valid in every point."""
         if not self.resume:
             return None
         try:
-            with self._folder() as folder:
-                block = os.open(_name(rows), os.O_RDONLY | os.O_NONBLOCK | _FLAGS, dir_fd=folder)
+            with self._open_directory() as folder:
+                block = os.open(_file_name(rows), os.O_RDONLY | os.O_NONBLOCK | _OPEN_FLAGS, dir_fd=folder)
             with open(block, "rb") as stream:
-                about = os.fstat(block)
-                if not stat.S_ISREG(about.st_mode) or about.st_uid != self.owner:
+                status = os.fstat(block)
+                if not stat.S_ISREG(status.st_mode) or status.st_uid != self.owner:
                     return None
-                return self._read(stream.read(), rows)
+                return self._parse(stream.read(), rows)
         except (OSError, ValueError, LookupError, TypeError, MemoryError):
             return None
 
-    def keep(self, rows: slice, block: Mapping[str, Surface]) -> None:
-        """Write a block, whole or not at all."""
-        shapes = {name: [list(np.shape(found.value)), found.kind, found.method] for name, found in block.items()}
-        head = json.dumps([*self._belonging(rows), shapes]).encode() + b"\n"
+    def save(self, rows: slice, block: Mapping[str, QuantityGrid]) -> None:
+        """Write a block atomically."""
+        shapes = {name: [list(np.shape(grid.value)), grid.kind, grid.method] for name, grid in block.items()}
+        head = json.dumps([*self._identity(rows), shapes]).encode() + b"\n"
         content = head + b"".join(
-            np.asarray(getattr(found, part), dtype="<f8").tobytes() for found in block.values() for part in _PARTS
+            np.asarray(getattr(grid, name), dtype="<f8").tobytes() for grid in block.values() for name in _ARRAYS
         )
-        path = self.directory / _name(rows)
-        with self._folder(), suppress(IsADirectoryError):  # one in the way of the block, which is computed again
+        path = self.directory / _file_name(rows)
+        with self._open_directory(), suppress(IsADirectoryError):  # a directory in the way: this block is not kept
             with suppress(OSError):
                 path.unlink()
-            with written_whole(path, 0o600) as stream:
+            with atomic_write(path, 0o600) as stream:
                 stream.write(hashlib.sha256(content).hexdigest().encode() + content)
 
     def remove(self) -> None:
@@ -93,19 +98,19 @@ class Checkpoint:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     @contextmanager
-    def _folder(self) -> Iterator[int]:
-        """The directory, made where it is missing; an error where it is a link, or not the user's."""
-        with suppress(FileExistsError), writable(self.directory, "a directory"):
+    def _open_directory(self) -> Iterator[int]:
+        """Open the directory, made if it is missing; raise if it is a link or another user's."""
+        with suppress(FileExistsError), explain_write_errors(self.directory, "a directory"):
             os.mkdir(self.directory, 0o700)
         try:
-            folder = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | _FLAGS)
+            folder = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | _OPEN_FLAGS)
         except NotADirectoryError:
             raise self._refused("a link, or a file") from None
         try:
-            about = os.fstat(folder)
-            if about.st_uid != self.owner:
-                raise self._refused(f"one of user {about.st_uid}")
-            with suppress(OSError):  # a file system without rights
+            status = os.fstat(folder)
+            if status.st_uid != self.owner:
+                raise self._refused(f"one of user {status.st_uid}")
+            with suppress(OSError):  # a file system without permissions
                 os.fchmod(folder, 0o700)
             yield folder
         finally:
@@ -117,46 +122,47 @@ class Checkpoint:
             "Remove it, or name another directory."
         )
 
-    def _belonging(self, rows: slice) -> list[Any]:
+    def _identity(self, rows: slice) -> list[Any]:
+        """Return what a block says of the run and the rows that it belongs to."""
         return [__version__, self.settings, rows.start, rows.stop]
 
-    def _read(self, text: bytes, rows: slice) -> dict[str, Surface] | None:
-        content = text[_DIGEST:]
-        if hashlib.sha256(content).hexdigest().encode() != text[:_DIGEST]:
+    def _parse(self, data: bytes, rows: slice) -> dict[str, QuantityGrid] | None:
+        content = data[_DIGEST_LENGTH:]
+        if hashlib.sha256(content).hexdigest().encode() != data[:_DIGEST_LENGTH]:
             return None
         head, _, numbers = content.partition(b"\n")
-        *belonging, shapes = json.loads(head)
-        if belonging != self._belonging(rows):
+        *identity, shapes = json.loads(head)
+        if identity != self._identity(rows):
             return None
-        left, block = np.frombuffer(numbers, dtype="<f8").astype(np.float64), {}
+        remaining, block = np.frombuffer(numbers, dtype="<f8").astype(np.float64), {}
         for name, (shape, kind, method) in shapes.items():
             size = int(np.prod(shape))
-            of, left = left[: len(_PARTS) * size], left[len(_PARTS) * size :]
-            value, lower, upper = of.reshape(len(_PARTS), *shape)
+            entries, remaining = remaining[: len(_ARRAYS) * size], remaining[len(_ARRAYS) * size :]
+            value, lower, upper = entries.reshape(len(_ARRAYS), *shape)
             if not len(value) == len(kind) == len(method) == rows.stop - rows.start:
                 return None
-            block[name] = Surface(value, lower, upper, tuple(kind), tuple(method))
-        return None if left.size else block
+            block[name] = QuantityGrid(value, lower, upper, tuple(kind), tuple(method))
+        return None if remaining.size else block
 
 
-def _name(rows: slice) -> str:
+def _file_name(rows: slice) -> str:
     return f"{rows.start}-{rows.stop}.block"
 
 
-def _feed(state: Any, item: Any) -> None:
-    """Everything that a setting says, so that no two settings say the same bytes."""
+def _update_digest(digest: Any, item: Any) -> None:
+    """Feed a setting to the digest, so that different settings give different bytes."""
     if isinstance(item, np.ndarray):
-        state.update(f"array {item.dtype.str} {item.shape};".encode())
+        digest.update(f"array {item.dtype.str} {item.shape};".encode())
         flat: NDArray[Any] = item.reshape(-1)
         for start in range(0, flat.size, 2**20):
-            state.update(np.ascontiguousarray(flat[start : start + 2**20]).data)
+            digest.update(np.ascontiguousarray(flat[start : start + 2**20]).data)
         return
     if isinstance(item, Value):
         item = (type(item).__name__, *item._arrays())
     if isinstance(item, tuple):
-        state.update(f"tuple {len(item)};".encode())
+        digest.update(f"tuple {len(item)};".encode())
         for one in item:
-            _feed(state, one)
+            _update_digest(digest, one)
         return
     text = repr(item).encode("utf-8", "backslashreplace")
-    state.update(f"text {len(text)};".encode() + text)
+    digest.update(f"text {len(text)};".encode() + text)

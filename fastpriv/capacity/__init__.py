@@ -1,1 +1,10 @@
-"""Capacities: a secret in a ball behind noise, Gaussian signals, the binary asymmetric channel, finite channels."""
+"""Capacities: the largest mutual information between a secret and its release.
+
+``awgn`` is about a secret in a ball behind Gaussian noise, solved by ``awgn_solver``; ``bac`` about the binary
+asymmetric channel; ``finite`` about finite channels, solved by ``interior_point`` or, by their structure, in
+``structured``; ``gaussian`` about Gaussian signals in Gaussian noise, and ``saddle_point`` about the game between them.
+"""
+
+from .._public import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)  # the list is __init__.pyi

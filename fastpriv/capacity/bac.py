@@ -11,48 +11,46 @@ maximum over the input weight of two Kullback-Leibler divergences formed from D 
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import _validate, special
 from .._estimates import Ends, monotone
 from ..estimate import Estimate, NumberLike
+from ..numerics import FloatArray
 
 __all__ = ["bac_capacity", "binary_entropy"]
 
-FloatArray = NDArray[np.float64]
 # bound: tested by kernels/test_binary_channel - relative error of the capacity
-_RELATIVE_CAPACITY = 4e-15
+_CAPACITY_ERROR = 4e-15
 # bound: tested by kernels/test_binary_channel - relative error of the binary entropy
-_RELATIVE_ENTROPY = 1e-15
+_ENTROPY_ERROR = 1e-15
 # bound: tested by kernels/test_binary_channel - absolute error of results that are subnormal
-_SUBNORMAL = 5e-323  # absolute, for results below 1e-300
-# bound: none - complements farther from 1 - a are refused
-_CONSISTENT = 4.5e-16
+_SUBNORMAL_ERROR = 5e-323
+# bound: none - complements farther from 1 - a, by two units of roundoff, are refused
+_COMPLEMENT_GAP = 4.5e-16
 
 
 def _entropy_ends(p: tuple[FloatArray, FloatArray]) -> Ends:
-    """Where the entropy, which rises up to p = 1/2 and falls beyond, is least and most."""
+    """The p in a bracket at which the entropy, which rises up to p = 1/2 and falls beyond, is least and most."""
     low, high = p
     least = np.where(np.abs(low - 0.5) > np.abs(high - 0.5), low, high)
     return {"p": least}, {"p": np.clip(0.5, low, high)}
 
 
 def _capacity_ends(a: tuple[FloatArray, FloatArray], b: tuple[FloatArray, FloatArray]) -> Ends:
-    """Where the capacity is least and most.
+    """The a and b in two brackets at which the capacity is least and most.
 
-    For a + b < 1 a channel with a larger a, or b, is this one processed further: the capacity falls with both to 0 at
-    a + b = 1, and rises with both beyond.
+    For a + b < 1 a channel with a larger a, or b, is a degraded version of this one: the capacity falls with both to 0
+    at a + b = 1, and rises with both beyond.
     """
-    below, above = a[1] + b[1] < 1.0 - _CONSISTENT, a[0] + b[0] > 1.0 + _CONSISTENT
-    least = {
-        name: np.where(below, high, np.where(above, low, 0.5)) for name, (low, high) in (("a", a), ("b", b))
-    }  # fmt: skip
+    falls, rises = a[1] + b[1] < 1.0 - _COMPLEMENT_GAP, a[0] + b[0] > 1.0 + _COMPLEMENT_GAP
+    ends = {"a": a, "b": b}.items()
+    least = {name: np.where(falls, high, np.where(rises, low, 0.5)) for name, (low, high) in ends}
     first, second = (np.asarray(special.bac_capacity(a[i], b[i])) for i in (0, 1))
-    most = {name: np.where(first >= second, low, high) for name, (low, high) in (("a", a), ("b", b))}
-    return least, most
+    return least, {name: np.where(first >= second, low, high) for name, (low, high) in ends}
 
 
 @monotone(between="p", ends=_entropy_ends)
@@ -96,12 +94,12 @@ def binary_entropy(
     '6.917755279e-298'
     """
     _validate.choice("unit", unit, ("nats", "bits"))
-    chance = _probability("p", p)
+    probability = _probability("p", p)
     if complement is None:
-        value = special.binary_entropy(chance)
+        value = special.binary_entropy(probability)
     else:
-        value = special.binary_entropy_with_complement(*_pair("p", chance, "complement", complement))
-    return _exact(value, _RELATIVE_ENTROPY, "closed form").to(unit)
+        value = special.binary_entropy_with_complement(*_with_complement("p", probability, "complement", complement))
+    return _nonnegative_estimate(value, _ENTROPY_ERROR, "closed form").to(unit)
 
 
 @monotone(between="a b", ends=_capacity_ends)
@@ -150,31 +148,33 @@ def bac_capacity(
     if complement_a is None and complement_b is None:
         value = special.bac_capacity(first, second)
     else:
-        pair_a = _pair("a", first, "complement_a", 1.0 - first if complement_a is None else complement_a)
-        pair_b = _pair("b", second, "complement_b", 1.0 - second if complement_b is None else complement_b)
+        pair_a = _with_complement("a", first, "complement_a", 1.0 - first if complement_a is None else complement_a)
+        pair_b = _with_complement("b", second, "complement_b", 1.0 - second if complement_b is None else complement_b)
         _validate.broadcastable("a and complement_a", np.add(*pair_a), "b and complement_b", np.add(*pair_b))
         value = special.bac_capacity_with_complements(*pair_a, *pair_b)
-    return _exact(value, _RELATIVE_CAPACITY, "Halley's method on the input weight").to(unit)
+    return _nonnegative_estimate(value, _CAPACITY_ERROR, "Halley's method on the input weight").to(unit)
 
 
 def _probability(name: str, value: ArrayLike) -> FloatArray:
     return _validate.real(name, value, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
 
 
-def _pair(name: str, chance: FloatArray, other: str, complement: ArrayLike) -> tuple[FloatArray, FloatArray]:
+def _with_complement(
+    name: str, probability: FloatArray, other: str, complement: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
     rest = _probability(other, complement)
-    _validate.broadcastable(name, chance, other, rest)
-    gap = np.abs((chance - 0.5) + (rest - 0.5))
+    _validate.broadcastable(name, probability, other, rest)
+    gap = np.abs((probability - 0.5) + (rest - 0.5))
     _validate.real(
-        other, np.broadcast_to(rest, gap.shape), f"1 - {name} to rounding", lambda x: gap <= _CONSISTENT,
+        other, np.broadcast_to(rest, gap.shape), f"1 - {name} to rounding", lambda x: gap <= _COMPLEMENT_GAP,
         remedy=f"Leave {other} out unless {name} is closer to 1 than doubles resolve.",
     )  # fmt: skip
-    return chance, rest
+    return probability, rest
 
 
-def _exact(value: Any, relative: float, method: str) -> Estimate:
+def _nonnegative_estimate(value: float | FloatArray, relative: float, method: str) -> Estimate:
     value = np.asarray(value)
-    lower = np.nextafter(value * (1 - relative), -1) - _SUBNORMAL
-    upper = np.nextafter(value * (1 + relative), 1) + _SUBNORMAL
+    lower = np.nextafter(value * (1 - relative), -1) - _SUBNORMAL_ERROR
+    upper = np.nextafter(value * (1 + relative), 1) + _SUBNORMAL_ERROR
     lower, upper = np.where(value == 0, 0.0, np.maximum(lower, 0.0)), np.where(value == 0, 0.0, upper)
     return Estimate(value, lower, upper, kind="exact", unit="nats", method=method)

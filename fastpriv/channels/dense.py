@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _validate
-from .._files import FileNumbers, behind
+from .._files import FileArray, memory_mapped_file
 from .._values import FloatArray, lasting
 from ..errors import DomainError, ShapeError
 from ..kernels import _blahut
@@ -90,12 +90,12 @@ class Channel(AnyChannel):
     cells: Cells
     log: bool
     _gap: float
-    _file: FileNumbers | None
+    _file: FileArray | None
 
     def __init__(self, matrix: ArrayLike, *, log: bool = False) -> None:
         logs = _validate.flag("log", log)
         cells = _cells(matrix)
-        self._set(cells=cells, log=logs, _file=behind("matrix", cells))
+        self._set(cells=cells, log=logs, _file=memory_mapped_file("matrix", cells))
         self._set(_gap=self._checked())
 
     def _checked(self) -> float:

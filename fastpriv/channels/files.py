@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import _validate
-from .._atomic import written_whole
-from .._files import FileNumbers, archive, npy_head
+from .._files import FileArray, atomic_write, read_npy_header, read_npz
 from ..errors import BackendMissingError, DomainError
 from .base import MOST_SECRETS, AnyChannel
 from .dense import Channel
@@ -137,7 +136,7 @@ def write_channel(path: str | os.PathLike[str], channel: AnyChannel) -> None:
         import json
 
         text = json.dumps(_described(channel), indent=1, allow_nan=True) + "\n"
-        with written_whole(path) as stream:
+        with atomic_write(path) as stream:
             stream.write(text.encode())
         return
     if ending == ".npz" and isinstance(channel, SparseChannel):
@@ -151,7 +150,7 @@ def write_channel(path: str | os.PathLike[str], channel: AnyChannel) -> None:
             "channels known by parameters, .npz for sparse ones and logarithms, or write Channel(channel.matrix())."
         )
     table = _table(channel) if ending == ".parquet" else None
-    with written_whole(path) as stream:
+    with atomic_write(path) as stream:
         save: Any = np.savez  # its stub takes the arrays for its own flag
         if ending == ".npz":
             save(stream, **arrays)
@@ -189,16 +188,16 @@ def _ending(file: Path) -> str:
 
 def _npy(file: Path) -> AnyChannel:
     with open(file, "rb") as stream:
-        head = npy_head(stream, os.fstat(stream.fileno()).st_size)
+        head = read_npy_header(stream, os.fstat(stream.fileno()).st_size)
     if head.dtype not in (np.float64, np.float32) or head.fortran or not head.entries:
         _validate.memory("file", 2 * head.entries * head.dtype.itemsize, "Write it in rows of float64 or float32.")
-        flat = FileNumbers("matrix", file, head.dtype, head.start, head.entries).take(0, head.entries)
+        flat = FileArray("matrix", file, head.dtype, head.start, head.entries).take(0, head.entries)
         return Channel(flat.reshape(head.shape, order="F" if head.fortran else "C"))
     return Channel(np.memmap(file, head.dtype, "r", head.start, head.shape))
 
 
 def _npz(file: Path) -> AnyChannel:
-    found = archive(file, _keys, "Write it as .npy.")
+    found = read_npz(file, _keys, "Write it as .npy.")
     if found.keys() == _SPARSE:
         from scipy.sparse import csr_array
 

@@ -1,44 +1,46 @@
 """``convert``: the conversion, or the shortest chain of conversions, between two notions.
 
-Every arrow says: whoever has the source, and meets its assumptions, has the target. So a chain of arrows is an arrow
-whose assumptions are those of all its steps. Some are met by the ends of the chain: a notion of one prior says nothing
-of secrets without prior probability, and what follows from a notion of all secrets holds for every two of them. Where
-source and target are notions of one prior, the prior is the same. An arrow that needs a mechanism of a special family
-is used alone. Each step passes its guarantee on, the bound on the side that is safe. A chain of conversions that no
-smaller number improves is a bound: the extremal channel of one step need not be that of the next.
+A conversion says: whoever has the source, and meets its assumptions, has the target. So a chain of conversions is a
+conversion whose assumptions are those of all its steps. Some are met by the ends of the chain: a notion of one prior
+says nothing of secrets without prior probability, and what follows from a notion of all secrets holds for every two of
+them. Where source and target are notions of one prior, the prior is the same. A conversion that needs a mechanism of a
+special family is used alone. Each step passes its guarantee on, the bound on the side that is safe. A chain of tight
+conversions is a bound: the extremal channel of one step need not be that of the next.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 
 from .. import _validate
 from ..errors import DomainError
-from ..estimate import Estimate
-from .arrow import EVERY_PAIR, FULL_SUPPORT, Arrow, Assumption
-from .registry import ARROWS, NOTIONS, function_of, result_of
+from ..estimate import Estimate, Result
+from .declaration import Conversion, Form
+from .registry import CONVERSIONS
+from .vocabulary import EVERY_PAIR, FULL_SUPPORT, NOTIONS, Assumption
 
-__all__ = ["Conversion", "Step", "convert"]
+__all__ = ["ConversionResult", "ConversionStep", "convert"]
 
-_RANK = {"tight": 0, "bound": 1, "published": 2}
-_LONGEST = 4
+_RANK: tuple[Form, ...] = ("tight", "bound", "as_published")  # of direct conversions, the best first
+_LONGEST = 4  # conversions in a chain
+# parameters that describe the setting, not the source: a later step of a chain may take them too
+_SHARED = {"unit", "pi_min", "pi_max", "inputs", "belief_gap"}
 # bound: none - when a bracket is shown as one number
 _NARROW = 1e-9  # relative width of a bracket that is shown as one number
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Step:
-    """One conversion of a chain: the arrow, what went in, what came out.
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ConversionStep(Result):
+    """One conversion of a chain: the conversion, what went in, what came out.
 
     Parameters
     ----------
-    arrow : Arrow
-        The row of the registry.
+    conversion : Conversion
+        The row of the table.
     arguments : dict
         Numbers or estimates by the names of the parameters.
     estimate : Estimate
@@ -48,55 +50,63 @@ class Step:
     --------
     >>> from fastpriv import conversions
     >>> step = conversions.convert("mbp", "ldp", epsilon=1.0).steps[0]
-    >>> step.arrow.function, step.arguments
+    >>> step.conversion.function, step.arguments
     ('mbp_from_ldp', {'epsilon': 1.0})
     """
 
-    arrow: Arrow
-    arguments: dict[str, Any]
+    conversion: Conversion
+    arguments: dict[str, Any] = field(compare=False, repr=False)
     estimate: Estimate
 
     @property
-    def side(self) -> str:
+    def side(self) -> Literal["lower", "upper"]:
         """Which bound is the guarantee."""
-        return "lower" if self.arrow.target == "tradeoff" else "upper"
+        return "lower" if self.conversion.target == "tradeoff" else "upper"
 
     @property
     def guarantee(self) -> Any:
         """The bound that may be relied on."""
         return getattr(self.estimate, self.side)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types only, for JSON."""
+        columns = ("function", "source", "target", "form", "holds", "assumption", "reference", "note", "result")
+        return {name: getattr(self.conversion, name) for name in columns} | {
+            "arguments": {name: _plain(value) for name, value in self.arguments.items()},
+            "estimate": self.estimate.to_dict(),
+        }
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Conversion:
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ConversionResult(Result):
     """What ``convert`` found: the steps, the last of which has the answer.
 
     Parameters
     ----------
     source, target : str
         Names of notions.
-    steps : tuple of Step
+    steps : tuple of ConversionStep
         From source to target.
 
     Examples
     --------
     >>> from fastpriv import conversions
-    >>> found = conversions.convert("abp", "lip", epsilon=1.0, pi_min=0.4)
-    >>> [step.arrow.function for step in found.steps]
-    ['ldp_from_lip', 'abp_from_ldp']
+    >>> result = conversions.convert("abp", "lip", epsilon=1.0, pi_min=0.4)
+    >>> result
+    ConversionResult(abp from lip: 0.2825455 [0.2825454, 0.2825455], by ldp_from_lip, abp_from_ldp)
     """
 
     source: str
     target: str
-    steps: tuple[Step, ...]
+    steps: tuple[ConversionStep, ...]
 
     @property
     def estimate(self) -> Estimate:
         """The answer with its bounds; a guarantee quotes ``guarantee``. ``method`` names what it assumes."""
-        found = self.steps[-1].estimate
-        said = [f"bound, by a chain of {len(self.steps)} conversions"] if len(self.steps) > 1 else []
-        said += [f"assumes that {assumption.text}" for assumption in self.assumptions]
-        return replace(found, method="; ".join([found.method, *said])) if said else found
+        last = self.steps[-1].estimate
+        remarks = [f"bound, by a chain of {len(self.steps)} conversions"] if len(self.steps) > 1 else []
+        remarks += [f"assumes that {assumption.text}" for assumption in self.assumptions]
+        return replace(last, method="; ".join([last.method, *remarks])) if remarks else last
 
     @property
     def guarantee(self) -> Any:
@@ -104,34 +114,36 @@ class Conversion:
         return self.steps[-1].guarantee
 
     @property
-    def form(self) -> str:
-        """``tight``, ``bound`` or ``published``; a chain of several conversions is a ``bound``."""
-        return self.steps[0].arrow.form if len(self.steps) == 1 else "bound"
+    def form(self) -> Form:
+        """``tight``, ``bound`` or ``as_published``; a chain of several conversions is a ``bound``."""
+        return self.steps[0].conversion.form if len(self.steps) == 1 else "bound"
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
         """What it needs beyond the source: the assumptions of all steps, without those that its ends meet."""
-        return _assumptions([step.arrow for step in self.steps])
+        return _assumptions([step.conversion for step in self.steps])
 
     @property
     def holds(self) -> bool:
         """Whether no step is a published statement that is false."""
-        return all(step.arrow.holds for step in self.steps)
+        return all(step.conversion.holds for step in self.steps)
 
     def summary(self) -> str:
         """A few lines of text: each step with its number, form, assumption and source."""
         lines = []
         for step in self.steps:
-            arrow = step.arrow
-            given = ", ".join(f"{name}={_short(value)}" for name, value in step.arguments.items())
-            lines.append(f"{NOTIONS[arrow.source].title} -> {NOTIONS[arrow.target].title}: {arrow.function}({given})")
+            row = step.conversion
+            arguments = ", ".join(f"{name}={_short(value)}" for name, value in step.arguments.items())
+            form = "" if row.default else f', form="{row.form}"'
+            titles = f"{NOTIONS[row.source].title} -> {NOTIONS[row.target].title}"
+            lines.append(f"{titles}: {row.function}({arguments}{form})")
             unit = "" if step.estimate.unit in ("1", "probability") else f" {step.estimate.unit}"
-            sign = "=" if not arrow.holds else ">=" if step.side == "lower" else "<="
-            lines.append(f"    {result_of(arrow)} {sign} {_short(step.guarantee)}{unit}")
-            verdict = arrow.form if arrow.holds else "FALSE as published, not a guarantee"
-            lines.append(f"    {verdict}; {arrow.reference}")
-            lines += [f"    assumes: {arrow.assumption}"] if arrow.assumption else []
-            lines += [f"    note: {arrow.note}"] if arrow.note else []
+            sign = "=" if not row.holds else ">=" if step.side == "lower" else "<="
+            lines.append(f"    {row.result} {sign} {_short(step.guarantee)}{unit}")
+            verdict = row.form.replace("_", " ") if row.holds else "FALSE as published, not a guarantee"
+            lines.append(f"    {verdict}; {row.reference}")
+            lines += [f"    assumes: {row.assumption}"] if row.assumption else []
+            lines += [f"    note: {row.note}"] if row.note else []
         if len(self.steps) > 1:
             words = "; ".join(assumption.text for assumption in self.assumptions) or "nothing"
             lines.append(f"chain of {len(self.steps)}: a bound, not known to be attained; assumes: {words}")
@@ -143,34 +155,36 @@ class Conversion:
             "source": self.source, "target": self.target, "holds": self.holds, "form": self.form,
             "assumptions": [assumption.text for assumption in self.assumptions],
             "guarantee": np.asarray(self.guarantee).tolist(),
-            "steps": [
-                {
-                    "function": step.arrow.function, "source": step.arrow.source, "target": step.arrow.target,
-                    "form": step.arrow.form, "holds": step.arrow.holds, "assumption": step.arrow.assumption,
-                    "reference": step.arrow.reference, "note": step.arrow.note, "result": result_of(step.arrow),
-                    "arguments": {name: _plain(value) for name, value in step.arguments.items()},
-                    "estimate": step.estimate.to_dict(),
-                } for step in self.steps
-            ],
+            "steps": [step.to_dict() for step in self.steps],
         }  # fmt: skip
 
+    def estimates(self) -> dict[str, Estimate]:
+        """The answer of each step, by the name of its function."""
+        return {step.conversion.function: step.estimate for step in self.steps}
 
-def convert(target: str, source: str, *, as_published: bool = False, **values: Any) -> Conversion:
+    def __format__(self, spec: str) -> str:
+        """The answer with its bounds in the format of a float, and the functions that led to it."""
+        answer = format(self.steps[-1].estimate, spec or ".7g")
+        return f"{type(self).__name__}({self.target} from {self.source}: {answer}, by {', '.join(self.estimates())})"
+
+
+def convert(target: str, source: str, *, form: Form | None = None, **values: Any) -> ConversionResult:
     """Convert from one notion to another, by the tight conversion where there is one.
 
     Parameters
     ----------
     target, source : str
         Names of notions, the keys of ``NOTIONS``.
-    as_published : bool, default False
-        Take the conversion as printed in a paper, also where it is false.
+    form : {"tight", "bound", "as_published"}, optional
+        Take a conversion of this form only: "as_published" as printed in a paper, also where that is false. By default
+        the best one that holds, or a chain.
     **values
         Numbers or estimates by the names of the parameters, such as ``epsilon=1.0, pi_min=0.01``; arrays broadcast.
         ``unit`` is the unit of amounts of information, in and out. Every one must be of use.
 
     Returns
     -------
-    Conversion
+    ConversionResult
         Where nothing leads straight from source to target, the steps of the shortest chain that promises most; a chain
         uses no conversion that is false, kept as published, or true of special mechanisms only. Its ``assumptions``
         are those of all its steps.
@@ -178,7 +192,7 @@ def convert(target: str, source: str, *, as_published: bool = False, **values: A
     Raises
     ------
     DomainError
-        For an unknown notion, for numbers that no conversion or chain can use, or a number outside its range.
+        For an unknown notion or form, for numbers that no conversion or chain can use, or a number outside its range.
 
     Notes
     -----
@@ -189,8 +203,8 @@ def convert(target: str, source: str, *, as_published: bool = False, **values: A
     Examples
     --------
     >>> from fastpriv import conversions
-    >>> found = conversions.convert("mbp", "ldp", epsilon=1.0, pi_min=0.01)
-    >>> found.estimate.value
+    >>> result = conversions.convert("mbp", "ldp", epsilon=1.0, pi_min=0.01)
+    >>> result.estimate.value
     0.99365873...
     >>> print(conversions.convert("ldp", "mbp", xi=0.5).summary().splitlines()[0])
     MBP -> LDP: ldp_from_mbp(xi=0.5)
@@ -198,98 +212,88 @@ def convert(target: str, source: str, *, as_published: bool = False, **values: A
     names = tuple(NOTIONS)
     _validate.choice("target", target, names)
     _validate.choice("source", source, names)
-    _validate.flag("as_published", as_published)
+    if form is not None:
+        _validate.choice("form", form, _RANK)
     if not values:
         raise DomainError(
-            f"values must be given by name; got none. From {source} to {target}: {_ways(target, source)}."
+            f"values must be given by name; got none. From {source} to {target}: {_signatures(target, source)}."
         )
-    path = _direct(target, source, set(values), as_published)
-    if path is not None:
-        return Conversion(source, target, _run(path, values))
-    follow = _following(source)
-    if target not in follow:
+    row = _direct(target, source, set(values), form)
+    if row is not None:
+        return ConversionResult(source, target, _run([row], values))
+    following = _following(source)
+    if target not in following:
         raise DomainError(
             f"target must be a notion that follows from {source}; got {target!r}. From {source} follow: "
-            f"{', '.join(follow) or 'none'}."
+            f"{', '.join(following) or 'none'}."
         )
-    paths = [] if as_published else _chains(target, source, set(values))
+    paths = [] if form is not None else _chains(target, source, set(values))
     if not paths:
         raise DomainError(
             f"values must be what a conversion from {source} to {target} takes; got {', '.join(values)}. "
-            f"It takes: {_ways(target, source)}."
+            f"It takes: {_signatures(target, source)}."
         )
-    return Conversion(source, target, _best([_run(chain, values) for chain in paths]))
+    return ConversionResult(source, target, _best([_run(path, values) for path in paths]))
 
 
-@functools.cache
-def _takes(entry: Arrow) -> tuple[frozenset[str], frozenset[str]]:
-    """Required and optional parameters."""
-    parameters = inspect.signature(function_of(entry)).parameters.values()
-    required = frozenset(p.name for p in parameters if p.default is p.empty)
-    return required, frozenset(p.name for p in parameters) - required
+def _direct(target: str, source: str, names: set[str], form: Form | None) -> Conversion | None:
+    """The best conversion in one step that uses every number given."""
+    candidates = [
+        row for row in CONVERSIONS
+        if (row.source, row.target) == (source, target) and (row.default if form is None else row.form == form)
+        and set(row.required) <= names <= set(row.parameters)
+    ]  # fmt: skip
+    return min(candidates, key=lambda row: _RANK.index(row.form), default=None)
 
 
-def _direct(target: str, source: str, given: set[str], as_published: bool) -> list[Arrow] | None:
-    """The best arrow that uses every number given."""
-    found = []
-    for place, entry in enumerate(ARROWS):
-        only = entry.published and entry.holds and not entry.function.endswith("_as_published")  # no better form exists
-        if (entry.source, entry.target) != (source, target) or (as_published != entry.published and not only):
-            continue
-        required, optional = _takes(entry)
-        if required <= given <= required | optional:
-            found.append((_RANK[entry.form], place, entry))
-    return [min(found, key=lambda row: row[:2])[2]] if found else None
-
-
-def _linked(entry: Arrow) -> bool:
+def _chainable(row: Conversion) -> bool:
     """Whether it may be part of a chain."""
-    return entry.holds and not entry.published and all(assumption.chained for assumption in entry.assumptions)
+    return row.holds and not row.published and all(assumption.chained for assumption in row.assumptions)
 
 
-def _assumptions(path: list[Arrow]) -> tuple[Assumption, ...]:
-    """Those of all arrows in order, each once, without those that the ends of the chain meet."""
-    found: dict[Assumption, None] = {}
+def _assumptions(path: Sequence[Conversion]) -> tuple[Assumption, ...]:
+    """Those of all conversions in order, each once, without those that the ends of the chain meet."""
+    needed: dict[Assumption, None] = {}
     every_pair = False  # whether a notion of pairs holds for every two secrets by what it follows from
-    for entry in path:
-        scope = NOTIONS[entry.source].secrets
-        every_pair = scope in ("every", "support") or (scope == "pairs" and every_pair)
-        found |= {a: None for a in entry.assumptions if not (a is EVERY_PAIR and every_pair)}
+    for row in path:
+        secrets = NOTIONS[row.source].secrets
+        every_pair = secrets in ("every", "support") or (secrets == "pairs" and every_pair)
+        needed |= {a: None for a in row.assumptions if not (a is EVERY_PAIR and every_pair)}
     if NOTIONS[path[-1].target].secrets == "support":  # of one prior: secrets that it excludes do not count
-        found.pop(FULL_SUPPORT, None)
-    return tuple(found)
+        needed.pop(FULL_SUPPORT, None)
+    return tuple(needed)
 
 
 def _following(source: str) -> list[str]:
-    """What a conversion or a chain leads to."""
-    found, level = {entry.target for entry in ARROWS if entry.source == source}, {source}
+    """The notions that a conversion or a chain leads to."""
+    reached, level = {row.target for row in CONVERSIONS if row.source == source}, {source}
     for _ in range(_LONGEST):
-        level = {entry.target for entry in ARROWS if entry.source in level and _linked(entry)}
-        found |= level
-    return [name for name in NOTIONS if name in found]
+        level = {row.target for row in CONVERSIONS if row.source in level and _chainable(row)}
+        reached |= level
+    return [name for name in NOTIONS if name in reached]
 
 
-def _chains(target: str, source: str, given: set[str]) -> list[list[Arrow]]:
+def _chains(target: str, source: str, names: set[str]) -> list[list[Conversion]]:
     """The chains that hold and use every number, shortest first; of those, the ones that assume least."""
-    usable = [(entry, *_takes(entry)) for entry in ARROWS if _linked(entry)]
-    level: list[tuple[str, set[str], set[str], list[Arrow]]] = [(source, given, given, [])]
-    found: list[list[Arrow]] = []
+    usable = [row for row in CONVERSIONS if _chainable(row)]
+    level: list[tuple[str, set[str], set[str], list[Conversion]]] = [(source, names, names, [])]
+    complete: list[list[Conversion]] = []
     for _ in range(_LONGEST):
         following = []
-        for notion, pool, unused, path in level:
-            seen = {step.source for step in path} | {notion}
-            for entry, required, optional in usable:
-                if entry.source == notion and entry.target not in seen and required <= pool:
-                    used = (required | optional) & pool
-                    left = (pool - _own(entry, used)) | {result_of(entry)}
-                    following.append((entry.target, left, unused - used, [*path, entry]))
-        found += [path for notion, _, unused, path in following if notion == target and not unused]
-        level = [row for row in following if row[0] != target]
-    least = min((len(_assumptions(path)) for path in found), default=0)
-    return [path for path in found if len(_assumptions(path)) == least]
+        for notion, available, unused, path in level:
+            seen = {row.source for row in path} | {notion}
+            for row in usable:
+                if row.source == notion and row.target not in seen and set(row.required) <= available:
+                    used = set(row.parameters) & available
+                    remaining = (available - _consumed(row, used)) | {row.result}
+                    following.append((row.target, remaining, unused - used, [*path, row]))
+        complete += [path for notion, _, unused, path in following if notion == target and not unused]
+        level = [state for state in following if state[0] != target]
+    least = min((len(_assumptions(path)) for path in complete), default=0)
+    return [path for path in complete if len(_assumptions(path)) == least]
 
 
-def _best(candidates: list[tuple[Step, ...]]) -> tuple[Step, ...]:
+def _best(candidates: list[tuple[ConversionStep, ...]]) -> tuple[ConversionStep, ...]:
     """The chain that promises most in most entries; the first of equals."""
     best = candidates[0]
     for other in candidates[1:]:
@@ -301,38 +305,37 @@ def _best(candidates: list[tuple[Step, ...]]) -> tuple[Step, ...]:
     return best
 
 
-def _own(entry: Arrow, used: set[str] | frozenset[str]) -> set[str]:
-    """What an arrow takes of its source, which the target no longer has."""
-    shared = {"unit", "pi_min", "pi_max", "inputs", "belief_gap", "atom"}
-    keeps = {"epsilon"} if result_of(entry) == "delta" and entry.source not in ("ldp", "dp", "lip") else set()
-    keeps |= {"delta"} if result_of(entry) == "epsilon" else set()
-    return set(used) - shared - keeps
+def _consumed(row: Conversion, used: set[str]) -> set[str]:
+    """The parameters of the source that the target no longer has."""
+    keeps = {"epsilon"} if row.result == "delta" and row.source not in ("ldp", "dp", "lip") else set()
+    keeps |= {"delta"} if row.result == "epsilon" else set()
+    return used - _SHARED - keeps
 
 
-def _run(path: list[Arrow], values: dict[str, Any]) -> tuple[Step, ...]:
-    pool, steps = dict(values), []
-    for entry in path:
-        required, optional = _takes(entry)
-        arguments = {name: value for name, value in pool.items() if name in required | optional}
-        step = Step(entry, arguments, function_of(entry)(**arguments))
+def _run(path: list[Conversion], values: dict[str, Any]) -> tuple[ConversionStep, ...]:
+    """Call the conversions one after the other, each with what it takes of the values and of the answers so far."""
+    available, steps = dict(values), []
+    for row in path:
+        arguments = {name: value for name, value in available.items() if name in row.parameters}
+        step = ConversionStep(row, arguments, row.call(**arguments))
         steps.append(step)
-        for name in _own(entry, set(arguments)):
-            del pool[name]
-        pool[result_of(entry)] = step.estimate
+        for name in _consumed(row, set(arguments)):
+            del available[name]
+        available[row.result] = step.estimate
     return tuple(steps)
 
 
-def _ways(target: str, source: str) -> str:
-    said = []
-    for entry in ARROWS:
-        if (entry.source, entry.target) == (source, target):
-            required, optional = _takes(entry)
-            more = f" [{', '.join(sorted(optional))}]" if optional else ""
-            printed = " as published" if entry.published else ""
-            said.append(f"{entry.function}: {', '.join(sorted(required))}{more}{printed}")
-    if said:
-        return "; ".join(said)
-    starts = sorted({name for e in ARROWS if e.source == source for name in _takes(e)[0]})
+def _signatures(target: str, source: str) -> str:
+    """What the conversions in one step take, for the text of an error."""
+    texts = []
+    for row in CONVERSIONS:
+        if (row.source, row.target) == (source, target):
+            optional = f" [{', '.join(sorted(row.optional))}]" if row.optional else ""
+            published = " as published" if row.published else ""
+            texts.append(f"{row.function}: {', '.join(sorted(row.required))}{optional}{published}")
+    if texts:
+        return "; ".join(texts)
+    starts = sorted({name for row in CONVERSIONS if row.source == source for name in row.required})
     return f"no direct conversion; chains from {source} start with {', '.join(starts)}"
 
 

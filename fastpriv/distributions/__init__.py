@@ -1,17 +1,12 @@
-"""Distributions: immutable values that the quantities take.
+"""Distributions: immutable objects whose quantities are computed.
 
-``mixtures`` holds ``GaussianMixture`` on the line and in d dimensions, with ``covariances`` (stacks of matrices: checks
-in blocks, simplest form, Cholesky factors), ``points`` (log densities, draws, affine images) and ``packed`` (mixtures
-as the kernels take them) below it; ``pmf`` holds ``Pmf``, discrete laws on the line; ``values`` what both are made of.
-A law is stored in one way only: ``line``, ``isotropic``, ``diagonal`` or ``full``, with one matrix where all are equal.
-
-``densities`` holds ``Density`` and ``LogRatio``, laws known by a person's functions, with ``functions`` (these
-functions as tiles of samples, checked) and ``trials`` (what is tried before a run) below it. ``files`` reads and writes
-mixtures as NumPy archives and JSON. ``exact`` takes doubles as whole numbers, for what rounding would drown.
+``GaussianMixture`` (``mixtures``) in one and in d dimensions is stored in one way only, ``univariate``, ``isotropic``,
+``diagonal`` or ``full``, with one matrix where all are equal; below it are ``covariances`` (checks in blocks, simplest
+form, Cholesky factors) and ``packed`` (the layout of the kernels: log densities, samples, affine images). ``Pmf``
+(``pmf``) is a discrete distribution on the real line. ``Density`` and ``LogRatio`` (``densities``) are known by a
+user's functions, which ``user_functions`` calls on arrays of samples and checks. ``files`` reads and writes mixtures.
 """
 
-from .densities import Density, LogRatio
-from .mixtures import GaussianMixture
-from .pmf import Pmf
+from .._public import attach
 
-__all__ = ["Density", "GaussianMixture", "LogRatio", "Pmf"]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)  # the list is __init__.pyi

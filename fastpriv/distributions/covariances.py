@@ -1,6 +1,6 @@
-"""What spreads the components of a mixture: standard deviations, or stacks of covariance matrices.
+"""Standard deviations and covariance matrices of mixtures: checks, simplest form, Cholesky factors.
 
-Both are checked and brought to their simplest form; matrices are looked at in blocks and factored once.
+Stacks of matrices are read in blocks and factored once.
 
 Notation: K a symmetric d x d matrix, S the diagonal matrix of powers of two for which S K S has its diagonal in
 [1/4, 1). The factor of K is that of S K S times the inverse of S: the scaling is exact, so variances of 1e-300 beside
@@ -20,39 +20,48 @@ from numpy.typing import NDArray
 from .. import _validate
 from .._values import lasting
 from ..errors import DomainError, ShapeError
-from .values import LIMIT, FloatArray
+from ..numerics import BoolArray, FloatArray, IndexArray, IntArray
+from .packed import MAX_MAGNITUDE
 
-__all__ = ["SYMMETRY", "deviations", "exponents", "factored", "simplest", "spread_out", "taken"]
+__all__ = [
+    "MAX_ASYMMETRY",
+    "scaling_exponents",
+    "sigma_rows",
+    "simplest_form",
+    "validated_covariances",
+    "validated_factors",
+    "validated_sigmas",
+]  # fmt: skip
 
-# bound: none - matrices farther from symmetric are refused
-SYMMETRY = 1e-12  # largest |K_ij - K_ji| taken for rounding, relative to sqrt(K_ii K_jj)
-_BLOCK = 2**21  # entries looked at together
-# bound: none - matrices nearer to singular are refused
-_SINGULAR = 2.0**-50  # least eigenvalue for unit variances, in parts of sqrt(d) times the largest
-_HEAVY = (
+# bound: none - largest |K_ij - K_ji| relative to sqrt(K_ii K_jj) that is taken for rounding; others are refused
+MAX_ASYMMETRY = 1e-12
+# bound: none - matrices whose least eigenvalue, for unit variances, is below this part of sqrt(d) times the largest
+#    are refused as singular
+_MIN_EIGENVALUE_RATIO = 2.0**-50
+_BLOCK_ENTRIES = 2**21  # entries of matrices that are examined together: 16 MiB
+_MEMORY_REMEDY = (
     "Cholesky factors take as much again as the matrices, and so does a copy, which a C-contiguous array of doubles is "
     "spared after setflags(write=False). Share one matrix, or use sigmas."
 )
-_REMEDY = (
+_DEFINITENESS_REMEDY = (
     "Drop coordinates that others determine, or add a small multiple of the identity if the matrices are estimates."
 )
-Mask = NDArray[np.bool_]
 
 
-def deviations(sigmas: Any) -> FloatArray:
-    """Standard deviations of any shape."""
+def validated_sigmas(sigmas: Any) -> FloatArray:
+    """Standard deviations of any shape, checked."""
     return _validate.real(
-        "sigmas", sigmas, "positive and between 1e-300 and 1e300", lambda s: (s >= 1 / LIMIT) & (s <= LIMIT),
+        "sigmas", sigmas, "positive and between 1e-300 and 1e300",
+        lambda s: (s >= 1 / MAX_MAGNITUDE) & (s <= MAX_MAGNITUDE),
         remedy="Pass standard deviations; a point mass has no density.",
     )  # fmt: skip
 
 
-def spread_out(sigmas: Any, k: int, d: int) -> FloatArray:
+def sigma_rows(sigmas: Any, k: int, d: int) -> FloatArray:
     """Standard deviations as (k, 1) or (k, d)."""
-    given = _rectangular("sigmas", sigmas)
-    if given.shape in ((1, d, d), (k, d, d)):  # before their zeros are taken for standard deviations
-        raise _misshapen(np.shape(sigmas), k, d, "Matrices go to covariances=.")
-    s = deviations(sigmas)
+    if _rectangular("sigmas", sigmas).shape in ((1, d, d), (k, d, d)):  # before zeros off the diagonal are refused
+        raise _shape_error(np.shape(sigmas), k, d, "Matrices go to covariances=.")
+    s = validated_sigmas(sigmas)
     if s.ndim == 0:
         return np.full((k, 1), s)
     if s.ndim == 1 and s.size == k:
@@ -64,10 +73,10 @@ def spread_out(sigmas: Any, k: int, d: int) -> FloatArray:
         remedy = f"Pass shape (1, {d}) for one standard deviation a coordinate."
     elif s.shape == (d, d):
         remedy = "Matrices go to covariances=."
-    raise _misshapen(s.shape, k, d, remedy)
+    raise _shape_error(s.shape, k, d, remedy)
 
 
-def simplest(means: FloatArray, sigmas: FloatArray) -> dict[str, FloatArray | None]:
+def simplest_form(means: FloatArray, sigmas: FloatArray) -> dict[str, FloatArray | None]:
     """Means (k, d) and sigmas (k, 1) or (k, d) in the line, isotropic or diagonal form."""
     if means.shape[1] == 1:
         means = means[:, 0].copy()
@@ -76,133 +85,137 @@ def simplest(means: FloatArray, sigmas: FloatArray) -> dict[str, FloatArray | No
     return {"means": means, "sigmas": sigmas, "covariances": None, "_factors": None}
 
 
-def taken(value: Any, used: Mask, dimension: int) -> tuple[FloatArray, FloatArray | None]:
-    """Covariances of the components that are ``used``, checked, in their simplest form, and their Cholesky factors.
+def validated_covariances(value: Any, used: BoolArray, dimension: int) -> tuple[FloatArray, FloatArray | None]:
+    """Check the covariances of the components that are ``used``; their simplest form and their Cholesky factors.
 
-    The first is (k, d) variances where all matrices are diagonal, and then there are no factors; else matrices of
-    shape (k, d, d), or (1, d, d) where all are equal. A read-only array of doubles is kept as it is; anything else is
-    copied once.
+    The first result is (k, d) variances where all matrices are diagonal, and then there are no factors; else matrices
+    of shape (k, d, d), or (1, d, d) where all are equal. A read-only array of doubles is kept as it is; anything else
+    is copied once.
     """
-    given = _stack(value, used.size, dimension)
-    symmetric, diagonal, equal = _looked_at(given, used)
-    chosen = used if len(given) == used.size else np.ones(1, dtype=bool)
+    stack = _as_stack(value, used.size, dimension)
+    symmetric, diagonal, equal = _examine(stack, used)
+    chosen = used if len(stack) == used.size else np.ones(1, dtype=bool)
     if diagonal:
-        variances = np.array(np.diagonal(given, axis1=1, axis2=2)[chosen], dtype=np.float64)
+        variances = np.array(np.diagonal(stack, axis1=1, axis2=2)[chosen], dtype=np.float64)
         return np.broadcast_to(variances, (int(used.sum()), dimension)), None
     if equal:
-        chosen = np.arange(len(given)) == np.argmax(chosen)
+        chosen = np.arange(len(stack)) == np.argmax(chosen)
     index = np.flatnonzero(chosen)
-    kept = given if symmetric and chosen.all() and _lasting(given) else _copied(given, index, symmetric)
-    return kept, factored(kept, index)
+    keep = symmetric and chosen.all() and _can_be_kept(stack)
+    matrices = stack if keep else _private_copy(stack, index, symmetric)
+    return matrices, validated_factors(matrices, index)
 
 
-def factored(covariances: FloatArray, index: NDArray[np.intp] | None = None) -> FloatArray:
+def validated_factors(covariances: FloatArray, index: IndexArray | None = None) -> FloatArray:
     """Lower Cholesky factors of (k, d, d) matrices; refuses those that are singular to rounding or indefinite.
 
-    ``index`` is the place of each among what the caller was given.
+    ``index`` holds the position of each matrix in the caller's argument, for errors.
     """
     count, dimension, _ = covariances.shape
-    _validate.memory("covariances", covariances.nbytes, _HEAVY)
+    _validate.memory("covariances", covariances.nbytes, _MEMORY_REMEDY)
     factors = np.empty_like(covariances)
     refused: list[tuple[int, float]] = []
-    for rows in _blocks(count, dimension):
+    for rows in _matrix_blocks(count, dimension):
         block = covariances[rows]
-        powers = exponents(np.diagonal(block, axis1=1, axis2=2))
+        powers = scaling_exponents(np.diagonal(block, axis1=1, axis2=2))
         down, up = np.ldexp(1.0, -powers), np.ldexp(1.0, powers)
         with np.errstate(over="ignore"):  # refused below
             unit = block * down[:, :, None]
             unit *= down[:, None, :]
         lower, doubtful = _cholesky(unit)
-        least, largest = _extremes(unit[doubtful])
-        bad = ~(least > _SINGULAR * np.sqrt(dimension) * largest)
+        least, largest = _extreme_eigenvalues(unit[doubtful])
+        bad = ~(least > _MIN_EIGENVALUE_RATIO * np.sqrt(dimension) * largest)
         refused += zip((rows.start + doubtful[bad]).tolist(), least[bad].tolist(), strict=True)
         np.multiply(lower, up[:, :, None], out=factors[rows])
     if refused:
-        place, least_found = refused[0]
-        place = place if index is None else int(index[place])
+        position, least_found = refused[0]
+        position = position if index is None else int(index[position])
         raise DomainError(
             f"covariances must be positive definite{' to rounding' if least_found > -1e-9 else ''}; got a smallest "
-            f"eigenvalue of {least_found:.4g}, for unit variances, at index {place} ({len(refused)} of {count} "
-            f"matrices). {_REMEDY}"
+            f"eigenvalue of {least_found:.4g}, for unit variances, at index {position} ({len(refused)} of {count} "
+            f"matrices). {_DEFINITENESS_REMEDY}"
         )
     return factors
 
 
-def exponents(diagonal: FloatArray) -> NDArray[np.int64]:
+def scaling_exponents(diagonal: FloatArray) -> IntArray:
     """Integers a with diagonal / 4^a in [1/4, 1); 0 for an entry 0."""
     exponent = np.frexp(diagonal)[1].astype(np.int64)
     return -((-exponent) // 2)
 
 
-def _stack(value: Any, count: int, dimension: int) -> NDArray[Any]:
+def _as_stack(value: Any, count: int, dimension: int) -> NDArray[Any]:
     """The value as (1, d, d) or (count, d, d), without a copy where it is an array of numbers already."""
-    given = _rectangular("covariances", value)
-    if given.dtype.kind not in "fiub":
-        given = _validate.real("covariances", value, "made of finite numbers", np.isfinite, answer=False)
+    stack = _rectangular("covariances", value)
+    if stack.dtype.kind not in "fiub":
+        stack = _validate.real("covariances", value, "made of finite numbers", np.isfinite, answer=False)
     square = (dimension, dimension)
-    if given.shape not in (square, (1, *square), (count, *square)):
+    if stack.shape not in (square, (1, *square), (count, *square)):
         remedy = "Pass one matrix for all components or one a component; standard deviations go to sigmas."
-        if given.shape in ((), (count,), (count, dimension)):
+        if stack.shape in ((), (count,), (count, dimension)):
             remedy = "Pass variances as sigmas=np.sqrt(variances), and standard deviations go to sigmas as they are."
-        raise ShapeError(f"covariances must be of shape {square} or {(count, *square)}; got {given.shape}. {remedy}")
-    given = given.reshape(-1, *square)
-    return given[:1] if given.strides[0] == 0 else given  # one matrix that was broadcast
+        raise ShapeError(f"covariances must be of shape {square} or {(count, *square)}; got {stack.shape}. {remedy}")
+    stack = stack.reshape(-1, *square)
+    return stack[:1] if stack.strides[0] == 0 else stack  # one matrix that was broadcast
 
 
 def _rectangular(name: str, value: Any) -> NDArray[Any]:
+    """The value as an array, of objects where its rows have different lengths."""
     try:
         return _validate.array(name, value)
     except ShapeError:
         return np.asarray(value, dtype=object)
 
 
-def _misshapen(shape: tuple[int, ...], k: int, d: int, remedy: str) -> ShapeError:
+def _shape_error(shape: tuple[int, ...], k: int, d: int, remedy: str) -> ShapeError:
     return ShapeError(
         f"sigmas must be a number or of shape ({k},), ({k}, 1), (1, {d}) or ({k}, {d}) for means of shape ({k}, {d}); "
         f"got {shape}. {remedy}"
     )
 
 
-def _looked_at(given: NDArray[Any], used: Mask) -> tuple[bool, bool, bool]:
-    """Whether all used matrices are exactly symmetric, diagonal, equal; refuses what no covariance is."""
-    _validate.memory("covariances", 9 * given.shape[1] ** 2, _HEAVY)  # one matrix and what is asked of its entries
-    symmetric = diagonal = equal = light = True
+def _examine(stack: NDArray[Any], used: BoolArray) -> tuple[bool, bool, bool]:
+    """Whether all used matrices are exactly symmetric, diagonal, equal; raises for what is no covariance matrix."""
+    _validate.memory("covariances", 9 * stack.shape[1] ** 2, _MEMORY_REMEDY)  # one matrix and a mask of its entries
+    symmetric = diagonal = equal = True
+    memory_checked = False
     first = None
-    for rows in _blocks(*given.shape[:2]):
-        block = _doubles(given[rows])
-        mirrored = np.array_equal(block, block.swapaxes(1, 2))
-        for fault in _FAULTS[: 2 if mirrored else 3]:
-            if fault.found(block).any():
-                _refuse(given, fault)
-        symmetric = symmetric and mirrored
-        mine = block[used[rows]] if len(given) == used.size else block
-        if len(mine):
-            first = np.array(mine[0]) if first is None else first
-            diagonal = diagonal and np.count_nonzero(mine) == mine.shape[0] * mine.shape[1]
-            equal = equal and bool(np.all(mine == first))
-        if light and not (diagonal or equal):  # known long before all of a large stack is read
-            light = False
-            _validate.memory("covariances", given.size * 8 * (1 if _lasting(given) else 2), _HEAVY)
+    for rows in _matrix_blocks(*stack.shape[:2]):
+        block = _as_float64(stack[rows])
+        block_symmetric = np.array_equal(block, block.swapaxes(1, 2))
+        for defect in _DEFECTS[: 2 if block_symmetric else 3]:
+            if defect.mask(block).any():
+                _raise_defect(stack, defect)
+        symmetric = symmetric and block_symmetric
+        selected = block[used[rows]] if len(stack) == used.size else block
+        if len(selected):
+            first = np.array(selected[0]) if first is None else first
+            diagonal = diagonal and np.count_nonzero(selected) == selected.shape[0] * selected.shape[1]
+            equal = equal and bool(np.all(selected == first))
+        if not (memory_checked or diagonal or equal):  # known long before all of a large stack is read
+            memory_checked = True
+            copies = 1 if _can_be_kept(stack) else 2
+            _validate.memory("covariances", stack.size * 8 * copies, _MEMORY_REMEDY)
     return symmetric, diagonal, equal
 
 
-def _copied(given: NDArray[Any], index: NDArray[np.intp], symmetric: bool) -> FloatArray:
-    """The chosen matrices as doubles of our own, made exactly symmetric, read-only."""
-    kept = np.empty((len(index), *given.shape[1:]))
-    for rows in _blocks(*kept.shape[:2]):
-        block = _doubles(given[index[rows]])
-        kept[rows] = block if symmetric else 0.5 * block + 0.5 * block.swapaxes(1, 2)
-    kept.setflags(write=False)
-    return kept
+def _private_copy(stack: NDArray[Any], index: IndexArray, symmetric: bool) -> FloatArray:
+    """A read-only copy of the chosen matrices as doubles, made exactly symmetric."""
+    copy = np.empty((len(index), *stack.shape[1:]))
+    for rows in _matrix_blocks(*copy.shape[:2]):
+        block = _as_float64(stack[index[rows]])
+        copy[rows] = block if symmetric else 0.5 * block + 0.5 * block.swapaxes(1, 2)
+    copy.setflags(write=False)
+    return copy
 
 
-def _lasting(given: NDArray[Any]) -> bool:
-    """Whether this array can be kept as it is; a map cannot, whose file may be cut at any time."""
-    plain = given.dtype == np.float64 and given.flags.c_contiguous and given.flags.aligned
-    return plain and lasting(given) and _validate.map_of(given) is None
+def _can_be_kept(stack: NDArray[Any]) -> bool:
+    """Whether this array can be kept as it is; not a memory map, whose file may be truncated at any time."""
+    plain = stack.dtype == np.float64 and stack.flags.c_contiguous and stack.flags.aligned
+    return plain and lasting(stack) and _validate.map_of(stack) is None
 
 
-def _cholesky(unit: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:
+def _cholesky(unit: FloatArray) -> tuple[FloatArray, IntArray]:
     """Lower factors, and the indices of the matrices that may be singular to rounding or are not definite."""
     from scipy.linalg import lapack
 
@@ -218,14 +231,14 @@ def _cholesky(unit: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:
                 doubtful.append(i)
     size = np.abs(unit).sum(axis=1).max(axis=1)
     failed = set(doubtful)
-    margin = 64 * _SINGULAR * np.sqrt(unit.shape[1])  # the estimate of the condition is good to a small factor
+    margin = 64 * _MIN_EIGENVALUE_RATIO * np.sqrt(unit.shape[1])  # LAPACK estimates the condition to a small factor
     for i, factor in enumerate(lower):
         if i not in failed and lapack.dpocon(factor.T, size[i])[0] <= margin:
             doubtful.append(i)
     return lower, np.array(sorted(doubtful), dtype=np.int64)
 
 
-def _extremes(unit: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _extreme_eigenvalues(unit: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Least and largest eigenvalues of matrices brought to a diagonal of ones."""
     root = np.sqrt(np.diagonal(unit, axis1=1, axis2=2))
     with np.errstate(over="ignore"):
@@ -233,59 +246,59 @@ def _extremes(unit: FloatArray) -> tuple[FloatArray, FloatArray]:
     return values[:, 0], values[:, -1]
 
 
-def _blocks(count: int, dimension: int) -> Iterator[slice]:
-    step = max(1, _BLOCK // dimension**2)
+def _matrix_blocks(count: int, dimension: int) -> Iterator[slice]:
+    step = max(1, _BLOCK_ENTRIES // dimension**2)
     return (slice(start, min(start + step, count)) for start in range(0, count, step))
 
 
 @np.errstate(over="ignore")
-def _doubles(block: NDArray[Any]) -> FloatArray:
+def _as_float64(block: NDArray[Any]) -> FloatArray:
     return np.asarray(block, dtype=np.float64)
 
 
-def _not_finite(block: FloatArray) -> Mask:
+def _is_not_finite(block: FloatArray) -> BoolArray:
     return ~np.isfinite(block)
 
 
-def _no_variance(block: FloatArray) -> Mask:
+def _is_no_variance(block: FloatArray) -> BoolArray:
     variances = np.diagonal(block, axis1=1, axis2=2)
     bad = np.zeros(block.shape, dtype=bool)
-    at = np.arange(block.shape[1])
-    bad[:, at, at] = ~((variances >= 1 / LIMIT) & (variances <= LIMIT))
+    i = np.arange(block.shape[1])
+    bad[:, i, i] = ~((variances >= 1 / MAX_MAGNITUDE) & (variances <= MAX_MAGNITUDE))
     return bad
 
 
-def _asymmetric(block: FloatArray) -> Mask:
+def _is_asymmetric(block: FloatArray) -> BoolArray:
     root = np.sqrt(np.maximum(np.diagonal(block, axis1=1, axis2=2), 0.0))
     gap = np.abs(0.5 * block - 0.5 * block.swapaxes(1, 2))
-    return np.asarray(gap > 0.5 * SYMMETRY * root[:, :, None] * root[:, None, :])
+    return np.asarray(gap > 0.5 * MAX_ASYMMETRY * root[:, :, None] * root[:, None, :])
 
 
-class _Fault(NamedTuple):
-    found: Callable[[FloatArray], Mask]
+class _Defect(NamedTuple):
+    mask: Callable[[FloatArray], BoolArray]
     constraint: str
     remedy: str
 
 
-_FAULTS = (
-    _Fault(_not_finite, "made of finite numbers", "Remove what is not a number."),
-    _Fault(_no_variance, "positive on their diagonals, between 1e-300 and 1e300", _REMEDY),
-    _Fault(_asymmetric, "symmetric to rounding", "Pass (K + K.T) / 2 if that is meant."),
+_DEFECTS = (
+    _Defect(_is_not_finite, "made of finite numbers", "Remove what is not a number."),
+    _Defect(_is_no_variance, "positive on their diagonals, between 1e-300 and 1e300", _DEFINITENESS_REMEDY),
+    _Defect(_is_asymmetric, "symmetric to rounding", "Pass (K + K.T) / 2 if that is meant."),
 )
 
 
-def _refuse(given: NDArray[Any], fault: _Fault) -> None:
-    """All of the stack is counted, so that the sentence says how much is wrong."""
-    total, where = 0, None
+def _raise_defect(stack: NDArray[Any], defect: _Defect) -> None:
+    """Raise for a defect, with its first position and the number of defective entries of the whole stack."""
+    total, position = 0, None
     with np.errstate(invalid="ignore"):
-        for rows in _blocks(*given.shape[:2]):
-            bad = fault.found(_doubles(given[rows]))
-            if where is None and bad.any():
-                at = np.argwhere(bad)[0]
-                where = (int(at[0]) + rows.start, int(at[1]), int(at[2]))
+        for rows in _matrix_blocks(*stack.shape[:2]):
+            bad = defect.mask(_as_float64(stack[rows]))
+            if position is None and bad.any():
+                k, i, j = np.argwhere(bad)[0]
+                position = (int(k) + rows.start, int(i), int(j))
             total += int(np.count_nonzero(bad))
-    assert where is not None
+    assert position is not None
     raise DomainError(
-        f"covariances must be {fault.constraint}; got {float(given[where])!r} at index {where} ({total} of "
-        f"{given.size} entries). {fault.remedy}"
+        f"covariances must be {defect.constraint}; got {float(stack[position])!r} at index {position} ({total} of "
+        f"{stack.size} entries). {defect.remedy}"
     )

@@ -1,110 +1,98 @@
-"""Densities that only the person knows: a function for the logarithm, a sampler, or the logarithm of a ratio alone.
+"""User-defined densities: a function for the logarithm, a sampler, or the logarithm of a ratio alone.
 
 Notation: p is the density of P with respect to a base measure that P and Q share: lengths, counts, or both, on any
 support. ``x`` is a point of d numbers. Nothing here assumes that p is smooth, bounded or supported everywhere; a value
-of -inf says p(x) = 0.
+of -inf means p(x) = 0.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import _random, _validate
+from .._values import Value
 from ..errors import DomainError
-from .functions import PointFunction, Sampler, bad_values, named, place
-from .trials import Costs, tried_function, tried_sampler, warned_of_cost
-from .values import FloatArray, rows
+from ..numerics import FloatArray, WordArray
+from .packed import point_rows
+from .user_functions import (
+    CallCosts,
+    PointFunction,
+    Sampler,
+    check_function,
+    check_sampler,
+    function_name,
+    invalid_values,
+    point_description,
+    warn_of_python_cost,
+)  # fmt: skip
 
 __all__ = ["Density", "LogRatio"]
 
-Words = NDArray[np.uint64]
-
-_TRIED = 64
+_TRIAL_SAMPLES = 64  # points on which functions are called before a run
 
 
-class _Given:
-    """Frozen; equal, hashable and picklable by what was handed over."""
+class _UserDefined(Value):
+    """Frozen; equal, hashable and picklable by the arguments of the constructor."""
 
-    __slots__ = ("_given", "_values", "_warned", "dimension", "name", "vectorized")
+    __slots__ = ("_arguments", "_function", "_warned", "dimension", "name", "vectorized")
 
-    _given: dict[str, Any]
-    _values: PointFunction
+    _arguments: dict[str, Any]
+    _function: PointFunction
     _warned: list[bool]
     dimension: int
     name: str
     vectorized: bool
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"{type(self).__name__} is immutable; build a new one instead of setting {name}.")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"{type(self).__name__} is immutable; build a new one instead of deleting {name}.")
-
-    def _set(self, **fields: Any) -> None:
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
-
-    def _take(self, argument: str, given: dict[str, Any]) -> None:
-        function, vectorized, jit = given[argument], given["vectorized"], given["jit"]
-        dimension = _validate.count("dimension", given["dimension"])
-        _validate.flag("vectorized", vectorized)
-        _validate.flag("jit", jit)
-        name = given["name"]
-        if name is not None and not isinstance(name, str):
-            raise DomainError(f"name must be a string or None; got {name!r}. Pass a word for messages to use.")
-        name = name or named(function)
-        values = PointFunction(argument, function, dimension, vectorized=vectorized, jit=jit, name=name)
-        self._set(
-            _given=given, _values=values, _warned=[], dimension=dimension, name=name, vectorized=vectorized,
-        )  # fmt: skip
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return self._given == other._given
-
-    def __hash__(self) -> int:
-        return hash((type(self).__name__, *self._given.items()))
-
-    def __copy__(self) -> Any:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return self
+    def _arrays(self) -> tuple[Any, ...]:
+        return tuple(self._arguments.values())
 
     def __reduce__(self) -> Any:
-        return _rebuilt, (type(self), self._given)
+        return _rebuilt, (type(self), self._arguments)
+
+    def _set_arguments(self, argument: str, arguments: dict[str, Any]) -> None:
+        function, vectorized, jit = arguments[argument], arguments["vectorized"], arguments["jit"]
+        dimension = _validate.count("dimension", arguments["dimension"])
+        _validate.flag("vectorized", vectorized)
+        _validate.flag("jit", jit)
+        name = arguments["name"]
+        if name is not None and not isinstance(name, str):
+            raise DomainError(f"name must be a string or None; got {name!r}. Pass a word for messages to use.")
+        name = name or function_name(function)
+        self._set(
+            _arguments=arguments, _warned=[], dimension=dimension, name=name, vectorized=vectorized,
+            _function=PointFunction(argument, function, dimension, vectorized=vectorized, jit=jit, name=name),
+        )  # fmt: skip
 
     @property
-    def form(self) -> str:
+    def form(self) -> Literal["jitted", "vectorized", "plain"]:
         """How the function is called: "jitted" and "plain" once a sample, "vectorized" once a block."""
-        return self._values.form
+        return self._function.form
 
     def _evaluate(self, x: FloatArray, block: int | None, *, zero: str, infinite: str) -> FloatArray:
         """Values at the columns of x; ``zero`` and ``infinite``, where not empty, say why -inf and +inf are wrong."""
-        out = self._values(x, block)
-        bad = bad_values(out, zero=not zero, infinite=not infinite)
+        out = self._function(x, block)
+        bad = invalid_values(out, zero=not zero, infinite=not infinite)
         if bad is None:
             return out
         k = int(np.argmax(bad))
-        value, function = float(out[k]), self._values
+        value, function = float(out[k]), self._function
         why = zero if value == -np.inf else infinite if value == np.inf else "no logarithm is nan"
         raise DomainError(
             f"{function.argument} must be a number{'' if zero else ' or -inf'} at every point; got {value!r} from "
-            f"{function.name!r}{place(k, x, block)} ({int(bad.sum())} of {out.size} points): {why}. "
+            f"{function.name!r}{point_description(k, x, block)} ({int(bad.sum())} of {out.size} points): {why}. "
             f"Mend {function.name!r}, or the sampler if it leaves the support."
         )
 
-    def _say_cost(self, cost: float) -> None:
-        if not self._warned and warned_of_cost(self._values, cost):
+    def _warn_of_cost(self, cost: float) -> None:
+        if not self._warned and warn_of_python_cost(self._function, cost):
             self._warned.append(True)
 
 
-class Density(_Given):
-    """A probability law known by the logarithm of its density, and by a sampler if there is one.
+class Density(_UserDefined):
+    """A distribution known by the logarithm of its density, and by a sampler if there is one.
 
     Parameters
     ----------
@@ -119,15 +107,15 @@ class Density(_Given):
 
         In one dimension x is still an array: take ``x[0]``. Every call gets a copy, which the function may overwrite.
     sampler : callable, optional
-        Under ``numba.njit``, ``sampler(rng, x)`` fills x, a float64 array of length ``dimension``, with one draw and
-        returns nothing. A plain one, ``sampler(rng, n)``, returns n draws, integers or real numbers, of shape (n, d),
+        Under ``numba.njit``, ``sampler(rng, x)`` fills x, a float64 array of length ``dimension``, with one sample and
+        returns nothing. A plain one, ``sampler(rng, n)``, returns n samples, integers or real numbers, of shape (n, d),
         in one dimension also (n,). ``rng`` is a ``numpy.random.Generator`` and the only randomness it may use. Without
-        a sampler the density can only be held against a law that has one. Draws of another law than log_density's give
-        wrong answers, and are seldom noticed: integrals are compared, spreads are not.
+        a sampler the density can only be compared with a distribution that has one. Samples of another distribution
+        give wrong answers, and are seldom noticed: integrals are compared, variances are not.
     dimension : int
-        Numbers a point is made of, at least 1.
+        Number of coordinates of a point, at least 1.
     name : str, optional
-        What messages call it; the function's own name by default.
+        Its name in messages; the name of the function by default.
     vectorized : bool, optional
         Whether log_density takes many points.
     jit : bool, optional
@@ -136,21 +124,21 @@ class Density(_Given):
     Raises
     ------
     DomainError
-        For what is no function, and a jitted function that can't be compiled, returns anything but one real number or
+        If it is not a function, or a jitted function that cannot be compiled, returns anything but one real number or
         starts threads (``parallel=True``). When it is used: for nan and +inf, for -inf at a point of its own sampler,
-        for draws that are not finite or do not follow ``rng``, for values that change from call to call, and for an
-        exception of the function, which is chained.
+        for samples that are not finite or do not depend on ``rng`` alone, for values that change from call to call,
+        and for an exception of the function, which is chained.
     ShapeError
-        When it is used: for values or draws of the wrong shape.
+        When it is used: for values or samples of the wrong shape.
     BackendMissingError
         For ``jit=True`` without numba.
 
     Notes
     -----
-    The density may be with respect to any base measure that both laws share: lengths, counts on a grid, or a product,
-    so discrete and bounded laws need nothing special; that of a GaussianMixture is with respect to lengths. That
-    log_density is normalised can't be checked in general; where both laws have samplers, a run compares their integrals
-    and warns.
+    The density may be with respect to any base measure that both distributions share: lengths, counts on a grid, or a
+    product, so discrete and bounded ones need nothing special; that of a GaussianMixture is with respect to lengths.
+    Whether log_density is normalised cannot be checked in general; where both distributions have samplers, a run
+    compares their integrals and warns.
 
     A function is compiled when the object is built, and the loop around it is kept in memory for the process: about
     0.15 s the first time. No file is written for it. Pass ``numba.njit(cache=True)`` functions to keep the compilation
@@ -187,15 +175,15 @@ class Density(_Given):
         self, log_density: Any, sampler: Any = None, *, dimension: int, name: str | None = None, vectorized: bool =
         False, jit: bool = False,
     ) -> None:  # fmt: skip
-        given = {
+        arguments = {
             "log_density": log_density, "sampler": sampler, "dimension": dimension, "name": name,
             "vectorized": vectorized, "jit": jit,
         }  # fmt: skip
-        self._take("log_density", given)
+        self._set_arguments("log_density", arguments)
         self._set(_sampler=None if sampler is None else Sampler("sampler", sampler, self.dimension))
 
     @property
-    def draws(self) -> bool:
+    def has_sampler(self) -> bool:
         """Whether it has a sampler."""
         return self._sampler is not None
 
@@ -211,19 +199,19 @@ class Density(_Given):
         -------
         ndarray, shape (n,), or a scalar for one point
         """
-        points, one = _columns("x", x, self.dimension)
-        found = self.evaluate(points)
-        return found[0] if one else found
+        points, single = _columns("x", x, self.dimension)
+        values = self.evaluate(points)
+        return values[0] if single else values
 
     def sample(self, size: int, *, rng: Any = None) -> FloatArray:
-        """Independent draws.
+        """Independent samples.
 
         Parameters
         ----------
         size : int
-            How many, n.
+            Their number n.
         rng : None, int, SeedSequence, BitGenerator or Generator, optional
-            Source of randomness (SPEC 7); equal seeds give equal draws.
+            Source of randomness (SPEC 7); equal seeds give equal samples.
 
         Returns
         -------
@@ -237,17 +225,17 @@ class Density(_Given):
     def evaluate(self, x: FloatArray, *, own: object = None, block: int | None = None) -> FloatArray:
         """Log densities, shape (n,), of the columns of ``x``, C-contiguous (d, n).
 
-        ``own`` says what the columns are draws of, where it is known: where that is this density, or True, it can't be
-        zero there. ``block`` is named in errors.
+        ``own`` is the distribution that the columns are samples of, where it is known: if that is this density, or
+        True, the density cannot be zero there. ``block`` is named in errors.
         """
-        mine = own is True or (isinstance(own, Density) and own == self)
+        own_samples = own is True or (isinstance(own, Density) and own == self)
         return self._evaluate(
-            x, block, zero="it is the density's own draw, so its density is not zero" if mine else "",
+            x, block, zero="it is the density's own draw, so its density is not zero" if own_samples else "",
             infinite="a density is finite, and a point mass needs a base measure of counts",
         )  # fmt: skip
 
-    def draw(self, words: Words, n: int) -> FloatArray:
-        """The n draws, shape (d, n), of the stream that the numbers ``words`` name: the same on every call."""
+    def draw(self, words: WordArray, n: int) -> FloatArray:
+        """The n samples, shape (d, n), of the stream with the seed ``words``: the same on every call."""
         if self._sampler is None:
             raise DomainError(
                 f"sampler must be given for a law that is drawn from; got None for {self!r}. "
@@ -255,44 +243,46 @@ class Density(_Given):
             )
         return self._sampler(words, n)
 
-    def trial(self, words: Words, x: FloatArray | None = None, n: int = _TRIED) -> Costs:
-        """Try sampler and function on n draws, or the function on ``x``, before a run: their errors and the warning of
-        plain Python come from here, in the caller's thread."""
+    def trial(self, words: WordArray, x: FloatArray | None = None, n: int = _TRIAL_SAMPLES) -> CallCosts:
+        """Call sampler and function on n samples, or the function on ``x``, before a run.
+
+        Their errors and the warning of plain Python are raised here, in the caller's thread.
+        """
         own, draw = False, None
         if self._sampler is not None:
-            drawn, draw = tried_sampler(self._sampler, words, n)
+            drawn, draw = check_sampler(self._sampler, words, n)
             x, own = (drawn, True) if x is None else (x, False)
             if not own:
                 self.evaluate(drawn, own=True)
         if x is None:
-            return Costs(float("nan"), None)
-        _, cost = tried_function(self._values, x)
+            return CallCosts(float("nan"), None)
+        _, cost = check_function(self._function, x)
         self.evaluate(x, own=own)
-        self._say_cost(cost)
-        return Costs(cost, draw)
+        self._warn_of_cost(cost)
+        return CallCosts(cost, draw)
 
     def __repr__(self) -> str:
-        with_sampler = "with" if self.draws else "without"
+        with_sampler = "with" if self.has_sampler else "without"
         return f"Density({self.name!r}, dimension={self.dimension}, {self.form}, {with_sampler} a sampler)"
 
 
-class LogRatio(_Given):
-    """A pair of laws (P, Q) of which only log p(x)/q(x) is known, and draws of P.
+class LogRatio(_UserDefined):
+    """A pair of distributions (P, Q) of which only log p(x)/q(x) is known, and samples of P.
 
     Parameters
     ----------
     log_ratio : callable
-        Natural logarithm of p(x)/q(x), in one of the forms that :class:`Density` takes. +inf says q(x) = 0, -inf says
-        p(x) = 0.
+        Natural logarithm of p(x)/q(x), in one of the forms that :class:`Density` takes. +inf means q(x) = 0, -inf
+        means p(x) = 0.
     sampler : callable
-        Draws of P, in one of the forms that :class:`Density` takes.
+        Samples of P, in one of the forms that :class:`Density` takes.
     dimension : int
-        Numbers a point is made of, at least 1.
+        Number of coordinates of a point, at least 1.
     sampler_q : callable, optional
-        Draws of Q: needed for the Jensen-Shannon divergence and for the other direction (``both=True``), and a help to
-        the others, which need draws of P alone.
+        Samples of Q: needed for the Jensen-Shannon divergence and for the other direction (``both=True``), and a help
+        to the other quantities, which need samples of P alone.
     name : str, optional
-        What messages call it.
+        Its name in messages.
     vectorized : bool, optional
         Whether log_ratio takes many points.
     jit : bool, optional
@@ -301,9 +291,9 @@ class LogRatio(_Given):
     Raises
     ------
     DomainError
-        As :class:`Density`; when it is used, for nan, for -inf at a draw of P and for +inf at a draw of Q.
+        As :class:`Density`; when it is used, for nan, for -inf at a sample of P and for +inf at a sample of Q.
     ShapeError
-        When it is used: for values or draws of the wrong shape.
+        When it is used: for values or samples of the wrong shape.
     BackendMissingError
         For ``jit=True`` without numba.
 
@@ -321,7 +311,7 @@ class LogRatio(_Given):
     >>> def sampler(rng, n):
     ...     return 1.0 + rng.standard_normal((n, 1))
     >>> LogRatio(log_ratio, sampler, dimension=1, vectorized=True)
-    LogRatio('log_ratio', dimension=1, vectorized, draws of P)
+    LogRatio('log_ratio', dimension=1, vectorized, samples of P)
     """
 
     __slots__ = ("_samplers",)
@@ -332,11 +322,11 @@ class LogRatio(_Given):
         self, log_ratio: Any, sampler: Any, *, dimension: int, sampler_q: Any = None, name: str | None = None,
         vectorized: bool = False, jit: bool = False,
     ) -> None:  # fmt: skip
-        given = {
+        arguments = {
             "log_ratio": log_ratio, "sampler": sampler, "dimension": dimension, "sampler_q": sampler_q, "name": name,
             "vectorized": vectorized, "jit": jit,
         }  # fmt: skip
-        self._take("log_ratio", given)
+        self._set_arguments("log_ratio", arguments)
         samplers = {"p": Sampler("sampler", sampler, self.dimension)}
         if sampler_q is not None:
             samplers["q"] = Sampler("sampler_q", sampler_q, self.dimension)
@@ -344,28 +334,28 @@ class LogRatio(_Given):
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """The laws that there are draws of: "p", or "p" and "q"."""
+        """The distributions with samplers: "p", or "p" and "q"."""
         return tuple(self._samplers)
 
     def log_ratio(self, x: ArrayLike) -> FloatArray:
         """log p/q at points of shape (n, d) or (d,); in one dimension (n,), (n, 1) or a scalar."""
-        points, one = _columns("x", x, self.dimension)
-        found = self.evaluate(points)
-        return found[0] if one else found
+        points, single = _columns("x", x, self.dimension)
+        values = self.evaluate(points)
+        return values[0] if single else values
 
     def evaluate(self, x: FloatArray, *, own: str | None = None, block: int | None = None) -> FloatArray:
         """log p/q, shape (n,), of the columns of ``x``, C-contiguous (d, n).
 
-        ``own`` says which law the columns are draws of, "p" or "q": it can't be zero there. ``block`` is named in
-        errors.
+        ``own`` is the distribution that the columns are samples of, "p" or "q": it cannot be zero there. ``block`` is
+        named in errors.
         """
         return self._evaluate(
             x, block, zero="it is a draw of P, so p is not zero" if own == "p" else "",
             infinite="it is a draw of Q, so q is not zero" if own == "q" else "",
         )  # fmt: skip
 
-    def draw(self, words: Words, n: int, side: str = "p") -> FloatArray:
-        """The n draws, shape (d, n), of P or Q in the stream that the numbers ``words`` name: always the same."""
+    def draw(self, words: WordArray, n: int, side: str = "p") -> FloatArray:
+        """The n samples, shape (d, n), of P or Q in the stream with the seed ``words``: the same on every call."""
         if side not in self._samplers:
             raise DomainError(
                 f"sampler_q must be given where Q is drawn from; got None for {self!r}. "
@@ -373,28 +363,27 @@ class LogRatio(_Given):
             )
         return self._samplers[side](words, n)
 
-    def trial(self, words: Words, n: int = _TRIED) -> Costs:
-        """Try samplers and function on n draws before a run: their errors and the warning of plain Python come from
-        here, in the caller's thread."""
+    def trial(self, words: WordArray, n: int = _TRIAL_SAMPLES) -> CallCosts:
+        """Call samplers and function on n samples before a run, as ``Density.trial`` does."""
         costs = []
         for side, sampler in self._samplers.items():
-            x, draw = tried_sampler(sampler, words, n)
-            _, cost = tried_function(self._values, x)
+            x, draw = check_sampler(sampler, words, n)
+            _, cost = check_function(self._function, x)
             self.evaluate(x, own=side)
-            costs.append(Costs(cost, draw))
-        self._say_cost(costs[0].evaluate)
+            costs.append(CallCosts(cost, draw))
+        self._warn_of_cost(costs[0].evaluate)
         return costs[0]
 
     def __repr__(self) -> str:
-        drawn = " and ".join(side.upper() for side in self._samplers)
-        return f"LogRatio({self.name!r}, dimension={self.dimension}, {self.form}, draws of {drawn})"
+        sides = " and ".join(side.upper() for side in self._samplers)
+        return f"LogRatio({self.name!r}, dimension={self.dimension}, {self.form}, samples of {sides})"
 
 
-def _rebuilt(kind: Any, given: dict[str, Any]) -> Any:
-    return kind(**given)
+def _rebuilt(kind: Any, arguments: dict[str, Any]) -> Any:
+    return kind(**arguments)
 
 
 def _columns(name: str, x: ArrayLike, dimension: int) -> tuple[FloatArray, bool]:
-    """Points as a tile, and whether a single one was given without its axis."""
-    found, one = rows(name, x, dimension)
-    return np.ascontiguousarray(found.T), one
+    """Points as columns, and whether a single one was passed without its axis."""
+    rows, single = point_rows(name, x, dimension)
+    return np.ascontiguousarray(rows.T), single

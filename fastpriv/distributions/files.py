@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from .. import _validate
-from .._atomic import written_whole
-from .._files import archive
+from .._files import atomic_write, read_npz
 from ..errors import DomainError
 from .mixtures import GaussianMixture
 
 __all__ = ["read_mixture", "write_mixture"]
 
 _KEYS = ("weights", "means", "sigmas", "covariances")
-_ARCHIVE = b"PK"
-_MAKE = "Write it with fastpriv.write_mixture(path, mixture)."
-_TEXT_SHARE = 6  # bytes of memory to a byte of JSON
+_ARCHIVE_MAGIC = b"PK"  # first bytes of every zip file, and so of a NumPy archive
+_REMEDY = "Write it with fastpriv.write_mixture(path, mixture)."
+_BYTES_A_CHARACTER = 6  # of memory, that parsing a character of JSON takes
 
 
 def read_mixture(path: str | os.PathLike[str]) -> GaussianMixture:
@@ -33,7 +33,7 @@ def read_mixture(path: str | os.PathLike[str]) -> GaussianMixture:
     Returns
     -------
     GaussianMixture
-        On the line or in d dimensions.
+        In one or in d dimensions.
 
     Raises
     ------
@@ -60,16 +60,17 @@ def read_mixture(path: str | os.PathLike[str]) -> GaussianMixture:
         fault = IsADirectoryError if file.is_dir() else FileNotFoundError
         raise fault(f"file must be an existing .npz or .json file; got {str(file)!r}. Check the path.")
     with open(file, "rb") as stream:
-        archive = stream.read(2) == _ARCHIVE
-    found = _archive(file) if archive else _json(file)
-    missing = [key for key in _KEYS[:2] if key not in found]
-    if not missing and not found.keys() & set(_KEYS[2:]):
+        is_archive = stream.read(2) == _ARCHIVE_MAGIC
+    arrays = _read_archive(file) if is_archive else _read_json(file)
+    missing = [key for key in _KEYS[:2] if key not in arrays]
+    if not missing and not arrays.keys() & set(_KEYS[2:]):
         missing = ["sigmas or covariances"]
     if missing:
-        raise DomainError(f"file must hold the key {missing[0]}; got {str(file)!r} with {_listed(found)}. {_MAKE}")
+        raise DomainError(f"file must hold the key {missing[0]}; got {str(file)!r} with {_listed(arrays)}. {_REMEDY}")
     try:
-        return GaussianMixture(found["weights"], found["means"], found.get("sigmas"),
-                               covariances=found.get("covariances"))  # fmt: skip
+        return GaussianMixture(
+            arrays["weights"], arrays["means"], arrays.get("sigmas"), covariances=arrays.get("covariances")
+        )
     except ValueError as fault:
         raise DomainError(f"file must hold a Gaussian mixture; got {str(file)!r}, in which {fault}") from None
 
@@ -82,7 +83,7 @@ def write_mixture(path: str | os.PathLike[str], mixture: GaussianMixture) -> Non
     path : path-like
         A name that ends in ``.npz`` (NumPy archive) or ``.json``. The file appears whole or not at all.
     mixture : GaussianMixture
-        On the line or in d dimensions.
+        In one or in d dimensions.
 
     Raises
     ------
@@ -110,7 +111,7 @@ def write_mixture(path: str | os.PathLike[str], mixture: GaussianMixture) -> Non
         arrays["sigmas"] = mixture.sigmas
     else:
         arrays["covariances"] = mixture.covariances[0] if mixture.shared else mixture.covariances
-    with written_whole(path) as stream:
+    with atomic_write(path) as stream:
         if ending == ".npz":
             import numpy
 
@@ -122,53 +123,53 @@ def write_mixture(path: str | os.PathLike[str], mixture: GaussianMixture) -> Non
             stream.write(json.dumps({key: array.tolist() for key, array in arrays.items()}).encode() + b"\n")
 
 
-def _archive(file: Path) -> dict[str, Any]:
+def _read_archive(file: Path) -> dict[str, Any]:
     try:
-        return archive(
-            file, lambda names: _known(file, names), "Take fewer components, or one covariance for all of them."
+        return read_npz(
+            file, lambda names: _check_keys(file, names), "Take fewer components, or one covariance for all of them."
         )
     except DomainError as fault:
         if str(fault).startswith("file must"):
             raise
         raise DomainError(
-            f"file must be a whole NumPy archive of numbers; got {str(file)!r}, in which {fault}. {_MAKE}"
+            f"file must be a whole NumPy archive of numbers; got {str(file)!r}, in which {fault}. {_REMEDY}"
         ) from None
 
 
-def _json(file: Path) -> dict[str, Any]:
+def _read_json(file: Path) -> dict[str, Any]:
     import json
 
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        _known(file, [key for key, _ in items])
+    def checked(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        _check_keys(file, [key for key, _ in items])
         return dict(items)
 
-    _validate.memory("file", _TEXT_SHARE * file.stat().st_size, "Write it as .npz.")
+    _validate.memory("file", _BYTES_A_CHARACTER * file.stat().st_size, "Write it as .npz.")
     try:
-        found = json.loads(file.read_text(encoding="utf-8-sig"), object_pairs_hook=pairs)
+        content = json.loads(file.read_text(encoding="utf-8-sig"), object_pairs_hook=checked)
     except DomainError:
         raise
     except (ValueError, RecursionError) as fault:
         raise DomainError(
-            f"file must be a NumPy archive or JSON in UTF-8; got {str(file)!r}, which is neither: {fault}. {_MAKE}"
+            f"file must be a NumPy archive or JSON in UTF-8; got {str(file)!r}, which is neither: {fault}. {_REMEDY}"
         ) from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise DomainError(
             f"file must hold an object with the keys {', '.join(_KEYS[:3])}; got {str(file)!r} with "
-            f"{_validate.shown(found)}. {_MAKE}"
+            f"{_validate.shown(content)}. {_REMEDY}"
         )
-    return found
+    return content
 
 
-def _known(file: Path, keys: list[str]) -> None:
-    """A key that is misspelt must not be passed over, nor one of two be taken."""
-    for place, key in enumerate(keys):
-        if key not in _KEYS or key in keys[:place]:
-            fault = "the key " + _validate.shown(key) + (" twice" if key in keys[:place] else "")
+def _check_keys(file: Path, keys: list[str]) -> None:
+    """Raise for a key that is misspelt, which must not be ignored, or occurs twice."""
+    for i, key in enumerate(keys):
+        if key not in _KEYS or key in keys[:i]:
+            fault = "the key " + _validate.shown(key) + (" twice" if key in keys[:i] else "")
             raise DomainError(
                 f"file must hold no keys but {', '.join(_KEYS)}, each once; got {str(file)!r} with {fault}. "
                 "Rename or remove it."
             )
 
 
-def _listed(found: dict[str, Any]) -> str:
-    return "the keys " + ", ".join(found) if found else "no keys"
+def _listed(keys: Collection[str]) -> str:
+    return "the keys " + ", ".join(keys) if keys else "no keys"

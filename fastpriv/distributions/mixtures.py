@@ -1,29 +1,36 @@
-"""Gaussian mixtures on the line and in d dimensions.
+"""Gaussian mixtures in one and in d dimensions.
 
 Notation: a Gaussian mixture is the measure ``sum_i w_i N(m_i, K_i)`` with weights ``w``, means ``m`` and covariances
-``K_i``: ``s_i^2`` on the line, ``s_i^2 I`` (isotropic), ``diag(s_i1^2 .. s_id^2)`` (diagonal), or any (full). The lower
-Cholesky factor of ``K_i`` is ``L_i``.
+``K_i``: ``s_i^2`` in one dimension (univariate), ``s_i^2 I`` (isotropic), ``diag(s_i1^2 .. s_id^2)`` (diagonal), or any
+(full). The lower Cholesky factor of ``K_i`` is ``L_i``.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _parallel, _validate
+from .._values import FloatArray, Value
 from ..errors import DomainError, ShapeError
 from . import covariances as matrices
-from . import points
-from .packed import Packed, pack
-from .values import LIMIT, FloatArray, Value, rows
+from .packed import (
+    MAX_MAGNITUDE,
+    Packed,
+    affine_image,
+    draw_samples,
+    mixture_log_density,
+    pack,
+    point_rows,
+)  # fmt: skip
 
 __all__ = ["GaussianMixture"]
 
 
 class GaussianMixture(Value):
-    """A finite mixture of normal laws on the line or in d dimensions.
+    """A finite mixture of Gaussians in one or in d dimensions.
 
     Parameters
     ----------
@@ -31,10 +38,10 @@ class GaussianMixture(Value):
         Probabilities of the components. They must sum to 1 within 1e-9 and are never renormalised: the mixture is the
         measure with exactly these weights. Components of weight zero are dropped.
     means : array_like, shape (k,) or (k, d)
-        Means, in any unit. Shapes (k,) and (k, 1) give a law on the line.
+        Means, in any unit. Shapes (k,) and (k, 1) give a univariate mixture.
     sigmas : array_like, optional
-        Standard deviations in the same unit, positive. A scalar serves all coordinates of all components, shape (k,)
-        or (k, 1) gives one to a component, (1, d) one to a coordinate, shared by all components, and (k, d) one to
+        Standard deviations in the same unit, positive. A scalar is that of all coordinates of all components, shape
+        (k,) or (k, 1) gives one to a component, (1, d) one to a coordinate, shared by all components, and (k, d) one to
         each coordinate of each component.
     covariances : array_like, shape (d, d) or (k, d, d), optional
         Instead of ``sigmas``: one covariance matrix for all components, or one to a component; symmetric and positive
@@ -44,10 +51,10 @@ class GaussianMixture(Value):
     ----------
     weights : ndarray, shape (k,)
         Probabilities of the components.
-    means : ndarray, shape (k,) on the line, else (k, d)
+    means : ndarray, shape (k,) if univariate, else (k, d)
         Means.
     sigmas : ndarray or None
-        Shape (k,) on the line and for the isotropic form, (k, d) for the diagonal form, None for the full form.
+        Shape (k,) for the univariate and the isotropic form, (k, d) for the diagonal form, None for the full form.
     covariances : ndarray or None
         Shape (k, d, d), or (1, d, d) where all components have the same, in the full form; else None.
 
@@ -63,9 +70,9 @@ class GaussianMixture(Value):
 
     Notes
     -----
-    All arrays are read-only and the law is kept in its simplest form: matrices that are all diagonal become sigmas
+    All arrays are read-only and the mixture is kept in its simplest form: matrices that are all diagonal become sigmas
     (square roots of the variances), sigmas that do not depend on the coordinate become isotropic, and covariances that
-    are all equal become one. Two mixtures are equal when these arrays are.
+    are all equal become one. Two mixtures are equal when these arrays are equal.
 
     A fitted ``sklearn.mixture.GaussianMixture`` g becomes ``GaussianMixture(g.weights_, g.means_,
     covariances=g.covariances_)`` where its covariances are full or tied, and ``GaussianMixture(g.weights_, g.means_,
@@ -76,7 +83,7 @@ class GaussianMixture(Value):
     coordinates by powers of two. Refused as singular is a matrix whose least eigenvalue, for unit variances, is below
     9e-16 sqrt(d) times the largest.
 
-    **Accuracy** the methods are held against high-precision arithmetic by ``tests/kernels/test_mixture_points.py``.
+    **Accuracy** the methods are compared with high-precision arithmetic by ``tests/kernels/test_mixture_points.py``.
 
     Examples
     --------
@@ -106,22 +113,22 @@ class GaussianMixture(Value):
         covariances: ArrayLike | None = None,
     ) -> None:  # fmt: skip
         w = _validate.probabilities("weights", weights)
-        in_range = ("finite and at most 1e300 in size", lambda x: np.abs(x) <= LIMIT)
+        in_range = ("finite and at most 1e300 in size", lambda x: np.abs(x) <= MAX_MAGNITUDE)
         m = _validate.real("means", means, *in_range, answer=False)
         if (sigmas is None) == (covariances is None):
-            given = "neither" if sigmas is None else "both"
+            passed = "neither" if sigmas is None else "both"
             raise DomainError(
-                f"sigmas must be given, or else covariances, and not both; got {given}. "
+                f"sigmas must be given, or else covariances, and not both; got {passed}. "
                 "Pass standard deviations as sigmas, or matrices as covariances=."
             )
         if m.ndim <= 1 and covariances is None:
-            self._on_the_line(w, _validate.vector("means", m), sigmas)
+            self._set_univariate(w, _validate.vector("means", m), sigmas)
             return
         m = m.reshape(-1, 1) if m.ndim <= 1 else m
         if m.ndim != 2 or m.size == 0:
             raise ShapeError(
                 f"means must have one row a component and at least one coordinate; got shape {np.shape(means)}. "
-                "Pass shape (k, d), or (k,) for a law on the line."
+                "Pass shape (k, d), or (k,) in one dimension."
             )
         if len(m) != len(w):
             raise ShapeError(
@@ -129,16 +136,16 @@ class GaussianMixture(Value):
             )
         used = w > 0
         if covariances is None:
-            self._set(weights=w[used], **matrices.simplest(m[used], matrices.spread_out(sigmas, *m.shape)[used]))
+            self._set(weights=w[used], **matrices.simplest_form(m[used], matrices.sigma_rows(sigmas, *m.shape)[used]))
             return
-        stack, factors = matrices.taken(covariances, used, m.shape[1])
+        stack, factors = matrices.validated_covariances(covariances, used, m.shape[1])
         if factors is None:
-            self._set(weights=w[used], **matrices.simplest(m[used], np.sqrt(stack)))
+            self._set(weights=w[used], **matrices.simplest_form(m[used], np.sqrt(stack)))
         else:
             self._set(weights=w[used], means=m[used], sigmas=None, covariances=stack, _factors=factors)
 
-    def _on_the_line(self, w: FloatArray, m: FloatArray, sigmas: ArrayLike | None) -> None:
-        s = _validate.vector("sigmas", matrices.deviations(sigmas))
+    def _set_univariate(self, w: FloatArray, m: FloatArray, sigmas: ArrayLike | None) -> None:
+        s = _validate.vector("sigmas", matrices.validated_sigmas(sigmas))
         if s.size == 1:
             s = np.full(w.shape, s[0])
         if not w.shape == m.shape == s.shape:
@@ -153,7 +160,7 @@ class GaussianMixture(Value):
     def single(
         cls, mean: ArrayLike, sigma: ArrayLike | None = None, *, covariance: ArrayLike | None = None
     ) -> GaussianMixture:
-        """One normal law: N(mean, sigma^2) on the line, or with a mean of shape (d,) in d dimensions.
+        """One Gaussian: N(mean, sigma^2) in one dimension, or with a mean of shape (d,) in d dimensions.
 
         ``sigma`` is then a scalar or of shape (d,); ``covariance`` of shape (d, d) takes its place.
         """
@@ -179,12 +186,12 @@ class GaussianMixture(Value):
         return 1 if self.means.ndim == 1 else self.means.shape[1]
 
     @property
-    def form(self) -> str:
-        """``line``, ``isotropic``, ``diagonal`` or ``full``."""
+    def form(self) -> Literal["univariate", "isotropic", "diagonal", "full"]:
+        """The simplest form of the covariances that holds them."""
         if self.covariances is not None:
             return "full"
         if self.means.ndim == 1:
-            return "line"
+            return "univariate"
         return "isotropic" if self.sigmas.ndim == 1 else "diagonal"
 
     @property
@@ -198,7 +205,7 @@ class GaussianMixture(Value):
     def factors(self) -> FloatArray | None:
         """Lower Cholesky factors of ``covariances``, of the same shape; None but for the full form."""
         if self.covariances is not None and self._factors is None:
-            self._set(_factors=matrices.factored(self.covariances))
+            self._set(_factors=matrices.validated_factors(self.covariances))
         return self._factors
 
     def __len__(self) -> int:
@@ -206,22 +213,22 @@ class GaussianMixture(Value):
 
     @property
     def packed(self) -> Packed:
-        """The arrays that the kernels take, made when first asked for; as large as ``factors`` in the full form."""
+        """The arrays that the kernels take, computed on first use; as large as ``factors`` in the full form."""
         if not hasattr(self, "_packed"):
             object.__setattr__(self, "_packed", pack(self))
         return self._packed
 
     @property
     def mass_gap(self) -> float:
-        """How far the sum of the weights is from 1, a relative slip of all of them; 0 where it is 1 as a double."""
-        return _validate.law_gap(self.weights)
+        """Distance of the sum of the weights from 1, a relative error of all of them; 0 where it is 1 as a double."""
+        return _validate.rounded_sum_gap(self.weights)
 
     def log_density(self, x: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
         """Natural logarithm of the density at each point.
 
         Parameters
         ----------
-        x : array_like, shape (n, d) or (d,); on the line (n,), (n, 1) or a scalar
+        x : array_like, shape (n, d) or (d,); in one dimension (n,), (n, 1) or a scalar
             Points, finite.
         n_jobs : int, optional
             Threads; -1 for all cores, by default what ``joblib.parallel_config`` says, one when it says nothing. It
@@ -252,30 +259,30 @@ class GaussianMixture(Value):
         array([-692.61340496,   -1.83787707])
         """
         _parallel.checked(n_jobs)
-        places, one = rows("x", x, self.dimension)
-        found = points.log_density(self, places, n_jobs)
-        return found[0] if one else found
+        rows, single = point_rows("x", x, self.dimension)
+        values = mixture_log_density(self, rows, n_jobs)
+        return values[0] if single else values
 
     def sample(self, size: int, *, rng: Any = None) -> FloatArray:
-        """Independent draws.
+        """Independent samples.
 
         Parameters
         ----------
         size : int
-            How many, n.
+            Their number n.
         rng : None, int, sequence of int, SeedSequence, BitGenerator or Generator, optional
-            Source of randomness (SPEC 7). A Generator is drawn from; anything else names a stream of its own, an
-            integer that of ``numpy.random.default_rng``.
+            Source of randomness (SPEC 7). A Generator is used as it is; anything else is the seed of a new one, an
+            integer as in ``numpy.random.default_rng``.
 
         Returns
         -------
-        ndarray, shape (n, d); on the line (n,)
-            Points of the law, its weights divided by their sum.
+        ndarray, shape (n, d); in one dimension (n,)
+            Samples of the mixture with its weights divided by their sum.
 
         Raises
         ------
         DomainError
-            For a size that is not an integer of at least 0, or an rng that is none.
+            For a size that is not an integer of at least 0, or an invalid rng.
         MemoryError
             If the points would need more memory than is free.
 
@@ -288,11 +295,11 @@ class GaussianMixture(Value):
         """
         n = _validate.count("size", size, minimum=0)
         _validate.memory("size", n * self.dimension * 8, "Draw and use the points in parts.")
-        found = points.draws(self, n, rng)
-        return found[:, 0] if self.means.ndim == 1 else found
+        samples = draw_samples(self, n, rng)
+        return samples[:, 0] if self.means.ndim == 1 else samples
 
     def marginal(self, indices: ArrayLike) -> GaussianMixture:
-        """The law of some coordinates, in the order given; one index gives a law on the line.
+        """The distribution of some coordinates, in the order given; one index gives a univariate mixture.
 
         Parameters
         ----------
@@ -336,19 +343,19 @@ class GaussianMixture(Value):
         return GaussianMixture(self.weights, m, s)
 
     def affine(self, matrix: ArrayLike, shift: ArrayLike = 0.0) -> GaussianMixture:
-        """The law of ``matrix @ X + shift``.
+        """The distribution of ``matrix @ X + shift``.
 
         Parameters
         ----------
         matrix : array_like, shape (m, d), (d,) or scalar
             Rows must be independent, so that the image has a density. A vector scales each coordinate, a scalar all.
         shift : array_like, shape (m,) or scalar, default 0
-            What is added.
+            Added to every point.
 
         Returns
         -------
         GaussianMixture
-            In m dimensions; m = 1 gives a law on the line.
+            In m dimensions; m = 1 gives a univariate mixture.
 
         Raises
         ------
@@ -375,13 +382,13 @@ class GaussianMixture(Value):
         target = len(a) if a.ndim == 2 else d
         if b.shape not in ((), (target,)):
             raise ShapeError(f"shift must be a number or of shape ({target},); got {b.shape}. Pass one entry a row.")
-        means, sigmas, covariances = points.image(self, a, b)
+        means, sigmas, covariances = affine_image(self, a, b)
         try:
             return GaussianMixture(self.weights, means, sigmas, covariances=covariances)
         except DomainError as fault:
             raise DomainError(
-                f"matrix must map to a law within the range of doubles, and not onto fewer dimensions; got an image of "
-                f"which {fault}"
+                f"matrix must map to a distribution within the range of doubles, and not onto fewer dimensions; got an "
+                f"image of which {fault}"
             ) from None
 
     def __reduce__(self) -> Any:
@@ -391,8 +398,8 @@ class GaussianMixture(Value):
 
     def __repr__(self) -> str:
         if len(self) > 4 or (self.covariances if self.covariances is not None else self.means).size > 16:
-            place = "" if self.form == "line" else f" in {self.dimension} dimensions, {self.form}"
-            return f"<GaussianMixture of {len(self)} component{'s' if len(self) != 1 else ''}{place}>"
+            space = "" if self.form == "univariate" else f" in {self.dimension} dimensions, {self.form}"
+            return f"<GaussianMixture of {len(self)} component{'s' if len(self) != 1 else ''}{space}>"
         w, m = self.weights.tolist(), self.means.tolist()
         if self.covariances is not None:
             return f"GaussianMixture({w}, {m}, covariances={self.covariances.tolist()})"
@@ -401,6 +408,6 @@ class GaussianMixture(Value):
 
 def _unpickled(weights: FloatArray, means: FloatArray, covariances: FloatArray) -> GaussianMixture:
     """A mixture of the full form as it was when pickled; its factors are computed when asked for."""
-    made = object.__new__(GaussianMixture)
-    made._set(weights=weights, means=means, sigmas=None, covariances=covariances, _factors=None)
-    return made
+    mixture = object.__new__(GaussianMixture)
+    mixture._set(weights=weights, means=means, sigmas=None, covariances=covariances, _factors=None)
+    return mixture

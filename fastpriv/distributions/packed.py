@@ -1,30 +1,41 @@
-"""Mixtures as the kernels take them, and several of them in the coordinates where they cost least.
+"""Mixtures in the layout of the kernels: log densities, samples, affine images, and common coordinates.
 
 Notation: a mixture sum_c w_c N(m_c, S_c) in d dimensions, S_c = L_c L_c^T, is the exponential sum of
 constant_c - |z_c|^2 / 2 with z_c = L_c^-1 (x - m_c) and constant_c = log w_c - log det L_c - (d/2) log(2 pi).
-Samples are held as ``x`` of shape (d, n): a row is one coordinate of n samples.
+
+The mathematics of the log density is in ``csrc/fp_density.h``. There ``x - m`` is formed first and never expanded into
+squares, so means that lie 1e8 standard deviations apart cost no digits. The kernels take samples as ``x`` of shape
+(d, n): a row is one coordinate of n samples. Long arrays are processed in blocks that fit the caches.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from ..kernels import _density
-from .values import FloatArray
+from .. import _parallel, _random, _validate
+from ..errors import DomainError, ShapeError
+from ..kernels import _density, _product
+from ..numerics import FloatArray, LongDoubleArray
 
 if TYPE_CHECKING:
     from .mixtures import GaussianMixture
 
-__all__ = ["Packed", "Together", "log_density", "log_density_information", "pack", "pack_together"]
+__all__ = [
+    "MAX_MAGNITUDE", "CommonCoordinates", "Packed", "affine_image", "draw_samples", "log_density",
+    "log_density_information", "mixture_log_density", "pack", "pack_together", "point_rows",
+]  # fmt: skip
 
-ISOTROPIC, DIAGONAL, FULL = range(3)
-LOG_TWO_PI = math.log(2 * math.pi)
-FARTHEST = 1024.0  # whitened distance of a mean from the centre up to which whitening all means at once is accurate
+MAX_MAGNITUDE = 1e300  # of a point, a standard deviation, a variance, and of the inverses of the last two
+ISOTROPIC, DIAGONAL, FULL = range(3)  # values of ``Packed.form``
+_BLOCK_NUMBERS = 2**17  # doubles in a temporary array: 1 MiB
+_THREAD_NUMBERS = 2**22  # doubles of points that a thread takes at a time: 32 MiB
+_MAX_WHITENED_DISTANCE = 1024.0  # of a mean from the centre, up to which whitening all means at once is accurate
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +56,7 @@ class Packed:
         Inverse standard deviations (k,) or (k, d); for the full form the inverses of the lower Cholesky factors,
         packed by rows, (k, d(d+1)/2), or one row when all components share it.
     spreads : ndarray
-        What a normal is multiplied by, of the same shape: standard deviations, or packed lower factors.
+        Factors of standard normal samples, of the same shape: standard deviations, or packed lower factors.
     """
 
     form: int
@@ -65,7 +76,7 @@ class Packed:
         return int(self.means.shape[1])
 
 
-class Together(NamedTuple):
+class CommonCoordinates(NamedTuple):
     """Mixtures in common coordinates y = A (x - shift): log p(x) = log packed(y) + ``log_determinant`` of A."""
 
     packs: tuple[Packed, ...]
@@ -73,64 +84,27 @@ class Together(NamedTuple):
 
 
 def pack(mixture: GaussianMixture) -> Packed:
-    """The arrays of one mixture, in its own coordinates.
+    """The arrays of one mixture, in its own coordinates and form; a univariate one is isotropic with d = 1.
 
-    Parameters
-    ----------
-    mixture : GaussianMixture
-        The law.
-
-    Returns
-    -------
-    Packed
-        The form is the mixture's own; a law on the line is isotropic with d = 1.
-
-    Raises
-    ------
-    MemoryError
-        If the inverse factors of the covariances do not fit into memory.
-
-    Notes
-    -----
     **Accuracy** the inverse of a factor L is off by at most d u \\|L^-1\\| \\|L\\| \\|L^-1\\| entry by entry,
     u = 2^-53; what that does to the log density is in tests/kernels/test_density.py.
 
-    Examples
-    --------
     >>> from fastpriv import GaussianMixture
     >>> from fastpriv.distributions.packed import pack
     >>> packed = pack(GaussianMixture([0.5, 0.5], [0.0, 1.0], 2.0))
     >>> packed.form, packed.dimension, packed.scales
     (0, 1, array([0.5, 0.5]))
     """
-    return _with_means(mixture, _rows(mixture))
+    return _packed_at(mixture, _mean_rows(mixture))
 
 
 def log_density(packed: Packed, x: FloatArray, out: FloatArray | None = None) -> FloatArray:
-    """Log densities at the columns of x.
+    """Log densities at the columns of x, C-contiguous (d, n), shape (n,); -inf only below -8e307.
 
-    Parameters
-    ----------
-    packed : Packed
-        The mixture.
-    x : ndarray, shape (d, n)
-        Samples, C-contiguous.
-    out : ndarray, shape (n,), optional
-        Where they go; a new array by default.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        -inf only where the log density is below -8e307.
-
-    Notes
-    -----
     A value depends on its column alone, whatever the others are and however many.
 
     **Accuracy** 1e-13 (1 + \\|log p\\|), and much closer for d below 100: tests/kernels/test_density.py.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from fastpriv import GaussianMixture
     >>> from fastpriv.distributions.packed import log_density, pack
@@ -143,23 +117,11 @@ def log_density(packed: Packed, x: FloatArray, out: FloatArray | None = None) ->
 
 
 def log_density_information(packed: Packed, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Log densities, and what a sample tells about its component.
+    """Log densities at the columns of x, and the information of a sample about its component, each of shape (n,).
 
-    Parameters
-    ----------
-    packed : Packed
-        The mixture.
-    x : ndarray, shape (d, n)
-        Samples, C-contiguous.
+    The latter is the divergence KL(component given x || weights) in nats, never negative; its mean under the mixture is
+    the mutual information of component and sample.
 
-    Returns
-    -------
-    log_density, information : ndarray, shape (n,)
-        The second is the divergence KL(component given x || weights) in nats, never negative; its mean under the
-        mixture is the mutual information of component and sample.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from fastpriv import GaussianMixture
     >>> from fastpriv.distributions.packed import log_density_information, pack
@@ -173,28 +135,16 @@ def log_density_information(packed: Packed, x: FloatArray) -> tuple[FloatArray, 
     return out, information
 
 
-def pack_together(*mixtures: GaussianMixture) -> Together:
-    """Several mixtures over one space in common coordinates, chosen so that they cost least.
+def pack_together(*mixtures: GaussianMixture) -> CommonCoordinates:
+    """Several mixtures of one dimension in common coordinates, chosen so that they cost least.
 
-    Parameters
-    ----------
-    *mixtures : GaussianMixture
-        One or more, of one dimension.
+    Where all components of all mixtures have one covariance, the coordinates are whitened and all forms are isotropic
+    with sigma 1; a shift that is exact for all means is subtracted first. Divergences are the same in any coordinates;
+    an entropy is that of the pack less the log-determinant.
 
-    Returns
-    -------
-    Together
-        The packs and the log-determinant of the map. Where all components of all mixtures have one covariance, the
-        coordinates are whitened and all forms are isotropic with sigma 1; a shift that is exact for all means is taken
-        off first. Divergences are the same in any coordinates; an entropy is that of the pack less the log-determinant.
-
-    Notes
-    -----
     Whitened means are rounded, each to about d u \\|L^-1\\| \\|L\\| times its size: differences of means below this are
     lost. Means farther than 1024 whitened units from their centre stay as they are.
 
-    Examples
-    --------
     >>> from fastpriv import GaussianMixture
     >>> from fastpriv.distributions.packed import pack_together
     >>> p = GaussianMixture.single([1e8, 0.0], covariance=[[2.0, 1.0], [1.0, 2.0]])
@@ -203,64 +153,65 @@ def pack_together(*mixtures: GaussianMixture) -> Together:
     >>> [packed.form for packed in packs], packs[0].means, packs[1].means.round(6)
     ([0, 0], array([[0., 0.]]), array([[ 0.707107, -0.408248]]))
     """
-    every = np.concatenate([_rows(mixture) for mixture in mixtures])
-    shift = _shift(every)
+    all_means = np.concatenate([_mean_rows(mixture) for mixture in mixtures])
+    shifted = all_means - _exact_shift(all_means)
     split = np.cumsum([len(mixture) for mixture in mixtures])[:-1]
-    means = np.split(every - shift, split)
-    common = _common(mixtures)
+    common = _common_factor(mixtures)
     if common is not None:
-        whitened = _whitened(common, every - shift)
-        if np.all(np.abs(whitened) <= FARTHEST):
+        whitened = _whitened(common, shifted)
+        if np.all(np.abs(whitened) <= _MAX_WHITENED_DISTANCE):
             diagonal = np.diagonal(common) if common.ndim == 2 else common
-            unit = [
-                _packed(mixture.weights, rows, np.ones(len(rows)))
+            packs = [
+                _packed_from_sigmas(mixture.weights, rows, np.ones(len(rows)))
                 for mixture, rows in zip(mixtures, np.split(whitened, split), strict=True)
             ]
-            return Together(tuple(unit), -math.fsum(np.log(diagonal)))
-    return Together(tuple(map(_with_means, mixtures, means)), 0.0)
+            return CommonCoordinates(tuple(packs), -math.fsum(np.log(diagonal)))
+    return CommonCoordinates(tuple(map(_packed_at, mixtures, np.split(shifted, split))), 0.0)
 
 
-def _rows(mixture: GaussianMixture) -> FloatArray:
+def _mean_rows(mixture: GaussianMixture) -> FloatArray:
     return np.ascontiguousarray(mixture.means.reshape(len(mixture.weights), -1))
 
 
-def _with_means(mixture: GaussianMixture, means: FloatArray) -> Packed:
+def _packed_at(mixture: GaussianMixture, means: FloatArray) -> Packed:
+    """The pack of a mixture with other means, shape (k, d)."""
     if mixture.factors is not None:
-        return _packed_full(mixture.weights, means, mixture.factors)
-    return _packed(mixture.weights, means, mixture.sigmas)
+        return _packed_from_factors(mixture.weights, means, mixture.factors)
+    return _packed_from_sigmas(mixture.weights, means, mixture.sigmas)
 
 
-def _packed(weights: FloatArray, means: FloatArray, sigmas: FloatArray) -> Packed:
+def _packed_from_sigmas(weights: FloatArray, means: FloatArray, sigmas: FloatArray) -> Packed:
     """Isotropic for sigmas of shape (k,), diagonal for (k, d)."""
     d = means.shape[1]
     logs = np.log(sigmas)
-    volumes = d * logs.astype(np.longdouble) if sigmas.ndim == 1 else logs.sum(axis=1, dtype=np.longdouble)
+    log_determinants = d * logs.astype(np.longdouble) if sigmas.ndim == 1 else logs.sum(axis=1, dtype=np.longdouble)
     form = ISOTROPIC if sigmas.ndim == 1 else DIAGONAL
-    return _assembled(form, weights, means, volumes, 1 / sigmas, sigmas)
+    return _assembled(form, weights, means, log_determinants, 1 / sigmas, sigmas)
 
 
-def _packed_full(weights: FloatArray, means: FloatArray, factors: FloatArray) -> Packed:
+def _packed_from_factors(weights: FloatArray, means: FloatArray, factors: FloatArray) -> Packed:
     d = means.shape[1]
     lower = np.tril_indices(d)
     inverses, spreads = (np.empty((len(factors), d * (d + 1) // 2)) for _ in range(2))
     for factor, inverse, spread in zip(factors, inverses, spreads, strict=True):
-        inverse[:] = _inverse(factor)[lower]
+        inverse[:] = _triangular_inverse(factor)[lower]
         spread[:] = factor[lower]
-    volumes = np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1, dtype=np.longdouble)
-    return _assembled(FULL, weights, means, volumes, inverses, spreads)
+    log_determinants = np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1, dtype=np.longdouble)
+    return _assembled(FULL, weights, means, log_determinants, inverses, spreads)
 
 
 def _assembled(
-    form: int, weights: FloatArray, means: FloatArray, volumes: NDArray[np.longdouble], scales: FloatArray,
+    form: int, weights: FloatArray, means: FloatArray, log_determinants: LongDoubleArray, scales: FloatArray,
     spreads: FloatArray,
 ) -> Packed:  # fmt: skip
+    """The pack with its constants, which are formed in extended precision."""
     log_weights = np.log(weights.astype(np.longdouble))
-    constants = log_weights - volumes - means.shape[1] / 2 * np.log(2 * np.longdouble(np.pi))
+    constants = log_weights - log_determinants - means.shape[1] / 2 * np.log(2 * np.longdouble(np.pi))
     arrays = (weights, log_weights, constants, means, scales, spreads)
     return Packed(form, *(np.ascontiguousarray(array, dtype=np.float64) for array in arrays))
 
 
-def _inverse(factor: FloatArray) -> FloatArray:
+def _triangular_inverse(factor: FloatArray) -> FloatArray:
     """The inverse of a lower triangular factor; rows are scaled by powers of two first, so that none overflows."""
     from scipy.linalg import lapack
 
@@ -269,17 +220,17 @@ def _inverse(factor: FloatArray) -> FloatArray:
     return np.ldexp(inverse, -exponents)
 
 
-def _shift(means: FloatArray) -> FloatArray:
-    """In each coordinate a mean that can be taken off all of them without rounding, or 0."""
-    shift = means[0]
+def _exact_shift(means: FloatArray) -> FloatArray:
+    """In each coordinate a mean that can be subtracted from all of them without rounding, or 0."""
+    shift = means[0]  # by Sterbenz's lemma, differences of doubles within a factor of 2 are exact
     exact = np.all((means >= shift / 2) & (means <= shift * 2) | (means <= shift / 2) & (means >= shift * 2), axis=0)
     return np.where(exact, shift, 0.0)
 
 
-def _common(mixtures: tuple[GaussianMixture, ...]) -> FloatArray | None:
+def _common_factor(mixtures: tuple[GaussianMixture, ...]) -> FloatArray | None:
     """Sigmas of shape (d,) or a lower factor (d, d) that all components share; None where whitening saves nothing."""
     form = mixtures[0].form
-    if form in ("line", "isotropic") or not all(mixture.form == form and mixture.shared for mixture in mixtures):
+    if form in ("univariate", "isotropic") or not all(mixture.form == form and mixture.shared for mixture in mixtures):
         return None
     spreads = [mixture.sigmas[0] if mixture.factors is None else mixture.factors[0] for mixture in mixtures]
     return spreads[0] if all(np.array_equal(spread, spreads[0]) for spread in spreads[1:]) else None
@@ -288,4 +239,97 @@ def _common(mixtures: tuple[GaussianMixture, ...]) -> FloatArray | None:
 def _whitened(common: FloatArray, means: FloatArray) -> FloatArray:
     if common.ndim == 1:
         return means / common
-    return np.ascontiguousarray((_inverse(common) @ means.T).T)
+    return np.ascontiguousarray((_triangular_inverse(common) @ means.T).T)
+
+
+def mixture_log_density(mixture: GaussianMixture, x: FloatArray, n_jobs: int | None = None) -> FloatArray:
+    """Log density at the rows of x, shape (n, d)."""
+    n, d = x.shape
+    packed, out = mixture.packed, np.empty(n)
+
+    def fill(part: slice) -> None:
+        points, values = x[part], out[part]
+        for rows in _blocks(len(points), max(1, _BLOCK_NUMBERS // d)):
+            log_density(packed, np.ascontiguousarray(points[rows].T), values[rows])
+
+    parts = _parallel.blocks(n, max(1, _THREAD_NUMBERS // d))
+    for _ in _parallel.ordered_map(fill, parts, n_jobs=n_jobs, shared=True):
+        pass
+    return out
+
+
+def draw_samples(mixture: GaussianMixture, size: int, rng: Any) -> FloatArray:
+    """Independent draws, shape (size, d)."""
+    generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(_random.root(rng))
+    k, d = len(mixture), mixture.dimension
+    means = mixture.means.reshape(k, d)
+    cumulative = np.cumsum(mixture.weights)
+    cumulative /= cumulative[-1]
+    out = generator.standard_normal((size, d))
+    factors = mixture.factors
+    for rows in _blocks(size, max(1, _BLOCK_NUMBERS // d)):
+        component = np.searchsorted(cumulative, generator.random(rows.stop - rows.start), side="right")
+        z = out[rows]
+        if factors is None:
+            z *= mixture.sigmas.reshape(k, -1)[component]
+        else:
+            order = np.argsort(component, kind="stable")
+            for run in np.split(order, np.flatnonzero(np.diff(component[order])) + 1):
+                z[run] = _product.product(z[run], factors[component[run[0]] if len(factors) > 1 else 0])
+        z += means[component]
+    return out
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def affine_image(
+    mixture: GaussianMixture, matrix: FloatArray, shift: FloatArray
+) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
+    """Means, and sigmas or covariances, of ``matrix @ X + shift``."""
+    k, d = len(mixture), mixture.dimension
+    means = mixture.means.reshape(k, d)
+    if matrix.ndim < 2:
+        if not np.all(matrix):
+            raise DomainError(
+                f"matrix must be without zeros, so that the image has a density; got {matrix.tolist()!r}. "
+                "Take a marginal to drop coordinates."
+            )
+        stretch = np.broadcast_to(np.abs(matrix), (d,))
+        if mixture.covariances is None:
+            return means * matrix + shift, mixture.sigmas.reshape(k, -1) * stretch, None
+        _validate.memory("matrix", mixture.covariances.nbytes, "The image has as many matrices.")
+        outer = np.broadcast_to(matrix, (d,))[:, None] * np.broadcast_to(matrix, (d,))
+        return means * matrix + shift, None, mixture.covariances * outer
+    rows = len(matrix)
+    moved = _product.product(means, matrix) + shift
+    factors = mixture.factors
+    if factors is None:
+        spread = mixture.sigmas.reshape(k, -1) * np.ones(d)
+        if mixture.shared:
+            spread = spread[:1]
+    count = len(spread if factors is None else factors)
+    _validate.memory("matrix", count * rows * rows * 8, "Map to fewer dimensions.")
+    images = np.empty((count, rows, rows))
+    sigmas = np.empty(k)
+    for i in range(count):
+        half = matrix * spread[i] if factors is None else matrix @ factors[i]
+        if rows == 1:
+            sigmas[i:] = math.hypot(*half[0].tolist())
+        else:
+            images[i] = _product.product(half, half)
+    images.setflags(write=False)
+    return (moved, sigmas, None) if rows == 1 else (moved, None, images)
+
+
+def _blocks(count: int, step: int) -> Iterator[slice]:
+    return (slice(start, min(start + step, count)) for start in range(0, count, step))
+
+
+def point_rows(name: str, x: ArrayLike, dimension: int) -> tuple[FloatArray, bool]:
+    """Points as rows of coordinates, and whether a single one was passed without its axis."""
+    points = _validate.real(name, x, "made of finite numbers", np.isfinite, answer=False)
+    single = points.ndim == (0 if dimension == 1 else 1)
+    rows = points.reshape(-1, 1) if dimension == 1 and points.ndim < 2 else np.atleast_2d(points)
+    if rows.ndim != 2 or rows.shape[1] != dimension:
+        wanted = "(n,) or (n, 1)" if dimension == 1 else f"(n, {dimension}) or ({dimension},)"
+        raise ShapeError(f"{name} must be of shape {wanted}; got {points.shape}. Pass one row of coordinates a point.")
+    return rows, single

@@ -12,6 +12,7 @@ from ..distributions import Density, GaussianMixture, LogRatio
 from ..errors import DomainError, ShapeError
 from ..estimate import KINDS, Estimate
 from ..sampling.options import Request
+from .one_dimension.quadrature import Deadline
 
 __all__ = [
     "Dispatch", "Distribution", "both_directions", "dispatch_of", "exact_deadline", "refuse_certified", "tries_exact",
@@ -50,9 +51,9 @@ def tries_exact(dispatch: Dispatch, request: Request) -> bool:
     return dispatch != "sampled" and not request.forced
 
 
-def exact_deadline(request: Request) -> float:
-    """When an exact method has to end, by ``time.monotonic``."""
-    return time.monotonic() + request.deadline.remaining
+def exact_deadline(request: Request) -> Deadline:
+    """When an exact method has to end."""
+    return Deadline(time.monotonic() + request.time_budget.remaining)
 
 
 def refuse_certified(certified: bool) -> None:

@@ -13,9 +13,9 @@ from .._estimates import monotone
 from ..distributions import LogRatio
 from ..estimate import Estimate, NumberLike
 from ..sampling.options import Request, Sampling, SamplingOptions, sampling_request
-from . import reductions
 from .arguments import Distribution, both_directions, dispatch_of, exact_deadline, tries_exact
-from .line import hockey_stick as line
+from .one_dimension import monotone_pieces
+from .reductions import factored_quantities
 
 __all__ = ["hockey_stick_divergence", "log_hockey_stick_divergence", "total_variation"]
 
@@ -166,8 +166,8 @@ def total_variation(
     request = sampling_request(total_variation, sampling, options)
     if tries_exact(dispatch, request):
         until = exact_deadline(request)
-        exact: Any = line.total_variation if dispatch == "one dimension" else reductions.total_variation
-        found = exact(p, q, deadline=until)
+        exact: Any = monotone_pieces if dispatch == "one dimension" else factored_quantities
+        found = exact.total_variation(p, q, deadline=until)
         if found is not None:
             return cast(Estimate, found)
     from . import monte_carlo
@@ -186,9 +186,10 @@ def _hockey_stick(
     if tries_exact(dispatch, request):
         until = exact_deadline(request)
         if dispatch == "one dimension":
-            exact: Any = line.log_hockey_stick_divergence if logs else line.hockey_stick_divergence
+            pieces: Any = monotone_pieces
+            exact: Any = pieces.log_hockey_stick_divergence if logs else pieces.hockey_stick_divergence
         else:
-            exact = reductions.log_hockey_stick if logs else reductions.hockey_stick
+            exact = factored_quantities.log_hockey_stick if logs else factored_quantities.hockey_stick
         found = exact(p, q, grid, deadline=until)
         if found is not None:
             return both_directions(found, exact(q, p, grid, deadline=until)) if both else found

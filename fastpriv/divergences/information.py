@@ -11,9 +11,9 @@ from .._estimates import in_unit, monotone
 from ..distributions import GaussianMixture, Pmf
 from ..estimate import Estimate, Information, NumberLike
 from ..sampling.options import Sampling, SamplingOptions, sampling_request
-from . import reductions
 from .arguments import exact_deadline, refuse_certified
-from .line import information as line
+from .one_dimension import integrals
+from .reductions import factored_quantities
 
 __all__ = ["entropy", "label_information", "mutual_information"]
 
@@ -67,7 +67,7 @@ def entropy(
     request = sampling_request(entropy, sampling, options)
     if not request.forced:
         until = exact_deadline(request)
-        found = (line.entropy if on_line else reductions.entropy)(p, certified=certified, deadline=until)
+        found = (integrals.entropy if on_line else factored_quantities.entropy)(p, certified=certified, deadline=until)
         if found is not None:
             return found
     refuse_certified(certified)
@@ -129,7 +129,7 @@ def label_information(
     request = sampling_request(label_information, sampling, options)
     if not request.forced:
         until = exact_deadline(request)
-        found = reductions.mutual_information(p, certified=certified, deadline=until)
+        found = factored_quantities.mutual_information(p, certified=certified, deadline=until)
         if found is not None:
             return found
     refuse_certified(certified)
@@ -187,4 +187,4 @@ def mutual_information(
     _validate.instance("prior", prior, Pmf)
     certified = _validate.flag("certified", certified)
     sigma = _validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
-    return line.mutual_information(prior, sigma, certified=certified)
+    return integrals.mutual_information(prior, sigma, certified=certified)

@@ -9,9 +9,9 @@ from .._estimates import in_unit
 from ..distributions import LogRatio
 from ..estimate import Estimate, Information
 from ..sampling.options import Sampling, SamplingOptions, sampling_request
-from . import reductions
 from .arguments import Distribution, both_directions, dispatch_of, exact_deadline, refuse_certified, tries_exact
-from .line import kl as line
+from .one_dimension import integrals
+from .reductions import factored_quantities
 
 __all__ = ["jensen_shannon", "kl_divergence"]
 
@@ -90,7 +90,7 @@ def kl_divergence(
     request = sampling_request(kl_divergence, sampling, options)
     if tries_exact(dispatch, request):
         until = exact_deadline(request)
-        exact: Any = line.kl_divergence if dispatch == "one dimension" else reductions.kl
+        exact: Any = integrals.kl_divergence if dispatch == "one dimension" else factored_quantities.kl_divergence
         found = exact(p, q, certified=certified, deadline=until)
         if found is not None and both:
             back = exact(q, p, certified=certified, deadline=until)
@@ -151,7 +151,7 @@ def jensen_shannon(
     request = sampling_request(jensen_shannon, sampling, options)
     if tries_exact(dispatch, request):
         until = exact_deadline(request)
-        exact: Any = line.jensen_shannon if dispatch == "one dimension" else reductions.jensen_shannon
+        exact: Any = integrals.jensen_shannon if dispatch == "one dimension" else factored_quantities.jensen_shannon
         found = exact(p, q, certified=certified, deadline=until)
         if found is not None:
             return cast(Estimate, found)

@@ -134,7 +134,7 @@ def jensen_shannon(p: Any, q: Any, request: Request) -> Estimate:
 def total_variation(p: Any, q: Any, request: Request) -> Estimate:
     """sup_E |P(E) - Q(E)|."""
     p, q = _reduced(p, q)
-    pair = distribution_pair(p, q, request.root, request.deadline)
+    pair = distribution_pair(p, q, request.root, request.time_budget)
     swapped = not pair.sources_p  # the distance is the same from either side
     pair = pair.swapped() if swapped else pair
     problems = [pair.direct(Integrand((Term("hockey_stick_forward", _NO_PARAMETER),), 0.0, 1.0))]
@@ -436,7 +436,7 @@ def _tilted_candidates(
 
 def _search_expired(request: Request) -> Callable[[], bool]:
     """Deadline test of the search for a proposal, which has its share of the time."""
-    return lambda: request.deadline.expired(_SEARCH_TIME)
+    return lambda: request.time_budget.expired(_SEARCH_TIME)
 
 
 # What all quantities share
@@ -446,14 +446,14 @@ def _reduced(p: Any, q: Any) -> tuple[Any, ...]:
     """Mixtures in as few dimensions as tell them apart, in units in which they are of ordinary size."""
     if isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture):
         found = subspace(p, q)
-        return in_common_units(*(found.laws if found is not None else (p, q)))
+        return in_common_units(*(found.mixtures if found is not None else (p, q)))
     return p, q
 
 
 def _sampled_pair(p: Any, q: Any, request: Request, *, both: bool) -> tuple[Any, Any, DistributionPair]:
     """P and Q reduced, and their pair, if there are samples of P, and of Q where ``both`` are drawn from."""
     p, q = _reduced(p, q)
-    pair = distribution_pair(p, q, request.root, request.deadline)
+    pair = distribution_pair(p, q, request.root, request.time_budget)
     for name, sources in (("p", pair.sources_p), ("q", pair.sources_q))[: 1 + both]:
         if not sources:
             raise DomainError(

@@ -11,10 +11,10 @@ from .._estimates import in_unit, monotone
 from ..distributions import LogRatio
 from ..estimate import Estimate, Information, NumberLike
 from ..sampling.options import Sampling, SamplingOptions, sampling_request
-from . import reductions
 from .arguments import Distribution, dispatch_of, exact_deadline, refuse_certified, tries_exact
 from .kl import kl_divergence
-from .line import renyi as line
+from .one_dimension import integrals
+from .reductions import factored_quantities
 
 __all__ = ["renyi_divergence"]
 
@@ -84,7 +84,7 @@ def renyi_divergence(
     request = sampling_request(renyi_divergence, sampling, options)
     if tries_exact(dispatch, request):
         until = exact_deadline(request)
-        exact: Any = line.renyi_divergence if dispatch == "one dimension" else reductions.renyi
+        exact: Any = integrals.renyi_divergence if dispatch == "one dimension" else factored_quantities.renyi_divergence
         found = exact(p, q, order, certified=certified, deadline=until)
         if found is not None:
             return cast(Estimate, found)

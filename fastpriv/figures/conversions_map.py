@@ -1,23 +1,23 @@
-"""The map of all conversions: a box for each notion, an arrow for each way from one to another."""
+"""The map of all conversions: a box for each notion, an arrow for each pair with a conversion."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..conversions.arrow import Arrow
-from ..conversions.registry import ARROWS, NOTIONS
-from .style import FAINT, INK, checked_axes, page
+from ..conversions.declaration import Conversion
+from ..conversions.registry import CONVERSIONS
+from ..conversions.vocabulary import NOTIONS
+from .style import FAINT, INK, check_axes, new_figure
 
 __all__ = ["conversions_diagram"]
 
-_RED = "#c0392b"
-_WIDTH, _HEIGHT = 15.0, 10.0
-_COLOUR = {"tight": INK, "bound": FAINT, "published": FAINT}
-_DASHES, _DOTS = (0, (4, 2)), (0, (1, 1.5))
-_RANK = ("tight", "bound", "published")
+_RED = "#c0392b"  # of statements that are false
+_WIDTH, _HEIGHT = 15.0, 10.0  # of the page, in inches
+_COLOUR = {"tight": INK, "bound": FAINT, "as_published": FAINT}  # the best form first
+_DASHES, _DOTS = (0, (4, 2)), (0, (1, 1.5))  # lengths of strokes and gaps, in line widths
 
-# where the notions stand, in inches; families keep together
-_PLACES = {
+# positions of the notions, in inches; families stand together
+_POSITIONS = {
     "ldp": (7.4, 5.2),
     "gdp": (9.8, 8.8), "zcdp": (9.9, 7.35), "rdp": (12.05, 7.15), "tradeoff": (13.2, 8.9), "dp": (12.6, 5.1),
     "dp_curve": (14.2, 6.8), "kl": (10.4, 4.45), "total_variation": (12.6, 3.2), "membership_advantage": (13.9, 1.9),
@@ -27,13 +27,13 @@ _PLACES = {
     "maximal_leakage": (6.6, 3.5), "min_entropy_leakage": (7.95, 7.35), "vulnerability": (6.7, 8.7),
     "mbp": (3.9, 5.2), "lip": (2.6, 7.0), "mbp_plus": (5.2, 6.7), "robustness": (4.2, 8.9),
     "abp": (2.2, 3.6), "abp_given_secret": (1.3, 4.7), "c2": (1.3, 5.7), "c1": (1.0, 2.4),
-    "count_error": (1.6, 9.4), "c1_error": (0.8, 8.0), "leakage_error": (2.4, 8.0),
-    "trials": (1.1, 7.25), "count_failure": (1.1, 6.45),
+    "frequency_error": (1.6, 9.4), "c1_error": (0.8, 8.0), "leakage_error": (2.4, 8.0),
+    "trials": (1.1, 7.25), "frequency_failure": (1.1, 6.45),
 }  # fmt: skip
 
 
 def conversions_diagram(ax: Any = None) -> Any:
-    """Draw every conversion of the registry: an arrow from a notion to what follows from it.
+    """Draw every conversion: an arrow from a notion to what follows from it.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ def conversions_diagram(ax: Any = None) -> Any:
 
     Notes
     -----
-    **Accuracy**: every pair of the registry is drawn (tests/surfaces/test_convert_command.py).
+    **Accuracy**: every pair of notions with a conversion is drawn (tests/surfaces/test_convert_command.py).
 
-    Source: ``fastpriv.conversions.ARROWS``.
+    Source: ``fastpriv.conversions.CONVERSIONS``.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def conversions_diagram(ax: Any = None) -> Any:
     >>> ax.get_title(loc="left")
     'Conversions between privacy notions'
     """
-    ax = page((_WIDTH, _HEIGHT)).add_axes((0.01, 0.02, 0.98, 0.94)) if ax is None else checked_axes(ax)
+    ax = new_figure((_WIDTH, _HEIGHT)).add_axes((0.01, 0.02, 0.98, 0.94)) if ax is None else check_axes(ax)
     from matplotlib.lines import Line2D
     from matplotlib.patches import FancyArrowPatch
 
@@ -74,19 +74,19 @@ def conversions_diagram(ax: Any = None) -> Any:
     ax.set_title("Conversions between privacy notions", loc="left", fontsize=14, color=INK)
     boxes = {name: _box(ax, name) for name in NOTIONS}
     pairs = _pairs()
-    for (source, target), entries in pairs.items():
-        holding = [entry for entry in entries if entry.holds]
-        looks: list[tuple[str, Any, float]] = []
-        if holding:
-            form = min((entry.form for entry in holding), key=_RANK.index)
-            special = [any(not assumption.chained for assumption in entry.assumptions) for entry in holding]
-            needs = any(special) and all(s or e.published for s, e in zip(special, holding, strict=True))
-            looks.append((_COLOUR[form], _DOTS if needs else "-", 0.12 if (target, source) in pairs else 0.0))
-        if len(holding) < len(entries):
-            looks.append((_RED, _DASHES, 0.3))
-        for colour, dashes, bend in looks:
+    for (source, target), rows in pairs.items():
+        true = [row for row in rows if row.holds]
+        strokes: list[tuple[str, Any, float]] = []  # colour, dashes, curvature
+        if true:
+            form = min((row.form for row in true), key=list(_COLOUR).index)
+            special = [any(not assumption.chained for assumption in row.assumptions) for row in true]
+            restricted = any(special) and all(s or row.published for s, row in zip(special, true, strict=True))
+            strokes.append((_COLOUR[form], _DOTS if restricted else "-", 0.12 if (target, source) in pairs else 0.0))
+        if len(true) < len(rows):
+            strokes.append((_RED, _DASHES, 0.3))
+        for colour, dashes, curvature in strokes:
             arrow = FancyArrowPatch(
-                _PLACES[source], _PLACES[target], connectionstyle=f"arc3,rad={bend}", arrowstyle="-|>",
+                _POSITIONS[source], _POSITIONS[target], connectionstyle=f"arc3,rad={curvature}", arrowstyle="-|>",
                 mutation_scale=11, lw=1.3, color=colour, linestyle=dashes, patchA=boxes[source], patchB=boxes[target],
                 shrinkA=1, shrinkB=1, zorder=3,
             )  # fmt: skip
@@ -102,17 +102,19 @@ def conversions_diagram(ax: Any = None) -> Any:
     return ax
 
 
-def _pairs() -> dict[tuple[str, str], list[Arrow]]:
-    pairs: dict[tuple[str, str], list[Arrow]] = {}
-    for entry in ARROWS:
-        if entry.source != entry.target:
-            pairs.setdefault((entry.source, entry.target), []).append(entry)
+def _pairs() -> dict[tuple[str, str], list[Conversion]]:
+    """The conversions by source and target."""
+    pairs: dict[tuple[str, str], list[Conversion]] = {}
+    for row in CONVERSIONS:
+        if row.source != row.target:
+            pairs.setdefault((row.source, row.target), []).append(row)
     return pairs
 
 
 def _box(ax: Any, name: str) -> Any:
+    """Write the title of a notion at its position; return the box around it."""
     text = ax.text(
-        *_PLACES[name], NOTIONS[name].title, ha="center", va="center", fontsize=10.5, color=INK, zorder=2,
+        *_POSITIONS[name], NOTIONS[name].title, ha="center", va="center", fontsize=10.5, color=INK, zorder=2,
         bbox={"boxstyle": "round,pad=0.35", "facecolor": "#f4f6fa", "edgecolor": FAINT, "linewidth": 0.9},
     )  # fmt: skip
     return text.get_bbox_patch()

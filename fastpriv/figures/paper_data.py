@@ -16,38 +16,39 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..calibration import sigma_from_cd_lmip
-from ..capacity.awgn.ball import awgn_capacity, awgn_sigma_from_capacity
-from ..conversions.lmip.cd_lmip_and_lip import (
-    lip_delta_for_prior,
-    lip_delta_from_cd_lmip_as_published,
-    lip_delta_from_pointwise_lmip,
-    pointwise_saturation,
+from ..capacity.awgn import awgn_capacity, awgn_sigma_from_capacity
+from ..conversions.information_from_curves import (
+    cd_lmip_from_hockey_sticks,
+    cd_lmip_from_lip_curve,
+    ci_lmip_from_dp_curve,
 )
-from ..conversions.lmip.ci_lmip_and_ldp import ldp_delta_from_ci_lmip, ldp_delta_saturation
-from ..conversions.lmip.curves import LipCurve
-from ..conversions.lmip.information_from_curves import cd_lmip_from_hockey_sticks, cd_lmip_from_lip, ci_lmip_from_ldp
+from ..conversions.mutual_information_privacy import (
+    dp_delta_from_ci_lmip,
+    lip_delta_from_cd_lmip,
+    lip_delta_from_pointwise_lmip,
+)
+from ..conversions.privacy_curves import LipCurve
 from ..distributions import Pmf
 from ..estimate import KINDS, Estimate
 from ..mechanisms.gaussian import GaussianMechanism
 from ..notions import cd_lmip, lip_delta, pointwise_lmip
+from ..numerics import FloatArray
 
-__all__ = ["NAMES", "Curve", "PaperFigure", "computed"]
+__all__ = ["NAMES", "PaperCurve", "PaperFigure", "compute_figure"]
 
-FloatArray = NDArray[np.float64]
 _EPSILON = np.array([float(f"{10.0 ** (k / 40):.3g}") for k in range(-80, 41)])  # 0.01 to 10, round numbers
 _VARIANCE = np.array([float(f"{10.0 ** (k / 20):.3g}") for k in range(-26, 47)])  # 0.0501 to 200, round numbers
-_EPSILONS = "121 round numbers from 0.01 to 10 nats, about 40 a decade"
-_WIDTH = 1e-5  # of the integrals of figure 4, relative; the values are sharper
+_EPSILON_TEXT = "121 round numbers from 0.01 to 10 nats, about 40 a decade"
+_INTEGRAL_RTOL = 1e-5  # tolerance of the integrals of figure 4; their values are more accurate
 # bound: tested by surfaces/test_paper_figures - rounding of the sums in a figure's bounds
 _ROUNDING = 1e-15  # of sqrt(d) and sqrt(sigma^2), relative
-_NUMBERS = ("value", "lower", "upper", "kind", "unit", "method")
+_NUMBER_COLUMNS = ("value", "lower", "upper", "kind", "unit", "method")
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class PaperCurve:
     """One line of a figure, or one number that belongs to it.
 
     Parameters
@@ -56,17 +57,17 @@ class Curve:
         What it is, in one word.
     meaning : str
         What it is, in a phrase, with its equation.
-    found : Estimate
+    estimate : Estimate
         The numbers, with their bounds; a scalar for a single number.
     setting : mapping of str to float
         The parameters that are the same all along the curve.
     axes : mapping of str to ndarray of float64
-        The parameters that vary along the curve, in the shape of ``found``; none for a single number.
+        The parameters that vary along the curve, in the shape of ``estimate``; none for a single number.
     """
 
     name: str
     meaning: str
-    found: Estimate
+    estimate: Estimate
     setting: Mapping[str, float] = field(default_factory=dict)
     axes: Mapping[str, FloatArray] = field(default_factory=dict)
 
@@ -81,7 +82,7 @@ class PaperFigure:
         ``"figure1"`` to ``"figure4"``.
     parameters : mapping of str to str
         The parameters of the figure, in words.
-    curves : tuple of Curve
+    curves : tuple of PaperCurve
         Lines and single numbers.
     seconds : float
         How long the numbers took.
@@ -90,7 +91,7 @@ class PaperFigure:
     --------
     >>> import fastpriv
     >>> (figure,) = fastpriv.figures.paper("figure3")
-    >>> round(figure.curve("crossing", mu_bits=0.1).found.value, 5)
+    >>> round(figure.curve("crossing", mu_bits=0.1).estimate.value, 5)
     1.21546
     >>> print(",".join(figure.columns()))
     figure,curve,mu_bits,epsilon_nats,sigma,value,lower,upper,kind,unit,method
@@ -98,10 +99,10 @@ class PaperFigure:
 
     name: str
     parameters: Mapping[str, str]
-    curves: tuple[Curve, ...]
+    curves: tuple[PaperCurve, ...]
     seconds: float
 
-    def curve(self, name: str, **setting: float) -> Curve:
+    def curve(self, name: str, **setting: float) -> PaperCurve:
         """The first curve of this name whose setting agrees; ``KeyError`` when there is none."""
         for one in self.curves:
             if one.name == name and all(one.setting.get(key) == number for key, number in setting.items()):
@@ -114,53 +115,53 @@ class PaperFigure:
 
     def columns(self) -> tuple[str, ...]:
         """The names of the table's columns."""
-        return ("figure", "curve", *self._parameters(), *_NUMBERS)
+        return ("figure", "curve", *self._parameters(), *_NUMBER_COLUMNS)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The tidy table row by row, in the order of ``columns``; None where a parameter does not apply."""
         names = self._parameters()
         for one in self.curves:
-            found = one.found
-            numbers = (np.atleast_1d(x).tolist() for x in (found.value, found.lower, found.upper))
+            e = one.estimate
+            numbers = (np.atleast_1d(x).tolist() for x in (e.value, e.lower, e.upper))
             for i, (value, lower, upper) in enumerate(zip(*numbers, strict=True)):
-                at = {**one.setting, **{name: float(axis[i]) for name, axis in one.axes.items()}}
-                place = (at.get(name) for name in names)
-                yield self.name, one.name, *place, value, lower, upper, found.kind, found.unit, found.method
+                parameters = {**one.setting, **{name: float(axis[i]) for name, axis in one.axes.items()}}
+                cells = (parameters.get(name) for name in names)
+                yield self.name, one.name, *cells, value, lower, upper, e.kind, e.unit, e.method
 
     def _parameters(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for one in self.curves for name in (*one.setting, *one.axes)))
 
 
-def computed(name: str) -> PaperFigure:
-    """Compute one figure, timed."""
+def compute_figure(name: str) -> PaperFigure:
+    """Compute one figure, and measure the time."""
     start = time.perf_counter()
     parameters, curves = _FIGURES[name]()
     return PaperFigure(name, parameters, tuple(curves), time.perf_counter() - start)
 
 
-def _figure1() -> tuple[dict[str, str], list[Curve]]:
+def _figure1() -> tuple[dict[str, str], list[PaperCurve]]:
     curves = []
     for mu in (0.5, 0.1, 0.01):
         sigma = awgn_sigma_from_capacity(mu, 10, math.sqrt(10.0), rtol=1e-12, unit="bits")
         at, noisy = {"mu_bits": mu}, {"mu_bits": mu, "sigma": sigma.value}
-        gaussian = _over_sigma(sigma, lambda s: GaussianMechanism(s, 2.0 * math.sqrt(10.0)).delta(_EPSILON))
+        gaussian = _over_sigma_bracket(sigma, lambda s: GaussianMechanism(s, 2.0 * math.sqrt(10.0)).delta(_EPSILON))
         curves += [
-            Curve("ldp_delta_achievable", "achievable LDP curve of any mu-CI-LMIP mechanism, eq. (10)",
-                  ldp_delta_from_ci_lmip(mu, _EPSILON, unit="bits"), at, {"epsilon_nats": _EPSILON}),
-            Curve("saturation", "limit of the achievable curve for large epsilon",
-                  ldp_delta_saturation(mu, unit="bits"), at),
-            Curve("ldp_delta_gaussian", "optimal LDP curve of the Gaussian mechanism, eq. (9)", gaussian, noisy,
+            PaperCurve("ldp_delta_achievable", "achievable LDP curve of any mu-CI-LMIP mechanism, eq. (10)",
+                  dp_delta_from_ci_lmip(mu, _EPSILON, unit="bits"), at, {"epsilon_nats": _EPSILON}),
+            PaperCurve("saturation", "limit of the achievable curve for large epsilon",
+                  dp_delta_from_ci_lmip(mu, np.inf, unit="bits"), at),
+            PaperCurve("ldp_delta_gaussian", "optimal LDP curve of the Gaussian mechanism, eq. (9)", gaussian, noisy,
                   {"epsilon_nats": _EPSILON}),
-            Curve("sigma", "noise whose peak-power capacity, eq. (8), is mu", sigma, at),
+            PaperCurve("sigma", "noise whose peak-power capacity, eq. (8), is mu", sigma, at),
         ]  # fmt: skip
     words = {
         "mu": "0.5, 0.1, 0.01 bits (the text does not name the paper's)", "d": "10", "Delta": "1",
-        "epsilon": _EPSILONS,
+        "epsilon": _EPSILON_TEXT,
     }  # fmt: skip
     return words, curves
 
 
-def _figure2() -> tuple[dict[str, str], list[Curve]]:
+def _figure2() -> tuple[dict[str, str], list[PaperCurve]]:
     curves = []
     sigma = np.sqrt(_VARIANCE)
     along = {"sigma_squared": _VARIANCE, "sigma": sigma}
@@ -168,20 +169,20 @@ def _figure2() -> tuple[dict[str, str], list[Curve]]:
         radius = math.sqrt(dimension)
         mechanism = GaussianMechanism(sigma, 2.0 * radius)
         at = {"dimension": dimension}
-        bound = _widened(ci_lmip_from_ldp(mechanism, unit="bits"))
-        optimum = _widened(awgn_capacity(dimension, radius, sigma, rtol=1e-12, unit="bits"))
+        bound = _with_rounding(ci_lmip_from_dp_curve(mechanism, unit="bits"))
+        optimum = _with_rounding(awgn_capacity(dimension, radius, sigma, rtol=1e-12, unit="bits"))
         curves += [
-            Curve("ci_lmip_from_ldp", "CI-LMIP guaranteed by the LDP curve of G, eq. (12)", bound, at, along),
-            Curve("ci_lmip_optimal", "optimal CI-LMIP parameter of G, eq. (8)", optimum, at, along),
-            Curve("two_inputs", "sharp form of (12) for two antipodal inputs",
-                  _widened(ci_lmip_from_ldp(mechanism, form="two-input", unit="bits")), at, along),
-            Curve("ratio", "guaranteed over optimal", _ratio(bound, optimum), at, along),
+            PaperCurve("ci_lmip_from_ldp", "CI-LMIP guaranteed by the LDP curve of G, eq. (12)", bound, at, along),
+            PaperCurve("ci_lmip_optimal", "optimal CI-LMIP parameter of G, eq. (8)", optimum, at, along),
+            PaperCurve("two_inputs", "sharp form of (12) for two antipodal inputs",
+                  _with_rounding(ci_lmip_from_dp_curve(mechanism, form="two_inputs", unit="bits")), at, along),
+            PaperCurve("ratio", "guaranteed over optimal", _ratio(bound, optimum), at, along),
         ]  # fmt: skip
     words = {"Delta": "1", "d": "1, 10", "sigma^2": "73 round numbers from 0.0501 to 200, about 20 a decade"}
     return words, curves
 
 
-def _figure3() -> tuple[dict[str, str], list[Curve]]:
+def _figure3() -> tuple[dict[str, str], list[PaperCurve]]:
     curves = []
     prior = _prior()
     worst = float(np.min(prior.probabilities))
@@ -191,55 +192,59 @@ def _figure3() -> tuple[dict[str, str], list[Curve]]:
         at, noisy, along = {"mu_bits": mu}, {"mu_bits": mu, "sigma": sigma.value}, {"epsilon_nats": _EPSILON}
 
         def exact(epsilon: FloatArray, sigma: Estimate = sigma) -> Estimate:
-            return _over_sigma(sigma, lambda s: lip_delta(prior, GaussianMechanism(s), epsilon))
+            return _over_sigma_bracket(sigma, lambda s: lip_delta(prior, GaussianMechanism(s), epsilon))
 
         def printed(epsilon: FloatArray, mu: float = mu) -> Estimate:
-            return lip_delta_from_cd_lmip_as_published(mu, epsilon, unit="bits")
+            return lip_delta_from_cd_lmip(mu, epsilon, form="as_published", unit="bits")
 
         pointwise = pointwise_lmip(prior, noise, certified=True)
         curves += [
-            Curve("lip_delta_as_published", "printed guarantee for mu-CD-LMIP, eq. (13): false",
+            PaperCurve("lip_delta_as_published", "printed guarantee for mu-CD-LMIP, eq. (13): false",
                   printed(_EPSILON), at, along),
-            Curve("saturation", "limit of the printed curve, 1 - 2^-mu", pointwise_saturation(mu, unit="bits"), at),
-            Curve("lip_delta_gaussian", "optimal LIP curve of the Gaussian mechanism, eq. (6)", exact(_EPSILON), noisy,
-                  along),
-            Curve("lip_delta_tight", f"tight guarantee for mu-CD-LMIP, worst atom {worst:.4g}",
-                  lip_delta_for_prior(mu, _EPSILON, prior, unit="bits"), at, along),
-            Curve("lip_delta_pointwise", "eq. (13) at the largest divergence of one input, where it holds",
+            PaperCurve("saturation", "limit of the printed curve, 1 - 2^-mu",
+                  lip_delta_from_pointwise_lmip(mu, np.inf, unit="bits"), at),
+            PaperCurve("lip_delta_gaussian", "optimal LIP curve of the Gaussian mechanism, eq. (6)",
+                  exact(_EPSILON), noisy, along),
+            PaperCurve("lip_delta_tight", f"tight guarantee for mu-CD-LMIP, worst atom {worst:.4g}",
+                  lip_delta_from_cd_lmip(mu, _EPSILON, prior, unit="bits"), at, along),
+            PaperCurve("lip_delta_pointwise", "eq. (13) at the largest divergence of one input, where it holds",
                   lip_delta_from_pointwise_lmip(pointwise.upper, _EPSILON), noisy, along),
-            Curve("pointwise_lmip", "largest divergence of one input, sup_x KL(P_x || P_M)", pointwise.to("bits"),
+            PaperCurve("pointwise_lmip", "largest divergence of one input, sup_x KL(P_x || P_M)", pointwise.to("bits"),
                   noisy),
-            Curve("crossing", "the printed guarantee is broken up to this epsilon", _crossing(exact, printed), at),
-            Curve("sigma", "noise whose CD-LMIP is mu", sigma, at),
+            PaperCurve("crossing", "the printed guarantee is broken up to this epsilon", _crossing(exact, printed), at),
+            PaperCurve("sigma", "noise whose CD-LMIP is mu", sigma, at),
         ]  # fmt: skip
     words = {
         "mu": "0.1, 0.01 bits", "d": "1", "Delta": "1",
         "input": "21 points evenly in [-1, 1], weights the density of N(0, variance 1/4) there, normalised",
-        "epsilon": _EPSILONS,
+        "epsilon": _EPSILON_TEXT,
     }  # fmt: skip
     return words, curves
 
 
-def _figure4() -> tuple[dict[str, str], list[Curve]]:
+def _figure4() -> tuple[dict[str, str], list[PaperCurve]]:
     prior = _prior()
     variance = np.concatenate([_VARIANCE[6:30], _VARIANCE[30::2]])
     sigma = np.sqrt(variance)
     along = {"sigma_squared": variance, "sigma": sigma}
     mechanisms = [GaussianMechanism(s) for s in sigma.tolist()]
-    bound = _widened(_joined([cd_lmip_from_lip(LipCurve(prior, m), rtol=_WIDTH, unit="bits") for m in mechanisms]))
-    both = _widened(_joined([cd_lmip_from_hockey_sticks(prior, m, rtol=_WIDTH, unit="bits") for m in mechanisms]))
-    optimum = _widened(_joined([cd_lmip(prior, m).to("bits") for m in mechanisms]))
+    integral: dict[str, Any] = {"rtol": _INTEGRAL_RTOL, "unit": "bits"}
+    lip_curves = [LipCurve(prior, m) for m in mechanisms]
+    bound = _with_rounding([cd_lmip_from_lip_curve(curve, **integral) for curve in lip_curves])
+    both = _with_rounding([cd_lmip_from_hockey_sticks(prior, m, **integral) for m in mechanisms])
+    optimum = _with_rounding([cd_lmip(prior, m).to("bits") for m in mechanisms])
     marked = sigma_from_cd_lmip(0.1, prior, unit="bits")
     there = GaussianMechanism(marked.value)
     curves = [
-        Curve("cd_lmip_from_lip", "CD-LMIP guaranteed by the LIP curve of G, eq. (14)", bound, {}, along),
-        Curve("cd_lmip_both_directions", "the same with the two directions of LIP kept apart", both, {}, along),
-        Curve("cd_lmip_optimal", "optimal CD-LMIP parameter of G, I(X; G(X))", optimum, {}, along),
-        Curve("ratio", "guaranteed by (14) over optimal", _ratio(bound, optimum), {}, along),
-        Curve("ratio_both_directions", "guaranteed by both directions over optimal", _ratio(both, optimum), {}, along),
-        Curve("entropy", "entropy of the input, all there is to leak", _entropy(prior)),
-        Curve("ratio_at_tenth", "that ratio where the optimum is 0.1 bit",
-              _ratio(cd_lmip_from_lip(LipCurve(prior, there), rtol=1e-8), cd_lmip(prior, there)),
+        PaperCurve("cd_lmip_from_lip", "CD-LMIP guaranteed by the LIP curve of G, eq. (14)", bound, {}, along),
+        PaperCurve("cd_lmip_both_directions", "the same with the two directions of LIP kept apart", both, {}, along),
+        PaperCurve("cd_lmip_optimal", "optimal CD-LMIP parameter of G, I(X; G(X))", optimum, {}, along),
+        PaperCurve("ratio", "guaranteed by (14) over optimal", _ratio(bound, optimum), {}, along),
+        PaperCurve("ratio_both_directions", "guaranteed by both directions over optimal", _ratio(both, optimum),
+              {}, along),
+        PaperCurve("entropy", "entropy of the input, all there is to leak", _entropy(prior)),
+        PaperCurve("ratio_at_tenth", "that ratio where the optimum is 0.1 bit",
+              _ratio(cd_lmip_from_lip_curve(LipCurve(prior, there), rtol=1e-8), cd_lmip(prior, there)),
               {"mu_bits": 0.1, "sigma": marked.value}),
     ]  # fmt: skip
     words = {
@@ -256,32 +261,34 @@ def _prior() -> Pmf:
     return Pmf(points, weights / math.fsum(weights))
 
 
-def _over_sigma(sigma: Estimate, of: Callable[[float], Estimate]) -> Estimate:
-    """A quantity that falls as sigma grows, for all sigma within their bracket and the rounding of sqrt(d)."""
-    found = of(float(sigma))
-    above, below = of(sigma.lower * (1.0 - _ROUNDING)), of(sigma.upper * (1.0 + _ROUNDING))
-    lower, upper = np.minimum(below.lower, found.lower), np.maximum(above.upper, found.upper)
+def _over_sigma_bracket(sigma: Estimate, quantity: Callable[[float], Estimate]) -> Estimate:
+    """Bound a quantity that falls as sigma grows, for all sigma within their bracket and the rounding of sqrt(d)."""
+    middle = quantity(float(sigma))
+    above, below = quantity(sigma.lower * (1.0 - _ROUNDING)), quantity(sigma.upper * (1.0 + _ROUNDING))
+    lower, upper = np.minimum(below.lower, middle.lower), np.maximum(above.upper, middle.upper)
     return Estimate(
-        found.value, lower, upper, kind=_weaker(sigma, found), unit=found.unit,
-        method=f"{found.method}; over the bracket of sigma",
+        middle.value, lower, upper, kind=_weaker_kind(sigma, middle), unit=middle.unit,
+        method=f"{middle.method}; over the bracket of sigma",
     )  # fmt: skip
 
 
-def _widened(found: Estimate) -> Estimate:
-    """The same with the rounding of sqrt(d) and of sqrt(sigma^2) in the bounds."""
-    lower, upper = found.lower * (1.0 - 4.0 * _ROUNDING), found.upper * (1.0 + 4.0 * _ROUNDING)
-    return Estimate(found.value, lower, upper, kind=found.kind, unit=found.unit, method=found.method)
+def _with_rounding(e: Estimate | list[Estimate]) -> Estimate:
+    """Widen the bounds by the rounding of sqrt(d) and of sqrt(sigma^2); a list becomes one curve first."""
+    e = _concatenated(e) if isinstance(e, list) else e
+    lower, upper = e.lower * (1.0 - 4.0 * _ROUNDING), e.upper * (1.0 + 4.0 * _ROUNDING)
+    return Estimate(e.value, lower, upper, kind=e.kind, unit=e.unit, method=e.method)
 
 
 def _ratio(above: Estimate, below: Estimate) -> Estimate:
     lower = np.nextafter(above.lower / below.upper, 0.0)
     upper = np.nextafter(above.upper / below.lower, np.inf)
     return Estimate(
-        above.value / below.value, lower, upper, kind=_weaker(above, below), unit="1", method="quotient of two curves"
-    )
+        above.value / below.value, lower, upper, kind=_weaker_kind(above, below), unit="1",
+        method="quotient of two curves",
+    )  # fmt: skip
 
 
-def _joined(parts: list[Estimate]) -> Estimate:
+def _concatenated(parts: list[Estimate]) -> Estimate:
     kind: Any = max((one.kind for one in parts), key=KINDS.index)
     numbers = (np.array([getattr(one, name) for one in parts]) for name in ("value", "lower", "upper"))
     return Estimate(*numbers, kind=kind, unit=parts[0].unit, method=parts[0].method)
@@ -295,7 +302,7 @@ def _entropy(prior: Pmf) -> Estimate:
 
 
 def _crossing(exact: Callable[[FloatArray], Estimate], printed: Callable[[FloatArray], Estimate]) -> Estimate:
-    """Where the exact curve stops being above the printed one: above it for certain at lower, below it at upper."""
+    """Bracket the epsilon where the exact curve stops being above the printed one, by both bounds of both curves."""
     low, high = float(_EPSILON[0]), float(_EPSILON[-1])
     while True:
         epsilon = np.linspace(low, high, 33)
@@ -303,17 +310,17 @@ def _crossing(exact: Callable[[FloatArray], Estimate], printed: Callable[[FloatA
         last = int(np.flatnonzero(one.lower > other.upper)[-1])
         first = int(np.flatnonzero(one.upper < other.lower)[0])
         low, high = float(epsilon[last]), float(epsilon[first])
-        if first - last > 16:  # the bounds no longer tell the curves apart
+        if first - last > 16:  # the bounds of the curves overlap in between
             break
-    kind = _weaker(one, other)
+    kind = _weaker_kind(one, other)
     return Estimate(0.5 * (low + high), low, high, kind=kind, unit="nats", method="subdivision, by both bounds")
 
 
-def _weaker(one: Estimate, other: Estimate) -> Any:
+def _weaker_kind(one: Estimate, other: Estimate) -> Any:
     return max((one.kind, other.kind), key=KINDS.index)
 
 
-_FIGURES: dict[str, Callable[[], tuple[dict[str, str], list[Curve]]]] = {
+_FIGURES: dict[str, Callable[[], tuple[dict[str, str], list[PaperCurve]]]] = {
     "figure1": _figure1, "figure2": _figure2, "figure3": _figure3, "figure4": _figure4,
 }  # fmt: skip
 NAMES = tuple(_FIGURES)

@@ -1,4 +1,4 @@
-"""The compiled kernels land here (sources in csrc/). ``FASTPRIV_ISA`` is obeyed or stops the import."""
+"""The compiled kernels, built from csrc/. The import fails if ``FASTPRIV_ISA`` is no instruction set of this CPU."""
 
 import os
 

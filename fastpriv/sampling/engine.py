@@ -2,8 +2,8 @@
 
 A stage is R independent replicates of n points each. The interval of an interim analysis spends its own part of the
 level, so that stopping at the first analysis that meets the target keeps the level. Stages are combined with weights
-fixed by their numbers of points. The same request gives the same bits for any number of threads, unless the deadline or
-an interruption decided something: ``cost["repeatable"]``.
+fixed by their numbers of points. The same request gives the same bits for any number of threads, unless the time budget
+or an interruption decided something: ``cost["repeatable"]``.
 """
 
 # bounds: none - how many samples are planned
@@ -79,7 +79,7 @@ Q_SAMPLE_RATIO, MAX_Q_SAMPLES, Q_SAMPLE_TIME = 8, 2**16, 0.25
 # while a try takes at most this share of the time
 PACE_POINTS, PACE_SECONDS = 8, 0.005
 PACE_FACTOR, PACE_TRIES, PACE_TIME = 32, 3, 0.05
-SAFE_PACE = 0.8  # share of the points that the pace so far promises which are planned
+PACE_SHARE = 0.8  # share of the points that the pace so far promises which are planned
 
 
 @dataclass
@@ -159,7 +159,7 @@ class _Sampler:
                 self.samples += segment.count * (segment.last - segment.first)
                 if segment.last == n:
                     complete = end
-                    if complete >= MIN_REPLICATES and self.request.deadline.expired():
+                    if complete >= MIN_REPLICATES and self.request.time_budget.expired():
                         break
         except KeyboardInterrupt:
             self.interruption = True
@@ -185,14 +185,14 @@ class _Sampler:
         """Points that the rest of the time should allow, by the pace so far."""
         if not self.cost:
             return math.inf
-        return SAFE_PACE * self.request.deadline.remaining * self.cost / self.seconds / problem.cost
+        return PACE_SHARE * self.request.time_budget.remaining * self.cost / self.seconds / problem.cost
 
     def limited(self, problem: SamplingProblem, points: float, share: float = 1.0) -> float:
         """``points``, or what this share of the time allows, at least 1."""
         able = share * self.affordable(problem)
         if able >= points:
             return points
-        self.request.deadline.mark_affected()
+        self.request.time_budget.mark_affected()
         return max(able, 1.0)
 
 
@@ -234,7 +234,7 @@ def run(problems: Sequence[SamplingProblem], request: Request, estimand: Estiman
     return Outcome(
         estimates, state.problem.distribution, state.points, "interrupted" if sampler.interrupted() else state.stopped,
         sampler.samples, sum(len(stage.means) for stage in stages), len(stages), sampler.largest_values,
-        not (request.deadline.affected or sampler.interrupted()),
+        not (request.time_budget.affected or sampler.interrupted()),
         replicates_equal=bool(replicates_equal(stages).any()) if stages else False, integrals=state.integrals,
     )  # fmt: skip
 
@@ -295,8 +295,8 @@ def _run_stages(
             return "target"
         if total >= CONSTANT and _cannot_be_bounded(problem, stages, request):
             return "constant"
-        if sampler.affordable(problem) < MIN_REPLICATES or request.deadline.expired():
-            request.deadline.mark_affected()
+        if sampler.affordable(problem) < MIN_REPLICATES or request.time_budget.expired():
+            request.time_budget.mark_affected()
             return "max_seconds"
 
 
@@ -327,12 +327,12 @@ def compare_normalisation(
         return None
     if problem.q_sources:
         n = min(sum(log_ratios.counts) // Q_SAMPLE_RATIO, MAX_Q_SAMPLES)
-        deadline = request.deadline
-        if math.isfinite(deadline.seconds):
-            elapsed = max(deadline.seconds - deadline.remaining, 1e-9)
-            able = int(min(Q_SAMPLE_TIME * deadline.remaining * sum(log_ratios.counts) / elapsed, 2.0 * n))
+        time_budget = request.time_budget
+        if math.isfinite(time_budget.seconds):
+            elapsed = max(time_budget.seconds - time_budget.remaining, 1e-9)
+            able = int(min(Q_SAMPLE_TIME * time_budget.remaining * sum(log_ratios.counts) / elapsed, 2.0 * n))
             if able < n:
-                deadline.mark_affected()
+                time_budget.mark_affected()
                 n = able
         add_q_samples(problem, request.root, (10,), n, log_ratios)
     return log_ratios.comparison()
@@ -403,7 +403,7 @@ def _choose_by_pilot(
             score = _pilot_score(stage, problem, points, estimand, request)
             if state.pilot is None or score < lowest:
                 state.problem, state.points, state.pilot, lowest = problem, points, stage, score
-        if sampler.interrupted() or request.deadline.expired(PILOT_TIME):
+        if sampler.interrupted() or request.time_budget.expired(PILOT_TIME):
             break
 
 

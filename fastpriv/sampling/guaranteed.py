@@ -100,7 +100,7 @@ def run_guaranteed(
                 infinite |= seen
                 log_ratios = merged_log_ratios(log_ratios, new)
                 samples, done = samples + BATCH * size, done + 1
-                if request.deadline.expired():
+                if request.time_budget.expired():
                     stopped = "max_seconds"
                     break
         except KeyboardInterrupt:
@@ -117,7 +117,7 @@ def run_guaranteed(
         integrals = None if stopped == "interrupted" else compare_normalisation(problem, log_ratios, request)
     except KeyboardInterrupt:
         integrals, stopped = None, "interrupted"
-    repeatable = not request.deadline.affected and stopped != "interrupted"
+    repeatable = not request.time_budget.affected and stopped != "interrupted"
     return Outcome(
         estimates, problem.distribution, "random batches", stopped, samples, state.count // BATCH, 1, None, repeatable,
         replicates_equal=log_ratios is not None and log_ratios.ratios_equal, integrals=integrals,
@@ -137,10 +137,10 @@ def _limited_by_time(batches: int, problem: SamplingProblem, request: Request) -
     cost, seconds = measured_pace(problem, request)
     if not cost:
         return batches
-    able = request.deadline.remaining * cost / seconds / problem.cost / (2 * FIRST_TASKS * BATCH)
+    able = request.time_budget.remaining * cost / seconds / problem.cost / (2 * FIRST_TASKS * BATCH)
     if able >= batches:
         return batches
-    request.deadline.mark_affected()
+    request.time_budget.mark_affected()
     return max(1, int(able))
 
 
@@ -165,7 +165,7 @@ def _interval(
 def kl_truncation(p: GaussianMixture, q: GaussianMixture, request: Request, *, both: bool) -> Truncation:
     """For the balanced integrand of KL(P||Q), and of KL(Q||P) when ``both``."""
     pairs = [(p, q), (q, p)][: 1 + both]
-    moments = [_log_ratio_moment(*pair, lambda: request.deadline.expired(MOMENT_TIME)) for pair in pairs]
+    moments = [_log_ratio_moment(*pair, lambda: request.time_budget.expired(MOMENT_TIME)) for pair in pairs]
     if any(math.isinf(log_moment) for log_moment, _ in moments):
         return Truncation()
     t = max(_threshold(log_moment, s, 0.5 * _allowed_loss(log_moment / s, request)) for log_moment, s in moments)

@@ -1,4 +1,4 @@
-"""The options of a sampled call: interval, target, budget and method; and the deadline that the call keeps to.
+"""The options of a sampled call: interval, target, budget and method; and the time budget that the call keeps to.
 
 ``Sampling`` is the one home of their defaults, their validation and their documentation. Public functions take it as
 ``sampling=`` and take its fields by name too (``SamplingOptions``); inside it travels as one ``Request``.
@@ -25,8 +25,16 @@ from .._random import Seed
 from ..errors import DomainError
 
 __all__ = [
-    "DISTRIBUTIONS", "POINTS", "UNLIMITED", "Deadline", "Request", "Sampling", "SamplingOptions", "Side",
-    "never_expired", "sampling_request",
+    "DISTRIBUTIONS",
+    "POINTS",
+    "UNLIMITED",
+    "Request",
+    "Sampling",
+    "SamplingOptions",
+    "Side",
+    "TimeBudget",
+    "never_expired",
+    "sampling_request",
 ]  # fmt: skip
 
 Side = Literal["both", "lower", "upper"]
@@ -174,14 +182,14 @@ class Sampling:
         fields = vars(self)
         if self.rng is not None:  # a generator is asked once a call, also where the answer then takes no samples
             fields = fields | {"rng": _random.root(self.rng)}
-        return Request(**fields, deadline=Deadline(self.max_seconds))
+        return Request(**fields, time_budget=TimeBudget(self.max_seconds))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request(Sampling):
-    """Validated options of one call, with the root of its random streams and the deadline of the whole call."""
+    """Validated options of one call, with the root of its random streams and the time budget of the whole call."""
 
-    deadline: Deadline
+    time_budget: TimeBudget
 
     def __post_init__(self) -> None:
         """Fields come from a validated ``Sampling``, or from the code that shares out a budget."""
@@ -201,14 +209,14 @@ class Request(Sampling):
         if share == 1.0 and index == 0:
             return self
         root = SeedSequence(self.root.entropy, spawn_key=(*self.root.spawn_key, 7, index))
-        deadline = self.deadline.portion(share)
+        time_budget = self.time_budget.portion(share)
         samples = max(MIN_SAMPLES, int((self.sample_budget - spent) * share))
         return dataclasses.replace(
-            self, rng=root, max_samples=samples, max_seconds=deadline.seconds, deadline=deadline
+            self, rng=root, max_samples=samples, max_seconds=time_budget.seconds, time_budget=time_budget
         )
 
 
-class Deadline:
+class TimeBudget:
     """The time that a call may take, from the check of its arguments to its last sample.
 
     It records whether it decided anything (``affected``), because a rerun may then give other bits.
@@ -217,11 +225,11 @@ class Deadline:
     ----------
     seconds : float
         What may be spent; infinity for no limit.
-    parent : Deadline, optional
-        The deadline that this one is a portion of.
+    parent : TimeBudget, optional
+        The budget that this one is a portion of.
     """
 
-    def __init__(self, seconds: float, parent: Deadline | None = None) -> None:
+    def __init__(self, seconds: float, parent: TimeBudget | None = None) -> None:
         self.seconds, self.parent = seconds, parent
         self.started = time.monotonic()
         self.affected = False
@@ -241,17 +249,17 @@ class Deadline:
         return over
 
     def mark_affected(self) -> None:
-        """Record that the time decided something, here and in the deadline that this one is a portion of."""
+        """Record that the time decided something, here and in the budget that this one is a portion of."""
         self.affected = True
         if self.parent is not None:
             self.parent.mark_affected()
 
-    def portion(self, share: float) -> Deadline:
-        """A deadline for this share of the remaining time."""
-        return Deadline(self.remaining * share, self)
+    def portion(self, share: float) -> TimeBudget:
+        """A budget of this share of the remaining time."""
+        return TimeBudget(self.remaining * share, self)
 
 
-UNLIMITED = Deadline(math.inf)
+UNLIMITED = TimeBudget(math.inf)
 
 
 def never_expired() -> bool:

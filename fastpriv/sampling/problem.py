@@ -27,7 +27,7 @@ from ..distributions.packed import Packed, log_density, log_density_information,
 from ..errors import DomainError
 from ..kernels import _terms
 from ..numerics import FloatArray, IntArray, WordArray
-from .options import UNLIMITED, Deadline
+from .options import UNLIMITED, TimeBudget
 from .statistics.normalisation import compare_integrals_and_warn
 
 __all__ = [
@@ -359,10 +359,10 @@ class DistributionPair:
         )  # fmt: skip
 
 
-def distribution_pair(p: Any, q: Any, root: SeedSequence, deadline: Deadline = UNLIMITED) -> DistributionPair:
+def distribution_pair(p: Any, q: Any, root: SeedSequence, time_budget: TimeBudget = UNLIMITED) -> DistributionPair:
     """The pair. Functions are tried once: their errors and the warning of plain Python come from here."""
     if isinstance(p, LogRatio):
-        warned = _try_ratio(p, root, deadline)
+        warned = _try_ratio(p, root, time_budget)
         numerator, denominator = RatioSide(p, "p"), RatioSide(p, "q")
         q_sources = (SampleSource.of(denominator, ONE_COMPONENT),) if "q" in p.sides else ()
         p_sources = (SampleSource.of(numerator, ONE_COMPONENT),)
@@ -371,7 +371,7 @@ def distribution_pair(p: Any, q: Any, root: SeedSequence, deadline: Deadline = U
         first, second = pack_together(p, q).packs
         sources = (SampleSource.of_mixture(first, p),), (SampleSource.of_mixture(second, q),)
         return DistributionPair(first, second, *sources, True)
-    warned = _try_densities(p, q, root, deadline)
+    warned = _try_densities(p, q, root, time_budget)
     (density_p, sources_p), (density_q, sources_q) = _density_and_sources(p), _density_and_sources(q)
     if not sources_p and not sources_q:
         raise DomainError("p must have a sampler, or q; got neither. Pass Density(log_density, sampler, ...).")
@@ -411,10 +411,10 @@ def _density_and_sources(distribution: Any) -> tuple[Packed | EvaluableDensity, 
     if isinstance(distribution, GaussianMixture):
         packed = pack(distribution)
         return packed, (SampleSource.of_mixture(packed, distribution),)
-    return distribution, (SampleSource.of(distribution, ONE_COMPONENT),) if distribution.draws else ()
+    return distribution, (SampleSource.of(distribution, ONE_COMPONENT),) if distribution.has_sampler else ()
 
 
-def _try_densities(p: Any, q: Any, root: SeedSequence, deadline: Deadline) -> bool:
+def _try_densities(p: Any, q: Any, root: SeedSequence, time_budget: TimeBudget) -> bool:
     """Call every function on a few points, compare the integrals where draws can, and say whether that warned."""
     cost = 0.0
     words = [_random.words(root, (9, index), 4) for index in range(2)]
@@ -422,27 +422,27 @@ def _try_densities(p: Any, q: Any, root: SeedSequence, deadline: Deadline) -> bo
     for distribution, own, other, seed in zip((p, q), draws, draws[::-1], words, strict=True):
         if isinstance(distribution, Density):
             cost += distribution.trial(seed, None if own is not None else other).evaluate
-    n = _affordable_draws(cost * sum(x is not None for x in draws), deadline)
+    n = _affordable_draws(cost * sum(x is not None for x in draws), time_budget)
     few = [None if x is None else np.ascontiguousarray(x[:, :n]) for x in draws]
     at_p, at_q = (None if x is None else _log_density(p, x) - _log_density(q, x) for x in few)
     return compare_integrals_and_warn(at_p, at_q).verdict != "equal"
 
 
-def _try_ratio(ratio: LogRatio, root: SeedSequence, deadline: Deadline) -> bool:
+def _try_ratio(ratio: LogRatio, root: SeedSequence, time_budget: TimeBudget) -> bool:
     words = _random.words(root, (9, 0), 4)
-    n = _affordable_draws(ratio.trial(words).evaluate * len(ratio.sides), deadline)
+    n = _affordable_draws(ratio.trial(words).evaluate * len(ratio.sides), time_budget)
     log_ratios = {side: ratio.evaluate(ratio.draw(words, n, side), own=side) for side in ratio.sides}
     return compare_integrals_and_warn(log_ratios["p"], log_ratios.get("q")).verdict != "equal"
 
 
-def _affordable_draws(nanoseconds: float, deadline: Deadline) -> int:
+def _affordable_draws(nanoseconds: float, time_budget: TimeBudget) -> int:
     """TRIAL_DRAWS, or as many as TRIAL_TIME allows where each costs so many nanoseconds; 0 is an unknown cost."""
     able = math.inf
     if nanoseconds > 0.0:
-        able = TRIAL_TIME * deadline.remaining / max(1e-9 * nanoseconds, 1e-12)
+        able = TRIAL_TIME * time_budget.remaining / max(1e-9 * nanoseconds, 1e-12)
     if able >= TRIAL_DRAWS:
         return TRIAL_DRAWS
-    deadline.mark_affected()
+    time_budget.mark_affected()
     return max(MIN_TRIAL_DRAWS, int(able))
 
 
@@ -450,7 +450,7 @@ def _trial_draws(distribution: Any, words: WordArray) -> FloatArray | None:
     if isinstance(distribution, GaussianMixture):
         drawn = distribution.sample(TRIAL_DRAWS, rng=words.tolist())
         return np.ascontiguousarray(drawn.reshape(TRIAL_DRAWS, -1).T)
-    return distribution.draw(words, TRIAL_DRAWS) if distribution.draws else None
+    return distribution.draw(words, TRIAL_DRAWS) if distribution.has_sampler else None
 
 
 def _log_density(distribution: Any, x: FloatArray) -> FloatArray:

@@ -14,12 +14,12 @@ import io
 import pkgutil
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
-from types import ModuleType
 
 import numpy as np
 from scipy.sparse import csr_array
 
 import fastpriv
+from contracts.public import NAMES, ROOMS
 
 __all__ = ["Call", "methods", "public_calls", "recorded"]
 
@@ -175,8 +175,7 @@ def methods(directory):
 
 def public_calls(directory, only=None):
     """Those of ``recorded`` whose function or class can be reached from ``fastpriv``, and ``methods``."""
-    rooms = [one for name in fastpriv.__all__ if isinstance(one := getattr(fastpriv, name), ModuleType)]
-    names = {*fastpriv.__all__, *(name for room in rooms if room is not fastpriv.special for name in room.__all__)}
+    names = {*NAMES, *(name for room in ROOMS.values() if room is not fastpriv.special for name in room.__all__)}
     found = {name: call for name, call in recorded(only).items() if name.partition(".")[0] in names}
     return found if only else found | methods(directory)
 

@@ -5,8 +5,9 @@ import pickle
 import numpy as np
 import pytest
 
-from fastpriv import AwgnCapacity, awgn_capacity, awgn_sigma_from_capacity
-from fastpriv.capacity.awgn import bounds as awgn_bounds
+from fastpriv import AwgnCapacity, awgn_capacity
+from fastpriv.calibration import sigma_from_ci_lmip
+from fastpriv.capacity import awgn_solver
 from kernels.variants import check_same_lines, each_wider_variant
 
 SCRIPT = """
@@ -46,7 +47,7 @@ def test_threads_change_no_bit():
     amplitude = np.sqrt(d) * 10.0 ** rng.uniform(-2, 0.7, 300)
     one, two = (awgn_capacity(d, amplitude, n_jobs=n) for n in (1, 2))
     assert same(one, two)
-    inverse = [awgn_sigma_from_capacity(np.linspace(0.1, 2.0, 70), 2, 1.0, n_jobs=n, unit="bits") for n in (1, 2)]
+    inverse = [sigma_from_ci_lmip(np.linspace(0.1, 2.0, 70), 2, 1.0, n_jobs=n, unit="bits") for n in (1, 2)]
     assert np.array_equal(inverse[0].upper, inverse[1].upper)
 
 
@@ -94,7 +95,8 @@ def test_bounds_in_closed_form_hold_where_the_solver_works():
     for d in (1, 2, 3, 10, 64):
         for radius in np.sqrt(d) * np.array([1e-9, 0.01, 0.5, 1.0, 3.0, 9.0, 14.0]):
             found = awgn_capacity(d, float(radius))
-            low, high = (bound(float(d), radius, np.log(radius)) for bound in (awgn_bounds.lower, awgn_bounds.upper))
+            bounds = awgn_solver.closed_form_lower, awgn_solver.closed_form_upper
+            low, high = (bound(float(d), radius, np.log(radius)) for bound in bounds)
             assert low <= found.upper, (d, radius, low, found)
             assert found.lower <= high, (d, radius, found, high)
 

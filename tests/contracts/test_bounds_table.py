@@ -115,7 +115,7 @@ def test_a_script_or_test_that_is_not_there_is_seen(tmp_path):
     )
     _, faults = bounds.table(tmp_path)
     assert len(faults) == 3, faults
-    assert "csrc/fit_nothing.py must be a file" in faults[0]
+    assert "tools/fit_nothing.py must be a file" in faults[0]
     assert "tests/kernels/test_x.py must define test_z" in faults[1]
     assert "tests/kernels/test_w.py must be a file" in faults[2]
 
@@ -132,14 +132,15 @@ def test_a_marker_may_run_over_two_lines():
 
 def test_what_rests_on_a_kernel_is_found_through_its_headers():
     users = bounds.resting()
-    assert {"hockey_stick_divergence", "notions.lip_delta"} <= users["csrc/fp_hockey.h"]
-    assert {"LipCurve", "notions.lip_delta"} <= users["csrc/fp_lip_loops.h"]
-    assert {"awgn_capacity", "assess"} <= users["csrc/fp_awgn_bounds_loops.h"], "included by a macro"
-    assert {"posterior", "Posterior"} & users["fastpriv/beliefs/implicit/balls.py"], "imported by a name at run time"
-    assert "conversions.convert" in users["fastpriv/conversions/bayesian/abp.py"]
-    assert "special.sphere_mean" in users["csrc/fp_sphere_table.h"]
-    assert "GaussianMechanism" not in users["csrc/fp_sphere_table.h"]
-    assert "awgn_capacity" not in users["csrc/fp_hockey.h"]
+    assert {"hockey_stick_divergence", "notions.lip_delta"} <= users["csrc/line/fp_hockey_stick.h"]
+    assert {"conversions.LipCurve", "notions.lip_delta"} <= users["csrc/line/fp_lip_solver.h"]
+    assert {"awgn_capacity", "assess"} <= users["csrc/awgn/fp_awgn_quadrature_bounds_loops.h"], "included by a macro"
+    by_name_at_run_time = users["fastpriv/posteriors/ball_arithmetic.py"]
+    assert {"posterior", "Posterior"} & by_name_at_run_time
+    assert "conversions.convert" in users["fastpriv/conversions/average_bayesian_privacy.py"]
+    assert "special.sphere_mean" in users["csrc/special/fp_sphere_tables.h"]
+    assert "GaussianMechanism" not in users["csrc/special/fp_sphere_tables.h"]
+    assert "awgn_capacity" not in users["csrc/line/fp_hockey_stick.h"]
 
 
 def test_every_public_function_is_in_the_document():
@@ -149,7 +150,7 @@ def test_every_public_function_is_in_the_document():
     listed = set(re.findall(r"`([\w.]+)`", text))
     rooms = {room: getattr(fastpriv, room) for room in ("calibration", "divergences", "notions")}
     wanted = {f"{room}.{name}" for room, module in rooms.items() for name in module.__all__}
-    wanted |= {f"conversions.{arrow.function}" for arrow in fastpriv.conversions.ARROWS}
+    wanted |= {f"conversions.{row.function}" for row in fastpriv.conversions.CONVERSIONS}
     wanted |= {f"special.{name}" for name in fastpriv.special.__all__}
     assert not wanted - listed, sorted(wanted - listed)[:20]
 

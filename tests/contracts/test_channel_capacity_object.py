@@ -19,7 +19,7 @@ from fastpriv.kernels import _blahut
 digest = hashlib.sha256()
 rng = np.random.default_rng(4)
 for n, m in ((2, 2), (2, 3), (3, 3), (7, 5), (16, 16), (4, 13)):
-    found = channel_capacity(rng.dirichlet(np.ones(m), (19, n)), gap=1e-12)
+    found = channel_capacity(rng.dirichlet(np.ones(m), (19, n)), rtol=1e-12)
     for part in (found.capacity.lower, found.capacity.upper, found.input, found.output, found.divergences):
         digest.update(part.tobytes())
 rows, q = rng.dirichlet(np.ones(1500), 9), rng.dirichlet(np.ones(1500))
@@ -113,8 +113,8 @@ def test_faults_of_a_channel_name_the_row(function, channel, error, text):
 @pytest.mark.parametrize(
     ("keywords", "text"),
     [
-        ({"gap": 0.0}, "gap must be between 1e-14 and 1"),
-        ({"gap": 2.0}, "gap must be between 1e-14 and 1"),
+        ({"rtol": 0.0}, "rtol must be between 1e-14 and 1"),
+        ({"rtol": 2.0}, "rtol must be between 1e-14 and 1"),
         ({"unit": "bans"}, "unit must be one of nats, bits"),
         ({"max_iterations": -1}, "max_iterations must be an integer of at least 0"),
         ({"max_seconds": 0}, "max_seconds must be positive"),

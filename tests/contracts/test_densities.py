@@ -297,7 +297,7 @@ def test_a_sampler_whose_points_rarely_differ_is_no_liar():
                 dimension=1, vectorized=True)  # fmt: skip
     p.trial(WORDS)
     with pytest.raises(DomainError, match="the same 64 points for two different rngs"):
-        Density(p._given["log_density"], lambda rng, n: np.arange(n) % 2, dimension=1, vectorized=True).trial(WORDS)
+        Density(p._arguments["log_density"], lambda rng, n: np.arange(n) % 2, dimension=1, vectorized=True).trial(WORDS)
 
 
 def test_a_function_that_changes_from_call_to_call_is_found_out():
@@ -317,7 +317,7 @@ def test_a_sampler_outside_its_own_support_is_found_out(jitted):
 
 def test_a_law_without_a_sampler_is_not_drawn_from():
     p = vectorized(given.normal_vectorized)
-    assert not p.draws
+    assert not p.has_sampler
     with pytest.raises(DomainError, match="sampler must be given for a law that is drawn from; got None for Density"):
         p.draw(WORDS, 3)
     ratio = LogRatio(given.log_ratio_vectorized, given.shifted_sampler, dimension=D, vectorized=True)
@@ -355,7 +355,7 @@ def test_densities_are_values(jitted):
     bare = Density(given.normal_plain, dimension=1, name="p")
     assert repr(bare) == "Density('p', dimension=1, plain, without a sampler)"
     ratio = LogRatio(given.hard, given.normal_sampler, dimension=D, sampler_q=given.normal_sampler)
-    assert repr(ratio) == "LogRatio('hard', dimension=3, jitted, draws of P and Q)"
+    assert repr(ratio) == "LogRatio('hard', dimension=3, jitted, samples of P and Q)"
     with pytest.raises(AttributeError, match="Density is immutable; build a new one instead of setting dimension"):
         jitted.dimension = 2
     with pytest.raises(AttributeError, match="Density is immutable; build a new one instead of deleting dimension"):

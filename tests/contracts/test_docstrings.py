@@ -4,24 +4,22 @@ import doctest
 import importlib
 import inspect
 import pkgutil
-from types import ModuleType
 
 import numpy as np
 import pytest
 
 import fastpriv
+from contracts.public import NAMES, ROOMS
 
-MODULES = sorted(
+MODULES = ["fastpriv", *sorted(
     name for _, name, _ in pkgutil.walk_packages(fastpriv.__path__, "fastpriv.")
     if not name.startswith("fastpriv.kernels") and name != "fastpriv.__main__"
-)  # fmt: skip
+)]  # fmt: skip
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def public():
-    rooms = [name for name in fastpriv.__all__ if isinstance(getattr(fastpriv, name), ModuleType)]
-    names = [name for name in fastpriv.__all__ if name not in rooms]
-    return [*names, *(f"{room}.{name}" for room in rooms for name in exported(room))]
+    return [*NAMES, *(f"{room}.{name}" for room in ROOMS for name in exported(room))]
 
 
 def exported(room):

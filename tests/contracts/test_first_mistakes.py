@@ -63,15 +63,11 @@ def test_indices_beyond_64_bits_may_come_back_as_objects():
     assert found.map_index < 10**30
 
 
-def test_names_that_a_tab_shows_are_public():
-    assert [name for name in dir(fastpriv) if not name.startswith("__")] == sorted(fastpriv.__all__)
-
-
 def test_a_posterior_prints_in_a_line():
     text = repr(fastpriv.posterior(RandomizedResponse(2**200, 1.0).column(3)))
     assert text.startswith("Posterior(size=")
-    assert "xi=1, " in text
-    assert len(text) < 250
+    assert ", xi=1 [0.9999999, 1.000001], " in text
+    assert len(text) < 400
 
 
 def test_an_interruption_says_where_what_was_reached_is():

@@ -63,7 +63,7 @@ def test_priors_of_a_default():
 
 def test_factors_and_their_priors():
     two = ProductLikelihood([[0.0, 1.0], [0.0, 1.0, 2.0]], [1, 3])
-    check_error(ShapeError, "one prior for each of the 2 factors, or of the 4 places; got", two, [None, None, None])
+    check_error(ShapeError, "prior for each of the 2 factors, or of the 4 coordinates; got", two, [None, None, None])
     check_error(ShapeError, "sequence with one prior for each", two, 0.5)
     check_error(ShapeError, "each of the 2 secrets of a factor; got 3", two, [[0.2, 0.3, 0.5], None])
     check_error(DomainError, "factors must have at most 16777216 secrets where they are written out; got 100000000",

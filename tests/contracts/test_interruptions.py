@@ -29,8 +29,9 @@ from fastpriv import (
     total_variation,
 )
 from fastpriv._values import distinct_rows
-from fastpriv.capacity.finite import interior
-from fastpriv.divergences.line import hockey_stick, information
+from fastpriv.capacity import interior_point
+from fastpriv.divergences.one_dimension import integrals, monotone_pieces
+from fastpriv.divergences.one_dimension.quadrature import Deadline
 
 SCRIPT = """
 import os, signal, threading, traceback
@@ -114,9 +115,9 @@ def test_hockey_stick_at_the_deadline_is_summed_over_cells():
 
 
 def test_deadline_in_the_future_changes_no_bit():
-    later = time.monotonic() + 1e6
+    later = Deadline(time.monotonic() + 1e6)
     for logs in (False, True):
-        way = hockey_stick.log_hockey_stick_divergence if logs else hockey_stick.hockey_stick_divergence
+        way = monotone_pieces.log_hockey_stick_divergence if logs else monotone_pieces.hockey_stick_divergence
         one, other = way(P, Q, [0.1, 2.0]), way(P, Q, [0.1, 2.0], deadline=later)
         assert np.array_equal(one.lower, other.lower)
         assert np.array_equal(one.upper, other.upper)
@@ -124,8 +125,8 @@ def test_deadline_in_the_future_changes_no_bit():
 
 def test_information_at_the_deadline_is_between_0_and_the_entropy():
     prior = Pmf(np.arange(600.0), np.full(600, 1 / 600))
-    found = information.mutual_information(prior, 3.0, deadline=0.0)
-    exact = information.mutual_information(prior, 3.0)
+    found = integrals.mutual_information(prior, 3.0, deadline=Deadline(0.0))
+    exact = integrals.mutual_information(prior, 3.0)
     assert found.lower <= exact.lower <= exact.upper <= found.upper
     assert found.upper <= np.log(600) * (1 + 1e-12)
     assert "time spent" in found.method
@@ -135,10 +136,10 @@ def test_information_at_the_deadline_is_between_0_and_the_entropy():
 def test_large_steps_in_panels_are_those_of_small_ones(shape, monkeypatch):
     rows = np.random.default_rng(5).random(shape) ** 4
     rows /= rows.sum(axis=1, keepdims=True)
-    whole = channel_capacity(rows, gap=1e-12).capacity
-    monkeypatch.setattr(interior, "_BRIEF", 2000)
-    monkeypatch.setattr(interior, "_PANEL", 16)
-    parts = channel_capacity(rows, gap=1e-12)
+    whole = channel_capacity(rows, rtol=1e-12).capacity
+    monkeypatch.setattr(interior_point, "_MAX_MULTIPLICATIONS", 2000)
+    monkeypatch.setattr(interior_point, "_PANEL", 16)
+    parts = channel_capacity(rows, rtol=1e-12)
     assert parts.converged
     assert parts.capacity.value == pytest.approx(whole.value, rel=1e-11)
 
@@ -151,8 +152,8 @@ def test_large_step_is_given_up_at_the_deadline(monkeypatch):
     def late(deadline):
         raise TimeoutError
 
-    monkeypatch.setattr(interior, "_BRIEF", 2000)
-    monkeypatch.setattr(interior, "_in_time", late)
+    monkeypatch.setattr(interior_point, "_MAX_MULTIPLICATIONS", 2000)
+    monkeypatch.setattr(interior_point, "_check_deadline", late)
     found = channel_capacity(rows, max_seconds=100.0)
     assert not found.converged
     assert found.iterations == 0
@@ -162,7 +163,7 @@ def test_large_step_is_given_up_at_the_deadline(monkeypatch):
 
 def test_large_arrays_are_copied_in_pieces(monkeypatch):
     a = np.arange(3000, dtype=np.float32).reshape(3, 100, 10)
-    monkeypatch.setattr(_validate, "_PIECE", 64)
+    monkeypatch.setattr(_validate, "_COPY_BLOCK", 64)
     for given in (a, a.T, a[:1], a[0], a[::2, ::3], np.asfortranarray(a), a.astype(int), a.astype(object)):
         for order in ("C", "K"):
             got = _validate.copied(given, np.float64, order)

@@ -9,15 +9,15 @@ ROOT = Path(fastpriv.__file__).parent
 
 # lower number = deeper; a module may import only from strictly deeper layers, or from its own room
 LAYERS = {
-    "errors": 0, "numerics": 0, "_public": 0, "_atomic": 0, "estimate": 1,
+    "errors": 0, "numerics": 0, "_public": 0, "estimate": 1,
     "_remedies": 0, "_validate": 1, "_values": 1, "_estimates": 2, "_parallel": 2, "_random": 2, "_files": 2,
     "kernels": 2,
     "distributions": 3, "channels": 3, "special": 3,
     "sampling": 4,
-    "divergences": 5, "capacity": 5, "beliefs": 5, "mechanisms": 5,
+    "divergences": 5, "capacity": 5, "posteriors": 5, "mechanisms": 5,
     "notions": 6, "conversions": 7, "calibration": 7,
     "datasets": 8, "figures": 8, "assessment": 9, "info": 9,
-    "comparison": 10, "posterior_command": 10, "cli": 11, "__main__": 12,
+    "cli": 10, "__main__": 11,
 }  # fmt: skip
 OWNERS = {"numba": "kernels/jit", "joblib": "_parallel.py"}
 
@@ -100,13 +100,13 @@ UPWARD = {
     "estimate.py": "from fastpriv.notions import summary",
     "special.py": "import fastpriv.channels.dense",
     "kernels/__init__.py": "def f():\n    from ..sampling import engine",
-    "divergences/line/arcs.py": "from ...notions.discrete import beliefs",
-    "mechanisms/gaussian.py": "from ..beliefs import bayes",  # of one layer, and not of one room
+    "divergences/one_dimension/arcs.py": "from ...notions.discrete import beliefs",
+    "mechanisms/gaussian.py": "from ..posteriors import bayes",  # of one layer, and not of one room
     "notions/__init__.py": "from .. import cli",
 }
 DOWNWARD = {
-    "cli.py": "from . import __version__\nfrom .notions.overview import summary\nimport fastpriv.errors, json, notions",
-    "divergences/kl.py": "from .line import arcs\nfrom ..errors import ShapeError\nfrom fastpriv.sampling import plan",
+    "cli/main.py": "from .. import errors\nfrom ..notions.overview import summary\nimport json, notions",
+    "divergences/kl.py": "from .one_dimension import arcs\nfrom ..errors import ShapeError\nimport fastpriv.sampling",
 }
 
 
@@ -120,12 +120,12 @@ def written(root, modules):
 def test_a_layer_violation_would_be_seen(tmp_path):
     found = upward_imports(written(tmp_path, UPWARD | DOWNWARD), LAYERS)
     assert found == [
-        "divergences/line/arcs.py (layer 5) imports notions (layer 6)",
+        "divergences/one_dimension/arcs.py (layer 5) imports notions (layer 6)",
         "errors.py (layer 0) imports estimate (layer 1)",
         "estimate.py (layer 1) imports notions (layer 6)",
         "kernels/__init__.py (layer 2) imports sampling (layer 4)",
-        "mechanisms/gaussian.py (layer 5) imports beliefs (layer 5)",
-        "notions/__init__.py (layer 6) imports cli (layer 11)",
+        "mechanisms/gaussian.py (layer 5) imports posteriors (layer 5)",
+        "notions/__init__.py (layer 6) imports cli (layer 10)",
         "special.py (layer 3) imports channels (layer 3)",
     ]
 

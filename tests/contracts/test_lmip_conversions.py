@@ -8,6 +8,7 @@ from mpmath import mpf
 
 import fastpriv as fp
 from fastpriv import DomainError, GaussianMechanism, Pmf, ShapeError, notions
+from fastpriv import conversions as c
 from oracles import lmip_conversions as oracle
 from sizes import few_or_all
 
@@ -24,47 +25,47 @@ def test_bounds_contain_the_truth(n):
     rng = np.random.default_rng(31)
     for mu, epsilon, atom in zip(0.69 * rng.random(n), rng.uniform(0, 4, n), rng.random(n), strict=True):
         row = float(mu), float(epsilon)
-        assert holds(fp.ldp_delta_from_ci_lmip(*row), oracle.ldp(*row).delta), row
-        assert holds(fp.lip_delta_from_pointwise_lmip(*row), oracle.pointwise(*row).delta), row
-        assert holds(fp.lip_delta_from_cd_lmip(*row, atom), oracle.lip(*row, float(atom)).delta), (row, atom)
-        assert holds(fp.ldp_delta_saturation(mu), oracle.ldp_end(row[0])), mu
-        assert holds(fp.lip_delta_saturation(mu, atom), oracle.lip_end(row[0], float(atom))), (mu, atom)
+        assert holds(c.dp_delta_from_ci_lmip(*row), oracle.ldp(*row).delta), row
+        assert holds(c.lip_delta_from_pointwise_lmip(*row), oracle.pointwise(*row).delta), row
+        assert holds(c.lip_delta_from_cd_lmip(*row, atom), oracle.lip(*row, float(atom)).delta), (row, atom)
+        assert holds(c.dp_delta_from_ci_lmip(mu, math.inf), oracle.ldp_end(row[0])), mu
+        assert holds(c.lip_delta_from_cd_lmip(mu, math.inf, atom), oracle.lip_end(row[0], float(atom))), (mu, atom)
 
 
 def test_units_kinds_and_shapes():
-    bits = fp.ldp_delta_from_ci_lmip([[0.1], [0.2]], [0.5, 1.0, 2.0], unit="bits")
-    nats = fp.ldp_delta_from_ci_lmip(np.array([[0.1], [0.2]]) * math.log(2), [0.5, 1.0, 2.0])
+    bits = c.dp_delta_from_ci_lmip([[0.1], [0.2]], [0.5, 1.0, 2.0], unit="bits")
+    nats = c.dp_delta_from_ci_lmip(np.array([[0.1], [0.2]]) * math.log(2), [0.5, 1.0, 2.0])
     np.testing.assert_allclose(bits.value, nats.value, rtol=1e-14)
     assert bits.shape == (2, 3)
     assert (bits.kind, bits.unit) == ("exact", "probability")
-    assert fp.lip_delta_from_cd_lmip(0.1, [0.5, 1.0], [[0.1], [0.2], [0.3]]).shape == (3, 2)
-    assert isinstance(fp.ldp_extremal_channel(0.1, 1.0).high, float)
-    assert isinstance(fp.ldp_extremal_channel(0.1, 1.0).low, float)
-    assert fp.ldp_extremal_channel([0.1, 0.2], 1.0).low.shape == (2,)
+    assert c.lip_delta_from_cd_lmip(0.1, [0.5, 1.0], [[0.1], [0.2], [0.3]]).shape == (3, 2)
+    assert isinstance(c.dp_extremal_channel(0.1, 1.0).high, float)
+    assert isinstance(c.dp_extremal_channel(0.1, 1.0).low, float)
+    assert c.dp_extremal_channel([0.1, 0.2], 1.0).low.shape == (2,)
 
 
 def test_the_ends():
-    zero = fp.ldp_delta_from_ci_lmip(0.0, 1.0)
+    zero = c.dp_delta_from_ci_lmip(0.0, 1.0)
     assert (zero.lower, zero.value, zero.upper) == (0.0, 0.0, 0.0)
-    assert fp.ldp_delta_from_ci_lmip([1.0, 2.0], 5.0).upper.tolist() == [1.0, 1.0]
-    assert fp.lip_delta_from_cd_lmip(0.3, 1.0, 0.0).upper == 1.0  # no atoms, no guarantee
-    assert fp.pointwise_saturation(0.1).value == pytest.approx(-math.expm1(-0.1), rel=1e-14)
-    assert fp.lip_delta_from_pointwise_lmip(0.1, math.inf).value == fp.pointwise_saturation(0.1).value
+    assert c.dp_delta_from_ci_lmip([1.0, 2.0], 5.0).upper.tolist() == [1.0, 1.0]
+    assert c.lip_delta_from_cd_lmip(0.3, 1.0, 0.0).upper == 1.0  # no atoms, no guarantee
+    assert c.lip_delta_from_pointwise_lmip(0.1, math.inf).value == pytest.approx(-math.expm1(-0.1), rel=1e-14)
+    assert c.lip_delta_from_pointwise_lmip(0.1, math.inf).value == c.lip_delta_from_pointwise_lmip(0.1, math.inf).value
 
 
 def test_nothing_to_leak_is_exactly_zero():
     for found in (
-        fp.ldp_delta_from_ci_lmip(0.0, [0.0, 1.0]), fp.lip_delta_from_pointwise_lmip(0.0, [0.0, 1.0]),
-        fp.lip_delta_from_cd_lmip(0.0, 0.0, [0.0, 0.5, 1.0]), fp.lip_delta_from_cd_lmip([0.1, 5.0], 0.0, 1.0),
-        fp.lip_delta_saturation([0.0, 0.1], 1.0), fp.lip_delta_for_prior(0.1, 1.0, Pmf([3.0], [1.0])),
+        c.dp_delta_from_ci_lmip(0.0, [0.0, 1.0]), c.lip_delta_from_pointwise_lmip(0.0, [0.0, 1.0]),
+        c.lip_delta_from_cd_lmip(0.0, 0.0, [0.0, 0.5, 1.0]), c.lip_delta_from_cd_lmip([0.1, 5.0], 0.0, 1.0),
+        c.lip_delta_from_cd_lmip([0.0, 0.1], math.inf, 1.0), c.lip_delta_from_cd_lmip(0.1, 1.0, Pmf([3.0], [1.0])),
     ):  # fmt: skip
         assert np.all(found.upper == 0.0), found
 
 
 def test_probabilities_that_miss_one_go_into_the_bounds():
-    whole = fp.lip_delta_for_prior(0.1, 1.0, Pmf([0.0, 1.0], [0.25, 0.75]))
+    whole = c.lip_delta_from_cd_lmip(0.1, 1.0, Pmf([0.0, 1.0], [0.25, 0.75]))
     for gap in (9e-10, -9e-10):
-        short = fp.lip_delta_for_prior(0.1, 1.0, Pmf([0.0, 1.0], [0.25, 0.75 + gap]))
+        short = c.lip_delta_from_cd_lmip(0.1, 1.0, Pmf([0.0, 1.0], [0.25, 0.75 + gap]))
         truth = oracle.lip(0.1, 1.0, 0.25 / (1.0 + gap)).delta
         assert holds(short, truth), (gap, short)
         assert 1e-11 < short.width < 1e-8
@@ -72,7 +73,8 @@ def test_probabilities_that_miss_one_go_into_the_bounds():
 
 
 def test_published_and_pointwise_are_one_number_with_two_meanings():
-    published, valid = (f(0.1, 1.0) for f in (fp.lip_delta_from_cd_lmip_as_published, fp.lip_delta_from_pointwise_lmip))
+    published = c.lip_delta_from_cd_lmip(0.1, 1.0, form="as_published")
+    valid = c.lip_delta_from_pointwise_lmip(0.1, 1.0)
     assert published.value == valid.value
     assert "FALSE" in published.method
     assert "FALSE" not in valid.method
@@ -81,16 +83,16 @@ def test_published_and_pointwise_are_one_number_with_two_meanings():
 def test_epsilon_is_the_inverse():
     rng = np.random.default_rng(32)
     mu = math.log(2) * np.where(rng.random(300) < 0.5, rng.random(300), 10 ** rng.uniform(-12, 0, 300))
-    delta = np.clip(fp.ldp_delta_from_ci_lmip(mu, rng.uniform(0, 1.5, 300)).value, 0, 1)
-    found = fp.epsilon_from_ci_lmip(mu, delta)
+    delta = np.clip(c.dp_delta_from_ci_lmip(mu, rng.uniform(0, 1.5, 300)).value, 0, 1)
+    found = c.dp_epsilon_from_ci_lmip(mu, delta)
     assert np.isfinite(found.upper).mean() > 0.9
     finite = np.isfinite(found.upper)
-    assert (fp.ldp_delta_from_ci_lmip(mu, found.upper).value[finite] <= delta[finite]).all()
-    back = fp.ldp_delta_from_ci_lmip(mu, found.lower)
+    assert (c.dp_delta_from_ci_lmip(mu, found.upper).value[finite] <= delta[finite]).all()
+    back = c.dp_delta_from_ci_lmip(mu, found.lower)
     assert (back.value >= delta * (1 - 1e-15))[found.lower > 0].all()
-    assert fp.epsilon_from_ci_lmip(0.1, [0.1, 1.0]).value.tolist() == [math.inf, 0.0]
-    assert fp.epsilon_from_ci_lmip(0.0, 0.0).upper == 0.0
-    assert fp.epsilon_from_ci_lmip(1.5, [0.99, 1.0]).upper.tolist() == [math.inf, 0.0]
+    assert c.dp_epsilon_from_ci_lmip(0.1, [0.1, 1.0]).value.tolist() == [math.inf, 0.0]
+    assert c.dp_epsilon_from_ci_lmip(0.0, 0.0).upper == 0.0
+    assert c.dp_epsilon_from_ci_lmip(1.5, [0.99, 1.0]).upper.tolist() == [math.inf, 0.0]
 
 
 def test_figure_3_breaks_the_published_bound_and_no_other():
@@ -100,17 +102,18 @@ def test_figure_3_breaks_the_published_bound_and_no_other():
         worst = notions.pointwise_lmip(FIGURE_3, mechanism)
         epsilon = np.array([0.01, 0.1, 0.3, 1.0, 2.0])
         truth = notions.lip_delta(FIGURE_3, mechanism, epsilon)
-        assert (truth.upper <= fp.lip_delta_for_prior(mu, epsilon, FIGURE_3, unit="bits").lower).all()
-        assert (truth.upper <= fp.lip_delta_from_pointwise_lmip(worst.upper, epsilon).lower).all()
+        assert (truth.upper <= c.lip_delta_from_cd_lmip(mu, epsilon, FIGURE_3, unit="bits").lower).all()
+        assert (truth.upper <= c.lip_delta_from_pointwise_lmip(worst.upper, epsilon).lower).all()
 
         def excess(e, mechanism=mechanism, mu=mu):
-            published = fp.lip_delta_from_cd_lmip_as_published(mu, e, unit="bits").value
+            published = c.lip_delta_from_cd_lmip(mu, e, unit="bits", form="as_published").value
             return notions.lip_delta(FIGURE_3, mechanism, e).value - published
 
         assert excess(crossing * (1 - 1e-5)) > 0 > excess(crossing * (1 + 1e-5))
     mechanism = GaussianMechanism(1.16618639010826510)
     assert notions.lip_delta(FIGURE_3, mechanism, 0.1).value == pytest.approx(0.2918000203034989, rel=1e-14)
-    assert fp.lip_delta_from_cd_lmip_as_published(0.1, 0.1, unit="bits").value == pytest.approx(0.15246, abs=5e-6)
+    printed = c.lip_delta_from_cd_lmip(0.1, 0.1, unit="bits", form="as_published")
+    assert printed.value == pytest.approx(0.15246, abs=5e-6)
 
 
 def test_pointwise_lmip_is_the_largest_divergence():
@@ -133,29 +136,28 @@ def test_pointwise_lmip_is_the_largest_divergence():
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: fp.ldp_delta_from_ci_lmip(-0.1, 1.0), DomainError, "mu must be at least 0; got -0.1"),
-        (lambda: fp.ldp_delta_from_ci_lmip(0.1, [1.0, math.nan]), DomainError, r"epsilon must be at least 0; got nan"),
-        (lambda: fp.ldp_delta_from_ci_lmip(0.1, 1.0, unit="dits"), DomainError, "unit must be one of nats, bits"),
-        (lambda: fp.ldp_delta_saturation(math.nan), DomainError, "mu must be at least 0; got nan"),
-        (lambda: fp.ldp_extremal_channel(0.1, -1.0), DomainError, "epsilon must be at least 0; got -1.0"),
-        (lambda: fp.epsilon_from_ci_lmip(0.1, 1.5), DomainError, "delta must be between 0 and 1; got 1.5"),
-        (lambda: fp.epsilon_from_ci_lmip([0.1] * 2, [0.1] * 3), ShapeError, "delta must be of a shape that"),
-        (lambda: fp.ldp_delta_from_ci_lmip([0.1] * 2, [1.0] * 3), ShapeError, "epsilon must be of a shape"),
-        (lambda: fp.lip_delta_from_cd_lmip(0.1, 1.0, 1.5), DomainError, "atom must be between 0 and 1; got 1.5"),
+        (lambda: c.dp_delta_from_ci_lmip(-0.1, 1.0), DomainError, "mu must be at least 0; got -0.1"),
+        (lambda: c.dp_delta_from_ci_lmip(0.1, [1.0, math.nan]), DomainError, r"epsilon must be at least 0; got nan"),
+        (lambda: c.dp_delta_from_ci_lmip(0.1, 1.0, unit="dits"), DomainError, "unit must be one of nats, bits"),
+        (lambda: c.dp_delta_from_ci_lmip(math.nan, math.inf), DomainError, "mu must be at least 0; got nan"),
+        (lambda: c.dp_extremal_channel(0.1, -1.0), DomainError, "epsilon must be at least 0; got -1.0"),
+        (lambda: c.dp_epsilon_from_ci_lmip(0.1, 1.5), DomainError, "delta must be between 0 and 1; got 1.5"),
+        (lambda: c.dp_epsilon_from_ci_lmip([0.1] * 2, [0.1] * 3), ShapeError, "delta must be of a shape that"),
+        (lambda: c.dp_delta_from_ci_lmip([0.1] * 2, [1.0] * 3), ShapeError, "epsilon must be of a shape"),
+        (lambda: c.lip_delta_from_cd_lmip(0.1, 1.0, 1.5), DomainError, "pi_min must be between 0 and 1; got 1.5"),
         (
-            lambda: fp.lip_delta_from_cd_lmip([0.1] * 2, 1.0, [0.1] * 3), ShapeError,
-            "atom must be of a shape that broadcasts with mu and epsilon",
+            lambda: c.lip_delta_from_cd_lmip([0.1] * 2, 1.0, [0.1] * 3), ShapeError,
+            "pi_min must be of a shape that broadcasts with mu and epsilon",
         ),
         (
-            lambda: fp.lip_delta_saturation([0.1] * 2, [0.1] * 3), ShapeError,
-            "atom must be of a shape that broadcasts with mu; got",
+            lambda: c.lip_delta_from_cd_lmip([0.1] * 2, math.inf, [0.1] * 3), ShapeError,
+            "pi_min must be of a shape that broadcasts with mu and epsilon; got",
         ),
-        (lambda: fp.lip_extremal_channel(0.1, 1.0, -0.5), DomainError, "atom must be between 0 and 1; got -0.5"),
-        (lambda: fp.lip_delta_saturation(-1.0, 0.5), DomainError, "mu must be at least 0; got -1.0"),
-        (lambda: fp.pointwise_saturation(-1.0), DomainError, "mu must be at least 0; got -1.0"),
-        (lambda: fp.pointwise_extremal_channel(0.1, -2.0), DomainError, "epsilon must be at least 0; got -2.0"),
-        (lambda: fp.lip_delta_for_prior(0.1, 1.0, [0.5, 0.5]), DomainError, "prior must be a Pmf; got"),
-        (lambda: fp.lip_delta_from_pointwise_lmip(-1.0, 1.0), DomainError, "mu must be at least 0; got -1.0"),
+        (lambda: c.lip_extremal_channel(0.1, 1.0, -0.5), DomainError, "pi_min must be between 0 and 1; got -0.5"),
+        (lambda: c.lip_delta_from_cd_lmip(-1.0, math.inf, 0.5), DomainError, "mu must be at least 0; got -1.0"),
+        (lambda: c.lip_delta_from_pointwise_lmip(-1.0, math.inf), DomainError, "mu must be at least 0; got -1.0"),
+        (lambda: c.lip_extremal_channel(0.1, -2.0), DomainError, "epsilon must be at least 0; got -2.0"),
+        (lambda: c.lip_delta_from_pointwise_lmip(-1.0, 1.0), DomainError, "mu must be at least 0; got -1.0"),
         (lambda: notions.pointwise_lmip(3, GaussianMechanism(1.0)), DomainError, "prior must be a Pmf; got 3"),
         (lambda: notions.pointwise_lmip(FIGURE_3, 3), DomainError,
          "mechanism must be a channel, rows of probabilities or a GaussianMechanism; got 3"),

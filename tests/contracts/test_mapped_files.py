@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fastpriv import Channel, DomainError, GaussianMixture, channel_capacity, posterior, posterior_mode, read_channel
-from fastpriv._files import FileNumbers, behind
+from fastpriv._files import FileArray, memory_mapped_file
 from fastpriv.channels.dense import _rebuilt
 from fastpriv.channels.likelihoods.sources import source_of
 
@@ -38,7 +38,7 @@ def test_the_map_is_read_whatever_its_name_stands_for(tmp_path, how, mode):
             os.rename(tmp_path / name, tmp_path / f"old-{name}")
         elif how == "removed":
             os.remove(tmp_path / name)
-    assert (behind("x", logs) is not None) == (how == "untouched" and mode != "c")
+    assert (memory_mapped_file("x", logs) is not None) == (how == "untouched" and mode != "c")
     for part in (slice(None), slice(7, None), slice(3, 1500), slice(0, None, 3), slice(None, None, -1)):
         found, meant = posterior(logs[part]), posterior(LOGS[part].copy())
         assert (found.map_index, found.entropy.value) == (meant.map_index, meant.entropy.value), part
@@ -71,12 +71,12 @@ def test_offsets(tmp_path):
     raw = np.concatenate([OTHER, LOGS])
     raw.tofile(tmp_path / "raw")
     mapped = np.memmap(tmp_path / "raw", dtype=np.float64, mode="r", offset=OTHER.nbytes)
-    assert isinstance(behind("x", mapped[11:17]), FileNumbers)
-    assert np.array_equal(behind("x", mapped[11:17]).take(0, 6), LOGS[11:17])
+    assert isinstance(memory_mapped_file("x", mapped[11:17]), FileArray)
+    assert np.array_equal(memory_mapped_file("x", mapped[11:17]).take(0, 6), LOGS[11:17])
     assert posterior(mapped).entropy.value == posterior(LOGS).entropy.value
     (OTHER + 1.0).tofile(tmp_path / "other")
     os.replace(tmp_path / "other", tmp_path / "raw")
-    assert behind("x", mapped) is None
+    assert memory_mapped_file("x", mapped) is None
     assert posterior(mapped).entropy.value == posterior(LOGS).entropy.value
 
 

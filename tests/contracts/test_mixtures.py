@@ -69,7 +69,7 @@ def test_covariances_are_kept_in_their_simplest_form():
 
 def test_one_coordinate_is_the_line():
     p = GaussianMixture(HALF, [0.0, 1.0], [2.0, 3.0])
-    assert (p.form, p.dimension, p.shared, p.covariances, p.factors) == ("line", 1, False, None, None)
+    assert (p.form, p.dimension, p.shared, p.covariances, p.factors) == ("univariate", 1, False, None, None)
     assert GaussianMixture(HALF, [[0.0], [1.0]], [2.0, 3.0]) == p
     assert GaussianMixture(HALF, [[0.0], [1.0]], [[2.0], [3.0]]) == p
     assert GaussianMixture(HALF, [[0.0], [1.0]], covariances=[[[4.0]], [[9.0]]]) == p
@@ -291,7 +291,7 @@ def test_points_and_sources_are_checked():
 def test_requests_beyond_the_machine_are_refused(monkeypatch):
     with pytest.raises(MemoryError, match="size must fit in memory; got a need of 2.4e.07 GB with .* GB free. Draw an"):
         LAWS[0].sample(10**15)
-    monkeypatch.setattr(_validate, "_SMALL", 0)
+    monkeypatch.setattr(_validate, "_UNCHECKED_BYTES", 0)
     monkeypatch.setattr(_validate, "_free_memory", lambda: 100.0)
     with pytest.raises(MemoryError, match="covariances must fit in memory; .* Cholesky factors take as much again as"):
         GaussianMixture(HALF, TWO, covariances=STACK)
@@ -351,10 +351,10 @@ def test_free_memory_is_known():
 
 def test_a_curve_of_the_line_refuses_more_dimensions():
     line = GaussianMixture(HALF, [0.0, 1.0], 1.0)
-    with pytest.raises(ShapeError, match="p must be a mixture on the line; got one in 3 dimensions. Take a marginal"):
-        fp.HockeyStickCurve(LAWS[0], line)
-    with pytest.raises(ShapeError, match="q must be a mixture on the line; got one in 3 dimensions. Take a marginal"):
-        fp.HockeyStickCurve(line, LAWS[2])
+    with pytest.raises(ShapeError, match="p must be a mixture in one dimension; got one in 3 dimensions. Take a"):
+        fp.conversions.HockeyStickCurve(LAWS[0], line)
+    with pytest.raises(ShapeError, match="q must be a mixture in one dimension; got one in 3 dimensions. Take a"):
+        fp.conversions.HockeyStickCurve(line, LAWS[2])
 
 
 def test_faults_of_marginals_and_images():
@@ -374,9 +374,9 @@ def test_faults_of_marginals_and_images():
         with pytest.raises(DomainError, match="matrix must be without zeros, so that the image has a density; got "):
             p.affine(wrong)
     for wrong in (np.ones((2, 3)), np.zeros((1, 3)), [[1.0, 0.0, 0.0], [1.0, 1e-17, 0.0]]):
-        with pytest.raises(DomainError, match="matrix must map to a law within .*, and not onto fewer dimensions; got"):
+        with pytest.raises(DomainError, match="matrix must map to a distribution within .*, and not onto fewer dim"):
             p.affine(wrong)
     for law in LAWS:
         for wrong in (1e308, [1e-308, 1.0, 1.0], np.diag([1e308, 1.0, 1.0]), [[1e308, 1e308, 0.0]]):
-            with pytest.raises(DomainError, match="matrix must map to a law within the range of doubles, .* of which "):
+            with pytest.raises(DomainError, match="matrix must map to a distribution within .* of which "):
                 law.affine(wrong)

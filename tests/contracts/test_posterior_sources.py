@@ -18,8 +18,8 @@ from fastpriv import (
     posterior,
     posterior_mode,
 )
-from fastpriv.beliefs.dense.streams import Unfinished
 from fastpriv.channels.likelihoods.sources import BLOCK
+from fastpriv.posteriors.dense import PosteriorCheckpoint
 
 SIZE = 2 * BLOCK + 4321
 NAMES = ("log_evidence", "entropy", "kl", "js", "max_log_ratio", "min_log_ratio", "vulnerability")
@@ -132,7 +132,7 @@ def test_an_iterator_is_read_once(numbers, expected):
     assert found.entropy.value == expected.entropy.value
     assert abs(found.log_evidence.value - expected.log_evidence.value) < 1e-14
     assert found.to_dict()["js"] is None
-    assert "js" not in found.to_frame().index
+    assert "js" not in set(found.to_frame()["quantity"])
     with pytest.raises(DomainError, match="must be asked of likelihoods that can be read again; got a posterior of"):
         found.probabilities(0, 1)
     alone = posterior(pieces(logs, 1000)())
@@ -396,7 +396,7 @@ def test_nothing_is_lost_when_a_function_raises(numbers, expected, n_jobs, stage
 def test_resume_is_checked(numbers):
     with pytest.raises(DomainError, match="resume must be what an error of posterior carries; got 3"):
         posterior(numbers[0], resume=3)
-    best = Unfinished(2, 0, 5, 0.0, False, (), np.empty(0), np.empty(0, dtype=int), (0.0,) * 6)
+    best = PosteriorCheckpoint(2, 0, 5, 0.0, False, (), np.empty(0), np.empty(0, dtype=int), (0.0,) * 6)
     with pytest.raises(DomainError, match="resume must belong to a likelihood of this size"):
         posterior(numbers[0], resume=best)
 
@@ -444,8 +444,12 @@ def test_values():
         if isinstance(column, np.ndarray):
             found = posterior(column, [0.5, 0.5])
             np.testing.assert_allclose(found.probabilities(), channel.matrix()[:, 1] / channel.matrix()[:, 1].sum())
-    frame = posterior(logs).to_frame()
+    found = posterior(logs)
+    frame = found.to_frame().set_index("quantity")
     assert (frame.index[0], frame.loc["kl", "unit"]) == ("log_evidence", "nats")
+    again = pickle.loads(pickle.dumps(found))
+    assert again == found == posterior(logs)
+    assert found != posterior([0.0, -1.0])
 
 
 def test_likelihoods_say_what_is_wrong():

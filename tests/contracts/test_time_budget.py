@@ -21,7 +21,7 @@ from fastpriv import (
     renyi_divergence,
     total_variation,
 )
-from fastpriv.sampling.options import Deadline
+from fastpriv.sampling.options import TimeBudget
 from fastpriv.sampling.proposals.renyi_proposals import renyi_proposal
 from fastpriv.sampling.proposals.tilting import hockey_stick_proposals
 
@@ -87,14 +87,14 @@ def test_a_search_that_is_late_gives_bounds_that_are_true_but_wide():
 
 
 def test_a_clock_tells_its_whole_that_it_was_felt():
-    whole = Deadline(np.inf)
-    part = Deadline(0.0, whole)
+    whole = TimeBudget(np.inf)
+    part = TimeBudget(0.0, whole)
     assert not whole.expired()
     assert not whole.affected
     assert part.expired()
     assert whole.affected
     assert whole.portion(0.5).remaining == np.inf
-    assert Deadline(100.0).portion(0.5).seconds <= 50.0
+    assert TimeBudget(100.0).portion(0.5).seconds <= 50.0
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -4,14 +4,14 @@ import threading
 
 import numpy as np
 
-import fastpriv.distributions.trials
+import fastpriv.distributions.user_functions
 import fastpriv.sampling.engine
 import fastpriv.sampling.options
 from fastpriv.kernels import _density
 
 __all__ = ["MODULES", "WorkClock", "installed_work_clock"]
 
-MODULES = (fastpriv.sampling.options, fastpriv.sampling.engine, fastpriv.distributions.trials)
+MODULES = (fastpriv.sampling.options, fastpriv.sampling.engine, fastpriv.distributions.user_functions)
 
 
 class WorkClock:

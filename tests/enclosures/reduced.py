@@ -5,8 +5,8 @@ import math
 import mpmath as mp
 import numpy as np
 
-from fastpriv.divergences import reductions
-from fastpriv.divergences.reductions.recognition import factors
+from fastpriv.divergences.reductions import factored_quantities as reductions
+from fastpriv.divergences.reductions.independent_factors import independent_factors
 from oracles import gaussian_geometry as geometry
 
 __all__ = [
@@ -31,10 +31,10 @@ def check_encloses(estimate, truth, width=None, slack=0.0):
 
 def check_all_enclosed(p, q, line_p, line_q, width=1e-11):
     """Every quantity of a pair whose truth is that of two laws on the line."""
-    check_encloses(reductions.kl(p, q, certified=True), geometry.kl(line_p, line_q), width)
+    check_encloses(reductions.kl_divergence(p, q, certified=True), geometry.kl(line_p, line_q), width)
     check_encloses(reductions.jensen_shannon(p, q, certified=True), geometry.js(line_p, line_q), width)
     for order in (0.25, 3.0):
-        found = reductions.renyi(p, q, order, certified=True)
+        found = reductions.renyi_divergence(p, q, order, certified=True)
         check_encloses(found, geometry.renyi(line_p, line_q, order), width)
     sticks = [geometry.hockey_stick(line_p, line_q, e) for e in EPSILON.tolist()]
     check_encloses(reductions.hockey_stick(p, q, EPSILON), sticks, width)
@@ -55,12 +55,12 @@ def check_in_the_plane(p, q, room):
     lp, lq = p.log_density(x), q.log_density(x)
     middle = [np.logaddexp(p.log_density(points), q.log_density(points)) - math.log(2.0) for points in (x, y)]
     numbers = [
-        (reductions.kl(p, q), wp @ (lp - lq + np.expm1(lq - lp))),
-        (reductions.renyi(p, q, 2.5), math.log(wp @ np.exp(1.5 * (lp - lq))) / 1.5),
+        (reductions.kl_divergence(p, q), wp @ (lp - lq + np.expm1(lq - lp))),
+        (reductions.renyi_divergence(p, q, 2.5), math.log(wp @ np.exp(1.5 * (lp - lq))) / 1.5),
         (reductions.entropy(p), -wp @ lp),
         (reductions.mutual_information(p), -wp @ lp - math.log(2 * math.pi * math.e)),
     ]
-    if len(factors(p, q)) == 1:
+    if len(independent_factors(p, q)) == 1:
         halves = (wp @ (lp - middle[0]) + wq @ (q.log_density(y) - middle[1])) / 2
         numbers.append((reductions.jensen_shannon(p, q), halves))
         sticks = [wp @ np.maximum(0.0, -np.expm1(e + lq - lp)) for e in (0.05, 0.3)]

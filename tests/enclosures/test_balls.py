@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from mpmath import exp, expm1, log, log1p, mp, mpf, sinh
 
-from fastpriv.beliefs.implicit.balls import Ball, log_of_count, quotient, stacked
-from fastpriv.beliefs.implicit.overlaps import _arch, _sin_less
+from fastpriv.posteriors.ball_arithmetic import Ball, log_of_count, quotient, stack
+from fastpriv.posteriors.product_jensen_shannon import _sin_deficit, _sinh_excess
 
 RNG = np.random.default_rng(11)
 SIZE = 10.0 ** RNG.uniform(-12, 2, 400) * RNG.choice([-1.0, 1.0], 400)
@@ -21,8 +21,9 @@ def check_ball(ball, truths, width=1e-14):
 @pytest.mark.parametrize(("name", "exact", "given"), [
     ("exp", exp, SIZE), ("expm1", expm1, SIZE), ("log1p", log1p, np.abs(SIZE)), ("log", log, np.abs(SIZE) + 2),
     ("log1p", log1p, -np.abs(SIZE) / 200),
-    ("kappa", lambda x: exp(x) - 1 - x, SIZE / 200),
-    ("phi", lambda y: (log(2 * exp(y) / (1 + exp(y))) * exp(y) + log(2 / (1 + exp(y)))) / (1 + exp(y)), SIZE / 200),
+    ("expm1_minus_x", lambda x: exp(x) - 1 - x, SIZE / 200),
+    ("entropy_deficit",
+     lambda y: (log(2 * exp(y) / (1 + exp(y))) * exp(y) + log(2 / (1 + exp(y)))) / (1 + exp(y)), SIZE / 200),
 ])  # fmt: skip
 def test_functions(name, exact, given):
     check_ball(getattr(Ball(given), name)(), [exact(mpf(float(x))) for x in given])
@@ -61,18 +62,18 @@ def test_radii_carry_over():
 
 @pytest.mark.parametrize("count", [1, 2, 10**12, 2**200, 2**5000 + 1, 7**3000])
 def test_logarithms_of_counts(count):
-    check_ball(stacked([log_of_count(count)]), [log(mpf(count))])
+    check_ball(stack([log_of_count(count)]), [log(mpf(count))])
 
 
 def test_ratios_of_counts():
     for top, bottom in ((0, 5), (5, 5), (1, 3), (2**200 - 1, 2**200), (10**12, 3**300), (1, 2**5000)):
-        ball = stacked([quotient(top, bottom)])
+        ball = stack([quotient(top, bottom)])
         assert ball.lower[0] <= mpf(top) / bottom <= ball.upper[0]
 
 
 def test_differences_of_sines():
     y = np.clip(SIZE, -1, 1)
-    check_ball(_arch(Ball(y)), [2 * sinh(mpf(float(x)) / 2) - mpf(float(x)) for x in y], width=1e-13)
-    for x, found in zip(y, _sin_less(y), strict=True):
+    check_ball(_sinh_excess(Ball(y)), [2 * sinh(mpf(float(x)) / 2) - mpf(float(x)) for x in y], width=1e-13)
+    for x, found in zip(y, _sin_deficit(y), strict=True):
         truth = mp.sin(mpf(float(x))) - mpf(float(x))
         assert abs(found - truth) <= 4e-16 * max(abs(truth), abs(x) if abs(x) >= 1 else 0) + 1e-300

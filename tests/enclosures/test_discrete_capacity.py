@@ -47,7 +47,7 @@ CLOSED = {
 @pytest.mark.parametrize("gap", [1e-3, 1e-9, 1e-13])
 def test_closed_forms(name, gap):
     channel, truth = CLOSED[name]
-    found = channel_capacity(channel, gap=gap)
+    found = channel_capacity(channel, rtol=gap)
     near = 1e-15 * (1 + truth)  # rounding of the closed form
     assert found.capacity.lower <= truth + near
     assert truth - near <= found.capacity.upper
@@ -92,7 +92,7 @@ def test_random_channels_against_high_precision(shape):
     for number, channel in enumerate(families(rng, *shape)):
         low, high = oracle.capacity(channel)
         for gap in (1e-6, 1e-12):
-            found = channel_capacity(channel, gap=gap).capacity
+            found = channel_capacity(channel, rtol=gap).capacity
             text = f"family {number}: {found!r}, truth {mp.nstr(low, 20)} to {mp.nstr(high, 20)}"
             assert mpf(found.lower) <= high, text
             assert low <= mpf(found.upper), text
@@ -103,7 +103,7 @@ def test_random_channels_against_high_precision(shape):
 def test_the_bounds_are_those_of_the_laws(shape):
     rng = np.random.default_rng(shape)
     for channel in families(rng, *shape):
-        found = channel_capacity(channel, gap=1e-10)
+        found = channel_capacity(channel, rtol=1e-10)
         assert found.converged
         assert found.capacity.width <= 1e-10 * min(1, found.capacity.value) * 1.1 + 1e-13 * found.capacity.value + 1e-15
         assert mpf(found.capacity.lower) <= oracle.information(channel, found.input)
@@ -117,7 +117,7 @@ def test_a_run_that_is_cut_short_is_true_and_says_so(most):
     rng = np.random.default_rng(most)
     for n, m in ((3, 3), (20, 18)):
         channel = rng.dirichlet(np.ones(m), n)
-        full, short = channel_capacity(channel, gap=1e-12), channel_capacity(channel, max_iterations=most)
+        full, short = channel_capacity(channel, rtol=1e-12), channel_capacity(channel, max_iterations=most)
         assert short.capacity.lower <= full.capacity.upper
         assert full.capacity.lower <= short.capacity.upper
         assert short.iterations <= most
@@ -147,8 +147,8 @@ def test_tiny_capacities_keep_their_digits():
 
 def test_cells_and_columns_near_the_smallest_numbers():
     tiny = [[1.0, 1e-300, 5e-324], [0.5, 0.5, 0.0], [0.25, 0.75, 1e-310]]
-    found = channel_capacity(tiny, gap=1e-12).capacity
-    plain = channel_capacity([[1, 0], [0.5, 0.5], [0.25, 0.75]], gap=1e-12).capacity
+    found = channel_capacity(tiny, rtol=1e-12).capacity
+    plain = channel_capacity([[1, 0], [0.5, 0.5], [0.25, 0.75]], rtol=1e-12).capacity
     assert found.width < 2e-12
     assert abs(found.value - plain.value) < 2e-12
     wide = channel_capacity(np.hstack([np.eye(20), np.full((20, 20), 1e-305)]))
@@ -160,7 +160,7 @@ def test_inputs_whose_best_probability_is_below_every_number():
     base = np.full(30, 1.0 / 30)
     rows = np.vstack([np.eye(30), base])
     rows = np.hstack([rows * 0.999, 0.001 * np.eye(31)])
-    found = channel_capacity(rows, gap=1e-10)
+    found = channel_capacity(rows, rtol=1e-10)
     assert found.converged
     assert found.capacity.width < 2e-10 * found.capacity.value
 
@@ -182,13 +182,13 @@ def test_rows_that_miss_one_widen_the_bounds():
     rng = np.random.default_rng(5)
     exact = rng.dirichlet(np.ones(4), 4)
     bent = exact * (1 + 9e-10 * rng.uniform(-1, 1, (4, 1)))
-    found = channel_capacity(bent, gap=1e-13)
+    found = channel_capacity(bent, rtol=1e-13)
     low, high = oracle.capacity(exact)
     assert mpf(found.capacity.lower) <= high
     assert low <= mpf(found.capacity.upper)
     assert 1e-10 < found.capacity.width < 1e-8
     assert found.converged
-    single = channel_capacity(exact.astype(np.float32), gap=1e-13)
+    single = channel_capacity(exact.astype(np.float32), rtol=1e-13)
     assert mpf(single.capacity.lower) <= high
     assert low <= mpf(single.capacity.upper)
 

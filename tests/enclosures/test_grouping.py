@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from fastpriv.distributions.grouping import grouped_atoms
+from fastpriv.distributions.pmf import grouped_atoms
 
 
 def law(name, n=300):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fastpriv import IndexLikelihood, posterior
-from fastpriv.beliefs.implicit.functions import bounded
+from fastpriv.posteriors.index_functions import checked_bound
 
 QUANTITIES = (
     "log_evidence", "entropy", "kl", "js", "max_log_ratio", "min_log_ratio", "vulnerability", "xi", "abp",
@@ -51,7 +51,7 @@ def test_all_secrets_are_looked_at_within_the_budget():
 
 def test_bounds_of_a_likelihood_without_any_are_refused():
     with pytest.raises(TypeError, match="there must be a bound"):
-        bounded(IndexLikelihood(lambda d: -1.0 * d, 10))
+        checked_bound(IndexLikelihood(lambda d: -1.0 * d, 10))
 
 
 def test_a_jitted_function_and_a_prior_by_a_function():

@@ -12,20 +12,22 @@ from fastpriv import (
     Estimate,
     GaussianMechanism,
     GaussianMixture,
-    HockeyStickCurve,
-    LipCurve,
     Pmf,
     ShapeError,
-    cd_lmip_from_hockey_sticks,
-    cd_lmip_from_lip,
-    ci_lmip_from_ldp,
     hockey_stick_divergence,
     kl_divergence,
-    kl_from_hockey_stick,
     notions,
 )
-from fastpriv.conversions.lmip.curves import WorstHockeyStickCurve
-from fastpriv.conversions.lmip.sandwich import Weight
+from fastpriv.conversions import (
+    HockeyStickCurve,
+    LipCurve,
+    cd_lmip_from_hockey_sticks,
+    cd_lmip_from_lip_curve,
+    ci_lmip_from_dp_curve,
+    kl_from_dp_curve,
+)
+from fastpriv.conversions.curve_integrals import Weight
+from fastpriv.conversions.privacy_curves import WorstHockeyStickCurve
 from oracles import curve_integrals as oracle
 from sizes import few_first, few_or_all
 
@@ -54,11 +56,11 @@ def exponential(rate):
 def test_gaussian_published_is_its_closed_form(r):
     mechanism = GaussianMechanism(sigma=0.75, sensitivity=1.5 * r)
     truth = 2 * mp.mpf(1.5 * r / 2 / 0.75) ** 2
-    exact = ci_lmip_from_ldp(mechanism, unit="nats")
+    exact = ci_lmip_from_dp_curve(mechanism, unit="nats")
     assert exact.kind == "exact"
     check_holds(exact, truth, "closed form", 5e-15, 2e-15)
-    check_holds(ci_lmip_from_ldp(mechanism.delta, unit="nats"), truth, "function with bounds", 1e-8)
-    check_holds(ci_lmip_from_ldp(lambda e: mechanism.delta(e).value, unit="nats"), truth, "function", 1e-8)
+    check_holds(ci_lmip_from_dp_curve(mechanism.delta, unit="nats"), truth, "function with bounds", 1e-8)
+    check_holds(ci_lmip_from_dp_curve(lambda e: mechanism.delta(e).value, unit="nats"), truth, "function", 1e-8)
     if 1e-3 <= r <= 5.0:
         check_holds(exact, oracle.gaussian_published(r), "quadrature", None, 1e-14)
 
@@ -67,55 +69,55 @@ def test_gaussian_published_is_its_closed_form(r):
 def test_two_inputs_of_the_gaussian_mechanism(r):
     truth = oracle.gaussian_two_inputs(r)
     mechanism = GaussianMechanism(1.0, 2 * r)
-    check_holds(ci_lmip_from_ldp(mechanism, form="two-input", unit="nats"), truth, "mutual information", 1e-12)
-    found = ci_lmip_from_ldp(mechanism.delta, form="two-input", unit="nats")
+    check_holds(ci_lmip_from_dp_curve(mechanism, form="two_inputs", unit="nats"), truth, "mutual information", 1e-12)
+    found = ci_lmip_from_dp_curve(mechanism.delta, form="two_inputs", unit="nats")
     assert found.kind == "certified"
     check_holds(found, truth, "integral", 1e-8)
 
 
 def test_two_input_value_of_the_literature():
-    found = ci_lmip_from_ldp(GaussianMechanism(1.0, 2.0), form="two-input", unit="nats")
+    found = ci_lmip_from_dp_curve(GaussianMechanism(1.0, 2.0), form="two_inputs", unit="nats")
     assert found.value == pytest.approx(0.33683082, abs=5e-9)
-    assert ci_lmip_from_ldp(GaussianMechanism(1.0, 2.0), unit="nats").value == 2.0
+    assert ci_lmip_from_dp_curve(GaussianMechanism(1.0, 2.0), unit="nats").value == 2.0
 
 
 def test_mechanism_parameters_broadcast():
     mechanism = GaussianMechanism([1.0, 2.0], [[1.0], [0.0], [1e200]])
-    wide = ci_lmip_from_ldp(mechanism, unit="bits")
+    wide = ci_lmip_from_dp_curve(mechanism, unit="bits")
     assert wide.shape == (3, 2)
     assert wide.upper[1].tolist() == [0.0, 0.0]
     assert np.isinf(wide.value[2]).all()
     assert np.all(wide.lower[2] < np.inf)
-    narrow = ci_lmip_from_ldp(mechanism, form="two-input", unit="bits")
+    narrow = ci_lmip_from_dp_curve(mechanism, form="two_inputs", unit="bits")
     assert narrow.shape == (3, 2)
     assert narrow.value[1].tolist() == [0.0, 0.0]
     assert narrow.value[2] == pytest.approx(1.0)
-    tiny = ci_lmip_from_ldp(GaussianMechanism(1e200, 1e-200), unit="bits")
+    tiny = ci_lmip_from_dp_curve(GaussianMechanism(1e200, 1e-200), unit="bits")
     assert 0.0 <= tiny.lower <= tiny.upper < 1e-300
 
 
 @pytest.mark.parametrize("rate", [0.25, 1.0, 3.0, 1e6])
 def test_exponential_curves(rate):
     rate_ = mp.mpf(rate)
-    found = ci_lmip_from_ldp(exponential(rate), unit="nats")
+    found = ci_lmip_from_dp_curve(exponential(rate), unit="nats")
     check_holds(found, 1 / rate_ + 1 / (rate_ + 1), "published", 1e-8)
-    stated = ci_lmip_from_ldp(exponential(rate), unit="nats", decay=rate)
+    stated = ci_lmip_from_dp_curve(exponential(rate), unit="nats", decay=rate)
     check_holds(stated, 1 / rate_ + 1 / (rate_ + 1), "with decay", 1e-8)
-    found = ci_lmip_from_ldp(exponential(rate), form="two-input", unit="nats")
+    found = ci_lmip_from_dp_curve(exponential(rate), form="two_inputs", unit="nats")
     with mp.workdps(40):
         truth = (mp.digamma((rate_ + 2) / 2) - mp.digamma((rate_ + 1) / 2)) / 2
     check_holds(found, truth, "two inputs", 1e-8)
     if rate > 1:
-        found = cd_lmip_from_lip(exponential(rate), unit="nats", rtol=1e-8)
+        found = cd_lmip_from_lip_curve(exponential(rate), unit="nats", rtol=1e-8)
         check_holds(found, 1 / (rate_ - 1) + 1 / (rate_ + 1), "lip", 1e-8)
     else:
-        assert cd_lmip_from_lip(exponential(rate), unit="bits").upper == math.inf
+        assert cd_lmip_from_lip_curve(exponential(rate), unit="bits").upper == math.inf
 
 
 @pytest.mark.parametrize("r", few_first([0.05, 0.5, 2.0], 2))
 def test_published_lip_of_a_coin(r):
     prior, mechanism = Pmf([0.0, 2 * r], [0.5, 0.5]), GaussianMechanism(1.0)
-    found = cd_lmip_from_lip(LipCurve(prior, mechanism), unit="nats")
+    found = cd_lmip_from_lip_curve(LipCurve(prior, mechanism), unit="nats")
     assert found.kind == "certified"
     check_holds(found, oracle.published_lip_of_two_points(r), f"r = {r}", 1e-6)
 
@@ -125,7 +127,7 @@ def test_figure_three():
     for sigma, ratio in ((SIGMA, 10.8697790), (0.3, 3.0274032e15)):
         mechanism = GaussianMechanism(sigma)
         information = notions.cd_lmip(PRIOR, mechanism).to("bits")
-        published = cd_lmip_from_lip(LipCurve(PRIOR, mechanism), rtol=1e-4, unit="bits")
+        published = cd_lmip_from_lip_curve(LipCurve(PRIOR, mechanism), rtol=1e-4, unit="bits")
         assert published.value / information.value == pytest.approx(ratio, rel=1e-8)
         kept = cd_lmip_from_hockey_sticks(PRIOR, mechanism, rtol=1e-4, unit="bits")
         worst = max(kl_divergence(mechanism.law(x), mechanism.release(PRIOR)).to("bits").value for x in POINTS)
@@ -146,7 +148,7 @@ def test_mean_over_the_points_is_the_mutual_information():
             sides += weight * np.array([e.value, e.lower * (1 - 1e-15), e.upper * (1 + 1e-15)])
         return Estimate(*sides, kind="certified", unit="probability", method="mean")
 
-    found = kl_from_hockey_stick(lambda e: mean(e, False), lambda e: mean(e, True), unit="bits", rtol=1e-4)
+    found = kl_from_dp_curve(lambda e: mean(e, False), lambda e: mean(e, True), unit="bits", rtol=1e-4)
     check_holds(found, notions.cd_lmip(prior, mechanism).to("bits").value, "mean over x", 1e-4, 1e-11)
 
 
@@ -183,22 +185,22 @@ def test_tails_lie_above_the_rest(rate):
             assert curve.tail(start, rate) >= below * (math.exp(-0.02) if rate < 0 else 1.0), (curve, start)
 
 
-@pytest.mark.parametrize("form", ["published", "two-input"])
+@pytest.mark.parametrize("form", ["as_published", "two_inputs"])
 @pytest.mark.parametrize("size", [3, 30, 3000])
 def test_samples_bracket_and_narrow(form, size):
     mechanism = GaussianMechanism(1.0, 2.0)
-    truth = ci_lmip_from_ldp(mechanism, form=form, unit="nats").value
+    truth = ci_lmip_from_dp_curve(mechanism, form=form, unit="nats").value
     epsilon = np.linspace(0.0, 30.0, size)
     delta = mechanism.delta(epsilon)
     for given in (delta, delta.value):
-        found = ci_lmip_from_ldp((epsilon, given), form=form, unit="nats", decay=5.0)
+        found = ci_lmip_from_dp_curve((epsilon, given), form=form, unit="nats", decay=5.0)
         assert found.kind == "certified"
         check_holds(found, truth, f"{size} samples", 1500.0 / size**2, 1.0)
-    open_ended = ci_lmip_from_ldp((epsilon, delta), form=form, unit="nats")
+    open_ended = ci_lmip_from_dp_curve((epsilon, delta), form=form, unit="nats")
     assert open_ended.lower <= truth <= open_ended.upper
-    assert math.isinf(open_ended.upper) == (form == "published")
-    assert ci_lmip_from_ldp((epsilon[1:], delta.value[1:]), form=form, unit="nats", decay=5.0).upper >= truth
-    closed = ci_lmip_from_ldp((np.append(epsilon, 90.0), np.append(delta.value, 0.0)), form=form, unit="nats")
+    assert math.isinf(open_ended.upper) == (form == "as_published")
+    assert ci_lmip_from_dp_curve((epsilon[1:], delta.value[1:]), form=form, unit="nats", decay=5.0).upper >= truth
+    closed = ci_lmip_from_dp_curve((np.append(epsilon, 90.0), np.append(delta.value, 0.0)), form=form, unit="nats")
     assert closed.lower <= truth <= closed.upper < math.inf
 
 
@@ -209,11 +211,11 @@ def test_random_samples_of_a_known_curve(count):
         rate = rng.uniform(1.2, 4.0)
         epsilon = np.sort(rng.exponential(rng.choice([0.01, 1.0, 8.0]), rng.integers(1, 12)))
         delta, c = np.exp(-rate * epsilon), mp.mpf(rate)
-        found = ci_lmip_from_ldp((epsilon, delta), unit="nats", decay=rate)
+        found = ci_lmip_from_dp_curve((epsilon, delta), unit="nats", decay=rate)
         check_holds(found, 1 / c + 1 / (c + 1), f"{epsilon}", None, 1e9)
-        found = cd_lmip_from_lip((epsilon, delta), unit="nats", decay=rate)
+        found = cd_lmip_from_lip_curve((epsilon, delta), unit="nats", decay=rate)
         check_holds(found, 1 / (c - 1) + 1 / (c + 1), f"lip {epsilon}", None, 1e9)
-        found = ci_lmip_from_ldp((epsilon, delta), form="two-input", unit="nats")
+        found = ci_lmip_from_dp_curve((epsilon, delta), form="two_inputs", unit="nats")
         with mp.workdps(40):
             truth = (mp.digamma((c + 2) / 2) - mp.digamma((c + 1) / 2)) / 2
         check_holds(found, truth, f"two {epsilon}", None, 1e9)
@@ -223,23 +225,23 @@ def test_random_samples_of_a_known_curve(count):
     "curve", [([1.0], [1e-5]), ([0.0, 1.0], [0.1, 0.1]), lambda e: 0.25, lambda e: 0.25 + 0 * e, lambda e: 1 / (1 + e)]
 )
 def test_a_curve_that_does_not_vanish_is_infinite(curve):
-    found = ci_lmip_from_ldp(curve, unit="bits")
+    found = ci_lmip_from_dp_curve(curve, unit="bits")
     assert found.value == found.upper == math.inf
     assert 0.0 < found.lower < math.inf
-    bounded = ci_lmip_from_ldp(curve, form="two-input", unit="bits")
+    bounded = ci_lmip_from_dp_curve(curve, form="two_inputs", unit="bits")
     assert bounded.upper < 1.0
 
 
 def test_curves_that_are_not_convex_fall_back_on_monotonicity():
     truth = mp.sqrt(mp.pi) / 2 * (1 + mp.exp(0.25) * mp.erfc(0.5))
-    found = ci_lmip_from_ldp(lambda e: np.exp(-e * e), unit="nats")
+    found = ci_lmip_from_dp_curve(lambda e: np.exp(-e * e), unit="nats")
     assert "monotone" in found.method
     check_holds(found, truth, "exp(-epsilon^2)", 1e-4)
     epsilon = np.linspace(0.0, 8.0, 1001)
-    found = ci_lmip_from_ldp((epsilon, np.where(epsilon < 7, np.exp(-epsilon * epsilon), 0.0)), unit="nats")
+    found = ci_lmip_from_dp_curve((epsilon, np.where(epsilon < 7, np.exp(-epsilon * epsilon), 0.0)), unit="nats")
     assert "monotone" in found.method
     check_holds(found, truth, "samples", 2e-2, 1e-2)
-    step = ci_lmip_from_ldp(lambda e: np.where(e < 1.0, 0.5, 0.0), unit="nats")
+    step = ci_lmip_from_dp_curve(lambda e: np.where(e < 1.0, 0.5, 0.0), unit="nats")
     check_holds(step, (2 - mp.exp(-1)) / 2, "step", 1e-4, 1e-6)
 
 
@@ -247,7 +249,7 @@ def test_curves_that_are_not_convex_fall_back_on_monotonicity():
 def test_noisy_samples_widen_the_bounds(noise):
     epsilon = np.linspace(0.0, 12.0, 200_001)
     delta = np.exp(-3 * epsilon) * (1 + noise * np.random.default_rng(9).uniform(-1, 1, epsilon.size))
-    found = ci_lmip_from_ldp((epsilon, np.minimum(delta, 1.0)), unit="nats", decay=3.0)
+    found = ci_lmip_from_dp_curve((epsilon, np.minimum(delta, 1.0)), unit="nats", decay=3.0)
     assert "convex" in found.method
     assert "monotone" not in found.method
     check_holds(found, mp.mpf(1) / 3 + mp.mpf(1) / 4, "noisy", 1.2e-8 + 10 * noise, 1e-8)
@@ -263,29 +265,30 @@ def test_functions_of_every_make():
         return 0.0 if e > 75 else float(plain(math.fsum([e])))
 
     mechanism = GaussianMechanism(1.0, 2.0)
-    check_holds(ci_lmip_from_ldp(plain, unit="nats"), truth, "vectorised", 1e-8)
-    scalar = ci_lmip_from_ldp(single, unit="nats")
+    check_holds(ci_lmip_from_dp_curve(plain, unit="nats"), truth, "vectorised", 1e-8)
+    scalar = ci_lmip_from_dp_curve(single, unit="nats")
     check_holds(scalar, truth, "scalar", 1e-4)
     assert scalar.cost["evaluations"] <= 5000
-    check_holds(ci_lmip_from_ldp(lambda e: mechanism.delta(float(e)), unit="nats"), truth, "scalar with bounds", 1e-4)
-    coarse = ci_lmip_from_ldp(plain, unit="nats", max_evaluations=1000)
+    found = ci_lmip_from_dp_curve(lambda e: mechanism.delta(float(e)), unit="nats")
+    check_holds(found, truth, "scalar with bounds", 1e-4)
+    coarse = ci_lmip_from_dp_curve(plain, unit="nats", max_evaluations=1000)
     check_holds(coarse, truth, "few", 1e-3)
     assert coarse.cost["evaluations"] <= 1300
-    zero = ci_lmip_from_ldp(lambda e: 0.0 * e, unit="bits")
+    zero = ci_lmip_from_dp_curve(lambda e: 0.0 * e, unit="bits")
     assert (zero.value, zero.lower, zero.upper) == (0.0, 0.0, 0.0)
     scale = 1e9
-    found = ci_lmip_from_ldp(exponential(scale), unit="nats")
+    found = ci_lmip_from_dp_curve(exponential(scale), unit="nats")
     check_holds(found, 1 / mp.mpf(scale) + 1 / mp.mpf(scale + 1), "narrow", 1e-8)
 
 
 def test_beyond_the_range_of_doubles():
     coin = Pmf([0.0, 1.0], [0.5, 0.5])
-    found = cd_lmip_from_lip(LipCurve(coin, GaussianMechanism(0.01)), unit="bits")
+    found = cd_lmip_from_lip_curve(LipCurve(coin, GaussianMechanism(0.01)), unit="bits")
     assert found.value == found.upper == math.inf
     assert 1e307 < found.lower < math.inf
     assert cd_lmip_from_hockey_sticks(coin, GaussianMechanism(0.01), unit="bits").value == pytest.approx(1.0, rel=1e-12)
     alone = Pmf([3.0], [1.0])
-    assert cd_lmip_from_lip(LipCurve(alone, GaussianMechanism(1.0)), unit="bits").upper < 1e-300
+    assert cd_lmip_from_lip_curve(LipCurve(alone, GaussianMechanism(1.0)), unit="bits").upper < 1e-300
     assert cd_lmip_from_hockey_sticks(alone, GaussianMechanism(1.0), unit="bits").upper < 1e-300
 
 
@@ -307,7 +310,7 @@ def test_straight_lines_in_closed_form(rates):
 
 def test_units():
     curve = exponential(2.0)
-    nats, bits = ci_lmip_from_ldp(curve, unit="nats"), ci_lmip_from_ldp(curve, unit="bits")
+    nats, bits = ci_lmip_from_dp_curve(curve, unit="nats"), ci_lmip_from_dp_curve(curve, unit="bits")
     assert bits.unit == "bits"
     assert bits.value == pytest.approx(nats.value / math.log(2), rel=1e-14)
 
@@ -339,24 +342,24 @@ BAD = [
 @pytest.mark.parametrize(("curve", "message"), BAD)
 def test_bad_curves(curve, message):
     with pytest.raises((DomainError, ShapeError), match=message):
-        ci_lmip_from_ldp(curve, unit="bits")
+        ci_lmip_from_dp_curve(curve, unit="bits")
 
 
 def test_bad_settings():
     good = exponential(2.0)
-    with pytest.raises(DomainError, match="form must be one of published, two-input"):
-        ci_lmip_from_ldp(good, form="tight", unit="bits")
+    with pytest.raises(DomainError, match="form must be one of as_published, two_inputs"):
+        ci_lmip_from_dp_curve(good, form="tight", unit="bits")
     for settings, message in (
         ({"rtol": 0.0}, "rtol must be between 1e-15 and 1"), ({"decay": -1.0}, "decay must be positive and finite"),
         ({"unit": "hartleys"}, "unit must be one of nats, bits"), ({"max_evaluations": 3}, "max_evaluations must be"),
     ):  # fmt: skip
-        for function in (ci_lmip_from_ldp, cd_lmip_from_lip):
+        for function in (ci_lmip_from_dp_curve, cd_lmip_from_lip_curve):
             with pytest.raises(DomainError, match=message):
                 function(good, **settings)
         with pytest.raises(DomainError, match=message):
-            kl_from_hockey_stick(good, good, **settings)
+            kl_from_dp_curve(good, good, **settings)
     with pytest.raises(DomainError, match="backward must be between 0 and 1"):
-        kl_from_hockey_stick(good, lambda e: 3.0 + 0 * e)
+        kl_from_dp_curve(good, lambda e: 3.0 + 0 * e)
     with pytest.raises(DomainError, match="prior must be a Pmf"):
         LipCurve([0.5, 0.5], GaussianMechanism(1.0))
     with pytest.raises(DomainError, match="mechanism must be a GaussianMechanism"):
@@ -370,10 +373,10 @@ def test_a_function_that_writes_to_its_argument_does_no_harm():
         e *= -2.0
         return np.exp(e)
 
-    found = ci_lmip_from_ldp(greedy, unit="nats")
-    assert found.value == ci_lmip_from_ldp(lambda e: np.exp(-2.0 * e), unit="nats").value
-    assert ci_lmip_from_ldp(lambda e: e.__imul__(0.0), unit="bits").upper == 0.0
-    check_holds(ci_lmip_from_ldp(exponential(3.0), unit="nats"), mp.mpf(1) / 3 + mp.mpf(1) / 4, "afterwards", 1e-8)
+    found = ci_lmip_from_dp_curve(greedy, unit="nats")
+    assert found.value == ci_lmip_from_dp_curve(lambda e: np.exp(-2.0 * e), unit="nats").value
+    assert ci_lmip_from_dp_curve(lambda e: e.__imul__(0.0), unit="bits").upper == 0.0
+    check_holds(ci_lmip_from_dp_curve(exponential(3.0), unit="nats"), mp.mpf(1) / 3 + mp.mpf(1) / 4, "afterwards", 1e-8)
 
 
 @pytest.mark.parametrize("apart", [1e-9, 1e-7, 1e-5, 1e-3])
@@ -388,16 +391,16 @@ def test_rounding_of_plain_functions_is_seen(apart):
         pairs = [(mp.mpf(float(a)), mp.mpf(float(b))) for a, b in zip(p, q, strict=True)]
         truth = sum(a * mp.log(a / b) - (a - b) for a, b in pairs)
     for form in (lambda c: c, lambda c: lambda e: float(c(e))):
-        found = kl_from_hockey_stick(form(curve(p, q)), form(curve(q, p)))
+        found = kl_from_dp_curve(form(curve(p, q)), form(curve(q, p)))
         assert found.kind == "heuristic"
         assert found.lower <= truth <= found.upper, (apart, found, mp.nstr(truth, 20))
 
 
 def test_far_samples_leave_the_range_of_doubles():
     for last in (800.0, 1e4, 1e300):
-        found = cd_lmip_from_lip(([0.0, last], [0.3, 0.0]), unit="bits")
+        found = cd_lmip_from_lip_curve(([0.0, last], [0.3, 0.0]), unit="bits")
         assert (found.value, found.lower, found.upper) == (0.0, 0.0, math.inf)
-    assert ci_lmip_from_ldp(([0.0, 1e300], [0.3, 0.0]), unit="nats").upper == pytest.approx(3e299, rel=1e-9)
+    assert ci_lmip_from_dp_curve(([0.0, 1e300], [0.3, 0.0]), unit="nats").upper == pytest.approx(3e299, rel=1e-9)
 
 
 def test_the_tail_of_a_curve_is_checked():
@@ -413,7 +416,7 @@ def test_the_tail_of_a_curve_is_checked():
 
     for bound in (math.nan, -1.0, None, "far", np.array([1.0])):
         with pytest.raises(DomainError, match="curve.tail must be an upper bound of at least 0; got"):
-            ci_lmip_from_ldp(Tailed(bound), unit="bits")
+            ci_lmip_from_dp_curve(Tailed(bound), unit="bits")
     curve = LipCurve(PRIOR, GaussianMechanism(1.0))
     for arguments, message in (((-1.0, 0), "epsilon must be at least 0"), ((1.0, 5), "rate must be between -1 and 1")):
         with pytest.raises(DomainError, match=message):
@@ -425,4 +428,4 @@ def test_errors_of_the_function_itself_come_through():
         raise KeyError("mine")
 
     with pytest.raises(KeyError, match="mine"):
-        ci_lmip_from_ldp(broken, unit="bits")
+        ci_lmip_from_dp_curve(broken, unit="bits")

@@ -7,7 +7,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from fastpriv import GaussianMechanism, GaussianMixture, LipCurve, Pmf, hockey_stick_divergence, notions
+from fastpriv import GaussianMechanism, GaussianMixture, Pmf, hockey_stick_divergence, notions
+from fastpriv.conversions import LipCurve
 from oracles import lip as oracle
 from oracles import mixture
 from oracles.mixture_pairs import dyadic
@@ -107,7 +108,7 @@ def test_all_atoms_of_very_many(kind, relative_sigma, epsilon):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_law_of_one_value_against_the_release_is_never_the_larger(seed):
-    """H(N_a||M) <= H(M||N_a) for one sigma, which csrc/fp_lip.h proves; it would be false for mixtures in general."""
+    """H(N_a||M) <= H(M||N_a) for one sigma, proved in csrc/line/fp_lip.h; it is false for mixtures in general."""
     rng = np.random.default_rng(seed)
     points, weights = random_prior(rng, int(rng.integers(2, 9)))
     sigma = float(np.ptp(points) * 10.0 ** rng.uniform(-1.5, 1))

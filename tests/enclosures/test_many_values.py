@@ -7,8 +7,8 @@ import pytest
 from mpmath import mp, mpf
 
 from fastpriv import GaussianMechanism, GaussianMixture, Pmf, kl_divergence, mutual_information, notions
-from fastpriv.beliefs.gaussian import belief_shift
-from fastpriv.divergences.line import information
+from fastpriv.divergences.one_dimension import integrals
+from fastpriv.posteriors.gaussian import gaussian_abp
 
 
 def spread(n):
@@ -64,7 +64,7 @@ def shift_to_many_digits(prior, sigma, index, density=4):
 def test_abp_of_two_thousand_values_is_that_of_all_pairs(law, part):
     prior = law(2000)
     sigma = part * float(np.ptp(prior.values))
-    found = belief_shift(prior, sigma)
+    found = gaussian_abp(prior, sigma)
     for index in (0, 990, 1003, 1990):
         want = shift_of_all_pairs(prior, sigma, index)
         assert found.value[index] == pytest.approx(want, rel=1e-12, abs=1e-14), (index, want)
@@ -76,7 +76,7 @@ def test_abp_of_two_thousand_values_is_that_of_all_pairs(law, part):
 def test_abp_of_grouped_values_holds_many_digits(sigma):
     i = np.arange(30, dtype=np.float64)
     prior = Pmf(np.concatenate([i / 2**9, [1.0]]), np.append(np.full(30, 1 / 32), 2 / 32))
-    found = belief_shift(prior, sigma)
+    found = gaussian_abp(prior, sigma)
     for index in (13, 30):
         want = shift_to_many_digits(prior, sigma, index)
         assert found.lower[index] <= want <= found.upper[index], (found.value[index], want)
@@ -89,7 +89,7 @@ def test_abp_of_grouped_values_holds_many_digits(sigma):
 def test_abp_of_interpolated_values_holds_many_digits(law, part):
     prior = law(120)
     sigma = part * float(np.ptp(prior.values))
-    found = belief_shift(prior, sigma)
+    found = gaussian_abp(prior, sigma)
     for index in (50, int(np.argmin(found.value))):
         want = shift_to_many_digits(prior, sigma, index, density=12)
         assert found.lower[index] <= want <= found.upper[index], (index, found.value[index], want)
@@ -104,19 +104,19 @@ def test_abp_of_interpolated_values_holds_many_digits(law, part):
 def test_light_atoms_within_sight_of_heavy_ones(values, weights, index):
     prior = Pmf(values, weights)
     want = shift_to_many_digits(prior, 1.0, index, density=64)
-    found = belief_shift(prior, 1.0)
+    found = gaussian_abp(prior, 1.0)
     assert found.lower[index] <= want <= found.upper[index], (found, want)
 
 
 def test_divergences_that_underflow_are_bounded():
-    found = belief_shift(Pmf([0.0, 3.0], [1.0, 1e-310]), 1.0)
+    found = gaussian_abp(Pmf([0.0, 3.0], [1.0, 1e-310]), 1.0)
     assert found.lower[0] == 0.0
     assert 3.5e-311 < found.upper[0] < 1e-159
 
 
 def test_atoms_alone_have_the_closed_form():
     prior = Pmf([0.0, 1e3, 2e3, 1e300], [0.25, 0.25, 0.125, 0.375])
-    found = belief_shift(prior, 1e-3)
+    found = gaussian_abp(prior, 1e-3)
     w = prior.probabilities
     want = np.sqrt(np.log(2) + 0.5 * (w * np.log(w) - (1 + w) * np.log1p(w)))
     np.testing.assert_allclose(found.value, want, rtol=1e-14)
@@ -146,7 +146,7 @@ def test_the_mean_is_a_sum_of_all_values_rounded_once():
 @pytest.mark.parametrize("sigma", [1.0, 300.0])
 def test_a_hundred_thousand_values(sigma):
     prior = spread(100_000)
-    found = belief_shift(prior, sigma)
+    found = gaussian_abp(prior, sigma)
     for index in (0, 777, 50_000, 99_999):
         want = shift_of_all_pairs(prior, sigma, index, density=4)
         assert found.value[index] == pytest.approx(want, rel=1e-10, abs=1e-13)
@@ -154,7 +154,7 @@ def test_a_hundred_thousand_values(sigma):
 
 def ungrouped_information(prior, sigma, certified, monkeypatch):
     with monkeypatch.context() as changed:
-        changed.setattr(information, "_MANY", len(prior))
+        changed.setattr(integrals, "_MAX_UNGROUPED", len(prior))
         return mutual_information(prior, sigma, certified=certified)
 
 
@@ -202,8 +202,8 @@ def test_grouping_counts_its_error(monkeypatch):
     """With a coarse grouping the bracket widens by what the two ways differ."""
     prior = spread(2100)
     want = ungrouped_information(prior, 0.5, True, monkeypatch)
-    monkeypatch.setattr(information, "_GROUPING", 1e-6)
-    monkeypatch.setattr(information, "_WIDENING", 1.0)
+    monkeypatch.setattr(integrals, "_GROUPING_TOLERANCE", 1e-6)
+    monkeypatch.setattr(integrals, "_MAX_WIDENING", 1.0)
     found = mutual_information(prior, 0.5, certified=True)
     assert 1e-14 < found.upper - found.lower < 1e-5
     assert found.lower <= want.lower <= want.upper <= found.upper

@@ -16,8 +16,8 @@ from fastpriv import (
     RandomizedResponse,
     posterior,
 )  # fmt: skip
-from fastpriv.beliefs.implicit.laws import uniform_groups
-from fastpriv.beliefs.implicit.overlaps import jensen_shannon
+from fastpriv.posteriors.groups import GroupPosterior, uniform_groups
+from fastpriv.posteriors.product_jensen_shannon import product_jensen_shannon
 from oracles.grouped_posteriors import DIGITS as MPMATH_DIGITS  # noqa: F401 -- the digits of these tests too
 from oracles.grouped_posteriors import of_groups, product, quantities
 
@@ -86,7 +86,7 @@ def test_two_hundred_answers_by_type_classes(epsilon):
 
 
 def test_a_mixed_product_by_type_classes():
-    """40 places of one law of three values, and 30 of another."""
+    """40 coordinates with one distribution of three values, and 30 with another."""
     a, b = np.array([0.3, -1.0, 0.1]), np.array([0.0, 0.7])
     found = posterior(ProductLikelihood([a, b], [40, 30]))
     groups = []
@@ -108,19 +108,19 @@ def test_the_integral_of_one_part_is_its_sum():
     rng = np.random.default_rng(9)
     for scale in (1e-8, 1e-3, 1.0, 30.0, 500.0):
         logs = np.sort(scale * rng.normal(size=50))
-        part = uniform_groups([1] * 50, logs, 50).beliefs(0)
-        by_sum, by_integral = part.js, jensen_shannon([(part, 1)])
+        part = GroupPosterior(uniform_groups([1] * 50, logs, 50))
+        by_sum, by_integral = part.js, product_jensen_shannon([(part, 1)])
         assert by_integral.lower <= by_sum.upper
         assert by_sum.lower <= by_integral.upper
         assert by_integral.rad <= 1e-11 * by_integral.mid
 
 
-def test_priors_of_factors_and_of_places():
+def test_priors_of_factors_and_of_coordinates():
     logs = np.array([0.0, 1.0])
     one, two = np.array([0.25, 0.75]), np.array([0.5, 0.5])
     of_factors = posterior(ProductLikelihood([logs], [3]), [one])
-    of_places = posterior(ProductLikelihood([logs], [3]), [one, one, one])
-    assert of_factors.js.value == of_places.js.value
+    of_coordinates = posterior(ProductLikelihood([logs], [3]), [one, one, one])
+    assert of_factors.js.value == of_coordinates.js.value
     mixed = posterior(ProductLikelihood([logs], [3]), log_prior=[np.log(one), None, np.log(two)])
     by_hand = posterior(ProductLikelihood([logs, logs, logs]), [one, two, two])
     assert mixed.kl.value == pytest.approx(by_hand.kl.value, rel=1e-13)

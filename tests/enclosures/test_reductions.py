@@ -30,9 +30,9 @@ from fastpriv import (
     renyi_divergence,
     total_variation,
 )  # fmt: skip
-from fastpriv.divergences import reductions
-from fastpriv.divergences.reductions import rationals
-from fastpriv.divergences.reductions.recognition import factors
+from fastpriv.divergences.reductions import factored_quantities as reductions
+from fastpriv.divergences.reductions.independent_factors import independent_factors
+from fastpriv.numerics import exact_linear_algebra
 from oracles import gaussian_geometry as geometry
 from sizes import few_first
 
@@ -51,7 +51,7 @@ def test_collinear_isotropic_means(sigma):
     step = np.array([1.0, -2.0, 2.0, 4.0])
     p, q = (GaussianMixture(w, X[:, None] * step + 7.0, sigma) for w in (W, V))
     square = geometry.mahalanobis(step, 0 * step, np.full(4, sigma))
-    assert factors(p, q)[0].slack == 0.0
+    assert independent_factors(p, q)[0].displacement == 0.0
     check_all_enclosed(p, q, line(W, X, square), line(V, X, square))
 
 
@@ -73,16 +73,16 @@ def test_scales_do_not_matter(power):
     p, q = (GaussianMixture(w, rows, 5.0 * scale) for w in (W, V))
     one, two = (GaussianMixture(w, X, 1.0) for w in (W, V))
     for found, want in (
-        (reductions.kl(p, q), kl_divergence(one, two)),
+        (reductions.kl_divergence(p, q), kl_divergence(one, two)),
         (reductions.jensen_shannon(p, q), jensen_shannon(one, two)),
         (reductions.hockey_stick(p, q, 1.0), hockey_stick_divergence(one, two, 1.0)),
         (reductions.total_variation(p, q), total_variation(one, two)),
-        (reductions.renyi(p, q, 2.0), renyi_divergence(one, two, 2.0)),
+        (reductions.renyi_divergence(p, q, 2.0), renyi_divergence(one, two, 2.0)),
     ):
         check_encloses(found, want.value, 1e-11, slack=1e-14)
     mixed = np.array([2.0**power, 2.0**-power])
     p, q = (GaussianMixture(w, X[:, None] * [3.0, 4.0] * mixed, mixed[None, :] * 5.0) for w in (W, V))
-    check_encloses(reductions.kl(p, q), kl_divergence(one, two).value, 1e-11, slack=1e-14)
+    check_encloses(reductions.kl_divergence(p, q), kl_divergence(one, two).value, 1e-11, slack=1e-14)
 
 
 def test_two_points_in_any_position_are_exact():
@@ -92,12 +92,12 @@ def test_two_points_in_any_position_are_exact():
         k = covariance(d, d)
         p = GaussianMixture([0.75, 0.25], [m, n], covariances=k)
         q = GaussianMixture.single(m, covariance=k)
-        (found,) = factors(p, q)
-        assert found.slack == 0.0
+        (found,) = independent_factors(p, q)
+        assert found.displacement == 0.0
         square = geometry.mahalanobis(m, n, k) if d < 40 else None
         if square is not None:
             check_all_enclosed(p, q, line([0.75, 0.25], [0, 1], square), line([1.0], [0], square))
-        assert reductions.kl(p, q).width < 1e-11
+        assert reductions.kl_divergence(p, q).width < 1e-11
 
 
 def test_correlated_release_of_two_statistics():
@@ -109,8 +109,8 @@ def test_correlated_release_of_two_statistics():
         p = GaussianMixture.single(shift, covariance=k)
         square = geometry.mahalanobis(shift, 0 * shift, k)
         assert abs(float(square) - near) < 1e-9
-        check_encloses(reductions.kl(p, origin), geometry.number(square) / 2, 1e-13)
-        check_encloses(reductions.renyi(p, origin, 3.0), 3 * geometry.number(square) / 2, 1e-13)
+        check_encloses(reductions.kl_divergence(p, origin), geometry.number(square) / 2, 1e-13)
+        check_encloses(reductions.renyi_divergence(p, origin, 3.0), 3 * geometry.number(square) / 2, 1e-13)
         sticks = [geometry.gaussian_delta(square, e) for e in EPSILON.tolist()]
         check_encloses(reductions.hockey_stick(p, origin, EPSILON), sticks, 1e-12)
         check_encloses(reductions.entropy(p), mp.log(2 * mp.pi * mp.e) + geometry.log_determinant(k) / 2, 1e-13)
@@ -124,7 +124,7 @@ def test_normal_laws_of_one_covariance_from_tiny_to_huge_distances():
         p, q = GaussianMixture.single(m, s), GaussianMixture.single(n, s)
         square = geometry.mahalanobis(m, n, s)
         with mp.workdps(40):
-            check_encloses(reductions.kl(p, q), geometry.number(square) / 2, 1e-13)
+            check_encloses(reductions.kl_divergence(p, q), geometry.number(square) / 2, 1e-13)
             width = 1e-12 if size >= 1e-3 else None
             check_encloses(reductions.total_variation(p, q), mp.erf(mp.sqrt(geometry.number(square) / 8)), width)
         if size >= 1e-3:
@@ -145,8 +145,8 @@ def test_coordinates_in_units_from_1e_minus_140_to_1e140(seed):
     for kwargs, law in (({"covariance": k}, k), ({"sigma": s}, s)):
         p, q = GaussianMixture.single(m, **kwargs), GaussianMixture.single(n, **kwargs)
         square = geometry.mahalanobis(m, n, law)
-        check_encloses(reductions.kl(p, q), geometry.number(square) / 2, 1e-13)
-        check_encloses(reductions.renyi(p, q, 7.0), 3.5 * geometry.number(square), 1e-13)
+        check_encloses(reductions.kl_divergence(p, q), geometry.number(square) / 2, 1e-13)
+        check_encloses(reductions.renyi_divergence(p, q, 7.0), 3.5 * geometry.number(square), 1e-13)
         sticks = [geometry.gaussian_delta(square, e) for e in EPSILON.tolist()]
         check_encloses(reductions.hockey_stick(p, q, EPSILON), sticks, 1e-11)
         if law.ndim == 2:
@@ -164,11 +164,11 @@ def test_rotated_means_are_reduced(d):
     u = rng.normal(size=d)
     u /= np.linalg.norm(u)
     p, q = (GaussianMixture(w, X[:, None] * u + 0.3, 1.0) for w in (W, V))
-    (found,) = factors(p, q)
-    assert 0.0 < found.slack < 1e-14
+    (found,) = independent_factors(p, q)
+    assert 0.0 < found.displacement < 1e-14
     one, two = line(W, X, Fraction(1)), line(V, X, Fraction(1))
     with mp.workdps(40):
-        check_encloses(reductions.kl(p, q), geometry.kl(one, two), 1e-12, slack=1e-14)
+        check_encloses(reductions.kl_divergence(p, q), geometry.kl(one, two), 1e-12, slack=1e-14)
         sticks = [geometry.hockey_stick(one, two, e) for e in (0.0, 0.5)]
         check_encloses(reductions.hockey_stick(p, q, [0.0, 0.5]), sticks, 1e-11, slack=1e-14)
 
@@ -177,7 +177,7 @@ def test_rotated_tails_keep_their_digits():
     u = np.array([0.6, 0.8, 0.0])
     p = GaussianMixture(W, (X / 3.0)[:, None] * u, 1.0)
     q = GaussianMixture.single(p.means[1], 1.0)
-    assert factors(p, q)[0].slack > 0.0
+    assert independent_factors(p, q)[0].displacement > 0.0
     one, two = line(W, X / 3.0, Fraction(1)), line([1.0], [0.0], Fraction(1))
     grid = [2.0, 10.0, 30.0]
     truth = [geometry.hockey_stick(one, two, e) for e in grid]
@@ -195,21 +195,21 @@ def test_means_beside_the_line(gap, reduced):
     rows = X[:, None] * np.array([1.0, 2.0, 2.0])
     rows[1] += np.array([0.0, gap, -gap])
     p, q = (GaussianMixture(w, rows, 3.0) for w in (W, V))
-    assert (reductions.kl(p, q) is not None) == reduced
+    assert (reductions.kl_divergence(p, q) is not None) == reduced
     assert (reductions.hockey_stick(p, q, 1.0) is not None) == reduced
 
 
 def test_a_cloud_smaller_than_the_noise_is_no_line():
     rows = np.random.default_rng(2).normal(size=(5, 3)) * 1e-12
     p = GaussianMixture(np.full(5, 0.2), rows, 1.0)
-    assert reductions.kl(p, GaussianMixture.single(rows[0], 1.0)) is None
+    assert reductions.kl_divergence(p, GaussianMixture.single(rows[0], 1.0)) is None
 
 
 def test_slack_bounds_hold_for_slack_that_matters(monkeypatch):
     """With 0.03 standard deviations allowed beside the line, the bounds still contain every quantity."""
-    monkeypatch.setattr(reductions, "_WIDE", math.inf)
-    monkeypatch.setattr("fastpriv.divergences.reductions.lines._SLACK", 0.05)
-    monkeypatch.setattr("fastpriv.divergences.reductions.lines._SHARE", 1.0)
+    monkeypatch.setattr(reductions, "_MAX_WIDTH", math.inf)
+    monkeypatch.setattr("fastpriv.divergences.reductions.collinear_means._MAX_DISPLACEMENT", 0.05)
+    monkeypatch.setattr("fastpriv.divergences.reductions.collinear_means._MAX_RELATIVE_DISPLACEMENT", 1.0)
     rng = np.random.default_rng(11)
     checked = 0
     for _ in range(40):
@@ -220,8 +220,8 @@ def test_slack_bounds_hold_for_slack_that_matters(monkeypatch):
         p, q = GaussianMixture(w, rows, 1.0), GaussianMixture(v, rows + rng.uniform(-1, 1, (size, 2)) * 0.01, 1.0)
         if rng.random() < 0.4:  # a parallel line
             q = q.affine(1.0, [0.0, 0.8])
-        found = factors(p, q)
-        if found is None or not found[0].slack:
+        found = independent_factors(p, q)
+        if found is None or not found[0].displacement:
             continue
         checked += 1
         check_in_the_plane(p, q, 1e-13)
@@ -255,11 +255,11 @@ def test_parallel_lines_add_what_lies_across(form):
     }  # fmt: skip
     for one, two in ((p, q), (q, p), (p, single), (single, q), (single, p)):
         if {one, two} == {single, q}:  # on one line
-            assert len(factors(one, two)) == 1
+            assert len(independent_factors(one, two)) == 1
             continue
-        check_encloses(reductions.kl(one, two), geometry.kl(laws[one], laws[two]) + across / 2, 1e-12)
+        check_encloses(reductions.kl_divergence(one, two), geometry.kl(laws[one], laws[two]) + across / 2, 1e-12)
         truth = geometry.renyi(laws[one], laws[two], 1.5) + 1.5 * across / 2
-        check_encloses(reductions.renyi(one, two, 1.5), truth, 1e-12)
+        check_encloses(reductions.renyi_divergence(one, two, 1.5), truth, 1e-12)
         assert reductions.hockey_stick(one, two, 1.0) is None
 
 
@@ -268,8 +268,8 @@ def test_components_any_distance_apart_are_reduced(distance):
     rows = np.array([[0.0, 0.0], [3.0, 4.0]]) * distance
     p, q = (GaussianMixture([w, 1 - w], rows, 1.0) for w in (0.5, 0.25))
     truth = {
-        "kl": math.log(4 / 3) / 2, "jensen_shannon": 0.033822075568605225, "entropy": math.log(4 * math.pi * math.e),
-        "total_variation": 0.25, "mutual_information": math.log(2.0),
+        "kl_divergence": math.log(4 / 3) / 2, "jensen_shannon": 0.033822075568605225, "total_variation": 0.25,
+        "entropy": math.log(4 * math.pi * math.e), "mutual_information": math.log(2.0),
     }  # fmt: skip
     for name, value in truth.items():
         laws = (p,) if name in ("entropy", "mutual_information") else (p, q)
@@ -277,7 +277,7 @@ def test_components_any_distance_apart_are_reduced(distance):
         assert found is not None or name == "total_variation", name
         if found is not None:
             check_encloses(found, value, 1e-11, slack=1e-14)
-    check_encloses(reductions.renyi(p, q, 2.0), math.log(4 / 3), 1e-11, slack=1e-14)
+    check_encloses(reductions.renyi_divergence(p, q, 2.0), math.log(4 / 3), 1e-11, slack=1e-14)
 
 
 # entropy and information
@@ -303,7 +303,7 @@ def test_entropy_and_information_of_collinear_inputs():
 
 def test_law_on_the_line_agrees_with_the_line():
     p, q = GaussianMixture(W, X, [1.0, 2.0, 3.0]), GaussianMixture(V, X, [1.0, 2.0, 3.0])
-    assert reductions.kl(p, q).value == kl_divergence(p, q).value
+    assert reductions.kl_divergence(p, q).value == kl_divergence(p, q).value
     check_encloses(reductions.entropy(p), entropy(p).value, 1e-12)
 
 
@@ -324,9 +324,9 @@ def test_two_normal_laws(d, near):
         (GaussianMixture.single(n, 2.0), 4.0 * np.eye(d)),
     ):
         for law, other, a, b, x, y in ((p, q, s, k, m, n), (q, p, k, s, n, m)):
-            check_encloses(reductions.kl(law, other), geometry.gaussian_kl(x, a, y, b), 1e-9)
+            check_encloses(reductions.kl_divergence(law, other), geometry.gaussian_kl(x, a, y, b), 1e-9)
             for order in (0.01, 0.5, 0.875, 1.125, 2.0, 40.0):
-                found, want = reductions.renyi(law, other, order), geometry.gaussian_renyi(x, a, y, b, order)
+                found, want = reductions.renyi_divergence(law, other, order), geometry.gaussian_renyi(x, a, y, b, order)
                 if want == mp.inf:
                     assert (found.value, found.lower, found.kind) == (math.inf, math.inf, "exact")
                 else:
@@ -339,7 +339,7 @@ def test_the_edge_of_an_infinite_renyi_divergence_is_exact():
     t = np.array([[2.0, 1.0], [1.0, 3.0]])
     q = GaussianMixture.single([0.0, 0.0], covariance=t)
     for s, infinite in ((2 * t, True), (np.nextafter(2 * t, 0.0), False), (np.nextafter(2 * t, 9.0), True)):
-        found = reductions.renyi(GaussianMixture.single([0.0, 0.0], covariance=s), q, 2.0)
+        found = reductions.renyi_divergence(GaussianMixture.single([0.0, 0.0], covariance=s), q, 2.0)
         assert (found.lower == math.inf) == infinite
 
 
@@ -348,7 +348,7 @@ def test_weights_split_with_an_inexact_sum_still_make_one_law():
     p = GaussianMixture(np.full(10, 0.1), np.ones((10, 3)), covariances=k)
     q = GaussianMixture.single(np.zeros(3), covariance=k)
     want = geometry.number(geometry.mahalanobis(np.ones(3), np.zeros(3), k)) / 2
-    check_encloses(reductions.kl(p, q), want, 1e-13)
+    check_encloses(reductions.kl_divergence(p, q), want, 1e-13)
 
 
 # the linear algebra
@@ -356,10 +356,10 @@ def test_weights_split_with_an_inexact_sum_still_make_one_law():
 
 def test_roots_are_enclosed_to_a_rounding():
     for x in (Fraction(2), Fraction(1, 3), Fraction(10) ** 400, Fraction(1, 10**500), Fraction(3**50, 7**40)):
-        low, high = rationals.root((x, x))
+        low, high = exact_linear_algebra.square_root_enclosure((x, x))
         assert Fraction(low) ** 2 <= x <= Fraction(high) ** 2
         assert high <= math.nextafter(low, math.inf)
-    assert rationals.root((Fraction(25, 16), Fraction(25, 16))) == (1.25, 1.25)
+    assert exact_linear_algebra.square_root_enclosure((Fraction(25, 16), Fraction(25, 16))) == (1.25, 1.25)
 
 
 @pytest.mark.parametrize("d", [3, 12, 30])
@@ -368,15 +368,15 @@ def test_forms_and_determinants_contain_the_rational_truth(d):
     scales = np.ldexp(1.0, np.arange(d) * 3 - 20)
     k = k * scales[:, None] * scales
     u = np.random.default_rng(d).normal(size=d)
-    low, high = rationals.matrix_form([Fraction(x) for x in u.tolist()], k)
+    low, high = exact_linear_algebra.inverse_quadratic_form([Fraction(x) for x in u.tolist()], k)
     truth = geometry.mahalanobis(u, 0 * u, k)
     assert low <= truth <= high
     assert high - low < truth * Fraction(1, 10**20)
-    value, error = rationals.log_determinant(k)
+    value, error = exact_linear_algebra.log_determinant(k)
     with mp.workdps(40):
         assert abs(geometry.log_determinant(k) - value) <= error < 1e-7
     s = np.exp(u)
-    low, high = rationals.diagonal_form([Fraction(x) for x in u.tolist()], s)
+    low, high = exact_linear_algebra.inverse_quadratic_form([Fraction(x) for x in u.tolist()], s)
     assert low <= geometry.mahalanobis(u, 0 * u, s) <= high
     assert high - low < low * Fraction(1, 10**40)
 
@@ -384,8 +384,8 @@ def test_forms_and_determinants_contain_the_rational_truth(d):
 def test_what_cannot_be_proved_definite_is_not_reduced():
     d = 32
     k = 1.0 / (np.add.outer(np.arange(d), np.arange(d)) + 1.0)
-    assert rationals.least_eigenvalue(k) == 0.0
-    assert rationals.matrix_form([Fraction(1)] * d, k) is None
-    assert rationals.log_determinant(k)[1] == math.inf
-    assert rationals.log_determinant(-np.eye(2))[1] == math.inf
-    assert rationals.least_eigenvalue(hadamard(4) / 2.0) == 0.0
+    assert exact_linear_algebra.least_eigenvalue_bound(k) == 0.0
+    assert exact_linear_algebra.inverse_quadratic_form([Fraction(1)] * d, k) is None
+    assert exact_linear_algebra.log_determinant(k)[1] == math.inf
+    assert exact_linear_algebra.log_determinant(-np.eye(2))[1] == math.inf
+    assert exact_linear_algebra.least_eigenvalue_bound(hadamard(4) / 2.0) == 0.0

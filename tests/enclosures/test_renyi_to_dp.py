@@ -62,7 +62,7 @@ def test_total_variation_is_the_delta_at_epsilon_0():
 
 def test_a_tiny_rho_promises_nothing_to_spend():
     assert c.dp_epsilon_from_zcdp(1e-12, 1e-5).upper < 1e-14
-    assert c.dp_epsilon_from_zcdp_as_published(1e-12, 1e-5).lower > 5e-6
+    assert c.dp_epsilon_from_zcdp(1e-12, 1e-5, form="as_published").lower > 5e-6
     assert c.dp_delta_from_zcdp(1e-12, 0.0).upper <= np.sqrt(0.5e-12) * (1 + 1e-9)
 
 

@@ -57,7 +57,7 @@ def test_closed_forms(channel, truth, numbers):
 
 @pytest.mark.parametrize("channel", SMALL, ids=lambda x: repr(x)[:40])
 def test_structure_and_rows_agree(channel):
-    found, written = channel_capacity(channel, gap=1e-12), channel_capacity(channel.matrix(), gap=1e-12)
+    found, written = channel_capacity(channel, rtol=1e-12), channel_capacity(channel.matrix(), rtol=1e-12)
     assert found.capacity.lower <= written.capacity.upper
     assert written.capacity.lower <= found.capacity.upper
     assert found.capacity.width < 1e-11
@@ -69,7 +69,7 @@ def test_structure_and_rows_agree(channel):
     with np.errstate(divide="ignore", invalid="ignore"):
         far = np.where(rows > 0, rows * np.log(rows / q), 0.0).sum(axis=1)
     np.testing.assert_allclose(found.divergences, far, atol=1e-12)
-    bits = channel_capacity(channel, gap=1e-12, unit="bits")
+    bits = channel_capacity(channel, rtol=1e-12, unit="bits")
     np.testing.assert_allclose(bits.capacity.value * np.log(2), found.capacity.value, rtol=1e-12, atol=1e-300)
     assert not bits.divergences.flags.writeable
     assert maximal_leakage(channel).upper >= found.capacity.lower
@@ -87,7 +87,7 @@ def test_what_is_too_large_is_not_written_out():
     assert found.capacity.lower <= rows.capacity.upper
     assert found.input is None
     np.testing.assert_allclose(found.output, rows.output, atol=1e-6)
-    assert not channel_capacity(RandomizedResponse(2**2000, 1e4), gap=1e-12).converged
+    assert not channel_capacity(RandomizedResponse(2**2000, 1e4), rtol=1e-12).converged
     cut = channel_capacity(Channel(GeometricMechanism(20, 1.0).matrix()).power(2), max_iterations=1)
     assert not cut.converged
     assert "not converged" in cut.method
@@ -128,7 +128,7 @@ def test_geometric_mechanisms_by_structure_agree_with_their_cells(n, epsilon):
 
 def test_a_geometric_mechanism_outside_of_the_structured_way_is_solved_all_the_same():
     for epsilon in (1e-5, 710.0, np.inf):
-        assert channel_capacity(GeometricMechanism(20, epsilon), gap=1e-8).converged
+        assert channel_capacity(GeometricMechanism(20, epsilon), rtol=1e-8).converged
     found, stopped = (channel_capacity(GeometricMechanism(40, 0.3), max_iterations=k) for k in (200, 0))
     assert stopped.capacity.lower <= found.capacity.upper <= stopped.capacity.upper
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fastpriv import SubsetLikelihood, posterior, rank_of_subset, subset_of_rank
-from fastpriv.beliefs import subsets
+from fastpriv.posteriors import subsets
 from kernels.variants import each_variant, printed
 from oracles.subsets import belief
 
@@ -141,8 +141,8 @@ def test_the_same_bits_for_any_number_of_threads(monkeypatch, pool, size, prior)
     likelihood = SubsetLikelihood(*drawn(pool, 1.0), size)
     odds = None if prior is None else np.linspace(0.5, 2.0, pool)
     whole = posterior(likelihood, odds)
-    monkeypatch.setattr(subsets, "_PART", 100)
-    monkeypatch.setattr(subsets, "_BRIEF", 0)
+    monkeypatch.setattr(subsets, "_RANGE_SIZE", 100)
+    monkeypatch.setattr(subsets, "_SERIAL_LIMIT", 0)
     cut = [posterior(likelihood, odds, n_jobs=jobs) for jobs in (1, 2, 3)]
     first = cut[0].to_dict()
     assert all(one.to_dict() == first for one in cut)
@@ -157,7 +157,7 @@ def test_the_same_bits_for_any_number_of_threads(monkeypatch, pool, size, prior)
 @pytest.mark.parametrize(("pool", "members"), [(12, 4), (9, 1), (9, 2), (8, 8), (11, 7)])
 def test_parts_hold_every_subset_once_in_order(pool, members, size):
     walked = []
-    for part in subsets._parts(pool, members, size):
+    for part in subsets._ranges(pool, members, size):
         assert part.rank == len(walked)
         left = members - len(part.prefix)
         walked += [

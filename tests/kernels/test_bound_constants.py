@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from fastpriv import special
-from fastpriv.beliefs.implicit import balls
-from fastpriv.capacity.awgn import bounds
+from fastpriv.capacity import awgn_solver
 from fastpriv.channels import dense
+from fastpriv.posteriors import ball_arithmetic
 
 CSRC = Path(__file__).parents[2] / "csrc"
 
 
 def stored(kind, n):
-    header = (CSRC / "fp_gauss_legendre.h").read_text()
+    header = (CSRC / "line/fp_gauss_legendre_tables.h").read_text()
     body = re.search(rf"fp_legendre_{kind}_{n}\[{n}\] = \{{(.*?)\}};", header, re.DOTALL)
     return [float.fromhex(x) if "x" in x else float(x) for x in body[1].replace(",", " ").split()]
 
@@ -54,7 +54,7 @@ def modulus(dimension, radius, height):
 
 @pytest.mark.parametrize("dimension", [2, 4, 6, 8, 12, 20, 50, 100, 300, 1000, 2048, 2600])
 def test_the_modulus_on_the_strip_is_a_tenth_of_what_is_used(dimension):
-    """csrc/fp_awgn_bounds_loops.h, fp_awgn_rule_error: 24 e^(b^2) is twice ten times this, for heights up to 1.5."""
+    """24 e^(b^2) is twice ten times this, for heights up to 1.5: csrc/awgn/fp_awgn_quadrature_bounds_loops.h."""
     assert abs(modulus(dimension, 3.0, 0.0) - 1) < 1e-6, "a density"
     for height in (0.2, 0.7, 1.2, 1.5):
         for radius in (1e-3, 0.5, 1.5, 4.0, 12.0, 40.0):
@@ -63,7 +63,7 @@ def test_the_modulus_on_the_strip_is_a_tenth_of_what_is_used(dimension):
 
 
 def closed_bounds(dimension, radius):
-    """The bounds of fastpriv.capacity.awgn.bounds from their formulas, in many digits."""
+    """The bounds of fastpriv.capacity.awgn_solver from their formulas, in many digits."""
     d, r, log = mpmath.mpf(dimension), mpmath.mpf(radius), mpmath.log
     entropy = log(2 * mpmath.pi * mpmath.e)
     log_volume = d * log(r) + d / 2 * log(mpmath.pi) - mpmath.loggamma(d / 2 + 1)
@@ -83,7 +83,8 @@ def test_the_closed_bounds_of_the_peak_power_capacity_are_outward(dimension):
     with mpmath.workdps(60):
         for radius in (2e-7, 3e-4, 0.7, 5.0, 300.0, 1.1e5, 3.3e7, 1e12, 7e150):
             upper, lower = closed_bounds(dimension, radius)
-            found = bounds.upper(dimension, radius, np.log(radius)), bounds.lower(dimension, radius, np.log(radius))
+            functions = awgn_solver.closed_form_upper, awgn_solver.closed_form_lower
+            found = tuple(bound(dimension, radius, np.log(radius)) for bound in functions)
             assert found[0] >= upper, (dimension, radius, found[0], upper)
             assert found[1] <= lower, (dimension, radius, found[1], lower)
             assert found[0] - upper <= 3e-13 * (upper + dimension), "no wider than the allowance"
@@ -99,5 +100,5 @@ def test_functions_of_numpy_are_as_exact_as_balls_and_channels_take_them_to_be(n
     with mpmath.workdps(60):
         truth = [getattr(mpmath, name)(mpmath.mpf(t)) for t in x.tolist()]
         errors = [abs(y / want - 1) for y, want in zip(found.tolist(), truth, strict=True)]
-        allowed = min(balls._LIBRARY, dense._EXPONENTIAL) if name == "exp" else balls._LIBRARY
+        allowed = min(ball_arithmetic._LIBRARY, dense._EXPONENTIAL) if name == "exp" else ball_arithmetic._LIBRARY
         assert max(errors) <= allowed, (name, x[int(np.argmax(errors))], max(errors) * 2**53)

@@ -1,4 +1,4 @@
-"""The tables in the headers are what csrc/fit_coefficients.py prints."""
+"""The tables in the headers are what tools/fit_coefficients.py prints."""
 
 import importlib.util
 import re
@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
-CSRC = Path(__file__).parents[2] / "csrc"
-HEADERS = "".join((CSRC / name).read_text() for name in ("fp_elementary.h", "fp_erfc.h", "fp_beliefs.h"))
+ROOT = Path(__file__).parents[2]
+HEADERS = "".join(
+    (ROOT / "csrc" / name).read_text()
+    for name in ("special/fp_elementary.h", "special/fp_erfc.h", "posterior/fp_posterior.h")
+)
 
 
 def fits():
-    specification = importlib.util.spec_from_file_location("fit_coefficients", CSRC / "fit_coefficients.py")
+    specification = importlib.util.spec_from_file_location("fit_coefficients", ROOT / "tools" / "fit_coefficients.py")
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     return module.TABLES

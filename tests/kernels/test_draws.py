@@ -13,7 +13,7 @@ from fastpriv import _random
 from fastpriv.kernels import _draw
 from kernels.variants import check_same_lines, each_wider_variant
 
-CSRC = Path(__file__).parents[2] / "csrc"
+ROOT = Path(__file__).parents[2]
 WORDS = np.array([1, 2, 3, 4], dtype=np.uint64)
 N = 1 << 19
 
@@ -71,11 +71,11 @@ def test_the_quantile_does_not_fall():
 
 @pytest.mark.slow
 def test_the_table_is_what_the_fit_prints(capsys):
-    specification = importlib.util.spec_from_file_location("fit_normal", CSRC / "fit_normal.py")
+    specification = importlib.util.spec_from_file_location("fit_normal", ROOT / "tools" / "fit_normal.py")
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     module.main()
-    assert capsys.readouterr().out == (CSRC / "fp_normal_table.h").read_text()
+    assert capsys.readouterr().out == (ROOT / "csrc/sampling/fp_normal_quantile_tables.h").read_text()
 
 
 def test_uniforms_are_uniform_and_never_0_or_1():

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from fastpriv import lip_delta_from_cd_lmip, special
+from fastpriv import special
+from fastpriv.conversions import lip_delta_from_cd_lmip
 from oracles import lmip_conversions as oracle
 from sizes import few_or_all
 

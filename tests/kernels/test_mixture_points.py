@@ -131,8 +131,8 @@ def test_threads_and_blocks_change_no_bit(monkeypatch):
     law = GaussianMixture(np.full(5, 0.2), rng.normal(size=(5, 7)), rng.uniform(0.5, 2.0, (5, 7)))
     x = rng.normal(size=(5000, 7))
     want = law.log_density(x)
-    monkeypatch.setattr("fastpriv.distributions.points._SHARE", 1000)
-    monkeypatch.setattr("fastpriv.distributions.points._BLOCK", 300)
+    monkeypatch.setattr("fastpriv.distributions.packed._THREAD_NUMBERS", 1000)
+    monkeypatch.setattr("fastpriv.distributions.packed._BLOCK_NUMBERS", 300)
     for n_jobs in (1, 2, None):
         np.testing.assert_array_equal(law.log_density(x, n_jobs=n_jobs), want)
 

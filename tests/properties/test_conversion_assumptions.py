@@ -13,7 +13,7 @@ import pytest
 from fastpriv import Estimate
 from fastpriv import conversions as c
 from fastpriv.conversions import chains
-from fastpriv.conversions.arrow import EVERY_PAIR, FULL_SUPPORT, REPLACEMENT, TRUE_BELIEF
+from fastpriv.conversions.vocabulary import EVERY_PAIR, FULL_SUPPORT, REPLACEMENT, TRUE_BELIEF
 from oracles import channel_quantities as on
 
 ORDERS = 1.0 + np.geomspace(1e-4, 1e3, 100)
@@ -179,7 +179,7 @@ EXTRAS = ({}, {"delta": DELTA}, {"order": ORDER}, {"epsilon": EPSILON}, {"target
           {"type_one": ALARM}, {"group": GROUP}, {"pi_min": None}, {"pi_max": None}, {"inputs": None}, {"beta": None},
           {"pi_min": None, "inputs": None}, {"pi_min": None, "delta": DELTA}, {"pi_min": None, "pi_max": None},
           {"pi_min": None, "target_epsilon": TARGET}, {"pi_min": None, "order": ORDER},
-          {"epsilon": EPSILON, "atom": None})  # fmt: skip
+          {"epsilon": EPSILON, "pi_min": None})  # fmt: skip
 SOURCES = {"ldp": "epsilon", "lip": "epsilon", "mbp": "xi", "zcdp": "rho", "kl": "kl", "rdp": "renyi", "dp": "delta",
            "total_variation": "total_variation", "maximal_leakage": "leakage", "pointwise_lmip": "mu", "cd_lmip": "mu",
            "ci_lmip": "mu", "mi_dp": "mu"}  # fmt: skip
@@ -187,8 +187,8 @@ SOURCES = {"ldp": "epsilon", "lip": "epsilon", "mbp": "xi", "zcdp": "rho", "kl":
 
 def ways(source, target, given):
     """The direct conversion, if any, and every chain."""
-    direct = chains._direct(target, source, set(given), False)
-    return [*([direct] if direct else []), *chains._chains(target, source, set(given))]
+    direct = chains._direct(target, source, set(given), None)
+    return [*([[direct]] if direct else []), *chains._chains(target, source, set(given))]
 
 
 def true_of(assumption, secret):
@@ -204,7 +204,7 @@ def test_no_chain_promises_what_is_false(source, secrets):
     known = {
         "pi_min": [float(s.pi[s.pi > 0].min()) if (s.pi > 0).sum() > 1 else 0.5 for s in secrets],
         "pi_max": [float(s.pi.max()) for s in secrets], "inputs": [float(len(s.q)) for s in secrets],
-        "atom": [float(s.pi[s.pi > 0].min()) for s in secrets], "beta": [s.beta for s in secrets],
+        "beta": [s.beta for s in secrets],
     }  # fmt: skip
     checked, needed = 0, set()
     for target, extra in itertools.product(c.NOTIONS, EXTRAS):
@@ -215,10 +215,10 @@ def test_no_chain_promises_what_is_false(source, secrets):
         values = {SOURCES[source]: np.array([s.holds[source] for s in secrets])}
         values |= {name: np.array(known.get(name, number)) for name, number in extra.items()}
         for path in ways(source, target, values):
-            if not chains._linked(path[0]):
+            if not chains._chainable(path[0]):
                 continue  # of special mechanisms
-            unit = {"unit": "nats"} if any("unit" in chains._takes(entry)[1] for entry in path) else {}
-            found = c.Conversion(source, target, chains._run(path, values | unit))
+            unit = {"unit": "nats"} if any("unit" in row.optional for row in path) else {}
+            found = c.ConversionResult(source, target, chains._run(path, values | unit))
             promised = np.broadcast_to(found.guarantee, len(secrets))
             given = found.steps[-1].arguments
             for k, secret in enumerate(secrets):
@@ -226,7 +226,7 @@ def test_no_chain_promises_what_is_false(source, secrets):
                     needed |= set(found.assumptions)
                     continue
                 number = float(promised[k])
-                if c.registry.result_of(path[-1]) == "epsilon" and target == "dp":
+                if path[-1].result == "epsilon" and target == "dp":
                     reached, number = secret.reached_at("dp", number), DELTA
                 elif target in ("dp", "approximate_lip"):
                     names = ("target_epsilon", "epsilon") if "target_epsilon" in given else ("epsilon",)
@@ -275,7 +275,7 @@ def test_neighbours_are_not_every_pair():
 
 def test_a_chain_is_a_bound_and_says_so():
     found = c.convert("abp", "lip", epsilon=1.0, pi_min=0.4)
-    assert {step.arrow.form for step in found.steps} == {"tight"}
+    assert {step.conversion.form for step in found.steps} == {"tight"}
     assert found.form == found.to_dict()["form"] == "bound"
     assert "bound, by a chain of 2 conversions" in found.estimate.method
     assert "chain of 2: a bound, not known to be attained; assumes: nothing" in found.summary()
@@ -292,7 +292,7 @@ def test_the_direct_conversions_of_mbp_are_below_the_way_by_ldp():
         (c.dp_delta_from_mbp(xi, 0.5 * xi), c.dp_delta_from_ldp(twice, 0.5 * xi)),
         (c.dp_epsilon_from_mbp(xi, 1e-4), c.dp_epsilon_from_ldp(twice, 1e-4)),
         (c.rdp_from_mbp(xi, 3.0), c.rdp_from_ldp(twice, 3.0)),
-        (c.ci_lmip_from_mbp(xi, unit="nats"), c.ci_lmip_from_pure_ldp(twice, unit="nats")),
+        (c.ci_lmip_from_mbp(xi, unit="nats"), c.ci_lmip_from_ldp(twice, unit="nats")),
         (c.maximal_leakage_from_mbp(xi), c.maximal_leakage_from_ldp(twice)),
     ):  # fmt: skip
         assert (direct.upper < by_ldp.lower).all(), direct.method

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fastpriv import conversions as c
-from fastpriv.conversions.registry import function_of, listed, result_of
+from fastpriv.conversions import registry
 from oracles import channel_quantities as on
 
 EXTRA = {"delta": 1e-6, "order": 3.0, "beta": 1e-3, "type_one": 0.2, "pi_max": 0.3}
@@ -23,19 +23,18 @@ def found(target, source, **values):
 
 
 def test_direct_and_tight_before_anything_else():
-    for arrow in c.ARROWS:
-        if arrow.form != "tight" or arrow.source not in SOURCES or arrow.module.startswith(("c", "information_")):
+    for row in c.CONVERSIONS:
+        if row.form != "tight" or row.source not in SOURCES:
             continue
-        one = c.convert(arrow.target, arrow.source, **needed(arrow))
+        one = c.convert(row.target, row.source, **needed(row))
         assert len(one.steps) == 1
-        assert one.steps[0].arrow.form == "tight"
+        assert one.steps[0].conversion.form == "tight"
         assert one.holds
 
 
-def needed(arrow):
-    parameters = inspect.signature(function_of(arrow)).parameters.values()
+def needed(row):
     numbers = {"epsilon": 0.5, "target_epsilon": 0.1, "group": 2, "xi_plus": 0.1, "xi_minus": 0.2} | EXTRA
-    return {p.name: numbers.get(p.name, 0.3) for p in parameters if p.default is p.empty}
+    return {name: numbers.get(name, 0.3) for name in row.required}
 
 
 def test_chains_hold_link_by_link():
@@ -47,14 +46,15 @@ def test_chains_hold_link_by_link():
                 continue
             seen.add((source, target))
             assert chain.holds
-            assert [s.arrow.source for s in chain.steps] == [source, *(s.arrow.target for s in chain.steps[:-1])]
-            assert chain.steps[-1].arrow.target == target
-            assert not any(s.arrow.published for s in chain.steps)
-            assert all(assumption.chained for s in chain.steps for assumption in s.arrow.assumptions)
-            assert set(chain.assumptions) <= {a for s in chain.steps for a in s.arrow.assumptions}
+            rows = [step.conversion for step in chain.steps]
+            assert [row.source for row in rows] == [source, *(row.target for row in rows[:-1])]
+            assert rows[-1].target == target
+            assert not any(s.conversion.published for s in chain.steps)
+            assert all(assumption.chained for s in chain.steps for assumption in s.conversion.assumptions)
+            assert set(chain.assumptions) <= {a for s in chain.steps for a in s.conversion.assumptions}
             assert chain.form == "bound"
             for before, after in itertools.pairwise(chain.steps):
-                assert after.arguments[result_of(before.arrow)] is before.estimate
+                assert after.arguments[before.conversion.result] is before.estimate
             assert chain.guarantee == chain.steps[-1].guarantee
     assert len(seen) > 30
     assert {("mbp", "dp"), ("zcdp", "membership_advantage"), ("lip", "abp"), ("gdp", "ci_lmip")} <= seen
@@ -97,27 +97,23 @@ def test_arrays_go_through_chains():
 
 
 def test_the_registry_is_one_table():
-    assert len({arrow.function for arrow in c.ARROWS}) == len(c.ARROWS)
-    for arrow in c.ARROWS:
-        assert arrow.source in c.NOTIONS
-        assert arrow.target in c.NOTIONS
-        assert arrow.reference
-        assert callable(getattr(c, arrow.function))
-        assert c.arrow(arrow.function) is arrow
-        assert arrow.published == arrow.function.endswith("_as_published") or arrow.form == "published"
-        if not arrow.holds:
-            assert arrow.note
-            assert arrow.published
-    false = {arrow.function for arrow in c.ARROWS if not arrow.holds}
-    assert false == {
-        "robustness_from_mbp_as_published", "leakage_error_from_count_error_as_published",
-        "leakage_from_c1_as_published", "lip_delta_from_cd_lmip_as_published",
-        "count_failure_from_trials_as_published",
+    assert len({(row.function, row.form) for row in c.CONVERSIONS}) == len(c.CONVERSIONS)
+    for row in c.CONVERSIONS:
+        assert row.source in c.NOTIONS
+        assert row.target in c.NOTIONS
+        assert row.reference
+        function = getattr(c, row.function)
+        assert row.default == (inspect.signature(function).parameters["form"].default == row.form
+                               if sum(other.function == row.function for other in c.CONVERSIONS) > 1 else True)
+        if not row.holds:
+            assert row.note
+            assert row.published
+            assert "FALSE" in function.__doc__
+    assert {row.function for row in c.CONVERSIONS if not row.holds} == {
+        "robustness_from_mbp", "leakage_error_from_frequency_error", "abp_from_c1", "lip_delta_from_cd_lmip",
+        "frequency_failure_from_trials",
     }  # fmt: skip
-    assert {name for arrow in c.ARROWS for name in (arrow.source, arrow.target)} == set(c.NOTIONS)
-    assert "FALSE" in c.leakage_from_c1_as_published.__doc__
-    with pytest.raises(ValueError, match="function must be one of"):
-        c.arrow("abp_from_nothing")
+    assert {name for row in c.CONVERSIONS for name in (row.source, row.target)} == set(c.NOTIONS)
     with pytest.raises(AttributeError, match="module 'fastpriv.conversions' has no attribute 'no_such_conversion'"):
         c.no_such_conversion
     assert set(c.__all__) <= set(dir(c))
@@ -127,10 +123,10 @@ def test_the_table_is_there_with_pandas_and_without(monkeypatch):
     pandas = pytest.importorskip("pandas")
     frame = c.table()
     assert isinstance(frame, pandas.DataFrame)
-    assert list(frame.columns) == list(listed()[0])
-    assert len(frame) == len(c.ARROWS)
+    assert list(frame.columns) == list(registry.rows()[0])
+    assert len(frame) == len(c.CONVERSIONS)
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
-    assert c.table() == listed()
+    assert c.table() == registry.rows()
 
 
 @pytest.mark.parametrize(
@@ -144,7 +140,7 @@ def test_the_table_is_there_with_pandas_and_without(monkeypatch):
         ({"target": "ldp", "source": "vulnerability", "xi": 1.0}, "From vulnerability follow: none"),
         ({"target": "zcdp", "source": "mbp", "rho": 1.0}, "no direct conversion; chains from mbp start with"),
         ({"target": "mbp", "source": "ldp", "epsilon": -1.0}, "epsilon must be at least 0; got -1.0"),
-        ({"target": "mbp", "source": "ldp", "epsilon": 1.0, "as_published": 1}, "as_published must be True or False"),
+        ({"target": "mbp", "source": "ldp", "epsilon": 1.0, "form": "x"}, "form must be one of tight, bound, as_publ"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_converted_says_what_can(asked, text):
@@ -152,8 +148,20 @@ def test_what_cannot_be_converted_says_what_can(asked, text):
         c.convert(**asked)
 
 
+def test_a_form_takes_its_own_parameters_only():
+    assert c.mbp_from_ldp(1.0, prior_spread=0.5, form="as_published").value == 1.5
+    with pytest.raises(ValueError, match="pi_min must be left out where form is 'as_published'; got 0.1. Form 'tight'"):
+        c.mbp_from_ldp(1.0, 0.1, form="as_published")
+    with pytest.raises(ValueError, match="prior_spread must be left out where form is 'tight'; got 0.5. Form 'as_pub"):
+        c.mbp_from_ldp(1.0, prior_spread=0.5)
+    with pytest.raises(ValueError, match="pi_min must be given where form is 'tight'; got None. Smallest positive"):
+        c.lip_delta_from_cd_lmip(0.1, 1.0)
+    with pytest.raises(ValueError, match="form must be one of tight, as_published; got 'bound'"):
+        c.mbp_from_ldp(1.0, form="bound")
+
+
 def test_published_forms_come_only_when_asked():
-    printed = c.convert("robustness", "mbp", xi=1.0, beta=0.001, as_published=True)
+    printed = c.convert("robustness", "mbp", xi=1.0, beta=0.001, form="as_published")
     assert not printed.holds
     assert "FALSE as published" in printed.summary()
     assert not printed.to_dict()["steps"][0]["holds"]

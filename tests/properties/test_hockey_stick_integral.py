@@ -8,16 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp
 
-from fastpriv import (
-    GaussianMechanism,
-    GaussianMixture,
-    HockeyStickCurve,
-    Pmf,
-    cd_lmip_from_lip,
-    ci_lmip_from_ldp,
-    kl_divergence,
-    kl_from_hockey_stick,
-)
+from fastpriv import GaussianMechanism, GaussianMixture, Pmf, kl_divergence
+from fastpriv.conversions import HockeyStickCurve, cd_lmip_from_lip_curve, ci_lmip_from_dp_curve, kl_from_dp_curve
 from oracles import curve_integrals as oracle
 from properties.drawn import mixtures, shown
 
@@ -26,7 +18,7 @@ POSITIVE = st.floats(0.05, 20.0, allow_nan=False)
 
 
 def check_brackets(p, q, rtol=1e-4):
-    found = kl_from_hockey_stick(HockeyStickCurve(p, q), HockeyStickCurve(q, p), rtol=rtol)
+    found = kl_from_dp_curve(HockeyStickCurve(p, q), HockeyStickCurve(q, p), rtol=rtol)
     truth = kl_divergence(p, q)
     where = shown(p, q, found, truth)
     assert found.kind == "certified", where
@@ -65,9 +57,9 @@ def test_a_point_against_the_release(size, seed, sigma):
 def test_the_gaussian_mechanism(r):
     """KL of the worst pair is 2 r^2, from the one curve in both directions; (12) is the same integral."""
     mechanism = GaussianMechanism(1.0, 2 * r)
-    found = kl_from_hockey_stick(mechanism.delta, mechanism.delta, rtol=1e-6)
+    found = kl_from_dp_curve(mechanism.delta, mechanism.delta, rtol=1e-6)
     assert found.lower <= 2 * r * r <= found.upper, (r, found)
-    assert found.value == pytest.approx(ci_lmip_from_ldp(mechanism, unit="nats").value, rel=1e-12)
+    assert found.value == pytest.approx(ci_lmip_from_dp_curve(mechanism, unit="nats").value, rel=1e-12)
     pair = GaussianMixture.single(2 * r, 1.0), GaussianMixture.single(0.0, 1.0)
     assert found.value == pytest.approx(kl_divergence(*pair).value, rel=1e-12)
 
@@ -78,7 +70,7 @@ def test_binary_channels(p, q):
     def curve(a, b):
         return lambda e: np.maximum(0.0, np.maximum(a - np.exp(e) * b, (1 - a) - np.exp(e) * (1 - b)))
 
-    found = kl_from_hockey_stick(curve(p, q), curve(q, p), rtol=1e-9)
+    found = kl_from_dp_curve(curve(p, q), curve(q, p), rtol=1e-9)
     truth = float(oracle.binary_kl(p, q))
     slack = 1e-12 * truth + 1e-15 * abs(p - q)  # the rounding of a - e^epsilon b, which a plain function hides
     assert found.lower - slack <= truth <= found.upper + slack, (p, q, found, truth)
@@ -117,8 +109,8 @@ def test_curves_of_straight_lines(hinges, grid, through_zero):
     for source in (samples, curve):
         settings_ = {"unit": "nats", "rtol": 1e-5}
         answers = (
-            ci_lmip_from_ldp(source, **settings_), cd_lmip_from_lip(source, **settings_),
-            ci_lmip_from_ldp(source, form="two-input", **settings_),
+            ci_lmip_from_dp_curve(source, **settings_), cd_lmip_from_lip_curve(source, **settings_),
+            ci_lmip_from_dp_curve(source, form="two_inputs", **settings_),
         )  # fmt: skip
         for answer, truth in zip(answers, truths, strict=True):
             slack = 1e-11 * truth  # the curve is rounded
@@ -129,10 +121,10 @@ def test_curves_of_straight_lines(hinges, grid, through_zero):
 
 def test_a_pair_seen_from_both_sides_differs():
     p, q = GaussianMixture.single(0.0, 1.0), GaussianMixture([0.5, 0.5], [0.0, 3.0], [1.0, 2.0])
-    one = kl_from_hockey_stick(HockeyStickCurve(p, q), HockeyStickCurve(q, p), rtol=1e-6)
-    other = kl_from_hockey_stick(HockeyStickCurve(q, p), HockeyStickCurve(p, q), rtol=1e-6)
+    one = kl_from_dp_curve(HockeyStickCurve(p, q), HockeyStickCurve(q, p), rtol=1e-6)
+    other = kl_from_dp_curve(HockeyStickCurve(q, p), HockeyStickCurve(p, q), rtol=1e-6)
     assert one.upper < other.lower
-    same = kl_from_hockey_stick(HockeyStickCurve(p, p), HockeyStickCurve(p, p))
+    same = kl_from_dp_curve(HockeyStickCurve(p, p), HockeyStickCurve(p, p))
     assert same.lower == 0.0
     assert same.upper < 1e-300
 
@@ -140,5 +132,5 @@ def test_a_pair_seen_from_both_sides_differs():
 def test_measures_that_are_not_probabilities_are_off_by_their_gap():
     """With curves of P and of 2Q the right-hand side of (20) is KL(P||2Q) + (2Q - P)(all)."""
     q = 0.5
-    found = kl_from_hockey_stick(lambda e: 0.0 * e, lambda e: np.maximum(0.0, 2 * q - np.exp(e) * q))
+    found = kl_from_dp_curve(lambda e: 0.0 * e, lambda e: np.maximum(0.0, 2 * q - np.exp(e) * q))
     assert found.value == pytest.approx(-q * math.log(2.0) + q, rel=1e-12)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fastpriv import bac_capacity, ldp_extremal_channel, lip_extremal_channel, special
+from fastpriv import bac_capacity, special
+from fastpriv.conversions import dp_extremal_channel, lip_extremal_channel
 
 SLACK = 1e-14
 quick = settings(max_examples=300, deadline=None)
@@ -50,7 +51,7 @@ def test_a_smaller_atom_is_worse(mu, epsilon, one, other):
 @given(budgets, losses, chances)
 def test_published_never_exceeds_the_corrected_limit_of_small_atoms(mu, epsilon, atom):
     """An atom with mu nats of information has a divergence of at most mu / atom."""
-    assume(mu * (1.0 - atom) >= 1e-306)  # a smaller mu counts as this over 1 - atom (csrc/fp_lmip_lip.h)
+    assume(mu * (1.0 - atom) >= 1e-306)  # a smaller mu counts as this over 1 - atom (csrc/lmip/fp_lmip_lip.h)
     whole = special.pointwise_lip_delta(mu / atom, epsilon)
     assert special.cd_lmip_lip_delta(mu, epsilon, atom) <= whole * (1 + 1e-13)
 
@@ -58,7 +59,7 @@ def test_published_never_exceeds_the_corrected_limit_of_small_atoms(mu, epsilon,
 @quick
 @given(st.floats(1e-6, 0.692), st.floats(0, 4))
 def test_the_best_channel_has_capacity_mu_and_that_delta(mu, epsilon):
-    pair = ldp_extremal_channel(mu, epsilon)
+    pair = dp_extremal_channel(mu, epsilon)
     assert bac_capacity(pair.low, 1 - pair.high).value == pytest.approx(mu, rel=1e-6, abs=1e-9)
     assert pair.high - math.exp(epsilon) * pair.low == pytest.approx(special.ci_lmip_ldp_delta(mu, epsilon), rel=1e-9)
 

@@ -70,7 +70,7 @@ def test_marginals_are_images(p, data):
     x = q.sample(5, rng=1)
     np.testing.assert_allclose(q.log_density(x), image.log_density(x), rtol=1e-9, atol=1e-9)
     assert p.marginal(range(p.dimension)) == p
-    assert p.marginal(index[0]).form == "line"
+    assert p.marginal(index[0]).form == "univariate"
 
 
 def test_images_at_the_ends_of_the_range():

@@ -3,7 +3,6 @@
 What the conversion promises is held against brute force over the channel. Channels and priors have zeros.
 """
 
-import inspect
 import math
 
 import numpy as np
@@ -130,25 +129,25 @@ class Drawn:
         return table[target]() if target in table else None
 
 
-def judged(drawn, arrow, given, found, only_held, words):
+def judged(drawn, row, given, found, only_held, words):
     """One promise against the channel; False where the notion has no brute force here."""
-    result = arrow.result or conversions.NOTIONS[arrow.target].value
-    if result == "epsilon" and arrow.target == "dp":  # a curve, read the other way
+    result = row.result
+    if result == "epsilon" and row.target == "dp":  # a curve, read the other way
         rows = drawn.rows[drawn.held] if only_held else drawn.rows
         for epsilon, delta in np.broadcast(found.upper, given["delta"]):
             truth = 0.0 if epsilon == math.inf else brute.delta(rows, float(epsilon))  # inf promises nothing
             assert truth <= delta * (1 + RELATIVE) + ABSOLUTE, (*words, epsilon, delta, truth)
         return True
-    if arrow.target == "gdp":
+    if row.target == "gdp":
         rows = drawn.rows[drawn.held] if only_held else drawn.rows
         curve = conversions.dp_delta_from_gdp(found.upper, np.array(EPSILONS)).upper
         truth = np.array([brute.delta(rows, e) for e in EPSILONS])
         assert (truth <= curve * (1 + RELATIVE) + ABSOLUTE).all(), (*words, truth, curve)
         return True
-    truth = drawn.truth(arrow.target, result, given, only_held)
+    truth = drawn.truth(row.target, result, given, only_held)
     if truth is None:
         return False
-    if arrow.target == "tradeoff":
+    if row.target == "tradeoff":
         assert np.all(found.lower <= np.asarray(truth) + ABSOLUTE), (*words, truth, found)
     else:
         assert np.all(np.asarray(truth) <= np.asarray(found.upper) * (1 + RELATIVE) + ABSOLUTE), (*words, truth, found)
@@ -158,7 +157,7 @@ def judged(drawn, arrow, given, found, only_held, words):
 OF_A_PRIOR = {"mbp", "lip", "cd_lmip", "pointwise_lmip"}  # of the secrets that the prior allows, and no others
 NEEDS = {  # assumptions that not every channel meets
     "ci_lmip_from_dp": lambda drawn: len(drawn.rows) == 2, "gdp_from_dp": lambda drawn: False,
-    "leakage_error_from_count_error": lambda drawn: False,
+    "leakage_error_from_frequency_error": lambda drawn: False,
 }  # fmt: skip
 
 
@@ -166,21 +165,18 @@ def direct(drawn, seen):
     """Every conversion that holds, from every notion of the channel, both ways of handing on."""
     more = drawn.more()
     for source, own in drawn.sources().items():
-        for arrow in conversions.ARROWS:
-            if arrow.source != source or not arrow.holds or not NEEDS.get(arrow.function, lambda _: True)(drawn):
+        for row in conversions.CONVERSIONS:
+            if row.source != source or not row.holds or not NEEDS.get(row.function, lambda _: True)(drawn):
                 continue
-            function = getattr(conversions, arrow.function)
-            parameters = inspect.signature(function).parameters
-            required = [name for name, one in parameters.items() if one.default is one.empty]
             pool = {**more, **own}
-            if not set(required) <= set(pool):
+            if not set(row.required) <= set(pool):
                 continue
             numbers = {name: getattr(value, "upper", value) for name, value in pool.items()}
             for values in (pool, numbers):
-                given = {name: values[name] for name in parameters if name in values}
-                words = (arrow.function, given, drawn.rows, drawn.prior)
-                if judged(drawn, arrow, given, function(**given), source in OF_A_PRIOR, words):
-                    seen.add(arrow.function)
+                given = {name: values[name] for name in row.parameters if name in values}
+                words = (row.function, row.form, given, drawn.rows, drawn.prior)
+                if judged(drawn, row, given, row.call(**given), source in OF_A_PRIOR, words):
+                    seen.add((row.function, row.form))
 
 
 def curves(drawn):
@@ -199,12 +195,12 @@ def curves(drawn):
         for delta in (found, number):
             words = grid, delta, rows, drawn.prior
             if lip:
-                bound = conversions.cd_lmip_from_lip((grid, delta)).upper
+                bound = conversions.cd_lmip_from_lip_curve((grid, delta)).upper
                 assert brute.information(held, prior) <= bound * (1 + RELATIVE) + ABSOLUTE, words
                 continue
-            bound = conversions.ci_lmip_from_ldp((grid, delta)).upper
+            bound = conversions.ci_lmip_from_dp_curve((grid, delta)).upper
             assert drawn.capacity(False) <= bound * (1 + RELATIVE) + ABSOLUTE, words
-            bound = conversions.kl_from_hockey_stick((grid, delta), (grid, delta)).upper
+            bound = conversions.kl_from_dp_curve((grid, delta), (grid, delta)).upper
             assert max(brute.kl(p, q) for p, q in pairs) <= bound * (1 + RELATIVE) + ABSOLUTE, words
             least = conversions.tradeoff_from_dp_curve(grid, delta, np.array(ALARMS)).lower
             truth = [min(brute.miss(p, q, x) for p, q in pairs) for x in ALARMS]
@@ -227,12 +223,12 @@ def chained(drawn, seen):
                         found = conversions.convert(target, source, **values, **added)
                     except DomainError:
                         break
-                    if any(not NEEDS.get(step.arrow.function, lambda _: True)(drawn) for step in found.steps):
+                    if any(not NEEDS.get(step.conversion.function, lambda _: True)(drawn) for step in found.steps):
                         break
                     last = found.steps[-1]
                     given = {**last.arguments, **added}
-                    words = ([step.arrow.function for step in found.steps], values, added, drawn.rows, drawn.prior)
-                    judged(drawn, last.arrow, given, found.estimate, source in OF_A_PRIOR, words)
+                    words = ([step.conversion.function for step in found.steps], values, added, drawn.rows, drawn.prior)
+                    judged(drawn, last.conversion, given, found.estimate, source in OF_A_PRIOR, words)
                     seen.add((source, target))
 
 

@@ -240,7 +240,7 @@ def test_an_interruption_carries_what_was_reached(after, n_jobs):
     with pytest.raises(KeyboardInterrupt, match=r"the run was interrupted after \d+ samples\.") as stopped:
         ask(row, rtol=0.0, max_samples=4_000_000, rng=1, n_jobs=n_jobs, progress=interrupting(after), confidence=SURE)
     answer = stopped.value.best
-    assert stopped.value.__notes__ == ["What was computed is in the attribute best of this error."]
+    assert stopped.value.__notes__ == ["The result that was reached is the attribute best of this error."]
     assert answer.lower <= row.value <= answer.upper
     assert answer.cost["stopped"] == "interrupted"
     assert 0 < answer.cost["samples"] < 4_000_000

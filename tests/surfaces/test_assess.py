@@ -10,12 +10,12 @@ import pytest
 
 import fastpriv
 from fastpriv import BackendMissingError, DomainError, Pmf, ShapeError, calibration, notions
-from fastpriv.assessment import measures, quantities
-from fastpriv.assessment.inputs import grids
-from fastpriv.assessment.reports.summary import rounded_up
-from fastpriv.assessment.reports.table import COLUMNS
+from fastpriv.assessment import grids, quantities
+from fastpriv.assessment.result import COLUMNS
+from fastpriv.assessment.summary import rounded_up
 from fastpriv.mechanisms.gaussian import GaussianMechanism
 
+NAMES = [f"assessment.{kind}" for kind in ("csv", "parquet", "json", "png", "html")]
 DATA = [31.0, 40.0, 40.0, 58.0]
 SIGMA, EPSILON = [5.0, 20.0, 1e4], [0.0, 0.5, 1.0, 40.0]
 NOISE = {
@@ -46,7 +46,7 @@ def test_the_table_repeats_the_notions(report):
 
 
 def test_every_quantity_has_its_row_and_shape(report):
-    assert set(report.surfaces) == NOISE <= set(quantities.QUANTITIES)
+    assert set(report.quantities) == NOISE <= set(quantities.QUANTITIES)
     for name in NOISE:
         quantity = quantities.QUANTITIES[name]
         assert report[name].shape == ((3, 4) if quantity.curve else (3,))
@@ -87,9 +87,9 @@ def test_required_noise_is_that_of_calibration(report):
 
 def test_the_number_of_jobs_and_blocks_changes_no_bit(report):
     twin = fastpriv.assess(DATA, sigma=SIGMA, epsilon=EPSILON, n_jobs=2)
-    for name, surface in report.surfaces.items():
-        assert surface.value.tobytes() == twin.surfaces[name].value.tobytes(), name
-        assert surface.method == twin.surfaces[name].method
+    for name, surface in report.quantities.items():
+        assert surface.value.tobytes() == twin.quantities[name].value.tobytes(), name
+        assert surface.method == twin.quantities[name].method
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_the_number_of_jobs_and_blocks_changes_no_bit(report):
     ],
 )  # fmt: skip
 def test_grids_are_read(text, points):
-    made = grids.grid("sigma", text, "positive", lambda x: x > 0, "Pass more.")
+    made = grids.parse_grid("sigma", text, "positive", lambda x: x > 0, "Pass more.")
     np.testing.assert_allclose(made.build(), points, rtol=1e-15)
 
 
@@ -115,9 +115,9 @@ def test_grids_are_read(text, points):
 )  # fmt: skip
 def test_faults_in_grids_are_named(text, message):
     with pytest.raises(DomainError, match=message):
-        grids.grid("sigma", text, "positive", lambda x: x > 0, "Pass more.")
+        grids.parse_grid("sigma", text, "positive", lambda x: x > 0, "Pass more.")
     with pytest.raises(DomainError, match="epsilon must be positive to be spaced by equal ratios; got '0..1:5'"):
-        grids.grid("epsilon", "0..1:5", "at least 0", lambda x: x >= 0, "Pass more.")
+        grids.parse_grid("epsilon", "0..1:5", "at least 0", lambda x: x >= 0, "Pass more.")
 
 
 def test_the_default_grids_are_round_and_increasing():
@@ -173,7 +173,7 @@ def test_faults_in_data_are_named(data, error, message):
 
 
 def test_many_values_are_released_as_they_are(monkeypatch):
-    monkeypatch.setattr("fastpriv.assessment.run.required_noise", lambda *_: ())  # seconds
+    monkeypatch.setattr("fastpriv.assessment.assess.required_parameters", lambda *_: ())  # seconds
     data = np.random.default_rng(0).lognormal(2.0, 1.5, 600)
     found = fastpriv.assess(data, sigma=0.3, epsilon=1.0)
     assert (found.bins, found.rounding, found.prior) == (None, None, Pmf.from_data(data))
@@ -223,8 +223,11 @@ def test_bins_narrower_than_doubles_are_one():
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["gaussian", "rr", "geometric", "exponential"])
 def test_a_million_distinct_values_pass_the_door(mechanism, monkeypatch):
-    monkeypatch.setattr(measures, "GAUSSIAN", (measures._local, measures._average))  # the others: tests of their own
-    monkeypatch.setattr("fastpriv.assessment.run.required_noise", lambda *_: ())
+    def fast_quantities(secret, mechanism, epsilon):  # the others have tests of their own
+        return {"ldp_delta": mechanism.delta(epsilon), "mutual_information": notions.cd_lmip(secret.prior, mechanism)}
+
+    monkeypatch.setattr(quantities, "_gaussian_quantities", fast_quantities)
+    monkeypatch.setattr("fastpriv.assessment.assess.required_parameters", lambda *_: ())
     words = {"sigma": [1e5]} if mechanism == "gaussian" else {"level": [1.0]}
     data = np.arange(1_000_000.0)
     if mechanism == "exponential":
@@ -245,7 +248,7 @@ def test_a_law_can_be_given_instead_of_data():
 
 def test_files_hold_the_whole_table(report, tmp_path):
     paths = report.save(tmp_path / "out")
-    assert [p.name for p in paths] == ["assessment.csv", "assessment.parquet", "assessment.json", "assessment.png"]
+    assert [p.name for p in paths] == NAMES
     rows = list(csv.DictReader((tmp_path / "out" / "assessment.csv").read_text().splitlines()))
     document = json.loads((tmp_path / "out" / "assessment.json").read_text(), parse_constant=pytest.fail)
     table = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "out" / "assessment.parquet").to_pylist()
@@ -320,9 +323,9 @@ def test_a_stopped_run_goes_on_where_it_stopped(report, tmp_path):
 
     again = fastpriv.assess(DATA, resume=True, progress=look, **words)
     assert seen == [True] * 3
-    for name, surface in report.surfaces.items():
-        assert surface.value.tobytes() == again.surfaces[name].value.tobytes(), name
-        assert (surface.kind, surface.method) == (again.surfaces[name].kind, again.surfaces[name].method)
+    for name, surface in report.quantities.items():
+        assert surface.value.tobytes() == again.quantities[name].value.tobytes(), name
+        assert (surface.kind, surface.method) == (again.quantities[name].kind, again.quantities[name].method)
     assert not list(tmp_path.iterdir())
 
 

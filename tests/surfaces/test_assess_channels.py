@@ -20,10 +20,10 @@ from fastpriv import (
     UnaryEncoding,
     notions,
 )
-from fastpriv.assessment import brackets, measures
+from fastpriv.assessment import quantities
 from fastpriv.assessment.families import FAMILIES
-from fastpriv.assessment.inputs.grids import default_level
-from fastpriv.assessment.inputs.secrets import secret_of
+from fastpriv.assessment.grids import default_level
+from fastpriv.assessment.secret import secret_distribution
 from fastpriv.cli import main
 
 JOBS = ["nurse"] * 5 + ["clerk"] * 3 + ["judge"] * 2
@@ -48,7 +48,7 @@ def same(found, i, want):
 
 
 def test_the_table_repeats_the_notions(report):
-    assert set(report.surfaces) == WANTED
+    assert set(report.quantities) == WANTED
     for i, level in enumerate(LEVEL):
         channel = RandomizedResponse(3, level)
         same(report["ldp_delta"], i, notions.ldp_delta(None, channel, EPSILON))
@@ -57,7 +57,7 @@ def test_the_table_repeats_the_notions(report):
         same(report["capacity"], i, notions.ci_lmip(channel))
         same(report["abp_max"], i, notions.abp(PRIOR, channel).maximum)
         same(report["abp_mean"], i, notions.abp(PRIOR, channel).mean)
-        same(report["mbp_xi"], i, notions.mbp_xi(PRIOR, channel))
+        same(report["mbp_xi"], i, notions.lip_epsilon(PRIOR, channel))
         same(report["bayes_vulnerability"], i, notions.bayes_vulnerability(PRIOR, channel))
         same(report["min_entropy_leakage"], i, notions.min_entropy_leakage(PRIOR, channel))
         same(report["maximal_leakage"], i, notions.maximal_leakage(None, channel))
@@ -85,7 +85,7 @@ def test_every_mechanism_keeps_its_level(name):
     assert (found["pure_ldp_epsilon"].lower <= np.array(LEVEL) * (1 + 1e-12)).all()
     if name not in ("rappor", "exponential"):  # which give more privacy than asked
         np.testing.assert_allclose(found["pure_ldp_epsilon"].value, LEVEL, rtol=1e-12)
-    places = found.secret.places
+    places = found.secret.input_indices
     assert (places.tolist(), found.secret.inputs) == (
         ([0, 2, 5], 6) if name in ("geometric", "laplace-discrete") else ([0, 1, 2], 3)
     )  # fmt: skip
@@ -103,11 +103,11 @@ def test_noise_on_integers_sees_the_empty_places():
     prior = np.array([0.25, 0, 0.5, 0, 0, 0.25])
     same(found["mutual_information"], 0, notions.cd_lmip(prior, GeometricMechanism(6, 0.2)))
     wide = fastpriv.assess(AGES, mechanism="geometric", level=[1.0], epsilon=[0.1], sensitivity=50.0)
-    same(wide["mbp_xi"], 0, notions.mbp_xi(prior, GeometricMechanism(6, 0.02)))
+    same(wide["mbp_xi"], 0, notions.lip_epsilon(prior, GeometricMechanism(6, 0.02)))
     binned = fastpriv.assess([0.0, 0.3, 1.0, 9.9], mechanism="geometric", level=[1.0], epsilon=[0.1], bins=10)
-    assert (binned.secret.inputs, binned.secret.places.tolist(), binned.bins) == (10, [0, 1, 9], 10)
+    assert (binned.secret.inputs, binned.secret.input_indices.tolist(), binned.bins) == (10, [0, 1, 9], 10)
     assert binned.sensitivity == 9.9
-    exact = secret_of([0, 5000, 5001], None, "integers")
+    exact = secret_distribution([0, 5000, 5001], None, "integers")
     assert (exact.bins, exact.inputs, exact.places.tolist()) == (None, 5002, [0, 5000, 5001])
 
 
@@ -116,20 +116,20 @@ def test_noise_on_integers_sees_the_empty_places():
 def test_a_wide_range_costs_the_values_that_occur_and_bounds_hold_beyond(monkeypatch, mechanism, level):
     data = [3, 3, 10, 11, 40]
     words = {"mechanism": mechanism, "level": [level], "epsilon": [0.1]}
-    monkeypatch.setattr("fastpriv.assessment.run.required_noise", lambda *_: ())
+    monkeypatch.setattr("fastpriv.assessment.assess.required_parameters", lambda *_: ())
     whole = fastpriv.assess(data, **words)
-    monkeypatch.setattr(measures, "_MADE", 0)
+    monkeypatch.setattr(quantities, "_MAX_ALL_CELLS", 0)
     few = fastpriv.assess(data, **words)
-    monkeypatch.setattr(measures, "_LONGEST", 0)
+    monkeypatch.setattr(quantities, "_MAX_OCCURRING_CELLS", 0)
     none = fastpriv.assess(data, **words)
-    for name, found in whole.surfaces.items():
-        for other in (few.surfaces[name], none.surfaces[name]):
+    for name, found in whole.quantities.items():
+        for other in (few.quantities[name], none.quantities[name]):
             assert (other.lower <= found.upper).all(), name
             assert (other.upper >= found.lower).all(), name
         if name != "capacity":
-            np.testing.assert_allclose(few.surfaces[name].value, found.value, rtol=1e-6, atol=1e-300, err_msg=name)
-        assert none.surfaces[name].bound_alone(0) or name in ("ldp_delta", "ldp_epsilon", "pure_ldp_epsilon", "mbp_xi",
-                                                              "maximal_leakage", "capacity"), name  # fmt: skip
+            np.testing.assert_allclose(few.quantities[name].value, found.value, rtol=1e-6, atol=1e-300, err_msg=name)
+        known = ("ldp_delta", "ldp_epsilon", "pure_ldp_epsilon", "mbp_xi", "maximal_leakage", "capacity")
+        assert none.quantities[name].is_bound_only(0) or name in known, name
 
 
 def test_the_exponential_mechanism_scores_distance_or_truth():
@@ -173,20 +173,21 @@ def test_epsilon_at_a_delta_of_channels_without_an_end():
 def test_what_nobody_can_go_through_is_bracketed():
     prior = np.random.default_rng(3).dirichlet(np.ones(42))
     names = [f"n{i:02}" for i in range(42)]
-    secret = secret_of(np.repeat(names, np.maximum(1, (prior * 5000).astype(int))), None, "values")
+    secret = secret_distribution(np.repeat(names, np.maximum(1, (prior * 5000).astype(int))), None, "values")
     channel = UnaryEncoding.optimized(42, 1.0)
-    found = measures.measured(secret, channel, np.array([0.01, 0.5, 2.0]))
+    found = quantities.compute_quantities(secret, channel, np.array([0.01, 0.5, 2.0]))
     assert found["lip_delta"].method == "bounds alone: no more than LDP"
     assert (found["lip_delta"].upper == found["ldp_delta"].upper).all()
     for name in ("mutual_information", "abp_max", "abp_mean", "bayes_vulnerability", "min_entropy_leakage"):
         assert 0 < found[name].width <= 1e-9 * found[name].value, name
-    subset = measures.measured(secret, SubsetSelection(42, 1.0), np.array([0.5]))
+    subset = quantities.compute_quantities(secret, SubsetSelection(42, 1.0), np.array([0.5]))
     assert subset["abp_max"].method.startswith("bounds alone")
     assert 0 < subset["mutual_information"].width < 1e-9
-    many = secret_of([f"n{i:04}" for i in range(3000) for _ in range(i % 20 + 1)], None, "values")
-    bound = measures.measured(many, SubsetSelection(3000, 1.0), np.array([0.5]))["mutual_information"]
+    many = secret_distribution([f"n{i:04}" for i in range(3000) for _ in range(i % 20 + 1)], None, "values")
+    bound = quantities.compute_quantities(many, SubsetSelection(3000, 1.0), np.array([0.5]))["mutual_information"]
     assert (bound.lower, bound.kind) == (0.0, "certified")
-    few = measures.measured(secret_of(names[:12], None, "values"), UnaryEncoding.optimized(12, 1.0), np.array([0.5]))
+    dozen = secret_distribution(names[:12], None, "values")
+    few = quantities.compute_quantities(dozen, UnaryEncoding.optimized(12, 1.0), np.array([0.5]))
     assert few["mutual_information"].lower > 0
     before = secret.prior.probabilities.max()
     best = found["bayes_vulnerability"]
@@ -199,18 +200,18 @@ def test_what_nobody_can_go_through_is_bracketed():
 
 
 @pytest.mark.parametrize("k", [3, 6])
-def test_brackets_hold_where_the_truth_is_known(k):
+def test_bounds_hold_where_the_truth_is_known(k):
     rng = np.random.default_rng(k)
     epsilon = np.array([0.0, 0.1, 0.7, 3.0])
     for _ in range(20):
         channel, prior = Channel(rng.dirichlet(np.ones(4), size=k)), rng.dirichlet(np.ones(k))
         level = float(notions.ldp_epsilon(None, channel).upper)
         truth = notions.ldp_delta(None, channel, epsilon)
-        assert (truth.lower <= brackets.curve(level, epsilon).upper).all()
+        assert (truth.lower <= quantities._worst_curve(level, epsilon).upper).all()
         assert (notions.lip_delta(prior, channel, epsilon).lower <= truth.upper).all()
         sides = notions.mbp(prior, channel)
-        assert notions.abp(prior, channel).maximum.lower <= brackets.shift(float(sides.xi.upper)).upper
-        guess, leak = brackets.gain(float(prior.max()), float(sides.plus.upper), level)
+        assert notions.abp(prior, channel).maximum.lower <= quantities._abp_bound(float(sides.xi.upper)).upper
+        guess, leak = quantities._vulnerability_bounds(float(prior.max()), float(sides.plus.upper), level)
         assert guess.lower <= notions.bayes_vulnerability(prior, channel).upper
         assert notions.bayes_vulnerability(prior, channel).lower <= guess.upper
         assert notions.min_entropy_leakage(prior, channel).lower <= leak.upper
@@ -222,8 +223,8 @@ def test_required_levels_meet_their_targets(report):
     assert notions.cd_lmip(PRIOR, RandomizedResponse(3, bits)).to("bits").upper <= 0.1
     assert notions.cd_lmip(PRIOR, RandomizedResponse(3, bits * 1.002)).to("bits").value > 0.1
     xi = sigma["MBP, xi = 1"]
-    assert notions.mbp_xi(PRIOR, RandomizedResponse(3, xi)).upper <= 1.0
-    assert notions.mbp_xi(PRIOR, RandomizedResponse(3, xi * 1.002)).value > 1.0
+    assert notions.lip_epsilon(PRIOR, RandomizedResponse(3, xi)).upper <= 1.0
+    assert notions.lip_epsilon(PRIOR, RandomizedResponse(3, xi * 1.002)).value > 1.0
     assert "Level that meets a target" in report.summary()
     rare = fastpriv.assess(Pmf([0, 1], [1e-9, 1 - 1e-9]), mechanism="rr", level=[1.0], epsilon=[1.0])
     assert rare.requirements[0].setting > 1000.0  # it never leaks as much
@@ -253,8 +254,8 @@ def test_a_sweep_is_its_assessments(several):
     assert len(several) == 6
     assert repr(several) == "<Sweep of age, children under gaussian, rr, geometric>"
     alone = fastpriv.assess(AGES, mechanism="geometric", level=LEVEL, epsilon=EPSILON)
-    for quantity, surface in alone.surfaces.items():
-        assert several["age", "geometric"].surfaces[quantity].value.tobytes() == surface.value.tobytes(), quantity
+    for quantity, surface in alone.quantities.items():
+        assert several["age", "geometric"].quantities[quantity].value.tobytes() == surface.value.tobytes(), quantity
     assert several["children", "gaussian"].sigma.tolist() == [1.0, 10.0]
     assert len(list(several.rows())) == sum(len(list(one.rows())) for one in several)
     with pytest.raises(DomainError, match="key must be a column and a mechanism, of .*; got 'age'"):
@@ -267,7 +268,7 @@ def test_a_sweep_is_its_assessments(several):
 
 def test_files_of_a_sweep(several, tmp_path):
     paths = several.save(tmp_path)
-    assert [p.name for p in paths] == ["assessment.csv", "assessment.parquet", "assessment.json", "assessment.png"]
+    assert [p.name for p in paths] == [f"assessment.{kind}" for kind in ("csv", "parquet", "json", "png", "html")]
     rows = list(csv.DictReader((tmp_path / "assessment.csv").read_text().splitlines()))
     table = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "assessment.parquet").to_pylist()
     document = json.loads((tmp_path / "assessment.json").read_text(), parse_constant=pytest.fail)
@@ -290,8 +291,8 @@ def test_the_number_of_jobs_changes_no_bit(several):
         level=LEVEL, epsilon=EPSILON, n_jobs=2,
     )  # fmt: skip
     for one, other in zip(several, twin, strict=True):
-        for quantity, surface in one.surfaces.items():
-            assert surface.value.tobytes() == other.surfaces[quantity].value.tobytes()
+        for quantity, surface in one.quantities.items():
+            assert surface.value.tobytes() == other.quantities[quantity].value.tobytes()
 
 
 def test_a_stopped_sweep_goes_on_where_it_stopped(several, tmp_path):
@@ -318,8 +319,8 @@ def test_a_stopped_sweep_goes_on_where_it_stopped(several, tmp_path):
     again = fastpriv.sweep(columns, resume=True, progress=look, **words)
     assert seen == [True] * 12
     for one, other in zip(several, again, strict=True):
-        for quantity, surface in one.surfaces.items():
-            assert surface.value.tobytes() == other.surfaces[quantity].value.tobytes()
+        for quantity, surface in one.quantities.items():
+            assert surface.value.tobytes() == other.quantities[quantity].value.tobytes()
     assert not list(tmp_path.iterdir())
 
 
@@ -414,7 +415,7 @@ def test_the_command_takes_a_channel(inside, capsys):
     assert main(["assess", "--channel", "q.csv", "--prior", "p.csv", "--json", "--epsilon", "1"]) == 0
     rows = {row["quantity"]: row for row in json.loads(capsys.readouterr().out)["table"]}
     channel = fastpriv.read_channel("q.csv")
-    assert rows["mbp_xi"]["upper"] == notions.mbp_xi([0.5, 0.0, 0.5], channel).upper
+    assert rows["mbp_xi"]["upper"] == notions.lip_epsilon([0.5, 0.0, 0.5], channel).upper
     assert main(["assess", "jobs.csv", "--column", "job", "--channel", "q.csv", "--quiet", "--out", "o"]) == 0
     assert "job through q.csv" in (inside / "o" / "assessment.csv").read_text()
     (inside / "rr.json").write_text('{"channel": "RandomizedResponse", "k": 3, "epsilon": 1.0}')

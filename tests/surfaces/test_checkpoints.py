@@ -20,7 +20,7 @@ import fastpriv
 from fastpriv import Channel, DomainError, Pmf
 from fastpriv.assessment import checkpoint
 from fastpriv.assessment.checkpoint import Checkpoint
-from fastpriv.assessment.quantities import Surface
+from fastpriv.assessment.quantities import QuantityGrid
 
 HOME = str(Path(fastpriv.__file__).parents[1])
 HERE = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (HOME, os.environ.get("PYTHONPATH"))))}
@@ -29,7 +29,7 @@ ROWS = (slice(0, 2), slice(2, 4), slice(4, 5))
 
 def surface(start, count):
     value = np.arange(start, start + count) / 7.0
-    return Surface(value, value - 0.01, value + 0.01, ("certified",) * count, ("a method",) * count)
+    return QuantityGrid(value, value - 0.01, value + 0.01, ("certified",) * count, ("a method",) * count)
 
 
 def block(rows):
@@ -37,19 +37,19 @@ def block(rows):
     curve = np.arange(3 * count, dtype=float).reshape(count, 3) + rows.start
     return {
         "mutual_information": surface(rows.start, count),
-        "lip_delta": Surface(curve, curve, np.full_like(curve, np.inf), ("exact",) * count, ("",) * count),
+        "lip_delta": QuantityGrid(curve, curve, np.full_like(curve, np.inf), ("exact",) * count, ("",) * count),
     }
 
 
 def opened(parent, *settings, resume=True):
-    return Checkpoint.opened(parent, settings or ("gaussian", np.array([1.0, 2.0])), resume=resume)
+    return Checkpoint.open(parent, settings or ("gaussian", np.array([1.0, 2.0])), resume=resume)
 
 
 @pytest.fixture
 def store(tmp_path):
     found = opened(tmp_path, resume=False)
     for rows in ROWS:
-        found.keep(rows, block(rows))
+        found.save(rows, block(rows))
     return opened(tmp_path)
 
 
@@ -144,7 +144,7 @@ def test_what_was_tampered_with_is_not_taken_and_written_again(store, how):
     TAMPERING[how](store)
     assert store.load(ROWS[0]) is None
     assert store.load(ROWS[2]) is not None
-    store.keep(ROWS[0], block(ROWS[0]))
+    store.save(ROWS[0], block(ROWS[0]))
     assert how == "a directory" or store.load(ROWS[0]) is not None
     assert not [p for p in store.directory.iterdir() if p.suffix == ".part"]
 
@@ -163,7 +163,7 @@ def test_a_block_of_another_owner_is_not_taken(store, monkeypatch):
 def test_blocks_of_other_settings_or_an_earlier_run_are_not_taken(tmp_path):
     one, two = np.array([1.0]), np.array([2.0])
     kept = opened(tmp_path, "gaussian", one, two, resume=False)
-    kept.keep(ROWS[0], block(ROWS[0]))
+    kept.save(ROWS[0], block(ROWS[0]))
     assert opened(tmp_path, "gaussian", one, two).load(ROWS[0]) is not None
     for other in (("laplace", one, two), ("gaussian", two, one), ("gaussian", one), ("gaussian", np.array([1.0, 2.0])),
                   ("gauss", "ian", one, two), ("gaussian", one.astype(np.float32), two)):  # fmt: skip
@@ -180,7 +180,7 @@ def test_a_directory_that_is_a_link_or_of_another_user_is_refused(store, tmp_pat
     with pytest.raises(DomainError, match=message):
         opened(tmp_path, resume=False)
     with pytest.raises(DomainError, match=message):
-        store.keep(ROWS[0], block(ROWS[0]))
+        store.save(ROWS[0], block(ROWS[0]))
     assert store.load(ROWS[0]) is None
     store.directory.unlink()
     shutil.move(tmp_path / "moved", store.directory)
@@ -192,7 +192,7 @@ def test_a_directory_that_is_a_link_or_of_another_user_is_refused(store, tmp_pat
 def test_two_runs_of_one_kind_do_not_end_each_other(store):
     store.remove()
     assert store.load(ROWS[0]) is None
-    store.keep(ROWS[0], block(ROWS[0]))
+    store.save(ROWS[0], block(ROWS[0]))
     assert store.load(ROWS[0]) is not None
 
 

@@ -41,7 +41,7 @@ def test_the_default_run_tabulates_the_ages(inside):
     assert "32,561 records, 73 values from 17 to 90" in done.stdout
     assert "Noise that a target needs" in done.stdout
     assert sorted(os.listdir(inside / "fastpriv-report")) == [
-        "assessment.csv", "assessment.json", "assessment.parquet", "assessment.png",
+        "assessment.csv", "assessment.html", "assessment.json", "assessment.parquet", "assessment.png",
     ]  # fmt: skip
     rows = list(csv.DictReader((inside / "fastpriv-report" / "assessment.csv").read_text().splitlines()))
     assert all(float(r["lower"]) <= float(r["value"]) <= float(r["upper"]) for r in rows)
@@ -153,7 +153,7 @@ def test_too_little_memory_is_a_clear_error(inside, capsys, monkeypatch):
     def no_memory(*arguments, **words):
         raise MemoryError
 
-    monkeypatch.setattr("fastpriv.assessment.run.assess", no_memory)
+    monkeypatch.setattr("fastpriv.assessment.assess.assess", no_memory)
     assert main(["assess"]) == 2
     assert "the grid must fit into memory; got less memory than it needs" in capsys.readouterr().err
 

@@ -21,17 +21,17 @@ def test_one_conversion(capsys):
     text = said(capsys, "mbp", "--from", "ldp", "--epsilon", "1", "--pi-min", "0.01")
     assert text.startswith("LDP -> MBP: mbp_from_ldp(epsilon=1, pi_min=0.01)\n    xi <= 0.99365")
     assert "tight; proved" in text
-    text = said(capsys, "mbp", "--from", "ldp", "--epsilon", "1", "--as-published")
-    assert "mbp_from_ldp_as_published" in text
+    text = said(capsys, "mbp", "--from", "ldp", "--epsilon", "1", "--form", "as_published")
+    assert 'mbp_from_ldp(epsilon=1, form="as_published")' in text
     assert "assumes: prior uniform" in text
 
 
 def test_information_is_in_nats_unless_asked(capsys):
     words = ("dp", "--from", "ci_lmip", "--epsilon", "1")
     nats = said(capsys, *words, "--mu", "0.1")
-    assert f"delta <= {conversions.ldp_delta_from_ci_lmip(0.1, 1.0).upper!r}" in nats
+    assert f"delta <= {conversions.dp_delta_from_ci_lmip(0.1, 1.0).upper!r}" in nats
     bits = said(capsys, *words, "--mu", "0.1", "--unit", "bits")
-    assert f"delta <= {conversions.ldp_delta_from_ci_lmip(0.1, 1.0, unit='bits').upper!r}" in bits
+    assert f"delta <= {conversions.dp_delta_from_ci_lmip(0.1, 1.0, unit='bits').upper!r}" in bits
     assert said(capsys, "mi_dp", "--from", "ldp", "--epsilon", "1").splitlines()[1].endswith(" nats")
 
 
@@ -47,7 +47,7 @@ def test_a_chain_says_each_step(capsys):
 def test_json_has_every_number(capsys):
     words = ("ci_lmip", "--from", "ldp", "--epsilon", "0.5,1,inf", "--unit", "nats", "--json")
     document = json.loads(said(capsys, *words))
-    exact = conversions.ci_lmip_from_pure_ldp([0.5, 1.0, float("inf")], unit="nats")
+    exact = conversions.ci_lmip_from_ldp([0.5, 1.0, float("inf")], unit="nats")
     assert document["guarantee"] == exact.upper.tolist()
     assert document["steps"][0]["estimate"]["unit"] == "nats"
     assert document["holds"] is True
@@ -55,8 +55,8 @@ def test_json_has_every_number(capsys):
 
 def test_lists(capsys):
     lines = said(capsys, "--list").splitlines()
-    assert len(lines) == len(conversions.ARROWS)
-    assert any(line.split() == ["mbp", "->", "robustness", "robustness_from_mbp_as_published", "published,", "FALSE"]
+    assert len(lines) == len(conversions.CONVERSIONS)
+    assert any(line.split() == ["mbp", "->", "robustness", "robustness_from_mbp", "as_published,", "FALSE"]
                for line in lines)  # fmt: skip
     assert len(said(capsys, "gdp", "--from", "ldp", "--list").splitlines()) == 1
     rows = json.loads(said(capsys, "--list", "--json", "--from", "mbp"))
@@ -66,7 +66,7 @@ def test_lists(capsys):
 def test_the_page_is_current(capsys):
     text = said(capsys, "--list", "--markdown")
     assert (ROOT / "CONVERSIONS.md").read_text() == text, "run: fastpriv convert --list --markdown > CONVERSIONS.md"
-    for arrow in conversions.ARROWS:
+    for arrow in conversions.CONVERSIONS:
         assert f"`{arrow.function}`" in text
 
 
@@ -105,10 +105,10 @@ def test_the_map_draws_every_pair(tmp_path):
 
     ax = fastpriv.figures.conversions_diagram()
     drawn = {patch.get_gid() for patch in ax.patches}
-    assert drawn == {f"{a.source}->{a.target}" for a in conversions.ARROWS if a.source != a.target}
+    assert drawn == {f"{a.source}->{a.target}" for a in conversions.CONVERSIONS if a.source != a.target}
     red = pytest.approx((0.753, 0.224, 0.169), abs=1e-3)
     false = [patch for patch in ax.patches if patch.get_edgecolor()[:3] == red]
-    pairs = {(a.source, a.target) for a in conversions.ARROWS if not a.holds}
+    pairs = {(a.source, a.target) for a in conversions.CONVERSIONS if not a.holds}
     assert {patch.get_gid() for patch in false} == {f"{source}->{target}" for source, target in pairs}
     assert all(patch.get_linestyle() not in ("-", "solid") for patch in false)
     canvas = FigureCanvasAgg(ax.figure)

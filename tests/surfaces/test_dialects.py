@@ -15,7 +15,7 @@ import pytest
 
 import fastpriv
 from fastpriv import DomainError, read_categories, read_column
-from fastpriv.cli import _parser, main
+from fastpriv.cli.main import main, program_parser
 
 WHOLE = 2**53
 
@@ -479,10 +479,10 @@ class TestCommand:
 
 def test_pictures_show_numbers_as_the_file_writes_them(write):
     pytest.importorskip("matplotlib")
-    from fastpriv.assessment.inputs.columns import opened_column
-    from fastpriv.assessment.inputs.tables import Table
+    from fastpriv.assessment.column_files import ColumnFile
+    from fastpriv.assessment.columns import open_column
 
-    column = opened_column(Table(write("price;x\n1,50;a\n2,25;b\n")), "price", "error")
+    column = open_column(ColumnFile(write("price;x\n1,50;a\n2,25;b\n")), "price", "error")
     report = fastpriv.assess(column, mechanism="rr", level=1, epsilon=1)
     assert [text.get_text() for text in fastpriv.figures.categories(report).texts] == ["1,50", "2,25"]
     close = fastpriv.assess([1234567, 1234568, 0.1], mechanism="rr", level=1, epsilon=1)
@@ -491,15 +491,15 @@ def test_pictures_show_numbers_as_the_file_writes_them(write):
 
 
 def subcommands():
-    (action,) = [one for one in _parser()._actions if hasattr(one, "choices") and isinstance(one.choices, dict)]
+    (action,) = [one for one in program_parser()._actions if hasattr(one, "choices") and isinstance(one.choices, dict)]
     return action.choices
 
 
 @pytest.mark.parametrize("name", [None, *subcommands()])
 def test_every_help_has_an_example_that_the_command_takes(name):
-    parser = _parser() if name is None else subcommands()[name]
+    parser = program_parser() if name is None else subcommands()[name]
     assert parser.epilog.startswith("Example: fastpriv ")
     _, *words = shlex.split(parser.epilog.removeprefix("Example: "))
     assert name is None or words[0] == name
-    assert _parser().parse_args(words).run is not None
+    assert program_parser().parse_args(words).run is not None
     assert " ".join(parser.epilog.split()) in " ".join(parser.format_help().split())

@@ -19,7 +19,7 @@ import pytest
 import fastpriv
 from fastpriv import GaussianMixture, read_mixture, write_mixture
 from fastpriv.cli import main
-from fastpriv.comparison import COLUMNS, QUANTITIES, Comparison
+from fastpriv.cli.divergence import COLUMNS, QUANTITIES, DivergenceTable
 from fastpriv.errors import DomainError, SamplingWarning
 from fastpriv.estimate import Estimate
 from fastpriv.sampling import replicates
@@ -171,7 +171,7 @@ def test_bad_input_is_one_line_and_exit_code_2(inside, capsys, arguments, messag
 
 
 def test_parquet_without_pyarrow_is_refused_before_the_work(inside, capsys, monkeypatch):
-    monkeypatch.setattr("fastpriv.comparison.find_spec", lambda name: None)
+    monkeypatch.setattr("fastpriv.cli.divergence.find_spec", lambda name: None)
     assert main(["divergence", "kl", "a.json", "b.npz", "--out", "t.parquet"]) == 2
     assert "pyarrow must be installed to write Parquet" in capsys.readouterr().err
 
@@ -261,7 +261,7 @@ def test_several_reasons_to_stop_are_all_said():
     cost = {"samples": 5000, "stopped": "target; interrupted"}
     numbers = np.array([0.1, 0.2])
     found = Estimate(numbers, numbers, numbers, kind="certified", unit="nats", method="any", cost=cost)
-    compared = Comparison("kl", ("p", "q"), (P, Q), {"both": True}, found)
+    compared = DivergenceTable("kl", ("p", "q"), (P, Q), {"both": True}, found)
     assert compared.summary().endswith("samples  5,000\nstopped  the target was met; it was interrupted")
 
 
@@ -301,7 +301,7 @@ def test_an_interrupted_run_prints_and_writes_what_was_reached(inside, capsys, m
 def test_an_interrupt_inside_a_finalizer_is_not_lost(inside):
     script = (
         "import os, signal, sys, time\n"
-        "from fastpriv import cli\n"
+        "from fastpriv.cli import info, main\n"
         "class Closing:\n"
         "    def __del__(self):\n"
         "        os.kill(os.getpid(), signal.SIGINT)\n"
@@ -310,9 +310,9 @@ def test_an_interrupt_inside_a_finalizer_is_not_lost(inside):
         "    opened = Closing()\n"
         "    del opened\n"
         "    time.sleep(60)\n"
-        "cli._info = read\n"
+        "info.run = read\n"
         "sys.argv = ['fastpriv', 'info']\n"
-        "sys.exit(cli.main())\n"
+        "sys.exit(main())\n"
     )
     command = [sys.executable, "-c", script]
     run = subprocess.run(command, cwd=inside, env=HERE, text=True, capture_output=True, timeout=50)

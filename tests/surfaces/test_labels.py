@@ -11,7 +11,7 @@ import pytest
 
 import fastpriv
 from fastpriv.cli import main
-from fastpriv.figures import labels
+from fastpriv.figures import style
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -60,26 +60,65 @@ def test_texts_stay_on_the_page(reports, which):
         assert figure.bbox.x0 <= box.x0 <= box.x1 <= figure.bbox.x1, text.get_text()
 
 
-def test_a_picture_shows_what_the_font_lacks(reports):
+@pytest.fixture
+def no_fallback(monkeypatch):
+    """As on a machine without other fonts than matplotlib's own."""
+    monkeypatch.setattr(style, "_installed_fonts", tuple)
+    style._fallback_font.cache_clear()
+    yield
+    style._fallback_font.cache_clear()
+
+
+def drawn_text(text, *words):
+    return style.label(text, None, *words)[0]
+
+
+@pytest.mark.usefixtures("no_fallback")
+def test_a_picture_shows_what_no_font_has(reports):
     ax = fastpriv.figures.categories(reports[0])
     drawn = [text.get_text() for text in ax.texts]
     assert "$a$" in drawn
     assert r"\x07bell" in drawn
     assert r"tab\tnew\nline" in drawn
     assert "xxxxxxxxxxxxxxxx…xxxxxxx" in drawn
-    assert "é" in [labels.drawable("é"), *drawn]
-    assert labels.drawable("北京") == r"\u5317\u4eac"
-    assert labels.drawable("\ud800") == r"\ud800"
-    assert labels.drawable("\U000f0000", weight="bold") == r"\U000f0000"
+    assert "é" in [drawn_text("é"), *drawn]
+    assert drawn_text("北京") == r"\u5317\u4eac"
+    assert drawn_text("\ud800") == r"\ud800"
+    assert drawn_text("\U000f0000", "bold") == r"\U000f0000"
     assert fastpriv.figures.column(reports[1]).get_xlabel().startswith(r"\u5e74\u9f84 $a$ ")
 
 
+@pytest.mark.usefixtures("no_fallback")
 def test_the_fonts_of_the_user_count():
-    lacking = next(chr(c) for c in range(0x1D400, 0x1D800) if labels.drawable(chr(c)).startswith("\\U"))
+    lacking = next(chr(c) for c in range(0x1D400, 0x1D800) if drawn_text(chr(c)).startswith("\\U"))
     with matplotlib.rc_context({"font.family": ["DejaVu Sans", "STIXGeneral", "No Such Font"]}):
-        assert labels.drawable(lacking) == lacking
+        assert drawn_text(lacking) == lacking
     with matplotlib.rc_context({"font.family": ["No Such Font"]}):
-        assert labels.drawable("a北") == r"a\u5317"
+        assert drawn_text("a北") == r"a\u5317"
+
+
+def test_a_font_that_has_a_character_is_found(monkeypatch):
+    lacking = next(chr(c) for c in range(0x1D400, 0x1D800) if not style._contains(style._codepoints(dejavu()), chr(c)))
+    monkeypatch.setattr(style, "_installed_fonts", lambda: (("STIXGeneral", stix()),))
+    style._fallback_font.cache_clear()
+    try:
+        text, font = style.label(f"a{lacking}")
+    finally:
+        style._fallback_font.cache_clear()
+    assert text == f"a{lacking}"
+    assert font["fontfamily"] == [*matplotlib.rcParams["font.family"], "STIXGeneral"]
+
+
+def dejavu():
+    return str(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf")
+
+
+def stix():
+    return str(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "STIXGeneral.ttf")
+
+
+def test_boxes_are_no_characters():
+    assert not [name for name, _ in style._installed_fonts() if "Last Resort" in name]
 
 
 def test_tables_show_no_control_characters(reports):
@@ -88,11 +127,11 @@ def test_tables_show_no_control_characters(reports):
     assert "\x1b" not in text
     assert max(map(len, reports[1].summary().splitlines())) <= 160
     assert "\x1b" not in reports[2].summary()
-    assert labels.printable("a\u00a0b\u3000c") == "a\u00a0b\u3000c"
-    assert labels.printable("\u202eevil\x00") == r"\u202eevil\x00"
-    assert labels.printable("北京市上海市", 8) == "北京…市"
-    assert labels.printable("abcdefgh", 8) == "abcdefgh"
-    assert labels.printable("abcdefghi", 8) == "abcde…hi"
+    assert style.printable("a\u00a0b\u3000c") == "a\u00a0b\u3000c"
+    assert style.printable("\u202eevil\x00") == r"\u202eevil\x00"
+    assert style.printable("北京市上海市", 8) == "北京…市"
+    assert style.printable("abcdefgh", 8) == "abcdefgh"
+    assert style.printable("abcdefghi", 8) == "abcde…hi"
 
 
 def test_the_command_prints_to_any_terminal(tmp_path):

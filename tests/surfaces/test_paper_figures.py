@@ -97,10 +97,10 @@ def test_every_number_lies_between_its_bounds_and_no_guarantee_is_heuristic(pape
 def test_the_printed_guarantee_is_broken_up_to_the_crossing_and_the_right_ones_hold(paper):
     figure = paper["figure3"]
     for mu in (0.1, 0.01):
-        of = {name: figure.curve(f"lip_delta_{name}", mu_bits=mu).found
+        of = {name: figure.curve(f"lip_delta_{name}", mu_bits=mu).estimate
               for name in ("gaussian", "as_published", "tight", "pointwise")}  # fmt: skip
         epsilon = figure.curve("lip_delta_gaussian", mu_bits=mu).axes["epsilon_nats"]
-        crossing = figure.curve("crossing", mu_bits=mu).found
+        crossing = figure.curve("crossing", mu_bits=mu).estimate
         assert (of["gaussian"].lower > of["as_published"].upper).tolist() == (epsilon < crossing.value).tolist()
         assert np.all(of["gaussian"].upper <= of["tight"].upper)
         assert np.all(of["gaussian"].upper <= of["pointwise"].upper)
@@ -111,22 +111,23 @@ def test_the_worst_atom_is_the_rarest(paper):
     weights = np.exp(-2.0 * points**2) / np.sum(np.exp(-2.0 * points**2))
     for mu in (0.1, 0.01):
         tight = paper["figure3"].curve("lip_delta_tight", mu_bits=mu)
-        every = fastpriv.lip_delta_from_cd_lmip(mu, tight.axes["epsilon_nats"][:, None], weights, unit="bits")
-        assert np.max(every.value, axis=1) == pytest.approx(tight.found.value, rel=1e-12)
+        epsilon = tight.axes["epsilon_nats"][:, None]
+        every = fastpriv.conversions.lip_delta_from_cd_lmip(mu, epsilon, weights, unit="bits")
+        assert np.max(every.value, axis=1) == pytest.approx(tight.estimate.value, rel=1e-12)
 
 
 def test_the_gap_of_figure_2_is_a_ratio_that_tends_to_four(paper):
     for dimension in (1, 10):
-        ratio = paper["figure2"].curve("ratio", dimension=dimension).found
+        ratio = paper["figure2"].curve("ratio", dimension=dimension).estimate
         assert np.all(np.diff(ratio.value) < 0)
         assert 4.0 < ratio.lower[-1] < ratio.upper[-1] < 4.02
 
 
 def test_the_guarantees_of_figure_4_are_loose_and_right(paper):
     figure = paper["figure4"]
-    assert figure.curve("ratio_at_tenth").found.value == pytest.approx(10.8697790305764, rel=1e-9)
+    assert figure.curve("ratio_at_tenth").estimate.value == pytest.approx(10.8697790305764, rel=1e-9)
     optimum, both, bound = (
-        figure.curve(f"cd_lmip_{name}").found for name in ("optimal", "both_directions", "from_lip")
+        figure.curve(f"cd_lmip_{name}").estimate for name in ("optimal", "both_directions", "from_lip")
     )
     assert np.all(optimum.upper <= both.upper)
     assert np.all(both.lower <= bound.upper)
@@ -208,9 +209,9 @@ def test_panels_take_and_return_an_ax(paper, figure):
 def test_text_stays_inside_the_picture_and_off_other_text(paper, figure):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    from fastpriv.figures.paper_panels import picture
+    from fastpriv.figures.paper_panels import figure_of_panels
 
-    sheet = picture(paper[figure])
+    sheet = figure_of_panels(paper[figure])
     FigureCanvasAgg(sheet).draw()
     for ax in sheet.axes:
         box = ax.get_tightbbox()
@@ -304,7 +305,7 @@ def test_a_place_that_cannot_be_written_is_found_before_the_work(tmp_path, monke
     def never(name):
         raise AssertionError(name)
 
-    monkeypatch.setattr("fastpriv.figures.reproduction.computed", never)
+    monkeypatch.setattr("fastpriv.figures.paper_report.compute_figure", never)
     (tmp_path / "taken").write_text("a file")
     assert main(["figures", "--quiet", "--out", str(tmp_path / "taken")]) == 2
     assert "path must be a directory that can be written; got" in capsys.readouterr().err
@@ -335,8 +336,8 @@ def test_an_interruption_leaves_whole_files_only(tmp_path):
 
 def test_an_interruption_inside_exec_ends_with_130_too(tmp_path):
     code = (
-        "import sys, fastpriv.cli as cli, fastpriv.figures.reproduction as work; "
-        "work.computed = lambda name: exec('raise KeyboardInterrupt'); "
+        "import sys, fastpriv.cli as cli, fastpriv.figures.paper_report as work; "
+        "work.compute_figure = lambda name: exec('raise KeyboardInterrupt'); "
         "sys.exit(cli.main(['figures', 'figure1', '--quiet', '--out', 'here']))"
     )
     (tmp_path / "run.py").write_text(code)

@@ -5,7 +5,8 @@ import argparse
 import numpy as np
 import pytest
 
-from fastpriv import GaussianMixture, cli, write_mixture
+from fastpriv import GaussianMixture, write_mixture
+from fastpriv.cli.main import main, program_parser
 
 WORDS = (
     "x", "", "-1", "0", "nan", "inf", "1e400", "0x10", "1:2:1000000000000", "2..1:3", "a,b", ",", "1,2,", "9" * 30,
@@ -29,7 +30,7 @@ def commands(tmp_path):
 
 
 def options(command):
-    (group,) = (one for one in cli._parser()._actions if isinstance(one, argparse._SubParsersAction))
+    (group,) = (one for one in program_parser()._actions if isinstance(one, argparse._SubParsersAction))
     for action in group.choices[command]._actions:
         if action.option_strings and action.nargs != 0:
             yield action.option_strings[-1]
@@ -47,7 +48,7 @@ def wrong(tmp_path, every, first=0):
 def said_of(words, capsys):
     """What is wrong with how a command line takes its words; None for nothing."""
     try:
-        code = cli.main(words)
+        code = main(words)
     except SystemExit as end:  # by argparse
         code = end.code
     except Exception as error:

@@ -24,7 +24,7 @@ def cascade(first: AnyChannel, post: Any) -> AnyChannel:
         given = _validate.array("post", post)
         if given.ndim == 1:
             return _relabelled(first, given)
-        post = _validate.renamed("matrix", "post", lambda: Channel(given))
+        post = _validate.with_argument_name("matrix", "post", lambda: Channel(given))
     if post.inputs != first.outputs:
         raise ShapeError(
             f"post must take the {_validate.shown(first.outputs)} releases of the channel before it; got one of "

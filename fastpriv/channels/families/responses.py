@@ -222,7 +222,9 @@ class DefaultChannel(AnyChannel):
         order = np.argsort(where, kind="stable")
         if where.size == size:  # the default would be the row of no secret, but counts as one of LDP
             raise DomainError(f"indices must be fewer than the {size} inputs; got {where.size}. Use Channel(rows).")
-        laws = _validate.renamed("matrix", "rows with default", lambda: Channel(np.concatenate([given[order], law])))
+        laws = _validate.with_argument_name(
+            "matrix", "rows with default", lambda: Channel(np.concatenate([given[order], law]))
+        )
         self._set(size=size, laws=laws, indices=where[order])
 
     @property

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _validate
-from ..._files import FileNumbers, behind, npy_head, state
+from ..._files import FileArray, file_state, memory_mapped_file, read_npy_header
 from ...errors import BackendMissingError, DomainError, ShapeError
 
 __all__ = ["BLOCK", "Source", "SourceFault", "source_of"]
@@ -83,14 +83,14 @@ class _File(Source):
 
     direct = True
 
-    def __init__(self, name: str, numbers: FileNumbers) -> None:
+    def __init__(self, name: str, numbers: FileArray) -> None:
         super().__init__(name)
         _kind(name, numbers.dtype)
         self.numbers, self.length = numbers, numbers.length
 
     def is_file_of(self, array: NDArray[Any]) -> bool:
         """Whether an array is mapped from this file."""
-        other = behind(self.name, array)
+        other = memory_mapped_file(self.name, array)
         return other is not None and other.state[0] == self.numbers.state[0]
 
     def take(self, start: int, stop: int) -> Numbers:
@@ -133,7 +133,7 @@ class _Parquet(Source):
                     f"Pass (path, column) with one of {', '.join(map(str, names))}."
                 )
             self.column, self.length = column, int(file.metadata.num_rows)
-        self.state = state(path)
+        self.state = file_state(path)
 
     def _file(self, block: int) -> Any:
         try:
@@ -156,7 +156,7 @@ class _Parquet(Source):
                     batch = next(batches, None)
                 except (OSError, ValueError) as fault:
                     raise _broken(self.name, self.path, block, fault) from None
-                if state(self.path) != self.state:
+                if file_state(self.path) != self.state:
                     raise _changed(self.name, self.path, block, "it was written to")
                 if batch is None:
                     return
@@ -241,7 +241,7 @@ def floats(name: str, array: NDArray[Any]) -> Numbers:
 def _npy(name: str, path: Path) -> Source:
     with open(path, "rb") as stream:
         try:
-            head = npy_head(stream, os.fstat(stream.fileno()).st_size)
+            head = read_npy_header(stream, os.fstat(stream.fileno()).st_size)
         except DomainError as fault:
             raise DomainError(
                 f"{name} must be a .npy file; got {str(path)!r}, in which {fault}. Write it with numpy.save."
@@ -249,7 +249,7 @@ def _npy(name: str, path: Path) -> Source:
     if len(head.shape) != 1:
         raise ShapeError(f"{name} must be one-dimensional; got shape {head.shape} in {str(path)!r}. Save a flat array.")
     _kind(name, head.dtype)
-    return _File(name, FileNumbers(name, path, head.dtype, head.start, head.entries))
+    return _File(name, FileArray(name, path, head.dtype, head.start, head.entries))
 
 
 def _file(name: str, path: Path, column: Any) -> Source:
@@ -308,7 +308,7 @@ def _in_memory(name: str, values: NDArray[Any]) -> Source:
     """An array, or the file behind it, unless changes were kept from the file."""
     if _validate.map_of(values) is None:
         return _Array(name, values)
-    numbers = behind(name, _vector(name, values))
+    numbers = memory_mapped_file(name, _vector(name, values))
     return _Mapped(name, values) if numbers is None else _File(name, numbers)
 
 

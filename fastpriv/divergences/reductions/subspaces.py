@@ -1,8 +1,9 @@
-"""The same pair in fewer dimensions, for what has to be sampled.
+"""The same mixtures in fewer dimensions, for quantities that have to be sampled.
 
-Notation: laws with one covariance K = L L' tell nothing across the span of the whitened differences L^-1 (m_i - m_0);
-with independent coordinates, nothing on those on which all components of all laws agree. Divergences and mutual
-information of the laws within are the same, and the entropy is less by a constant (``entropy``).
+Notation: mixtures with one covariance K = L L' carry no information outside the span of the whitened differences
+L^-1 (m_i - m_0); with independent coordinates, none in those on which all components of all mixtures agree.
+Divergences and mutual information of the mixtures within are the same, and the entropy is less by a constant
+(``entropy``).
 
 A coordinate that drops out changes nothing at all. The span is found by an orthogonal factorisation in doubles, which
 moves the means by about 1e-15 of their distances: far below what sampling can see, but nothing here is a bound.
@@ -14,77 +15,75 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...distributions import GaussianMixture
-from .lines import FEW, all_rows_equal, chunks
-from .recognition import one_covariance
+from ...numerics import FloatArray
+from ..one_dimension.closed_forms import LOG_2_PI_E
+from .collinear_means import FIRST_COMPONENTS, all_rows_equal, row_blocks
+from .independent_factors import common_covariance
 
 __all__ = ["Subspace", "in_common_units", "subspace"]
 
-FloatArray = NDArray[np.float64]
-_LOG_2_PI_E = 2.8378770664093454836
-_ORDINARY = 200  # powers of two within which products of standard deviations are doubles
+_MAX_EXPONENT = 200  # standard deviations within 2^-200 and 2^200 have products, and quotients of products, in range
 
 
 class Subspace(NamedTuple):
-    """The laws in fewer dimensions, and what their entropies lack."""
+    """Mixtures in fewer dimensions, and the entropy of the dimensions that were left out."""
 
-    laws: tuple[GaussianMixture, ...]
+    mixtures: tuple[GaussianMixture, ...]
     entropy: float
 
 
-def subspace(*laws: GaussianMixture) -> Subspace | None:
-    """The laws in fewer dimensions; None where that is not possible or not cheap to see."""
-    d = laws[0].dimension
+def subspace(*mixtures: GaussianMixture) -> Subspace | None:
+    """The mixtures in fewer dimensions; None where that is not possible or would take long to find."""
+    d = mixtures[0].dimension
     if d == 1:
         return None
-    if sum(len(law) for law in laws) - 1 < d:
-        spanned = _span(laws, d)
+    if sum(len(p) for p in mixtures) - 1 < d:
+        spanned = _spanned_subspace(mixtures, d)
         if spanned is not None:
             return spanned
-    if any(law.form == "full" for law in laws):
-        return None
-    return _coordinates(laws, d)
+    return None if any(p.form == "full" for p in mixtures) else _differing_coordinates(mixtures, d)
 
 
-def in_common_units(*laws: GaussianMixture) -> tuple[GaussianMixture, ...]:
-    """The laws, coordinates with standard deviations of extreme size scaled by powers of two: exact, and the same
-    divergences."""
-    exponents = np.concatenate([np.frexp(_deviations(law))[1].reshape(-1, law.dimension) for law in laws])
+def in_common_units(*mixtures: GaussianMixture) -> tuple[GaussianMixture, ...]:
+    """Scale coordinates with standard deviations of extreme size by powers of two, which is exact.
+
+    The divergences of the results are those of the mixtures.
+    """
+    exponents = np.concatenate([np.frexp(_standard_deviations(p))[1].reshape(-1, p.dimension) for p in mixtures])
     low, high = exponents.min(axis=0), exponents.max(axis=0)
-    extreme = (low < -_ORDINARY) | (high > _ORDINARY)
+    extreme = (low < -_MAX_EXPONENT) | (high > _MAX_EXPONENT)
     if not extreme.any():
-        return laws
-    farthest = np.max([np.abs(law.means).reshape(len(law), -1).max(axis=0) for law in laws], axis=0)
-    powers = np.minimum(-(low + high) // 2, 960 - np.frexp(farthest)[1])
+        return mixtures
+    farthest = np.max([np.abs(p.means).reshape(len(p), -1).max(axis=0) for p in mixtures], axis=0)
+    powers = np.minimum(-(low + high) // 2, 960 - np.frexp(farthest)[1])  # scaled means stay below 2^960
     scale = np.ldexp(1.0, np.where(extreme, powers, 0))
-    return tuple(law.affine(scale) for law in laws)
+    return tuple(p.affine(scale) for p in mixtures)
 
 
-def _deviations(law: GaussianMixture) -> FloatArray:
-    """Of every coordinate, in rows."""
-    if law.covariances is not None:
-        return np.sqrt(np.diagonal(law.covariances, axis1=1, axis2=2))
-    assert law.sigmas is not None
-    return np.broadcast_to(law.sigmas.reshape(len(law), -1), law.means.reshape(len(law), -1).shape)
+def _standard_deviations(p: GaussianMixture) -> FloatArray:
+    """Standard deviations of every coordinate, one row a component or a matrix."""
+    if p.covariances is not None:
+        return np.sqrt(np.diagonal(p.covariances, axis1=1, axis2=2))
+    return np.broadcast_to(p.sigmas.reshape(len(p), -1), p.means.reshape(len(p), -1).shape)
 
 
-def _span(laws: tuple[GaussianMixture, ...], d: int) -> Subspace | None:
-    means = np.concatenate([law.means for law in laws])
+def _spanned_subspace(mixtures: tuple[GaussianMixture, ...], d: int) -> Subspace | None:
+    means = np.concatenate([p.means for p in mixtures])
     with np.errstate(over="ignore", invalid="ignore"):
         gaps = means[1:] - means[0]
-        if all(law.form == "full" for law in laws):
-            if one_covariance(laws) is None:
+        if all(p.form == "full" for p in mixtures):
+            if common_covariance(mixtures) is None:
                 return None
-            factor = laws[0].factors
+            factor = mixtures[0].factors
             assert factor is not None
             gaps = np.linalg.solve(factor[0], gaps.T).T
             log_volume = float(np.log(np.diagonal(factor[0])).sum())
-        elif any(law.form == "full" for law in laws):
+        elif any(p.form == "full" for p in mixtures):
             return None
         else:
-            scales = [law.sigmas.reshape(len(law), -1) for law in laws]
+            scales = [p.sigmas.reshape(len(p), -1) for p in mixtures]
             if not all_rows_equal(scales):
                 return None
             gaps = gaps / scales[0][0]
@@ -94,27 +93,25 @@ def _span(laws: tuple[GaussianMixture, ...], d: int) -> Subspace | None:
         return None
     triangle = np.asarray(np.linalg.qr(gaps.T, mode="r"))
     rows = np.vstack([np.zeros(len(triangle)), triangle.T])
-    ends = np.cumsum([len(law) for law in laws])[:-1]
-    found = [
-        GaussianMixture(law.weights, part, 1.0) for law, part in zip(laws, np.split(rows, ends), strict=True)
-    ]  # fmt: skip
-    return Subspace(tuple(found), log_volume + (d - rows.shape[1]) * _LOG_2_PI_E / 2)
+    ends = np.cumsum([len(p) for p in mixtures])[:-1]
+    spanned = tuple(GaussianMixture(p.weights, m, 1.0) for p, m in zip(mixtures, np.split(rows, ends), strict=True))
+    return Subspace(spanned, log_volume + (d - rows.shape[1]) * LOG_2_PI_E / 2)
 
 
-def _coordinates(laws: tuple[GaussianMixture, ...], d: int) -> Subspace | None:
+def _differing_coordinates(mixtures: tuple[GaussianMixture, ...], d: int) -> Subspace | None:
     """The coordinates on which not all components agree."""
-    kept = np.zeros(d, dtype=bool)
-    first = laws[0].sigmas.reshape(len(laws[0]), -1)[0]
-    for few in (FEW, None):
-        for law in laws:
-            scales = law.sigmas.reshape(len(law), -1)
-            for rows in chunks(law.means, few):
-                kept |= (law.means[rows] != laws[0].means[0]).any(axis=0) | (scales[rows] != first).any(axis=0)
-                if kept.all():
+    differs = np.zeros(d, dtype=bool)
+    first = mixtures[0].sigmas.reshape(len(mixtures[0]), -1)[0]
+    for few in (FIRST_COMPONENTS, None):
+        for p in mixtures:
+            scales = p.sigmas.reshape(len(p), -1)
+            for rows in row_blocks(p.means, few):
+                differs |= (p.means[rows] != mixtures[0].means[0]).any(axis=0) | (scales[rows] != first).any(axis=0)
+                if differs.all():
                     return None
-    if not kept.any():
+    if not differs.any():
         return None
-    index = np.flatnonzero(kept)
-    dropped = np.broadcast_to(first, (d,))[~kept]
-    entropy = math.fsum(np.log(dropped).tolist()) + dropped.size * _LOG_2_PI_E / 2
-    return Subspace(tuple(law.marginal(index) for law in laws), entropy)
+    index = np.flatnonzero(differs)
+    dropped = np.broadcast_to(first, (d,))[~differs]
+    entropy = math.fsum(np.log(dropped).tolist()) + dropped.size * LOG_2_PI_E / 2
+    return Subspace(tuple(p.marginal(index) for p in mixtures), entropy)

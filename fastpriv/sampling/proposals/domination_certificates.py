@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...distributions.covariances import factored
+from ...distributions.covariances import validated_factors
 from ...numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 
 __all__ = ["Factors", "certified_bounds", "cholesky_factors"]
@@ -270,12 +270,12 @@ def _constants(
 def lower_factors(spreads: FloatArray) -> tuple[FloatArray, BoolArray]:
     """Lower factors, and which there are."""
     try:
-        return factored(spreads), np.ones(len(spreads), dtype=bool)
+        return validated_factors(spreads), np.ones(len(spreads), dtype=bool)
     except ValueError:
         roots, good = np.zeros_like(spreads), np.zeros(len(spreads), dtype=bool)
     for row, spread in enumerate(spreads):
         try:
-            roots[row], good[row] = factored(spread[None])[0], True
+            roots[row], good[row] = validated_factors(spread[None])[0], True
         except ValueError:
             continue
     return roots, good

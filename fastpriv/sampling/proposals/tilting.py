@@ -50,7 +50,8 @@ _FARTHEST = 1e12  # what serves at this epsilon serves at all larger ones
 _NEGLIGIBLE = 1e9  # a divergence below e^-1e9 is as good as none
 _NEWTON_STEPS = 12  # of the multipliers, at most
 _DOMINANT_PORTION = 1e-4  # components of p that hold less of every component of q are left out of the matrix
-_MULTIPLIER_ERROR = 1e-3  # of a multiplier at which the iteration ends: any shares give true bounds
+# bound: none - change of a multiplier at which the iteration ends: any shares give true bounds
+_MULTIPLIER_CHANGE = 1e-3
 _LEAST_LOG_SHARE = -1e6  # shares stay above e to this power
 
 
@@ -285,7 +286,7 @@ def best_mass_allocation(log_bounds: FloatArray, tau: FloatArray, log_shares: Fl
     for _ in range(_NEWTON_STEPS):
         terms = (damp * (constant + tau @ multiplier))[:, None] + logs
         gap = np.where(used, log_sum_exp(terms, axis=0), 0.0) - multiplier
-        if np.abs(gap).max() < _MULTIPLIER_ERROR:
+        if np.abs(gap).max() < _MULTIPLIER_CHANGE:
             break
         with np.errstate(all="ignore"):
             portion = np.where(used, np.exp(terms - np.where(used, gap + multiplier, 0.0)), 0.0)

@@ -1,0 +1,202 @@
+/* The nodes in rho, tables over radii and nodes, and i(r) by the trapezoidal rule; included once per instruction
+ * set. */
+/* bounds: tested by enclosures/test_awgn_capacity - least density of the output at a node, relative to its largest
+ * term */
+
+/* the sum of a product, in eight lanes */
+FP_INLINE double FP_NAME(fp_awgn_dot)(const double *restrict a, const double *restrict b, int n)
+{
+    fp_v8 sum = {0};
+    for (int k = 0; k < n; k += FP_LANES)
+        sum += FP_AT(a, k) * FP_AT(b, k);
+    return FP_NAME(fp_v8_sum)(sum);
+}
+
+/* Parameters that do not depend on the grid. */
+static void FP_NAME(fp_awgn_init)(fp_awgn *a, double dimension, double radius, double rtol)
+{
+    memset(a, 0, sizeof *a);
+    fp_sphere_prepare(&a->law, dimension);
+    a->d = dimension;
+    a->radius = radius;
+    a->rtol = rtol;
+    a->even = fmod(dimension, 2.0) == 0.0;
+    a->power = radius * radius / dimension;
+    a->shrink = 1.0 / (1.0 + a->power);
+    a->full = 0.5 * dimension * fp_log1p(a->power);
+    a->small = a->power <= 1.0;
+    int sign;
+    a->log_norm = (1.0 - 0.5 * dimension) * 0.69314718055994530942 - lgamma_r(0.5 * dimension, &sign);
+    const double aim = rtol * (a->full < 0.3 ? 0.3 : 0.5 * a->full);
+    a->window = 1.5 + sqrt(2.0 * log(300.0 * (10.0 + radius + sqrt(dimension)) / aim));
+    a->max_height = a->even && sqrt(dimension) < 36.0 + a->window ? 1.5 : 5.0;
+}
+
+/* nodes from rho = low to high into rho and log_measure: all of the weight but e^(-(rho - r)^2/2 + log G - r rho) */
+static int FP_NAME(fp_awgn_nodes)(const fp_awgn *a, double least_radius, double high, double *rho, double *log_measure,
+                                  int capacity_of_buffer)
+{
+    const double start = fp_awgn_node_index(a, least_radius), end = fp_awgn_node_index(a, high);
+    const int n = end - start + 1 < capacity_of_buffer ? (int)(end - start + 1) : capacity_of_buffer;
+    const double log_step = log(a->step) + a->log_norm;
+    for (int k = 0; k < n; k++) {
+        const double t = a->step * (start + k + 0.5);
+        const double near = t > 36.0 ? t : t < 0.0 ? fp_log1p(fp_exp(t)) : t + fp_log1p(fp_exp(-t));
+        const double bend = t < 0.0 ? t - fp_log1p(fp_exp(t)) : -fp_log1p(fp_exp(-t)); /* log of d rho / d t */
+        rho[k] = a->even ? near : t;
+        log_measure[k] = (a->d - 1.0) * fp_log(rho[k]) + log_step + (a->even ? bend : 0.0);
+    }
+    return n;
+}
+
+/* One row: exponent of the weight but for log_measure.  x is scratch; the derivative of log G goes to slope. */
+static void FP_NAME(fp_awgn_row)(fp_awgn *a, double r, const double *restrict rho, int n, double *restrict x,
+                                 double *restrict exponent, double *restrict relative, double *restrict slope)
+{
+    for (int k = 0; k < n; k++)
+        x[k] = r * rho[k];
+    FP_NAME(sphere_log)(&a->law, x, relative, exponent, slope, n);
+    for (int k = 0; k < n; k++)
+        exponent[k] -= 0.5 * (rho[k] - r) * (rho[k] - r);
+    if (a->small)
+        for (int k = 0; k < n; k++)
+            relative[k] -= 0.5 * r * r;
+    a->evaluations += n;
+}
+
+/* l for one sphere of radius R: `exponent` and `relative` are its row */
+static void FP_NAME(fp_awgn_one_sphere_log_ratio)(const fp_awgn *a, const double *restrict rho,
+                                                  const double *restrict exponent, const double *restrict relative,
+                                                  double *restrict l, int n)
+{
+    const double tilt = 0.5 * a->power * a->shrink, rest = 0.5 * a->shrink;
+    if (a->small)
+        for (int k = 0; k < n; k++)
+            l[k] = relative[k] + (a->full - tilt * rho[k] * rho[k]);
+    else
+        for (int k = 0; k < n; k++)
+            l[k] = exponent[k] + (a->full + rest * rho[k] * rho[k]);
+}
+
+/* i = g - E l over n nodes with weights w, centred at l[mid]; *size gets sum w |l - l[mid]| */
+FP_INLINE double FP_NAME(fp_awgn_mean)(const double *restrict w, const double *restrict l, int n, int mid, double *size)
+{
+    double sum[FP_LANES] = {0}, total[FP_LANES] = {0};
+    const double centre = l[mid];
+    for (int k = 0; k < n; k += FP_LANES)
+        for (int lane = 0; lane < FP_LANES; lane++) {
+            const double part = k + lane < n ? w[k + lane] * (l[k + lane] - centre) : 0.0;
+            sum[lane] += part;
+            total[lane] += fabs(part);
+        }
+    *size = fp_lane_sum(total);
+    return centre + fp_lane_sum(sum);
+}
+
+/* Makes the grid of the whole problem and the room for its tables; 0 when that is too much. */
+static int FP_NAME(fp_awgn_grid)(fp_awgn *a, int rows)
+{
+    const double bottom = fp_awgn_output_centre(a, a->least_radius) - a->window,
+                 end = fp_awgn_output_centre(a, a->radius) + a->window;
+    const double wanted = fp_awgn_node_index(a, end) - fp_awgn_node_index(a, bottom) + 2.0;
+    if (!(wanted <= FP_AWGN_NODES))
+        return 0;
+    const int capacity_of_buffer = (int)wanted;
+    const int padded = (capacity_of_buffer + 2 * FP_LANES - 1) / FP_LANES * FP_LANES;
+    const int width = rows + 2 * FP_AWGN_SPHERES + 8, spheres = FP_AWGN_SPHERES;
+    a->cells = (int)ceil((a->radius - a->scan_start) / FP_AWGN_CELL) + (a->scan_start > a->least_radius);
+    a->cell_stride = ((int)((2.0 * a->window + 2.0) / a->step) + (a->even ? (int)(40.0 / a->d / a->step) : 0) + 16)
+        / FP_LANES * FP_LANES;
+    const size_t points = (size_t)a->cells * FP_AWGN_CHEBYSHEV;
+    const size_t doubles = (size_t)padded * (11 + rows + 2 * spheres) + (size_t)width * (width + 8)
+        + points * (a->cell_stride + 2);
+    free(a->memory);
+    a->memory = calloc(doubles * sizeof(double) + 2 * points * sizeof(int) + 64, 1);
+    if (!a->memory)
+        return 0;
+    double *at = a->memory;
+    double **const each[] = {&a->rho, &a->log_measure, &a->l, &a->top, &a->c, &a->line[0], &a->line[1], &a->line[2],
+                             &a->line[3], &a->line[4], &a->line[5]};
+    for (size_t i = 0; i < sizeof each / sizeof each[0]; i++, at += padded)
+        *each[i] = at;
+    a->table = at;
+    a->first = (at += (size_t)padded * rows);
+    a->second = (at += (size_t)padded * spheres);
+    a->gram = (at += (size_t)padded * spheres);
+    a->cell_r = (at += (size_t)width * (width + 8));
+    a->cell_value = (at += points);
+    a->cell_weight = (at += points);
+    a->cell_first = (int *)(at + points * a->cell_stride);
+    a->cell_count = a->cell_first + points;
+    a->rows = rows;
+    a->padded = padded;
+    a->nodes = FP_NAME(fp_awgn_nodes)(a, bottom, end, a->rho, a->log_measure, capacity_of_buffer);
+    for (int k = a->nodes; k < padded; k++) {
+        a->rho[k] = a->rho[a->nodes - 1];
+        a->log_measure[k] = -1e300;
+    }
+    return 1;
+}
+
+/* The table of m radii: e^(exponent - top) with top the largest exponent of a node, and c with weight = table * c.
+ * With derivatives, also first and second: times M and M' + M^2 for M = d/dr of the exponent. */
+static void FP_NAME(fp_awgn_tabulate)(fp_awgn *a, const double *r, int m, int derivatives)
+{
+    const int n = a->padded;
+    double *restrict x = a->line[0], *restrict relative = a->line[1], *restrict slope = a->line[2];
+    const double *restrict rho = a->rho;
+    double *restrict top = a->top;
+    for (int k = 0; k < n; k++)
+        top[k] = -1e300;
+    for (int j = 0; j < m; j++) {
+        double *restrict row = a->table + (size_t)j * n;
+        FP_NAME(fp_awgn_row)(a, r[j], rho, n, x, row, relative, slope);
+        for (int k = 0; k < n; k++)
+            top[k] = row[k] > top[k] ? row[k] : top[k];
+        if (derivatives) {
+            double *restrict first = a->first + (size_t)j * n, *restrict second = a->second + (size_t)j * n;
+            const double d = a->d, radius = r[j];
+            for (int k = 0; k < n; k++) {
+                const double at = x[k] > 1e-6 ? x[k] : 1.0;
+                const double bend = x[k] > 1e-6 ? 1.0 - slope[k] * (slope[k] + (d - 1.0) / at) : 1.0 / d;
+                const double tilt = rho[k] * slope[k] - radius;
+                first[k] = tilt;
+                second[k] = tilt * tilt + (rho[k] * rho[k] * bend - 1.0);
+            }
+        }
+    }
+    for (int j = 0; j < m; j++) {
+        double *restrict row = a->table + (size_t)j * n;
+        for (int k = 0; k < n; k++)
+            row[k] = fp_exp(row[k] - top[k]);
+        if (derivatives) {
+            double *restrict first = a->first + (size_t)j * n, *restrict second = a->second + (size_t)j * n;
+            for (int k = 0; k < n; k++) {
+                first[k] *= row[k];
+                second[k] *= row[k];
+            }
+        }
+    }
+    for (int k = 0; k < n; k++)
+        a->c[k] = k < a->nodes ? fp_exp(a->log_measure[k] + top[k]) : 0.0;
+}
+
+/* l for weights p on the m radii of the table; sums, the mixture per node in units of e^top, go to line[3] */
+static void FP_NAME(fp_awgn_mixture)(fp_awgn *a, const double *p, int m)
+{
+    const int n = a->padded;
+    double *restrict sum = a->line[3], *restrict l = a->l;
+    const double *restrict top = a->top, *restrict rho = a->rho;
+    for (int k = 0; k < n; k++)
+        sum[k] = 0.0;
+    for (int j = 0; j < m; j++) {
+        const double *restrict row = a->table + (size_t)j * n;
+        const double weight = p[j];
+        for (int k = 0; k < n; k++)
+            sum[k] += weight * row[k];
+    }
+    for (int k = 0; k < n; k++)
+        sum[k] = sum[k] > 1e-300 ? sum[k] : 1e-300;
+    for (int k = 0; k < n; k++)
+        l[k] = (top[k] + fp_log(sum[k])) + (a->full + 0.5 * a->shrink * rho[k] * rho[k]);
+}

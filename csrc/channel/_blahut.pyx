@@ -1,0 +1,86 @@
+"""Capacity of finite channels; the mathematics is in csrc/channel/fp_capacity.h.
+
+Every shape is checked before a kernel runs, so that no kernel reads or writes beyond its arrays.
+"""
+
+import numpy as np
+
+from cpython.exc cimport PyErr_CheckSignals
+
+cdef extern from "channel/fp_capacity.h":
+    int FP_CAPACITY_SIZE
+    double FP_NEGLIGIBLE_COLUMN, FP_CAPACITY_LEAST_PROBABILITY
+    double fp_divergence_relative_error(double) nogil
+    ctypedef struct fp_capacity_kernels:
+        void (*rows)(ptrdiff_t, ptrdiff_t, const double *, double *) noexcept nogil
+        void (*divergences)(ptrdiff_t, ptrdiff_t, const double *, const double *, double *, double *) noexcept nogil
+        void (*small)(ptrdiff_t, int, int, const double *, const double *, double, int, double *, double *, double *,
+                      double *) noexcept nogil
+    fp_capacity_kernels fp_capacity_select()
+
+cdef fp_capacity_kernels kernels = fp_capacity_select()
+
+cdef ptrdiff_t CELLS = 2**22  # in one piece of work, some 20 to 50 milliseconds
+
+SIDE, FAINT, LEAST = FP_CAPACITY_SIZE, FP_NEGLIGIBLE_COLUMN, FP_CAPACITY_LEAST_PROBABILITY
+
+
+cdef int _fit(bint good, str what) except -1:
+    if not good:
+        raise ValueError(f"shapes must fit: {what}")
+    return 0
+
+
+def relative(double outputs):
+    """Bound on the relative error of a KL divergence over this number of outputs."""
+    return fp_divergence_relative_error(outputs)
+
+
+def row_gaps(const double[:, ::1] channel):
+    """|1 - sum| of every row, rounded up; -1 for a row with a negative cell, -2 for one with NaN."""
+    gaps = np.empty(channel.shape[0])
+    cdef double[::1] out = gaps
+    cdef ptrdiff_t n = channel.shape[0], m = channel.shape[1], start, some, step = 1 + CELLS // max(m, 1)
+    for start in range(0, n if m else 0, step):
+        some = min(step, n - start)
+        with nogil:
+            kernels.rows(some, m, &channel[start, 0], &out[start])
+        PyErr_CheckSignals()
+    return gaps
+
+
+def divergences(const double[:, ::1] channel, const double[::1] output, double[:, ::1] factor=None):
+    """KL of every row from ``output``; fills all but the last column of ``factor`` with (row - output)/sqrt(output)."""
+    cdef ptrdiff_t n = channel.shape[0], m = channel.shape[1]
+    _fit(n > 0 and m > 0 and output.shape[0] == m, "channel (n, m), output (m,)")
+    _fit(factor is None or (factor.shape[0] == n and factor.shape[1] == m + 1), "factor (n, m + 1)")
+    values = np.empty(n)
+    cdef double[::1] out = values
+    cdef double *to = NULL
+    cdef ptrdiff_t start, some, step = 1 + CELLS // m
+    for start in range(0, n, step):
+        some = min(step, n - start)
+        if factor is not None:
+            to = &factor[start, 0]
+        with nogil:
+            kernels.divergences(some, m, &channel[start, 0], &output[0], &out[start], to)
+        PyErr_CheckSignals()
+    return values
+
+
+def small(const double[:, :, ::1] channels, const double[:, ::1] gaps, double target, int most):
+    """Solve channels of at most SIDE inputs and outputs.
+
+    Returns rows of value, lower, upper, width and iterations, then input laws, output laws and divergences.
+    """
+    cdef ptrdiff_t many = channels.shape[0], n = channels.shape[1], m = channels.shape[2]
+    _fit(0 < n <= FP_CAPACITY_SIZE and 0 < m <= FP_CAPACITY_SIZE and gaps.shape[0] == many and gaps.shape[1] == n,
+         "channels (many, n, m) with n and m from 1 to SIDE, gaps (many, n)")
+    numbers, outputs = np.empty((many, 5)), np.empty((many, m))
+    inputs, values = np.empty((many, n)), np.empty((many, n))
+    cdef double[:, ::1] a = numbers, b = inputs, c = outputs, d = values
+    if many:
+        with nogil:
+            kernels.small(many, <int>n, <int>m, &channels[0, 0, 0], &gaps[0, 0], target, most, &a[0, 0], &b[0, 0],
+                         &c[0, 0], &d[0, 0])
+    return numbers, inputs, outputs, values

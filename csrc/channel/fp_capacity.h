@@ -1,0 +1,102 @@
+/* Capacity of finite channels: divergences with proved bounds, and a solver for many small channels at once.
+ *
+ * Notation.  Channel Q (n inputs d, m outputs w), input law p, output law q = pQ, natural logarithms,
+ *
+ *     K_d = KL(Q_d || q) = sum over w of q psi(Q_dw / q),   psi(u) = u log u - u + 1 >= 0   (fp_binary_channel.h),
+ *     I(p) = sum of p_d K_d  <=  C  <=  max of K_d.
+ *
+ * Every term of K_d is positive and right to 60 u, u = 2^-53, so that K_d has a relative error however small it is: x =
+ * (Q - q)/q is formed from the difference.  With sums in runs of 512 terms, eight lanes each, the error of K_d is at
+ * most (140 + m/512) u of itself.
+ *
+ * Rows that miss 1.  The bounds hold for every channel Q' whose rows sum to 1 and whose cells are Q (1 + e), |e| <= g_d
+ * with g_d = |1 - sum of the row|; the rows divided by their sums are among them.  psi is convex with slope log u, so
+ * K'_d lies within g_d L_d + g_d^2 of K_d, L_d = sum of Q |log Q/q| <= K_d + sum |Q - q| <= K_d + sqrt(2.01 K_d).
+ *
+ * Laws that miss 1.  With s = sum of p and r = pQ'/s, I(p/s) = sum of p_d K'_d / s - sum of q psi(r/q) for any q > 0,
+ * and |r/q - 1| <= e makes the last sum at most e^2 times the sum of q.  C <= max of sum_w q psi(Q'/q) holds for any
+ * q > 0 too: the logarithm of its sum is at most the sum less 1.
+ *
+ * Solver: primal-dual interior-point Newton with Mehrotra's predictor and corrector on
+ *
+ *     K_d + s_d = lambda,   p_d s_d = mu,   sum of p = 1,
+ *     (B B^T + S/P) dp + dlambda = b,   B = [(Q - q)/sqrt(q), sqrt(k)],
+ *
+ * where centring the rows keeps the digits of nearly useless channels, and the last column, which does nothing to steps
+ * of sum 0, keeps the matrix from being singular along p.  mu goes no lower than the target needs, since beyond that
+ * the equations only lose digits.  Eight channels go side by side, one a lane; a lane that is done stands still, so
+ * that no answer depends on its neighbours.
+ */
+/* bounds: tested by enclosures/test_discrete_capacity - error of a divergence, (140 + m/512) u, counted at the
+ * head from tested ulps of the logarithm */
+#ifndef FP_CAPACITY_H
+#define FP_CAPACITY_H
+
+#include <stddef.h>
+
+#include "channel/fp_binary_channel.h"
+#include "common/fp_lanes.h"
+
+#define FP_CAPACITY_SIZE 16  /* most inputs and most outputs of a small channel */
+#define FP_LANES 8   /* channels side by side */
+#define FP_CAPACITY_RUN 512  /* terms summed in lanes before their sum is added to the total */
+/* bound: proved - columns below it add less than 2^-899 each to a divergence, which is added */
+#define FP_NEGLIGIBLE_COLUMN 0x1p-900 /* columns below are left out, and 2^-899 is added to the upper bound for each */
+#define FP_CAPACITY_CENTRING 0.1 /* of the target: sum of p_d s_d that steps aim at in the end */
+/* bound: none - the solver's least probability */
+#define FP_CAPACITY_LEAST_PROBABILITY 1e-30 /* least probability of an input within the solver */
+
+/* bound on the relative error of a divergence over m outputs */
+FP_INLINE double fp_divergence_relative_error(double m)
+{
+    return (140.0 + m / FP_CAPACITY_RUN) * 0x1p-53;
+}
+
+/* how far the divergence of a row that misses 1 by gap may be from k */
+FP_INLINE double fp_divergence_gap_error(double k, double gap)
+{
+    return 1.01 * gap * (k + sqrt(2.01 * k) + gap);
+}
+
+typedef double fp_capacity_lanes[FP_LANES];
+
+typedef struct {
+    int n, m;
+    fp_capacity_lanes Q[FP_CAPACITY_SIZE * FP_CAPACITY_SIZE], B[FP_CAPACITY_SIZE * (FP_CAPACITY_SIZE + 1)];
+    fp_capacity_lanes M[FP_CAPACITY_SIZE * FP_CAPACITY_SIZE], pivot[FP_CAPACITY_SIZE];
+    fp_capacity_lanes p[FP_CAPACITY_SIZE], s[FP_CAPACITY_SIZE], K[FP_CAPACITY_SIZE], inverse[FP_CAPACITY_SIZE];
+    fp_capacity_lanes q[FP_CAPACITY_SIZE], over[FP_CAPACITY_SIZE];
+    fp_capacity_lanes b[FP_CAPACITY_SIZE], v[FP_CAPACITY_SIZE], dp[FP_CAPACITY_SIZE], ds[FP_CAPACITY_SIZE],
+        rest[FP_CAPACITY_SIZE];
+    fp_capacity_lanes best_p[FP_CAPACITY_SIZE], best_q[FP_CAPACITY_SIZE], best_K[FP_CAPACITY_SIZE];
+    fp_capacity_lanes lambda, step, mean, most, active, best, mu, move, rounds_without_gain, rounds;
+} fp_capacity_workspace;
+
+#define FP_LOOPS "channel/fp_capacity_solver.h"
+#include "common/fp_variants.h"
+
+/* gap[d] = |1 - sum of row d|, rounded up; -1 where a cell is negative, -2 where one is NaN */
+typedef void (*fp_channel_row_gaps_kernel)(ptrdiff_t n, ptrdiff_t m, const double *Q, double *gap);
+
+/* K[d] for given q, 0 where q = 0; and, unless B is NULL, (Q - q)/sqrt(q) in rows of m + 1, the last cell left alone */
+typedef void (*fp_channel_divergences_kernel)(ptrdiff_t n, ptrdiff_t m, const double *Q, const double *q, double *K,
+                                           double *B);
+
+/* many channels of n, m <= FP_CAPACITY_SIZE; rows of value, lower, upper, width reached by the solver, iterations */
+typedef void (*fp_capacity_solve_kernel)(ptrdiff_t many, int n, int m, const double *Q, const double *gap,
+                                         double target, int most, double *numbers, double *input, double *output,
+                                         double *K);
+
+typedef struct {
+    fp_channel_row_gaps_kernel rows;
+    fp_channel_divergences_kernel divergences;
+    fp_capacity_solve_kernel small;
+} fp_capacity_kernels;
+
+static inline fp_capacity_kernels fp_capacity_select(void)
+{
+    return (fp_capacity_kernels){FP_SELECT(fp_channel_row_gaps), FP_SELECT(fp_channel_divergences),
+                                 FP_SELECT(fp_capacity_solve)};
+}
+
+#endif

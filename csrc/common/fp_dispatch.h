@@ -1,0 +1,72 @@
+/* Choosing the instruction set at run time.
+ *
+ * Scalar functions are always-inline and know no target.  A room's loops live in `fp_<room>_loops.h`, which has no
+ * include guard: fp_variants.h includes them once per variant.
+ *
+ * Within the loops every function is named FP_NAME(stem).  No variant may differ in a bit: contraction is off, and
+ * sums keep a fixed number of lanes.  FASTPRIV_ISA=baseline|avx2|avx512 in the environment forces a variant (the
+ * tests use it); a variant that the machine lacks is never chosen.
+ */
+#ifndef FP_DISPATCH_H
+#define FP_DISPATCH_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FP_INLINE static inline __attribute__((always_inline))
+#define FP_CAT2(a, b) a##_##b
+#define FP_CAT(a, b) FP_CAT2(a, b)
+#define FP_NAME(stem) FP_CAT(stem, FP_ISA)
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define FP_HAVE_VARIANTS 1
+#else
+#define FP_HAVE_VARIANTS 0
+#endif
+
+enum { FP_ISA_BASELINE = 0, FP_ISA_AVX2 = 1, FP_ISA_AVX512 = 2 };
+
+static inline int fp_isa_machine(void)
+{
+#if FP_HAVE_VARIANTS
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")
+        && __builtin_cpu_supports("fma"))
+        return FP_ISA_AVX512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return FP_ISA_AVX2;
+#endif
+    return FP_ISA_BASELINE;
+}
+
+static inline int fp_isa(void)
+{
+    int have = fp_isa_machine(), want = have;
+    const char *forced = getenv("FASTPRIV_ISA");
+    if (forced) {
+        if (!strcmp(forced, "baseline"))
+            want = FP_ISA_BASELINE;
+        else if (!strcmp(forced, "avx2"))
+            want = FP_ISA_AVX2;
+        else if (!strcmp(forced, "avx512"))
+            want = FP_ISA_AVX512;
+    }
+    return want < have ? want : have;
+}
+
+/* The variant of a function that a machine with this instruction set runs, and the one for the machine at hand. */
+#if FP_HAVE_VARIANTS
+#define FP_VARIANT(isa, stem) \
+    ((isa) == FP_ISA_AVX512 ? stem##_avx512 : (isa) == FP_ISA_AVX2 ? stem##_avx2 : stem##_baseline)
+#else
+#define FP_VARIANT(isa, stem) ((void)(isa), stem##_baseline)
+#endif
+#define FP_SELECT(stem) FP_VARIANT(fp_isa(), stem)
+
+static inline const char *fp_isa_name(void)
+{
+    static const char *const names[] = {"baseline", "avx2", "avx512"};
+    return names[fp_isa()];
+}
+
+#endif

@@ -1,0 +1,217 @@
+/* From a scalar function to a NumPy ufunc: block kernels, the one strided loop around them, and the table.
+ *
+ * A room that offers ufuncs has two headers.  The loops, included once per instruction set (fp_variants.h):
+ *
+ *     FP_LOOP_1(erfc, fp_erfc)                      one input
+ *     FP_LOOP_2(ndtr_difference, fp_ndtr_diff)      two inputs; FP_LOOP_3 takes three, FP_LOOP_4 four
+ *
+ * and the table, after all variants are included:
+ *
+ *     static fp_ufunc fp_special_ufuncs[] = { FP_UFUNC_1(erfc), FP_UFUNC_2(ndtr_difference), ... };
+ *
+ * FP_LOOP_k defines a block kernel: contiguous doubles in, contiguous doubles out, the scalar function inlined and
+ * vectorised.  fp_ufunc_loop has the signature NumPy asks of a loop (npy_intp is ptrdiff_t) and drives it: contiguous
+ * operands go to the kernel as they are, stride-0 operands are spread once, others are copied in blocks that stay in
+ * the first-level cache.  The mathematics is thus compiled once per function and instruction set.  Outputs may be
+ * the very memory of an input; NumPy itself takes care of any other overlap.
+ *
+ * Branch-free code evaluates both sides of a choice, so the floating-point flags say nothing: they are put back as
+ * they were and NumPy never warns.  Outside its domain a function returns NaN.
+ *
+ * A loop works in pieces of FP_UFUNC_CHUNK elements and asks between them whether to stop (fp_stop_token.h): the
+ * exception is then pending, NumPy raises it when the loops return, and what they left in the result is never seen.
+ * Until then every further loop of the same call asks first, and returns at once. A generalised ufunc does not ask:
+ * NumPy does not look for what is pending there.
+ */
+#ifndef FP_UFUNC_H
+#define FP_UFUNC_H
+
+#include <fenv.h>
+#include <stddef.h>
+
+#include "common/fp_dispatch.h"
+#include "common/fp_stop_token.h"
+
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+typedef unsigned int fp_flags;
+static inline fp_flags fp_flags_save(void) { return _mm_getcsr(); }
+static inline void fp_flags_restore(fp_flags held) { _mm_setcsr(held); }
+#else
+typedef fenv_t fp_flags;
+static inline fp_flags fp_flags_save(void)
+{
+    fenv_t held;
+    fegetenv(&held);
+    return held;
+}
+static inline void fp_flags_restore(fp_flags held) { fesetenv(&held); }
+#endif
+
+enum { FP_BLOCK = 256, FP_MAX_INPUTS = 4, FP_UFUNC_CHUNK = 16384 };
+
+typedef void fp_kernel(const double *const *in, double *out, ptrdiff_t n);
+typedef void fp_ufunc_function(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data);
+
+typedef struct {
+    const char *name;
+    int inputs;
+    const char *signature; /* of a generalised ufunc, else NULL */
+    fp_ufunc_function *loop;
+    void *variants[3]; /* by FP_ISA_*: an fp_kernel, or for a generalised ufunc what its own loop wants */
+    /* what NumPy keeps a pointer to */
+    fp_ufunc_function *functions[1];
+    void *data[1];
+    char types[FP_MAX_INPUTS + 1];
+} fp_ufunc;
+
+#define FP_LOOP_1(stem, scalar)                                                                                        \
+    static void FP_NAME(stem)(const double *const *in, double *out, ptrdiff_t n)                                       \
+    {                                                                                                                  \
+        const double *a = in[0];                                                                                       \
+        _Pragma("GCC ivdep") for (ptrdiff_t i = 0; i < n; i++) out[i] = scalar(a[i]);                                  \
+    }
+
+#define FP_LOOP_2(stem, scalar)                                                                                        \
+    static void FP_NAME(stem)(const double *const *in, double *out, ptrdiff_t n)                                       \
+    {                                                                                                                  \
+        const double *a = in[0], *b = in[1];                                                                           \
+        _Pragma("GCC ivdep") for (ptrdiff_t i = 0; i < n; i++) out[i] = scalar(a[i], b[i]);                            \
+    }
+
+#define FP_LOOP_3(stem, scalar)                                                                                        \
+    static void FP_NAME(stem)(const double *const *in, double *out, ptrdiff_t n)                                       \
+    {                                                                                                                  \
+        const double *a = in[0], *b = in[1], *c = in[2];                                                               \
+        _Pragma("GCC ivdep") for (ptrdiff_t i = 0; i < n; i++) out[i] = scalar(a[i], b[i], c[i]);                      \
+    }
+
+#define FP_LOOP_4(stem, scalar)                                                                                        \
+    static void FP_NAME(stem)(const double *const *in, double *out, ptrdiff_t n)                                       \
+    {                                                                                                                  \
+        const double *a = in[0], *b = in[1], *c = in[2], *d = in[3];                                                   \
+        _Pragma("GCC ivdep") for (ptrdiff_t i = 0; i < n; i++) out[i] = scalar(a[i], b[i], c[i], d[i]);                \
+    }
+
+#if FP_HAVE_VARIANTS
+#define FP_VARIANTS(stem) {(void *)stem##_baseline, (void *)stem##_avx2, (void *)stem##_avx512}
+#else
+#define FP_VARIANTS(stem) {(void *)stem##_baseline, (void *)stem##_baseline, (void *)stem##_baseline}
+#endif
+
+#define FP_UFUNC_1(stem) {.name = #stem, .inputs = 1, .loop = fp_ufunc_loop_1, .variants = FP_VARIANTS(stem)}
+#define FP_UFUNC_2(stem) {.name = #stem, .inputs = 2, .loop = fp_ufunc_loop_2, .variants = FP_VARIANTS(stem)}
+#define FP_UFUNC_3(stem) {.name = #stem, .inputs = 3, .loop = fp_ufunc_loop_3, .variants = FP_VARIANTS(stem)}
+#define FP_UFUNC_4(stem) {.name = #stem, .inputs = 4, .loop = fp_ufunc_loop_4, .variants = FP_VARIANTS(stem)}
+#define FP_GUFUNC(stem, nin, core, own_loop)                                                                           \
+    {.name = #stem, .inputs = nin, .signature = core, .loop = own_loop, .variants = FP_VARIANTS(stem)}
+
+/* Whether an exception is pending or a signal raises one; set when the table is registered. */
+static fp_interrupted fp_ufunc_interrupted;
+
+/* Whether to stop, after so many more elements of slow functions (or hundreds as many of fast ones) in this thread. */
+static inline int fp_ufunc_stop_requested(ptrdiff_t elements)
+{
+    static _Thread_local double next = 0.0;
+    static _Thread_local ptrdiff_t done = 0;
+    done += elements;
+    if (done < FP_UFUNC_CHUNK)
+        return 0;
+    double now = fp_seconds();
+    if (now >= next) {
+        if (fp_ufunc_interrupted && fp_ufunc_interrupted())
+            return 1; /* and asks again in the next loop */
+        next = now + FP_STOP_CHECK_SECONDS;
+    }
+    done = 0;
+    return 0;
+}
+
+FP_INLINE void fp_ufunc_chunk(char **args, ptrdiff_t n, const ptrdiff_t *steps, fp_kernel *kernel, const int inputs)
+{
+    const ptrdiff_t width = sizeof(double);
+    const double *in[FP_MAX_INPUTS];
+    int contiguous = steps[inputs] == width;
+    for (int k = 0; k < inputs; k++) {
+        in[k] = (const double *)args[k];
+        contiguous = contiguous && steps[k] == width;
+    }
+    if (contiguous) {
+        kernel(in, (double *)args[inputs], n);
+    } else {
+        double staged[FP_MAX_INPUTS + 1][FP_BLOCK];
+        for (int k = 0; k < inputs; k++)
+            if (steps[k] == 0)
+                for (ptrdiff_t i = 0; i < FP_BLOCK && i < n; i++)
+                    staged[k][i] = *(const double *)args[k];
+        for (ptrdiff_t start = 0; start < n; start += FP_BLOCK) {
+            const ptrdiff_t m = n - start < FP_BLOCK ? n - start : FP_BLOCK;
+            for (int k = 0; k < inputs; k++) {
+                const char *from = args[k] + start * steps[k];
+                in[k] = staged[k];
+                if (steps[k] == width)
+                    in[k] = (const double *)from;
+                else if (steps[k] != 0)
+                    for (ptrdiff_t i = 0; i < m; i++)
+                        staged[k][i] = *(const double *)(from + i * steps[k]);
+            }
+            char *to = args[inputs] + start * steps[inputs];
+            if (steps[inputs] == width) {
+                kernel(in, (double *)to, m);
+            } else {
+                kernel(in, staged[inputs], m);
+                for (ptrdiff_t i = 0; i < m; i++)
+                    *(double *)(to + i * steps[inputs]) = staged[inputs][i];
+            }
+        }
+    }
+}
+
+FP_INLINE void fp_ufunc_loop(char **args, ptrdiff_t n, const ptrdiff_t *steps, fp_kernel *kernel, const int inputs)
+{
+    const fp_flags held = fp_flags_save();
+    char *part[FP_MAX_INPUTS + 1];
+    for (ptrdiff_t start = 0; start < n; start += FP_UFUNC_CHUNK) {
+        const ptrdiff_t m = n - start < FP_UFUNC_CHUNK ? n - start : FP_UFUNC_CHUNK;
+        for (int k = 0; k <= inputs; k++)
+            part[k] = args[k] + start * steps[k];
+        if (fp_ufunc_stop_requested(m))
+            break;
+        fp_ufunc_chunk(part, m, steps, kernel, inputs);
+    }
+    fp_flags_restore(held);
+}
+
+#define FP_UNUSED __attribute__((unused)) static /* a room need not have functions of every number of inputs */
+
+FP_UNUSED void fp_ufunc_loop_1(char **args, const ptrdiff_t *n, const ptrdiff_t *steps, void *kernel)
+{
+    fp_ufunc_loop(args, n[0], steps, (fp_kernel *)kernel, 1);
+}
+
+FP_UNUSED void fp_ufunc_loop_2(char **args, const ptrdiff_t *n, const ptrdiff_t *steps, void *kernel)
+{
+    fp_ufunc_loop(args, n[0], steps, (fp_kernel *)kernel, 2);
+}
+
+FP_UNUSED void fp_ufunc_loop_3(char **args, const ptrdiff_t *n, const ptrdiff_t *steps, void *kernel)
+{
+    fp_ufunc_loop(args, n[0], steps, (fp_kernel *)kernel, 3);
+}
+
+__attribute__((unused)) static void fp_ufunc_loop_4(char **args, const ptrdiff_t *n, const ptrdiff_t *steps,
+                                                    void *kernel)
+{
+    fp_ufunc_loop(args, n[0], steps, (fp_kernel *)kernel, 4);
+}
+
+/* Chooses the variant and fills in what NumPy keeps; `type` is NumPy's number for double. */
+static inline void fp_ufunc_prepare(fp_ufunc *ufunc, char type)
+{
+    ufunc->functions[0] = ufunc->loop;
+    ufunc->data[0] = ufunc->variants[fp_isa()];
+    for (int k = 0; k <= ufunc->inputs; k++)
+        ufunc->types[k] = type;
+}
+
+#endif

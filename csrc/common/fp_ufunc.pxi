@@ -1,0 +1,61 @@
+# Registration shared by the modules that offer ufuncs: include it, then call `registered(table, size, documentation)`.
+cdef extern from "common/fp_ufunc.h":
+    ctypedef void fp_ufunc_function
+    ctypedef struct fp_ufunc:
+        const char *name
+        int inputs
+        const char *signature
+        fp_ufunc_function *functions[1]
+        void *data[1]
+        char types[5]
+    void fp_ufunc_prepare(fp_ufunc *ufunc, char type)
+    const char *fp_isa_name()
+    ctypedef int (*fp_interrupted)() noexcept nogil
+    fp_interrupted fp_ufunc_interrupted
+
+cdef extern from *:
+    """
+    static int fp_raised(void) { return PyErr_Occurred() ? 1 : PyErr_CheckSignals(); }
+    """
+    int fp_raised() noexcept
+
+cdef int raised() noexcept nogil:
+    """Whether an exception is pending, or a signal raises one, as Ctrl-C does; the exception stays pending."""
+    with gil:
+        return fp_raised()
+
+
+# These few declarations stand in place of `cimport numpy`, which takes a second to compile in each module.
+cdef extern from "numpy/arrayobject.h":
+    int NPY_DOUBLE
+    int _import_array() except -1
+
+cdef extern from "numpy/ufuncobject.h":
+    int PyUFunc_None
+    int _import_umath() except -1
+    object PyUFunc_FromFuncAndDataAndSignature(
+        fp_ufunc_function **functions, void **data, char *types, int ntypes, int nin, int nout, int identity,
+        const char *name, const char *doc, int unused, const char *signature)
+
+_import_array()
+_import_umath()
+
+_documentation = []  # NumPy keeps a pointer to the text
+
+
+cdef dict registered(fp_ufunc *table, Py_ssize_t size, dict documentation):
+    """The ufuncs of a table by name; `documentation` gives the docstring of each."""
+    global fp_ufunc_interrupted
+    cdef fp_ufunc *row
+    cdef bytes text
+    ufuncs = {}
+    fp_ufunc_interrupted = raised
+    for k in range(size):
+        row = &table[k]
+        name = row.name.decode()
+        text = documentation[name].encode()
+        _documentation.append(text)
+        fp_ufunc_prepare(row, NPY_DOUBLE)
+        ufuncs[name] = PyUFunc_FromFuncAndDataAndSignature(
+            row.functions, row.data, row.types, 1, row.inputs, 1, PyUFunc_None, row.name, text, 0, row.signature)
+    return ufuncs

@@ -1,4 +1,0 @@
-/* The loops of this room in the order they build on each other; included once per instruction set. */
-#include "fp_lanes_loops.h"
-#include "fp_scaled_loops.h"
-#include "fp_lip_loops.h"

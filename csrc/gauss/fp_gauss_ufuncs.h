@@ -1,0 +1,35 @@
+/* The table of the ufuncs of the Gaussian mechanism, with every instruction set's loops. */
+#ifndef FP_GAUSS_UFUNCS_H
+#define FP_GAUSS_UFUNCS_H
+
+#include "gauss/fp_gauss_inverse.h"
+#include "common/fp_ufunc.h"
+
+#define FP_LOOPS "gauss/fp_gauss_loops.h"
+#include "common/fp_variants.h"
+
+static fp_ufunc fp_gauss_ufuncs[] = {
+    FP_UFUNC_2(gaussian_delta),
+    FP_UFUNC_2(gaussian_log_delta),
+    FP_UFUNC_2(gaussian_epsilon),
+    FP_UFUNC_2(gaussian_epsilon_from_log_delta),
+    FP_UFUNC_2(gaussian_epsilon_below),
+    FP_UFUNC_2(gaussian_epsilon_below_from_log_delta),
+    FP_UFUNC_2(gaussian_noise),
+    FP_UFUNC_2(gaussian_noise_from_log_delta),
+    FP_UFUNC_2(gaussian_noise_below),
+    FP_UFUNC_2(gaussian_noise_below_from_log_delta),
+};
+
+enum { FP_GAUSS_UFUNCS = sizeof fp_gauss_ufuncs / sizeof fp_gauss_ufuncs[0] };
+
+typedef ptrdiff_t (*fp_gauss_bounds_kernel)(const double *const *known, const int *fixed, double *const *out,
+                                            ptrdiff_t n);
+
+/* The loop of the curve, or of its logarithm, for this machine. */
+static inline fp_gauss_bounds_kernel fp_gauss_bounds_select(int logarithmic)
+{
+    return logarithmic ? FP_SELECT(gaussian_log_delta_bounds) : FP_SELECT(gaussian_delta_bounds);
+}
+
+#endif

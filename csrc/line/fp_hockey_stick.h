@@ -1,0 +1,41 @@
+/* Certified hockey-stick divergences of one-dimensional Gaussian mixtures: types, and the choice of instruction set. */
+#ifndef FP_HOCKEY_STICK_H
+#define FP_HOCKEY_STICK_H
+
+#include "special/fp_dd_normal.h"
+#include "line/fp_log_ratio.h"
+#include "line/fp_bracket.h"
+
+/* relative error of fp_ndtr_diff for exact arguments (tests/kernels) */
+/* bound: tested by kernels/test_special_accuracy, enclosures/test_hockey_stick - relative error of Phi(b) - Phi(a)
+ * in doubles */
+#define FP_NDTR_DIFF_ERROR 4.0e-15
+
+/* intervals of E, and the sum of what it may lack: at most loss_sum e^loss_log in loss_count terms */
+typedef struct {
+    fp_dd *interval;
+    int extended_precision; /* locate crossings in double-doubles */
+    int count, capacity, loss_count;
+    double loss_log, loss_sum;
+    double gain; /* what the flat pieces likely add: an estimate, no bound */
+    long evaluations;
+} fp_optimal_set;
+
+/* bound: none - seconds that brackets at a deadline may take */
+#define FP_DEADLINE_GRACE_SECONDS 0.5
+/* bound: none - stretches that such a bracket is made from, for each side */
+#define FP_DEADLINE_INTERVALS 100
+
+/* log(e^dev - 1) */
+static inline double fp_log_expm1(double dev) { return dev > 30.0 ? dev : log(expm1(dev)); }
+
+#define FP_LOOPS "line/fp_hockey_stick_solver.h"
+#include "common/fp_variants.h"
+
+typedef int (*fp_hockey_stick_kernel)(int, const double *, const double *, const double *, int, const double *,
+                                      const double *, const double *, const double *, ptrdiff_t, double, int,
+                                      fp_interrupted, double, fp_bracket *, long *);
+
+static inline fp_hockey_stick_kernel fp_hockey_stick_select(void) { return FP_SELECT(fp_hockey_stick_curve); }
+
+#endif

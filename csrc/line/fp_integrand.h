@@ -1,0 +1,112 @@
+/* The integrands whose integrals over the line are the divergences of two densities p and q.
+ *
+ * Notation: lp = log p, lq = log q, l = lp - lq; dp, dq, dl bounds of the absolute errors of these three; u = 2^-53.
+ * Every integrand is written so that a small divergence costs no digits: with kappa(x) = e^x - 1 - x >= 0,
+ *   KL(P||Q)         integral of p kappa(-l)                       (p (l - 1) + q away from l = 0)
+ *   JS(P, Q)         integral of m phi(t), m = (p + q)/2, t = tanh(l/2), phi(t) = t atanh(t) + log1p(-t^2)/2
+ *   h(P)             integral of -p lp
+ *   Renyi, order a   log of the integral of e^(lp + b l), b = a - 1, divided by b;  when that logarithm is small,
+ *                    log1p of the integral of p [kappa(b l) + b kappa(-l)], divided by b
+ *   where p or q is negligible   a constant times q or p, the limit of the above
+ * The integrals of p and of q that these forms add and subtract cancel when both have the same mass.
+ * Each function also returns a bound of the rounding error of its value, to second order in dl where f'(l)
+ * vanishes. */
+/* bounds: tested by enclosures/test_integrals - rounding of integrands, by first and second order */
+#ifndef FP_INTEGRAND_H
+#define FP_INTEGRAND_H
+
+#include "special/fp_math.h"
+
+/* bound: proved - half a unit in the last place of a double, IEEE 754 */
+#define FP_U 1.1102230246251565e-16
+
+enum {
+    FP_KL = 0,
+    FP_JS = 1,
+    FP_ENTROPY = 2,
+    FP_RENYI = 3,
+    FP_RENYI_SMALL = 4,
+    FP_INFORMATION = 5,
+    FP_MASS_P = 6,
+    FP_MASS_Q = 7
+};
+
+/* kappa on |x| <= 1, 2 ulp */
+FP_INLINE double fp_kappa_series(double x)
+{
+    static const double c[17] = {
+        1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800,
+        1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0, 1.0 / 87178291200.0, 1.0 / 1307674368000.0,
+        1.0 / 20922789888000.0, 1.0 / 355687428096000.0, 1.0 / 6402373705728000.0,
+    };
+    double s = c[16];
+#pragma GCC unroll 16
+    for (int i = 15; i >= 0; i--)
+        s = s * x + c[i];
+    return x * x * s;
+}
+
+FP_INLINE double fp_clamp1(double x) { return x > 1.0 ? 1.0 : x < -1.0 ? -1.0 : x; }
+FP_INLINE double fp_max(double a, double b) { return a > b ? a : b; }
+FP_INLINE double fp_min(double a, double b) { return a < b ? a : b; }
+
+FP_INLINE double fp_kl_node(double lp, double lq, double l, double dp, double dq, double dl, double *err)
+{
+    const double p = fp_exp(lp), q = fp_exp(lq), near = p * fp_kappa_series(-fp_clamp1(l)), far = q + p * (l - 1.0);
+    const int small = fabs(l) < 1.0;
+    const double f = small ? near : far;
+    *err = 8.0 * FP_U * f + (small ? f * dp + (fabs(p - q) + p * dl) * dl : q * dq + p * fabs(l - 1.0) * dp + p * dl);
+    return f;
+}
+
+FP_INLINE double fp_js_node(double lp, double lq, double l, double dp, double dq, double dl, double *err)
+{
+    const double p = fp_exp(lp), q = fp_exp(lq), m = 0.5 * (p + q), a = fabs(l), e = fp_exp(-a);
+    const double t = -fp_expm1(-a) / (1.0 + e), s = t < 0.8 ? t : 0.8;
+    const double near = 0.5 * (t * a) + 0.5 * fp_log1p(-(s * s));
+    const double far = 0.69314718055994530942 - e * a / (1.0 + e) - fp_log1p(e);
+    const double phi = a < 2.0 ? near : far, f = m * phi;
+    /* phi'(a) = e a / (1 + e)^2 <= 1/4 a, and <= 3 e a anywhere in [a - 1, a]; log 2 - phi(a) <= (1 + a) e^-a */
+    const double least = fp_max(a - dl, 0.0), rest = (1.0 + least) * fp_exp(-least);
+    const double slope = a < 2.0 ? e * a / ((1.0 + e) * (1.0 + e)) + 0.25 * dl : 3.0 * e * a;
+    *err = 12.0 * FP_U * f + 0.5 * phi * (p * dp + q * dq) + m * (dl < 1.0 ? slope * dl : rest < 0.7 ? rest : 0.7);
+    return f;
+}
+
+FP_INLINE double fp_entropy_node(double lp, double dp, double *err)
+{
+    const double p = fp_exp(lp);
+    *err = p * ((fabs(lp) + 1.0) * dp + 4.0 * FP_U * fabs(lp));
+    return -(p * lp);
+}
+
+FP_INLINE double fp_mass_node(double l, double factor, double dl, double *err)
+{
+    const double f = factor * fp_exp(l);
+    *err = fabs(f) * (dl + 4.0 * FP_U);
+    return f;
+}
+
+FP_INLINE double fp_renyi_node(double lp, double l, double b, double shift, double dp, double dl, double *err)
+{
+    const double f = fp_exp((lp - shift) + b * l);
+    *err = f * (dp + fabs(b) * dl + FP_U * (4.0 + fabs(lp) + fabs(shift) + 3.0 * fabs(b * l)));
+    return f;
+}
+
+FP_INLINE double fp_renyi_small_node(double lp, double lq, double l, double b, double dp, double dq, double dl,
+                                     double *err)
+{
+    const double p = fp_exp(lp), q = fp_exp(lq), y = b * l, shifted = fp_exp(lp + y);
+    const double near = p * (fp_kappa_series(fp_clamp1(y)) + b * fp_kappa_series(-fp_clamp1(l)));
+    const double first = y > 1.0 ? shifted - p : p * fp_expm1(y), far = first + b * (q - p);
+    const int small = fabs(l) < 1.0 && fabs(y) < 1.0;
+    const double f = small ? near : far;
+    const double slope = fabs(b) * (fabs(shifted - q) + (fabs(b) * shifted + q) * dl) * dl + fabs(f) * dp;
+    const double loose = 8.0 * FP_U * (fabs(first) + fabs(b) * (p + q)) + fabs(b) * q * dq + fabs(first) * dp
+                         + fabs(b) * (p * dp + shifted * dl) + shifted * FP_U * (fabs(lp) + fabs(y));
+    *err = 16.0 * FP_U * fabs(f) + (small ? slope : loose);
+    return f;
+}
+
+#endif

@@ -1,0 +1,351 @@
+/* The log-likelihood ratio of two one-dimensional Gaussian mixtures: types and set-up.
+ *
+ * Notation.  P = sum_i w_i N(m_i, s_i^2), Q likewise; p, q their densities; L = log p - log q.  For one side and a
+ * point x:  h_i = log(w_i / s_i) - z_i^2 / 2 with z_i = (x - m_i) / s_i, responsibilities r_i = e^{h_i} / sum e^{h_j},
+ * scores g_i = -z_i / s_i, precisions t_i = 1 / s_i^2, a = E_r g, b = E_r t.  The normalising sqrt(2 pi) is left out
+ * of both sides.
+ *
+ * Two forms of L.  `separate`: log p and log q by log-sum-exp.  `coupled`: L = log(1 + u), u = (p - q) / q, with
+ * p - q as in fp_coupling, free of cancellation.  It keeps its relative accuracy when P and Q are nearly
+ * equal. */
+/* bounds: none - when the coupled form is taken */
+#ifndef FP_LOG_RATIO_H
+#define FP_LOG_RATIO_H
+
+#include "common/fp_dispatch.h"
+#include "common/fp_dd.h"
+#include "common/fp_lanes.h"
+#include "line/fp_bracket.h"
+#include "special/fp_math.h"
+#include "common/fp_stop_token.h"
+#include <math.h>
+#include <stddef.h>
+
+/* One mixture, padded with weightless components to whole lanes. `load_i` = |log w_i| + |log s_i|. */
+typedef struct {
+    int n, padded;
+    double *mean, *inverse, *precision, *log_weight, *load;
+} fp_mixture;
+
+/* P written on the components of Q.  Component i of P has a near component j of Q, its partner, or none:
+ *     p - q = sum_j excess_j v_j N_j + sum_{i near} w_i N_j expm1(D_i) + sum_{i alone} w_i N_i,
+ * where v_j (1 + excess_j) is the weight of the components of P that lean on j, and D_i the log ratio of i and its
+ * partner, a quadratic.  What P and Q share cancels exactly, and equal components leave nothing in the second sum. */
+typedef struct {
+    int n, padded; /* near components of P that are not equal to their partners; the arrays below are theirs */
+    double *mean, *inverse, *precision, *log_weight, *load; /* weight w_i at the partner's mean and sigma */
+    double *shift, *stretch, *log_scale, *inverse_p, *curvature;
+    fp_mixture unmatched;  /* components of P without a partner */
+    double *excess; /* of the components of Q, padded */
+    double defect;  /* absolute error of the excesses */
+} fp_coupling;
+
+/* One side a single component N(m_0, s^2), the other of the same s throughout: L = sign log sum_i e^{h_i} with
+ * h_i = log(w_i / w_0) + b_i (x - m_0 - (m_i - m_0) / 2), b_i = (m_i - m_0) / s^2, free of cancellation at any x. */
+typedef struct {
+    int sign, n, padded; /* sign 0: not of this form */
+    double centre;
+    double *gap, *rate, *log_weight;
+} fp_tilt;
+
+typedef struct {
+    fp_mixture p, q;
+    fp_coupling pairs;
+    fp_tilt tilt;
+    int coupled; /* 0 when the coupled form is not worth trying, 1 where parts are shared, 2 where all is near */
+    int underflowed;             /* whether a mean underflowed in the new unit */
+    int unresolved;          /* lengths too far apart for doubles: nothing is computed at any point */
+    double *w, *m, *s, *v, *n, *t; /* P = (w, m, s) and Q = (v, n, t), each sorted by mean and sigma */
+    int np, nq;
+    fp_stop_token *stop;           /* set by the caller, before all else */
+    double *scratch;         /* 4 (padded p + padded q + padded coupling) + padded q doubles */
+    void *storage;
+} fp_log_ratio;
+
+/* L and its derivatives at a point with proved absolute errors, and the largest disc analysed. */
+typedef struct {
+    double value, error;
+    double slope, slope_error;
+    double curve, curve_error;
+    double radius, bound; /* |sum_{n>=2} of the non-quadratic part| <= bound on |delta| <= radius */
+} fp_taylor;
+
+static inline void fp_mixture_fill(fp_mixture *side, int n, const double *w, const double *m, const double *s,
+                                   double **cursor)
+{
+    int padded = fp_padded(n);
+    side->n = n;
+    side->padded = padded;
+    side->mean = fp_take(cursor, padded);
+    side->inverse = fp_take(cursor, padded);
+    side->precision = fp_take(cursor, padded);
+    side->log_weight = fp_take(cursor, padded);
+    side->load = fp_take(cursor, padded);
+    for (int i = 0; i < padded; ++i) {
+        int real = i < n;
+        side->mean[i] = real ? m[i] : m[0];
+        side->inverse[i] = real ? 1.0 / s[i] : 1.0 / s[0];
+        side->precision[i] = side->inverse[i] * side->inverse[i];
+        side->log_weight[i] = real ? log(w[i]) - log(s[i]) : -INFINITY;
+        side->load[i] = real ? fabs(log(w[i])) + fabs(log(s[i])) : 0.0;
+    }
+}
+
+/* How far component i of P is from component j of Q, in units of P's sigma. */
+static inline double fp_component_distance(const fp_log_ratio *r, int i, int j)
+{
+    return fabs(r->m[i] - r->n[j]) / r->s[i] + fabs(r->s[i] - r->t[j]) / r->s[i];
+}
+
+/* The component of Q nearest to component i of P; -1 when all are FP_MATCH_DISTANCE or more away. `first` is the first
+ * component of Q whose mean is not below that of i. */
+#define FP_MATCH_DISTANCE 0.5
+static inline int fp_nearest_component(const fp_log_ratio *r, int i, int first)
+{
+    double best = FP_MATCH_DISTANCE;
+    int partner = -1, looked = 1;
+    for (int j = first; j < r->nq && (r->n[j] - r->m[i]) / r->s[i] < best; ++j, ++looked)
+        if (fp_component_distance(r, i, j) < best)
+            best = fp_component_distance(r, i, j), partner = j;
+    for (int j = first - 1; j >= 0 && (r->m[i] - r->n[j]) / r->s[i] < best; --j, ++looked)
+        if (fp_component_distance(r, i, j) < best)
+            best = fp_component_distance(r, i, j), partner = j;
+    fp_stop_requested(r->stop, looked);
+    return partner;
+}
+
+/* `partner` has one entry, `alone` three for a component of P; `leaning` and `total` one for a component of Q. */
+static inline void fp_coupling_fill(fp_log_ratio *r, int *partner, int *matched, double *unmatched, fp_dd *total,
+                                    double **cursor)
+{
+    fp_coupling *c = &r->pairs;
+    int near = 0, left = 0, first = 0;
+    double distance = 0.0, shared = 0.0; /* of weight: moved, and all but equal */
+    for (int j = 0; j < r->nq; ++j)
+        total[j] = fp_dd_set(-r->v[j]), matched[j] = 0;
+    for (int i = 0; i < r->np; ++i) {
+        while (first < r->nq && r->n[first] < r->m[i])
+            ++first;
+        int j = partner[i] = r->stop->status ? -1 : fp_nearest_component(r, i, first);
+        if (j < 0) {
+            unmatched[left] = r->w[i], unmatched[r->np + left] = r->m[i], unmatched[2 * r->np + left] = r->s[i];
+            ++left;
+            distance += r->w[i];
+            continue;
+        }
+        total[j] = fp_dd_add_d(total[j], r->w[i]);
+        matched[j]++;
+        double far = fp_component_distance(r, i, j);
+        distance += r->w[i] * (far < 1.0 ? far : 1.0);
+        near += far > 0.0;
+        shared += far < 1e-6 ? (r->w[i] < r->v[j] ? r->w[i] : r->v[j]) : 0.0;
+    }
+    int padded = fp_padded(near), at = 0;
+    c->n = near;
+    c->padded = padded;
+    c->excess = fp_take(cursor, r->q.padded);
+    c->defect = 0.0;
+    for (int j = 0; j < r->q.padded; ++j) {
+        c->excess[j] = j < r->nq ? fp_dd_div_d(total[j], r->v[j]).hi : 0.0;
+        if (j < r->nq) {
+            double off = matched[j] > 1 ? matched[j] * 0x1p-102 * (2.0 + fabs(c->excess[j])) : 0.0; /* w - v is exact */
+            c->defect = off > c->defect ? off : c->defect;
+            distance += 0.5 * fabs(total[j].hi);
+        }
+    }
+    double **fields[] = {&c->mean,  &c->inverse, &c->precision, &c->log_weight, &c->load, &c->shift,
+                         &c->stretch, &c->log_scale, &c->inverse_p, &c->curvature};
+    for (size_t f = 0; f < sizeof fields / sizeof *fields; ++f)
+        *fields[f] = fp_take(cursor, padded);
+    for (int k = 0, i = 0; k < padded; ++k, ++i) {
+        while (i < r->np && (partner[i] < 0 || fp_component_distance(r, i, partner[i]) == 0.0))
+            ++i;
+        int real = i < r->np, j = real ? partner[i] : 0;
+        at = real ? i : 0;
+        double sp = r->s[at], sq = r->t[j];
+        c->mean[k] = r->n[j];
+        c->inverse[k] = 1.0 / sq;
+        c->precision[k] = c->inverse[k] * c->inverse[k];
+        c->log_weight[k] = real ? log(r->w[at]) - log(sq) : -INFINITY;
+        c->load[k] = real ? fabs(log(r->w[at])) + fabs(log(sq)) : 0.0;
+        c->inverse_p[k] = real ? 1.0 / sp : 0.0;
+        c->shift[k] = real ? (r->m[at] - r->n[j]) / sp : 0.0;
+        c->stretch[k] = real ? (sp - sq) / sp / sq : 0.0;
+        c->log_scale[k] = real ? log1p((sq - sp) / sp) : 0.0;
+        c->curvature[k] = real ? c->stretch[k] * (c->inverse[k] + c->inverse_p[k]) : 0.0;
+    }
+    if (left)
+        fp_mixture_fill(&c->unmatched, left, unmatched, unmatched + r->np, unmatched + 2 * r->np, cursor);
+    else
+        c->unmatched = (fp_mixture){0};
+    r->coupled = distance < 0.05 ? 2 : shared > 0.02;
+}
+
+static inline void fp_tilt_fill(fp_log_ratio *r, double **cursor)
+{
+    fp_tilt *tilt = &r->tilt;
+    int many = r->nq == 1 ? r->np : r->nq, padded = fp_padded(many);
+    const double *w = r->nq == 1 ? r->w : r->v, *m = r->nq == 1 ? r->m : r->n;
+    const double *w0 = r->nq == 1 ? r->v : r->w, *m0 = r->nq == 1 ? r->n : r->m;
+    double s = r->s[0];
+    tilt->sign = r->nq == 1 ? 1 : r->np == 1 ? -1 : 0;
+    for (int i = 0; i < r->np; ++i)
+        tilt->sign = r->s[i] == s ? tilt->sign : 0;
+    for (int j = 0; j < r->nq; ++j)
+        tilt->sign = r->t[j] == s ? tilt->sign : 0;
+    if (!tilt->sign)
+        return;
+    tilt->n = many;
+    tilt->padded = padded;
+    tilt->centre = m0[0];
+    tilt->gap = fp_take(cursor, padded);
+    tilt->rate = fp_take(cursor, padded);
+    tilt->log_weight = fp_take(cursor, padded);
+    for (int i = 0; i < padded; ++i) {
+        tilt->gap[i] = i < many ? m[i] - m0[0] : 0.0;
+        tilt->rate[i] = tilt->gap[i] / s / s;
+        tilt->log_weight[i] = i < many ? log(w[i]) - log(w0[0]) : -INFINITY;
+    }
+}
+
+typedef struct {
+    double mean, sigma, weight;
+} fp_component;
+
+static int fp_component_order(const void *left, const void *right)
+{
+    const fp_component *a = left, *b = right;
+    if (a->mean != b->mean)
+        return a->mean < b->mean ? -1 : 1;
+    return (a->sigma > b->sigma) - (a->sigma < b->sigma);
+}
+
+/* An exact change of origin and unit: a shift that loses no bit of any mean (0 when there is none), and a power of two
+ * that brings the largest sigma near 1, or of very unequal ones the geometric mean of the extremes. */
+typedef struct {
+    double shift, scale;
+} fp_frame;
+
+static inline fp_frame fp_frame_of(int np, const double *m, const double *s, int nq, const double *n, const double *t)
+{
+    double widest = 0.0, narrowest = INFINITY, farthest = 0.0, centre = m[np / 2];
+    int exact = 1, exponent, least;
+    for (int i = 0; i < np + nq; ++i) {
+        double mean = i < np ? m[i] : n[i - np], sigma = i < np ? s[i] : t[i - np];
+        widest = sigma > widest ? sigma : widest;
+        narrowest = sigma < narrowest ? sigma : narrowest;
+        farthest = fabs(mean) > farthest ? fabs(mean) : farthest;
+        exact = exact && fp_two_sum(mean, -centre).lo == 0.0;
+    }
+    frexp(widest, &exponent);
+    frexp(narrowest, &least);
+    exponent = exponent - least > 100 ? (exponent + least) / 2 : exponent;
+    fp_frame frame = {0.0, ldexp(1.0, exponent > 1000 ? -1000 : exponent < -1000 ? 1000 : -exponent)};
+    if (exact && farthest > 32.0 * widest)
+        frame.shift = centre;
+    return frame;
+}
+
+static inline int fp_sorted(int n, const double *w, const double *m, const double *s, fp_frame frame,
+                             fp_component *work, double **out_w, double **out_m, double **out_s, double **cursor)
+{
+    *out_w = fp_take(cursor, n);
+    *out_m = fp_take(cursor, n);
+    *out_s = fp_take(cursor, n);
+    int underflowed = 0;
+    for (int i = 0; i < n; ++i) {
+        work[i] = (fp_component){(m[i] - frame.shift) * frame.scale, s[i] * frame.scale, w[i]};
+        underflowed = underflowed || (m[i] != frame.shift && fabs(work[i].mean) < 0x1p-1022);
+    }
+    qsort(work, (size_t)n, sizeof *work, fp_component_order);
+    for (int i = 0; i < n; ++i) {
+        (*out_w)[i] = work[i].weight;
+        (*out_m)[i] = work[i].mean;
+        (*out_s)[i] = work[i].sigma;
+    }
+    return underflowed;
+}
+
+/* Whether squares of lengths and of their ratios, and products of such squares, stay within the doubles. */
+static inline int fp_resolved(const fp_log_ratio *r)
+{
+    double least = INFINITY, most = 0.0;
+    for (int i = 0; i < r->np + r->nq; ++i) {
+        double mean = i < r->np ? r->m[i] : r->n[i - r->np], sigma = i < r->np ? r->s[i] : r->t[i - r->np];
+        least = sigma < least ? sigma : least;
+        most = sigma > most ? sigma : most;
+        most = fabs(mean) > most ? fabs(mean) : most;
+    }
+    return least > 0x1p-110 && most < 0x1p220 && most / least < 0x1p220;
+}
+
+/* Returns 0, or -1 when memory is short. Weights are positive, r->stop is set; release with fp_log_ratio_free. */
+static inline int fp_log_ratio_build(fp_log_ratio *r, int np, const double *w, const double *m, const double *s, int nq,
+                               const double *v, const double *n, const double *t)
+{
+    int big = np > nq ? np : nq;
+    size_t coupling = (size_t)fp_padded(np) + 2 * FP_LANES, padded = (size_t)fp_padded(np) + (size_t)fp_padded(nq);
+    size_t doubles = 3 * (size_t)(np + nq) + 5 * padded + (size_t)fp_padded(nq) + 15 * coupling
+                     + 3 * (size_t)fp_padded(big) + 4 * (padded + coupling) + (size_t)fp_padded(nq) + 64;
+    char *block = malloc(doubles * sizeof(double) + (size_t)big * sizeof(fp_component) + (size_t)nq * sizeof(fp_dd)
+                         + (size_t)np * (sizeof(int) + 3 * sizeof(double)) + (size_t)nq * sizeof(int));
+    if (!block)
+        return -1;
+    double *cursor = (double *)block;
+    fp_component *work = (fp_component *)(block + doubles * sizeof(double));
+    fp_dd *total = (fp_dd *)(work + big);
+    double *unmatched = (double *)(total + nq);
+    r->storage = block;
+    r->np = np;
+    r->nq = nq;
+    fp_frame frame = fp_frame_of(np, m, s, nq, n, t);
+    r->underflowed = fp_sorted(np, w, m, s, frame, work, &r->w, &r->m, &r->s, &cursor);
+    r->underflowed = fp_sorted(nq, v, n, t, frame, work, &r->v, &r->n, &r->t, &cursor) || r->underflowed;
+    r->unresolved = !fp_resolved(r);
+    fp_mixture_fill(&r->p, np, r->w, r->m, r->s, &cursor);
+    fp_mixture_fill(&r->q, nq, r->v, r->n, r->t, &cursor);
+    int *partner = (int *)(unmatched + 3 * (size_t)np);
+    fp_coupling_fill(r, partner, partner + np, unmatched, total, &cursor);
+    fp_tilt_fill(r, &cursor);
+    r->scratch = cursor;
+    return 0;
+}
+
+static inline void fp_log_ratio_free(fp_log_ratio *r) { free(r->storage); }
+
+/* A stretch of the line.  FP_MONOTONE: L is monotone with direction `sign`, `low` and `high` its values at the left and
+ * right end (the limits for an infinite end), `low_error` and `high_error` bounding their errors.  FP_ENCLOSED: low <=
+ * L <= high, no more known. FP_CURVED, while the line is being cut: L'' has the sign `sign`.  `guess` is the last
+ * crossing found here. */
+enum { FP_MONOTONE, FP_CURVED, FP_ENCLOSED };
+
+typedef struct {
+    double left, right;
+    int kind_of_piece, sign;
+    double low, high, low_error, high_error, guess;
+} fp_piece;
+
+typedef struct {
+    fp_piece *piece;
+    int count, capacity;
+    long evaluations, undecided; /* stretches left undecided when their budget was spent */
+    int expired;             /* whether some were when the time was spent */
+    double limit[2];
+} fp_pieces;
+
+static inline int fp_pieces_reserve(fp_pieces *out)
+{
+    if (out->count < out->capacity)
+        return 0;
+    int capacity = out->capacity ? 2 * out->capacity : 64;
+    fp_piece *grown = realloc(out->piece, (size_t)capacity * sizeof *grown);
+    if (!grown)
+        return -1;
+    out->piece = grown;
+    out->capacity = capacity;
+    return 0;
+}
+
+static inline void fp_pieces_free(fp_pieces *out) { free(out->piece); }
+
+#endif

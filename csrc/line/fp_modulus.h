@@ -1,0 +1,54 @@
+/* Bounds of the moduli of p, q and their divergence integrands on an ellipse around a panel, as logarithms.
+ *
+ * log_p and log_q bound log |p| and log |q| there; the notation is that of fp_panel.h.
+ */
+/* bounds: tested by enclosures/test_integrals - rounding of moduli on the ellipse, in logarithms */
+#ifndef FP_MODULUS_H
+#define FP_MODULUS_H
+
+#include "line/fp_panel.h"
+
+static inline double fp_log_sum(double a, double b)
+{
+    const double top = fp_max(a, b), low = a < b ? a : b;
+    return top == -INFINITY || top == INFINITY ? top : top + fp_log1p(fp_exp(low - top));
+}
+
+/* max of Re(alpha d - beta d^2 / 2) over the ellipse with semi-axes x (real) and y */
+static inline double fp_quadratic_maximum(double alpha, double beta, double x, double y)
+{
+    const double linear = fabs(alpha) * x, curvature = 0.5 * beta * (x * x + y * y), base = 0.5 * beta * y * y;
+    double c = 1.0;
+    if (curvature > 0.0 && linear < 2.0 * curvature)
+        c = linear / (2.0 * curvature);
+    return fp_max(base + c * (linear - c * curvature), fp_max(base, base + linear - curvature));
+}
+
+/* log of a bound of |kappa-type integrand p f(l)| for |l| <= size: min of the plain and the quadratic bound */
+static inline double fp_log_modulus_kl(double log_p, double log_q, double size)
+{
+    const double plain = fp_log_sum(log_p + fp_log1p(size), log_q);
+    const double small = size < 1.0 ? log_p + 2.0 * fp_log(size) + size - 0.69 : INFINITY;
+    return plain < small ? plain : small;
+}
+
+/* p log(p/m) + q log(q/m), halved; m = (p + q)/2 is itself a mixture of the two, gap bounds the change of log(p/q)
+ * but for eps */
+static inline double fp_log_modulus_js(const fp_local_mixture *p, const fp_local_mixture *q, double log_p, double log_q,
+                                       double gap)
+{
+    const double both = fp_log_sum(p->l0, q->l0), rp = fp_exp(p->l0 - both), rq = fp_exp(q->l0 - both);
+    const double kappa = (1.0 + 1e-9) * (fp_exp(p->l0 - both + fp_log1p(p->kappa) + rq * gap)
+                                         + fp_exp(q->l0 - both + fp_log1p(q->kappa) + rp * gap)) - 1.0;
+    if (!(kappa < 0.97))
+        return INFINITY;
+    const double lambda = -fp_log1p(-fp_max(kappa, 1e-9)), middle = both - 0.69314718055994530942;
+    const double size_p = fabs(p->l0 - middle) + rq * gap + p->lambda + lambda + 1e-14;
+    const double size_q = fabs(q->l0 - middle) + rp * gap + q->lambda + lambda + 1e-14;
+    const double plain = fp_log_sum(log_p + fp_log(size_p), log_q + fp_log(size_q));
+    const double tight = size_p < 1.0 && size_q < 1.0
+        ? fp_log_sum(log_p + 2.0 * fp_log(size_p) + size_p, log_q + 2.0 * fp_log(size_q) + size_q) - 0.69 : INFINITY;
+    return (plain < tight ? plain : tight) - 0.69;
+}
+
+#endif

@@ -1,0 +1,53 @@
+/* The table of the ufuncs of fastpriv.special, with every instruction set's loops. */
+#ifndef FP_SPECIAL_UFUNCS_H
+#define FP_SPECIAL_UFUNCS_H
+
+#include "special/fp_math.h"
+#include "common/fp_lanes.h"
+#include "common/fp_ufunc.h"
+
+typedef double fp_reduction(const char *x, ptrdiff_t n, ptrdiff_t stride);
+
+/* FP_BLOCK terms; those past the end are -inf, which adds nothing to a sum of exponentials */
+FP_INLINE void fp_load_padded(double *block, const char *x, ptrdiff_t left, ptrdiff_t stride)
+{
+    const ptrdiff_t m = left < FP_BLOCK ? left : FP_BLOCK;
+    for (ptrdiff_t i = 0; i < m; i++)
+        block[i] = *(const double *)(x + i * stride);
+    for (ptrdiff_t i = m; i < FP_BLOCK; i++)
+        block[i] = -INFINITY;
+}
+
+#define FP_LOOPS "special/fp_special_loops.h"
+#include "common/fp_variants.h"
+
+/* (n)->() */
+static void fp_reduction_loop(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *reduction)
+{
+    const fp_flags held = fp_flags_save();
+    for (ptrdiff_t i = 0; i < dimensions[0]; i++)
+        *(double *)(args[1] + i * steps[1]) =
+            ((fp_reduction *)reduction)(args[0] + i * steps[0], dimensions[1], steps[2]);
+    fp_flags_restore(held);
+}
+
+static fp_ufunc fp_special_ufuncs[] = {
+    FP_UFUNC_1(exp),
+    FP_UFUNC_1(expm1),
+    FP_UFUNC_1(log),
+    FP_UFUNC_1(log1p),
+    FP_UFUNC_1(erfc),
+    FP_UFUNC_1(erfcx),
+    FP_UFUNC_1(mills_ratio),
+    FP_UFUNC_1(ndtr),
+    FP_UFUNC_1(log_ndtr),
+    FP_UFUNC_1(log1mexp),
+    FP_UFUNC_2(logaddexp),
+    FP_UFUNC_2(ndtr_difference),
+    FP_UFUNC_2(log_ndtr_difference),
+    FP_GUFUNC(log_sum_exp, 1, "(n)->()", fp_reduction_loop),
+};
+
+enum { FP_SPECIAL_UFUNCS = sizeof fp_special_ufuncs / sizeof fp_special_ufuncs[0] };
+
+#endif

@@ -1,0 +1,333 @@
+"""``assess`` and ``sweep``: the quantities of columns under mechanisms, over grids.
+
+The work is cut into blocks that do not depend on the number of threads. With a checkpoint each block is kept on disk,
+so that a killed run can go on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import _parallel, _validate
+from .._parallel import Progress, blocks, ordered_map
+from ..channels import AnyChannel
+from ..distributions import Pmf
+from ..errors import DomainError
+from ..numerics import FloatArray
+from .checkpoint import Checkpoint
+from .families import MechanismFamily, family_of, required_parameters
+from .grids import Grid, check_size, default_epsilon, default_level, default_sigma, parse_grid
+from .quantities import QuantityGrid, compute_quantities
+from .result import Assessment, Sweep
+from .secret import MAX_CATEGORIES, SecretDistribution, assign_inputs, secret_distribution
+
+__all__ = ["assess", "sweep"]
+
+Data = ArrayLike | Pmf
+_MAX_BLOCKS = 512  # of one column under one mechanism: enough for all threads, few enough files for a checkpoint
+# What to do about a refused grid.
+_SIGMA_REMEDY = "Pass standard deviations in the unit of the column, such as 1,10,100."
+_LEVEL_REMEDY = "Pass levels of LDP in nats, such as 0.5,1,2 (--epsilon)."
+_EPSILON_REMEDY = "Pass epsilons in nats, such as 0.1,1,10."
+
+
+def assess(
+    data: Data | None = None, *, mechanism: str | AnyChannel = "gaussian", sigma: ArrayLike | str | None = None,
+    level: ArrayLike | str | None = None, epsilon: ArrayLike | str | None = None, bins: int | None = None,
+    sensitivity: float | None = None, name: str = "value", source: str = "data", n_jobs: int | None = None,
+    progress: Progress = None, checkpoint: str | os.PathLike[str] | None = None, resume: bool = False,
+) -> Assessment:  # fmt: skip
+    """Tabulate what releasing each value of a column through a mechanism leaks, with bounds.
+
+    Parameters
+    ----------
+    data : array_like of numbers or names, shape (n,), or Pmf, optional
+        The sensitive column, or the law of its values. Its empirical distribution is the prior of the secret. For a
+        channel it may be left out: the secret is then uniform over the inputs; a Pmf of as many points as the channel
+        has inputs is a law over these.
+        For mechanisms of any values, integers that no double is are categories by exact value, in their order, and
+        everything that is not a number by its text: numbers by size, other text by alphabet.
+    mechanism : str or AnyChannel
+        ``gaussian`` adds N(0, sigma^2) to each number once. Local mechanisms of a level, which is their LDP epsilon
+        between the values that are farthest apart: ``rr`` (randomised response), ``oue``, ``sue`` (unary encodings),
+        ``rappor``, ``subset`` and ``exponential`` for any values, also names; ``geometric`` and ``laplace-discrete``
+        add noise to whole numbers. Or one channel, such as ``read_channel`` returns.
+    sigma : array_like, shape (s,), or str, optional
+        Standard deviations of Gaussian noise, in the unit of the column. Text such as ``"1,2,5"``, ``"0:10:101"``
+        (equal steps) or ``"1..1000:31"`` (equal ratios) is a grid. Default: round numbers from a tenth of the column's
+        standard deviation to a hundred times it.
+    level : array_like, shape (s,), or str, optional
+        Levels of the local mechanisms, in nats, positive. Default: 21 from 0.1 to 10.
+    epsilon : array_like, shape (e,), or str, optional
+        Epsilons of the curves, in nats. Default: 81 from 0.01 to 100.
+    bins : int, optional
+        A release that rounds each number to the centre of one of this many equal bins over the range, and then adds
+        noise or answers. None, the default, is a release of the values as they are, however many there are.
+    sensitivity : float, optional
+        Largest distance between two possible numbers, for LDP. Default: the range of the values as they are, also with
+        ``bins``. Only for mechanisms that add noise to numbers.
+    name, source : str
+        What the column is called and where it comes from, for table and figure.
+    n_jobs : int, optional
+        Threads, as in joblib. The numbers do not depend on it.
+    progress : bool or callable, optional
+        True for a bar on stderr; a callable is called with (blocks done, blocks in all).
+    checkpoint : path-like, optional
+        A directory where finished blocks are kept, for this user alone, until the run is complete.
+    resume : bool
+        Take the blocks of an earlier run with the same data and settings from ``checkpoint``; a block that is damaged,
+        a link or of another owner, version or setting is computed again.
+
+    Returns
+    -------
+    Assessment
+        Table, summary, files and figure.
+
+    Raises
+    ------
+    DomainError
+        For NaN or infinite data, numbers that doubles do not hold, names where numbers are needed, fractions for noise
+        on whole numbers without bins, a parameter that the mechanism does not have, a non-positive sigma or level, a
+        negative epsilon, a constant column, more than 2**20 values for a mechanism of categories, or a grid of more
+        than 5,000,000 cells.
+    ShapeError
+        For empty or multi-dimensional data, or a channel with another number of inputs than there are values.
+    MemoryError
+        For more values than a mechanism of categories or whole numbers can be written out for.
+
+    Notes
+    -----
+    Nothing is rounded unasked. With bins, every number speaks of the mechanism "round, then release": a guess is one of
+    the rounded value, all other quantities are the same for both; table, figure and files say so. The quantities are
+    those of ``fastpriv.notions``, whose docstrings give the sources.
+
+    **Accuracy** Every number carries bounds; ``kind`` says what they claim. ``tests/surfaces/test_assess.py`` and
+    ``test_assess_channels.py`` check that the table repeats the numbers of ``fastpriv.notions``.
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> report = fastpriv.assess([31, 40, 40, 58], sigma="10,100", epsilon=[0.5, 1.0])
+    >>> report["mutual_information"].upper.round(4)
+    array([0.3283, 0.0048])
+    >>> jobs = fastpriv.assess(["nurse", "nurse", "clerk", "judge"], mechanism="rr", level=[0.5, 1.0], epsilon=[0.1])
+    >>> jobs["mbp_xi"].upper.round(4)
+    array([0.3497, 0.6426])
+    """
+    _parallel.checked(n_jobs, progress)
+    case = _case(name, source, data, mechanism, sigma, level, epsilon, bins, sensitivity)
+    return _run_cases([case], n_jobs, progress, checkpoint, resume)[0]
+
+
+def sweep(
+    columns: Mapping[str, Data], *, mechanism: Sequence[str | AnyChannel] | str = "rr",
+    sigma: ArrayLike | str | None = None, level: ArrayLike | str | None = None, epsilon: ArrayLike | str | None = None,
+    bins: int | None = None, sensitivity: float | None = None, source: str = "data",
+    n_jobs: int | None = None, progress: Progress = None, checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+) -> Sweep:  # fmt: skip
+    """Tabulate what each column leaks under each mechanism: ``assess`` in one run and one table.
+
+    Parameters
+    ----------
+    columns : mapping of str to data
+        The columns by name.
+    mechanism : sequence of str or AnyChannel, or str
+        The mechanisms; ``sigma`` is taken by gaussian, ``level`` by all others.
+    sigma, level, epsilon, bins, sensitivity, source, n_jobs, progress, checkpoint, resume
+        As for ``assess``.
+
+    Returns
+    -------
+    Sweep
+        ``sweep[column, mechanism]`` is an ``Assessment``; table, summary, files and figure hold all of them.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        As ``assess``, and for no column, no mechanism, or one named twice.
+
+    Notes
+    -----
+    **Accuracy** as ``assess``; ``tests/surfaces/test_assess_channels.py``.
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> ages = {"age": [31, 40, 40, 58]}
+    >>> found = fastpriv.sweep(ages, mechanism=["gaussian", "geometric"], sigma=[20], level=[1.0], epsilon=[0.1])
+    >>> found
+    <Sweep of age under gaussian, geometric>
+    """
+    _parallel.checked(n_jobs, progress)
+    if not isinstance(columns, Mapping):
+        raise DomainError(
+            f"columns must be a mapping of names to columns; got {_validate.shown(columns)}. Name them, as in "
+            "{'age': ages, 'job': jobs}, or pass a single one to fastpriv.assess."
+        )
+    if isinstance(mechanism, (str, AnyChannel)):
+        mechanisms: list[str | AnyChannel] = [mechanism]
+    else:
+        mechanisms = list(_validate.sequence("mechanism", mechanism, "mechanisms"))
+    names = [one if isinstance(one, str) else "channel" for one in mechanisms]
+    duplicates = [one for one in names if names.count(one) > 1]
+    if not columns or not mechanisms or duplicates:
+        shown = f"{duplicates[0]!r} twice" if duplicates else f"{len(columns)} columns and {len(mechanisms)} mechanisms"
+        raise DomainError(f"columns and mechanism must be at least one each, all different; got {shown}. Name them.")
+    families = [family_of(one) for one in mechanisms]
+    for name, value, takers in (
+        ("sigma", sigma, [family.parameter == "sigma" for family in families]),
+        ("level", level, [family.parameter == "level" for family in families]),
+        ("sensitivity", sensitivity, [family.has_sensitivity for family in families]),
+    ):
+        if value is not None and not any(takers):
+            raise _unused_argument(name, names[0])
+    cases = [
+        _case(
+            column, source, data, one, sigma if family.parameter == "sigma" else None,
+            level if family.parameter == "level" else None, epsilon, bins,
+            sensitivity if family.has_sensitivity else None,
+        )
+        for column, data in columns.items() for one, family in zip(mechanisms, families, strict=True)
+    ]  # fmt: skip
+    return Sweep(tuple(_run_cases(cases, n_jobs, progress, checkpoint, resume)))
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One column under one family of mechanisms."""
+
+    name: str
+    source: str
+    secret: SecretDistribution
+    family: MechanismFamily
+    sensitivity: float
+    grid: FloatArray
+    epsilon: FloatArray
+
+    def block(self, rows: slice) -> dict[str, QuantityGrid]:
+        """Compute some rows of the grid."""
+        estimates = [
+            compute_quantities(self.secret, self.family.build(parameter, self.sensitivity, self.secret), self.epsilon)
+            for parameter in self.grid[rows].tolist()
+        ]
+        return {name: QuantityGrid.stack([row[name] for row in estimates]) for name in estimates[0]}
+
+    def checkpoint(self, parent: str | os.PathLike[str], resume: bool) -> Checkpoint:
+        secret, family = self.secret, self.family
+        channel = None if family.parameter else family.build(1.0, self.sensitivity, secret)
+        settings = (
+            self.name, family.name, channel, secret.labels, secret.prior, secret.input_indices, secret.inputs,
+            secret.step, self.sensitivity, self.grid, self.epsilon,
+        )  # fmt: skip
+        return Checkpoint.open(parent, settings, resume=resume)
+
+    def assessment(self, quantities: dict[str, QuantityGrid]) -> Assessment:
+        return Assessment(
+            self.name, self.source, self.secret, self.family.name, self.family.noise, self.family.parameter,
+            self.sensitivity, self.grid, self.epsilon, quantities,
+            required_parameters(self.secret, self.family, self.sensitivity),
+        )  # fmt: skip
+
+
+def _run_cases(
+    cases: list[_Case], n_jobs: int | None, progress: Progress, checkpoint: str | os.PathLike[str] | None, resume: bool
+) -> list[Assessment]:
+    """Compute all blocks of all cases; the checkpoints are removed when all are done."""
+    flag = _validate.flag("resume", resume)
+    checkpoints = [None if checkpoint is None else case.checkpoint(checkpoint, flag) for case in cases]
+
+    def compute_block(task: tuple[int, slice]) -> dict[str, QuantityGrid]:
+        index, rows = task
+        store = checkpoints[index]
+        block = store.load(rows) if store is not None else None
+        if block is None:
+            block = cases[index].block(rows)
+            if store is not None:
+                store.save(rows, block)
+        return block
+
+    tasks = [
+        (index, rows) for index, case in enumerate(cases)
+        for rows in blocks(case.grid.size, -(-case.grid.size // _MAX_BLOCKS))
+    ]  # fmt: skip
+    done: list[list[dict[str, QuantityGrid]]] = [[] for _ in cases]
+    computed = ordered_map(compute_block, tasks, n_jobs=n_jobs, progress=progress)
+    for (index, _), block in zip(tasks, computed, strict=True):
+        done[index].append(block)
+    assessments = [
+        case.assessment({name: QuantityGrid.concatenate([block[name] for block in parts]) for name in parts[0]})
+        for case, parts in zip(cases, done, strict=True)
+    ]
+    for store in checkpoints:
+        if store is not None:
+            store.remove()
+    return assessments
+
+
+def _case(
+    name: str, source: str, data: Data | None, mechanism: str | AnyChannel, sigma: Any, level: Any, epsilon: Any,
+    bins: int | None, sensitivity: float | None,
+) -> _Case:  # fmt: skip
+    family = family_of(mechanism)
+    for parameter, value in (("sigma", sigma), ("level", level)):
+        if value is not None and family.parameter != parameter:
+            raise _unused_argument(parameter, family.name)
+    if data is None:
+        if not isinstance(mechanism, AnyChannel):
+            raise DomainError("data must be given unless the mechanism is a channel; got None. Pass a column.")
+        data = _uniform(mechanism)
+    secret = secret_distribution(data, bins, family.domain)
+    if isinstance(mechanism, AnyChannel):
+        secret = assign_inputs(secret, mechanism.inputs)
+    span = secret.span
+    if sensitivity is None:
+        sensitivity = span
+    elif not family.has_sensitivity:
+        raise _unused_argument("sensitivity", family.name)
+    else:
+        sensitivity = _validate.scalar(
+            "sensitivity", sensitivity, f"finite and at least the range of the values, {span!r}",
+            lambda x: np.isfinite(x) & (x >= span), remedy="Pass the largest distance between two possible values.",
+        )  # fmt: skip
+    grid, epsilons = _grids(secret, family.parameter, sigma if level is None else level, epsilon)
+    return _Case(name, source, secret, family, sensitivity, grid, epsilons)
+
+
+def _uniform(channel: AnyChannel) -> Pmf:
+    """Return the uniform distribution over the inputs of a channel."""
+    size = channel.inputs
+    if size > MAX_CATEGORIES:
+        raise DomainError(
+            f"mechanism must have at most {MAX_CATEGORIES} inputs to be assessed; got {_validate.shown(size)}. Use "
+            "fastpriv.notions, which never lists them."
+        )
+    return Pmf(np.arange(size), np.full(size, 1.0 / size))
+
+
+def _unused_argument(name: str, mechanism: str) -> DomainError:
+    return DomainError(f"{name} must be left out for a mechanism without it; got one with {mechanism!r}. Drop it.")
+
+
+def _grids(secret: SecretDistribution, parameter: str, points: Any, epsilon: Any) -> tuple[FloatArray, FloatArray]:
+    """Return the grids of the parameter and of epsilon, the default ones for None."""
+    if parameter == "sigma":
+        points = default_sigma(secret.deviation) if points is None else points
+        rows = parse_grid("sigma", points, "positive and finite", lambda x: (x > 0) & np.isfinite(x), _SIGMA_REMEDY)
+    elif parameter == "level":
+        points = default_level() if points is None else points
+        rows = parse_grid("level", points, "positive and finite", lambda x: (x > 0) & np.isfinite(x), _LEVEL_REMEDY)
+    else:
+        rows = Grid(1, lambda: np.zeros(1))
+    epsilon = default_epsilon() if epsilon is None else epsilon
+    epsilons = parse_grid(
+        "epsilon", epsilon, "at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x), _EPSILON_REMEDY
+    )
+    check_size(parameter or "1", rows, epsilons)
+    return rows.build(), epsilons.build()

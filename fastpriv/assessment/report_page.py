@@ -1,0 +1,149 @@
+"""The report page of an assessment or a sweep: one self-contained HTML file."""
+
+# bounds: none - how numbers are printed
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from ..figures.assessment_panels import assessment_panels, sweep_panels
+from ..figures.html_page import (
+    can_draw,
+    definition_list,
+    details,
+    file_links,
+    html_page,
+    paragraph,
+    picture_gallery,
+    run_description,
+    section,
+    svg_image,
+    table,
+)
+from ..figures.style import new_figure
+from . import summary
+from .quantities import QUANTITIES
+
+__all__ = ["report_page"]
+
+_PANEL_SIZE = (6.4, 4.6)  # inches
+_DIGITS = 6  # significant digits of the bounds in the table of all quantities
+_NOT_DRAWN = "There are no pictures: matplotlib is not installed. Run: pip install 'fastpriv[figures]'"
+
+
+def report_page(report: Any, files: Sequence[str] = ()) -> str:
+    """Return the page of an ``Assessment`` or a ``Sweep``; ``files`` are the names of files beside it."""
+    is_sweep = hasattr(report, "assessments")
+    assessments = report.assessments if is_sweep else (report,)
+    parts = _sweep_parts(report) if is_sweep else _assessment_parts(report)
+    sources = dict.fromkeys(one.source for one in assessments)
+    mechanisms = dict.fromkeys(f"{one.mechanism}: {one.noise}" for one in assessments)
+    grids = dict.fromkeys(dict(summary.facts(one))["grid"].partition(";")[0] for one in assessments)
+    settings = {"data": ", ".join(sources), "mechanism": "; ".join(mechanisms), "grid": "; ".join(grids)}
+    roundings = dict.fromkeys(one.rounding for one in assessments if one.rounding)
+    if roundings:
+        settings["rounding"] = "; ".join(roundings)
+    parts += [
+        section("How to read it", [
+            definition_list(summary.meanings(*assessments)),
+            paragraph(
+                "A guarantee quotes an upper bound. Amounts of information are in bits in the table of upper bounds, "
+                "epsilons and xi in nats everywhere. An exact number is a closed form within its rounding error; a "
+                "certified one is enclosed by its bounds, with all errors of computation included."
+            ),
+        ]),
+        section("What ran", [run_description(settings), file_links(files)]),
+    ]  # fmt: skip
+    return html_page(summary.question(report), parts)
+
+
+def _assessment_parts(report: Any) -> list[str]:
+    parts = [section("In short", [definition_list(summary.facts(report)), _upper_bounds(summary.table(report))])]
+    if can_draw():
+        images = [_panel_image(partial(draw, report), text) for text, draw in assessment_panels(report)]
+        parts.append(section("Pictures", [picture_gallery(images, _caption(report))]))
+    else:
+        parts.append(section("Pictures", [paragraph(_NOT_DRAWN, faint=True)]))
+    targets = summary.requirements(report)
+    if targets:
+        title = "Noise that a target needs" if report.parameter == "sigma" else "Level that meets a target"
+        head = ("target", "least noise" if report.parameter == "sigma" else "highest level")
+        parts.append(section(title, [table(head, targets, caption=title)]))
+    return [*parts, section("All quantities", [_quantities_table(report)])]
+
+
+def _sweep_parts(sweep: Any) -> list[str]:
+    parts = []
+    for name in dict.fromkeys(one.name for one in sweep):
+        assessments = [one for one in sweep if one.name == name]
+        content = [definition_list(summary.facts(assessments[0])[:1]), _upper_bounds(summary.sweep_table(assessments))]
+        if can_draw():
+            images = [_panel_image(draw, text, legend=True) for text, draw in sweep_panels(sweep, name)]
+            content.append(picture_gallery(images, _SWEEP_CAPTION))
+        else:
+            content.append(paragraph(_NOT_DRAWN, faint=True))
+        content += [details(f"All quantities under {one.mechanism}", _quantities_table(one)) for one in assessments]
+        parts.append(section(name, content))
+    return parts
+
+
+_SWEEP_CAPTION = (
+    "Upper bounds of what a release tells, over the LDP epsilon at delta = 1e-5 that the mechanism gives; one line a "
+    "mechanism, hollow markers where no more than a bound is known. Lower is more private."
+)
+
+
+def _caption(report: Any) -> str:
+    first = "The column" if report.mechanism != "channel" else "The probabilities of the inputs"
+    if report.parameter == "sigma":
+        return (
+            f"{first} before and after noise; the information in a release over the noise, between its bounds; and the "
+            "curves delta(epsilon) of LIP (solid) and LDP (dashed). A level of noise has one colour in all pictures."
+        )
+    return (
+        f"{first}; what a release tells, in bits, upper bounds; and the curves delta(epsilon) of LIP (solid) and LDP "
+        "(dashed), upper bounds."
+    )
+
+
+def _panel_image(draw: Any, alternative: str, legend: bool = False) -> str:
+    figure = new_figure(_PANEL_SIZE)
+    figure.set_layout_engine("constrained")
+    ax = draw(figure.add_subplot())
+    if legend and len(ax.get_legend_handles_labels()[0]) > 1:
+        ax.legend(frameon=False, fontsize=9)
+    return svg_image(figure, alternative)
+
+
+def _upper_bounds(cells: list[list[str]]) -> str:
+    headings = [(top, below) for top, below in zip(*cells[:2], strict=True)]
+    numeric = [j for j, heading in enumerate(headings) if heading[0] != "mechanism"]
+    return table(headings, cells[2:], caption="Upper bounds, rounded up", numeric=numeric)
+
+
+def _quantities_table(report: Any) -> str:
+    """Return value and bounds of each quantity at the rows that the summary shows, of curves at one epsilon."""
+    rows = []
+    index = summary.index_nearest_to_one(report.epsilon)
+    for name, grid in report.quantities.items():
+        quantity = QUANTITIES[name]
+        title = f"{name} at epsilon = {report.epsilon[index]:g}" if quantity.curve else name
+        for i in summary.shown_rows(report):
+            lower, value, upper = (
+                float(x[i][index] if quantity.curve else x[i]) for x in (grid.lower, grid.value, grid.upper)
+            )
+            parameter = [f"{report.grid[i]:.6g}"] if report.parameter else []
+            rows.append(
+                [title, *parameter, "-" if grid.is_bound_only(i) else f"{value:.{_DIGITS}g}",
+                 summary.rounded_down(lower, _DIGITS), summary.rounded_up(upper, _DIGITS), quantity.unit, grid.kind[i]]
+            )  # fmt: skip
+    parameter = [report.parameter] if report.parameter else []
+    headings = ["quantity", *parameter, "value", "lower", "upper", "unit", "kind"]
+    caption = "Values with both bounds, rounded outward; the files have every row of the grid and every epsilon"
+    if not any(QUANTITIES[name].curve for name in report.quantities):
+        caption = "Values with both bounds, rounded outward"
+    meanings = definition_list([(name, QUANTITIES[name].meaning) for name in report.quantities])
+    numbers = table(headings, rows, caption=caption, numeric=range(1, len(headings) - 2))
+    return details("Meanings of the quantities", meanings) + numbers

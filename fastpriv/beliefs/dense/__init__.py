@@ -1,3 +1,0 @@
-"""One number a secret, in two passes over fixed blocks: ``streams`` runs, ``passes`` reads, ``rounding`` bounds,
-``output`` writes.
-"""

@@ -1,0 +1,17 @@
+from .awgn import AwgnCapacity as AwgnCapacity
+from .awgn import awgn_capacity as awgn_capacity
+from .bac import bac_capacity as bac_capacity
+from .bac import binary_entropy as binary_entropy
+from .finite import ChannelCapacity as ChannelCapacity
+from .finite import channel_capacity as channel_capacity
+from .finite import maximal_leakage as maximal_leakage
+from .gaussian import average_power_capacity as average_power_capacity
+from .gaussian import gaussian_information as gaussian_information
+from .saddle_point import GaussianGame as GaussianGame
+from .saddle_point import NoiseFilling as NoiseFilling
+from .saddle_point import SaddlePointGaps as SaddlePointGaps
+from .saddle_point import WaterFilling as WaterFilling
+from .saddle_point import gaussian_game as gaussian_game
+from .saddle_point import noise_filling as noise_filling
+from .saddle_point import saddle_point_gaps as saddle_point_gaps
+from .saddle_point import water_filling as water_filling

@@ -1,0 +1,292 @@
+"""The peak-power capacity of the Gaussian channel: the compiled solver, bounds in closed form, and the inverse.
+
+Notation: C(d, R) is the capacity of Y = X + N(0, I_d), ||X|| <= R, in nats; V_d(R) is the volume of the ball of radius
+R. Bounds in closed form serve where the solver does not reach:
+
+* average power: C <= (d/2) log(1 + R^2/d), and C <= R^2 / 2;
+* one sphere at low power: C >= (R^2/2) (1 - R^2);
+* entropy power, X uniform in the ball: C >= (d/2) log(1 + V_d(R)^(2/d) / (2 pi e));
+* an output density that is flat in the ball, with e^(-(rho - R)^2/2) times that outside (d = 1: McKellips 2004,
+  C <= log(1 + 2 R / sqrt(2 pi e))): since rho <= R + Z_1 + |Z|^2 / (2R) given ||X|| = R, the worst case,
+
+      C <= log V_d(R) - (d/2) log(2 pi e) + log(1 + (d/R) sqrt(2 pi) e^(a^2/2) Phi(a))
+           + 1/4 + (d+1) / (2 R sqrt(2 pi)) + d (d+2) / (8 R^2),   a = (d-1)/R.
+"""
+
+# bounds: tested by enclosures/test_awgn_capacity, kernels/test_bound_constants - outward steps of the inverse, in units
+#    of ROUNDING; rounding of R^2 / 2 and of the logarithm of the volume; the rest are limits of the search
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .. import _parallel
+from ..numerics import FloatArray, IndexArray, next_above
+
+__all__ = [
+    "BLOCK", "ROUNDING", "SolvedArray", "SolvedSetting", "closed_form_lower", "closed_form_upper", "inverse_block",
+    "solve", "solve_all",
+]  # fmt: skip
+
+BLOCK = 32  # settings of one dimension solve in a row, each from the solution of the one before
+# bound: tested by enclosures/test_awgn_capacity - relative rounding of R = A / sigma and of the unit
+ROUNDING = 1e-15
+# bound: none - part of the relative width that is reserved for ROUNDING
+_RESERVED = 6e-15
+_ONE_SPHERE_RUN = 2048  # settings in one task of the solver with a single sphere
+_NEIGHBOUR = 0.6  # largest difference of R at which the solution of one setting is a start for another
+_LATTICE_FROM, _LATTICE_TO = 61.0, 1e5  # R of the long intervals, d = 1, whose input has a lattice in its middle
+# bound: tested by enclosures/test_awgn_capacity - below it R^2 / 2 is the capacity to the last bit
+_SMALLEST_RADIUS = 1e-150
+# bound: none - from where closed bounds take the position of the solver
+_LARGEST_RADIUS = 1e7
+_CLOSED_FORM = "average-power, volume and entropy-power bounds"
+# bound: tested by enclosures/test_awgn_capacity - the value for long intervals on the line; the bounds do without it
+_EMPIRICAL = 3.98160794705  # fitted to the solver's capacities for d = 1, not proved
+_LOG_2_PI_E = math.log(2.0 * math.pi * math.e)
+# bound: tested by kernels/test_bound_constants - rounding of the closed bounds, relative to them and to d
+_CLOSED_FORM_ERROR = 1e-13
+
+
+@dataclass(slots=True)
+class SolvedSetting:
+    """The capacity of one setting, its bounds and its input."""
+
+    value: float
+    lower: float
+    upper: float
+    slope: float  # dC/dR
+    method: str
+    radii: FloatArray
+    probabilities: FloatArray
+    evaluations: int = 0
+    state: Any = None
+
+
+def solve(d: float, radius: float, rtol: float, start: Any = None) -> SolvedSetting:
+    """C(d, R) to relative width ``rtol``; ``start`` is the ``state`` of a neighbouring setting."""
+    if radius < _SMALLEST_RADIUS or radius > _LARGEST_RADIUS:
+        return _closed_form(d, radius)
+    from ..kernels import _awgn
+
+    if d == 1 and _LATTICE_FROM < radius <= _LATTICE_TO:
+        return _long_interval(radius, rtol)
+    state = _awgn.solve(d, radius, rtol - _RESERVED, start)
+    value, lower, upper, slope, status, evaluations = state.numbers
+    radii, probabilities = state.spheres
+    method = "one sphere" if len(radii) == 1 else "spheres by Newton's method"
+    found = SolvedSetting(value, lower, upper, slope, method, radii, probabilities, evaluations, state)
+    return found if status == 0 else _tightened(d, radius, found)
+
+
+def _long_interval(radius: float, rtol: float) -> SolvedSetting:
+    """Dimension 1 and a long interval: the input of a short one, with its lattice continued in the middle."""
+    from ..kernels import _awgn
+
+    state, extra = _awgn.line(radius, rtol - _RESERVED)
+    value, lower, upper, slope, status, evaluations = state.numbers
+    radii, probabilities = state.spheres
+    fixed = int(_awgn.FLAT / _awgn.LATTICE) + 1
+    lattice = np.arange(fixed + extra) * _awgn.LATTICE
+    weights = np.full(fixed + extra, 2.0 * probabilities[0])
+    weights[0] = probabilities[0]
+    radii = np.concatenate((lattice, radii[fixed:] + (radius - radii[-1])))
+    probabilities = np.concatenate((weights, probabilities[fixed:]))
+    probabilities /= probabilities.sum()
+    found = SolvedSetting(value, lower, upper, slope, "lattice with shaped edges", radii, probabilities, evaluations)
+    return found if status == 0 else _tightened(1.0, radius, found)
+
+
+def _closed_form(d: float, radius: float, log_radius: float | None = None) -> SolvedSetting:
+    if log_radius is None:
+        log_radius = math.log(radius) if radius > 0 else -math.inf
+    lower, upper = closed_form_lower(d, radius, log_radius), closed_form_upper(d, radius, log_radius)
+    if radius < _SMALLEST_RADIUS:
+        value, slope, method = 0.5 * radius * radius, radius, "one sphere"
+    else:
+        value, slope, method = _asymptotic_value(d, log_radius), d / radius, _CLOSED_FORM
+    value = min(max(value, lower), upper)
+    return SolvedSetting(value, lower, upper, slope, method, np.array([radius]), np.array([1.0]))
+
+
+def _tightened(d: float, radius: float, found: SolvedSetting) -> SolvedSetting:
+    """Intersect a bracket that the solver could not close with the bounds in closed form."""
+    bounds = _closed_form(d, radius)
+    found.lower, found.upper = max(found.lower, bounds.lower), min(found.upper, bounds.upper)
+    if not found.lower <= found.value <= found.upper:
+        found.value = min(max(bounds.value, found.lower), found.upper)
+        found.slope = bounds.slope
+    found.method += " within " + _CLOSED_FORM
+    return found
+
+
+@dataclass(slots=True)
+class SolvedArray:
+    """Many settings: ``numbers[position[k]]`` has value, lower, upper, slope and evaluations of setting k.
+
+    ``solutions`` maps a position to its solution where that is not one sphere of full radius by the solver.
+    """
+
+    position: IndexArray
+    numbers: FloatArray
+    solutions: dict[int, SolvedSetting]
+
+
+def solve_all(
+    d: FloatArray, a: FloatArray, s: FloatArray, rtol: float, n_jobs: int | None, progress: _parallel.Progress
+) -> SolvedArray:
+    """Solve the settings of three flat arrays, equal ones once, in ascending order of R = a/s for each dimension."""
+    from ..kernels import _awgn
+
+    radius = a / s
+    log_radius = np.log(a, out=np.full(a.shape, -np.inf), where=a > 0) - np.log(s)
+    order = np.lexsort((log_radius, radius, d))
+    keys = np.stack((d, radius, log_radius))[:, order]
+    new = np.ones(d.size, dtype=bool)  # keys that differ from the one before
+    new[1:] = np.any(keys[:2, 1:] != keys[:2, :-1], axis=0) | np.isinf(keys[1, 1:])
+    position = np.empty(d.size, dtype=np.intp)
+    position[order] = np.cumsum(new) - 1
+    d, radius, log_radius = np.ascontiguousarray(keys[:, new])
+    numbers = np.full((d.size, 5), -1.0)
+    solvable = (radius >= _SMALLEST_RADIUS) & (radius <= _LARGEST_RADIUS)
+    edges = np.append(np.flatnonzero(np.diff(d, prepend=0.0)), d.size)
+    runs = [
+        slice(start + block.start, start + block.stop)
+        for start, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+        for block in _parallel.blocks(end - start, _ONE_SPHERE_RUN)
+    ]
+
+    def one_sphere(run: slice) -> FloatArray:
+        radii = np.where(solvable[run], radius[run], 1.0)
+        return np.asarray(_awgn.one_sphere(float(d[run.start]), radii, rtol - _RESERVED))
+
+    for run, rows in zip(runs, _parallel.ordered_map(one_sphere, runs, n_jobs=n_jobs), strict=True):
+        numbers[run] = rows
+    solutions = {k: _closed_form(*keys[:, new][:, k].tolist()) for k in np.flatnonzero(~solvable).tolist()}
+    remaining = np.flatnonzero(solvable & (numbers[:, 1] < 0.0))
+    of_dimensions = np.split(remaining, np.flatnonzero(np.diff(d[remaining])) + 1)
+    tasks = [part[block] for part in of_dimensions for block in _parallel.blocks(part.size, BLOCK)]
+    results = _parallel.ordered_map(
+        lambda part: _solve_block(d[part], radius[part], rtol), tasks, n_jobs=n_jobs, progress=progress
+    )
+    for part, found in zip(tasks, results, strict=True):
+        solutions.update(zip(part.tolist(), found, strict=True))
+    for k, one in solutions.items():
+        numbers[k] = one.value, one.lower, one.upper, one.slope, one.evaluations
+    return SolvedArray(position, numbers, solutions)
+
+
+def _solve_block(d: FloatArray, radii: FloatArray, rtol: float) -> list[SolvedSetting]:
+    found: list[SolvedSetting] = []
+    for dimension, radius in zip(d.tolist(), radii.tolist(), strict=True):
+        near = found and found[-1].state is not None and radius - found[-1].radii[-1] <= _NEIGHBOUR
+        found.append(solve(dimension, radius, rtol, found[-1].state if near else None))
+    return [replace(one, state=None) for one in found]  # a state serves neighbours only, and cannot be pickled
+
+
+def inverse_block(pairs: Sequence[tuple[float, float]], rtol: float) -> FloatArray:
+    """For pairs (d, C): a radius of capacity at most C, one of capacity at least C, and the best approximation."""
+    rows = np.empty((len(pairs), 3))
+    last: tuple[float, float, Any] | None = None  # dimension, radius and state of the previous setting
+    for index, (d, target) in enumerate(pairs):
+        rows[index], radius, state = _inverse(d, target, rtol, _radius_of_upper_bound(d, target), last)
+        last = (d, radius, state)
+    return rows
+
+
+def _inverse(d: float, target: float, rtol: float, radius: float, last: Any) -> tuple[tuple[float, ...], float, Any]:
+    """R with C(R) <= target, R with C(R) >= target and R itself, by Newton's method; then R and its solver state."""
+    if radius > 1e300:
+        return (1e300, math.inf, 1e300), radius, None
+    state = None
+    for step in range(60):
+        if state is None and last is not None and last[0] == d and abs(radius - last[1]) <= _NEIGHBOUR:
+            state = last[2]
+        found = solve(d, radius, (1e-2, 1e-4)[step] if step < 2 else rtol, state)
+        elasticity = min(max(radius * found.slope / found.value, 0.02), 2.0) if found.value > 0 else 2.0
+        move = min(max(math.log(target / found.value) / elasticity, -2.0), 2.0) if found.value > 0 else 1.0
+        previous, radius = radius, radius * math.exp(move)
+        state = found.state if abs(radius - previous) <= _NEIGHBOUR else None
+        if step > 1 and move * move <= 0.01 * rtol:  # the step after this one would be as small as its square
+            break
+    # Far enough to either side that the target lies outside of any bracket of relative width rtol.
+    width = max(4.0 * move * move, max(1.1 * rtol, (found.upper - found.lower) / found.value) / elasticity)
+    below, above = target * (1 - 4 * ROUNDING), target * (1 + 4 * ROUNDING)
+    low = _beyond(radius, -width, lambda r: _bracket(d, r, rtol, state)[1] <= below)
+    high = _beyond(radius, width, lambda r: _bracket(d, r, rtol, state)[0] >= above)
+    return (low, high, min(max(radius, low), high)), previous, found.state
+
+
+def _bracket(d: float, radius: float, rtol: float, start: Any) -> tuple[float, float]:
+    """Bounds, widened where they are wider than ``rtol``: from another start the solver may give wider ones."""
+    found = solve(d, radius, rtol, start)
+    width = found.upper - found.lower
+    margin = 0.0 if width <= rtol * found.lower or radius < _SMALLEST_RADIUS else width
+    return found.lower - margin, found.upper + margin
+
+
+def _beyond(radius: float, width: float, reached: Callable[[float], bool]) -> float:
+    """Move the radius by the relative ``width``, and by more until the target is certainly on the other side."""
+    while 1e-300 < radius < 1e300:
+        radius *= math.exp(min(max(width, -700.0), 700.0))
+        if reached(radius):
+            return radius
+        width *= 2.0
+    return 5e-324 if width < 0 else math.inf
+
+
+def closed_form_upper(d: float, radius: float, log_radius: float) -> float:
+    """The least of the upper bounds in closed form; the logarithm stands in for a radius that overflows."""
+    if radius < 1e-7:
+        return next_above(0.5 * radius * radius * (1 + 1e-15)) if radius > 0 else 0.0
+    if radius > 1e150:
+        bounds = [0.5 * d * (2.0 * log_radius - math.log(d) + 1e-15)]
+    else:
+        bounds = [0.5 * d * math.log1p(radius * radius / d)]
+    if d == 1:
+        bounds.append(_log1pexp(math.log(2.0) + log_radius - 0.5 * _LOG_2_PI_E))
+    elif radius > d:
+        a = (d - 1.0) / radius
+        outside = d / radius * math.sqrt(2.0 * math.pi) * math.exp(0.5 * a * a) * 0.5 * math.erfc(-a / math.sqrt(2.0))
+        beyond = (d + 1.0) / (2.0 * radius * math.sqrt(2.0 * math.pi)) + d * (d + 2.0) / (8.0 * radius * radius)
+        bounds.append(_log_volume(d, log_radius) - 0.5 * d * _LOG_2_PI_E + math.log1p(outside) + 0.25 + beyond)
+    best = min(bounds)
+    return best + _CLOSED_FORM_ERROR * (abs(best) + d)
+
+
+def closed_form_lower(d: float, radius: float, log_radius: float) -> float:
+    """The greatest of the lower bounds in closed form."""
+    if radius < 1e-7:
+        return max(0.5 * radius * radius * (1 - radius * radius - 1e-15) - 5e-324, 0.0)
+    best = 0.5 * d * _log1pexp(2.0 / d * _log_volume(d, log_radius) - _LOG_2_PI_E)
+    return max(best - _CLOSED_FORM_ERROR * (abs(best) + d), 0.0)
+
+
+def _asymptotic_value(d: float, log_radius: float) -> float:
+    """The limit of C for large R: for d = 1 with an empirical constant, else the volume term alone."""
+    if d == 1:
+        return _log1pexp(math.log(2.0 / _EMPIRICAL) + log_radius) + math.log(_EMPIRICAL) - 0.5 * _LOG_2_PI_E
+    return _log_volume(d, log_radius) - 0.5 * d * _LOG_2_PI_E
+
+
+def _radius_of_upper_bound(d: float, capacity: float) -> float:
+    """The R at which an upper bound is ``capacity``, so that C(R) is at most that."""
+    exponent = 2.0 * capacity / d
+    root = math.sqrt(math.expm1(exponent)) if exponent < 600.0 else math.exp(0.5 * min(exponent, 1400.0))
+    by_average_power = math.sqrt(d) * root
+    if d == 1 and capacity < 600.0:
+        return max(by_average_power, 0.5 * math.expm1(capacity) * math.exp(0.5 * _LOG_2_PI_E))
+    return by_average_power
+
+
+def _log_volume(d: float, log_radius: float) -> float:
+    return 0.5 * d * math.log(math.pi) - math.lgamma(0.5 * d + 1.0) + d * log_radius
+
+
+def _log1pexp(x: float) -> float:
+    return math.log1p(math.exp(x)) if x < 700.0 else x

@@ -1,0 +1,362 @@
+"""Finite channels: capacity of any channel with its certificate, and maximal leakage.
+
+Notation: channel Q (n, m), Q[d, w] = P(output w | input d); input distribution p, output distribution q = pQ,
+K_d = KL(Q_d || q). Then
+
+    I(p, Q) = sum_d p_d K_d  <=  C = max_p I(p, Q)  <=  max_d K_d
+
+for every p, and both sides meet at the best one. A solver finds p; the bracket is these two numbers, rounded outward,
+and holds whatever p the solver found (csrc/fp_blahut.h, ``interior_point``). Channels with a known structure are
+handled by ``structured`` first.
+"""
+
+# bounds: tested by enclosures/test_discrete_capacity - rounding of small channels, and underflow; the rest are
+#    limits of rtol
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import _parallel, _validate, special
+from ..channels import AnyChannel, Channel, DefaultChannel, ProductChannel
+from ..errors import DomainError, ShapeError
+from ..estimate import Estimate, Result
+from ..kernels import _blahut
+from ..numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
+from . import interior_point, structured
+
+__all__ = ["ChannelCapacity", "channel_capacity", "maximal_leakage"]
+
+_CHANNELS_PER_TASK = 4096  # small channels solved in one task, some milliseconds
+# bound: none - relative width to which the solver takes 2 x 2 channels, whose bracket is a closed form
+_BINARY_RTOL = 1e-13
+# bound: tested by kernels/test_binary_channel, enclosures/test_discrete_capacity - relative error of the capacity
+#    of the binary asymmetric channel
+_BINARY_ERROR = 4e-15
+_REMEDY = "Give channel one row an input, P(output | input)."
+
+
+class HasMatrix(Protocol):
+    """An object that writes itself out as rows of probabilities."""
+
+    def matrix(self) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ChannelCapacity(Result):
+    """The capacity of a finite channel with the distributions that prove it.
+
+    Parameters
+    ----------
+    capacity : Estimate
+        Certified: ``lower`` is I(input, channel), ``upper`` the largest divergence from ``output``. Of shape (...) for
+        a stack of channels.
+    input : ndarray, shape (..., n), or None
+        The input distribution found. None, as the next two, for a channel that is too large for it to be written out:
+        there the distribution is uniform, over all secrets or within the factors.
+    output : ndarray, shape (..., m), or None
+        The output distribution that it gives.
+    divergences : ndarray, shape (..., n), or None
+        KL(row || output) for every input, in the unit of the capacity: equal to it where the input is used, at most
+        that elsewhere.
+    iterations : int or ndarray
+        Newton steps taken.
+    converged : bool or ndarray
+        Whether the two bounds came within ``rtol``, apart from the widening for rows that do not sum to 1.
+    method : str
+        The method, with a note where some channel did not get to ``rtol``.
+
+    Examples
+    --------
+    >>> from fastpriv import channel_capacity
+    >>> found = channel_capacity([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.25, 0.5, 0.25]])
+    >>> found.input.round(6), found.converged
+    (array([0.5, 0.5, 0. ]), True)
+    """
+
+    capacity: Estimate
+    input: FloatArray | None
+    output: FloatArray | None
+    divergences: FloatArray | None
+    iterations: int | IntArray
+    converged: bool | BoolArray
+    method: str
+
+
+def channel_capacity(
+    channel: AnyChannel | HasMatrix | ArrayLike, *, rtol: float = 1e-9, unit: Literal["nats", "bits"] = "nats",
+    max_iterations: int = 200, max_seconds: float | None = None, n_jobs: int | None = None,
+) -> ChannelCapacity:  # fmt: skip
+    """Capacity of any finite channel: the largest mutual information over all input distributions, with a certificate.
+
+    Parameters
+    ----------
+    channel : AnyChannel, array_like of shape (n, m) or (..., n, m), or an object with ``matrix()``
+        A channel, or rows of probabilities, P(output w | input d), float64 or float32, that sum to 1 within 1e-9 or
+        2e-6. The leading axes are a stack of channels.
+    rtol : float, default 1e-9
+        Width of the bracket to reach: relative to the capacity, and in nats where it is above 1 nat. From 1e-14 to 1.
+    unit : {"nats", "bits"}
+        Unit of the answer.
+    max_iterations : int, default 200
+        Largest number of Newton steps for one channel.
+    max_seconds : float, optional
+        Seconds after which no further step is begun.
+    n_jobs : int, optional
+        Threads for a stack; the answers do not depend on it.
+
+    Returns
+    -------
+    ChannelCapacity
+        Bracket (kind ``certified``), input distribution, output distribution and divergences. A bracket that is wider
+        than ``rtol`` holds all the same; ``converged`` and ``method`` say so.
+
+    Raises
+    ------
+    DomainError
+        For negative cells, NaN, rows that do not sum to 1, or parameters out of range.
+    ShapeError
+        For fewer than two axes, no inputs or no outputs.
+    MemoryError
+        When the work arrays, twice the channel, do not fit.
+
+    Notes
+    -----
+    Primal-dual Newton's method with predictor and corrector: mostly 4 to 15 steps, at any size, where Blahut-Arimoto
+    needs 1/rtol steps if some input is barely unused. A step solves min(n, m) equations. Channels of at most 16 inputs
+    and outputs are solved eight at a time by one kernel; two inputs with two outputs have a closed bracket as well.
+
+    Channels that treat all secrets alike (``RandomizedResponse``, ``UnaryEncoding``, ``SubsetSelection``) have a closed
+    form at any size, a ``ProductChannel`` the sum over its factors, a ``DefaultChannel`` the capacity of the rows that
+    differ; others are written out. The input distribution of a ``GeometricMechanism`` comes from steps in time
+    proportional to its inputs, and the bounds from its cells.
+
+    Rows that miss 1 by g widen the bounds by about g sqrt(2 C): they hold for every channel with rows of sum 1 whose
+    cells are those given up to a factor 1 + g or 1 - g, such as the rows divided by their sums. Columns with no cell of
+    1e-270 count as at most 1e-270.
+
+    **Accuracy**: the bracket always holds; its width is at most ``rtol`` min(1, C), down to about 1e-13 C and
+    1e-15 sqrt(C), by ``tests/enclosures/test_discrete_capacity.py``.
+
+    Source: certificate R. G. Gallager, Information theory and reliable communication (1968), theorem 4.5.1; why
+    Blahut-Arimoto stalls, Nakagawa, Takei, Hara and Watabe (2021); steps S. Mehrotra (1992).
+
+    Examples
+    --------
+    >>> from fastpriv import channel_capacity
+    >>> erasure = [[0.75, 0.25, 0.0], [0.0, 0.25, 0.75]]
+    >>> round(float(channel_capacity(erasure, unit="bits").capacity), 9)
+    0.75
+    >>> channel_capacity([[[1.0, 0.0], [0.5, 0.5]], [[0.9, 0.1], [0.9, 0.1]]]).capacity.value
+    array([0.22314355, 0.        ])
+    >>> from fastpriv import RandomizedResponse
+    >>> channel_capacity(RandomizedResponse(10**12, 30.0).power(100)).capacity.value
+    2497.44...
+    """
+    _parallel.checked(n_jobs)
+    rtol = _validate.scalar("rtol", rtol, "between 1e-14 and 1", lambda x: (x >= 1e-14) & (x <= 1))
+    _validate.choice("unit", unit, ("nats", "bits"))
+    steps = _validate.count("max_iterations", max_iterations, minimum=0, maximum=1_000_000)
+    seconds = math.inf
+    if max_seconds is not None:
+        seconds = _validate.scalar("max_seconds", max_seconds, "positive", lambda x: x > 0)
+    found = _solve(channel, rtol, steps, time.monotonic() + seconds, n_jobs)
+    divergences = found.divergences
+    if divergences is not None and unit == "bits":
+        divergences = divergences / LOG_2
+    for array in (found.input, found.output, divergences):
+        if array is not None:
+            array.setflags(write=False)
+    return replace(found, capacity=found.capacity.to(unit), divergences=divergences)
+
+
+def _solve(channel: Any, rtol: float, steps: int, deadline: float, n_jobs: int | None) -> ChannelCapacity:
+    """Capacity in nats, by structure where that is known."""
+    iterations, converged, solution = 0, True, None
+    if isinstance(channel, ProductChannel):
+        width = max(rtol / sum(channel.powers), 1e-14)
+        parts = [_solve(factor, width, steps, deadline, n_jobs) for factor in channel.factors]
+        solution, iterations = structured.product_capacity(channel, parts), max(int(one.iterations) for one in parts)
+        converged = all(one.converged for one in parts)
+        method = f"sum over factors: {'; '.join(dict.fromkeys(one.method for one in parts))}"
+    elif isinstance(channel, DefaultChannel):
+        part = _solve(channel.laws, rtol, steps, deadline, n_jobs)
+        solution, iterations = structured.default_capacity(channel, part), int(part.iterations)
+        converged, method = bool(part.converged), f"equal rows once: {part.method}"
+    elif isinstance(channel, AnyChannel) and structured.is_symmetric(channel):
+        solution = structured.symmetric_capacity(channel)
+        converged = solution is not None and \
+            solution.upper - solution.lower <= rtol * min(1.0, max(solution.value, 1e-290))
+        method = "all inputs alike: the uniform law"
+    if solution is None:
+        return _solve_cells(channel, rtol, steps, deadline, n_jobs)
+    value, lower, upper, p, q, k = solution
+    estimate = Estimate(value, lower, upper, kind="certified", unit="nats", method=method)
+    return ChannelCapacity(estimate, p, q, k, iterations, converged, method)
+
+
+def _solve_cells(channel: Any, rtol: float, steps: int, deadline: float, n_jobs: int | None) -> ChannelCapacity:
+    """Capacity in nats, from the cells of a channel or a stack of them."""
+    cells, gaps = _checked_cells(channel)
+    shape, (n, m) = cells.shape[:-2], cells.shape[-2:]
+    stack = cells.reshape(-1, n, m)
+    small = max(n, m) <= _blahut.SIDE
+    geometric = not small and interior_point.is_geometric(channel)
+    accuracy = min(rtol, _BINARY_RTOL) if (n, m) == (2, 2) else rtol
+
+    def solve_part(part: slice) -> tuple[FloatArray, ...]:
+        allowed = steps if time.monotonic() < deadline else 0
+        if small:
+            return tuple(_blahut.small(stack[part], gaps[part], accuracy, allowed))
+        start = interior_point.geometric_input(channel, rtol) if geometric and allowed else None
+        return _solve_large(stack[part.start], gaps[part.start], rtol, allowed, deadline, start)
+
+    if not small:
+        _validate.memory("channel", 16 * n * (m + 1), "Fewer inputs or outputs will do.")
+    tasks = _parallel.blocks(len(stack), _CHANNELS_PER_TASK if small else 1)
+    parts = _parallel.ordered_map(solve_part, tasks, n_jobs=n_jobs, shared=True)
+    empty = (np.empty((0, 5)), np.empty((0, n)), np.empty((0, m)), np.empty((0, n)))
+    numbers, p, q, k = (np.concatenate(rows) for rows in zip(empty, *parts, strict=True))
+    method = "primal-dual Newton, begun by structure" if geometric else "primal-dual Newton"
+    _set_equal_rows(stack, numbers, p, q, k)
+    if (n, m) == (2, 2):
+        method = "primal-dual Newton, and Halley's method on the input weight"
+        _intersect_binary(stack, gaps, numbers)
+    converged = numbers[:, 3] <= rtol
+    if not converged.all():
+        stopped = f"{int((~converged).sum())} of {len(stack)} stopped" if shape else "stopped"
+        method += f"; not converged: {stopped} at a width up to {numbers[:, 3].max():.2g} nats, rtol {rtol:g}"
+    value, lower, upper = (numbers[:, column].reshape(shape) for column in range(3))
+    estimate = Estimate(value, lower, upper, kind="certified", unit="nats", method=method)
+    iterations, done = numbers[:, 4].astype(np.int64).reshape(shape), converged.reshape(shape)
+    return ChannelCapacity(
+        estimate, p.reshape(*shape, n), q.reshape(*shape, m), k.reshape(*shape, n),
+        iterations if shape else int(iterations), done if shape else bool(done), method,
+    )  # fmt: skip
+
+
+def _checked_cells(channel: Any) -> tuple[FloatArray, FloatArray]:
+    """Cells (..., n, m), contiguous, and the |row sum - 1|, rounded up, of shape (stack, n)."""
+    given = channel
+    if isinstance(channel, Channel) and channel.log:  # in doubles, whatever the precision of the logarithms
+        given = np.exp(channel.rows(log=True), dtype=np.float64)
+    elif callable(matrix := getattr(channel, "matrix", None)):
+        given = matrix()
+    try:
+        cells = _validate.array("channel", given)
+    except ShapeError:  # rows of different lengths
+        cells = np.empty(0, dtype=object)
+    tolerance = _validate.sum_tolerance((channel.cells if isinstance(channel, Channel) else cells).dtype)
+    if cells.dtype.kind not in "fiub":
+        cells = _validate.real("channel", given, "rows of probabilities of one length", remedy=_REMEDY, answer=False)
+    if cells.ndim < 2:
+        raise ShapeError(f"channel must be of shape (n, m) or (..., n, m); got shape {cells.shape}. {_REMEDY}")
+    if 0 in cells.shape[-2:]:
+        raise ShapeError(f"channel must have an input and an output at least; got shape {cells.shape}. {_REMEDY}")
+    cells = np.ascontiguousarray(cells, dtype=np.float64)
+    if _validate.map_of(cells) is not None:  # another process may truncate its file
+        _validate.memory("channel", cells.nbytes, "Take a smaller channel.")
+        cells = np.array(cells)
+    gaps = _blahut.row_gaps(cells.reshape(-1, cells.shape[-1])).reshape(cells.shape[:-1])
+    good = (gaps >= 0) & (gaps <= tolerance)
+    if not good.all():
+        index = tuple(int(i) for i in np.argwhere(~good)[0])
+        row = cells[index]
+        position = f"in row {index[0] if len(index) == 1 else index} ({int((~good).sum())} of {good.size} rows)"
+        if gaps[index] < 0:
+            worst = float(row[np.isnan(row) | (row < 0)][0])
+            raise DomainError(f"channel must have cells of at least 0; got {worst!r} {position}. {_REMEDY}")
+        raise DomainError(
+            f"channel must have rows that sum to 1 within {tolerance:g}; got a sum of {float(row.sum())!r} {position}. "
+            "Divide every row by its sum if the numbers are relative."
+        )
+    return cells, gaps.reshape(-1, cells.shape[-2])
+
+
+def _solve_large(
+    channel: FloatArray, gaps: FloatArray, rtol: float, steps: int, deadline: float, start: FloatArray | None
+) -> tuple[FloatArray, ...]:
+    """Solve one large channel; return arrays shaped like those of the small-channel kernel."""
+    largest = channel.max(axis=0)
+    faint = (largest > 0) & (largest < _blahut.FAINT)
+    clear = np.ascontiguousarray(np.where(faint, 0.0, channel)) if faint.any() else channel
+    found = interior_point.solve(clear, rtol, steps, deadline, start)
+    bounds = interior_point.certified_bounds(found, gaps, int(faint.sum()))
+    return np.array([[*bounds, found.width, found.iterations]]), found.p[None], found.q[None], found.divergences[None]
+
+
+def _set_equal_rows(stack: FloatArray, numbers: FloatArray, p: FloatArray, q: FloatArray, k: FloatArray) -> None:
+    """Set the capacity of channels with equal rows to exactly 0, with the row itself as the output distribution."""
+    for index in np.flatnonzero(numbers[:, 0] < 1e-25):
+        rows = stack[index]
+        if (rows == rows[0]).all():
+            numbers[index], q[index], k[index] = 0.0, rows[0], 0.0
+            p[index] = 1.0 / len(rows)
+
+
+def _intersect_binary(stack: FloatArray, gaps: FloatArray, numbers: FloatArray) -> None:
+    """Intersect the brackets with the closed form, where the rows are pairs of a number and its complement."""
+    (a, b), (c, d) = stack.transpose(1, 2, 0)
+    gap = gaps.max(axis=1, initial=0.0)
+    value = special.bac_capacity_with_complements(b, a, c, d)
+    spread = 2.1 * gap * (value + np.sqrt(2.1 * value) + 2 * gap) + 5e-323
+    with np.errstate(under="ignore"):
+        lower, upper = value * (1 - _BINARY_ERROR) - spread, value * (1 + _BINARY_ERROR) + spread
+    lower, upper = np.maximum(numbers[:, 1], lower), np.minimum(numbers[:, 2], upper)
+    sharper = (gap <= UNIT_ROUNDOFF) & (value > 0) & (lower <= upper)
+    numbers[sharper, 0] = np.clip(value, lower, upper)[sharper]
+    numbers[sharper, 1], numbers[sharper, 2] = lower[sharper], upper[sharper]
+    numbers[sharper, 3] = np.minimum(numbers[sharper, 3], (upper - lower)[sharper])
+
+
+def maximal_leakage(
+    channel: AnyChannel | HasMatrix | ArrayLike, *, unit: Literal["nats", "bits"] = "nats"
+) -> Estimate:
+    """Maximal leakage, log sum_w max_d Q[d, w]: the leakage of an output about any function of the input.
+
+    Parameters
+    ----------
+    channel : AnyChannel, array_like of shape (n, m) or (..., n, m), or an object with ``matrix()``
+        Rows of probabilities, as for ``channel_capacity``; a channel is written out (``notions.maximal_leakage`` knows
+        closed forms).
+    unit : {"nats", "bits"}
+        Unit of the answer.
+
+    Returns
+    -------
+    Estimate
+        Kind ``exact``, of shape (...). It is the min-entropy capacity and Sibson's information of infinite order, and
+        at least the capacity.
+
+    Raises
+    ------
+    DomainError
+        For negative cells, NaN, rows that do not sum to 1, or another unit.
+    ShapeError
+        For fewer than two axes, no inputs or no outputs.
+
+    Notes
+    -----
+    Formed as log1p of the sum of max_d Q[d, w] - Q[0, w], so that small leakages keep their digits.
+
+    **Accuracy**: 1e-14 relative, and twice what rows miss 1 by besides (tests/enclosures/test_discrete_capacity.py).
+
+    Source: I. Issa, A. B. Wagner and S. Kamath, An operational approach to information leakage (2020).
+
+    Examples
+    --------
+    >>> from fastpriv import maximal_leakage
+    >>> float(maximal_leakage([[0.75, 0.25], [0.25, 0.75]], unit="bits"))
+    0.58496250072...
+    """
+    _validate.choice("unit", unit, ("nats", "bits"))
+    cells, gaps = _checked_cells(channel)
+    gap = gaps.max(axis=1, initial=0.0).reshape(cells.shape[:-2])
+    bracket = structured.leakage_of_excess(cells.max(axis=-2) - cells[..., 0, :], gap)
+    return Estimate(*bracket, kind="exact", unit="nats", method="closed form").to(unit)

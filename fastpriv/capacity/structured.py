@@ -1,0 +1,184 @@
+"""Capacities of channels of known structure, from their parts and without writing the channel out.
+
+Notation: class c of equivalent releases has probability W_c, its groups of secrets mass g_h and y_h = ln(posterior /
+prior).
+
+If some permutation of the releases undoes any transposition of two secrets (randomised response, unary encoding, subset
+selection), all rows have the same divergence from their mean: the uniform input is optimal, and its information
+
+    I = sum_c W_c sum_h g_h psi(y_h),   psi(y) = e^y (e^-y - 1 + y) >= 0,
+
+is the capacity: both sides of the certificate are the same number, and no term cancels another. In classes of two
+groups the relative error of y is 1e-14; it changes psi, besides its exponential, by at most
+e^y |y| min(1, 1.7 |y|) 1e-14, and every exponential is right to u times its exponent. Where the number of bits that are
+1 is binomial, its mean k q has an error of 2 u (1 + |ln q|), which changes the log of a probability by that times the
+distance from the mean, about the standard deviation. Capacities of independent channels add up; equal rows count once.
+"""
+
+# bounds: tested by enclosures/test_structured_capacity, enclosures/test_discrete_capacity - rounding of the sum over
+#    classes, by the notes at the head, and of a sum of maxima and its logarithm
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..channels import (
+    AnyChannel,
+    DefaultChannel,
+    ProductChannel,
+    Profiles,
+    RandomizedResponse,
+    SubsetSelection,
+    UnaryEncoding,
+)
+from ..channels.families.membership import log_expit
+from ..numerics import UNIT_ROUNDOFF, FloatArray
+
+__all__ = [
+    "FSUM_LIMIT", "LONG_SUM_ERROR", "CapacitySolution", "accurate_sum", "default_capacity", "information",
+    "is_symmetric", "leakage_of_excess", "product_capacity", "shared_error", "symmetric_capacity",
+]  # fmt: skip
+
+# bound: tested by enclosures/test_structured_capacity - relative error of log ratios in classes of few groups
+_RATIO_ERROR = 1e-14
+FSUM_LIMIT = 2**16  # terms up to which a sum is taken by math.fsum, which rounds once
+# bound: proved - a term takes part in at most 19 + log2(n / 128) additions, in blocks of 128 and halves of halves
+LONG_SUM_ERROR = 64 * UNIT_ROUNDOFF
+_FEW_GROUPS = 8  # groups of a class up to which _RATIO_ERROR suffices; with more, it applies to the largest tilt too
+_ENTRY_LIMIT = 2**20  # entries of a distribution, or cells of its channel, up to which it is written out
+_SIDE_LIMIT = 2**10  # secrets; a channel of more, with at least as many releases, has more cells than _ENTRY_LIMIT
+
+
+class CapacitySolution(NamedTuple):
+    """A capacity in nats with its certificate; arrays that are too large to be written out are None."""
+
+    value: float
+    lower: float
+    upper: float
+    input: FloatArray | None
+    output: FloatArray | None
+    divergences: FloatArray | None
+
+
+def is_symmetric(channel: AnyChannel) -> bool:
+    """Whether some permutation of the releases undoes any transposition of two secrets."""
+    return isinstance(channel, (RandomizedResponse, UnaryEncoding, SubsetSelection))
+
+
+def symmetric_capacity(channel: AnyChannel) -> CapacitySolution | None:
+    """The closed form for a symmetric channel; None where its classes are too many to be listed."""
+    profiles = channel.profiles()
+    if profiles is None:
+        return None
+    bracket = information(profiles, shared_error=shared_error(channel))
+    if channel.inputs > _SIDE_LIMIT or not channel._cells_within(_ENTRY_LIMIT):
+        return CapacitySolution(*bracket, None, None, None)
+    uniform = np.full(channel.inputs, 1.0 / channel.inputs)
+    return CapacitySolution(*bracket, uniform, uniform @ channel.matrix(), np.full(channel.inputs, bracket[0]))
+
+
+def shared_error(channel: AnyChannel) -> float:
+    """Relative error that the probabilities of all classes of a channel share."""
+    if not (isinstance(channel, UnaryEncoding) and math.isfinite(channel.logit_q)):
+        return 0.0
+    spread = log_expit(channel.logit_q) + log_expit(-channel.logit_q)  # log of q (1 - q)
+    return 32 * UNIT_ROUNDOFF * (1.0 - spread) * (1.0 + math.sqrt(channel.k * math.exp(spread)))
+
+
+def default_capacity(channel: DefaultChannel, part: Any) -> CapacitySolution:
+    """The capacity of the distinct rows; all secrets with the default row share its weight in the input."""
+    bracket = part.capacity.value, part.capacity.lower, part.capacity.upper
+    if channel.inputs > _ENTRY_LIMIT:
+        return CapacitySolution(*bracket, None, part.output, None)
+    listed = channel.indices
+    weights = np.full(channel.inputs, part.input[-1] / (channel.inputs - listed.size))
+    divergences = np.full(channel.inputs, part.divergences[-1])
+    weights[listed], divergences[listed] = part.input[:-1], part.divergences[:-1]
+    return CapacitySolution(*bracket, weights, part.output, divergences)
+
+
+def product_capacity(channel: ProductChannel, parts: list[Any]) -> CapacitySolution:
+    """The sum over independent factors; their input and output distributions are multiplied."""
+    value, lower, upper = (
+        math.fsum(times * float(getattr(one.capacity, end)) for times, one in zip(channel.powers, parts, strict=True))
+        for end in ("value", "lower", "upper")
+    )
+    slack = 4 * UNIT_ROUNDOFF * upper
+    factors = [one for times, one in zip(channel.powers, parts, strict=True) for _ in range(min(times, _SIDE_LIMIT))]
+    arrays = [_outer_product([getattr(one, name) for one in factors], operation) for name, operation in
+              (("input", np.multiply), ("output", np.multiply), ("divergences", np.add))]  # fmt: skip
+    return CapacitySolution(value, max(0.0, lower - slack), upper + slack, *arrays)
+
+
+def _outer_product(factors: list[FloatArray | None], operation: np.ufunc) -> FloatArray | None:
+    """The outer product or sum of all factors as a vector; None where one is unknown or the result is too large."""
+    result = np.full(1, float(operation.identity))
+    for factor in factors:
+        if factor is None or result.size * factor.size > _ENTRY_LIMIT:
+            return None
+        result = operation.outer(result, factor).reshape(-1)
+    return result
+
+
+def information(profiles: Profiles, *, shared_error: float = 0.0, gap: float = 0.0) -> tuple[float, float, float]:
+    """Mutual information under the prior of the profiles, with its bounds.
+
+    ``shared_error`` is the relative error that all classes share, ``gap`` the largest |row sum - 1|.
+    """
+    log_weight, y = profiles.log_weight, profiles.log_ratio
+    live = (profiles.log_mass > -np.inf) & (log_weight > -np.inf)[profiles.classes]
+    classes, y, log_mass = profiles.classes[live], y[live], profiles.log_mass[live]
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        mass = np.exp(log_mass + log_weight[classes])
+        joint = np.exp(log_mass + profiles.log_total[classes] + profiles.tilt[live])  # e^y mass
+        small = np.abs(y) < 0.5
+        inner = np.where(small, y, 0.0)
+        falling = mass * (1.0 + np.where(np.isneginf(y), 0.0, np.exp(y) * (y - 1.0)))
+        rising = joint * (y + np.expm1(-y))
+        terms = np.where(small, joint * _expm1_minus_x(-inner), np.where(y < 0, falling, rising))
+        size = np.where(np.isfinite(y), np.abs(y), 0.0)
+        sensitivity = joint * np.where(y > 1.0, 1.0, 1.7 * size)
+    tilt = np.abs(profiles.tilt[live])
+    largest_tilt = 1.0 + float(np.max(tilt, where=np.isfinite(tilt), initial=0.0))
+    many_groups = (np.diff(profiles.starts) > _FEW_GROUPS)[classes]
+    ratio_error = _RATIO_ERROR * (size + np.where(many_groups, largest_tilt, 0.0)) + 4 * profiles.error
+    weight_gap = abs(math.fsum(np.exp(log_weight)) - 1.0) if profiles.missing == 0 else 0.0
+    exponent = np.abs(np.where(np.isfinite(profiles.log_total), profiles.log_total, 0.0))[classes] + np.abs(log_mass)
+    value = accurate_sum(terms)
+    relative = 16 * UNIT_ROUNDOFF * (10 + exponent) + 2 * weight_gap + shared_error
+    error = accurate_sum(terms * relative) + 1.1 * accurate_sum(sensitivity * ratio_error)
+    error += LONG_SUM_ERROR * (value + error) if terms.size > FSUM_LIMIT else 0.0
+    error += 2.2 * profiles.gap * value + 1.01 * gap * (value + math.sqrt(2.01 * value) + gap)
+    underflow = 1e-300 if value > 0 or np.any(y != 0) else 0.0
+    unlisted = 0.0
+    if profiles.missing:
+        unlisted = profiles.missing * (1.0 + float(np.max(profiles.tilt.max() - profiles.tilt, initial=0.0)))
+    return value, max(0.0, value - error - underflow), value + error + underflow + unlisted
+
+
+def accurate_sum(terms: FloatArray) -> float:
+    """The sum of terms of at least 0: rounded once, or right to ``LONG_SUM_ERROR`` for more than ``FSUM_LIMIT``."""
+    return math.fsum(terms.tolist()) if terms.size <= FSUM_LIMIT else float(np.sum(terms))
+
+
+def _expm1_minus_x(x: FloatArray) -> FloatArray:
+    """e^x - 1 - x for |x| <= 1/2."""
+    total = np.zeros_like(x)
+    for i in range(17, 2, -1):
+        total = (1.0 + total) * x / i
+    return np.asarray(0.5 * x * x * (1.0 + total))
+
+
+def leakage_of_excess(excess: FloatArray, gap: Any, rounding: Any = 0.0) -> tuple[Any, Any, Any]:
+    """Value, lower and upper bound of the maximal leakage ln(1 + sum of ``excess``), in nats.
+
+    Along its last axis ``excess`` has the largest cell of each column minus the cell of one row, so that small leakages
+    keep their digits. The sums of all rows are 1 within ``gap``; ``rounding`` is the relative error of the terms.
+    """
+    relative = (40 + excess.shape[-1].bit_length()) * UNIT_ROUNDOFF + rounding
+    value = np.log1p(excess.sum(axis=-1))
+    slack = 2.1 * np.asarray(gap)
+    return value, np.maximum(value * (1 - relative) - slack, 0.0), value * (1 + relative) + slack

@@ -1,0 +1,232 @@
+"""``fastpriv assess``: what releasing each value of a column with noise leaks."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DomainError
+from .options import FIGURE_FORMATS, GRID_FORMS, add_column_options, figure_format, open_table
+
+if TYPE_CHECKING:
+    from ..assessment.column_files import ColumnFile
+
+__all__ = ["add_options", "run"]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
+    parser.description = (
+        "Tabulate what releasing each value of a column once, through a mechanism, leaks: LDP, LIP, mutual "
+        "information, capacity, Bayesian privacy, leakage of guesses, each with bounds. Prints a table; writes CSV, "
+        "Parquet, JSON, a figure, and a page (HTML) that shows and explains it all. Several columns or mechanisms make "
+        "one table."
+    )
+    add = parser.add_argument
+    add(
+        "file", nargs="?", metavar="FILE", help="CSV or Parquet file, also packed (gzip, bzip2, xz, zip); - for "
+        "standard input; default: the ages of the Adult data set",
+    )  # fmt: skip
+    add(
+        "--column", "--columns", metavar="NAMES", action="append", help="columns by name, with commas between them; "
+        "repeat it for names that hold commas; may be left out when the file has one column",
+    )  # fmt: skip
+    add_column_options(parser)
+    add(
+        "--missing", choices=("error", "drop", "keep"), default="error",
+        help="cells without a value; keep: as a category of their own (default: error)",
+    )  # fmt: skip
+    add(
+        "--bins", metavar="N|exact", default="exact",
+        help="release values rounded to the centres of N equal bins; exact: the values as they are (default: exact)",
+    )  # fmt: skip
+    add(
+        "--mechanism", metavar="NAMES", default="gaussian",
+        help="gaussian (numbers); rr, oue, sue, rappor, subset, exponential (any values); geometric, laplace-discrete "
+        "(whole numbers); several with commas (default: gaussian)",
+    )  # fmt: skip
+    add("--channel", metavar="FILE", help="a channel instead, a row for each value: .csv, .npy, .npz, .parquet, .json")
+    add("--prior", metavar="FILE", help="with --channel: probabilities of its inputs, one column (default: uniform)")
+    add("--sigma", metavar="GRID", help=f"standard deviations of the noise, in the unit of the column: {GRID_FORMS}")
+    add(
+        "--epsilon", metavar="GRID",
+        help="levels of the mechanisms other than gaussian, LDP epsilons in nats: same forms (default: 21 from 0.1 to "
+        "10); with gaussian or --channel alone, the epsilons of the curves, as --curve",
+    )  # fmt: skip
+    add("--curve", metavar="GRID", help="epsilons of the curves, in nats: same forms (default: 81 from 0.01 to 100)")
+    add(
+        "--sensitivity", metavar="S", help="largest distance between two possible values, in the unit of the column "
+        "(default: range of the column)",
+    )  # fmt: skip
+    add("--out", metavar="DIR", help="directory for the files (default: fastpriv-report; none with --json)")
+    add("--format", metavar="LIST", help="comma-separated, of csv, parquet, json, html, or none (default: all)")
+    add("--figure", choices=FIGURE_FORMATS, help="kind of figure (default: png if matplotlib is installed)")
+    add("--json", action="store_true", help="print JSON instead of the table; writes files only with --out")
+    add("--resume", action="store_true", help="take the finished blocks of an interrupted run with the same settings")
+    add("--n-jobs", metavar="N", type=int, default=-1, help="threads (default: all cores)")
+    add("--quiet", action="store_true", help="no progress bar, no table")
+    parser.epilog = (
+        "Example: fastpriv assess people.csv --column age,job --mechanism rr,subset --epsilon 0.5,1,2 --out report"
+    )
+    parser.set_defaults(
+        run=run, interrupted="finished blocks are kept. Run the same command with --resume to go on."
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Assess, print and write; return the exit code."""
+    formats, figure = _formats(args), figure_format(args)
+    out = args.out if args.out is not None else None if args.json else "fastpriv-report"
+    report = _assess(args, out)
+    written = [] if out is None else report.save(out, formats=formats, figure=figure)
+    if args.json:
+        for piece in report.json_pieces():
+            sys.stdout.write(piece)
+    elif not args.quiet:
+        sys.stdout.write(report.summary() + "\n")
+        if written:
+            sys.stdout.write("\nWritten: " + ", ".join(str(path) for path in written) + "\n")
+    return 0
+
+
+def _assess(args: argparse.Namespace, out: str | None) -> Any:
+    from ..assessment.assess import assess, sweep
+    from ..assessment.families import FAMILIES, family_of
+
+    names = [family_of(name.strip()).name for name in args.mechanism.split(",")]
+    has_level = args.channel is None and any(FAMILIES[name].parameter == "level" for name in names)
+    if not has_level and args.epsilon is not None and args.curve is not None:
+        raise DomainError(
+            f"--curve must be left out beside --epsilon here, where both mean the curves; got {args.curve!r} and "
+            f"{args.epsilon!r}. Pass one."
+        )
+    keywords = {
+        "sigma": args.sigma, "epsilon": args.curve if has_level or args.epsilon is None else args.epsilon,
+        "bins": _bins(args.bins), "sensitivity": _sensitivity(args.sensitivity), "n_jobs": args.n_jobs,
+        "progress": not args.quiet, "checkpoint": out, "resume": args.resume,
+    }  # fmt: skip
+    if has_level:
+        keywords["level"] = args.epsilon
+    if args.channel is not None:
+        channel, data, name, source = _read_channel(args)
+        return assess(data, mechanism=channel, name=name, source=source, **keywords)
+    if args.prior is not None:
+        raise DomainError(f"--prior must stand beside --channel; got {args.prior!r} alone. Pass the channel too.")
+    columns, source = _columns(args, names)
+    if len(columns) == len(names) == 1:
+        ((name, data),) = columns.items()
+        return assess(data, mechanism=names[0], name=name, source=source, **keywords)
+    return sweep(columns, mechanism=names, source=source, **keywords)
+
+
+def _columns(args: argparse.Namespace, mechanisms: list[str]) -> tuple[dict[str, Any], str]:
+    """Return the columns by name, and the text that says where they come from."""
+    from ..assessment.families import FAMILIES
+
+    if args.file is None:
+        from ..datasets import ADULT_CATEGORIES, ADULT_COLUMNS, adult
+
+        unused = [name for name in ("sep", "decimal", "encoding", "header") if getattr(args, name) is not None]
+        if unused:
+            raise DomainError(f"--{unused[0]} must stand beside a file; got none. Pass FILE, or leave it out.")
+        chosen = _column_names(args.column, (*ADULT_COLUMNS, *ADULT_CATEGORIES)) or ["age"]
+        columns = {name: adult(name) for name in chosen}
+        if args.missing == "drop":
+            columns = {k: x[x != "?"] if k in ADULT_CATEGORIES else x for k, x in columns.items()}
+        return columns, "Adult data set (UCI)"
+    from ..assessment.columns import open_column
+
+    numeric = all(FAMILIES[name].domain != "values" for name in mechanisms)
+    table = open_table(args, args.file)
+    names: list[str | None] = [*_column_names(args.column, table.names)]
+    opened = {name or _default_name(table): open_column(table, name, args.missing) for name in names or [None]}
+    source = table.description([column.decimal for column in opened.values()])
+    return {name: column.numbers() if numeric else column for name, column in opened.items()}, source
+
+
+def _column_names(option: list[str] | None, names: Sequence[str]) -> list[str]:
+    """Return the column names in the option: a text is one name if a column is called so, else several with commas."""
+    chosen: list[str] = []
+    for text in option or []:
+        chosen += [text.strip()] if text.strip() in names else [name.strip() for name in text.split(",")]
+    return chosen
+
+
+def _default_name(table: ColumnFile) -> str:
+    """Return the name of a file's only column: that of the file, or its own if the file is standard input."""
+    if table.file.name == "standard input":
+        return "value" if table.headerless else str(table.names[0])
+    name = table.file.name
+    for ending in (".gz", ".bz2", ".xz", ".zip"):
+        name = name.removesuffix(ending)
+    return Path(name).stem
+
+
+def _read_channel(args: argparse.Namespace) -> tuple[Any, Any, str, str]:
+    """Return the channel, the distribution of its input, its name, and where the distribution comes from."""
+    import numpy as np
+
+    from ..channels.files import read_channel
+    from ..distributions import Pmf
+
+    channel, name = read_channel(args.channel), Path(args.channel).name
+    if args.file is not None:
+        if args.prior is not None:
+            raise DomainError(f"--prior must be left out beside a file of records; got {args.prior!r}. Pass one.")
+        columns, source = _columns(args, ["rr"])
+        if len(columns) != 1:
+            raise DomainError(f"--column must be one column beside --channel; got {args.column!r}. Pass one name.")
+        return channel, *columns.values(), f"{next(iter(columns))} through {name}", source
+    if args.prior is None:
+        return channel, None, name, "uniform prior"
+    from ..assessment.columns import open_column
+
+    table = open_table(args, args.prior)
+    names = _column_names(args.column, table.names)
+    if len(names) > 1:
+        raise DomainError(f"--column must be one column beside --prior; got {args.column!r}. Pass one name.")
+    column = open_column(table, names[0] if names else None, "error")
+    probabilities = column.numbers()
+    if probabilities.size != channel.inputs:
+        raise DomainError(
+            f"--prior must hold one probability for each of the {channel.inputs} inputs of {name}; got "
+            f"{probabilities.size}. Write one a line, in the order of the channel's rows."
+        )
+    return channel, Pmf(np.arange(probabilities.size), probabilities), name, table.description([column.decimal])
+
+
+def _formats(args: argparse.Namespace) -> tuple[str, ...]:
+    if args.format is None:
+        return ("csv", "parquet", "json", "html") if find_spec("pyarrow") else ("csv", "json", "html")
+    formats = tuple(dict.fromkeys(word.strip() for word in args.format.split(",")))
+    if formats == ("none",):
+        return ()
+    for word in formats:
+        if word not in ("csv", "parquet", "json", "html"):
+            raise DomainError(
+                f"--format must be of csv, parquet, json, html or none; got {word!r}. Choose among these."
+            )
+    return formats
+
+
+def _bins(text: str) -> int | None:
+    if text == "exact":
+        return None
+    if not text.isdecimal():
+        raise DomainError(
+            f"--bins must be a whole number or exact; got {text!r}. Leave it out to release the values as they are."
+        )
+    return int(text)
+
+
+def _sensitivity(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise DomainError(f"--sensitivity must be a number; got {text!r}. Pass it in the unit of the column.") from None

@@ -1,0 +1,316 @@
+"""``fastpriv divergence``: a divergence of two Gaussian mixtures in files, as a table with bounds and as files."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import __version__
+from ..errors import BackendMissingError, DomainError, SamplingWarning
+from .options import GRID_FORMS
+
+if TYPE_CHECKING:
+    from ..distributions import GaussianMixture
+    from ..estimate import Estimate
+
+__all__ = ["COLUMNS", "QUANTITIES", "DivergenceTable", "add_options", "check_destination", "compute_table", "run"]
+
+COLUMNS = (
+    "quantity", "direction", "epsilon", "order", "value", "lower", "upper", "kind", "unit", "method", "confidence",
+    "samples", "stopped",
+)  # fmt: skip
+_FLOAT_COLUMNS = ("epsilon", "order", "value", "lower", "upper", "confidence")
+_MAX_EPSILONS = 100_000  # points of a grid; a smooth curve needs no more, and each point costs an evaluation
+_DIGITS = 12  # significant digits that are printed
+# The reasons for which sampling stops, as sentences.
+_STOP_REASONS = {
+    "target": "the target was met", "max_samples": "the samples were spent", "max_seconds": "the time was spent",
+    "interrupted": "it was interrupted", "constant": "all samples had one value",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class DivergenceFunction:
+    """The function of ``fastpriv.divergences`` that computes a quantity, and the arguments it takes besides P."""
+
+    module: str
+    name: str
+    takes: tuple[str, ...]
+
+
+QUANTITIES: Mapping[str, DivergenceFunction] = {
+    "kl": DivergenceFunction("kl", "kl_divergence", ("Q", "both", "certified")),
+    "jensen-shannon": DivergenceFunction("kl", "jensen_shannon", ("Q", "certified")),
+    "total-variation": DivergenceFunction("hockey_stick", "total_variation", ("Q",)),
+    "hockey-stick": DivergenceFunction("hockey_stick", "hockey_stick_divergence", ("Q", "epsilon", "both")),
+    "log-hockey-stick": DivergenceFunction("hockey_stick", "log_hockey_stick_divergence", ("Q", "epsilon", "both")),
+    "renyi": DivergenceFunction("renyi", "renyi_divergence", ("Q", "order", "certified")),
+    "entropy": DivergenceFunction("information", "entropy", ("certified",)),
+    "label-information": DivergenceFunction("information", "label_information", ("certified",)),
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
+    parser.description = (
+        "Compute a divergence of two Gaussian mixtures, or the entropy or label information of one, with bounds: exact "
+        "or certified where that can be, else sampled. The files are made by fastpriv.write_mixture(path, mixture), or "
+        "hold weights, means and sigmas or covariances as JSON or .npz."
+    )
+    add = parser.add_argument
+    add(
+        "quantity", metavar="QUANTITY", help="kl, jensen-shannon, total-variation, hockey-stick, log-hockey-stick, "
+        "renyi, entropy or label-information",
+    )  # fmt: skip
+    add("p", metavar="P", help="file of the first mixture")
+    add("q", nargs="?", metavar="Q", help="file of the second mixture; none for entropy and label-information")
+    add("--epsilon", metavar="GRID", help=f"of the hockey-sticks, in nats: {GRID_FORMS} (default: 0)")
+    add("--order", metavar="A", type=float, help="of the Renyi divergence (default: 2)")
+    add("--both", action="store_true", help="also the other direction, Q||P (kl and the hockey-sticks)")
+    add("--certified", action="store_true", help="the proved enclosure or an error")
+    add("--confidence", metavar="C", type=float, default=0.95, help="level of a sampled interval (default: 0.95)")
+    add("--side", metavar="SIDE", default="both", help="both, or the bound of interest: lower or upper (default: both)")
+    add("--rtol", metavar="R", type=float, default=1e-3, help="stop at this relative half width (default: 1e-3)")
+    add("--atol", metavar="A", type=float, default=0.0, help="or at this absolute one (default: 0)")
+    add("--max-samples", metavar="N", type=float, default=1e8, help="samples at most (default: 1e8)")
+    add("--max-seconds", metavar="S", type=float, default=60.0, help="seconds at most (default: 60)")
+    add("--method", metavar="WORDS", default="auto", help="auto, or what is forced, as 'direct sobol' (default: auto)")
+    add("--interval", metavar="KIND", default="replicates", help="replicates or guaranteed (default: replicates)")
+    add("--seed", metavar="N", type=int, help="the same seed gives the same samples")
+    add("--n-jobs", metavar="N", type=int, default=-1, help="threads (default: all cores)")
+    add("--out", metavar="FILE", help="also write the table to this .csv or .parquet file")
+    add("--json", action="store_true", help="print JSON instead of the table")
+    add("--quiet", action="store_true", help="no progress bar; with --out no table")
+    parser.epilog = "Example: fastpriv divergence hockey-stick p.json q.json --epsilon 0.1..10:5 --out deltas.csv"
+    parser.set_defaults(
+        run=run, interrupted="nothing was reached yet, and nothing written.",
+        large="mixtures and samples must fit into memory; got less memory than they need. Take fewer components.",
+    )  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compute, print and write the table; return the exit code."""
+    from ..distributions.files import read_mixture
+
+    if args.quantity in QUANTITIES and ("Q" in QUANTITIES[args.quantity].takes) != (args.q is not None):
+        got, constraint = ("none", "given") if args.q is None else (repr(args.q), "left out")
+        raise DomainError(f"Q must be {constraint} for {args.quantity}; got {got}. See fastpriv divergence --help.")
+    if args.seed is not None and args.seed < 0:
+        raise DomainError(f"--seed must be a whole number of at least 0; got {args.seed}. Pass one, or leave it out.")
+    if args.out is not None:  # before the work, not after it
+        check_destination(args.out)
+    mixtures = [(file, read_mixture(file)) for file in (args.p, args.q) if file is not None]
+    sampling = {
+        name: getattr(args, name) for name in (
+            "confidence", "side", "rtol", "atol", "max_samples", "max_seconds", "method", "interval", "n_jobs",
+        )
+    }  # fmt: skip
+    with _warnings_on_one_line():
+        code = 0
+        try:
+            table = compute_table(
+                args.quantity, mixtures, epsilon=args.epsilon, order=args.order, both=args.both,
+                certified=args.certified, rng=args.seed, progress=not args.quiet, **sampling,
+            )  # fmt: skip
+        except KeyboardInterrupt as error:
+            if not hasattr(error, "best"):
+                raise
+            exec("")  # as in main
+            table, code = error.best, 130
+            print(f"fastpriv: warning: {error} The bounds are those of what was done.", file=sys.stderr)
+    written = [] if args.out is None else table.save(args.out)
+    if args.json:
+        sys.stdout.write(table.json_text())
+    elif args.out is None or not args.quiet:
+        print(table.summary() + (f"\n\nWritten: {', '.join(map(str, written))}" if written else ""))
+    return code
+
+
+@dataclass(frozen=True, eq=False)
+class DivergenceTable:
+    """A quantity of one distribution or two, with its bounds, and the table it is written as.
+
+    In CSV and Parquet cells that do not apply are empty or null; in JSON infinite numbers are ``"inf"`` and ``"-inf"``.
+    """
+
+    quantity: str
+    names: tuple[str, ...]
+    mixtures: tuple[GaussianMixture, ...]
+    options: Mapping[str, Any]
+    estimate: Estimate
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The table row by row: one for each direction and epsilon."""
+        import numpy as np
+
+        e = self.estimate
+        epsilons = self.options["epsilon"].tolist() if "epsilon" in self.options else [None]
+        directions = (None, None) if len(self.mixtures) == 1 else ("P||Q", "Q||P")
+        shape = (2 if self.options.get("both") else 1, len(epsilons))
+        value, lower, upper = (np.reshape(x, shape).tolist() for x in (e.value, e.lower, e.upper))
+        for i in range(shape[0]):
+            for j, epsilon in enumerate(epsilons):
+                cells = (
+                    self.quantity, directions[i], epsilon, self.options.get("order"), value[i][j], lower[i][j],
+                    upper[i][j], e.kind, e.unit, e.method, e.confidence, e.cost.get("samples"), e.cost.get("stopped"),
+                )  # fmt: skip
+                yield dict(zip(COLUMNS, cells, strict=True))
+
+    def summary(self) -> str:
+        """The table a person reads; what is shown of the bounds is rounded outward."""
+        e, rows = self.estimate, list(self.rows())
+        shown = [name for name in ("direction", "epsilon", "order") if rows[0][name] is not None]
+        if not self.options.get("both"):
+            shown = [name for name in shown if name != "direction"]
+        rounding = {"lower": ROUND_FLOOR, "upper": ROUND_CEILING}
+        cells = [[*shown, "value", "lower", "upper"]]
+        for row in rows:
+            texts = [row[name] if name == "direction" else f"{row[name]:.6g}" for name in shown]
+            texts += [_rounded(row[name], rounding.get(name, ROUND_HALF_EVEN)) for name in cells[0][len(shown) :]]
+            cells.append(texts)
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        table = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells]
+        kind = e.kind if e.confidence is None else f"{e.kind}, {100 * e.confidence:g} % confidence"
+        notes = {"kind": kind, "unit": e.unit, "method": e.method}
+        if "samples" in e.cost:
+            notes["samples"] = f"{e.cost['samples']:,}"
+            notes["stopped"] = "; ".join(_STOP_REASONS[stop] for stop in e.cost["stopped"].split("; "))
+        mixtures = (
+            f"{which} = {name} ({len(mixture)} component{'s' * (len(mixture) > 1)})"
+            for which, name, mixture in zip("PQ", self.names, self.mixtures, strict=False)
+        )
+        d = self.mixtures[0].dimension
+        head = f"{self.quantity}: {', '.join(mixtures)}, {d} dimension{'s' * (d > 1)}"
+        return "\n".join([head, "", *table, "", *(f"{name:<9}{text}" for name, text in notes.items())])
+
+    def json_text(self) -> str:
+        """Return the JSON document."""
+        from .._files import json_safe
+
+        mixtures = {
+            which: {"file": name, "components": len(mixture), "dimension": mixture.dimension, "form": mixture.form}
+            for which, name, mixture in zip("PQ", self.names, self.mixtures, strict=False)
+        }
+        table = [{key: json_safe(cell) for key, cell in row.items()} for row in self.rows()]
+        cost = {key: json_safe(cell) for key, cell in self.estimate.cost.items()}
+        document = {"fastpriv": __version__, "quantity": self.quantity, "laws": mixtures, "cost": cost, "table": table}
+        return json.dumps(document, indent=1, default=str) + "\n"
+
+    def save(self, path: str | os.PathLike[str]) -> list[Path]:
+        """Write the table as CSV or Parquet, as the ending of the name says, atomically; return the paths."""
+        from .._files import atomic_write, write_csv
+
+        target = check_destination(path)
+        if target.suffix.lower() == ".csv":
+            write_csv(target, COLUMNS, (row.values() for row in self.rows()))
+            return [target]
+        import pyarrow as arrow
+        import pyarrow.parquet as parquet
+
+        types = dict.fromkeys(COLUMNS, arrow.string()) | dict.fromkeys(_FLOAT_COLUMNS, arrow.float64())
+        types["samples"] = arrow.int64()
+        schema = arrow.schema(list(types.items()), metadata={"fastpriv": __version__})
+        with atomic_write(target) as stream:
+            parquet.write_table(arrow.Table.from_pylist(list(self.rows()), schema=schema), stream)
+        return [target]
+
+
+def compute_table(
+    quantity: str,
+    mixtures: Sequence[tuple[str, GaussianMixture]],
+    *,
+    epsilon: str | None = None,
+    order: float | None = None,
+    both: bool = False,
+    certified: bool = False,
+    **sampling: Any,
+) -> DivergenceTable:
+    """Compute a quantity of the mixtures, each with the name that the answer shows; ``sampling`` is passed on.
+
+    A KeyboardInterrupt carries the table of the bounds reached so far as ``best``, if there are any.
+    """
+    if quantity not in QUANTITIES:
+        raise DomainError(f"quantity must be one of {', '.join(QUANTITIES)}; got {quantity!r}. Choose one of these.")
+    entry = QUANTITIES[quantity]
+    arguments = {"both": both or None, "certified": certified or None, "epsilon": epsilon, "order": order}
+    for name, value in arguments.items():
+        if value is not None and name not in entry.takes:
+            owners = ", ".join(other_name for other_name, other in QUANTITIES.items() if name in other.takes)
+            raise DomainError(f"--{name} must be left out for {quantity}; got it. It belongs to {owners}.")
+    options: dict[str, Any] = {name: value for name, value in arguments.items() if value is not None}
+    if "epsilon" in entry.takes:
+        options["epsilon"] = _epsilon_grid("0" if epsilon is None else epsilon)
+    if "order" in entry.takes:
+        options["order"] = 2.0 if order is None else order
+    from ..estimate import Estimate
+
+    function = getattr(import_module(f"fastpriv.divergences.{entry.module}"), entry.name)
+    names, distributions = zip(*mixtures, strict=True)
+    try:
+        estimate = function(*distributions, **options, **sampling)
+    except KeyboardInterrupt as error:
+        if isinstance(best := getattr(error, "best", None), Estimate):
+            error.best = DivergenceTable(quantity, names, distributions, options, best)  # type: ignore[attr-defined]
+        raise
+    return DivergenceTable(quantity, names, distributions, options, estimate)
+
+
+def check_destination(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a table; raise before the work, not after it, if it cannot be written."""
+    from .._files import writable_directory
+
+    target = Path(path)
+    if target.suffix.lower() not in (".csv", ".parquet"):
+        raise DomainError(f"--out must be a name that ends in .csv or .parquet; got {str(path)!r}. Choose one of them.")
+    if target.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
+        raise BackendMissingError(
+            "pyarrow must be installed to write Parquet; got none. Run: pip install 'fastpriv[table]'"
+        )
+    if target.is_dir():
+        raise DomainError(f"--out must be the name of a file; got the directory {str(path)!r}. Name a file in it.")
+    writable_directory(target.parent)
+    return target
+
+
+def _epsilon_grid(text: str) -> Any:
+    from ..assessment.grids import parse_grid
+
+    points = parse_grid(
+        "epsilon", text, "at least 0 and finite", lambda x: (x >= 0) & (x < math.inf), "Epsilons are in nats."
+    )
+    if points.count > _MAX_EPSILONS:
+        raise DomainError(
+            f"epsilon must be a grid of at most {_MAX_EPSILONS:,} points; got {points.count:,}. Take fewer points: "
+            "the curves are smooth."
+        )
+    return points.build()
+
+
+def _rounded(number: float, rounding: str) -> str:
+    if not math.isfinite(number):
+        return str(number)
+    short = Context(prec=_DIGITS, rounding=rounding).create_decimal_from_float(number)
+    return f"{short.normalize():g}" if short else "0"
+
+
+@contextmanager
+def _warnings_on_one_line() -> Iterator[None]:
+    def print_warning(message: Warning | str, *location: Any, **more: Any) -> None:
+        print(f"fastpriv: warning: {' '.join(str(message).split())}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", SamplingWarning)
+        warnings.showwarning = print_warning
+        yield

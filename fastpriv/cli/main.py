@@ -1,0 +1,145 @@
+"""The program ``fastpriv``: its parser, its exit codes, and the one line that it prints for an error.
+
+Exit codes: 0 done, 2 bad input (one line on stderr, no traceback), 130 interrupted, 141 the reader of the output left.
+Printing a help text loads neither NumPy nor a kernel, so the modules of the commands import what they need when they
+run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import io
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from .. import __version__
+from ..errors import NotConvergedError
+from . import assess, convert, divergence, figures, info, posterior
+
+__all__ = ["main", "program_parser"]
+
+# The system errors of a disk, quota or file size that is exhausted.
+_NO_SPACE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# Seconds after which a dropped interrupt is sent again: the finalizer that dropped it has then returned.
+_INTERRUPT_DELAY = 0.01
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The arguments after the name of the program; by default those of the process.
+
+    Returns
+    -------
+    int
+        0, 2 for bad input, 130 when interrupted, 141 when the reader of the output left.
+
+    Examples
+    --------
+    >>> from fastpriv.cli import main
+    >>> main(["assess", "no-such-file.csv"])
+    2
+    """
+    if arguments is None:
+        _configure_process()
+    args = program_parser().parse_args(arguments)
+    try:
+        code = int(args.run(args))
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        exec("")  # After an interrupt inside exec(), CPython exits by the signal unless another exec() follows.
+        return _report_error(f"interrupted; {args.interrupted}", 130)
+    except BrokenPipeError:
+        _discard_output()
+        return 141
+    except MemoryError as error:
+        raised_by_fastpriv = type(error) is MemoryError and error.args
+        return _report_error(str(error) if raised_by_fastpriv else args.large, 2)
+    except (ValueError, OSError, ImportError, NotConvergedError) as error:
+        # Writers of files replace the system's error by a sentence, so this one comes from standard output.
+        if isinstance(error, OSError) and error.strerror and error.errno in _NO_SPACE_ERRORS:
+            _discard_output()
+            return _report_error(
+                f"standard output must be writable; got: {error.strerror}. Free space there, or write elsewhere.", 2
+            )
+        return _report_error(_error_text(error), 2)
+
+
+def program_parser() -> argparse.ArgumentParser:
+    """Build the parser of the program and of its commands."""
+    parser = _Parser(
+        prog="fastpriv",
+        description="Privacy figures with bounds. Commands: assess, divergence, posterior, convert, figures, info.",
+        epilog="Example: fastpriv assess people.csv --column age --sigma 1,10,100",
+    )
+    parser.set_defaults(
+        large="the grid must fit into memory; got less memory than it needs. Take fewer points, or release rounded "
+        "values (--bins 256)."
+    )
+    parser.add_argument("--version", action="version", version=f"fastpriv {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
+    for name, command, text in (
+        ("info", info, "versions, instruction set, threads, optional dependencies"),
+        ("assess", assess, "what does releasing each value of a column with noise leak?"),
+        ("divergence", divergence, "a divergence of two Gaussian mixtures in files"),
+        ("posterior", posterior, "what one release does to beliefs, from files"),
+        ("convert", convert, "one privacy notion from another, with its source"),
+        ("figures", figures, "the figures of a paper, recomputed with bounds"),
+    ):
+        command.add_options(commands.add_parser(name, help=text))
+    return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(_report_error(f"{message}. See {self.prog} --help.", 2))
+
+
+def _configure_process() -> None:
+    """Set up the process for the command line.
+
+    Characters that the output cannot encode are escaped, matplotlib does not report its cache directory, and Ctrl-C
+    stops the command also where it arrives inside a finalizer, where Python drops exceptions.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    sys.unraisablehook = _repeat_interrupt
+
+
+def _repeat_interrupt(dropped: Any) -> None:
+    """Interrupt the main thread again if an exception that Python is about to drop is KeyboardInterrupt."""
+    if issubclass(dropped.exc_type, KeyboardInterrupt):
+        main_thread = threading.main_thread().ident or 0
+        # A signal, and not an exception in the thread, so that a blocking call ends too.
+        threading.Timer(_INTERRUPT_DELAY, signal.pthread_kill, (main_thread, signal.SIGINT)).start()
+    else:
+        sys.__unraisablehook__(dropped)
+
+
+def _discard_output() -> None:
+    """Send standard output nowhere, so that Python does not try again to print at the end of the process."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _report_error(message: str, code: int) -> int:
+    print(f"fastpriv: error: {' '.join(message.split())}", file=sys.stderr)
+    return code
+
+
+def _error_text(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror is not None:
+        return f"{error.filename or 'file'} must be readable or writable; got: {error.strerror}. Check path and rights."
+    return str(error)

@@ -1,0 +1,242 @@
+"""What the closed forms of this room share: checked arguments, formulas without cancellation, bounds of the rounding.
+
+Notation: h is the binary entropy in nats, s(x) = 1/(1 + e^-x), phi(r) = r ln(2r/(1+r)) + ln(2/(1+r)), so that the
+Jensen-Shannon divergence of P and R is E_R phi(P/R) / 2. Randomised response of epsilon x is the pair of Bernoulli
+distributions s(x) and s(-x).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import _validate
+from ..errors import ShapeError
+from ..estimate import Estimate, Information, Kind, Unit
+from ..numerics import LARGEST_DOUBLE, LOG_2, FloatArray
+from .vocabulary import PARAMETERS
+
+__all__ = [
+    "ABSOLUTE_ERROR", "bennett", "bounded", "dominating_delta", "dominating_epsilon", "information",
+    "jensen_shannon_generator", "largest_probability", "log_mean_ratio", "minus_log1pmx",
+    "minus_log_mean_inverse_ratio", "points_and_values", "randomized_response_capacity",
+    "randomized_response_capacity_root", "randomized_response_kl", "randomized_response_renyi", "same_number",
+    "subset_selection_capacity", "validated",
+]  # fmt: skip
+
+# bound: tested by enclosures/test_conversions_values - relative error of every closed form without an error of its own
+_RELATIVE_ERROR = 1e-14  # of every closed form without an error of its own, tested against mpmath
+# bound: tested by enclosures/test_conversions_values - absolute error of subnormal results
+ABSOLUTE_ERROR = 5e-322  # for results that are subnormal: a hundred of the smallest doubles
+# bound: tested by enclosures/test_conversions_values - rounding of a logarithm of 1 - x, of its argument and of a sum
+_LOGARITHM_ERROR = 4e-16  # relative to the sum of its terms
+# bound: proved - below it the next term of the series is under half an ulp
+_ONE_TERM = 1e-8  # below it the square root of a capacity is the first term of its series to the last bit
+_ARTANH = 1.0 / np.arange(3.0, 33.0, 2.0)  # artanh z = z + z^3/3 + z^5/5 + ..., enough terms for |z| <= 0.2
+
+
+def validated(*, unit: Any = "nats", **values: ArrayLike) -> tuple[FloatArray, ...]:
+    """Each number checked by its range, all broadcast to one shape; amounts of information, in ``unit``, as nats."""
+    _validate.choice("unit", unit, ("nats", "bits"))
+    checked: dict[str, FloatArray] = {}
+    for name, value in values.items():
+        parameter = PARAMETERS[name]
+        array = _validate.real(name, value, parameter.constraint, parameter.valid)
+        for other, partner in checked.items():
+            _validate.broadcastable(name, array, other, partner)
+        checked[name] = array * LOG_2 if unit == "bits" and parameter.information else array
+    if len(checked) > 2:  # every pair of them fits
+        _validate.grid(" with ".join(checked), np.broadcast_shapes(*(array.shape for array in checked.values())))
+    return tuple(np.broadcast_arrays(*checked.values()))
+
+
+def points_and_values(
+    name: str, points: ArrayLike, values_name: str, values: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """The one-dimensional points of a curve, and its values, whose last axis runs over the points; both checked."""
+    grid = _validate.vector(name, points, PARAMETERS[name].constraint, PARAMETERS[name].valid)
+    (columns,) = validated(**{values_name: values})
+    if columns.ndim == 0 or columns.shape[-1] != grid.size:
+        raise ShapeError(
+            f"{values_name} must be of a shape that ends with the length of {name}, {grid.size}; got {columns.shape}. "
+            "Give one number for each point, along the last axis."
+        )
+    return grid, columns
+
+
+def bounded(
+    value: Any, unit: Unit, method: str, *, error: Any = None, ceiling: float = np.inf, unrounded: Any = False,
+    kind: Kind = "exact",
+) -> Estimate:  # fmt: skip
+    """``value`` in [0, ceiling] with its error outward: the relative error, or ``error``; none where ``unrounded``.
+
+    A value that has left the range of doubles has the largest of them as lower bound.
+    """
+    value = np.clip(np.asarray(value, dtype=np.float64), 0.0, ceiling)
+    with np.errstate(invalid="ignore", over="ignore"):
+        slack = (_RELATIVE_ERROR * value if error is None else np.asarray(error)) + ABSOLUTE_ERROR
+        lower = np.where(np.isinf(value), LARGEST_DOUBLE, np.maximum(value - slack, 0.0))
+        upper = np.where(np.isinf(value), np.inf, np.minimum(value + slack, ceiling))
+    lower, upper = np.where(unrounded, value, lower), np.where(unrounded, value, upper)
+    return Estimate(value, lower, upper, kind=kind, unit=unit, method=method)
+
+
+def information(nats: Any, unit: Information, method: str, *, of: Any = np.nan, unrounded: Any = False) -> Estimate:
+    """An amount of information, computed in nats, in ``unit``; not rounded where the parameter ``of`` which it is a
+    function is 0, or is infinite as the amount is."""
+    _validate.choice("unit", unit, ("nats", "bits"))
+    with np.errstate(over="ignore"):
+        value = nats / LOG_2 if unit == "bits" else nats
+    ends = (of == 0.0) | (np.isinf(of) & np.isinf(nats))
+    return bounded(value, unit, method, unrounded=unrounded | ends)
+
+
+def same_number(unit: Unit, method: str = "the same number", **value: ArrayLike) -> Estimate:
+    """The number that was given, checked, in its unit, without rounding."""
+    (checked,) = validated(**value)
+    if unit not in ("1", "probability"):
+        _validate.choice("unit", unit, ("nats", "bits"))
+    return bounded(checked, unit, method, unrounded=True)
+
+
+def bennett(y: FloatArray) -> FloatArray:
+    """Bennett's function (1 + y) ln(1 + y) - y for y >= -1; about y^2/2."""
+    near = (y >= -0.3) & (y <= 0.5)
+    z, rest = _artanh_rest(np.where(near, y, 0.0))
+    series = 2.0 * z * z * (1.0 + (1.0 + z) * z * rest) / (1.0 - z)
+    far = np.where(near | (y == -1.0), 0.0, y)
+    return np.asarray(np.where(near, series, np.where(y == -1.0, 1.0, (1.0 + far) * np.log1p(far) - far)))
+
+
+def minus_log1pmx(y: FloatArray) -> FloatArray:
+    """y - ln(1 + y) for y >= 0; about y^2/2."""
+    near = y <= 0.5
+    z, rest = _artanh_rest(np.where(near, y, 0.0))
+    series = 2.0 * z * z * (1.0 / (1.0 - z) - z * rest)
+    far = np.where(near | np.isinf(y), 0.0, y)
+    return np.asarray(np.where(near | np.isinf(y), np.where(near, series, y), far - np.log1p(far)))
+
+
+def jensen_shannon_generator(excess: FloatArray) -> FloatArray:
+    """phi(1 + excess) for excess >= -1: ln 2 at -1, about excess^2/4 near 0."""
+    near = excess <= 1.0
+    inner = np.where(near, excess, 0.0)
+    ratio = 1.0 + np.where(near, 1.0, excess)
+    half = 0.5 + 0.5 * ratio
+    return np.asarray(
+        np.where(near, bennett(inner) - 2.0 * bennett(inner / 2.0), ratio * np.log(ratio / half) - np.log(half))
+    )
+
+
+def randomized_response_capacity(x: FloatArray) -> FloatArray:
+    """ln 2 - h(s(x)): the Jensen-Shannon divergence of Bernoulli s(x) and s(-x), the capacity of that channel."""
+    u = 0.5 * x
+    small = u < 1.0
+    inner = np.where(small, u, 0.0)
+    near = inner * np.tanh(inner) - np.log1p(2.0 * np.sinh(0.5 * inner) ** 2)
+    far = np.where(small, 1.0, np.minimum(u, 400.0))
+    decayed = np.exp(-2.0 * far)
+    return np.asarray(np.where(small, near, LOG_2 - np.log1p(decayed) - 2.0 * far * decayed / (1.0 + decayed)))
+
+
+def randomized_response_capacity_root(x: FloatArray) -> FloatArray:
+    """The square root of ``randomized_response_capacity``, also where that is below the smallest double."""
+    root = np.sqrt(randomized_response_capacity(np.maximum(x, _ONE_TERM)))
+    return np.asarray(np.where(x < _ONE_TERM, x * np.sqrt(0.125), root))
+
+
+def randomized_response_kl(x: FloatArray) -> FloatArray:
+    """x tanh(x/2): the Kullback-Leibler divergence of Bernoulli s(x) and s(-x), either way round."""
+    return np.asarray(x * np.tanh(0.5 * x))
+
+
+def randomized_response_renyi(epsilon: FloatArray, order: FloatArray) -> FloatArray:
+    """Renyi divergence of Bernoulli s(epsilon) from s(-epsilon): ln(cosh((a - 1/2) e) / cosh(e/2)) / (a - 1)."""
+    epsilon, order = np.broadcast_arrays(epsilon, order)
+    t = np.tanh(0.5 * epsilon)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        step = order - 1.0
+        v = np.where(np.isinf(order) | np.isinf(epsilon), np.inf, step * epsilon)
+        small = v < 1.0
+        inner = np.where(small, v, 0.0)
+        half = np.sinh(0.5 * inner)
+        sinh_ratio = np.where(inner == 0.0, 1.0, half / (0.5 * inner))
+        core = t * sinh_ratio * np.cosh(0.5 * inner) + half * sinh_ratio
+        x = inner * core
+        near = epsilon * core * np.where(x == 0.0, 1.0, np.log1p(x) / x)
+        far = epsilon + np.log1p(np.expm1(-2.0 * v) / (1.0 + np.exp(epsilon))) / step
+    return np.asarray(np.where(small, near, np.where(np.isinf(v), epsilon, far)))
+
+
+def log_mean_ratio(x: FloatArray, weight: FloatArray) -> FloatArray:
+    """ln(weight + (1 - weight) e^x) for x >= 0 and weight in [0, 1]."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        small = x < 1.0
+        near = np.log1p((1.0 - weight) * np.expm1(np.where(small, x, 0.0)))
+        far = x + np.log1p(weight * np.expm1(-np.where(small, 1.0, x)))
+    return np.asarray(np.where(small, near, np.where(weight == 1.0, 0.0, far)))
+
+
+def minus_log_mean_inverse_ratio(x: FloatArray, weight: FloatArray) -> FloatArray:
+    """-ln(weight + (1 - weight) e^-x) for x >= 0 and weight in [0, 1]."""
+    drop = (1.0 - weight) * -np.expm1(-x)
+    near = drop < 0.5
+    with np.errstate(divide="ignore"):
+        far = -np.logaddexp(np.log(weight), np.log1p(-weight) - x)
+    return np.asarray(np.where(near, -np.log1p(-np.where(near, drop, 0.0)), far))
+
+
+def largest_probability(x: FloatArray, probability: FloatArray) -> FloatArray:
+    """T_x(b) = min(e^x b, 1 - e^-x (1 - b)), b = ``probability``.
+
+    It is the largest probability of an event under a distribution whose log ratios to the first are at most x.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        root = np.exp(0.5 * x)  # the exponential in halves, which does not overflow before the product does
+        raised = np.where(probability == 0.0, np.where(np.isinf(x), np.inf, 0.0), root * (root * probability))
+    return np.asarray(np.minimum(raised, probability - (1.0 - probability) * np.expm1(-x)))
+
+
+def dominating_delta(epsilon: FloatArray, delta: FloatArray, target: FloatArray) -> FloatArray:
+    """delta + (1 - delta) (e^epsilon - e^target)^+ / (1 + e^epsilon): the whole curve that one point bounds."""
+    with np.errstate(invalid="ignore"):
+        gap = np.where(epsilon > target, epsilon - target, 0.0)
+        return np.asarray(delta + (1.0 - delta) * -np.expm1(-gap) / (1.0 + np.exp(-epsilon)))
+
+
+def dominating_epsilon(epsilon: FloatArray, loss: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """epsilon + ln(1 - loss), at least 0: where the curve of the dominating pair falls to a delta; and its error."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        drop = np.where(loss < 1.0, -np.log1p(-np.minimum(loss, 1.0)), np.inf)
+        value = np.where(np.isinf(drop), 0.0, np.maximum(epsilon - drop, 0.0))
+        slope = np.where(loss < 1.0, loss / (1.0 - np.minimum(loss, 1.0)), 0.0)
+        error = _LOGARITHM_ERROR * (epsilon + drop + slope)
+    return value, np.where(np.isfinite(error), error, 0.0)
+
+
+def subset_selection_capacity(epsilon: FloatArray) -> FloatArray:
+    """s - 1 - ln s with s = e/(1 - exp(-e)): largest KL of Bernoulli distributions whose log odds differ by epsilon."""
+    small = epsilon < 1.0
+    x = np.where(small, epsilon, 0.0)
+    series = np.ones_like(x)
+    for k in range(20, 2, -1):
+        series = 1.0 - series * x / k
+    chord = np.where(x == 0.0, 1.0, -np.expm1(-x) / np.where(x == 0.0, 1.0, x))
+    y = np.where(small, 0.5 * x * series / chord, 0.0)
+    far = np.where(small, 1.0, epsilon)
+    with np.errstate(invalid="ignore"):
+        decayed = np.exp(-far)
+        beyond = np.where(np.isinf(far), np.inf, (far - 1.0 + decayed) / (1.0 - decayed))
+    return minus_log1pmx(np.where(small, y, beyond))
+
+
+def _artanh_rest(y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """z = y/(2 + y), for which ln(1 + y) = 2 artanh z, and (artanh z - z) / z^3."""
+    z = y / (2.0 + y)
+    square = z * z
+    rest = np.zeros_like(z)
+    for coefficient in _ARTANH[::-1]:
+        rest = rest * square + coefficient
+    return z, rest

@@ -1,1 +1,0 @@
-"""Conversions of the Bayesian notions: MBP, ABP, LIP, leakage, robustness, and what their estimators err by."""

@@ -1,0 +1,345 @@
+"""Mutual information, and leakage measured by guessing, from LDP, MBP and divergences.
+
+Notation: D(p||q) Kullback-Leibler; I the mutual information under a prior (context-dependent, CD-LMIP), C its supremum
+over priors (context-independent, CI-LMIP); the pointwise notion bounds D(P_x || P_M) at every x. One record given all
+others is a channel too, so that what bounds C under LDP bounds mutual-information differential privacy (MI-DP) under
+differential privacy.
+
+LDP, any inputs: I = E_q D(posterior || prior), and the ratios r of one posterior to the prior have mean 1 and
+max <= e^epsilon min. r ln r is convex, so D is at most that of Bernoulli distributions whose log odds differ by
+epsilon, k(t) = -ln(1 + t (e^epsilon - 1)) + epsilon t e^epsilon / (1 + t (e^epsilon - 1)), largest where
+1 + t (e^epsilon - 1) = epsilon e^epsilon / (e^epsilon - 1) = s: k = s - 1 - ln s. Subset selection of t n out of n
+uniform inputs attains it, where t n is whole. About epsilon^2/8.
+LDP, two inputs: every such channel is randomised response, processed further; C = ln 2 - h(1/(1 + e^epsilon)).
+LDP, n inputs: also at most the maximal leakage.
+MBP: ratios in [e^-xi, e^xi] with mean 1, so E r ln r <= xi tanh(xi/2), for I and for each D(P_x || P_M).
+C is at most the largest D(P_x || q), q the distribution of the release, so that what bounds the pointwise notion
+under a prior bounds C. A known pi_min bounds the ratios too: r is at most 1 + v and at least 1 - u,
+v = min(e^xi - 1, (1 - e^-xi) (1 - pi_min)/pi_min), u = min(1 - e^-xi, (e^xi - 1) (1 - pi_min)/pi_min), and r ln r is at
+most its chord: (v g(-u) + u g(v)) / (u + v), g(y) = (1 + y) ln(1 + y) - y.
+(epsilon, delta), two inputs: every such channel is randomised response processed further that reveals the secret with
+probability delta; C = delta ln 2 + (1 - delta)(ln 2 - h(1/(1 + e^epsilon))).
+
+Leakage measured by guessing: the Bayes vulnerability of a prior is its largest probability pi_max; after the release it
+is V = sum over w of max_d pi_d Q[d, w]; min-entropy leakage is ln(V / pi_max); maximal leakage is
+ln sum over w of max_d Q[d, w], the largest min-entropy leakage over priors, attained by the uniform one. LDP: the other
+rows of a column are at least e^-epsilon of its largest cell, so that
+max_d Q[d, w] (1 + (n - 1) e^-epsilon) <= sum_d Q[d, w]; summed over w, n = inputs. Randomised response on n values
+attains it. For another prior the largest posterior is at most pi_max / (pi_max + (1 - pi_max) e^-epsilon).
+MBP: with r = Q / q in [e^-xi, e^xi] and of mean 1, no r is above (1 - (1 - pi_min) e^-xi) / pi_min either, and maximal
+leakage is ln E_q max_d r_d.
+"""
+
+# bounds: tested by enclosures/test_conversions_values - where a closed limit is taken
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from .. import _validate
+from ..estimate import Estimate, Information, NumberLike
+from ..numerics import LOG_2, BoolArray, FloatArray
+from ._closed_forms import (
+    bennett,
+    bounded,
+    information,
+    minus_log_mean_inverse_ratio,
+    randomized_response_capacity,
+    randomized_response_kl,
+    same_number,
+    subset_selection_capacity,
+    validated,
+)
+from .declaration import Formula, TightOrPublished, conversion
+from .mutual_information_privacy import dp_delta_from_ci_lmip
+from .vocabulary import CUFF_YU, EVERY_PAIR, FULL_SUPPORT, KAIROUZ, NGO, PROVED, REPLACEMENT, Assumption
+
+_TWO_INPUTS = Assumption("the channel has two inputs")
+
+
+@conversion("ldp", "ci_lmip", Formula(
+    "tight", PROVED, rising="epsilon inputs", assumptions=(EVERY_PAIR,),
+    note="tight for 2 and for unlimited inputs, a bound between",
+))  # fmt: skip
+def ci_lmip_from_ldp(epsilon: NumberLike, inputs: NumberLike = np.inf, *, unit: Information = "nats") -> Estimate:
+    """Largest capacity of an epsilon-LDP channel: s - 1 - ln s with s = epsilon / (1 - e^-epsilon).
+
+    Tight for an unlimited number of inputs. For two it is ln 2 - h(1/(1 + e^epsilon)), tight; for n between, the
+    smaller of the first and of ln(n e^epsilon / (n - 1 + e^epsilon)), a bound.
+
+    >>> conversions.ci_lmip_from_ldp(1.0, [2, 4, float("inf")]).value
+    array([0.11094407, 0.12330156, 0.12330156])
+    """
+    epsilon, inputs = validated(epsilon=epsilon, inputs=inputs)
+    many = np.minimum(subset_selection_capacity(epsilon), minus_log_mean_inverse_ratio(epsilon, 1.0 / inputs))
+    value = np.where(inputs < 3.0, randomized_response_capacity(epsilon), many)
+    return information(value, unit, "convexity of r ln r", of=epsilon)
+
+
+@conversion(
+    "ldp", "mi_dp",
+    Formula("tight", PROVED, rising="epsilon", assumptions=(REPLACEMENT,)),
+    Formula("as_published", CUFF_YU, rising="epsilon", assumptions=(REPLACEMENT,),
+            note="true; eight times the least near 0"),
+)  # fmt: skip
+def mi_dp_from_ldp(epsilon: NumberLike, *, form: TightOrPublished = "tight", unit: Information = "nats") -> Estimate:
+    """Largest conditional mutual information of one record and the release: s - 1 - ln s, about epsilon^2/8.
+
+    As published: min(epsilon, epsilon^2), which is true and eight times the least near 0.
+
+    >>> conversions.mi_dp_from_ldp(1.0).value
+    0.12330156...
+    >>> conversions.mi_dp_from_ldp(0.5, form="as_published").value
+    0.25
+    """
+    (epsilon,) = validated(epsilon=epsilon)
+    if form == "as_published":
+        return information(epsilon * np.minimum(epsilon, 1.0), unit, "min(epsilon, epsilon^2)", of=epsilon)
+    method = "s - 1 - ln s, s = epsilon / (1 - e^-epsilon)"
+    return information(subset_selection_capacity(epsilon), unit, method, of=epsilon)
+
+
+@conversion(
+    "mi_dp", "dp",
+    Formula("tight", f"{NGO}, theorem 1(a), equation (10), record by record", only="epsilon", rising="mu",
+            falling="epsilon"),
+    Formula("as_published", f"{CUFF_YU}; Pinsker's inequality", rising="mu", domain="at epsilon = 0"),
+)  # fmt: skip
+def dp_delta_from_mi_dp(
+    mu: NumberLike, epsilon: NumberLike | None = None, *, form: TightOrPublished = "tight",
+    unit: Information = "nats",
+) -> Estimate:  # fmt: skip
+    """Least delta at ``epsilon`` that follows from MI-DP with mu: the conversion of CI-LMIP, record by record.
+
+    As published: sqrt(2 mu) at epsilon = 0; true, by Pinsker's inequality.
+
+    >>> conversions.dp_delta_from_mi_dp(0.1, [0.0, 1.0]).value
+    array([0.43958925, 0.27640351])
+    >>> round(conversions.dp_delta_from_mi_dp(0.02, form="as_published").value, 12)
+    0.2
+    """
+    if form == "as_published":
+        (mu,) = validated(mu=mu, unit=unit)
+        return bounded(np.sqrt(2.0) * np.sqrt(mu), "probability", "sqrt(2 mu)", ceiling=1.0, unrounded=mu == 0.0)
+    return dp_delta_from_ci_lmip(mu, cast("NumberLike", epsilon), unit=unit)
+
+
+@conversion("dp", "ci_lmip", Formula(
+    "tight", f"{KAIROUZ}; {PROVED}", rising="epsilon delta", assumptions=(_TWO_INPUTS,),
+))  # fmt: skip
+def ci_lmip_from_dp(epsilon: NumberLike, delta: NumberLike = 0.0, *, unit: Information = "nats") -> Estimate:
+    """Largest capacity of a channel with TWO inputs that is (epsilon, delta)-LDP.
+
+    delta ln 2 + (1 - delta) (ln 2 - h(1/(1 + e^epsilon))); attained.
+
+    >>> conversions.ci_lmip_from_dp([0.0, 1.0], 0.1).value
+    array([0.06931472, 0.16916438])
+    """
+    epsilon, delta = validated(epsilon=epsilon, delta=delta)
+    value = delta * LOG_2 + (1.0 - delta) * randomized_response_capacity(epsilon)
+    return information(value, unit, "the pair that dominates (epsilon, delta)", of=epsilon + delta)
+
+
+@conversion("kl", "ci_lmip", Formula(
+    "bound", "convexity of the divergence", rising="kl", assumptions=(EVERY_PAIR,), note="kl between any two rows",
+))  # fmt: skip
+def ci_lmip_from_kl(kl: NumberLike, *, unit: Information = "nats") -> Estimate:
+    """Capacity is at most the largest divergence between two rows: the mean of the rows is no farther than the rows.
+
+    >>> conversions.ci_lmip_from_kl(0.25).value
+    0.25
+    """
+    return same_number(unit, "convexity of the divergence", kl=kl)
+
+
+@conversion("maximal_leakage", "ci_lmip", Formula(
+    "bound", "Issa, Wagner and Kamath, An operational approach to information leakage (2020)", rising="leakage",
+    note="attained by channels that reveal their input",
+))  # fmt: skip
+def ci_lmip_from_maximal_leakage(leakage: NumberLike, *, unit: Information = "nats") -> Estimate:
+    """Capacity is at most the maximal leakage, which a channel that reveals its input attains.
+
+    >>> conversions.ci_lmip_from_maximal_leakage(0.25).value
+    0.25
+    """
+    return same_number(unit, "monotonicity in the order", leakage=leakage)
+
+
+@conversion("mbp", "ci_lmip", Formula(
+    "tight", PROVED, rising="xi", falling="pi_min", assumptions=(FULL_SUPPORT,), note="tight at pi_min = 0",
+))  # fmt: skip
+def ci_lmip_from_mbp(xi: NumberLike, pi_min: NumberLike = 0.0, *, unit: Information = "nats") -> Estimate:
+    """Largest capacity under xi-MBP: xi tanh(xi/2), and less where ``pi_min`` is known.
+
+    Subset selection of n/(1 + e^xi) out of n uniform inputs attains the first, where that is a whole number; the
+    second is ln 2 - h((1 + e^-xi)/2) for ``pi_min`` = 1/2, attained too.
+
+    >>> conversions.ci_lmip_from_mbp(1.0, [0.0, 0.5]).value
+    array([0.46211716, 0.21583199])
+    """
+    xi, pi_min = validated(xi=xi, pi_min=pi_min)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        odds = (1.0 - pi_min) / pi_min
+        u, v = np.minimum(-np.expm1(-xi), odds * np.expm1(xi)), np.minimum(np.expm1(xi), odds * -np.expm1(-xi))
+        free = (pi_min == 0.0) | (u < 1e-140) | np.isinf(odds)  # v = e^xi - 1, u = 1 - e^-xi, or about xi^2 / 2
+        inner, outer = np.where(free, 0.5, u), np.where(free, 0.5, v)
+        chord = bennett(-inner) / (1.0 + inner / outer)
+        chord = chord + bennett(outer) / (1.0 + outer / inner)
+        value = np.where(free, randomized_response_kl(xi), np.minimum(chord, randomized_response_kl(xi)))
+    return information(value, unit, "chord of r ln r", of=xi)
+
+
+@conversion("pointwise_lmip", "ci_lmip", Formula(
+    "tight", "the capacity is the least radius of the rows; attained under the prior that attains the capacity",
+    rising="mu", assumptions=(FULL_SUPPORT,),
+))  # fmt: skip
+def ci_lmip_from_pointwise_lmip(mu: NumberLike, *, unit: Information = "nats") -> Estimate:
+    """Capacity is at most the largest D(P_x || P_M), whatever the prior, and equal under the one that attains it.
+
+    >>> conversions.ci_lmip_from_pointwise_lmip(0.25).upper
+    0.25
+    """
+    return same_number(unit, mu=mu)
+
+
+@conversion("ci_lmip", "cd_lmip", Formula("tight", "the definitions", rising="mu"))
+def cd_lmip_from_ci_lmip(mu: NumberLike, *, unit: Information = "nats") -> Estimate:
+    """What bounds the mutual information under every prior bounds it under one.
+
+    >>> conversions.cd_lmip_from_ci_lmip(0.25).upper
+    0.25
+    """
+    return same_number(unit, mu=mu)
+
+
+@conversion("pointwise_lmip", "cd_lmip", Formula("tight", "the definitions", rising="mu"))
+def cd_lmip_from_pointwise_lmip(mu: NumberLike, *, unit: Information = "nats") -> Estimate:
+    """Mutual information is the mean of the divergences D(P_x || P_M), so at most the largest.
+
+    >>> conversions.cd_lmip_from_pointwise_lmip(0.25).upper
+    0.25
+    """
+    return same_number(unit, mu=mu)
+
+
+@conversion("mbp", "cd_lmip", Formula("tight", PROVED, rising="xi"))
+def cd_lmip_from_mbp(xi: NumberLike, *, unit: Information = "nats") -> Estimate:
+    """Largest mutual information under a prior with xi-MBP: xi tanh(xi/2).
+
+    Subset selection of n/(1 + e^xi) out of n uniform inputs attains it, where that is a whole number.
+
+    >>> conversions.cd_lmip_from_mbp(1.0).value
+    0.46211715...
+    """
+    (xi,) = validated(xi=xi)
+    return information(randomized_response_kl(xi), unit, "xi tanh(xi / 2)", of=xi)
+
+
+@conversion("mbp", "pointwise_lmip", Formula("tight", PROVED, rising="xi"))
+def pointwise_lmip_from_mbp(xi: NumberLike, *, unit: Information = "nats") -> Estimate:
+    """Largest D(P_x || P_M) under xi-MBP: xi tanh(xi/2); attained as in ``cd_lmip_from_mbp``.
+
+    >>> conversions.pointwise_lmip_from_mbp(1.0).value
+    0.46211715...
+    """
+    (xi,) = validated(xi=xi)
+    return information(randomized_response_kl(xi), unit, "xi tanh(xi / 2)", of=xi)
+
+
+@conversion("ldp", "pointwise_lmip", Formula(
+    "tight", PROVED, rising="epsilon", assumptions=(EVERY_PAIR,), note="approached by rare values",
+))  # fmt: skip
+def pointwise_lmip_from_ldp(epsilon: NumberLike, *, unit: Information = "nats") -> Estimate:
+    """Largest D(P_x || P_M) under epsilon-LDP and any prior: epsilon tanh(epsilon/2), approached by rare x.
+
+    >>> conversions.pointwise_lmip_from_ldp(1.0).value
+    0.46211715...
+    """
+    (epsilon,) = validated(epsilon=epsilon)
+    return information(randomized_response_kl(epsilon), unit, "epsilon tanh(epsilon / 2)", of=epsilon)
+
+
+@conversion("ldp", "maximal_leakage", Formula(
+    "tight",
+    "Alvim et al., Differential privacy: on the trade-off between utility and information leakage (2011); " + PROVED,
+    rising="epsilon inputs", assumptions=(EVERY_PAIR,),
+))  # fmt: skip
+def maximal_leakage_from_ldp(
+    epsilon: NumberLike, inputs: NumberLike = np.inf, *, unit: Information = "nats"
+) -> Estimate:
+    """Largest maximal leakage of an epsilon-LDP channel: ln(n e^epsilon / (n - 1 + e^epsilon)), n = ``inputs``.
+
+    It is epsilon for an unlimited number of inputs; randomised response on n values attains it.
+
+    >>> conversions.maximal_leakage_from_ldp(1.0, [2, 10, float("inf")]).value
+    array([0.37988549, 0.84143492, 1.        ])
+    """
+    epsilon, inputs = validated(epsilon=epsilon, inputs=inputs)
+    value = minus_log_mean_inverse_ratio(epsilon, 1.0 / inputs)
+    limits = _limits(epsilon, 1.0 / inputs)
+    return information(value, unit, "ln(n e^epsilon / (n - 1 + e^epsilon))", unrounded=limits)
+
+
+@conversion("mbp", "maximal_leakage", Formula(
+    "tight", PROVED, rising="xi", falling="pi_min", assumptions=(FULL_SUPPORT,),
+    note="tight at pi_min = 0; attained for uniform priors too",
+))  # fmt: skip
+def maximal_leakage_from_mbp(
+    xi: NumberLike, pi_min: NumberLike = 0.0, *, unit: Information = "nats"
+) -> Estimate:
+    """Largest maximal leakage under xi-MBP: min(xi, ln(1 + (1 - e^-xi) (1 - pi_min) / pi_min)).
+
+    Randomised response with uniform prior attains it for every whole 1 / pi_min; so no smaller number holds for
+    ``pi_min`` = 0.
+
+    >>> conversions.maximal_leakage_from_mbp(1.0, [0.0, 0.1, 0.5]).value
+    array([1.        , 1.        , 0.48988013])
+    """
+    xi, pi_min = validated(xi=xi, pi_min=pi_min)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        least = np.minimum(xi, np.log1p((1.0 - pi_min) / pi_min * -np.expm1(-xi)))
+    value = np.where((pi_min == 0.0) | (xi == 0.0), xi, least)
+    nats = _validate.choice("unit", unit, ("nats", "bits")) == "nats"
+    unrounded = ((pi_min == 0.0) & nats) | (xi == 0.0)
+    return information(value, unit, "min(xi, ln(1 + (1 - e^-xi) (1 - pi_min) / pi_min))", unrounded=unrounded)
+
+
+@conversion("ldp", "min_entropy_leakage", Formula(
+    "bound", PROVED, rising="epsilon", falling="pi_max", assumptions=(EVERY_PAIR,),
+    note="attained for uniform priors",
+))  # fmt: skip
+def min_entropy_leakage_from_ldp(epsilon: NumberLike, pi_max: NumberLike, *, unit: Information = "nats") -> Estimate:
+    """Bound of the min-entropy leakage under a prior: -ln(pi_max + (1 - pi_max) e^-epsilon).
+
+    Attained for uniform priors.
+
+    >>> conversions.min_entropy_leakage_from_ldp(1.0, 0.5).value
+    0.37988549...
+    """
+    epsilon, pi_max = validated(epsilon=epsilon, pi_max=pi_max)
+    value = minus_log_mean_inverse_ratio(epsilon, pi_max)
+    return information(value, unit, "-ln(pi_max + (1 - pi_max) e^-epsilon)", unrounded=_limits(epsilon, pi_max))
+
+
+@conversion("ldp", "vulnerability", Formula(
+    "bound", PROVED, rising="epsilon pi_max", assumptions=(EVERY_PAIR,), note="attained for uniform priors",
+))  # fmt: skip
+def vulnerability_from_ldp(epsilon: NumberLike, pi_max: NumberLike) -> Estimate:
+    """Bound of the chance that a best guess is right after the release: pi_max / (pi_max + (1 - pi_max) e^-epsilon).
+
+    Attained for uniform priors.
+
+    >>> conversions.vulnerability_from_ldp(1.0, 0.5).value
+    0.73105857...
+    """
+    epsilon, pi_max = validated(epsilon=epsilon, pi_max=pi_max)
+    with np.errstate(under="ignore"):
+        value = pi_max / (pi_max + (1.0 - pi_max) * np.exp(-epsilon))
+    return bounded(value, "probability", "pi_max / (pi_max + (1 - pi_max) e^-epsilon)", ceiling=1.0)
+
+
+def _limits(epsilon: FloatArray, weight: FloatArray) -> BoolArray:
+    """Where ``minus_log_mean_inverse_ratio`` is 0 or inf without rounding."""
+    return np.asarray((epsilon == 0.0) | (np.isinf(epsilon) & (weight == 0.0)) | (weight == 1.0))

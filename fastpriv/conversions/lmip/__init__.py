@@ -1,1 +1,0 @@
-"""Local mutual-information privacy: to and from (epsilon, delta) privacy and LIP, single numbers and whole curves."""

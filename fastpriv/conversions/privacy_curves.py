@@ -1,0 +1,303 @@
+"""Privacy curves as functions of epsilon, with a proved bound of what lies beyond any epsilon.
+
+Notation: L = log(p/q) for distributions P, Q with densities p, q; H_a(P||Q) = sup_E P(E) - a Q(E) =
+E_P (1 - e^(epsilon - L))^+ at a = e^epsilon; pi the prior, P_x the distribution of the release of x, P_M that of the
+release.
+
+The tails: (1 - u)^+ <= c_s u^-s with c_s = s^s / (1+s)^(1+s), hence H_a(P||Q) <= c_s a^-s M(s) for every s > 0, where
+M(s), the integral of p^(1+s) q^-s, is convex in p and decreasing in q, so that it is at most
+sum_i w_i min_j v_j^-s M(P_i||Q_j) for mixtures, and closed-form for two normal distributions.
+"""
+
+# bounds: tested by enclosures/test_information_from_curves - rounding of interpolated curves and of the entropy
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import _validate
+from .._estimates import monotone
+from ..distributions import GaussianMixture, Pmf
+from ..divergences.one_dimension.monotone_pieces import MAX_DOUBLE_WIDTH, curve_estimate, hockey_stick_rows
+from ..estimate import Estimate, NumberLike
+from ..mechanisms.gaussian import GaussianMechanism
+from ..notions.gaussian import lip_rows
+from ..numerics import FloatArray, IndexArray
+
+__all__ = ["HockeyStickCurve", "LipCurve", "WorstHockeyStickCurve"]
+
+# the orders s of the tails: from 2^-60 to 2^60, denser where the best ones usually are
+_ORDERS = np.exp2(np.concatenate([np.arange(-60.0, -6.0), np.arange(-6.0, 60.5, 0.5)]))
+# bound: tested by enclosures/test_information_from_curves - relative rounding of moments and of their exponent: a
+#    tail is a small part of an integral
+_MOMENT_ERROR = 1e-9  # relative; a tail is a small part of an integral
+# bound: none - when double-doubles take the place of doubles
+_ACCEPTED_WIDTH = 1e-10  # relative width up to which sums in doubles are taken: double-doubles cost ten times more
+_STATIONS = 49  # epsilons at which every point's curve is known, to leave out points that are not the worst
+
+
+class HockeyStickCurve:
+    """The curve H_{e^epsilon}(P||Q) of two Gaussian mixtures, certified, for the integrals of this room.
+
+    Parameters
+    ----------
+    p, q : GaussianMixture
+        The distributions P and Q.
+
+    Raises
+    ------
+    DomainError
+        If an argument is not a mixture.
+
+    Notes
+    -----
+    **Accuracy** as ``hockey_stick_divergence``; the tail is tested by
+    ``tests/enclosures/test_information_from_curves.py``.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMixture, conversions
+    >>> curve = conversions.HockeyStickCurve(GaussianMixture.single(1.0, 1.0), GaussianMixture.single(0.0, 1.0))
+    >>> curve([0.0, 1.0]).value
+    array([0.38292492, 0.12693674])
+    >>> 0.0 < curve.tail(20.0, 0) < 1e-75
+    True
+    """
+
+    __slots__ = ("_log_moments", "p", "q")
+
+    def __init__(self, p: GaussianMixture, q: GaussianMixture) -> None:
+        _validate.instance("p", p, GaussianMixture)
+        _validate.instance("q", q, GaussianMixture)
+        _validate.univariate(p=p, q=q)
+        self.p, self.q = p, q
+        self._log_moments = _log_moments(p, q)
+
+    @monotone(falling="epsilon")
+    def __call__(self, epsilon: NumberLike) -> Estimate:
+        """The curve at ``epsilon``, at least 0, any shape."""
+        return _pair(self.p, self.q, epsilon, MAX_DOUBLE_WIDTH)
+
+    def tail(self, epsilon: float, rate: float) -> float:
+        """Upper bound of the integral of e^(rate e) H_{e^e}(P||Q) over e > ``epsilon``."""
+        epsilon, rate = _checked_tail(epsilon, rate)
+        return _tail(self._log_moments, epsilon, rate)
+
+
+class LipCurve:
+    """The optimal LIP curve of a prior under a Gaussian mechanism, certified, for ``cd_lmip_from_lip_curve``.
+
+    Parameters
+    ----------
+    prior : Pmf
+        The distribution of the secret.
+    mechanism : GaussianMechanism
+        Its sigma is used; one number.
+
+    Raises
+    ------
+    DomainError
+        For a prior that is no Pmf or a mechanism that is not Gaussian.
+
+    Notes
+    -----
+    **Accuracy** as ``notions.lip_delta``; the tail is tested by ``tests/enclosures/test_information_from_curves.py``.
+
+    Source: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, eq. (6).
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, Pmf, conversions
+    >>> prior = Pmf([20.0, 40.0, 60.0], [0.2, 0.5, 0.3])
+    >>> curve = conversions.LipCurve(prior, GaussianMechanism(20.0))
+    >>> curve([0.5, 2.0]).upper
+    array([0.2801..., 0.0859...])
+    """
+
+    __slots__ = ("_log_moments", "_prior", "_sigma", "_vanishes_from")
+
+    def __init__(self, prior: Pmf, mechanism: GaussianMechanism) -> None:
+        release = _release_distribution(prior, mechanism)
+        self._prior, self._sigma = prior, float(release.sigmas[0])
+        self._log_moments = np.maximum(*(_log_moments(release, point) for point in _outermost(release)))
+        self._vanishes_from = _vanishes_from(release)
+
+    @monotone(falling="epsilon")
+    def __call__(self, epsilon: NumberLike) -> Estimate:
+        """The curve at ``epsilon``, at least 0, any shape."""
+        points = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
+        flat = np.ascontiguousarray(points).reshape(-1)
+        rows, method, cost = lip_rows(self._prior, self._sigma, flat, _ACCEPTED_WIDTH, logs=False)
+        return curve_estimate(rows[:, :3], points, "probability", method, cost)
+
+    def tail(self, epsilon: float, rate: float) -> float:
+        """Upper bound of the integral of e^(rate e) delta(e) over e > ``epsilon``."""
+        epsilon, rate = _checked_tail(epsilon, rate)
+        # H(P_x||P_M) vanishes from log 1/pi_x on; H(P_M||P_x) is largest, for its bound, at an outermost point
+        if epsilon < self._vanishes_from:
+            return math.inf
+        return _tail(self._log_moments, epsilon, rate)
+
+
+class WorstHockeyStickCurve:
+    """The worst point's curve: sup over x of H_{e^epsilon}(P_x || P_M), or of H_{e^epsilon}(P_M || P_x).
+
+    Points that are provably not the worst between two stations are left out there.
+
+    Parameters
+    ----------
+    prior : Pmf
+        The distribution of the secret.
+    mechanism : GaussianMechanism
+        Its sigma is used; one number.
+    released_first : bool
+        False for H(P_x || P_M), True for H(P_M || P_x).
+
+    Raises
+    ------
+    DomainError
+        As ``LipCurve``.
+
+    Notes
+    -----
+    **Accuracy** as ``hockey_stick_divergence``; ``tests/enclosures/test_information_from_curves.py``.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, Pmf
+    >>> from fastpriv.conversions.privacy_curves import WorstHockeyStickCurve
+    >>> prior = Pmf([20.0, 40.0, 60.0], [0.2, 0.5, 0.3])
+    >>> WorstHockeyStickCurve(prior, GaussianMechanism(20.0), False)([0.0, 1.0]).value
+    array([0.38644383, 0.04715125])
+    """
+
+    __slots__ = (
+        "_high", "_log_moments", "_low", "_points", "_release", "_released_first", "_stations", "_vanishes_from",
+    )  # fmt: skip
+
+    def __init__(self, prior: Pmf, mechanism: GaussianMechanism, released_first: bool) -> None:
+        self._release = _release_distribution(prior, mechanism)
+        self._released_first = _validate.flag("released_first", released_first)
+        self._points = [GaussianMixture.single(float(x), float(self._release.sigmas[0])) for x in self._release.means]
+        self._log_moments = np.maximum(*(_log_moments(self._release, point) for point in _outermost(self._release)))
+        self._vanishes_from = _vanishes_from(self._release)
+        span = float(np.ptp(self._release.means) / self._release.sigmas[0])
+        last = span * span / 2 + 9 * span if released_first else self._vanishes_from
+        self._stations = max(last, 1.0) * np.linspace(0.0, 1.0, _STATIONS) ** 2
+        found = [self._point_curve(x, self._stations) for x in range(len(self._points))]
+        self._low, self._high = (np.array([getattr(e, side) for e in found]) for side in ("lower", "upper"))
+
+    @monotone(falling="epsilon")
+    def __call__(self, epsilon: NumberLike) -> Estimate:
+        """The curve at ``epsilon``, at least 0, any shape."""
+        grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
+        flat = grid.reshape(-1)
+        index = np.searchsorted(self._stations, flat, side="right") - 1
+        inner = index < _STATIONS - 1
+        index = np.minimum(index, _STATIONS - 2)
+        value, lower, upper = (np.zeros(flat.size) for _ in range(3))
+        floor = np.where(inner, self._low.max(axis=0)[index + 1], 0.0)
+        evaluations = 0
+        # by monotonicity H_x(e) <= H_x at the station before, and the worst is at least the worst at the station after
+        for x in np.argsort(-self._low.sum(axis=1), kind="stable"):
+            ceiling = np.where(inner, self._chord(x, index, flat), self._high[x, -1])
+            wanted = np.flatnonzero(ceiling >= np.maximum(floor, lower))
+            if not wanted.size:
+                continue
+            evaluations += wanted.size
+            found = self._point_curve(x, flat[wanted])
+            for best, new in ((value, found.value), (lower, found.lower), (upper, found.upper)):
+                best[wanted] = np.maximum(best[wanted], new)
+        return Estimate(
+            *(x.reshape(grid.shape) for x in (value, lower, upper)), kind="certified", unit="probability",
+            method="worst point, by chords between stations", cost={"evaluations": evaluations},
+        )  # fmt: skip
+
+    def tail(self, epsilon: float, rate: float) -> float:
+        """Upper bound of the integral of e^(rate e) times the curve over e > ``epsilon``."""
+        epsilon, rate = _checked_tail(epsilon, rate)
+        if not self._released_first:
+            return 0.0 if epsilon >= self._vanishes_from else math.inf
+        return _tail(self._log_moments, epsilon, rate)
+
+    def _point_curve(self, x: int, epsilon: FloatArray) -> Estimate:
+        pair = (self._release, self._points[x]) if self._released_first else (self._points[x], self._release)
+        return _pair(*pair, epsilon, _ACCEPTED_WIDTH)
+
+    def _chord(self, x: int, index: IndexArray, epsilon: FloatArray) -> FloatArray:
+        """Above H_x by convexity in e^epsilon."""
+        start, end = self._stations[index], self._stations[index + 1]
+        before, after = self._high[x, index], self._high[x, index + 1]
+        with np.errstate(over="ignore", invalid="ignore"):
+            weight = np.exp(epsilon - end) * np.expm1(start - epsilon) / np.expm1(start - end)
+        return np.asarray(before + (after - before) * np.clip(weight * (1 - 1e-14), 0.0, 1.0))
+
+
+def _pair(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, width: float) -> Estimate:
+    """As ``hockey_stick_divergence``, with doubles wherever they give this relative width."""
+    grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
+    rows, cost, _ = hockey_stick_rows(p, q, np.ascontiguousarray(grid).reshape(-1), width, logs=False)
+    return curve_estimate(rows[:, :3], grid, "probability", "monotone pieces", cost)
+
+
+def _checked_tail(epsilon: Any, rate: Any) -> tuple[float, float]:
+    """The arguments of a tail, checked."""
+    start = _validate.scalar("epsilon", epsilon, "at least 0", lambda e: e >= 0)
+    return start, _validate.scalar("rate", rate, "between -1 and 1", lambda r: np.abs(r) <= 1)
+
+
+def _release_distribution(prior: Any, mechanism: Any) -> GaussianMixture:
+    _validate.instance("prior", prior, Pmf)
+    _validate.instance("mechanism", mechanism, GaussianMechanism)
+    release: GaussianMixture = mechanism.release(prior)
+    return release
+
+
+def _outermost(release: GaussianMixture) -> tuple[GaussianMixture, GaussianMixture]:
+    """The distributions of the outermost points: the bound of M(s) is convex in the point."""
+    sigma = float(release.sigmas[0])
+    least, most = float(release.means.min()), float(release.means.max())
+    return GaussianMixture.single(least, sigma), GaussianMixture.single(most, sigma)
+
+
+def _vanishes_from(release: GaussianMixture) -> float:
+    """From this epsilon on no component exceeds e^epsilon times the mixture it is a part of."""
+    return math.nextafter(-math.log(float(release.weights.min())) * (1 + 4e-16) + 2 * release.mass_gap, math.inf)
+
+
+def _log_moments(p: GaussianMixture, q: GaussianMixture) -> FloatArray:
+    """Upper bounds of log M(s) for every order s; infinite where a variance of P is too large for them."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        variance, other = p.sigmas[:, None] ** 2, q.sigmas[None, :] ** 2
+        distance = (p.means[:, None] - q.means[None, :]) ** 2
+        log_weights, log_parts = np.log(p.weights), np.log(q.weights)
+        ratio = np.log(other / variance) / 2
+        rows = []
+        step = min(12, 1 + len(p) * len(q) // 20_000)  # large pairs make do with fewer orders
+        for index, s in enumerate(_ORDERS):
+            if index % step:
+                rows.append(np.inf)
+                continue
+            joint = (1 + s) * other - s * variance
+            pair = s * ratio + np.log(other / joint) / 2 + s * (1 + s) * distance / (2 * joint) - s * log_parts
+            nearest = np.where(joint > 1e-6 * other, pair, np.inf).min(axis=1)
+            rows.append(np.logaddexp.reduce(log_weights + nearest))
+    found = np.array(rows)
+    found[np.isnan(found)] = np.inf
+    gap = p.mass_gap + q.mass_gap
+    return np.asarray(found + 2 * gap * (1 + 2 * _ORDERS) + _MOMENT_ERROR * (1 + np.abs(found)))
+
+
+def _tail(log_moments: FloatArray, epsilon: float, rate: float) -> float:
+    s = _ORDERS
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        peak = s * np.log(s) - (1 + s) * np.log1p(s)
+        exponent = peak + log_moments - (s - rate) * epsilon * (1 - 1e-14) - np.log(s - rate)
+        usable = (s > rate) & (log_moments < np.inf)
+        if not usable.any():
+            return math.inf
+        return float(np.exp(exponent[usable].min() + _MOMENT_ERROR))

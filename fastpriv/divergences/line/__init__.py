@@ -1,1 +1,0 @@
-"""Divergences on the line: closed forms, quadrature and monotone pieces, certified."""

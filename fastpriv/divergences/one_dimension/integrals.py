@@ -1,0 +1,413 @@
+"""KL, Jensen-Shannon and Renyi divergences, entropy and mutual information in one dimension, by quadrature.
+
+Notation: p, q the densities of P and Q, l = log(p/q), m = (p + q)/2, t = tanh(l/2); a is the order, b = a - 1, and J
+the logarithm of the integral of p^a q^(1-a), so that D_a(P||Q) = J / b.
+
+Mutual information of a discrete input and input + noise
+--------------------------------------------------------
+Notation: pi_i the prior of the point x_i, N_i the density of N(x_i, sigma^2), q = sum pi_i N_i, rho_i = N_i / q, so
+that the posterior of x_i is pi_i rho_i.
+
+Many points are grouped (``distributions/pmf.py``): nodes of density r stand for them, |r / q - 1| <= eta up to 16 sigma
+from the nearest point. Both informations are the entropy of the noisy input less that of the noise, hence
+
+    I(q) - I(r) = integral (r - q) log(r / g) + integral (r - q) log g - D(q || r)
+
+for any density g. The last term is at most eta^2. With g the constant 1 / sqrt(2 pi) of the density in units of sigma,
+which r does not exceed, the second vanishes, and the first is at most eta (I(r) + 1/2). With g normal, of any centre
+and of variance s^2, the second is half the difference of the second moments over s^2, and the first at most eta times
+integral r |log(r / g)| <= D + sqrt(2 D), D = D(r || g): its negative part is at most the total variation, sqrt(D / 2)
+(Barron 1986). If s^2 is 1 plus the second moment of the nodes, D = log(s^2) / 2 - I(r), which is small against I(r)
+where the noise is strong. Beyond 16 sigma there is less than e^-128 of either.
+"""
+
+# bounds: tested by enclosures/test_integrals, properties/test_renyi_below_one, enclosures/test_mixture_integrals,
+#    enclosures/test_many_values - rounding of closed forms, of variances and second moments, of subnormal results
+#    and of bounds from pairs; room for what lies beyond 16 sigma
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+
+from ... import _validate
+from ...distributions import GaussianMixture, Pmf
+from ...distributions.pmf import GroupedAtoms, grouped_atoms
+from ...errors import DomainError
+from ...estimate import Estimate
+from ...kernels import _quadrature
+from ...numerics import (
+    LARGEST_DOUBLE,
+    LOG_2,
+    LOG_2_ABOVE,
+    MACHINE_EPSILON,
+    SMALLEST_SUBNORMAL,
+    UNIT_ROUNDOFF,
+    FloatArray,
+)  # fmt: skip
+from . import closed_forms
+from .quadrature import (
+    NO_DEADLINE,
+    STOPPED,
+    TIME_SPENT,
+    Deadline,
+    Integral,
+    all_single_gaussians,
+    enclosing_estimate,
+    identical,
+    integrate,
+    kernel_arrays,
+    mass_excess,
+    rescaled,
+)  # fmt: skip
+
+__all__ = ["entropy", "jensen_shannon", "kl_divergence", "mutual_information", "renyi_divergence"]
+
+# bound: none - relative error of an integral up to which bounds from components, or of its logarithm, add nothing
+_MAX_RELATIVE_ERROR = 1e-3
+# bound: none - orders beyond it are refused: their multiples of logarithms leave the range of doubles
+_MAX_ORDER = 1e300
+_SMALL_LOG_INTEGRAL = 0.5  # |J| below which it is computed from the integral of p^a q^(1-a) + b q - a p
+_MAX_HALF_WIDTH = 1e305  # of the interval of integration: beyond it nothing is proved of the upper end
+# bound: tested by enclosures/test_mixture_integrals - range / sigma below which the first term of the expansion in
+#    1 / sigma^2 is the information to rounding
+_LOW_SIGNAL = 1e-7
+_MAX_UNGROUPED = 2048  # points of a prior beyond which they are grouped
+_GROUPING_RADIUS = 16.0  # standard deviations from the nearest point up to which the grouped density is that close
+_MAX_STANDARDISED_RANGE = 1e100  # range / sigma of which the square does not overflow
+# bound: none - relative error of the density asked of the grouping, which says what it attains
+_GROUPING_TOLERANCE = 4e-14
+# bound: none - relative; information that grouping would widen more is computed from all points
+_MAX_WIDENING = 1e-12
+# bound: proved - what lies beyond 16 sigma: e^-128 times the logarithm of a density, which is below e^10
+_TAIL_ERROR = 1e-50
+
+
+def kl_divergence(
+    p: GaussianMixture, q: GaussianMixture, *, certified: bool = False, deadline: Deadline = NO_DEADLINE
+) -> Estimate:
+    """KL(P||Q) in nats.
+
+    The integrand is p (l + expm1(-l)), which is never negative, so a small divergence costs no digits. For weights that
+    sum to A and B it integrates to A KL(P/A||Q/B) + A log(A/B) + B - A; the bounds hold for the weights as they are and
+    for those divided by their sums.
+    """
+    if identical(p, q):
+        return _zero_divergence()
+    if all_single_gaussians(p, q):
+        return closed_forms.gaussian_kl(p, q)
+    _, (p, q) = rescaled(p, q)
+    integral = integrate("kl", p, q, certified=certified, deadline=deadline)
+    if integral is None:
+        return _zero_divergence()
+    value, error = _normalised_kl(p, q, integral.sum, integral.error)
+    if error <= _MAX_RELATIVE_ERROR * value:
+        return enclosing_estimate(value, error, integral, floor=0.0)
+    integral = integral._replace(kind="certified")
+    value, error = _normalised_kl(p, q, integral.sum, integral.error)
+    lower, upper = closed_forms.kl_bounds(p, q, deadline=deadline)
+    return enclosing_estimate(value, error, integral, floor=lower, ceiling=upper)
+
+
+def _normalised_kl(p: GaussianMixture, q: GaussianMixture, total: float, error: float) -> tuple[float, float]:
+    """KL(P/A||Q/B) from A KL(P/A||Q/B) + A log(A/B) + B - A; the error covers the distance to KL(P||Q) + B - A."""
+    a, b = mass_excess(p), mass_excess(q)
+    apart = (a - b) / (1.0 + b)  # A/B - 1, and the logarithm of A/B to first order
+    extra = (1.0 + a) * math.log1p(apart) - (a - b) if abs(apart) > 1e-5 else apart * apart / 2
+    value = max((total - extra) / (1.0 + a), 0.0)
+    return value, error * (1 + 2 * abs(a)) + 2 * (abs(a) + abs(b)) * total + 2 * extra
+
+
+def jensen_shannon(
+    p: GaussianMixture, q: GaussianMixture, *, certified: bool = False, deadline: Deadline = NO_DEADLINE
+) -> Estimate:
+    """JS(P, Q) in nats; the integrand is m (t atanh(t) + log1p(-t^2)/2), which loses no digits at either end."""
+    if identical(p, q):
+        return _zero_divergence()
+    _, (p, q) = rescaled(p, q)
+    integral = integrate("js", p, q, certified=certified, deadline=deadline)
+    if integral is None:
+        return _zero_divergence()
+    a, b = mass_excess(p), mass_excess(q)
+    error = integral.error + 2 * max(abs(a), abs(b)) * abs(integral.sum) + (a - b) ** 2
+    return enclosing_estimate(integral.sum, error, integral, floor=0.0, ceiling=LOG_2_ABOVE)
+
+
+def _zero_divergence() -> Estimate:
+    return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="equal distributions")
+
+
+def renyi_divergence(
+    p: GaussianMixture, q: GaussianMixture, order: float, *, certified: bool = False, deadline: Deadline = NO_DEADLINE
+) -> Estimate:
+    """D_order(P||Q) in nats, P and Q scaled to mass 1 (weights may miss it by their rounding).
+
+    The mass of p^a q^(1-a) may lie far outside both distributions; the panels follow the bounds of that product, not
+    the components. ``_tail_behaviour`` says where the divergence is infinite.
+    """
+    if order == 1.0:
+        return kl_divergence(p, q, certified=certified, deadline=deadline)
+    if identical(p, q):
+        return _zero_divergence()
+    tails = _tail_behaviour(p, q, order) if order > 1.0 else "finite"
+    if tails == "infinite":
+        return Estimate(math.inf, math.inf, math.inf, kind="exact", unit="nats", method="tails")
+    if tails == "boundary":
+        return _renyi_at_tail_boundary(p, q, order, certified=certified, deadline=deadline)
+    if all_single_gaussians(p, q):
+        return closed_forms.gaussian_renyi(p, q, order)
+    if order > _MAX_ORDER:
+        raise DomainError(
+            f"order must be at most {_MAX_ORDER:g} for several components; got {order!r}. Take that one: the "
+            "divergence is the same to all digits."
+        )
+    _, (p, q) = rescaled(p, q)
+    half_width = _half_width(p, q, order, deadline) if order > 1.0 else 0.0
+    if half_width is None:
+        method = "no bounds" + TIME_SPENT
+        return Estimate(0.0, 0.0, math.inf, kind="certified", unit="nats", method=method, cost=STOPPED)
+    # J is symmetric under a -> 1 - a with P and Q exchanged; b is then exact and at least -1/2
+    divisor = order - 1.0
+    first, second, b = (q, p, -order) if order < 0.5 else (p, q, divisor)
+    integral = integrate("renyi", first, second, certified=certified, b=b, half_width=half_width, deadline=deadline)
+    assert integral is not None
+    excess_p, excess_q = mass_excess(p), mass_excess(q)
+    log_normaliser = divisor * math.log1p(excess_q) - order * math.log1p(excess_p)
+    if not integral.error <= _MAX_RELATIVE_ERROR * integral.sum:
+        return _renyi_from_panel_bounds(p, q, order, half_width, log_normaliser, integral, deadline)
+    log_integral = integral.scale + math.log(integral.sum) + log_normaliser
+    error = _log_error(integral) + 4 * UNIT_ROUNDOFF * abs(log_normaliser)
+    if abs(log_integral) < _SMALL_LOG_INTEGRAL:
+        small = integrate(
+            "renyi small", first, second, certified=certified, b=b, half_width=half_width, deadline=deadline
+        )
+        if small is None:
+            return _zero_divergence()
+        if "stopped" in small.cost:  # the first integral is complete, and tells more than a part of this one
+            integral = integral._replace(method=integral.method + TIME_SPENT, cost={**integral.cost, **STOPPED})
+        else:
+            integral = small
+            log_integral = math.log1p(integral.sum)
+            excess = (order + 1.0) * (abs(excess_p) + abs(excess_q))
+            error = integral.error / (1.0 + min(0.0, integral.sum - integral.error))
+            error += excess * (2 * abs(integral.sum) + excess)
+    return enclosing_estimate(log_integral / divisor, error / abs(divisor), integral, floor=0.0)
+
+
+def _renyi_from_panel_bounds(
+    p: GaussianMixture, q: GaussianMixture, order: float, half_width: float, log_normaliser: float,
+    integral: Integral, deadline: Deadline,
+) -> Estimate:  # fmt: skip
+    """D_order from bounds of p^(1 + b) q^(-b) on panels, where rounding leaves no digit of the integral.
+
+    J is so large there that they leave most digits of its logarithm.
+    """
+    divisor = order - 1.0
+    first, second, b = (q, p, -order) if order < 0.5 else (p, q, divisor)
+    lower, upper, panels = _quadrature.renyi_bounds(
+        kernel_arrays(first), kernel_arrays(second), b, min(half_width, _MAX_HALF_WIDTH), deadline.at
+    )
+    upper = upper + 1e-13 if half_width <= _MAX_HALF_WIDTH else math.inf  # 1e-13: what lies beyond the half-width
+    if integral.sum > 0 and math.isfinite(integral.error):
+        rounding = 4 * UNIT_ROUNDOFF * abs(integral.scale)
+        upper = min(upper, integral.scale + math.log(integral.sum + integral.error) + rounding)
+        if integral.error < integral.sum:
+            lower = max(lower, integral.scale + math.log(integral.sum - integral.error) - rounding)
+    low, high = sorted((end + log_normaliser) / divisor for end in (lower, upper))
+    low, high = low - 4 * UNIT_ROUNDOFF * abs(low), high + 4 * UNIT_ROUNDOFF * abs(high)
+    low, high = min(max(low, 0.0), LARGEST_DOUBLE), max(high, 0.0)
+    if not high < math.inf:
+        low, high = max(low, closed_forms.renyi_lower_bound(p, q, order, deadline=deadline)), math.inf
+    value = low + 0.5 * (high - low) if math.isfinite(high) else (low if low < LARGEST_DOUBLE else math.inf)
+    cost: dict[str, Any] = {"panels": panels + integral.cost["panels"], "evaluations": integral.cost["evaluations"]}
+    method = "bounds on panels"
+    if deadline.expired:
+        method, cost = method + TIME_SPENT, cost | STOPPED
+    return Estimate(value, low, high, kind="certified", unit="nats", method=method, cost=cost)
+
+
+def _log_error(integral: Integral) -> float:
+    """Error of the logarithm of an integral."""
+    relative = integral.error / integral.sum
+    return -math.log1p(-relative) + 4 * UNIT_ROUNDOFF * abs(integral.scale) if relative < 1.0 else math.inf
+
+
+def _tail_behaviour(
+    p: GaussianMixture, q: GaussianMixture, order: float
+) -> Literal["finite", "infinite", "boundary"]:
+    """Whether p^a q^(1-a) has a finite integral, for an order above 1, decided in rational arithmetic.
+
+    It is infinite where a / s^2 < (a - 1) / t^2 for the largest standard deviations s of P and t of Q. On the boundary
+    of equality the squares in the exponent cancel, and a / s^2 (m - n) x remains, m and n the outermost means of the
+    widest components on the side of x: the integral is finite if those of q lie strictly outside on both sides.
+    """
+    a, s, t = Fraction(order), Fraction(float(p.sigmas.max())), Fraction(float(q.sigmas.max()))
+    gap = a * t * t - (a - 1) * s * s
+    if gap:
+        return "finite" if gap > 0 else "infinite"
+    inner, outer = p.means[p.sigmas == p.sigmas.max()], q.means[q.sigmas == q.sigmas.max()]
+    return "boundary" if outer.min() < inner.min() and inner.max() < outer.max() else "infinite"
+
+
+def _renyi_at_tail_boundary(
+    p: GaussianMixture, q: GaussianMixture, order: float, *, certified: bool, deadline: Deadline
+) -> Estimate:
+    """The divergence of a slightly smaller order, which is a lower bound; the upper bound is infinite.
+
+    A divergence is no less than that of a smaller order (van Erven and Harremoes 2014, theorem 3).
+    """
+    near = renyi_divergence(p, q, order * (1.0 - 2.0**-48), certified=certified, deadline=deadline)
+    method = f"{near.method}, of the order less 2^-48 of itself"
+    return Estimate(near.value, near.lower, math.inf, kind=near.kind, unit="nats", method=method, cost=near.cost)
+
+
+def _half_width(p: GaussianMixture, q: GaussianMixture, order: float, deadline: Deadline) -> float | None:
+    """Half-width that leaves out at most e^-750 of the integral, for an order above 1; None at the ``deadline``.
+
+    p^a <= k^(a-1) sum (w_i N_i)^a and q is at least its widest component; each product is a Gaussian curve, and J >= 0.
+    """
+    a, b = Fraction(order), Fraction(order) - 1
+    widest = max(range(len(q)), key=lambda j: (q.sigmas[j], q.weights[j]))
+    v, n, t = (Fraction(float(column[widest])) for column in (q.weights, q.means, q.sigmas))
+    log_q = math.log(v) - math.log(t)
+    half_width = 0.0
+    extra = 800.0 + float(b) * math.log(len(p))
+    for w, mean, sigma in zip(p.weights.tolist(), p.means.tolist(), p.sigmas.tolist(), strict=True):
+        if deadline.expired:
+            return None
+        m, s = Fraction(mean), Fraction(sigma)
+        precision = a / s**2 - b / t**2  # of the Gaussian curve
+        centre = closed_forms.to_float((a * m / s**2 - b * n / t**2) / precision)
+        peak = order * (math.log(w) - math.log(s)) - float(b) * log_q
+        rise = a * b * (m - n) ** 2 / (2 * s**2 * t**2 * precision)  # of the log of the curve at its centre
+        drop = 2 * (max(peak + closed_forms.to_float(rise), 0.0) + extra)
+        rounded_precision = closed_forms.to_float(precision)
+        if math.isfinite(drop) and 1e-300 < rounded_precision < 1e300:
+            half = math.sqrt(drop / rounded_precision)
+        else:
+            exact_drop = 2 * (max(Fraction(peak) + rise, Fraction(0)) + Fraction(extra))
+            half = closed_forms.square_root_above(exact_drop / precision)
+        half_width = max(half_width, abs(centre) + half)
+    return half_width
+
+
+def entropy(p: GaussianMixture, *, certified: bool = False, deadline: Deadline = NO_DEADLINE) -> Estimate:
+    """Differential entropy in nats, minus the integral of p log p."""
+    if all_single_gaussians(p):
+        return closed_forms.gaussian_entropy(p)
+    k, (p,) = rescaled(p)
+    integral = integrate("entropy", p, None, certified=certified, deadline=deadline)
+    assert integral is not None
+    value = integral.sum + k * LOG_2 * math.fsum(p.weights.tolist())
+    error = integral.error + 4 * math.ulp(k * LOG_2) + 1.1 * abs(mass_excess(p)) * (1.0 + abs(value))
+    return enclosing_estimate(value, error, integral)
+
+
+def mutual_information(
+    prior: Pmf, sigma: float, *, certified: bool = False, deadline: Deadline = NO_DEADLINE
+) -> Estimate:
+    """I(X; X + N(0, sigma^2)) in nats for X distributed as ``prior``.
+
+    The integrand is q sum pi_i (rho_i log rho_i - rho_i + 1), every term of which is non-negative, with all densities
+    taken relative to the likeliest input: nothing cancels, however large or small the noise is.
+
+    Where (range / sigma)^2 < 1e-14 the answer is half the variance over sigma^2, v/2: dI/d(1/sigma^2) is half the mean
+    square error of the best estimate (Guo, Shamai and Verdu 2005), which starts at the variance and falls no faster
+    than v range^2 / 4, so that v/2 (1 - (range / sigma)^2 / 8) <= I <= v/2.
+    """
+    if len(prior) == 1:
+        return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="one input")
+    standardised_range = float(prior.values[-1] - prior.values[0]) / sigma
+    if standardised_range < _LOW_SIGNAL:
+        return _low_signal_information(prior, sigma, standardised_range * standardised_range)
+    if len(prior) > _MAX_UNGROUPED:
+        grouped = grouped_atoms(
+            prior.values, prior.probabilities, sigma, reach=_GROUPING_RADIUS, tolerance=_GROUPING_TOLERANCE
+        )
+        if 2 * len(grouped.values) < len(prior):
+            estimate = _information_of_nodes(prior, sigma, grouped, certified, deadline)
+            if estimate is not None:
+                return estimate
+    output = prior.through_gaussian(sigma)
+    return _information_integral(prior, output, certified, deadline, lambda value, error, excess: 0.0)
+
+
+def _information_integral(
+    prior: Pmf, output: GaussianMixture, certified: bool, deadline: Deadline,
+    extra_error: Callable[[float, float, float], float],
+) -> Estimate:  # fmt: skip
+    """The integral for the distribution of the output, with an ``extra_error`` of its value, error and mass excess."""
+    nodes = len(output)
+    _, (output,) = rescaled(output)
+    integral = integrate("information", None, output, certified=certified, deadline=deadline)
+    assert integral is not None
+    excess = abs(mass_excess(output))
+    error = integral.error + 2 * excess * (integral.sum + excess)
+    if nodes != len(prior):
+        integral = integral._replace(method=f"{integral.method}, {nodes} nodes for {len(prior)} points")
+    error += extra_error(integral.sum, error, excess)
+    return enclosing_estimate(integral.sum, error, integral, floor=0.0, ceiling=_entropy_above(prior))
+
+
+def _information_of_nodes(
+    prior: Pmf, sigma: float, grouped: GroupedAtoms, certified: bool, deadline: Deadline
+) -> Estimate | None:
+    """The information of the grouped prior, with the error proved above; None where that widens its bounds too much."""
+    prior_excess = _validate.sum_gap(prior.probabilities)
+    too_wide = False
+
+    def extra_error(value: float, error: float, excess: float) -> float:
+        nonlocal too_wide
+        extra = _grouping_error(prior, sigma, grouped, value, error, excess + prior_excess)
+        extra += 2 * prior_excess * (value + excess + prior_excess)
+        too_wide = extra > _MAX_WIDENING * value
+        return extra
+
+    output = GaussianMixture(grouped.weights, grouped.values, sigma)
+    estimate = _information_integral(prior, output, certified, deadline, extra_error)
+    return None if too_wide else estimate
+
+
+def _grouping_error(
+    prior: Pmf, sigma: float, grouped: GroupedAtoms, information: float, error: float, excess: float
+) -> float:
+    """A bound of what grouping does to the information, by the text above; ``excess`` is that of all masses."""
+    centre = math.fsum((prior.probabilities * prior.values).tolist())
+
+    def second_moment(x: FloatArray, w: FloatArray) -> float:
+        with np.errstate(under="ignore"):
+            return math.fsum((w * np.square((x - centre) / sigma)).tolist())
+
+    eta = 1.01 * (grouped.error + 2 * excess)
+    bound = eta * (information + error + 0.5)
+    if float(prior.values[-1] - prior.values[0]) / sigma < _MAX_STANDARDISED_RANGE:
+        before, after = second_moment(prior.values, prior.probabilities), second_moment(grouped.values, grouped.weights)
+        moments = abs(after - before) + (16 * UNIT_ROUNDOFF + 2 * excess) * (after + before)
+        divergence = max(0.5 * math.log1p(after) * (1 + 1e-15) - information, 0.0)  # D(r || g) for g normal
+        divergence = divergence + error + 1e-15 * after / (1 + after)
+        bound = min(bound, eta * (divergence + math.sqrt(2 * divergence)) + 0.5 * moments / (1 + after))
+    return bound + eta * eta + _TAIL_ERROR
+
+
+def _entropy_above(prior: Pmf) -> float:
+    """An upper bound of the entropy of a discrete distribution."""
+    terms = (-prior.probabilities * np.log(prior.probabilities)).tolist()
+    return math.fsum(terms) * (1 + 8 * MACHINE_EPSILON) + 2 * abs(math.fsum([*prior.probabilities.tolist(), -1.0]))
+
+
+def _low_signal_information(prior: Pmf, sigma: float, squared_range: float) -> Estimate:
+    """Half the signal-to-noise ratio, in nats."""
+    centre = math.fsum(prior.probabilities * prior.values)  # need not be the exact mean, which minimises the sum below
+    with np.errstate(under="ignore"):
+        value = 0.5 * math.fsum(prior.probabilities * np.square((prior.values - centre) / sigma))
+    gap = prior.through_gaussian(sigma).mass_gap
+    # centre and variance by sums of n roundings of the largest size
+    centre_error = (len(prior) + 8) * UNIT_ROUNDOFF * max(abs(prior.values[0]), abs(prior.values[-1])) / sigma
+    rounding = 10 * UNIT_ROUNDOFF * value + 10 * SMALLEST_SUBNORMAL + 2 * gap * (value + gap)
+    lower, upper = value * (1 - squared_range / 8) - rounding - centre_error * centre_error, value + rounding
+    method = "half the variance over that of the noise"
+    return Estimate(value, max(lower, 0.0), upper, kind="certified", unit="nats", method=method)

@@ -1,0 +1,358 @@
+"""Collinear means: mixtures with one covariance whose quantities are one-dimensional, and single coordinates.
+
+Notation: P = sum w_i N(m_i, K_i), Q = sum v_j N(n_j, L_j) with entries taken as exact; s^2 = 1 / (u' K^-1 u).
+
+One line. If all components of all mixtures have one covariance K and all means lie on c + x u, the likelihoods depend
+on the sample through u' K^-1 (sample - c) alone, which is a sufficient statistic: every f-divergence, Renyi divergence
+and mutual information of label and sample is that of the one-dimensional mixtures sum w_i N(x_i, s^2). Exactly
+collinear means (two distinct ones always are) keep one of their own coordinates as position, x_i = m_ij, with u scaled
+to u_j = 1, so that no position is rounded. s is irrational in general and is enclosed by two doubles. Adding
+independent noise to both mixtures lowers each of these divergences (data processing), so the narrow mixtures (s rounded
+down) give upper bounds and the wide ones (s rounded up) lower bounds.
+
+Means that miss a line by rounding. u is the double nearest to the difference of two far means, x_i a double, and
+r_i = m_i - c - x_i u is bounded in extended precision; ``displacement`` is an upper bound of the largest |r_i| in the
+metric of K, at most 1e-9 and at most a millionth of the diameter. ``factored_quantities.py`` proves what it may do to
+each quantity. Larger residuals are not reduced.
+
+Parallel lines. If the means of P lie on one line and those of Q on a parallel one (a single mean lies on any), the
+coordinates along and across are independent in both mixtures: across, they are two Gaussians of one deviation.
+"""
+
+# bounds: tested by enclosures/test_reductions - rounding of positions, and of residuals in extended precision
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ..._values import distinct_rows
+from ...distributions import GaussianMixture
+from ...numerics import UNIT_ROUNDOFF, FloatArray
+from ...numerics.exact_linear_algebra import (
+    exact_difference,
+    inverse_quadratic_form,
+    least_eigenvalue_bound,
+    scaled_integers,
+    square_root_enclosure,
+    unit_diagonal_scaling,
+)  # fmt: skip
+
+__all__ = [
+    "FIRST_COMPONENTS", "OneDimensionalFactor", "all_rows_equal", "clearly_not_collinear", "collinear_factor",
+    "coordinate_factor", "parallel_factors", "row_blocks", "sums_to_one", "total_weight",
+]  # fmt: skip
+
+FIRST_COMPONENTS = 4  # of each mixture, examined before all are: most inputs that do not reduce are found out by these
+# bound: none - in standard deviations; means farther from a line are not reduced
+_MAX_DISPLACEMENT = 1e-9
+# bound: none - of the diameter of the means; means that are farther from a line relative to it are not reduced
+_MAX_RELATIVE_DISPLACEMENT = 1e-6
+_MAX_EXACT_NUMBERS = 20_000  # numbers in the means up to which collinearity is decided in whole numbers
+_BLOCK_NUMBERS = 1 << 20  # numbers of an array that are compared at a time: 8 MiB
+_MAX_MAGNITUDE = 1e300  # of positions and standard deviations: what ``GaussianMixture`` takes
+_EXTENDED_EPSILON = float(np.finfo(np.longdouble).eps)  # spacing of extended precision at 1
+
+Arrays = list[FloatArray]  # one for each mixture
+
+
+@dataclass(frozen=True)
+class OneDimensionalFactor:
+    """One-dimensional mixtures with standard deviations rounded down (``narrow``) and up (``wide``); the same if exact.
+
+    Together with other, independent factors they have the divergences of the d-dimensional mixtures.
+    """
+
+    narrow: tuple[GaussianMixture, ...]
+    wide: tuple[GaussianMixture, ...]
+    displacement: float = 0.0  # of the means from their line, at most, in standard deviations
+    coordinate: int | None = None  # index of the coordinate that this factor is, if it is one
+    distance_across: float = 0.0  # between the lines of the means of P and of Q, in standard deviations
+    log_uncertainty: float = 0.0  # the densities are known within e^(+-log_uncertainty)
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing was rounded."""
+        return self.narrow is self.wide and self.displacement == 0.0 and self.log_uncertainty == 0.0
+
+    @property
+    def diameter(self) -> float:
+        """An upper bound of the distance of any two means in standard deviations, those off the line included."""
+        means = np.concatenate([mixture.means for mixture in self.narrow])
+        sigma = min(float(mixture.sigmas.min()) for mixture in self.narrow)
+        along = float(means.max()) / sigma - float(means.min()) / sigma
+        return 1.000001 * (along + self.distance_across) + 2 * self.displacement
+
+
+def coordinate_factor(weights: Arrays, positions: Arrays, sigmas: Arrays, index: int) -> OneDimensionalFactor:
+    """The distributions of one coordinate, without rounding."""
+    columns = zip(weights, _recentred(positions), sigmas, strict=True)
+    mixtures = tuple(_with_equal_components_joined(*column) for column in columns)
+    return OneDimensionalFactor(mixtures, mixtures, coordinate=index)
+
+
+def collinear_factor(weights: Arrays, means: Arrays, k: FloatArray) -> OneDimensionalFactor | None:
+    """Mixtures with one covariance k (a matrix, or the standard deviations) and means on one line; None if off it."""
+    sigmas = _standard_deviations(k)
+    if clearly_not_collinear([m[:FIRST_COMPONENTS] for m in means], sigmas):
+        return None
+    base, far = means[0][0], _farthest_mean(means, sigmas)
+    if far is None:
+        direction = [Fraction(int(j == 0)) for j in range(len(base))]
+        axis = 0
+    else:
+        direction = exact_difference(far, base)
+        axis = max(range(len(direction)), key=lambda j: abs(direction[j]) / Fraction(float(sigmas[j])))
+    displacement = 0.0
+    positions = [m[:, axis] for m in means]
+    length = direction[axis]
+    if far is not None and not _exactly_collinear(means, base, far, direction, axis):
+        with np.errstate(over="ignore"):
+            rounded = far - base
+        if not np.all(np.isfinite(rounded)):
+            return None
+        found = _positions_and_displacement(means, base, rounded, k)
+        if found is None:
+            return None
+        positions, displacement = found
+        direction, length = [Fraction(x) for x in rounded.tolist()], Fraction(1)
+    form = inverse_quadratic_form(direction, k)
+    if form is None:
+        return None
+    low, high = square_root_enclosure((length**2 / form[1], length**2 / form[0]))
+    if not 1 / _MAX_MAGNITUDE <= low <= high <= _MAX_MAGNITUDE:
+        return None
+    extent = max(float(x.max()) - float(y.min()) for x in positions for y in positions)
+    if displacement > _MAX_RELATIVE_DISPLACEMENT * extent / high:
+        return None
+    return OneDimensionalFactor(*_narrow_and_wide(weights, positions, low, high), displacement)
+
+
+def parallel_factors(
+    weights: Arrays, means: Arrays, k: FloatArray
+) -> tuple[OneDimensionalFactor, OneDimensionalFactor] | None:
+    """Two mixtures with one covariance and means on two parallel lines: the factors along these lines and across."""
+    sigmas = _standard_deviations(k)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if clearly_not_collinear([m[:FIRST_COMPONENTS] - m[0] for m in means], sigmas):
+            return None
+        far = [_farthest_mean([m], sigmas) for m in means]
+        steps = [end - m[0] for m, end in zip(means, far, strict=True) if end is not None]
+        rounded = max(steps, key=lambda step: float(np.abs(step / sigmas).max()), default=np.full(sigmas.size, np.nan))
+    if not np.all(np.isfinite(rounded)):
+        return None
+    found = [_positions_and_displacement([m], m[0], rounded, k) for m in means]
+    if found[0] is None or found[1] is None:
+        return None
+    ((x,), displacement_p), ((y,), displacement_q) = found[0], found[1]
+    u, v = [Fraction(t) for t in rounded.tolist()], exact_difference(means[1][0], means[0][0])
+    forms = [inverse_quadratic_form(z, k) for z in (u, v, [a + b for a, b in zip(u, v, strict=True)])]
+    if forms[0] is None or forms[1] is None or forms[2] is None:
+        return None
+    (uu, uu_high), (vv, vv_high), (both, both_high) = forms[0], forms[1], forms[2]
+    low, high = square_root_enclosure((1 / uu_high, 1 / uu))
+    # v = shift u + w with w across: |w|^2 = |v|^2 - (u.v)^2 / |u|^2, and 2 u.v = |u + v|^2 - |u|^2 - |v|^2
+    dot = (both - uu_high - vv_high) / 2, (both_high - uu - vv) / 2
+    square = max(dot[0] ** 2, dot[1] ** 2)
+    least = Fraction(0) if dot[0] <= 0 <= dot[1] else min(dot[0] ** 2, dot[1] ** 2)
+    across = vv - square / uu, vv_high - least / uu_high
+    shift = float((dot[0] + dot[1]) / 2 / uu)
+    if across[0] <= 0:
+        return None
+    near, wide = square_root_enclosure((1 / across[1], 1 / across[0]))
+    if not all(1 / _MAX_MAGNITUDE <= s <= _MAX_MAGNITUDE for s in (low, high, near, wide)):
+        return None
+    moved = y + shift
+    shift_error = max(abs(Fraction(shift) - d / norm) for d in dot for norm in (uu, uu_high))
+    rounding = UNIT_ROUNDOFF * float(np.abs(moved).max()) + 1.0001 * float(shift_error)
+    displacement = max(displacement_p, displacement_q) + 1.0001 * rounding / low
+    diameter = (max(float(x.max()), float(moved.max())) - min(float(x.min()), float(moved.min()))) / high
+    if displacement > _MAX_DISPLACEMENT or displacement > _MAX_RELATIVE_DISPLACEMENT * diameter:
+        return None
+    along = _narrow_and_wide(weights, [x, moved], low, high)
+    apart = _narrow_and_wide([total_weight(w) for w in weights], [np.array([0.0]), np.array([1.0])], near, wide)
+    return OneDimensionalFactor(*along, displacement, distance_across=1.000001 / near), OneDimensionalFactor(*apart)
+
+
+def _standard_deviations(k: FloatArray) -> FloatArray:
+    return np.sqrt(np.diagonal(k)) if k.ndim == 2 else k
+
+
+def _narrow_and_wide(
+    weights: Arrays, positions: Arrays, low: float, high: float
+) -> tuple[tuple[GaussianMixture, ...], tuple[GaussianMixture, ...]]:
+    """The mixtures with components at these positions and standard deviations ``low`` and ``high``."""
+    columns = zip(weights, _recentred(positions), strict=True)
+    narrow = tuple(_with_equal_components_joined(w, x, np.full(len(x), low)) for w, x in columns)
+    if high == low:
+        return narrow, narrow
+    return narrow, tuple(GaussianMixture(p.weights, p.means, np.full(len(p), high)) for p in narrow)
+
+
+def clearly_not_collinear(means: Arrays, sigmas: FloatArray) -> bool:
+    """Whether some of these means are clearly farther from a line than what is reduced."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = np.concatenate([(m - means[0][0]) / sigmas for m in means])
+        largest = np.abs(rows).max(axis=1)
+        far = int(np.argmax(largest))
+        if not largest[far] > 0.0 or not largest[far] < 1e290:
+            return False
+        unit = rows[far] / largest[far]
+        gap = np.abs(rows - (rows @ unit / (unit @ unit))[:, None] * unit).max(axis=1)
+        return bool((gap > 4 * _MAX_DISPLACEMENT + 1e-11 * largest[far]).any())
+
+
+def _farthest_mean(means: Arrays, sigmas: FloatArray) -> FloatArray | None:
+    """The mean farthest from the first one; None when all are equal."""
+    base, best = means[0][0], 0.0
+    found: FloatArray | None = None
+    with np.errstate(over="ignore"):
+        for m in means:
+            for rows in row_blocks(m):
+                distance = np.abs((0.5 * m[rows] - 0.5 * base) / sigmas).max(axis=1)
+                i = int(np.argmax(distance))
+                if distance[i] > best:
+                    best, found = float(distance[i]), m[rows][i]
+    if found is None:  # differences that underflow in units of the standard deviation
+        for m in means:
+            other = np.flatnonzero((m != base).any(axis=1))
+            if other.size:
+                return np.asarray(m[other[0]])
+    return found
+
+
+def _exactly_collinear(
+    means: Arrays, base: FloatArray, far: FloatArray, u: list[Fraction], axis: int
+) -> bool:
+    """Whether all means lie exactly on base + x u; False too where that would take too long to decide."""
+    differs = far != base
+    rest = ~differs
+    for m in means:
+        for rows in row_blocks(m):
+            if (m[rows][:, rest] != base[rest]).any():
+                return False
+    if differs.sum() == 1:
+        return True
+    others: Arrays = []
+    for m in means:
+        for rows in row_blocks(m):
+            block = m[rows]
+            new = (block != base).any(axis=1) & (block != far).any(axis=1)
+            others.extend(block[new][: _MAX_EXACT_NUMBERS // len(u) + 1])
+            if len(others) * len(u) > _MAX_EXACT_NUMBERS:
+                return False
+    if not others:
+        return True
+    d = len(u)
+    numbers, e = scaled_integers(np.concatenate([base, *others]))
+    origin = numbers[:d]
+    shift = 1 << max(0, -min(0, e))
+    step = [x * shift for x in u]  # u in units that make it whole
+    for i in range(1, len(others) + 1):
+        gap = [a - b for a, b in zip(numbers[i * d : (i + 1) * d], origin, strict=True)]
+        if any(g * step[axis] != gap[axis] * t for g, t in zip(gap, step, strict=True)):
+            return False
+    return True
+
+
+def _positions_and_displacement(
+    means: Arrays, base: FloatArray, u: FloatArray, k: FloatArray
+) -> tuple[Arrays, float] | None:
+    """Positions x_i along u and a bound of the distances of the means from base + x_i u in the metric of k."""
+    if k.ndim == 2:
+        exponents, a = unit_diagonal_scaling(k)
+        least = least_eigenvalue_bound(a)
+        if least <= 0.0 or np.abs(exponents).max() > 900:
+            return None
+        scale = np.ldexp(1.0, exponents.astype(np.int32)) / math.sqrt(least)
+    else:
+        with np.errstate(over="ignore"):
+            scale = 1.0 / k
+    direction = np.asarray(u * scale, dtype=np.longdouble)
+    square = float(direction @ direction)
+    if not 1e-250 < square < 1e250:
+        return None
+    direction = direction * (scale / square)
+    wide_base, wide_u = base.astype(np.longdouble), u.astype(np.longdouble)
+    found, displacement = [], 0.0
+    for m in means:
+        parts = []
+        for rows in row_blocks(m):
+            block = m[rows]
+            gap = block - wide_base
+            x = np.asarray(gap @ direction, dtype=np.float64)
+            moved = np.multiply.outer(x.astype(np.longdouble), wide_u)
+            rounding = 3 * _EXTENDED_EPSILON * (np.abs(block) + np.abs(base) + np.abs(moved))
+            distance = np.sqrt((((np.abs(gap - moved) + rounding) * scale) ** 2).sum(axis=1))
+            displacement = max(displacement, 1.000001 * float(distance.max()))
+            if not displacement <= _MAX_DISPLACEMENT:
+                return None
+            parts.append(x)
+        found.append(np.concatenate(parts))
+    return found, displacement
+
+
+def all_rows_equal(arrays: Arrays) -> bool:
+    """Whether every row of every array is the first row of the first; a row of length 1 stands for a constant one."""
+    first = arrays[0][0]
+    sizes = (FIRST_COMPONENTS, None)
+    return all((a[rows] == first).all() for size in sizes for a in arrays for rows in row_blocks(a, size))
+
+
+def row_blocks(x: FloatArray, few: int | None = None) -> list[slice]:
+    """Slices of rows of about a million numbers; only the first few rows if asked so."""
+    if few is not None:
+        return [slice(0, few)]
+    step = max(1, _BLOCK_NUMBERS // max(1, x.shape[1]))
+    return [slice(i, i + step) for i in range(0, len(x), step)]
+
+
+def _recentred(positions: Arrays) -> Arrays:
+    """All positions less the first one, if that rounds none of them."""
+    c = positions[0][0]
+    moved = [x - c for x in positions]
+    for x, y in zip(positions, moved, strict=True):
+        back = y - x
+        if ((x - (y - back)) - (c + back)).any() or np.abs(y).max() > _MAX_MAGNITUDE:
+            return positions
+    return moved
+
+
+def _with_equal_components_joined(weights: FloatArray, means: FloatArray, sigmas: FloatArray) -> GaussianMixture:
+    """The mixture with equal components joined; each weight is then a few doubles with exactly the same sum."""
+    rows = np.stack([means + 0.0, sigmas], axis=1)
+    if len(rows) == 1 or len(distinct_rows(rows)[0]) == len(rows):
+        return GaussianMixture(weights, means, sigmas)
+    total: dict[tuple[float, float], list[float]] = {}
+    for w, (m, s) in zip(weights.tolist(), rows.tolist(), strict=True):
+        total.setdefault((m, s), []).append(w)
+    if len(total) == 1:
+        total = {key: [1.0] if sums_to_one(parts) else parts for key, parts in total.items()}
+    found = [(w, *key) for key, parts in total.items() for w in _exact_summands(parts)]
+    return GaussianMixture(*(np.array(column) for column in zip(*found, strict=True)))
+
+
+def sums_to_one(weights: list[float]) -> bool:
+    """Whether they sum to 1 as far as their own rounding tells."""
+    return abs(math.fsum([*weights, -1.0])) <= 0.5 * math.fsum(map(math.ulp, weights)) + UNIT_ROUNDOFF
+
+
+def total_weight(weights: FloatArray) -> FloatArray:
+    """The sum of the weights as an array of one entry, exactly 1 where their rounding allows it."""
+    parts = weights.tolist()
+    return np.array([1.0 if sums_to_one(parts) else math.fsum(parts)])
+
+
+def _exact_summands(weights: list[float]) -> list[float]:
+    """Few positive doubles with the exact sum of the given ones."""
+    rest, found = sum(map(Fraction, weights)), []
+    while rest:
+        w = float(rest)
+        if Fraction(w) > rest:
+            w = math.nextafter(w, 0.0)
+        found.append(w)
+        rest -= Fraction(w)
+    return found

@@ -1,0 +1,16 @@
+from .assessment_panels import assessment as assessment
+from .assessment_panels import categories as categories
+from .assessment_panels import column as column
+from .assessment_panels import curves as curves
+from .assessment_panels import information as information
+from .assessment_panels import leakage as leakage
+from .assessment_panels import levels as levels
+from .assessment_panels import sweep as sweep
+from .batch_gradient_panels import batch_entropy as batch_entropy
+from .batch_gradient_panels import membership as membership
+from .conversions_map import conversions_diagram as conversions_diagram
+from .paper_data import PaperFigure as PaperFigure
+from .paper_panels import paper_panel as paper_panel
+from .paper_report import Paper as Paper
+from .paper_report import paper as paper
+from .privacy_profile import profile as profile

@@ -1,0 +1,95 @@
+"""Double precision, once for the whole package: array types, constants, outward rounding, log-sum-exp.
+
+A double has a significand of 53 bits. A single addition, multiplication, division or square root, rounded to nearest,
+has a relative error of at most ``UNIT_ROUNDOFF`` where its result is normal (Higham, Accuracy and Stability of
+Numerical Algorithms, 2nd edition, theorem 2.2). Bounds are moved outward by whole steps of the grid of doubles.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "LARGEST_DOUBLE", "LOG_2", "LOG_2_ABOVE", "MACHINE_EPSILON", "SMALLEST_NORMAL", "SMALLEST_SUBNORMAL", "SQRT_LOG_2",
+    "SQRT_LOG_2_ABOVE", "UNIT_ROUNDOFF", "BoolArray", "FloatArray", "IndexArray", "IntArray", "LongDoubleArray",
+    "RealArray", "WordArray", "enclosure", "log_sum_exp", "next_above", "next_below",
+]  # fmt: skip
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
+IndexArray = NDArray[np.intp]  # positions in another array
+WordArray = NDArray[np.uint64]  # 64 random bits each, or hashes
+RealArray = NDArray[np.floating[Any]]  # float32 or float64, as handed in
+LongDoubleArray = NDArray[np.longdouble]  # x87 extended precision on x86-64
+
+# bound: proved - half the distance from 1 to the next double: the relative error of one rounding to nearest
+UNIT_ROUNDOFF = 2.0**-53
+# bound: proved - the distance from 1 to the next double
+MACHINE_EPSILON = 2.0**-52
+LARGEST_DOUBLE = sys.float_info.max  # about 1.8e308
+SMALLEST_NORMAL = sys.float_info.min  # 2^-1022: below it the relative error of a rounding is no longer bounded
+SMALLEST_SUBNORMAL = math.ulp(0.0)  # 2^-1074: the absolute error of a product that underflows is at most half of it
+LOG_2 = math.log(2.0)  # nats in a bit, rounded: 2.3e-17 below the logarithm of 2
+# bound: proved - log 2 rounded to nearest is less than one step below the logarithm of 2
+LOG_2_ABOVE = math.nextafter(LOG_2, 1.0)  # bounds the Jensen-Shannon divergence from above
+SQRT_LOG_2 = math.sqrt(LOG_2)  # the largest square root of a Jensen-Shannon divergence in nats (ABP), rounded
+# bound: proved - the square root of a rounded number, rounded, is less than one step off here
+SQRT_LOG_2_ABOVE = math.nextafter(SQRT_LOG_2, 1.0)
+
+Number = TypeVar("Number", float, FloatArray, float | FloatArray)
+
+
+def next_above(x: Number, steps: int = 1) -> Number:
+    """The double that lies ``steps`` places above x, of a float or of each entry of an array."""
+    return _moved(x, steps, math.inf)
+
+
+def next_below(x: Number, steps: int = 1) -> Number:
+    """The double that lies ``steps`` places below x, of a float or of each entry of an array."""
+    return _moved(x, steps, -math.inf)
+
+
+def _moved(x: Number, steps: int, toward: float) -> Number:
+    if isinstance(x, np.ndarray):
+        with np.errstate(over="ignore", under="ignore"):  # a step from the largest double is infinity, as it should be
+            for _ in range(steps):
+                x = np.nextafter(x, toward)
+        return x
+    for _ in range(steps):
+        x = math.nextafter(x, toward)
+    return x
+
+
+def enclosure(
+    value: Number, error: Number, least: float = -math.inf, most: float = math.inf
+) -> tuple[Number, Number, Number]:
+    """Value, lower and upper bound of numbers within ``error`` of ``value`` that are known to lie in [least, most].
+
+    An error of 0 says that the value is exact. Any other is widened by one step, for the rounding of the sum.
+    """
+    if isinstance(value, np.ndarray):
+        value = np.clip(value, least, most)
+        lower, upper = np.maximum(next_below(value - error), least), np.minimum(next_above(value + error), most)
+        return value, np.where(error == 0.0, value, lower), np.where(error == 0.0, value, upper)
+    value = min(max(value, least), most)
+    if error == 0.0:
+        return value, value, value
+    return value, max(next_below(value - error), least), min(next_above(value + error), most)
+
+
+def log_sum_exp(terms: FloatArray, axis: int = -1) -> Any:
+    """log(sum(exp(terms))) over an axis without overflow; -inf where all terms are -inf, inf where one is.
+
+    The largest term is taken out of the sum first, so that every exponential is at most 1. The absolute error is about
+    ``UNIT_ROUNDOFF`` times the number of terms plus the size of the result; no bound is claimed.
+    """
+    largest = terms.max(axis=axis, keepdims=True)
+    finite = np.where(np.isfinite(largest), largest, 0.0)
+    with np.errstate(over="ignore", divide="ignore"):
+        return (np.log(np.sum(np.exp(terms - finite), axis=axis, keepdims=True)) + finite).squeeze(axis)

@@ -1,0 +1,11 @@
+"""Posteriors over a discrete secret after one release.
+
+``bayes`` has the functions ``posterior`` and ``posterior_mode``, which choose a method by the kind of likelihood;
+``result`` their answer. ``dense`` handles one number a secret, read by ``blocks``; ``groups`` one number for all
+secrets but a few; ``products`` tuples; ``index_functions`` functions of the secret's index; ``subsets`` all subsets of
+a pool. ``gaussian`` has average Bayesian privacy of Gaussian noise.
+"""
+
+from .._public import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)  # the list is __init__.pyi

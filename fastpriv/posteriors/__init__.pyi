@@ -1,0 +1,5 @@
+from .bayes import posterior as posterior
+from .bayes import posterior_mode as posterior_mode
+from .dense import Mode as Mode
+from .gaussian import gaussian_abp as gaussian_abp
+from .result import Posterior as Posterior

@@ -1,0 +1,279 @@
+"""Branch and bound: enclosures of a posterior over a domain too large to enumerate, from bounds over ranges.
+
+Notation: the uniform prior over N secrets; range j holds a share m_j of them, whose log likelihoods lie in [a_j, b_j];
+small ranges are enumerated secret by secret. Z' is a trial evidence, rho = Z / Z', and for r = e^l / Z'
+
+    Z in enumerated + [sum m e^a, sum m e^b],
+    G = E(r log r - r + 1),  KL = G / rho + 1 - 1 / rho - log rho,
+    J = E phi(r) / 2,        |JS - J| <= 0.35 |log rho| e^|log rho|,
+
+where r log r - r + 1 and phi are convex with their least value 0 at r = 1, so that the contribution of a range lies
+between 0 (or that of the smaller end) and that of the larger end. The ranges that matter most are split first:
+m (e^b - e^a) (1 + |b|), relative to the upper bound of Z, is what a range leaves uncertain. Next come ranges that may
+hold a secret likelier than the most likely ones that are kept, or one less likely than all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._parallel import Progress, progress_reporter
+from ..channels.likelihoods.kinds import IndexLikelihood
+from ..kernels import _beliefs
+from ..numerics import LOG_2, FloatArray, IntArray, log_sum_exp
+from .dense import FirstPassSums
+from .index_functions import checked_bound, checked_function, index_range, require_enclosed
+
+__all__ = ["Enclosures", "convex_js", "convex_kl", "enclosures"]
+
+_LEAF = 2**12  # secrets; ranges of at most that many, or of a 1024th of the budget, are enumerated
+_MAX_BOUND_CALLS = 2**19  # calls of the user's bound; some seconds in Python
+_FIRST_RANGES = 64  # ranges at the start, and the least number chosen in one round
+_LEAVES_AT_ONCE = 64  # leaves enumerated by one call of the user's function
+# bound: tested by enclosures/test_index_posteriors - rounding of sums over ranges and of their logarithms
+_ROUNDING = 1e-12
+_TOO_WIDE = 600.0  # nats between the bounds of log Z beyond which KL and JS get their trivial bounds
+
+_Function = Callable[[NDArray[Any]], FloatArray]
+
+
+class Enclosures(NamedTuple):
+    """Lower and upper bounds of the quantities of a posterior, and the most likely secrets that were evaluated."""
+
+    log_evidence: tuple[float, float]
+    kl: tuple[float, float]
+    js: tuple[float, float]
+    most: tuple[float, float]  # bounds of the largest log likelihood
+    least: tuple[float, float]  # bounds of the smallest one
+    best: list[tuple[float, int]]  # (log likelihood, secret), the most likely first
+    ties: int
+    cost: dict[str, Any]
+
+
+class _Evaluated:
+    """Secrets whose log likelihood is known: enumerated ranges, their sums, extremes and the most likely secrets."""
+
+    def __init__(self, keep: int) -> None:
+        self.ranges: list[tuple[int, int]] = []
+        self.sums: list[Any] = []
+        self.best: dict[int, float] = {}
+        self.most, self.least, self.keep = -math.inf, math.inf, keep
+
+    def record(self, indices: NDArray[Any], logs: FloatArray) -> None:
+        self.most, self.least = max(self.most, float(logs.max())), min(self.least, float(logs.min()))
+        order = np.argsort(-logs, kind="stable")[: min(self.keep, len(logs))]
+        self.best |= {int(indices[i]): float(logs[i]) for i in order}
+        if len(self.best) > 64 * self.keep:
+            self.best = {index: log for log, index in self.most_likely()}
+
+    def most_likely(self) -> list[tuple[float, int]]:
+        """The most likely secrets, the lowest first on ties."""
+        ranked = sorted((-log, index) for index, log in self.best.items())[: self.keep]
+        return [(-log, index) for log, index in ranked if log < math.inf]
+
+    @property
+    def threshold(self) -> float:
+        """The least log likelihood among the secrets that are kept: a likelier one must still be found."""
+        ranked = self.most_likely()
+        return ranked[-1][0] if len(ranked) == self.keep else -math.inf
+
+    @property
+    def log_sum(self) -> float:
+        """log sum e^l over the enumerated ranges."""
+        if not self.sums:
+            return -math.inf
+        self.sums = [_beliefs.joined(self.sums)]
+        sums = FirstPassSums(*self.sums[0])
+        return float(sums.top + math.log(sums.ties + sums.rest_high)) if sums.top > -math.inf else -math.inf
+
+    @property
+    def ties(self) -> int:
+        """The number of enumerated secrets that are as likely as the likeliest one."""
+        self.sums = [_beliefs.joined(self.sums)] if self.sums else []
+        return int(self.sums[0][1]) if self.sums and self.sums[0][0] == self.most else 1  # (top, ties, ...)
+
+
+class _Ranges(NamedTuple):
+    """Ranges that are not enumerated, with their share of the secrets and bounds of the log likelihood."""
+
+    start: NDArray[Any]
+    stop: NDArray[Any]
+    mass: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+
+def enclosures(likelihood: IndexLikelihood, keep: int, progress: Progress) -> Enclosures:
+    """Split ranges until the enclosures are as narrow as ``likelihood.rtol``, or the budget is spent."""
+    size, function, bound = likelihood.size, checked_function(likelihood), checked_bound(likelihood)
+    evaluated = _Evaluated(max(1, keep))
+    leaf = max(1, min(_LEAF, likelihood.budget // 1024))
+    calls = evaluations = 0
+    report, close = progress_reporter(progress, _MAX_BOUND_CALLS)
+
+    def bounded(pieces: list[tuple[int, int]]) -> _Ranges:
+        """Ask for the bounds of these ranges, and check them at the middle of each."""
+        nonlocal calls, evaluations
+        pairs = [bound(start, stop) for start, stop in pieces]
+        middles = [(start + stop) // 2 for start, stop in pieces]
+        indices = np.array(middles, dtype=index_range(0, 1, size).dtype)
+        logs = function(indices)
+        for (start, stop), (a, b), log, index in zip(pieces, pairs, logs.tolist(), middles, strict=True):
+            require_enclosed(log, a, b, index, start, stop)
+        evaluated.record(indices, logs)
+        calls, evaluations = calls + len(pieces), evaluations + len(pieces)
+        bounds = np.array(pairs)
+        first, last = (np.array([piece[end] for piece in pieces], dtype=object) for end in (0, 1))
+        mass = np.array([(stop - start) / size for start, stop in pieces])
+        return _Ranges(first, last, mass, bounds[:, 0], bounds[:, 1])
+
+    try:
+        ranges = bounded(_split(0, size, min(_FIRST_RANGES, size)))
+        while True:
+            chosen, uncertainty = _ranges_to_refine(ranges, evaluated, size, likelihood.rtol)
+            if not len(chosen) or calls > _MAX_BOUND_CALLS or evaluations + leaf > likelihood.budget // 2:
+                break
+            kept = np.ones(len(ranges.start), dtype=bool)
+            kept[chosen] = False
+            spans = [(int(ranges.start[i]), int(ranges.stop[i])) for i in chosen]
+            leaves = [span for span in spans if span[1] - span[0] <= leaf]
+            pieces = [piece for span in spans if span[1] - span[0] > leaf for piece in _split(*span, 4)]
+            affordable = (likelihood.budget // 2 - evaluations) // leaf
+            for group in range(0, min(len(leaves), affordable), _LEAVES_AT_ONCE):
+                part = leaves[group : min(group + _LEAVES_AT_ONCE, affordable)]
+                evaluations += _enumerate(part, size, function, evaluated)
+            postponed = set(leaves[max(affordable, 0) :])
+            kept_back = [i for i, span in zip(chosen, spans, strict=True) if span in postponed]
+            groups = [_Ranges(*(column[kept] for column in ranges))]
+            groups += [_Ranges(*(column[np.array(kept_back, dtype=np.int64)] for column in ranges))]
+            groups += [bounded(pieces)] if pieces else []
+            ranges = _Ranges(*(np.concatenate(columns) for columns in zip(*groups, strict=True)))
+            report(min(calls, _MAX_BOUND_CALLS))
+        cost = {"bounds": calls, "evaluations": evaluations, "open": len(ranges.start)}
+        return _result(ranges, evaluated, size, function, cost | {"reached": uncertainty <= likelihood.rtol})
+    finally:
+        close()
+
+
+def _split(start: int, stop: int, parts: int) -> list[tuple[int, int]]:
+    edges = [start + (stop - start) * i // parts for i in range(parts + 1)]
+    return [(a, b) for a, b in pairwise(edges) if b > a]
+
+
+def _enumerate(spans: list[tuple[int, int]], size: int, function: _Function, evaluated: _Evaluated) -> int:
+    """Evaluate every secret of these ranges; return their number."""
+    indices = np.concatenate([index_range(start, stop, size) for start, stop in spans])
+    logs = function(indices)
+    no_top = np.empty(0), np.empty(0, dtype=np.intp)
+    if logs.max() > -math.inf:
+        evaluated.sums.append(_beliefs.first_pass(logs, None, False, 0.0, True, 0, *no_top)[0])
+    evaluated.record(indices, logs)
+    evaluated.ranges += spans
+    return len(indices)
+
+
+def _log_evidence_bounds(ranges: _Ranges, evaluated: _Evaluated, size: int) -> tuple[float, float]:
+    enumerated = evaluated.log_sum - math.log(size)
+    with np.errstate(divide="ignore"):
+        log_mass = np.log(ranges.mass)
+        ends = np.stack([ranges.lower, ranges.upper])
+        lower, upper = log_sum_exp(np.column_stack([log_mass + ends, [enumerated] * 2])).tolist()
+    return lower, upper
+
+
+def _ranges_to_refine(
+    ranges: _Ranges, evaluated: _Evaluated, size: int, rtol: float
+) -> tuple[IntArray, float]:
+    """The ranges to refine next, and the uncertainty that all ranges leave together."""
+    if not len(ranges.start):
+        return np.empty(0, dtype=np.int64), 0.0
+    _, log_evidence = _log_evidence_bounds(ranges, evaluated, size)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        top = np.exp(np.log(ranges.mass) + ranges.upper - log_evidence)
+        each = top * -np.expm1(ranges.lower - ranges.upper) * (1 + np.abs(ranges.upper - log_evidence))
+        each = np.where(ranges.upper == -np.inf, 0.0, each)
+    uncertainty = float(each.sum())
+    many = max(_FIRST_RANGES, len(each) // 4)
+    chosen = []
+    if uncertainty > rtol:
+        order = np.argsort(-each, kind="stable")[:many]
+        chosen.append(order[each[order] > 0])
+    above = np.flatnonzero(ranges.upper > evaluated.threshold)
+    below = np.flatnonzero((ranges.lower < evaluated.least) & (ranges.lower > -np.inf))
+    few = many if uncertainty <= rtol else _FIRST_RANGES
+    chosen.append(above[np.argsort(-ranges.upper[above], kind="stable")[:few]])
+    chosen.append(below[np.argsort(ranges.lower[below], kind="stable")[:few]])
+    return np.unique(np.concatenate(chosen)), uncertainty
+
+
+def _result(
+    ranges: _Ranges, evaluated: _Evaluated, size: int, function: _Function, cost: dict[str, Any]
+) -> Enclosures:
+    """The enclosures, with a second pass over the enumerated ranges."""
+    low, high = _log_evidence_bounds(ranges, evaluated, size)
+    most = evaluated.most, max(evaluated.most, float(np.max(ranges.upper, initial=-np.inf)))
+    least = min(evaluated.least, float(np.min(ranges.lower, initial=np.inf))), evaluated.least
+    slack = _ROUNDING * (1 + max(abs(x) for x in (low, high) if math.isfinite(x)))
+    log_size = math.log(size)
+    kl, js = (0.0, log_size), (0.0, LOG_2)
+    if high - low < _TOO_WIDE:
+        trial = 0.5 * (low + high)
+        sums = [(0.0, 0.0)] * 2
+        for group in range(0, len(evaluated.ranges), _LEAVES_AT_ONCE):
+            spans = evaluated.ranges[group : group + _LEAVES_AT_ONCE]
+            logs = function(np.concatenate([index_range(start, stop, size) for start, stop in spans]))
+            terms = _beliefs.second_pass(logs, None, False, 1.0 / size, trial, 0.0, None)[1:]
+            sums = [(a + x, b + y) for (a, b), (x, y) in zip(sums, terms, strict=True)]
+        ends = np.stack([ranges.lower, ranges.upper]) - trial
+        contains_minimum = (ends[0] <= 0) & (ends[1] >= 0)
+        bounds = []
+        for (a, b), convex in zip(sums, (convex_kl, convex_js), strict=True):
+            terms = ranges.mass * convex(ends)
+            lower = float(np.sum(np.where(contains_minimum, 0.0, terms.min(axis=0)))) + a + b
+            upper = float(np.sum(terms.max(axis=0))) + a + b
+            bounds.append((lower * (1 - slack) - slack, upper * (1 + slack) + slack))
+        log_rho = 0.5 * (high - low) + slack  # at most, in absolute value
+        kl = _kl_bounds(*bounds[0], log_rho, log_size)
+        correction = 0.35 * log_rho * math.exp(min(log_rho, 700.0))
+        js = max(0.0, bounds[1][0] - correction), min(LOG_2, bounds[1][1] + correction)
+    return Enclosures(
+        (low - slack, high + slack), kl, js, most, least, evaluated.most_likely(), evaluated.ties, cost
+    )  # fmt: skip
+
+
+def _kl_bounds(lower: float, upper: float, log_rho: float, ceiling: float) -> tuple[float, float]:
+    """Bounds of G / rho + 1 - 1 / rho - log rho over G in [lower, upper] and |log rho| up to ``log_rho``.
+
+    As a function of rho it is largest at rho = 1 - G.
+    """
+
+    def value(g: float, log_ratio: float) -> float:
+        return g * math.exp(-log_ratio) - math.expm1(-log_ratio) - log_ratio
+
+    ends = [value(lower, -log_rho), value(lower, log_rho)]
+    peak = min(max(math.log1p(-upper), -log_rho), log_rho) if upper < 1 else -log_rho
+    return max(0.0, min(ends)), min(ceiling, max(value(upper, x) for x in (-log_rho, log_rho, peak)))
+
+
+def convex_kl(y: FloatArray) -> FloatArray:
+    """r log r - r + 1 at r = e^y: the integrand of KL, at least 0."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = np.exp(y) * y - np.expm1(y)
+    return np.asarray(np.where(y == -np.inf, 1.0, np.maximum(value, 0.0)))
+
+
+def convex_js(y: FloatArray) -> FloatArray:
+    """Half of r log(2 r / (1 + r)) + log(2 / (1 + r)) at r = e^y: the integrand of JS, at least 0."""
+    size = np.abs(y)
+    with np.errstate(over="ignore", invalid="ignore"):
+        deficit = LOG_2 - np.log1p(np.exp(-size))
+        large = np.exp(np.maximum(y, 0.0))
+        small = np.where(y > 0, 1.0, np.exp(y))
+        value = large * deficit + np.where(small > 0, small * (deficit - size), 0.0)
+    return np.asarray(0.5 * np.maximum(value, 0.0))

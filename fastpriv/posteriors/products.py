@@ -1,0 +1,233 @@
+"""Posteriors of independent coordinates: secrets are tuples, and there may be 2^200 of them.
+
+Notation: a secret is (d_1 .. d_t), its log likelihood the sum of those of its coordinates, its prior their product; as
+integers, tuples are numbered with the first coordinate changing slowest. Evidence, entropy, KL, largest and smallest
+log ratio and log vulnerability are sums over coordinates. JS is not: ``product_jensen_shannon`` has its integral.
+
+The most probable tuples are those of the first coordinates joined with each next coordinate: of two ordered lists, the
+pair (i, j) has at least (i + 1)(j + 1) - 1 pairs before it, so few pairs need to be examined. Joint weights are
+compared as exact sums of the doubles of each coordinate, so that ties are found.
+"""
+
+# bounds: none - sums farther from 1 are refused
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _validate
+from ..channels.base import Exceptions
+from ..channels.likelihoods.kinds import (
+    DefaultLikelihood,
+    DenseLikelihood,
+    IndexLikelihood,
+    Likelihood,
+    ProductLikelihood,
+)
+from ..channels.likelihoods.sources import source_of
+from ..errors import DomainError, ShapeError
+from ..numerics import LOG_2_ABOVE, FloatArray
+from .ball_arithmetic import Ball, stack
+from .groups import GroupedDomain, GroupPosterior, default_domain, dense_domain, enclosed
+from .index_functions import range_evaluator
+from .product_jensen_shannon import product_jensen_shannon
+from .result import Options, Posterior, Top, index_array, write_probabilities
+
+__all__ = ["posterior"]
+
+_METHOD = "product"
+_FIXED_POINT_BITS = 1080  # a double is a multiple of 2^-1074
+_DENSE_LIMIT = 2**24  # secrets; a coordinate with more is not expanded into an array (128 MiB)
+
+
+class _Coordinate(NamedTuple):
+    """What all coordinates of one likelihood and one prior have in common."""
+
+    domain: GroupedDomain
+    posterior: GroupPosterior
+    log_sum: Ball
+    ties: int
+
+
+def posterior(likelihood: ProductLikelihood, prior: Any, options: Options) -> Posterior:
+    """The posterior over tuples from those of their coordinates."""
+    coordinates = _coordinates(likelihood, prior)
+    kinds: dict[tuple[int, int], int] = {}
+    order = [kinds.setdefault((id(one), id(own_prior)), len(kinds)) for one, own_prior in coordinates]
+    first_of_kind = dict(zip(reversed(order), reversed(coordinates), strict=True))
+    domains = [_domain(*first_of_kind[kind], log_prior=options.log_prior) for kind in range(len(kinds))]
+    distinct: dict[Any, GroupPosterior] = {}
+    parts = [_coordinate(domain, distinct) for domain in domains]
+    multiplicity = Counter(id(parts[kind].posterior) for kind in order)
+    factors = [(found, multiplicity[id(found)]) for found in distinct.values()]
+    size = math.prod(domains[kind].size for kind in order)
+    most, least = (_sum([(found.extremes[side], times) for found, times in factors]) for side in (0, 1))
+    log_sum = _sum([(parts[kind].log_sum, 1) for kind in order])
+    indices, top_probabilities = _most_probable(parts, order, max(1, options.top))
+    probabilities = _probability_function(parts, order)
+    write_probabilities(options.out, size, probabilities)
+    return Posterior(
+        size, enclosed(_sum([(found.log_evidence, times) for found, times in factors]), "nats", _METHOD),
+        enclosed(_sum([(found.concentration[0], times) for found, times in factors]), "nats", _METHOD, low=0.0),
+        enclosed(_sum([(found.kl, times) for found, times in factors]), "nats", _METHOD, low=0.0),
+        enclosed(most, "nats", _METHOD), enclosed(least, "nats", _METHOD),
+        enclosed((-log_sum).exp(), "probability", _METHOD, low=0.0, high=1.0), indices[0],
+        math.prod(parts[kind].ties for kind in order),
+        Top(index_array(indices[: options.top], size), np.array(top_probabilities[: options.top])),
+        js=enclosed(product_jensen_shannon(factors), "nats", _METHOD, low=0.0, high=LOG_2_ABOVE, kind="certified"),
+        cost={"places": len(coordinates), "laws": len(factors)}, _probabilities=probabilities,
+    )  # fmt: skip
+
+
+def _coordinates(likelihood: Likelihood, prior: Any) -> list[tuple[Likelihood, Any]]:
+    """Every coordinate with its prior, in order; products inside products are expanded."""
+    if not isinstance(likelihood, ProductLikelihood):
+        return [(likelihood, prior)]
+
+    def repeated(items: Sequence[Any]) -> list[Any]:
+        return [one for one, times in zip(items, likelihood.powers, strict=True) for _ in range(times)]
+
+    count, total = len(likelihood.factors), sum(likelihood.powers)
+    priors: list[Any] = [None] * total
+    if prior is not None:
+        several = isinstance(prior, Sequence) and not isinstance(prior, (str, bytes, Exceptions))
+        if not several or len(prior) not in (count, total):
+            raise ShapeError(
+                f"prior must be a sequence with one prior for each of the {count} factors, or of the {total} "
+                f"coordinates; got {_validate.shown(prior)}. Pass a list; None among them is uniform."
+            )
+        priors = repeated(prior) if len(prior) == count else list(prior)
+    pairs = zip(repeated(likelihood.factors), priors, strict=True)
+    return [coordinate for factor, own_prior in pairs for coordinate in _coordinates(factor, own_prior)]
+
+
+def _domain(likelihood: Likelihood, prior: Any, *, log_prior: bool) -> GroupedDomain:
+    """The secrets of one coordinate in groups."""
+    domain = default_domain(likelihood, prior) if isinstance(likelihood, DefaultLikelihood) else None
+    if domain is not None:
+        return domain
+    logs = _log_likelihoods(likelihood)
+    return dense_domain(logs, _dense_prior(prior, len(logs), log_prior), log_prior)
+
+
+def _coordinate(domain: GroupedDomain, distinct: dict[Any, GroupPosterior]) -> _Coordinate:
+    """Coordinates with equal groups share one posterior, whichever secrets the groups hold."""
+    groups = domain.groups
+    numbers = (groups.log_likelihood, groups.log_prior.mid, groups.log_prior.rad)
+    key = (domain.reference, domain.size, *groups.counts, *(np.asarray(x).tobytes() for x in numbers))
+    if key not in distinct:
+        distinct[key] = GroupPosterior(groups, domain.reference)
+    _, log_sum, ties = distinct[key].concentration
+    return _Coordinate(domain, distinct[key], log_sum, ties)
+
+
+def _log_likelihoods(likelihood: Likelihood) -> FloatArray:
+    """All log likelihoods of one coordinate as an array."""
+    if isinstance(likelihood, DenseLikelihood):
+        valid = (lambda x: x < np.inf) if likelihood.log else (lambda x: (x >= 0) & (x < np.inf))
+        words = "log likelihoods below infinity" if likelihood.log else "finite likelihoods of at least 0"
+        source = source_of("factors", likelihood.values)
+        blocks = [source.take(0, source.known_length())] if source.direct else list(source.blocks())
+        values = _validate.vector("factors", np.concatenate(blocks), words, valid)
+        with np.errstate(divide="ignore"):
+            return values if likelihood.log else np.log(values)
+    if not isinstance(likelihood, (DefaultLikelihood, IndexLikelihood)):
+        raise DomainError(
+            f"factors must be dense, default and exceptions, or functions of an index; got a "
+            f"{type(likelihood).__name__}. Write its log likelihoods out as an array."
+        )
+    size = likelihood.size
+    if size > _DENSE_LIMIT:
+        raise DomainError(
+            f"factors must have at most {_DENSE_LIMIT} secrets where they are written out; got "
+            f"{_validate.shown(size)}. Use a DefaultLikelihood with a DefaultLikelihood as prior, or more factors with "
+            "fewer secrets each."
+        )
+    if isinstance(likelihood, IndexLikelihood):
+        return range_evaluator(likelihood)(0, size)
+    logs = np.full(size, likelihood.default)
+    logs[likelihood.indices.astype(np.int64)] = likelihood.values
+    return logs
+
+
+def _dense_prior(prior: Any, size: int, log_prior: bool) -> FloatArray | None:
+    if prior is None:
+        return None
+    if log_prior:
+        values = _validate.vector("log_prior", prior, "logarithms of probabilities", lambda x: x <= 1e-9)
+    else:
+        values = _validate.probabilities("prior", prior)
+    if values.size != size:
+        raise ShapeError(
+            f"prior must have one entry for each of the {size} secrets of a factor; got {values.size}. Match them."
+        )
+    return values
+
+
+def _sum(terms: list[tuple[Ball, int]]) -> Ball:
+    """The sum of terms with their multiplicities."""
+    if any(np.isneginf(ball.mid) for ball, _ in terms):
+        return Ball(-np.inf)
+    return stack([ball.times(float(times)) for ball, times in terms]).sum()
+
+
+def _most_probable(parts: list[_Coordinate], order: list[int], count: int) -> tuple[list[int], list[float]]:
+    """The most probable tuples by their numbers, the lowest first on ties, and their probabilities."""
+    candidates = []  # of each kind of coordinate: (exact weight, secret, group)
+    for part in parts:
+        joint = part.posterior.log_joint
+        secrets, groups = part.domain.most_probable(joint, count)
+        weights = [_fixed_point(weight) for weight in joint[groups].tolist()]
+        candidates.append(list(zip(weights, secrets, groups, strict=True)))
+    # Entries are (exact weight, number of the tuple, where it came from: entry before, kind and group).
+    best: list[tuple[int, int, tuple[int, int, int] | None]] = [(0, 0, None)]
+    history = []
+    for kind in order:
+        size = parts[kind].domain.size
+        pairs = [
+            (weight + own_weight, number * size + secret, (i, kind, group))
+            for i, (weight, number, _) in enumerate(best)
+            for own_weight, secret, group in candidates[kind][: count // (i + 1)]
+        ]
+        pairs.sort(key=lambda entry: (-entry[0], entry[1]))
+        best = [(weight, number, source) for weight, number, source in pairs[:count]]
+        history.append(best)
+    logs = [part.posterior.log_posterior for part in parts]
+    probabilities = []
+    for index in range(len(best)):
+        terms, before = [], index
+        for entries in reversed(history):
+            before, kind, group = entries[before][2]  # type: ignore[misc]
+            terms.append(float(logs[kind][group]))
+        probabilities.append(math.exp(math.fsum(terms)))
+    return [number for _, number, _ in best], probabilities
+
+
+def _fixed_point(weight: float) -> int:
+    """A double as a multiple of 2^-1080."""
+    top, bottom = weight.as_integer_ratio()
+    return top * ((1 << _FIXED_POINT_BITS) // bottom)
+
+
+def _probability_function(parts: list[_Coordinate], order: list[int]) -> Callable[[int, int], FloatArray]:
+    """The function that returns the posterior of a range of tuples."""
+    logs = [np.append(part.posterior.log_posterior, -np.inf) for part in parts]
+
+    def probabilities(start: int, stop: int) -> FloatArray:
+        _validate.memory("probabilities", 40 * (stop - start), "Ask for fewer at a time.")
+        total, offsets, first = np.zeros(stop - start), np.arange(stop - start), start
+        for kind in reversed(order):  # tuple numbers first + offsets, of which the last coordinate is taken off
+            domain = parts[kind].domain
+            numbers: NDArray[Any] = offsets if domain.size < 2**62 else offsets.astype(object)
+            numbers = numbers + first % domain.size
+            total += logs[kind][domain.groups_of((numbers % domain.size).astype(domain.exceptions.dtype))]
+            offsets, first = (numbers // domain.size).astype(np.int64), first // domain.size
+        return np.asarray(np.exp(total))
+
+    return probabilities

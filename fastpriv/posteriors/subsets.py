@@ -1,0 +1,359 @@
+"""Posteriors over all subsets of a pool of records, enumerated one by one, in two passes.
+
+Notation: n records, subsets A of S members, N = C(n, S) of them; l(A) = sum of linear[i] + sum of pairwise[i, j], the
+prior w(A) uniform or proportional to a product of odds; y(A) = l(A) - log Z, Z = sum w e^l; T twice the total variation
+between posterior and prior, at most min(2, sqrt(2 KL)); u = 2^-53. The loops are in csrc/fp_subsets.h and
+csrc/fp_beliefs.h.
+
+Bounds. With a, b the largest sizes of linear and pairwise, the exponent of a subset is wrong by at most
+
+    delta = error + u [sum over m = 1 ... S of (m - 1)(a + (m - 1) b) + (S - 1)(S a + S (S - 1) b / 2)],
+
+the roundings of the m-th member's share and of their sum, plus, with odds, what rounding does to log w. The second
+pass gives e = sum w (e^y - 1), the correction of Z, and K = sum w (e^y (y - 1) + 1), J = sum w F(y), whose terms are
+never negative (F is JS as a sum over w), and E|y| <= KL + T under the posterior, so that
+
+    |e| is wrong by at most      delta (1 + |e|) + u [150 T + 6 (KL + T)]
+    |K|                          delta (KL + T) + u K [400 + 4 (2 + max y)]
+    |J|                          (delta + |log(1 + e)|) min(0.6, (KL + T)/2) + u [1000 J + 2 (KL + T)]
+
+by the derivatives of the terms, their own roundings and at most 96 roundings of a sum. KL is (K + e)/(1 + e) -
+log(1 + e), and JS is J but for the correction of y. A factor of 1.01 pays for products of small numbers.
+"""
+
+# bounds: tested by enclosures/test_subset_posterior - roundings counted at the head to first order, with a factor
+#    1.01 and 1e-280 for the rest
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import _parallel, _validate
+from ..channels.likelihoods.combinations import subset_of_rank
+from ..channels.likelihoods.subsets import SubsetLikelihood
+from ..errors import DomainError, ShapeError
+from ..estimate import Estimate, Unit
+from ..kernels import _beliefs, _subsets
+from ..numerics import LOG_2_ABOVE, UNIT_ROUNDOFF, FloatArray, IntArray
+from .dense import FirstPassSums
+from .result import Options, Posterior, Top
+
+__all__ = ["posterior"]
+
+_MAX_SUBSETS = 10**13  # subsets that are enumerated: some core-days
+_RANGE_SIZE = 2**21  # subsets in one task, some hundredths of a second; a 1024th of them all if that is more
+_SERIAL_LIMIT = 2**18  # subsets; fewer are done before another thread has started
+_EVALUATED_AT_ONCE = 2**16  # subsets whose probabilities are computed at a time
+_LOG_ODDS_LIMIT = 570.0  # nats; products of scaled odds over the members of a subset stay within e^-570 and e^570
+_EXTRA_ROWS = 3  # rows of the kernel's workspace besides one for each member
+
+
+class _SubsetRange(NamedTuple):
+    """The subsets that begin with a prefix and go on with a member of [start, stop); the first one has this rank."""
+
+    prefix: tuple[int, ...]
+    start: int
+    stop: int
+    rank: int
+
+
+class _SubsetPrior(NamedTuple):
+    """Odds and their logarithms, scaled so that the prior of a subset is the product of its members' odds."""
+
+    odds: FloatArray | None  # shape (2, n); None for the uniform prior
+    error: float  # bound on the error of the log prior of a subset
+    least: float  # log of the smallest positive prior
+
+
+class _PassSums(NamedTuple):
+    """The sums of both passes."""
+
+    first: FirstPassSums
+    rises: int  # how often a larger joint weight rescaled the sums of the first pass
+    high: float  # log evidence in two parts
+    low: float
+    excess: float  # e
+    kl: float  # K
+    js: float  # J
+    mass: FloatArray  # posterior mass of the subsets that hold each record
+
+
+def posterior(likelihood: SubsetLikelihood, prior: Any, options: Options) -> Posterior:
+    """The posterior from two passes over all subsets."""
+    pool, members, total = likelihood.linear.size, likelihood.members, likelihood.size
+    _require_enumerable(pool, members, total)
+    if options.out is not None:
+        raise DomainError(
+            f"out must be None for subsets; got {_validate.shown(options.out)}. "
+            "Ask the posterior for probabilities(start, stop), some at a time."
+        )
+    if options.resume is not None:
+        raise DomainError(
+            f"resume must be None for subsets; got {_validate.shown(options.resume)}. Start again: nothing is kept."
+        )
+    own_prior = _prior(prior, options.log_prior, pool, members)
+    top = min(options.top, total)
+    sums, best = _passes(likelihood, own_prior, top, options)
+    numbers = _estimates(likelihood, own_prior, sums, total)
+    log_z = sums.high + sums.low + math.log1p(sums.excess)
+
+    def of_subsets(subsets: IntArray) -> FloatArray:
+        logs = likelihood.log_likelihood(subsets) - likelihood.constant
+        log_w = -math.log(total) if own_prior.odds is None else own_prior.odds[1][subsets].sum(axis=-1)
+        return np.asarray(np.exp((logs - log_z) + log_w))
+
+    def probabilities(start: int, stop: int) -> FloatArray:
+        _validate.memory("stop - start", 8 * (stop - start), "Ask for fewer at a time.")
+        pieces = [np.arange(i, min(i + _EVALUATED_AT_ONCE, stop)) for i in range(start, stop, _EVALUATED_AT_ONCE)]
+        return np.concatenate([np.empty(0), *(of_subsets(subset_of_rank(ranks, pool, members)) for ranks in pieces)])
+
+    indices = subset_of_rank(best, pool, members)
+    map_index = tuple(int(i) for i in subset_of_rank(int(sums.first.map_index), pool, members))
+    return Posterior(
+        size=total, **numbers, map_index=map_index, ties=int(sums.first.ties), top=Top(indices, of_subsets(indices)),
+        cost={"subsets": total, "passes": 2}, _probabilities=probabilities,
+    )  # fmt: skip
+
+
+def _require_enumerable(pool: int, members: int, total: int) -> None:
+    if members > _subsets.MOST:
+        raise DomainError(
+            f"likelihood must be of subsets of at most {_subsets.MOST} members; got {members}. "
+            "Ask for smaller batches, or for the posterior of one record at a time."
+        )
+    if total > _MAX_SUBSETS:
+        shown = f"{total:.4g}" if total < 10**300 else f"about 10^{int(math.log10(total))}"
+        raise DomainError(
+            f"likelihood must be of at most {_MAX_SUBSETS:.0e} subsets, since each of them is visited; got {shown} of "
+            f"{members} out of {pool}. Leave out the records that are least likely alone, or ask for smaller batches."
+        )
+
+
+def _prior(prior: Any, logs: bool, pool: int, members: int) -> _SubsetPrior:
+    """Odds scaled so that the products over all subsets sum to 1."""
+    if prior is None:
+        return _SubsetPrior(None, 0.0, -math.log(math.comb(pool, members)))
+    name = "log_prior" if logs else "prior"
+    remedy = f"Give {name} one number a record, the odds of its being in the batch."
+    if logs:
+        log_odds = _validate.vector(name, prior, "below infinity", lambda x: x < np.inf, remedy=remedy)
+    else:
+        odds = _validate.vector(name, prior, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf), remedy=remedy)
+        with np.errstate(divide="ignore"):
+            log_odds = np.log(odds)
+    if log_odds.size != pool:
+        raise ShapeError(f"{name} must have one entry a record, {pool}; got {log_odds.size}. {remedy}")
+    allowed = np.sort(log_odds[log_odds > -np.inf])
+    if allowed.size < members:
+        raise DomainError(
+            f"{name} must allow at least {members} records; got odds above 0 for {allowed.size}. "
+            "Leave more records possible, or ask for smaller batches."
+        )
+    # Elementary symmetric polynomials of the odds: sums of their products over the subsets of each size.
+    elementary = np.zeros(members + 1, dtype=np.longdouble)
+    elementary[0] = 1.0
+    for one in np.exp((allowed - allowed[-1]).astype(np.longdouble))[::-1]:
+        elementary[1:] += one * elementary[:-1]
+    with np.errstate(divide="ignore"):
+        scaled = (log_odds - allowed[-1]) - float(np.log(elementary[-1])) / members
+    ordered = np.sort(scaled[scaled > -np.inf])
+    smallest, largest_ones = ordered[:members], ordered[-members:]
+    least, low, high = (float(x.sum()) for x in (smallest, smallest.clip(max=0), largest_ones.clip(min=0)))
+    if not (elementary[-1] > 0 and low > -_LOG_ODDS_LIMIT and high < _LOG_ODDS_LIMIT):
+        raise DomainError(
+            f"{name} must give every subset a prior above 1e-247, or 0; got odds from "
+            f"{_power_of_ten(allowed[0])} to {_power_of_ten(allowed[-1])}. Set the smallest ones to 0."
+        )
+    largest = max(float(np.max(np.abs(ordered))), 0.0 if logs else float(np.max(np.abs(allowed))))
+    error = UNIT_ROUNDOFF * members * ((members + 8) * (1.0 + largest)) + 2 * pool * float(np.finfo(np.longdouble).eps)
+    return _SubsetPrior(np.stack([np.exp(scaled), scaled]), error, least)
+
+
+def _power_of_ten(log: float) -> str:
+    return f"10^{log / math.log(10.0):.4g}"
+
+
+def _ranges(pool: int, members: int, size: int) -> Iterator[_SubsetRange]:
+    """All subsets, cut into ranges of about ``size``, in order."""
+
+    def partition(prefix: tuple[int, ...], rank: int) -> Iterator[_SubsetRange]:
+        left = members - len(prefix)
+        first = start = prefix[-1] + 1 if prefix else 0
+        pending = 0  # subsets whose next member is at least `start` and below j
+        for j in range(first, pool - left + 1):
+            count = math.comb(pool - 1 - j, left - 1)  # subsets whose next member is j
+            if pending and (pending + count > size):
+                yield _SubsetRange(prefix, start, j, rank)
+                start, rank, pending = j, rank + pending, 0
+            if count > 2 * size and left > 2:
+                yield from partition((*prefix, j), rank)
+                start, rank = j + 1, rank + count
+            else:
+                pending += count
+        if pending:
+            yield _SubsetRange(prefix, start, pool - left + 1, rank)
+
+    return partition((), 0)
+
+
+def _passes(
+    likelihood: SubsetLikelihood, prior: _SubsetPrior, top: int, options: Options
+) -> tuple[_PassSums, IntArray]:  # fmt: skip
+    """The sums of both passes, and the ranks of the most probable subsets."""
+    pool, members, total = likelihood.linear.size, likelihood.members, likelihood.size
+    records = _subsets.Pool(likelihood.linear, likelihood.pairwise, members, prior.odds)
+    ranges = list(_ranges(pool, members, max(_RANGE_SIZE, total // 1024)))
+    report, close = _parallel.progress_reporter(options.progress, 2 * len(ranges))
+
+    def first_pass(part: _SubsetRange) -> Any:
+        weights, ranks = np.empty(top), np.empty(top, dtype=np.intp)
+        workspace, prefix = np.empty((members + _EXTRA_ROWS, pool)), np.array(part.prefix, dtype=np.intp)
+        row, count, rises = records.first_pass(workspace, prefix, part.start, part.stop, part.rank, weights, ranks)
+        return row, rises, weights[:count], ranks[:count]
+
+    def second_pass(part: _SubsetRange) -> Any:
+        workspace, prefix = np.empty((members + _EXTRA_ROWS, pool)), np.array(part.prefix, dtype=np.intp)
+        sums = records.second_pass(workspace, prefix, part.start, part.stop, 1.0 / total, high, low)
+        return sums, workspace[-2:]  # the kernel leaves the masses of the records there, as pairs of doubles
+
+    def results(work: Any, done_before: int) -> Iterator[Any]:
+        found = _parallel.ordered_map(work, ranges, n_jobs=options.n_jobs, brief=total < _SERIAL_LIMIT, shared=True)
+        for done, result in enumerate(found, start=done_before + 1):
+            report(done)
+            yield result
+
+    try:
+        rows, rises, weights, ranks = [], len(ranges), np.empty(0), np.empty(0, dtype=np.int64)
+        for row, own_rises, own_weights, own_ranks in results(first_pass, 0):
+            rows.append(row)
+            rises += own_rises
+            weights, ranks = np.concatenate([weights, own_weights]), np.concatenate([ranks, own_ranks])
+            kept = np.lexsort((ranks, -weights))[:top]
+            weights, ranks = weights[kept], ranks[kept]
+        first = FirstPassSums(*_beliefs.joined(rows))
+        high, low = _log_evidence(first, None if prior.odds is not None else total)
+        mass, remainder, sums = np.zeros(pool), np.zeros(pool), []
+        for own_sums, masses in results(second_pass, len(ranges)):
+            sums.append(own_sums)
+            for part in masses:  # sums of doubles with their rounding errors
+                high_part = mass + part
+                back = high_part - mass
+                remainder += (mass - (high_part - back)) + (part - back)
+                mass = high_part
+    finally:
+        close()
+    excess, kl, js = (math.fsum(itertools.chain.from_iterable(column)) for column in zip(*sums, strict=True))
+    return _PassSums(first, rises, high, low, excess, max(kl, 0.0), max(js, 0.0), mass + remainder), ranks
+
+
+def _log_evidence(sums: FirstPassSums, total: int | None) -> tuple[float, float]:
+    """Log evidence in two doubles; ``total`` is the number of subsets of a uniform prior."""
+    if not sums.top > -math.inf:
+        raise DomainError(
+            "likelihood must be positive for some subset that the prior allows; got -inf for all of them. "
+            "Check the release, or allow more records."
+        )
+    pieces = [sums.top, math.log1p((sums.ties - 1.0) + sums.rest), 0.0 if total is None else -math.log(total)]
+    high = math.fsum(pieces)
+    return high, math.fsum([*pieces, -high])
+
+
+def _log_likelihood_error(likelihood: SubsetLikelihood) -> float:
+    """The part of delta that the log likelihood of a subset contributes."""
+    size = likelihood.members
+    a, b = (
+        float(np.max(np.abs(x), where=np.isfinite(x), initial=0.0)) for x in (likelihood.linear, likelihood.pairwise)
+    )
+    shares = sum((m - 1) * (a + (m - 1) * b) for m in range(1, size + 1))
+    sum_of_all = (size - 1) * (size * a + 0.5 * size * (size - 1) * b)
+    return float(likelihood.error + UNIT_ROUNDOFF * (shares + sum_of_all))
+
+
+def _estimates(likelihood: SubsetLikelihood, prior: _SubsetPrior, sums: _PassSums, total: int) -> dict[str, Estimate]:
+    """Every quantity, with the bounds at the head of the module."""
+    delta = 1.01 * (_log_likelihood_error(likelihood) + prior.error)
+    e, k, log_n = sums.excess, sums.kl, math.log(total)
+    kl_most = 1.01 * k + 510 * delta**2 + 1e-300
+    twice_tv = min(2.0, math.sqrt(2.0 * kl_most))  # T
+    spread = kl_most + twice_tv  # at least E|y|
+    correction = math.log1p(e)
+    e_error = 1.01 * (delta * (1.0 + abs(e)) + UNIT_ROUNDOFF * (150.0 * twice_tv + 6.0 * spread))
+    z_error = 1.02 * e_error + 4.0 * UNIT_ROUNDOFF * abs(correction)
+    up = (sums.first.most - sums.high) - sums.low - correction
+    down = (sums.first.least - sums.high) - sums.low - correction
+    method = "both passes over all subsets"
+
+    def bounded(value: float, error: float, least: float, most: float, unit: Unit = "nats") -> Estimate:
+        value = min(max(value, least), most)
+        lower, upper = max(value - error, least), min(value + error, most)
+        return Estimate(value, lower, upper, kind="certified", unit=unit, method=method)
+
+    evidence = sums.high + (sums.low + correction + likelihood.constant)
+    ev_error = z_error + 4.0 * UNIT_ROUNDOFF * (abs(evidence) + abs(sums.high) + abs(likelihood.constant))
+    kl = (k + (e - (1.0 + e) * correction)) / (1.0 + e)
+    kl_error = 1.01 * (
+        delta * spread + UNIT_ROUNDOFF * k * (400.0 + 4.0 * (2.0 + max(up, 0.0))) + (k + abs(e)) * e_error
+        + 4 * UNIT_ROUNDOFF * abs(e) + e_error**2
+    )  # fmt: skip
+    js_error = 1.01 * (
+        (delta + abs(correction) + e_error) * min(0.6, 0.5 * spread) + UNIT_ROUNDOFF * (1000.0 * sums.js + 2.0 * spread)
+    )  # fmt: skip
+    most = -prior.least * (1.0 + 4.0 * UNIT_ROUNDOFF) + prior.error + 4.0 * UNIT_ROUNDOFF  # no posterior exceeds 1
+    ratio_error = [1.01 * (delta + z_error + 4.0 * UNIT_ROUNDOFF * abs(y)) for y in (up, down)]
+    found = {
+        "log_evidence": bounded(evidence, ev_error, -math.inf, math.inf),
+        "kl": bounded(kl, kl_error, 0.0, most),
+        "js": bounded(sums.js, js_error, 0.0, LOG_2_ABOVE),
+        "max_log_ratio": bounded(up, ratio_error[0], 0.0, most),
+    }
+    if down == -math.inf:
+        found["min_log_ratio"] = Estimate(down, down, down, kind="certified", unit="nats", method=method)
+    else:
+        found["min_log_ratio"] = bounded(down, ratio_error[1], -math.inf, 0.0)
+    value, error = _entropy(sums, delta)
+    if prior.odds is None:  # entropy and KL add up to log n: the sharper one gives the other
+        by_kl, slack = found["kl"], 4.0 * UNIT_ROUNDOFF * log_n
+        if by_kl.width + slack < error:
+            value, error = log_n - by_kl.value, by_kl.width + slack
+        elif 2.0 * error + slack < by_kl.width:
+            found["kl"] = bounded(log_n - value, error + slack, 0.0, most)
+    found["entropy"] = bounded(value, error, 0.0, log_n * (1.0 + 4.0 * UNIT_ROUNDOFF))
+    others = (sums.first.ties - 1.0) + sums.first.rest_high + sums.first.rest_low
+    log_top = sums.first.top - sums.high - sums.low - correction - (log_n if prior.odds is None else 0.0)
+    relative = math.expm1(1.01 * (delta + z_error + 4.0 * UNIT_ROUNDOFF * (abs(log_top) + log_n + 1.0)))
+    probable = min(math.exp(log_top), 1.0)
+    lower, upper = probable * (1.0 - relative), min(probable * (1.0 + relative), 1.0)
+    value = min(max(1.0 / (1.0 + others), lower), upper)
+    found["vulnerability"] = Estimate(value, lower, upper, kind="certified", unit="probability", method=method)
+    found["inclusion"] = _inclusion(likelihood, sums, delta + z_error, max(abs(up), min(abs(down), 800.0)), method)
+    return found
+
+
+def _entropy(sums: _PassSums, delta: float) -> tuple[float, float]:
+    """Entropy from the sums of the first pass, with an error that is relative to it.
+
+    With e^d the weight of a subset relative to the top one, R the sum of e^d over the others and M that of e^d |d|, the
+    entropy is log(1 + R) + M / (1 + R); R and M are wrong by 2 delta R, 2 delta (R + M) and by their sums' roundings.
+    """
+    rest, moment = (sums.first.ties - 1.0) + sums.first.rest_high + sums.first.rest_low, sums.first.moment
+    value = math.log1p(rest) + moment / (1.0 + rest)
+    rounding = UNIT_ROUNDOFF * (120.0 + 4.0 * sums.rises)
+    rest_error = 1.01 * (rest * (2.0 * delta + rounding) + 5.0 * UNIT_ROUNDOFF * moment) + 1e-280
+    moment_error = 1.01 * (2.0 * delta * (rest + moment) + moment * (rounding + 3800.0 * UNIT_ROUNDOFF)) + 1e-280
+    error = 1.02 * (rest_error / (1.0 + rest) + moment_error / (1.0 + rest) + moment * rest_error / (1.0 + rest) ** 2)
+    return value, error + 8.0 * UNIT_ROUNDOFF * value
+
+
+def _inclusion(likelihood: SubsetLikelihood, sums: _PassSums, error: float, largest: float, method: str) -> Estimate:
+    """Posterior probability of each record of being a member; at most 96 roundings in each sum."""
+    relative = math.expm1(1.01 * (error + UNIT_ROUNDOFF * (4.0 * largest + 110.0)))
+    value = np.clip(sums.mass / (1.0 + sums.excess), 0.0, 1.0)
+    return Estimate(
+        value, np.maximum(value * (1.0 - relative) - 1e-290, 0.0), np.minimum(value * (1.0 + relative) + 1e-290, 1.0),
+        kind="certified", unit="probability", method=method,
+    )  # fmt: skip
