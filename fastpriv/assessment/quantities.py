@@ -23,10 +23,11 @@ from typing import Any
 import numpy as np
 
 from .. import notions
-from ..channels import AnyChannel, GeometricMechanism
+from ..channels import AnyChannel
 from ..conversions.average_bayesian_privacy import abp_given_secret_from_mbp
 from ..errors import DomainError
 from ..estimate import KINDS, Estimate, Unit
+from ..mechanisms import GeometricMechanism
 from ..mechanisms.gaussian import GaussianMechanism
 from ..numerics import FloatArray, IntArray
 from .secret import SecretDistribution
@@ -234,7 +235,7 @@ def _unless_too_large(quantity: Callable[[], Any]) -> Any:
 
 def _ldp(channel: AnyChannel, epsilon: FloatArray, pure_epsilon: float) -> tuple[Estimate, Estimate]:
     """Return the LDP curve and the epsilon at ``LDP_DELTA``, or what the pure epsilon says of them."""
-    if not (channel._cells_within(_MAX_COMPARISONS, secrets=2) or channel.pairs() is not None):
+    if not (channel._cells_within(_MAX_COMPARISONS, exponent=2) or channel.dominating_pairs() is not None):
         return _worst_curve(pure_epsilon, epsilon), _at_most(pure_epsilon, "nats")
     curve = _unless_too_large(lambda: notions.ldp_delta(None, channel, epsilon, n_jobs=1))
     return _worst_curve(pure_epsilon, epsilon) if curve is None else curve, _approximate_epsilon(channel, pure_epsilon)

@@ -186,7 +186,7 @@ def _solve(channel: Any, rtol: float, steps: int, deadline: float, n_jobs: int |
         converged = all(one.converged for one in parts)
         method = f"sum over factors: {'; '.join(dict.fromkeys(one.method for one in parts))}"
     elif isinstance(channel, DefaultChannel):
-        part = _solve(channel.laws, rtol, steps, deadline, n_jobs)
+        part = _solve(channel.distinct_rows, rtol, steps, deadline, n_jobs)
         solution, iterations = structured.default_capacity(channel, part), int(part.iterations)
         converged, method = bool(part.converged), f"equal rows once: {part.method}"
     elif isinstance(channel, AnyChannel) and structured.is_symmetric(channel):

@@ -33,9 +33,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, blas, lapack, solveh_banded
 
-from ..channels import GeometricMechanism
-from ..channels.families.geometric import geometric_smoothing
 from ..kernels import _blahut
+from ..mechanisms import GeometricMechanism
+from ..mechanisms.geometric import geometric_smoothing
 from ..numerics import UNIT_ROUNDOFF, FloatArray, IndexArray
 
 __all__ = ["InputDistribution", "certified_bounds", "geometric_input", "is_geometric", "solve"]

@@ -253,7 +253,7 @@ def _checked_tail(epsilon: Any, rate: Any) -> tuple[float, float]:
 def _release_distribution(prior: Any, mechanism: Any) -> GaussianMixture:
     _validate.instance("prior", prior, Pmf)
     _validate.instance("mechanism", mechanism, GaussianMechanism)
-    release: GaussianMixture = mechanism.release(prior)
+    release: GaussianMixture = mechanism.output_distribution(prior)
     return release
 
 

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _validate
-from .._values import Value
+from .._values import ValueObject
 from ..errors import DomainError, ShapeError
 from ..kernels import _grouping
 from ..numerics import UNIT_ROUNDOFF, FloatArray, IndexArray
@@ -55,7 +55,7 @@ _CELL_LENGTHS = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125)  # candidates, in units
 _ANGLES = 128  # points of the discrete cosine transform that gives Chebyshev coefficients
 
 
-class Pmf(Value):
+class Pmf(ValueObject):
     """A discrete distribution on the real line: an input before noise is added.
 
     Parameters

@@ -174,7 +174,7 @@ def _abp_is_cheap(model: ChannelWithPrior) -> bool:
         return True
     if isinstance(channel, DefaultChannel):
         return (len(channel.indices) + 1) ** 2 * channel.outputs <= _UNPROMPTED_WORK
-    return channel._cells_within(_UNPROMPTED_WORK, secrets=2)
+    return channel._cells_within(_UNPROMPTED_WORK, exponent=2)
 
 
 def _walk(

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from .. import _parallel, _validate
-from ..channels.likelihoods.kinds import (
+from ..channels.likelihoods import (
     DefaultLikelihood,
     DenseLikelihood,
     IndexLikelihood,
@@ -17,7 +17,7 @@ from ..channels.likelihoods.kinds import (
     ProductLikelihood,
     as_likelihood,
 )
-from ..channels.likelihoods.subsets import SubsetLikelihood
+from ..channels.subset_likelihoods import SubsetLikelihood
 from ..errors import DomainError
 from . import dense
 from .dense import Mode
@@ -41,7 +41,7 @@ def posterior(
 
     Parameters
     ----------
-    likelihood : Likelihood, array_like, path-like, (path, column), callable, Exceptions or Factors
+    likelihood : Likelihood, array_like, path-like, (path, column), callable, DefaultColumn or ProductColumn
         Log likelihoods of the release under every secret: any ``Likelihood``; what a channel's ``column(release)``
         returns; or what ``DenseLikelihood`` takes.
     prior : optional

@@ -34,8 +34,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _parallel, _validate
-from ..channels.likelihoods.kinds import DenseLikelihood
-from ..channels.likelihoods.sources import BLOCK, SourceFault
+from ..channels.likelihoods import DenseLikelihood
+from ..channels.vector_sources import BLOCK, SourceError
 from ..errors import DomainError, NotConvergedError
 from ..estimate import Estimate, Unit, exact
 from ..kernels import _beliefs
@@ -116,7 +116,7 @@ def posterior(likelihood: DenseLikelihood, prior: Any, options: Options) -> Post
         evidence = passes.evidence()
         if inputs.rereadable:
             passes.run_second(evidence)
-    except SourceFault as fault:
+    except SourceError as fault:
         raise NotConvergedError(f"{_source_fault(fault)} {_RESUME}", passes.checkpoint()) from fault.cause
     except BaseException as error:
         error.best = passes.checkpoint()  # type: ignore[attr-defined]
@@ -138,7 +138,7 @@ def mode(likelihood: DenseLikelihood, prior: Any, options: Options) -> Mode:
         for done, (_, row) in enumerate(results, 1):
             sums = row if sums is None else _beliefs.joined([sums, row])
             report(done)
-    except SourceFault as fault:
+    except SourceError as fault:
         raise NotConvergedError(f"{_source_fault(fault)} Mend the function, and call again.") from fault.cause
     finally:
         close()
@@ -148,7 +148,7 @@ def mode(likelihood: DenseLikelihood, prior: Any, options: Options) -> Mode:
     return Mode(int(found.map_index), float(found.top + inputs.shift), float(found.most), float(found.least))
 
 
-def _source_fault(fault: SourceFault) -> str:
+def _source_fault(fault: SourceError) -> str:
     return (
         f"{fault.name} must be arrays to its end; got {fault.cause!r} from the function, in place of its array "
         f"{fault.piece}, which starts at secret {fault.entry}."

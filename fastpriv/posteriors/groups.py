@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._values import distinct_rows
-from ..channels.base import Exceptions
-from ..channels.likelihoods.kinds import DefaultLikelihood, DenseLikelihood, as_likelihood
+from ..channels.base import DefaultColumn
+from ..channels.likelihoods import DefaultLikelihood, DenseLikelihood, as_likelihood
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Kind, Unit
 from ..numerics import LOG_2, LOG_2_ABOVE, FloatArray, IntArray
@@ -253,7 +253,7 @@ def posterior(likelihood: DefaultLikelihood, prior: Any, options: Options) -> Po
 
 def default_domain(likelihood: DefaultLikelihood, prior: Any) -> GroupedDomain | None:
     """Group the secrets by the exceptions of likelihood and prior; None for a prior that has no default."""
-    if isinstance(prior, Exceptions):
+    if isinstance(prior, DefaultColumn):
         prior = as_likelihood(prior)
     if prior is not None and not isinstance(prior, DefaultLikelihood):
         return None

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
-from ..channels.likelihoods.kinds import DenseLikelihood, IndexLikelihood
-from ..channels.likelihoods.sources import BLOCK, Source
+from ..channels.likelihoods import DenseLikelihood, IndexLikelihood
+from ..channels.vector_sources import BLOCK, VectorSource
 from ..errors import DomainError, interruption
 from ..estimate import Estimate, Unit
 from ..kernels.jit import point_loops
@@ -35,10 +35,10 @@ _SIZE_LIMIT = 2**1000  # secrets; the share of one secret in a larger domain is 
 _SLACK = 1e-9
 
 
-class _IndexSource(Source):
+class _IndexSource(VectorSource):
     """The values of a function over all indices, as a vector that can be read in any order."""
 
-    direct = True
+    random_access = True
 
     def __init__(self, name: str, likelihood: IndexLikelihood) -> None:
         super().__init__(name)

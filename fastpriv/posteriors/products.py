@@ -22,15 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
-from ..channels.base import Exceptions
-from ..channels.likelihoods.kinds import (
+from ..channels.base import DefaultColumn
+from ..channels.likelihoods import (
     DefaultLikelihood,
     DenseLikelihood,
     IndexLikelihood,
     Likelihood,
     ProductLikelihood,
 )
-from ..channels.likelihoods.sources import source_of
+from ..channels.vector_sources import source_of
 from ..errors import DomainError, ShapeError
 from ..numerics import LOG_2_ABOVE, FloatArray
 from .ball_arithmetic import Ball, stack
@@ -96,7 +96,7 @@ def _coordinates(likelihood: Likelihood, prior: Any) -> list[tuple[Likelihood, A
     count, total = len(likelihood.factors), sum(likelihood.powers)
     priors: list[Any] = [None] * total
     if prior is not None:
-        several = isinstance(prior, Sequence) and not isinstance(prior, (str, bytes, Exceptions))
+        several = isinstance(prior, Sequence) and not isinstance(prior, (str, bytes, DefaultColumn))
         if not several or len(prior) not in (count, total):
             raise ShapeError(
                 f"prior must be a sequence with one prior for each of the {count} factors, or of the {total} "
@@ -133,7 +133,7 @@ def _log_likelihoods(likelihood: Likelihood) -> FloatArray:
         valid = (lambda x: x < np.inf) if likelihood.log else (lambda x: (x >= 0) & (x < np.inf))
         words = "log likelihoods below infinity" if likelihood.log else "finite likelihoods of at least 0"
         source = source_of("factors", likelihood.values)
-        blocks = [source.take(0, source.known_length())] if source.direct else list(source.blocks())
+        blocks = [source.take(0, source.known_length())] if source.random_access else list(source.blocks())
         values = _validate.vector("factors", np.concatenate(blocks), words, valid)
         with np.errstate(divide="ignore"):
             return values if likelihood.log else np.log(values)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from .. import _random
 from .._parallel import Progress, ordered_map
-from ..channels.likelihoods.kinds import IndexLikelihood
+from ..channels.likelihoods import IndexLikelihood
 from ..errors import warned
 from ..numerics import FloatArray
 from ..sampling.statistics.intervals import Interval, replicate_interval

@@ -34,8 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _parallel, _validate
-from ..channels.likelihoods.combinations import subset_of_rank
-from ..channels.likelihoods.subsets import SubsetLikelihood
+from ..channels.subset_likelihoods import SubsetLikelihood, subset_of_rank
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Unit
 from ..kernels import _beliefs, _subsets

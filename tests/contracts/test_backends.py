@@ -177,7 +177,7 @@ def maps(monkeypatch):
         monkeypatch.setattr(_parallel, name, counting)
 
     counted("_thread_results", "threads")
-    counted("_remote_results", "processes")
+    counted("_process_results", "processes")
     return ran
 
 

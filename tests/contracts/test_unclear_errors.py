@@ -45,7 +45,7 @@ NORMAL, OTHER = GaussianMixture.single(0.0, 1.0), GaussianMixture.single(1.0, 1.
 TWO = GaussianMixture([0.5, 0.5], [0.0, 1.0], 1.0)
 PRIOR, NOISE = Pmf([0.0, 1.0], [0.5, 0.5]), GaussianMechanism(1.0, 1.0)
 REPORT = assess([1, 2, 2, 3], sigma=[1.0], epsilon=[0.5])
-STEP = BatchGradient.of_gradients(np.eye(9), 2, sigma=1.0)
+STEP = BatchGradient.from_gradients(np.eye(9), 2, sigma=1.0)
 MANY = RandomizedResponse(2, 1.0).product(RandomizedResponse(3, 1.0))
 
 
@@ -85,7 +85,7 @@ def told(mechanism):
         (lambda: notions.ldp_epsilon(None, [[0.5, 0.6]]), DomainError, "each row of mechanism must sum to 1"),
         (lambda: notions.mbp(PRIOR, "gaussian"), DomainError,
          "mechanism must be a channel, rows of probabilities or a GaussianMechanism; got 'gaussian'. Build one"),
-        (lambda: NOISE.release([0.5, 0.5]), DomainError, r"prior must be a Pmf; got \[0.5, 0.5\]"),
+        (lambda: NOISE.output_distribution([0.5, 0.5]), DomainError, r"prior must be a Pmf; got \[0.5, 0.5\]"),
         (lambda: renyi_divergence(TWO, TWO.affine(1.0, 1.0), 1e305), DomainError,
          "order must be at most 1e.300 for several components; got 1e.305. Take that one: the divergence is the same"),
         (lambda: conversions.kl_from_dp_curve(lambda: 0.0, lambda: 0.0), DomainError,

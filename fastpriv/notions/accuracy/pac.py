@@ -17,10 +17,11 @@ from numpy.typing import ArrayLike
 from ... import _parallel, _validate
 from ..._estimates import monotone
 from ..._parallel import Progress
-from ...channels import AnyChannel, DiscreteLaplace
+from ...channels import AnyChannel
 from ...distributions.user_functions import Sampler
 from ...errors import DomainError, ShapeError, interruption
 from ...estimate import Estimate, NumberLike, Result
+from ...mechanisms import DiscreteLaplace
 from ...mechanisms.gaussian import GaussianMechanism
 from ...numerics import FloatArray, IndexArray
 from ...sampling.request import Request, request

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from ... import _parallel, _validate
 from ...capacity import structured
-from ...channels import AnyChannel, Channel, Profiles, RowPair, SparseChannel
+from ...channels import AnyChannel, Channel, RowPair, SparseChannel, TypeClasses
 from ...estimate import Estimate
 from ...kernels import _table
 from ...numerics import UNIT_ROUNDOFF as U
@@ -62,7 +62,7 @@ def ldp_delta(
     gap, lower_known = model.channel.mass_gap, True
     value, lower, upper = np.zeros((3, levels.size))
     all_secrets = not on_support or structured.is_symmetric(model.channel) or _has_full_support(model.prior)
-    pairs = model.channel.pairs() if all_secrets else None
+    pairs = model.channel.dominating_pairs() if all_secrets else None
     if pairs is not None:
         method = "worst pair of rows"
         value, error = _curve_of_pairs(pairs, levels)
@@ -298,7 +298,7 @@ def _curve_against_release(pairs: tuple[RowPair, ...], levels: FloatArray) -> tu
     return np.maximum(under, scale * over), np.maximum(under_error, scale * (over_error + 4 * U * over))
 
 
-def _curve_of_type_classes(profiles: Profiles, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _curve_of_type_classes(profiles: TypeClasses, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
     """All secrets alike under the uniform prior: each of them has the mean over secrets."""
     y = profiles.log_ratio
     joint = profiles.log_mass + profiles.log_weight[profiles.classes]
@@ -306,7 +306,7 @@ def _curve_of_type_classes(profiles: Profiles, levels: FloatArray) -> tuple[Floa
     joint, y = joint[positive], y[positive]
     mass, size = np.exp(joint), np.abs(joint)
     value, error = np.zeros(levels.size), np.zeros(levels.size)
-    missing = abs(math.fsum(mass) - 1.0) if profiles.missing == 0 else profiles.missing
+    missing = abs(math.fsum(mass) - 1.0) if profiles.omitted_mass == 0 else profiles.omitted_mass
     step = max(1, _BATCH_TERMS // y.size)
     for start in range(0, levels.size, step):
         e = levels[start : start + step, None]
@@ -322,5 +322,5 @@ def _curve_of_type_classes(profiles: Profiles, levels: FloatArray) -> tuple[Floa
         ]
         part = slice(start, start + step)
         value[part] = np.maximum(*((mass * terms).sum(axis=1) for terms, _ in sides))
-        error[part] = np.maximum(*errors) + 2 * missing * value[part] + profiles.missing
+        error[part] = np.maximum(*errors) + 2 * missing * value[part] + profiles.omitted_mass
     return value, error

@@ -28,9 +28,10 @@ import numpy as np
 from ... import _validate
 from ..._values import distinct_rows
 from ...capacity import structured
-from ...channels import AnyChannel, Channel, Profiles, RandomizedResponse, RowPair, SparseChannel
-from ...channels.families.products import compositions, digits, joint_pairs, log_ways
+from ...channels import AnyChannel, Channel, RowPair, SparseChannel, TypeClasses
+from ...channels.composite import compositions, log_multinomials, mixed_radix_digits, product_pairs
 from ...errors import DomainError
+from ...mechanisms import RandomizedResponse
 from ...numerics import UNIT_ROUNDOFF as U
 from ...numerics import BoolArray, FloatArray, IndexArray, IntArray, LongDoubleArray
 from ...posteriors.ball_arithmetic import Ball
@@ -128,7 +129,7 @@ def release_pairs(model: ChannelWithPrior) -> tuple[RowPair, ...] | None:
         if pairs is None:
             return None
         result.append((pairs, power))
-    return joint_pairs(result)
+    return product_pairs(result)
 
 
 def product_prior_gap(model: ChannelWithPrior) -> float:
@@ -163,7 +164,7 @@ def _types_of_secrets(model: ChannelWithPrior, kinds: list[_SecretKinds], secret
     counts = np.zeros((len(secrets), first[-1]), dtype=np.int64)
     log_mass = np.zeros(len(secrets), dtype=np.longdouble)
     for row, secret in enumerate(secrets):
-        for (i, _), digit in zip(positions, digits(secret, [size for _, size in positions]), strict=True):
+        for (i, _), digit in zip(positions, mixed_radix_digits(secret, [size for _, size in positions]), strict=True):
             kind = kinds[i].kind
             log_mass[row] += logs[i] if factors[i][2] is None else logs[i][digit]
             counts[row, first[i] + (0 if kind is None else int(kind[digit]))] += 1
@@ -200,7 +201,8 @@ def _all_types(model: ChannelWithPrior, kinds: list[_SecretKinds]) -> _Counts:
     counts, log_mass = np.zeros((1, 0), dtype=np.int64), np.zeros(1, dtype=np.longdouble)
     for of_factor, power in zip(kinds, powers, strict=True):
         types = compositions(power, len(of_factor.posteriors))
-        logs = log_ways(power, types)[0] + sum(types[:, i] * of_factor.log_mass[i] for i in range(types.shape[1]))
+        log_masses = sum(types[:, i] * of_factor.log_mass[i] for i in range(types.shape[1]))
+        logs = log_multinomials(power, types)[0] + log_masses
         counts = np.concatenate([np.repeat(counts, len(types), axis=0), np.tile(types, (len(counts), 1))], axis=1)
         log_mass = np.add.outer(log_mass, logs).reshape(-1)
     return counts, np.asarray(np.exp(log_mass), dtype=np.float64), _mass_rounding(log_mass, sum(powers))
@@ -221,7 +223,7 @@ def _log_mass(prior: Any, size: int) -> Any:
         return np.log(wide / wide.sum())
 
 
-def _symmetric_classes(factor: AnyChannel, prior: Any) -> Profiles | None:
+def _symmetric_classes(factor: AnyChannel, prior: Any) -> TypeClasses | None:
     """Classes of equal releases, if the prior is uniform and all secrets are alike."""
     return type_classes(ChannelWithPrior(factor, None)) if prior is None and structured.is_symmetric(factor) else None
 
@@ -268,7 +270,7 @@ def _expected_posterior(ratios: _FactorRatios, change: Ball, growth: Ball, row_e
     return _ExpectedPosterior(ratio, mass, log_mass, mass * growth, dead)
 
 
-def _expected_posterior_if_symmetric(profiles: Profiles, k: int) -> _ExpectedPosterior:
+def _expected_posterior_if_symmetric(profiles: TypeClasses, k: int) -> _ExpectedPosterior:
     """All secrets alike: 1 + g takes one value at the true secret, another elsewhere."""
     energy, relative = chi_square_information(profiles)
     at = Ball(energy, relative * energy)
@@ -298,7 +300,7 @@ def _worst_pairs(factor: AnyChannel, prior: Any) -> tuple[RowPair, ...] | None:
     return tuple(pair for _, pair in worst)
 
 
-def _pair_if_symmetric(profiles: Profiles) -> RowPair:
+def _pair_if_symmetric(profiles: TypeClasses) -> RowPair:
     """Every secret's row against the distribution of the release, by group of secrets in each class."""
     log_joint = profiles.log_mass + profiles.log_weight[profiles.classes]
     possible = log_joint > -np.inf

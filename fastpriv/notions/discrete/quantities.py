@@ -79,7 +79,7 @@ def brackets(
         if not set(names) <= set(result):
             result |= _from_type_classes(model, names)
     elif isinstance(channel, DefaultChannel) and not set(names).isdisjoint(_BEST_GUESS):
-        result |= _best_guess(type_classes.vulnerability(channel._profiles(prior), channel.mass_gap))
+        result |= _best_guess(type_classes.vulnerability(channel._type_classes(prior), channel.mass_gap))
     missing = [name for name in names if name not in result]
     if missing and not (omit_unavailable and not isinstance(channel, DefaultChannel)
                         and not rows_are_enumerable(channel)):  # fmt: skip
@@ -115,7 +115,7 @@ def from_column_statistics(rows: RowBlocks, first: ColumnStatistics, names: Iter
 
 def log_ratio_bounds(model: ChannelWithPrior) -> dict[str, Bracket]:
     """LDP and both sides of MBP, if the family has them in closed form; else nothing."""
-    extremes = model.channel._extremes(model.prior)
+    extremes = model.channel._extreme_log_ratios(model.prior)
     return {} if extremes is None else type_classes.log_ratio_bounds(extremes, model.channel, model.gap)
 
 
