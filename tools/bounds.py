@@ -41,7 +41,7 @@ MARKER = re.compile(r"bound(s?): (proved|none|(?:computed|tested) by ([^ ,]+(?:,
 NAMED = re.compile(
     r"ERROR(?!S)|ROUND(?!S)|ULP|UNIT|SLACK|SLIP|RELATIVE|TINY|SAFE|OUTWARD|LIBRARY|WIDER|EMPIRICAL|BLUR|(?:^|_)U$"
 )
-UNIT = re.compile(r"_?UNIT|UNIT_ROUNDOFF|MACHINE_EPSILON|_?U|FP_U|FP_ROUND|ROUNDING|unit")
+UNIT = re.compile(r"_?UNIT|UNIT_ROUNDOFF|_?U|FP_U|FP_ROUND|ROUNDING|unit")
 C_DEFINE = re.compile(r"^#define +(\w+) +(.+)$")
 C_TABLE = re.compile(r"^ *static const double \*?(?:const )?(\w+)((?:\[\w*\])+)")
 C_NUMBER = re.compile(

@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _random, _validate
 from .._values import ValueObject
-from ..errors import DomainError
+from ..errors import DomainError, ShapeError
 from ..numerics import FloatArray, RealArray
 from .type_classes import ExtremeLogRatios, RowPair, TypeClasses, classes_of_matrix, prior_gap, validated_prior
 
 __all__ = [
     "COPIES_REMEDY", "ENUMERABLE_CELLS", "MAX_COPIES", "MAX_INPUTS", "AnyChannel", "DefaultColumn", "ProductColumn",
-    "check_countable",
+    "check_countable", "validated_powers",
 ]  # fmt: skip
 
 ENUMERABLE_CELLS = 2**20  # cells; a channel without structure of its own is enumerated up to this size (8 MiB)
@@ -305,6 +305,18 @@ class AnyChannel(ValueObject):
 
     def _validated_prior(self, prior: Any) -> Any:
         return None if prior is None else validated_prior(prior, self.inputs)
+
+
+def validated_powers(powers: ArrayLike | None, factors: int, maximum: int) -> list[int]:
+    """How many copies there are of each of the factors of a product; None is one of each."""
+    if powers is None:
+        return [1] * factors
+    copies: list[int] = np.atleast_1d(_validate.integers("powers", powers, 1, maximum, remedy=COPIES_REMEDY)).tolist()
+    if len(copies) != factors:
+        raise ShapeError(
+            f"powers must have one entry for each of the {factors} factors; got {len(copies)}. Pass one power a factor."
+        )
+    return copies
 
 
 def check_countable(name: str, bits: float, max_bits: int, channel: AnyChannel) -> None:

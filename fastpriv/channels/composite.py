@@ -21,7 +21,7 @@ from .. import _random, _validate
 from ..errors import DomainError, ShapeError
 from ..kernels import _product
 from ..numerics import UNIT_ROUNDOFF, FloatArray, IntArray, LongDoubleArray
-from .base import COPIES_REMEDY, MAX_COPIES, AnyChannel, ProductColumn, check_countable
+from .base import COPIES_REMEDY, MAX_COPIES, AnyChannel, ProductColumn, check_countable, validated_powers
 from .matrix_channels import Channel
 from .type_classes import ExtremeLogRatios, RowPair, TypeClasses, ordered_pairs, validated_prior
 
@@ -39,9 +39,6 @@ _EXTENDED_EPSILON = float(np.finfo(np.longdouble).eps)  # twice the unit roundof
 _STIRLING = tuple(np.longdouble(a) / b for a, b in ((1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188),
                                                     (-691, 360360), (1, 156)))  # fmt: skip  # of log n!
 _HALF_LOG_2PI = np.log(2 * np.arccos(np.longdouble(-1))) / 2  # in extended precision
-
-
-# ------------------------------------------------------------------------------------------------------------ cascades
 
 
 def cascade(first: AnyChannel, post: AnyChannel | ArrayLike) -> AnyChannel:
@@ -100,9 +97,6 @@ def _empty_cells(inputs: int, outputs: int, further_rows: int) -> FloatArray:
     return np.empty((inputs, outputs))
 
 
-# ------------------------------------------------------------------------------------------------------------ products
-
-
 class ProductChannel(AnyChannel):
     """Independent channels side by side, each of them any number of times.
 
@@ -139,14 +133,9 @@ class ProductChannel(AnyChannel):
         channels = _validate.sequence("factors", factors, "channels")
         for factor in channels:
             _validate.instance("factors", factor, AnyChannel)
-        copies = [1] * len(channels) if powers is None else np.atleast_1d(
-            _validate.integers("powers", powers, 1, MAX_COPIES, remedy=COPIES_REMEDY)
-        ).tolist()
-        if not channels or len(copies) != len(channels):
-            raise ShapeError(
-                f"powers must have one entry for each of at least one factor; got {len(copies)} for {len(channels)}. "
-                "Pass one power a factor."
-            )
+        if not channels:
+            raise ShapeError("factors must have at least one entry; got none. Pass one channel for each part.")
+        copies = validated_powers(powers, len(channels), MAX_COPIES)
         flat: list[tuple[AnyChannel, int]] = []
         for factor, power in zip(channels, copies, strict=True):
             if not isinstance(factor, ProductChannel):
@@ -188,7 +177,7 @@ class ProductChannel(AnyChannel):
         coordinates = sum(self.powers)
         if coordinates > _MAX_COORDINATES:
             raise DomainError(
-                f"powers must be at most {_MAX_COORDINATES} copies where places are gone through one by one; got "
+                f"powers must be at most {_MAX_COORDINATES} copies where coordinates are enumerated; got "
                 f"{_validate.shown(coordinates)}. Ask for quantities, which count equal copies together."
             )
         return [one for one, power in self._factors_with_powers() for _ in range(power)]
@@ -215,7 +204,7 @@ class ProductChannel(AnyChannel):
         if isinstance(output, (int, np.integer)) and not isinstance(output, bool):
             if len(factors) > _MAX_DIGITS:
                 raise DomainError(
-                    f"output must hold one release for each of the {len(factors)} places where there are more than "
+                    f"output must hold one release for each of the {len(factors)} coordinates where they exceed "
                     f"{_MAX_DIGITS}; got {_validate.shown(output)}. Pass a sequence instead of a number."
                 )
             releases: list[Any] = mixed_radix_digits(self._output_index(output), [one.outputs for one in factors])
@@ -223,8 +212,8 @@ class ProductChannel(AnyChannel):
             releases = list(_validate.sequence("output", output, "releases"))
             if len(releases) != len(factors):
                 raise ShapeError(
-                    f"output must have one entry for each of the {len(factors)} places; got {len(releases)}. "
-                    "Pass one release a place."
+                    f"output must have one entry for each of the {len(factors)} coordinates; got {len(releases)}. "
+                    "Pass one release a coordinate."
                 )
         return ProductColumn(tuple(one.column(release) for one, release in zip(factors, releases, strict=True)))
 
@@ -240,7 +229,7 @@ class ProductChannel(AnyChannel):
         if tuples.ndim == 0 or tuples.shape[-1] != t:
             raise ShapeError(
                 f"secrets must be tuples of {t} along the last axis; got shape {tuples.shape}. "
-                "Pass one secret a place."
+                "Pass one secret a coordinate."
             )
         generator = _random.generator(rng)
         releases: list[NDArray[Any]] = []
@@ -301,7 +290,7 @@ class ProductChannel(AnyChannel):
             extremes.append((extreme, power))
         ldp, support, plus, minus, error = (
             _sum_or_infinity([power * getattr(extreme, name) for extreme, power in extremes])
-            for name in ("ldp_epsilon", "support_epsilon", "xi_plus", "xi_minus", "error")
+            for name in ("ldp_epsilon", "ldp_on_support", "xi_plus", "xi_minus", "error")
         )
         return ExtremeLogRatios(ldp, support, plus, minus, max(one.rounding for one, _ in extremes) + 2e-15, error)
 
@@ -335,7 +324,7 @@ def _check_listable(factors: int) -> None:
     """Refuse a product with more factors than can be listed."""
     if factors > _MAX_COORDINATES:
         raise DomainError(
-            f"factors must be at most {_MAX_COORDINATES}, with all products taken apart; got "
+            f"factors must be at most {_MAX_COORDINATES}, with all products flattened; got "
             f"{_validate.shown(factors)}. Put equal factors together with powers, as in q.power(1000)."
         )
 
@@ -347,9 +336,6 @@ def mixed_radix_digits(number: int, bases: list[int]) -> list[int]:
         number, digit = divmod(number, base)
         digits.append(digit)
     return digits[::-1]
-
-
-# ------------------------------------------------------------------------------------------------------- combinatorics
 
 
 def _count_compositions(total: int, parts: int) -> int:
@@ -398,9 +384,6 @@ def _weighted_sums(counts: IntArray, logs: FloatArray) -> LongDoubleArray:
             if not np.isfinite(log):
                 sums = sums + np.where(count > 0, log, 0.0)
     return np.asarray(np.where(np.isnan(sums), 0.0, sums))
-
-
-# ----------------------------------------------------------------------------------------------- row pairs of products
 
 
 def product_pairs(factors: Sequence[tuple[Sequence[RowPair], int]]) -> tuple[RowPair, ...] | None:
@@ -474,9 +457,6 @@ def _product_pair(one: RowPair, two: RowPair) -> RowPair:
     sizes = [np.where(np.isfinite(logs), np.abs(logs), 0.0) for logs in (p, q, ratio)]
     log_error = log_error + UNIT_ROUNDOFF * (sizes[0] + sizes[1])
     return RowPair(p, q, ratio, log_error, ratio_error + UNIT_ROUNDOFF * sizes[2])
-
-
-# -------------------------------------------------------------------------------------------- type classes of products
 
 
 def _classes_of_power(one: TypeClasses, copies: int) -> TypeClasses | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from .. import _validate
 from .._values import ValueObject
 from ..errors import DomainError, ShapeError
 from ..numerics import FloatArray
-from .base import AnyChannel, DefaultColumn, ProductColumn
+from .base import AnyChannel, DefaultColumn, ProductColumn, validated_powers
 from .vector_sources import source_of
 
 __all__ = [
@@ -75,8 +76,7 @@ class DenseLikelihood(Likelihood):
     1
     """
 
-    __slots__ = ("log", "values")
-    _fields = ("values", "log")
+    __slots__ = _fields = ("values", "log")
 
     values: Any
     log: bool
@@ -94,7 +94,7 @@ class DenseLikelihood(Likelihood):
         return f"DenseLikelihood({_validate.shown(self.values)}, log={self.log})"
 
     def __reduce__(self) -> Any:
-        return _dense_likelihood, (self.values, self.log)
+        return partial(DenseLikelihood, log=self.log), (self.values,)
 
 
 class DefaultLikelihood(Likelihood):
@@ -126,10 +126,9 @@ class DefaultLikelihood(Likelihood):
     1000000000000
     """
 
-    __slots__ = ("_size", "default", "indices", "values")
-    _fields = ("_size", "default", "indices", "values")
+    __slots__ = _fields = ("size", "default", "indices", "values")
 
-    _size: int
+    size: int
     default: float
     indices: NDArray[Any]
     values: FloatArray
@@ -138,12 +137,7 @@ class DefaultLikelihood(Likelihood):
         count = _validate.count("size", size)
         level = _validate.scalar("default", default, "a log likelihood below infinity", lambda x: x < np.inf)
         listed, logs = _sorted_exceptions(count, indices, values)
-        self._set(_size=count, default=level, indices=listed, values=logs)
-
-    @property
-    def size(self) -> int:
-        """Number of secrets."""
-        return self._size
+        self._set(size=count, default=level, indices=listed, values=logs)
 
 
 class ProductLikelihood(Likelihood):
@@ -172,8 +166,7 @@ class ProductLikelihood(Likelihood):
     True
     """
 
-    __slots__ = ("factors", "powers")
-    _fields = ("factors", "powers")
+    __slots__ = _fields = ("factors", "powers")
 
     factors: tuple[Likelihood, ...]
     powers: tuple[int, ...]
@@ -182,13 +175,7 @@ class ProductLikelihood(Likelihood):
         parts = tuple(as_likelihood(factor) for factor in _validate.sequence("factors", factors, "likelihoods"))
         if not parts:
             raise ShapeError("factors must have at least one entry; got none. Pass one likelihood for each part.")
-        copies = (1,) * len(parts) if powers is None else tuple(
-            np.atleast_1d(_validate.integers("powers", powers, 1)).tolist()
-        )
-        if len(copies) != len(parts):
-            raise ShapeError(
-                f"powers must have one entry for each of the {len(parts)} factors; got {len(copies)}. Match them."
-            )
+        copies = tuple(validated_powers(powers, len(parts), 2**63 - 1))
         if sum(copies) > _MAX_SIZE_BITS:
             raise DomainError(
                 f"powers must add up to at most {_MAX_SIZE_BITS}; got {_validate.shown(sum(copies))}. Quantities of a "
@@ -249,11 +236,10 @@ class IndexLikelihood(Likelihood):
     1000000
     """
 
-    __slots__ = ("_size", "bound", "budget", "function", "rtol")
-    _fields = ("function", "_size", "bound", "budget", "rtol")
+    __slots__ = _fields = ("function", "size", "bound", "budget", "rtol")
 
     function: Callable[..., Any]
-    _size: int
+    size: int
     bound: Callable[[int, int], Any] | None
     budget: int
     rtol: float
@@ -266,15 +252,10 @@ class IndexLikelihood(Likelihood):
             if not callable(call) and not (name == "bound" and call is None):
                 raise DomainError(f"{name} must be a function; got {_validate.shown(call)}. Pass one of secrets.")
         self._set(
-            function=function, _size=_validate.count("size", size), bound=bound,
+            function=function, size=_validate.count("size", size), bound=bound,
             budget=_validate.count("budget", budget),
             rtol=_validate.scalar("rtol", rtol, "between 0 and 1", lambda x: (x > 0) & (x < 1)),
         )  # fmt: skip
-
-    @property
-    def size(self) -> int:
-        """Number of secrets."""
-        return self._size
 
 
 def as_likelihood(likelihood: Any) -> Likelihood:
@@ -291,10 +272,6 @@ def as_likelihood(likelihood: Any) -> Likelihood:
             "Pass channel.column(release)."
         )
     return DenseLikelihood(likelihood)
-
-
-def _dense_likelihood(values: Any, log: bool) -> DenseLikelihood:
-    return DenseLikelihood(values, log=log)
 
 
 def _sorted_exceptions(size: int, indices: ArrayLike, values: ArrayLike) -> tuple[NDArray[Any], FloatArray]:

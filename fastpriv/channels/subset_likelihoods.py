@@ -293,7 +293,7 @@ def rank_of_subset(subset: ArrayLike, pool: int) -> int | NDArray[Any]:
 
 def validated_subset(name: str, subset: ArrayLike, pool: int) -> IntArray:
     """Members in increasing order, different ones of 0 ... pool - 1."""
-    wanted, remedy = f"different records from 0 to {pool - 1}", "Name each member once, by its place in the pool."
+    wanted, remedy = f"different records from 0 to {pool - 1}", "Name each member once, by its index in the pool."
     array = _validate.array(name, subset)
     if array.ndim == 0 or array.shape[-1] == 0:
         raise ShapeError(f"{name} must have members along its last axis; got shape {array.shape}. Pass one or more.")

@@ -38,9 +38,6 @@ _LOG_ROUNDING = 32 * UNIT_ROUNDOFF  # absolute error, for each unit of 8 + |log|
 _SMALLEST_ACCURATE = 2.0**-1021  # ratios below are subnormal, or nearly, and have few digits
 
 
-# ------------------------------------------------------------------------------------------------------------- priors
-
-
 class DistinctProbabilities(NamedTuple):
     """Distinct prior probabilities in increasing order, shape (v,), each with what all secrets but one of it hold."""
 
@@ -70,7 +67,7 @@ def validated_prior(prior: ArrayLike | None, inputs: int) -> FloatArray | None:
     if probabilities.size != inputs:
         raise ShapeError(
             f"prior must have one entry for each of the {_validate.shown(inputs)} secrets; got {probabilities.size}. "
-            "Pass None for the uniform law."
+            "Pass None for the uniform distribution."
         )
     return probabilities
 
@@ -109,9 +106,6 @@ def distinct_probabilities(prior: FloatArray | None, size: int) -> DistinctProba
                                  log_rest, largest, smallest, prior_gap(prior))  # fmt: skip
 
 
-# ------------------------------------------------------------------------------------------------ classes and extremes
-
-
 @dataclass(frozen=True, slots=True)
 class ExtremeLogRatios:
     """The largest log ratios of a channel under a prior, in nats.
@@ -120,7 +114,7 @@ class ExtremeLogRatios:
     ----------
     ldp_epsilon : float
         max over releases of log(largest / smallest likelihood), over all secrets.
-    support_epsilon : float
+    ldp_on_support : float
         The same over the secrets that the prior gives mass.
     xi_plus, xi_minus : float
         max ln r and -min ln r over these secrets and the releases that occur.
@@ -135,7 +129,7 @@ class ExtremeLogRatios:
     """
 
     ldp_epsilon: float
-    support_epsilon: float
+    ldp_on_support: float
     xi_plus: float
     xi_minus: float
     rounding: float = 1e-14
@@ -350,9 +344,6 @@ def _pairwise_log_ratios(relative: FloatArray, mass: FloatArray, log_mass: Float
         near = np.abs(change) < 0.5
         ratios = -np.where(near, np.log1p(np.where(near, change, 0.0)), direct)
     return np.where(relative == -np.inf, -np.inf, ratios)
-
-
-# ---------------------------------------------------------------------------------------------------------- row pairs
 
 
 class RowPair(ValueObject):

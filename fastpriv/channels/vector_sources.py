@@ -86,9 +86,6 @@ def source_of(name: str, values: Any) -> VectorSource:
     return _ArraySource(name, _validate.vector(name, values, "numbers", lambda x: np.ones(x.shape, dtype=bool)))
 
 
-# ------------------------------------------------------------------------------------------------ arrays and .npy files
-
-
 class _ArraySource(VectorSource):
     random_access = True
 
@@ -191,9 +188,6 @@ def _check_dtype(name: str, dtype: np.dtype[Any]) -> None:
             f"{name} must be made of floats of at most 64 bits or of integers; got {dtype}. "
             "Convert it with astype(float)."
         )
-
-
-# --------------------------------------------------------------------------------------- Parquet, functions, iterators
 
 
 class _ParquetSource(VectorSource):

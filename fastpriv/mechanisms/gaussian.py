@@ -243,15 +243,12 @@ class GaussianMechanism(ValueObject):
 
     def conditional_distribution(self, x: float) -> GaussianMixture:
         """Distribution of the output when the secret is ``x``: N(x, sigma^2); needs a single sigma."""
-        return GaussianMixture.single(_validate.scalar("x", x), self._single_sigma())
+        return GaussianMixture.single(_validate.scalar("x", x), _validate.scalar("sigma", self.sigma))
 
     def output_distribution(self, prior: Pmf) -> GaussianMixture:
         """Distribution of the output when the secret is drawn from ``prior``; needs a single sigma."""
         _validate.instance("prior", prior, Pmf)
-        return prior.through_gaussian(self._single_sigma())
-
-    def _single_sigma(self) -> float:
-        return _validate.scalar("sigma", self.sigma)
+        return prior.through_gaussian(_validate.scalar("sigma", self.sigma))
 
     def _arrays_of_curve(self) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
         """sigma, the sensitivity, which must be given, and the shape of both together."""

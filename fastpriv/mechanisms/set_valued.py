@@ -157,13 +157,9 @@ class UnaryEncoding(AnyChannel):
         """Probability that any other bit is 1."""
         return math.exp(log_expit(self.logit_q))
 
-    def _log_bits(self) -> tuple[float, float, float, float]:
-        """Logs of p, q, 1 - p and 1 - q."""
-        return _log_bits(self.logit_p, self.logit_q)
-
     def _log_rows(self, start: int, stop: int) -> FloatArray:
         bits = (np.arange(self.outputs)[:, None] >> np.arange(self.k)) & 1
-        log_p, log_q, not_p, not_q = self._log_bits()
+        log_p, log_q, not_p, not_q = _log_bits(self.logit_p, self.logit_q)
         own = bits[:, start:stop]
         others = bits.sum(axis=1)[:, None] - own
         logs = np.where(own == 1, log_p, not_p) + count_times_log(others, log_q)
@@ -185,7 +181,7 @@ class UnaryEncoding(AnyChannel):
             bits = np.unpackbits(octets, count=self.k, bitorder="little").astype(bool)
         ones = int(bits.sum())
         zeros = self.k - ones
-        log_p, log_q, not_p, not_q = self._log_bits()
+        log_p, log_q, not_p, not_q = _log_bits(self.logit_p, self.logit_q)
         inside = outside = -math.inf
         if ones:
             inside = log_p + float(count_times_log(ones - 1, log_q) + count_times_log(zeros, not_q))
@@ -252,7 +248,7 @@ class UnaryEncoding(AnyChannel):
         if self.k == 1:
             return (RowPair.trivial(),)
         e = self.epsilon
-        log_p, log_q, not_p, not_q = self._log_bits()
+        log_p, log_q, not_p, not_q = _log_bits(self.logit_p, self.logit_q)
         both, none = log_p + log_q, not_p + not_q
         first, second = log_p + not_q, not_p + log_q
         return (RowPair([both, first, second, none], [both, second, first, none], [0.0, e, -e, 0.0]),)
@@ -501,6 +497,7 @@ def log_expit(x: float) -> float:
 
 
 def _log_bits(logit_p: float, logit_q: float) -> tuple[float, float, float, float]:
+    """Logs of p, q, 1 - p and 1 - q."""
     return log_expit(logit_p), log_expit(logit_q), log_expit(-logit_p), log_expit(-logit_q)
 
 

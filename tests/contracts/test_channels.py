@@ -123,7 +123,7 @@ def test_dense_refusals_name_the_row():
 def test_zero_columns_and_zero_priors():
     channel = Channel([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])
     got = channel.extreme_log_ratios([1.0, 0.0])
-    assert (got.ldp_epsilon, got.support_epsilon, got.xi_plus, got.xi_minus) == (np.inf, 0.0, 0.0, 0.0)
+    assert (got.ldp_epsilon, got.ldp_on_support, got.xi_plus, got.xi_minus) == (np.inf, 0.0, 0.0, 0.0)
     assert channel.type_classes([0.5, 0.5]).log_total[2] == -np.inf
     with pytest.raises(ShapeError, match="prior must have one entry for each of the 2 secrets; got 3"):
         channel.type_classes([0.5, 0.25, 0.25])
@@ -189,11 +189,11 @@ def test_products():
     assert both.extreme_log_ratios().ldp_epsilon == pytest.approx(dense.ldp_epsilon)
     assert both.extreme_log_ratios(np.full(10, 0.1)).xi_plus == pytest.approx(dense.xi_plus)
     assert both.column((1, 2)).columns[1].shape == (5,)
-    with pytest.raises(ShapeError, match="output must have one entry for each of the 2 places"):
+    with pytest.raises(ShapeError, match="output must have one entry for each of the 2 coordinates"):
         both.column((1,))
     with pytest.raises(ShapeError, match="prior must be a tuple with one entry for each of the 2 factors"):
         both.extreme_log_ratios((None,))
-    with pytest.raises(ShapeError, match="powers must have one entry for each of at least one factor"):
+    with pytest.raises(ShapeError, match="factors must have at least one entry; got none"):
         ProductChannel([])
     with pytest.raises(DomainError, match="factors must be a AnyChannel"):
         one.product(3)

@@ -51,7 +51,7 @@ def of(linear=(0.0,) * 5, pairwise=ZEROS, size=2, **more):
         (lambda: subset_of_rank(10, 5, 2), DomainError, "rank must be an integer from 0 to 9; got 10"),
         (lambda: subset_of_rank([0.5], 5, 2), DomainError, "rank must be an integer from 0 to 9; got"),
         (lambda: rank_of_subset([], 5), ShapeError, "subset must have members along its last axis; got shape"),
-        (lambda: rank_of_subset([1, 7], 5), DomainError, "Name each member once, by its place in the pool"),
+        (lambda: rank_of_subset([1, 7], 5), DomainError, "Name each member once, by its index in the pool"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(call, error, text):

@@ -119,11 +119,11 @@ def test_a_mistake_is_one_sentence(call, error, text):
         (lambda: RandomizedResponse(2, 1.0).power(2**54), DomainError,
          "exponent must be an integer of at least 1 and at most 9007199254740992; got .*multiply those of one copy"),
         (lambda: MANY.power(10**9), DomainError,
-         r"factors must be at most 4194304, with all products taken apart; got 2000000000. Put equal factors together"),
+         r"factors must be at most 4194304, with all products flattened; got 2000000000. Put equal factors together"),
         (lambda: RandomizedResponse(2, 1.0).power(2**23).sample([0]), DomainError,
-         "powers must be at most 4194304 copies where places are gone through one by one; got 8388608. Ask for quant"),
+         "powers must be at most 4194304 copies where coordinates are enumerated; got 8388608. Ask for quant"),
         (lambda: RandomizedResponse(2, 1.0).power(2**17).column(0), DomainError,
-         "output must hold one release for each of the 131072 places where there are more than 65536; got 0. Pass"),
+         "output must hold one release for each of the 131072 coordinates where they exceed 65536; got 0. Pass"),
         (lambda: subset_of_rank(0, 10**12, 10**9), DomainError,
          "pool and size must be small enough for tables of binomial coefficients, with 33554432 entries in all; got"),
         (lambda: subset_of_rank(0, 10**18, 10**9), DomainError, "pool must be an integer of at least 1 and at"),
@@ -169,7 +169,7 @@ def test_a_channel_file_of_few_bytes_does_not_hang_its_reader(tmp_path):
     for power in (1000, 10**9):
         nested = {"channel": "ProductChannel", "factors": [nested, inner], "powers": [power, 1]}
     path.write_text(json.dumps(nested))
-    with pytest.raises(DomainError, match=r"factors must be at most 4194304, with all products taken apart"):
+    with pytest.raises(DomainError, match=r"factors must be at most 4194304, with all products flattened"):
         fastpriv.read_channel(path)
 
 

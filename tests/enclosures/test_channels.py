@@ -128,7 +128,7 @@ def test_profiles_and_extremes_are_those_of_brute_force(case):
         assert abs(got_information - information) <= 1e-12 * information + 1e-14
         assert abs(got_vulnerability - vulnerability) <= 1e-13
         got = channel.extreme_log_ratios(prior)
-        values = got.ldp_epsilon, got.support_epsilon, got.xi_plus, got.xi_minus
+        values = got.ldp_epsilon, got.ldp_on_support, got.xi_plus, got.xi_minus
         gap = abs(float(sum(law) - 1))
         for value, right in zip(values, most, strict=True):
             assert value == right or abs(value - right) <= got.rounding * abs(right) + got.error + 2 * gap, (prior, got)

@@ -37,7 +37,7 @@ def type_classes(model: ChannelWithPrior) -> TypeClasses | None:
 
 def log_ratio_bounds(extremes: ExtremeLogRatios, channel: AnyChannel, prior_gap: float) -> dict[str, Bracket]:
     """LDP over all secrets and over the support, and both sides of MBP."""
-    values = {"ldp_epsilon": extremes.ldp_epsilon, "ldp_on_support": extremes.support_epsilon,
+    values = {"ldp_epsilon": extremes.ldp_epsilon, "ldp_on_support": extremes.ldp_on_support,
               "xi_plus": extremes.xi_plus, "xi_minus": extremes.xi_minus}  # fmt: skip
     result = {}
     for name, value in values.items():
