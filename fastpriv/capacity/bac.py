@@ -11,14 +11,12 @@ maximum over the input weight of two Kullback-Leibler divergences formed from D 
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _validate, special
 from .._estimates import Ends, monotone
-from ..estimate import Estimate, NumberLike
+from ..estimate import Estimate, Information, NumberLike
 from ..numerics import FloatArray
 
 __all__ = ["bac_capacity", "binary_entropy"]
@@ -55,7 +53,7 @@ def _capacity_ends(a: tuple[FloatArray, FloatArray], b: tuple[FloatArray, FloatA
 
 @monotone(between="p", ends=_entropy_ends)
 def binary_entropy(
-    p: NumberLike, *, complement: ArrayLike | None = None, unit: Literal["nats", "bits"] = "nats"
+    p: NumberLike, *, complement: ArrayLike | None = None, unit: Information = "nats"
 ) -> Estimate:
     """Entropy of a coin: h(p) = -p log p - (1-p) log(1-p).
 
@@ -105,7 +103,7 @@ def binary_entropy(
 @monotone(between="a b", ends=_capacity_ends)
 def bac_capacity(
     a: NumberLike, b: NumberLike, *, complement_a: ArrayLike | None = None, complement_b: ArrayLike | None = None,
-    unit: Literal["nats", "bits"] = "nats",
+    unit: Information = "nats",
 ) -> Estimate:  # fmt: skip
     """Capacity of the binary asymmetric channel.
 

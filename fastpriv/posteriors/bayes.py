@@ -5,37 +5,45 @@ Each method is a module of this room that has a function ``posterior(likelihood,
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
+from numpy.random import BitGenerator, Generator, SeedSequence
+from numpy.typing import ArrayLike
+
 from .. import _parallel, _validate
-from ..channels.likelihoods.kinds import (
-    DefaultLikelihood,
-    DenseLikelihood,
-    IndexLikelihood,
-    Likelihood,
-    ProductLikelihood,
-    as_likelihood,
-)
+from ..channels.base import Exceptions, Factors
+from ..channels.likelihoods import kinds
+from ..channels.likelihoods.kinds import DenseLikelihood, Likelihood
 from ..channels.likelihoods.subsets import SubsetLikelihood
 from ..errors import DomainError
+from ..numerics import FloatArray
 from . import dense
 from .dense import Mode
 from .result import Options, Posterior
 
 __all__ = ["posterior", "posterior_mode"]
 
+Path = str | os.PathLike[str]
+LikelihoodLike = (
+    Likelihood | Exceptions | Factors | ArrayLike | Path | tuple[Path, str] | Callable[..., Any] | Iterator[ArrayLike]
+)
+PriorLike = LikelihoodLike | Sequence[LikelihoodLike | None] | None
+SeedLike = int | Sequence[int] | SeedSequence | BitGenerator | Generator | None
+
 # class of likelihood -> module of this room that handles it, loaded on first use
 METHODS: dict[type[Likelihood], str] = {
-    DefaultLikelihood: "groups", ProductLikelihood: "products", IndexLikelihood: "index_functions",
+    kinds.DefaultLikelihood: "groups", kinds.ProductLikelihood: "products", kinds.IndexLikelihood: "index_functions",
     SubsetLikelihood: "subsets", DenseLikelihood: "dense",
 }  # fmt: skip
 
 
 def posterior(
-    likelihood: Any, prior: Any = None, *, log: bool = True, log_prior: Any = None, top: int = 10, out: Any = None,
-    memory: int | None = None, n_jobs: int | None = None, progress: Any = None, rng: Any = None,
-    resume: Any = None,
+    likelihood: LikelihoodLike, prior: PriorLike = None, *, log: bool = True, log_prior: PriorLike = None,
+    top: int = 10, out: FloatArray | Path | None = None, memory: int | None = None, n_jobs: int | None = None,
+    progress: _parallel.Progress = None, rng: SeedLike = None, resume: object = None,
 ) -> Posterior:  # fmt: skip
     """The posterior over the secrets after one release.
 
@@ -125,8 +133,8 @@ def posterior(
 
 
 def posterior_mode(
-    likelihood: Any, prior: Any = None, *, log: bool = True, log_prior: Any = None, n_jobs: int | None = None,
-    progress: Any = None,
+    likelihood: LikelihoodLike, prior: PriorLike = None, *, log: bool = True, log_prior: PriorLike = None,
+    n_jobs: int | None = None, progress: _parallel.Progress = None,
 ) -> Mode:  # fmt: skip
     """The most probable secret, and nothing else, in one pass.
 
@@ -179,14 +187,14 @@ def posterior_mode(
     return dense.mode(given, _one_prior(prior, log_prior), options)
 
 
-def _as_likelihood(likelihood: Any, log: bool) -> Likelihood:
+def _as_likelihood(likelihood: LikelihoodLike, log: bool) -> Likelihood:
     """Convert the argument to a Likelihood; ``log`` applies only to plain arrays."""
-    given = as_likelihood(likelihood)
+    given = kinds.as_likelihood(likelihood)
     plain = given is not likelihood and isinstance(given, DenseLikelihood)
     return DenseLikelihood(likelihood, log=log) if plain else given
 
 
-def _one_prior(prior: Any, log_prior: Any) -> Any:
+def _one_prior(prior: PriorLike, log_prior: PriorLike) -> PriorLike:
     """The prior or its logarithms, of which at most one may be given."""
     if prior is not None and log_prior is not None:
         raise DomainError("prior and log_prior must not both be given; got two priors. Pass one of them.")

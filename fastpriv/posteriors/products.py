@@ -23,25 +23,19 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from ..channels.base import Exceptions
-from ..channels.likelihoods.kinds import (
-    DefaultLikelihood,
-    DenseLikelihood,
-    IndexLikelihood,
-    Likelihood,
-    ProductLikelihood,
-)
+from ..channels.likelihoods import kinds
+from ..channels.likelihoods.kinds import Likelihood, ProductLikelihood
 from ..channels.likelihoods.sources import source_of
 from ..errors import DomainError, ShapeError
-from ..numerics import LOG_2_ABOVE, FloatArray
+from ..numerics import FloatArray
 from .ball_arithmetic import Ball, stack
-from .groups import GroupedDomain, GroupPosterior, default_domain, dense_domain, enclosed
+from .groups import GroupedDomain, GroupPosterior, closed_form_posterior, default_domain, dense_domain
 from .index_functions import range_evaluator
 from .product_jensen_shannon import product_jensen_shannon
 from .result import Options, Posterior, Top, index_array, write_probabilities
 
 __all__ = ["posterior"]
 
-_METHOD = "product"
 _FIXED_POINT_BITS = 1080  # a double is a multiple of 2^-1074
 _DENSE_LIMIT = 2**24  # secrets; a coordinate with more is not expanded into an array (128 MiB)
 
@@ -58,29 +52,26 @@ class _Coordinate(NamedTuple):
 def posterior(likelihood: ProductLikelihood, prior: Any, options: Options) -> Posterior:
     """The posterior over tuples from those of their coordinates."""
     coordinates = _coordinates(likelihood, prior)
-    kinds: dict[tuple[int, int], int] = {}
-    order = [kinds.setdefault((id(one), id(own_prior)), len(kinds)) for one, own_prior in coordinates]
+    numbers: dict[tuple[int, int], int] = {}  # of kinds of coordinates, by likelihood and prior
+    order = [numbers.setdefault((id(one), id(own_prior)), len(numbers)) for one, own_prior in coordinates]
     first_of_kind = dict(zip(reversed(order), reversed(coordinates), strict=True))
-    domains = [_domain(*first_of_kind[kind], log_prior=options.log_prior) for kind in range(len(kinds))]
+    domains = [_domain(*first_of_kind[kind], log_prior=options.log_prior) for kind in range(len(numbers))]
     distinct: dict[Any, GroupPosterior] = {}
     parts = [_coordinate(domain, distinct) for domain in domains]
     multiplicity = Counter(id(parts[kind].posterior) for kind in order)
     factors = [(found, multiplicity[id(found)]) for found in distinct.values()]
     size = math.prod(domains[kind].size for kind in order)
-    most, least = (_sum([(found.extremes[side], times) for found, times in factors]) for side in (0, 1))
-    log_sum = _sum([(parts[kind].log_sum, 1) for kind in order])
     indices, top_probabilities = _most_probable(parts, order, max(1, options.top))
     probabilities = _probability_function(parts, order)
     write_probabilities(options.out, size, probabilities)
-    return Posterior(
-        size, enclosed(_sum([(found.log_evidence, times) for found, times in factors]), "nats", _METHOD),
-        enclosed(_sum([(found.concentration[0], times) for found, times in factors]), "nats", _METHOD, low=0.0),
-        enclosed(_sum([(found.kl, times) for found, times in factors]), "nats", _METHOD, low=0.0),
-        enclosed(most, "nats", _METHOD), enclosed(least, "nats", _METHOD),
-        enclosed((-log_sum).exp(), "probability", _METHOD, low=0.0, high=1.0), indices[0],
-        math.prod(parts[kind].ties for kind in order),
-        Top(index_array(indices[: options.top], size), np.array(top_probabilities[: options.top])),
-        js=enclosed(product_jensen_shannon(factors), "nats", _METHOD, low=0.0, high=LOG_2_ABOVE, kind="certified"),
+    most, least = (_sum([(found.extremes[side], times) for found, times in factors]) for side in (0, 1))
+    return closed_form_posterior(
+        size, "product", log_evidence=_sum([(found.log_evidence, times) for found, times in factors]),
+        entropy=_sum([(found.concentration[0], times) for found, times in factors]),
+        kl=_sum([(found.kl, times) for found, times in factors]), extremes=(most, least),
+        log_sum=_sum([(parts[kind].log_sum, 1) for kind in order]), js=product_jensen_shannon(factors),
+        js_kind="certified", map_index=indices[0], ties=math.prod(parts[kind].ties for kind in order),
+        top=Top(index_array(indices[: options.top], size), np.array(top_probabilities[: options.top])),
         cost={"places": len(coordinates), "laws": len(factors)}, _probabilities=probabilities,
     )  # fmt: skip
 
@@ -109,7 +100,7 @@ def _coordinates(likelihood: Likelihood, prior: Any) -> list[tuple[Likelihood, A
 
 def _domain(likelihood: Likelihood, prior: Any, *, log_prior: bool) -> GroupedDomain:
     """The secrets of one coordinate in groups."""
-    domain = default_domain(likelihood, prior) if isinstance(likelihood, DefaultLikelihood) else None
+    domain = default_domain(likelihood, prior) if isinstance(likelihood, kinds.DefaultLikelihood) else None
     if domain is not None:
         return domain
     logs = _log_likelihoods(likelihood)
@@ -129,7 +120,7 @@ def _coordinate(domain: GroupedDomain, distinct: dict[Any, GroupPosterior]) -> _
 
 def _log_likelihoods(likelihood: Likelihood) -> FloatArray:
     """All log likelihoods of one coordinate as an array."""
-    if isinstance(likelihood, DenseLikelihood):
+    if isinstance(likelihood, kinds.DenseLikelihood):
         valid = (lambda x: x < np.inf) if likelihood.log else (lambda x: (x >= 0) & (x < np.inf))
         words = "log likelihoods below infinity" if likelihood.log else "finite likelihoods of at least 0"
         source = source_of("factors", likelihood.values)
@@ -137,7 +128,7 @@ def _log_likelihoods(likelihood: Likelihood) -> FloatArray:
         values = _validate.vector("factors", np.concatenate(blocks), words, valid)
         with np.errstate(divide="ignore"):
             return values if likelihood.log else np.log(values)
-    if not isinstance(likelihood, (DefaultLikelihood, IndexLikelihood)):
+    if not isinstance(likelihood, (kinds.DefaultLikelihood, kinds.IndexLikelihood)):
         raise DomainError(
             f"factors must be dense, default and exceptions, or functions of an index; got a "
             f"{type(likelihood).__name__}. Write its log likelihoods out as an array."
@@ -149,7 +140,7 @@ def _log_likelihoods(likelihood: Likelihood) -> FloatArray:
             f"{_validate.shown(size)}. Use a DefaultLikelihood with a DefaultLikelihood as prior, or more factors with "
             "fewer secrets each."
         )
-    if isinstance(likelihood, IndexLikelihood):
+    if isinstance(likelihood, kinds.IndexLikelihood):
         return range_evaluator(likelihood)(0, size)
     logs = np.full(size, likelihood.default)
     logs[likelihood.indices.astype(np.int64)] = likelihood.values
