@@ -5,7 +5,7 @@ Notation: Y = X + sigma Z with Z standard normal in R^d and ||X|| <= A, R = A/si
     C(d, R) = sup I(X; Y)   over all distributions of X in the ball,
 
 is equation (8) of the local mutual-information privacy paper (Ngo, Oestman and Graell i Amat), the optimal CI-LMIP
-parameter of the Gaussian mechanism. The best input is uniform on finitely many spheres; csrc/fp_awgn.h finds them and
+parameter of the Gaussian mechanism. The best input is uniform on finitely many spheres; csrc/awgn finds them and
 proves the bracket I(P) <= C <= max_r i(r; P). Beyond the reach of that solver the bracket consists of bounds in closed
 form (``fastpriv.capacity.awgn_solver``).
 """

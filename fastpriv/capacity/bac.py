@@ -6,7 +6,7 @@ Notation: ``a`` = P(Y = 1 | X = 0) and ``b`` = P(Y = 0 | X = 1) are the crossove
     C = log(e^-g + e^-k),   g = ((1-b) h(a) - a h(b)) / D,   k = ((1-a) h(b) - b h(a)) / D,   D = 1 - a - b,
 
 which is 0/0 on the line a + b = 1, where the value is 0. It is evaluated in a form without cancellation instead: the
-maximum over the input weight of two Kullback-Leibler divergences formed from D (csrc/fp_channel.h).
+maximum over the input weight of two Kullback-Leibler divergences formed from D (csrc/channel/fp_binary_channel.h).
 """
 
 from __future__ import annotations

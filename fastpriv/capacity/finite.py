@@ -6,8 +6,8 @@ K_d = KL(Q_d || q). Then
     I(p, Q) = sum_d p_d K_d  <=  C = max_p I(p, Q)  <=  max_d K_d
 
 for every p, and both sides meet at the best one. A solver finds p; the bracket is these two numbers, rounded outward,
-and holds whatever p the solver found (csrc/fp_blahut.h, ``interior_point``). Channels with a known structure are
-handled by ``structured`` first.
+and holds whatever p the solver found (``interior_point``, csrc/channel/fp_capacity.h). ``structured`` handles channels
+of known structure first.
 """
 
 # bounds: tested by enclosures/test_discrete_capacity - rounding of small channels, and underflow; the rest are

@@ -64,15 +64,18 @@ def posterior(likelihood: ProductLikelihood, prior: Any, options: Options) -> Po
     indices, top_probabilities = _most_probable(parts, order, max(1, options.top))
     probabilities = _probability_function(parts, order)
     write_probabilities(options.out, size, probabilities)
-    most, least = (_sum([(found.extremes[side], times) for found, times in factors]) for side in (0, 1))
+
+    def total(quantity: Callable[[GroupPosterior], Ball]) -> Ball:
+        return _sum([(quantity(found), times) for found, times in factors])
+
     return closed_form_posterior(
-        size, "product", log_evidence=_sum([(found.log_evidence, times) for found, times in factors]),
-        entropy=_sum([(found.concentration[0], times) for found, times in factors]),
-        kl=_sum([(found.kl, times) for found, times in factors]), extremes=(most, least),
+        size, "product", log_evidence=total(lambda found: found.log_evidence), kl=total(lambda found: found.kl),
+        entropy=total(lambda found: found.concentration[0]),
+        extremes=(total(lambda found: found.extremes[0]), total(lambda found: found.extremes[1])),
         log_sum=_sum([(parts[kind].log_sum, 1) for kind in order]), js=product_jensen_shannon(factors),
         js_kind="certified", map_index=indices[0], ties=math.prod(parts[kind].ties for kind in order),
         top=Top(index_array(indices[: options.top], size), np.array(top_probabilities[: options.top])),
-        cost={"places": len(coordinates), "laws": len(factors)}, _probabilities=probabilities,
+        cost={"coordinates": len(coordinates), "distributions": len(factors)}, _probabilities=probabilities,
     )  # fmt: skip
 
 
