@@ -40,7 +40,7 @@ _SHARED_SPAN = 24.0  # standard deviations up to which all blocks share one grid
 _SHARED_SPAN_FEW, _FEW_ATOMS = 64.0, 512  # and up to which they do with so few atoms
 _INTERPOLATED = 24  # points of a cell beyond which they are interpolated: somewhat more than a polynomial has nodes
 _DEGREE = 16  # nodes of the Chebyshev polynomial of a cell
-_MAX_HALVINGS = 40  # of a cell; a cell of length sigma is then below the resolution of doubles
+_MAX_HALVINGS = 40  # of a cell, far more than smoothness on the scale of sigma needs
 # bound: none - last coefficients, relative, at which halving of cells ends; they count in full in the error
 _SMALL_COEFFICIENTS = 2e-13
 # bound: tested by enclosures/test_many_values - rounding of an interpolated value, relative to the largest of its cell
