@@ -42,7 +42,7 @@ METHODS: dict[type[Likelihood], str] = {
 
 def posterior(
     likelihood: LikelihoodLike, prior: PriorLike = None, *, log: bool = True, log_prior: PriorLike = None,
-    top: int = 10, out: FloatArray | Path | None = None, memory: int | None = None, n_jobs: int | None = None,
+    top: int = 10, out: FloatArray | Path | None = None, n_jobs: int | None = None,
     progress: _parallel.Progress = None, rng: SeedLike = None, resume: object = None,
 ) -> Posterior:  # fmt: skip
     """The posterior over the secrets after one release.
@@ -68,8 +68,6 @@ def posterior(
         Number of most probable secrets to report.
     out : ndarray of float64 or path-like, optional
         Where to write all posterior probabilities: an array of shape (size,), or a ``.npy`` file.
-    memory : int, optional
-        Bytes of working memory for a likelihood that is not dense and needs more than a few blocks.
     n_jobs : int, optional
         Threads; the same bits for any number. None means what ``joblib.parallel_config`` says.
     progress : bool or callable, optional
@@ -122,10 +120,8 @@ def posterior(
     """
     _parallel.checked(n_jobs, progress)
     one_prior = _one_prior(prior, log_prior)
-    options = Options(
-        _validate.count("top", top, 0), out, None if memory is None else _validate.count("memory", memory), n_jobs,
-        progress, log_prior is not None, rng, resume,
-    )  # fmt: skip
+    top = _validate.count("top", top, 0)
+    options = Options(top, out, n_jobs, progress, log_prior is not None, rng, resume)
     given = _as_likelihood(likelihood, log)
     method = next((method for kind, method in METHODS.items() if isinstance(given, kind)), "dense")
     result: Posterior = import_module(f".{method}", __package__).posterior(given, one_prior, options)
