@@ -27,7 +27,7 @@ __all__ = ["Block", "LikelihoodAndPrior", "PosteriorOutput", "no_secrets"]
 
 # bound: none - blocks in one round of tasks
 _BLOCKS_PER_ROUND = 64  # of streams, whose end is not known in advance
-_BLOCKS_PER_TASK = 8  # where a thread reads its own blocks: enough that handing out tasks costs nothing
+_BLOCKS_PER_TASK = 8  # where a thread reads its own blocks, so that handing out tasks costs little
 _INSPECTED = 4096  # secrets of the first block whose largest log likelihood becomes the shift
 
 

@@ -2,7 +2,7 @@
 
 Notation: u = 2^-53; l_d log likelihood, pi_d prior over its sum, t_d = log pi_d + l_d, Z = sum e^t, y_d = l_d - log Z =
 log of posterior over prior. The first pass gives maxima, log Z and the entropy, the second KL, Jensen-Shannon and the
-posterior; csrc/fp_beliefs.h has the formulas. S = sum of e^(t - top), m = E(top - t) and H the entropy, under the
+posterior, by csrc/posterior/fp_posterior.h. S = sum of e^(t - top), m = E(top - t) and H the entropy, under the
 posterior; q = sqrt(2 KL) + KL, which E|y| does not exceed: for y < 0 the sum of post |y| is at most that of pi - post,
 and Pinsker's inequality gives the rest. All bounds count the roundings of each term, and those of the sums: 32
 additions in a lane, 16 from lanes to a tile, and none from there on, where sums are pairs of doubles.
@@ -21,7 +21,7 @@ it. The log Z and y of the prior as it was given are off by g at most, KL as a d
 g JS + g^2. Likelihoods that are no logarithms cost 8 u |l| more in each l.
 """
 
-# bounds: proved - counted at the head of the file, given the ulps of exp and log in csrc/fp_elementary.h, which
+# bounds: proved - counted at the head of the file, given the ulps of exp and log in csrc/special/fp_elementary.h, which
 #    are tested
 
 from __future__ import annotations
