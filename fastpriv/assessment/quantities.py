@@ -26,7 +26,7 @@ from .. import notions
 from ..channels import AnyChannel, GeometricMechanism
 from ..conversions.average_bayesian_privacy import abp_given_secret_from_mbp
 from ..errors import DomainError
-from ..estimate import KINDS, Estimate, Unit
+from ..estimate import KINDS, Estimate, Unit, equal_fields
 from ..mechanisms.gaussian import GaussianMechanism
 from ..numerics import FloatArray, IntArray
 from .secret import SecretDistribution
@@ -90,6 +90,9 @@ class QuantityGrid:
     upper: FloatArray
     kind: tuple[str, ...]
     method: tuple[str, ...]
+
+    def __eq__(self, other: object) -> Any:
+        return equal_fields(self, other)
 
     @classmethod
     def stack(cls, estimates: list[Estimate]) -> QuantityGrid:
