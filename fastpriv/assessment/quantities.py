@@ -26,7 +26,7 @@ from .. import notions
 from ..channels import AnyChannel
 from ..conversions.average_bayesian_privacy import abp_given_secret_from_mbp
 from ..errors import DomainError
-from ..estimate import KINDS, Estimate, Unit
+from ..estimate import KINDS, Estimate, Unit, equal_fields
 from ..mechanisms import GeometricMechanism
 from ..mechanisms.gaussian import GaussianMechanism
 from ..numerics import FloatArray, IntArray
@@ -91,6 +91,9 @@ class QuantityGrid:
     upper: FloatArray
     kind: tuple[str, ...]
     method: tuple[str, ...]
+
+    def __eq__(self, other: object) -> Any:
+        return equal_fields(self, other)
 
     @classmethod
     def stack(cls, estimates: list[Estimate]) -> QuantityGrid:

@@ -145,6 +145,8 @@ CALLS = {  # name: calls that go through, as a function and its arguments
                              {"epsilon": [0.3, 0.4]})],
     "conversions.dp_delta_from_tradeoff": [(fp.conversions.dp_delta_from_tradeoff, {
         "type_one": [0.0, 0.5, 1.0], "type_two": [1.0, 0.2, 0.0], "epsilon": [0.3, 0.4]})],
+    "figures.profile": [(lambda epsilon: fp.figures.profile(fp.GaussianMechanism(1.0, 1.0).delta([0.5, 1.0]), epsilon),
+                         {"epsilon": [0.5, 1.0]})],
     "figures.batch_entropy": [(lambda sigma: fp.figures.batch_entropy(sigma, [SEEN]), {"sigma": [1.0]})],
     "figures.membership": [(lambda sigma, batch: fp.figures.membership(sigma, [SEEN], batch),
                             {"sigma": [1.0], "batch": [0, 1]})],
