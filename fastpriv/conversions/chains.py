@@ -79,7 +79,7 @@ class ConversionStep(Result):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ConversionResult(Result):
-    """What ``convert`` found: the steps, the last of which has the answer.
+    """The answer of ``convert``: the steps, the last of which has the number.
 
     Parameters
     ----------
