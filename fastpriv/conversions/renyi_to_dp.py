@@ -3,7 +3,7 @@
 Notation: a the order, n = a - 1, r the divergence, K = e^(n r), g = e^epsilon; p and q the probabilities of an event
 under two distributions, delta = p - g q; c(z) = ln((1 - e^-z) / z).
 
-By data processing p^a q^-n + (1-p)^a (1-q)^-n <= K, and no more follows, since it is met by distributions on two points.
+By data processing p^a q^-n + (1-p)^a (1-q)^-n <= K, and no more follows: distributions on two points may meet it.
 The function f(p, q) = p^a q^-n is convex and homogeneous, so f(p, q) >= a x^n p - n x^a q for every x > 0. With x for
 the event and y = e^-m < x for the other,
 
