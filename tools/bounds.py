@@ -429,10 +429,9 @@ def _origin(module: str, name: str, modules: dict[str, Path], taken: Taken) -> s
 def _kernel_of(root: Path, function: str) -> set[str]:
     """The compiled module whose own loops define a function of ``special``."""
     text = (root / "fastpriv" / "special.py").read_text()
-    made = re.search(rf"^{function}(?:: np\.ufunc)? = (\w+)\[", text, re.M)
-    maker = re.search(rf"^{made[1]}: .* = (\w+)\(", text, re.M) if made else None
-    alias = f" as {maker[1]}" if maker and maker[1] != "ufuncs" else ""
-    kernel = re.search(rf"^from \.kernels\.(\w+) import ufuncs{alias}$", text, re.M) if maker else None
+    tables = re.finditer(r"^(_[A-Z_]+) = \{\n(.*?)^\}", text, re.M | re.S)
+    table = next((found[1] for found in tables if f'    "{function}": ' in found[2]), None)
+    kernel = re.search(rf"\((_\w+), {table}\)", text)
     return {f"{_COMPILED}.{kernel[1]}"} if kernel else set()
 
 
@@ -487,7 +486,7 @@ def _public(root: Path, below: dict[str, set[str]]) -> Iterator[tuple[str, str]]
             for name in re.findall(r"^def (\w+(?:_from_|_for_)\w+|convert)\(", path.read_text(), re.M):
                 if not name.startswith("_"):
                     yield f"conversions.{name}", module
-    for name in re.findall(r"^(\w+)(?:: np\.ufunc)? = \w+\[", modules["fastpriv.special"].read_text(), re.M):
+    for name in re.findall(r'^    "(\w+)": _docstring\(', modules["fastpriv.special"].read_text(), re.M):
         for one in _kernel_of(root, name):
             yield f"special.{name}", one
 
