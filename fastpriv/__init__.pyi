@@ -13,7 +13,6 @@ from .assessment.result import Assessment as Assessment
 from .assessment.result import Sweep as Sweep
 from .capacity.awgn import AwgnCapacity as AwgnCapacity
 from .capacity.awgn import awgn_capacity as awgn_capacity
-from .capacity.awgn import awgn_sigma_from_capacity as awgn_sigma_from_capacity
 from .capacity.bac import bac_capacity as bac_capacity
 from .capacity.bac import binary_entropy as binary_entropy
 from .capacity.finite import ChannelCapacity as ChannelCapacity

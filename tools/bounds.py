@@ -382,7 +382,7 @@ def _path(root: Path, module: str) -> str:
 def _python_imports(root: Path) -> dict[str, set[str]]:
     """Module -> modules whose names it imports; a name that a package passes on counts for the module it comes from.
 
-    ``special`` counts for the kernels of the functions that are used; conversions that are called by name for all.
+    ``special`` counts for the kernels of the functions that are used.
     """
     modules = _modules(root)
     taken = {name: _imports(name, path) for name, path in modules.items()}
@@ -394,12 +394,10 @@ def _python_imports(root: Path) -> dict[str, set[str]]:
                 if f"{other}.{name}" == "fastpriv.special" and "special" not in module:
                     used = re.findall(r"\bspecial\.(\w+)", modules[module].read_text())
                     found |= {x for one in used for x in _kernel_of(root, one)}
-                elif name == "function_of":
-                    found |= {x for x in modules if x.startswith("fastpriv.conversions.") and x != module}
                 else:
                     found |= _origin(other, name, modules, taken)
         called = re.search(r'import_module\(f"\.([\w.]*)\{', modules[module].read_text())
-        if called and module != "fastpriv.conversions.registry":  # by a name put together at run time: any of them
+        if called:  # by a name put together at run time: any of them
             room = f"{module.rpartition('.')[0]}.{called[1]}"
             found |= {name for name in modules if name.startswith(room)}
         path = modules[module]
@@ -472,29 +470,29 @@ def _public(root: Path, below: dict[str, set[str]]) -> Iterator[tuple[str, str]]
     """Every public name and the module that defines it: of fastpriv itself, of its rooms, conversions and ufuncs."""
     modules = _modules(root)
     taken = {name: _imports(name, path) for name, path in modules.items()}
-    stub = ast.parse((root / "fastpriv" / "__init__.pyi").read_text())
-    public = [(x.module, x.names[0].name) for x in stub.body if isinstance(x, ast.ImportFrom)]
+    public = _stub(root / "fastpriv" / "__init__.pyi")
     for module, name in public:
         for one in _origin(f"fastpriv.{module}", name, modules, taken) if module else ():
             yield name, one
     for room in sorted(name for module, name in public if module is None and f"fastpriv.{name}" in modules):
-        for name in _listed(modules[f"fastpriv.{room}"]) if room not in ("conversions", "special") else ():
-            for one in _origin(f"fastpriv.{room}", name, modules, taken):
+        path = modules[f"fastpriv.{room}"]
+        stub = path.with_suffix(".pyi")
+        named = _stub(stub) if stub.exists() else [(None, name) for name in _listed(path)]
+        for module, name in named:
+            for one in _origin(".".join(filter(None, ["fastpriv", room, module])), name, modules, taken):
                 yield f"{room}.{name}", one
-    for module, path in modules.items():
-        if module.startswith("fastpriv.conversions."):
-            for name in re.findall(r"^def (\w+(?:_from_|_for_)\w+|convert)\(", path.read_text(), re.M):
-                if not name.startswith("_"):
-                    yield f"conversions.{name}", module
     for name in re.findall(r'^    "(\w+)": _docstring\(', modules["fastpriv.special"].read_text(), re.M):
         for one in _kernel_of(root, name):
             yield f"special.{name}", one
 
 
+def _stub(path: Path) -> list[tuple[str | None, str]]:
+    """The module and the name in each line of the stub of a package."""
+    return [(x.module, x.names[0].name) for x in ast.parse(path.read_text()).body if isinstance(x, ast.ImportFrom)]
+
+
 def _listed(path: Path) -> list[str]:
-    """Names in the stub of a package, or in ``__all__``."""
-    if (stub := path.with_suffix(".pyi")).exists():
-        return [x.names[0].name for x in ast.parse(stub.read_text()).body if isinstance(x, ast.ImportFrom)]
+    """Names in ``__all__``."""
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return [str(x.value) for x in ast.walk(node.value) if isinstance(x, ast.Constant)]

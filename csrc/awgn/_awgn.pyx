@@ -1,22 +1,22 @@
-"""Memory views over the peak-power capacity solver; the mathematics is in csrc/awgn/fp_awgn.h."""
+"""Capacity of the Gaussian channel under a peak-power constraint; the mathematics is in csrc/awgn/fp_awgn.h."""
 
 import numpy as np
 
 cdef extern from "awgn/fp_awgn.h":
-    const double FP_AWGN_LATTICE, FP_AWGN_FLAT, FP_AWGN_SHORT
+    const double FP_AWGN_LATTICE_STEP, FP_AWGN_LATTICE_EXTENT, FP_AWGN_SHORT_INTERVAL
     ctypedef struct fp_awgn_result:
         double value, lower, upper, slope
         int count, status
         long evaluations
         double radius[1]
         double weight[1]
-    ctypedef struct fp_awgn_engine:
+    ctypedef struct fp_awgn_kernels:
         int (*solve)(double, double, double, const fp_awgn_result *, fp_awgn_result *) noexcept nogil
         void (*one_sphere)(double, const double *, ptrdiff_t, double, double *) noexcept nogil
         int (*line)(double, double, fp_awgn_result *, long *) noexcept nogil
-    fp_awgn_engine fp_awgn_pick()
+    fp_awgn_kernels fp_awgn_select()
 
-cdef fp_awgn_engine engine = fp_awgn_pick()
+cdef fp_awgn_kernels kernels = fp_awgn_select()
 
 
 cdef class Solution:
@@ -36,30 +36,30 @@ cdef class Solution:
 
 def solve(double dimension, double radius, double rtol, Solution start=None):
     """Capacity in nats for noise of variance 1 and ||X|| <= radius; ``start`` may be a solution nearby."""
-    cdef Solution made = Solution.__new__(Solution)
-    cdef fp_awgn_result *out = &made.result
-    cdef const fp_awgn_result *given = NULL
+    cdef Solution solution = Solution.__new__(Solution)
+    cdef fp_awgn_result *out = &solution.result
+    cdef const fp_awgn_result *initial = NULL
     if start is not None:
-        given = &start.result
+        initial = &start.result
     with nogil:
-        engine.solve(dimension, radius, rtol, given, out)
-    return made
+        kernels.solve(dimension, radius, rtol, initial, out)
+    return solution
 
 
 def line(double radius, double rtol):
-    """Dimension 1 and a long interval: the solution with its input in the short form, and how often to pull it apart.
+    """Dimension 1 and a long interval: the solution for a shorter interval, and the number of lattice steps to insert.
 
-    The first ``1 + FLAT / LATTICE`` points of the input are a lattice; ``extra`` more steps of it go in between.
+    The first ``1 + FLAT / LATTICE`` points of the input are a lattice; ``extra`` more lattice steps go between them.
     """
-    cdef Solution made = Solution.__new__(Solution)
-    cdef fp_awgn_result *out = &made.result
+    cdef Solution solution = Solution.__new__(Solution)
+    cdef fp_awgn_result *out = &solution.result
     cdef long extra = 0
     with nogil:
-        engine.line(radius, rtol, out, &extra)
-    return made, extra
+        kernels.line(radius, rtol, out, &extra)
+    return solution, extra
 
 
-LATTICE, FLAT, SHORT = FP_AWGN_LATTICE, FP_AWGN_FLAT, FP_AWGN_SHORT
+LATTICE, FLAT, SHORT = FP_AWGN_LATTICE_STEP, FP_AWGN_LATTICE_EXTENT, FP_AWGN_SHORT_INTERVAL
 
 
 def one_sphere(double dimension, const double[::1] radius, double rtol):
@@ -68,5 +68,5 @@ def one_sphere(double dimension, const double[::1] radius, double rtol):
     cdef double[:, ::1] out = rows
     if radius.shape[0]:
         with nogil:
-            engine.one_sphere(dimension, &radius[0], radius.shape[0], rtol, &out[0, 0])
+            kernels.one_sphere(dimension, &radius[0], radius.shape[0], rtol, &out[0, 0])
     return rows

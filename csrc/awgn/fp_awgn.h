@@ -2,10 +2,11 @@
  *
  * Notation.  The best input is a finite set of spheres (r_j, p_j).  rho = ||Y|| has, given ||X|| = r, the density
  *
- *     w(rho | r) = rho^(d-1) 2^(1-d/2) / Gamma(d/2) e^(-(rho^2 + r^2)/2) G_d(r rho),      G_d as in special/fp_sphere.h,
+ *     w(rho | r) = rho^(d-1) 2^(1-d/2) / Gamma(d/2) e^(-(rho^2 + r^2)/2) G_d(r rho),      G_d as in
+ * special/fp_sphere.h,
  *
- * and p_Y / N(0, I) = S(rho) = sum p_j e^(-r_j^2/2) G_d(r_j rho).  With s = R^2/d and S_G the ratio of the Gaussian output
- * law of that power, l = log S - log S_G is what a peak constraint changes, and
+ * and p_Y / N(0, I) = S(rho) = sum p_j e^(-r_j^2/2) G_d(r_j rho).  With s = R^2/d and S_G the ratio of the Gaussian
+ * output law of that power, l = log S - log S_G is what a peak constraint changes, and
  *
  *     i(r) = KL(P_{Y | ||X|| = r} || P_Y) = g(r) - E_r l(rho),   g(r) = (d/2) log(1+s) + (r^2 - R^2) / (2 (1+s)).
  *
@@ -20,9 +21,9 @@
  * d.  S(rho + i y) = S(rho) E e^{i y T}, T the component of X along Y under the posterior, hence
  * |S(rho + i y)| >= S(rho) (1 - y^2 V/2), V the posterior variance: log S is analytic wherever y^2 V < 2, and the rule
  * errs by at most 2 N / (e^(2 pi b/h) - 1), N a bound of the integral of the modulus at height b.  V is bounded by
- * second differences of S (fp_awgn_quadrature_bounds_loops.h) on the windows that are summed.  That is enough: the contour is moved
- * above and below a window only, and its short vertical sides, where w is as small as at the ends of the window, add no
- * more than the tails do.
+ * second differences of S (fp_awgn_quadrature_bounds_loops.h) on the windows that are summed.  That is enough: the
+ * contour is moved above and below a window only, and its short vertical sides, where w is as small as at the ends of
+ * the window, add no more than the tails do.
  *
  * The maximum.  i is entire; on a cell it is interpolated at Chebyshev nodes, the remainder bounded on a Bernstein
  * ellipse by |i(x + i y) - c| <= e^(y^2/2) E_x |k - c|, k = -log p_Y(rho) but for a constant, and the polynomial is
@@ -30,9 +31,10 @@
  * d + 2 (the law of rho^2 is a Poisson mixture of chi-squares); (log S)' = R (log G)'(R rho) is concave from 0, and rho
  * grows with r, so i'(r)/r is increasing and the maximum is at an end.
  *
- * Files: fp_awgn_quadrature_loops.h (nodes, tables, i), fp_awgn_quadrature_bounds_loops.h (errors), fp_awgn_maximum_solver.h (maximum),
- * fp_awgn_weights_solver.h (best weights on given radii: interior point), fp_awgn_input_solver.h (radii too: Newton),
- * fp_awgn_solver.h (the solver), fp_awgn_interval_solver.h (long intervals on the line).
+ * Files: fp_awgn_quadrature_loops.h (nodes, tables, i), fp_awgn_quadrature_bounds_loops.h (errors),
+ * fp_awgn_maximum_solver.h (maximum), fp_awgn_weights_solver.h (best weights on given radii: interior point),
+ * fp_awgn_input_solver.h (radii too: Newton), fp_awgn_solver.h (the solver), fp_awgn_interval_solver.h (long intervals
+ * on the line).
  */
 /* bounds: none - where a node is found by rho itself */
 #ifndef FP_AWGN_H
@@ -47,37 +49,39 @@
 #include "special/fp_sphere.h"
 
 enum { FP_AWGN_SPHERES = 256, FP_AWGN_CHEBYSHEV = 32 };
-enum { FP_AWGN_DONE = 0, FP_AWGN_WIDE = 1, FP_AWGN_LARGE = 2, FP_AWGN_MEMORY = -1 };
+enum { FP_AWGN_DONE = 0, FP_AWGN_TOO_WIDE = 1, FP_AWGN_TOO_LARGE = 2, FP_AWGN_MEMORY = -1 };
 
 #define FP_AWGN_RANGE 160.0   /* longest range of radii that is solved */
-#define FP_AWGN_WORK 4e9      /* products summed before a solution is given up as it is: below a second */
+#define FP_AWGN_WORK_LIMIT 4e9      /* products summed before a solution is given up as it is: below a second */
 #define FP_AWGN_NODES 65536   /* most nodes of a grid */
 /* bound: none - where spheres may lie */
 #define FP_AWGN_MARGIN 3.0    /* how far below r_low spheres may lie */
 #define FP_AWGN_CELL 4.0      /* longest cell of the scan */
 #define FP_AWGN_SPACING 0.3   /* of the radii that start a cold solution */
-#define FP_AWGN_NEAR 0.7      /* spheres closer than this are one */
+#define FP_AWGN_MERGE_DISTANCE 0.7      /* spheres closer than this are one */
 /* bound: none - which weights the solver drops; the certificate is of what is left */
-#define FP_AWGN_LIGHT 1e-17   /* weights below this are dropped */
+#define FP_AWGN_NEGLIGIBLE_WEIGHT 1e-17   /* weights below this are dropped */
 /* bound: tested by enclosures/test_awgn_capacity - the ripple of a lattice and what lies outside windows, 1e-22,
  * in long intervals on the line */
-#define FP_AWGN_SHORT 60.0    /* half-width of the interval that stands for long ones, within a lattice step */
+#define FP_AWGN_SHORT_INTERVAL 60.0    /* half-width of the interval that stands for long ones, within a lattice step */
 /* bound: tested by enclosures/test_awgn_capacity - the same: how far out the input is a lattice */
-#define FP_AWGN_FLAT 20.0     /* how far out its input is a lattice */
+#define FP_AWGN_LATTICE_EXTENT 20.0     /* how far out its input is a lattice */
 /* bound: tested by enclosures/test_awgn_capacity - the same: the step */
-#define FP_AWGN_LATTICE 0.6   /* the step of that */
-#define FP_AWGN_EDGE 15.0     /* how far in from the edge its points are those of the short interval */
+#define FP_AWGN_LATTICE_STEP 0.6   /* the step of that */
+#define FP_AWGN_EDGE_WIDTH 15.0     /* how far in from the edge its points are those of the short interval */
 /* bound: none - entries that the solver of the weights leaves out; the certificate takes all */
-#define FP_AWGN_FAINT 1e-20   /* entries of a table, relative to the best radius at their node, that do not count */
-#define FP_AWGN_PI 3.14159265358979323846
+#define FP_AWGN_NEGLIGIBLE_ENTRY                                                                                       \
+    1e-20 /* entries of a table, relative to the best radius at their node, that do not count */
+#define FP_PI 3.14159265358979323846
 
 /* a problem, its quadrature grid and its tables; rows of a table are radii, columns are nodes */
 typedef struct {
     fp_sphere law;
     double d, radius, power, shrink, full; /* R, s, 1/(1+s), g(R) */
-    double low, need, cover, least;        /* least radius of a sphere, r_low, e, and the lower bound of C behind r_low */
-    double rtol, step, reach, log_norm;    /* h, half-width of a window, log of 2^(1-d/2) / Gamma(d/2) */
-    double strip;                          /* largest height b that the map from t to rho allows */
+    double least_radius, scan_start, cover,
+        scan_bound; /* least radius of a sphere, r_low, e, and the lower bound of C behind r_low */
+    double rtol, step, window, log_norm;    /* h, half-width of a window, log of 2^(1-d/2) / Gamma(d/2) */
+    double max_height;                          /* largest height b that the map from t to rho allows */
     int even, small, nodes, padded;
     double *rho, *log_measure, *l, *top, *c; /* per node; weight = table * c */
     int rows;                                /* that the table may hold */
@@ -105,14 +109,14 @@ static inline void fp_awgn_prepare(void)
 {
     for (int j = 0; j < FP_AWGN_CHEBYSHEV; j++)
         for (int k = 0; k < FP_AWGN_CHEBYSHEV; k++)
-            fp_awgn_cosine[j][k] = cos(FP_AWGN_PI * j * (k + 0.5) / FP_AWGN_CHEBYSHEV);
+            fp_awgn_cosine[j][k] = cos(FP_PI * j * (k + 0.5) / FP_AWGN_CHEBYSHEV);
 }
 
 /* where rho concentrates given r: its root mean square, at most 1 above its mean */
-static inline double fp_awgn_centre_of(const fp_awgn *a, double r) { return sqrt(a->d + r * r); }
+static inline double fp_awgn_output_centre(const fp_awgn *a, double r) { return sqrt(a->d + r * r); }
 
 /* t of the first node at or above rho, as an index of the grid t = step * (index + 1/2) */
-static inline double fp_awgn_index(const fp_awgn *a, double rho)
+static inline double fp_awgn_node_index(const fp_awgn *a, double rho)
 {
     const double floor = a->even ? -38.0 / a->d - 1.0 : 0.0;
     double t = rho;
@@ -122,7 +126,7 @@ static inline double fp_awgn_index(const fp_awgn *a, double rho)
 }
 
 /* g(r) */
-static inline double fp_awgn_gauss_of(const fp_awgn *a, double r)
+static inline double fp_awgn_gaussian_term(const fp_awgn *a, double r)
 {
     return a->full + 0.5 * a->shrink * (r - a->radius) * (r + a->radius);
 }
@@ -130,21 +134,21 @@ static inline double fp_awgn_gauss_of(const fp_awgn *a, double r)
 #define FP_LOOPS "awgn/fp_awgn_solver.h"
 #include "common/fp_variants.h"
 
-typedef int fp_awgn_solver(double, double, double, const fp_awgn_result *, fp_awgn_result *);
+typedef int fp_awgn_solve_kernel(double, double, double, const fp_awgn_result *, fp_awgn_result *);
 
-typedef int fp_awgn_liner(double, double, fp_awgn_result *, long *);
-typedef void fp_awgn_loop(double, const double *, ptrdiff_t, double, double *);
+typedef int fp_awgn_interval_kernel(double, double, fp_awgn_result *, long *);
+typedef void fp_awgn_one_sphere_kernel(double, const double *, ptrdiff_t, double, double *);
 
 typedef struct {
-    fp_awgn_solver *solve;
-    fp_awgn_loop *one_sphere;
-    fp_awgn_liner *line;
-} fp_awgn_engine;
+    fp_awgn_solve_kernel *solve;
+    fp_awgn_one_sphere_kernel *one_sphere;
+    fp_awgn_interval_kernel *line;
+} fp_awgn_kernels;
 
-static inline fp_awgn_engine fp_awgn_pick(void)
+static inline fp_awgn_kernels fp_awgn_select(void)
 {
     fp_awgn_prepare();
-    return (fp_awgn_engine){FP_SELECT(fp_awgn_solve), FP_SELECT(fp_awgn_one_sphere), FP_SELECT(fp_awgn_line)};
+    return (fp_awgn_kernels){FP_SELECT(fp_awgn_solve), FP_SELECT(fp_awgn_one_sphere), FP_SELECT(fp_awgn_interval)};
 }
 
 #endif

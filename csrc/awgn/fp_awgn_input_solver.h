@@ -12,7 +12,7 @@ typedef struct {
 } FP_NAME(fp_awgn_input);
 
 /* sorted input with neighbours closer than `near` merged and light spheres dropped */
-static void FP_NAME(fp_awgn_tidy)(FP_NAME(fp_awgn_input) *in, double radius, double near)
+static void FP_NAME(fp_awgn_merge_spheres)(FP_NAME(fp_awgn_input) *in, double radius, double near)
 {
     int count = 0;
     double total = 0.0;
@@ -28,7 +28,7 @@ static void FP_NAME(fp_awgn_tidy)(FP_NAME(fp_awgn_input) *in, double radius, dou
     }
     for (int j = 0; j < in->count; j++) {
         const double r = in->radius[j], p = in->weight[j];
-        if (!(p > FP_AWGN_LIGHT) && r < radius)
+        if (!(p > FP_AWGN_NEGLIGIBLE_WEIGHT) && r < radius)
             continue;
         if (count && r - in->radius[count - 1] < near) {
             const double sum = p + in->weight[count - 1];
@@ -47,36 +47,37 @@ static void FP_NAME(fp_awgn_tidy)(FP_NAME(fp_awgn_input) *in, double radius, dou
 }
 
 /* Newton steps until i is level on the spheres to `tolerance`; returns I. */
-static double FP_NAME(fp_awgn_shape)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, double tolerance, int most)
+static double FP_NAME(fp_awgn_newton)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, double tolerance, int most)
 {
     enum { MOST = FP_AWGN_SPHERES };
     double gauss[MOST], value[MOST], slope[MOST], bend[MOST], z[MOST], dp[MOST], information = 0.0;
     double right[2 * MOST], one[2 * MOST], *rows[2 * MOST];
-    int free_of[MOST], since = 0;
-    double least = INFINITY;
+    int free_index[MOST], since = 0;
+    double scan_bound = INFINITY;
     const int n = a->padded;
     for (int round = 0; round < most; round++) {
-        FP_NAME(fp_awgn_tidy)(in, a->radius, FP_AWGN_NEAR);
+        FP_NAME(fp_awgn_merge_spheres)(in, a->radius, FP_AWGN_MERGE_DISTANCE);
         const int m = in->count;
         double *r = in->radius, *p = in->weight, best = -INFINITY, drift = 0.0;
         FP_NAME(fp_awgn_tabulate)(a, r, m, 1);
         FP_NAME(fp_awgn_mixture)(a, p, m);
-        FP_NAME(fp_awgn_gauss)(a, r, m, gauss);
+        FP_NAME(fp_awgn_gaussian_terms)(a, r, m, gauss);
         FP_NAME(fp_awgn_values)(a, gauss, m, value);
         a->work += 2.0 * m * m * (n + m / 3.0) + 60.0 * m * n;
         double *restrict cl = a->line[4], *restrict scale = a->line[5];
         information = 0.0;
-        int loose = 0;
+        int free_count = 0;
         for (int j = 0; j < m; j++) {
             slope[j] = r[j] * a->shrink - FP_NAME(fp_awgn_dot)(a->first + (size_t)j * n, cl, n);
             bend[j] = a->shrink - FP_NAME(fp_awgn_dot)(a->second + (size_t)j * n, cl, n);
             information += p[j] * value[j];
             best = value[j] > best ? value[j] : best;
-            const int held = r[j] == 0.0 || (r[j] == a->radius && slope[j] >= 0.0) || (r[j] == a->low && slope[j] <= 0.0);
+            const int held =
+                r[j] == 0.0 || (r[j] == a->radius && slope[j] >= 0.0) || (r[j] == a->least_radius && slope[j] <= 0.0);
             if (!held) {
                 const double gain = 0.5 * slope[j] * slope[j] / (fabs(bend[j]) + 1e-12);
                 drift = gain > drift ? gain : drift;
-                free_of[loose++] = j;
+                free_index[free_count++] = j;
             }
         }
         for (int j = 0; j < m; j++) { /* duals follow i below its level */
@@ -85,21 +86,21 @@ static double FP_NAME(fp_awgn_shape)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, dou
             z[j] = z[j] > 0.1 * tolerance ? z[j] : 0.1 * tolerance;
         }
         const double miss = best - information > drift ? best - information : drift;
-        if (miss < 0.5 * least) {
-            least = miss;
+        if (miss < 0.5 * scan_bound) {
+            scan_bound = miss;
             since = 0;
         } else {
             since++;
         }
         if (miss <= tolerance || round == most - 1 || since > 10)
             break; /* the table is that of the input */
-        const int size = m + loose;
+        const int size = m + free_count;
         for (int k = 0; k < n; k++)
             scale[k] = a->c[k] / a->line[3][k];
         for (int j = 0; j < m; j++)
             rows[j] = a->table + (size_t)j * n;
-        for (int f = 0; f < loose; f++)
-            rows[m + f] = a->first + (size_t)free_of[f] * n;
+        for (int f = 0; f < free_count; f++)
+            rows[m + f] = a->first + (size_t)free_index[f] * n;
         double *gram = a->gram;
         FP_NAME(fp_awgn_gram)(rows, size, scale, n, cl, gram, size);
         for (int j = 0; j < m; j++) {
@@ -107,8 +108,8 @@ static double FP_NAME(fp_awgn_shape)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, dou
             right[j] = value[j] - information;
             one[j] = 1.0;
         }
-        for (int f = 0; f < loose; f++) {
-            const int j = free_of[f];
+        for (int f = 0; f < free_count; f++) {
+            const int j = free_index[f];
             gram[(size_t)(m + f) * size + m + f] += (fabs(bend[j]) + 1e-10) / p[j];
             right[m + f] = slope[j];
             one[m + f] = 0.0;
@@ -128,15 +129,15 @@ static double FP_NAME(fp_awgn_shape)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, dou
             if (dp[j] < 0.0 && -0.9 * p[j] / dp[j] < step)
                 step = -0.9 * p[j] / dp[j];
         }
-        for (int f = 0; f < loose; f++) {
-            const double move = fabs(right[m + f] / p[free_of[f]]);
+        for (int f = 0; f < free_count; f++) {
+            const double move = fabs(right[m + f] / p[free_index[f]]);
             if (move * step > 0.4)
                 step = 0.4 / move;
         }
-        for (int f = 0; f < loose; f++) {
-            const int j = free_of[f];
+        for (int f = 0; f < free_count; f++) {
+            const int j = free_index[f];
             double to = r[j] + step * right[m + f] / p[j];
-            to = to > a->radius ? a->radius : to < a->low ? a->low : to;
+            to = to > a->radius ? a->radius : to < a->least_radius ? a->least_radius : to;
             r[j] = to;
         }
         for (int j = 0; j < m; j++)

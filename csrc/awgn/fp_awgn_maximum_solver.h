@@ -5,17 +5,17 @@
 /* middle and half-width of a cell: the first, if r_low > low, is what lies below r_low; the others share the rest */
 static inline double FP_NAME(fp_awgn_cell)(const fp_awgn *a, int cell, double *half)
 {
-    const int margin = a->need > a->low;
+    const int margin = a->scan_start > a->least_radius;
     if (cell < margin) {
-        *half = 0.5 * (a->need - a->low);
-        return a->low + *half;
+        *half = 0.5 * (a->scan_start - a->least_radius);
+        return a->least_radius + *half;
     }
-    *half = 0.5 * (a->radius - a->need) / (a->cells - margin);
-    return a->need + (2 * (cell - margin) + 1) * *half;
+    *half = 0.5 * (a->radius - a->scan_start) / (a->cells - margin);
+    return a->scan_start + (2 * (cell - margin) + 1) * *half;
 }
 
 /* The Chebyshev nodes of every cell, and the weights of their windows, kept for all inputs on this grid. */
-static void FP_NAME(fp_awgn_scan_prepare)(fp_awgn *a)
+static void FP_NAME(fp_awgn_maximise_prepare)(fp_awgn *a)
 {
     double *x = a->line[0], *relative = a->line[1], *slope = a->line[2];
     for (int cell = 0; cell < a->cells; cell++) {
@@ -24,9 +24,9 @@ static void FP_NAME(fp_awgn_scan_prepare)(fp_awgn *a)
         for (int j = 0; j < FP_AWGN_CHEBYSHEV; j++) {
             const int at = cell * FP_AWGN_CHEBYSHEV + j;
             const double r = middle + half * fp_awgn_cosine[1][j];
-            const double centre = fp_awgn_centre_of(a, r), origin = fp_awgn_index(a, a->rho[0]);
-            int first = (int)(fp_awgn_index(a, centre - a->reach) - origin);
-            int end = (int)(fp_awgn_index(a, centre + a->reach) - origin) + 1;
+            const double centre = fp_awgn_output_centre(a, r), origin = fp_awgn_node_index(a, a->rho[0]);
+            int first = (int)(fp_awgn_node_index(a, centre - a->window) - origin);
+            int end = (int)(fp_awgn_node_index(a, centre + a->window) - origin) + 1;
             first = first < 0 ? 0 : first;
             end = end > a->nodes ? a->nodes : end;
             if (end - first > a->cell_stride)
@@ -43,7 +43,7 @@ static void FP_NAME(fp_awgn_scan_prepare)(fp_awgn *a)
 }
 
 /* p, p', p'' of a Chebyshev series at u in [-1, 1] */
-static inline void FP_NAME(fp_awgn_series)(const double *c, double u, double *value, double *slope, double *bend)
+static inline void FP_NAME(fp_awgn_chebyshev)(const double *c, double u, double *value, double *slope, double *bend)
 {
     double t0 = 1.0, t1 = u, d0 = 0.0, d1 = 1.0, e0 = 0.0, e1 = 0.0;
     double p = c[0] + c[1] * u, dp = c[1], ep = 0.0;
@@ -64,36 +64,36 @@ typedef struct {
 } FP_NAME(fp_awgn_maxima);
 
 /* the greater of two; a NaN stays */
-static inline double FP_NAME(fp_awgn_greater)(double a, double b) { return (a >= b) | (a != a) ? a : b; }
+static inline double FP_NAME(fp_awgn_max)(double a, double b) { return (a >= b) | (a != a) ? a : b; }
 
 /* raises *bound to cover p on [u - half, u + half]; third bounds |p'''|; *budget limits the work */
-static void FP_NAME(fp_awgn_cover)(const double *c, double u, double half, double third, double slack, double peak,
-                                   int *budget, double *bound)
+static void FP_NAME(fp_awgn_branch_and_bound)(const double *c, double u, double half, double third, double slack,
+                                              double peak, int *budget, double *bound)
 {
     double value, slope, bend;
-    FP_NAME(fp_awgn_series)(c, u, &value, &slope, &bend);
+    FP_NAME(fp_awgn_chebyshev)(c, u, &value, &slope, &bend);
     double top = fabs(slope) * half + 0.5 * bend * half * half;
     if (bend < 0.0 && fabs(slope) < -bend * half)
         top = -0.5 * slope * slope / bend;
     top = value + (top > 0.0 ? top : 0.0) + third * half * half * half / 6.0;
     if (!(top > peak + slack) || --*budget < 0) {
-        *bound = FP_NAME(fp_awgn_greater)(*bound, top);
+        *bound = FP_NAME(fp_awgn_max)(*bound, top);
         return;
     }
-    FP_NAME(fp_awgn_cover)(c, u - 0.5 * half, 0.5 * half, third, slack, peak, budget, bound);
-    FP_NAME(fp_awgn_cover)(c, u + 0.5 * half, 0.5 * half, third, slack, peak, budget, bound);
+    FP_NAME(fp_awgn_branch_and_bound)(c, u - 0.5 * half, 0.5 * half, third, slack, peak, budget, bound);
+    FP_NAME(fp_awgn_branch_and_bound)(c, u + 0.5 * half, 0.5 * half, third, slack, peak, budget, bound);
 }
 
 /* local maxima of one cell, from its series */
-static void FP_NAME(fp_awgn_list)(const fp_awgn *a, const double *c, int cell, FP_NAME(fp_awgn_maxima) *out)
+static void FP_NAME(fp_awgn_local_maxima)(const fp_awgn *a, const double *c, int cell, FP_NAME(fp_awgn_maxima) *out)
 {
     enum { SAMPLES = 32 };
-    const int counts = cell > 0 || a->need == a->low; /* towards the peak */
+    const int counts = cell > 0 || a->scan_start == a->least_radius; /* towards the peak */
     double half, value, slope, bend, before = 0.0;
     const double middle = FP_NAME(fp_awgn_cell)(a, cell, &half);
     for (int k = 0; k <= SAMPLES; k++) {
         double u = 2.0 * k / SAMPLES - 1.0;
-        FP_NAME(fp_awgn_series)(c, u, &value, &slope, &bend);
+        FP_NAME(fp_awgn_chebyshev)(c, u, &value, &slope, &bend);
         const int first = k == 0 && cell == 0 && slope <= 0.0;
         const int last = k == SAMPLES && cell == a->cells - 1 && slope > 0.0;
         const double after = slope;
@@ -104,7 +104,7 @@ static void FP_NAME(fp_awgn_list)(const fp_awgn *a, const double *c, int cell, F
             for (int step = 0; step < 40 && right - left > 1e-12; step++) {
                 u = slope != 0.0 && bend < 0.0 && step > 0 ? u - slope / bend : 0.5 * (left + right);
                 u = u > left && u < right ? u : 0.5 * (left + right);
-                FP_NAME(fp_awgn_series)(c, u, &value, &slope, &bend);
+                FP_NAME(fp_awgn_chebyshev)(c, u, &value, &slope, &bend);
                 if (fabs(slope) < 1e-15)
                     break;
                 *(slope > 0.0 ? &left : &right) = u;
@@ -113,10 +113,10 @@ static void FP_NAME(fp_awgn_list)(const fp_awgn *a, const double *c, int cell, F
         before = after;
         if (found && counts && value > out->peak) {
             out->peak = value;
-            out->at = first ? a->low : last ? a->radius : middle + half * u;
+            out->at = first ? a->least_radius : last ? a->radius : middle + half * u;
         }
         if (found && out->count < FP_AWGN_SPHERES) {
-            out->maximum[out->count] = first ? a->low : last ? a->radius : middle + half * u;
+            out->maximum[out->count] = first ? a->least_radius : last ? a->radius : middle + half * u;
             out->value[out->count++] = value;
         }
         if (counts && value > out->peak) {
@@ -126,11 +126,12 @@ static void FP_NAME(fp_awgn_list)(const fp_awgn *a, const double *c, int cell, F
     }
 }
 
-/* Scans [r_low, R] for the l of the grid.  `slack` is how loose the bound may be; `variance` bounds V for the errors. */
-static void FP_NAME(fp_awgn_scan)(fp_awgn *a, double variance, double slack, FP_NAME(fp_awgn_maxima) *out)
+/* Scans [r_low, R] for the l of the grid.  `slack` is how loose the bound may be; `variance` bounds V for the
+ * errors. */
+static void FP_NAME(fp_awgn_maximise)(fp_awgn *a, double variance, double slack, FP_NAME(fp_awgn_maxima) *out)
 {
     const int n = FP_AWGN_CHEBYSHEV;
-    const int margin = a->need > a->low;
+    const int margin = a->scan_start > a->least_radius;
     const double rho = a->rho[a->nodes - 1];
     double half;
     FP_NAME(fp_awgn_cell)(a, a->cells - 1, &half);
@@ -148,7 +149,7 @@ static void FP_NAME(fp_awgn_scan)(fp_awgn *a, double variance, double slack, FP_
         const double *l = a->l + first;
         double size, spread = 0.0;
         const int mid = count / 2;
-        a->cell_value[at] = fp_awgn_gauss_of(a, a->cell_r[at])
+        a->cell_value[at] = fp_awgn_gaussian_term(a, a->cell_r[at])
             - FP_NAME(fp_awgn_mean)(a->cell_weight + (size_t)at * a->cell_stride, l, count, mid, &size);
         for (int k = 0; k < count; k++)
             spread = fabs(l[k] - l[mid]) > spread ? fabs(l[k] - l[mid]) : spread;
@@ -173,13 +174,13 @@ static void FP_NAME(fp_awgn_scan)(fp_awgn *a, double variance, double slack, FP_
             third += fabs(series[j]) * j * (double)j * (j * (double)j - 1.0) * (j * (double)j - 4.0) / 15.0;
         }
         series[0] += value[n / 2];
-        FP_NAME(fp_awgn_list)(a, series, cell, out);
+        FP_NAME(fp_awgn_local_maxima)(a, series, cell, out);
         if (cell < margin)
             continue;
         double bound = -INFINITY;
         int budget = 20000;
-        FP_NAME(fp_awgn_cover)(series, 0.0, 1.0, third, slack, out->peak, &budget, &bound);
-        out->bound = FP_NAME(fp_awgn_greater)(out->bound, bound);
+        FP_NAME(fp_awgn_branch_and_bound)(series, 0.0, 1.0, third, slack, out->peak, &budget, &bound);
+        out->bound = FP_NAME(fp_awgn_max)(out->bound, bound);
     }
     out->bound += 3.3 * error + remainder + 3e-15 * a->full;
 }

@@ -6,17 +6,18 @@
  * most (b + h) max |l'| + s b^2 / 2 and -log(1 - b^2 V/2) off its nodes, and |l'| <= min(1, s) rho, as 0 <= E T <=
  * min(R, R^2 rho / d).
  *
- * For even d and |b| <= 3/2, rho(t + i b) = log(1 + e^(t + i b)) has |Im rho| <= b, Re rho <= rho(t) <= Re rho + 0.32 with
- * rho (rho - Re rho) <= 0.35, and a derivative at most twice that at t: a factor of 3 covers the map (computed for d to
- * 2048, the integral is below 1/10 of what is used, which also pays for the 0.32).  Where every window lies beyond rho =
- * 36 the map is the identity to the last bit and the height is not limited by it: the rule is then that of the integrand
- * times erf(rho/4), which is even in rho like that of odd d, at most 3 in modulus, and 1 but for 1e-35 from rho = 36 on.
+ * For even d and |b| <= 3/2, rho(t + i b) = log(1 + e^(t + i b)) has |Im rho| <= b, Re rho <= rho(t) <= Re rho + 0.32
+ * with rho (rho - Re rho) <= 0.35, and a derivative at most twice that at t: a factor of 3 covers the map (computed for
+ * d to 2048, the integral is below 1/10 of what is used, which also pays for the 0.32).  Where every window lies beyond
+ * rho = 36 the map is the identity to the last bit and the height is not limited by it: the rule is then that of the
+ * integrand times erf(rho/4), which is even in rho like that of odd d, at most 3 in modulus, and 1 but for 1e-35 from
+ * rho = 36 on.
  */
 /* bounds: tested by enclosures/test_awgn_capacity - rounding of weights, logarithms and log G, as a mean over a window,
  * and of the posterior variance */
 
 /* how far l can be from its values at the nodes, at height b */
-static inline double FP_NAME(fp_awgn_sway)(const fp_awgn *a, double b, double variance, double rho)
+static inline double FP_NAME(fp_awgn_variation)(const fp_awgn *a, double b, double variance, double rho)
 {
     const double s = a->power < 1.0 ? a->power : 1.0;
     return s * ((b + a->step) * (rho + a->radius * (a->power > 1.0)) + 0.5 * b * b) - log1p(-0.5 * b * b * variance);
@@ -25,35 +26,36 @@ static inline double FP_NAME(fp_awgn_sway)(const fp_awgn *a, double b, double va
 /* the largest height at which log S is analytic for certain, but no more than pays */
 static inline double FP_NAME(fp_awgn_height)(const fp_awgn *a, double variance, double most)
 {
-    const double b = sqrt(1.8 / variance), limit = most < a->strip ? most : a->strip;
+    const double b = sqrt(1.8 / variance), limit = most < a->max_height ? most : a->max_height;
     return b < limit ? b : limit;
 }
 
 /* Sets the step so that the rule errs by about 1/50 of the tolerance of C for posterior variances up to `variance`. */
 static void FP_NAME(fp_awgn_choose_step)(fp_awgn *a, double variance)
 {
-    const double rho = fp_awgn_centre_of(a, a->radius) + a->reach, aim = 0.02 * a->rtol * 0.5 * a->full;
+    const double rho = fp_awgn_output_centre(a, a->radius) + a->window, aim = 0.02 * a->rtol * 0.5 * a->full;
     double b = FP_NAME(fp_awgn_height)(a, variance, 5.0);
-    const double size = log(24.0 * (FP_NAME(fp_awgn_sway)(a, b, variance, rho) + 10.0 * (a->small ? a->power : 1.0)) / aim);
+    const double size =
+        log(24.0 * (FP_NAME(fp_awgn_variation)(a, b, variance, rho) + 10.0 * (a->small ? a->power : 1.0)) / aim);
     b = FP_NAME(fp_awgn_height)(a, variance, sqrt(size));
-    a->step = 2.0 * FP_AWGN_PI * b / (size + b * b);
+    a->step = 2.0 * FP_PI * b / (size + b * b);
 }
 
 /* what the rule may err by, for l within `spread` of its centre at the nodes of a window that ends at rho */
 static double FP_NAME(fp_awgn_rule_error)(const fp_awgn *a, double variance, double spread, double rho)
 {
-    const double b = FP_NAME(fp_awgn_height)(a, variance, FP_AWGN_PI / a->step);
-    const double sway = FP_NAME(fp_awgn_sway)(a, b, variance, rho) + spread;
+    const double b = FP_NAME(fp_awgn_height)(a, variance, FP_PI / a->step);
+    const double sway = FP_NAME(fp_awgn_variation)(a, b, variance, rho) + spread;
     /* bound: tested by kernels/test_bound_constants - twice the integral of |w| over e^(b^2): 8, derived at the head;
      * 24 for the map of even d, which was computed for d to 2048 */
-    const double modulus = a->strip < 2.0 ? 24.0 : 8.0;
-    return modulus * exp(b * b) * sway / expm1(2.0 * FP_AWGN_PI * b / a->step);
+    const double modulus = a->max_height < 2.0 ? 24.0 : 8.0;
+    return modulus * exp(b * b) * sway / expm1(2.0 * FP_PI * b / a->step);
 }
 
 /* what lies outside the window: rho is a 1-Lipschitz function of a normal vector, within 1 of its root mean square */
 static double FP_NAME(fp_awgn_tail_error)(const fp_awgn *a, double spread, double rho)
 {
-    const double s = a->power < 1.0 ? a->power : 1.0, t = a->reach - 1.0;
+    const double s = a->power < 1.0 ? a->power : 1.0, t = a->window - 1.0;
     return 2.0 * exp(-0.5 * t * t) * (spread + s * (rho + a->radius + 2.0) * 2.0);
 }
 
@@ -61,7 +63,7 @@ static double FP_NAME(fp_awgn_tail_error)(const fp_awgn *a, double spread, doubl
  * average to (centre - r)^2/2 + 1, logarithms of rho carry a factor d - 1; the accuracy of log G is tested. */
 static double FP_NAME(fp_awgn_rounding)(const fp_awgn *a, double size, double r)
 {
-    const double unit = 1.2e-16, centre = fp_awgn_centre_of(a, r), off = (centre - r) * (centre - r) + 4.0;
+    const double unit = 1.2e-16, centre = fp_awgn_output_centre(a, r), off = (centre - r) * (centre - r) + 4.0;
     const double logs = (a->d - 1.0) * (2.0 + fabs(log(centre)));
     const double weight = unit * (16.0 + off + 6.0 * logs);
     const double l = a->small
@@ -71,7 +73,8 @@ static double FP_NAME(fp_awgn_rounding)(const fp_awgn *a, double size, double r)
 }
 
 /* the three together for i(r) from a window that ends at rho */
-static double FP_NAME(fp_awgn_error)(const fp_awgn *a, double r, double variance, double spread, double size, double rho)
+static double FP_NAME(fp_awgn_error)(const fp_awgn *a, double r, double variance, double spread, double size,
+                                     double rho)
 {
     return FP_NAME(fp_awgn_rule_error)(a, variance, spread, rho) + FP_NAME(fp_awgn_tail_error)(a, spread, rho)
         + FP_NAME(fp_awgn_rounding)(a, size, r);
@@ -80,17 +83,18 @@ static double FP_NAME(fp_awgn_error)(const fp_awgn *a, double r, double variance
 /* A bound of the posterior variance V of T for all rho in [low, high].
  *
  * Let q be a step, T' = T - E T at a node, M(x) = E e^(x T') there, from S(rho + x).  For |x| <= q the variance at
- * rho + x is at most E e^(x T') T'^2 / M(x), where M >= 1, T'^2 <= (2 cosh(q T') - 2) / q^2, and the numerator is convex
- * in x: V <= max over signs of (M(2q) + 1 - 2 M(q)) / q^2.  With F = log S - rho^2/2, log M(x) = F(rho + x) - F(rho) +
- * x (rho - E T) + x^2/2: no square of rho, however large, is rounded.
+ * rho + x is at most E e^(x T') T'^2 / M(x), where M >= 1, T'^2 <= (2 cosh(q T') - 2) / q^2, and the numerator is
+ * convex in x: V <= max over signs of (M(2q) + 1 - 2 M(q)) / q^2.  With F = log S - rho^2/2, log M(x) = F(rho + x) -
+ * F(rho) + x (rho - E T) + x^2/2: no square of rho, however large, is rounded.
  */
-static double FP_NAME(fp_awgn_variance)(fp_awgn *a, const double *r, const double *p, int m, double low, double high)
+static double FP_NAME(fp_awgn_variance)(fp_awgn *a, const double *r, const double *p, int m, double least_radius,
+                                        double high)
 {
     enum { BLOCK = 128 };
     const double q = 0.15;
     double worst = 0.0, rho[BLOCK], x[BLOCK], exponent[BLOCK], relative[BLOCK], slope[BLOCK];
     double top[BLOCK], sum[BLOCK], mean[BLOCK];
-    for (double from = low - 2.0 * q; from < high; from += (BLOCK - 4) * q) {
+    for (double from = least_radius - 2.0 * q; from < high; from += (BLOCK - 4) * q) {
         for (int k = 0; k < BLOCK; k++) {
             rho[k] = fabs(from + k * q);
             top[k] = -1e300;

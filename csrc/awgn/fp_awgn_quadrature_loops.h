@@ -1,4 +1,5 @@
-/* The nodes in rho, tables over radii and nodes, and i(r) by the trapezoidal rule; included once per instruction set. */
+/* The nodes in rho, tables over radii and nodes, and i(r) by the trapezoidal rule; included once per instruction
+ * set. */
 /* bounds: tested by enclosures/test_awgn_capacity - least density of the output at a node, relative to its largest
  * term */
 
@@ -12,7 +13,7 @@ FP_INLINE double FP_NAME(fp_awgn_dot)(const double *restrict a, const double *re
 }
 
 /* Parameters that do not depend on the grid. */
-static void FP_NAME(fp_awgn_begin)(fp_awgn *a, double dimension, double radius, double rtol)
+static void FP_NAME(fp_awgn_init)(fp_awgn *a, double dimension, double radius, double rtol)
 {
     memset(a, 0, sizeof *a);
     fp_sphere_prepare(&a->law, dimension);
@@ -27,15 +28,16 @@ static void FP_NAME(fp_awgn_begin)(fp_awgn *a, double dimension, double radius, 
     int sign;
     a->log_norm = (1.0 - 0.5 * dimension) * 0.69314718055994530942 - lgamma_r(0.5 * dimension, &sign);
     const double aim = rtol * (a->full < 0.3 ? 0.3 : 0.5 * a->full);
-    a->reach = 1.5 + sqrt(2.0 * log(300.0 * (10.0 + radius + sqrt(dimension)) / aim));
-    a->strip = a->even && sqrt(dimension) < 36.0 + a->reach ? 1.5 : 5.0;
+    a->window = 1.5 + sqrt(2.0 * log(300.0 * (10.0 + radius + sqrt(dimension)) / aim));
+    a->max_height = a->even && sqrt(dimension) < 36.0 + a->window ? 1.5 : 5.0;
 }
 
 /* nodes from rho = low to high into rho and log_measure: all of the weight but e^(-(rho - r)^2/2 + log G - r rho) */
-static int FP_NAME(fp_awgn_nodes)(const fp_awgn *a, double low, double high, double *rho, double *log_measure, int room)
+static int FP_NAME(fp_awgn_nodes)(const fp_awgn *a, double least_radius, double high, double *rho, double *log_measure,
+                                  int capacity_of_buffer)
 {
-    const double start = fp_awgn_index(a, low), end = fp_awgn_index(a, high);
-    const int n = end - start + 1 < room ? (int)(end - start + 1) : room;
+    const double start = fp_awgn_node_index(a, least_radius), end = fp_awgn_node_index(a, high);
+    const int n = end - start + 1 < capacity_of_buffer ? (int)(end - start + 1) : capacity_of_buffer;
     const double log_step = log(a->step) + a->log_norm;
     for (int k = 0; k < n; k++) {
         const double t = a->step * (start + k + 0.5);
@@ -63,8 +65,9 @@ static void FP_NAME(fp_awgn_row)(fp_awgn *a, double r, const double *restrict rh
 }
 
 /* l for one sphere of radius R: `exponent` and `relative` are its row */
-static void FP_NAME(fp_awgn_single_l)(const fp_awgn *a, const double *restrict rho, const double *restrict exponent,
-                                      const double *restrict relative, double *restrict l, int n)
+static void FP_NAME(fp_awgn_one_sphere_log_ratio)(const fp_awgn *a, const double *restrict rho,
+                                                  const double *restrict exponent, const double *restrict relative,
+                                                  double *restrict l, int n)
 {
     const double tilt = 0.5 * a->power * a->shrink, rest = 0.5 * a->shrink;
     if (a->small)
@@ -93,15 +96,16 @@ FP_INLINE double FP_NAME(fp_awgn_mean)(const double *restrict w, const double *r
 /* Makes the grid of the whole problem and the room for its tables; 0 when that is too much. */
 static int FP_NAME(fp_awgn_grid)(fp_awgn *a, int rows)
 {
-    const double bottom = fp_awgn_centre_of(a, a->low) - a->reach, end = fp_awgn_centre_of(a, a->radius) + a->reach;
-    const double wanted = fp_awgn_index(a, end) - fp_awgn_index(a, bottom) + 2.0;
+    const double bottom = fp_awgn_output_centre(a, a->least_radius) - a->window,
+                 end = fp_awgn_output_centre(a, a->radius) + a->window;
+    const double wanted = fp_awgn_node_index(a, end) - fp_awgn_node_index(a, bottom) + 2.0;
     if (!(wanted <= FP_AWGN_NODES))
         return 0;
-    const int room = (int)wanted;
-    const int padded = (room + 2 * FP_LANES - 1) / FP_LANES * FP_LANES;
+    const int capacity_of_buffer = (int)wanted;
+    const int padded = (capacity_of_buffer + 2 * FP_LANES - 1) / FP_LANES * FP_LANES;
     const int width = rows + 2 * FP_AWGN_SPHERES + 8, spheres = FP_AWGN_SPHERES;
-    a->cells = (int)ceil((a->radius - a->need) / FP_AWGN_CELL) + (a->need > a->low);
-    a->cell_stride = ((int)((2.0 * a->reach + 2.0) / a->step) + (a->even ? (int)(40.0 / a->d / a->step) : 0) + 16)
+    a->cells = (int)ceil((a->radius - a->scan_start) / FP_AWGN_CELL) + (a->scan_start > a->least_radius);
+    a->cell_stride = ((int)((2.0 * a->window + 2.0) / a->step) + (a->even ? (int)(40.0 / a->d / a->step) : 0) + 16)
         / FP_LANES * FP_LANES;
     const size_t points = (size_t)a->cells * FP_AWGN_CHEBYSHEV;
     const size_t doubles = (size_t)padded * (11 + rows + 2 * spheres) + (size_t)width * (width + 8)
@@ -126,7 +130,7 @@ static int FP_NAME(fp_awgn_grid)(fp_awgn *a, int rows)
     a->cell_count = a->cell_first + points;
     a->rows = rows;
     a->padded = padded;
-    a->nodes = FP_NAME(fp_awgn_nodes)(a, bottom, end, a->rho, a->log_measure, room);
+    a->nodes = FP_NAME(fp_awgn_nodes)(a, bottom, end, a->rho, a->log_measure, capacity_of_buffer);
     for (int k = a->nodes; k < padded; k++) {
         a->rho[k] = a->rho[a->nodes - 1];
         a->log_measure[k] = -1e300;

@@ -11,14 +11,15 @@
 #include "awgn/fp_awgn_input_solver.h"
 
 /* i(r) of one sphere of radius R by a grid of its own; V at rho is R^2 (log G)''(R rho), which falls with rho */
-static double FP_NAME(fp_awgn_single_value)(fp_awgn *a, double r, double *slope, double *error)
+static double FP_NAME(fp_awgn_one_sphere_information)(fp_awgn *a, double r, double *slope, double *error)
 {
-    enum { ROOM = 4096 };
-    double rho[ROOM], measure[ROOM], x[ROOM], weight[ROOM], relative[ROOM], tilt[ROOM], l[ROOM], size, spread = 0.0;
-    const double centre = fp_awgn_centre_of(a, r), d = a->d;
-    const int n = FP_NAME(fp_awgn_nodes)(a, centre - a->reach, centre + a->reach, rho, measure, ROOM), mid = n / 2;
+    enum { BUFFER = 4096 };
+    double rho[BUFFER], measure[BUFFER], x[BUFFER], weight[BUFFER], relative[BUFFER], tilt[BUFFER], l[BUFFER], size,
+        spread = 0.0;
+    const double centre = fp_awgn_output_centre(a, r), d = a->d;
+    const int n = FP_NAME(fp_awgn_nodes)(a, centre - a->window, centre + a->window, rho, measure, BUFFER), mid = n / 2;
     FP_NAME(fp_awgn_row)(a, a->radius, rho, n, x, weight, relative, tilt);
-    FP_NAME(fp_awgn_single_l)(a, rho, weight, relative, l, n);
+    FP_NAME(fp_awgn_one_sphere_log_ratio)(a, rho, weight, relative, l, n);
     const double t = tilt[0], first = x[0];
     const double bend = first > 1e-6 ? 1.0 - t * (t + (d - 1.0) / first) : 1.0 / d;
     double variance = a->radius * a->radius * ((bend > 0.0 ? bend : 0.0) * (1.0 + 1e-6) + 4e-15) + 1e-12 * a->power;
@@ -34,29 +35,30 @@ static double FP_NAME(fp_awgn_single_value)(fp_awgn *a, double r, double *slope,
         spread = fabs(l[k] - l[mid]) > spread ? fabs(l[k] - l[mid]) : spread;
     }
     *slope = r * a->shrink - derivative;
-    *error = n < ROOM ? FP_NAME(fp_awgn_error)(a, r, variance, spread, size, rho[n - 1]) : INFINITY; /* cut short */
-    return fp_awgn_gauss_of(a, r) - mean;
+    *error = n < BUFFER ? FP_NAME(fp_awgn_error)(a, r, variance, spread, size, rho[n - 1]) : INFINITY; /* cut short */
+    return fp_awgn_gaussian_term(a, r) - mean;
 }
 
 /* r_low and the weight e of the cover, for a capacity of at least `least` */
-static void FP_NAME(fp_awgn_set_cover)(fp_awgn *a, double least)
+static void FP_NAME(fp_awgn_set_least_radius)(fp_awgn *a, double scan_bound)
 {
-    a->least = least;
-    a->cover = 0.1 * a->rtol * least;
+    a->scan_bound = scan_bound;
+    a->cover = 0.1 * a->rtol * scan_bound;
     a->cover = a->cover < 0.1 ? a->cover : 0.1;
-    const double room = (least - log(1.0 / a->cover)) * 2.0 / a->d;
-    a->need = room > 0.0 ? sqrt(a->d * fp_expm1(room)) * (1.0 - 1e-12) : 0.0;
-    a->need = a->need < a->radius ? a->need : a->radius;
-    a->low = a->need > FP_AWGN_MARGIN ? a->need - FP_AWGN_MARGIN : 0.0;
-    if (a->need == 0.0)
+    const double capacity_of_buffer = (scan_bound - log(1.0 / a->cover)) * 2.0 / a->d;
+    a->scan_start = capacity_of_buffer > 0.0 ? sqrt(a->d * fp_expm1(capacity_of_buffer)) * (1.0 - 1e-12) : 0.0;
+    a->scan_start = a->scan_start < a->radius ? a->scan_start : a->radius;
+    a->least_radius = a->scan_start > FP_AWGN_MARGIN ? a->scan_start - FP_AWGN_MARGIN : 0.0;
+    if (a->scan_start == 0.0)
         a->cover = 0.0;
 }
 
 /* One sphere and its certificate; 1 if that is narrow enough. */
-static int FP_NAME(fp_awgn_single)(fp_awgn *a, fp_awgn_result *out)
+static int FP_NAME(fp_awgn_try_one_sphere)(fp_awgn *a, fp_awgn_result *out)
 {
     double slope, error, low_error, unused;
-    const double window = fp_awgn_centre_of(a, a->radius) - a->reach, x = a->radius * (window > 1.0 ? window : 0.0);
+    const double window = fp_awgn_output_centre(a, a->radius) - a->window,
+                 x = a->radius * (window > 1.0 ? window : 0.0);
     double log_g, scaled, t, variance = a->power;
     if (x > 1e-6) {
         fp_sphere_log(&a->law, x, &log_g, &scaled, &t);
@@ -65,24 +67,26 @@ static int FP_NAME(fp_awgn_single)(fp_awgn *a, fp_awgn_result *out)
         variance = variance < a->power ? variance : a->power;
     }
     FP_NAME(fp_awgn_choose_step)(a, variance);
-    const double value = FP_NAME(fp_awgn_single_value)(a, a->radius, &slope, &error);
+    const double value = FP_NAME(fp_awgn_one_sphere_information)(a, a->radius, &slope, &error);
     out->value = value;
     out->lower = value - error > 0.0 ? value - error : 0.0;
     out->slope = slope;
     out->count = 1;
     out->radius[0] = a->radius;
     out->weight[0] = 1.0;
-    FP_NAME(fp_awgn_set_cover)(a, out->lower);
-    FP_NAME(fp_awgn_choose_step)(a, a->need > 0.0 ? variance : a->power);
-    const double low = FP_NAME(fp_awgn_single_value)(a, a->need, &unused, &low_error) + low_error, high = value + error;
-    out->upper = (low > high ? low : high) - fp_log1p(-a->cover);
+    FP_NAME(fp_awgn_set_least_radius)(a, out->lower);
+    FP_NAME(fp_awgn_choose_step)(a, a->scan_start > 0.0 ? variance : a->power);
+    const double least_radius =
+                     FP_NAME(fp_awgn_one_sphere_information)(a, a->scan_start, &unused, &low_error) + low_error,
+                 high = value + error;
+    out->upper = (least_radius > high ? least_radius : high) - fp_log1p(-a->cover);
     out->upper = out->upper < a->full ? out->upper : a->full * (1.0 + 4e-16);
     out->status = FP_AWGN_DONE;
     return out->upper - out->lower <= a->rtol * out->lower;
 }
 
 /* Moves the weights p on radii r to the local maxima of i that are nearest; what lies below the scan stays. */
-static void FP_NAME(fp_awgn_gather)(const fp_awgn *a, const FP_NAME(fp_awgn_maxima) *found, const double *r,
+static void FP_NAME(fp_awgn_move_to_maxima)(const fp_awgn *a, const FP_NAME(fp_awgn_maxima) *found, const double *r,
                                     const double *p, int m, FP_NAME(fp_awgn_input) *in)
 {
     int count = found->count;
@@ -95,7 +99,7 @@ static void FP_NAME(fp_awgn_gather)(const fp_awgn *a, const FP_NAME(fp_awgn_maxi
         for (int k = 1; k < found->count; k++)
             if (fabs(found->maximum[k] - r[j]) < fabs(found->maximum[best] - r[j]))
                 best = k;
-        if (r[j] < a->need - FP_AWGN_NEAR && count < FP_AWGN_SPHERES) {
+        if (r[j] < a->scan_start - FP_AWGN_MERGE_DISTANCE && count < FP_AWGN_SPHERES) {
             in->radius[count] = r[j];
             in->weight[count++] = p[j];
         } else {
@@ -103,11 +107,11 @@ static void FP_NAME(fp_awgn_gather)(const fp_awgn *a, const FP_NAME(fp_awgn_maxi
         }
     }
     in->count = count;
-    FP_NAME(fp_awgn_tidy)(in, a->radius, FP_AWGN_NEAR);
+    FP_NAME(fp_awgn_merge_spheres)(in, a->radius, FP_AWGN_MERGE_DISTANCE);
 }
 
 /* An input to start from: the best weights on evenly spaced radii, gathered at the local maxima of i. */
-static int FP_NAME(fp_awgn_cold)(fp_awgn *a, FP_NAME(fp_awgn_input) *in)
+static int FP_NAME(fp_awgn_initial_input)(fp_awgn *a, FP_NAME(fp_awgn_input) *in)
 {
     const int m = a->rows;
     double *r = malloc(3 * m * sizeof *r), *p = r + m, *gauss = p + m;
@@ -118,22 +122,22 @@ static int FP_NAME(fp_awgn_cold)(fp_awgn *a, FP_NAME(fp_awgn_input) *in)
         return 0;
     }
     for (int j = 0; j < m; j++)
-        r[j] = j ? a->radius - (a->radius - a->low) * (m - 1 - j) / (m - 1) : a->low;
-    FP_NAME(fp_awgn_gauss)(a, r, m, gauss);
+        r[j] = j ? a->radius - (a->radius - a->least_radius) * (m - 1 - j) / (m - 1) : a->least_radius;
+    FP_NAME(fp_awgn_gaussian_terms)(a, r, m, gauss);
     FP_NAME(fp_awgn_tabulate)(a, r, m, 0);
     const double information = FP_NAME(fp_awgn_weights)(a, gauss, m, p, 0.1 * a->rtol * a->full);
-    FP_NAME(fp_awgn_scan)(a, 2.5, 1.0, found);
+    FP_NAME(fp_awgn_maximise)(a, 2.5, 1.0, found);
     in->count = 0;
     if (isfinite(information))
-        FP_NAME(fp_awgn_gather)(a, found, r, p, m, in);
+        FP_NAME(fp_awgn_move_to_maxima)(a, found, r, p, m, in);
     free(r);
     free(found);
     return 1;
 }
 
 /* Adds the local maxima that exceed `level`; 1 if the input changed. */
-static int FP_NAME(fp_awgn_insert)(const fp_awgn *a, FP_NAME(fp_awgn_input) *in, const FP_NAME(fp_awgn_maxima) *found,
-                                   double level)
+static int FP_NAME(fp_awgn_insert_maxima)(const fp_awgn *a, FP_NAME(fp_awgn_input) * in,
+                                          const FP_NAME(fp_awgn_maxima) * found, double level)
 {
     int changed = 0;
     const int had = in->count;
@@ -144,7 +148,7 @@ static int FP_NAME(fp_awgn_insert)(const fp_awgn *a, FP_NAME(fp_awgn_input) *in,
         for (int j = 1; j < had; j++)
             if (fabs(in->radius[j] - found->maximum[k]) < fabs(in->radius[near] - found->maximum[k]))
                 near = j;
-        if (fabs(in->radius[near] - found->maximum[k]) < FP_AWGN_NEAR) {
+        if (fabs(in->radius[near] - found->maximum[k]) < FP_AWGN_MERGE_DISTANCE) {
             in->radius[near] = found->maximum[k];
             changed = 1;
         } else if (in->count < FP_AWGN_SPHERES) {
@@ -153,7 +157,7 @@ static int FP_NAME(fp_awgn_insert)(const fp_awgn *a, FP_NAME(fp_awgn_input) *in,
             changed = 1;
         }
     }
-    FP_NAME(fp_awgn_tidy)(in, a->radius, 0.0);
+    FP_NAME(fp_awgn_merge_spheres)(in, a->radius, 0.0);
     return changed;
 }
 
@@ -166,36 +170,36 @@ static double FP_NAME(fp_awgn_certify)(fp_awgn *a, const FP_NAME(fp_awgn_input) 
     double below = 0.0; /* bounds V for spheres below r_low */
     FP_NAME(fp_awgn_tabulate)(a, in->radius, m, 1);
     FP_NAME(fp_awgn_mixture)(a, in->weight, m);
-    FP_NAME(fp_awgn_gauss)(a, in->radius, m, gauss);
+    FP_NAME(fp_awgn_gaussian_terms)(a, in->radius, m, gauss);
     FP_NAME(fp_awgn_values)(a, gauss, m, value);
     slope = in->radius[m - 1] * a->shrink - FP_NAME(fp_awgn_dot)(a->first + (size_t)(m - 1) * n, a->line[4], n);
     const double variance = FP_NAME(fp_awgn_variance)(
-        a, in->radius, in->weight, m, fp_awgn_centre_of(a, a->need) - a->reach, a->rho[a->nodes - 1]);
-    if (in->radius[0] < a->need)
+        a, in->radius, in->weight, m, fp_awgn_output_centre(a, a->scan_start) - a->window, a->rho[a->nodes - 1]);
+    if (in->radius[0] < a->scan_start)
         below = FP_NAME(fp_awgn_variance)(a, in->radius, in->weight, m, a->rho[0],
-                                          fp_awgn_centre_of(a, a->need) - a->reach);
+                                          fp_awgn_output_centre(a, a->scan_start) - a->window);
     below = below > variance ? below : variance;
     for (int j = 0; j < m; j++) {
         double spread = 0.0, size = 0.0, rest = 0.0;
         const double centre = gauss[j] - value[j]; /* E l, to be corrected by E (l - E l) */
-        const double middle = fp_awgn_centre_of(a, in->radius[j]);
+        const double middle = fp_awgn_output_centre(a, in->radius[j]);
         const double *row = a->table + (size_t)j * n;
         for (int k = 0; k < a->nodes; k++) {
             const double signed_away = a->l[k] - centre, away = fabs(signed_away);
             rest += row[k] * a->c[k] * signed_away;
             size += row[k] * a->c[k] * away;
-            if (fabs(a->rho[k] - middle) <= a->reach + a->step)
+            if (fabs(a->rho[k] - middle) <= a->window + a->step)
                 spread = away > spread ? away : spread;
         }
         value[j] -= rest; /* free of the error of the sum of w */
         sum += in->weight[j] * value[j];
-        const double slip = FP_NAME(fp_awgn_error)(a, in->radius[j], in->radius[j] < a->need ? below : variance, spread,
-                                                   size, a->rho[a->nodes - 1]);
+        const double slip = FP_NAME(fp_awgn_error)(a, in->radius[j], in->radius[j] < a->scan_start ? below : variance,
+                                                   spread, size, a->rho[a->nodes - 1]);
         error += in->weight[j] * (slip < value[j] ? slip : value[j]); /* i >= 0 */
     }
-    FP_NAME(fp_awgn_scan)(a, variance, 0.02 * a->rtol * sum, found);
+    FP_NAME(fp_awgn_maximise)(a, variance, 0.02 * a->rtol * sum, found);
     double upper = found->bound - fp_log1p(-a->cover) + (found->bound > 0.0 ? 1e-16 * found->bound : 0.0);
-    upper = upper < a->least ? a->least : upper; /* below r_low */
+    upper = upper < a->scan_bound ? a->scan_bound : upper; /* below r_low */
     const double lower = sum - error - 1e-15 * sum;
     if (upper - lower < out->upper - out->lower) {
         out->value = sum;
@@ -211,10 +215,10 @@ static double FP_NAME(fp_awgn_certify)(fp_awgn *a, const FP_NAME(fp_awgn_input) 
 
 /* Adds the local maxima as radii and finds the best weights, again and again, while that narrows the gap; returns it.
  * Converges where Newton's method does not, at the price of spheres in close pairs. */
-static double FP_NAME(fp_awgn_polish)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, FP_NAME(fp_awgn_maxima) *found, double gap,
-                                      double goal)
+static double FP_NAME(fp_awgn_refine)(fp_awgn *a, FP_NAME(fp_awgn_input) * in, FP_NAME(fp_awgn_maxima) * found,
+                                      double gap, double target_gap)
 {
-    for (int round = 0; round < 8 && gap > goal && a->work < FP_AWGN_WORK; round++) {
+    for (int round = 0; round < 8 && gap > target_gap && a->work < FP_AWGN_WORK_LIMIT; round++) {
         int count = in->count;
         for (int k = 0; k < found->count && count < FP_AWGN_SPHERES; k++) {
             int known = 0;
@@ -226,19 +230,19 @@ static double FP_NAME(fp_awgn_polish)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, FP
             }
         }
         in->count = count;
-        FP_NAME(fp_awgn_tidy)(in, a->radius, 0.0);
+        FP_NAME(fp_awgn_merge_spheres)(in, a->radius, 0.0);
         FP_NAME(fp_awgn_tabulate)(a, in->radius, in->count, 0);
         double gauss[FP_AWGN_SPHERES], value[FP_AWGN_SPHERES], information = 0.0;
-        FP_NAME(fp_awgn_gauss)(a, in->radius, in->count, gauss);
-        FP_NAME(fp_awgn_weights)(a, gauss, in->count, in->weight, 0.1 * goal * a->full);
-        FP_NAME(fp_awgn_tidy)(in, a->radius, 0.0);
+        FP_NAME(fp_awgn_gaussian_terms)(a, in->radius, in->count, gauss);
+        FP_NAME(fp_awgn_weights)(a, gauss, in->count, in->weight, 0.1 * target_gap * a->full);
+        FP_NAME(fp_awgn_merge_spheres)(in, a->radius, 0.0);
         FP_NAME(fp_awgn_tabulate)(a, in->radius, in->count, 0);
         FP_NAME(fp_awgn_mixture)(a, in->weight, in->count);
-        FP_NAME(fp_awgn_gauss)(a, in->radius, in->count, gauss);
+        FP_NAME(fp_awgn_gaussian_terms)(a, in->radius, in->count, gauss);
         FP_NAME(fp_awgn_values)(a, gauss, in->count, value);
         for (int j = 0; j < in->count; j++)
             information += in->weight[j] * value[j];
-        FP_NAME(fp_awgn_scan)(a, 2.5, 0.02 * a->rtol * information, found);
+        FP_NAME(fp_awgn_maximise)(a, 2.5, 0.02 * a->rtol * information, found);
         const double now = (found->peak - information) / information;
         if (!(now < 0.5 * gap)) {
             gap = now;
@@ -249,54 +253,55 @@ static double FP_NAME(fp_awgn_polish)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, FP
     return gap;
 }
 
-/* A polished input with its pairs of spheres gathered, if that is as good; else the input as it was.  Returns its gap. */
-static double FP_NAME(fp_awgn_thin)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, FP_NAME(fp_awgn_input) *spare,
-                                    FP_NAME(fp_awgn_maxima) *found, double gap, double goal)
+/* A polished input with its pairs of spheres gathered, if that is as good; else the input as it was.  Returns its
+ * gap. */
+static double FP_NAME(fp_awgn_merge_pairs)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, FP_NAME(fp_awgn_input) *spare,
+                                    FP_NAME(fp_awgn_maxima) *found, double gap, double target_gap)
 {
     *spare = *in;
-    FP_NAME(fp_awgn_gather)(a, found, spare->radius, spare->weight, spare->count, in);
-    const double information = FP_NAME(fp_awgn_shape)(a, in, 0.05 * a->rtol * a->full, 40);
-    FP_NAME(fp_awgn_scan)(a, 2.5, 0.02 * a->rtol * information, found);
+    FP_NAME(fp_awgn_move_to_maxima)(a, found, spare->radius, spare->weight, spare->count, in);
+    const double information = FP_NAME(fp_awgn_newton)(a, in, 0.05 * a->rtol * a->full, 40);
+    FP_NAME(fp_awgn_maximise)(a, 2.5, 0.02 * a->rtol * information, found);
     const double now = (found->peak - information) / information;
-    if (now <= goal)
+    if (now <= target_gap)
         return now;
     *in = *spare;
     return gap;
 }
 
-static void FP_NAME(fp_awgn_spheres)(fp_awgn *a, const fp_awgn_result *start, fp_awgn_result *out)
+static void FP_NAME(fp_awgn_solve_spheres)(fp_awgn *a, const fp_awgn_result *start, fp_awgn_result *out)
 {
     FP_NAME(fp_awgn_input) *in = malloc(3 * sizeof *in), *spare = in + 1, *best = in + 2;
     FP_NAME(fp_awgn_maxima) *found = malloc(sizeof *found);
-    const int rows = (int)ceil((a->radius - a->low) / FP_AWGN_SPACING) + 2;
+    const int rows = (int)ceil((a->radius - a->least_radius) / FP_AWGN_SPACING) + 2;
     out->status = FP_AWGN_MEMORY;
     FP_NAME(fp_awgn_choose_step)(a, 2.6);
     if (!in || !found || !FP_NAME(fp_awgn_grid)(a, rows > FP_AWGN_SPHERES ? rows : FP_AWGN_SPHERES))
         goto done;
     a->rows = rows;
-    FP_NAME(fp_awgn_scan_prepare)(a);
+    FP_NAME(fp_awgn_maximise_prepare)(a);
     in->count = 0;
     if (start && start->count > 1) {
         const double shift = a->radius - start->radius[start->count - 1];
         in->count = start->count;
         for (int j = 0; j < start->count; j++) {
             const double r = start->radius[j] == 0.0 ? 0.0 : start->radius[j] + shift;
-            in->radius[j] = j == start->count - 1 ? a->radius : r > a->low ? r : a->low;
+            in->radius[j] = j == start->count - 1 ? a->radius : r > a->least_radius ? r : a->least_radius;
             in->weight[j] = start->weight[j];
         }
-        FP_NAME(fp_awgn_tidy)(in, a->radius, FP_AWGN_NEAR);
-    } else if (!FP_NAME(fp_awgn_cold)(a, in)) {
+        FP_NAME(fp_awgn_merge_spheres)(in, a->radius, FP_AWGN_MERGE_DISTANCE);
+    } else if (!FP_NAME(fp_awgn_initial_input)(a, in)) {
         goto done;
     }
-    out->status = FP_AWGN_WIDE;
+    out->status = FP_AWGN_TOO_WIDE;
     if (!in->count)
         goto done;
-    const double goal = 0.5 * a->rtol;
+    const double target_gap = 0.5 * a->rtol;
     int warm = start && start->count > 1;
-    double least = INFINITY, narrowest = INFINITY;
-    for (int round = 0, refined = 0; round < 10 && a->work < FP_AWGN_WORK; round++) {
-        const double information = FP_NAME(fp_awgn_shape)(a, in, 0.05 * a->rtol * out->lower, 40);
-        FP_NAME(fp_awgn_scan)(a, 2.5, 0.02 * a->rtol * information, found);
+    double scan_bound = INFINITY, narrowest = INFINITY;
+    for (int round = 0, refined = 0; round < 10 && a->work < FP_AWGN_WORK_LIMIT; round++) {
+        const double information = FP_NAME(fp_awgn_newton)(a, in, 0.05 * a->rtol * out->lower, 40);
+        FP_NAME(fp_awgn_maximise)(a, 2.5, 0.02 * a->rtol * information, found);
         const double gap = (found->peak - information) / information;
         if (gap < narrowest) {
             narrowest = gap;
@@ -304,21 +309,21 @@ static void FP_NAME(fp_awgn_spheres)(fp_awgn *a, const fp_awgn_result *start, fp
         }
         if (warm && gap > 1e-7) { /* the start was too far away */
             warm = 0;
-            if (!FP_NAME(fp_awgn_cold)(a, in))
+            if (!FP_NAME(fp_awgn_initial_input)(a, in))
                 goto done;
             continue;
         }
         double polished = gap;
-        if (gap > goal && gap > 0.1 * least) {
-            polished = FP_NAME(fp_awgn_polish)(a, in, found, gap, goal);
-            if (polished <= goal)
-                polished = FP_NAME(fp_awgn_thin)(a, in, spare, found, polished, goal);
+        if (gap > target_gap && gap > 0.1 * scan_bound) {
+            polished = FP_NAME(fp_awgn_refine)(a, in, found, gap, target_gap);
+            if (polished <= target_gap)
+                polished = FP_NAME(fp_awgn_merge_pairs)(a, in, spare, found, polished, target_gap);
         }
         if (polished < narrowest) {
             narrowest = polished;
             *best = *in;
         }
-        if (polished <= goal) {
+        if (polished <= target_gap) {
             const double variance = FP_NAME(fp_awgn_certify)(a, in, out, found), had = a->step;
             if (out->upper - out->lower <= a->rtol * out->lower) {
                 out->status = FP_AWGN_DONE;
@@ -330,15 +335,15 @@ static void FP_NAME(fp_awgn_spheres)(fp_awgn *a, const fp_awgn_result *start, fp
             a->step = a->step < had / 1.4 ? a->step : had / 1.4;
             if (!FP_NAME(fp_awgn_grid)(a, a->rows))
                 goto done;
-            FP_NAME(fp_awgn_scan_prepare)(a);
-            least = narrowest = INFINITY;
+            FP_NAME(fp_awgn_maximise_prepare)(a);
+            scan_bound = narrowest = INFINITY;
         } else if (polished < gap) {
             *spare = *in;
-            FP_NAME(fp_awgn_gather)(a, found, spare->radius, spare->weight, spare->count, in);
+            FP_NAME(fp_awgn_move_to_maxima)(a, found, spare->radius, spare->weight, spare->count, in);
         } else {
-            FP_NAME(fp_awgn_insert)(a, in, found, information * (1.0 + 0.3 * a->rtol));
+            FP_NAME(fp_awgn_insert_maxima)(a, in, found, information * (1.0 + 0.3 * a->rtol));
         }
-        least = gap < least ? gap : least;
+        scan_bound = gap < scan_bound ? gap : scan_bound;
     }
     if (narrowest < INFINITY)
         FP_NAME(fp_awgn_certify)(a, best, out, found);
@@ -354,39 +359,41 @@ static int FP_NAME(fp_awgn_attempt)(double dimension, double radius, double rtol
                                     const fp_awgn_result *start, fp_awgn_result *out, double *work)
 {
     fp_awgn a;
-    FP_NAME(fp_awgn_begin)(&a, dimension, radius, rtol);
+    FP_NAME(fp_awgn_init)(&a, dimension, radius, rtol);
     a.work = *work;
-    if (!FP_NAME(fp_awgn_single)(&a, out)) {
+    if (!FP_NAME(fp_awgn_try_one_sphere)(&a, out)) {
         a.rtol = cover_rtol;
-        FP_NAME(fp_awgn_set_cover)(&a, out->lower);
+        FP_NAME(fp_awgn_set_least_radius)(&a, out->lower);
         a.rtol = rtol;
-        if (a.radius - a.low > FP_AWGN_RANGE)
-            out->status = FP_AWGN_LARGE;
+        if (a.radius - a.least_radius > FP_AWGN_RANGE)
+            out->status = FP_AWGN_TOO_LARGE;
         else
-            FP_NAME(fp_awgn_spheres)(&a, start, out);
+            FP_NAME(fp_awgn_solve_spheres)(&a, start, out);
     }
     out->evaluations = a.evaluations;
     *work = a.work;
     return out->status;
 }
 
-/* C for dimension d and peak amplitude R to relative width rtol, from `start` (which may be NULL).  Where that fails, so
- * seldom that the order matters little: a lighter cover, whose r_low lies further in; then from a solution nearby. */
+/* C for dimension d and peak amplitude R to relative width rtol, from `start` (which may be NULL).  Where that fails,
+ * so seldom that the order matters little: a lighter cover, whose r_low lies further in; then from a solution
+ * nearby. */
 static int FP_NAME(fp_awgn_solve)(double dimension, double radius, double rtol, const fp_awgn_result *start,
                                   fp_awgn_result *out)
 {
     double work = 0.0;
     fp_awgn_result *other = NULL;
     FP_NAME(fp_awgn_attempt)(dimension, radius, rtol, rtol, start, out, &work);
-    for (int again = 0; out->status == FP_AWGN_WIDE && again < 6 && work < FP_AWGN_WORK; again++) {
+    for (int again = 0; out->status == FP_AWGN_TOO_WIDE && again < 6 && work < FP_AWGN_WORK_LIMIT; again++) {
         const double cover_rtol = again % 3 ? rtol : 0.1 * rtol, away = again < 3 ? 0.005 : 0.02;
         if (!other && !(other = malloc(2 * sizeof *other)))
             break;
         const fp_awgn_result *from = NULL;
         if (again % 3) {
             from = other + 1;
-            if (FP_NAME(fp_awgn_attempt)(dimension, radius * (again % 3 == 1 ? 1.0 - away : 1.0 + away), rtol, rtol, NULL,
-                                         other + 1, &work) != FP_AWGN_DONE)
+            if (FP_NAME(fp_awgn_attempt)(dimension, radius * (again % 3 == 1 ? 1.0 - away : 1.0 + away), rtol, rtol,
+                                         NULL, other + 1, &work)
+                != FP_AWGN_DONE)
                 continue;
         } else if (again) {
             continue;
@@ -399,15 +406,15 @@ static int FP_NAME(fp_awgn_solve)(double dimension, double radius, double rtol, 
     return out->status;
 }
 
-/* n settings of one dimension as far as one sphere goes: rows of value, lower, upper, slope, evaluations; the lower bound
- * is negative where more spheres are needed */
+/* n settings of one dimension as far as one sphere goes: rows of value, lower, upper, slope, evaluations; the lower
+ * bound is negative where more spheres are needed */
 static void FP_NAME(fp_awgn_one_sphere)(double dimension, const double *radius, ptrdiff_t n, double rtol, double *rows)
 {
     fp_awgn_result out;
     fp_awgn a;
     for (ptrdiff_t k = 0; k < n; k++, rows += 5) {
-        FP_NAME(fp_awgn_begin)(&a, dimension, radius[k], rtol);
-        const int enough = FP_NAME(fp_awgn_single)(&a, &out);
+        FP_NAME(fp_awgn_init)(&a, dimension, radius[k], rtol);
+        const int enough = FP_NAME(fp_awgn_try_one_sphere)(&a, &out);
         rows[0] = out.value;
         rows[1] = enough ? out.lower : -1.0;
         rows[2] = out.upper;

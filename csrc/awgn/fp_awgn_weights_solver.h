@@ -1,32 +1,32 @@
 /* The best weights on given radii: a concave problem, by a primal-dual interior-point method; included once per
  * instruction set.
  *
- * maximise I(p) subject to sum p = 1, p >= 0:  i_j + z_j = C, p_j z_j = 0.  The Hessian of I is -G, G_jk = sum over nodes
- * of c table_j table_k / S.
+ * maximise I(p) subject to sum p = 1, p >= 0:  i_j + z_j = C, p_j z_j = 0.  The Hessian of I is -G, G_jk = sum over
+ * nodes of c table_j table_k / S.
  */
 /* bounds: none - the solver's least pivot */
 
 /* the lower triangle of G for m rows, into `gram` with stride `width` */
-static void FP_NAME(fp_awgn_gram)(double *const *rows, int m, const double *restrict scale, int n, double *restrict work,
-                                  double *restrict gram, int width)
+static void FP_NAME(fp_awgn_gram)(double *const *rows, int m, const double *restrict scale, int n,
+                                  double *restrict work, double *restrict gram, int width)
 {
     for (int i = 0; i < m; i++) {
         const double *restrict left = rows[i];
-        int low = 0, high = n; /* beyond, the row is too small to count */
-        while (low < high && fabs(left[low]) < FP_AWGN_FAINT)
-            low++;
-        while (low < high && fabs(left[high - 1]) < FP_AWGN_FAINT)
+        int least_radius = 0, high = n; /* beyond, the row is too small to count */
+        while (least_radius < high && fabs(left[least_radius]) < FP_AWGN_NEGLIGIBLE_ENTRY)
+            least_radius++;
+        while (least_radius < high && fabs(left[high - 1]) < FP_AWGN_NEGLIGIBLE_ENTRY)
             high--;
-        low -= low % FP_LANES;
+        least_radius -= least_radius % FP_LANES;
         high += (FP_LANES - high % FP_LANES) % FP_LANES;
-        for (int k = low; k < high; k++)
+        for (int k = least_radius; k < high; k++)
             work[k] = left[k] * scale[k];
         int j = 0;
         for (; j + 4 <= i + 1; j += 4) {
             fp_v8 s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
             const double *restrict r0 = rows[j], *restrict r1 = rows[j + 1];
             const double *restrict r2 = rows[j + 2], *restrict r3 = rows[j + 3];
-            for (int k = low; k < high; k += FP_LANES) {
+            for (int k = least_radius; k < high; k += FP_LANES) {
                 const fp_v8 w = FP_AT(work, k);
                 s0 += w * FP_AT(r0, k);
                 s1 += w * FP_AT(r1, k);
@@ -38,12 +38,13 @@ static void FP_NAME(fp_awgn_gram)(double *const *rows, int m, const double *rest
                 gram[(size_t)i * width + j + q] = FP_NAME(fp_v8_sum)(all[q]);
         }
         for (; j <= i; j++)
-            gram[(size_t)i * width + j] = FP_NAME(fp_awgn_dot)(work + low, rows[j] + low, high - low);
+            gram[(size_t)i * width + j] =
+                FP_NAME(fp_awgn_dot)(work + least_radius, rows[j] + least_radius, high - least_radius);
     }
 }
 
 /* the first n products of two rows, in eight lanes and a rest */
-FP_INLINE double FP_NAME(fp_awgn_head)(const double *restrict a, const double *restrict b, int n)
+FP_INLINE double FP_NAME(fp_awgn_dot_partial)(const double *restrict a, const double *restrict b, int n)
 {
     fp_v8 sum = {0};
     double rest = 0.0;
@@ -90,9 +91,9 @@ static void FP_NAME(fp_awgn_factor)(double *restrict h, int m, int width)
             const int i = block + q;
             for (int j = block; j < i; j++) {
                 const double *other = h + (size_t)j * width;
-                rows[q][j] = (rows[q][j] - FP_NAME(fp_awgn_head)(rows[q], other, j)) / other[j];
+                rows[q][j] = (rows[q][j] - FP_NAME(fp_awgn_dot_partial)(rows[q], other, j)) / other[j];
             }
-            const double pivot = rows[q][i] - FP_NAME(fp_awgn_head)(rows[q], rows[q], i);
+            const double pivot = rows[q][i] - FP_NAME(fp_awgn_dot_partial)(rows[q], rows[q], i);
             rows[q][i] = pivot > 1e-15 * whole[q] ? sqrt(pivot) : 1e64;
         }
     }
@@ -124,14 +125,14 @@ static void FP_NAME(fp_awgn_values)(fp_awgn *a, const double *gauss, int m, doub
 }
 
 /* g of m radii */
-static void FP_NAME(fp_awgn_gauss)(const fp_awgn *a, const double *r, int m, double *gauss)
+static void FP_NAME(fp_awgn_gaussian_terms)(const fp_awgn *a, const double *r, int m, double *gauss)
 {
     for (int j = 0; j < m; j++)
-        gauss[j] = fp_awgn_gauss_of(a, r[j]);
+        gauss[j] = fp_awgn_gaussian_term(a, r[j]);
 }
 
 /* longest step in [0, 1] that keeps v + step dv positive, by a margin */
-FP_INLINE double FP_NAME(fp_awgn_longest)(const double *v, const double *dv, int m)
+FP_INLINE double FP_NAME(fp_awgn_longest_step)(const double *v, const double *dv, int m)
 {
     double step = 1.0;
     for (int j = 0; j < m; j++)
@@ -140,7 +141,8 @@ FP_INLINE double FP_NAME(fp_awgn_longest)(const double *v, const double *dv, int
     return step;
 }
 
-/* Weights p on the m rows of the table to a duality gap of `tolerance`; returns the last I.  g of the rows is in gauss. */
+/* Weights p on the m rows of the table to a duality gap of `tolerance`; returns the last I.  g of the rows is in
+ * gauss. */
 static double FP_NAME(fp_awgn_weights)(fp_awgn *a, const double *gauss, int m, double *p, double tolerance)
 {
     const int n = a->padded, width = m;
@@ -202,7 +204,7 @@ static double FP_NAME(fp_awgn_weights)(fp_awgn *a, const double *gauss, int m, d
                 dz[j] -= z[j] / p[j] * dp[j];
             }
             if (!corrector) {
-                const double pa = FP_NAME(fp_awgn_longest)(p, dp, m), za = FP_NAME(fp_awgn_longest)(z, dz, m);
+                const double pa = FP_NAME(fp_awgn_longest_step)(p, dp, m), za = FP_NAME(fp_awgn_longest_step)(z, dz, m);
                 double after = 0.0;
                 for (int j = 0; j < m; j++)
                     after += (p[j] + pa * dp[j]) * (z[j] + za * dz[j]);
@@ -210,7 +212,7 @@ static double FP_NAME(fp_awgn_weights)(fp_awgn *a, const double *gauss, int m, d
                 target = mean * ratio * ratio * ratio;
             }
         }
-        const double pa = FP_NAME(fp_awgn_longest)(p, dp, m), za = FP_NAME(fp_awgn_longest)(z, dz, m);
+        const double pa = FP_NAME(fp_awgn_longest_step)(p, dp, m), za = FP_NAME(fp_awgn_longest_step)(z, dz, m);
         const double step = pa < za ? pa : za;
         for (int j = 0; j < m; j++) {
             p[j] += step * dp[j];

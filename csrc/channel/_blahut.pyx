@@ -1,6 +1,6 @@
-"""Memory views over the capacity of finite channels; the mathematics is in csrc/channel/fp_capacity.h.
+"""Capacity of finite channels; the mathematics is in csrc/channel/fp_capacity.h.
 
-Every shape is checked before a kernel runs: a call that would leave its arrays raises.
+Every shape is checked before a kernel runs, so that no kernel reads or writes beyond its arrays.
 """
 
 import numpy as np
@@ -8,21 +8,21 @@ import numpy as np
 from cpython.exc cimport PyErr_CheckSignals
 
 cdef extern from "channel/fp_capacity.h":
-    int FP_BLAHUT_SIDE
-    double FP_BLAHUT_FAINT, FP_BLAHUT_LEAST
-    double fp_blahut_relative(double) nogil
-    ctypedef struct fp_blahut_engine:
+    int FP_CAPACITY_SIZE
+    double FP_NEGLIGIBLE_COLUMN, FP_CAPACITY_LEAST_PROBABILITY
+    double fp_divergence_relative_error(double) nogil
+    ctypedef struct fp_capacity_kernels:
         void (*rows)(ptrdiff_t, ptrdiff_t, const double *, double *) noexcept nogil
         void (*divergences)(ptrdiff_t, ptrdiff_t, const double *, const double *, double *, double *) noexcept nogil
         void (*small)(ptrdiff_t, int, int, const double *, const double *, double, int, double *, double *, double *,
                       double *) noexcept nogil
-    fp_blahut_engine fp_blahut_pick()
+    fp_capacity_kernels fp_capacity_select()
 
-cdef fp_blahut_engine engine = fp_blahut_pick()
+cdef fp_capacity_kernels kernels = fp_capacity_select()
 
 cdef ptrdiff_t CELLS = 2**22  # in one piece of work, some 20 to 50 milliseconds
 
-SIDE, FAINT, LEAST = FP_BLAHUT_SIDE, FP_BLAHUT_FAINT, FP_BLAHUT_LEAST
+SIDE, FAINT, LEAST = FP_CAPACITY_SIZE, FP_NEGLIGIBLE_COLUMN, FP_CAPACITY_LEAST_PROBABILITY
 
 
 cdef int _fit(bint good, str what) except -1:
@@ -32,19 +32,19 @@ cdef int _fit(bint good, str what) except -1:
 
 
 def relative(double outputs):
-    """Bound on the relative error of a divergence over so many outputs."""
-    return fp_blahut_relative(outputs)
+    """Bound on the relative error of a KL divergence over this number of outputs."""
+    return fp_divergence_relative_error(outputs)
 
 
 def row_gaps(const double[:, ::1] channel):
-    """How far every row's sum is from 1, rounded up; -1 for a row with a negative cell, -2 for one with NaN."""
+    """|1 - sum| of every row, rounded up; -1 for a row with a negative cell, -2 for one with NaN."""
     gaps = np.empty(channel.shape[0])
     cdef double[::1] out = gaps
     cdef ptrdiff_t n = channel.shape[0], m = channel.shape[1], start, some, step = 1 + CELLS // max(m, 1)
     for start in range(0, n if m else 0, step):
         some = min(step, n - start)
         with nogil:
-            engine.rows(some, m, &channel[start, 0], &out[start])
+            kernels.rows(some, m, &channel[start, 0], &out[start])
         PyErr_CheckSignals()
     return gaps
 
@@ -63,7 +63,7 @@ def divergences(const double[:, ::1] channel, const double[::1] output, double[:
         if factor is not None:
             to = &factor[start, 0]
         with nogil:
-            engine.divergences(some, m, &channel[start, 0], &output[0], &out[start], to)
+            kernels.divergences(some, m, &channel[start, 0], &output[0], &out[start], to)
         PyErr_CheckSignals()
     return values
 
@@ -74,13 +74,13 @@ def small(const double[:, :, ::1] channels, const double[:, ::1] gaps, double ta
     Returns rows of value, lower, upper, width and iterations, then input laws, output laws and divergences.
     """
     cdef ptrdiff_t many = channels.shape[0], n = channels.shape[1], m = channels.shape[2]
-    _fit(0 < n <= FP_BLAHUT_SIDE and 0 < m <= FP_BLAHUT_SIDE and gaps.shape[0] == many and gaps.shape[1] == n,
+    _fit(0 < n <= FP_CAPACITY_SIZE and 0 < m <= FP_CAPACITY_SIZE and gaps.shape[0] == many and gaps.shape[1] == n,
          "channels (many, n, m) with n and m from 1 to SIDE, gaps (many, n)")
     numbers, outputs = np.empty((many, 5)), np.empty((many, m))
     inputs, values = np.empty((many, n)), np.empty((many, n))
     cdef double[:, ::1] a = numbers, b = inputs, c = outputs, d = values
     if many:
         with nogil:
-            engine.small(many, <int>n, <int>m, &channels[0, 0, 0], &gaps[0, 0], target, most, &a[0, 0], &b[0, 0],
+            kernels.small(many, <int>n, <int>m, &channels[0, 0, 0], &gaps[0, 0], target, most, &a[0, 0], &b[0, 0],
                          &c[0, 0], &d[0, 0])
     return numbers, inputs, outputs, values

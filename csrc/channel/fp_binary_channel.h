@@ -1,17 +1,17 @@
 /* Binary entropy and the capacity of the binary asymmetric channel, in nats.
  *
- * Notation.  Input X in {0, 1} with P(X = 1) = w, crossover e0 = P(Y = 1 | X = 0) and e1 = P(Y = 0 | X = 1), complements
- * c0 = 1 - e0 and c1 = 1 - e1 as inputs of their own, because a complement below 1e-16 is lost in e.  p0 = e0 and p1 = c1
- * are P(Y = 1 | X), D = p1 - p0 = 1 - e0 - e1, q = (1 - w) p0 + w p1 = P(Y = 1), qc = 1 - q.
+ * Notation.  Input X in {0, 1} with P(X = 1) = w, crossover e0 = P(Y = 1 | X = 0) and e1 = P(Y = 0 | X = 1),
+ * complements c0 = 1 - e0 and c1 = 1 - e1 as inputs of their own, because a complement below 1e-16 is lost in e.  p0 =
+ * e0 and p1 = c1 are P(Y = 1 | X), D = p1 - p0 = 1 - e0 - e1, q = (1 - w) p0 + w p1 = P(Y = 1), qc = 1 - q.
  *
  *     C = max over w of I(w) = (1 - w) d(p0 || q) + w d(p1 || q),   d(p || q) = q psi(p/q) + qc psi((1-p)/qc),
  *     psi(u) = u log u - u + 1 >= 0.
  *
  * All terms are positive, and u - 1 = -w D / q and so on is formed from D, which is exact to an ulp; hence nothing
- * cancels on the line e0 + e1 = 1 either, where C = 0.  The published closed form is 0/0 there.  The best weight lies in
- * [1/e, 1 - 1/e]; Halley's method from 1/2 on I'(w) = d(p1 || q) - d(p0 || q), whose own derivatives are -D^2 / (q qc)
- * and D^3 (qc - q) / (q qc)^2, needs three evaluations, and C is stationary: the last step enters by its second-order
- * gain.
+ * cancels on the line e0 + e1 = 1 either, where C = 0.  The published closed form is 0/0 there.  The best weight lies
+ * in [1/e, 1 - 1/e]; Halley's method from 1/2 on I'(w) = d(p1 || q) - d(p0 || q), whose own derivatives are -D^2 / (q
+ * qc) and D^3 (qc - q) / (q qc)^2, needs three evaluations, and C is stationary: the last step enters by its
+ * second-order gain.
  *
  * Near u = 1, with x = u - 1, z = x / (2 + x) and atanh z = z + z^3 T(z^2):
  *     psi = 2 z^2 / (1 - z) (1 + (1 + z) z T(z^2)),   no cancellation for |z| <= 1/4.
@@ -62,7 +62,8 @@ FP_INLINE double fp_bac_capacity(double e0, double c0, double e1, double c1)
 #pragma GCC unroll 3
     for (int step = 0; step < 3; step++) {
         const double v = 1.0 - w, mix = v * e0 + w * c1, rest = v * c0 + w * e1;
-        const double q = mix > 0.0 ? mix : 0x1p-1074, qc = rest > 0.0 ? rest : 0x1p-1074; /* subnormals can round to 0 */
+        const double q = mix > 0.0 ? mix : 0x1p-1074,
+                     qc = rest > 0.0 ? rest : 0x1p-1074; /* subnormals can round to 0 */
         const double low = q < qc ? q : qc, high = q < qc ? qc : q;
         const double d0 = q * fp_channel_psi(e0 / q, -w * gap / q) + qc * fp_channel_psi(c0 / qc, w * gap / qc);
         const double d1 = q * fp_channel_psi(c1 / q, v * gap / q) + qc * fp_channel_psi(e1 / qc, -v * gap / qc);

@@ -8,13 +8,13 @@
 #define FP_LOOPS "channel/fp_binary_channel_loops.h"
 #include "common/fp_variants.h"
 
-static fp_ufunc fp_channel_table[] = {
+static fp_ufunc fp_binary_channel_ufuncs[] = {
     FP_UFUNC_1(binary_entropy),
     FP_UFUNC_2(binary_entropy_with_complement),
     FP_UFUNC_2(bac_capacity),
     FP_UFUNC_4(bac_capacity_with_complements),
 };
 
-enum { FP_CHANNEL_SIZE = sizeof fp_channel_table / sizeof fp_channel_table[0] };
+enum { FP_BINARY_CHANNEL_UFUNCS = sizeof fp_binary_channel_ufuncs / sizeof fp_binary_channel_ufuncs[0] };
 
 #endif

@@ -23,9 +23,9 @@
  *     (B B^T + S/P) dp + dlambda = b,   B = [(Q - q)/sqrt(q), sqrt(k)],
  *
  * where centring the rows keeps the digits of nearly useless channels, and the last column, which does nothing to steps
- * of sum 0, keeps the matrix from being singular along p.  mu goes no lower than the target needs, since beyond that the
- * equations only lose digits.  Eight channels go side by side, one a lane; a lane that is done stands still, so that no
- * answer depends on its neighbours.
+ * of sum 0, keeps the matrix from being singular along p.  mu goes no lower than the target needs, since beyond that
+ * the equations only lose digits.  Eight channels go side by side, one a lane; a lane that is done stands still, so
+ * that no answer depends on its neighbours.
  */
 /* bounds: tested by enclosures/test_discrete_capacity - error of a divergence, (140 + m/512) u, counted at the
  * head from tested ulps of the logarithm */
@@ -37,63 +37,66 @@
 #include "channel/fp_binary_channel.h"
 #include "common/fp_lanes.h"
 
-#define FP_BLAHUT_SIDE 16  /* most inputs and most outputs of a small channel */
-#define FP_BLAHUT_WIDE 8   /* channels side by side */
-#define FP_BLAHUT_RUN 512  /* terms summed in lanes before their sum is added to the total */
+#define FP_CAPACITY_SIZE 16  /* most inputs and most outputs of a small channel */
+#define FP_LANES 8   /* channels side by side */
+#define FP_CAPACITY_RUN 512  /* terms summed in lanes before their sum is added to the total */
 /* bound: proved - columns below it add less than 2^-899 each to a divergence, which is added */
-#define FP_BLAHUT_FAINT 0x1p-900 /* columns below are left out, and 2^-899 is added to the upper bound for each */
-#define FP_BLAHUT_LOW 0.1 /* of the target: sum of p_d s_d that steps aim at in the end */
+#define FP_NEGLIGIBLE_COLUMN 0x1p-900 /* columns below are left out, and 2^-899 is added to the upper bound for each */
+#define FP_CAPACITY_CENTRING 0.1 /* of the target: sum of p_d s_d that steps aim at in the end */
 /* bound: none - the solver's least probability */
-#define FP_BLAHUT_LEAST 1e-30 /* least probability of an input within the solver */
+#define FP_CAPACITY_LEAST_PROBABILITY 1e-30 /* least probability of an input within the solver */
 
 /* bound on the relative error of a divergence over m outputs */
-FP_INLINE double fp_blahut_relative(double m)
+FP_INLINE double fp_divergence_relative_error(double m)
 {
-    return (140.0 + m / FP_BLAHUT_RUN) * 0x1p-53;
+    return (140.0 + m / FP_CAPACITY_RUN) * 0x1p-53;
 }
 
 /* how far the divergence of a row that misses 1 by gap may be from k */
-FP_INLINE double fp_blahut_spread(double k, double gap)
+FP_INLINE double fp_divergence_gap_error(double k, double gap)
 {
     return 1.01 * gap * (k + sqrt(2.01 * k) + gap);
 }
 
-typedef double fp_blahut_lane[FP_BLAHUT_WIDE];
+typedef double fp_capacity_lanes[FP_LANES];
 
 typedef struct {
     int n, m;
-    fp_blahut_lane Q[FP_BLAHUT_SIDE * FP_BLAHUT_SIDE], B[FP_BLAHUT_SIDE * (FP_BLAHUT_SIDE + 1)];
-    fp_blahut_lane M[FP_BLAHUT_SIDE * FP_BLAHUT_SIDE], pivot[FP_BLAHUT_SIDE];
-    fp_blahut_lane p[FP_BLAHUT_SIDE], s[FP_BLAHUT_SIDE], K[FP_BLAHUT_SIDE], inverse[FP_BLAHUT_SIDE];
-    fp_blahut_lane q[FP_BLAHUT_SIDE], over[FP_BLAHUT_SIDE];
-    fp_blahut_lane b[FP_BLAHUT_SIDE], v[FP_BLAHUT_SIDE], dp[FP_BLAHUT_SIDE], ds[FP_BLAHUT_SIDE], rest[FP_BLAHUT_SIDE];
-    fp_blahut_lane best_p[FP_BLAHUT_SIDE], best_q[FP_BLAHUT_SIDE], best_K[FP_BLAHUT_SIDE];
-    fp_blahut_lane lambda, step, mean, most, live, best, mu, move, stalled, rounds;
-} fp_blahut_room;
+    fp_capacity_lanes Q[FP_CAPACITY_SIZE * FP_CAPACITY_SIZE], B[FP_CAPACITY_SIZE * (FP_CAPACITY_SIZE + 1)];
+    fp_capacity_lanes M[FP_CAPACITY_SIZE * FP_CAPACITY_SIZE], pivot[FP_CAPACITY_SIZE];
+    fp_capacity_lanes p[FP_CAPACITY_SIZE], s[FP_CAPACITY_SIZE], K[FP_CAPACITY_SIZE], inverse[FP_CAPACITY_SIZE];
+    fp_capacity_lanes q[FP_CAPACITY_SIZE], over[FP_CAPACITY_SIZE];
+    fp_capacity_lanes b[FP_CAPACITY_SIZE], v[FP_CAPACITY_SIZE], dp[FP_CAPACITY_SIZE], ds[FP_CAPACITY_SIZE],
+        rest[FP_CAPACITY_SIZE];
+    fp_capacity_lanes best_p[FP_CAPACITY_SIZE], best_q[FP_CAPACITY_SIZE], best_K[FP_CAPACITY_SIZE];
+    fp_capacity_lanes lambda, step, mean, most, active, best, mu, move, rounds_without_gain, rounds;
+} fp_capacity_workspace;
 
 #define FP_LOOPS "channel/fp_capacity_solver.h"
 #include "common/fp_variants.h"
 
 /* gap[d] = |1 - sum of row d|, rounded up; -1 where a cell is negative, -2 where one is NaN */
-typedef void (*fp_blahut_rows_call)(ptrdiff_t n, ptrdiff_t m, const double *Q, double *gap);
+typedef void (*fp_channel_row_gaps_kernel)(ptrdiff_t n, ptrdiff_t m, const double *Q, double *gap);
 
 /* K[d] for given q, 0 where q = 0; and, unless B is NULL, (Q - q)/sqrt(q) in rows of m + 1, the last cell left alone */
-typedef void (*fp_blahut_divergences_call)(ptrdiff_t n, ptrdiff_t m, const double *Q, const double *q, double *K,
+typedef void (*fp_channel_divergences_kernel)(ptrdiff_t n, ptrdiff_t m, const double *Q, const double *q, double *K,
                                            double *B);
 
-/* many channels of n, m <= FP_BLAHUT_SIDE; rows of value, lower, upper, width reached by the solver, iterations */
-typedef void (*fp_blahut_small_call)(ptrdiff_t many, int n, int m, const double *Q, const double *gap, double target,
-                                     int most, double *numbers, double *input, double *output, double *K);
+/* many channels of n, m <= FP_CAPACITY_SIZE; rows of value, lower, upper, width reached by the solver, iterations */
+typedef void (*fp_capacity_solve_kernel)(ptrdiff_t many, int n, int m, const double *Q, const double *gap,
+                                         double target, int most, double *numbers, double *input, double *output,
+                                         double *K);
 
 typedef struct {
-    fp_blahut_rows_call rows;
-    fp_blahut_divergences_call divergences;
-    fp_blahut_small_call small;
-} fp_blahut_engine;
+    fp_channel_row_gaps_kernel rows;
+    fp_channel_divergences_kernel divergences;
+    fp_capacity_solve_kernel small;
+} fp_capacity_kernels;
 
-static inline fp_blahut_engine fp_blahut_pick(void)
+static inline fp_capacity_kernels fp_capacity_select(void)
 {
-    return (fp_blahut_engine){FP_SELECT(fp_blahut_rows), FP_SELECT(fp_blahut_divergences), FP_SELECT(fp_blahut_small)};
+    return (fp_capacity_kernels){FP_SELECT(fp_channel_row_gaps), FP_SELECT(fp_channel_divergences),
+                                 FP_SELECT(fp_capacity_solve)};
 }
 
 #endif

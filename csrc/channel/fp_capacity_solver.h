@@ -1,24 +1,24 @@
-/* Loops of the capacity of finite channels; the mathematics is in fp_capacity.h.  No include guard: common/fp_variants.h
- * includes this once per instruction set. */
+/* Loops of the capacity of finite channels; the mathematics is in fp_capacity.h.  No include guard:
+ * common/fp_variants.h includes this once per instruction set. */
 /* bounds: tested by enclosures/test_discrete_capacity - rounding of sums of rows and of the bounds; 1e-25 steers
  * the solver */
 
-#define FP_EACH for (int l = 0; l < FP_BLAHUT_WIDE; l++)
+#define FP_EACH_LANE for (int l = 0; l < FP_LANES; l++)
 
-static void FP_NAME(fp_blahut_rows)(ptrdiff_t n, ptrdiff_t m, const double *Q, double *gap)
+static void FP_NAME(fp_channel_row_gaps)(ptrdiff_t n, ptrdiff_t m, const double *Q, double *gap)
 {
     for (ptrdiff_t d = 0; d < n; d++) {
         const double *row = Q + d * m;
-        fp_blahut_lane sum = {0}, lost = {0}, size = {0}, least = {0}, odd = {0};
-        for (ptrdiff_t w = 0; w < m; w += FP_BLAHUT_WIDE) {
-            fp_blahut_lane part = {0};
-            const ptrdiff_t run = m - w < FP_BLAHUT_WIDE ? m - w : FP_BLAHUT_WIDE;
-            if (run == FP_BLAHUT_WIDE)
+        fp_capacity_lanes sum = {0}, lost = {0}, size = {0}, least = {0}, odd = {0};
+        for (ptrdiff_t w = 0; w < m; w += FP_LANES) {
+            fp_capacity_lanes part = {0};
+            const ptrdiff_t run = m - w < FP_LANES ? m - w : FP_LANES;
+            if (run == FP_LANES)
                 memcpy(part, row + w, sizeof part);
             else
                 for (ptrdiff_t l = 0; l < run; l++)
                     part[l] = row[w + l];
-            FP_EACH {
+            FP_EACH_LANE {
                 const double x = part[l], total = sum[l] + x, over = fp_sum_error(sum[l], x, total);
                 lost[l] += over;
                 size[l] += fabs(over);
@@ -28,7 +28,7 @@ static void FP_NAME(fp_blahut_rows)(ptrdiff_t n, ptrdiff_t m, const double *Q, d
             }
         }
         double total = -1.0, tail = 0.0, low = 0.0, nan = 0.0, spilt = 0.0;
-        FP_EACH {
+        FP_EACH_LANE {
             const double sure = total + sum[l], over = fp_sum_error(total, sum[l], sure);
             tail += over + lost[l];
             spilt += fabs(over) + size[l];
@@ -41,26 +41,26 @@ static void FP_NAME(fp_blahut_rows)(ptrdiff_t n, ptrdiff_t m, const double *Q, d
     }
 }
 
-static void FP_NAME(fp_blahut_divergences)(ptrdiff_t n, ptrdiff_t m, const double *Q, const double *q, double *K,
+static void FP_NAME(fp_channel_divergences)(ptrdiff_t n, ptrdiff_t m, const double *Q, const double *q, double *K,
                                             double *B)
 {
     for (ptrdiff_t d = 0; d < n; d++)
         K[d] = 0.0;
-    for (ptrdiff_t from = 0; from < m; from += FP_BLAHUT_RUN) {
-        const ptrdiff_t run = m - from < FP_BLAHUT_RUN ? m - from : FP_BLAHUT_RUN;
-        const ptrdiff_t padded = (run + FP_BLAHUT_WIDE - 1) / FP_BLAHUT_WIDE * FP_BLAHUT_WIDE;
-        double out[FP_BLAHUT_RUN] = {0}, over[FP_BLAHUT_RUN] = {0}, root[FP_BLAHUT_RUN] = {0};
-        double row[FP_BLAHUT_RUN] = {0};
+    for (ptrdiff_t from = 0; from < m; from += FP_CAPACITY_RUN) {
+        const ptrdiff_t run = m - from < FP_CAPACITY_RUN ? m - from : FP_CAPACITY_RUN;
+        const ptrdiff_t padded = (run + FP_LANES - 1) / FP_LANES * FP_LANES;
+        double out[FP_CAPACITY_RUN] = {0}, over[FP_CAPACITY_RUN] = {0}, root[FP_CAPACITY_RUN] = {0};
+        double row[FP_CAPACITY_RUN] = {0};
         memcpy(out, q + from, (size_t)run * sizeof *out);
         for (ptrdiff_t w = 0; w < padded; w++) {
             over[w] = out[w] > 0.0 ? 1.0 / out[w] : 0.0;
             root[w] = sqrt(over[w]);
         }
         for (ptrdiff_t d = 0; d < n; d++) {
-            fp_blahut_lane lane = {0};
+            fp_capacity_lanes lane = {0};
             memcpy(row, Q + d * m + from, (size_t)run * sizeof *row);
-            for (ptrdiff_t w = 0; w < padded; w += FP_BLAHUT_WIDE)
-                FP_EACH {
+            for (ptrdiff_t w = 0; w < padded; w += FP_LANES)
+                FP_EACH_LANE {
                     const double t = out[w + l], x = row[w + l], inverse = over[w + l];
                     lane[l] += t * fp_channel_psi(x * inverse, (x - t) * inverse);
                 }
@@ -75,29 +75,29 @@ static void FP_NAME(fp_blahut_divergences)(ptrdiff_t n, ptrdiff_t m, const doubl
 }
 
 /* output law and divergences of the input law */
-static void FP_NAME(fp_blahut_look)(fp_blahut_room *z)
+static void FP_NAME(fp_capacity_evaluate)(fp_capacity_workspace *z)
 {
     const int n = z->n, m = z->m;
     for (int w = 0; w < m; w++) {
-        fp_blahut_lane sum = {0};
+        fp_capacity_lanes sum = {0};
         for (int d = 0; d < n; d++)
-            FP_EACH sum[l] += z->p[d][l] * z->Q[d * m + w][l];
-        FP_EACH {
+            FP_EACH_LANE sum[l] += z->p[d][l] * z->Q[d * m + w][l];
+        FP_EACH_LANE {
             z->q[w][l] = sum[l];
             z->over[w][l] = sum[l] > 0.0 ? 1.0 / sum[l] : 0.0;
         }
     }
-    FP_EACH {
+    FP_EACH_LANE {
         z->mean[l] = 0.0;
         z->most[l] = 0.0;
     }
     for (int d = 0; d < n; d++) {
-        fp_blahut_lane sum = {0};
+        fp_capacity_lanes sum = {0};
         for (int w = 0; w < m; w++) {
             const double *x = z->Q[d * m + w], *t = z->q[w], *inverse = z->over[w];
-            FP_EACH sum[l] += t[l] * fp_channel_psi(x[l] * inverse[l], (x[l] - t[l]) * inverse[l]);
+            FP_EACH_LANE sum[l] += t[l] * fp_channel_psi(x[l] * inverse[l], (x[l] - t[l]) * inverse[l]);
         }
-        FP_EACH {
+        FP_EACH_LANE {
             z->K[d][l] = sum[l];
             z->mean[l] += z->p[d][l] * sum[l];
             z->most[l] = sum[l] > z->most[l] ? sum[l] : z->most[l];
@@ -106,100 +106,100 @@ static void FP_NAME(fp_blahut_look)(fp_blahut_room *z)
 }
 
 /* keep what is best so far; a lane is done at the target, or where ten rounds have not gained a tenth */
-static int FP_NAME(fp_blahut_judge)(fp_blahut_room *z, double target)
+static int FP_NAME(fp_capacity_keep_best)(fp_capacity_workspace *z, double target)
 {
-    fp_blahut_lane better;
-    int live = 0;
-    FP_EACH {
+    fp_capacity_lanes better;
+    int active = 0;
+    FP_EACH_LANE {
         const double width = z->most[l] - z->mean[l], scale = z->mean[l] < 1.0 ? z->mean[l] : 1.0;
-        better[l] = (width < z->best[l]) & (z->live[l] > 0.0) ? 1.0 : 0.0;
-        z->stalled[l] = width < 0.9 * z->best[l] ? 0.0 : z->stalled[l] + 1.0;
+        better[l] = (width < z->best[l]) & (z->active[l] > 0.0) ? 1.0 : 0.0;
+        z->rounds_without_gain[l] = width < 0.9 * z->best[l] ? 0.0 : z->rounds_without_gain[l] + 1.0;
         z->best[l] = better[l] > 0.0 ? width : z->best[l];
-        z->live[l] = (width > 0.9 * target * scale) & (z->stalled[l] < 10.0) ? z->live[l] : 0.0;
-        live |= z->live[l] > 0.0;
+        z->active[l] = (width > 0.9 * target * scale) & (z->rounds_without_gain[l] < 10.0) ? z->active[l] : 0.0;
+        active |= z->active[l] > 0.0;
     }
     for (int d = 0; d < z->n; d++)
-        FP_EACH {
+        FP_EACH_LANE {
             z->best_p[d][l] = better[l] > 0.0 ? z->p[d][l] : z->best_p[d][l];
             z->best_K[d][l] = better[l] > 0.0 ? z->K[d][l] : z->best_K[d][l];
         }
     for (int w = 0; w < z->m; w++)
-        FP_EACH z->best_q[w][l] = better[l] > 0.0 ? z->q[w][l] : z->best_q[w][l];
-    return live;
+        FP_EACH_LANE z->best_q[w][l] = better[l] > 0.0 ? z->q[w][l] : z->best_q[w][l];
+    return active;
 }
 
 /* L D L^T of B B^T + S/P, unit L below the diagonal of M */
-static void FP_NAME(fp_blahut_factor)(fp_blahut_room *z)
+static void FP_NAME(fp_capacity_factorise)(fp_capacity_workspace *z)
 {
     const int n = z->n, m = z->m, wide = m + 1;
-    fp_blahut_lane size = {0};
+    fp_capacity_lanes size = {0};
     for (int d = 0; d < n; d++)
         for (int w = 0; w < m; w++)
-            FP_EACH {
+            FP_EACH_LANE {
                 const double cell = (z->Q[d * m + w][l] - z->q[w][l]) * sqrt(z->over[w][l]);
                 z->B[d * wide + w][l] = cell;
                 size[l] += z->p[d][l] * cell * cell;
             }
     for (int d = 0; d < n; d++)
-        FP_EACH {
+        FP_EACH_LANE {
             z->B[d * wide + m][l] = sqrt(size[l]);
             z->inverse[d][l] = 1.0 / z->p[d][l];
         }
     for (int i = 0; i < n; i++)
         for (int j = 0; j <= i; j++) {
-            fp_blahut_lane sum = {0};
+            fp_capacity_lanes sum = {0};
             for (int w = 0; w < wide; w++)
-                FP_EACH sum[l] += z->B[i * wide + w][l] * z->B[j * wide + w][l];
+                FP_EACH_LANE sum[l] += z->B[i * wide + w][l] * z->B[j * wide + w][l];
             if (i == j)
-                FP_EACH sum[l] += z->s[i][l] * z->inverse[i][l];
-            FP_EACH z->M[i * n + j][l] = sum[l];
+                FP_EACH_LANE sum[l] += z->s[i][l] * z->inverse[i][l];
+            FP_EACH_LANE z->M[i * n + j][l] = sum[l];
         }
     for (int j = 0; j < n; j++) {
-        FP_EACH {
+        FP_EACH_LANE {
             const double pivot = z->M[j * n + j][l], least = z->s[j][l] * z->inverse[j][l];
             z->pivot[j][l] = 1.0 / (pivot > least ? pivot : least);
         }
         for (int i = j + 1; i < n; i++) {
-            fp_blahut_lane factor;
-            FP_EACH factor[l] = z->M[i * n + j][l] * z->pivot[j][l];
+            fp_capacity_lanes factor;
+            FP_EACH_LANE factor[l] = z->M[i * n + j][l] * z->pivot[j][l];
             for (int k = j + 1; k <= i; k++)
-                FP_EACH z->M[i * n + k][l] -= factor[l] * z->M[k * n + j][l];
+                FP_EACH_LANE z->M[i * n + k][l] -= factor[l] * z->M[k * n + j][l];
         }
         for (int i = j + 1; i < n; i++)
-            FP_EACH z->M[i * n + j][l] *= z->pivot[j][l];
+            FP_EACH_LANE z->M[i * n + j][l] *= z->pivot[j][l];
     }
 }
 
-static void FP_NAME(fp_blahut_back)(const fp_blahut_room *z, fp_blahut_lane *x)
+static void FP_NAME(fp_capacity_substitute)(const fp_capacity_workspace *z, fp_capacity_lanes *x)
 {
     const int n = z->n;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < i; j++)
-            FP_EACH x[i][l] -= z->M[i * n + j][l] * x[j][l];
+            FP_EACH_LANE x[i][l] -= z->M[i * n + j][l] * x[j][l];
     for (int i = n - 1; i >= 0; i--) {
-        FP_EACH x[i][l] *= z->pivot[i][l];
+        FP_EACH_LANE x[i][l] *= z->pivot[i][l];
         for (int j = i + 1; j < n; j++)
-            FP_EACH x[i][l] -= z->M[j * n + i][l] * x[j][l];
+            FP_EACH_LANE x[i][l] -= z->M[j * n + i][l] * x[j][l];
     }
 }
 
 /* the step for given complementarity residuals (in rest); the longest one that keeps p and s positive goes to step */
-static void FP_NAME(fp_blahut_direct)(fp_blahut_room *z)
+static void FP_NAME(fp_capacity_direction)(fp_capacity_workspace *z)
 {
     const int n = z->n;
-    fp_blahut_lane sum = {0}, ones = {0}, worst;
-    FP_EACH worst[l] = 0x1p-900;
+    fp_capacity_lanes sum = {0}, ones = {0}, worst;
+    FP_EACH_LANE worst[l] = 0x1p-900;
     for (int d = 0; d < n; d++)
-        FP_EACH z->dp[d][l] = z->rest[d][l] * z->inverse[d][l] - (z->lambda[l] - z->K[d][l] - z->s[d][l]);
-    FP_NAME(fp_blahut_back)(z, z->dp);
+        FP_EACH_LANE z->dp[d][l] = z->rest[d][l] * z->inverse[d][l] - (z->lambda[l] - z->K[d][l] - z->s[d][l]);
+    FP_NAME(fp_capacity_substitute)(z, z->dp);
     for (int d = 0; d < n; d++)
-        FP_EACH {
+        FP_EACH_LANE {
             sum[l] += z->dp[d][l];
             ones[l] += z->v[d][l];
         }
-    FP_EACH z->move[l] = sum[l] / ones[l];
+    FP_EACH_LANE z->move[l] = sum[l] / ones[l];
     for (int d = 0; d < n; d++)
-        FP_EACH {
+        FP_EACH_LANE {
             const double dp = z->dp[d][l] - z->move[l] * z->v[d][l];
             const double ds = (z->rest[d][l] - z->s[d][l] * dp) * z->inverse[d][l];
             const double first = -dp * z->inverse[d][l], second = -ds / z->s[d][l];
@@ -208,83 +208,83 @@ static void FP_NAME(fp_blahut_direct)(fp_blahut_room *z)
             worst[l] = first > worst[l] ? first : worst[l];
             worst[l] = second > worst[l] ? second : worst[l];
         }
-    FP_EACH z->step[l] = 1.0 / worst[l];
+    FP_EACH_LANE z->step[l] = 1.0 / worst[l];
 }
 
-static void FP_NAME(fp_blahut_newton)(fp_blahut_room *z, double target)
+static void FP_NAME(fp_capacity_newton_step)(fp_capacity_workspace *z, double target)
 {
     const int n = z->n;
-    fp_blahut_lane mu = {0}, after = {0}, total = {0}, length;
-    FP_NAME(fp_blahut_factor)(z);
+    fp_capacity_lanes mu = {0}, after = {0}, total = {0}, length;
+    FP_NAME(fp_capacity_factorise)(z);
     for (int d = 0; d < n; d++)
-        FP_EACH z->v[d][l] = 1.0;
-    FP_NAME(fp_blahut_back)(z, z->v);
+        FP_EACH_LANE z->v[d][l] = 1.0;
+    FP_NAME(fp_capacity_substitute)(z, z->v);
     for (int d = 0; d < n; d++)
-        FP_EACH {
+        FP_EACH_LANE {
             z->rest[d][l] = -z->p[d][l] * z->s[d][l];
             mu[l] -= z->rest[d][l];
         }
-    FP_NAME(fp_blahut_direct)(z);
-    FP_EACH length[l] = z->step[l] < 1.0 ? z->step[l] : 1.0;
+    FP_NAME(fp_capacity_direction)(z);
+    FP_EACH_LANE length[l] = z->step[l] < 1.0 ? z->step[l] : 1.0;
     for (int d = 0; d < n; d++)
-        FP_EACH after[l] += (z->p[d][l] + length[l] * z->dp[d][l]) * (z->s[d][l] + length[l] * z->ds[d][l]);
+        FP_EACH_LANE after[l] += (z->p[d][l] + length[l] * z->dp[d][l]) * (z->s[d][l] + length[l] * z->ds[d][l]);
     for (int d = 0; d < n; d++)
-        FP_EACH {
+        FP_EACH_LANE {
             const double ratio = after[l] / mu[l], aim = ratio * ratio * ratio * mu[l];
-            const double low = FP_BLAHUT_LOW * target * (z->mean[l] < 1.0 ? z->mean[l] : 1.0);
+            const double low = FP_CAPACITY_CENTRING * target * (z->mean[l] < 1.0 ? z->mean[l] : 1.0);
             z->rest[d][l] += (aim > low ? aim : low) / n - z->dp[d][l] * z->ds[d][l];
         }
-    FP_NAME(fp_blahut_direct)(z);
-    FP_EACH {
+    FP_NAME(fp_capacity_direction)(z);
+    FP_EACH_LANE {
         const double most = 0.995 * z->step[l], step = most < 1.0 ? most : 1.0;
-        length[l] = (z->live[l] > 0.0) & (step == step) ? step : 0.0;
-        z->live[l] = length[l] > 0.0 ? z->live[l] : 0.0;
-        z->rounds[l] += z->live[l];
+        length[l] = (z->active[l] > 0.0) & (step == step) ? step : 0.0;
+        z->active[l] = length[l] > 0.0 ? z->active[l] : 0.0;
+        z->rounds[l] += z->active[l];
     }
     for (int d = 0; d < n; d++)
-        FP_EACH {
+        FP_EACH_LANE {
             const double p = z->p[d][l] + length[l] * z->dp[d][l], s = z->s[d][l] + length[l] * z->ds[d][l];
             const double least = 1e-25 * z->most[l];
             const int on = length[l] > 0.0;
-            z->p[d][l] = on ? (p > FP_BLAHUT_LEAST ? p : FP_BLAHUT_LEAST) : z->p[d][l];
+            z->p[d][l] = on ? (p > FP_CAPACITY_LEAST_PROBABILITY ? p : FP_CAPACITY_LEAST_PROBABILITY) : z->p[d][l];
             z->s[d][l] = on ? (s > least ? s : least) : z->s[d][l];
             total[l] += z->p[d][l];
         }
-    FP_EACH {
+    FP_EACH_LANE {
         z->lambda[l] = length[l] > 0.0 ? z->lambda[l] + length[l] * z->move[l] : z->lambda[l];
         total[l] = length[l] > 0.0 ? total[l] : 1.0;
     }
     for (int d = 0; d < n; d++)
-        FP_EACH z->p[d][l] /= total[l];
+        FP_EACH_LANE z->p[d][l] /= total[l];
 }
 
 /* columns that are faint in every row are left out; their number a lane */
-static void FP_NAME(fp_blahut_load)(fp_blahut_room *z, const double *Q, int have, fp_blahut_lane faint)
+static void FP_NAME(fp_capacity_load)(fp_capacity_workspace *z, const double *Q, int have, fp_capacity_lanes negligible)
 {
     const int n = z->n, m = z->m;
     for (int w = 0; w < m; w++) {
-        fp_blahut_lane most = {0};
+        fp_capacity_lanes most = {0};
         for (int d = 0; d < n; d++)
-            FP_EACH {
+            FP_EACH_LANE {
                 const double cell = Q[((l < have ? l : 0) * n + d) * m + w];
                 z->Q[d * m + w][l] = cell;
                 most[l] = cell > most[l] ? cell : most[l];
             }
         for (int d = 0; d < n; d++)
-            FP_EACH z->Q[d * m + w][l] = most[l] < FP_BLAHUT_FAINT ? 0.0 : z->Q[d * m + w][l];
-        FP_EACH faint[l] += (most[l] < FP_BLAHUT_FAINT) & (most[l] > 0.0) ? 1.0 : 0.0;
+            FP_EACH_LANE z->Q[d * m + w][l] = most[l] < FP_NEGLIGIBLE_COLUMN ? 0.0 : z->Q[d * m + w][l];
+        FP_EACH_LANE negligible[l] += (most[l] < FP_NEGLIGIBLE_COLUMN) & (most[l] > 0.0) ? 1.0 : 0.0;
     }
 }
 
 /* the bounds of lane l from its best laws */
-FP_INLINE void FP_NAME(fp_blahut_bound)(const fp_blahut_room *z, int l, const double *gap, double faint,
+FP_INLINE void FP_NAME(fp_capacity_bounds)(const fp_capacity_workspace *z, int l, const double *gap, double negligible,
                                           double *numbers)
 {
     const int n = z->n;
-    const double unit = 0x1p-53, relative = fp_blahut_relative(z->m);
+    const double unit = 0x1p-53, relative = fp_divergence_relative_error(z->m);
     double mass = 0.0, mean = 0.0, low = 0.0, high = 0.0, worst = 0.0;
     for (int d = 0; d < n; d++) {
-        const double k = z->best_K[d][l], p = z->best_p[d][l], spread = fp_blahut_spread(k, gap[d]);
+        const double k = z->best_K[d][l], p = z->best_p[d][l], spread = fp_divergence_gap_error(k, gap[d]);
         const double top = k * (1.0 + relative) + spread;
         mass += p;
         mean += p * k;
@@ -294,7 +294,7 @@ FP_INLINE void FP_NAME(fp_blahut_bound)(const fp_blahut_room *z, int l, const do
     }
     const double off = fabs(mass - 1.0) + (2 * n + 8) * unit + worst, error = 1.01 * off * off;
     low = low / mass - (4 * n + 8) * unit * mean - (mean > 0.0 ? error : 0.0);
-    high = high * (1.0 + 8 * unit) + faint * 0x1p-899;
+    high = high * (1.0 + 8 * unit) + negligible * 0x1p-899;
     numbers[0] = mean < high ? mean : high;
     numbers[1] = low < numbers[0] ? (low > 0.0 ? low : 0.0) : numbers[0];
     numbers[2] = high;
@@ -302,30 +302,30 @@ FP_INLINE void FP_NAME(fp_blahut_bound)(const fp_blahut_room *z, int l, const do
     numbers[4] = z->rounds[l];
 }
 
-static void FP_NAME(fp_blahut_small)(ptrdiff_t many, int n, int m, const double *Q, const double *gap, double target,
+static void FP_NAME(fp_capacity_solve)(ptrdiff_t many, int n, int m, const double *Q, const double *gap, double target,
                                      int most, double *numbers, double *input, double *output, double *K)
 {
-    fp_blahut_room room, *z = &room;
+    fp_capacity_workspace workspace, *z = &workspace;
     z->n = n;
     z->m = m;
-    for (ptrdiff_t from = 0; from < many; from += FP_BLAHUT_WIDE) {
-        const int have = many - from < FP_BLAHUT_WIDE ? (int)(many - from) : FP_BLAHUT_WIDE;
-        fp_blahut_lane faint = {0};
-        FP_NAME(fp_blahut_load)(z, Q + from * n * m, have, faint);
-        FP_EACH {
-            z->live[l] = 1.0;
+    for (ptrdiff_t from = 0; from < many; from += FP_LANES) {
+        const int have = many - from < FP_LANES ? (int)(many - from) : FP_LANES;
+        fp_capacity_lanes negligible = {0};
+        FP_NAME(fp_capacity_load)(z, Q + from * n * m, have, negligible);
+        FP_EACH_LANE {
+            z->active[l] = 1.0;
             z->best[l] = INFINITY;
-            z->stalled[l] = z->rounds[l] = 0.0;
+            z->rounds_without_gain[l] = z->rounds[l] = 0.0;
         }
         for (int d = 0; d < n; d++)
-            FP_EACH z->p[d][l] = 1.0 / n;
-        FP_NAME(fp_blahut_look)(z);
-        FP_EACH z->lambda[l] = z->most[l] + 0.1 * (z->most[l] - z->mean[l]);
+            FP_EACH_LANE z->p[d][l] = 1.0 / n;
+        FP_NAME(fp_capacity_evaluate)(z);
+        FP_EACH_LANE z->lambda[l] = z->most[l] + 0.1 * (z->most[l] - z->mean[l]);
         for (int d = 0; d < n; d++)
-            FP_EACH z->s[d][l] = z->lambda[l] - z->K[d][l];
-        for (int round = 0; FP_NAME(fp_blahut_judge)(z, target) && round < most; round++) {
-            FP_NAME(fp_blahut_newton)(z, target);
-            FP_NAME(fp_blahut_look)(z);
+            FP_EACH_LANE z->s[d][l] = z->lambda[l] - z->K[d][l];
+        for (int round = 0; FP_NAME(fp_capacity_keep_best)(z, target) && round < most; round++) {
+            FP_NAME(fp_capacity_newton_step)(z, target);
+            FP_NAME(fp_capacity_evaluate)(z);
         }
         for (int l = 0; l < have; l++) {
             const ptrdiff_t at = from + l;
@@ -335,9 +335,9 @@ static void FP_NAME(fp_blahut_small)(ptrdiff_t many, int n, int m, const double 
             }
             for (int w = 0; w < m; w++)
                 output[at * m + w] = z->best_q[w][l];
-            FP_NAME(fp_blahut_bound)(z, l, gap + at * n, faint[l], numbers + at * 5);
+            FP_NAME(fp_capacity_bounds)(z, l, gap + at * n, negligible[l], numbers + at * 5);
         }
     }
 }
 
-#undef FP_EACH
+#undef FP_EACH_LANE

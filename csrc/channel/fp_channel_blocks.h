@@ -4,18 +4,18 @@
  * psi(1 + t) = (1 + t) log(1 + t) - t >= 0, K_d = KL(Q_d || q) = sum over w of q psi(r_d).
  *
  * Columns (one pass): largest and smallest cell of the rows with pi > 0, and of the others apart; the largest pi Q with
- * its first row; delta = sum pi (Q - c) for any centre c, so that nearly equal rows keep the digits of q - c and with them
- * those of Q - q = (Q - c) - delta.  Eight rows are summed as a tree, their sums in two doubles: delta is right to
+ * its first row; delta = sum pi (Q - c) for any centre c, so that nearly equal rows keep the digits of q - c and with
+ * them those of Q - q = (Q - c) - delta.  Eight rows are summed as a tree, their sums in two doubles: delta is right to
  * 12 u sum pi |Q - c|, u = 2^-53.
  *
  * Rows (second pass): K_d, sum of the row, sum over w of law t_d for one law of the release, and the posterior pi r_d.
- * psi takes one reduction of r: r = 2^k (1 + f), s = f/(2 + f), log r = k log 2 + 2 s + s T(s^2).  With k = 0 and f = t,
- * (1 + t) 2 s - t = t s exactly, so nothing cancels:  psi = t s + r s T;  else  psi = r (k log 2 + 2 s) - t + r s T.
+ * psi takes one reduction of r: r = 2^k (1 + f), s = f/(2 + f), log r = k log 2 + 2 s + s T(s^2).  With k = 0 and f =
+ * t, (1 + t) 2 s - t = t s exactly, so nothing cancels:  psi = t s + r s T;  else  psi = r (k log 2 + 2 s) - t + r s T.
  * Error of psi at most 20 u of itself, and what t brings.
  *
  * Hockey-sticks: with a = e^epsilon - 1, the term of P over R is (P - R) - a R where positive; it is as right as P - R.
  *
- * Sums run in eight lanes over tiles of FP_TABLE_TILE columns and in two doubles from tile to tile, whatever the
+ * Sums run in eight lanes over tiles of FP_CHANNEL_TILE columns and in two doubles from tile to tile, whatever the
  * instruction set: its choice changes no bit.
  */
 #ifndef FP_CHANNEL_BLOCKS_H
@@ -26,13 +26,14 @@
 #include "common/fp_lanes.h"
 #include "special/fp_elementary.h"
 
-#define FP_TABLE_TILE 512
-#define FP_TABLE_PART 128  /* columns whose psi is worked in two steps: one long chain of operations would wait for itself */
-#define FP_TABLE_GROUP 8  /* rows taken together */
-#define FP_TABLE_LEVELS 4 /* epsilons taken together */
+#define FP_CHANNEL_TILE 512
+#define FP_CHANNEL_PART                                                                                                \
+    128 /* columns whose psi is worked in two steps: one long chain of operations would wait for itself */
+#define FP_CHANNEL_ROWS 8  /* rows taken together */
+#define FP_CHANNEL_LEVELS 4 /* epsilons taken together */
 
 /* psi(r) = base + r s T, r = 1 + t, both given; r >= 0; returns base */
-FP_INLINE double fp_table_psi_base(double r, double t, double *s)
+FP_INLINE double fp_channel_psi_base(double r, double t, double *s)
 {
     const uint64_t exponent = fp_log_exponent(r);
     const double k = fp_double(exponent | 0x4330000000000000u) - (0x1p52 + 1024.0);
@@ -43,14 +44,14 @@ FP_INLINE double fp_table_psi_base(double r, double t, double *s)
     return near ? t * *s : far;
 }
 
-FP_INLINE double fp_table_psi_rest(double r, double s)
+FP_INLINE double fp_channel_psi_rest(double r, double s)
 {
     const double z = s * s;
     return r * (s * (z * fp_polynomial(z, fp_log_tail, 7)));
 }
 
 /* sum in two doubles, rounded once at the end */
-static inline double fp_table_total(ptrdiff_t n, const double *x)
+static inline double fp_accurate_sum(ptrdiff_t n, const double *x)
 {
     fp_accumulator sum = {0.0, 0.0};
     for (ptrdiff_t i = 0; i < n; i++)
@@ -62,31 +63,32 @@ static inline double fp_table_total(ptrdiff_t n, const double *x)
 typedef struct {
     double *top, *low, *best, *high, *rest; /* pi > 0; delta = high + rest */
     double *other_top, *other_low;          /* pi = 0 */
-    ptrdiff_t *place;
-} fp_table_columns;
+    ptrdiff_t *best_row;
+} fp_channel_columns;
 
 /* what the second pass is given, m numbers each; law may be NULL */
 typedef struct {
     const double *centre, *delta, *inverse, *weight, *law;
-} fp_table_laws;
+} fp_channel_output;
 
 #define FP_LOOPS "channel/fp_channel_blocks_loops.h"
 #include "common/fp_variants.h"
 
 typedef struct {
     void (*columns)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const double *prior, const double *centre,
-                    ptrdiff_t first, fp_table_columns *out);
-    void (*join)(ptrdiff_t m, fp_table_columns *all, const fp_table_columns *one);
-    void (*rows)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const double *prior, const fp_table_laws *laws,
-                 double *divergence, double *sum, double *shift, void *posterior, int posterior_single);
+                    ptrdiff_t first, fp_channel_columns *out);
+    void (*join)(ptrdiff_t m, fp_channel_columns *all, const fp_channel_columns *one);
+    void (*rows)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const double *prior,
+                 const fp_channel_output *output_law, double *divergence, double *sum, double *shift, void *posterior,
+                 int posterior_single);
     void (*sticks)(ptrdiff_t n, ptrdiff_t m, const double *one, const double *other, const double *centre,
                    const double *delta, ptrdiff_t levels, const double *excess, double *forward, double *backward);
-} fp_table_engine;
+} fp_channel_blocks_kernels;
 
-static inline fp_table_engine fp_table_pick(void)
+static inline fp_channel_blocks_kernels fp_channel_blocks_select(void)
 {
-    return (fp_table_engine){FP_SELECT(fp_table_all), FP_SELECT(fp_table_join), FP_SELECT(fp_table_rows),
-                             FP_SELECT(fp_table_sticks)};
+    return (fp_channel_blocks_kernels){FP_SELECT(fp_channel_column_statistics), FP_SELECT(fp_channel_merge_columns),
+                                       FP_SELECT(fp_channel_row_divergences), FP_SELECT(fp_channel_hockey_sticks)};
 }
 
 #endif

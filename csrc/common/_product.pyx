@@ -1,15 +1,16 @@
-"""Memory views over products of matrices in a fixed order; the mathematics is in csrc/common/fp_matrix_product.h."""
+"""Products of matrices, summed in a fixed order; the mathematics is in csrc/common/fp_matrix_product.h."""
 
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
 
 cdef extern from "common/fp_matrix_product.h":
-    ctypedef void fp_product_engine(ptrdiff_t, ptrdiff_t, ptrdiff_t, const double *, const double *, double *) noexcept nogil
-    fp_product_engine *fp_product_pick()
+    ctypedef void fp_product_kernel(
+        ptrdiff_t, ptrdiff_t, ptrdiff_t, const double *, const double *, double *) noexcept nogil
+    fp_product_kernel *fp_product_select()
 
-cdef fp_product_engine *engine = fp_product_pick()
-cdef double SHARE = 1e8  # products between two looks for Ctrl-C, some hundredths of a second
+cdef fp_product_kernel *kernels = fp_product_select()
+cdef double PRODUCTS = 1e8  # between two checks for Ctrl-C: some hundredths of a second
 
 
 def product(a, b):
@@ -20,19 +21,19 @@ def product(a, b):
     cdef ptrdiff_t n = x.shape[0], m = y.shape[0], k = x.shape[1], step, begin, end
     if y.shape[1] != k:
         raise ValueError(f"rows must have one length; got {k} and {y.shape[1]}")
-    found = np.zeros((n, m))
-    cdef double[:, ::1] out = found
+    sums = np.zeros((n, m))
+    cdef double[:, ::1] out = sums
     if n == 0 or m == 0 or k == 0:
-        return found
-    step = max(4, <ptrdiff_t> min(SHARE / (<double> m * k), 1e9) // 4 * 4)
+        return sums
+    step = max(4, <ptrdiff_t> min(PRODUCTS / (<double> m * k), 1e9) // 4 * 4)
     begin = 0
     while begin < n:
         end = min(n, begin + step)
         with nogil:
-            engine(end - begin, m, k, &x[begin, 0], &y[0, 0], &out[begin, 0])
+            kernels(end - begin, m, k, &x[begin, 0], &y[0, 0], &out[begin, 0])
         PyErr_CheckSignals()
         begin = end
-    return found
+    return sums
 
 
 def times(a, b):

@@ -1,4 +1,5 @@
-/* The loops of fp_matrix_product.h for one instruction set; no include guard.  FP_PW is the number of lanes of a vector. */
+/* The loops of fp_matrix_product.h for one instruction set; no include guard.  FP_PW is the number of lanes of a
+ * vector. */
 
 #define FP_PAIR (2 * FP_PW)
 typedef double FP_NAME(fp_pv) __attribute__((vector_size(8 * FP_PW), aligned(8), may_alias));

@@ -7,7 +7,7 @@
  *
  * and the table, after all variants are included:
  *
- *     static fp_ufunc fp_special_table[] = { FP_UFUNC_1(erfc), FP_UFUNC_2(ndtr_difference), ... };
+ *     static fp_ufunc fp_special_ufuncs[] = { FP_UFUNC_1(erfc), FP_UFUNC_2(ndtr_difference), ... };
  *
  * FP_LOOP_k defines a block kernel: contiguous doubles in, contiguous doubles out, the scalar function inlined and
  * vectorised.  fp_ufunc_loop has the signature NumPy asks of a loop (npy_intp is ptrdiff_t) and drives it: contiguous
@@ -18,10 +18,10 @@
  * Branch-free code evaluates both sides of a choice, so the floating-point flags say nothing: they are put back as
  * they were and NumPy never warns.  Outside its domain a function returns NaN.
  *
- * A loop works in pieces of FP_PIECE elements and asks between them whether to stop (fp_deadline.h): the exception is then
- * pending, NumPy raises it when the loops return, and what they left in the result is never seen.  Until then every
- * further loop of the same call asks first, and returns at once.
- * A generalised ufunc does not ask: NumPy does not look for what is pending there.
+ * A loop works in pieces of FP_UFUNC_CHUNK elements and asks between them whether to stop (fp_stop_token.h): the
+ * exception is then pending, NumPy raises it when the loops return, and what they left in the result is never seen.
+ * Until then every further loop of the same call asks first, and returns at once. A generalised ufunc does not ask:
+ * NumPy does not look for what is pending there.
  */
 #ifndef FP_UFUNC_H
 #define FP_UFUNC_H
@@ -30,16 +30,16 @@
 #include <stddef.h>
 
 #include "common/fp_dispatch.h"
-#include "common/fp_deadline.h"
+#include "common/fp_stop_token.h"
 
 #if defined(__SSE2__)
 #include <xmmintrin.h>
 typedef unsigned int fp_flags;
-static inline fp_flags fp_flags_hold(void) { return _mm_getcsr(); }
+static inline fp_flags fp_flags_save(void) { return _mm_getcsr(); }
 static inline void fp_flags_restore(fp_flags held) { _mm_setcsr(held); }
 #else
 typedef fenv_t fp_flags;
-static inline fp_flags fp_flags_hold(void)
+static inline fp_flags fp_flags_save(void)
 {
     fenv_t held;
     fegetenv(&held);
@@ -48,7 +48,7 @@ static inline fp_flags fp_flags_hold(void)
 static inline void fp_flags_restore(fp_flags held) { fesetenv(&held); }
 #endif
 
-enum { FP_BLOCK = 256, FP_MAX_INPUTS = 4, FP_PIECE = 16384 };
+enum { FP_BLOCK = 256, FP_MAX_INPUTS = 4, FP_UFUNC_CHUNK = 16384 };
 
 typedef void fp_kernel(const double *const *in, double *out, ptrdiff_t n);
 typedef void fp_ufunc_function(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data);
@@ -110,24 +110,24 @@ typedef struct {
 static fp_interrupted fp_ufunc_interrupted;
 
 /* Whether to stop, after so many more elements of slow functions (or hundreds as many of fast ones) in this thread. */
-static inline int fp_ufunc_stopped(ptrdiff_t elements)
+static inline int fp_ufunc_stop_requested(ptrdiff_t elements)
 {
     static _Thread_local double next = 0.0;
     static _Thread_local ptrdiff_t done = 0;
     done += elements;
-    if (done < FP_PIECE)
+    if (done < FP_UFUNC_CHUNK)
         return 0;
     double now = fp_seconds();
     if (now >= next) {
         if (fp_ufunc_interrupted && fp_ufunc_interrupted())
             return 1; /* and asks again in the next loop */
-        next = now + FP_STOP_SECONDS;
+        next = now + FP_STOP_CHECK_SECONDS;
     }
     done = 0;
     return 0;
 }
 
-FP_INLINE void fp_ufunc_piece(char **args, ptrdiff_t n, const ptrdiff_t *steps, fp_kernel *kernel, const int inputs)
+FP_INLINE void fp_ufunc_chunk(char **args, ptrdiff_t n, const ptrdiff_t *steps, fp_kernel *kernel, const int inputs)
 {
     const ptrdiff_t width = sizeof(double);
     const double *in[FP_MAX_INPUTS];
@@ -169,15 +169,15 @@ FP_INLINE void fp_ufunc_piece(char **args, ptrdiff_t n, const ptrdiff_t *steps, 
 
 FP_INLINE void fp_ufunc_loop(char **args, ptrdiff_t n, const ptrdiff_t *steps, fp_kernel *kernel, const int inputs)
 {
-    const fp_flags held = fp_flags_hold();
+    const fp_flags held = fp_flags_save();
     char *part[FP_MAX_INPUTS + 1];
-    for (ptrdiff_t start = 0; start < n; start += FP_PIECE) {
-        const ptrdiff_t m = n - start < FP_PIECE ? n - start : FP_PIECE;
+    for (ptrdiff_t start = 0; start < n; start += FP_UFUNC_CHUNK) {
+        const ptrdiff_t m = n - start < FP_UFUNC_CHUNK ? n - start : FP_UFUNC_CHUNK;
         for (int k = 0; k <= inputs; k++)
             part[k] = args[k] + start * steps[k];
-        if (fp_ufunc_stopped(m))
+        if (fp_ufunc_stop_requested(m))
             break;
-        fp_ufunc_piece(part, m, steps, kernel, inputs);
+        fp_ufunc_chunk(part, m, steps, kernel, inputs);
     }
     fp_flags_restore(held);
 }
@@ -199,7 +199,8 @@ FP_UNUSED void fp_ufunc_loop_3(char **args, const ptrdiff_t *n, const ptrdiff_t 
     fp_ufunc_loop(args, n[0], steps, (fp_kernel *)kernel, 3);
 }
 
-__attribute__((unused)) static void fp_ufunc_loop_4(char **args, const ptrdiff_t *n, const ptrdiff_t *steps, void *kernel)
+__attribute__((unused)) static void fp_ufunc_loop_4(char **args, const ptrdiff_t *n, const ptrdiff_t *steps,
+                                                    void *kernel)
 {
     fp_ufunc_loop(args, n[0], steps, (fp_kernel *)kernel, 4);
 }

@@ -3,8 +3,8 @@
  *     #define FP_LOOPS "special/fp_special_loops.h"
  *     #include "common/fp_variants.h"
  *
- * FMA is switched on for the sake of __builtin_fma alone: contraction is off, so no variant differs in a bit.
- */
+ * FMA is switched on for the sake of __builtin_fma alone: contraction is off, so no variant differs in a
+ * bit. */
 #include "common/fp_dispatch.h"
 
 #define FP_ISA baseline

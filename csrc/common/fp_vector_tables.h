@@ -1,5 +1,5 @@
 /* Tables of the functions in fp_vector_loops.h; the polynomials interpolate at Chebyshev points;
- * fp_exp2_long is minimax. */
+ * fp_exp2_polynomial is minimax. */
 /* bounds: tested by kernels/test_density, kernels/test_terms - the vector exponential and logarithm: no script of
  * the repository computes them */
 #ifndef FP_VECTOR_TABLES_H
@@ -13,7 +13,7 @@
 #define FP_LOG_2 0.69314718055994530942
 
 /* 2^f, |f| <= 1/2, to 3.1e-18 */
-static const double fp_exp2_long[12] = {
+static const double fp_exp2_polynomial[12] = {
     1.0, 0x1.62e42fefa39efp-1, 0x1.ebfbdff82c5adp-3, 0x1.c6b08d7049fd1p-5, 0x1.3b2ab6fb9f413p-7,
     0x1.5d87fe78cf260p-10, 0x1.43091310bf66dp-13, 0x1.ffcbfba7bc9a1p-17, 0x1.62bfc3c1d2153p-20,
     0x1.b5267882d5309p-24, 0x1.e620fb67ac6ddp-28, 0x1.e7aa1c12faa3cp-32,
@@ -21,7 +21,7 @@ static const double fp_exp2_long[12] = {
 
 #if FP_HAVE_VARIANTS
 /* (2^f - 1) / f, |f| <= 1/32: 2^f to 1.5e-17 */
-static const double fp_exp2_short[6] = {
+static const double fp_exp2_table_polynomial[6] = {
     0x1.62e42fefa39f3p-1, 0x1.ebfbdff82c590p-3, 0x1.c6b08d6f2a289p-5,
     0x1.3b2ab6fb41213p-7, 0x1.5d897e525c216p-10, 0x1.430a1d08ec681p-13,
 };
@@ -35,7 +35,7 @@ static const double fp_exp2_table[16] = {
 };
 
 /* c: 1 / (1 + (j + 1/2)/16) to eight bits, 1 and 1/2 at the ends; and -log c */
-static const double fp_log_inverse[16] = {
+static const double fp_log_reciprocals[16] = {
     1.0, 0.9140625, 0.86328125, 0.8203125, 0.78125, 0.74609375, 0.7109375, 0.6796875,
     0.65234375, 0.62890625, 0.60546875, 0.58203125, 0.5625, 0.54296875, 0.5234375, 0.5,
 };
@@ -47,7 +47,7 @@ static const double fp_log_table[16] = {
 };
 
 /* (log(1 + r) - r) / r^2, -1/32 <= r <= 1/16: log(1 + r) to 5.8e-17 */
-static const double fp_log_short[8] = {
+static const double fp_log_table_polynomial[8] = {
     -0x1.0000000000086p-1, 0x1.555555555aba2p-2, -0x1.fffffff7d2e56p-3, 0x1.999998706a488p-3,
     -0x1.55559b1aca906p-3, 0x1.249bdb6e53331p-3, -0x1.ff2be106050c7p-4, 0x1.9874e754240b9p-4,
 };

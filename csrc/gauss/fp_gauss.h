@@ -1,7 +1,7 @@
 /* The Gaussian mechanism: its privacy curve delta(epsilon), the inverse, and the noise for a target.
  *
- * Notation.  r = l2 sensitivity / (2 sigma) > 0, epsilon >= 0, c = epsilon / (2 r), a = c - r, b = c + r; phi and Phi are
- * the standard normal density and distribution function, R(x) = (1 - Phi(x)) / phi(x) is the Mills ratio.  Then
+ * Notation.  r = l2 sensitivity / (2 sigma) > 0, epsilon >= 0, c = epsilon / (2 r), a = c - r, b = c + r; phi and Phi
+ * are the standard normal density and distribution function, R(x) = (1 - Phi(x)) / phi(x) is the Mills ratio.  Then
  *
  *     delta = Phi(-a) - e^epsilon Phi(-b) = phi(a) (R(a) - R(b))         (Balle and Wang 2018, theorem 8)
  *     1 - delta = phi(a) (R(-a) + R(b))
@@ -19,8 +19,8 @@
  * Rounding of a.  c carries two remainders of its division and a the error of its subtraction, and phi(a) the error of
  * a^2: a^2 is then good to 1e-16 absolutely even where c and r agree in every digit.
  *
- * Accuracy (tests/kernels/test_gaussian_mechanism.py): delta to 4e-15 relative where it is a normal number, log delta to
- * 4e-15 relative down to the most negative double.
+ * Accuracy (tests/kernels/test_gaussian_mechanism.py): delta to 4e-15 relative where it is a normal number, log delta
+ * to 4e-15 relative down to the most negative double.
  */
 /* bounds: tested by kernels/test_gaussian_mechanism - the polynomial F of the Mills ratio; no script of the
  * repository computes it */
@@ -43,7 +43,7 @@ typedef struct {
     double far;           /* R(b) / sqrt(2 pi) */
     double log_scale;     /* logarithm of the scale of `tail` */
     double scale;
-    int bulky;            /* a < -1/2 */
+    int is_bulk;            /* a < -1/2 */
 } fp_gauss_parts;
 
 FP_INLINE fp_gauss_parts fp_gauss_evaluate(double r, double epsilon)
@@ -69,11 +69,11 @@ FP_INLINE fp_gauss_parts fp_gauss_evaluate(double r, double epsilon)
     const int finite = __builtin_fabs(difference) < 1e160;
     out.a = finite ? a : difference;
     out.a_low = finite ? a_low : 0.0;
-    out.bulky = out.a < -0.5;
+    out.is_bulk = out.a < -0.5;
     out.scale = r < FP_GAUSS_TINY ? FP_GAUSS_SCALE : 1.0;
     out.log_scale = r < FP_GAUSS_TINY ? FP_GAUSS_LOG_SCALE : 0.0;
 
-    const double x1 = out.bulky ? -out.a : out.a, x2 = c + r, gap = 2.0 * (out.bulky ? c : r * out.scale);
+    const double x1 = out.is_bulk ? -out.a : out.a, x2 = c + r, gap = 2.0 * (out.is_bulk ? c : r * out.scale);
     const double u1 = 1.0 / (x1 + 4.5), u2 = 1.0 / (x2 + 4.5);
     const double t1 = 1.0 - 8.0 * u1, t2 = 1.0 - 8.0 * u2;
     double value = F[26], divided = 0.0;
@@ -97,7 +97,7 @@ FP_INLINE double fp_gauss_density(double a, double a_low)
     return fp_exp(-0.5 * square) * (__builtin_fabs(a) < 64.0 ? 1.0 - error : 1.0);
 }
 
-FP_INLINE double fp_gauss_edges(double r, double epsilon, double value, double none, double all)
+FP_INLINE double fp_gauss_limits(double r, double epsilon, double value, double none, double all)
 {
     value = r == 0.0 || epsilon == HUGE_VAL ? none : value;
     value = r == HUGE_VAL ? all : value;
@@ -108,26 +108,27 @@ FP_INLINE double fp_gaussian_delta(double r, double epsilon)
 {
     const fp_gauss_parts p = fp_gauss_evaluate(r, epsilon);
     const double density = fp_gauss_density(p.a, p.a_low);
-    return fp_gauss_edges(r, epsilon, p.bulky ? 1.0 - density * p.bulk : density * (p.tail / p.scale), 0.0, 1.0);
+    return fp_gauss_limits(r, epsilon, p.is_bulk ? 1.0 - density * p.bulk : density * (p.tail / p.scale), 0.0, 1.0);
 }
 
 FP_INLINE double fp_gaussian_log_delta(double r, double epsilon)
 {
     const fp_gauss_parts p = fp_gauss_evaluate(r, epsilon);
     const double missing = fp_gauss_density(p.a, p.a_low) * p.bulk; /* 1 - delta */
-    const double y = p.bulky ? 1.0 - missing : p.tail;
-    const double rounded = p.bulky ? (1.0 - y) - missing : 0.0;
-    const double square = p.bulky ? 0.0 : p.a * (0.5 * p.a + p.a_low);
-    return fp_gauss_edges(r, epsilon, fp_log_two(y, rounded) - p.log_scale - square, -HUGE_VAL, 0.0);
+    const double y = p.is_bulk ? 1.0 - missing : p.tail;
+    const double rounded = p.is_bulk ? (1.0 - y) - missing : 0.0;
+    const double square = p.is_bulk ? 0.0 : p.a * (0.5 * p.a + p.a_low);
+    return fp_gauss_limits(r, epsilon, fp_log_two(y, rounded) - p.log_scale - square, -HUGE_VAL, 0.0);
 }
 
 /* The curve with bounds that hold the rounding of r = span / (2 sigma) and of the formula.
  *
- * The derivative of delta by r is 2 phi(a): the first term of delta yields phi(a) (1 + epsilon / (2 r^2)) and the second
- * phi(a) (1 - epsilon / (2 r^2)).  The true r is within 1.12e-16 r of its rounding, where b < 1e6 phi(a) changes by less
- * than 2e-4 of itself, and 1.2e-16 covers both.  Outside the plain settings `lower` is NaN: the caller takes the curve
- * at the doubles beside r.  An epsilon that is negative or NaN is not plain either. */
-/* bound: tested by kernels/test_gaussian_mechanism, enclosures/test_gaussian_blocks - relative error of delta, log delta */
+ * The derivative of delta by r is 2 phi(a): the first term of delta yields phi(a) (1 + epsilon / (2 r^2)) and the
+ * second phi(a) (1 - epsilon / (2 r^2)).  The true r is within 1.12e-16 r of its rounding, where b < 1e6 phi(a) changes
+ * by less than 2e-4 of itself, and 1.2e-16 covers both.  Outside the plain settings `lower` is NaN: the caller takes
+ * the curve at the doubles beside r.  An epsilon that is negative or NaN is not plain either. */
+/* bound: tested by kernels/test_gaussian_mechanism, enclosures/test_gaussian_blocks - relative error of delta, log
+ * delta */
 #define FP_GAUSS_RELATIVE 4e-15
 /* bound: proved - rounding of r, by the note above */
 #define FP_GAUSS_ROUNDED (2.0 * FP_GAUSS_INV_SQRT_2PI * 1.2e-16)
@@ -138,7 +139,7 @@ typedef struct {
     double value, lower, upper;
 } fp_gauss_bounded;
 
-FP_INLINE int fp_gauss_plain(double r, double epsilon)
+FP_INLINE int fp_gauss_is_regular(double r, double epsilon)
 {
     return (epsilon >= 0.0) & (0.5 * epsilon / r + r < 1e6) & (r > 1e-280);
 }
@@ -148,10 +149,10 @@ FP_INLINE fp_gauss_bounded fp_gaussian_delta_bounded(double r, double epsilon)
     const fp_gauss_parts p = fp_gauss_evaluate(r, epsilon);
     const double density = fp_gauss_density(p.a, p.a_low);
     const double value =
-        fp_gauss_edges(r, epsilon, p.bulky ? 1.0 - density * p.bulk : density * (p.tail / p.scale), 0.0, 1.0);
+        fp_gauss_limits(r, epsilon, p.is_bulk ? 1.0 - density * p.bulk : density * (p.tail / p.scale), 0.0, 1.0);
     const double error = FP_GAUSS_RELATIVE * value + FP_GAUSS_ROUNDED * r * density + FP_GAUSS_LEAST;
     const double low = value - error, high = value + error, least = low > 0.0 ? low : 0.0;
-    const fp_gauss_bounded out = {value, fp_gauss_plain(r, epsilon) ? least : NAN, high < 1.0 ? high : 1.0};
+    const fp_gauss_bounded out = {value, fp_gauss_is_regular(r, epsilon) ? least : NAN, high < 1.0 ? high : 1.0};
     return out;
 }
 
@@ -159,15 +160,15 @@ FP_INLINE fp_gauss_bounded fp_gaussian_log_delta_bounded(double r, double epsilo
 {
     const fp_gauss_parts p = fp_gauss_evaluate(r, epsilon);
     const double density = fp_gauss_density(p.a, p.a_low), missing = density * p.bulk; /* 1 - delta */
-    const double y = p.bulky ? 1.0 - missing : p.tail;
-    const double rounded = p.bulky ? (1.0 - y) - missing : 0.0;
-    const double square = p.bulky ? 0.0 : p.a * (0.5 * p.a + p.a_low);
-    const double value = fp_gauss_edges(r, epsilon, fp_log_two(y, rounded) - p.log_scale - square, -HUGE_VAL, 0.0);
-    const double slope = r * p.scale * (p.bulky ? density : 1.0) / y; /* r phi(a) / delta, but for sqrt(2 pi) */
+    const double y = p.is_bulk ? 1.0 - missing : p.tail;
+    const double rounded = p.is_bulk ? (1.0 - y) - missing : 0.0;
+    const double square = p.is_bulk ? 0.0 : p.a * (0.5 * p.a + p.a_low);
+    const double value = fp_gauss_limits(r, epsilon, fp_log_two(y, rounded) - p.log_scale - square, -HUGE_VAL, 0.0);
+    const double slope = r * p.scale * (p.is_bulk ? density : 1.0) / y; /* r phi(a) / delta, but for sqrt(2 pi) */
     const double error = FP_GAUSS_RELATIVE * -value + FP_GAUSS_ROUNDED * slope + FP_GAUSS_LEAST;
     const double high = value + error;
     const fp_gauss_bounded out = {
-        value, fp_gauss_plain(r, epsilon) ? value - error : NAN, high < 0.0 ? high : 0.0};
+        value, fp_gauss_is_regular(r, epsilon) ? value - error : NAN, high < 0.0 ? high : 0.0};
     return out;
 }
 

@@ -51,10 +51,11 @@ FP_INLINE double fp_gauss_residual(
 {
     const fp_gauss_parts p = fp_gauss_evaluate(r, epsilon);
     const double density = fp_gauss_density(p.a, p.a_low);
-    const int natural = (p.bulky ? target.bulk : 1.0 - target.bulk) > 0.0; /* value = e^(-a^2/2) y; otherwise value = y, near 1/2 */
+    const int natural =
+        (p.is_bulk ? target.bulk : 1.0 - target.bulk) > 0.0; /* value = e^(-a^2/2) y; otherwise value = y, near 1/2 */
     const double scale = target.bulk > 0.0 ? 1.0 : p.scale, log_scale = target.bulk > 0.0 ? 0.0 : p.log_scale;
-    const double complement = 1.0 - density * (p.bulky ? p.bulk : p.tail / p.scale);
-    const double y = natural ? (p.bulky ? p.bulk : p.tail) : complement;
+    const double complement = 1.0 - density * (p.is_bulk ? p.bulk : p.tail / p.scale);
+    const double y = natural ? (p.is_bulk ? p.bulk : p.tail) : complement;
     /* y / divisor without overflow: a tiny divisor takes the scale of y, or one of its own */
     const double lift = target.divisor < 0x1p-960 ? FP_GAUSS_SCALE : scale;
     const double log_lift = target.divisor < 0x1p-960 ? FP_GAUSS_LOG_SCALE : log_scale;
@@ -73,20 +74,21 @@ FP_INLINE double fp_gauss_residual(
 
 /* a first guess on the side from which Newton's method is monotone: delta <= e^(-a^2/2) min(1, 1.6 r) for a >= 0 and
  * 1 - delta <= e^(-a^2/2) for a <= 0 */
-FP_INLINE double fp_gauss_guess(double given, fp_gauss_target target, const int unknown)
+FP_INLINE double fp_gauss_guess(double known, fp_gauss_target target, const int unknown)
 {
     double guess;
     if (unknown == FP_GAUSS_OF_EPSILON) {
-        const double log_r = fp_log(1.6 * given), cap = (log_r < 0.0) & (target.bulk == 0.0) ? log_r : 0.0;
+        const double log_r = fp_log(1.6 * known), cap = (log_r < 0.0) & (target.bulk == 0.0) ? log_r : 0.0;
         const double room = cap - target.log_value, root = __builtin_sqrt(room > 0.0 ? room : 0.0) * 1.4142135623730951;
-        guess = 2.0 * given * (target.bulk > 0.0 ? given - root : given + root);
+        guess = 2.0 * known * (target.bulk > 0.0 ? known - root : known + root);
     } else {
         const double root = __builtin_sqrt(-target.log_value) * 1.4142135623730951;
-        const double far = __builtin_sqrt(given - target.log_value) * 1.4142135623730951;
-        const double low = given / (root + far), least = 1.25 * fp_exp(target.log_value);
+        const double far = __builtin_sqrt(known - target.log_value) * 1.4142135623730951;
+        const double low = known / (root + far), least = 1.25 * fp_exp(target.log_value);
         guess = target.bulk > 0.0 ? 0.5 * (root + far) : low > least ? low : least;
     }
-    guess *= target.bulk == (unknown == FP_GAUSS_OF_R ? 1.0 : 0.0) ? 1.0 + 0x1p-49 : 1.0 - 0x1p-49; /* whatever its rounding */
+    guess *= target.bulk == (unknown == FP_GAUSS_OF_R ? 1.0 : 0.0) ? 1.0 + 0x1p-49
+                                                                   : 1.0 - 0x1p-49; /* whatever its rounding */
     guess = guess > 0.0 ? guess : 0.0;
     return guess < 0x1.fffffffffffffp1023 ? guess : 0x1.fffffffffffffp1023;
 }

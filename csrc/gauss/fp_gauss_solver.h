@@ -1,9 +1,9 @@
 /* The inverse curves of the Gaussian mechanism by bracketed Newton steps; the mathematics is in fp_gauss_inverse.h.
  *
- * FP_GAUSS_BLOCK problems are solved side by side.  A problem that is finished no longer changes, so that its result does
- * not depend on its neighbours.  The residual, which costs most, is compiled once for plain and once for logarithmic
- * targets; which of the two arguments is unknown, and which side of the root is wanted, are known at run time only.
- * No include guard: common/fp_variants.h includes this once per instruction set. */
+ * FP_GAUSS_BLOCK problems are solved side by side.  A problem that is finished no longer changes, so that its result
+ * does not depend on its neighbours.  The residual, which costs most, is compiled once for plain and once for
+ * logarithmic targets; which of the two arguments is unknown, and which side of the root is wanted, are known at run
+ * time only. No include guard: common/fp_variants.h includes this once per instruction set. */
 
 /* The state of a block of problems; flags are doubles where loops select by them, so that these vectorise. */
 typedef struct {
@@ -20,7 +20,8 @@ FP_INLINE void FP_NAME(fp_gauss_residuals)(const double *r, const double *epsilo
     _Pragma("GCC ivdep") for (ptrdiff_t i = 0; i < n; i++)
     {
         const fp_gauss_target target = {b->level[i], b->divisor[i], 0.0, b->bulk[i]};
-        b->residual[i] = fp_gauss_residual(r[i], epsilon[i], target, unknown_is_r, logarithmic, &b->margin[i], &b->slope[i]);
+        b->residual[i] =
+            fp_gauss_residual(r[i], epsilon[i], target, unknown_is_r, logarithmic, &b->margin[i], &b->slope[i]);
     }
 }
 
@@ -80,7 +81,9 @@ FP_INLINE void FP_NAME(fp_gauss_solve_block)(const double *known, const double *
             const double t = (h + side * margin) / b->slope[i], bounded = t > 1.5 ? 1.5 : t < -1.5 ? -1.5 : t;
             const double full = of_r ? x * ((2.0 - bounded) / (2.0 + bounded)) : x + t;
             const double next_up = fp_double(fp_bits(x) + 1), next_down = fp_double(fp_bits(x) - 1);
-            const double tried = full != x ? full : is_safe == of_r ? next_up : next_down; /* it moves by an ulp at least */
+            const double tried = full != x         ? full
+                                 : is_safe == of_r ? next_up
+                                                   : next_down; /* it moves by an ulp at least */
             const double middle = fp_double((fp_bits(low) + fp_bits(high)) >> 1);
             const double next = (tried > low) & (tried < high) & (newton > 0.0) ? tried : middle;
             const int is_last = is_root | (middle == low); /* low and high are neighbours */
@@ -118,7 +121,8 @@ FP_INLINE void FP_NAME(fp_gauss_solve_block)(const double *known, const double *
     {                                                                                                                  \
         for (ptrdiff_t i = 0; i < n; i += FP_GAUSS_BLOCK)                                                              \
             FP_NAME(fp_gauss_solve_block)(in[0] + i, in[1] + i, out + i,                                               \
-                                          n - i < FP_GAUSS_BLOCK ? n - i : FP_GAUSS_BLOCK, side, unknown, logarithmic); \
+                                          n - i < FP_GAUSS_BLOCK ? n - i : FP_GAUSS_BLOCK, side, unknown,              \
+                                          logarithmic);                                                                \
     }
 
 FP_GAUSS_SOLVER(epsilon, FP_GAUSS_OF_EPSILON, 0)

@@ -8,7 +8,7 @@
 #define FP_LOOPS "gauss/fp_gauss_loops.h"
 #include "common/fp_variants.h"
 
-static fp_ufunc fp_gauss_table[] = {
+static fp_ufunc fp_gauss_ufuncs[] = {
     FP_UFUNC_2(gaussian_delta),
     FP_UFUNC_2(gaussian_log_delta),
     FP_UFUNC_2(gaussian_epsilon),
@@ -21,12 +21,13 @@ static fp_ufunc fp_gauss_table[] = {
     FP_UFUNC_2(gaussian_noise_below_from_log_delta),
 };
 
-enum { FP_GAUSS_SIZE = sizeof fp_gauss_table / sizeof fp_gauss_table[0] };
+enum { FP_GAUSS_UFUNCS = sizeof fp_gauss_ufuncs / sizeof fp_gauss_ufuncs[0] };
 
-typedef ptrdiff_t (*fp_gauss_call)(const double *const *given, const int *fixed, double *const *out, ptrdiff_t n);
+typedef ptrdiff_t (*fp_gauss_bounds_kernel)(const double *const *known, const int *fixed, double *const *out,
+                                            ptrdiff_t n);
 
 /* The loop of the curve, or of its logarithm, for this machine. */
-static inline fp_gauss_call fp_gauss_bounds_pick(int logarithmic)
+static inline fp_gauss_bounds_kernel fp_gauss_bounds_select(int logarithmic)
 {
     return logarithmic ? FP_SELECT(gaussian_log_delta_bounds) : FP_SELECT(gaussian_delta_bounds);
 }

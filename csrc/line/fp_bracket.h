@@ -9,6 +9,6 @@
 
 typedef struct {
     double value, lower, upper, log_value, log_lower, log_upper;
-} fp_hockey;
+} fp_bracket;
 
 #endif

@@ -14,17 +14,17 @@
 /* intervals of E, and the sum of what it may lack: at most loss_sum e^loss_log in loss_count terms */
 typedef struct {
     fp_dd *interval;
-    int fine; /* locate crossings in double-doubles */
+    int extended_precision; /* locate crossings in double-doubles */
     int count, capacity, loss_count;
     double loss_log, loss_sum;
     double gain; /* what the flat pieces likely add: an estimate, no bound */
     long evaluations;
-} fp_hockey_set;
+} fp_optimal_set;
 
 /* bound: none - seconds that brackets at a deadline may take */
-#define FP_HOCKEY_GRACE 0.5
+#define FP_DEADLINE_GRACE_SECONDS 0.5
 /* bound: none - stretches that such a bracket is made from, for each side */
-#define FP_HOCKEY_CELLS 100
+#define FP_DEADLINE_INTERVALS 100
 
 /* log(e^dev - 1) */
 static inline double fp_log_expm1(double dev) { return dev > 30.0 ? dev : log(expm1(dev)); }
@@ -32,10 +32,10 @@ static inline double fp_log_expm1(double dev) { return dev > 30.0 ? dev : log(ex
 #define FP_LOOPS "line/fp_hockey_stick_solver.h"
 #include "common/fp_variants.h"
 
-typedef int (*fp_hockey_function)(int, const double *, const double *, const double *, int, const double *, const double *,
-                                  const double *, const double *, ptrdiff_t, double, int, fp_interrupted, double,
-                                  fp_hockey *, long *);
+typedef int (*fp_hockey_stick_kernel)(int, const double *, const double *, const double *, int, const double *,
+                                      const double *, const double *, const double *, ptrdiff_t, double, int,
+                                      fp_interrupted, double, fp_bracket *, long *);
 
-static inline fp_hockey_function fp_hockey_pick(void) { return FP_SELECT(fp_hockey_all); }
+static inline fp_hockey_stick_kernel fp_hockey_stick_select(void) { return FP_SELECT(fp_hockey_stick_curve); }
 
 #endif

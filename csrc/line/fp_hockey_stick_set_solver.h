@@ -4,8 +4,8 @@
  *
  * Any set E gives the lower bound P(E) - e^eps Q(E).  E is the union of the pieces on which L > eps is proved, cut at
  * computed crossings.  What E may lack is at most the integral of |p - e^eps q| over the enclosures of the crossings
- * and over flat pieces that eps runs through: `loss` below, of second order in the enclosures' width.
- */
+ * and over flat pieces that eps runs through: `loss` below, of second order in the enclosures'
+ * width. */
 /* bounds: tested by enclosures/test_hockey_stick - error of log p - log q in double-doubles, of crossings found
  * with it, and of loss in logarithms */
 
@@ -13,7 +13,7 @@
 #define FP_EPSILON_SUMMED 1e12 /* beyond, e^eps Q(E) is not known to a relative accuracy that is worth anything */
 
 /* log of an upper bound of the density anywhere on [left, right]. */
-static double FP_NAME(fp_ceiling)(const fp_side *side, double left, double right)
+static double FP_NAME(fp_density_upper_bound)(const fp_mixture *side, double left, double right)
 {
     double top = -INFINITY, sum = 0.0;
     for (int pass = 0; pass < 2; ++pass)
@@ -29,11 +29,11 @@ static double FP_NAME(fp_ceiling)(const fp_side *side, double left, double right
 }
 
 /* log of an upper bound of the mass of a set of length `width` within [left, right]. */
-static double FP_NAME(fp_mass_ceiling)(const fp_side *side, double left, double right, double width)
+static double FP_NAME(fp_mass_upper_bound)(const fp_mixture *side, double left, double right, double width)
 {
     double top = -INFINITY, by_height = INFINITY;
     if (left > -INFINITY && right < INFINITY)
-        by_height = log(width) + FP_NAME(fp_ceiling)(side, left, right);
+        by_height = log(width) + FP_NAME(fp_density_upper_bound)(side, left, right);
     for (int i = 0; i < side->n; ++i) {
         double below = left - side->mean[i], above = side->mean[i] - right, away = below > above ? below : above;
         double z = (away > 0.0 ? away : 0.0) * side->inverse[i], h = -0.5 * z * z;
@@ -43,32 +43,34 @@ static double FP_NAME(fp_mass_ceiling)(const fp_side *side, double left, double 
     return top + 1e-9 + 1e-14 * fabs(top);
 }
 
-static inline void FP_NAME(fp_lose)(fp_hockey_set *set, double log_loss)
+static inline void FP_NAME(fp_add_loss)(fp_optimal_set *set, double log_loss)
 {
     if (log_loss > -INFINITY) {
         double more = set->loss_count ? log_loss - set->loss_log : INFINITY;
-        set->loss_sum = more > 0.0 ? 1.0 + (set->loss_count ? set->loss_sum * exp(-more) : 0.0) : set->loss_sum + exp(more);
+        set->loss_sum =
+            more > 0.0 ? 1.0 + (set->loss_count ? set->loss_sum * exp(-more) : 0.0) : set->loss_sum + exp(more);
         set->loss_log = more > 0.0 ? log_loss : set->loss_log;
         set->loss_count++;
     }
 }
 
 /* Adds the integral of |p - e^eps q| over `width` of [left, right], where |L - eps| <= dev. */
-static void FP_NAME(fp_lose_between)(const fp_ratio *r, double epsilon, double left, double right, double width,
-                                     double dev, fp_hockey_set *set)
+static void FP_NAME(fp_add_interval_loss)(const fp_log_ratio *r, double epsilon, double left, double right,
+                                          double width, double dev, fp_optimal_set *set)
 {
-    fp_stop_after(r->stop, 2 * (r->np + r->nq));
-    double by_q = INFINITY, by_p = FP_NAME(fp_mass_ceiling)(&r->p, left, right, width);
+    fp_stop_requested(r->stop, 2 * (r->np + r->nq));
+    double by_q = INFINITY, by_p = FP_NAME(fp_mass_upper_bound)(&r->p, left, right, width);
     if (!(by_p <= 0.0))
         by_p = 1e-9; /* all of it */
     if (dev < INFINITY)
-        by_q = epsilon + FP_NAME(fp_mass_ceiling)(&r->q, left, right, width) + fp_log_expm1(dev);
+        by_q = epsilon + FP_NAME(fp_mass_upper_bound)(&r->q, left, right, width) + fp_log_expm1(dev);
     double by_p_too = dev < INFINITY && dev < 1.0 ? by_p + fp_log_expm1(dev) + dev : by_p;
-    FP_NAME(fp_lose)(set, by_q < by_p_too ? by_q : by_p_too);
+    FP_NAME(fp_add_loss)(set, by_q < by_p_too ? by_q : by_p_too);
 }
 
 /* log density (without sqrt(2 pi)) in double-doubles; components 80 below the largest count for nothing in `error`. */
-static fp_dd FP_NAME(fp_side_log_dd)(int n, const double *w, const double *m, const double *s, fp_dd x, double *error)
+static fp_dd FP_NAME(fp_mixture_log_density_dd)(int n, const double *w, const double *m, const double *s, fp_dd x,
+                                                double *error)
 {
     fp_dd top = {-INFINITY, 0.0}, sum = {0.0, 0.0};
     double largest = 0.0;
@@ -99,23 +101,23 @@ static fp_dd FP_NAME(fp_side_log_dd)(int n, const double *w, const double *m, co
     return fp_dd_add(top, fp_dd_log(sum));
 }
 
-static fp_dd FP_NAME(fp_ratio_dd)(const fp_ratio *r, fp_dd x, double *error)
+static fp_dd FP_NAME(fp_log_ratio_dd_at)(const fp_log_ratio *r, fp_dd x, double *error)
 {
     double other;
-    fp_stop_after(r->stop, 8 * (r->np + r->nq));
-    fp_dd p = FP_NAME(fp_side_log_dd)(r->np, r->w, r->m, r->s, x, error);
-    fp_dd q = FP_NAME(fp_side_log_dd)(r->nq, r->v, r->n, r->t, x, &other);
+    fp_stop_requested(r->stop, 8 * (r->np + r->nq));
+    fp_dd p = FP_NAME(fp_mixture_log_density_dd)(r->np, r->w, r->m, r->s, x, error);
+    fp_dd q = FP_NAME(fp_mixture_log_density_dd)(r->nq, r->v, r->n, r->t, x, &other);
     *error += other;
     return fp_dd_sub(p, q);
 }
 
 /* The crossing known to lie between `ends`, to double-double accuracy; 0 when its enclosure cannot be proved. */
-static int FP_NAME(fp_crossing_fine)(const fp_ratio *r, double epsilon, int sign, double slope, const double *ends,
-                                     fp_dd x, fp_dd *crossing, fp_hockey_set *set)
+static int FP_NAME(fp_crossing_dd)(const fp_log_ratio *r, double epsilon, int sign, double slope, const double *ends,
+                                     fp_dd x, fp_dd *crossing, fp_optimal_set *set)
 {
     double error = 0.0, f = INFINITY, dev = 0.0;
     for (int i = 0; i < 12 && !r->stop->status; ++i) {
-        fp_dd value = fp_dd_add_d(FP_NAME(fp_ratio_dd)(r, x, &error), -epsilon);
+        fp_dd value = fp_dd_add_d(FP_NAME(fp_log_ratio_dd_at)(r, x, &error), -epsilon);
         double before = f;
         f = value.hi;
         if (!(fabs(f) < fabs(before)) || fabs(f) <= 2.0 * error)
@@ -129,19 +131,20 @@ static int FP_NAME(fp_crossing_fine)(const fp_ratio *r, double epsilon, int sign
         fp_dd end = fp_dd_add_d(x, which ? step : -step);
         if (!(end.hi >= ends[0] && end.hi <= ends[1]))
             return 0;
-        fp_dd value = fp_dd_add_d(FP_NAME(fp_ratio_dd)(r, end, &error), -epsilon);
+        fp_dd value = fp_dd_add_d(FP_NAME(fp_log_ratio_dd_at)(r, end, &error), -epsilon);
         double g = sign * value.hi;
         if (!(which ? g > error : g < -error))
             return 0;
         dev = fabs(g) + error > dev ? fabs(g) + error : dev;
     }
-    FP_NAME(fp_lose_between)(r, epsilon, ends[0], ends[1], 2.0 * step * (1.0 + 1e-9), dev, set);
+    FP_NAME(fp_add_interval_loss)(r, epsilon, ends[0], ends[1], 2.0 * step * (1.0 + 1e-9), dev, set);
     *crossing = x;
     return 1;
 }
 
 /* Crossing of eps in a monotone piece: a point, with the loss of taking it for the true one; any when stopped. */
-static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double epsilon, double scale, fp_hockey_set *set)
+static fp_dd FP_NAME(fp_crossing)(const fp_log_ratio *r, fp_piece *piece, double epsilon, double scale,
+                                  fp_optimal_set *set)
 {
     double a = piece->left, b = piece->right, x;
     int sign = piece->sign;
@@ -156,9 +159,9 @@ static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double eps
         proved[right] = 0;
         for (double step = scale; !r->stop->status; step *= 2.0) {
             *end = right ? start + step : start - step;
-            if (!(fabs(*end) < FP_REACH))
+            if (!(fabs(*end) < FP_FARTHEST_POSITION))
                 break;
-            FP_NAME(fp_ratio_value)(r, *end, &at);
+            FP_NAME(fp_log_ratio_value)(r, *end, &at);
             set->evaluations++;
             double g = (right ? sign : -sign) * (at.value - epsilon);
             proved[right] = g > at.error;
@@ -172,7 +175,7 @@ static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double eps
     double lo = a, hi = b, f = 0.0, previous = INFINITY;
     at = (fp_taylor){0};
     for (int i = 0; i < 200 && !r->stop->status; ++i) {
-        FP_NAME(fp_ratio_value)(r, x, &at);
+        FP_NAME(fp_log_ratio_value)(r, x, &at);
         set->evaluations++;
         f = at.value - epsilon;
         if (fabs(f) <= 2.0 * at.error)
@@ -183,7 +186,8 @@ static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double eps
             hi = x;
         double next = x - f / at.slope;
         if (!(next > lo && next < hi) || fabs(f) > 0.7 * previous)
-            next = hi - lo > 1e3 * scale ? scale * sinh(0.5 * (asinh(lo / scale) + asinh(hi / scale))) : 0.5 * (lo + hi);
+            next =
+                hi - lo > 1e3 * scale ? scale * sinh(0.5 * (asinh(lo / scale) + asinh(hi / scale))) : 0.5 * (lo + hi);
         previous = fabs(f);
         if (next == x || !(next > lo && next < hi))
             break;
@@ -192,8 +196,9 @@ static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double eps
     if (r->stop->status)
         return fp_dd_set(x);
     /* enclosure, proved by the signs at its ends */
-    double grain = nextafter(fabs(x), INFINITY) - fabs(x);
-    double width = 2.0 * (fabs(f) + 2.0 * at.error) / (fabs(at.slope) + 1e-300) + grain, dev = 0.0, ends[2];
+    double spacing_of_doubles = nextafter(fabs(x), INFINITY) - fabs(x);
+    double width = 2.0 * (fabs(f) + 2.0 * at.error) / (fabs(at.slope) + 1e-300) + spacing_of_doubles, dev = 0.0,
+           ends[2];
     for (int which = 0; which < 2; ++which) {
         double step = width, near = 0.0;
         ends[which] = which ? piece->right : piece->left; /* when nothing better is proved */
@@ -206,14 +211,15 @@ static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double eps
             }
             if (outside)
                 end = which ? b : a;
-            FP_NAME(fp_ratio_value)(r, end, &side);
+            FP_NAME(fp_log_ratio_value)(r, end, &side);
             set->evaluations++;
             double g = sign * (side.value - epsilon), far = fabs(g) + side.error;
             if (outside || (which ? g > side.error : g < -side.error)) {
                 double far_step = fabs(end - x);
-                for (int i = 0; outside && i < 45 && !r->stop->status && far_step - near > 1e-9 * far_step; ++i) { /* draw nearer */
+                for (int i = 0; outside && i < 45 && !r->stop->status && far_step - near > 1e-9 * far_step;
+                     ++i) { /* draw nearer */
                     double middle = 0.5 * (near + far_step);
-                    FP_NAME(fp_ratio_value)(r, which ? x + middle : x - middle, &side);
+                    FP_NAME(fp_log_ratio_value)(r, which ? x + middle : x - middle, &side);
                     set->evaluations++;
                     g = sign * (side.value - epsilon);
                     if (which ? g > side.error : g < -side.error)
@@ -231,15 +237,17 @@ static fp_dd FP_NAME(fp_crossing)(const fp_ratio *r, fp_piece *piece, double eps
     piece->guess = dev < INFINITY ? x : NAN;
     if (!(ends[0] <= x && x <= ends[1]))
         x = isfinite(ends[0]) ? ends[0] : isfinite(ends[1]) ? ends[1] : 0.0;
-    if (set->fine && FP_NAME(fp_crossing_fine)(r, epsilon, sign, at.slope, ends, fp_dd_set(x), &crossing, set))
+    if (set->extended_precision
+        && FP_NAME(fp_crossing_dd)(r, epsilon, sign, at.slope, ends, fp_dd_set(x), &crossing, set))
         return crossing;
-    FP_NAME(fp_lose_between)(r, epsilon, ends[0], ends[1], ends[1] - ends[0], dev, set);
+    FP_NAME(fp_add_interval_loss)(r, epsilon, ends[0], ends[1], ends[1] - ends[0], dev, set);
     return fp_dd_set(x);
 }
 
-static inline int FP_NAME(fp_include)(fp_hockey_set *set, fp_dd left, fp_dd right)
+static inline int FP_NAME(fp_optimal_set_append)(fp_optimal_set *set, fp_dd left, fp_dd right)
 {
-    if (set->count && set->interval[2 * set->count - 1].hi == left.hi && set->interval[2 * set->count - 1].lo == left.lo) {
+    if (set->count && set->interval[2 * set->count - 1].hi == left.hi
+        && set->interval[2 * set->count - 1].lo == left.lo) {
         set->interval[2 * set->count - 1] = right;
         return 0;
     }
@@ -258,8 +266,8 @@ static inline int FP_NAME(fp_include)(fp_hockey_set *set, fp_dd left, fp_dd righ
 }
 
 /* Integral of (p - e^eps q)^+ over a flat piece by midpoints: no bound, but what the piece is likely to add. */
-static double FP_NAME(fp_likely_gain)(const fp_ratio *r, double epsilon, double left, double right, int points,
-                                      fp_hockey_set *set)
+static double FP_NAME(fp_estimated_gain)(const fp_log_ratio *r, double epsilon, double left, double right, int points,
+                                      fp_optimal_set *set)
 {
     double *h = r->scratch, *e = h + r->p.padded, *g = e + r->p.padded, sum = 0.0, width = (right - left) / points;
     if (!(width < INFINITY))
@@ -268,18 +276,18 @@ static double FP_NAME(fp_likely_gain)(const fp_ratio *r, double epsilon, double 
         FP_NAME(fp_moments) p;
         fp_taylor at;
         double x = left + (k + 0.5) * width;
-        FP_NAME(fp_ratio_value)(r, x, &at);
+        FP_NAME(fp_log_ratio_value)(r, x, &at);
         set->evaluations++;
         if (!(at.value > epsilon))
             continue;
-        FP_NAME(fp_side_log)(&r->p, x, h, e, g, &p);
+        FP_NAME(fp_mixture_log_density)(&r->p, x, h, e, g, &p);
         sum -= exp(p.log - FP_LOG_SQRT_2PI) * expm1(epsilon - at.value);
     }
     return sum * width < 1.0 ? sum * width : 0.0;
 }
 
 /* 1 when p >= e^eps q, -1 when p <= e^eps q, component by component (equal ones taken together); 0 otherwise. */
-static int FP_NAME(fp_dominance)(const fp_ratio *r, double epsilon)
+static int FP_NAME(fp_dominance)(const fp_log_ratio *r, double epsilon)
 {
     int above = epsilon <= 0.0, below = 1, i = 0, j = 0;
     double factor = fp_exp(epsilon < 700.0 ? epsilon : 700.0) * (1.0 - 1e-14); /* rounded down */
@@ -301,7 +309,7 @@ static int FP_NAME(fp_dominance)(const fp_ratio *r, double epsilon)
 /* Bounds of L on a piece. */
 static void FP_NAME(fp_piece_bounds)(const fp_piece *piece, double *least, double *most)
 {
-    if (piece->settled == FP_FLAT) {
+    if (piece->kind_of_piece == FP_ENCLOSED) {
         *least = piece->low, *most = piece->high;
     } else {
         *least = piece->sign > 0 ? piece->low - piece->low_error : piece->high - piece->high_error;
@@ -310,8 +318,8 @@ static void FP_NAME(fp_piece_bounds)(const fp_piece *piece, double *least, doubl
 }
 
 /* The set E for one eps; nonzero when memory is short, or it was stopped. */
-static int FP_NAME(fp_hockey_choose)(const fp_ratio *r, fp_pieces *pieces, double epsilon, double scale,
-                                     fp_hockey_set *set)
+static int FP_NAME(fp_optimal_set_build)(const fp_log_ratio *r, fp_pieces *pieces, double epsilon, double scale,
+                                     fp_optimal_set *set)
 {
     int status = 0;
     int points = 1 + 20000 / (pieces->count + 625);
@@ -323,24 +331,24 @@ static int FP_NAME(fp_hockey_choose)(const fp_ratio *r, fp_pieces *pieces, doubl
     if (dominance < 0)
         return 0;
     if (dominance > 0)
-        return FP_NAME(fp_include)(set, fp_dd_set(-INFINITY), fp_dd_set(INFINITY));
+        return FP_NAME(fp_optimal_set_append)(set, fp_dd_set(-INFINITY), fp_dd_set(INFINITY));
     for (int i = 0; i < pieces->count && !status; ++i) {
         fp_piece *piece = &pieces->piece[i];
         double least, most;
         FP_NAME(fp_piece_bounds)(piece, &least, &most);
         if (least >= epsilon)
-            status = FP_NAME(fp_include)(set, fp_dd_set(piece->left), fp_dd_set(piece->right));
+            status = FP_NAME(fp_optimal_set_append)(set, fp_dd_set(piece->left), fp_dd_set(piece->right));
         else if (most <= epsilon)
             continue;
-        else if (piece->settled == FP_FLAT || !(least <= most)) {
+        else if (piece->kind_of_piece == FP_ENCLOSED || !(least <= most)) {
             double over = most - epsilon, under = epsilon - least;
-            FP_NAME(fp_lose_between)(r, epsilon, piece->left, piece->right, piece->right - piece->left,
+            FP_NAME(fp_add_interval_loss)(r, epsilon, piece->left, piece->right, piece->right - piece->left,
                                      over > under ? over : under, set);
-            set->gain += FP_NAME(fp_likely_gain)(r, epsilon, piece->left, piece->right, points, set);
+            set->gain += FP_NAME(fp_estimated_gain)(r, epsilon, piece->left, piece->right, points, set);
         } else {
             fp_dd c = FP_NAME(fp_crossing)(r, piece, epsilon, scale, set);
-            status = piece->sign > 0 ? FP_NAME(fp_include)(set, c, fp_dd_set(piece->right))
-                                     : FP_NAME(fp_include)(set, fp_dd_set(piece->left), c);
+            status = piece->sign > 0 ? FP_NAME(fp_optimal_set_append)(set, c, fp_dd_set(piece->right))
+                                     : FP_NAME(fp_optimal_set_append)(set, fp_dd_set(piece->left), c);
         }
         status = status ? status : r->stop->status;
     }

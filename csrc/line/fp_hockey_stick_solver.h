@@ -9,86 +9,93 @@
 #include "line/fp_hockey_stick_sum_loops.h"
 
 /* log of an upper bound of H, from P(E) alone and what E may lack; not to be used when it was stopped. */
-static double FP_NAME(fp_hockey_ceiling)(const fp_ratio *r, const fp_hockey_set *set)
+static double FP_NAME(fp_hockey_stick_upper_bound)(const fp_log_ratio *r, const fp_optimal_set *set)
 {
     double top = set->loss_count ? set->loss_log + log(set->loss_sum) + 1e-8 : -INFINITY;
-    for (int i = 0; i < set->count && !fp_stop_after(r->stop, 2 * r->np); ++i) {
+    for (int i = 0; i < set->count && !fp_stop_requested(r->stop, 2 * r->np); ++i) {
         double left = set->interval[2 * i].hi, right = set->interval[2 * i + 1].hi;
-        double mass = FP_NAME(fp_mass_ceiling)(&r->p, left, right, right - left) + 1e-9;
+        double mass = FP_NAME(fp_mass_upper_bound)(&r->p, left, right, right - left) + 1e-9;
         top = (top > mass ? top : mass) + (top > -INFINITY ? 0.6931471806 : 0.0);
     }
     return top;
 }
 
 /* What means that underflowed may change: below 2^-1022, of sigmas above 2^-110. */
-static void FP_NAME(fp_widen_rounded)(double epsilon, fp_hockey *out)
+static void FP_NAME(fp_widen_for_underflow)(double epsilon, fp_bracket *out)
 {
     double slack = 1e-270 * exp(epsilon > 0.0 ? epsilon : 0.0);
     out->lower = out->lower > slack ? out->lower - slack : 0.0;
     out->upper = out->upper + slack < 1.0 ? out->upper + slack : 1.0;
-    out->log_lower = out->lower > 0.0 && log(out->lower) < out->log_lower ? log(out->lower) - 1e-13 : out->lower > 0.0 ? out->log_lower : -INFINITY;
+    out->log_lower = out->lower > 0.0 && log(out->lower) < out->log_lower ? log(out->lower) - 1e-13
+                     : out->lower > 0.0                                   ? out->log_lower
+                                                                          : -INFINITY;
     out->log_upper = log(out->upper) + 1e-13 < 0.0 ? log(out->upper) + 1e-13 : 0.0;
 }
 
 /* H for one eps. */
-static int FP_NAME(fp_hockey_exact)(const fp_ratio *r, fp_pieces *pieces, double epsilon, double scale, double target,
-                                    int logs, fp_hockey_set *set, fp_hockey *out, long *extended)
+static int FP_NAME(fp_hockey_stick_evaluate)(const fp_log_ratio *r, fp_pieces *pieces, double epsilon, double scale,
+                                             double target, int logs, fp_optimal_set *set, fp_bracket *out,
+                                             long *extended)
 {
     if (epsilon == INFINITY) {
-        *out = (fp_hockey){0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
+        *out = (fp_bracket){0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
         return 0;
     }
     if (r->unresolved) {
-        *out = (fp_hockey){0.5, 0.0, 1.0, -0.6931471805599453, -INFINITY, 0.0};
+        *out = (fp_bracket){0.5, 0.0, 1.0, -0.6931471805599453, -INFINITY, 0.0};
         return 0;
     }
-    int status = FP_NAME(fp_hockey_choose)(r, pieces, epsilon, scale, set);
+    int status = FP_NAME(fp_optimal_set_build)(r, pieces, epsilon, scale, set);
     if (status || r->stop->status)
         return status ? status : r->stop->status;
     if (epsilon > FP_EPSILON_SUMMED) { /* H <= P(E) and what E may lack */
-        double top = FP_NAME(fp_hockey_ceiling)(r, set), sum = 0.0, *part = r->scratch, *slip = part + r->p.padded;
-        for (int i = 0; i < set->count && !fp_stop_after(r->stop, 2 * r->np); ++i) {
+        double top = FP_NAME(fp_hockey_stick_upper_bound)(r, set), sum = 0.0, *part = r->scratch,
+               *slip = part + r->p.padded;
+        for (int i = 0; i < set->count && !fp_stop_requested(r->stop, 2 * r->np); ++i) {
             double mass, error;
-            FP_NAME(fp_side_mass)(&r->p, r->w, set->interval[2 * i].hi, set->interval[2 * i + 1].hi, part, slip, &mass, &error);
+            FP_NAME(fp_mixture_mass)(&r->p, r->w, set->interval[2 * i].hi, set->interval[2 * i + 1].hi, part, slip,
+                                     &mass, &error);
             sum += mass;
         }
-        *out = (fp_hockey){sum, 0.0, top > -INFINITY ? nextafter(exp(top), INFINITY) : 0.0, sum > 1e-280 ? log(sum) : top, -INFINITY, top};
-        FP_NAME(fp_hockey_finish)(out);
+        *out = (fp_bracket){
+            sum,       0.0, top > -INFINITY ? nextafter(exp(top), INFINITY) : 0.0, sum > 1e-280 ? log(sum) : top,
+            -INFINITY, top};
+        FP_NAME(fp_bracket_round_outward)(out);
         return r->stop->status;
     }
-    int narrow = FP_NAME(fp_hockey_double)(r, epsilon, set, target, logs, out);
+    int narrow = FP_NAME(fp_hockey_stick_in_doubles)(r, epsilon, set, target, logs, out);
     if (r->stop->status)
         return r->stop->status;
     if (!narrow) {
-        FP_NAME(fp_hockey_double_double)(r, epsilon, set, out);
+        FP_NAME(fp_hockey_stick_in_double_doubles)(r, epsilon, set, out);
         if (r->stop->status)
             return r->stop->status;
         if (!(out->log_upper - out->log_lower <= 0.25 * target) && set->loss_count) {
-            set->fine = 1; /* the crossings were the limit */
-            status = FP_NAME(fp_hockey_choose)(r, pieces, epsilon, scale, set);
-            set->fine = 0;
+            set->extended_precision = 1; /* the crossings were the limit */
+            status = FP_NAME(fp_optimal_set_build)(r, pieces, epsilon, scale, set);
+            set->extended_precision = 0;
             if (status)
                 return status;
-            FP_NAME(fp_hockey_double_double)(r, epsilon, set, out);
+            FP_NAME(fp_hockey_stick_in_double_doubles)(r, epsilon, set, out);
             if (r->stop->status)
                 return r->stop->status;
         }
         ++*extended;
     }
-    FP_NAME(fp_hockey_finish)(out);
+    FP_NAME(fp_bracket_round_outward)(out);
     return 0;
 }
 
-static int FP_NAME(fp_hockey_one)(const fp_ratio *r, fp_pieces *pieces, double epsilon, double scale, double target,
-                                  int logs, fp_hockey_set *set, fp_hockey *out, long *extended)
+static int FP_NAME(fp_hockey_stick_at)(const fp_log_ratio *r, fp_pieces *pieces, double epsilon, double scale,
+                                       double target, int logs, fp_optimal_set *set, fp_bracket *out, long *extended)
 {
-    int status = FP_NAME(fp_hockey_exact)(r, pieces, epsilon, scale, target, logs, set, out, extended);
-    if (!status && r->rounded && epsilon < INFINITY)
-        FP_NAME(fp_widen_rounded)(epsilon, out);
+    int status = FP_NAME(fp_hockey_stick_evaluate)(r, pieces, epsilon, scale, target, logs, set, out, extended);
+    if (!status && r->underflowed && epsilon < INFINITY)
+        FP_NAME(fp_widen_for_underflow)(epsilon, out);
     return status;
 }
 
-static double FP_NAME(fp_widest)(const fp_ratio *r)
+static double FP_NAME(fp_largest_sigma)(const fp_log_ratio *r)
 {
     double scale = 0.0;
     for (int i = 0; i < r->np; ++i)
@@ -98,47 +105,48 @@ static double FP_NAME(fp_widest)(const fp_ratio *r)
     return scale;
 }
 
-/* H of P against Q for every eps; -1 when memory is short, FP_INTERRUPTED when the caller stopped it.  cost: evaluations
- * of L, double-double sums, pieces, stretches of the line that spent their budget or could not be resolved, and how many
- * of the eps were not done at the deadline: their brackets are true, and wide. */
-static int FP_NAME(fp_hockey_all)(int np, const double *w, const double *m, const double *s, int nq, const double *v,
-                                  const double *n, const double *t, const double *epsilon, ptrdiff_t count,
-                                  double target, int logs, fp_interrupted interrupted, double deadline, fp_hockey *out,
-                                  long *cost)
+/* H of P against Q for every eps; -1 when memory is short, FP_INTERRUPTED when the caller stopped it.  cost:
+ * evaluations of L, double-double sums, pieces, stretches of the line that spent their budget or could not be resolved,
+ * and how many of the eps were not done at the deadline: their brackets are true, and wide. */
+static int FP_NAME(fp_hockey_stick_curve)(int np, const double *w, const double *m, const double *s, int nq,
+                                          const double *v, const double *n, const double *t, const double *epsilon,
+                                          ptrdiff_t count, double target, int logs, fp_interrupted interrupted,
+                                          double deadline, fp_bracket *out, long *cost)
 {
-    fp_ratio r;
+    fp_log_ratio r;
     fp_pieces pieces = {0};
-    fp_stop stop = fp_stop_at(interrupted, deadline);
+    fp_stop_token stop = fp_stop_token_make(interrupted, deadline);
     cost[0] = cost[1] = cost[2] = cost[3] = cost[4] = 0;
     r.stop = &stop;
-    if (fp_ratio_set(&r, np, w, m, s, nq, v, n, t))
+    if (fp_log_ratio_build(&r, np, w, m, s, nq, v, n, t))
         return -1;
-    int status = r.unresolved ? 0 : FP_NAME(fp_pieces_set)(&r, &pieces);
-    fp_hockey_set set = {0};
-    double scale = FP_NAME(fp_widest)(&r);
+    int status = r.unresolved ? 0 : FP_NAME(fp_pieces_build)(&r, &pieces);
+    fp_optimal_set set = {0};
+    double scale = FP_NAME(fp_largest_sigma)(&r);
     ptrdiff_t done = 0;
-    while (done < count && !status && (r.unresolved || (!stop.status && !pieces.hurried))) {
-        status = FP_NAME(fp_hockey_one)(&r, &pieces, epsilon[done], scale, target, logs, &set, &out[done], &cost[1]);
+    while (done < count && !status && (r.unresolved || (!stop.status && !pieces.expired))) {
+        status =
+            FP_NAME(fp_hockey_stick_at)(&r, &pieces, epsilon[done], scale, target, logs, &set, &out[done], &cost[1]);
         done += !status;
     }
-    if (done < count && status != -1 && (stop.status == FP_EXPIRED || (pieces.hurried && !stop.status))) {
-        FP_NAME(fp_stretches) known;
-        stop = fp_stop_at(interrupted, deadline + FP_HOCKEY_GRACE);
-        status = FP_NAME(fp_stretches_set)(&r, &pieces, &known);
+    if (done < count && status != -1 && (stop.status == FP_EXPIRED || (pieces.expired && !stop.status))) {
+        FP_NAME(fp_interval_masses) known;
+        stop = fp_stop_token_make(interrupted, deadline + FP_DEADLINE_GRACE_SECONDS);
+        status = FP_NAME(fp_interval_masses_build)(&r, &pieces, &known);
         cost[4] = (long)(count - done);
         for (; done < count && !status; ++done) {
-            FP_NAME(fp_hockey_hurried)(&pieces, &known, epsilon[done], &out[done]);
-            if (r.rounded && epsilon[done] < INFINITY)
-                FP_NAME(fp_widen_rounded)(epsilon[done], &out[done]);
+            FP_NAME(fp_hockey_stick_from_masses)(&pieces, &known, epsilon[done], &out[done]);
+            if (r.underflowed && epsilon[done] < INFINITY)
+                FP_NAME(fp_widen_for_underflow)(epsilon[done], &out[done]);
         }
         free(known.cell);
     }
     status = status == FP_EXPIRED ? 0 : status ? status : stop.status == FP_INTERRUPTED ? FP_INTERRUPTED : 0;
     cost[0] = pieces.evaluations + set.evaluations;
     cost[2] = pieces.count;
-    cost[3] = pieces.spent + r.unresolved;
+    cost[3] = pieces.undecided + r.unresolved;
     free(set.interval);
     fp_pieces_free(&pieces);
-    fp_ratio_free(&r);
+    fp_log_ratio_free(&r);
     return status;
 }

@@ -1,9 +1,10 @@
-/* P(E) - e^eps Q(E) in doubles and in double-doubles, with every rounding bounded; included once per instruction set. */
+/* P(E) - e^eps Q(E) in doubles and in double-doubles, with every rounding bounded; included once per instruction
+ * set. */
 /* bounds: tested by enclosures/test_hockey_stick - rounding of interval masses, of their sum in doubles and
  * double-doubles, and of the loss */
 
 /* Sum over one side of weight * (mass of the interval), and an absolute error bound, in doubles. */
-static void FP_NAME(fp_side_mass)(const fp_side *side, const double *restrict weight, double left, double right,
+static void FP_NAME(fp_mixture_mass)(const fp_mixture *side, const double *restrict weight, double left, double right,
                                   double *restrict part, double *restrict slip, double *mass, double *error)
 {
     const double *restrict mean = side->mean, *restrict inverse = side->inverse;
@@ -26,8 +27,8 @@ static void FP_NAME(fp_side_mass)(const fp_side *side, const double *restrict we
 }
 
 /* In doubles; 0 when the relative width is not below the target, or it was stopped. */
-static int FP_NAME(fp_hockey_double)(const fp_ratio *r, double epsilon, const fp_hockey_set *set, double target,
-                                     int logs, fp_hockey *out)
+static int FP_NAME(fp_hockey_stick_in_doubles)(const fp_log_ratio *r, double epsilon, const fp_optimal_set *set,
+                                               double target, int logs, fp_bracket *out)
 {
     double sum = 0.0, error = 0.0, factor, *part = r->scratch, *slip = part + r->p.padded + r->q.padded;
     if (!(epsilon < 600.0))
@@ -36,16 +37,19 @@ static int FP_NAME(fp_hockey_double)(const fp_ratio *r, double epsilon, const fp
     double size = 0.0;
     for (int i = 0; i < set->count; ++i) {
         double p, q, pe, qe;
-        if (fp_stop_after(r->stop, 4 * (r->np + r->nq)))
+        if (fp_stop_requested(r->stop, 4 * (r->np + r->nq)))
             return 0;
-        FP_NAME(fp_side_mass)(&r->p, r->w, set->interval[2 * i].hi, set->interval[2 * i + 1].hi, part, slip, &p, &pe);
-        FP_NAME(fp_side_mass)(&r->q, r->v, set->interval[2 * i].hi, set->interval[2 * i + 1].hi, part, slip, &q, &qe);
+        FP_NAME(fp_mixture_mass)(&r->p, r->w, set->interval[2 * i].hi, set->interval[2 * i + 1].hi, part, slip, &p,
+                                 &pe);
+        FP_NAME(fp_mixture_mass)(&r->q, r->v, set->interval[2 * i].hi, set->interval[2 * i + 1].hi, part, slip, &q,
+                                 &qe);
         sum += p - factor * q;
         size += p + factor * q;
         error += pe + factor * qe;
     }
     error += (FP_ROUND + 2.3e-16 * (r->p.padded + r->q.padded + set->count)) * size;
-    double loss = set->loss_count ? set->loss_sum * (1.0 + 1e-9) * exp(set->loss_log) * (1.0 + 1e-12 * fabs(set->loss_log)) : 0.0;
+    double loss =
+        set->loss_count ? set->loss_sum * (1.0 + 1e-9) * exp(set->loss_log) * (1.0 + 1e-12 * fabs(set->loss_log)) : 0.0;
     double size_of_log = logs && sum > 0.3 ? fabs(log(sum)) : 1.0;
     if (!(sum > 1e-280) || !(2.0 * error + loss <= target * sum * (size_of_log < 1.0 ? size_of_log : 1.0)))
         return 0;
@@ -59,7 +63,7 @@ static int FP_NAME(fp_hockey_double)(const fp_ratio *r, double epsilon, const fp
 }
 
 /* coefficient (w - e^eps v) times the mass of [left, right] under N(mean, sigma^2). */
-static void FP_NAME(fp_scaled_interval)(FP_NAME(fp_scaled) *s, fp_dd coefficient, double coefficient_error,
+static void FP_NAME(fp_scaled_sum_add_interval)(FP_NAME(fp_scaled_sum) *s, fp_dd coefficient, double coefficient_error,
                                         int64_t exponent, fp_dd left, fp_dd right, double mean, double sigma)
 {
     fp_dd a = left, b = right;
@@ -73,7 +77,7 @@ static void FP_NAME(fp_scaled_interval)(FP_NAME(fp_scaled) *s, fp_dd coefficient
     if (a.hi > reach || b.hi < -reach) { /* below e^(-2^49): at most |coefficient| e^(-z^2 / 2), whatever its sign */
         double z = a.hi > reach ? a.hi : b.hi, log2_mass = -0.72 * z * z;
         int64_t bound = log2_mass > -0x1p60 ? (int64_t)log2_mass : -(int64_t)0x1p60;
-        FP_NAME(fp_scaled_add)(s, fp_dd_set(0.0), fabs(coefficient.hi) * (1.0 + 1e-9), exponent + bound + 1);
+        FP_NAME(fp_scaled_sum_add)(s, fp_dd_set(0.0), fabs(coefficient.hi) * (1.0 + 1e-9), exponent + bound + 1);
         return;
     }
     if (a.hi < -reach)
@@ -81,49 +85,53 @@ static void FP_NAME(fp_scaled_interval)(FP_NAME(fp_scaled) *s, fp_dd coefficient
     if (b.hi > reach)
         b = fp_dd_set(INFINITY);
     fp_dd mass = fp_dd_ndtr_diff_scaled(a, b, &k);
-    /* what the roundings of a and b do: |z| phi(z) each, in the scale of the mass, half as much again for exp's argument */
+    /* what the roundings of a and b do: |z| phi(z) each, in the scale of the mass, half as much again for exp's
+     * argument */
     if (isfinite(a.hi))
         slip += 0.6 * fabs(a.hi) * exp(-0.5 * a.hi * a.hi - (double)k * 0.69314718055994530942);
     if (isfinite(b.hi))
         slip += 0.6 * fabs(b.hi) * exp(-0.5 * b.hi * b.hi - (double)k * 0.69314718055994530942);
     fp_dd term = fp_dd_mul(coefficient, mass);
-    double error = (0x1p-94 * fabs(mass.hi) + 0x1p-103 * slip) * fabs(coefficient.hi) + coefficient_error * fabs(mass.hi);
-    FP_NAME(fp_scaled_add)(s, term, error * (1.0 + 1e-9), exponent + k);
+    double error =
+        (0x1p-94 * fabs(mass.hi) + 0x1p-103 * slip) * fabs(coefficient.hi) + coefficient_error * fabs(mass.hi);
+    FP_NAME(fp_scaled_sum_add)(s, term, error * (1.0 + 1e-9), exponent + k);
 }
 
 /* In double-doubles; not to be used when it was stopped. */
-static void FP_NAME(fp_hockey_double_double)(const fp_ratio *r, double epsilon, const fp_hockey_set *set, fp_hockey *out)
+static void FP_NAME(fp_hockey_stick_in_double_doubles)(const fp_log_ratio *r, double epsilon, const fp_optimal_set *set,
+                                                       fp_bracket *out)
 {
-    FP_NAME(fp_scaled) s = {{0.0, 0.0}, 0.0, 0, 1};
+    FP_NAME(fp_scaled_sum) s = {{0.0, 0.0}, 0.0, 0, 1};
     int64_t ka;
     fp_dd factor = fp_dd_exp_scaled(fp_dd_set(epsilon), &ka);
     double factor_error = epsilon == 0.0 ? 0.0 : 0x1p-97;
     for (int n = 0; n < set->count; ++n) {
         fp_dd left = set->interval[2 * n], right = set->interval[2 * n + 1];
         int i = 0, j = 0;
-        while ((i < r->np || j < r->nq) && !fp_stop_after(r->stop, 256)) {
+        while ((i < r->np || j < r->nq) && !fp_stop_requested(r->stop, 256)) {
             int order = i == r->np ? 1 : j == r->nq ? -1 : 0;
             if (!order)
                 order = r->m[i] != r->n[j] ? (r->m[i] < r->n[j] ? -1 : 1) : (r->s[i] > r->t[j]) - (r->s[i] < r->t[j]);
             if (order == 0 && ka < 300) { /* one component in both: subtract the weights first */
                 fp_dd q = fp_dd_ldexp(fp_dd_mul_d(factor, r->v[j]), ka), c = fp_dd_add_d(fp_dd_neg(q), r->w[i]);
                 double error = factor_error * q.hi + (epsilon == 0.0 ? 0.0 : 0x1p-104 * fabs(c.hi));
-                FP_NAME(fp_scaled_interval)(&s, c, error, 0, left, right, r->m[i], r->s[i]);
+                FP_NAME(fp_scaled_sum_add_interval)(&s, c, error, 0, left, right, r->m[i], r->s[i]);
                 ++i, ++j;
                 continue;
             }
             if (order <= 0) {
-                FP_NAME(fp_scaled_interval)(&s, fp_dd_set(r->w[i]), 0.0, 0, left, right, r->m[i], r->s[i]);
+                FP_NAME(fp_scaled_sum_add_interval)(&s, fp_dd_set(r->w[i]), 0.0, 0, left, right, r->m[i], r->s[i]);
                 ++i;
             }
             if (order >= 0) {
                 fp_dd c = fp_dd_neg(fp_dd_mul_d(factor, r->v[j]));
-                FP_NAME(fp_scaled_interval)(&s, c, 2.0 * factor_error * fabs(c.hi), ka, left, right, r->n[j], r->t[j]);
+                FP_NAME(fp_scaled_sum_add_interval)(&s, c, 2.0 * factor_error * fabs(c.hi), ka, left, right, r->n[j],
+                                                    r->t[j]);
                 ++j;
             }
         }
     }
-    FP_NAME(fp_scaled_bracket)(&s, set->loss_count > 0, set->loss_log, set->loss_sum, out);
+    FP_NAME(fp_scaled_sum_bracket)(&s, set->loss_count > 0, set->loss_log, set->loss_sum, out);
     if (set->gain > 1e-3 * out->value && !(out->upper - out->value < 1e-3 * out->value)) {
         out->value += set->gain;
         out->log_value = log(out->value);
@@ -134,37 +142,39 @@ static void FP_NAME(fp_hockey_double_double)(const fp_ratio *r, double epsilon, 
  * line, and of the pieces of L.  Those that the time did not suffice for are not counted. */
 typedef struct {
     double p, p_error, q, q_error;
-} FP_NAME(fp_stretch);
+} FP_NAME(fp_interval_mass);
 
 typedef struct {
-    FP_NAME(fp_stretch) *cell, *piece;
+    FP_NAME(fp_interval_mass) *cell, *piece;
     int cells, pieces;
     double all; /* an upper bound of the mass of P */
-} FP_NAME(fp_stretches);
+} FP_NAME(fp_interval_masses);
 
-static FP_NAME(fp_stretch) FP_NAME(fp_stretch_of)(const fp_ratio *r, double left, double right)
+static FP_NAME(fp_interval_mass) FP_NAME(fp_interval_mass_of)(const fp_log_ratio *r, double left, double right)
 {
-    FP_NAME(fp_stretch) s;
-    double *part = r->scratch, *slip = part + r->p.padded + r->q.padded, rounding = 2.3e-16 * (r->p.padded + r->q.padded);
-    FP_NAME(fp_side_mass)(&r->p, r->w, left, right, part, slip, &s.p, &s.p_error);
-    FP_NAME(fp_side_mass)(&r->q, r->v, left, right, part, slip, &s.q, &s.q_error);
+    FP_NAME(fp_interval_mass) s;
+    double *part = r->scratch, *slip = part + r->p.padded + r->q.padded,
+           rounding = 2.3e-16 * (r->p.padded + r->q.padded);
+    FP_NAME(fp_mixture_mass)(&r->p, r->w, left, right, part, slip, &s.p, &s.p_error);
+    FP_NAME(fp_mixture_mass)(&r->q, r->v, left, right, part, slip, &s.q, &s.q_error);
     s.p_error += rounding * s.p;
     s.q_error += rounding * s.q;
     return s;
 }
 
 /* Until the time is spent; -1 when memory is short. */
-static int FP_NAME(fp_stretches_set)(const fp_ratio *r, const fp_pieces *pieces, FP_NAME(fp_stretches) *out)
+static int FP_NAME(fp_interval_masses_build)(const fp_log_ratio *r, const fp_pieces *pieces,
+                                             FP_NAME(fp_interval_masses) * out)
 {
-    int i = 0, j = 0, p_step = 1 + r->np / FP_HOCKEY_CELLS, q_step = 1 + r->nq / FP_HOCKEY_CELLS, last = 0;
+    int i = 0, j = 0, p_step = 1 + r->np / FP_DEADLINE_INTERVALS, q_step = 1 + r->nq / FP_DEADLINE_INTERVALS, last = 0;
     double left = -INFINITY;
     out->cells = out->pieces = 0;
-    out->cell = malloc((size_t)(2 * FP_HOCKEY_CELLS + 3 + pieces->count) * sizeof *out->cell);
+    out->cell = malloc((size_t)(2 * FP_DEADLINE_INTERVALS + 3 + pieces->count) * sizeof *out->cell);
     if (!out->cell)
         return -1;
-    FP_NAME(fp_stretch) whole = FP_NAME(fp_stretch_of)(r, -INFINITY, INFINITY);
+    FP_NAME(fp_interval_mass) whole = FP_NAME(fp_interval_mass_of)(r, -INFINITY, INFINITY);
     out->all = whole.p + whole.p_error;
-    while (!last && !fp_stop_after(r->stop, 4 * (r->np + r->nq))) {
+    while (!last && !fp_stop_requested(r->stop, 4 * (r->np + r->nq))) {
         double right = INFINITY;
         last = i >= r->np && j >= r->nq;
         if (!last && (j >= r->nq || (i < r->np && r->m[i] <= r->n[j])))
@@ -172,25 +182,25 @@ static int FP_NAME(fp_stretches_set)(const fp_ratio *r, const fp_pieces *pieces,
         else if (!last)
             right = r->n[j], j += q_step;
         if (left < right)
-            out->cell[out->cells++] = FP_NAME(fp_stretch_of)(r, left, right);
+            out->cell[out->cells++] = FP_NAME(fp_interval_mass_of)(r, left, right);
         left = right;
     }
     out->piece = out->cell + out->cells;
-    while (out->pieces < pieces->count && !fp_stop_after(r->stop, 4 * (r->np + r->nq))) {
+    while (out->pieces < pieces->count && !fp_stop_requested(r->stop, 4 * (r->np + r->nq))) {
         const fp_piece *piece = &pieces->piece[out->pieces];
-        out->piece[out->pieces++] = FP_NAME(fp_stretch_of)(r, piece->left, piece->right);
+        out->piece[out->pieces++] = FP_NAME(fp_interval_mass_of)(r, piece->left, piece->right);
     }
     return 0;
 }
 
-/* H when the time is spent.  Any partition C of the line gives H >= sum of (P(c) - e^eps Q(c))^+; with E on which L > eps
- * and D on which L < eps, both proved, H <= P - P(D) - e^eps Q(E), and any part of either will do. */
-static void FP_NAME(fp_hockey_hurried)(const fp_pieces *pieces, const FP_NAME(fp_stretches) *known, double epsilon,
-                                       fp_hockey *out)
+/* H when the time is spent.  Any partition C of the line gives H >= sum of (P(c) - e^eps Q(c))^+; with E on which L >
+ * eps and D on which L < eps, both proved, H <= P - P(D) - e^eps Q(E), and any part of either will do. */
+static void FP_NAME(fp_hockey_stick_from_masses)(const fp_pieces *pieces, const FP_NAME(fp_interval_masses) * known,
+                                                 double epsilon, fp_bracket *out)
 {
     double sum = 0.0, error = 0.0, below = 0.0, least, most, factor = epsilon < 600.0 ? fp_exp(epsilon) : INFINITY;
     for (int k = 0; k < known->cells && factor < INFINITY; ++k) {
-        const FP_NAME(fp_stretch) *s = &known->cell[k];
+        const FP_NAME(fp_interval_mass) *s = &known->cell[k];
         double gain = s->p - factor * s->q;
         if (gain > 0.0) {
             sum += gain;
@@ -198,7 +208,7 @@ static void FP_NAME(fp_hockey_hurried)(const fp_pieces *pieces, const FP_NAME(fp
         }
     }
     for (int k = 0; k < known->pieces; ++k) {
-        const FP_NAME(fp_stretch) *s = &known->piece[k];
+        const FP_NAME(fp_interval_mass) *s = &known->piece[k];
         double gain = 0.0;
         FP_NAME(fp_piece_bounds)(&pieces->piece[k], &least, &most);
         if (most <= epsilon)
@@ -207,11 +217,12 @@ static void FP_NAME(fp_hockey_hurried)(const fp_pieces *pieces, const FP_NAME(fp
             gain = factor * (s->q - s->q_error) * (1.0 - FP_ROUND);
         below += gain > 0.0 ? gain : 0.0;
     }
-    double rounding = 2.3e-16 * (known->cells + known->pieces + 4), lower = sum * (1.0 - rounding) - error * (1.0 + 1e-9);
+    double rounding = 2.3e-16 * (known->cells + known->pieces + 4),
+           lower = sum * (1.0 - rounding) - error * (1.0 + 1e-9);
     double upper = (known->all - below * (1.0 - rounding)) * (1.0 + 1e-15) + 1e-300;
     lower = lower > 0.0 ? lower : 0.0;
     upper = upper < 1.0 ? upper > lower ? upper : lower : 1.0;
     double value = lower > 0.0 ? sum : 0.5 * upper;
-    *out = (fp_hockey){value, lower, upper, log(value), log(lower), log(upper)};
-    FP_NAME(fp_hockey_finish)(out);
+    *out = (fp_bracket){value, lower, upper, log(value), log(lower), log(upper)};
+    FP_NAME(fp_bracket_round_outward)(out);
 }

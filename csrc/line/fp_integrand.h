@@ -9,8 +9,8 @@
  *                    log1p of the integral of p [kappa(b l) + b kappa(-l)], divided by b
  *   where p or q is negligible   a constant times q or p, the limit of the above
  * The integrals of p and of q that these forms add and subtract cancel when both have the same mass.
- * Each function also returns a bound of the rounding error of its value, to second order in dl where f'(l) vanishes.
- */
+ * Each function also returns a bound of the rounding error of its value, to second order in dl where f'(l)
+ * vanishes. */
 /* bounds: tested by enclosures/test_integrals - rounding of integrands, by first and second order */
 #ifndef FP_INTEGRAND_H
 #define FP_INTEGRAND_H
@@ -20,7 +20,16 @@
 /* bound: proved - half a unit in the last place of a double, IEEE 754 */
 #define FP_U 1.1102230246251565e-16
 
-enum { FP_KL = 0, FP_JS = 1, FP_ENTROPY = 2, FP_RENYI = 3, FP_RENYI_SMALL = 4, FP_INFORMATION = 5, FP_MASS_P = 6, FP_MASS_Q = 7 };
+enum {
+    FP_KL = 0,
+    FP_JS = 1,
+    FP_ENTROPY = 2,
+    FP_RENYI = 3,
+    FP_RENYI_SMALL = 4,
+    FP_INFORMATION = 5,
+    FP_MASS_P = 6,
+    FP_MASS_Q = 7
+};
 
 /* kappa on |x| <= 1, 2 ulp */
 FP_INLINE double fp_kappa_series(double x)

@@ -8,8 +8,8 @@
  * 1. The log-ratio f(t) = log M/N_a = log sum w_i exp(d_i t - d_i^2 / 2) is convex, and f(0) <= 0.  Hence {f > e} is
  *    two tails, t > t_R and t < t_L with t_L <= 0 <= t_R.
  * 2. The second divergence is never the larger: H_e(N_a||M) <= H_e(M||N_a) for e >= 0.  Under N_a let F be the
- *    distribution function of f.  Sublevel sets of f are intervals, and by Ehrhard's inequality Phi^-1(F) is concave, so
- *    f is distributed as a convex increasing function g of a standard normal variable.  Let l(z) = s z - s^2 / 2 with
+ *    distribution function of f.  Sublevel sets of f are intervals, and by Ehrhard's inequality Phi^-1(F) is concave,
+ * so f is distributed as a convex increasing function g of a standard normal variable.  Let l(z) = s z - s^2 / 2 with
  *    s such that E(e^-e - e^l)^+ = E(e^-e - e^g)^+.  Put(k) = E(k - e^g)^+ - E(k - e^l)^+ tends to 0 at both ends, as
  *    both means are 1, and its slope is the difference of two distribution functions.  g - l is convex, so that the
  *    slope has the signs -, +, - or a part of this pattern, and Put(e^-e) = 0 implies Put(e^e) >= 0.  Hence
@@ -20,9 +20,9 @@
  * Runs of atoms are halved until 3 or 4 proves that none of them exceeds the best one found.
  *
  * Any t gives the lower bound sum w_i Phi(d_i - t) - e^e Phi(-t) of Right(a).  With |f(t) - e| <= r it lacks at most
- * (e^r - 1) e^e phi(s) |t - t_R|, s between t and t_R.  By convexity |t - t_R| <= r t / (e - r - f(0)); and since f'' is a
- * variance of d, at most D^2 with D = max |d_i|, |t - t_R| <= 2 r / f'(t) where 4 r D^2 <= f'(t)^2.
- */
+ * (e^r - 1) e^e phi(s) |t - t_R|, s between t and t_R.  By convexity |t - t_R| <= r t / (e - r - f(0)); and since f''
+ * is a variance of d, at most D^2 with D = max |d_i|, |t - t_R| <= 2 r / f'(t) where 4 r D^2 <=
+ * f'(t)^2. */
 /* bounds: none - the scale of lengths below which nothing is computed but 1 - min w */
 #ifndef FP_LIP_H
 #define FP_LIP_H
@@ -30,14 +30,14 @@
 #include "common/fp_lanes.h"
 #include "special/fp_math.h"
 #include "line/fp_bracket.h"
-#include "common/fp_deadline.h"
+#include "common/fp_stop_token.h"
 #include <stddef.h>
 
 /* The atoms seen from one side, so that x rises and right tails are taken; padded with atoms that weigh nothing. */
 typedef struct {
     double *x, *weight, *log_weight;
     fp_dd *beyond; /* weight of atoms i .. n - 1 */
-} fp_lip_side;
+} fp_lip_atoms;
 
 /* Right(a) at the epsilon met last: value and lower bound times e^scale, upper bound times e^scale_above. */
 typedef struct {
@@ -61,35 +61,35 @@ typedef struct {
 typedef struct {
     int n;
     double sigma, inverse; /* in the unit of x */
-    fp_lip_side side[2];   /* 0: right tails, 1: left tails, the atoms mirrored */
+    fp_lip_atoms side[2];   /* 0: right tails, 1: left tails, the atoms mirrored */
     fp_lip_tail *tail[2];
     double *centre;        /* upper bound of f(0) for each atom; NaN where unknown */
-    double *lightest;      /* least weight of each run of the binary tree */
+    double *least_weights;      /* least weight of each run of the binary tree */
     double *h, *e, *d;     /* scratch of one window */
     fp_lip_run *stack;
     double excess;         /* sum of the weights less 1 */
     double target;
     int logs;
     long evaluations, extended, undecided;
-    fp_stop stop;
+    fp_stop_token stop;
     void *storage;
 } fp_lip;
 
 /* Least weight within [first, last]; a node's left child follows it, the right one follows that child's tree. */
-static inline double fp_lip_lightest(fp_lip *lip, int first, int last, int node)
+static inline double fp_lip_least_weights(fp_lip *lip, int first, int last, int node)
 {
     double least = lip->side[0].weight[first];
     if (first < last) {
         int middle = first + (last - first) / 2;
-        double left = fp_lip_lightest(lip, first, middle, node + 1);
-        double right = fp_lip_lightest(lip, middle + 1, last, node + 2 * (middle - first + 1));
+        double left = fp_lip_least_weights(lip, first, middle, node + 1);
+        double right = fp_lip_least_weights(lip, middle + 1, last, node + 2 * (middle - first + 1));
         least = left < right ? left : right;
     }
-    return lip->lightest[node] = least;
+    return lip->least_weights[node] = least;
 }
 
 /* `x` rises strictly.  Returns 0, -1 when memory is short, 1 when the lengths are too far apart for doubles. */
-static inline int fp_lip_set(fp_lip *lip, int n, const double *w, const double *x, double sigma)
+static inline int fp_lip_build(fp_lip *lip, int n, const double *w, const double *x, double sigma)
 {
     size_t padded = (size_t)n + 2 * FP_LANES, doubles = 9 * padded + (size_t)n + 2 * (size_t)n;
     size_t dds = 2 * ((size_t)n + 1);
@@ -106,7 +106,7 @@ static inline int fp_lip_set(fp_lip *lip, int n, const double *w, const double *
     lip->sigma = ldexp(sigma, unit);
     lip->inverse = 1.0 / lip->sigma;
     for (int s = 0; s < 2; ++s) {
-        fp_lip_side *side = &lip->side[s];
+        fp_lip_atoms *side = &lip->side[s];
         double **fields[] = {&side->x, &side->weight, &side->log_weight};
         for (size_t f = 0; f < sizeof fields / sizeof *fields; ++f)
             *fields[f] = cursor, cursor += padded;
@@ -122,7 +122,7 @@ static inline int fp_lip_set(fp_lip *lip, int n, const double *w, const double *
     lip->e = cursor, cursor += padded;
     lip->d = cursor, cursor += padded;
     lip->centre = cursor, cursor += n;
-    lip->lightest = cursor, cursor += 2 * (size_t)n;
+    lip->least_weights = cursor, cursor += 2 * (size_t)n;
     for (int i = 0; i < n; ++i)
         lip->centre[i] = NAN;
     fp_dd *pairs = (fp_dd *)cursor;
@@ -134,7 +134,7 @@ static inline int fp_lip_set(fp_lip *lip, int n, const double *w, const double *
     for (int s = 0; s < 2; ++s)
         lip->tail[s] = (fp_lip_tail *)pairs + (size_t)s * n;
     lip->stack = (fp_lip_run *)(lip->tail[1] + n);
-    fp_lip_lightest(lip, 0, n - 1, 0);
+    fp_lip_least_weights(lip, 0, n - 1, 0);
     lip->excess = fp_dd_add_d(lip->side[0].beyond[0], -1.0).hi;
     return !(lip->sigma > 0x1p-1000);
 }
@@ -144,9 +144,9 @@ static inline void fp_lip_free(fp_lip *lip) { free(lip->storage); }
 #define FP_LOOPS "line/fp_lip_solver.h"
 #include "common/fp_variants.h"
 
-typedef int (*fp_lip_function)(int, const double *, const double *, double, const double *, ptrdiff_t, double, int,
-                               fp_interrupted, fp_hockey *, long *);
+typedef int (*fp_lip_kernel)(int, const double *, const double *, double, const double *, ptrdiff_t, double, int,
+                               fp_interrupted, fp_bracket *, long *);
 
-static inline fp_lip_function fp_lip_pick(void) { return FP_SELECT(fp_lip_all); }
+static inline fp_lip_kernel fp_lip_select(void) { return FP_SELECT(fp_lip_curve); }
 
 #endif

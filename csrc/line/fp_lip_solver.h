@@ -1,6 +1,6 @@
 /* The loops of fp_lip.h; included once per instruction set. */
-/* bounds: tested by enclosures/test_lip - rounding of the log-ratio, of masses and of sums, counted to first order; what
- * atoms beyond a window weigh; outward rounding of brackets */
+/* bounds: tested by enclosures/test_lip - rounding of the log-ratio, of masses and of sums, counted to first order;
+ * what atoms beyond a window weigh; outward rounding of brackets */
 #include "common/fp_lanes_loops.h"
 #include "line/fp_scaled_sum_loops.h"
 
@@ -16,10 +16,9 @@
 /* bound: none - the relative width that is wide */
 #define FP_LIP_WIDE 1e-9
 
-/* Where the weights miss the sum 1 by m, all holds for M / (1 + m), whose H(N_a||M / (1 + m)) is the smaller.  H(N_a||M) is
- * at most H(M||N_a) + m, and from eps = m on at most e^-eps (H(M||N_a) + 2 m e^eps N_a(E)), E for eps - m: both are in the
- * bracket.
- * bound: none - below this epsilon f is that of M / (1 + m) */
+/* Where the weights miss the sum 1 by m, all holds for M / (1 + m), whose H(N_a||M / (1 + m)) is the smaller. H(N_a||M)
+ * is at most H(M||N_a) + m, and from eps = m on at most e^-eps (H(M||N_a) + 2 m e^eps N_a(E)), E for eps - m: both are
+ * in the bracket. bound: none - below this epsilon f is that of M / (1 + m) */
 #define FP_LIP_NORMALISED 1e-12
 /* bound: proved - two, and room for rounding */
 #define FP_LIP_MISSED 2.1
@@ -27,7 +26,7 @@
 /* The log-ratio less eps at a point, and the window it was summed over: e_k e^peak are its terms. */
 typedef struct {
     double value, slope, error, peak;
-    double steep, bend; /* lower bound of the slope, 0 where there is none; upper bound of f'' */
+    double steep, curvature; /* lower bound of the slope, 0 where there is none; upper bound of f'' */
     int first, count;
 } FP_NAME(fp_lip_point);
 
@@ -35,7 +34,7 @@ typedef struct {
 static inline double FP_NAME(fp_lip_sum_error)(int count) { return 1.2e-16 * (count / 8 + 8); }
 
 /* The first index whose x is at least y. */
-static inline int FP_NAME(fp_lip_find)(const double *x, int n, double y)
+static inline int FP_NAME(fp_lip_search)(const double *x, int n, double y)
 {
     int low = 0, high = n;
     while (low < high) {
@@ -49,7 +48,7 @@ static inline int FP_NAME(fp_lip_find)(const double *x, int n, double y)
 }
 
 /* The atoms that make up all but e^-reach of the density of M at a + sigma t, in whole lanes. */
-static void FP_NAME(fp_lip_window)(const fp_lip *lip, const fp_lip_side *side, double a, double t, double reach,
+static void FP_NAME(fp_lip_window)(const fp_lip *lip, const fp_lip_atoms *side, double a, double t, double reach,
                                    int *first, int *count)
 {
     double y = a + t * lip->sigma, rounding = 1e-15 * (fabs(a) + fabs(y)) * lip->inverse, best = -INFINITY;
@@ -57,19 +56,19 @@ static void FP_NAME(fp_lip_window)(const fp_lip *lip, const fp_lip_side *side, d
     *count = fp_padded(lip->n);
     if (lip->n <= FP_LIP_SMALL || !(t < 1e5) || !(rounding < 1e-3))
         return;
-    int next = FP_NAME(fp_lip_find)(side->x, lip->n, y);
+    int next = FP_NAME(fp_lip_search)(side->x, lip->n, y);
     for (int i = next > 0 ? next - 1 : 0; i <= next && i < lip->n; ++i) {
         double z = (side->x[i] - y) * lip->inverse, h = side->log_weight[i] - 0.5 * z * z;
         best = h > best ? h : best;
     }
     double radius = (sqrt(2.0 * (reach - best)) * (1.0 + 1e-9) + 2e-3) * lip->sigma;
-    *first = FP_NAME(fp_lip_find)(side->x, lip->n, y - radius);
-    *count = fp_padded(FP_NAME(fp_lip_find)(side->x, lip->n, y + radius) - *first);
+    *first = FP_NAME(fp_lip_search)(side->x, lip->n, y - radius);
+    *count = fp_padded(FP_NAME(fp_lip_search)(side->x, lip->n, y + radius) - *first);
 }
 
-/* f - eps and its slope at t; where all exponents are small, free of cancellation.  Below FP_LIP_NORMALISED the weights are
- * taken to sum to 1. */
-static void FP_NAME(fp_lip_at)(fp_lip *lip, const fp_lip_side *side, double a, double t, double epsilon,
+/* f - eps and its slope at t; where all exponents are small, free of cancellation.  Below FP_LIP_NORMALISED the weights
+ * are taken to sum to 1. */
+static void FP_NAME(fp_lip_log_ratio)(fp_lip *lip, const fp_lip_atoms *side, double a, double t, double epsilon,
                                FP_NAME(fp_lip_point) *at)
 {
     double below = (a - side->x[0]) * lip->inverse, above = (side->x[lip->n - 1] - a) * lip->inverse;
@@ -77,14 +76,15 @@ static void FP_NAME(fp_lip_at)(fp_lip *lip, const fp_lip_side *side, double a, d
     int first = 0, count = fp_padded(lip->n), near = far * (t + far) <= 0.25;
     if (!near)
         FP_NAME(fp_lip_window)(lip, side, a, t, FP_LIP_REACH, &first, &count);
-    const double *restrict x = side->x + first, *restrict w = side->weight + first, *restrict lw = side->log_weight + first;
+    const double *restrict x = side->x + first, *restrict w = side->weight + first,
+                           *restrict lw = side->log_weight + first;
     double *restrict h = lip->h, *restrict e = lip->e, *restrict d = lip->d;
     fp_v8 mass = {0}, slope = {0}, slip = {0}, wide = {0};
     lip->evaluations++;
-    fp_stop_after(&lip->stop, count + 32);
+    fp_stop_requested(&lip->stop, count + 32);
     at->first = first;
     at->count = count;
-    at->steep = at->bend = 0.0;
+    at->steep = at->curvature = 0.0;
     for (int k = 0; k < count; ++k) {
         double away = (x[k] - a) * inverse;
         away = away > FP_LIP_FARTHEST ? FP_LIP_FARTHEST : away;
@@ -109,7 +109,7 @@ static void FP_NAME(fp_lip_at)(fp_lip *lip, const fp_lip_side *side, double a, d
         at->value = log_ratio - epsilon;
         at->slope = FP_NAME(fp_v8_sum)(slope) / (1.0 + rise);
         at->steep = at->slope - 8.0 * (FP_ROUND + FP_NAME(fp_lip_sum_error)(count)) * FP_NAME(fp_v8_sum)(wide);
-        at->bend = far * far * (1.0 + 1e-9);
+        at->curvature = far * far * (1.0 + 1e-9);
         at->error = (2.0 * FP_ROUND + 2.0 * FP_NAME(fp_lip_sum_error)(count)) * FP_NAME(fp_v8_sum)(slip)
                     + 2.3e-16 * (fabs(excess) + epsilon + 2.0 * fabs(log_ratio)) + 1e-300 * (1.0 + t);
         return;
@@ -134,10 +134,10 @@ static void FP_NAME(fp_lip_at)(fp_lip *lip, const fp_lip_side *side, double a, d
 }
 
 /* An upper bound of the crossing t_R of atom k: f(t) >= log w_i + d_i t - d_i^2 / 2 for every i. */
-static double FP_NAME(fp_lip_above)(const fp_lip *lip, const fp_lip_side *side, int k, double epsilon)
+static double FP_NAME(fp_lip_crossing_bound)(const fp_lip *lip, const fp_lip_atoms *side, int k, double epsilon)
 {
     double a = side->x[k], least = INFINITY, step = sqrt(2.0 * (epsilon + fp_log((double)lip->n))) * lip->sigma;
-    int many = lip->n - k > FP_LIP_SMALL, place = many ? FP_NAME(fp_lip_find)(side->x, lip->n, a + step) : 0;
+    int many = lip->n - k > FP_LIP_SMALL, place = many ? FP_NAME(fp_lip_search)(side->x, lip->n, a + step) : 0;
     int some[4] = {k + 1, place - 1, place, lip->n - 1}, count = many ? 4 : lip->n - 1 - k;
     for (int j = 0; j < count; ++j) {
         int i = many ? some[j] : k + 1 + j;
@@ -151,10 +151,10 @@ static double FP_NAME(fp_lip_above)(const fp_lip *lip, const fp_lip_side *side, 
     return least;
 }
 
-/* Upper bound of Right(a) of atom k where its crossing is known too roughly, to be at least `least`: at most M(t > least), that is
- * exp(-(least - D)^2 / 2) with D = d_n; by f(t) <= D t also with eps / D for `least`; and by convexity of H at most
- * sum_i w_i min(1, 0.4 d_i) over d_i > 0. */
-static void FP_NAME(fp_lip_unresolved)(fp_lip *lip, const fp_lip_side *side, int k, double epsilon, double least,
+/* Upper bound of Right(a) of atom k where its crossing is known too roughly, to be at least `least`: at most M(t >
+ * least), that is exp(-(least - D)^2 / 2) with D = d_n; by f(t) <= D t also with eps / D for `least`; and by convexity
+ * of H at most sum_i w_i min(1, 0.4 d_i) over d_i > 0. */
+static void FP_NAME(fp_lip_unresolved)(fp_lip *lip, const fp_lip_atoms *side, int k, double epsilon, double least,
                                        fp_lip_tail *tail)
 {
     double a = side->x[k], far = (side->x[lip->n - 1] - a) * lip->inverse, sum = 0.0;
@@ -172,17 +172,18 @@ static void FP_NAME(fp_lip_unresolved)(fp_lip *lip, const fp_lip_side *side, int
 }
 
 /* x e^scale */
-static inline double FP_NAME(fp_lip_plain)(fp_dd scale, double x)
+static inline double FP_NAME(fp_lip_unscaled)(fp_dd scale, double x)
 {
     return scale.hi == 0.0 ? x : scale.hi < -1400.0 ? 0.0 : fp_exp_times(scale.hi, scale.lo, x);
 }
 
-/* Right(a) of atom k from the terms at t; it lacks at most e^log_lost times the density e^(eps - t^2/2) / sqrt(2 pi).  Where no
- * atom lies beyond t, all is in units of that density. */
-static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_side *side, int k, double t, double epsilon, double log_lost, double theta,
-                                 const FP_NAME(fp_lip_point) *at, fp_lip_tail *tail)
+/* Right(a) of atom k from the terms at t; it lacks at most e^log_lost times the density e^(eps - t^2/2) / sqrt(2 pi).
+ * Where no atom lies beyond t, all is in units of that density. */
+static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_atoms *side, int k, double t, double epsilon,
+                                 double log_lost, double theta, const FP_NAME(fp_lip_point) * at, fp_lip_tail *tail)
 {
-    double low, square = fp_half_square(t, &low), mills = fp_mills(t), error, sum_error = FP_NAME(fp_lip_sum_error)(at->count);
+    double low, square = fp_half_square(t, &low), mills = fp_mills(t), error,
+                sum_error = FP_NAME(fp_lip_sum_error)(at->count);
     double far = (side->x[lip->n - 1] - side->x[k]) * lip->inverse;
     fp_dd scale = fp_two_sum(epsilon, -square);
     scale = fp_two_sum(scale.hi, scale.lo - low);
@@ -191,7 +192,7 @@ static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_side *side, int k, do
     const double *restrict e = lip->e, *restrict d = lip->d;
     double *restrict part = lip->h;
     fp_v8 sum = {0}, slip = {0};
-    fp_stop_after(&lip->stop, 4 * count);
+    fp_stop_requested(&lip->stop, 4 * count);
     if (far <= t + 1.0) {
         for (int i = 0; i < count; ++i)
             part[i] = e[i] * fp_mills(t - d[i]);
@@ -216,10 +217,12 @@ static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_side *side, int k, do
             sum += FP_AT(part, i);
             slip += FP_AT(e, i) * (FP_NAME(fp_v8_abs)(di) + FP_NAME(fp_v8_abs)(t - di));
         }
-        double p = FP_NAME(fp_v8_sum)(sum) + side->beyond[end].hi, q = FP_NAME(fp_lip_plain)(scale, mills * FP_INV_SQRT_2PI);
+        double p = FP_NAME(fp_v8_sum)(sum) + side->beyond[end].hi,
+               q = FP_NAME(fp_lip_unscaled)(scale, mills * FP_INV_SQRT_2PI);
         theta = epsilon * (p - q) <= theta * q ? theta : 0.0;
         double density = fp_exp(at->peak - square) * (0.5 * FP_INV_SQRT_2PI);
-        error = (2.0 * FP_ROUND + sum_error) * p + FP_ROUND * density * FP_NAME(fp_v8_sum)(slip) + (4.0 * FP_ROUND + theta) * q + 1e-300;
+        error = (2.0 * FP_ROUND + sum_error) * p + FP_ROUND * density * FP_NAME(fp_v8_sum)(slip)
+                + (4.0 * FP_ROUND + theta) * q + 1e-300;
         tail->loss = fp_exp(log_lost + scale.hi);
         tail->scale = fp_dd_set(0.0);
         tail->value = p - q;
@@ -234,7 +237,7 @@ static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_side *side, int k, do
 /* Right(a) of atom k of a side, for the epsilon of this visit. */
 static const fp_lip_tail *FP_NAME(fp_lip_tail_at)(fp_lip *lip, int which, int k, double epsilon, ptrdiff_t visit)
 {
-    const fp_lip_side *side = &lip->side[which];
+    const fp_lip_atoms *side = &lip->side[which];
     fp_lip_tail *tail = &lip->tail[which][k];
     FP_NAME(fp_lip_point) at = {0};
     if (tail->visit == visit)
@@ -247,21 +250,22 @@ static const fp_lip_tail *FP_NAME(fp_lip_tail_at)(fp_lip *lip, int which, int k,
     }
     double a = side->x[k], *centre = &lip->centre[which ? lip->n - 1 - k : k], above = INFINITY;
     if (isnan(*centre)) {
-        FP_NAME(fp_lip_at)(lip, side, a, 0.0, 0.0, &at);
+        FP_NAME(fp_lip_log_ratio)(lip, side, a, 0.0, 0.0, &at);
         *centre = at.value + at.error;
     }
     double t = again ? tail->t + (epsilon - tail->epsilon) / tail->slope : NAN, behind = 0.0;
     if (!(t >= 0.0 && t < INFINITY))
-        t = above = FP_NAME(fp_lip_above)(lip, side, k, epsilon);
+        t = above = FP_NAME(fp_lip_crossing_bound)(lip, side, k, epsilon);
     for (int i = 0; i < 100 && t < FP_LIP_FARTHEST; ++i) {
-        FP_NAME(fp_lip_at)(lip, side, a, t, epsilon, &at);
+        FP_NAME(fp_lip_log_ratio)(lip, side, a, t, epsilon, &at);
         double close = 1e-10 * at.slope / (1.0 + t);
         if (lip->stop.status || fabs(at.value) <= 2.0 * at.error || (at.slope > 0.0 && fabs(at.value) <= close))
             break;
         behind = at.value < 0.0 ? t : behind;
         double next = t - at.value / at.slope;
-        if (at.value < 0.0 && !(at.slope > 0.0 && next < 1.5 * t + 1.0)) { /* far out: the lines of single atoms are surer */
-            above = above < INFINITY ? above : FP_NAME(fp_lip_above)(lip, side, k, epsilon);
+        if (at.value < 0.0
+            && !(at.slope > 0.0 && next < 1.5 * t + 1.0)) { /* far out: the lines of single atoms are surer */
+            above = above < INFINITY ? above : FP_NAME(fp_lip_crossing_bound)(lip, side, k, epsilon);
             next = at.slope > 0.0 && next < above ? next : above > t ? above : 2.0 * t + 1.0;
         }
         if (!(next > behind) && next != t)
@@ -271,8 +275,9 @@ static const fp_lip_tail *FP_NAME(fp_lip_tail_at)(fp_lip *lip, int which, int k,
         t = next;
     }
     double error = fabs(at.value) + at.error, far = (side->x[lip->n - 1] - a) * lip->inverse;
-    double rise = epsilon - error - *centre - (epsilon < FP_LIP_NORMALISED ? 0.0 : fabs(lip->excess)), width = rise > 0.0 ? error * t / rise : INFINITY;
-    if (at.steep > 0.0 && 4.0 * error * at.bend <= at.steep * at.steep && 2.0 * error / at.steep < width)
+    double rise = epsilon - error - *centre - (epsilon < FP_LIP_NORMALISED ? 0.0 : fabs(lip->excess)),
+           width = rise > 0.0 ? error * t / rise : INFINITY;
+    if (at.steep > 0.0 && 4.0 * error * at.curvature <= at.steep * at.steep && 2.0 * error / at.steep < width)
         width = 2.0 * error / at.steep;
     width *= 1.0 + 1e-9;
     double log_lost = fp_log(width) + (error < 30.0 ? fp_log(fp_expm1(error)) : error) + t * width + 1e-9;
@@ -302,28 +307,31 @@ static double FP_NAME(fp_lip_log)(double l, fp_dd a, double r, fp_dd b, double p
 }
 
 /* Upper bound of Left + Right of two tails. */
-static fp_lip_bound FP_NAME(fp_lip_most)(const fp_lip_tail *left, const fp_lip_tail *right)
+static fp_lip_bound FP_NAME(fp_lip_upper_bound)(const fp_lip_tail *left, const fp_lip_tail *right)
 {
-    double plain = FP_NAME(fp_lip_plain)(left->scale_above, left->upper) + FP_NAME(fp_lip_plain)(right->scale_above, right->upper);
+    double plain = FP_NAME(fp_lip_unscaled)(left->scale_above, left->upper)
+                   + FP_NAME(fp_lip_unscaled)(right->scale_above, right->upper);
     plain = plain * (1.0 + 2e-15) + 1e-322;
     double log_bound = FP_NAME(fp_lip_log)(left->upper, left->scale_above, right->upper, right->scale_above, plain);
     return (fp_lip_bound){plain, log_bound + 1e-15 * fabs(log_bound)};
 }
 
 /* 1 less a weight, as an upper bound. */
-static fp_lip_bound FP_NAME(fp_lip_cap)(const fp_lip *lip, double weight)
+static fp_lip_bound FP_NAME(fp_lip_weight_bound)(const fp_lip *lip, double weight)
 {
     double miss = fabs(lip->excess), log_cap = fp_log1p(miss - weight);
     return (fp_lip_bound){(1.0 - weight + miss) * (1.0 + 1e-15) + 1e-322, log_cap + 1e-15 * (fabs(log_cap) + miss)};
 }
 
 /* H(M||N_a) in doubles. */
-static fp_hockey FP_NAME(fp_lip_double)(const fp_lip_tail *left, const fp_lip_tail *right)
+static fp_bracket FP_NAME(fp_lip_double)(const fp_lip_tail *left, const fp_lip_tail *right)
 {
-    fp_hockey out;
-    fp_lip_bound most = FP_NAME(fp_lip_most)(left, right);
-    double lower = FP_NAME(fp_lip_plain)(left->scale, left->lower) + FP_NAME(fp_lip_plain)(right->scale, right->lower);
-    out.value = FP_NAME(fp_lip_plain)(left->scale, left->value) + FP_NAME(fp_lip_plain)(right->scale, right->value);
+    fp_bracket out;
+    fp_lip_bound most = FP_NAME(fp_lip_upper_bound)(left, right);
+    double lower =
+        FP_NAME(fp_lip_unscaled)(left->scale, left->lower) + FP_NAME(fp_lip_unscaled)(right->scale, right->lower);
+    out.value =
+        FP_NAME(fp_lip_unscaled)(left->scale, left->value) + FP_NAME(fp_lip_unscaled)(right->scale, right->value);
     out.lower = lower > 1e-300 ? lower * (1.0 - 2e-15) : 0.0;
     out.upper = most.plain;
     out.log_value = FP_NAME(fp_lip_log)(left->value, left->scale, right->value, right->scale, out.value);
@@ -335,15 +343,15 @@ static fp_hockey FP_NAME(fp_lip_double)(const fp_lip_tail *left, const fp_lip_ta
 }
 
 /* H(M||N_a) for atom i, whose crossings are known, summed in double-doubles. */
-static fp_hockey FP_NAME(fp_lip_double_double)(fp_lip *lip, int i, double epsilon)
+static fp_bracket FP_NAME(fp_lip_double_double)(fp_lip *lip, int i, double epsilon)
 {
-    FP_NAME(fp_scaled) s = {{0.0, 0.0}, 0.0, 0, 1};
+    FP_NAME(fp_scaled_sum) s = {{0.0, 0.0}, 0.0, 0, 1};
     double log_loss[2] = {-INFINITY, -INFINITY};
     int64_t factor_exponent, exponent;
     fp_dd factor = fp_dd_exp_scaled(fp_dd_set(epsilon), &factor_exponent);
-    fp_hockey out;
+    fp_bracket out;
     for (int which = 0; which < 2; ++which) {
-        const fp_lip_side *side = &lip->side[which];
+        const fp_lip_atoms *side = &lip->side[which];
         int k = which ? lip->n - 1 - i : i, first, count;
         const fp_lip_tail *tail = &lip->tail[which][k];
         double a = side->x[k], t = tail->t;
@@ -354,34 +362,36 @@ static fp_hockey FP_NAME(fp_lip_double_double)(fp_lip *lip, int i, double epsilo
         int end = first + count < lip->n ? first + count : lip->n;
         for (int j = first; j < end && !lip->stop.status; ++j) {
             double w = side->weight[j];
-            fp_stop_after(&lip->stop, 128);
+            fp_stop_requested(&lip->stop, 128);
             fp_dd d = fp_dd_div_d(fp_two_sum(side->x[j], -a), lip->sigma), z = fp_dd_add_d(fp_dd_neg(d), t);
             if (z.hi < -0x1p25 || d.hi > 0x1p40) {
-                FP_NAME(fp_scaled_add)(&s, fp_dd_set(w), 0.0, 0);
+                FP_NAME(fp_scaled_sum_add)(&s, fp_dd_set(w), 0.0, 0);
                 continue;
             }
             if (!(z.hi < 0x1p25)) { /* below e^-(2^49) */
-                FP_NAME(fp_scaled_add)(&s, fp_dd_set(0.0), w, z.hi < 0x1p29 ? -(int64_t)(0.72 * z.hi * z.hi) : -((int64_t)1 << 57));
+                FP_NAME(fp_scaled_sum_add)(&s, fp_dd_set(0.0), w,
+                                           z.hi < 0x1p29 ? -(int64_t)(0.72 * z.hi * z.hi) : -((int64_t)1 << 57));
                 continue;
             }
             fp_dd mass = fp_dd_ndtr_tail_scaled(z, &exponent);
             double shift = 0x1p-102 * (fabs(d.hi) + fabs(z.hi));
             double slip = 0.6 * shift * fp_exp(-0.5 * z.hi * z.hi - (double)exponent * 0.69314718055994530942);
-            FP_NAME(fp_scaled_add)(&s, fp_dd_mul_d(mass, w), (0x1p-98 * mass.hi + slip) * w, exponent);
+            FP_NAME(fp_scaled_sum_add)(&s, fp_dd_mul_d(mass, w), (0x1p-98 * mass.hi + slip) * w, exponent);
         }
-        FP_NAME(fp_scaled_add)(&s, side->beyond[end], 0x1p-103 * lip->n * side->beyond[end].hi, 0);
+        FP_NAME(fp_scaled_sum_add)(&s, side->beyond[end], 0x1p-103 * lip->n * side->beyond[end].hi, 0);
         fp_dd mass = fp_dd_mul(factor, fp_dd_ndtr_tail_scaled(fp_dd_set(t), &exponent));
-        FP_NAME(fp_scaled_add)(&s, fp_dd_neg(mass), (0x1p-95 + tail->theta) * mass.hi, exponent + factor_exponent);
+        FP_NAME(fp_scaled_sum_add)(&s, fp_dd_neg(mass), (0x1p-95 + tail->theta) * mass.hi, exponent + factor_exponent);
     }
     double most = log_loss[0] > log_loss[1] ? log_loss[0] : log_loss[1];
-    FP_NAME(fp_scaled_bracket)(&s, most > -INFINITY, most, fp_exp(log_loss[0] - most) + fp_exp(log_loss[1] - most), &out);
-    FP_NAME(fp_hockey_finish)(&out);
+    FP_NAME(fp_scaled_sum_bracket)(&s, most > -INFINITY, most, fp_exp(log_loss[0] - most) + fp_exp(log_loss[1] - most),
+                                   &out);
+    FP_NAME(fp_bracket_round_outward)(&out);
     lip->extended++;
     return out;
 }
 
 /* Both brackets hold: their intersection, with the value of the narrower one. */
-static void FP_NAME(fp_lip_meet)(fp_hockey *one, const fp_hockey *other)
+static void FP_NAME(fp_bracket_intersect)(fp_bracket *one, const fp_bracket *other)
 {
     int narrower = other->log_upper - other->log_lower < one->log_upper - one->log_lower;
     one->value = narrower ? other->value : one->value;
@@ -393,16 +403,18 @@ static void FP_NAME(fp_lip_meet)(fp_hockey *one, const fp_hockey *other)
 }
 
 /* How wide a bracket is, relative to what is asked for: at most 1 is narrow enough. */
-static double FP_NAME(fp_lip_width)(const fp_lip *lip, const fp_hockey *h)
+static double FP_NAME(fp_lip_width)(const fp_lip *lip, const fp_bracket *h)
 {
     double size = fabs(h->log_upper);
     if (h->value > 1e-280)
-        return (h->upper - h->lower) / (lip->target * h->value * (lip->logs && h->value > 0.3 && size < 1.0 ? size : 1.0));
+        return (h->upper - h->lower)
+               / (lip->target * h->value * (lip->logs && h->value > 0.3 && size < 1.0 ? size : 1.0));
     return (h->log_upper - h->log_lower) / (lip->target * (size > 700.0 ? size / 700.0 : 1.0));
 }
 
 /* Whether a bound is below what was found, within a fifth of the width asked for; then the ceiling holds it. */
-static int FP_NAME(fp_lip_below)(const fp_lip *lip, fp_lip_bound bound, const fp_hockey *best, fp_lip_bound *ceiling)
+static int FP_NAME(fp_lip_is_dominated)(const fp_lip *lip, fp_lip_bound bound, const fp_bracket *best,
+                                        fp_lip_bound *ceiling)
 {
     double size = fabs(best->log_lower);
     double room = 0.2 * lip->target * (size < 1.0 ? (lip->logs ? size : 1.0) : size > 700.0 ? size / 700.0 : 1.0);
@@ -413,7 +425,7 @@ static int FP_NAME(fp_lip_below)(const fp_lip *lip, fp_lip_bound bound, const fp
     return 1;
 }
 
-static void FP_NAME(fp_lip_raise)(fp_hockey *best, const fp_hockey *other)
+static void FP_NAME(fp_bracket_maximum)(fp_bracket *best, const fp_bracket *other)
 {
     best->value = other->value > best->value ? other->value : best->value;
     best->lower = other->lower > best->lower ? other->lower : best->lower;
@@ -424,16 +436,17 @@ static void FP_NAME(fp_lip_raise)(fp_hockey *best, const fp_hockey *other)
 }
 
 /* One atom; whether it is the best so far. */
-static int FP_NAME(fp_lip_atom)(fp_lip *lip, int i, double epsilon, ptrdiff_t visit, fp_hockey *best, fp_lip_bound *ceiling)
+static int FP_NAME(fp_lip_visit_atom)(fp_lip *lip, int i, double epsilon, ptrdiff_t visit, fp_bracket *best,
+                                      fp_lip_bound *ceiling)
 {
-    fp_lip_bound cap = FP_NAME(fp_lip_cap)(lip, lip->side[0].weight[i]);
-    if (FP_NAME(fp_lip_below)(lip, cap, best, ceiling))
+    fp_lip_bound cap = FP_NAME(fp_lip_weight_bound)(lip, lip->side[0].weight[i]);
+    if (FP_NAME(fp_lip_is_dominated)(lip, cap, best, ceiling))
         return 0;
     const fp_lip_tail *right = FP_NAME(fp_lip_tail_at)(lip, 0, i, epsilon, visit);
     const fp_lip_tail *left = FP_NAME(fp_lip_tail_at)(lip, 1, lip->n - 1 - i, epsilon, visit);
-    if (FP_NAME(fp_lip_below)(lip, FP_NAME(fp_lip_most)(left, right), best, ceiling))
+    if (FP_NAME(fp_lip_is_dominated)(lip, FP_NAME(fp_lip_upper_bound)(left, right), best, ceiling))
         return 0;
-    fp_hockey h = FP_NAME(fp_lip_double)(left, right);
+    fp_bracket h = FP_NAME(fp_lip_double)(left, right);
     double width = FP_NAME(fp_lip_width)(lip, &h), wide = FP_LIP_WIDE / lip->target;
     int first[2] = {0, 0}, count[2] = {0, 0};
     int suited = !(left->resolved && left->t > 0x1p25) && !(right->resolved && right->t > 0x1p25);
@@ -442,46 +455,50 @@ static int FP_NAME(fp_lip_atom)(fp_lip *lip, int i, double epsilon, ptrdiff_t vi
             FP_NAME(fp_lip_window)(lip, &lip->side[s], lip->side[s].x[s ? lip->n - 1 - i : i], s ? left->t : right->t,
                                    FP_LIP_REACH_EXTENDED, first + s, count + s);
         if (count[0] + count[1] <= 2 * FP_LIP_EXTENDED || width > wide) {
-            fp_hockey better = FP_NAME(fp_lip_double_double)(lip, i, epsilon);
-            FP_NAME(fp_lip_meet)(&h, &better);
+            fp_bracket better = FP_NAME(fp_lip_double_double)(lip, i, epsilon);
+            FP_NAME(fp_bracket_intersect)(&h, &better);
         }
     }
     h.upper = cap.plain < h.upper ? cap.plain : h.upper;
     h.log_upper = cap.log < h.log_upper ? cap.log : h.log_upper;
     int better = h.log_value > best->log_value;
-    FP_NAME(fp_lip_raise)(best, &h);
+    FP_NAME(fp_bracket_maximum)(best, &h);
     return better;
 }
 
 /* delta(eps); `winner` is the atom that was best last. */
-static fp_hockey FP_NAME(fp_lip_one)(fp_lip *lip, double epsilon, ptrdiff_t visit, int *winner)
+static fp_bracket FP_NAME(fp_lip_delta)(fp_lip *lip, double epsilon, ptrdiff_t visit, int *winner)
 {
-    fp_hockey best = {0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
+    fp_bracket best = {0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
     fp_lip_bound ceiling = {0.0, -INFINITY};
     int n = lip->n, depth = 0, likely[3] = {*winner, 0, n - 1};
     if (epsilon == INFINITY || n == 1)
         return best;
     for (int j = 0; j < 3; ++j)
-        if ((j == 0 || likely[j] != likely[0]) && FP_NAME(fp_lip_atom)(lip, likely[j], epsilon, visit, &best, &ceiling))
+        if ((j == 0 || likely[j] != likely[0])
+            && FP_NAME(fp_lip_visit_atom)(lip, likely[j], epsilon, visit, &best, &ceiling))
             *winner = likely[j];
     lip->stack[depth++] = (fp_lip_run){0, n - 1, 0};
     while (depth > 0 && !lip->stop.status) {
         fp_lip_run run = lip->stack[--depth];
         int done = run.first == run.last && (run.first == likely[0] || run.first == 0 || run.first == n - 1);
-        if (done || FP_NAME(fp_lip_below)(lip, FP_NAME(fp_lip_cap)(lip, lip->lightest[run.node]), &best, &ceiling))
+        if (done
+            || FP_NAME(fp_lip_is_dominated)(lip, FP_NAME(fp_lip_weight_bound)(lip, lip->least_weights[run.node]), &best,
+                                            &ceiling))
             continue;
         if (run.first == run.last) {
-            if (FP_NAME(fp_lip_atom)(lip, run.first, epsilon, visit, &best, &ceiling))
+            if (FP_NAME(fp_lip_visit_atom)(lip, run.first, epsilon, visit, &best, &ceiling))
                 *winner = run.first;
             continue;
         }
         /* what was found at an earlier, smaller epsilon is still an upper bound */
         const fp_lip_tail *left = &lip->tail[1][n - 1 - run.last], *right = &lip->tail[0][run.first];
-        if (left->visit && right->visit && FP_NAME(fp_lip_below)(lip, FP_NAME(fp_lip_most)(left, right), &best, &ceiling))
+        if (left->visit && right->visit
+            && FP_NAME(fp_lip_is_dominated)(lip, FP_NAME(fp_lip_upper_bound)(left, right), &best, &ceiling))
             continue;
         FP_NAME(fp_lip_tail_at)(lip, 1, n - 1 - run.last, epsilon, visit);
         FP_NAME(fp_lip_tail_at)(lip, 0, run.first, epsilon, visit);
-        if (FP_NAME(fp_lip_below)(lip, FP_NAME(fp_lip_most)(left, right), &best, &ceiling))
+        if (FP_NAME(fp_lip_is_dominated)(lip, FP_NAME(fp_lip_upper_bound)(left, right), &best, &ceiling))
             continue;
         int middle = run.first + (run.last - run.first) / 2;
         lip->stack[depth++] = (fp_lip_run){run.first, middle, run.node + 1};
@@ -503,34 +520,34 @@ static fp_hockey FP_NAME(fp_lip_one)(fp_lip *lip, double epsilon, ptrdiff_t visi
         best.upper = upper < best.upper ? upper : best.upper;
         best.value = best.value > 1e-300 ? best.value : fp_exp(best.log_value);
     }
-    FP_NAME(fp_hockey_finish)(&best);
+    FP_NAME(fp_bracket_round_outward)(&best);
     return best;
 }
 
-/* The curve for rising eps; -1 when memory is short, FP_INTERRUPTED when the caller stopped it.  cost: evaluations of the
- * log-ratio, sums in double-doubles, tails, tails whose crossing could not be enclosed. */
-static int FP_NAME(fp_lip_all)(int n, const double *w, const double *x, double sigma, const double *epsilon,
-                               ptrdiff_t count, double target, int logs, fp_interrupted interrupted, fp_hockey *out,
+/* The curve for rising eps; -1 when memory is short, FP_INTERRUPTED when the caller stopped it.  cost: evaluations of
+ * the log-ratio, sums in double-doubles, tails, tails whose crossing could not be enclosed. */
+static int FP_NAME(fp_lip_curve)(int n, const double *w, const double *x, double sigma, const double *epsilon,
+                               ptrdiff_t count, double target, int logs, fp_interrupted interrupted, fp_bracket *out,
                                long *cost)
 {
     fp_lip lip;
-    int winner = 0, status = fp_lip_set(&lip, n, w, x, sigma);
+    int winner = 0, status = fp_lip_build(&lip, n, w, x, sigma);
     cost[0] = cost[1] = cost[2] = cost[3] = 0;
     if (status < 0)
         return status;
     lip.target = target;
     lip.logs = logs;
-    lip.stop = fp_stop_at(interrupted, INFINITY);
+    lip.stop = fp_stop_token_make(interrupted, INFINITY);
     for (int i = 1; i < n; ++i)
         winner = w[i] < w[winner] ? i : winner;
     double far = (lip.side[0].x[n - 1] - lip.side[0].x[0]) * lip.inverse;
     for (ptrdiff_t e = 0; e < count && !lip.stop.status; ++e) {
         if ((status || (far > FP_LIP_FARTHEST && epsilon[e] > 1e200)) && epsilon[e] < INFINITY && n > 1) {
-            fp_lip_bound cap = FP_NAME(fp_lip_cap)(&lip, lip.lightest[0]);
-            out[e] = (fp_hockey){0.5 * cap.plain, 0.0, cap.plain, cap.log - 0.6931471805599453, -INFINITY, cap.log};
+            fp_lip_bound cap = FP_NAME(fp_lip_weight_bound)(&lip, lip.least_weights[0]);
+            out[e] = (fp_bracket){0.5 * cap.plain, 0.0, cap.plain, cap.log - 0.6931471805599453, -INFINITY, cap.log};
             lip.undecided++;
         } else {
-            out[e] = FP_NAME(fp_lip_one)(&lip, epsilon[e], e + 1, &winner);
+            out[e] = FP_NAME(fp_lip_delta)(&lip, epsilon[e], e + 1, &winner);
         }
     }
     for (int s = 0; s < 2; ++s)

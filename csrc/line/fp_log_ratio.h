@@ -6,8 +6,8 @@
  * of both sides.
  *
  * Two forms of L.  `separate`: log p and log q by log-sum-exp.  `coupled`: L = log(1 + u), u = (p - q) / q, with
- * p - q as in fp_coupling, free of cancellation.  It keeps its relative accuracy when P and Q are nearly equal.
- */
+ * p - q as in fp_coupling, free of cancellation.  It keeps its relative accuracy when P and Q are nearly
+ * equal. */
 /* bounds: none - when the coupled form is taken */
 #ifndef FP_LOG_RATIO_H
 #define FP_LOG_RATIO_H
@@ -17,7 +17,7 @@
 #include "common/fp_lanes.h"
 #include "line/fp_bracket.h"
 #include "special/fp_math.h"
-#include "common/fp_deadline.h"
+#include "common/fp_stop_token.h"
 #include <math.h>
 #include <stddef.h>
 
@@ -25,7 +25,7 @@
 typedef struct {
     int n, padded;
     double *mean, *inverse, *precision, *log_weight, *load;
-} fp_side;
+} fp_mixture;
 
 /* P written on the components of Q.  Component i of P has a near component j of Q, its partner, or none:
  *     p - q = sum_j excess_j v_j N_j + sum_{i near} w_i N_j expm1(D_i) + sum_{i alone} w_i N_i,
@@ -34,8 +34,8 @@ typedef struct {
 typedef struct {
     int n, padded; /* near components of P that are not equal to their partners; the arrays below are theirs */
     double *mean, *inverse, *precision, *log_weight, *load; /* weight w_i at the partner's mean and sigma */
-    double *shift, *stretch, *log_scale, *inverse_p, *bend;
-    fp_side alone;  /* components of P without a partner */
+    double *shift, *stretch, *log_scale, *inverse_p, *curvature;
+    fp_mixture unmatched;  /* components of P without a partner */
     double *excess; /* of the components of Q, padded */
     double defect;  /* absolute error of the excesses */
 } fp_coupling;
@@ -49,18 +49,18 @@ typedef struct {
 } fp_tilt;
 
 typedef struct {
-    fp_side p, q;
+    fp_mixture p, q;
     fp_coupling pairs;
     fp_tilt tilt;
-    int coupled;             /* 0 when the coupled form is not worth trying, 1 where parts are shared, 2 where all is near */
-    int rounded;             /* whether a mean underflowed in the new unit */
+    int coupled; /* 0 when the coupled form is not worth trying, 1 where parts are shared, 2 where all is near */
+    int underflowed;             /* whether a mean underflowed in the new unit */
     int unresolved;          /* lengths too far apart for doubles: nothing is computed at any point */
     double *w, *m, *s, *v, *n, *t; /* P = (w, m, s) and Q = (v, n, t), each sorted by mean and sigma */
     int np, nq;
-    fp_stop *stop;           /* set by the caller, before all else */
+    fp_stop_token *stop;           /* set by the caller, before all else */
     double *scratch;         /* 4 (padded p + padded q + padded coupling) + padded q doubles */
     void *storage;
-} fp_ratio;
+} fp_log_ratio;
 
 /* L and its derivatives at a point with proved absolute errors, and the largest disc analysed. */
 typedef struct {
@@ -70,7 +70,8 @@ typedef struct {
     double radius, bound; /* |sum_{n>=2} of the non-quadratic part| <= bound on |delta| <= radius */
 } fp_taylor;
 
-static inline void fp_side_fill(fp_side *side, int n, const double *w, const double *m, const double *s, double **cursor)
+static inline void fp_mixture_fill(fp_mixture *side, int n, const double *w, const double *m, const double *s,
+                                   double **cursor)
 {
     int padded = fp_padded(n);
     side->n = n;
@@ -91,17 +92,17 @@ static inline void fp_side_fill(fp_side *side, int n, const double *w, const dou
 }
 
 /* How far component i of P is from component j of Q, in units of P's sigma. */
-static inline double fp_component_distance(const fp_ratio *r, int i, int j)
+static inline double fp_component_distance(const fp_log_ratio *r, int i, int j)
 {
     return fabs(r->m[i] - r->n[j]) / r->s[i] + fabs(r->s[i] - r->t[j]) / r->s[i];
 }
 
-/* The component of Q nearest to component i of P; -1 when all are FP_PARTNER or more away. `first` is the first
+/* The component of Q nearest to component i of P; -1 when all are FP_MATCH_DISTANCE or more away. `first` is the first
  * component of Q whose mean is not below that of i. */
-#define FP_PARTNER 0.5
-static inline int fp_partner(const fp_ratio *r, int i, int first)
+#define FP_MATCH_DISTANCE 0.5
+static inline int fp_nearest_component(const fp_log_ratio *r, int i, int first)
 {
-    double best = FP_PARTNER;
+    double best = FP_MATCH_DISTANCE;
     int partner = -1, looked = 1;
     for (int j = first; j < r->nq && (r->n[j] - r->m[i]) / r->s[i] < best; ++j, ++looked)
         if (fp_component_distance(r, i, j) < best)
@@ -109,30 +110,31 @@ static inline int fp_partner(const fp_ratio *r, int i, int first)
     for (int j = first - 1; j >= 0 && (r->m[i] - r->n[j]) / r->s[i] < best; --j, ++looked)
         if (fp_component_distance(r, i, j) < best)
             best = fp_component_distance(r, i, j), partner = j;
-    fp_stop_after(r->stop, looked);
+    fp_stop_requested(r->stop, looked);
     return partner;
 }
 
 /* `partner` has one entry, `alone` three for a component of P; `leaning` and `total` one for a component of Q. */
-static inline void fp_coupling_fill(fp_ratio *r, int *partner, int *leaning, double *alone, fp_dd *total, double **cursor)
+static inline void fp_coupling_fill(fp_log_ratio *r, int *partner, int *matched, double *unmatched, fp_dd *total,
+                                    double **cursor)
 {
     fp_coupling *c = &r->pairs;
     int near = 0, left = 0, first = 0;
     double distance = 0.0, shared = 0.0; /* of weight: moved, and all but equal */
     for (int j = 0; j < r->nq; ++j)
-        total[j] = fp_dd_set(-r->v[j]), leaning[j] = 0;
+        total[j] = fp_dd_set(-r->v[j]), matched[j] = 0;
     for (int i = 0; i < r->np; ++i) {
         while (first < r->nq && r->n[first] < r->m[i])
             ++first;
-        int j = partner[i] = r->stop->status ? -1 : fp_partner(r, i, first);
+        int j = partner[i] = r->stop->status ? -1 : fp_nearest_component(r, i, first);
         if (j < 0) {
-            alone[left] = r->w[i], alone[r->np + left] = r->m[i], alone[2 * r->np + left] = r->s[i];
+            unmatched[left] = r->w[i], unmatched[r->np + left] = r->m[i], unmatched[2 * r->np + left] = r->s[i];
             ++left;
             distance += r->w[i];
             continue;
         }
         total[j] = fp_dd_add_d(total[j], r->w[i]);
-        leaning[j]++;
+        matched[j]++;
         double far = fp_component_distance(r, i, j);
         distance += r->w[i] * (far < 1.0 ? far : 1.0);
         near += far > 0.0;
@@ -146,13 +148,13 @@ static inline void fp_coupling_fill(fp_ratio *r, int *partner, int *leaning, dou
     for (int j = 0; j < r->q.padded; ++j) {
         c->excess[j] = j < r->nq ? fp_dd_div_d(total[j], r->v[j]).hi : 0.0;
         if (j < r->nq) {
-            double off = leaning[j] > 1 ? leaning[j] * 0x1p-102 * (2.0 + fabs(c->excess[j])) : 0.0; /* w - v is exact */
+            double off = matched[j] > 1 ? matched[j] * 0x1p-102 * (2.0 + fabs(c->excess[j])) : 0.0; /* w - v is exact */
             c->defect = off > c->defect ? off : c->defect;
             distance += 0.5 * fabs(total[j].hi);
         }
     }
     double **fields[] = {&c->mean,  &c->inverse, &c->precision, &c->log_weight, &c->load, &c->shift,
-                         &c->stretch, &c->log_scale, &c->inverse_p, &c->bend};
+                         &c->stretch, &c->log_scale, &c->inverse_p, &c->curvature};
     for (size_t f = 0; f < sizeof fields / sizeof *fields; ++f)
         *fields[f] = fp_take(cursor, padded);
     for (int k = 0, i = 0; k < padded; ++k, ++i) {
@@ -170,16 +172,16 @@ static inline void fp_coupling_fill(fp_ratio *r, int *partner, int *leaning, dou
         c->shift[k] = real ? (r->m[at] - r->n[j]) / sp : 0.0;
         c->stretch[k] = real ? (sp - sq) / sp / sq : 0.0;
         c->log_scale[k] = real ? log1p((sq - sp) / sp) : 0.0;
-        c->bend[k] = real ? c->stretch[k] * (c->inverse[k] + c->inverse_p[k]) : 0.0;
+        c->curvature[k] = real ? c->stretch[k] * (c->inverse[k] + c->inverse_p[k]) : 0.0;
     }
     if (left)
-        fp_side_fill(&c->alone, left, alone, alone + r->np, alone + 2 * r->np, cursor);
+        fp_mixture_fill(&c->unmatched, left, unmatched, unmatched + r->np, unmatched + 2 * r->np, cursor);
     else
-        c->alone = (fp_side){0};
+        c->unmatched = (fp_mixture){0};
     r->coupled = distance < 0.05 ? 2 : shared > 0.02;
 }
 
-static inline void fp_tilt_fill(fp_ratio *r, double **cursor)
+static inline void fp_tilt_fill(fp_log_ratio *r, double **cursor)
 {
     fp_tilt *tilt = &r->tilt;
     int many = r->nq == 1 ? r->np : r->nq, padded = fp_padded(many);
@@ -250,10 +252,10 @@ static inline int fp_sorted(int n, const double *w, const double *m, const doubl
     *out_w = fp_take(cursor, n);
     *out_m = fp_take(cursor, n);
     *out_s = fp_take(cursor, n);
-    int rounded = 0;
+    int underflowed = 0;
     for (int i = 0; i < n; ++i) {
         work[i] = (fp_component){(m[i] - frame.shift) * frame.scale, s[i] * frame.scale, w[i]};
-        rounded = rounded || (m[i] != frame.shift && fabs(work[i].mean) < 0x1p-1022);
+        underflowed = underflowed || (m[i] != frame.shift && fabs(work[i].mean) < 0x1p-1022);
     }
     qsort(work, (size_t)n, sizeof *work, fp_component_order);
     for (int i = 0; i < n; ++i) {
@@ -261,11 +263,11 @@ static inline int fp_sorted(int n, const double *w, const double *m, const doubl
         (*out_m)[i] = work[i].mean;
         (*out_s)[i] = work[i].sigma;
     }
-    return rounded;
+    return underflowed;
 }
 
 /* Whether squares of lengths and of their ratios, and products of such squares, stay within the doubles. */
-static inline int fp_resolved(const fp_ratio *r)
+static inline int fp_resolved(const fp_log_ratio *r)
 {
     double least = INFINITY, most = 0.0;
     for (int i = 0; i < r->np + r->nq; ++i) {
@@ -277,8 +279,8 @@ static inline int fp_resolved(const fp_ratio *r)
     return least > 0x1p-110 && most < 0x1p220 && most / least < 0x1p220;
 }
 
-/* Returns 0, or -1 when memory is short. Weights are positive, r->stop is set; release with fp_ratio_free. */
-static inline int fp_ratio_set(fp_ratio *r, int np, const double *w, const double *m, const double *s, int nq,
+/* Returns 0, or -1 when memory is short. Weights are positive, r->stop is set; release with fp_log_ratio_free. */
+static inline int fp_log_ratio_build(fp_log_ratio *r, int np, const double *w, const double *m, const double *s, int nq,
                                const double *v, const double *n, const double *t)
 {
     int big = np > nq ? np : nq;
@@ -292,45 +294,46 @@ static inline int fp_ratio_set(fp_ratio *r, int np, const double *w, const doubl
     double *cursor = (double *)block;
     fp_component *work = (fp_component *)(block + doubles * sizeof(double));
     fp_dd *total = (fp_dd *)(work + big);
-    double *alone = (double *)(total + nq);
+    double *unmatched = (double *)(total + nq);
     r->storage = block;
     r->np = np;
     r->nq = nq;
     fp_frame frame = fp_frame_of(np, m, s, nq, n, t);
-    r->rounded = fp_sorted(np, w, m, s, frame, work, &r->w, &r->m, &r->s, &cursor);
-    r->rounded = fp_sorted(nq, v, n, t, frame, work, &r->v, &r->n, &r->t, &cursor) || r->rounded;
+    r->underflowed = fp_sorted(np, w, m, s, frame, work, &r->w, &r->m, &r->s, &cursor);
+    r->underflowed = fp_sorted(nq, v, n, t, frame, work, &r->v, &r->n, &r->t, &cursor) || r->underflowed;
     r->unresolved = !fp_resolved(r);
-    fp_side_fill(&r->p, np, r->w, r->m, r->s, &cursor);
-    fp_side_fill(&r->q, nq, r->v, r->n, r->t, &cursor);
-    int *partner = (int *)(alone + 3 * (size_t)np);
-    fp_coupling_fill(r, partner, partner + np, alone, total, &cursor);
+    fp_mixture_fill(&r->p, np, r->w, r->m, r->s, &cursor);
+    fp_mixture_fill(&r->q, nq, r->v, r->n, r->t, &cursor);
+    int *partner = (int *)(unmatched + 3 * (size_t)np);
+    fp_coupling_fill(r, partner, partner + np, unmatched, total, &cursor);
     fp_tilt_fill(r, &cursor);
     r->scratch = cursor;
     return 0;
 }
 
-static inline void fp_ratio_free(fp_ratio *r) { free(r->storage); }
+static inline void fp_log_ratio_free(fp_log_ratio *r) { free(r->storage); }
 
-/* A stretch of the line.  FP_SLOPE: L is monotone with direction `sign`, `low` and `high` its values at the left and
- * right end (the limits for an infinite end), `low_error` and `high_error` bounding their errors.  FP_FLAT: low <= L <= high, no more known.
- * FP_CURVE, while the line is being cut: L'' has the sign `sign`.  `guess` is the last crossing found here. */
-enum { FP_SLOPE, FP_CURVE, FP_FLAT };
+/* A stretch of the line.  FP_MONOTONE: L is monotone with direction `sign`, `low` and `high` its values at the left and
+ * right end (the limits for an infinite end), `low_error` and `high_error` bounding their errors.  FP_ENCLOSED: low <=
+ * L <= high, no more known. FP_CURVED, while the line is being cut: L'' has the sign `sign`.  `guess` is the last
+ * crossing found here. */
+enum { FP_MONOTONE, FP_CURVED, FP_ENCLOSED };
 
 typedef struct {
     double left, right;
-    int settled, sign;
+    int kind_of_piece, sign;
     double low, high, low_error, high_error, guess;
 } fp_piece;
 
 typedef struct {
     fp_piece *piece;
     int count, capacity;
-    long evaluations, spent; /* stretches left undecided when their budget was spent */
-    int hurried;             /* whether some were when the time was spent */
+    long evaluations, undecided; /* stretches left undecided when their budget was spent */
+    int expired;             /* whether some were when the time was spent */
     double limit[2];
 } fp_pieces;
 
-static inline int fp_pieces_room(fp_pieces *out)
+static inline int fp_pieces_reserve(fp_pieces *out)
 {
     if (out->count < out->capacity)
         return 0;

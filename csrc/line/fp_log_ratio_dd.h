@@ -4,8 +4,8 @@
  * With x a node of the rule to 2^-106 h and a double S close to log q + log(2 pi) / 2,
  *     A = sum_i v_i / s_i e^(-t_i^2 / 2 - S),   B = the same sum over q,   log(p/q) = log1p(A / B).
  * Where |log(p/q)| < 1/2 the double value B = 1 is near enough: an error e of it changes A / B by the factor 1 + e
- * only. In units of 2^-106, by the bounds of common/fp_dd.h: t errs by 8, t^2 by 21, the exponent absolutely by 11.5 t^2 +
- * 2 |S|, exp by 16, the weight and the product by 8, each of k additions by 3: (12 t^2 + 2.1 |S| + 25 + 3.1 k) of
+ * only. In units of 2^-106, by the bounds of common/fp_dd.h: t errs by 8, t^2 by 21, the exponent absolutely by 11.5
+ * t^2 + 2 |S|, exp by 16, the weight and the product by 8, each of k additions by 3: (12 t^2 + 2.1 |S| + 25 + 3.1 k) of
  * a term.
  */
 /* bounds: tested by enclosures/test_integrals - errors in units of 2^-106, counted at the head, and of the quotient */
@@ -22,11 +22,11 @@
 typedef struct {
     int n;
     const double *hi, *lo, *m, *s;
-} fp_terms;
+} fp_component_terms;
 
 typedef struct {
-    fp_terms difference, q;
-} fp_near_ratio;
+    fp_component_terms difference, q;
+} fp_log_ratio_terms;
 
 /* a point origin + x0 + h (d + tail), h a power of two */
 typedef struct {
@@ -34,7 +34,7 @@ typedef struct {
 } fp_point;
 
 /* sum of the terms at a point times e^-shift, and a bound of its error */
-static inline fp_dd fp_terms_sum(const fp_terms *terms, const fp_point *at, double shift, double *error)
+static inline fp_dd fp_terms_sum(const fp_component_terms *terms, const fp_point *at, double shift, double *error)
 {
     const double up = 1.0 / at->h;
     fp_dd sum = {0.0, 0.0};
@@ -43,8 +43,9 @@ static inline fp_dd fp_terms_sum(const fp_terms *terms, const fp_point *at, doub
         const double s = terms->s[i], rough = (((at->origin - terms->m[i]) + at->x0) + at->h * at->d) / s;
         if (!(-0.5 * rough * rough - shift - fp_log(s) >= -700.0))
             continue;
-        const fp_dd apart = fp_dd_add_d(fp_two_sum(at->origin, -terms->m[i]), at->x0);
-        const fp_dd offset = fp_dd_add(fp_dd_make(apart.hi * up, apart.lo * up), fp_dd_make(at->d, at->tail));
+        const fp_dd standardised_gap = fp_dd_add_d(fp_two_sum(at->origin, -terms->m[i]), at->x0);
+        const fp_dd offset =
+            fp_dd_add(fp_dd_make(standardised_gap.hi * up, standardised_gap.lo * up), fp_dd_make(at->d, at->tail));
         const fp_dd t = fp_dd_div_d(offset, s * up), square = fp_dd_sqr(t);
         const fp_dd exponent = fp_dd_add_d(fp_dd_make(-0.5 * square.hi, -0.5 * square.lo), -shift);
         const fp_dd weight = fp_dd_div_d(fp_dd_make(terms->hi[i], terms->lo[i]), s);
@@ -58,8 +59,8 @@ static inline fp_dd fp_terms_sum(const fp_terms *terms, const fp_point *at, doub
 
 /* log(p/q) at a point, where its double value l has size below FP_FARTHEST; dq bounds the error of lq and error
  * holds that of l, in which what moving x by 2^-53 d changes is contained */
-static inline double fp_near_ratio_log(const fp_near_ratio *ratio, const fp_point *at, double l, double lq, double dq,
-                                       double *error)
+static inline double fp_log_ratio_from_difference(const fp_log_ratio_terms *ratio, const fp_point *at, double l,
+                                                  double lq, double dq, double *error)
 {
     const double shift = lq + 0.91893853320467274178, moved = 0x1p-52 * *error;
     double error_a, error_b;

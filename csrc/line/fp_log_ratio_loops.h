@@ -3,8 +3,8 @@
  * the roundings */
 
 /* h_i - max h, e_i = e^{h_i - max h} and g_i; returns max h. */
-static inline double FP_NAME(fp_terms)(const fp_side *side, double x, double *restrict h, double *restrict e,
-                                       double *restrict g)
+static inline double FP_NAME(fp_component_terms)(const fp_mixture *side, double x, double *restrict h,
+                                                 double *restrict e, double *restrict g)
 {
     int padded = side->padded;
     const double *restrict mean = side->mean, *restrict inverse = side->inverse, *restrict lw = side->log_weight;
@@ -28,10 +28,10 @@ typedef struct {
 } FP_NAME(fp_moments);
 
 /* log density and score; every error below is first order in the roundings, which FP_ROUND overstates. */
-static inline void FP_NAME(fp_side_log)(const fp_side *side, double x, double *restrict h, double *restrict e,
-                                        double *restrict g, FP_NAME(fp_moments) *out)
+static inline void FP_NAME(fp_mixture_log_density)(const fp_mixture *side, double x, double *restrict h,
+                                                   double *restrict e, double *restrict g, FP_NAME(fp_moments) * out)
 {
-    double peak = FP_NAME(fp_terms)(side, x, h, e, g);
+    double peak = FP_NAME(fp_component_terms)(side, x, h, e, g);
     fp_v8 mass = {0}, score = {0}, load = {0};
     for (int i = 0; i < side->padded; i += FP_LANES) {
         fp_v8 ei = FP_AT(e, i), gi = FP_AT(g, i);
@@ -46,8 +46,8 @@ static inline void FP_NAME(fp_side_log)(const fp_side *side, double x, double *r
     out->error = FP_ROUND * (4.0 + FP_NAME(fp_v8_sum)(load) / out->mass + fabs(peak)) + 2.3e-16 * side->padded;
 }
 
-/* The rest of the local analysis, from e and g left by fp_side_log. */
-static inline void FP_NAME(fp_side_spread)(const fp_side *side, double x, const double *restrict e,
+/* The rest of the local analysis, from e and g left by fp_mixture_log_density. */
+static inline void FP_NAME(fp_mixture_curvature)(const fp_mixture *side, double x, const double *restrict e,
                                            const double *restrict g, FP_NAME(fp_moments) *out)
 {
     fp_v8 rate = {0}, spread = {0}, score_error = {0}, spread_error = {0};
@@ -72,10 +72,12 @@ static inline void FP_NAME(fp_side_spread)(const fp_side *side, double x, const 
 
 /* |log p(x + d) - (log p + a d - b d^2 / 2)| <= returned bound for complex |d| <= radius; infinity when p may vanish.
  * With u_i = (g_i - a) d - (t_i - b) d^2 / 2 one has sum r_i u_i = 0, hence
- * |sum r_i e^{u_i} - 1| <= sum r_i (e^k_i - 1 - k_i) <= sum r_i k_i^2 e^{k_i} / 2 with k_i = |g_i - a| R + |t_i - b| R^2 / 2.
+ * |sum r_i e^{u_i} - 1| <= sum r_i (e^k_i - 1 - k_i) <= sum r_i k_i^2 e^{k_i} / 2 with k_i = |g_i - a| R + |t_i - b|
+ * R^2 / 2.
  */
-static inline double FP_NAME(fp_side_kappa)(const fp_side *side, const double *restrict h, const double *restrict g,
-                                            const FP_NAME(fp_moments) *at, double radius, double *restrict work)
+static inline double FP_NAME(fp_mixture_remainder)(const fp_mixture *side, const double *restrict h,
+                                                   const double *restrict g, const FP_NAME(fp_moments) * at,
+                                                   double radius, double *restrict work)
 {
     double a = at->score, b = at->rate, half = 0.5 * radius * radius;
     for (int i = 0; i < side->padded; ++i) {
@@ -98,23 +100,23 @@ typedef struct {
 /* Work space of the coupled form: `rho`, `ratio` for the near components, `lone` for those alone, `above` for
  * Q's: |excess - u| over the sum of their terms. */
 typedef struct {
-    double *rho, *ratio, *lone, *above;
+    double *rho, *ratio, *unmatched_terms, *above;
 } FP_NAME(fp_coupled_terms);
 
 /* L, L', L'' in the coupled form; `h`, `e`, `g` and the moments of q at x given; good = 0 when |u| >= 1/2.
  *
  * With r_j the responsibilities of Q, f_i = N_i / q and sum_j r_j = 1, u' = sum_j r_j (excess_j - u) (g_j - a) + ...: u
- * is subtracted from the excesses since sum_j r_j (g_j - a) = 0.  Where one component dominates both factors of its term
- * are small, so that u' and u'' keep their relative accuracy in the tails too.  An error of a multiplies the sum of all
- * coefficients, which is 0 within the error of u. */
-static inline void FP_NAME(fp_couple_at)(const fp_ratio *r, double x, const FP_NAME(fp_moments) *q,
+ * is subtracted from the excesses since sum_j r_j (g_j - a) = 0.  Where one component dominates both factors of its
+ * term are small, so that u' and u'' keep their relative accuracy in the tails too.  An error of a multiplies the sum
+ * of all coefficients, which is 0 within the error of u. */
+static inline void FP_NAME(fp_coupled_evaluate)(const fp_log_ratio *r, double x, const FP_NAME(fp_moments) *q,
                                          const double *restrict e, const double *restrict g,
                                          const FP_NAME(fp_coupled_terms) *terms, FP_NAME(fp_coupled) *out)
 {
     const fp_coupling *c = &r->pairs;
-    const fp_side *side = &r->q, *alone = &c->alone;
+    const fp_mixture *side = &r->q, *unmatched = &c->unmatched;
     double a = q->score, log_q = q->log, *restrict rho = terms->rho, *restrict ratio = terms->ratio;
-    double *restrict lone = terms->lone, *restrict above = terms->above;
+    double *restrict unmatched_terms = terms->unmatched_terms, *restrict above = terms->above;
     const double *restrict mean = c->mean, *restrict inverse = c->inverse, *restrict lw = c->log_weight;
     const double *restrict shift = c->shift, *restrict stretch = c->stretch, *restrict scale = c->log_scale;
     for (int k = 0; k < c->padded; ++k) {
@@ -125,11 +127,11 @@ static inline void FP_NAME(fp_couple_at)(const fp_ratio *r, double x, const FP_N
         /* where P's component dominates Q's, e^{h + d} at once: 0 * infinity cannot be */
         ratio[k] = d < 30.0 ? rho[k] * fp_expm1(d) : fp_exp(h + d);
     }
-    const double *restrict own_mean = alone->mean, *restrict own_inverse = alone->inverse;
-    const double *restrict own_weight = alone->log_weight;
-    for (int i = 0; i < alone->padded; ++i) {
+    const double *restrict own_mean = unmatched->mean, *restrict own_inverse = unmatched->inverse;
+    const double *restrict own_weight = unmatched->log_weight;
+    for (int i = 0; i < unmatched->padded; ++i) {
         double z = (x - own_mean[i]) * own_inverse[i];
-        lone[i] = fp_exp(own_weight[i] - 0.5 * z * z - log_q);
+        unmatched_terms[i] = fp_exp(own_weight[i] - 0.5 * z * z - log_q);
     }
     double unit = 1.0 / q->mass, dq = q->rate - q->spread, base = 8.0 + fabs(log_q); /* h - log q: errors of both add */
     fp_v8 u = {0}, ua = {0}, du = {0}, dua = {0}, ddu = {0}, ddua = {0};
@@ -143,11 +145,12 @@ static inline void FP_NAME(fp_couple_at)(const fp_ratio *r, double x, const FP_N
         fp_v8 rk = FP_AT(rho, k), ek = FP_AT(ratio, k), ck = FP_AT(c->mean, k), ik = FP_AT(c->inverse, k);
         fp_v8 z = (x - ck) * ik, st = FP_AT(c->stretch, k), dz = (x - ck) * st + FP_AT(c->shift, k);
         fp_v8 gk = -z * ik, away = gk - a, both = rk + ek;
-        fp_v8 d1 = z * st + dz * FP_AT(c->inverse_p, k), d2 = FP_AT(c->bend, k);
+        fp_v8 d1 = z * st + dz * FP_AT(c->inverse_p, k), d2 = FP_AT(c->curvature, k);
         fp_v8 first = away * ek + both * d1;
         fp_v8 second = (away * away - FP_AT(c->precision, k) + dq) * ek + both * (2.0 * away * d1 + d2 + d1 * d1);
         fp_v8 eta = base + z * z + dz * dz + FP_AT(c->load, k) + FP_NAME(fp_v8_abs)(z * dz);
-        fp_v8 ea = FP_NAME(fp_v8_abs)(ek), d1a = FP_NAME(fp_v8_abs)(z * st) + FP_NAME(fp_v8_abs)(dz * FP_AT(c->inverse_p, k));
+        fp_v8 ea = FP_NAME(fp_v8_abs)(ek),
+              d1a = FP_NAME(fp_v8_abs)(z * st) + FP_NAME(fp_v8_abs)(dz * FP_AT(c->inverse_p, k));
         fp_v8 wide = FP_NAME(fp_v8_abs)(gk) + fabs(a);
         fp_v8 slip = both * (FP_NAME(fp_v8_abs)(dz) * (2.0 * FP_NAME(fp_v8_abs)(z) + FP_NAME(fp_v8_abs)(dz))
                              + FP_NAME(fp_v8_abs)(FP_AT(c->log_scale, k)));
@@ -156,13 +159,16 @@ static inline void FP_NAME(fp_couple_at)(const fp_ratio *r, double x, const FP_N
         du += first;
         dua += eta * (ea * wide + both * d1a) + slip * wide;
         ddu += second;
-        ddua += eta * (ea * (wide * wide + FP_AT(c->precision, k) + fabs(dq)) + both * (2.0 * wide * d1a + FP_NAME(fp_v8_abs)(d2) + d1a * d1a))
+        ddua += eta
+                    * (ea * (wide * wide + FP_AT(c->precision, k) + fabs(dq))
+                       + both * (2.0 * wide * d1a + FP_NAME(fp_v8_abs)(d2) + d1a * d1a))
                 + slip * wide * wide;
     }
-    for (int i = 0; i < alone->padded; i += FP_LANES) {
-        fp_v8 ni = FP_AT(lone, i), ii = FP_AT(alone->inverse, i), z = (x - FP_AT(alone->mean, i)) * ii;
-        fp_v8 gi = -z * ii, away = gi - a, ti = FP_AT(alone->precision, i), off = FP_NAME(fp_v8_abs)(away);
-        fp_v8 eta = base + z * z + FP_AT(alone->load, i), wide = FP_NAME(fp_v8_abs)(gi) + fabs(a);
+    for (int i = 0; i < unmatched->padded; i += FP_LANES) {
+        fp_v8 ni = FP_AT(unmatched_terms, i), ii = FP_AT(unmatched->inverse, i),
+              z = (x - FP_AT(unmatched->mean, i)) * ii;
+        fp_v8 gi = -z * ii, away = gi - a, ti = FP_AT(unmatched->precision, i), off = FP_NAME(fp_v8_abs)(away);
+        fp_v8 eta = base + z * z + FP_AT(unmatched->load, i), wide = FP_NAME(fp_v8_abs)(gi) + fabs(a);
         u += ni;
         ua += eta * ni;
         du += away * ni;
@@ -171,21 +177,24 @@ static inline void FP_NAME(fp_couple_at)(const fp_ratio *r, double x, const FP_N
         ddua += ni * (eta * (away * away + ti + fabs(dq)) + wide * off);
     }
     double sum = FP_NAME(fp_v8_sum)(u), size = fabs(sum);
-    double scale_error = 2.0 * FP_ROUND + 2.3e-16 * (side->padded + c->padded + alone->padded);
+    double scale_error = 2.0 * FP_ROUND + 2.3e-16 * (side->padded + c->padded + unmatched->padded);
     double u_error = scale_error * FP_NAME(fp_v8_sum)(ua) + c->defect + 1e-300;
     out->good = size + u_error < 0.5;
     if (!out->good)
         return;
     for (int j = 0; j < side->padded; j += FP_LANES) {
-        fp_v8 rj = FP_AT(e, j) * unit, xs = FP_AT(c->excess, j), over = xs - sum, cj = rj * over, gj = FP_AT(g, j), tj = FP_AT(side->precision, j);
+        fp_v8 rj = FP_AT(e, j) * unit, xs = FP_AT(c->excess, j), over = xs - sum, cj = rj * over, gj = FP_AT(g, j),
+              tj = FP_AT(side->precision, j);
         fp_v8 eta = base + gj * (FP_AT(side->mean, j) - x) + FP_AT(side->load, j);
         fp_v8 away = gj - a, off = FP_NAME(fp_v8_abs)(away), wide = FP_NAME(fp_v8_abs)(gj) + fabs(a);
-        fp_v8 bend = away * away - tj + dq, ca = FP_NAME(fp_v8_abs)(cj), loose = rj * (FP_NAME(fp_v8_abs)(xs) + size);
+        fp_v8 curvature = away * away - tj + dq, ca = FP_NAME(fp_v8_abs)(cj),
+              loose = rj * (FP_NAME(fp_v8_abs)(xs) + size);
         *(fp_v8 *)(above + j) = FP_NAME(fp_v8_abs)(over) * unit;
         du += cj * away;
         dua += ca * (eta * off + wide) + loose * off;
-        ddu += cj * bend;
-        ddua += ca * (eta * FP_NAME(fp_v8_abs)(bend) + wide * off + away * away + tj + fabs(dq)) + loose * FP_NAME(fp_v8_abs)(bend);
+        ddu += cj * curvature;
+        ddua += ca * (eta * FP_NAME(fp_v8_abs)(curvature) + wide * off + away * away + tj + fabs(dq))
+                + loose * FP_NAME(fp_v8_abs)(curvature);
     }
     double below = 1.0 + sum - u_error, first = FP_NAME(fp_v8_sum)(du), second = FP_NAME(fp_v8_sum)(ddu);
     out->sum = sum;
@@ -197,24 +206,25 @@ static inline void FP_NAME(fp_couple_at)(const fp_ratio *r, double x, const FP_N
                        + FP_ROUND * fabs(out->slope) + 1e-300;
     out->curve = second / (1.0 + sum) - out->slope * out->slope;
     out->curve_error = (scale_error * FP_NAME(fp_v8_sum)(ddua) + 2.0 * fabs(first) * q->score_error
-                        + (fabs(second) + q->spread_error + FP_ROUND * (q->rate + q->spread) * side->padded) * u_error) / below
-                       + 2.0 * fabs(out->slope) * out->slope_error + 4.0 * FP_ROUND * (fabs(out->curve) + out->slope * out->slope)
-                       + 1e-300;
+                        + (fabs(second) + q->spread_error + FP_ROUND * (q->rate + q->spread) * side->padded) * u_error)
+                           / below
+                       + 2.0 * fabs(out->slope) * out->slope_error
+                       + 4.0 * FP_ROUND * (fabs(out->curve) + out->slope * out->slope) + 1e-300;
 }
 
 /* |L - L(x)| on the disc of that radius, infinity when it cannot be bounded; the disc bound of q is `kappa_q`.
  *
- * With k_i as in fp_side_kappa and coefficients c_i that sum to 0 within the error of u, (u(x + d) - u) (1 + eps(d)) =
- * sum_i c_i (e^{k_i(d)} - 1) over the components of Q, c_j = r_j (excess_j - u), and over those alone; and a near
- * component adds rho ((1 + E) (e^{D(x + d) - D(x)} - 1) e^k + E (e^k - 1)), E = expm1(D(x)).  e^k - 1 <= k e^k, and exponents are
- * added first: a component that underflows at x may count elsewhere on the disc. */
-static inline double FP_NAME(fp_couple_bound)(const fp_ratio *r, double x, const FP_NAME(fp_moments) *q,
+ * With k_i as in fp_mixture_remainder and coefficients c_i that sum to 0 within the error of u, (u(x + d) - u) (1 +
+ * eps(d)) = sum_i c_i (e^{k_i(d)} - 1) over the components of Q, c_j = r_j (excess_j - u), and over those alone; and a
+ * near component adds rho ((1 + E) (e^{D(x + d) - D(x)} - 1) e^k + E (e^k - 1)), E = expm1(D(x)).  e^k - 1 <= k e^k,
+ * and exponents are added first: a component that underflows at x may count elsewhere on the disc. */
+static inline double FP_NAME(fp_coupled_remainder)(const fp_log_ratio *r, double x, const FP_NAME(fp_moments) *q,
                                               const double *restrict hq, const double *restrict g,
                                               const FP_NAME(fp_coupled_terms) *terms, const FP_NAME(fp_coupled) *at,
                                               double kappa_q, double radius, double *restrict work)
 {
     const fp_coupling *c = &r->pairs;
-    const fp_side *side = &r->q, *alone = &c->alone;
+    const fp_mixture *side = &r->q, *unmatched = &c->unmatched;
     double a = q->score, b = q->rate, half = 0.5 * radius * radius;
     const double *restrict above = terms->above, *restrict precision = side->precision;
     fp_v8 sum = {0};
@@ -228,18 +238,18 @@ static inline double FP_NAME(fp_couple_bound)(const fp_ratio *r, double x, const
         double z = (x - c->mean[k]) * c->inverse[k], dz = (x - c->mean[k]) * c->stretch[k] + c->shift[k];
         double d1 = fabs(z * c->stretch[k]) + fabs(dz * c->inverse_p[k]);
         double grow = fabs(-z * c->inverse[k] - a) * radius + fabs(c->precision[k] - b) * half;
-        double d0 = c->log_scale[k] + 0.5 * dz * (2.0 * z - dz), d = d1 * radius + fabs(c->bend[k]) * half;
+        double d0 = c->log_scale[k] + 0.5 * dz * (2.0 * z - dz), d = d1 * radius + fabs(c->curvature[k]) * half;
         double h = c->log_weight[k] - 0.5 * z * z - q->log + grow + d, e = fabs(fp_expm1(d0 < 30.0 ? d0 : 30.0));
         work[k] = d0 < 30.0 ? ((1.0 + e) * d + e * grow) * fp_exp(h) : (d + grow) * fp_exp(h + d0);
     }
     for (int k = 0; k < c->padded; k += FP_LANES)
         sum += FP_AT(work, k);
-    for (int i = 0; i < alone->padded; ++i) {
-        double z = (x - alone->mean[i]) * alone->inverse[i];
-        double grow = fabs(-z * alone->inverse[i] - a) * radius + fabs(alone->precision[i] - b) * half;
-        work[i] = grow * fp_exp(alone->log_weight[i] - 0.5 * z * z - q->log + grow);
+    for (int i = 0; i < unmatched->padded; ++i) {
+        double z = (x - unmatched->mean[i]) * unmatched->inverse[i];
+        double grow = fabs(-z * unmatched->inverse[i] - a) * radius + fabs(unmatched->precision[i] - b) * half;
+        work[i] = grow * fp_exp(unmatched->log_weight[i] - 0.5 * z * z - q->log + grow);
     }
-    for (int i = 0; i < alone->padded; i += FP_LANES)
+    for (int i = 0; i < unmatched->padded; i += FP_LANES)
         sum += FP_AT(work, i);
     double u = (FP_NAME(fp_v8_sum)(sum) * (1.0 + 1e-6) + at->sum_error) / (1.0 - kappa_q) / (1.0 + at->sum);
     return u < 0.5 ? -log1p(-u) : INFINITY;
@@ -251,7 +261,7 @@ typedef struct {
     FP_NAME(fp_coupled_terms) terms;
 } FP_NAME(fp_scratch);
 
-static inline FP_NAME(fp_scratch) FP_NAME(fp_scratch_of)(const fp_ratio *r)
+static inline FP_NAME(fp_scratch) FP_NAME(fp_scratch_of)(const fp_log_ratio *r)
 {
     FP_NAME(fp_scratch) s;
     int p = r->p.padded, q = r->q.padded, near = r->pairs.padded;
@@ -259,13 +269,13 @@ static inline FP_NAME(fp_scratch) FP_NAME(fp_scratch_of)(const fp_ratio *r)
     s.hq = s.gp + p, s.eq = s.hq + q, s.gq = s.eq + q;
     s.terms.above = s.gq + q;
     s.terms.rho = s.terms.above + q, s.terms.ratio = s.terms.rho + near;
-    s.terms.lone = s.terms.ratio + near;
-    s.work = s.terms.lone + r->pairs.alone.padded;
+    s.terms.unmatched_terms = s.terms.ratio + near;
+    s.work = s.terms.unmatched_terms + r->pairs.unmatched.padded;
     return s;
 }
 
 /* L and L' with their errors in the tilted form (fp_tilt). */
-static void FP_NAME(fp_tilt_at)(const fp_ratio *r, double x, fp_taylor *out)
+static void FP_NAME(fp_tilt_at)(const fp_log_ratio *r, double x, fp_taylor *out)
 {
     const fp_tilt *tilt = &r->tilt;
     double *restrict h = r->scratch, *restrict e = h + tilt->padded, away = x - tilt->centre;
@@ -302,22 +312,22 @@ static void FP_NAME(fp_tilt_at)(const fp_ratio *r, double x, fp_taylor *out)
 }
 
 /* The coupled form at x, with the moments of q; 0 when it does not hold there. */
-static int FP_NAME(fp_coupled_at)(const fp_ratio *r, double x, const FP_NAME(fp_scratch) *s, FP_NAME(fp_moments) *q,
+static int FP_NAME(fp_coupled_at)(const fp_log_ratio *r, double x, const FP_NAME(fp_scratch) *s, FP_NAME(fp_moments) *q,
                                   FP_NAME(fp_coupled) *c)
 {
-    FP_NAME(fp_side_log)(&r->q, x, s->hq, s->eq, s->gq, q);
-    FP_NAME(fp_side_spread)(&r->q, x, s->eq, s->gq, q);
-    FP_NAME(fp_couple_at)(r, x, q, s->eq, s->gq, &s->terms, c);
+    FP_NAME(fp_mixture_log_density)(&r->q, x, s->hq, s->eq, s->gq, q);
+    FP_NAME(fp_mixture_curvature)(&r->q, x, s->eq, s->gq, q);
+    FP_NAME(fp_coupled_evaluate)(r, x, q, s->eq, s->gq, &s->terms, c);
     return c->good;
 }
 
 /* L and L' with their errors. */
-static void FP_NAME(fp_ratio_at)(const fp_ratio *r, double x, fp_taylor *out)
+static void FP_NAME(fp_log_ratio_at)(const fp_log_ratio *r, double x, fp_taylor *out)
 {
     FP_NAME(fp_scratch) s = FP_NAME(fp_scratch_of)(r);
     FP_NAME(fp_moments) p, q;
     FP_NAME(fp_coupled) c;
-    fp_stop_after(r->stop, r->np + r->nq);
+    fp_stop_requested(r->stop, r->np + r->nq);
     if (r->tilt.sign) { /* each derivative in the form with the smaller error */
         FP_NAME(fp_tilt_at)(r, x, out);
         if (r->tilt.n > 1 && r->coupled == 2 && FP_NAME(fp_coupled_at)(r, x, &s, &q, &c)) {
@@ -333,10 +343,10 @@ static void FP_NAME(fp_ratio_at)(const fp_ratio *r, double x, fp_taylor *out)
         out->slope = c.slope, out->slope_error = c.slope_error;
         return;
     }
-    FP_NAME(fp_side_log)(&r->p, x, s.hp, s.ep, s.gp, &p);
-    FP_NAME(fp_side_spread)(&r->p, x, s.ep, s.gp, &p);
-    FP_NAME(fp_side_log)(&r->q, x, s.hq, s.eq, s.gq, &q);
-    FP_NAME(fp_side_spread)(&r->q, x, s.eq, s.gq, &q);
+    FP_NAME(fp_mixture_log_density)(&r->p, x, s.hp, s.ep, s.gp, &p);
+    FP_NAME(fp_mixture_curvature)(&r->p, x, s.ep, s.gp, &p);
+    FP_NAME(fp_mixture_log_density)(&r->q, x, s.hq, s.eq, s.gq, &q);
+    FP_NAME(fp_mixture_curvature)(&r->q, x, s.eq, s.gq, &q);
     out->value = p.log - q.log;
     out->error = p.error + q.error;
     out->slope = p.score - q.score;
@@ -344,24 +354,24 @@ static void FP_NAME(fp_ratio_at)(const fp_ratio *r, double x, fp_taylor *out)
 }
 
 /* L with its error, and L' without: what finding a crossing needs. */
-static void FP_NAME(fp_ratio_value)(const fp_ratio *r, double x, fp_taylor *out)
+static void FP_NAME(fp_log_ratio_value)(const fp_log_ratio *r, double x, fp_taylor *out)
 {
     if (r->coupled || r->tilt.sign) {
-        FP_NAME(fp_ratio_at)(r, x, out);
+        FP_NAME(fp_log_ratio_at)(r, x, out);
         return;
     }
     FP_NAME(fp_scratch) s = FP_NAME(fp_scratch_of)(r);
     FP_NAME(fp_moments) p, q;
-    fp_stop_after(r->stop, r->np + r->nq);
-    FP_NAME(fp_side_log)(&r->p, x, s.hp, s.ep, s.gp, &p);
-    FP_NAME(fp_side_log)(&r->q, x, s.hq, s.eq, s.gq, &q);
+    fp_stop_requested(r->stop, r->np + r->nq);
+    FP_NAME(fp_mixture_log_density)(&r->p, x, s.hp, s.ep, s.gp, &p);
+    FP_NAME(fp_mixture_log_density)(&r->q, x, s.hq, s.eq, s.gq, &q);
     out->value = p.log - q.log;
     out->error = p.error + q.error;
     out->slope = p.score - q.score;
 }
 
 /* Largest half-widths on which the slope (a) and the curvature (b) keep their signs. */
-static inline void FP_NAME(fp_settled)(const fp_taylor *at, double *a, double *b)
+static inline void FP_NAME(fp_sign_radii)(const fp_taylor *at, double *a, double *b)
 {
     double radius = at->radius, bound = at->bound;
     double slope = fabs(at->slope) - at->slope_error, curve = fabs(at->curve) - at->curve_error;
@@ -380,25 +390,25 @@ static inline void FP_NAME(fp_settled)(const fp_taylor *at, double *a, double *b
 }
 
 /* The whole local analysis: Taylor data, and a disc with the bound of the remainder; `radius` is the first guess. */
-static void FP_NAME(fp_ratio_disc)(const fp_ratio *r, double x, double radius, fp_taylor *out)
+static void FP_NAME(fp_log_ratio_on_disc)(const fp_log_ratio *r, double x, double radius, fp_taylor *out)
 {
     FP_NAME(fp_scratch) s = FP_NAME(fp_scratch_of)(r);
     FP_NAME(fp_moments) p = {0}, q;
     FP_NAME(fp_coupled) c;
-    fp_stop_after(r->stop, 3 * (r->np + r->nq));
+    fp_stop_requested(r->stop, 3 * (r->np + r->nq));
     int coupled = r->coupled && FP_NAME(fp_coupled_at)(r, x, &s, &q, &c);
     double spread = 0.0;
     if (!r->coupled) {
-        FP_NAME(fp_side_log)(&r->q, x, s.hq, s.eq, s.gq, &q);
-        FP_NAME(fp_side_spread)(&r->q, x, s.eq, s.gq, &q);
+        FP_NAME(fp_mixture_log_density)(&r->q, x, s.hq, s.eq, s.gq, &q);
+        FP_NAME(fp_mixture_curvature)(&r->q, x, s.eq, s.gq, &q);
     }
     if (coupled) {
         out->value = c.value, out->error = c.error;
         out->slope = c.slope, out->slope_error = c.slope_error;
         out->curve = c.curve, out->curve_error = c.curve_error;
     } else {
-        FP_NAME(fp_side_log)(&r->p, x, s.hp, s.ep, s.gp, &p);
-        FP_NAME(fp_side_spread)(&r->p, x, s.ep, s.gp, &p);
+        FP_NAME(fp_mixture_log_density)(&r->p, x, s.hp, s.ep, s.gp, &p);
+        FP_NAME(fp_mixture_curvature)(&r->p, x, s.ep, s.gp, &p);
         out->value = p.log - q.log;
         out->error = p.error + q.error;
         out->slope = p.score - q.score;
@@ -411,13 +421,13 @@ static void FP_NAME(fp_ratio_disc)(const fp_ratio *r, double x, double radius, f
     if (radius * radius * spread > 0.36) /* kappa is about spread R^2 / 2 */
         radius = 0.6 / sqrt(spread);
     for (int attempt = 0; attempt < 60; ++attempt, radius *= attempt < 4 ? 0.6 : 0.3) {
-        double kq = FP_NAME(fp_side_kappa)(&r->q, s.hq, s.gq, &q, radius, s.work), bound;
+        double kq = FP_NAME(fp_mixture_remainder)(&r->q, s.hq, s.gq, &q, radius, s.work), bound;
         if (!(kq < 0.45))
             continue;
         if (coupled) {
-            bound = FP_NAME(fp_couple_bound)(r, x, &q, s.hq, s.gq, &s.terms, &c, kq, radius, s.work);
+            bound = FP_NAME(fp_coupled_remainder)(r, x, &q, s.hq, s.gq, &s.terms, &c, kq, radius, s.work);
         } else {
-            double kp = FP_NAME(fp_side_kappa)(&r->p, s.hp, s.gp, &p, radius, s.work);
+            double kp = FP_NAME(fp_mixture_remainder)(&r->p, s.hp, s.gp, &p, radius, s.work);
             bound = kp < 0.45 ? -log1p(-kp) - log1p(-kq) : INFINITY;
         }
         if (!(bound < INFINITY))
@@ -429,17 +439,17 @@ static void FP_NAME(fp_ratio_disc)(const fp_ratio *r, double x, double radius, f
         /* a term that grows fast towards the rim may rule a large disc: halve it while that settles more */
         fp_taylor small = *out;
         double a, b, most;
-        FP_NAME(fp_settled)(out, &a, &b);
+        FP_NAME(fp_sign_radii)(out, &a, &b);
         most = a > b ? a : b;
         for (int halving = 0; halving < 10; ++halving) {
             double known = fabs(out->slope) * small.radius + fabs(out->curve) * small.radius * small.radius;
             if (small.bound < 32.0 * known)
                 return;
             small.radius *= 0.5;
-            kq = FP_NAME(fp_side_kappa)(&r->q, s.hq, s.gq, &q, small.radius, s.work);
-            bound = FP_NAME(fp_couple_bound)(r, x, &q, s.hq, s.gq, &s.terms, &c, kq, small.radius, s.work);
+            kq = FP_NAME(fp_mixture_remainder)(&r->q, s.hq, s.gq, &q, small.radius, s.work);
+            bound = FP_NAME(fp_coupled_remainder)(r, x, &q, s.hq, s.gq, &s.terms, &c, kq, small.radius, s.work);
             small.bound = bound * (1.0 + 1e-9) + 1e-300;
-            FP_NAME(fp_settled)(&small, &a, &b);
+            FP_NAME(fp_sign_radii)(&small, &a, &b);
             a = a > b ? a : b;
             if (!(a > most))
                 return;

@@ -15,13 +15,13 @@ static inline double fp_log_sum(double a, double b)
 }
 
 /* max of Re(alpha d - beta d^2 / 2) over the ellipse with semi-axes x (real) and y */
-static inline double fp_growth(double alpha, double beta, double x, double y)
+static inline double fp_quadratic_maximum(double alpha, double beta, double x, double y)
 {
-    const double linear = fabs(alpha) * x, bend = 0.5 * beta * (x * x + y * y), base = 0.5 * beta * y * y;
+    const double linear = fabs(alpha) * x, curvature = 0.5 * beta * (x * x + y * y), base = 0.5 * beta * y * y;
     double c = 1.0;
-    if (bend > 0.0 && linear < 2.0 * bend)
-        c = linear / (2.0 * bend);
-    return fp_max(base + c * (linear - c * bend), fp_max(base, base + linear - bend));
+    if (curvature > 0.0 && linear < 2.0 * curvature)
+        c = linear / (2.0 * curvature);
+    return fp_max(base + c * (linear - c * curvature), fp_max(base, base + linear - curvature));
 }
 
 /* log of a bound of |kappa-type integrand p f(l)| for |l| <= size: min of the plain and the quadratic bound */
@@ -34,7 +34,8 @@ static inline double fp_log_modulus_kl(double log_p, double log_q, double size)
 
 /* p log(p/m) + q log(q/m), halved; m = (p + q)/2 is itself a mixture of the two, gap bounds the change of log(p/q)
  * but for eps */
-static inline double fp_log_modulus_js(const fp_local *p, const fp_local *q, double log_p, double log_q, double gap)
+static inline double fp_log_modulus_js(const fp_local_mixture *p, const fp_local_mixture *q, double log_p, double log_q,
+                                       double gap)
 {
     const double both = fp_log_sum(p->l0, q->l0), rp = fp_exp(p->l0 - both), rq = fp_exp(q->l0 - both);
     const double kappa = (1.0 + 1e-9) * (fp_exp(p->l0 - both + fp_log1p(p->kappa) + rq * gap)

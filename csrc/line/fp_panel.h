@@ -9,15 +9,17 @@
  * because |e^z - 1| <= e^|z| - 1. If kappa < 1 the density has no zero in the disk, log p is analytic there and differs
  * from log p(x0) + alpha d - beta d^2 / 2 by at most lambda = -log(1 - kappa).
  *
- * A component is dropped on a panel where its largest value is below e^-FP_DROP of another's smallest, or its ratio to
- * that other one below e^-FP_DROP everywhere.
+ * A component is dropped on a panel where its largest value is below e^-FP_DROP_LEVEL of another's smallest, or its
+ * ratio to that other one below e^-FP_DROP_LEVEL everywhere.
  *
- * Coordinates. A panel's centre is origin + x0, both doubles: origin is 0 until panels get too narrow for their distance
- * from it, then a mean (or a centre) near by, so that origin - m_i is exact for the means around the panel. Distances
- * and 1/s_i are gathered in units of h, a power of two: no square of them leaves the doubles before t_i^2 does.
+ * Coordinates. A panel's centre is origin + x0, both doubles: origin is 0 until panels get too narrow for their
+ * distance from it, then a mean (or a centre) near by, so that origin - m_i is exact for the means around the panel.
+ * Distances and 1/s_i are gathered in units of h, a power of two: no square of them leaves the doubles before t_i^2
+ * does.
  *
  * Far in the tails of all components t_i^2 is large and its rounding error with it; ratios of components are then taken
- * from e_i - e_r = c_i - c_r - (t_i - t_r)(t_i + t_r) / 2, t_i - t_r = (m_r - m_i) / s_i + (x - m_r)(s_r - s_i) / (s_i s_r).
+ * from e_i - e_r = c_i - c_r - (t_i - t_r)(t_i + t_r) / 2, t_i - t_r = (m_r - m_i) / s_i + (x - m_r)(s_r - s_i) / (s_i
+ * s_r).
  */
 /* bounds: tested by enclosures/test_integrals - rounding of the disc bound kappa */
 #ifndef FP_PANEL_H
@@ -29,7 +31,7 @@
 #include "line/fp_integrand.h"
 
 /* bound: tested by enclosures/test_integrals - components dropped on a panel: e^-90 of another's smallest */
-#define FP_DROP 90.0
+#define FP_DROP_LEVEL 90.0
 #define FP_TAIL_LEVEL -1e4 /* log densities below it take the ratios of components from their differences */
 #define FP_FAR_LEVEL -200.0 /* and those below it drop components by their ratio */
 #define FP_HALF_LOG_2PI 0.91893853320467274178
@@ -46,18 +48,19 @@ FP_INLINE double fp_exp_down(double x)
 typedef struct {
     int n;
     double *w, *m, *s, *is, *c, *ce, largest_mean, largest_sigma, smallest_sigma;
-} fp_law;
+} fp_gaussian_mixture;
 
 /* one mixture on one panel; arrays padded to a multiple of eight with components of no weight */
 typedef struct {
     int n, padded, reference;
     const int *index;
-    double *dm, *is, *c, *ce, *r, *log_r, *slope, *bend, *offset, *scratch;
+    double *dm, *is, *c, *ce, *r, *log_r, *slope, *curvature, *offset, *scratch;
     double base, top, l0, alpha, beta, kappa, lambda; /* base: what log_r was taken relative to */
     double square_error; /* of t^2 / 2 and the difference from c, in units of u t^2 */
-} fp_local;
+} fp_local_mixture;
 
-static inline int fp_law_build(fp_law *law, int n, const double *w, const double *m, const double *s)
+static inline int fp_gaussian_mixture_build(fp_gaussian_mixture *law, int n, const double *w, const double *m,
+                                            const double *s)
 {
     double *block = malloc(sizeof(double) * 6 * (size_t)(n > 0 ? n : 1));
     law->n = n;
@@ -83,7 +86,7 @@ static inline int fp_law_build(fp_law *law, int n, const double *w, const double
     return 0;
 }
 
-static inline int fp_local_build(fp_local *side, int n)
+static inline int fp_local_build(fp_local_mixture *side, int n)
 {
     const size_t padded = ((size_t)n + 7) / 8 * 8;
     double *block = malloc(sizeof(double) * 17 * (padded ? padded : 1));
@@ -93,31 +96,38 @@ static inline int fp_local_build(fp_local *side, int n)
         return -1;
     side->is = block + padded, side->c = block + 2 * padded, side->ce = block + 3 * padded;
     side->r = block + 4 * padded;
-    side->log_r = block + 5 * padded, side->slope = block + 6 * padded, side->bend = block + 7 * padded;
+    side->log_r = block + 5 * padded, side->slope = block + 6 * padded, side->curvature = block + 7 * padded;
     side->offset = block + 8 * padded, side->scratch = block + 9 * padded;
     return 0;
 }
 
 /* x - m_i at the centre x = origin + x0 */
-FP_INLINE double fp_distance(const fp_law *law, int i, double origin, double x0) { return (origin - law->m[i]) + x0; }
+FP_INLINE double fp_distance(const fp_gaussian_mixture *law, int i, double origin, double x0)
+{
+    return (origin - law->m[i]) + x0;
+}
 
 /* t_i - t_r at the centre, t_r given, in the one of two ways that rounds less; a few u of size bound the error */
-FP_INLINE double fp_apart(const fp_law *law, int i, int r, double origin, double x0, double t_r, double *size)
+FP_INLINE double fp_standardised_difference(const fp_gaussian_mixture *law, int i, int r, double origin, double x0,
+                                            double t_r, double *size)
 {
-    const double t_i = fp_distance(law, i, origin, x0) * law->is[i], apart = (law->m[r] - law->m[i]) * law->is[i];
+    const double t_i = fp_distance(law, i, origin, x0) * law->is[i],
+                 standardised_gap = (law->m[r] - law->m[i]) * law->is[i];
     const double other = t_r * ((law->s[r] - law->s[i]) * law->is[i]);
-    const double direct = fabs(t_i) + fabs(t_r), shifted = fabs(apart) + fabs(other);
+    const double direct = fabs(t_i) + fabs(t_r), shifted = fabs(standardised_gap) + fabs(other);
     *size = direct < shifted ? direct : shifted;
-    return direct < shifted ? t_i - t_r : apart + other;
+    return direct < shifted ? t_i - t_r : standardised_gap + other;
 }
 
 /* an upper bound of log(component i / component r) on the panel */
-static inline double fp_excess(const fp_law *law, int i, int r, double origin, double x0, double h)
+static inline double fp_component_ratio_bound(const fp_gaussian_mixture *law, int i, int r, double origin, double x0,
+                                              double h)
 {
     const double t = fp_distance(law, r, origin, x0) * law->is[r], step = h * law->is[r];
     double size_a;
     /* t_i - t_r = a + b y and t_i + t_r = s + v y at x0 + h y, |y| <= 1 */
-    const double a = fp_apart(law, i, r, origin, x0, t, &size_a), b = step * ((law->s[r] - law->s[i]) * law->is[i]);
+    const double a = fp_standardised_difference(law, i, r, origin, x0, t, &size_a),
+                 b = step * ((law->s[r] - law->s[i]) * law->is[i]);
     const double s = 2.0 * t + a, v = 2.0 * step + b, size_s = 2.0 * fabs(t) + size_a;
     const double linear = -0.5 * (a * v + b * s), square = -0.5 * b * v;
     double most = fabs(linear) + square;
@@ -129,17 +139,18 @@ static inline double fp_excess(const fp_law *law, int i, int r, double origin, d
 }
 
 /* the largest component at the centre, from a guess: their ratios are right where rounding blurs their logarithms */
-static inline int fp_largest(const fp_law *law, const int *index, int n, int guess, double origin, double x0)
+static inline int fp_largest_component(const fp_gaussian_mixture *law, const int *index, int n, int guess,
+                                       double origin, double x0)
 {
     for (int j = 0; j < n; j++)
-        if (fp_excess(law, index[j], guess, origin, x0, 0.0) > 0.0)
+        if (fp_component_ratio_bound(law, index[j], guess, origin, x0, 0.0) > 0.0)
             guess = index[j];
     return guess;
 }
 
 /* the components listed in index, relative to the centre; up is 1 / h */
-static inline void fp_local_gather(fp_local *side, const fp_law *law, const int *index, int n, double origin, double x0,
-                                   double h)
+static inline void fp_local_gather(fp_local_mixture *side, const fp_gaussian_mixture *law, const int *index, int n,
+                                   double origin, double x0, double h)
 {
     const double up = 1.0 / h;
     int reference = index[0];
@@ -162,21 +173,21 @@ static inline void fp_local_gather(fp_local *side, const fp_law *law, const int 
     }
     if (side->top > FP_TAIL_LEVEL)
         return;
-    reference = fp_largest(law, index, n, reference, origin, x0);
+    reference = fp_largest_component(law, index, n, reference, origin, x0);
     side->base = side->top, side->top = 0.0, side->reference = reference;
     const double dm = fp_distance(law, reference, origin, x0), t = dm * law->is[reference];
     double size;
     for (int j = 0; j < n; j++) {
         const int i = index[j];
-        const double difference = fp_apart(law, i, reference, origin, x0, t, &size);
+        const double difference = fp_standardised_difference(law, i, reference, origin, x0, t, &size);
         side->log_r[j] = (law->c[i] - law->c[reference]) - 0.5 * difference * (2.0 * t + difference);
         side->top = fp_max(side->top, side->log_r[j]);
     }
 }
 
-/* after the centre has been found: far in the tails, alpha and beta become those of the reference, from which the slopes
- * of the others differ by numbers that their size does not blur */
-static inline void fp_local_far(fp_local *side, const fp_law *law, double origin, double x0)
+/* after the centre has been found: far in the tails, alpha and beta become those of the reference, from which the
+ * slopes of the others differ by numbers that their size does not blur */
+static inline void fp_local_tail(fp_local_mixture *side, const fp_gaussian_mixture *law, double origin, double x0)
 {
     const int r = side->reference;
     if (side->base == 0.0)
@@ -189,17 +200,17 @@ static inline void fp_local_far(fp_local *side, const fp_law *law, double origin
     for (int j = 0; j < side->n; j++) {
         const int i = side->index[j];
         const double other = (law->s[r] - law->s[i]) * law->is[i];
-        const double difference = fp_apart(law, i, r, origin, x0, t, &size);
+        const double difference = fp_standardised_difference(law, i, r, origin, x0, t, &size);
         side->slope[j] = 1.000001 * (fabs(difference) * side->is[j] + fabs(t * other) * is_r);
-        side->bend[j] = 0.5 * fabs(other) * is_r * (side->is[j] + is_r);
+        side->curvature[j] = 0.5 * fabs(other) * is_r * (side->is[j] + is_r);
     }
     side->alpha = -t * is_r;
     side->beta = is_r * is_r;
 }
 
 /* keeps of `from` what matters on the panel; upper and lower bound log p there; lost gathers the dropped weight */
-static inline int fp_law_select(const fp_law *law, const int *from, int n, double origin, double x0, double h, int *kept,
-                                double *upper, double *lower, double *lost)
+static inline int fp_select_components(const fp_gaussian_mixture *law, const int *from, int n, double origin, double x0,
+                                       double h, int *kept, double *upper, double *lower, double *lost)
 {
     double floor = -INFINITY, top = -INFINITY;
     int reference = -1, count = 0;
@@ -211,14 +222,16 @@ static inline int fp_law_select(const fp_law *law, const int *from, int n, doubl
     }
     const int tail = floor < FP_FAR_LEVEL && reference >= 0;
     if (floor < FP_TAIL_LEVEL && reference >= 0)
-        reference = fp_largest(law, from, n, reference, origin, x0);
-    const double level = floor > 10.0 * FP_TAIL_LEVEL ? floor - FP_DROP : -INFINITY;
+        reference = fp_largest_component(law, from, n, reference, origin, x0);
+    const double level = floor > 10.0 * FP_TAIL_LEVEL ? floor - FP_DROP_LEVEL : -INFINITY;
     for (int j = 0; j < n; j++) {
         const int i = from[j];
         double near = fabs(fp_distance(law, i, origin, x0)) - h;
         near = near > 0.0 ? near * law->is[i] : 0.0;
         const double e = law->c[i] - 0.5 * near * near;
-        if (e >= level && !(tail && i != reference && fp_excess(law, i, reference, origin, x0, h) < -FP_DROP)) {
+        if (e >= level
+            && !(tail && i != reference
+                 && fp_component_ratio_bound(law, i, reference, origin, x0, h) < -FP_DROP_LEVEL)) {
             kept[count++] = i;
             top = e > top ? e : top;
         } else {

@@ -8,12 +8,12 @@
 #define FP_LANE_LOOP(k) _Pragma("GCC unroll 1") for (int k = 0; k < FP_LANES; k++)
 
 /* log p(x0), responsibilities, alpha, beta */
-static void FP_NAME(fp_local_centre)(fp_local *side)
+static void FP_NAME(fp_local_centre)(fp_local_mixture *side)
 {
     const int n = side->padded;
     const double *restrict dm = side->dm, *restrict is = side->is;
     double *restrict log_r = side->log_r, *restrict r = side->r;
-    double *restrict slope = side->slope, *restrict bend = side->bend;
+    double *restrict slope = side->slope, *restrict curvature = side->curvature;
     const double top = side->top;
     double sums[FP_LANES] = {0}, slopes[FP_LANES] = {0}, bends[FP_LANES] = {0};
     for (int j = 0; j < n; j++)
@@ -32,7 +32,7 @@ static void FP_NAME(fp_local_centre)(fp_local *side)
         log_r[j] -= l0;
         r[j] *= inverse;
         slope[j] = fabs(-dm[j] * square - alpha);
-        bend[j] = 0.5 * fabs(square - beta);
+        curvature[j] = 0.5 * fabs(square - beta);
     }
     side->l0 = l0;
     side->alpha = alpha;
@@ -40,20 +40,21 @@ static void FP_NAME(fp_local_centre)(fp_local *side)
 }
 
 /* kappa of the disk |d| <= radius, rounded up */
-static double FP_NAME(fp_local_kappa)(const fp_local *side, double radius)
+static double FP_NAME(fp_local_kappa)(const fp_local_mixture *side, double radius)
 {
-    const double *restrict log_r = side->log_r, *restrict slope = side->slope, *restrict bend = side->bend;
+    const double *restrict log_r = side->log_r, *restrict slope = side->slope, *restrict curvature = side->curvature;
     double sum[FP_LANES] = {0};
     for (int j = 0; j < side->padded; j += FP_LANES)
         FP_LANE_LOOP(k)
-            sum[k] += fp_exp(log_r[j + k] + (slope[j + k] + bend[j + k] * radius) * radius);
+            sum[k] += fp_exp(log_r[j + k] + (slope[j + k] + curvature[j + k] * radius) * radius);
     const double kappa = fp_lane_sum(sum) * (1.0 + 1e-9) - 1.0;
     return kappa < 1e-9 ? 1e-9 : kappa;
 }
 
 /* log p and a bound of its error at x0 + d[0..n), n a multiple of eight and |d| <= 1, in units of h; what rounding d
- * changes is in it.  By the analysis of the panel p stays within a factor 0.03 to 1.97 of p(x0) e^(alpha d - beta d^2 / 2). */
-static void FP_NAME(fp_local_nodes)(const fp_local *side, const double *restrict d, int n, double *restrict lp,
+ * changes is in it.  By the analysis of the panel p stays within a factor 0.03 to 1.97 of p(x0) e^(alpha d - beta d^2 /
+ * 2). */
+static void FP_NAME(fp_local_nodes)(const fp_local_mixture *side, const double *restrict d, int n, double *restrict lp,
                                     double *restrict dp)
 {
     const double *restrict dm = side->dm, *restrict scale = side->is, *restrict c = side->c, *restrict ce = side->ce;
@@ -131,10 +132,11 @@ static void FP_NAME(fp_integrand_nodes)(int kind, double b, double shift, int n,
  * mutual information of a discrete input through Gaussian noise.  All densities are relative to that of one input,
  * `reference`, so that v_i = log(N_i / N_reference) = a_i (y - a_i / 2), a_i = (m_i - m_reference) / s
  * (side->offset), y = (x - m_reference) / s, has no cancellation; lost is the prior weight of the inputs that were
- * dropped; d is in units of h, and f the integrand times h.  With T = q / N_reference, log T = log1p(sum pi_i expm1(v_i) - lost), or, if `direct`, log(sum pi_i
- * e^(v_i)): the first where T is near 1, the second where it is small. */
-static void FP_NAME(fp_information_nodes)(const fp_local *side, const double *restrict prior, int reference, int direct,
-                                          double lost, const double *restrict d, int n, double *restrict f,
+ * dropped; d is in units of h, and f the integrand times h.  With T = q / N_reference, log T = log1p(sum pi_i
+ * expm1(v_i) - lost), or, if `direct`, log(sum pi_i e^(v_i)): the first where T is near 1, the second where it is
+ * small. */
+static void FP_NAME(fp_information_nodes)(const fp_local_mixture *side, const double *restrict prior, int reference,
+                                          int direct, double lost, const double *restrict d, int n, double *restrict f,
                                           double *restrict err)
 {
     const double *restrict offset = side->offset;

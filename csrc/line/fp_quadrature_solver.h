@@ -20,7 +20,7 @@
 #include "line/fp_modulus.h"
 #include "line/fp_quadrature_engine.h"
 #include "line/fp_log_ratio_dd.h"
-#include "common/fp_deadline.h"
+#include "common/fp_stop_token.h"
 
 /* bound: proved - a normal law has less than e^-840 beyond 41 standard deviations; _TAIL in line/quadrature.py is
  * added */
@@ -34,10 +34,10 @@
 #define FP_LEAST_PANEL 0x1p-1010
 #define FP_BOUND_PANELS 4096 /* that bounds of an order-alpha integral are made from */
 #define FP_FAR_RATIO 600.0 /* log densities whose ratio is not taken from double-doubles */
-#define FP_RHOS 6
+#define FP_ELLIPSES 6
 #define FP_RULES 4
 
-static const double fp_rhos[FP_RHOS] = {1.9, 2.5, 3.6, 6.0, 12.0, 40.0};
+static const double fp_ellipse_parameters[FP_ELLIPSES] = {1.9, 2.5, 3.6, 6.0, 12.0, 40.0};
 
 typedef struct {
     double bound, origin, x0, h, lost, lower_p, lower_q, upper_p, upper_q;
@@ -48,31 +48,31 @@ typedef struct {
     int kind;
     double b, reach; /* order minus one; half-width that the root must have at least */
     double target;   /* relative discretisation error to aim at */
-    fp_law p, q;
-    const fp_near_ratio *ratio; /* NULL: log(p/q) in doubles */
+    fp_gaussian_mixture p, q;
+    const fp_log_ratio_terms *ratio; /* NULL: log(p/q) in doubles */
     long max_panels, max_work;
-    fp_stop stop;
+    fp_stop_token stop;
     /* results: integral = e^scale (sum +- (truncation + rounding)) */
     double scale, log_width, mass, truncation, rounding;
     fp_accumulator sum;
     long panels, evaluations, work; /* work: exponentials, about */
     /* state */
-    fp_local side_p, side_q;
+    fp_local_mixture side_p, side_q;
     fp_panel *heap;
     int *arena;
     double *prior;
-    long waiting, heap_room, arena_used, arena_room;
+    long waiting, heap_capacity, arena_used, arena_capacity;
 } fp_integral;
 
 static inline int fp_heap_push(fp_integral *w, fp_panel panel)
 {
-    if (w->waiting == w->heap_room) {
-        const long room = 2 * w->heap_room + 64;
+    if (w->waiting == w->heap_capacity) {
+        const long room = 2 * w->heap_capacity + 64;
         fp_panel *heap = realloc(w->heap, sizeof(fp_panel) * (size_t)room);
         if (!heap)
             return -1;
         w->heap = heap;
-        w->heap_room = room;
+        w->heap_capacity = room;
     }
     long i = w->waiting++;
     for (; i > 0 && w->heap[(i - 1) / 2].bound < panel.bound; i = (i - 1) / 2)
@@ -130,7 +130,7 @@ static inline int fp_panel_move(const fp_integral *w, fp_panel *panel)
     const double centre = panel->origin + panel->x0, distance = fabs(panel->x0);
     double best = INFINITY, origin = 0.0;
     for (int side = 0; side < 2; side++) {
-        const fp_law *law = side ? &w->q : &w->p;
+        const fp_gaussian_mixture *law = side ? &w->q : &w->p;
         const int *index = w->arena + (side ? panel->start_q : panel->start_p), n = side ? panel->n_q : panel->n_p;
         for (int j = 0; j < n; j++) {
             const double away = fabs(fp_distance(law, index[j], panel->origin, panel->x0));
@@ -157,12 +157,12 @@ static inline int fp_panel_add(fp_integral *w, const fp_panel *parent, double x0
 {
     fp_panel panel = *parent;
     const long need = w->arena_used + parent->n_p + parent->n_q;
-    if (need > w->arena_room) {
+    if (need > w->arena_capacity) {
         int *arena = realloc(w->arena, sizeof(int) * (size_t)(2 * need));
         if (!arena)
             return -1;
         w->arena = arena;
-        w->arena_room = 2 * need;
+        w->arena_capacity = 2 * need;
     }
     double up = 0.0, uq = 0.0, unused = 0.0;
     w->work += 1 + (parent->n_p + parent->n_q) / 2;
@@ -170,13 +170,13 @@ static inline int fp_panel_add(fp_integral *w, const fp_panel *parent, double x0
     panel.h = h;
     panel.start_p = (int)w->arena_used;
     if (w->p.n)
-        panel.n_p = fp_law_select(&w->p, w->arena + parent->start_p, parent->n_p, panel.origin, x0, h,
+        panel.n_p = fp_select_components(&w->p, w->arena + parent->start_p, parent->n_p, panel.origin, x0, h,
                                   w->arena + w->arena_used, &up,
                                   &panel.lower_p, &unused);
     w->arena_used += panel.n_p;
     panel.start_q = (int)w->arena_used;
     if (w->q.n)
-        panel.n_q = fp_law_select(&w->q, w->arena + parent->start_q, parent->n_q, panel.origin, x0, h,
+        panel.n_q = fp_select_components(&w->q, w->arena + parent->start_q, parent->n_q, panel.origin, x0, h,
                                   w->arena + w->arena_used, &uq,
                                   &panel.lower_q, &panel.lost);
     w->arena_used += panel.n_q;
@@ -194,11 +194,11 @@ static inline int fp_panel_add(fp_integral *w, const fp_panel *parent, double x0
 
 static inline double fp_log_modulus_information(fp_integral *w, double log_q, double radius)
 {
-    const fp_local *side = &w->side_q;
+    const fp_local_mixture *side = &w->side_q;
     double sum = 1.0, small = 0.0;
     int tiny = w->side_q.n == w->q.n;
     for (int j = 0; j < side->n; j++) {
-        const double g = (side->slope[j] + side->bend[j] * radius) * radius;
+        const double g = (side->slope[j] + side->curvature[j] * radius) * radius;
         const double log_rho = side->log_r[j] - fp_log(w->prior[j]);
         const double size = fabs(log_rho) + g + side->lambda + 1e-14, weight = fp_exp(side->log_r[j] + g);
         sum += weight * (size + 1.0);
@@ -213,32 +213,32 @@ static inline double fp_log_modulus_information(fp_integral *w, double log_q, do
 static inline double fp_log_modulus(fp_integral *w, int kind, double b, double rho)
 {
     const double x = 0.5 * (rho + 1.0 / rho), y = 0.5 * (rho - 1.0 / rho);
-    fp_local *sides[2] = {&w->side_p, &w->side_q};
+    fp_local_mixture *sides[2] = {&w->side_p, &w->side_q};
     double log_m[2] = {0.0, 0.0};
     for (int k = 0; k < 2; k++) {
-        fp_local *s = sides[k];
+        fp_local_mixture *s = sides[k];
         if (!s->n)
             continue;
-        s->kappa = fp_quadrature_table()->kappa(s, x);
+        s->kappa = fp_quadrature_kernels_in_use()->kappa(s, x);
         if (!(s->kappa < 0.97))
             return INFINITY;
         s->lambda = -fp_log1p(-s->kappa);
-        log_m[k] = s->l0 + fp_growth(s->alpha, s->beta, x, y) + fp_log1p(s->kappa);
+        log_m[k] = s->l0 + fp_quadratic_maximum(s->alpha, s->beta, x, y) + fp_log1p(s->kappa);
     }
-    const fp_local *p = &w->side_p, *q = &w->side_q;
+    const fp_local_mixture *p = &w->side_p, *q = &w->side_q;
     if (kind == FP_MASS_P || kind == FP_MASS_Q)
         return log_m[kind == FP_MASS_Q] + fp_log(fabs(b));
-    const double slope = p->alpha - q->alpha, bend = p->beta - q->beta, l0 = p->l0 - q->l0, a = 1.0 + b;
-    const double size = fabs(l0) + (fabs(slope) + 0.5 * fabs(bend) * x) * x + p->lambda + q->lambda + 1e-14;
+    const double slope = p->alpha - q->alpha, curvature = p->beta - q->beta, l0 = p->l0 - q->l0, a = 1.0 + b;
+    const double size = fabs(l0) + (fabs(slope) + 0.5 * fabs(curvature) * x) * x + p->lambda + q->lambda + 1e-14;
     if (kind == FP_KL)
         return fp_log_modulus_kl(log_m[0], log_m[1], size);
     if (kind == FP_ENTROPY)
         return log_m[0] + fp_log(fabs(p->l0) + (fabs(p->alpha) + 0.5 * p->beta * x) * x + p->lambda);
     if (kind == FP_INFORMATION)
-        return fp_log_modulus_information(w, q->l0 + fp_growth(q->alpha, q->beta, x, y), x);
+        return fp_log_modulus_information(w, q->l0 + fp_quadratic_maximum(q->alpha, q->beta, x, y), x);
     if (kind == FP_JS)
-        return fp_log_modulus_js(p, q, log_m[0], log_m[1], (fabs(slope) + 0.5 * fabs(bend) * x) * x);
-    const double phi = p->l0 + b * l0 + fp_growth(p->alpha + b * slope, p->beta + b * bend, x, y)
+        return fp_log_modulus_js(p, q, log_m[0], log_m[1], (fabs(slope) + 0.5 * fabs(curvature) * x) * x);
+    const double phi = p->l0 + b * l0 + fp_quadratic_maximum(p->alpha + b * slope, p->beta + b * curvature, x, y)
                        + a * fp_log1p(p->kappa) + (b > 0.0 ? b * q->lambda : -b * fp_log1p(q->kappa));
     if (kind == FP_RENYI)
         return phi;
@@ -260,12 +260,12 @@ static inline fp_panel_sum fp_panel_rule(fp_integral *w, const fp_panel *panel, 
     const int n = 8 * (rule + 1);
     const double *d = fp_legendre_nodes[rule], *weights = fp_legendre_weights[rule];
     double lp[32], lq[32], l[32], dp[32], dq[32], dl[32], f[32], err[32], unit = panel->h;
-    const fp_quadrature_functions *table = fp_quadrature_table();
+    const fp_quadrature_kernels *table = fp_quadrature_kernels_in_use();
     for (int k = 0; k < n; k++)
         lp[k] = lq[k] = dp[k] = dq[k] = 0.0;
     w->work += (long)n * (w->side_p.n + w->side_q.n);
     if (kind == FP_INFORMATION) {
-        fp_local *side = &w->side_q;
+        fp_local_mixture *side = &w->side_q;
         int reference = 0;
         unit = 1.0;
         for (int j = 1; j < side->n; j++)
@@ -286,9 +286,9 @@ static inline fp_panel_sum fp_panel_rule(fp_integral *w, const fp_panel *panel, 
             if (w->ratio && (kind == FP_KL || kind == FP_JS || kind == FP_RENYI_SMALL) && fabs(l[k]) < FP_FARTHEST
                 && fabs(lq[k]) < FP_FAR_RATIO) {
                 const fp_point at = {panel->origin, panel->x0, panel->h, d[k], fp_legendre_tails[rule][k]};
-                l[k] = fp_near_ratio_log(w->ratio, &at, l[k], lq[k], dq[k], dl + k);
+                l[k] = fp_log_ratio_from_difference(w->ratio, &at, l[k], lq[k], dq[k], dl + k);
                 w->work += 30 * (w->ratio->difference.n + w->ratio->q.n);
-                fp_stop_after(&w->stop, 30 * (w->ratio->difference.n + w->ratio->q.n));
+                fp_stop_requested(&w->stop, 30 * (w->ratio->difference.n + w->ratio->q.n));
             }
         }
         if (kind != FP_ENTROPY && !(panel->h < 0x1p200 && panel->h > 0x1p-200)) {
@@ -331,9 +331,9 @@ static inline void fp_integral_rescale(fp_integral *w, double log_h)
 {
     if (w->kind != FP_RENYI)
         return;
-    const fp_local *p = &w->side_p, *q = &w->side_q;
-    const double slope = p->alpha + w->b * (p->alpha - q->alpha), bend = p->beta + w->b * (p->beta - q->beta);
-    const double width = log_h - fp_log(1.0 + fabs(slope) + sqrt(fabs(bend)));
+    const fp_local_mixture *p = &w->side_p, *q = &w->side_q;
+    const double slope = p->alpha + w->b * (p->alpha - q->alpha), curvature = p->beta + w->b * (p->beta - q->beta);
+    const double width = log_h - fp_log(1.0 + fabs(slope) + sqrt(fabs(curvature)));
     const double phi = p->l0 + w->b * (p->l0 - q->l0) + width;
     if (!(phi > w->scale))
         return;
@@ -369,21 +369,21 @@ static inline int fp_panel_kind(const fp_integral *w, const fp_panel *panel, dou
 }
 
 /* 1: the panel is done; 0: halve it */
-static inline int fp_panel_try(fp_integral *w, const fp_panel *panel)
+static inline int fp_panel_integrate(fp_integral *w, const fp_panel *panel)
 {
-    const fp_quadrature_functions *table = fp_quadrature_table();
+    const fp_quadrature_kernels *table = fp_quadrature_kernels_in_use();
     double b;
     const int kind = fp_panel_kind(w, panel, &b);
     w->side_p.n = w->side_q.n = 0;
     if (panel->n_p && kind != FP_MASS_Q) {
         fp_local_gather(&w->side_p, &w->p, w->arena + panel->start_p, panel->n_p, panel->origin, panel->x0, panel->h);
         table->centre(&w->side_p);
-        fp_local_far(&w->side_p, &w->p, panel->origin, panel->x0);
+        fp_local_tail(&w->side_p, &w->p, panel->origin, panel->x0);
     }
     if (panel->n_q && kind != FP_MASS_P) {
         fp_local_gather(&w->side_q, &w->q, w->arena + panel->start_q, panel->n_q, panel->origin, panel->x0, panel->h);
         table->centre(&w->side_q);
-        fp_local_far(&w->side_q, &w->q, panel->origin, panel->x0);
+        fp_local_tail(&w->side_q, &w->q, panel->origin, panel->x0);
     }
     if (kind == FP_INFORMATION)
         for (int j = 0; j < panel->n_q; j++)
@@ -393,8 +393,8 @@ static inline int fp_panel_try(fp_integral *w, const fp_panel *panel)
     double peak = fp_max(w->side_p.n ? w->side_p.l0 : -1e300, w->side_q.n ? w->side_q.l0 : -1e300);
     if (kind == FP_KL)
         peak = fp_max(peak, w->side_p.l0 + fp_log1p(fabs(w->side_p.l0 - w->side_q.l0)));
-    for (int i = 0; i < FP_RHOS; i++) {
-        const double rho = fp_rhos[i], log_m = fp_log_modulus(w, kind, b, rho);
+    for (int i = 0; i < FP_ELLIPSES; i++) {
+        const double rho = fp_ellipse_parameters[i], log_m = fp_log_modulus(w, kind, b, rho);
         w->work += w->side_p.n + w->side_q.n;
         if (!(log_m < INFINITY))
             break;
@@ -465,10 +465,10 @@ static inline int fp_integral_start(fp_integral *w)
     w->log_width = 0.0;
     w->sum = (fp_accumulator){0.0, 0.0};
     w->mass = w->truncation = w->rounding = 0.0;
-    w->panels = w->evaluations = w->work = w->waiting = w->heap_room = w->arena_used = 0;
+    w->panels = w->evaluations = w->work = w->waiting = w->heap_capacity = w->arena_used = 0;
     w->heap = NULL;
-    w->arena_room = 16 * (long)n + 1024;
-    w->arena = malloc(sizeof(int) * (size_t)w->arena_room);
+    w->arena_capacity = 16 * (long)n + 1024;
+    w->arena = malloc(sizeof(int) * (size_t)w->arena_capacity);
     w->prior = malloc(sizeof(double) * (size_t)(n + 8));
     const int failed = fp_local_build(&w->side_p, w->p.n) | fp_local_build(&w->side_q, w->q.n);
     if (failed || !w->arena || !w->prior)
@@ -485,19 +485,19 @@ static inline int fp_integral_start(fp_integral *w)
     return fp_panel_add(w, &root, 0.0, ldexp(1.0, exponent < 1020 ? exponent : 1020));
 }
 
-/* Bounds of the logarithm of the integral of p^a q^(1 - a) over a panel.  With r and s the largest components of p and q
- * at its centre, a log p - b log q is a e_r - b e_s, a quadratic, up to what the other components can add. */
+/* Bounds of the logarithm of the integral of p^a q^(1 - a) over a panel.  With r and s the largest components of p and
+ * q at its centre, a log p - b log q is a e_r - b e_s, a quadratic, up to what the other components can add. */
 static inline void fp_renyi_panel(const fp_integral *w, const fp_panel *panel, double *lower, double *upper)
 {
     const double a = 1.0 + w->b, factors[2] = {a, -w->b};
     double value = 0.0, linear = 0.0, square = 0.0, error = 0.0, more[2];
     for (int side = 0; side < 2; side++) {
-        const fp_law *law = side ? &w->q : &w->p;
+        const fp_gaussian_mixture *law = side ? &w->q : &w->p;
         const int *index = w->arena + (side ? panel->start_q : panel->start_p), n = side ? panel->n_q : panel->n_p;
-        const int reference = fp_largest(law, index, n, index[0], panel->origin, panel->x0);
+        const int reference = fp_largest_component(law, index, n, index[0], panel->origin, panel->x0);
         double most = 0.0;
         for (int j = 0; j < n; j++)
-            most = fp_max(most, fp_excess(law, index[j], reference, panel->origin, panel->x0, panel->h));
+            most = fp_max(most, fp_component_ratio_bound(law, index[j], reference, panel->origin, panel->x0, panel->h));
         more[side] = factors[side] * (most + (n > 1 ? fp_log((double)n) : 0.0)) * 1.000001;
         const double t = fp_distance(law, reference, panel->origin, panel->x0) * law->is[reference];
         const double step = panel->h * law->is[reference], size = fabs(t) + step;
@@ -523,7 +523,7 @@ static inline int fp_renyi_bounds(fp_integral *w, double *lower, double *upper)
 {
     double least = -INFINITY;
     for (long step = 0; w->waiting && step < FP_BOUND_PANELS; step++) {
-        if (fp_stop_after(&w->stop, 8 * (w->heap[0].n_p + w->heap[0].n_q)))
+        if (fp_stop_requested(&w->stop, 8 * (w->heap[0].n_p + w->heap[0].n_q)))
             break;
         if (least > -INFINITY && w->heap[0].bound + fp_log((double)w->waiting) - least <= 1e-15 * fabs(least))
             break;
@@ -558,11 +558,11 @@ static inline int fp_renyi_bounds(fp_integral *w, double *lower, double *upper)
 }
 
 /* 0: done; 1: out of budget, or FP_EXPIRED (the bounds are true, and wide); -1: out of memory; FP_INTERRUPTED. */
-static inline int fp_integral_go(fp_integral *w)
+static inline int fp_integral_run(fp_integral *w)
 {
     long before = w->work;
     while (w->waiting) {
-        fp_stop_after(&w->stop, w->work - before);
+        fp_stop_requested(&w->stop, w->work - before);
         before = w->work;
         const double most = fp_exp(w->heap[0].bound - w->scale) * (double)w->waiting;
         if (most <= 0.01 * w->target * w->mass + FP_NEGLIGIBLE) {
@@ -583,7 +583,7 @@ static inline int fp_integral_go(fp_integral *w)
             w->panels++;
             continue;
         }
-        if (fp_panel_try(w, &panel))
+        if (fp_panel_integrate(w, &panel))
             continue;
         if (w->stop.status) { /* in the middle of it: it waits again */
             if (fp_heap_push(w, panel))

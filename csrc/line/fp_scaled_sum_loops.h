@@ -1,5 +1,6 @@
 /* Sums of double-doubles times powers of two, with every rounding bounded; included once per instruction set. */
-/* bounds: tested by enclosures/test_hockey_stick - rounding of the sum, of the loss and of results that are subnormal */
+/* bounds: tested by enclosures/test_hockey_stick - rounding of the sum, of the loss and of results that are
+ * subnormal */
 
 /* A sum of double-doubles times powers of two, with an error bound in the same scale. */
 typedef struct {
@@ -7,9 +8,9 @@ typedef struct {
     double error;
     int64_t exponent;
     int empty;
-} FP_NAME(fp_scaled);
+} FP_NAME(fp_scaled_sum);
 
-static void FP_NAME(fp_scaled_add)(FP_NAME(fp_scaled) *s, fp_dd term, double error, int64_t exponent)
+static void FP_NAME(fp_scaled_sum_add)(FP_NAME(fp_scaled_sum) *s, fp_dd term, double error, int64_t exponent)
 {
     int own;
     if (term.hi == 0.0 && error == 0.0)
@@ -33,11 +34,12 @@ static void FP_NAME(fp_scaled_add)(FP_NAME(fp_scaled) *s, fp_dd term, double err
 }
 
 /* The sum as a bracket that reaches `loss_sum` e^loss_log farther up; `lossy` says whether there is such a loss. */
-static void FP_NAME(fp_scaled_bracket)(FP_NAME(fp_scaled) *s, int lossy, double loss_log, double loss_sum, fp_hockey *out)
+static void FP_NAME(fp_scaled_sum_bracket)(FP_NAME(fp_scaled_sum) * s, int lossy, double loss_log, double loss_sum,
+                                           fp_bracket *out)
 {
     const double ln2 = 0.69314718055994530942;
     if (s->empty && !lossy) {
-        *out = (fp_hockey){0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
+        *out = (fp_bracket){0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
         return;
     }
     if (lossy) { /* in a unit in which the loss does not overflow */
@@ -75,7 +77,7 @@ static void FP_NAME(fp_scaled_bracket)(FP_NAME(fp_scaled) *s, int lossy, double 
 }
 
 /* Outward rounding of the logarithms, probabilities kept within [0, 1], bounds around the value. */
-static void FP_NAME(fp_hockey_finish)(fp_hockey *out)
+static void FP_NAME(fp_bracket_round_outward)(fp_bracket *out)
 {
     double slack = 8.9e-16;
     if (out->log_lower > -INFINITY)

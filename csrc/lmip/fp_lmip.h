@@ -7,7 +7,8 @@
  *
  * and all of it keeps its digits however small x is, because one logarithm gives psi and L through z = x / (2 + x):
  *
- *     psi = 2 z^2 / (1-z) (1 + (1+z) z T),   L = 2 z^2 / (1-z) (1 - (1-z) z T),   log(1+x) = 2 (z + z^3 T),  T = T(z^2).
+ *     psi = 2 z^2 / (1-z) (1 + (1+z) z T),   L = 2 z^2 / (1-z) (1 - (1-z) z T),   log(1+x) = 2 (z + z^3 T),  T =
+ * T(z^2).
  *
  * On the curve d(p || q) = m the slope dp/dq is (r + s) / l = 1 + (L(r) - L(-s)) / l.
  *
@@ -30,11 +31,11 @@
 /* bound: tested by kernels/test_lmip_accuracy - a smaller mu counts as this one: the safe side */
 #define FP_LMIP_LEAST 1e-300 /* a smaller mu > 0 counts as this one, the safe side: divergences would be subnormal */
 
-enum { FP_LMIP_LANES = 64, FP_LMIP_STEPS = 40 };
+enum { FP_LMIP_BLOCK = 64, FP_LMIP_STEPS = 40 };
 enum { FP_LMIP_DELTA, FP_LMIP_HIGH, FP_LMIP_LOG_LOW }; /* what is asked for: delta, or the pair that attains it */
 
 /* mu > 0 nats, no smaller than the least one */
-FP_INLINE double fp_lmip_at_least(double mu)
+FP_INLINE double fp_lmip_clamp(double mu)
 {
     return mu < FP_LMIP_LEAST ? FP_LMIP_LEAST : mu;
 }
@@ -100,8 +101,8 @@ FP_INLINE double fp_lmip_above_start(double q, double fall)
     return x < most ? x : most;
 }
 
-/* The atom's law on a ray: q = P(B), p = u q = P(B | atom), s = (1 + rise) q = P(B | no atom), rise = pi (1-u) / (1-pi).
- * information = pi d(p || q) + (1-pi) d(s || q), all over pi; pi = 0 leaves d(p || q). */
+/* The atom's law on a ray: q = P(B), p = u q = P(B | atom), s = (1 + rise) q = P(B | no atom), rise = pi (1-u) /
+ * (1-pi). information = pi d(p || q) + (1-pi) d(s || q), all over pi; pi = 0 leaves d(p || q). */
 typedef struct {
     double fall, rise;      /* 1 - u, and s / q - 1 */
     double odds;            /* (1-pi) / pi, or 0 for pi = 0 */
@@ -128,8 +129,8 @@ FP_INLINE double fp_lmip_information(fp_lmip_ray ray, double q, double qc, doubl
     return q * ray.psi + qc * (p.psi + ray.odds * s.psi);
 }
 
-/* y = -log(1 - q) with information = level: a first one, and Newton's step.  In y the information is close to a straight
- * line also where q is close to 1. */
+/* y = -log(1 - q) with information = level: a first one, and Newton's step.  In y the information is close to a
+ * straight line also where q is close to 1. */
 FP_INLINE double fp_lmip_ray_most(fp_lmip_ray ray)
 {
     return ray.rise > 0.0 ? FP_LMIP_BELOW_ONE * fp_log1p(1.0 / ray.rise) : 1000.0; /* s = 1 */
@@ -138,8 +139,8 @@ FP_INLINE double fp_lmip_ray_most(fp_lmip_ray ray)
 FP_INLINE double fp_lmip_ray_start(fp_lmip_ray ray, double level)
 {
     const double scale = 1.0 / (ray.fall * ray.fall), linear = ray.psi * scale, lift = ray.rise / ray.fall;
-    const double bend = 1.0 + ray.odds * (lift * lift) - linear, goal = level * scale, most = fp_lmip_ray_most(ray);
-    const double y = 2.0 * goal / (linear + __builtin_sqrt(linear * linear + 2.0 * bend * goal));
+    const double bend = 1.0 + ray.odds * (lift * lift) - linear, target = level * scale, most = fp_lmip_ray_most(ray);
+    const double y = 2.0 * target / (linear + __builtin_sqrt(linear * linear + 2.0 * bend * target));
     return y < most ? y : most;
 }
 

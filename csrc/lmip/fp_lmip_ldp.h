@@ -1,14 +1,15 @@
-/* delta(epsilon) of local differential privacy that follows from context-independent mutual information m, equation (10).
+/* delta(epsilon) of local differential privacy that follows from context-independent mutual information m, equation
+ * (10).
  *
- * Notation of fp_lmip.h.  A pair of outputs p0 < p1 is allowed when the binary channel with these rows has a capacity of
- * at most m, that is, when d(p0 || q) <= m and d(p1 || q) <= m for some q: a convex set.  For m < log 2 both hold with
- * equality at the best pair, q lies in (1 - e^-m, 1/2], and with D = dp/dq on each curve
+ * Notation of fp_lmip.h.  A pair of outputs p0 < p1 is allowed when the binary channel with these rows has a capacity
+ * of at most m, that is, when d(p0 || q) <= m and d(p1 || q) <= m for some q: a convex set.  For m < log 2 both hold
+ * with equality at the best pair, q lies in (1 - e^-m, 1/2], and with D = dp/dq on each curve
  *
  *     D1 / D0 = e^epsilon,   D = (p - q) / (q (1-q) (logit p - logit q)).
  *
  * The unknown is v = log(q / p0).  v gives q on the ray p0 = e^-v q, q gives p1, and T = D1 / D0 - 1 rises with v; T is
- * formed from the excesses D - 1, so it keeps its digits near 0.  v^2 is close to a parabola Z(T), as v^2 = T^2 + 8 m for
- * small m and epsilon shows; the secant steps in (Z, v^2) use it.  The error of v enters delta by its square:
+ * formed from the excesses D - 1, so it keeps its digits near 0.  v^2 is close to a parabola Z(T), as v^2 = T^2 + 8 m
+ * for small m and epsilon shows; the secant steps in (Z, v^2) use it.  The error of v enters delta by its square:
  *
  *     delta = (p1 - q) + q (1 - e^(epsilon - v)).
  */

@@ -11,19 +11,19 @@
  *     q = rho / (1 - e^-b) - pi / (e^a - 1) = rho B(b) + pi (1 - B(a)) - (e^epsilon - 1) / b,
  *     v = log(q / p) = epsilon + integral of B from a to c,   B(x) = 1 / (1 - e^-x) - 1 / x,
  *
- * so that one unknown c is left, and the information rises with c.  c fixes the ray p = e^-v q, and q is then found again
- * on that ray (fp_lmip_ray_step): delta = q (1 - e^(epsilon - v)) keeps all digits although c is only known to 1e-8, since
- * the error of the ray enters by its square.
+ * so that one unknown c is left, and the information rises with c.  c fixes the ray p = e^-v q, and q is then found
+ * again on that ray (fp_lmip_ray_step): delta = q (1 - e^(epsilon - v)) keeps all digits although c is only known to
+ * 1e-8, since the error of the ray enters by its square.
  *
- * All divergences are divided by pi.  For pi = 0 the second one drops out and the constraint is d(p || q) <= m / pi, the
- * form printed as equation (13).
+ * All divergences are divided by pi.  For pi = 0 the second one drops out and the constraint is d(p || q) <= m / pi,
+ * the form printed as equation (13).
  *
  * The other half of the notion, e^-epsilon p - q with p > q, is never larger.  Let t = e^epsilon and (q, p) be its
  * optimum.  If p >= t / (1+t), the complement (1-q, 1-p) is as informative and 1-q - t (1-p) >= p/t - q.  Otherwise
  * q < p/t gives p + q < 1, and (q', p') = (p/t, q/t) has q' - t p' = p/t - q and no more information: substituting
  * z -> z/t in d(p' || q') = integral of (z - p') / (z (1-z)) and reflecting it about (p+q)/2 leaves the integrand of
- * d(p || q) with z (t-z) in the place of z (1-z) at the mirrored point, where it is larger; the same for s.
- */
+ * d(p || q) with z (t-z) in the place of z (1-z) at the mirrored point, where it is larger; the same for
+ * s. */
 /* bounds: tested by kernels/test_lmip_accuracy - series of B, its integral and its slope, by their next term */
 #ifndef FP_LMIP_LIP_H
 #define FP_LMIP_LIP_H
@@ -64,8 +64,8 @@ typedef struct {
     double epsilon, excess, tau, gap; /* capped epsilon, e^epsilon - 1, pi e^-epsilon, 1 - tau */
 } fp_lmip_atom;
 
-/* for epsilon = 0 a small delta is the root of m (1-pi) / (2 pi), whose square must not be subnormal: a smaller m counts
- * as this over 1-pi, the safe side */
+/* for epsilon = 0 a small delta is the root of m (1-pi) / (2 pi), whose square must not be subnormal: a smaller m
+ * counts as this over 1-pi, the safe side */
 /* bound: tested by kernels/test_lmip_accuracy - a smaller mu (1 - pi) counts as this one: the safe side */
 #define FP_LMIP_LEAST_SPREAD 1e-306
 
@@ -99,7 +99,8 @@ FP_INLINE double fp_lmip_atom_guess(fp_lmip_atom atom)
 #pragma GCC unroll 2
     for (int k = 0; k < 2; k++) {
         const double part = -fp_expm1(-root);
-        root = atom.gap * (atom.pi > 0.0 ? fp_log1p(atom.pi / atom.rest * part) / atom.tau : (1.0 + atom.excess) * part);
+        root =
+            atom.gap * (atom.pi > 0.0 ? fp_log1p(atom.pi / atom.rest * part) / atom.tau : (1.0 + atom.excess) * part);
     }
     const double floor = root / atom.gap;
     /* small gaps of the logits, gaps on the scale of the rarer side, and the end of the range */
@@ -115,8 +116,8 @@ FP_INLINE double fp_lmip_atom_guess(fp_lmip_atom atom)
 typedef struct {
     double v, excess; /* log(q / p); the information at c less its level */
     double p, missing; /* p and 1 - s */
-    double held;      /* 1 if s is so close to 1 that it has to be held instead of the ray, else 0 */
-    double step;      /* Newton's in log c, on log(1 - information / cap), which is close to linear where it saturates */
+    double fixed;      /* 1 if s is so close to 1 that it has to be held instead of the ray, else 0 */
+    double step; /* Newton's in log c, on log(1 - information / cap), which is close to linear where it saturates */
 } fp_lmip_at;
 
 FP_INLINE fp_lmip_at fp_lmip_atom_at(fp_lmip_atom atom, double c)
@@ -157,24 +158,24 @@ FP_INLINE fp_lmip_at fp_lmip_atom_at(fp_lmip_atom atom, double c)
     const double p = u * q, missing = qc * (mb / mc) * (power / atom.rest), tail = b * ((1.0 - mb) / mb);
     const double spread = -fp_expm1(atom.epsilon - v) / (1.0 + atom.excess), lift = c * (C.value - tau * A.value);
     const double fade = a + turn / qc - tail + c * (power * (1.0 - mb) / mc);
-    const int held = (a > 2.0) & (a > b) & (missing < 0.5);
+    const int fixed = (a > 2.0) & (a > b) & (missing < 0.5);
     const double apart_rate = b * (p * lift - u * turn) + ray.odds * (a * (missing * fade));
-    const double rate = held ? apart_rate : c * (turn * spread + (q > 0.0 ? p * lift : 0.0));
+    const double rate = fixed ? apart_rate : c * (turn * spread + (q > 0.0 ? p * lift : 0.0));
     const double excess = information - atom.level, left = 1.0 - information / atom.cap;
     const double room = atom.cap * (left > 0x1p-53 ? left : 0x1p-53);
     fp_lmip_at out;
     out.v = v;
     out.p = p;
     out.missing = missing;
-    out.held = held ? 1.0 : 0.0;
+    out.fixed = fixed ? 1.0 : 0.0;
     out.excess = excess;
     out.step = -(atom.cap < INFINITY ? room * fp_log1p(excess / room) : excess) / rate;
     return out;
 }
 
-/* p for the s at hand: where a > b, 1 - s is smaller than p, and an error of the ray would ask for a larger s than there
- * is.  delta = rho (s - p) - (e^epsilon - 1) p. */
-FP_INLINE double fp_lmip_held_step(fp_lmip_atom atom, double missing, double b, double p)
+/* p for the s at hand: where a > b, 1 - s is smaller than p, and an error of the ray would ask for a larger s than
+ * there is.  delta = rho (s - p) - (e^epsilon - 1) p. */
+FP_INLINE double fp_lmip_fixed_step(fp_lmip_atom atom, double missing, double b, double p)
 {
     const double span = (1.0 - missing) - p, q = p + atom.rest * span, qc = atom.pi * (1.0 - p) + atom.rest * missing;
     const fp_lmip_ray ray = fp_lmip_ray_of(p / q, atom.rest * (span / q), atom.pi, atom.rest);

@@ -9,7 +9,7 @@
 #define FP_LOOPS "lmip/fp_lmip_solver.h"
 #include "common/fp_variants.h"
 
-static fp_ufunc fp_lmip_table[] = {
+static fp_ufunc fp_lmip_ufuncs[] = {
     FP_UFUNC_2(ci_lmip_ldp_delta),
     FP_UFUNC_2(ci_lmip_ldp_high),
     FP_UFUNC_2(ci_lmip_ldp_log_low),
@@ -23,6 +23,6 @@ static fp_ufunc fp_lmip_table[] = {
     FP_UFUNC_2(cd_lmip_lip_saturation),
 };
 
-enum { FP_LMIP_SIZE = sizeof fp_lmip_table / sizeof fp_lmip_table[0] };
+enum { FP_LMIP_UFUNCS = sizeof fp_lmip_ufuncs / sizeof fp_lmip_ufuncs[0] };
 
 #endif

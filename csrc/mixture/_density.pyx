@@ -1,4 +1,4 @@
-"""Memory views over the log densities of mixtures; the mathematics is in csrc/mixture/fp_density.h."""
+"""Log densities of Gaussian mixtures; the mathematics is in csrc/mixture/fp_density.h."""
 
 import numpy as np
 
@@ -10,14 +10,14 @@ cdef extern from "mixture/fp_density.h":
         const double *log_weights
         const double *means
         const double *scales
-    ctypedef void (*fp_density_call)(
+    ctypedef void (*fp_density_kernel)(
         const fp_density *, ptrdiff_t, const double *, double *, double *, double *) noexcept nogil
-    fp_density_call fp_density_pick()
-    int fp_density_run(fp_density_call, fp_density *, ptrdiff_t, const double *, double *, double *) noexcept nogil
+    fp_density_kernel fp_density_select()
+    int fp_density_run(fp_density_kernel, fp_density *, ptrdiff_t, const double *, double *, double *) noexcept nogil
     const char *fp_isa_name()
 
 ISA = (<bytes>fp_isa_name()).decode()
-cdef fp_density_call call = fp_density_pick()
+cdef fp_density_kernel call = fp_density_select()
 
 
 cdef int run(int form, const double[::1] constants, const double[::1] log_weights, const double[:, ::1] means,

@@ -1,4 +1,4 @@
-"""Memory views over the grouping of atoms; the mathematics is in csrc/mixture/fp_grouping_solver.h."""
+"""Grouping of the atoms of a discrete distribution; the mathematics is in csrc/mixture/fp_grouping_solver.h."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ cdef extern from "mixture/fp_grouping_solver.h":
         double width
         int k
         const double *cost
-        double allowed
+        double tolerance
         double *node
         double *weight
         ptrdiff_t *first_atom
@@ -20,15 +20,15 @@ cdef extern from "mixture/fp_grouping_solver.h":
         ptrdiff_t cells, nodes
         double worst
         ptrdiff_t start, stop, done
-    int fp_grouping_go(fp_grouping *, ptrdiff_t) noexcept nogil
+    int fp_grouping_run(fp_grouping *, ptrdiff_t) noexcept nogil
     int FP_NODES
 
 NODES = FP_NODES
-cdef ptrdiff_t SHARE = 100_000  # atoms between two looks for Ctrl-C, some hundredths of a second
+cdef ptrdiff_t BUDGET = 100_000  # atoms between two checks for Ctrl-C: some hundredths of a second
 
 
 def grouped(const double[::1] x, const double[::1] w, double width, int k, const double[::1] cost, double allowed):
-    """(nodes, weights, first atoms, first nodes, largest difference) of the cells of a sorted law."""
+    """(nodes, weights, first atoms, first nodes, largest difference) of the cells of a sorted distribution."""
     cdef fp_grouping work
     cdef ptrdiff_t n = x.shape[0]
     cdef int more = 1
@@ -37,14 +37,14 @@ def grouped(const double[::1] x, const double[::1] w, double width, int k, const
     cdef double[::1] node = np.empty(n), weight = np.empty(n)
     cdef ptrdiff_t[::1] atoms = np.empty(n + 1, dtype=np.intp), nodes = np.empty(n + 1, dtype=np.intp)
     work.n, work.x, work.w, work.width, work.k, work.cost = n, &x[0], &w[0], width, k, &cost[0]
-    work.allowed, work.node, work.weight, work.first_atom, work.first_node = (
+    work.tolerance, work.node, work.weight, work.first_atom, work.first_node = (
         allowed, &node[0], &weight[0], &atoms[0], &nodes[0]
     )
     work.cells = work.nodes = work.start = work.stop = work.done = 0
     work.worst = 0.0
     while more:
         with nogil:
-            more = fp_grouping_go(&work, SHARE)
+            more = fp_grouping_run(&work, BUDGET)
         PyErr_CheckSignals()
     return (
         np.asarray(node)[:work.nodes].copy(), np.asarray(weight)[:work.nodes].copy(),

@@ -11,11 +11,11 @@
  * keeps the relative accuracy of u_c, whose absolute error is a few ulps of 1 + |out|.
  *
  * How, and why:
- * - FP_S vectors of samples times FP_MANY components stay in registers, so the loads are few and the loops run at the
- *   rate of the multipliers: x - m then squared is one subtraction and one FMA (isotropic), with a scale one more
- *   product.  Expanding the square would save nothing on a machine that subtracts beside its multipliers, and loses
- *   digits; (x - m) r with m 1e8 sigmas away from 0 loses none.  On Zen 4 (one FMA of 512 bits a cycle, 3.6 GHz) a
- *   diagonal component costs 0.071 ns a coordinate, where two products cannot cost less than 0.069, and a full one
+ * - FP_SAMPLE_VECTORS vectors of samples times FP_REGISTER_ROWS components stay in registers, so the loads are few and
+ * the loops run at the rate of the multipliers: x - m then squared is one subtraction and one FMA (isotropic), with a
+ * scale one more product.  Expanding the square would save nothing on a machine that subtracts beside its multipliers,
+ * and loses digits; (x - m) r with m 1e8 sigmas away from 0 loses none.  On Zen 4 (one FMA of 512 bits a cycle, 3.6
+ * GHz) a diagonal component costs 0.071 ns a coordinate, where two products cannot cost less than 0.069, and a full one
  *   0.035 an entry of its factor, where one cannot cost less; six components at a time instead of four cost 2 % more.
  * - A block of samples is copied side by side first: rows of x are a power of two apart in a tile and would share a few
  *   sets of the cache.  A value depends on its sample alone, not on its place in the tile or on n.
@@ -30,7 +30,7 @@
  *   means beyond FP_FARTHEST keep the form as it is: rounding them would cost more than 1e-13.
  * - Isotropic components square x - m before they scale; it over- or underflows only where the scales are extreme
  *   (then z is formed first) or the density is below e^-1e100: such samples, and infinite and NaN ones, are done again
- *   one by one with a wider exponent (fp_density_far).  NaN comes out only where x has NaN.
+ *   one by one with a wider exponent (fp_density_scalar).  NaN comes out only where x has NaN.
  *
  * FMA is used where the machine has it: the same bits for any cut into tiles and any number of threads on one
  * instruction set, and the accuracy of tests/kernels/test_density.py on all.
@@ -44,10 +44,10 @@
 
 #include "common/fp_vector_tables.h"
 
-#define FP_S 4             /* vectors of samples in a block */
-#define FP_WIDEST 32       /* samples in the largest block */
+#define FP_SAMPLE_VECTORS 4             /* vectors of samples in a block */
+#define FP_MAX_BLOCK 32       /* samples in the largest block */
 #define FP_CHUNK 64        /* components whose exponents are kept */
-#define FP_NEAREST -1e100  /* a log density below it is done again */
+#define FP_LEAST_LOG_DENSITY -1e100  /* a log density below it is done again */
 #define FP_FARTHEST 1024.0 /* whitened distance of a mean from the first */
 
 enum { FP_ISOTROPIC = 0, FP_DIAGONAL = 1, FP_FULL = 2 };
@@ -79,9 +79,9 @@ static long double fp_half_square(const fp_density *p, ptrdiff_t n, ptrdiff_t c,
 }
 
 /* one sample, where the fast way may have failed */
-static void fp_density_far(const fp_density *p, ptrdiff_t n, const double *x, double *out, double *info)
+static void fp_density_scalar(const fp_density *p, ptrdiff_t n, const double *x, double *out, double *info)
 {
-    long double top = -INFINITY, sum = 0.0L, told = 0.0L;
+    long double top = -INFINITY, sum = 0.0L, information = 0.0L;
     for (ptrdiff_t j = 0; j < p->d; j++)
         if (isnan(x[j * n])) {
             *out = *info = NAN;
@@ -100,17 +100,17 @@ static void fp_density_far(const fp_density *p, ptrdiff_t n, const double *x, do
     for (ptrdiff_t c = 0; p->log_weights && sum > 0.0L && c < p->k; c++) {
         const double y = (double)(p->constants[c] - fp_half_square(p, n, c, x) - top) - fp_log((double)sum);
         const double u = y - p->log_weights[c], post = fp_exp(y);
-        told += post > 0.0 ? post * (u - 1.0) + p->weights[c] : p->weights[c];
+        information += post > 0.0 ? post * (u - 1.0) + p->weights[c] : p->weights[c];
     }
-    *info = told > 0.0L ? (double)told : 0.0;
+    *info = information > 0.0L ? (double)information : 0.0;
 }
 
 #define FP_LOOPS "mixture/fp_density_loops.h"
 #include "common/fp_variants.h"
 
-typedef void (*fp_density_call)(const fp_density *, ptrdiff_t, const double *, double *, double *, double *);
+typedef void (*fp_density_kernel)(const fp_density *, ptrdiff_t, const double *, double *, double *, double *);
 
-static inline fp_density_call fp_density_pick(void) { return FP_SELECT(fp_density_tile); }
+static inline fp_density_kernel fp_density_select(void) { return FP_SELECT(fp_density_tile); }
 
 /* what is computed once a call; prepared is room for 3 k */
 static void fp_density_prepare(fp_density *p, double *prepared)
@@ -141,10 +141,10 @@ static void fp_density_prepare(fp_density *p, double *prepared)
 }
 
 /* 0, or -1 without memory */
-static inline int fp_density_run(fp_density_call call, fp_density *p, ptrdiff_t n, const double *x, double *out,
+static inline int fp_density_run(fp_density_kernel call, fp_density *p, ptrdiff_t n, const double *x, double *out,
                                  double *info)
 {
-    const ptrdiff_t room = 3 * FP_WIDEST * p->d;
+    const ptrdiff_t room = 3 * FP_MAX_BLOCK * p->d;
     const ptrdiff_t whitened = p->form == FP_FULL && p->row == 0 ? p->k * p->d : 0;
     const size_t bytes = (size_t)(room + whitened + 3 * p->k) * sizeof(double);
     double *work = aligned_alloc(64, (bytes + 63) / 64 * 64);

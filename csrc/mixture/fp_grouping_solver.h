@@ -10,7 +10,7 @@
  * computed, and a cell in which its weighted sum, sum cost_m |difference of mu_m|, is above what is allowed, or that
  * has no more than k atoms, keeps its atoms.  Source: Gautschi, Orthogonal Polynomials, 2004, 2.2.3 and 3.1.1.
  *
- * Work comes in pieces: fp_grouping_go goes on until about `share` atoms are done.
+ * Work comes in pieces: fp_grouping_run goes on until about `share` atoms are done.
  */
 #ifndef FP_GROUPING_SOLVER_H
 #define FP_GROUPING_SOLVER_H
@@ -34,7 +34,7 @@ typedef struct {
     double width;             /* largest length of a cell, in the unit of x */
     int k;
     const double *cost;       /* of 2k moments */
-    double allowed;
+    double tolerance;
     /* results, room for n nodes and n + 1 starts */
     double *node, *weight;
     ptrdiff_t *first_atom, *first_node; /* of every cell; behind the last cell n and the number of nodes */
@@ -46,7 +46,7 @@ typedef struct {
     fp_dd moment[FP_MOMENTS];
 } fp_grouping;
 
-static inline void fp_add_to(fp_dd *sum, double x)
+static inline void fp_dd_accumulate(fp_dd *sum, double x)
 {
     const fp_dd s = fp_two_sum(sum->hi, x);
     sum->hi = s.hi;
@@ -56,13 +56,13 @@ static inline void fp_add_to(fp_dd *sum, double x)
 /* w T_m(t), m < count, onto the moments */
 static inline void fp_moments_add(fp_dd *moment, int count, double t, double w)
 {
-    double before = 1.0, now = t;
-    fp_add_to(&moment[0], w);
+    double before = 1.0, current = t;
+    fp_dd_accumulate(&moment[0], w);
     for (int m = 1; m < count; m++) {
-        const double next = 2.0 * t * now - before;
-        fp_add_to(&moment[m], w * now);
-        before = now;
-        now = next;
+        const double next = 2.0 * t * current - before;
+        fp_dd_accumulate(&moment[m], w * current);
+        before = current;
+        current = next;
     }
 }
 
@@ -142,13 +142,13 @@ static inline int fp_node_weights(int k, const double *t, const fp_dd *moment, d
 {
     double a[FP_NODES][FP_NODES + 1];
     for (int j = 0; j < k; j++) {
-        double before = 1.0, now = t[j];
+        double before = 1.0, current = t[j];
         a[0][j] = 1.0;
         for (int m = 1; m < k; m++) {
-            const double next = 2.0 * t[j] * now - before;
-            a[m][j] = now;
-            before = now;
-            now = next;
+            const double next = 2.0 * t[j] * current - before;
+            a[m][j] = current;
+            before = current;
+            current = next;
         }
     }
     for (int m = 0; m < k; m++)
@@ -219,7 +219,7 @@ static inline int fp_cell_nodes(fp_grouping *g)
     double sum = 0.0;
     for (int m = 0; m < 2 * k; m++)
         sum += g->cost[m] * (fabs((moment[m].hi - g->moment[m].hi) + (moment[m].lo - g->moment[m].lo)) / mass);
-    if (!(sum <= g->allowed))
+    if (!(sum <= g->tolerance))
         return 0;
     g->worst = sum > g->worst ? sum : g->worst;
     return used;
@@ -248,9 +248,9 @@ static inline void fp_cell_begin(fp_grouping *g, ptrdiff_t start)
 }
 
 /* 0 when all is done, 1 when there is more to do */
-static inline int fp_grouping_go(fp_grouping *g, ptrdiff_t share)
+static inline int fp_grouping_run(fp_grouping *g, ptrdiff_t budget)
 {
-    while (share > 0) {
+    while (budget > 0) {
         if (g->done == g->stop) {
             if (g->stop == g->n)
                 break;
@@ -261,8 +261,8 @@ static inline int fp_grouping_go(fp_grouping *g, ptrdiff_t share)
         const ptrdiff_t size = g->stop - g->start;
         int used = 0;
         if (size > g->k && g->half > 0.0 && 2.0 * g->half <= g->width) {
-            const ptrdiff_t end = g->stop - g->done < share ? g->stop : g->done + share;
-            share -= end - g->done;
+            const ptrdiff_t end = g->stop - g->done < budget ? g->stop : g->done + budget;
+            budget -= end - g->done;
             for (; g->done < end; g->done++) {
                 const double t = (g->x[g->done] - g->middle) / g->half;
                 fp_moments_add(g->moment, 2 * g->k, t, g->w[g->done]);
@@ -271,7 +271,7 @@ static inline int fp_grouping_go(fp_grouping *g, ptrdiff_t share)
             if (g->done < g->stop)
                 return 1;
             used = fp_cell_nodes(g);
-            share -= 32;
+            budget -= 32;
         }
         g->done = g->stop;
         for (ptrdiff_t i = g->start; i < g->stop && !used; i++) {
@@ -279,7 +279,7 @@ static inline int fp_grouping_go(fp_grouping *g, ptrdiff_t share)
             g->weight[g->nodes + i - g->start] = g->w[i];
         }
         g->nodes += used ? used : size;
-        share -= used ? 0 : size;
+        budget -= used ? 0 : size;
     }
     g->first_atom[g->cells] = g->stop;
     g->first_node[g->cells] = g->nodes;

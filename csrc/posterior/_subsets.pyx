@@ -5,37 +5,38 @@ from libc.stdlib cimport free, malloc
 include "posterior/fp_posterior.pxi"
 
 cdef extern from "posterior/fp_subset_posterior.h":
-    const int FP_SUBSETS_SIZE
-    ctypedef struct fp_subsets:
+    const int FP_SUBSET_SIZE
+    ctypedef struct fp_subset_enumeration:
         ptrdiff_t pool
         int size
-        const double *linear
-        const double *pairwise
+        const double *linear_terms
+        const double *pair_terms
         const double *odds
         const double *log_odds
-        double *reach
-        double *fresh
+        double *next_terms
+        double *recent_mass
         double *high
         double *low
         double weight
         double evidence
         double rest
         ptrdiff_t rank
-        ptrdiff_t rises
-        fp_first first
-        fp_best best
-        fp_second second
-    ctypedef void (*fp_subsets_call)(fp_subsets *, int, const ptrdiff_t *, ptrdiff_t, ptrdiff_t, int) noexcept nogil
-    fp_subsets_call fp_subsets_pick()
+        ptrdiff_t increases
+        fp_evidence_sums first
+        fp_largest_weights best
+        fp_divergence_sums second
+    ctypedef void (*fp_subset_posterior_kernel)(
+        fp_subset_enumeration *, int, const ptrdiff_t *, ptrdiff_t, ptrdiff_t, int) noexcept nogil
+    fp_subset_posterior_kernel fp_subset_posterior_select()
 
-MOST = FP_SUBSETS_SIZE
-cdef fp_subsets_call walk = fp_subsets_pick()
+MOST = FP_SUBSET_SIZE
+cdef fp_subset_posterior_kernel enumerate_subsets = fp_subset_posterior_select()
 
 
 cdef class Pool:
-    """Records with their parts of a log likelihood, the size of the subsets, and the odds of a prior that is not uniform.
+    """Records with their terms of a log likelihood, the size of the subsets, and the odds of a non-uniform prior.
 
-    A part of the subsets is given by the members they begin with and the range [start, stop) of the next member.
+    A part of all subsets is described by the members that they begin with and the range [start, stop) of the next one.
     """
 
     cdef const double[::1] linear
@@ -47,66 +48,66 @@ cdef class Pool:
         self.linear, self.pairwise, self.size, self.odds = linear, pairwise, size, odds
         if odds is not None and (odds.shape[0] != 2 or odds.shape[1] != linear.shape[0]):
             raise ValueError("there must be odds, and logarithms of odds, for each record")
-        if not (pairwise.shape[0] == pairwise.shape[1] == linear.shape[0] and 1 <= size <= FP_SUBSETS_SIZE):
-            raise ValueError("the arrays of the pool must fit together, and the size be one that can be walked")
+        if not (pairwise.shape[0] == pairwise.shape[1] == linear.shape[0] and 1 <= size <= FP_SUBSET_SIZE):
+            raise ValueError("the arrays of the pool must fit together, and the size be one that can be enumerated")
 
-    cdef fp_subsets *opened(self, double[:, ::1] room, const ptrdiff_t[::1] prefix, ptrdiff_t start,
-                            ptrdiff_t stop) except NULL:
+    cdef fp_subset_enumeration *enumeration(self, double[:, ::1] workspace, const ptrdiff_t[::1] prefix,
+                                            ptrdiff_t start, ptrdiff_t stop) except NULL:
         cdef ptrdiff_t pool = self.linear.shape[0], least = -1
         cdef int depth = prefix.shape[0]
-        cdef fp_subsets *s
+        cdef fp_subset_enumeration *s
         for member in prefix:
             if not least < member < pool:
                 raise ValueError("the members of a prefix must ascend")
             least = member
         if not (depth <= max(self.size - 2, 0) and least < start < stop <= pool - (self.size - depth - 1)):
             raise ValueError("the range must be one of next members")
-        if room.shape[0] != self.size + 3 or room.shape[1] != pool:
-            raise ValueError("the room must have a row for each member and three more")
-        s = <fp_subsets *> malloc(sizeof(fp_subsets))
+        if workspace.shape[0] != self.size + 3 or workspace.shape[1] != pool:
+            raise ValueError("the workspace must have a row for each member and three more")
+        s = <fp_subset_enumeration *> malloc(sizeof(fp_subset_enumeration))
         if s is NULL:
             raise MemoryError
         s.pool, s.size, s.rank = pool, self.size, 0
-        s.linear, s.pairwise, s.odds, s.log_odds = &self.linear[0], &self.pairwise[0, 0], NULL, NULL
+        s.linear_terms, s.pair_terms, s.odds, s.log_odds = &self.linear[0], &self.pairwise[0, 0], NULL, NULL
         if self.odds is not None:
             s.odds, s.log_odds = &self.odds[0, 0], &self.odds[1, 0]
-        s.reach, s.fresh = &room[0, 0], &room[self.size, 0]
-        s.high, s.low = &room[self.size + 1, 0], &room[self.size + 2, 0]
+        s.next_terms, s.recent_mass = &workspace[0, 0], &workspace[self.size, 0]
+        s.high, s.low = &workspace[self.size + 1, 0], &workspace[self.size + 2, 0]
         return s
 
-    def first_pass(self, double[:, ::1] room, const ptrdiff_t[::1] prefix, ptrdiff_t start, ptrdiff_t stop,
+    def first_pass(self, double[:, ::1] workspace, const ptrdiff_t[::1] prefix, ptrdiff_t start, ptrdiff_t stop,
                    ptrdiff_t rank, double[::1] best, ptrdiff_t[::1] places):
-        """Sums as of ``_beliefs.first_pass``, how many of the best there are, how often the largest was exceeded.
+        """The sums of ``_beliefs.first_pass``, the number in ``best``, and how often the largest weight increased.
 
-        ``rank`` is that of the first subset of this part; ``room`` has a row for each member and three more.
+        ``rank`` is that of the first subset of this part; ``workspace`` has a row for each member and three more.
         """
-        cdef fp_best largest = best_of(best, places)
-        cdef fp_subsets *s = self.opened(room, prefix, start, stop)
+        cdef fp_largest_weights largest = best_of(best, places)
+        cdef fp_subset_enumeration *s = self.enumeration(workspace, prefix, start, stop)
         cdef const ptrdiff_t *members = &prefix[0] if prefix.shape[0] else NULL
         cdef int depth = prefix.shape[0]
         s.best, s.rank = largest, rank
         try:
             with nogil:
-                walk(s, depth, members, start, stop, 1)
-            return first_row(&s.first, 0), s.best.count, s.rises
+                enumerate_subsets(s, depth, members, start, stop, 1)
+            return first_row(&s.first, 0), s.best.count, s.increases
         finally:
             free(s)
 
-    def second_pass(self, double[:, ::1] room, const ptrdiff_t[::1] prefix, ptrdiff_t start, ptrdiff_t stop,
+    def second_pass(self, double[:, ::1] workspace, const ptrdiff_t[::1] prefix, ptrdiff_t start, ptrdiff_t stop,
                     double weight, double high, double low):
-        """The sums of ``_beliefs.second_pass`` over this part; the last two rows of the room get each member's mass.
+        """The sums of ``_beliefs.second_pass``; the last two rows of the workspace receive each member's mass.
 
         ``weight`` is the prior of a subset where it is uniform; the log evidence is ``high + low``.
         """
-        cdef fp_subsets *s
+        cdef fp_subset_enumeration *s
         cdef const ptrdiff_t *members = &prefix[0] if prefix.shape[0] else NULL
         cdef int depth = prefix.shape[0]
-        room[self.size:, :] = 0.0
-        s = self.opened(room, prefix, start, stop)
+        workspace[self.size:, :] = 0.0
+        s = self.enumeration(workspace, prefix, start, stop)
         s.weight, s.evidence, s.rest = weight, high, low
         try:
             with nogil:
-                walk(s, depth, members, start, stop, 2)
+                enumerate_subsets(s, depth, members, start, stop, 2)
             return second_row(&s.second)
         finally:
             free(s)

@@ -25,7 +25,11 @@
 #define FP_LARGEST_RATIO 1e300
 #define FP_INV_SQRT_2PI 0.39894228040143267794
 
-enum { FP_ABP_PART, FP_ABP_WHOLE, FP_ABP_SMALL }; /* SMALL: all tilts below 1/2 in size, then top is 0, mean less 1 */
+enum {
+    FP_ABP_LOCAL,
+    FP_ABP_GLOBAL,
+    FP_ABP_SMALL_TILTS
+}; /* SMALL: all tilts below 1/2 in size, then top is 0, mean less 1 */
 
 /* bound: proved - 1 / (k (2k - 1)), rounded; t^2 < 1/16 leaves 1e-19 of the first */
 static const double fp_jensen_shannon_series[14] = {
@@ -45,17 +49,17 @@ FP_INLINE double fp_jensen_shannon_term(double given)
 #include "common/fp_variants.h"
 
 typedef struct {
-    void (*changes)(ptrdiff_t, ptrdiff_t, const double *, const double *, const double *, int, double *, double *,
-                    double *);
-    void (*own)(ptrdiff_t, ptrdiff_t, const double *, const double *, int, double, const double *, const double *,
-                double *);
+    void (*posterior_ratios)(ptrdiff_t, ptrdiff_t, const double *, const double *, const double *, int, double *,
+                             double *, double *);
+    void (*true_value)(ptrdiff_t, ptrdiff_t, const double *, const double *, int, double, const double *,
+                       const double *, double *);
     void (*products)(ptrdiff_t, ptrdiff_t, ptrdiff_t, ptrdiff_t, const double *, const double *, double *);
     void (*divergences)(ptrdiff_t, ptrdiff_t, const double *, const double *, const double *, double *, double *);
-} fp_abp_engine;
+} fp_abp_kernels;
 
-static inline fp_abp_engine fp_abp_pick(void)
+static inline fp_abp_kernels fp_abp_select(void)
 {
-    return (fp_abp_engine){FP_SELECT(fp_abp_changes), FP_SELECT(fp_abp_own), FP_SELECT(fp_abp_products),
+    return (fp_abp_kernels){FP_SELECT(fp_abp_posterior_ratios), FP_SELECT(fp_abp_weights), FP_SELECT(fp_abp_products),
                            FP_SELECT(fp_abp_divergences)};
 }
 

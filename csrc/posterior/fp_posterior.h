@@ -5,7 +5,7 @@
  * zero take part in nothing; those of likelihood zero have y = -inf.
  *
  * First pass, one exponential a secret: largest and smallest l with their places, largest t with its place and number
- * of ties, and relative to it  rest = sum of e^(t - top) without the ties,  moment = sum of e^(t - top) (t - top).  Then
+ * of ties, and relative to it  rest = sum of e^(t - top) without the ties,  moment = sum of e^(t - top) (t - top). Then
  *     log Z = top + log(ties + rest),   entropy = log(ties + rest) - moment / (ties + rest),
  * and nothing in the entropy cancels, however concentrated the posterior.
  * Second pass, given log Z to one rounding:  excess = sum pi (e^y - 1), the correction of Z, and
@@ -13,7 +13,8 @@
  *     JS(post, prior) = sum (pi + post)/2 phi(tanh(y/2)),  phi(t) = t atanh(t) + log(1 - t^2)/2,
  * whose terms are never negative and are right to second order in an error of log Z.
  *
- * Away from y = 0 phi is log 2 - log(1 + e^-|y|) - |y| / (1 + e^|y|): a series in tanh(log(1 + e^-|y|) / 2), no logarithm.
+ * Away from y = 0 phi is log 2 - log(1 + e^-|y|) - |y| / (1 + e^|y|): a series in tanh(log(1 + e^-|y|) / 2), no
+ * logarithm.
  *
  * Sums run in the lanes of a group of vectors over a tile of FP_TILE secrets and in two doubles from tile to tile, so a
  * block has the same bits on one instruction set, and its sums are right to 2^-46 (FP_TILE / 8 + 16 roundings at most,
@@ -40,25 +41,26 @@ typedef struct {
     double top, ties, most, least; /* of t; of l */
     ptrdiff_t top_at, most_at, least_at;
     fp_accumulator mass, rest, moment;
-} fp_first;
+} fp_evidence_sums;
 
 typedef struct {
     fp_accumulator excess, kl, js;
-} fp_second;
+} fp_divergence_sums;
 
-/* the `room` largest t with their places, as a heap whose root is the one to go: the smallest, the latest of equals */
+/* the `capacity` largest t with their places, as a heap whose root is the one to go: the smallest, the latest of
+ * equals */
 typedef struct {
-    ptrdiff_t room, count;
+    ptrdiff_t capacity, count;
     double *t;
     ptrdiff_t *at;
-} fp_best;
+} fp_largest_weights;
 
-FP_INLINE int fp_best_goes(const fp_best *best, ptrdiff_t i, ptrdiff_t j) /* i before j */
+FP_INLINE int fp_largest_weights_before(const fp_largest_weights *best, ptrdiff_t i, ptrdiff_t j) /* i before j */
 {
     return best->t[i] < best->t[j] || (best->t[i] == best->t[j] && best->at[i] > best->at[j]);
 }
 
-FP_INLINE void fp_best_swap(fp_best *best, ptrdiff_t i, ptrdiff_t j)
+FP_INLINE void fp_largest_weights_swap(fp_largest_weights *best, ptrdiff_t i, ptrdiff_t j)
 {
     const double t = best->t[i];
     const ptrdiff_t at = best->at[i];
@@ -67,27 +69,27 @@ FP_INLINE void fp_best_swap(fp_best *best, ptrdiff_t i, ptrdiff_t j)
 }
 
 /* places come in ascending order: of equals the first stay */
-static void fp_best_offer(fp_best *best, double t, ptrdiff_t at)
+static void fp_largest_weights_offer(fp_largest_weights *best, double t, ptrdiff_t at)
 {
-    if (best->count < best->room) {
+    if (best->count < best->capacity) {
         ptrdiff_t i = best->count++;
         best->t[i] = t, best->at[i] = at;
-        while (i && fp_best_goes(best, i, (i - 1) / 2))
-            fp_best_swap(best, i, (i - 1) / 2), i = (i - 1) / 2;
+        while (i && fp_largest_weights_before(best, i, (i - 1) / 2))
+            fp_largest_weights_swap(best, i, (i - 1) / 2), i = (i - 1) / 2;
         return;
     }
-    if (!(best->room && t > best->t[0]))
+    if (!(best->capacity && t > best->t[0]))
         return;
     best->t[0] = t, best->at[0] = at;
     for (ptrdiff_t i = 0;;) {
         ptrdiff_t first = i, left = 2 * i + 1;
-        if (left < best->room && fp_best_goes(best, left, first))
+        if (left < best->capacity && fp_largest_weights_before(best, left, first))
             first = left;
-        if (left + 1 < best->room && fp_best_goes(best, left + 1, first))
+        if (left + 1 < best->capacity && fp_largest_weights_before(best, left + 1, first))
             first = left + 1;
         if (first == i)
             return;
-        fp_best_swap(best, i, first), i = first;
+        fp_largest_weights_swap(best, i, first), i = first;
     }
 }
 
@@ -96,13 +98,14 @@ typedef struct {
     double l[FP_TILE], t[FP_TILE], w[FP_TILE], a[FP_TILE], b[FP_TILE], c[FP_TILE];
 } fp_tile;
 
-FP_INLINE fp_first fp_first_empty(void)
+FP_INLINE fp_evidence_sums fp_evidence_sums_empty(void)
 {
-    return (fp_first){.top = -INFINITY, .most = -INFINITY, .least = INFINITY, .top_at = -1, .most_at = -1, .least_at = -1};
+    return (fp_evidence_sums){
+        .top = -INFINITY, .most = -INFINITY, .least = INFINITY, .top_at = -1, .most_at = -1, .least_at = -1};
 }
 
-/* e^x and e^-x for 0 <= x <= 700 from one reduction: with x = k log 2 + r, both are sums of the even and the odd part of
- * e^r, scaled by 2^k and by 2^-k; 2 ulp */
+/* e^x and e^-x for 0 <= x <= 700 from one reduction: with x = k log 2 + r, both are sums of the even and the odd part
+ * of e^r, scaled by 2^k and by 2^-k; 2 ulp */
 FP_INLINE void fp_exp_both(double x, double *rise, double *fall)
 {
     static const double even[6] = {1.0 / 2, 1.0 / 24, 1.0 / 720, 1.0 / 40320, 1.0 / 3628800, 1.0 / 479001600};
@@ -128,7 +131,8 @@ FP_INLINE void fp_exp_both(double x, double *rise, double *fall)
 FP_INLINE double fp_log1p_below(double e)
 {
     static const double c[12] = {
-        1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23, 1.0 / 25,
+        1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11, 1.0 / 13,
+        1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23, 1.0 / 25,
     };
     const double x = e / (2.0 + e), z = x * x;
     return 2.0 * x + 2.0 * x * z * fp_polynomial(z, c, 12);
@@ -162,9 +166,10 @@ FP_INLINE double fp_phi_near(double z)
     return z * fp_polynomial(z, c, 11);
 }
 
-/* The three terms of the second pass from the prior w and y = log post/prior; the posterior is w e^y, or *posterior where
- * it is known.  Beyond 600 in size the terms no longer feel y but through the posterior, which must then be known. */
-FP_INLINE void fp_second_terms(double w, double y, const int known, double *posterior, double *excess, double *kl,
+/* The three terms of the second pass from the prior w and y = log post/prior; the posterior is w e^y, or *posterior
+ * where it is known.  Beyond 600 in size the terms no longer feel y but through the posterior, which must then be
+ * known. */
+FP_INLINE void fp_divergence_terms(double w, double y, const int known, double *posterior, double *excess, double *kl,
                                double *js)
 {
     const int up = y > 0.0, near = fabs(y) < 0.5;
@@ -175,12 +180,12 @@ FP_INLINE void fp_second_terms(double w, double y, const int known, double *post
     const double v = known ? *posterior : w * (up ? rise : faded);
     fp_kappa_both(short_y, &forward, &backward);
     const double part = FP_LOG2 - fp_log1p_below(faded < 0.61 ? faded : 0.61);
-    const double change = near ? w * (y + forward) : v - w; /* v - w */
-    const double large = up ? v : w, small = up ? w : v, reach = size < 1e300 ? size : 0.0;
+    const double ratio_less_one = near ? w * (y + forward) : v - w; /* v - w */
+    const double large = up ? v : w, small = up ? w : v, next_terms = size < 1e300 ? size : 0.0;
     *posterior = v;
-    *excess = change;
-    *kl = near ? v * backward : (up ? v * reach : -(v * reach)) - change;
-    *js = 0.5 * (near ? (w + v) * fp_phi_near(short_y * short_y) : large * part + small * (part - reach));
+    *excess = ratio_less_one;
+    *kl = near ? v * backward : (up ? v * next_terms : -(v * next_terms)) - ratio_less_one;
+    *js = 0.5 * (near ? (w + v) * fp_phi_near(short_y * short_y) : large * part + small * (part - next_terms));
 }
 
 /* (tanh(y/2) - y/2) / y^3 in y^2, |y| <= 1/2 */
@@ -206,21 +211,24 @@ static const double fp_divergence_tail[8] = {
 #define FP_LOOPS "posterior/fp_posterior_loops.h"
 #include "common/fp_variants.h"
 
-typedef void (*fp_first_call)(ptrdiff_t n, const void *l, int l_single, int kind, const void *prior, int prior_single,
-                              double shift, int sums, fp_first *all, fp_best *best);
-typedef void (*fp_second_call)(ptrdiff_t n, const void *l, int l_single, int kind, const void *prior, int prior_single,
-                               double weight, double high, double low, fp_second *all, double *posterior);
-typedef void (*fp_join_call)(fp_first *all, const fp_first *one);
+typedef void (*fp_evidence_kernel)(ptrdiff_t n, const void *l, int l_single, int kind, const void *prior,
+                                   int prior_single, double shift, int sums, fp_evidence_sums *all,
+                                   fp_largest_weights *best);
+typedef void (*fp_divergence_kernel)(ptrdiff_t n, const void *l, int l_single, int kind, const void *prior,
+                                     int prior_single, double weight, double high, double low, fp_divergence_sums *all,
+                                     double *posterior);
+typedef void (*fp_evidence_merge_kernel)(fp_evidence_sums *all, const fp_evidence_sums *one);
 
 typedef struct {
-    fp_first_call first;
-    fp_second_call second;
-    fp_join_call join;
-} fp_beliefs_engine;
+    fp_evidence_kernel first;
+    fp_divergence_kernel second;
+    fp_evidence_merge_kernel join;
+} fp_posterior_kernels;
 
-static inline fp_beliefs_engine fp_beliefs_pick(void)
+static inline fp_posterior_kernels fp_posterior_select(void)
 {
-    return (fp_beliefs_engine){FP_SELECT(fp_first_block), FP_SELECT(fp_second_block), FP_SELECT(fp_first_join)};
+    return (fp_posterior_kernels){FP_SELECT(fp_evidence_block), FP_SELECT(fp_divergence_block),
+                                  FP_SELECT(fp_evidence_merge)};
 }
 
 #endif

@@ -1,52 +1,52 @@
 /* Beliefs over all subsets of a given size of a pool, whose log likelihood is a sum over members and pairs of members.
  *
  * Notation: N records, subsets S of `size` members i_1 < i_2 < ...; l(S) = sum of linear[i] + sum over pairs of
- * pairwise[i, j].  Subsets are in lexicographic order; the prior is uniform, or the product of odds[i] over the members,
- * scaled so that it sums to 1 and above 1e-300 where it is not 0.  A prefix i_1 ... i_s carries base = l(prefix) and reach[k] = linear[k] + sum of
- * pairwise[i, k], what each further member would add; the last two members are a loop over rows,
- *     l = base + (reach[k] + pairwise[j, k]),  k = j + 1 ... N - 1.
- * A task is a prefix and a range of next members.  Both passes use the tiles of fp_posterior.h.  The posterior mass of a
- * member is summed over at most FP_SUBSETS_ROWS rows in plain doubles and in two doubles from there on.
+ * pairwise[i, j].  Subsets are in lexicographic order; the prior is uniform, or the product of odds[i] over the
+ * members, scaled so that it sums to 1 and above 1e-300 where it is not 0.  A prefix i_1 ... i_s carries base =
+ * l(prefix) and reach[k] = linear[k] + sum of pairwise[i, k], what each further member would add; the last two members
+ * are a loop over rows, l = base + (reach[k] + pairwise[j, k]),  k = j + 1 ... N - 1. A task is a prefix and a range of
+ * next members.  Both passes use the tiles of fp_posterior.h.  The posterior mass of a member is summed over at most
+ * FP_SUBSET_ROWS rows in plain doubles and in two doubles from there on.
  */
 #ifndef FP_SUBSET_POSTERIOR_H
 #define FP_SUBSET_POSTERIOR_H
 
 #include "posterior/fp_posterior.h"
 
-#define FP_SUBSETS_SIZE 12 /* members at most: more than can be enumerated from any pool that has them */
-#define FP_SUBSETS_ROWS 64
+#define FP_SUBSET_SIZE 12 /* members at most: more than can be enumerated from any pool that has them */
+#define FP_SUBSET_ROWS 64
 
 typedef struct {
     ptrdiff_t pool;
     int size;
-    const double *linear, *pairwise; /* (pool,), (pool, pool) row by row */
+    const double *linear_terms, *pair_terms; /* (pool,), (pool, pool) row by row */
     const double *odds, *log_odds;   /* (pool,), or NULL where the prior is uniform */
-    double *reach;                   /* (size, pool): room */
-    double *fresh;                   /* (pool,): mass of each member since the last time it was put aside; second pass */
+    double *next_terms;                   /* (size, pool): room */
+    double *recent_mass; /* (pool,): mass of each member since the last time it was put aside; second pass */
     double *high, *low;              /* (pool,): mass put aside, in two doubles */
-    double weight, evidence, rest;   /* prior of a subset where it is uniform; log evidence in two doubles; second pass */
-    ptrdiff_t rank, rises;           /* of the next subset; how often the largest t was exceeded */
+    double weight, evidence, rest; /* prior of a subset where it is uniform; log evidence in two doubles; second pass */
+    ptrdiff_t rank, increases;           /* of the next subset; how often the largest t was exceeded */
     double most, least;              /* of l where the prior is not uniform */
     int rows;                        /* since the masses were put aside */
-    fp_first first;
-    fp_best best;
-    fp_second second;
+    fp_evidence_sums first;
+    fp_largest_weights best;
+    fp_divergence_sums second;
     fp_tile tile;
-} fp_subsets;
+} fp_subset_enumeration;
 
 /* what a prefix carries to its rows: its log likelihood, and its share of log prior and prior */
 typedef struct {
     double base, log_prior, prior;
-} fp_prefix;
+} fp_subset_prefix;
 
 #define FP_LOOPS "posterior/fp_subset_posterior_loops.h"
 #include "common/fp_variants.h"
 
 /* the walk over all subsets that begin with the `depth` members of a prefix and go on with one of [start, stop); which:
  * first pass 1, second pass 2 */
-typedef void (*fp_subsets_call)(fp_subsets *s, int depth, const ptrdiff_t *prefix, ptrdiff_t start, ptrdiff_t stop,
-                                int which);
+typedef void (*fp_subset_posterior_kernel)(fp_subset_enumeration *s, int depth, const ptrdiff_t *prefix,
+                                           ptrdiff_t start, ptrdiff_t stop, int pass);
 
-static inline fp_subsets_call fp_subsets_pick(void) { return FP_SELECT(fp_subsets_walk); }
+static inline fp_subset_posterior_kernel fp_subset_posterior_select(void) { return FP_SELECT(fp_subset_posterior); }
 
 #endif

@@ -1,19 +1,19 @@
 /* The walk over subsets; the layout is in fp_subset_posterior.h, the tiles are those of fp_posterior_loops.h. */
 
-static void FP_NAME(fp_subsets_put_aside)(fp_subsets *s)
+static void FP_NAME(fp_subset_flush_masses)(fp_subset_enumeration *s)
 {
     for (ptrdiff_t k = 0; k < s->pool; k++) {
-        const double sum = s->high[k] + s->fresh[k];
-        s->low[k] += fp_sum_error(s->high[k], s->fresh[k], sum);
+        const double sum = s->high[k] + s->recent_mass[k];
+        s->low[k] += fp_sum_error(s->high[k], s->recent_mass[k], sum);
         s->high[k] = sum;
-        s->fresh[k] = 0.0;
+        s->recent_mass[k] = 0.0;
     }
     s->rows = 0;
 }
 
 /* Where the prior is not uniform: the extremes of l over the subsets that it allows; l becomes t. */
-static void FP_NAME(fp_subsets_extremes)(fp_subsets *s, ptrdiff_t n, const double *restrict w, double *restrict l,
-                                         const double *restrict t)
+static void FP_NAME(fp_subset_extremes)(fp_subset_enumeration *s, ptrdiff_t n, const double *restrict w,
+                                        double *restrict l, const double *restrict t)
 {
     double most = s->most, least = s->least;
     for (ptrdiff_t i = 0; i < n; i++) {
@@ -26,15 +26,15 @@ static void FP_NAME(fp_subsets_extremes)(fp_subsets *s, ptrdiff_t n, const doubl
 }
 
 /* members k of a row from `start` to `stop`; returns the posterior mass of the row */
-static double FP_NAME(fp_subsets_row)(fp_subsets *s, ptrdiff_t start, ptrdiff_t stop, fp_prefix prefix,
-                                      const double *reach, const double *pair, int which)
+static double FP_NAME(fp_subset_row)(fp_subset_enumeration *s, ptrdiff_t start, ptrdiff_t stop, fp_subset_prefix prefix,
+                                      const double *next_terms, const double *pair, int pass)
 {
     const double base = prefix.base;
     double mass = 0.0;
     for (ptrdiff_t at = start; at < stop; at += FP_TILE) {
         const ptrdiff_t n = stop - at < FP_TILE ? stop - at : FP_TILE;
         double *restrict l = s->tile.l, *restrict t = s->tile.t, *restrict w = s->tile.w;
-        const double *restrict r = reach + at, *restrict p = pair ? pair + at : NULL;
+        const double *restrict r = next_terms + at, *restrict p = pair ? pair + at : NULL;
         if (p)
             for (ptrdiff_t i = 0; i < n; i++)
                 l[i] = base + (r[i] + p[i]);
@@ -48,14 +48,14 @@ static double FP_NAME(fp_subsets_row)(fp_subsets *s, ptrdiff_t start, ptrdiff_t 
                 t[i] = l[i] + (prefix.log_prior + log_odds[i]);
             }
         }
-        if (which == 1) {
+        if (pass == 1) {
             const double top = s->first.top;
             if (s->odds)
-                FP_NAME(fp_subsets_extremes)(s, n, w, l, t);
-            FP_NAME(fp_first_tile)(&s->first, &s->best, s->rank, n, &s->tile);
-            s->rises += s->first.top > top;
+                FP_NAME(fp_subset_extremes)(s, n, w, l, t);
+            FP_NAME(fp_evidence_uniform_tile)(&s->first, &s->best, s->rank, n, &s->tile);
+            s->increases += s->first.top > top;
         } else {
-            double *restrict fresh = s->fresh + at;
+            double *restrict recent_mass = s->recent_mass + at;
             if (s->odds) {
                 for (ptrdiff_t i = 0; i < n; i++)
                     l[i] = w[i] == 0.0 ? 0.0 : (l[i] - s->evidence) - s->rest;
@@ -65,73 +65,74 @@ static double FP_NAME(fp_subsets_row)(fp_subsets *s, ptrdiff_t start, ptrdiff_t 
                     w[i] = s->weight;
                 }
             }
-            FP_NAME(fp_second_tile)(&s->second, n, 0, &s->tile);
+            FP_NAME(fp_divergence_tile)(&s->second, n, 0, &s->tile);
             for (ptrdiff_t i = 0; i < n; i++)
-                fresh[i] += t[i];
+                recent_mass[i] += t[i];
             mass += FP_NAME(fp_ordered_sum)(n, t);
         }
         s->rank += n;
     }
-    if (which == 2 && ++s->rows == FP_SUBSETS_ROWS)
-        FP_NAME(fp_subsets_put_aside)(s);
+    if (pass == 2 && ++s->rows == FP_SUBSET_ROWS)
+        FP_NAME(fp_subset_flush_masses)(s);
     return mass;
 }
 
-FP_INLINE fp_prefix FP_NAME(fp_subsets_longer)(const fp_subsets *s, fp_prefix prefix, double base, ptrdiff_t member)
+FP_INLINE fp_subset_prefix FP_NAME(fp_subset_extend_prefix)(const fp_subset_enumeration *s, fp_subset_prefix prefix,
+                                                            double base, ptrdiff_t member)
 {
     if (!s->odds)
-        return (fp_prefix){base, 0.0, 1.0};
-    return (fp_prefix){base, prefix.log_prior + s->log_odds[member], prefix.prior * s->odds[member]};
+        return (fp_subset_prefix){base, 0.0, 1.0};
+    return (fp_subset_prefix){base, prefix.log_prior + s->log_odds[member], prefix.prior * s->odds[member]};
 }
 
 /* all subsets that go on from a prefix of `depth` members with a member of [start, stop); returns their mass */
-static double FP_NAME(fp_subsets_from)(fp_subsets *s, int depth, ptrdiff_t start, ptrdiff_t stop, fp_prefix prefix,
-                                       int which)
+static double FP_NAME(fp_subset_enumerate)(fp_subset_enumeration *s, int depth, ptrdiff_t start, ptrdiff_t stop,
+                                           fp_subset_prefix prefix, int pass)
 {
     const int left = s->size - depth;
-    const double *reach = depth ? s->reach + (depth - 1) * s->pool : s->linear;
+    const double *next_terms = depth ? s->next_terms + (depth - 1) * s->pool : s->linear_terms;
     fp_accumulator total = {0.0, 0.0};
     if (left == 1)
-        return FP_NAME(fp_subsets_row)(s, start, stop, prefix, reach, NULL, which);
+        return FP_NAME(fp_subset_row)(s, start, stop, prefix, next_terms, NULL, pass);
     for (ptrdiff_t j = start; j < stop; j++) {
-        const double *restrict pair = s->pairwise + j * s->pool, *restrict before = reach;
-        const fp_prefix longer = FP_NAME(fp_subsets_longer)(s, prefix, prefix.base + before[j], j);
+        const double *restrict pair = s->pair_terms + j * s->pool, *restrict before = next_terms;
+        const fp_subset_prefix longer = FP_NAME(fp_subset_extend_prefix)(s, prefix, prefix.base + before[j], j);
         double mass;
         if (left == 2) {
-            mass = FP_NAME(fp_subsets_row)(s, j + 1, s->pool, longer, before, pair, which);
+            mass = FP_NAME(fp_subset_row)(s, j + 1, s->pool, longer, before, pair, pass);
         } else {
-            double *restrict next = s->reach + depth * s->pool;
+            double *restrict next = s->next_terms + depth * s->pool;
             for (ptrdiff_t k = j + 1; k < s->pool; k++)
                 next[k] = before[k] + pair[k];
-            mass = FP_NAME(fp_subsets_from)(s, depth + 1, j + 1, s->pool - (left - 2), longer, which);
+            mass = FP_NAME(fp_subset_enumerate)(s, depth + 1, j + 1, s->pool - (left - 2), longer, pass);
         }
-        if (which == 2)
-            s->fresh[j] += mass;
+        if (pass == 2)
+            s->recent_mass[j] += mass;
         fp_accumulator_add(&total, mass);
     }
     return fp_accumulator_value(&total);
 }
 
-static void FP_NAME(fp_subsets_walk)(fp_subsets *s, int depth, const ptrdiff_t *members, ptrdiff_t start,
-                                     ptrdiff_t stop, int which)
+static void FP_NAME(fp_subset_posterior)(fp_subset_enumeration *s, int depth, const ptrdiff_t *members, ptrdiff_t start,
+                                     ptrdiff_t stop, int pass)
 {
-    fp_prefix prefix = {0.0, 0.0, 1.0};
-    s->first = fp_first_empty();
-    s->second = (fp_second){{0}};
-    s->rises = 0, s->rows = 0, s->most = -INFINITY, s->least = INFINITY;
+    fp_subset_prefix prefix = {0.0, 0.0, 1.0};
+    s->first = fp_evidence_sums_empty();
+    s->second = (fp_divergence_sums){{0}};
+    s->increases = 0, s->rows = 0, s->most = -INFINITY, s->least = INFINITY;
     for (int d = 0; d < depth; d++) {
-        const double *reach = d ? s->reach + (d - 1) * s->pool : s->linear;
-        const double *pair = s->pairwise + members[d] * s->pool;
-        prefix = FP_NAME(fp_subsets_longer)(s, prefix, prefix.base + reach[members[d]], members[d]);
+        const double *next_terms = d ? s->next_terms + (d - 1) * s->pool : s->linear_terms;
+        const double *pair = s->pair_terms + members[d] * s->pool;
+        prefix = FP_NAME(fp_subset_extend_prefix)(s, prefix, prefix.base + next_terms[members[d]], members[d]);
         for (ptrdiff_t k = members[d] + 1; k < s->pool; k++)
-            s->reach[d * s->pool + k] = reach[k] + pair[k];
+            s->next_terms[d * s->pool + k] = next_terms[k] + pair[k];
     }
-    const double mass = FP_NAME(fp_subsets_from)(s, depth, start, stop, prefix, which);
+    const double mass = FP_NAME(fp_subset_enumerate)(s, depth, start, stop, prefix, pass);
     if (s->odds)
         s->first.most = s->most, s->first.least = s->least;
-    if (which == 2) {
+    if (pass == 2) {
         for (int d = 0; d < depth; d++)
-            s->fresh[members[d]] += mass;
-        FP_NAME(fp_subsets_put_aside)(s);
+            s->recent_mass[members[d]] += mass;
+        FP_NAME(fp_subset_flush_masses)(s);
     }
 }

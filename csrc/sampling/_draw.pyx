@@ -1,14 +1,14 @@
-"""Draws normals and places samples on contiguous arrays; the mathematics is in csrc/sampling/fp_draw.h.
+"""Random and Sobol normals, and samples of mixtures made of them; the mathematics is in csrc/sampling/fp_draw.h.
 
-Every shape is checked before a kernel runs: a call that would leave its arrays raises.
+Every shape is checked before a kernel runs, so that no kernel reads or writes beyond its arrays.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 cdef extern from "sampling/fp_draw.h" nogil:
-    ctypedef struct fp_place:
+    ctypedef struct fp_affine_map:
         long d, n
-        int by
+        int form
         const double *means
         const double *spreads
         const double *z
@@ -21,9 +21,9 @@ cdef extern from "sampling/fp_draw.h" nogil:
     void fp_draw_sobol_bits(const uint64_t *, int, const uint64_t *, uint64_t, long, long, uint64_t *)
     void fp_draw_sobol_normals(const uint64_t *, int, const uint64_t *, uint64_t, long, long, double *)
     void fp_draw_scramble(const uint64_t *, const uint64_t *, int, long, uint64_t *, uint64_t *)
-    int fp_draw_inside(const int32_t *, long, long)
+    int fp_draw_components_in_range(const int32_t *, long, long)
     void fp_draw_runs(const int64_t *, long, int64_t, long, int32_t *)
-    void fp_draw_place(fp_place *, long)
+    void fp_draw_affine_map(fp_affine_map *, long)
     int FP_SEED_WORDS
 
 fp_draw_choose()
@@ -93,7 +93,7 @@ def scramble(const uint64_t[::1] words, const uint64_t[:, ::1] generators, uint6
 
 
 def runs(const int64_t[::1] bounds, int64_t first, int32_t[::1] out):
-    """Fill ``out`` with the components of samples first, first + 1, ...: that of i is the number of bounds up to i.
+    """Fill ``out`` with the components of samples first, first + 1, ...: sample i has as many bounds <= i.
 
     ``bounds`` rise, and the last one is beyond all samples.
     """
@@ -109,7 +109,7 @@ def place(int form, const double[:, ::1] means, spreads, const int32_t[::1] comp
 
     ``spreads`` is (k,) for form 0, (k, d) for form 1, (k or 1, d (d + 1) / 2) rows of lower factors for form 2.
     """
-    cdef fp_place work
+    cdef fp_affine_map work
     cdef const double[::1] flat = spreads.reshape(-1)
     cdef long k = means.shape[0], d = means.shape[1], factors = 1
     cdef int inside
@@ -118,7 +118,7 @@ def place(int form, const double[:, ::1] means, spreads, const int32_t[::1] comp
     _fit(0 <= form <= 2 and z.shape[0] == d == out.shape[0] and z.shape[1] == component.shape[0] == out.shape[1]
          and factors in (1, k) and flat.shape[0] == (k, k * d, factors * (d * (d + 1) // 2))[form],
          "means (k, d), spreads by form, component (n,), z and out (d, n)")
-    work.by = form
+    work.form = form
     work.d = d
     work.n = component.shape[0]
     if d == 0 or work.n == 0:
@@ -126,7 +126,7 @@ def place(int form, const double[:, ::1] means, spreads, const int32_t[::1] comp
     work.means, work.spreads, work.z = &means[0, 0], &flat[0], &z[0, 0]
     work.x, work.component = &out[0, 0], &component[0]
     with nogil:
-        inside = fp_draw_inside(work.component, work.n, k)
+        inside = fp_draw_components_in_range(work.component, work.n, k)
         if inside:
-            fp_draw_place(&work, factors)
+            fp_draw_affine_map(&work, factors)
     _fit(inside, "component in 0 to k - 1")

@@ -1,13 +1,13 @@
-"""Memory views over the terms that sampling averages; the mathematics and the table of codes are in csrc/sampling/fp_sample_terms.h."""
+"""The terms that Monte Carlo averages; formulas and codes are in csrc/sampling/fp_sample_terms.h."""
 
 cdef extern from "sampling/fp_sample_terms.h":
-    ctypedef void (*fp_terms_call)(int, ptrdiff_t, const double *, const double *, const double *, ptrdiff_t,
+    ctypedef void (*fp_sample_terms_kernel)(int, ptrdiff_t, const double *, const double *, const double *, ptrdiff_t,
                                    const double *, double *, double *) noexcept nogil
-    ctypedef void (*fp_ordered_call)(ptrdiff_t, ptrdiff_t, const double *, double *) noexcept nogil
-    ctypedef struct fp_terms_engine:
-        fp_terms_call terms
-        fp_ordered_call sums
-    fp_terms_engine fp_terms_pick()
+    ctypedef void (*fp_ordered_sums_kernel)(ptrdiff_t, ptrdiff_t, const double *, double *) noexcept nogil
+    ctypedef struct fp_sample_terms_kernels:
+        fp_sample_terms_kernel terms
+        fp_ordered_sums_kernel sums
+    fp_sample_terms_kernels fp_sample_terms_select()
 
 NAMES = (
     "kl_forward", "kl_balanced", "kl_reversed", "kl_proposal", "jensen_shannon", "total_variation",
@@ -15,7 +15,7 @@ NAMES = (
     "renyi_small_proposal", "renyi_small_balanced", "excess", "difference",
 )
 CODES = {name: code for code, name in enumerate(NAMES)}
-cdef fp_terms_engine engine = fp_terms_pick()
+cdef fp_sample_terms_kernels kernels = fp_sample_terms_select()
 
 
 cdef int checked(str name, const double[::1] lp, const double[::1] lq, const double[::1] lg) except -1:
@@ -28,9 +28,9 @@ cdef int checked(str name, const double[::1] lp, const double[::1] lq, const dou
 
 def terms(str name, const double[::1] lp, const double[::1] lq, const double[::1] lg, const double[::1] parameters,
           double[:, ::1] out):
-    """out[j, i]: the term of this name at sample i with parameters[j] (eps or order; not used where there is none).
+    """out[j, i]: the term of this name at sample i with parameters[j], an epsilon or an order (not used by some names).
 
-    lg may be None but for the names that end in _proposal.
+    ``lg`` may be None except for the names that end in _proposal.
     """
     cdef ptrdiff_t n = lp.shape[0], many = parameters.shape[0]
     cdef int code = checked(name, lp, lq, lg)
@@ -41,7 +41,7 @@ def terms(str name, const double[::1] lp, const double[::1] lq, const double[::1
     if lg is None:
         lg = lp
     with nogil:
-        engine.terms(code, n, &lp[0], &lq[0], &lg[0], many, &parameters[0], &out[0, 0], NULL)
+        kernels.terms(code, n, &lp[0], &lq[0], &lg[0], many, &parameters[0], &out[0, 0], NULL)
 
 
 def term_sums(str name, const double[::1] lp, const double[::1] lq, const double[::1] lg,
@@ -57,7 +57,7 @@ def term_sums(str name, const double[::1] lp, const double[::1] lq, const double
         sums[:] = 0.0
     elif many:
         with nogil:
-            engine.terms(code, n, &lp[0], &lq[0], &lg[0], many, &parameters[0], NULL, &sums[0])
+            kernels.terms(code, n, &lp[0], &lq[0], &lg[0], many, &parameters[0], NULL, &sums[0])
 
 
 def ordered_sums(const double[:, ::1] rows, double[::1] sums):
@@ -69,4 +69,4 @@ def ordered_sums(const double[:, ::1] rows, double[::1] sums):
         sums[:] = 0.0
     elif many:
         with nogil:
-            engine.sums(many, n, &rows[0, 0], &sums[0])
+            kernels.sums(many, n, &rows[0, 0], &sums[0])

@@ -3,11 +3,11 @@
  * Row i of z and x holds coordinate i of n samples.  A run of columns of one component is worked row by row; columns
  * of short runs are gathered, FP_STRIP at a time, so that rows are vectors again.  A full factor multiplies blocks of
  * columns, four rows at a time; columns left over, and short runs, are worked one by one as inner products.  Rows go
- * from the last up, so that x may be z.  FMA by name and fixed lanes: the same bits on every instruction set.
- */
+ * from the last up, so that x may be z.  FMA by name and fixed lanes: the same bits on every instruction
+ * set. */
 
 /* whether all components are in [0, k) */
-static int FP_NAME(fp_place_inside)(const int32_t *component, long n, long k)
+static int FP_NAME(fp_components_in_range)(const int32_t *component, long n, long k)
 {
     int32_t least = 0, most = 0;
     for (long t = 0; t < n; t++) {
@@ -34,7 +34,7 @@ FP_INLINE long FP_NAME(fp_run_end)(const int32_t *component, long t, long n)
 }
 
 /* one row over the columns [start, stop) of one component */
-FP_INLINE void FP_NAME(fp_place_row)(double mean, double spread, const double *z, double *x, long start, long stop)
+FP_INLINE void FP_NAME(fp_affine_map_row)(double mean, double spread, const double *z, double *x, long start, long stop)
 {
 #pragma GCC ivdep
     for (long t = start; t < stop; t++)
@@ -42,7 +42,7 @@ FP_INLINE void FP_NAME(fp_place_row)(double mean, double spread, const double *z
 }
 
 /* columns [start, stop), at most FP_STRIP, of any components */
-static void FP_NAME(fp_place_strip)(const fp_place *w, long start, long stop)
+static void FP_NAME(fp_affine_map_strip)(const fp_affine_map *w, long start, long stop)
 {
     double means[FP_STRIP], spreads[FP_STRIP];
     const double *mean_of[FP_STRIP], *spread_of[FP_STRIP];
@@ -50,13 +50,13 @@ static void FP_NAME(fp_place_strip)(const fp_place *w, long start, long stop)
     const int32_t *c = w->component + start;
     for (int t = 0; t < m; t++) {
         mean_of[t] = w->means + c[t] * w->d;
-        spread_of[t] = w->by == FP_BY_COORDINATE ? w->spreads + c[t] * w->d : NULL;
-        spreads[t] = w->by == FP_BY_COMPONENT ? w->spreads[c[t]] : 1.0;
+        spread_of[t] = w->form == FP_DIAGONAL_SPREAD ? w->spreads + c[t] * w->d : NULL;
+        spreads[t] = w->form == FP_ISOTROPIC_SPREAD ? w->spreads[c[t]] : 1.0;
     }
     for (long i = 0; i < w->d; i++) {
         for (int t = 0; t < m; t++)
             means[t] = mean_of[t][i];
-        if (w->by == FP_BY_COORDINATE)
+        if (w->form == FP_DIAGONAL_SPREAD)
             for (int t = 0; t < m; t++)
                 spreads[t] = spread_of[t][i];
         const double *z = w->z + i * w->n + start;
@@ -67,37 +67,37 @@ static void FP_NAME(fp_place_strip)(const fp_place *w, long start, long stop)
     }
 }
 
-static void FP_NAME(fp_place_run)(const fp_place *w, long start, long stop)
+static void FP_NAME(fp_affine_map_run)(const fp_affine_map *w, long start, long stop)
 {
     const long c = w->component[start], d = w->d;
-    const double alone = w->by == FP_BY_COMPONENT ? w->spreads[c] : 1.0;
+    const double alone = w->form == FP_ISOTROPIC_SPREAD ? w->spreads[c] : 1.0;
     for (long i = 0; i < d; i++)
-        FP_NAME(fp_place_row)(w->means[c * d + i], w->by == FP_BY_COORDINATE ? w->spreads[c * d + i] : alone,
+        FP_NAME(fp_affine_map_row)(w->means[c * d + i], w->form == FP_DIAGONAL_SPREAD ? w->spreads[c * d + i] : alone,
                               w->z + i * w->n, w->x + i * w->n, start, stop);
 }
 
-static void FP_NAME(fp_place_columns)(const fp_place *w)
+static void FP_NAME(fp_affine_map_columns)(const fp_affine_map *w)
 {
-    long waiting = 0; /* columns before the current one, of short runs */
+    long pending = 0; /* columns before the current one, of short runs */
     for (long t = 0; t < w->n;) {
         const long stop = FP_NAME(fp_run_end)(w->component, t, w->n);
         if (stop - t >= FP_LONG_RUN) {
-            if (waiting)
-                FP_NAME(fp_place_strip)(w, t - waiting, t);
-            waiting = 0;
-            FP_NAME(fp_place_run)(w, t, stop);
+            if (pending)
+                FP_NAME(fp_affine_map_strip)(w, t - pending, t);
+            pending = 0;
+            FP_NAME(fp_affine_map_run)(w, t, stop);
             t = stop;
         } else {
-            waiting++;
+            pending++;
             t++;
-            if (waiting == FP_STRIP) {
-                FP_NAME(fp_place_strip)(w, t - waiting, t);
-                waiting = 0;
+            if (pending == FP_STRIP) {
+                FP_NAME(fp_affine_map_strip)(w, t - pending, t);
+                pending = 0;
             }
         }
     }
-    if (waiting)
-        FP_NAME(fp_place_strip)(w, w->n - waiting, w->n);
+    if (pending)
+        FP_NAME(fp_affine_map_strip)(w, w->n - pending, w->n);
 }
 
 /* parts vectors of columns of four rows, from row i on: rows i to i + 3 of the factor times z */
@@ -143,16 +143,16 @@ FP_INLINE void FP_NAME(fp_factor_tile)(const double *factor, long i, const doubl
 }
 
 /* the factor times parts vectors of columns from start on */
-FP_INLINE void FP_NAME(fp_factor_block)(const fp_place *w, const double *factor, long start, const int parts)
+FP_INLINE void FP_NAME(fp_factor_block)(const fp_affine_map *w, const double *factor, long start, const int parts)
 {
     const int m = parts * FP_WIDTH;
     const double *z = w->z + start;
-    double *x = w->x + start, kept[FP_KEPT_ROWS * FP_TILE_PARTS * FP_WIDTH];
+    double *x = w->x + start, copied[FP_COPIED_ROWS * FP_TILE_PARTS * FP_WIDTH];
     long stride = w->n, i = w->d;
-    if (w->d <= FP_KEPT_ROWS) { /* rows that are close together do not push each other out of the cache */
+    if (w->d <= FP_COPIED_ROWS) { /* rows that are close together do not push each other out of the cache */
         for (long j = 0; j < w->d; j++)
-            memcpy(kept + j * m, z + j * stride, sizeof(double) * (size_t)m);
-        z = kept;
+            memcpy(copied + j * m, z + j * stride, sizeof(double) * (size_t)m);
+        z = copied;
         stride = m;
     }
     for (; i >= 4; i -= 4)
@@ -169,33 +169,33 @@ FP_INLINE void FP_NAME(fp_factor_block)(const fp_place *w, const double *factor,
 }
 
 /* the factor times one column, in inner products of eight lanes */
-static void FP_NAME(fp_factor_column)(const fp_place *w, const double *factor, long start)
+static void FP_NAME(fp_factor_column)(const fp_affine_map *w, const double *factor, long start)
 {
     const long d = w->d;
-    double kept[FP_COLUMN_ROWS];
+    double copied[FP_COLUMN_ROWS];
     for (long j = 0; j < d && d <= FP_COLUMN_ROWS; j++)
-        kept[j] = w->z[j * w->n + start];
+        copied[j] = w->z[j * w->n + start];
     for (long i = d - 1; i >= 0; i--) {
         const double *row = factor + i * (i + 1) / 2;
         double sum = 0.0;
         long j = 0;
         if (d <= FP_COLUMN_ROWS) {
             if (i >= 7) {
-                FP_DOUBLES lanes[FP_PARTS] = {{0}};
+                FP_DOUBLES lanes[FP_VECTORS] = {{0}};
                 double part[FP_LANES];
                 for (; j + FP_LANES <= i + 1; j += FP_LANES)
 #pragma GCC unroll 4
-                    for (int p = 0; p < FP_PARTS; p++) {
+                    for (int p = 0; p < FP_VECTORS; p++) {
                         FP_DOUBLES a, b;
                         memcpy(&a, row + j + FP_WIDTH * p, sizeof a);
-                        memcpy(&b, kept + j + FP_WIDTH * p, sizeof b);
+                        memcpy(&b, copied + j + FP_WIDTH * p, sizeof b);
                         lanes[p] = FP_FMA(a, b, lanes[p]);
                     }
                 memcpy(part, lanes, sizeof part);
                 sum = ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
             }
             for (; j <= i; j++)
-                sum = __builtin_fma(row[j], kept[j], sum);
+                sum = __builtin_fma(row[j], copied[j], sum);
         } else {
             for (; j <= i; j++)
                 sum = __builtin_fma(row[j], w->z[j * w->n + start], sum);
@@ -204,19 +204,19 @@ static void FP_NAME(fp_factor_column)(const fp_place *w, const double *factor, l
     }
 }
 
-static void FP_NAME(fp_factor_columns)(const fp_place *w, const double *factor, long start, long stop)
+static void FP_NAME(fp_factor_columns)(const fp_affine_map *w, const double *factor, long start, long stop)
 {
     for (; start + FP_TILE_PARTS * FP_WIDTH <= stop; start += FP_TILE_PARTS * FP_WIDTH)
         FP_NAME(fp_factor_block)(w, factor, start, FP_TILE_PARTS);
     for (; start + FP_LANES <= stop; start += FP_LANES)
-        FP_NAME(fp_factor_block)(w, factor, start, FP_PARTS);
+        FP_NAME(fp_factor_block)(w, factor, start, FP_VECTORS);
     for (; start < stop; start++)
         FP_NAME(fp_factor_column)(w, factor, start);
 }
 
-static void FP_NAME(fp_place_all)(fp_place *w, long factors)
+static void FP_NAME(fp_affine_map_all)(fp_affine_map *w, long factors)
 {
-    if (w->by == FP_BY_FACTOR) {
+    if (w->form == FP_FACTOR_SPREAD) {
         const long size = w->d * (w->d + 1) / 2;
         for (long t = 0, stop; t < w->n; t = stop) {
             stop = factors == 1 ? w->n : FP_NAME(fp_run_end)(w->component, t, w->n);
@@ -224,5 +224,5 @@ static void FP_NAME(fp_place_all)(fp_place *w, long factors)
         }
         w->z = w->x;
     }
-    FP_NAME(fp_place_columns)(w);
+    FP_NAME(fp_affine_map_columns)(w);
 }

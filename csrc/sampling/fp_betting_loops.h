@@ -1,6 +1,7 @@
 /* Loops of fp_betting.h; no include guard, included once per instruction set. */
 
-static void FP_NAME(fp_wealth)(ptrdiff_t n, ptrdiff_t e, const double *x, int smaller, const double *bets, double *sums)
+static void FP_NAME(fp_log_wealth)(ptrdiff_t n, ptrdiff_t e, const double *x, int smaller, const double *bets,
+                                   double *sums)
 {
     for (ptrdiff_t q = 0; q < e; q++) {
         double product[FP_BETS];
@@ -9,8 +10,8 @@ static void FP_NAME(fp_wealth)(ptrdiff_t n, ptrdiff_t e, const double *x, int sm
             product[l] = 1.0;
             exponent[l] = 0;
         }
-        for (ptrdiff_t first = 0; first < n; first += FP_FACTORS) {
-            const ptrdiff_t end = n - first < FP_FACTORS ? n : first + FP_FACTORS;
+        for (ptrdiff_t first = 0; first < n; first += FP_FACTORS_BETWEEN_SCALINGS) {
+            const ptrdiff_t end = n - first < FP_FACTORS_BETWEEN_SCALINGS ? n : first + FP_FACTORS_BETWEEN_SCALINGS;
             for (ptrdiff_t i = first; i < end; i++) {
                 const double value = x[i * e + q], rest = smaller ? 1.0 - value : 1.0;
                 for (int l = 0; l < FP_BETS; l++)

@@ -1,7 +1,7 @@
 /* Random and Sobol normals and the samples they become: the entry points, for the instruction set of the machine.
  *
- * Layout: row i of a (d, n) array holds coordinate i of n samples.  Everything is the same on every instruction set.
- */
+ * Layout: row i of a (d, n) array holds coordinate i of n samples.  Everything is the same on every instruction
+ * set. */
 #ifndef FP_DRAW_H
 #define FP_DRAW_H
 
@@ -12,18 +12,18 @@
 
 #define FP_STRIP 64
 #define FP_LONG_RUN 16
-#define FP_KEPT_ROWS 256    /* a block of that many rows is copied: 48 KiB */
+#define FP_COPIED_ROWS 256    /* a block of that many rows is copied: 48 KiB */
 #define FP_COLUMN_ROWS 1024 /* so is a column: 8 KiB */
 
-enum { FP_BY_COMPONENT, FP_BY_COORDINATE, FP_BY_FACTOR }; /* form 0, 1, 2 */
+enum { FP_ISOTROPIC_SPREAD, FP_DIAGONAL_SPREAD, FP_FACTOR_SPREAD }; /* form 0, 1, 2 */
 
 typedef struct {
     long d, n;
-    int by;
+    int form;
     const double *means, *spreads, *z;
     double *x;
     const int32_t *component;
-} fp_place;
+} fp_affine_map;
 
 #define FP_LOOPS "sampling/fp_draw_loops.h"
 #include "common/fp_variants.h"
@@ -120,15 +120,15 @@ static inline void fp_draw_runs(const int64_t *bounds, long k, int64_t first, lo
     }
 }
 
-static inline int fp_draw_inside(const int32_t *component, long n, long k)
+static inline int fp_draw_components_in_range(const int32_t *component, long n, long k)
 {
-    return FP_VARIANT(fp_draw_isa, fp_place_inside)(component, n, k);
+    return FP_VARIANT(fp_draw_isa, fp_components_in_range)(component, n, k);
 }
 
 /* spreads[c], spreads[c][i], or lower factors packed by rows: one for all when factors is 1 */
-static inline void fp_draw_place(fp_place *w, long factors)
+static inline void fp_draw_affine_map(fp_affine_map *w, long factors)
 {
-    FP_VARIANT(fp_draw_isa, fp_place_all)(w, factors);
+    FP_VARIANT(fp_draw_isa, fp_affine_map_all)(w, factors);
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* Random and Sobol normals and placed samples; no include guard, included once per instruction set.
  *
- * Eight lanes are FP_PARTS vectors of FP_WIDTH, whatever the instruction set, so that no sum depends on it.
- */
+ * Eight lanes are FP_VECTORS vectors of FP_WIDTH, whatever the instruction set, so that no sum depends on
+ * it. */
 #if defined(__AVX512F__)
 #define FP_WIDTH 8
 #elif defined(__AVX2__) && defined(__FMA__)
@@ -9,8 +9,8 @@
 #else
 #define FP_WIDTH 2
 #endif
-#define FP_PARTS (FP_LANES / FP_WIDTH)
-#define FP_TILE_PARTS (FP_WIDTH == 8 ? 3 : FP_PARTS)
+#define FP_VECTORS (FP_LANES / FP_WIDTH)
+#define FP_TILE_PARTS (FP_WIDTH == 8 ? 3 : FP_VECTORS)
 #define FP_WORDS FP_NAME(fp_words)
 #define FP_DOUBLES FP_NAME(fp_doubles)
 typedef uint64_t FP_WORDS __attribute__((vector_size(8 * FP_WIDTH), may_alias));
@@ -45,5 +45,5 @@ typedef double FP_DOUBLES __attribute__((vector_size(8 * FP_WIDTH), may_alias));
 #undef FP_DOUBLES
 #undef FP_WORDS
 #undef FP_TILE_PARTS
-#undef FP_PARTS
+#undef FP_VECTORS
 #undef FP_WIDTH

@@ -9,8 +9,8 @@
  * For w >= 2^-8 a polynomial of m, where w = 2^e m, gives |z| / (1 - w) on each half of an octave: 16 pieces, picked
  * by four bits of w, which one AVX-512 permutation reads for eight lanes.  Below, a polynomial in r = 1 / sqrt(-log w)
  * gives r |z|.  Relative error of z at most 1e-14 (tests/kernels/test_draws.py); the cut of the series is 5.4e-15.
- * FMA is asked for by name, so that every instruction set gives the same bits; one that has none calls the library.
- */
+ * FMA is asked for by name, so that every instruction set gives the same bits; one that has none calls the
+ * library. */
 /* bounds: proved - an exact shift of uniforms to the middle of their interval */
 #ifndef FP_NORMAL_QUANTILE_H
 #define FP_NORMAL_QUANTILE_H
@@ -20,7 +20,7 @@
 #include "sampling/fp_random_stream.h"
 
 #define FP_ONE_BITS 0x3ff0000000000000u
-#define FP_FAR_ROOM 64
+#define FP_TAIL_QUEUE 64
 #define FP_SIGN_BIT 0x8000000000000000u
 #define FP_SIZE_BITS 0x000fffffffffffffu
 #define FP_PIECE_BITS 0x0007ffffffffffffu
@@ -40,7 +40,7 @@ FP_INLINE double fp_uniform(uint64_t bits)
     return fp_double((bits >> 12) | FP_ONE_BITS) - (1.0 - 0x1p-53);
 }
 
-FP_INLINE double fp_normal_far(double w)
+FP_INLINE double fp_normal_tail_quantile(double w)
 {
     const double s = sqrt(-fp_log(w));
     return s * fp_polynomial(1.0 / s - FP_TAIL_MIDDLE, fp_normal_tail, FP_TAIL_TERMS);
@@ -49,8 +49,8 @@ FP_INLINE double fp_normal_far(double w)
 /* normals whose w is below FP_TAIL_START wait here until there are enough to fill vectors */
 typedef struct {
     int n;
-    double w[FP_FAR_ROOM];
-    double *at[FP_FAR_ROOM]; /* where it goes; the sign is there already */
-} fp_far;
+    double w[FP_TAIL_QUEUE];
+    double *at[FP_TAIL_QUEUE]; /* where it goes; the sign is there already */
+} fp_tail_queue;
 
 #endif

@@ -4,10 +4,10 @@
  * its recurrence: output a + b + counter; a <- b ^ (b >> 11); b <- c + (c << 3); c <- rotl(c, 24) + output;
  * counter <- counter + 1.  Any state is a good one, and no cycle is shorter than 2^64.
  *
- * A stream is four words of a SeedSequence.  Lane l starts from outputs l + 1 of four SplitMix64 generators (Steele, Lea
- * and Flood 2014) that start at these words, one for each word of the state, and drops its first FP_WARM outputs.
- * Element 8 j + l of a stream is output j of lane l.  The work is on integers: equal on every instruction set.
- */
+ * A stream is four words of a SeedSequence.  Lane l starts from outputs l + 1 of four SplitMix64 generators (Steele,
+ * Lea and Flood 2014) that start at these words, one for each word of the state, and drops its first FP_WARM_UP
+ * outputs. Element 8 j + l of a stream is output j of lane l.  The work is on integers: equal on every instruction
+ * set. */
 #ifndef FP_RANDOM_STREAM_H
 #define FP_RANDOM_STREAM_H
 
@@ -16,7 +16,7 @@
 #include "common/fp_lanes.h"
 
 #define FP_SEED_WORDS 4
-#define FP_WARM 16
+#define FP_WARM_UP 16
 
 typedef struct {
     uint64_t a[FP_LANES], b[FP_LANES], c[FP_LANES], counter[FP_LANES];
@@ -36,7 +36,7 @@ static inline void fp_stream_seed(fp_stream *s, const uint64_t *words)
     for (int l = 0; l < FP_LANES; l++) {
         uint64_t a = fp_splitmix(words[0], l + 1), b = fp_splitmix(words[1], l + 1);
         uint64_t c = fp_splitmix(words[2], l + 1), counter = fp_splitmix(words[3], l + 1);
-        for (int i = 0; i < FP_WARM; i++) {
+        for (int i = 0; i < FP_WARM_UP; i++) {
             const uint64_t output = a + b + counter++;
             a = b ^ (b >> 11);
             b = c + (c << 3);

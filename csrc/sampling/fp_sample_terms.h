@@ -68,8 +68,8 @@ FP_INLINE double fp_kl_balanced(double l)
     const double a = fabs(l), e = fp_exp(-a), size = a < 800.0 ? a : 800.0, total = 1.0 + e;
     const double near = fp_kappa_series(-fp_clamp1(l)) * ((l < 0.0 ? e : 1.0) / total);
     const double right = (l + (e - 1.0)) / total, left = (1.0 - e * (1.0 + size)) / total;
-    const double far = l > 0.0 ? right : left;
-    return 2.0 * (a < 1.0 ? near : far);
+    const double tail = l > 0.0 ? right : left;
+    return 2.0 * (a < 1.0 ? near : tail);
 }
 
 /* t atanh t + log1p(-t^2)/2, t = tanh(l/2) */
@@ -78,8 +78,8 @@ FP_INLINE double fp_js_balanced(double l)
     const double size = fabs(l), a = size < 800.0 ? size : 800.0, e = fp_exp(-a);
     const double t = -fp_expm1(-a) / (1.0 + e), s = t < 0.8 ? t : 0.8;
     const double near = 0.5 * (t * a) + 0.5 * fp_log1p(-(s * s));
-    const double far = FP_LOG_TWO - e * a / (1.0 + e) - fp_log1p(e);
-    return a < 2.0 ? near : far;
+    const double tail = FP_LOG_TWO - e * a / (1.0 + e) - fp_log1p(e);
+    return a < 2.0 ? near : tail;
 }
 
 FP_INLINE double fp_half_tanh(double l) /* tanh(l/2) */
@@ -93,43 +93,43 @@ FP_INLINE double fp_kl_proposal(double l, double lr, double lo)
 {
     const double r = fp_exp(lr), o = fp_exp(lo), near = r * fp_kappa_series(-fp_clamp1(l));
     const double right = r * (l + fp_expm1(-l)), left = r * (fp_finite(l) - 1.0) + o;
-    const double all = l > 0.0 ? right : left, far = l > 0x1.fp1023 ? l : all; /* q = 0 < p, however small p/g */
-    return fabs(l) < 1.0 ? near : far;
+    const double all = l > 0.0 ? right : left, tail = l > 0x1.fp1023 ? l : all; /* q = 0 < p, however small p/g */
+    return fabs(l) < 1.0 ? near : tail;
 }
 
 /* What a hockey-stick needs of a sample, whatever eps: fall = e^-l, rise = 1 - e^-l, and the weight of the sample. */
 typedef struct {
-    double l, fall, rise, weight;
-} fp_stick;
+    double l, exp_minus, one_less_exp, weight;
+} fp_hockey_sample;
 
-FP_INLINE fp_stick fp_stick_of(const int code, double lp, double lq, double lg)
+FP_INLINE fp_hockey_sample fp_hockey_sample_of(const int code, double lp, double lq, double lg)
 {
-    const int dead = lp == -INFINITY && lq == -INFINITY;
-    fp_stick stick;
-    stick.l = dead ? -INFINITY : lp - lq;
-    stick.fall = fp_exp(-stick.l);
-    stick.rise = -fp_expm1(-stick.l);
-    stick.weight = code == FP_TERM_HOCKEY ? 1.0
-                   : code == FP_TERM_HOCKEY_BALANCED ? fp_twice_logistic(stick.l) : fp_exp(lp - lg);
-    return stick;
+    const int both_zero = lp == -INFINITY && lq == -INFINITY;
+    fp_hockey_sample sample;
+    sample.l = both_zero ? -INFINITY : lp - lq;
+    sample.exp_minus = fp_exp(-sample.l);
+    sample.one_less_exp = -fp_expm1(-sample.l);
+    sample.weight = code == FP_TERM_HOCKEY ? 1.0
+                   : code == FP_TERM_HOCKEY_BALANCED ? fp_twice_logistic(sample.l) : fp_exp(lp - lg);
+    return sample;
 }
 
 /* weight (1 - e^(eps - l))^+, as exact as l is: for small eps from differences to 1, which are small there too, for eps
  * beyond the reach of powers from eps - l; power = e^eps, less = e^eps - 1, and kind is a constant at every call */
 enum { FP_EPS_SMALL, FP_EPS_LARGE, FP_EPS_EXTREME };
 
-FP_INLINE int fp_stick_kind(double eps)
+FP_INLINE int fp_epsilon_range(double eps)
 {
     return fabs(eps) < 0.5 ? FP_EPS_SMALL : fabs(eps) < 300.0 ? FP_EPS_LARGE : FP_EPS_EXTREME;
 }
 
-FP_INLINE double fp_stick_term(const int kind, double l, double fall, double rise, double weight, double eps,
-                               double power, double less)
+FP_INLINE double fp_hockey_term(const int kind, double l, double exp_minus, double one_less_exp, double weight,
+                                double eps, double power, double less)
 {
-    const double part = kind == FP_EPS_SMALL ? power * rise - less
-                        : kind == FP_EPS_LARGE ? 1.0 - power * fall : -fp_expm1(eps - l);
-    const double value = weight * part, kept = part < 0.0 ? 0.0 : value;
-    return l <= eps ? 0.0 : kept;
+    const double part = kind == FP_EPS_SMALL ? power * one_less_exp - less
+                        : kind == FP_EPS_LARGE ? 1.0 - power * exp_minus : -fp_expm1(eps - l);
+    const double value = weight * part, copied = part < 0.0 ? 0.0 : value;
+    return l <= eps ? 0.0 : copied;
 }
 
 /* p^order q^(1 - order) / g from lr = log p/g, b = order - 1 */
@@ -147,9 +147,9 @@ FP_INLINE double fp_renyi_small_term(double given, double lp, double lq, double 
     const double lr = other ? lq : lp, lo = other ? lp : lq;
     const double r = fp_exp(lr), o = fp_exp(lo), y = b * fp_finite(l), shifted = fp_exp(lr + y);
     const double near = r * (fp_kappa_series(fp_clamp1(y)) + b * fp_kappa_series(-fp_clamp1(l)));
-    const double up = shifted - r, down = r * fp_expm1(y), first = y > 1.0 ? up : down, far = first + b * (o - r);
+    const double up = shifted - r, down = r * fp_expm1(y), first = y > 1.0 ? up : down, tail = first + b * (o - r);
     const double size = fabs(l) > fabs(y) ? fabs(l) : fabs(y);
-    return size < 1.0 ? near : far;
+    return size < 1.0 ? near : tail;
 }
 
 /* code is a constant at every call; parameter: eps or order */
@@ -177,27 +177,27 @@ FP_INLINE double fp_term(const int code, double lp, double lq, double lg, double
     return lp == -INFINITY && lq == -INFINITY ? 0.0 : f;
 }
 
-/* Sums have a fixed order: eight lanes within FP_RUN terms, then the partial sums one after another. */
-#define FP_RUN 512
+/* Sums have a fixed order: eight lanes within FP_TERMS_BLOCK terms, then the partial sums one after another. */
+#define FP_TERMS_BLOCK 512
 
 #define FP_LOOPS "sampling/fp_sample_terms_loops.h"
 #include "common/fp_variants.h"
 
 /* out[j n + i]: the term of sample i with parameter j, unless out is NULL; sums[j]: their sums, unless sums is NULL */
-typedef void (*fp_terms_call)(int code, ptrdiff_t n, const double *lp, const double *lq, const double *lg,
+typedef void (*fp_sample_terms_kernel)(int code, ptrdiff_t n, const double *lp, const double *lq, const double *lg,
                               ptrdiff_t many, const double *parameters, double *out, double *sums);
 
 /* the same sums of rows of terms (rows, n) */
-typedef void (*fp_ordered_call)(ptrdiff_t rows, ptrdiff_t n, const double *f, double *sums);
+typedef void (*fp_ordered_sums_kernel)(ptrdiff_t rows, ptrdiff_t n, const double *f, double *sums);
 
 typedef struct {
-    fp_terms_call terms;
-    fp_ordered_call sums;
-} fp_terms_engine;
+    fp_sample_terms_kernel terms;
+    fp_ordered_sums_kernel sums;
+} fp_sample_terms_kernels;
 
-static inline fp_terms_engine fp_terms_pick(void)
+static inline fp_sample_terms_kernels fp_sample_terms_select(void)
 {
-    return (fp_terms_engine){FP_SELECT(fp_terms), FP_SELECT(fp_ordered_sums)};
+    return (fp_sample_terms_kernels){FP_SELECT(fp_sample_terms), FP_SELECT(fp_ordered_sums)};
 }
 
 #endif

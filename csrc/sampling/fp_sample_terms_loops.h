@@ -30,65 +30,66 @@ static void FP_NAME(fp_term_row)(int code, ptrdiff_t n, const double *restrict l
 #undef FP_TERM_LOOP
 
 /* the parts of hockey-sticks that do not depend on eps, one after another: l, fall, rise, weight */
-#define FP_STICK_LOOP(code)                                                                                            \
+#define FP_HOCKEY_LOOP(code)                                                                                           \
     case code:                                                                                                         \
         for (ptrdiff_t i = 0; i < n; i++) {                                                                            \
-            const fp_stick stick = fp_stick_of(code, lp[i], lq[i], lg[i]);                                             \
-            l[i] = stick.l;                                                                                            \
-            fall[i] = stick.fall;                                                                                      \
-            rise[i] = stick.rise;                                                                                      \
-            weight[i] = stick.weight;                                                                                  \
+            const fp_hockey_sample sample = fp_hockey_sample_of(code, lp[i], lq[i], lg[i]);                            \
+            l[i] = sample.l;                                                                                           \
+            exp_minus[i] = sample.exp_minus;                                                                           \
+            one_less_exp[i] = sample.one_less_exp;                                                                     \
+            weight[i] = sample.weight;                                                                                 \
         }                                                                                                              \
         break;
 
-static void FP_NAME(fp_sticks)(int code, ptrdiff_t n, const double *restrict lp, const double *restrict lq,
-                               const double *restrict lg, double *restrict l, double *restrict fall,
-                               double *restrict rise, double *restrict weight)
+static void FP_NAME(fp_hockey_samples)(int code, ptrdiff_t n, const double *restrict lp, const double *restrict lq,
+                               const double *restrict lg, double *restrict l, double *restrict exp_minus,
+                               double *restrict one_less_exp, double *restrict weight)
 {
     switch (code) {
-        FP_STICK_LOOP(FP_TERM_HOCKEY)
-        FP_STICK_LOOP(FP_TERM_HOCKEY_BALANCED)
-        FP_STICK_LOOP(FP_TERM_HOCKEY_PROPOSAL)
+        FP_HOCKEY_LOOP(FP_TERM_HOCKEY)
+        FP_HOCKEY_LOOP(FP_TERM_HOCKEY_BALANCED)
+        FP_HOCKEY_LOOP(FP_TERM_HOCKEY_PROPOSAL)
     }
 }
 
-#undef FP_STICK_LOOP
+#undef FP_HOCKEY_LOOP
 
-#define FP_STICK_LOOP(kind)                                                                                            \
+#define FP_HOCKEY_LOOP(kind)                                                                                           \
     case kind:                                                                                                         \
         for (ptrdiff_t i = 0; i < n; i++)                                                                              \
-            out[i] = fp_stick_term(kind, l[i], fall[i], rise[i], weight[i], eps, power, less);                         \
+            out[i] = fp_hockey_term(kind, l[i], exp_minus[i], one_less_exp[i], weight[i], eps, power, less);           \
         break;
 
-static void FP_NAME(fp_stick_row)(ptrdiff_t n, const double *restrict l, const double *restrict fall,
-                                  const double *restrict rise, const double *restrict weight, double eps,
+static void FP_NAME(fp_hockey_row)(ptrdiff_t n, const double *restrict l, const double *restrict exp_minus,
+                                  const double *restrict one_less_exp, const double *restrict weight, double eps,
                                   double *restrict out)
 {
     const double power = fp_exp(eps), less = fp_expm1(eps);
-    switch (fp_stick_kind(eps)) {
-        FP_STICK_LOOP(FP_EPS_SMALL)
-        FP_STICK_LOOP(FP_EPS_LARGE)
-        FP_STICK_LOOP(FP_EPS_EXTREME)
+    switch (fp_epsilon_range(eps)) {
+        FP_HOCKEY_LOOP(FP_EPS_SMALL)
+        FP_HOCKEY_LOOP(FP_EPS_LARGE)
+        FP_HOCKEY_LOOP(FP_EPS_EXTREME)
     }
 }
 
-#undef FP_STICK_LOOP
+#undef FP_HOCKEY_LOOP
 
-static void FP_NAME(fp_terms)(int code, ptrdiff_t n, const double *lp, const double *lq, const double *lg,
+static void FP_NAME(fp_sample_terms)(int code, ptrdiff_t n, const double *lp, const double *lq, const double *lg,
                               ptrdiff_t many, const double *parameters, double *out, double *sums)
 {
-    const int stick = code == FP_TERM_HOCKEY || code == FP_TERM_HOCKEY_BALANCED || code == FP_TERM_HOCKEY_PROPOSAL;
-    double l[FP_RUN], fall[FP_RUN], rise[FP_RUN], weight[FP_RUN], f[FP_RUN];
+    const int sample = code == FP_TERM_HOCKEY || code == FP_TERM_HOCKEY_BALANCED || code == FP_TERM_HOCKEY_PROPOSAL;
+    double l[FP_TERMS_BLOCK], exp_minus[FP_TERMS_BLOCK], one_less_exp[FP_TERMS_BLOCK], weight[FP_TERMS_BLOCK],
+        f[FP_TERMS_BLOCK];
     for (ptrdiff_t j = 0; sums && j < many; j++)
         sums[j] = 0.0;
-    for (ptrdiff_t i = 0; i < n; i += FP_RUN) {
-        const ptrdiff_t run = n - i < FP_RUN ? n - i : FP_RUN;
-        if (stick)
-            FP_NAME(fp_sticks)(code, run, lp + i, lq + i, lg + i, l, fall, rise, weight);
+    for (ptrdiff_t i = 0; i < n; i += FP_TERMS_BLOCK) {
+        const ptrdiff_t run = n - i < FP_TERMS_BLOCK ? n - i : FP_TERMS_BLOCK;
+        if (sample)
+            FP_NAME(fp_hockey_samples)(code, run, lp + i, lq + i, lg + i, l, exp_minus, one_less_exp, weight);
         for (ptrdiff_t j = 0; j < many; j++) {
             double *to = out ? out + j * n + i : f;
-            if (stick)
-                FP_NAME(fp_stick_row)(run, l, fall, rise, weight, parameters[j], to);
+            if (sample)
+                FP_NAME(fp_hockey_row)(run, l, exp_minus, one_less_exp, weight, parameters[j], to);
             else
                 FP_NAME(fp_term_row)(code, run, lp + i, lq + i, lg + i, parameters[j], to);
             if (sums)
@@ -101,7 +102,7 @@ static void FP_NAME(fp_ordered_sums)(ptrdiff_t rows, ptrdiff_t n, const double *
 {
     for (ptrdiff_t j = 0; j < rows; j++) {
         sums[j] = 0.0;
-        for (ptrdiff_t i = 0; i < n; i += FP_RUN)
-            sums[j] += FP_NAME(fp_ordered_sum)(n - i < FP_RUN ? n - i : FP_RUN, f + j * n + i);
+        for (ptrdiff_t i = 0; i < n; i += FP_TERMS_BLOCK)
+            sums[j] += FP_NAME(fp_ordered_sum)(n - i < FP_TERMS_BLOCK ? n - i : FP_TERMS_BLOCK, f + j * n + i);
     }
 }

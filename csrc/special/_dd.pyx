@@ -1,6 +1,6 @@
-"""The test face of the double-double kernel: its functions over arrays of (hi, lo) pairs.
+"""The double-double functions over arrays of (hi, lo) pairs, for the tests alone.
 
-Nothing else uses this module; the engines call the C functions of ``fp_dd_normal.h`` directly.
+The kernels call the C functions of ``fp_dd_normal.h`` directly.
 """
 
 import numpy as np

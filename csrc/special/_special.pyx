@@ -1,10 +1,10 @@
-"""Registers the ufuncs of fastpriv.special; the mathematics is in csrc/special/fp_math.h."""
+"""The ufuncs of fastpriv.special; the mathematics is in csrc/special/fp_math.h."""
 
 include "common/fp_ufunc.pxi"
 
 cdef extern from "special/fp_special_ufuncs.h":
-    fp_ufunc fp_special_table[1]
-    const int FP_SPECIAL_SIZE
+    fp_ufunc fp_special_ufuncs[1]
+    const int FP_SPECIAL_UFUNCS
 
 cdef extern from "common/fp_dispatch.h":
     int fp_isa_machine()
@@ -16,4 +16,4 @@ MACHINE_ISA = fp_isa_machine()
 
 def ufuncs(dict documentation):
     """The ufuncs by name, each with its docstring from ``documentation``."""
-    return registered(fp_special_table, FP_SPECIAL_SIZE, documentation)
+    return registered(fp_special_ufuncs, FP_SPECIAL_UFUNCS, documentation)

@@ -1,4 +1,4 @@
-"""Registers the ufuncs of the sphere; the mathematics is in csrc/special/fp_sphere.h."""
+"""The ufuncs of the sphere; the mathematics is in csrc/special/fp_sphere.h."""
 
 include "common/fp_ufunc.pxi"
 

@@ -22,8 +22,8 @@
  *   expm1.
  * Reduction.  k L is formed from three doubles of log 2, whose products with k are split exactly; the difference of the
  * leading parts and the sums of the second parts are exact, and what is rounded is below 2^-104 |a| and loses
- * 2^-155 |a|.  For |a| > 2^40 a first pass removes whole multiples of log 2, since k must stay an exact double.
- */
+ * 2^-155 |a|.  For |a| > 2^40 a first pass removes whole multiples of log 2, since k must stay an exact
+ * double. */
 /* bounds: proved - errors of exp, expm1, log, log1p in units of 2^-106, derived at the head */
 #ifndef FP_DD_ELEMENTARY_H
 #define FP_DD_ELEMENTARY_H

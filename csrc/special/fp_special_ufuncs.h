@@ -24,14 +24,14 @@ FP_INLINE void fp_load_padded(double *block, const char *x, ptrdiff_t left, ptrd
 /* (n)->() */
 static void fp_reduction_loop(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *reduction)
 {
-    const fp_flags held = fp_flags_hold();
+    const fp_flags held = fp_flags_save();
     for (ptrdiff_t i = 0; i < dimensions[0]; i++)
         *(double *)(args[1] + i * steps[1]) =
             ((fp_reduction *)reduction)(args[0] + i * steps[0], dimensions[1], steps[2]);
     fp_flags_restore(held);
 }
 
-static fp_ufunc fp_special_table[] = {
+static fp_ufunc fp_special_ufuncs[] = {
     FP_UFUNC_1(exp),
     FP_UFUNC_1(expm1),
     FP_UFUNC_1(log),
@@ -48,6 +48,6 @@ static fp_ufunc fp_special_table[] = {
     FP_GUFUNC(log_sum_exp, 1, "(n)->()", fp_reduction_loop),
 };
 
-enum { FP_SPECIAL_SIZE = sizeof fp_special_table / sizeof fp_special_table[0] };
+enum { FP_SPECIAL_UFUNCS = sizeof fp_special_ufuncs / sizeof fp_special_ufuncs[0] };
 
 #endif

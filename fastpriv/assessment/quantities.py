@@ -169,7 +169,7 @@ def _channel_quantities(secret: SecretDistribution, channel: AnyChannel, epsilon
     if vulnerability is None or leakage is None:
         vulnerability, leakage = _vulnerability_bounds(float(prior.max()), float(mbp.plus.upper), most)
     capacity, information = _capacity_and_information(secret, channel, summary.cd_lmip if summary else None, most)
-    abp = (summary.abp or _unless_too_large(lambda: notions.abp(prior, rows, n_jobs=1))) if summary else None
+    abp = (summary.abp or _unless_too_large(lambda: notions.abp(prior, rows, n_jobs=1))) if summary and rows else None
     if lip_delta is None:
         lip_delta = _at_most(ldp_delta.upper, "probability", why="no more than LDP")
     abp_bound = _abp_bound(float(mbp.xi.upper))

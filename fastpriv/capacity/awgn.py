@@ -208,7 +208,7 @@ def awgn_sigma_from_capacity(
 
     Examples
     --------
-    >>> from fastpriv import awgn_sigma_from_capacity
+    >>> from fastpriv.capacity.awgn import awgn_sigma_from_capacity
     >>> float(awgn_sigma_from_capacity(0.5, 1, 1.0))
     0.707217183080808
     """

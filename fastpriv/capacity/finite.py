@@ -189,7 +189,7 @@ def _solve(channel: Any, rtol: float, steps: int, deadline: float, n_jobs: int |
         part = _solve(channel.laws, rtol, steps, deadline, n_jobs)
         solution, iterations = structured.default_capacity(channel, part), int(part.iterations)
         converged, method = bool(part.converged), f"equal rows once: {part.method}"
-    elif isinstance(channel, AnyChannel) and structured.alike(channel):
+    elif isinstance(channel, AnyChannel) and structured.is_symmetric(channel):
         solution = structured.symmetric_capacity(channel)
         converged = solution is not None and \
             solution.upper - solution.lower <= rtol * min(1.0, max(solution.value, 1e-290))

@@ -38,15 +38,15 @@ from ..channels.families.membership import log_expit
 from ..numerics import UNIT_ROUNDOFF, FloatArray
 
 __all__ = [
-    "EXACTLY", "SUMMED", "CapacitySolution", "added", "alike", "blur", "default_capacity", "information",
-    "leakage_of_excess", "product_capacity", "symmetric_capacity",
+    "FSUM_LIMIT", "LONG_SUM_ERROR", "CapacitySolution", "accurate_sum", "default_capacity", "information",
+    "is_symmetric", "leakage_of_excess", "product_capacity", "shared_error", "symmetric_capacity",
 ]  # fmt: skip
 
 # bound: tested by enclosures/test_structured_capacity - relative error of log ratios in classes of few groups
 _RATIO_ERROR = 1e-14
-EXACTLY = 2**16  # terms up to which a sum is taken by math.fsum, which rounds once
+FSUM_LIMIT = 2**16  # terms up to which a sum is taken by math.fsum, which rounds once
 # bound: proved - a term takes part in at most 19 + log2(n / 128) additions, in blocks of 128 and halves of halves
-SUMMED = 64 * UNIT_ROUNDOFF
+LONG_SUM_ERROR = 64 * UNIT_ROUNDOFF
 _FEW_GROUPS = 8  # groups of a class up to which _RATIO_ERROR suffices; with more, it applies to the largest tilt too
 _ENTRY_LIMIT = 2**20  # entries of a distribution, or cells of its channel, up to which it is written out
 _SIDE_LIMIT = 2**10  # secrets; a channel of more, with at least as many releases, has more cells than _ENTRY_LIMIT
@@ -63,7 +63,7 @@ class CapacitySolution(NamedTuple):
     divergences: FloatArray | None
 
 
-def alike(channel: AnyChannel) -> bool:
+def is_symmetric(channel: AnyChannel) -> bool:
     """Whether some permutation of the releases undoes any transposition of two secrets."""
     return isinstance(channel, (RandomizedResponse, UnaryEncoding, SubsetSelection))
 
@@ -73,14 +73,14 @@ def symmetric_capacity(channel: AnyChannel) -> CapacitySolution | None:
     profiles = channel.profiles()
     if profiles is None:
         return None
-    bracket = information(profiles, blur=blur(channel))
+    bracket = information(profiles, shared_error=shared_error(channel))
     if channel.inputs > _SIDE_LIMIT or not channel._cells_within(_ENTRY_LIMIT):
         return CapacitySolution(*bracket, None, None, None)
     uniform = np.full(channel.inputs, 1.0 / channel.inputs)
     return CapacitySolution(*bracket, uniform, uniform @ channel.matrix(), np.full(channel.inputs, bracket[0]))
 
 
-def blur(channel: AnyChannel) -> float:
+def shared_error(channel: AnyChannel) -> float:
     """Relative error that the probabilities of all classes of a channel share."""
     if not (isinstance(channel, UnaryEncoding) and math.isfinite(channel.logit_q)):
         return 0.0
@@ -123,10 +123,10 @@ def _outer_product(factors: list[FloatArray | None], operation: np.ufunc) -> Flo
     return result
 
 
-def information(profiles: Profiles, *, blur: float = 0.0, gap: float = 0.0) -> tuple[float, float, float]:
+def information(profiles: Profiles, *, shared_error: float = 0.0, gap: float = 0.0) -> tuple[float, float, float]:
     """Mutual information under the prior of the profiles, with its bounds.
 
-    ``blur`` is the relative error that all classes share, ``gap`` the largest |row sum - 1|.
+    ``shared_error`` is the relative error that all classes share, ``gap`` the largest |row sum - 1|.
     """
     log_weight, y = profiles.log_weight, profiles.log_ratio
     live = (profiles.log_mass > -np.inf) & (log_weight > -np.inf)[profiles.classes]
@@ -147,10 +147,10 @@ def information(profiles: Profiles, *, blur: float = 0.0, gap: float = 0.0) -> t
     ratio_error = _RATIO_ERROR * (size + np.where(many_groups, largest_tilt, 0.0)) + 4 * profiles.error
     weight_gap = abs(math.fsum(np.exp(log_weight)) - 1.0) if profiles.missing == 0 else 0.0
     exponent = np.abs(np.where(np.isfinite(profiles.log_total), profiles.log_total, 0.0))[classes] + np.abs(log_mass)
-    value = added(terms)
-    relative = 16 * UNIT_ROUNDOFF * (10 + exponent) + 2 * weight_gap + blur
-    error = added(terms * relative) + 1.1 * added(sensitivity * ratio_error)
-    error += SUMMED * (value + error) if terms.size > EXACTLY else 0.0
+    value = accurate_sum(terms)
+    relative = 16 * UNIT_ROUNDOFF * (10 + exponent) + 2 * weight_gap + shared_error
+    error = accurate_sum(terms * relative) + 1.1 * accurate_sum(sensitivity * ratio_error)
+    error += LONG_SUM_ERROR * (value + error) if terms.size > FSUM_LIMIT else 0.0
     error += 2.2 * profiles.gap * value + 1.01 * gap * (value + math.sqrt(2.01 * value) + gap)
     underflow = 1e-300 if value > 0 or np.any(y != 0) else 0.0
     unlisted = 0.0
@@ -159,9 +159,9 @@ def information(profiles: Profiles, *, blur: float = 0.0, gap: float = 0.0) -> t
     return value, max(0.0, value - error - underflow), value + error + underflow + unlisted
 
 
-def added(terms: FloatArray) -> float:
-    """The sum of terms of at least 0: rounded once, or for more than ``EXACTLY`` terms right to ``SUMMED``."""
-    return math.fsum(terms.tolist()) if terms.size <= EXACTLY else float(np.sum(terms))
+def accurate_sum(terms: FloatArray) -> float:
+    """The sum of terms of at least 0: rounded once, or right to ``LONG_SUM_ERROR`` for more than ``FSUM_LIMIT``."""
+    return math.fsum(terms.tolist()) if terms.size <= FSUM_LIMIT else float(np.sum(terms))
 
 
 def _expm1_minus_x(x: FloatArray) -> FloatArray:

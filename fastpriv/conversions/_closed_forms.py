@@ -19,16 +19,17 @@ from ..numerics import LARGEST_DOUBLE, LOG_2, FloatArray
 from .vocabulary import PARAMETERS
 
 __all__ = [
-    "bennett", "bounded", "dominating_delta", "dominating_epsilon", "information", "jensen_shannon_generator",
-    "largest_probability", "log_mean_ratio", "minus_log1pmx", "minus_log_mean_inverse_ratio", "points_and_values",
-    "randomized_response_capacity", "randomized_response_capacity_root", "randomized_response_kl",
-    "randomized_response_renyi", "same_number", "subset_selection_capacity", "validated",
+    "ABSOLUTE_ERROR", "bennett", "bounded", "dominating_delta", "dominating_epsilon", "information",
+    "jensen_shannon_generator", "largest_probability", "log_mean_ratio", "minus_log1pmx",
+    "minus_log_mean_inverse_ratio", "points_and_values", "randomized_response_capacity",
+    "randomized_response_capacity_root", "randomized_response_kl", "randomized_response_renyi", "same_number",
+    "subset_selection_capacity", "validated",
 ]  # fmt: skip
 
 # bound: tested by enclosures/test_conversions_values - relative error of every closed form without an error of its own
 _RELATIVE_ERROR = 1e-14  # of every closed form without an error of its own, tested against mpmath
 # bound: tested by enclosures/test_conversions_values - absolute error of subnormal results
-_ABSOLUTE_ERROR = 5e-322  # for results that are subnormal: a hundred of the smallest doubles
+ABSOLUTE_ERROR = 5e-322  # for results that are subnormal: a hundred of the smallest doubles
 # bound: tested by enclosures/test_conversions_values - rounding of a logarithm of 1 - x, of its argument and of a sum
 _LOGARITHM_ERROR = 4e-16  # relative to the sum of its terms
 # bound: proved - below it the next term of the series is under half an ulp
@@ -75,7 +76,7 @@ def bounded(
     """
     value = np.clip(np.asarray(value, dtype=np.float64), 0.0, ceiling)
     with np.errstate(invalid="ignore", over="ignore"):
-        slack = (_RELATIVE_ERROR * value if error is None else np.asarray(error)) + _ABSOLUTE_ERROR
+        slack = (_RELATIVE_ERROR * value if error is None else np.asarray(error)) + ABSOLUTE_ERROR
         lower = np.where(np.isinf(value), LARGEST_DOUBLE, np.maximum(value - slack, 0.0))
         upper = np.where(np.isinf(value), np.inf, np.minimum(value + slack, ceiling))
     lower, upper = np.where(unrounded, value, lower), np.where(unrounded, value, upper)

@@ -20,7 +20,7 @@ from .. import _validate
 from .._estimates import monotone
 from ..errors import DomainError
 from ..estimate import Estimate
-from .vocabulary import NOTIONS, PARAMETERS, Assumption
+from .vocabulary import NOTIONS, OPTIONS, PARAMETERS, Assumption
 
 __all__ = ["DECLARED", "BoundOrPublished", "Conversion", "Form", "Formula", "TightOrPublished", "conversion"]
 
@@ -139,7 +139,7 @@ class Conversion:
 
 def _declared(module: str, function: str, form: Form) -> Conversion:
     """The conversion itself, for a pickle of it."""
-    importlib.import_module(f".{module}", __package__)
+    importlib.import_module("." + module, __package__)
     return next(row for row in DECLARED if (row.module, row.function, row.form) == (module, function, form))
 
 
@@ -238,8 +238,9 @@ def _docstring(
     sections = dict(zip(parts[::2], parts[1::2], strict=True))
     summary, _, details = opening.strip().partition("\n\n")
     side = "lower" if rows[0].target == "tradeoff" else "upper"
-    if "Parameters" not in sections:
-        sections["Parameters"] = _parameter_section(function, rows, exclusive, directions)
+    sections["Parameters"] = _parameter_section(
+        function, rows, exclusive, directions, sections.get("Parameters", "")
+    )
     sections.setdefault(
         "Returns",
         f"Estimate\n    The {rows[0].result} of {NOTIONS[rows[0].target].title}, of the broadcast shape. A guarantee "
@@ -272,22 +273,31 @@ def _filled(text: str, indent: str = "") -> str:
 
 
 def _parameter_section(
-    function: Callable[..., Estimate], rows: list[Conversion], exclusive: dict[str, Form], directions: set[str]
-) -> str:
-    lines = []
+    function: Callable[..., Estimate], rows: list[Conversion], exclusive: dict[str, Form], directions: set[str],
+    written: str,
+) -> str:  # fmt: skip
+    """The parameters in the order of the signature, in the words of the docstring where it has some."""
+    entries = dict(re.findall(r"^(\S.*?) : (.*(?:\n    .*)*)", written, re.M))
+    lines: dict[str, None] = {}  # each once: an entry may be of several parameters
     for name, parameter in inspect.signature(function).parameters.items():
-        if name == "unit":
-            lines.append(
-                'unit : {"nats", "bits"}, default "nats"\n    Unit of every amount of information, in and out.'
-            )
+        heading = next((names for names in entries if name in names.split(", ")), None)
+        form = f' With form "{exclusive[name]}" only.' if name in exclusive else ""
+        if heading is not None:
+            text = f"{heading} : {entries[heading]}{form}"
+        elif name == "unit":
+            text = 'unit : {"nats", "bits"}, default "nats"\n    Unit of every amount of information, in and out.'
         elif name == "form":
             forms = ", ".join(f'"{row.form}"' for row in rows)
-            lines.append(f'form : {{{forms}}}, default "{rows[0].form}"\n    The formula.')
+            text = f'form : {{{forms}}}, default "{rows[0].form}"\n    The formula.'
+        elif name in OPTIONS:
+            kind, meaning = OPTIONS[name]
+            default = "" if parameter.default is None else f", default {parameter.default:g}"
+            text = f"{name} : {kind}{default}\n{_filled(meaning, '    ')}"
         else:
             known = PARAMETERS[name]
             kind = "array_like or Estimate" if name in directions else "array_like"
             default = "" if parameter.default in (parameter.empty, None) else f", default {parameter.default:g}"
             limits = f"{known.constraint[0].upper()}{known.constraint[1:]}"
-            form = f' With form "{exclusive[name]}" only.' if name in exclusive else ""
-            lines += [f"{name} : {kind}{default}", _filled(f"{known.text} {limits}.{form}", "    ")]
+            text = f"{name} : {kind}{default}\n" + _filled(f"{known.text} {limits}.{form}", "    ")
+        lines[text] = None
     return "\n".join(lines)

@@ -34,25 +34,9 @@ from .. import _validate, special
 from ..errors import DomainError
 from ..estimate import Estimate, Information, NumberLike, Unit
 from ..numerics import FloatArray
-from ._closed_forms import (
-    bounded,
-    dominating_delta,
-    dominating_epsilon,
-    points_and_values,
-    same_number,
-    validated,
-)
+from ._closed_forms import bounded, dominating_delta, dominating_epsilon, points_and_values, same_number, validated
 from .declaration import Formula, conversion
-from .vocabulary import (
-    BALLE_WANG,
-    BUN_STEINKE,
-    DONG_ROTH_SU,
-    EVERY_PAIR,
-    HUMPHRIES,
-    KAIROUZ,
-    PROVED,
-    Assumption,
-)
+from .vocabulary import BALLE_WANG, BUN_STEINKE, DONG_ROTH_SU, EVERY_PAIR, HUMPHRIES, KAIROUZ, PROVED, Assumption
 
 _CURVE = "delta + (1 - delta) (e^epsilon - e^t)^+ / (1 + e^epsilon)"
 # bound: tested by kernels/test_gaussian_mechanism, enclosures/test_conversions_values - relative error of

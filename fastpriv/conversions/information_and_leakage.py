@@ -54,16 +54,7 @@ from ._closed_forms import (
 )
 from .declaration import Formula, TightOrPublished, conversion
 from .mutual_information_privacy import dp_delta_from_ci_lmip
-from .vocabulary import (
-    CUFF_YU,
-    EVERY_PAIR,
-    FULL_SUPPORT,
-    KAIROUZ,
-    NGO,
-    PROVED,
-    REPLACEMENT,
-    Assumption,
-)
+from .vocabulary import CUFF_YU, EVERY_PAIR, FULL_SUPPORT, KAIROUZ, NGO, PROVED, REPLACEMENT, Assumption
 
 _TWO_INPUTS = Assumption("the channel has two inputs")
 

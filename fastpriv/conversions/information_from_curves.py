@@ -26,21 +26,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _validate
 from .._estimates import weakest
-from ..distributions import Pmf
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Information, NumberLike
-from ..mechanisms.gaussian import GaussianMechanism
 from ..numerics import LARGEST_DOUBLE, LOG_2, FloatArray
 from .curve_integrals import Bracket, CheckedCurve, Weight, integral_of_function, integral_of_samples
 from .declaration import Formula, conversion
 from .vocabulary import EVERY_PAIR, NGO
+
+if TYPE_CHECKING:
+    from ..distributions import Pmf
+    from ..mechanisms.gaussian import GaussianMechanism
 
 # (epsilon, delta), or a function of epsilon
 Curve = tuple[ArrayLike, NumberLike] | Sequence[ArrayLike] | Callable[[Any], Any]
@@ -66,21 +68,10 @@ def kl_from_dp_curve(
         The curves H(P||Q) and H(Q||P), each as for ``ci_lmip_from_dp_curve``, for instance ``HockeyStickCurve``.
     decay : float or Estimate, optional
         As for ``ci_lmip_from_dp_curve``; stated for the forward curve. The backward one needs none.
-    rtol : float, default 1e-8
-        Relative width aimed at, for callables.
-    max_evaluations : int, optional
-        As for ``ci_lmip_from_dp_curve``, for each curve.
-    unit : {"nats", "bits"}
-        Unit of the answer.
 
     Returns
     -------
     Estimate
-        As ``ci_lmip_from_dp_curve``.
-
-    Raises
-    ------
-    DomainError, ShapeError
         As ``ci_lmip_from_dp_curve``.
 
     Notes
@@ -124,17 +115,6 @@ def ci_lmip_from_dp_curve(
     form : {"as_published", "two_inputs"}
         Equation (12), for any input distribution; or the sharp integral of delta / (1 + e^epsilon), which bounds the
         capacity of a mechanism with TWO possible inputs only.
-    decay : float or Estimate, optional
-        A statement of the caller: delta(e) <= delta(E) exp(-decay (e - E)) for all e > E, where E is the last sample,
-        or any epsilon for a function. Without it the tail of a curve whose samples do not reach 0 is unknown, and the
-        upper bound of (12) infinite.
-    rtol : float, default 1e-8
-        Relative width aimed at, for callables. The value is sharper: 1e-12 for smooth curves.
-    max_evaluations : int, optional
-        Most epsilons to ask a function for; 200,000 if it is vectorised, else 4,000. Where they do not reach
-        ``rtol`` the bracket is wider, and still a bracket.
-    unit : {"nats", "bits"}
-        Unit of the answer.
 
     Returns
     -------
@@ -173,6 +153,8 @@ def ci_lmip_from_dp_curve(
     >>> conversions.ci_lmip_from_dp_curve(([1.0], [1e-5])).upper
     inf
     """
+    from ..mechanisms.gaussian import GaussianMechanism
+
     _validate.choice("form", form, ("as_published", "two_inputs"))
     options = _integral_options(decay, rtol, max_evaluations, unit)
     if isinstance(curve, GaussianMechanism):
@@ -198,27 +180,17 @@ def cd_lmip_from_lip_curve(
         The LIP curve, as for ``ci_lmip_from_dp_curve``; for a prior under a Gaussian mechanism ``LipCurve``.
     decay : float or Estimate, optional
         As for ``ci_lmip_from_dp_curve``; more than 1, or the tail stays unknown.
-    rtol : float, default 1e-6
-        Relative width aimed at, for callables; the value is sharper. LIP curves are costly: about 10 microseconds an
-        epsilon for 21 points, growing with the square of their number; and the number of epsilons, some 3,000 at the
-        default, grows with the root of 1/rtol.
-    max_evaluations : int, optional
-        As for ``ci_lmip_from_dp_curve``.
-    unit : {"nats", "bits"}
-        Unit of the answer.
 
     Returns
     -------
     Estimate
         As ``ci_lmip_from_dp_curve``. Beyond 1e308 the value is inf and ``lower`` about the largest double.
 
-    Raises
-    ------
-    DomainError, ShapeError
-        As ``ci_lmip_from_dp_curve``.
-
     Notes
     -----
+    LIP curves are costly: about 10 microseconds an epsilon for 21 points, growing with the square of their number; and
+    the number of epsilons, some 3,000 at the default, grows with the root of 1/rtol.
+
     True, and very loose: for the paper's 21 points of [-1, 1] (figure 3) it is 10.9 times the mutual information where
     that is 0.1 bit (sigma = 1.166), and 3e15 times at sigma = 0.3. ``cd_lmip_from_hockey_sticks`` keeps both
     directions apart.
@@ -251,12 +223,6 @@ def cd_lmip_from_hockey_sticks(
         The distribution of the secret.
     mechanism : GaussianMechanism
         Its sigma is used; one number.
-    rtol : float, default 1e-6
-        Relative width aimed at; the value is sharper.
-    max_evaluations : int, optional
-        Most epsilons for each of the two curves; 200,000 if None.
-    unit : {"nats", "bits"}
-        Unit of the answer.
 
     Returns
     -------
@@ -398,6 +364,7 @@ def _antipodal(span: float, sigma: float) -> Estimate:
             snr / 2 - snr * snr / 4, least, snr / 2 * (1 + 2e-15) + 1e-320, kind="certified", unit="nats",
             method="close inputs",
         )  # fmt: skip
+    from ..distributions import Pmf
     from ..divergences.one_dimension.integrals import mutual_information
 
     return mutual_information(Pmf([0.0, span], [0.5, 0.5]), sigma)

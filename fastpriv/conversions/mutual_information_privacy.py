@@ -22,19 +22,21 @@ outermost points. ``lip_delta_from_cd_lmip`` is right and tight, from the probab
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _validate, special
 from .._estimates import monotone
-from ..distributions import Pmf
 from ..estimate import Estimate, Information, NumberLike, Result
 from ..numerics import MACHINE_EPSILON, FloatArray
-from ._closed_forms import validated
+from ._closed_forms import ABSOLUTE_ERROR, bounded, validated
 from .declaration import Formula, TightOrPublished, conversion
 from .vocabulary import NGO, PROVED
+
+if TYPE_CHECKING:
+    from ..distributions import Pmf
 
 # bound: tested by kernels/test_lmip_accuracy - relative error of the curves of CI-LMIP and of equation (13)
 _RELATIVE_ERROR = 4e-15  # of the kernels ci_lmip_ldp_delta and pointwise_lip_delta
@@ -42,8 +44,6 @@ _RELATIVE_ERROR = 4e-15  # of the kernels ci_lmip_ldp_delta and pointwise_lip_de
 _RELATIVE_ERROR_CD = 4e-14  # of the kernel cd_lmip_lip_delta
 # bound: none - mu below it goes the way of extremes
 _LEAST_MU = 1e-300  # the kernels take a smaller mu > 0 for this one
-# bound: tested by enclosures/test_conversions_values - absolute error of subnormal results
-_ABSOLUTE_ERROR = 5e-322  # a hundred of the smallest doubles
 # bound: tested by kernels/test_lmip_accuracy - least step of the inverse
 _STEP = 2.0**-16  # ratio of the first steps of the bisection towards 0
 _FLAT_FROM = 6.0  # beyond this epsilon the curve of CI-LMIP is at its limit, whatever mu
@@ -112,7 +112,7 @@ def dp_epsilon_from_ci_lmip(mu: NumberLike, delta: NumberLike, *, unit: Informat
     array([       inf, 0.72613377, 0.        ])
     """
     mu, delta = (np.array(x) for x in validated(mu=mu, delta=delta, unit=unit))
-    slack = _RELATIVE_ERROR * delta + _ABSOLUTE_ERROR
+    slack = _RELATIVE_ERROR * delta + ABSOLUTE_ERROR
     lower, value, upper = (
         _least_epsilon(mu, target) for target in (np.minimum(delta + slack, 1.0), delta, delta - slack)
     )
@@ -149,17 +149,9 @@ def lip_delta_from_cd_lmip(
 
     Parameters
     ----------
-    mu : array_like or Estimate
-        Bound on I(X; M(X)) under the prior, at least 0.
-    epsilon : array_like or Estimate
-        At least 0, in nats; inf gives the limit.
     pi_min : array_like, Estimate or Pmf
         Prior probability of the value, between 0 and 1; or the prior, for its least probable value. 0 stands for a
-        distribution without atoms, which gets delta = 1 from every mu > 0. With form "tight" only.
-    form : {"tight", "as_published"}, default "tight"
-        The formula.
-    unit : {"nats", "bits"}, default "nats"
-        Unit of ``mu``.
+        distribution without atoms, which gets delta = 1 from every mu > 0.
 
     >>> from fastpriv import Pmf
     >>> conversions.lip_delta_from_cd_lmip(0.1, 1.0, [0.5, 0.1, 0.0]).upper
@@ -173,6 +165,8 @@ def lip_delta_from_cd_lmip(
     mu, epsilon = validated(mu=mu, epsilon=epsilon, unit=unit)
     if form == "as_published":
         return _equation_13(mu, epsilon, _PUBLISHED)
+    from ..distributions import Pmf
+
     if not isinstance(pi_min, Pmf):
         return _worst_value(mu, epsilon, _probability(cast("ArrayLike", pi_min), mu))
     least, gap = float(pi_min.probabilities.min()), 2.0 * pi_min.mass_gap
@@ -328,10 +322,8 @@ def _worst_value(mu: FloatArray, epsilon: FloatArray, pi_min: FloatArray | float
 
 def _delta(value: FloatArray, mu: FloatArray, relative_error: float, method: str) -> Estimate:
     """Probabilities with the relative error, outward, in [0, 1]; for a tiny ``mu`` they are upper bounds."""
-    value = np.asarray(value)
-    error = value * np.where(mu < _LEAST_MU, 1.0, relative_error) + _ABSOLUTE_ERROR
-    lower, upper = np.maximum(value - error, 0.0), np.where(mu == 0.0, value, np.minimum(value + error, 1.0))
-    return Estimate(value, lower, upper, kind="exact", unit="probability", method=method)
+    error = value * np.where(mu < _LEAST_MU, 1.0, relative_error)
+    return bounded(value, "probability", method, error=error, ceiling=1.0, unrounded=mu == 0.0)
 
 
 def _probability(pi_min: ArrayLike, mu: FloatArray) -> FloatArray:

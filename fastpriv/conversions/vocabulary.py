@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 __all__ = [
     "BALLE_WANG", "BUN_STEINKE", "CANONNE", "CUFF_YU", "DONG_ROTH_SU", "EVERY_PAIR", "FULL_SUPPORT",
-    "HUMPHRIES", "JIANG", "KAIROUZ", "MIRONOV", "NGO", "NOTIONS", "PARAMETERS", "PROVED", "REPLACEMENT", "STEINKE",
-    "TRUE_BELIEF", "ZHANG_CHEN", "Assumption", "Notion", "Parameter",
+    "HUMPHRIES", "JIANG", "KAIROUZ", "MIRONOV", "NGO", "NOTIONS", "OPTIONS", "PARAMETERS", "PROVED", "REPLACEMENT",
+    "STEINKE", "TRUE_BELIEF", "ZHANG_CHEN", "Assumption", "Notion", "Parameter",
 ]  # fmt: skip
 
 # Papers that several conversions cite
@@ -107,6 +107,22 @@ PARAMETERS: dict[str, Parameter] = {
     "type_one": _probability("Probability of a false alarm."),
     "type_two": _probability("Probability of a miss."),
     "group": _count("Number of records that change at once."),
+}  # fmt: skip
+
+
+# options of the conversions of whole curves: type and meaning
+OPTIONS: dict[str, tuple[str, str]] = {
+    "decay": (
+        "float or Estimate, optional",
+        "A statement of the caller: delta(e) <= delta(E) exp(-decay (e - E)) for all e > E, where E is the last "
+        "sample, or any epsilon for a function. Without it the tail of samples that do not reach 0 is unknown.",
+    ),
+    "rtol": ("float", "Relative width aimed at, for functions. The value is sharper: 1e-12 for smooth curves."),
+    "max_evaluations": (
+        "int, optional",
+        "Most epsilons to ask a function for; 200,000 if it is vectorised, else 4,000. Where they do not reach "
+        "``rtol`` the bracket is wider, and still a bracket.",
+    ),
 }  # fmt: skip
 
 

@@ -193,7 +193,8 @@ def _sticks(p: Any, q: Any, epsilon: ArrayLike, logs: bool, both: bool, *keyword
     if exactly(way, request):
         until = deadline(request)
         if way == "line":
-            exact: Any = monotone_pieces.log_hockey_stick_divergence if logs else monotone_pieces.hockey_stick_divergence
+            pieces: Any = monotone_pieces
+            exact: Any = pieces.log_hockey_stick_divergence if logs else pieces.hockey_stick_divergence
         else:
             exact = factored_quantities.log_hockey_stick if logs else factored_quantities.hockey_stick
         found = exact(p, q, grid, deadline=until)

@@ -1,22 +1,11 @@
-"""Privacy notions of a secret behind a mechanism: LDP, LIP, LMIP, MBP, ABP, and leakage of guesses.
+"""Privacy notions of a secret behind a mechanism: LDP, LIP, LMIP, MBP, ABP, leakage to a guess, and accuracy.
 
-``local`` holds LDP and LIP, ``information`` the mutual-information notions, ``bayesian`` MBP and ABP, ``guessing`` what
-a best guess gains, ``overview`` all of them from one walk through a channel: what people call. ``gaussian`` computes
-them for a secret on the line behind Gaussian noise, ``discrete`` for a channel. ``pac`` says how accurate a release is,
-``accuracy`` holds how, and claims of privacy and accuracy at once.
+The secret is the input with a prior; the mechanism, a channel or Gaussian noise, turns it into the release. ``local``
+holds LDP, LIP and LMIP, ``bayesian`` MBP and ABP, ``information_flow`` vulnerability and leakage, ``channel_summary``
+all of them from one walk through a channel, ``accuracy`` how likely a release misses its target, and claims of privacy
+and accuracy at once. ``gaussian`` computes the notions of Gaussian noise in one dimension, ``discrete`` of channels.
 """
 
-from .accuracy.claims import Verdict, abp_claim, mbp_claim
-from .bayesian import AverageBayesianPrivacy, MaximumBayesianPrivacy, abp, mbp, mbp_xi
-from .guessing import bayes_vulnerability, map_estimates, maximal_leakage, min_entropy_leakage, renyi_leakage
-from .information import cd_lmip, ci_lmip, pointwise_lmip
-from .local import ldp_delta, ldp_epsilon, lip_curves, lip_delta, lip_epsilon, log_lip_delta
-from .overview import ChannelSummary, summary
-from .pac import RobustAccuracy, pac_accuracy, robust_accuracy
+from .._public import attach
 
-__all__ = [
-    "AverageBayesianPrivacy", "ChannelSummary", "MaximumBayesianPrivacy", "RobustAccuracy", "Verdict", "abp",
-    "abp_claim", "bayes_vulnerability", "cd_lmip", "ci_lmip", "ldp_delta", "ldp_epsilon", "lip_curves", "lip_delta",
-    "lip_epsilon", "log_lip_delta", "map_estimates", "maximal_leakage", "mbp", "mbp_claim", "mbp_xi",
-    "min_entropy_leakage", "pac_accuracy", "pointwise_lmip", "renyi_leakage", "robust_accuracy", "summary",
-]  # fmt: skip
+__getattr__, __dir__, __all__ = attach(__name__, __file__)  # the list is __init__.pyi

@@ -1,25 +1,30 @@
-"""Local privacy: what one release tells apart, value against value (LDP) and value against all (LIP).
+"""Local privacy: what one release tells apart, value against value (LDP), value against all (LIP), and in mutual
+information (LMIP).
 
-Notation: X is the secret with prior pi on points x, M the mechanism, P_x the law of M(x), P_M that of M(X). ``epsilon``
-is in nats.
+Notation: X is the secret with prior pi on points x, M the mechanism, P_x the distribution of M(x), P_M that of M(X).
+``epsilon`` is in nats.
 """
+
+# bounds: none - sums farther from 1 are refused
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import _parallel, _validate
-from .._estimates import monotone
-from ..estimate import Estimate, NumberLike
+from .._estimates import in_unit, monotone
+from ..capacity.finite import channel_capacity
+from ..estimate import Estimate, Information, NumberLike
 from . import gaussian
-from .bayesian import mbp_xi
-from .discrete import arguments, curves, leakage
+from .bayesian import mbp
+from .discrete import privacy_curves
+from .discrete.channel_with_prior import Mechanism, Prior, channel_with_prior, is_channel
+from .discrete.quantities import quantity
 
-__all__ = ["ldp_delta", "ldp_epsilon", "lip_curves", "lip_delta", "lip_epsilon", "log_lip_delta"]
+__all__ = ["cd_lmip", "ci_lmip", "ldp_delta", "ldp_epsilon", "lip_curves", "lip_delta", "lip_epsilon", "log_lip_delta",
+           "pointwise_lmip"]  # fmt: skip
 
 
 def ldp_epsilon(
-    prior: Any, mechanism: Any, *, support: bool = False, n_jobs: int | None = None,
+    prior: Prior, mechanism: Mechanism, *, on_support: bool = False, n_jobs: int | None = None,
     progress: _parallel.Progress = None,
 ) -> Estimate:  # fmt: skip
     """Pure local differential privacy: the largest log ratio of the probabilities of a release, in nats.
@@ -27,13 +32,11 @@ def ldp_epsilon(
     Parameters
     ----------
     prior : array_like, shape (n,), Pmf, tuple or None
-        Counts only with ``support``; None will do otherwise. With a ``GaussianMechanism``, a Pmf whose points count.
-    mechanism : AnyChannel, array_like of shape (n, m), or GaussianMechanism
-        How the release depends on the secret.
-    support : bool, default False
-        Only between secrets that the prior gives mass, instead of all.
-    n_jobs, progress : optional
+        Counts only with ``on_support``; None will do otherwise. With a ``GaussianMechanism``, a Pmf whose points count.
+    mechanism, n_jobs, progress
         As in ``mbp``.
+    on_support : bool, default False
+        Compare only the secrets of positive prior probability, instead of all.
 
     Returns
     -------
@@ -41,17 +44,11 @@ def ldp_epsilon(
         In nats, ``kind="exact"``: from the largest and the smallest cell of each column, never from pairs; 0/0 does not
         count, and x/0 is infinite. Of a Gaussian mechanism infinite, unless there is one point.
 
-    Raises
-    ------
-    DomainError
-        As ``mbp``.
-
     Notes
     -----
-    **Accuracy** 1e-15 relative for written channels, 1e-14 for structured ones, and 2.1 times what rows miss 1 by;
-    ``tests/enclosures/test_channel_notions.py``.
-
-    Source: Kasiviswanathan et al. 2011; Duchi, Jordan and Wainwright 2013.
+    Raises as ``mbp``. **Accuracy** 1e-15 relative for written channels, 1e-14 for structured ones, and 2.1 times what
+    rows miss 1 by; ``tests/enclosures/test_channel_notions.py``. Source: Kasiviswanathan et al. 2011; Duchi, Jordan and
+    Wainwright 2013.
 
     Examples
     --------
@@ -62,40 +59,31 @@ def ldp_epsilon(
     200.0
     """
     _parallel.checked(n_jobs, progress)
-    support = _validate.flag("support", support)
-    if not arguments.discrete(mechanism):
-        xi = gaussian.mbp_xi(prior, mechanism)
-        return Estimate(xi.value, xi.lower, xi.upper, kind="exact", unit="nats", method=xi.method)
-    name = "support" if support else "ldp"
-    found = leakage.readings(arguments.setting(prior, mechanism), (name,), n_jobs=n_jobs, progress=progress)
-    return arguments.estimate(found[name], "nats")
+    on_support = _validate.flag("on_support", on_support)
+    if not is_channel(mechanism):
+        return gaussian.lip_epsilon(prior, mechanism)  # both are 0 or infinite
+    return quantity("ldp_on_support" if on_support else "ldp_epsilon", prior, mechanism, n_jobs, progress)
 
 
 def lip_epsilon(
-    prior: Any, mechanism: Any, *, n_jobs: int | None = None, progress: _parallel.Progress = None
+    prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: _parallel.Progress = None
 ) -> Estimate:
     """Pure local information privacy: sup over secrets and releases of |log posterior / prior|, in nats.
 
     Parameters
     ----------
     prior, mechanism, n_jobs, progress
-        As in ``mbp``.
+        As in ``mbp``. Of a Gaussian mechanism nothing but the type counts.
 
     Returns
     -------
     Estimate
-        The number of ``mbp_xi``: both notions bound one ratio.
-
-    Raises
-    ------
-    DomainError
-        As ``mbp``.
+        ``mbp(...).xi``: both notions bound one ratio.
 
     Notes
     -----
-    **Accuracy** as ``mbp``; ``tests/enclosures/test_channel_notions.py``.
-
-    Source: Jiang, Seif, Tandon and Li, Context-aware local information privacy (2021), definition 3.
+    Raises as ``mbp``. **Accuracy** as ``mbp``; ``tests/enclosures/test_channel_notions.py``. Source: Jiang, Seif,
+    Tandon and Li, Context-aware local information privacy (2021), definition 3.
 
     Examples
     --------
@@ -103,29 +91,25 @@ def lip_epsilon(
     >>> notions.lip_epsilon([0.5, 0.5], [[0.75, 0.25], [0.25, 0.75]]).value  # log 2
     0.693147180...
     """
-    return mbp_xi(prior, mechanism, n_jobs=n_jobs, progress=progress)
+    return mbp(prior, mechanism, n_jobs=n_jobs, progress=progress).xi
 
 
 @monotone(falling="epsilon")
 def ldp_delta(
-    prior: Any, mechanism: Any, epsilon: NumberLike, *, support: bool = False, n_jobs: int | None = None,
+    prior: Prior, mechanism: Mechanism, epsilon: NumberLike, *, on_support: bool = False, n_jobs: int | None = None,
     progress: _parallel.Progress = None,
 ) -> Estimate:  # fmt: skip
     """Optimal LDP curve over the secrets: sup over x, x' of H_{e^epsilon}(P_x || P_x').
 
     Parameters
     ----------
-    prior : Pmf, array_like of shape (n,), tuple or None
-        With a Gaussian mechanism a Pmf, of which only the points count. With a channel it counts only with ``support``.
+    prior, on_support, n_jobs, progress
+        As in ``ldp_epsilon``.
     mechanism : AnyChannel, array_like of shape (n, m), or GaussianMechanism
         How the release depends on the secret. Of a Gaussian mechanism, sigma is used; the sensitivity is the distance
         of the outermost points.
     epsilon : array_like or Estimate
         Non-negative, any shape; one pass serves them all.
-    support : bool, default False
-        Only between secrets of a channel that the prior gives mass, instead of all.
-    n_jobs, progress : optional
-        As in ``mbp``.
 
     Returns
     -------
@@ -144,9 +128,7 @@ def ldp_delta(
     n^2 m operations for each epsilon below its LDP level.
 
     **Accuracy** as ``GaussianMechanism.delta``, ``tests/enclosures/test_notions.py``; of channels about 1e-15 absolute,
-    by ``tests/enclosures/test_channel_notions.py``.
-
-    Source: Ngo, Ostman and Graell i Amat 2024, eqs (4) and (9).
+    by ``tests/enclosures/test_channel_notions.py``. Source: Ngo, Ostman and Graell i Amat 2024, eqs (4) and (9).
 
     Examples
     --------
@@ -158,61 +140,51 @@ def ldp_delta(
     array([0.5    , 0.33782, 0.     ])
     """
     _parallel.checked(n_jobs, progress)
-    support = _validate.flag("support", support)
-    if arguments.discrete(mechanism):
-        return curves.ldp_delta(arguments.setting(prior, mechanism), epsilon, support, n_jobs, progress)
+    on_support = _validate.flag("on_support", on_support)
+    if is_channel(mechanism):
+        model = channel_with_prior(prior, mechanism)
+        return privacy_curves.ldp_delta(model, epsilon, on_support, n_jobs, progress)
     return gaussian.ldp_delta(prior, mechanism, epsilon)
 
 
 @monotone(falling="epsilon")
 def lip_delta(
-    prior: Any, mechanism: Any, epsilon: NumberLike, *, n_jobs: int | None = None, progress: _parallel.Progress = None
-) -> Estimate:
+    prior: Prior, mechanism: Mechanism, epsilon: NumberLike, *, n_jobs: int | None = None,
+    progress: _parallel.Progress = None,
+) -> Estimate:  # fmt: skip
     """Optimal LIP curve: sup over x of max{H_{e^epsilon}(P_M || P_x), e^-epsilon H_{e^epsilon}(P_x || P_M)}.
 
     Parameters
     ----------
-    prior : Pmf, array_like of shape (n,), tuple or None
-        The law of the secret, as in ``mbp``.
-    mechanism : AnyChannel, array_like of shape (n, m), or GaussianMechanism
-        How the release depends on the secret.
+    prior, mechanism, n_jobs, progress
+        As in ``mbp``.
     epsilon : array_like or Estimate
         Non-negative, any shape.
-    n_jobs, progress : optional
-        As in ``mbp``.
 
     Returns
     -------
     Estimate
         Probabilities of the shape of ``epsilon``, ``kind="certified"``: the maximum over points is proved.
 
-    Raises
-    ------
-    DomainError
-        As ``ldp_delta``.
-
     Notes
     -----
-    The likelihood ratio of the release law and one point is log-convex, so each set has at most two crossings; and the
-    first of the two divergences is never the smaller (proved in ``csrc/fp_lip.h``). Of many points few are looked at:
-    runs of others are proved to be no worse. Products of channels under product priors go by types of secrets and of
-    releases, up to 2^200 secrets and beyond, where these types are few: secrets of a factor that are never the worst
-    ones are left out, and equal ratios count together.
+    The likelihood ratio of P_M and one P_x is log-convex, so each set has at most two crossings; and the first of the
+    two divergences is never the smaller (proved in ``csrc/fp_lip.h``). Of many points few are evaluated: runs of others
+    are proved to be no worse. Products of channels under product priors go by types of secrets and of releases, up to
+    2^200 secrets and beyond, if these types are few: secrets of a factor that are never the worst ones are left out,
+    and equal ratios count together.
 
-    **Accuracy** relative width at most 1e-12 for up to a thousand points, 1e-9 for more;
+    Raises as ``ldp_delta``. **Accuracy** relative width at most 1e-12 for up to a thousand points, 1e-9 for more;
     ``tests/enclosures/test_lip.py``, ``tests/enclosures/test_notions.py``. Of channels about 1e-14 absolute,
     ``tests/enclosures/test_channel_notions.py``, and of products 1e-11 relative but for what a prior misses 1 by,
-    ``tests/enclosures/test_product_notions.py``.
-
-    Source: Ngo et al. 2024, eq. (6).
+    ``tests/enclosures/test_product_notions.py``. Source: Ngo et al. 2024, eq. (6).
 
     Examples
     --------
-    >>> from fastpriv import GaussianMechanism, Pmf, notions
+    >>> from fastpriv import GaussianMechanism, Pmf, RandomizedResponse, notions
     >>> prior = Pmf([20.0, 40.0, 60.0], [0.2, 0.5, 0.3])
     >>> notions.lip_delta(prior, GaussianMechanism(20.0), [0.5, 2.0]).upper
     array([0.2801..., 0.0859...])
-    >>> from fastpriv import RandomizedResponse
     >>> notions.lip_delta(([0.25, 0.75],), RandomizedResponse(2, 0.1).power(200), [0.5, 2.0]).value
     array([0.26224..., 0.02936...])
     """
@@ -221,20 +193,15 @@ def lip_delta(
 
 @monotone(falling="epsilon")
 def log_lip_delta(
-    prior: Any, mechanism: Any, epsilon: NumberLike, *, n_jobs: int | None = None, progress: _parallel.Progress = None
-) -> Estimate:
+    prior: Prior, mechanism: Mechanism, epsilon: NumberLike, *, n_jobs: int | None = None,
+    progress: _parallel.Progress = None,
+) -> Estimate:  # fmt: skip
     """Natural logarithm of the optimal LIP curve, far below 1e-300.
 
     Parameters
     ----------
-    prior : Pmf, array_like of shape (n,), tuple or None
-        The law of the secret, as in ``mbp``.
-    mechanism : AnyChannel, array_like of shape (n, m), or GaussianMechanism
-        How the release depends on the secret.
-    epsilon : array_like or Estimate
-        Non-negative, any shape.
-    n_jobs, progress : optional
-        As in ``mbp``.
+    prior, mechanism, epsilon, n_jobs, progress
+        As in ``lip_delta``.
 
     Returns
     -------
@@ -243,8 +210,7 @@ def log_lip_delta(
 
     Notes
     -----
-    **Accuracy** as ``lip_delta``, relative to the larger of 1 and the logarithm's size.
-
+    Raises as ``ldp_delta``. **Accuracy** as ``lip_delta``, relative to the larger of 1 and the logarithm's size.
     Source: Ngo et al. 2024, eq. (6).
 
     Examples
@@ -259,36 +225,24 @@ def log_lip_delta(
 
 @monotone(falling="epsilon")
 def lip_curves(
-    prior: Any, mechanism: Any, epsilon: NumberLike, *, n_jobs: int | None = None, progress: _parallel.Progress = None
-) -> tuple[Estimate, Estimate]:
+    prior: Prior, mechanism: Mechanism, epsilon: NumberLike, *, n_jobs: int | None = None,
+    progress: _parallel.Progress = None,
+) -> tuple[Estimate, Estimate]:  # fmt: skip
     """Both ``lip_delta`` and ``log_lip_delta`` from one pass over the points.
 
     Parameters
     ----------
-    prior : Pmf, array_like of shape (n,), tuple or None
-        The law of the secret, as in ``mbp``.
-    mechanism : AnyChannel, array_like of shape (n, m), or GaussianMechanism
-        How the release depends on the secret.
-    epsilon : array_like or Estimate
-        Non-negative, any shape.
-    n_jobs, progress : optional
-        As in ``mbp``.
+    prior, mechanism, epsilon, n_jobs, progress
+        As in ``lip_delta``.
 
     Returns
     -------
     tuple of Estimate
         The curve and its natural logarithm, both ``kind="certified"``.
 
-    Raises
-    ------
-    DomainError
-        As ``ldp_delta``.
-
     Notes
     -----
-    **Accuracy** as ``lip_delta``, relative to the larger of 1 and the logarithm's size.
-
-    Source: Ngo et al. 2024, eq. (6).
+    Raises as ``ldp_delta``. **Accuracy** as ``lip_delta`` and ``log_lip_delta``. Source: Ngo et al. 2024, eq. (6).
 
     Examples
     --------
@@ -298,7 +252,144 @@ def lip_curves(
     (0.46869..., -0.75779...)
     """
     _parallel.checked(n_jobs, progress)
-    if arguments.discrete(mechanism):
-        delta = curves.lip_delta(arguments.setting(prior, mechanism), epsilon, n_jobs, progress)
+    if is_channel(mechanism):
+        delta = privacy_curves.lip_delta(channel_with_prior(prior, mechanism), epsilon, n_jobs, progress)
         return delta, delta.to("log probability")
     return gaussian.lip_curves(prior, mechanism, epsilon)
+
+
+@in_unit
+def cd_lmip(
+    prior: Prior, mechanism: Mechanism, *, certified: bool = False, n_jobs: int | None = None,
+    progress: _parallel.Progress = None, unit: Information = "nats",
+) -> Estimate:  # fmt: skip
+    """Context-dependent local mutual-information privacy: the mutual information I(X; M(X)).
+
+    Parameters
+    ----------
+    prior, mechanism, n_jobs, progress
+        As in ``mbp``.
+    certified : bool, default False
+        Ask for proved bounds whatever they cost; channels have them anyway.
+    unit : {"nats", "bits"}, default "nats"
+        Unit of the answer.
+
+    Returns
+    -------
+    Estimate
+        A scalar, in ``unit``.
+
+    Notes
+    -----
+    Of a channel, the mean of the divergences of its rows from pi Q, all terms of which are positive. Of unary encodings
+    and subset selections under priors of many distinct probabilities, an integral of products over bits.
+
+    Raises as ``ldp_delta``. **Accuracy** as ``mutual_information``, ``tests/enclosures/test_notions.py``; of channels
+    about 1e-14 relative, by ``tests/enclosures/test_channel_notions.py``; of products over bits about 1e-12 of the
+    information about a secret that is one of two, ``tests/enclosures/test_sets_notions.py``. Source: Ngo et al. 2024,
+    definition 2.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, Pmf, notions
+    >>> prior = Pmf([20.0, 40.0, 60.0], [0.2, 0.5, 0.3])
+    >>> notions.cd_lmip(prior, GaussianMechanism(20.0), unit="bits").value
+    0.287195...
+    >>> notions.cd_lmip([0.5, 0.5], [[0.75, 0.25], [0.25, 0.75]]).value
+    0.13081203594113...
+    """
+    _parallel.checked(n_jobs, progress)
+    certified = _validate.flag("certified", certified)
+    if is_channel(mechanism):
+        return quantity("cd_lmip", prior, mechanism, n_jobs, progress)
+    return gaussian.cd_lmip(prior, mechanism, certified=certified)
+
+
+@in_unit
+def ci_lmip(
+    mechanism: Mechanism, *, rtol: float = 1e-9, n_jobs: int | None = None, unit: Information = "nats"
+) -> Estimate:
+    """Context-independent local mutual-information privacy: the capacity, sup over priors of I(X; M(X)).
+
+    Parameters
+    ----------
+    mechanism : AnyChannel or array_like, shape (n, m)
+        The channel.
+    rtol : float, default 1e-9
+        Width of the bracket at which the solver stops, as in ``channel_capacity``.
+    n_jobs : int, optional
+        Threads.
+    unit : {"nats", "bits"}, default "nats"
+        Unit of the answer.
+
+    Returns
+    -------
+    Estimate
+        In ``unit``, certified. Capacities of products add up; channels whose secrets are all alike have their capacity
+        at the uniform prior, in closed form; others are solved.
+
+    Raises
+    ------
+    DomainError
+        For rows that are no probability distributions.
+    MemoryError
+        For channels that are written out and do not fit.
+
+    Notes
+    -----
+    **Accuracy** the bracket counts all rounding (BOUNDS.md); ``tests/enclosures/test_channel_notions.py``. Source: Ngo
+    et al. 2024, definition 1.
+
+    Examples
+    --------
+    >>> from fastpriv import RandomizedResponse, notions
+    >>> round(notions.ci_lmip([[0.75, 0.25], [0.25, 0.75]]).value, 9)
+    0.130812036
+    >>> notions.ci_lmip(RandomizedResponse(2, 1.0).power(200)).value
+    22.1888...
+    """
+    _parallel.checked(n_jobs)
+    return channel_capacity(channel_with_prior(None, mechanism).channel, rtol=rtol, n_jobs=n_jobs).capacity
+
+
+@in_unit
+def pointwise_lmip(
+    prior: Prior, mechanism: Mechanism, *, certified: bool = False, n_jobs: int | None = None,
+    progress: _parallel.Progress = None, unit: Information = "nats",
+) -> Estimate:  # fmt: skip
+    """Pointwise local mutual-information privacy, sup over x of KL(P_x || P_M).
+
+    Mutual information is the mean of these divergences under the prior; a bound for every x needs their supremum.
+
+    Parameters
+    ----------
+    prior, mechanism, certified, n_jobs, progress, unit
+        As in ``cd_lmip``.
+
+    Returns
+    -------
+    Estimate
+        A scalar, in ``unit``. ``kind`` is that of the weakest divergence used.
+
+    Notes
+    -----
+    Points of a Gaussian mechanism are taken in the order of min{-log pi(x), sum over x' of
+    pi(x') (x - x')^2 / (2 sigma^2)}, which bounds the divergence, until no later one can be larger.
+
+    Raises as ``ldp_delta``. **Accuracy** as ``kl_divergence``, ``tests/enclosures/test_notions.py``; of channels as
+    ``cd_lmip``. Source: the premise that the proof of theorem 2(a) of Ngo et al. 2024 uses in (35) to (37).
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, Pmf, notions
+    >>> prior = Pmf([20.0, 40.0, 60.0], [0.2, 0.5, 0.3])
+    >>> notions.pointwise_lmip(prior, GaussianMechanism(20.0), unit="bits").value
+    0.63341...
+    >>> notions.pointwise_lmip([0.2, 0.8], [[0.75, 0.25], [0.25, 0.75]]).value
+    0.33272717777831...
+    """
+    _parallel.checked(n_jobs, progress)
+    certified = _validate.flag("certified", certified)
+    if is_channel(mechanism):
+        return quantity("pointwise_lmip", prior, mechanism, n_jobs, progress)
+    return gaussian.pointwise_lmip(prior, mechanism, certified=certified)

@@ -89,7 +89,7 @@ class GroupPosterior:
         self.mass, self.log_mass = groups.mass[live], (groups.log_count + groups.log_prior)[live]
         logs = groups.log_likelihood[live]
         ruled_out = np.flatnonzero(groups.log_likelihood == -np.inf)
-        self.dead = groups.mass[ruled_out].sum() if ruled_out.size else Ball(0.0)
+        self.ruled_out_mass = groups.mass[ruled_out].sum() if ruled_out.size else Ball(0.0)
         self.shift = float(groups.log_likelihood[reference])  # R
         if not np.isfinite(self.shift) or np.max(self.log_mass.mid + logs - self.shift) > _EXPONENT_LIMIT:
             self.shift = float(logs[np.argmax(self.log_mass.mid + logs)])
@@ -100,7 +100,7 @@ class GroupPosterior:
             self.ratio = tau - self.log_scale.broadcast_like(tau)  # y
             in_logs = (self.log_mass + self.ratio).exp()
             product = self.mass * Ball(np.minimum(self.ratio.mid, _OVERFLOW), self.ratio.rad).exp()
-            self.post = select((self.mass.mid > 1e-290) & (self.ratio.mid < _OVERFLOW), product, in_logs)
+            self.posterior_mass = select((self.mass.mid > 1e-290) & (self.ratio.mid < _OVERFLOW), product, in_logs)
 
     def _log_scale(self, tau: Ball) -> Ball:
         """log E, by log1p of E - 1 where that is sharper."""
@@ -108,7 +108,7 @@ class GroupPosterior:
         power, direct = exponent.exp(), _log_sum_exp(exponent)
         growth = Ball(np.minimum(tau.mid, _OVERFLOW), tau.rad).expm1()
         change = select((self.mass.mid > 1e-290) & (tau.mid < _OVERFLOW), self.mass * growth, power - self.mass)
-        by_change = stack([change.sum(), -self.dead]).sum().log1p()
+        by_change = stack([change.sum(), -self.ruled_out_mass]).sum().log1p()
         return by_change if by_change.rad < direct.rad else direct
 
     @property
@@ -128,20 +128,21 @@ class GroupPosterior:
         """KL(posterior || prior)."""
         y = self.ratio
         near = np.abs(y.mid) < _SERIES_LIMIT
-        series = self.post * Ball(np.where(near, -y.mid, 0.0), y.rad).expm1_minus_x()
-        return select(near, series, self.post * y - self.post + self.mass).sum() + self.dead
+        series = self.posterior_mass * Ball(np.where(near, -y.mid, 0.0), y.rad).expm1_minus_x()
+        direct = self.posterior_mass * y - self.posterior_mass + self.mass
+        return select(near, series, direct).sum() + self.ruled_out_mass
 
     @property
     def js(self) -> Ball:
         """Jensen-Shannon divergence of posterior and prior."""
-        y, m, v = self.ratio, self.mass, self.post
+        y, m, v = self.ratio, self.mass, self.posterior_mass
         near, rising = np.abs(y.mid) < _SERIES_LIMIT, y.mid > 0
         series = (m + v) * Ball(np.where(near, y.mid, 0.0), y.rad).entropy_deficit()
         size, ln2 = Ball(np.abs(y.mid), y.rad), Ball(LOG_2, 2e-17)
         deficit = ln2 - (-size).exp().log1p()
         larger, smaller = select(rising, v, m), select(rising, m, v)
         terms = select(near, series, larger * deficit + smaller * (deficit - size))
-        return (terms.sum() + self.dead * ln2).times(0.5)
+        return (terms.sum() + self.ruled_out_mass * ln2).times(0.5)
 
     @property
     def concentration(self) -> tuple[Ball, Ball, int]:

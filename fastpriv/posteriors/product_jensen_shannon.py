@@ -49,8 +49,8 @@ _NEGLIGIBLE = 44.0  # nats; a relative truncation of e^-44 is far below the unit
 class PosteriorMasses(Protocol):
     """Groups of secrets with their masses under prior and posterior.
 
-    ``ratio`` is the log ratio of posterior to prior, ``mass`` the prior mass, ``post`` the posterior mass, ``dead`` the
-    prior mass of secrets that are ruled out.
+    ``ratio`` is the log ratio of posterior to prior, ``mass`` the prior mass, and ``ruled_out_mass``
+    the prior mass of secrets that are ruled out.
     """
 
     @property
@@ -60,9 +60,9 @@ class PosteriorMasses(Protocol):
     @property
     def log_mass(self) -> Ball: ...  # noqa: D102
     @property
-    def post(self) -> Ball: ...  # noqa: D102
+    def posterior_mass(self) -> Ball: ...  # noqa: D102
     @property
-    def dead(self) -> Ball: ...  # noqa: D102
+    def ruled_out_mass(self) -> Ball: ...  # noqa: D102
 
 
 def product_jensen_shannon(parts: Sequence[tuple[PosteriorMasses, int]]) -> Ball:
@@ -147,14 +147,14 @@ def _complex_log1p(x: NDArray[np.complex128]) -> NDArray[np.complex128]:
 
 def _coefficient_minus_one(part: PosteriorMasses, t: FloatArray) -> tuple[NDArray[np.complex128], FloatArray]:
     """c(t) - 1 and a bound on its error."""
-    y, m, v = part.ratio, part.mass, part.post
+    y, m, v = part.ratio, part.mass, part.posterior_mass
     b = (part.log_mass + y.times(0.5)).exp()
     near = np.abs(y.mid) <= 1
     clipped = Ball(np.where(near, y.mid, 0.0), y.rad)
     growth = clipped.times(0.5).expm1()
     # m (e^(y/2) - 1)^2 is expanded where that does not cancel much
-    squared_distance = select(near, m * growth * growth, v - b.times(2.0) + m).sum() + part.dead
-    imaginary_slope = select(near, b * _sinh_excess(clipped), v - m).sum() - part.dead
+    squared_distance = select(near, m * growth * growth, v - b.times(2.0) + m).sum() + part.ruled_out_mass
+    imaginary_slope = select(near, b * _sinh_excess(clipped), v - m).sum() - part.ruled_out_mass
     rounding_of_sums = (30 + math.log2(len(y.mid))) * UNIT_ROUNDOFF
     change, error = np.empty(len(t), dtype=complex), np.empty(len(t))
     rows = max(1, _BLOCK_ENTRIES // len(y.mid))

@@ -106,8 +106,6 @@ CALLS = {  # name: calls that go through, as a function and its arguments
                               "epsilon": [0.5, 1.0], "log_delta": [-2.0, -1.0], "sensitivity": 1.0}),
                           (GAUSS.law, {"x": 1.0})],
     "awgn_capacity": [(fp.awgn_capacity, {"dimension": [1, 2], "amplitude": [1.0, 2.0], "sigma": [1.0, 2.0]})],
-    "awgn_sigma_from_capacity": [(fp.awgn_sigma_from_capacity, {"capacity": [0.1, 0.2], "dimension": [1, 2],
-                                                                "amplitude": [1.0, 2.0]})],
     "bac_capacity": [(fp.bac_capacity, {"a": [0.1, 0.2], "b": [0.2, 0.3]}),
                      (fp.bac_capacity, {"a": HALF, "b": HALF, "complement_a": HALF, "complement_b": HALF})],
     "binary_entropy": [(fp.binary_entropy, {"p": [0.1, 0.2]}), (fp.binary_entropy, {"p": HALF, "complement": HALF})],
@@ -177,8 +175,8 @@ CALLS = {  # name: calls that go through, as a function and its arguments
                                            "belief": [0.75, 0.25]})],
 } | {
     f"notions.{name}": [(getattr(notions, name), {"prior": HALF, "mechanism": CHANNEL})]
-    for name in ("bayes_vulnerability", "cd_lmip", "ldp_epsilon", "lip_epsilon", "map_estimates", "maximal_leakage",
-                 "mbp", "mbp_xi", "min_entropy_leakage", "pointwise_lmip")
+    for name in ("bayes_vulnerability", "cd_lmip", "ldp_epsilon", "lip_epsilon", "map_secrets", "maximal_leakage",
+                 "mbp", "min_entropy_leakage", "pointwise_lmip")
 } | {
     f"conversions.{row.function}": [(function, {
         name: INSIDE[name] if isinstance(INSIDE.get(name), list) else [INSIDE.get(name, 0.3)] * 2 for name in names})]

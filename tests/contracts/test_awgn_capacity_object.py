@@ -5,7 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
-from fastpriv import AwgnCapacity, awgn_capacity, awgn_sigma_from_capacity
+from fastpriv import AwgnCapacity, awgn_capacity
+from fastpriv.calibration import sigma_from_ci_lmip
 from fastpriv.capacity import awgn_solver
 from kernels.variants import check_same_lines, each_wider_variant
 
@@ -46,7 +47,7 @@ def test_threads_change_no_bit():
     amplitude = np.sqrt(d) * 10.0 ** rng.uniform(-2, 0.7, 300)
     one, two = (awgn_capacity(d, amplitude, n_jobs=n) for n in (1, 2))
     assert same(one, two)
-    inverse = [awgn_sigma_from_capacity(np.linspace(0.1, 2.0, 70), 2, 1.0, n_jobs=n, unit="bits") for n in (1, 2)]
+    inverse = [sigma_from_ci_lmip(np.linspace(0.1, 2.0, 70), 2, 1.0, n_jobs=n, unit="bits") for n in (1, 2)]
     assert np.array_equal(inverse[0].upper, inverse[1].upper)
 
 

@@ -66,7 +66,7 @@ SENT = {
         {"a": [1, 2, 2]}, mechanism=["rr", "geometric"], level=[0.5, 1.0], epsilon=[0.1], **k
     ),
     "awgn_capacity": lambda **k: fastpriv.awgn_capacity([1, 1, 2, 3], [4.0, 7.0, 5.0, 6.0], **k),
-    "awgn_sigma_from_capacity": lambda **k: fastpriv.awgn_sigma_from_capacity(np.linspace(0.3, 0.5, 33), 1, 1.0, **k),
+    "sigma_from_ci_lmip": lambda **k: calibration.sigma_from_ci_lmip(np.linspace(0.3, 0.5, 33), 1, 1.0, **k),
     "sigma_from_cd_lmip": lambda **k: calibration.sigma_from_cd_lmip(np.linspace(0.1, 0.2, 17), PRIOR, **k),
     "sigma_from_lip": lambda **k: calibration.sigma_from_lip(np.linspace(0.5, 0.6, 17), 1e-3, PRIOR, **k),
     "kl_divergence": lambda **k: fastpriv.kl_divergence(P, Q, **SPENT, **k),
@@ -122,8 +122,9 @@ def bits(found):
 
 
 BLOCKS = {
-    "fastpriv.notions.discrete.table._BLOCK": 2**8, "fastpriv.notions.discrete.table._FEWEST": 1,
-    "fastpriv.notions.discrete.curves._BLOCK": 2**8, "fastpriv.notions.discrete.beliefs._CELLS": 2**8,
+    "fastpriv.notions.discrete.dense_quantities._BLOCK_CELLS": 2**8,
+    "fastpriv.notions.discrete.dense_quantities._LEAST_ROWS": 1,
+    "fastpriv.notions.discrete.privacy_curves._BLOCK_CELLS": 2**8, "fastpriv.notions.discrete.abp._BLOCK_CELLS": 2**8,
     "fastpriv.capacity.finite._CHANNELS_PER_TASK": 1, "fastpriv.posteriors.subsets._RANGE_SIZE": 2**16,
 }  # fmt: skip
 ONE = {}
@@ -135,20 +136,20 @@ REACHED = {
     for names, modules in {
         ("assess", "sweep"): "assessment.assess",
         ("awgn_capacity",): "capacity.awgn_solver",
-        ("awgn_sigma_from_capacity",): "capacity.awgn",
-        ("sigma_from_cd_lmip", "sigma_from_lip"): "calibration.search",
+        ("sigma_from_ci_lmip",): "capacity.awgn",
+        ("sigma_from_cd_lmip", "sigma_from_lip"): "calibration.root_search",
         ("kl_divergence", "hockey_stick_divergence", "label_information", "renyi_divergence"): "sampling.replicates",
         ("guaranteed",): "sampling.guaranteed",
-        ("pac_accuracy", "robust_accuracy"): "notions.accuracy.trials",
+        ("pac_accuracy", "robust_accuracy"): "notions.accuracy.monte_carlo",
         ("posterior, sampled",): "posteriors.stratified_sampling",
         ("log_density",): "distributions.packed",
         ("channel_capacity",): "capacity.finite",
         ("posterior", "posterior of a stream", "posterior_mode"): "posteriors.blocks",
         ("posterior, subsets",): "posteriors.subsets",
-        ("summary", "abp"): "notions.discrete.beliefs notions.discrete.table",
-        ("ldp_delta", "lip_delta"): "notions.discrete.curves notions.discrete.table",
-        ("renyi_leakage",): "notions.discrete.renyi",
-        ("renyi_leakage near 1",): "notions.discrete.renyi notions.discrete.table",
+        ("summary", "abp"): "notions.discrete.abp notions.discrete.dense_quantities",
+        ("ldp_delta", "lip_delta"): "notions.discrete.privacy_curves notions.discrete.dense_quantities",
+        ("renyi_leakage",): "notions.discrete.sibson",
+        ("renyi_leakage near 1",): "notions.discrete.sibson notions.discrete.dense_quantities",
     }.items()
     for name in names
 }
@@ -201,7 +202,7 @@ def checked(names, maps, words, processes, **backend):
 
 
 FEW = (
-    "assess", "awgn_capacity", "awgn_sigma_from_capacity", "kl_divergence", "guaranteed", "pac_accuracy",
+    "assess", "awgn_capacity", "sigma_from_ci_lmip", "kl_divergence", "guaranteed", "pac_accuracy",
     "posterior, sampled", "posterior", "summary",
 )  # fmt: skip
 

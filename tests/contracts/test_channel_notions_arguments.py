@@ -31,10 +31,11 @@ BIG = GeometricMechanism(2**40, 0.1)
     (lambda: notions.mbp([1.0, 1e-305], ROWS), DomainError, "prior must be 0 or at least 1e-300 at every secret"),
     (lambda: notions.cd_lmip(None, BIG), DomainError, "to be gone through row by row"),
     (lambda: notions.ldp_delta(None, ROWS, -1.0), DomainError, "epsilon must be at least 0"),
-    (lambda: notions.ldp_epsilon(None, ROWS, support=1), DomainError, "support must be True or False"),
+    (lambda: notions.ldp_epsilon(None, ROWS, on_support=1), DomainError, "on_support must be True or False"),
     (lambda: notions.abp(PRIOR, ROWS, release=[1, 0], secret=0), DomainError, "release must be None where secret"),
     (lambda: notions.abp(PRIOR, ROWS, release=[1.0]), ShapeError, "release must have one entry for each"),
-    (lambda: notions.abp(PRIOR, ROWS, release=PRIOR @ ROWS), DomainError, "release must be a law other than that of"),
+    (lambda: notions.abp(PRIOR, ROWS, release=PRIOR @ ROWS), DomainError,
+     "release must be a distribution other than that of"),
     (lambda: notions.abp([1, 0], np.eye(2), release=[0.5, 0.5]), DomainError, "where the prior allows no release"),
     (lambda: notions.abp([1, 0], np.eye(2), secret=1), DomainError, "secret must be one that the prior gives mass"),
     (lambda: notions.abp(PRIOR, ROWS, secret=2), DomainError, "secret must be integers from 0 to .; got"),
@@ -76,12 +77,13 @@ def test_a_summary_is_read_in_many_ways(monkeypatch):
     found = notions.summary(PRIOR, ROWS)
     data = found.to_dict()
     assert json.loads(json.dumps(data))["cd_lmip"]["value"] == found.cd_lmip.value
-    assert "abp_maximum" in data
+    assert data["abp"]["maximum"]["value"] == found.abp.maximum.value
     frame = found.to_frame()
     assert frame.set_index("quantity").loc["xi", "upper"] == found.xi.upper
+    assert found == notions.summary(PRIOR, ROWS) != notions.summary(None, ROWS)
     assert "cd_lmip=" in repr(found)
     np.testing.assert_allclose(found.release, PRIOR @ ROWS, rtol=1e-15)
-    assert found.map_estimates.tolist() == [0, 1]
+    assert found.map_secrets.tolist() == [0, 1]
     with pytest.raises(ValueError, match="read-only"):
         found.release[0] = 1.0
     monkeypatch.setitem(sys.modules, "pandas", None)
@@ -92,9 +94,9 @@ def test_a_summary_is_read_in_many_ways(monkeypatch):
 def test_what_is_not_known_in_closed_form_is_none():
     found = notions.summary(None, BIG)
     assert found.cd_lmip is None
-    assert found.map_estimates is None
+    assert found.map_secrets is None
     assert found.ldp_epsilon.value == pytest.approx(0.1 * (2**40 - 1))
-    assert set(found.to_dict()) == {"ldp_epsilon", "support_epsilon", "xi", "xi_plus", "xi_minus"}
+    assert set(found.estimates()) == {"ldp_epsilon", "ldp_on_support", "xi", "xi_plus", "xi_minus"}
 
 
 def test_like_secrets_are_told_apart_where_they_are_asked_for():
@@ -109,7 +111,7 @@ def test_like_secrets_are_told_apart_where_they_are_asked_for():
     out = np.empty((5, 2))
     notions.summary(None, channel, posteriors=out)
     np.testing.assert_allclose(out, channel.matrix() / channel.matrix().sum(axis=0))
-    assert notions.map_estimates(None, channel).tolist() == [3, 0]
+    assert notions.map_secrets(None, channel).tolist() == [3, 0]
     assert notions.abp(None, RandomizedResponse(3, 1.0), secret=[0, 2]).per_value.shape == (2,)
     law = [0.25, 0.25, 0.25, 0.25, 0.0]
     np.testing.assert_allclose(

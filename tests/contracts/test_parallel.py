@@ -62,7 +62,8 @@ def test_more_workers_than_any_machine_has_are_refused():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda **words: notions.mbp_xi(PRIOR, NOISE, **words), lambda **words: notions.cd_lmip(PRIOR, NOISE, **words),
+        lambda **words: notions.lip_epsilon(PRIOR, NOISE, **words),
+        lambda **words: notions.cd_lmip(PRIOR, NOISE, **words),
         lambda **words: notions.lip_delta(PRIOR, NOISE, 1.0, **words), lambda **words: awgn_capacity(1, 1, 1, **words),
         lambda **words: kl_divergence(LAW, LAW, **words), lambda **words: notions.ldp_epsilon(None, CHANNEL, **words),
         lambda **words: notions.bayes_vulnerability(None, CHANNEL, **words),

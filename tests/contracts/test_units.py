@@ -78,7 +78,6 @@ SAME = [
     (lambda m, u: calibration.sigma_from_cd_lmip(m, PRIOR, unit=u), False),
     (lambda m, u: calibration.sigma_from_pointwise_lmip(m, PRIOR, unit=u), False),
     (lambda m, u: calibration.sigma_from_ci_lmip(m, 2, 1.0, unit=u), False),
-    (lambda m, u: fp.awgn_sigma_from_capacity(m, 2, 1.0, unit=u), False),
 ]
 
 

@@ -7,7 +7,8 @@ import pytest
 from flint import arb
 from scipy.special import gammaln, ive
 
-from fastpriv import DomainError, Estimate, ShapeError, awgn_capacity, awgn_sigma_from_capacity
+from fastpriv import DomainError, Estimate, ShapeError, awgn_capacity
+from fastpriv.calibration import sigma_from_ci_lmip
 from oracles import awgn, awgn_start
 from oracles.tables import array_from_text, rows
 
@@ -168,7 +169,7 @@ TARGETS = [(1, 0.1), (1, 0.75), (1, 1.5), (2, 1e-6), (3, 2.5), (8, 4.0), (64, 0.
 @pytest.mark.parametrize(("d", "bits"), TARGETS)
 def test_the_inverse_is_on_the_safe_side(d, bits):
     amplitude = 1.75
-    got = awgn_sigma_from_capacity(bits, d, amplitude, unit="bits")
+    got = sigma_from_ci_lmip(bits, d, amplitude, unit="bits")
     assert isinstance(got, Estimate)
     assert got.unit == "1"
     assert 0 < got.lower <= got.value <= got.upper
@@ -177,13 +178,13 @@ def test_the_inverse_is_on_the_safe_side(d, bits):
     assert above.lower <= bits, (above, bits)
     assert below.upper >= bits, (below, bits)
     assert above.value <= bits * (1 + 1e-13)
-    nats = awgn_sigma_from_capacity(bits * math.log(2), d, amplitude, unit="nats")
+    nats = sigma_from_ci_lmip(bits * math.log(2), d, amplitude, unit="nats")
     assert nats.value == pytest.approx(got.value, rel=1e-8)
 
 
 @pytest.mark.parametrize(("d", "bits"), [(1, 0.1), (2, 1e-6), (8, 4.0), (64, 0.3)])
 def test_the_safe_sigma_meets_its_target_in_truth(d, bits):
-    sigma = awgn_sigma_from_capacity(bits, d, 1.0, unit="bits")
+    sigma = sigma_from_ci_lmip(bits, d, 1.0, unit="bits")
     target = arb(bits) * arb(2).log()
     for s, side in ((sigma.upper, 1), (sigma.lower, -1)):
         ratio = 1 / arb(s)
@@ -195,11 +196,11 @@ def test_the_safe_sigma_meets_its_target_in_truth(d, bits):
 
 def test_the_inverse_takes_arrays():
     bits = np.array([0.25, 0.5, 1.0])
-    got = awgn_sigma_from_capacity(bits[:, None], [1, 2], 3.0, unit="bits")
+    got = sigma_from_ci_lmip(bits[:, None], [1, 2], 3.0, unit="bits")
     assert got.shape == (3, 2)
     for i, target in enumerate(bits):
         for j, d in enumerate((1, 2)):
-            one = awgn_sigma_from_capacity(target, d, 3.0, unit="bits")
+            one = sigma_from_ci_lmip(target, d, 3.0, unit="bits")
             assert got.lower[i, j] <= one.upper
             assert one.lower <= got.upper[i, j]
 
@@ -375,9 +376,9 @@ def test_bad_input(arguments, options, match):
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ((-1.0, 1, 1.0), r"capacity must be .*; got -1\.0"),
-        ((0.0, 1, 1.0), r"capacity must be .*; got 0\.0"),
-        ((math.nan, 1, 1.0), r"capacity must be .*; got nan"),
+        ((-1.0, 1, 1.0), r"mu must be .*; got -1\.0"),
+        ((0.0, 1, 1.0), r"mu must be .*; got 0\.0"),
+        ((math.nan, 1, 1.0), r"mu must be .*; got nan"),
         ((1.0, 0, 1.0), r"dimension must be .*; got 0"),
         ((1.0, 1, 0.0), r"amplitude must be .*; got 0\.0"),
         ((1.0, 1, math.inf), r"amplitude must be .*; got inf"),
@@ -385,7 +386,7 @@ def test_bad_input(arguments, options, match):
 )
 def test_bad_input_of_the_inverse(arguments, match):
     with pytest.raises(DomainError, match=match):
-        awgn_sigma_from_capacity(*arguments, unit="bits")
+        sigma_from_ci_lmip(*arguments, unit="bits")
 
 
 def test_shapes_must_broadcast():
@@ -408,6 +409,6 @@ def test_brackets_of_every_width_agree(d, amplitude):
 
 @pytest.mark.parametrize("bits", [5e-324, 1e-310, 1e-290])
 def test_the_inverse_of_hardly_anything(bits):
-    sigma = awgn_sigma_from_capacity(bits, 3, 1.0, unit="bits")
+    sigma = sigma_from_ci_lmip(bits, 3, 1.0, unit="bits")
     assert 0 < sigma.lower <= sigma.value <= sigma.upper
     assert awgn_capacity(3, 1.0, sigma.upper, unit="bits").lower <= bits

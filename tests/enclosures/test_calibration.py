@@ -17,7 +17,7 @@ from fastpriv import (
     calibration,
     mutual_information,
 )
-from fastpriv.calibration import search
+from fastpriv.calibration.root_search import Evaluation, least_sigma
 from fastpriv.conversions import lip_delta_from_pointwise_lmip
 from fastpriv.notions import lip_delta, log_lip_delta, pointwise_lmip
 from oracles import gaussian_mechanism, mixture
@@ -309,12 +309,12 @@ def test_targets_out_of_reach():
     with pytest.raises(DomainError, match="mu must be a level that some sigma from 1e-300 to"):
         calibration.sigma_from_cd_lmip(1e-30, Pmf([-1e299, 1e299], [0.5, 0.5]), unit="bits")
 
-    def blurred(sigma):  # a level whose bounds never prove anything
-        return search.Look(-math.log(sigma), 1.0, False, True, "heuristic")
+    def uncertain(sigma):  # a level whose bounds never prove anything
+        return Evaluation(-math.log(sigma), 1.0, False, True, "heuristic")
 
     with pytest.raises(NotConvergedError, match="the bounds of the level are too wide") as caught:
-        search.calibrated(
-            "mu", np.ones((1, 1)), np.zeros(1, bool), lambda task: blurred, lambda task: 2.0, 1e-12, None, ""
+        least_sigma(
+            "mu", np.ones((1, 1)), np.zeros(1, bool), lambda task: uncertain, lambda task: 2.0, 1e-12, None, ""
         )
     assert caught.value.best is None
 

@@ -91,7 +91,7 @@ def test_every_number_of_a_written_channel(case):
         np.testing.assert_allclose(filled, after, rtol=1e-13, atol=1e-300)
         joint = np.where(found.release > 0, prior[:, None] * cells, -1.0)
         best = np.where(found.release > 0, joint.argmax(axis=0), -1)
-        assert name.startswith(("equal", "rows", "a column of")) or np.array_equal(found.map_estimates, best)
+        assert name.startswith(("equal", "rows", "a column of")) or np.array_equal(found.map_secrets, best)
     singly = {
         "cd_lmip": notions.cd_lmip, "pointwise_lmip": notions.pointwise_lmip, "xi": notions.lip_epsilon,
         "bayes_vulnerability": notions.bayes_vulnerability, "min_entropy_leakage": notions.min_entropy_leakage,
@@ -99,7 +99,7 @@ def test_every_number_of_a_written_channel(case):
     }  # fmt: skip
     for field, function in singly.items():
         assert function(prior, cells).value == getattr(found, field).value, field
-    assert notions.ldp_epsilon(prior, cells, support=True).value == found.support_epsilon.value
+    assert notions.ldp_epsilon(prior, cells, on_support=True).value == found.ldp_on_support.value
 
 
 @pytest.mark.parametrize("case", CASES[:15], ids=lambda case: case[0])
@@ -169,7 +169,7 @@ def test_average_bayesian_privacy(case):
 
 def test_a_release_drawn_from_the_prior_is_refused():
     cells, prior = np.array([[0.75, 0.25], [0.25, 0.75]]), np.array([0.2, 0.8])
-    with pytest.raises(DomainError, match="must be a law other than that of the release under the prior"):
+    with pytest.raises(DomainError, match="must be a distribution other than that of the release under the prior"):
         notions.abp(prior, cells, release=prior @ cells)
     useless = np.array([[0.5, 0.5], [0.5, 0.5]])  # there it is no mistake
     assert notions.abp(prior, useless, release=[0.5, 0.5]).maximum.value == 0.0
@@ -180,7 +180,7 @@ def test_curves(case):
     name, cells, prior = case
     grid = np.array([[0.0, 1e-9, 0.1], [0.7, 3.0, 30.0]])
     found, informed = notions.ldp_delta(None, cells, grid), notions.lip_delta(prior, cells, grid)
-    chosen = notions.ldp_delta(prior, cells, grid, support=True)
+    chosen = notions.ldp_delta(prior, cells, grid, on_support=True)
     assert found.shape == informed.shape == grid.shape
     for index, epsilon in np.ndenumerate(grid):
         for got, want in (
@@ -244,7 +244,7 @@ def test_structured_channels_against_their_rows(channel):
             assert got.value == value or abs(got.value - value) <= 1e-13 * (1 + value), (field, got, value)
             assert got.value == value or got.width <= 1e-12 * (1 + value), (field, got)
         grid = np.array([0.0, 0.2, 1.0])
-        curve = notions.ldp_delta(prior, channel, grid, support=prior is not None)
+        curve = notions.ldp_delta(prior, channel, grid, on_support=prior is not None)
         informed = notions.lip_delta(prior, channel, grid)
         for place, epsilon in enumerate(grid):
             assert abs(curve.value[place] - truth.ldp_delta(rows[law > 0], epsilon)) <= 1e-13
@@ -324,4 +324,4 @@ def test_closed_forms_at_any_size():
     rare = notions.summary(None, DefaultChannel(10**12, [0.5, 0.5], [7], [[0.9, 0.1]]))
     assert rare.cd_lmip.value == pytest.approx(0.368064207168e-12, rel=1e-9)
     assert rare.bayes_vulnerability.value == pytest.approx(1.4e-12)
-    assert rare.map_estimates is None
+    assert rare.map_secrets is None

@@ -118,7 +118,7 @@ def test_curves_of_rows_that_are_made_and_nearly_equal():
         rows = geometric(3, 1e-6)
         for level in (0.0, 1e-12, 5e-7, 1e-6, 1.5e-6):
             for chosen, law, support in ((rows[:2], prior, True), (rows, [0.25, 0.5, 0.25], True), (rows, None, False)):
-                found = notions.ldp_delta(law, channel, level, support=support)
+                found = notions.ldp_delta(law, channel, level, on_support=support)
                 want = truth.ldp_delta(chosen, level)
                 assert found.lower <= want <= found.upper, (level, found, want)
                 assert found.width < 1e-13

@@ -10,7 +10,7 @@ from mpmath import mp
 
 from fastpriv.distributions import Pmf
 from fastpriv.mechanisms.gaussian import GaussianMechanism
-from fastpriv.notions import abp, cd_lmip, ldp_delta, lip_delta, log_lip_delta, mbp_xi
+from fastpriv.notions import abp, cd_lmip, ldp_delta, lip_delta, lip_epsilon, log_lip_delta
 from oracles import mixture
 from oracles.mixture_pairs import priors
 from oracles.tables import rows
@@ -120,8 +120,8 @@ def test_abp_of_every_point(name, sigma):
 
 def test_mbp_is_infinite_for_two_points_and_zero_for_one():
     prior, mechanism = setting(("two", 1.0))
-    assert mbp_xi(prior, mechanism).value == math.inf
-    assert mbp_xi(Pmf([0.5], [1.0]), GaussianMechanism(1.0, 1.0)).value == 0.0
+    assert lip_epsilon(prior, mechanism).value == math.inf
+    assert lip_epsilon(Pmf([0.5], [1.0]), GaussianMechanism(1.0, 1.0)).value == 0.0
 
 
 def abp_by_sums(points, weights, sigma, true):

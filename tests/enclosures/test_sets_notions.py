@@ -7,14 +7,15 @@ import pytest
 from mpmath import exp, log, mpf, sqrt
 
 from fastpriv import Channel, DomainError, SubsetSelection, UnaryEncoding, notions
-from fastpriv.notions.discrete import arguments, beliefs
-from fastpriv.notions.discrete.sets import bits, shifts
-from fastpriv.notions.discrete.sets.readings import readings
+from fastpriv.notions.discrete.abp import has_pairwise_form
+from fastpriv.notions.discrete.channel_with_prior import channel_with_prior
+from fastpriv.notions.discrete.quantities import set_quantities
+from fastpriv.notions.discrete.set_channels.abp import MOST_DISTINCT
+from fastpriv.notions.discrete.set_channels.parameters import set_parameters
 from oracles import channel_notions as truth
 from oracles import channels
 
-NAMES = ("information", "vulnerability", "before", "gain", "maximal", "maximal_support")
-FIELDS = ("cd_lmip", "bayes_vulnerability", "prior_vulnerability", "min_entropy_leakage", None, "maximal_leakage")
+NAMES = ("cd_lmip", "bayes_vulnerability", "prior_vulnerability", "min_entropy_leakage", "maximal_leakage")
 
 
 def priors(k, seed):
@@ -44,14 +45,14 @@ CASES = [
 def test_every_release_one_by_one(case):
     channel, rows = case
     for prior in priors(channel.inputs, 1):
-        found = readings(arguments.setting(prior, channel), NAMES)
+        found = set_quantities(channel_with_prior(prior, channel), NAMES)
         want = truth.quantities(rows, prior)
-        for name, field in zip(NAMES, FIELDS, strict=True):
-            value = want[field] if field else log(sum(max(column) for column in zip(*rows, strict=True)))
+        for name in NAMES:
+            value = want[name]
             one = found[name]
             slack = mpf(10) ** -50  # of 60 digits
             assert one.lower - slack <= value <= one.upper + slack, (name, one, value)
-            scale = max(value, want["maximal_leakage"] ** 2) if name == "information" else value
+            scale = max(value, want["maximal_leakage"] ** 2) if name == "cd_lmip" else value
             assert one.upper - one.lower <= 1e-9 * scale + slack, (name, one)
 
 
@@ -59,8 +60,8 @@ def test_every_release_one_by_one(case):
 def test_beliefs_at_every_true_secret(case):
     channel, rows = case
     for prior in priors(channel.inputs, 2):
-        setting = arguments.setting(prior, channel)
-        assert beliefs.paired(setting)
+        model = channel_with_prior(prior, channel)
+        assert has_pairwise_form(model)
         found = notions.abp(prior, channel).per_value
         wanted = [truth.abp(rows, prior, rows[d]) for d in np.flatnonzero(prior)]
         for place, (d, want) in enumerate(zip(np.flatnonzero(prior), wanted, strict=True)):
@@ -88,9 +89,9 @@ def test_twelve_bits_and_a_random_prior():
         information += reference * (inside * ratio[0] * log(ratio[0]) + (1 - inside) * ratio[1] * log(ratio[1])
                                     - s * log(s))  # fmt: skip
         guess += reference * max(x * y for x, y in zip(pi, c, strict=True))
-    found = readings(arguments.setting(prior, UnaryEncoding.optimized(12, 2.0)), NAMES)
-    assert found["information"].lower <= information <= found["information"].upper
-    assert found["vulnerability"].lower <= guess <= found["vulnerability"].upper
+    found = set_quantities(channel_with_prior(prior, UnaryEncoding.optimized(12, 2.0)), NAMES)
+    assert found["cd_lmip"].lower <= information <= found["cd_lmip"].upper
+    assert found["bayes_vulnerability"].lower <= guess <= found["bayes_vulnerability"].upper
 
 
 @pytest.mark.parametrize("channel", [
@@ -102,11 +103,10 @@ def test_a_thousand_secrets_of_two_atoms_as_by_classes(channel):
     k = channel.inputs
     prior = np.where(np.arange(k) < 20, 16.0, 1.0)
     prior /= prior.sum()
-    setting = arguments.setting(prior, channel)
-    found, known = readings(setting, NAMES), notions.summary(prior, channel)
-    for name, field in zip(NAMES, FIELDS, strict=True):
-        one = found[name]
-        other = getattr(known, field) if field else notions.maximal_leakage(None, channel)
+    model = channel_with_prior(prior, channel)
+    found, known = set_quantities(model, NAMES), notions.summary(prior, channel)
+    for name in NAMES:
+        one, other = found[name], getattr(known, name)
         assert one.lower <= other.upper, (name, one, other)
         assert other.lower <= one.upper, (name, one, other)
         assert abs(one.value - other.value) <= 1e-8 * other.value, (name, one, other)
@@ -117,9 +117,8 @@ def test_every_prior_has_its_numbers():
     for channel in (UnaryEncoding.optimized(500, 1.5), SubsetSelection(100, 1.5)):
         prior = rng.dirichlet(np.ones(channel.inputs))
         found = notions.summary(prior, channel)
-        for name in FIELDS:
-            if name:
-                assert getattr(found, name).width <= 1e-10 * getattr(found, name).value, name
+        for name in NAMES:
+            assert getattr(found, name).width <= 1e-10 * getattr(found, name).value, name
         assert 0 < found.cd_lmip.value < notions.ci_lmip(channel).upper
         assert (found.abp is None) == isinstance(channel, SubsetSelection)
     huge, many = (notions.cd_lmip(None, UnaryEncoding(k, 1.0)).value for k in (10**16, 10**6))
@@ -127,9 +126,9 @@ def test_every_prior_has_its_numbers():
 
 
 def test_a_selection_of_like_secrets():
-    found = readings(arguments.setting(None, SubsetSelection(2, 1.0, 1)), NAMES)
+    found = set_quantities(channel_with_prior(None, SubsetSelection(2, 1.0, 1)), NAMES)
     want = channels.leakage(channels.subset(2, 1.0, 1), [mpf(0.5)] * 2)[0]
-    assert found["information"].lower <= want <= found["information"].upper
+    assert found["cd_lmip"].lower <= want <= found["cd_lmip"].upper
 
 
 def test_who_gains_nothing_from_a_guess():
@@ -143,11 +142,12 @@ def test_what_has_no_integral():
     prior = np.random.default_rng(4).dirichlet(np.ones(30))
     for channel in (UnaryEncoding(30, p=0.5, q=0.5), UnaryEncoding(30, 0.0), UnaryEncoding(30, p=0.5, q=0.0),
                     UnaryEncoding(30, p=0.5, q=1.0), SubsetSelection(30, 0.0), SubsetSelection(1, 1.0)):  # fmt: skip
-        assert bits.bits_of(arguments.setting(prior[: channel.inputs] / prior[: channel.inputs].sum(), channel)) is None
-    assert bits.bits_of(arguments.setting(None, Channel(np.eye(2)))) is None
+        some = prior[: channel.inputs]
+        assert set_parameters(channel_with_prior(some / some.sum(), channel)) is None
+    assert set_parameters(channel_with_prior(None, Channel(np.eye(2)))) is None
     with pytest.raises(DomainError, match=r"at most 2\*\*25 cells, 2\*\*28 secrets and 2\*\*28 releases"):
         notions.pointwise_lmip(prior, UnaryEncoding(30, 1.0))
-    many = np.random.default_rng(5).dirichlet(np.ones(shifts.WIDEST + 1))
+    many = np.random.default_rng(5).dirichlet(np.ones(MOST_DISTINCT + 1))
     assert notions.summary(many, UnaryEncoding(many.size, 1.0)).abp is None
     with pytest.raises(DomainError, match="secret must be one that the prior gives mass; got 1"):
         notions.abp([0.5, 0.0, 0.5], UnaryEncoding(3, 1.0), secret=1)

@@ -72,7 +72,8 @@ def test_channels_as_given_and_over_their_sums(kind):
         given, normal = both(rows)
         wants = [truth.quantities(one, prior) for one in (given, normal)]
         for name, function in (
-            ("ldp_epsilon", notions.ldp_epsilon), ("xi", notions.mbp_xi), ("maximal_leakage", notions.maximal_leakage),
+            ("ldp_epsilon", notions.ldp_epsilon), ("xi", notions.lip_epsilon),
+            ("maximal_leakage", notions.maximal_leakage),
             ("bayes_vulnerability", notions.bayes_vulnerability), ("min_entropy_leakage", notions.min_entropy_leakage),
             ("cd_lmip", notions.cd_lmip), ("pointwise_lmip", notions.pointwise_lmip),
         ):  # fmt: skip
@@ -146,7 +147,7 @@ def test_subnormal_cells_in_every_form(rows):
                                  (Channel(logs, log=True), cells)):  # fmt: skip
             want = truth.quantities(written, prior)
             for name, function in (
-                ("ldp_epsilon", notions.ldp_epsilon), ("xi", notions.mbp_xi), ("cd_lmip", notions.cd_lmip),
+                ("ldp_epsilon", notions.ldp_epsilon), ("xi", notions.lip_epsilon), ("cd_lmip", notions.cd_lmip),
                 ("pointwise_lmip", notions.pointwise_lmip), ("maximal_leakage", notions.maximal_leakage),
             ):  # fmt: skip
                 found = function(prior, channel)

@@ -37,7 +37,7 @@ def quantities(rows, prior):
     q = evidence(rows, prior)
     held = [row for p, row in zip(prior, rows, strict=True) if p > 0]
     return {
-        "cd_lmip": information, "bayes_vulnerability": vulnerability, "ldp_epsilon": ldp, "support_epsilon": support,
+        "cd_lmip": information, "bayes_vulnerability": vulnerability, "ldp_epsilon": ldp, "ldp_on_support": support,
         "xi_plus": plus, "xi_minus": minus, "xi": max(plus, minus), "prior_vulnerability": max(prior),
         "min_entropy_leakage": max(log(vulnerability / max(prior)), mpf(0)),
         "pointwise_lmip": max(divergence(row, q) for row in held),

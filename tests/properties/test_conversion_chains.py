@@ -148,6 +148,18 @@ def test_what_cannot_be_converted_says_what_can(asked, text):
         c.convert(**asked)
 
 
+def test_a_form_takes_its_own_parameters_only():
+    assert c.mbp_from_ldp(1.0, prior_spread=0.5, form="as_published").value == 1.5
+    with pytest.raises(ValueError, match="pi_min must be left out where form is 'as_published'; got 0.1. Form 'tight'"):
+        c.mbp_from_ldp(1.0, 0.1, form="as_published")
+    with pytest.raises(ValueError, match="prior_spread must be left out where form is 'tight'; got 0.5. Form 'as_pub"):
+        c.mbp_from_ldp(1.0, prior_spread=0.5)
+    with pytest.raises(ValueError, match="pi_min must be given where form is 'tight'; got None. Smallest positive"):
+        c.lip_delta_from_cd_lmip(0.1, 1.0)
+    with pytest.raises(ValueError, match="form must be one of tight, as_published; got 'bound'"):
+        c.mbp_from_ldp(1.0, form="bound")
+
+
 def test_published_forms_come_only_when_asked():
     printed = c.convert("robustness", "mbp", xi=1.0, beta=0.001, form="as_published")
     assert not printed.holds

@@ -62,7 +62,7 @@ def test_reasons_round_outward_and_bits_are_understood():
 def test_gaussian_noise_has_no_mbp_but_abp():
     prior, mechanism = Pmf([0.0, 1.0], [0.5, 0.5]), GaussianMechanism(3.0)
     miss = notions.pac_accuracy(mechanism, 0.0, 0.0, 6.0)
-    assert notions.mbp_claim(notions.mbp_xi(prior, mechanism), miss, epsilon=50, beta=0.1).answer == "fails"
+    assert notions.mbp_claim(notions.lip_epsilon(prior, mechanism), miss, epsilon=50, beta=0.1).answer == "fails"
     assert notions.abp_claim(notions.abp(prior, mechanism).maximum, miss, epsilon=0.2, beta=0.1).answer == "holds"
 
 

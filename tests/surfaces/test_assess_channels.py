@@ -57,7 +57,7 @@ def test_the_table_repeats_the_notions(report):
         same(report["capacity"], i, notions.ci_lmip(channel))
         same(report["abp_max"], i, notions.abp(PRIOR, channel).maximum)
         same(report["abp_mean"], i, notions.abp(PRIOR, channel).mean)
-        same(report["mbp_xi"], i, notions.mbp_xi(PRIOR, channel))
+        same(report["mbp_xi"], i, notions.lip_epsilon(PRIOR, channel))
         same(report["bayes_vulnerability"], i, notions.bayes_vulnerability(PRIOR, channel))
         same(report["min_entropy_leakage"], i, notions.min_entropy_leakage(PRIOR, channel))
         same(report["maximal_leakage"], i, notions.maximal_leakage(None, channel))
@@ -103,7 +103,7 @@ def test_noise_on_integers_sees_the_empty_places():
     prior = np.array([0.25, 0, 0.5, 0, 0, 0.25])
     same(found["mutual_information"], 0, notions.cd_lmip(prior, GeometricMechanism(6, 0.2)))
     wide = fastpriv.assess(AGES, mechanism="geometric", level=[1.0], epsilon=[0.1], sensitivity=50.0)
-    same(wide["mbp_xi"], 0, notions.mbp_xi(prior, GeometricMechanism(6, 0.02)))
+    same(wide["mbp_xi"], 0, notions.lip_epsilon(prior, GeometricMechanism(6, 0.02)))
     binned = fastpriv.assess([0.0, 0.3, 1.0, 9.9], mechanism="geometric", level=[1.0], epsilon=[0.1], bins=10)
     assert (binned.secret.inputs, binned.secret.input_indices.tolist(), binned.bins) == (10, [0, 1, 9], 10)
     assert binned.sensitivity == 9.9
@@ -223,8 +223,8 @@ def test_required_levels_meet_their_targets(report):
     assert notions.cd_lmip(PRIOR, RandomizedResponse(3, bits)).to("bits").upper <= 0.1
     assert notions.cd_lmip(PRIOR, RandomizedResponse(3, bits * 1.002)).to("bits").value > 0.1
     xi = sigma["MBP, xi = 1"]
-    assert notions.mbp_xi(PRIOR, RandomizedResponse(3, xi)).upper <= 1.0
-    assert notions.mbp_xi(PRIOR, RandomizedResponse(3, xi * 1.002)).value > 1.0
+    assert notions.lip_epsilon(PRIOR, RandomizedResponse(3, xi)).upper <= 1.0
+    assert notions.lip_epsilon(PRIOR, RandomizedResponse(3, xi * 1.002)).value > 1.0
     assert "Level that meets a target" in report.summary()
     rare = fastpriv.assess(Pmf([0, 1], [1e-9, 1 - 1e-9]), mechanism="rr", level=[1.0], epsilon=[1.0])
     assert rare.requirements[0].setting > 1000.0  # it never leaks as much
@@ -415,7 +415,7 @@ def test_the_command_takes_a_channel(inside, capsys):
     assert main(["assess", "--channel", "q.csv", "--prior", "p.csv", "--json", "--epsilon", "1"]) == 0
     rows = {row["quantity"]: row for row in json.loads(capsys.readouterr().out)["table"]}
     channel = fastpriv.read_channel("q.csv")
-    assert rows["mbp_xi"]["upper"] == notions.mbp_xi([0.5, 0.0, 0.5], channel).upper
+    assert rows["mbp_xi"]["upper"] == notions.lip_epsilon([0.5, 0.0, 0.5], channel).upper
     assert main(["assess", "jobs.csv", "--column", "job", "--channel", "q.csv", "--quiet", "--out", "o"]) == 0
     assert "job through q.csv" in (inside / "o" / "assessment.csv").read_text()
     (inside / "rr.json").write_text('{"channel": "RandomizedResponse", "k": 3, "epsilon": 1.0}')

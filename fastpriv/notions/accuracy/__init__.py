@@ -1,5 +1,5 @@
-"""How likely a release misses its target: in closed form, by summing a row, or by counting samples; and claims of it.
+"""How likely a release misses its target, and claims of privacy and accuracy at once.
 
-``ways`` chooses; ``normal`` holds Gaussian noise, ``finite`` channels, ``trials`` everything that can be drawn from,
-``claims`` the verdicts; ``fastpriv.notions.pac`` is what people call.
+``pac`` holds what people call; ``closed_forms`` computes the probability exactly, ``monte_carlo`` counts samples;
+``claims`` judges claims of MBP or ABP together with accuracy.
 """

@@ -1,19 +1,19 @@
 /* When a kernel stops before it is done.
  *
- * A kernel says what it has done; every FP_STOP_SECONDS or so its caller is asked whether Python heard a signal that
- * raises, as Ctrl-C does, and the clock is compared with a deadline.  The headers know no Python: fp_stop.pxi holds the
- * function that they ask.  What was asked is remembered, so that every loop on the way out leaves at once.
- */
+ * A kernel says what it has done; every FP_STOP_CHECK_SECONDS or so its caller is asked whether Python heard a signal
+ * that raises, as Ctrl-C does, and the clock is compared with a deadline.  The headers know no Python: fp_interrupt.pxi
+ * holds the function that they ask.  What was asked is remembered, so that every loop on the way out leaves at
+ * once. */
 /* bounds: none - nanoseconds as seconds, and when a kernel asks */
-#ifndef FP_DEADLINE_H
-#define FP_DEADLINE_H
+#ifndef FP_STOP_TOKEN_H
+#define FP_STOP_TOKEN_H
 
 #include <math.h>
 #include <stddef.h>
 #include <time.h>
 
-#define FP_STOP_SECONDS 0.05 /* between two questions */
-#define FP_STOP_TERMS 65536  /* of some nanoseconds each, between two looks at the clock */
+#define FP_STOP_CHECK_SECONDS 0.05 /* between two questions */
+#define FP_STOP_CHECK_TERMS 65536  /* of some nanoseconds each, between two looks at the clock */
 
 /* Whether the caller wants the kernel to stop. */
 typedef int (*fp_interrupted)(void);
@@ -32,27 +32,27 @@ typedef struct {
     double next;                /* when the caller is asked again */
     ptrdiff_t terms;            /* since the last look at the clock */
     int status;                 /* 0, FP_INTERRUPTED or FP_EXPIRED */
-} fp_stop;
+} fp_stop_token;
 
-static inline fp_stop fp_stop_at(fp_interrupted interrupted, double deadline)
+static inline fp_stop_token fp_stop_token_make(fp_interrupted interrupted, double deadline)
 {
-    return (fp_stop){interrupted, deadline, 0.0, 0, 0};
+    return (fp_stop_token){interrupted, deadline, 0.0, 0, 0};
 }
 
 /* 0, or the reason to stop, after so many more terms; NULL never stops. */
-static inline int fp_stop_after(fp_stop *stop, ptrdiff_t terms)
+static inline int fp_stop_requested(fp_stop_token *stop, ptrdiff_t terms)
 {
     if (!stop)
         return 0;
     stop->terms += terms;
-    if (stop->status || stop->terms < FP_STOP_TERMS)
+    if (stop->status || stop->terms < FP_STOP_CHECK_TERMS)
         return stop->status;
     stop->terms = 0;
     double now = fp_seconds();
     if (now > stop->deadline)
         stop->status = FP_EXPIRED;
     if (now >= stop->next) {
-        stop->next = now + FP_STOP_SECONDS;
+        stop->next = now + FP_STOP_CHECK_SECONDS;
         if (stop->interrupted && stop->interrupted())
             stop->status = FP_INTERRUPTED;
     }

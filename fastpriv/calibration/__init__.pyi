@@ -1,0 +1,7 @@
+from .gaussian_noise import sigma_from_cd_lmip as sigma_from_cd_lmip
+from .gaussian_noise import sigma_from_ci_lmip as sigma_from_ci_lmip
+from .gaussian_noise import sigma_from_ldp as sigma_from_ldp
+from .gaussian_noise import sigma_from_ldp_log_delta as sigma_from_ldp_log_delta
+from .gaussian_noise import sigma_from_lip as sigma_from_lip
+from .gaussian_noise import sigma_from_lip_log_delta as sigma_from_lip_log_delta
+from .gaussian_noise import sigma_from_pointwise_lmip as sigma_from_pointwise_lmip

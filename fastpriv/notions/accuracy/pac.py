@@ -1,0 +1,438 @@
+"""PAC accuracy: how likely a release misses what it estimates by more than alpha, for one secret (standard) and for
+each of several (robust).
+
+Notation: M(d) is the release for the secret d, mu the target, beta(alpha) = P(||M(d) - mu|| > alpha).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ... import _parallel, _validate
+from ..._estimates import monotone
+from ..._parallel import Progress
+from ...channels import AnyChannel, DiscreteLaplace
+from ...distributions.user_functions import Sampler
+from ...errors import DomainError, ShapeError, interruption
+from ...estimate import Estimate, NumberLike, Result
+from ...mechanisms.gaussian import GaussianMechanism
+from ...numerics import FloatArray, IndexArray
+from ...sampling.request import Request, request
+from .closed_forms import Bounds, discrete_laplace_misses, gaussian_misses, has_gaussian_form, row_misses
+from .monte_carlo import count_misses
+
+__all__ = ["RobustAccuracy", "pac_accuracy", "robust_accuracy"]
+
+Norm: TypeAlias = Literal[1, 2] | float
+Side: TypeAlias = Literal["both", "lower", "upper"]
+Answer = TypeVar("Answer")
+
+_MOST_OUTPUTS = 2**22  # outputs of a channel whose row is summed: 32 MiB of doubles
+
+
+@monotone(falling="alpha")
+def pac_accuracy(
+    mechanism: Any, secret: Any, target: ArrayLike, alpha: NumberLike, *, decode: Any = None, norm: Norm = 2,
+    method: Literal["auto", "sampled"] = "auto", confidence: float = 0.95, side: Side = "both", rtol: float = 0.01,
+    atol: float = 1e-4, max_samples: float = 1e7, max_seconds: float = 60.0, rng: Any = None,
+    n_jobs: int | None = None, progress: Progress = None,
+) -> Estimate:  # fmt: skip
+    """Probability that a release misses its target by more than alpha: beta(alpha) = P(||M(d) - mu|| > alpha).
+
+    A mechanism has standard accuracy alpha with confidence 1 - beta when this is at most beta.
+
+    Parameters
+    ----------
+    mechanism : GaussianMechanism, AnyChannel or callable
+        A Gaussian mechanism adds its noise to ``secret``. A channel releases one of finitely many outputs, which
+        ``decode`` reads as numbers. A callable is called as ``mechanism(rng, n)`` with a ``numpy.random.Generator``
+        and returns n independent releases, shape (n,) or (n, k), or, where ``secret`` is not None, as
+        ``mechanism(rng, n, secret)``. One jitted by numba is called as ``mechanism(rng, x)`` and fills x, of shape
+        (k,), with one release; with a secret as the others.
+    secret : array_like, int or any object
+        The value that noise is added to, number or shape (k,); the input of a channel, counted from 0; or what a
+        callable takes.
+    target : array_like
+        mu, a number or of shape (k,).
+    alpha : array_like or Estimate
+        Tolerances, at least 0 and finite, any shape; all of them share one set of samples.
+    decode : array_like of shape (outputs,) or (outputs, k), or callable, optional
+        Only for channels: the estimate that each output stands for, or a function of releases as ``channel.sample``
+        gives them, shape (n,) or (n, ...), to (n,) or (n, k). Default: integer releases are the estimates.
+    norm : {2, 1, inf}
+        Of the deviation.
+    method : {"auto", "sampled"}
+        ``sampled`` counts samples also where a closed form or a sum applies.
+    confidence : float
+        Level of a sampled interval, for each alpha.
+    side : {"both", "lower", "upper"}
+        Spend the whole error on one end.
+    rtol, atol : float
+        A sampled run stops when half the width is at most ``max(atol, rtol * beta)`` for every alpha; both 0 spend
+        the whole budget.
+    max_samples, max_seconds : float
+        Budget of a sampled run; it ends there with a wider interval.
+    rng : None, int, sequence of int, SeedSequence, BitGenerator or Generator
+        Equal integers give equal bits, for any number of threads.
+    n_jobs : int, optional
+        Threads, as in joblib.
+    progress : bool or callable, optional
+        True for a bar; a callable is called with (blocks done, blocks in all).
+
+    Returns
+    -------
+    Estimate
+        Probabilities of the shape of ``alpha``. Kind ``exact`` for a Gaussian mechanism (in closed form) and for a
+        channel whose row is summed; ``statistical`` for counted samples, with the limits of Clopper and Pearson, and
+        ``cost["stopped"]`` one of target, max_samples, max_seconds; interrupted in the answer that an error carries.
+
+    Raises
+    ------
+    DomainError
+        For a negative alpha, NaN, an unknown norm, a secret that a channel does not have, or a callable that raises,
+        returns NaN or something else than numbers.
+    ShapeError
+        For shapes of secret, target, decoded outputs or samples that do not agree.
+    KeyboardInterrupt
+        When interrupted; its attribute ``best`` carries the answer that was reached, if there was one.
+
+    Notes
+    -----
+    A sampled run draws a pilot and stops at an interim analysis, at fixed multiples of what the pilot asks for. The
+    analyses share the error, so that the interval holds whichever the run stops at. Without a target
+    (rtol = atol = 0) there is one analysis.
+
+    **Accuracy** 1e-11 relative in closed form, 1e-12 for sums, whether or not a release lies on the edge;
+    ``tests/enclosures/test_pac.py``. ``tests/intervals/test_pac_coverage.py`` counts the misses of the intervals over
+    many seeds. Source: Zhang and Chen, Bridging Privacy and Robustness, definition IV.4; Clopper and Pearson 1934.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, RandomizedResponse, notions
+    >>> notions.pac_accuracy(GaussianMechanism(1.0), [0.0, 0.0], [0.0, 0.0], [1.0, 3.0]).value
+    array([0.60653066, 0.011109  ])
+    >>> notions.pac_accuracy(RandomizedResponse(5, 2.0), 3, target=3.0, alpha=1.0).upper
+    0.175...
+    >>> import numpy as np
+    >>> median = lambda rng, n: np.median(rng.laplace(size=(n, 15)), axis=1)
+    >>> miss = notions.pac_accuracy(median, None, 0.0, [0.5, 1.0], rng=1, atol=0.01)
+    >>> miss.kind, bool((miss.lower <= miss.value).all())
+    ('statistical', True)
+    """
+    _parallel.checked(n_jobs, progress)
+    question = _question(target, alpha, norm, method)
+    sampling = _sampling(confidence, side, rtol, atol, max_samples, max_seconds, rng, n_jobs, progress)
+    per_secret, _ = _misses(mechanism, [secret], decode, question, sampling)
+    return _raised_if_interrupted(per_secret[0], per_secret.cost)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RobustAccuracy(Result):
+    """How likely the releases of several secrets miss one target, each with its bounds, and the largest of them.
+
+    Parameters
+    ----------
+    per_neighbour : Estimate
+        Shape (N, *alpha.shape): row i belongs to neighbour i. Sampled intervals hold at ``confidence`` each.
+    maximum : Estimate
+        Of the shape of ``alpha``: the largest probability. Its lower bound pays for the choice among N, by the union
+        bound; its upper bound needs no correction, since it is above that of the secret that attains the maximum,
+        whichever that is.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, notions
+    >>> accuracy = notions.robust_accuracy(GaussianMechanism(1.0), [0.0, 0.5, -1.0], 0.0, 2.0)
+    >>> accuracy.per_neighbour.value.round(4), round(accuracy.maximum.value, 4)
+    (array([0.0455, 0.073 , 0.16  ]), 0.16)
+    """
+
+    per_neighbour: Estimate
+    maximum: Estimate
+
+
+@monotone(falling="alpha")
+def robust_accuracy(
+    mechanism: Any, neighbours: Sequence[Any], target: ArrayLike, alpha: NumberLike, *, decode: Any = None,
+    norm: Norm = 2, method: Literal["auto", "sampled"] = "auto", confidence: float = 0.95, side: Side = "both",
+    rtol: float = 0.01, atol: float = 1e-4, max_samples: float = 1e7, max_seconds: float = 60.0, rng: Any = None,
+    n_jobs: int | None = None, progress: Progress = None,
+) -> RobustAccuracy:  # fmt: skip
+    """Probability that the release of each other secret misses the same target: P(||M(d') - mu|| > alpha), all d'.
+
+    A mechanism has robust accuracy alpha with confidence 1 - gamma when the largest of these is at most gamma.
+
+    Parameters
+    ----------
+    mechanism : GaussianMechanism, AnyChannel or callable
+        As for ``pac_accuracy``; a callable is called as ``mechanism(rng, n, secret)``.
+    neighbours : sequence
+        The secrets d', at least one. Only those that are listed count.
+    target, alpha, decode, norm, method
+        As for ``pac_accuracy``.
+    confidence, side, rtol, atol, max_samples, max_seconds, rng, n_jobs, progress
+        As for ``pac_accuracy``; ``max_samples`` counts for each neighbour, ``max_seconds`` for the whole call.
+
+    Returns
+    -------
+    RobustAccuracy
+        ``per_neighbour`` and ``maximum``.
+
+    Notes
+    -----
+    What a privacy guarantee implies for secrets that are not listed is in ``fastpriv.conversions``:
+    ``robustness_from_mbp(xi, beta)`` is T_xi(T_xi(beta)) with T_x(b) = min(e^x b, 1 - e^-x (1 - b)), and
+    ``robustness_from_ldp``. The published (1 + 4 xi) beta is false for xi above 0.628.
+
+    Raises as ``pac_accuracy``, and for an empty list of neighbours. **Accuracy** as ``pac_accuracy``;
+    ``tests/intervals/test_pac_coverage.py`` covers the maximum. Source: Zhang and Chen, definition IV.6.
+
+    Examples
+    --------
+    >>> from fastpriv import notions
+    >>> import numpy as np
+    >>> mean = lambda rng, n, data: np.mean(data) + rng.laplace(scale=0.1, size=n)
+    >>> accuracy = notions.robust_accuracy(mean, [[1, 2, 3], [1, 2, 4]], 2.0, 0.5, rng=1, rtol=0.1)
+    >>> accuracy.per_neighbour.shape, accuracy.maximum.lower < 0.0952 < accuracy.maximum.upper
+    ((2,), True)
+    """
+    _parallel.checked(n_jobs, progress)
+    question = _question(target, alpha, norm, method)
+    sampling = _sampling(confidence, side, rtol, atol, max_samples, max_seconds, rng, n_jobs, progress)
+    listed = isinstance(neighbours, (Sequence, np.ndarray)) and not isinstance(neighbours, (str, bytes))
+    if not listed or getattr(neighbours, "ndim", 1) == 0 or len(neighbours) == 0:
+        raise DomainError(
+            f"neighbours must be a sequence of at least one secret; got {_validate.shown(neighbours)}. List those "
+            "whose accuracy counts."
+        )
+    per_secret, maximum = _misses(mechanism, list(neighbours), decode, question, sampling, "neighbours")
+    return _raised_if_interrupted(RobustAccuracy(per_secret, maximum), per_secret.cost)
+
+
+def _raised_if_interrupted(answer: Answer, cost: Mapping[str, Any]) -> Answer:
+    """The answer, or a KeyboardInterrupt that carries it if the run was interrupted."""
+    if cost.get("stopped") == "interrupted":
+        raise interruption(answer, f"the run was interrupted after {cost['samples']} draws.")
+    return answer
+
+
+class _Question(NamedTuple):
+    """The validated question: where the target is, which deviations count, in which norm."""
+
+    target: FloatArray
+    alpha: FloatArray  # distinct, in increasing order
+    inverse: IndexArray  # position of each requested alpha among the distinct ones
+    shape: tuple[int, ...]
+    norm: float
+    sampled: bool
+
+    def estimate(self, bounds: Bounds, **words: Any) -> Estimate:
+        """For the requested alphas, from numbers of shape (..., A) for the distinct ones."""
+        numbers = (x[..., self.inverse].reshape((*x.shape[:-1], *self.shape)) for x in bounds)
+        return Estimate(*numbers, unit="probability", **words)
+
+
+def _question(target: ArrayLike, alpha: Any, norm: float, method: str) -> _Question:
+    centre = _validate.vector("target", target, remedy="Pass the number or vector that releases estimate.")
+    edges = _validate.real("alpha", alpha, "at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
+    if isinstance(norm, bool) or not isinstance(norm, (int, float, np.number)) or norm not in (1, 2, math.inf):
+        raise DomainError(f"norm must be 1, 2 or inf; got {_validate.shown(norm)}. Choose one of these.")
+    distinct, inverse = np.unique(edges, return_inverse=True)
+    sampled = _validate.choice("method", method, ("auto", "sampled")) == "sampled"
+    return _Question(centre, distinct, inverse.reshape(-1), edges.shape, float(norm), sampled)
+
+
+def _sampling(
+    confidence: float, side: Side, rtol: float, atol: float, max_samples: float, max_seconds: float, rng: Any,
+    n_jobs: int | None, progress: Progress,
+) -> Request:  # fmt: skip
+    return request(
+        confidence=confidence, side=side, rtol=rtol, atol=atol, max_samples=max_samples,  # type: ignore[arg-type]
+        max_seconds=max_seconds, method="auto", interval="replicates", rng=rng, n_jobs=n_jobs, progress=progress,
+    )  # fmt: skip
+
+
+# Exact bounds of the secret of an index, or None; one sampler for each secret; the exact method
+_Methods: TypeAlias = tuple[Callable[[int], Bounds] | None, list[Sampler], str]
+
+
+def _misses(
+    mechanism: Any, secrets: list[Any], decode: Any, question: _Question, sampling: Request, name: str = "secret"
+) -> tuple[Estimate, Estimate]:
+    """For each secret, and for the one that misses most often; ``name`` is that of the argument that holds them."""
+    exact: Callable[[int], Bounds] | None
+    if decode is not None and not isinstance(mechanism, AnyChannel):
+        raise DomainError(
+            f"decode must be left out for anything but a channel; got one with {_validate.shown(mechanism)}. "
+            "Let the mechanism return numbers."
+        )
+    if isinstance(mechanism, GaussianMechanism):
+        exact, samplers, method = _gaussian_methods(mechanism, secrets, question, name)
+    elif isinstance(mechanism, AnyChannel):
+        exact, samplers, method = _channel_methods(mechanism, secrets, decode, question, name)
+    elif callable(mechanism):
+        exact, method = None, ""
+        functions = [mechanism if secret is None else _WithSecret(mechanism, secret) for secret in secrets]
+        samplers = [Sampler("mechanism", function, question.target.size) for function in functions]
+    else:
+        raise DomainError(
+            f"mechanism must be a GaussianMechanism, a channel or a function; got {_validate.shown(mechanism)}. "
+            "Pass a function of (rng, n) that returns n releases."
+        )
+    if question.alpha.size == 0:
+        empty = np.zeros((len(secrets), 0))
+        exact, method = (lambda i: (empty[i], empty[i], empty[i])), "no alpha"
+    if exact is None:
+        return _count(samplers, question, sampling)
+    rows = [exact(i) for i in range(len(secrets))]
+    value, lower, upper = (np.array([row[end] for row in rows]) for end in range(3))
+    return _with_maximum(question, (value, lower, upper), lower, kind="exact", method=method)
+
+
+def _with_maximum(
+    question: _Question, bounds: Bounds, simultaneous: FloatArray, **words: Any
+) -> tuple[Estimate, Estimate]:
+    """Estimates for the secrets (the rows) and for their maximum; ``simultaneous`` lower bounds hold all at once."""
+    largest = bounds[0].max(axis=0), simultaneous.max(axis=0), bounds[2].max(axis=0)
+    return question.estimate(bounds, **words), question.estimate(largest, **words)
+
+
+def _gaussian_methods(mechanism: GaussianMechanism, secrets: list[Any], question: _Question, name: str) -> _Methods:
+    sigma = _validate.scalar("sigma", mechanism.sigma)
+    centres = []
+    for secret in secrets:
+        centre = _validate.vector(name, secret, remedy="Pass the value that noise is added to.")
+        if centre.shape != question.target.shape:
+            raise ShapeError(
+                f"{name} must have as many coordinates as target; got {centre.size} and {question.target.size}. "
+                "A release is the secret with noise, near the target if all is well."
+            )
+        centres.append(centre)
+    gaps = [centre - question.target for centre in centres]
+    alpha, norm = question.alpha, question.norm
+    closed = not question.sampled and all(has_gaussian_form(gap, sigma, alpha, norm) for gap in gaps)
+
+    def exact(i: int) -> Bounds:
+        return gaussian_misses(gaps[i], sigma, alpha, norm)
+
+    samplers = [Sampler("mechanism", _GaussianNoise(centre, sigma), centre.size) for centre in centres]
+    return exact if closed else None, samplers, "closed form"
+
+
+def _channel_methods(
+    channel: AnyChannel, secrets: list[Any], decode: Any, question: _Question, name: str
+) -> _Methods:
+    inputs = [_validate.count(name, secret, 0, channel.inputs - 1) for secret in secrets]
+    target, alpha = question.target, question.alpha
+    integers = channel.sample([0], rng=0).shape == (1,)
+    if decode is None and not integers:
+        raise DomainError(
+            f"decode must be given for a channel whose releases are sets, bits or tuples; got None for "
+            f"{_validate.shown(channel)}. Pass a function of releases that returns estimates."
+        )
+    listable = channel._log2_shape()[1] <= 60
+    small = listable and channel.outputs <= _MOST_OUTPUTS
+    points = None
+    if decode is not None and not callable(decode):
+        points = _validate.real("decode", decode, "finite numbers", np.isfinite)
+        if points.ndim not in (1, 2) or not listable or len(points) != channel.outputs:
+            raise ShapeError(
+                f"decode must have one entry or row for each of the {_validate.shown(channel.outputs)} outputs; got "
+                f"shape {points.shape}. Pass a function for channels with many."
+            )
+    elif integers and small and not isinstance(channel, DiscreteLaplace):  # whose releases are all integers
+        points = np.arange(channel.outputs, dtype=np.float64)
+        if decode is not None:
+            decoded = Sampler("decode", lambda rng, n: decode(np.arange(n)), target.size)
+            points = decoded(np.zeros(4, dtype=np.uint64), channel.outputs).T
+    if points is not None:
+        points = points.reshape(len(points), -1)
+        if points.shape[1] != target.size:
+            raise ShapeError(
+                f"decode must give as many coordinates as target; got {points.shape[1]} and {target.size}. "
+                "Pass a target of that length."
+            )
+    samplers = [Sampler("decode", _DecodedRelease(channel, i, decode, points), target.size) for i in inputs]
+    if question.sampled:
+        return None, samplers, ""
+    if points is not None and small:
+        outputs = points
+        return (
+            lambda i: row_misses(channel, inputs[i], outputs, target, alpha, question.norm),
+            samplers, "sum over a row",
+        )  # fmt: skip
+    if isinstance(channel, DiscreteLaplace) and decode is None and target.size == 1:
+        return (
+            lambda i: discrete_laplace_misses(channel, inputs[i], float(target[0]), alpha),
+            samplers, "two geometric tails",
+        )  # fmt: skip
+    return None, samplers, ""
+
+
+def _count(samplers: list[Sampler], question: _Question, sampling: Request) -> tuple[Estimate, Estimate]:
+    counts, repeatable = count_misses(samplers, question.target, question.alpha, question.norm, sampling)
+    intervals = [count.interval(sampling) for count in counts]
+    value, lower, upper = (np.array([getattr(one, end) for one in intervals]) for end in ("value", "lower", "upper"))
+    simultaneous = lower
+    if sampling.side != "upper" and len(counts) > 1:
+        simultaneous = np.array([count.interval(sampling, len(counts)).lower for count in counts])
+    reasons = [count.stopped for count in counts]
+    stopped = next(word for word in ("interrupted", "max_seconds", "max_samples", "target") if word in reasons)
+    cost = {"samples": sum(count.samples for count in counts), "interim_analyses": max(c.analysis for c in counts),
+            "stopped": stopped, "repeatable": repeatable}  # fmt: skip
+    words = {"kind": "statistical", "confidence": sampling.confidence, "method": "counted draws", "cost": cost}
+    return _with_maximum(question, (value, lower, upper), simultaneous, **words)
+
+
+@dataclass(frozen=True)
+class _WithSecret:
+    """A function of (rng, n) from one of (rng, n, secret)."""
+
+    function: Callable[..., Any]
+    secret: Any
+    more_arguments: ClassVar[str] = ", secret"
+
+    @property
+    def __name__(self) -> str:
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
+
+    def __call__(self, rng: np.random.Generator, n: int) -> Any:
+        return self.function(rng, n, self.secret)
+
+
+@dataclass(frozen=True)
+class _GaussianNoise:
+    """The Gaussian mechanism as a sampler."""
+
+    centre: FloatArray
+    sigma: float
+
+    def __call__(self, rng: np.random.Generator, n: int) -> FloatArray:
+        return self.centre + self.sigma * rng.standard_normal((n, self.centre.size))
+
+
+@dataclass(frozen=True)
+class _DecodedRelease:
+    """A channel and its decoder as a sampler."""
+
+    channel: AnyChannel
+    secret: int
+    decode: Any
+    points: FloatArray | None
+
+    @property
+    def __name__(self) -> str:
+        return str(getattr(self.decode, "__name__", "decode"))
+
+    def __call__(self, rng: np.random.Generator, n: int) -> Any:
+        kind: Any = np.int64 if self.secret < 2**63 else object
+        releases = self.channel.sample(np.full(n, self.secret, dtype=kind), rng=rng)
+        if callable(self.decode):
+            return self.decode(releases)
+        return releases.astype(np.float64) if self.points is None else self.points[releases]

@@ -1,0 +1,235 @@
+"""``summary``: all quantities of a channel under a prior from one walk through its cells."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import _parallel, _validate
+from .._files import atomic_write
+from ..channels import Channel, DefaultChannel, ProductChannel
+from ..errors import ShapeError
+from ..estimate import Estimate, Result
+from ..numerics import FloatArray, IndexArray
+from .bayesian import AverageBayesianPrivacy, average_bayesian_privacy, larger_side
+from .discrete import abp, product_channels
+from .discrete import dense_quantities as dense
+from .discrete.channel_with_prior import (
+    Bracket,
+    ChannelWithPrior,
+    Mechanism,
+    Prior,
+    channel_with_prior,
+    estimate,
+    unprompted_cells,
+    with_all_rows,
+    with_distinct_rows,
+)
+from .discrete.quantities import UNITS, brackets, from_column_statistics, log_ratio_bounds
+from .discrete.type_class_quantities import type_classes
+
+__all__ = ["ChannelSummary", "summary"]
+
+_UNPROMPTED_WORK = 2**32  # multiplications up to which ABP is computed for all secrets without a request: seconds
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ChannelSummary(Result):
+    """What a channel tells about a secret with a prior. Estimates, None where there is no way to know them.
+
+    Parameters
+    ----------
+    ldp_epsilon, ldp_on_support : Estimate
+        Pure LDP between all secrets, and between those of positive prior probability.
+    xi, xi_plus, xi_minus : Estimate
+        Maximum Bayesian privacy and its sides; ``xi`` is pure local information privacy too.
+    cd_lmip, pointwise_lmip : Estimate
+        Mutual information, and the largest divergence of a row from the distribution of the release.
+    bayes_vulnerability, prior_vulnerability, min_entropy_leakage, maximal_leakage : Estimate
+        Chance of the best guess after and before the release, log of their ratio, and maximal leakage.
+    abp : AverageBayesianPrivacy or None
+        For the requested distribution of the release; else for all secrets, if that is cheap.
+    release, map_secrets : ndarray, shape (m,), or None
+        Distribution of the release under the prior; likeliest secret after each release, -1 for those that never occur.
+    divergences : ndarray, shape (n,), or None
+        Divergence of each row from that distribution in nats, 0 for secrets without prior.
+    posteriors : ndarray, path or None
+        What was passed, filled.
+
+    Examples
+    --------
+    >>> from fastpriv import notions
+    >>> quantities = notions.summary([0.5, 0.5], [[0.75, 0.25], [0.25, 0.75]])
+    >>> quantities.bayes_vulnerability.value, quantities.map_secrets.tolist()
+    (0.75, [0, 1])
+    """
+
+    ldp_epsilon: Estimate | None
+    ldp_on_support: Estimate | None
+    xi: Estimate | None
+    xi_plus: Estimate | None
+    xi_minus: Estimate | None
+    cd_lmip: Estimate | None
+    pointwise_lmip: Estimate | None
+    bayes_vulnerability: Estimate | None
+    prior_vulnerability: Estimate | None
+    min_entropy_leakage: Estimate | None
+    maximal_leakage: Estimate | None
+    abp: AverageBayesianPrivacy | None = None
+    release: FloatArray | None = field(default=None, repr=False)
+    map_secrets: IndexArray | None = field(default=None, repr=False)
+    divergences: FloatArray | None = field(default=None, repr=False)
+    posteriors: Any = field(default=None, repr=False, compare=False)
+
+
+def summary(
+    prior: Prior, mechanism: Mechanism, *, posteriors: FloatArray | str | os.PathLike[str] | None = None,
+    release: ArrayLike | None = None, secret: ArrayLike | None = None, belief: ArrayLike | None = None,
+    n_jobs: int | None = None, progress: _parallel.Progress = None,
+) -> ChannelSummary:  # fmt: skip
+    """LDP, MBP, LIP, mutual information, vulnerability, leakage, ABP and all posteriors of a channel under a prior.
+
+    Parameters
+    ----------
+    prior : array_like, shape (n,), Pmf, tuple or None
+        Probability of each secret, as in ``mbp``.
+    mechanism : AnyChannel or array_like, shape (n, m)
+        The channel.
+    posteriors : ndarray, shape (n, m), or path, optional
+        Where f(d | w) = pi(d) r_d(w) goes: a contiguous array of float32 or float64 that is filled, or a new ``.npy``
+        file, which appears when it is whole. Columns of releases that never occur are 0.
+    release, secret, belief : optional
+        The distribution of the release for ABP, as in ``abp``. If none is given, ABP is taken at all secrets where that
+        costs at most 2**32 multiplications, and left out beyond.
+    n_jobs, progress : optional
+        As in ``mbp``.
+
+    Returns
+    -------
+    ChannelSummary
+        Estimates, with ``to_dict`` and ``to_frame``.
+
+    Raises
+    ------
+    DomainError
+        As ``mbp`` and ``abp``.
+    ShapeError
+        For ``posteriors`` that do not fit.
+
+    Notes
+    -----
+    A written channel is walked through twice, whatever is asked: largest and smallest cells, q and best guesses first;
+    information and posteriors then. Blocks of 2**21 cells do not depend on ``n_jobs``, so the bits do not. Beside the
+    channel, memory holds a few numbers for each row and each column, and one block a thread: 16 MiB, as much again for
+    posteriors in a file, and for cells that are not plain doubles or singles.
+
+    **Accuracy** as the functions of these names; ``tests/enclosures/test_channel_notions.py``. Source: the definitions
+    that the functions of these names cite.
+
+    Examples
+    --------
+    >>> from fastpriv import notions
+    >>> quantities = notions.summary([0.2, 0.8], [[0.75, 0.25], [0.25, 0.75]])
+    >>> round(quantities.cd_lmip.value, 6), round(quantities.abp.mean.value, 6)
+    (0.085111, 0.048265)
+    """
+    _parallel.checked(n_jobs, progress)
+    model = channel_with_prior(prior, mechanism)
+    arrays: dict[str, Any] = {}
+    passes: abp.Passes | None = None
+    if posteriors is not None or _is_walked(model):
+        found, arrays, passes = _walk(model, posteriors, release, secret, n_jobs, progress)
+    else:
+        found = brackets(model, UNITS, n_jobs=n_jobs, progress=progress, omit_unavailable=True)
+    numbers: dict[str, Any] = {
+        name: estimate(found[name], unit) if name in found else None for name, unit in UNITS.items()
+    }
+    plus, minus = numbers["xi_plus"], numbers["xi_minus"]
+    xi = None if plus is None or minus is None else larger_side(plus, minus)
+    shift = None
+    if not (release is None and secret is None and belief is None) or _abp_is_cheap(model):
+        shifts = abp.posterior_shifts(model, release, secret, belief, n_jobs, None, passes)
+        shift = average_bayesian_privacy(shifts)
+    return ChannelSummary(**numbers, xi=xi, abp=shift, **arrays, posteriors=posteriors)
+
+
+def _is_walked(model: ChannelWithPrior) -> bool:
+    """Whether all quantities come from the rows, rather than each from its own closed form."""
+    channel = model.channel
+    if isinstance(channel, ProductChannel):
+        return False
+    if isinstance(channel, (Channel, DefaultChannel)):
+        return True
+    return type_classes(model) is None and channel._cells_within(unprompted_cells(channel))
+
+
+def _abp_is_cheap(model: ChannelWithPrior) -> bool:
+    channel = model.channel
+    if abp.symmetric_shift(model) is not None or abp.has_pairwise_form(model) or product_channels.has_few_types(model):
+        return True
+    if isinstance(channel, DefaultChannel):
+        return (len(channel.indices) + 1) ** 2 * channel.outputs <= _UNPROMPTED_WORK
+    return channel._cells_within(_UNPROMPTED_WORK, secrets=2)
+
+
+def _walk(
+    model: ChannelWithPrior, posteriors: Any, release: Any, secret: Any, n_jobs: int | None,
+    progress: _parallel.Progress,
+) -> tuple[dict[str, Bracket], dict[str, Any], abp.Passes | None]:  # fmt: skip
+    """Brackets, arrays, and the passes through the rows for ABP, if it can use them."""
+    rows_model = with_distinct_rows(model) if posteriors is None else with_all_rows(model)
+    rows = dense.RowBlocks(rows_model, n_jobs, progress)
+    first = dense.column_statistics(rows)
+    is_written = isinstance(model.channel, Channel)
+    change = abp.single_change(model, rows, first, release, secret) if is_written else None
+    second = _second_pass(rows, first, posteriors, change)
+    rows.progress = None  # ABP shows none
+    found = from_column_statistics(rows, first, UNITS)
+    found["cd_lmip"] = dense.mutual_information(rows, second)
+    found["pointwise_lmip"] = dense.pointwise_divergence(rows, second)
+    if not isinstance(model.channel, (Channel, DefaultChannel)):
+        found |= log_ratio_bounds(model)
+    arrays: dict[str, Any] = {}
+    if rows_model.channel is model.channel:
+        arrays = {"release": rows.rescaled(first.q), "divergences": second.divergences,
+                  "map_secrets": np.where(first.occurs, first.map_secret, -1)}  # fmt: skip
+        for array in arrays.values():
+            array.setflags(write=False)
+    else:  # rows stand for several secrets
+        found |= brackets(model, ("bayes_vulnerability", "prior_vulnerability", "min_entropy_leakage"))
+    mean_changes = None if change is None else second.mean_changes
+    return found, arrays, (rows, first, mean_changes) if is_written else None
+
+
+def _second_pass(
+    rows: dense.RowBlocks, first: dense.ColumnStatistics, posteriors: Any, change: FloatArray | None
+) -> dense.RowStatistics:
+    if not isinstance(posteriors, (str, os.PathLike)):
+        if posteriors is not None:
+            _check_posteriors(posteriors, rows.channel.shape)
+        return dense.row_statistics(rows, first, change=change, posteriors=posteriors)
+    with atomic_write(posteriors) as stream:
+        header = {"descr": "<f8", "fortran_order": False, "shape": rows.channel.shape}
+        np.lib.format.write_array_header_2_0(stream, header)
+        begin, lock = stream.tell(), Lock()
+
+        def write_block(part: slice, block: FloatArray) -> None:
+            with lock:  # blocks come in any order, and none waits in memory
+                stream.seek(begin + part.start * block.shape[1] * block.itemsize)
+                stream.write(block.data)
+
+        return dense.row_statistics(rows, first, change=change, posteriors=write_block)
+
+
+def _check_posteriors(posteriors: Any, shape: tuple[int, int]) -> None:
+    good = isinstance(posteriors, np.ndarray) and posteriors.dtype in (np.float32, np.float64)
+    if not (good and posteriors.shape == shape and posteriors.flags.c_contiguous and posteriors.flags.writeable):
+        raise ShapeError(
+            f"posteriors must be a contiguous array of float32 or float64 of shape {shape} that can be written to, or "
+            f"a path; got {_validate.shown(posteriors)}. Pass numpy.empty({shape})."
+        )

@@ -1,0 +1,152 @@
+"""A channel together with a checked prior, and the bracket in which the quantities of both are returned.
+
+A prior is a vector, a Pmf, a tuple with one prior for each factor of a product channel, or None for the uniform prior.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ... import _validate
+from ...channels import AnyChannel, Channel, DefaultChannel, ProductChannel, SubsetSelection, UnaryEncoding
+from ...channels.priors import prior_gap
+from ...distributions import Pmf
+from ...errors import DomainError
+from ...estimate import Estimate, Kind, Unit
+from ...mechanisms.gaussian import GaussianMechanism
+from ...numerics import FloatArray
+
+__all__ = ["Bracket", "ChannelWithPrior", "Mechanism", "Prior", "channel_with_prior", "estimate", "is_channel",
+           "rows_are_enumerable", "unprompted_cells", "with_all_rows", "with_distinct_rows"]  # fmt: skip
+
+Prior: TypeAlias = "ArrayLike | Pmf | tuple[ArrayLike | None, ...] | None"
+Mechanism: TypeAlias = "AnyChannel | ArrayLike | GaussianMechanism"
+
+# bound: none - smaller positive prior probabilities are refused, since the ratios posterior / prior overflow
+_LEAST_PRIOR = 1e-300
+_MOST_CELLS = 2**37  # cells that one call goes through at most: minutes of one core
+_MOST_SET_CELLS = 2**25  # the same for channels whose rows list all sets, which are built at once in memory
+_MOST_ENTRIES = 2**28  # secrets, and releases, for which vectors are held in memory
+
+
+class Bracket(NamedTuple):
+    """A number with its bounds, what they claim, and the method that found them."""
+
+    value: float
+    lower: float
+    upper: float
+    kind: Kind
+    method: str
+
+
+class ChannelWithPrior(NamedTuple):
+    """A channel with a checked prior; None is the uniform one, a tuple has one prior for each factor of a product."""
+
+    channel: AnyChannel
+    prior: Any
+
+    @property
+    def weights(self) -> FloatArray:
+        """Prior probability of each secret."""
+        n = self.channel.inputs
+        if self.prior is None:
+            _validate.memory("prior", 8 * n, "This quantity lists all secrets: take a channel with fewer.")
+        return np.full(n, 1.0 / n) if self.prior is None else np.asarray(self.prior)
+
+    @property
+    def gap(self) -> float:
+        """How far the sum of the prior is from 1."""
+        return prior_gap(self.prior)
+
+    @property
+    def factors(self) -> list[tuple[AnyChannel, int, Any]] | None:
+        """Factor, power and prior of each factor of a product under a product prior; None for anything else."""
+        channel, prior = self
+        if not isinstance(channel, ProductChannel) or not (prior is None or isinstance(prior, tuple)):
+            return None
+        priors = (None,) * len(channel.factors) if prior is None else prior
+        return list(zip(channel.factors, channel.powers, priors, strict=True))
+
+
+def is_channel(mechanism: Mechanism) -> bool:
+    """Whether it is a channel, or a matrix that can be one."""
+    return isinstance(mechanism, (AnyChannel, np.ndarray, list, tuple))
+
+
+def channel_with_prior(prior: Prior | AnyChannel, mechanism: Mechanism) -> ChannelWithPrior:
+    """The channel and its prior, both checked."""
+    if isinstance(prior, AnyChannel):
+        raise DomainError(
+            f"prior must be probabilities, a Pmf or None; got a channel, {_validate.shown(prior)}. The prior goes "
+            "first, then the channel."
+        )
+    channel: Any = mechanism
+    if not isinstance(mechanism, AnyChannel):
+        channel = _validate.with_argument_name("matrix", "mechanism", lambda: Channel(mechanism))  # type: ignore[arg-type]
+    weights: Any = prior.probabilities if isinstance(prior, Pmf) else prior
+    if isinstance(weights, list) and isinstance(channel, ProductChannel) and any(np.ndim(one) == 1 for one in weights):
+        weights = tuple(weights)
+    checked = channel._prior(weights)
+    for vector in checked if isinstance(checked, tuple) else (checked,):
+        if isinstance(vector, np.ndarray) and ((vector > 0) & (vector < _LEAST_PRIOR)).any():
+            raise DomainError(
+                f"prior must be 0 or at least {_LEAST_PRIOR:g} at every secret; got "
+                f"{float(vector[vector > 0].min())!r}. Set it to 0 to leave the secret out."
+            )
+    return ChannelWithPrior(channel, checked)
+
+
+def with_distinct_rows(model: ChannelWithPrior) -> ChannelWithPrior:
+    """The same model with one row for all default secrets, if its rows can be enumerated; else DomainError."""
+    channel, prior = model
+    if not isinstance(channel, DefaultChannel):
+        return with_all_rows(model)
+    listed = channel.indices
+    if prior is None:
+        size = float(channel.inputs)
+        weights = np.append(np.full(listed.size, 1 / size), (channel.inputs - listed.size) / size)
+    else:
+        weights = np.append(prior[listed], float(np.sum(np.delete(prior, listed), dtype=np.longdouble)))
+    return ChannelWithPrior(channel.laws, weights)
+
+
+def with_all_rows(model: ChannelWithPrior) -> ChannelWithPrior:
+    """The same model with one prior probability for each secret, if its rows can be enumerated; else DomainError."""
+    channel, prior = model
+    if not rows_are_enumerable(channel):
+        raise DomainError(
+            f"mechanism must have at most {'2**25' if _lists_sets(channel) else '2**37'} cells, 2**28 secrets and "
+            f"2**28 releases to be gone through row by row; got {_validate.shown(channel)}. "
+            "This quantity is known in closed form for fewer families and priors."
+        )
+    if isinstance(prior, tuple):
+        joint = np.ones(1)
+        for factor, power, weights in model.factors or ():
+            for _ in range(power):
+                joint = np.multiply.outer(joint, ChannelWithPrior(factor, weights).weights).reshape(-1)
+        return ChannelWithPrior(channel, joint)
+    return model
+
+
+def rows_are_enumerable(channel: AnyChannel) -> bool:
+    """Whether the channel is small enough to be gone through row by row."""
+    cells = _MOST_SET_CELLS if _lists_sets(channel) else _MOST_CELLS
+    return channel._cells_within(cells) and max(channel.inputs, channel.outputs) <= _MOST_ENTRIES
+
+
+def unprompted_cells(channel: AnyChannel) -> int:
+    """Largest number of cells that ``summary`` goes through for a channel of parameters."""
+    return _MOST_SET_CELLS if _lists_sets(channel) else 2**32
+
+
+def estimate(bracket: Bracket, unit: Unit, **cost: Any) -> Estimate:
+    """The bracket as an Estimate in this unit."""
+    lower, upper = min(bracket.lower, bracket.value), max(bracket.upper, bracket.value)
+    return Estimate(bracket.value, lower, upper, kind=bracket.kind, unit=unit, method=bracket.method, cost=cost)
+
+
+def _lists_sets(channel: AnyChannel) -> bool:
+    return isinstance(channel, (UnaryEncoding, SubsetSelection))

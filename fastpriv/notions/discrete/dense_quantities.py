@@ -1,0 +1,380 @@
+"""Quantities of a channel from two passes through its rows: LDP, MBP, vulnerability, maximal leakage, information.
+
+Notation: Q (n, m), prior pi, q = pi Q, centre c, delta = sum pi (Q - c), q = c + delta, r = Q/q; u = 2^-53. The first
+pass finds the extremes of each column and q, the second the divergence of each row from q. If a column is too small for
+doubles, or if cells are logarithms, it is scaled: x = Q e^-scale takes the place of Q.
+
+Cells made from logarithms have a relative error of u (3 + log(top / x)) and the error of the logarithms. D takes in
+that of cells of at most 3 q, which are moved by at most 3 (1 + log(top / q)) q units; larger cells have psi(r) of the
+order of r log r, so that K is moved by at most 4 times their relative error.
+
+Errors: delta is right to 12 u sum pi |x - c|, and sum pi |x - c| <= D = min(top - low, q + c); hence x - q is right to
+16 u (D + |x - c|), q to 16 u (D + q). For K = KL(Q_d || q) = sum q psi(r) the error of t = r - 1 enters by at most
+1.3 min(|t|, 1), and sum q min(|t|, 1)^2 <= 3 K, so that by Cauchy and Schwarz it is below
+200 u K + 64 u sqrt(K S), S = sum D^2 / q.
+
+Cells that are known to a factor 1 + g, |g| at most the mass gap, move a log ratio of two cells by at most 2.1 g, and a
+prior that misses 1 moves ln q by its own gap.
+"""
+
+# bounds: tested by enclosures/test_channel_notions - rounding of sums of rows, of log ratios and of cells given as
+#    logarithms, by the notes at the head
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from ... import _parallel
+from ...capacity.structured import leakage_of_excess
+from ...channels import AnyChannel, Channel, SparseChannel
+from ...kernels import _table
+from ...numerics import UNIT_ROUNDOFF as U
+from ...numerics import BoolArray, FloatArray, IndexArray, IntArray, RealArray
+from .channel_with_prior import Bracket, ChannelWithPrior
+
+__all__ = [
+    "ColumnStatistics", "RowBlocks", "RowStatistics", "bayesian_privacy_sides", "column_statistics", "ldp_epsilon",
+    "maximal_leakage", "mutual_information", "pointwise_divergence", "row_statistics", "vulnerability",
+]  # fmt: skip
+
+Task = TypeVar("Task")
+
+_BLOCK_CELLS = 2**21  # cells in one task: 16 MiB of doubles
+_LEAST_ROWS = 16  # rows in one task, at least
+_SAMPLE_ROWS = 64  # rows from which the first centre is taken
+# bound: none - columns in which q is smaller are scaled, well above the smallest normal double
+_TINY_COLUMN = 1e-300
+_COLUMN_METHOD = "largest and smallest cell of each column"
+
+
+class RowBlocks:
+    """The rows of a channel in fixed blocks of doubles or singles, scaled by column if that is needed."""
+
+    def __init__(
+        self, model: ChannelWithPrior, n_jobs: int | None = None, progress: _parallel.Progress = None
+    ) -> None:
+        self.n_jobs, self.progress = n_jobs, progress
+        self.channel: AnyChannel = model.channel
+        self.prior = np.ascontiguousarray(model.weights)
+        self.gap = model.gap
+        n, m = self.channel.shape
+        self.slices = _parallel.blocks(n, max(_LEAST_ROWS, _BLOCK_CELLS // m))
+        self.log = not isinstance(self.channel, (Channel, SparseChannel)) or getattr(self.channel, "log", False)
+        self.log_scale: FloatArray | None = None  # natural logarithms; of powers of 2 where cells are plain
+
+    def map(self, task: Callable[[slice], Task], *, silent: bool = False) -> Iterator[Task]:
+        """Results of a task for each block, in order, with the threads and (unless ``silent``) the progress reports."""
+        progress = None if silent else self.progress
+        return _parallel.ordered_map(task, self.slices, n_jobs=self.n_jobs, progress=progress, shared=True)
+
+    @property
+    def log_error(self) -> float:
+        """Bound on the error of the logs of cells that are made from parameters; 0 for cells that are stored."""
+        if isinstance(self.channel, Channel) or not self.log:
+            return 0.0
+        return 2.0**-50 * self._largest_log
+
+    @property
+    def row_sum_error(self) -> float:
+        """What a row sum can miss 1 by where cells are made from parameters; 0 for cells that are stored."""
+        if isinstance(self.channel, Channel) or not self.log:
+            return 0.0
+        return 2.0**-52 * self._largest_log + self.log_error
+
+    @property
+    def _largest_log(self) -> float:
+        return 1.0 + (0.0 if self.log_scale is None else float(np.abs(self.log_scale).max(initial=0.0)))
+
+    @property
+    def unscaled(self) -> bool:
+        """Whether blocks hold the cells as the channel stores them."""
+        return not self.log and self.log_scale is None
+
+    def block(self, part: slice) -> RealArray:
+        """Rows of a block, scaled."""
+        if not self.log:
+            cells = self.channel._rows(part.start, part.stop, False)
+            if self.log_scale is None:
+                return cells
+            return np.ldexp(cells.astype(np.float64), -self.exponents)
+        assert self.log_scale is not None
+        with np.errstate(over="ignore"):
+            return np.exp(self.channel._log_rows(part.start, part.stop) - self.log_scale)
+
+    @property
+    def exponents(self) -> IntArray:
+        """Powers of 2 by which plain columns are scaled."""
+        assert self.log_scale is not None
+        return np.rint(self.log_scale / math.log(2)).astype(np.int64)
+
+    def rescaled(self, columns: FloatArray) -> FloatArray:
+        """Scaled numbers, one for each column, without the scale."""
+        if self.log_scale is None:
+            return columns
+        return columns * np.exp(self.log_scale) if self.log else np.ldexp(columns, self.exponents)
+
+    @property
+    def root_scale(self) -> FloatArray | float:
+        """Square root of the factors that scaled columns lack."""
+        return 1.0 if self.log_scale is None else np.exp(0.5 * self.log_scale)
+
+
+class ColumnStatistics(NamedTuple):
+    """Results of the first pass, of shape (m,); scaled, but for ``extremes``."""
+
+    top: FloatArray  # largest cell, among secrets of positive prior probability
+    low: FloatArray  # smallest cell, among the same
+    best: FloatArray  # largest joint probability
+    map_secret: IndexArray  # secret of the largest joint probability
+    centre: FloatArray  # c
+    delta: FloatArray
+    q: FloatArray
+    spread: FloatArray  # D, and more where cells are made from logarithms
+    span: FloatArray  # top - low, and more likewise
+    relative_error: float  # of the cells above 3 q
+    extremes: FloatArray  # (4, m): top and low on the support, then off it; logarithms where cells are logarithms
+
+    @property
+    def occurs(self) -> BoolArray:
+        """Which releases have positive probability."""
+        return self.q > 0
+
+
+class RowStatistics(NamedTuple):
+    """Results of the second pass."""
+
+    divergences: FloatArray  # (n,)
+    mean_changes: FloatArray  # (n,), mean of r - 1 under a given distribution of the release
+    spread_energy: float  # S
+    row_gap: float  # what row sums miss 1 by
+    relative_error: float  # of the cells above 3 q
+
+
+def column_statistics(rows: RowBlocks, *, silent: bool = False) -> ColumnStatistics:
+    """The first pass; repeated if columns have to be scaled, or if the sample rows gave a bad centre."""
+    extremes = _extreme_logs(rows) if rows.log else None
+    if extremes is not None:
+        rows.log_scale = np.where(np.isfinite(extremes[0]), extremes[0], 0.0)
+    begin = int(np.argmax(rows.prior > 0))
+    sample = slice(begin, min(begin + _SAMPLE_ROWS, rows.prior.size))
+    centre = rows.block(sample)[rows.prior[sample] > 0].min(axis=0).astype(np.float64)
+    total = float(np.sum(rows.prior, dtype=np.longdouble))
+    while True:
+        numbers, map_secret = _column_pass(rows, centre, silent)
+        top, low, best, high, rest, other_top, other_low = numbers
+        if extremes is None:
+            extremes = np.stack([top, low, other_top, other_low])
+        delta = (high + rest) / total
+        q = np.maximum(centre + delta, 0.0)
+        if ((top > 0) & (q < _TINY_COLUMN)).any() and rows.log_scale is None:
+            # columns are never scaled down: a cell far below its column may be subnormal already
+            rows.log_scale = np.where(top > 0, np.minimum(np.frexp(top)[1], 0), 0) * math.log(2)
+            centre = np.ldexp(low, -rows.exponents)
+        elif (centre > 2 * q).any():
+            centre = np.ascontiguousarray(low)
+        else:
+            break
+    span = top - low
+    spread = np.minimum(span, q + centre)
+    relative_error = 0.0
+    if rows.log:  # 16 u D also has to cover the rounding of cells and of q
+        with np.errstate(divide="ignore", invalid="ignore"):
+            drop = np.where(q > 0, np.log(np.maximum(top, q) / q), 0.0)
+        units = 0.5 + 0.2 * rows.log_error / U
+        covered = 3.0 * (1.0 + drop) * q
+        spread, span = spread + units * np.minimum(top, covered), span + units * top
+        if (top > covered).any():
+            relative_error = rows.log_error + U * (3.0 + float(drop.max(initial=0.0)))
+    return ColumnStatistics(top, low, best, map_secret, centre, delta, q, spread, span, relative_error, extremes)
+
+
+def row_statistics(
+    rows: RowBlocks, first: ColumnStatistics, *, change: FloatArray | None = None, posteriors: Any = None,
+    divergences: bool = True,
+) -> RowStatistics:  # fmt: skip
+    """The second pass.
+
+    ``change`` is P - q for the distribution P of the release under which the mean of r - 1 is taken. ``posteriors``
+    takes f(d|w): an array of shape (n, m), or a function of a slice and its block. Without ``divergences``, which cost
+    most of the pass, they are 0.
+    """
+    inverse = np.divide(1.0, first.q, out=np.zeros_like(first.q), where=first.occurs)
+    release = rows.rescaled(first.q)
+
+    def block_statistics(part: slice) -> FloatArray:
+        block, prior = rows.block(part), rows.prior[part]
+        out = np.empty(block.shape) if callable(posteriors) else None if posteriors is None else posteriors[part]
+        weight = release if divergences else None
+        result = _table.rows(block, prior, first.centre, first.delta, inverse, weight, change, out)
+        result[:, prior == 0] = np.array([[0.0], [1.0], [0.0]])
+        if callable(posteriors):
+            posteriors(part, out)
+        return np.asarray(result)
+
+    each, _, mean_changes = np.concatenate(list(rows.map(block_statistics)), axis=1)
+    energy = _table.accurate_sum(release * (first.spread * inverse) ** 2)
+    return RowStatistics(np.maximum(each, 0.0), mean_changes, energy, rows.channel.mass_gap, first.relative_error)
+
+
+def _column_pass(rows: RowBlocks, centre: FloatArray, silent: bool) -> Any:
+    def block_columns(part: slice) -> Any:
+        return _table.columns(rows.block(part), rows.prior[part], centre, part.start)
+
+    result = None
+    for numbers, map_secret in rows.map(block_columns, silent=silent):
+        if result is None:
+            result = numbers, map_secret
+        else:
+            _table.join(result[0], result[1], numbers, map_secret)
+    return result
+
+
+def _extreme_logs(rows: RowBlocks) -> FloatArray:
+    """Largest and smallest logarithm of each column, for the secrets of positive prior probability and the others."""
+    def of_block(part: slice) -> FloatArray:
+        logs, positive = rows.channel._log_rows(part.start, part.stop), rows.prior[part] > 0
+        return np.stack([
+            extreme for some in (logs[positive], logs[~positive])
+            for extreme in (some.max(axis=0, initial=-np.inf), some.min(axis=0, initial=np.inf))
+        ])  # fmt: skip
+
+    result: FloatArray | None = None
+    for extremes in rows.map(of_block, silent=True):
+        if result is None:
+            result = extremes
+        else:
+            result[::2] = np.maximum(result[::2], extremes[::2])
+            result[1::2] = np.minimum(result[1::2], extremes[1::2])
+    assert result is not None
+    return result
+
+
+def ldp_epsilon(rows: RowBlocks, first: ColumnStatistics, on_support: bool) -> Bracket:
+    """LDP: the largest log ratio of two cells of a column, of all rows or of those on the support."""
+    top, low, other_top, other_low = first.extremes
+    if not on_support:
+        top, low = np.maximum(top, other_top), np.minimum(low, other_low)
+    if rows.log:
+        possible = top > -np.inf
+        value = float(np.max(top[possible] - low[possible], initial=0.0))
+        error = 2 * U * value + 2 * rows.log_error * min(1.0, value / U)
+    else:
+        possible = top > 0
+        high, small = top[possible].astype(np.float64), low[possible].astype(np.float64)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            excess = (high - small) / small
+            logs = np.where(excess < 8.0, np.log1p(excess), np.log(high) - np.log(small))
+        value = float(np.max(logs, initial=0.0))
+        error = U * (6 * value if value < 2.0 else 1500 * 2)
+    # equal rows are equal whatever their sum is
+    return _widened(value, error + 2.1 * rows.channel.mass_gap if value else 0.0, "nats", _COLUMN_METHOD)
+
+
+def bayesian_privacy_sides(rows: RowBlocks, first: ColumnStatistics) -> tuple[Bracket, Bracket]:
+    """Both sides of MBP: max ln r and -min ln r."""
+    occurs = first.occurs
+    top, low, q, centre, delta, spread = (
+        column[occurs] for column in (first.top, first.low, first.q, first.centre, first.delta, first.spread)
+    )
+    log_q_error = 16 * U * (spread + q) / q
+    gap = 2.1 * rows.channel.mass_gap + 1.1 * rows.gap
+    result = []
+    for extreme, sign, stored in ((top, 1.0, first.extremes[0]), (low, -1.0, first.extremes[1])):
+        with np.errstate(divide="ignore", over="ignore"):
+            excess = ((extreme - centre) - delta) / q
+            near = np.abs(excess) < 0.5
+            # cells that are logarithms are used as stored: far below its column, the scaled cell is subnormal or 0
+            scale = rows.log_scale if rows.log else None
+            log_cells = np.log(extreme) if scale is None else stored[occurs] - scale[occurs]
+            logs = np.where(near, np.log1p(np.where(near, excess, 0.0)), log_cells - np.log(q))
+        near_error = 16 * U * (spread + np.abs(extreme - centre)) / q + 4 * U * np.abs(excess)
+        size = np.abs(np.log(q)) + np.where(logs > -np.inf, np.abs(logs), 0.0)
+        error = np.where(near, 2.1 * near_error, log_q_error + 6 * U * (size + 8))
+        value = abs(float(np.max(sign * logs, initial=0.0)))
+        if value == math.inf:
+            result.append(Bracket(value, value, value, "exact", _COLUMN_METHOD))
+            continue
+        error = np.minimum(error, 1e300)
+        lower = float(np.max(sign * logs - error, initial=0.0)) - gap
+        upper = float(np.max(sign * logs + error, initial=0.0)) + gap
+        result.append(Bracket(value, max(0.0, lower) if value > 0 else 0.0, upper, "exact", _COLUMN_METHOD))
+    return result[0], result[1]
+
+
+def vulnerability(rows: RowBlocks, first: ColumnStatistics) -> tuple[Bracket, Bracket, Bracket]:
+    """Chance of the best guess after the release, before it, and the log of their ratio."""
+    guess = int(np.argmax(rows.prior))
+    before = float(rows.prior[guess])
+    guessed_row = np.asarray(rows.block(slice(guess, guess + 1))[0], dtype=np.float64)
+    gap = 2.1 * rows.channel.mass_gap + 1.1 * rows.gap
+    after = min(_table.accurate_sum(rows.rescaled(first.best)), 1.0)
+    # as if the row of the prior guess summed to 1
+    gain = _table.accurate_sum(rows.rescaled(first.best - before * guessed_row)) / before
+    changed = first.best > before * guessed_row  # columns where the guess changes: two products are rounded
+    rounding = 2 * U * _table.accurate_sum(rows.rescaled(np.where(changed, first.best, 0.0))) / before
+    method = "largest joint probability of each column"
+    scaling = 2 * rows.log_error
+    if rows.log_scale is not None:
+        scaling += 4 * U * (8 + float(np.abs(rows.log_scale).max()))
+    leakage = math.log1p(max(gain, 0.0))
+    return (
+        _widened(after, after * (4 * U + scaling + rows.row_sum_error + gap), "probability", method),
+        _widened(before, before * (2 * U + gap), "probability", method),
+        _widened(leakage, (8 * U + scaling) * leakage + rounding + rows.row_sum_error + gap, "nats", method),
+    )
+
+
+def maximal_leakage(rows: RowBlocks, first: ColumnStatistics) -> Bracket:
+    """Logarithm of the sum of the largest cells on the support, from their differences to one row."""
+    top = first.extremes[0]
+    scaling = 0.0
+    index = int(np.argmax(rows.prior))
+    if rows.log:
+        row = rows.channel._log_rows(index, index + 1)[0]
+        with np.errstate(invalid="ignore"):
+            near = (row > -np.inf) & (top - row < 1.0)
+        rise = np.expm1(np.where(near, top - np.where(near, row, 0.0), 0.0))
+        excess = np.where(near, np.exp(row) * rise, np.exp(top) - np.exp(row))
+        scaling = 4 * U * (8 + float(np.max(np.abs(top), where=np.isfinite(top), initial=0.0)))
+    else:
+        excess = top.astype(np.float64) - np.asarray(rows.channel._rows(index, index + 1, False)[0], np.float64)
+    value, lower, upper = leakage_of_excess(excess, rows.channel.mass_gap, scaling)
+    lower, upper = max(0.0, float(lower) - rows.row_sum_error), float(upper) + rows.row_sum_error
+    return Bracket(float(value), lower, upper, "exact", _COLUMN_METHOD)
+
+
+def mutual_information(rows: RowBlocks, second: RowStatistics) -> Bracket:
+    """Mutual information, the mean of the divergences of the rows."""
+    total = float(np.sum(rows.prior, dtype=np.longdouble))
+    value = _table.accurate_sum(rows.prior * second.divergences) / total
+    lower, upper = _divergence_bounds(np.float64(value), second)
+    gap = 2.2 * rows.gap
+    lower, upper = float(lower) * (1 - gap - 4 * U), float(upper) * (1 + gap + 4 * U) + gap * gap
+    return Bracket(value, max(0.0, lower), upper, "certified", "divergence of each row")
+
+
+def pointwise_divergence(rows: RowBlocks, second: RowStatistics) -> Bracket:
+    """The largest divergence of a row from the distribution of the release."""
+    value = float(second.divergences.max())
+    lower, upper = _divergence_bounds(second.divergences, second)
+    gap = 1.1 * rows.gap
+    lower_end, upper_end = max(0.0, float(lower.max()) - gap), float(upper.max()) + gap
+    return Bracket(value, lower_end, upper_end, "certified", "divergence of each row")
+
+
+def _divergence_bounds(value: FloatArray | np.float64, second: RowStatistics) -> tuple[Any, Any]:
+    """Divergences less and plus what rounding and row sums other than 1 can change."""
+    error = (200 * U + 4 * second.relative_error) * value + 64 * U * np.sqrt(value * second.spread_energy)
+    error = error + 1e-300 * (value > 0) + 1.01 * second.row_gap * (value + np.sqrt(2.01 * value) + second.row_gap)
+    return np.maximum(value - error, 0.0), np.asarray(value + error)
+
+
+def _widened(value: float, error: float, unit: str, method: str) -> Bracket:
+    if value == math.inf:
+        return Bracket(value, value, value, "exact", method)
+    upper = value + error
+    return Bracket(value, max(0.0, value - error), min(1.0, upper) if unit == "probability" else upper, "exact", method)

@@ -1,0 +1,121 @@
+"""Quantities of channels that are known by classes of equal releases and groups of equal secrets: one sum over groups.
+
+Notation: class c has probability W_c (of all its releases), and groups of prior mass g_h. Logarithms of sums of
+exponentials are right to 16 u (8 + the sizes of the logarithms, weighted). Mutual information:
+``capacity/structured.py``.
+"""
+
+# bounds: tested by enclosures/test_channel_notions - rounding of logarithms of masses
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...capacity import structured
+from ...channels import (
+    AnyChannel,
+    Extremes,
+    Profiles,
+    RandomizedResponse,
+    SparseChannel,
+    SubsetSelection,
+    UnaryEncoding,
+)
+from ...numerics import UNIT_ROUNDOFF as U
+from ...numerics import FloatArray
+from .channel_with_prior import Bracket, ChannelWithPrior
+
+__all__ = ["chi_square_information", "log_ratio_bounds", "maximal_leakage", "mutual_information", "type_classes",
+           "vulnerability"]  # fmt: skip
+
+_METHOD = "classes of like releases"
+
+
+def type_classes(model: ChannelWithPrior) -> Profiles | None:
+    """Classes of equal releases, for the families that know them without a look at each cell; else None."""
+    channel = model.channel
+    sparse = isinstance(channel, SparseChannel) and len(channel.background) == 1
+    if sparse or isinstance(channel, (RandomizedResponse, UnaryEncoding, SubsetSelection)):
+        return channel._profiles(model.prior)
+    return None
+
+
+def log_ratio_bounds(extremes: Extremes, channel: AnyChannel, prior_gap: float) -> dict[str, Bracket]:
+    """LDP over all secrets and over the support, and both sides of MBP."""
+    values = {"ldp_epsilon": extremes.ldp_epsilon, "ldp_on_support": extremes.support_epsilon,
+              "xi_plus": extremes.xi_plus, "xi_minus": extremes.xi_minus}  # fmt: skip
+    result = {}
+    for name, value in values.items():
+        error = value * extremes.rounding + extremes.error + 2.1 * channel.mass_gap
+        error += 1.1 * prior_gap if name in ("xi_plus", "xi_minus") else 0.0
+        if value in (0.0, math.inf) or not math.isfinite(error):
+            error = 0.0  # equal rows stay equal, and zeros stay zero, whatever their sums are
+        result[name] = Bracket(value, max(0.0, value - error), value + error, "exact", "closed form")
+    return result
+
+
+def mutual_information(profiles: Profiles, channel: AnyChannel) -> Bracket:
+    """Mutual information of secret and release."""
+    bounds = structured.information(profiles, shared_error=structured.shared_error(channel), gap=channel.mass_gap)
+    return Bracket(*bounds, "certified", _METHOD)
+
+
+def vulnerability(profiles: Profiles, row_gap: float) -> tuple[Bracket, Bracket, Bracket]:
+    """Chance of the best guess after the release, the logarithm of that before it, and the log of their ratio."""
+    positive = profiles.log_mass > -np.inf
+    before = float(profiles.log_largest[positive].max())
+    with np.errstate(invalid="ignore"):
+        log_gains = np.where(positive, profiles.tilt + (profiles.log_largest - before), -np.inf)
+    best = np.maximum.reduceat(log_gains, profiles.starts[:-1]) + profiles.log_total
+    value, error = _log_sum(best)
+    error += 4 * U * (8 + abs(before)) + 4 * profiles.error + 2.1 * row_gap + 1.1 * profiles.gap + profiles.missing
+    after = math.exp(before + value)
+    before_error = 4 * U * (8 + abs(before))
+    leakage = max(0.0, value)
+    return (
+        Bracket(after, after * (1 - error), min(1.0, after * (1 + error) + profiles.missing), "exact", _METHOD),
+        Bracket(before, before - before_error, before + before_error, "exact", _METHOD),
+        Bracket(leakage, max(0.0, value - error), leakage + error, "exact", _METHOD),
+    )
+
+
+def maximal_leakage(profiles: Profiles, row_gap: float) -> Bracket:
+    """Logarithm of the sum of the largest likelihoods of secrets of positive prior probability."""
+    likelihoods = np.where(profiles.log_mass > -np.inf, profiles.tilt, -np.inf)
+    value, error = _log_sum(np.maximum.reduceat(likelihoods, profiles.starts[:-1]) + profiles.log_total)
+    error += 4 * profiles.error + 2.1 * row_gap
+    if profiles.missing:
+        error += profiles.missing * math.exp(min(700.0, float(-profiles.tilt.min())))
+    leakage = max(0.0, value)
+    return Bracket(leakage, max(0.0, value - error), leakage + error, "exact", _METHOD)
+
+
+def chi_square_information(profiles: Profiles) -> tuple[float, float]:
+    """sum_w q sum_d pi (r - 1)^2 and its relative error."""
+    log_weight, y = profiles.log_weight, profiles.log_ratio
+    positive = (profiles.log_mass > -np.inf) & (log_weight > -np.inf)[profiles.classes] & (y > -np.inf)
+    joint = profiles.log_mass + log_weight[profiles.classes]
+    with np.errstate(over="ignore"):
+        change = np.where(y > -np.inf, np.expm1(y), -1.0)
+        large = np.exp(joint + 2 * np.log(np.maximum(np.abs(change), 1e-300)))
+        terms = np.where(np.abs(y) < 1, np.exp(joint) * change**2, large)
+    terms = np.where(positive | (y == -np.inf), terms, 0.0)
+    size = np.where(np.isfinite(joint), np.abs(joint), 0.0) + np.where(np.isfinite(y), np.abs(y), 0.0)
+    total = structured.accurate_sum(terms)
+    error = structured.accurate_sum(terms * (32 * U * (8 + size) + 4e-14)) / total if total > 0 else 0.0
+    return total, error + (2 * structured.LONG_SUM_ERROR if terms.size > structured.FSUM_LIMIT else 0.0)
+
+
+def _log_sum(logs: FloatArray) -> tuple[float, float]:
+    """Logarithm of the sum of exponentials, and a bound on its error."""
+    finite = logs[logs > -np.inf]
+    if finite.size == 1:  # no more than its own rounding
+        return float(finite[0]), 4 * U * abs(float(finite[0]))
+    top = float(finite.max())
+    terms = np.exp(finite - top)
+    total = structured.accurate_sum(terms)
+    size = structured.accurate_sum(terms * np.abs(finite)) / total
+    summation = 2 * structured.LONG_SUM_ERROR if terms.size > structured.FSUM_LIMIT else 0.0
+    return top + math.log(total), 16 * U * (8 + size + abs(top)) + summation
