@@ -326,7 +326,7 @@ def mutual_information(
         return _low_signal_information(prior, sigma, standardised_range * standardised_range)
     if len(prior) > _MAX_UNGROUPED:
         grouped = grouped_atoms(
-            prior.values, prior.probabilities, sigma, reach=_GROUPING_RADIUS, tolerance=_GROUPING_TOLERANCE
+            prior.values, prior.probabilities, sigma, radius=_GROUPING_RADIUS, tolerance=_GROUPING_TOLERANCE
         )
         if 2 * len(grouped.values) < len(prior):
             estimate = _information_of_nodes(prior, sigma, grouped, certified, deadline)
