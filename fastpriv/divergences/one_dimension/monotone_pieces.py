@@ -43,8 +43,8 @@ from .integrals import kl_divergence
 from .quadrature import NO_DEADLINE, STOPPED, TIME_SPENT, Deadline, all_single_gaussians, identical
 
 __all__ = [
-    "MAX_DOUBLE_WIDTH", "curve_estimate", "hockey_stick_divergence", "hockey_stick_rows",
-    "log_hockey_stick_divergence", "max_divergence", "total_variation", "with_mass_gaps",
+    "MAX_DOUBLE_WIDTH", "curve_estimate", "hockey_stick_divergence", "hockey_stick_rows", "max_divergence",
+    "with_mass_gaps",
 ]  # fmt: skip
 
 Components = tuple[FloatArray, FloatArray, FloatArray]  # weights, means, standard deviations
@@ -70,27 +70,9 @@ _WINDOW_LOG_MASS = 70.0
 
 
 def hockey_stick_divergence(
-    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, deadline: Deadline = NO_DEADLINE
+    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool = False, deadline: Deadline = NO_DEADLINE
 ) -> Estimate:
-    """H_{e^epsilon}(P||Q), all of ``epsilon`` from one analysis of the pair."""
-    return _hockey_stick(p, q, epsilon, logs=False, deadline=deadline)
-
-
-def log_hockey_stick_divergence(
-    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, deadline: Deadline = NO_DEADLINE
-) -> Estimate:
-    """Natural logarithm of H_{e^epsilon}(P||Q), for divergences far below 1e-300."""
-    return _hockey_stick(p, q, epsilon, logs=True, deadline=deadline)
-
-
-def total_variation(p: GaussianMixture, q: GaussianMixture, *, deadline: Deadline = NO_DEADLINE) -> Estimate:
-    """sup_E |P(E) - Q(E)| = H_1(P||Q)."""
-    return hockey_stick_divergence(p, q, 0.0, deadline=deadline)
-
-
-def _hockey_stick(
-    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool, deadline: Deadline
-) -> Estimate:
+    """H_{e^epsilon}(P||Q) or its natural logarithm, all of ``epsilon`` from one analysis of the pair."""
     grid = np.asarray(epsilon, dtype=np.float64)
     flat = np.ascontiguousarray(grid).reshape(-1)
     rows, cost, closed = hockey_stick_rows(p, q, flat, MAX_DOUBLE_WIDTH, logs=logs, deadline=deadline)
