@@ -175,8 +175,8 @@ def total_variation(
     )
     if exactly(way, request):
         until = deadline(request)
-        exact: Any = monotone_pieces.total_variation if way == "line" else factored_quantities.total_variation
-        found = exact(p, q, deadline=until)
+        exact: Any = monotone_pieces if way == "line" else factored_quantities
+        found = exact.hockey_stick_divergence(p, q, 0.0, deadline=until)
         if found is not None:
             return cast(Estimate, found)
     from . import monte_carlo
@@ -192,14 +192,12 @@ def _sticks(p: Any, q: Any, epsilon: ArrayLike, logs: bool, both: bool, *keyword
     request = asked(way, *keywords)
     if exactly(way, request):
         until = deadline(request)
-        if way == "line":
-            pieces: Any = monotone_pieces
-            exact: Any = pieces.log_hockey_stick_divergence if logs else pieces.hockey_stick_divergence
-        else:
-            exact = factored_quantities.log_hockey_stick if logs else factored_quantities.hockey_stick
-        found = exact(p, q, grid, deadline=until)
+        exact: Any = monotone_pieces if way == "line" else factored_quantities
+        found = exact.hockey_stick_divergence(p, q, grid, logs=logs, deadline=until)
+        if found is not None and both:
+            return both_ways(found, exact.hockey_stick_divergence(q, p, grid, logs=logs, deadline=until))
         if found is not None:
-            return both_ways(found, exact(q, p, grid, deadline=until)) if both else found
+            return cast(Estimate, found)
     from . import monte_carlo
 
     assert request is not None

@@ -94,7 +94,7 @@ def kl_divergence(
     )
     if exactly(way, request):
         until = deadline(request)
-        exact: Any = integrals.kl_divergence if way == "line" else factored_quantities.kl_divergence
+        exact: Any = integrals.kl_divergence if way == "line" else factored_quantities.renyi_divergence
         found = exact(p, q, certified=certified, deadline=until)
         if found is not None and both:
             back = exact(q, p, certified=certified, deadline=until)

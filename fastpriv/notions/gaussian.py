@@ -93,7 +93,7 @@ def pointwise_lmip(prior: Any, mechanism: Any, *, certified: bool = False) -> Es
     certified = _validate.flag("certified", certified)
     release = prior.through_gaussian(sigma)
     grouping_error = 0.0
-    grouped = grouped_atoms(prior.values, prior.probabilities, sigma, reach=_DENSITY_REACH)
+    grouped = grouped_atoms(prior.values, prior.probabilities, sigma, radius=_DENSITY_REACH)
     cap = _divergence_caps(prior, sigma, grouped) + 4 * release.mass_gap
     if len(prior) > _MANY_VALUES and 2 * grouped.values.size < len(prior) and cap.max() > _CLEAR_DIVERGENCE:
         grouping_error = 1.01 * (grouped.error + 2 * release.mass_gap) + _BEYOND_REACH_ERROR

@@ -118,7 +118,7 @@ class _GroupedPrior(NamedTuple):
 def _grouped_prior(prior: Pmf, sigma: float) -> _GroupedPrior:
     x, w = prior.values, prior.probabilities
     reach = math.sqrt(8 * (_NEGLIGIBLE_EXPONENT - 0.5 * math.log(float(w.min())))) + 1.0
-    grouped = grouped_atoms(x, w, sigma, reach=_TAIL, tolerance=_GROUPING_RTOL)
+    grouped = grouped_atoms(x, w, sigma, radius=_TAIL, tolerance=_GROUPING_RTOL)
     span = float(x[-1] - x[0]) / sigma
     shares_grid = span <= _SHARED_SPAN or (span <= _SHARED_SPAN_FEW and grouped.values.size <= _FEW_ATOMS)
     return _GroupedPrior(grouped.values, grouped.weights, sigma, reach, shares_grid)
