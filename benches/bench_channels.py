@@ -89,7 +89,7 @@ def tasks():
         return np.random.default_rng(2)
 
     def extremes(channel):
-        found = channel.extremes()
+        found = channel.extreme_log_ratios()
         return found.ldp_epsilon, found.xi_plus, found.xi_minus
 
     def close(a, b):

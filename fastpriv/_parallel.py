@@ -1,5 +1,5 @@
-"""The one owner of threads: work is cut into blocks that do not depend on the number of workers, nor on what these
-are: threads, or the processes or the cluster of a joblib backend that a caller configured."""
+"""The one owner of threads: work is cut into blocks that depend neither on the number of workers nor on their kind:
+threads, or the processes or the cluster of a joblib backend that the caller configured."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .errors import DomainError, warned
 __all__ = ["Progress", "blocks", "checked", "ordered_map", "progress_reporter"]
 
 Result = TypeVar("Result")
-_MOST_JOBS = 2**16  # threads or processes; more would only hold memory
 Progress = bool | Callable[[int, int], None] | None
 
-# bound: none - how much is handed out at once, and functions that a worker keeps
-_ROUND, _KEPT = 8, 4
-_SILENT = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)  # unless somebody asks
+_MAX_JOBS = 2**16  # threads or processes; more would only hold memory
+_TASKS_PER_WORKER = 8  # tasks of one round on backends that return whole lists: the delay before results are seen
+_CACHED_FUNCTIONS = 4  # latest calls; nested calls alternate between two or three
+_IGNORED_WARNINGS = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)  # as Python does
 
 
 def blocks(total: int, size: int) -> list[slice]:
@@ -36,16 +36,16 @@ def blocks(total: int, size: int) -> list[slice]:
 
 
 def checked(n_jobs: Any, progress: Any = None) -> None:
-    """Check both arguments, also where all of the work is brief."""
+    """Check both arguments, also where the work is too short to use them."""
     if n_jobs is not None:
         whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, (bool, np.bool_))
         if not whole or n_jobs == 0:
             raise DomainError(
                 f"n_jobs must be a non-zero integer or None; got {_validate.shown(n_jobs)}. Pass -1 for all cores."
             )
-        if abs(int(n_jobs)) > _MOST_JOBS:
+        if abs(int(n_jobs)) > _MAX_JOBS:
             raise DomainError(
-                f"n_jobs must be at most {_MOST_JOBS} in size; got {_validate.shown(n_jobs)}. Pass -1 for all cores."
+                f"n_jobs must be at most {_MAX_JOBS} in size; got {_validate.shown(n_jobs)}. Pass -1 for all cores."
             )
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
         raise DomainError(
@@ -58,15 +58,16 @@ def ordered_map(
     function: Callable[[Any], Result], tasks: Sequence[Any], *, n_jobs: int | None = None, progress: Progress = None,
     brief: bool = False, shared: bool = False,
 ) -> Generator[Result, None, None]:  # fmt: skip
-    """Yield ``function(task)`` in the order of ``tasks``, computed by joblib threads unless the caller of the library
-    configured another backend; by the caller's own thread where all of it is ``brief``, a matter of few milliseconds.
+    """Yield ``function(task)`` in the order of ``tasks``, computed by the workers of joblib.
 
-    ``n_jobs=None`` means what ``joblib.parallel_config`` says, one worker when it says nothing. Results arrive in
-    order as they are ready, so a caller that is interrupted keeps all that was yielded.
+    Workers are threads unless the caller of the library configured another backend. ``n_jobs=None`` means the number
+    set by ``joblib.parallel_config``, one worker when it sets none. ``brief`` says that all of the work takes a few
+    milliseconds: the caller's own thread does it. Results are yielded in order as they are ready, so a caller that is
+    interrupted keeps all that was yielded.
 
-    Processes and clusters take the function once, and then tasks: tasks are small, and what they have in common is
-    part of the function. Where that is large, or results are written into arrays of the caller, the tasks are
-    ``shared``: threads do them whatever the backend is. So they do where the function cannot be pickled, not even by
+    Processes and clusters are sent the function once, and then tasks: tasks should be small, and what they have in
+    common part of the function. ``shared`` says that the function is large, or writes into arrays of the caller:
+    threads do the tasks whatever the backend is. Threads also do them where the function cannot be pickled, not even by
     cloudpickle, and in a daemonic process, which cannot have children.
     """
     checked(n_jobs, progress)
@@ -84,6 +85,7 @@ def ordered_map(
 def _results(
     function: Callable[[Any], Result], tasks: Sequence[Any], n_jobs: int | None, shared: bool
 ) -> Generator[Result, None, None]:
+    """Choose between the caller's thread, threads, and the processes of a backend."""
     if len(tasks) <= 1 or n_jobs == 1:
         yield from map(function, tasks)
         return
@@ -95,146 +97,143 @@ def _results(
     workers = configured if n_jobs is None else n_jobs
     if workers is None:
         workers = backend.default_n_jobs
+    pickled = None
     if not getattr(backend, "supports_sharedmem", False):
-        packed = None if shared or current_process().daemon else _packed(function)
-        if packed is not None:
-            if backend.effective_n_jobs(workers) > 1:
-                yield from _remote_results(packed, tasks, workers, backend)
-            else:
-                yield from map(function, tasks)
-            return
-        backend = ThreadingBackend(nesting_level=backend.nesting_level)
-    if backend.effective_n_jobs(workers) > 1:
+        pickled = None if shared or current_process().daemon else _pickled(function)
+        if pickled is None:
+            backend = ThreadingBackend(nesting_level=backend.nesting_level)
+    if backend.effective_n_jobs(workers) <= 1:
+        yield from map(function, tasks)
+    elif pickled is not None:
+        yield from _process_results(pickled, tasks, workers, backend)
+    else:
         threads = backend if isinstance(backend, ThreadingBackend) else "threading"
         yield from _thread_results(function, tasks, workers, threads)
-    else:
-        yield from map(function, tasks)
 
 
 def _thread_results(
     function: Callable[[Any], Result], tasks: Sequence[Any], n_jobs: int, backend: Any
 ) -> Iterator[Result]:
-    """Threads tell of their results themselves: joblib looks for them only once in 10 ms."""
+    """Results of threads, which put them into a queue: joblib looks for results only once in 10 ms."""
     import joblib
 
-    done: SimpleQueue[tuple[int, Any, BaseException | None]] = SimpleQueue()
+    finished: SimpleQueue[tuple[int, Any, BaseException | None]] = SimpleQueue()
     ended = False
 
-    def tell(place: int) -> None:
+    def run_task(index: int) -> None:
         if ended:
             return
         try:
-            done.put((place, function(tasks[place]), None))
+            finished.put((index, function(tasks[index]), None))
         except BaseException as error:
-            done.put((place, None, error))
+            finished.put((index, None, error))
 
     run = joblib.Parallel(n_jobs=n_jobs, backend=backend, return_as="generator")
-    early: dict[int, Result] = {}
-    with _closed(run(joblib.delayed(tell)(place) for place in range(len(tasks)))):
+    waiting: dict[int, Result] = {}  # results whose turn has not come
+    with _closing(run(joblib.delayed(run_task)(index) for index in range(len(tasks)))):
         try:
-            for place in range(len(tasks)):
-                while place not in early:
-                    which, result, error = done.get()
+            for index in range(len(tasks)):
+                while index not in waiting:
+                    finished_index, result, error = finished.get()
                     if error is not None:
                         raise error
-                    early[which] = result
-                yield early.pop(place)
+                    waiting[finished_index] = result
+                yield waiting.pop(index)
         finally:
             ended = True
 
 
-def _packed(function: Callable[[Any], Any]) -> NDArray[np.uint8] | None:
+def _pickled(function: Callable[[Any], Any]) -> NDArray[np.uint8] | None:
     """The pickled function, as an array, of which joblib and dask send one copy; None where it cannot be pickled."""
     import joblib
 
     try:
         return np.frombuffer(pickle.dumps(joblib.wrap_non_picklable_objects(function, keep_wrapper=False)), np.uint8)
-    except Exception:  # whatever the objects of other people raise
+    except Exception:  # pickling runs code of the caller's objects, which may raise anything
         return None
 
 
-def _remote_results(
-    packed: NDArray[np.uint8], tasks: Sequence[Any], n_jobs: int, backend: Any
+def _process_results(
+    pickled: NDArray[np.uint8], tasks: Sequence[Any], n_jobs: int, backend: Any
 ) -> Generator[Any, None, None]:
     """Results of other processes, with the errors and warnings that arose there."""
     import joblib
 
-    name = os.urandom(16).hex()
+    key = os.urandom(16).hex()  # of the function in the cache of each worker
     if backend.supports_return_generator:
         run = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
-        work = (joblib.delayed(_remote)(name, packed, task) for task in tasks)
-        with _closed(run(work)) as results:
-            for answer in results:
-                yield _received(answer)
+        with _closing(run(joblib.delayed(_run_in_worker)(key, pickled, task) for task in tasks)) as outcomes:
+            yield from map(_result_of, outcomes)
         return
-    size = _ROUND * backend.effective_n_jobs(n_jobs)
+    size = _TASKS_PER_WORKER * backend.effective_n_jobs(n_jobs)
     with joblib.Parallel(n_jobs=n_jobs) as run:  # one pool for all rounds
         for part in blocks(len(tasks), size):
-            for answer in run(joblib.delayed(_remote)(name, packed, tasks[i]) for i in range(part.start, part.stop)):
-                yield _received(answer)
+            indices = range(part.start, part.stop)
+            yield from map(_result_of, run(joblib.delayed(_run_in_worker)(key, pickled, tasks[i]) for i in indices))
 
 
-class _Answer(NamedTuple):
-    """What another process sends back; an error as it was raised, so that no pool breaks."""
+class _Outcome(NamedTuple):
+    """What a worker process sends back; an error is sent and not raised, so that no pool breaks."""
 
     result: Any
     error: BaseException | None
     warnings: tuple[tuple[str, type[Warning]], ...]
 
 
-def _remote(name: str, packed: NDArray[np.uint8], task: Any) -> _Answer:
-    """One task in another process."""
-    if threading.current_thread() is not threading.main_thread():  # the filters of warnings belong to all threads
-        return _attempted(name, packed, task)
+def _run_in_worker(key: str, pickled: NDArray[np.uint8], task: Any) -> _Outcome:
+    """One task in another process, with its warnings where they can be recorded."""
+    if threading.current_thread() is not threading.main_thread():  # filters of warnings belong to all threads
+        return _outcome(key, pickled, task)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        answer = _attempted(name, packed, task)
-    said = tuple((str(one.message), one.category) for one in caught if not issubclass(one.category, _SILENT))
-    return answer._replace(warnings=said)
+        outcome = _outcome(key, pickled, task)
+    kept = tuple((str(one.message), one.category) for one in caught if not issubclass(one.category, _IGNORED_WARNINGS))
+    return outcome._replace(warnings=kept)
 
 
-def _attempted(name: str, packed: NDArray[np.uint8], task: Any) -> _Answer:
+def _outcome(key: str, pickled: NDArray[np.uint8], task: Any) -> _Outcome:
     import joblib
 
     try:
-        function = _unpacked.get(name)
+        function = _function_cache.get(key)
         if function is None:
-            function = pickle.loads(packed.data)
-            while len(_unpacked) >= _KEPT:
-                _unpacked.pop(next(iter(_unpacked)), None)
-            _unpacked[name] = function
-        with joblib.parallel_config("threading", n_jobs=1):  # what the task calls has this worker to itself
-            return _Answer(function(task), None, ())
+            function = pickle.loads(pickled.data)
+            while len(_function_cache) >= _CACHED_FUNCTIONS:
+                _function_cache.pop(next(iter(_function_cache)), None)
+            _function_cache[key] = function
+        with joblib.parallel_config("threading", n_jobs=1):  # calls within the task use this worker alone
+            return _Outcome(function(task), None, ())
     except BaseException as error:
-        return _Answer(None, _portable(error), ())
+        return _Outcome(None, _picklable(error), ())
 
 
-_unpacked: dict[str, Callable[[Any], Any]] = {}  # in a worker: the functions of the latest calls
+_function_cache: dict[str, Callable[[Any], Any]] = {}  # in a worker: the functions of the latest calls
 
 
-def _portable(error: BaseException) -> BaseException:
-    """The error, with a note of where it was raised; one that names it where it cannot be pickled."""
-    where = "".join(traceback.format_exception(error))
+def _picklable(error: BaseException) -> BaseException:
+    """The error, with a note of its traceback; a RuntimeError that names it where it cannot be pickled."""
+    trace = "".join(traceback.format_exception(error))
     try:
-        found = pickle.loads(pickle.dumps(error))
+        copy = pickle.loads(pickle.dumps(error))
     except Exception:
-        found = RuntimeError(f"{type(error).__name__}: {error}")
-    if not isinstance(found, KeyboardInterrupt):
-        found.add_note(f"In a worker process:\n{where}")
-    return found  # type: ignore[no-any-return]
+        copy = RuntimeError(f"{type(error).__name__}: {error}")
+    if not isinstance(copy, KeyboardInterrupt):
+        copy.add_note(f"In a worker process:\n{trace}")
+    return copy  # type: ignore[no-any-return]
 
 
-def _received(answer: _Answer) -> Any:
-    for text, category in answer.warnings:
+def _result_of(outcome: _Outcome) -> Any:
+    """The result, after the warnings were issued here; or the error, raised here."""
+    for text, category in outcome.warnings:
         warned(text, category)
-    if answer.error is not None:
-        raise answer.error
-    return answer.result
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome.result
 
 
 @contextmanager
-def _closed(results: Any) -> Iterator[Any]:
-    """Close them whatever happens, without the warning of joblib of results that nobody wants any more."""
+def _closing(results: Any) -> Iterator[Any]:
+    """Close the generator in any case, without joblib's warning about results that were not consumed."""
     try:
         yield results
     finally:
@@ -246,7 +245,7 @@ def _closed(results: Any) -> Iterator[Any]:
 def progress_reporter(progress: Progress, total: int) -> tuple[Callable[[int], None], Callable[[], None]]:
     """Two functions: one of the number done, one that closes the display.
 
-    Silent for None or False; a bar on stderr for True, once half a second has passed and stderr is a terminal; else the
+    None and False show nothing. True shows a bar on stderr, once half a second has passed, if stderr is a terminal. A
     callable is called with the number done and the total.
     """
     if progress is None or progress is False:
@@ -255,22 +254,22 @@ def progress_reporter(progress: Progress, total: int) -> tuple[Callable[[int], N
         call = progress
         return (lambda done: call(done, total)), (lambda: None)
     checked(None, progress)
-    return _bar(total)
+    return _progress_bar(total)
 
 
-def _bar(total: int) -> tuple[Callable[[int], None], Callable[[], None]]:
+def _progress_bar(total: int) -> tuple[Callable[[int], None], Callable[[], None]]:
     import sys
 
     try:
         from tqdm import tqdm
     except ImportError:
-        shown = sys.stderr.isatty()
+        terminal = sys.stderr.isatty()
 
-        def line(done: int) -> None:
-            if shown:
+        def write_line(done: int) -> None:
+            if terminal:
                 sys.stderr.write(f"\r{done}/{total}")
                 sys.stderr.flush()
 
-        return line, lambda: print(file=sys.stderr) if shown else None
+        return write_line, lambda: print(file=sys.stderr) if terminal else None
     bar = tqdm(total=total, unit="block", leave=False, delay=0.5, disable=None)
     return (lambda done: bar.update(done - bar.n) if not bar.disable else None), bar.close

@@ -1,7 +1,7 @@
 """The one owner of random streams: one root a call, and below it a stream for every key.
 
-A key is a tuple of non-negative integers, such as (stage, replicate, tile). What a stream gives depends on root and key
-alone, so work may be done in any order and by any number of workers.
+A key is a tuple of non-negative integers, such as (stage, replicate, tile). The numbers of a stream depend on root and
+key alone, so work may be done in any order and by any number of workers.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 from numpy.random import BitGenerator, Generator, SeedSequence
-from numpy.typing import NDArray
 
 from .errors import DomainError
+from .numerics import WordArray
 
-__all__ = ["Seed", "checked", "root", "words"]
+__all__ = ["RNGLike", "checked", "generator", "root", "words"]
 
-Seed = int | Sequence[int] | NDArray[np.integer[Any]] | SeedSequence | Generator | BitGenerator | None
+RNGLike = int | Sequence[int] | SeedSequence | BitGenerator | Generator | None  # what ``rng=`` takes (SPEC 7)
 
 
 def checked(rng: Any) -> None:
@@ -40,11 +40,11 @@ def root(rng: Any) -> SeedSequence:
         rng = Generator(rng)
     if isinstance(rng, Generator):
         return SeedSequence([int(word) for word in rng.integers(0, 2**32, size=4, dtype=np.uint64)])
-    if _natural(rng):
+    if _is_natural(rng):
         return SeedSequence(int(rng))
     if isinstance(rng, np.ndarray) and rng.ndim == 1:
         rng = rng.tolist()
-    if isinstance(rng, Sequence) and not isinstance(rng, (str, bytes)) and len(rng) and all(map(_natural, rng)):
+    if isinstance(rng, Sequence) and not isinstance(rng, (str, bytes)) and len(rng) and all(map(_is_natural, rng)):
         return SeedSequence([int(word) for word in rng])
     shown = repr(rng)
     raise DomainError(
@@ -53,11 +53,16 @@ def root(rng: Any) -> SeedSequence:
     )
 
 
-def words(root: SeedSequence, key: tuple[int, ...], count: int) -> NDArray[np.uint64]:
+def generator(rng: RNGLike) -> Generator:
+    """The Generator itself, or a new one from the root of anything else that ``rng=`` takes."""
+    return rng if isinstance(rng, Generator) else np.random.default_rng(root(rng))
+
+
+def words(root: SeedSequence, key: tuple[int, ...], count: int) -> WordArray:
     """The first ``count`` words of 64 bits of the stream with this key."""
     stream = SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key), pool_size=root.pool_size)
     return np.asarray(stream.generate_state(count, np.uint64), dtype=np.uint64)
 
 
-def _natural(value: Any) -> bool:
+def _is_natural(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)

@@ -1,4 +1,4 @@
-"""What distributions and channels are: values made of read-only arrays and numbers, equal when these are."""
+"""Value objects: what distributions and channels are, made of read-only arrays and numbers, equal when these are."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FloatArray", "Value", "distinct_rows", "lasting"]
+from .numerics import FloatArray, IndexArray
 
-FloatArray = NDArray[np.float64]
-_HASHED = 2**20  # entries hashed at a time
+__all__ = ["FloatArray", "ValueObject", "distinct_rows", "is_read_only"]
+
+_BLOCK_ENTRIES = 2**20  # entries hashed or compared at a time: 8 MiB of doubles
 
 
-class Value:
+class ValueObject:
     """Frozen after construction; equal, hashable and picklable by the arrays and numbers that ``_fields`` names.
 
-    They are what the constructor takes, in its order, unless the class says how it is pickled.
+    ``_fields`` are the arguments of the constructor, in its order, unless the class defines ``__reduce__``.
     """
 
     __slots__: tuple[str, ...] = ()
     _fields: ClassVar[tuple[str, ...]] = ()
 
     def _set(self, **fields: Any) -> None:
-        """Keeps arrays themselves, read-only from now on: the caller gives them away."""
+        """Set attributes in the constructor; arrays are kept without a copy and become read-only."""
         for name, field in fields.items():
             if isinstance(field, np.ndarray):
                 field.setflags(write=False)
@@ -50,8 +51,8 @@ class Value:
             if isinstance(field, np.ndarray):
                 state.update(repr(field.shape).encode())
                 flat = field.reshape(-1)
-                for start in range(0, flat.size, _HASHED):
-                    state.update((flat[start : start + _HASHED] + 0.0).tobytes())  # -0.0 equals 0.0
+                for start in range(0, flat.size, _BLOCK_ENTRIES):
+                    state.update((flat[start : start + _BLOCK_ENTRIES] + 0.0).tobytes())  # -0.0 equals 0.0
             elif field is not None:
                 state.update(repr(hash(field)).encode())
         return hash((type(self).__name__, state.digest()))
@@ -68,13 +69,13 @@ class Value:
         )
 
 
-def lasting(given: NDArray[Any]) -> bool:
-    """Whether nobody is expected to write to this array: it and all arrays it is a view of are read-only."""
-    array: Any = given
-    while isinstance(array, np.ndarray):
-        if array.flags.writeable:
+def is_read_only(array: NDArray[Any]) -> bool:
+    """Whether nobody can write to this array: it and all arrays that it is a view of are read-only."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        if base.flags.writeable:
             return False
-        array = array.base
+        base = base.base
     return True
 
 
@@ -87,18 +88,18 @@ def _equal(a: Any, b: Any) -> bool:
         return False
     if a.ndim == 0 or a.size == 0:
         return bool(np.array_equal(a, b))
-    step = max(1, _HASHED * len(a) // a.size)
+    step = max(1, _BLOCK_ENTRIES * len(a) // a.size)
     return all(np.array_equal(a[i : i + step], b[i : i + step]) for i in range(0, len(a), step))
 
 
-def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Different rows in lexicographic order, and which of them each row is; there is at least one row.
+def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[Any], IndexArray]:
+    """Different rows in lexicographic order, and the index of each row among them; there is at least one row.
 
-    ``numpy.unique`` with an axis makes a TypeError of a Ctrl-C that arrives while it compares.
+    ``numpy.unique`` with an axis turns a Ctrl-C that arrives while it compares into a TypeError.
     """
     order = np.lexsort(rows.T[::-1])
     ordered = rows[order]
     first = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
-    which = np.empty(len(rows), dtype=np.intp)
-    which[order] = np.cumsum(first) - 1
-    return ordered[first], which
+    index = np.empty(len(rows), dtype=np.intp)
+    index[order] = np.cumsum(first) - 1
+    return ordered[first], index

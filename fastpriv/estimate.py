@@ -210,7 +210,7 @@ class Estimate:
 
     def __eq__(self, other: object) -> Any:
         """Whether all but ``cost``, which tells how the numbers were reached, is the same."""
-        return _equal_fields(self, other)
+        return equal_fields(self, other)
 
     def __hash__(self) -> int:
         numbers = tuple((np.asarray(number) + 0.0).tobytes() for number in self._numbers())  # -0.0 equals 0.0
@@ -299,7 +299,7 @@ class Result:
         return frame.drop(columns="index") if rows and all(row["index"] == () for row in rows) else frame
 
     def __eq__(self, other: object) -> Any:
-        return _equal_fields(self, other)
+        return equal_fields(self, other)
 
     def __hash__(self) -> int:
         return hash((type(self).__name__, *self.estimates().values()))
@@ -386,7 +386,7 @@ def _rebuild(words: dict[str, Any], value: Any, lower: Any, upper: Any, made: ty
     return made(value, lower, upper, **words)
 
 
-def _equal_fields(one: Any, other: Any) -> Any:
+def equal_fields(one: Any, other: Any) -> Any:
     """Whether two results of one class agree in all fields that are compared, and in arrays entry by entry."""
     if type(other) is not type(one):
         return NotImplemented

@@ -1,93 +1,84 @@
 """Special functions as NumPy ufuncs: broadcasting, ``out=``, ``where=``, the GIL released.
 
-Notation: phi and Phi are the density and the distribution function of the standard normal law, R(x) =
+Notation: phi and Phi are the density and the distribution function of the standard normal distribution, R(x) =
 (1 - Phi(x)) / phi(x) is the Mills ratio. Arguments and results are float64, of any shapes that broadcast; scalars in
 give scalars out. Outside its domain a function returns NaN, without a warning. Accuracy is stated in ulps, units in
 the last place of the true value, and holds over the whole domain, subnormal numbers and far tails included. Every
 instruction set gives the same bits; ``FASTPRIV_ISA=baseline|avx2|avx512`` in the environment forces one.
+
+Results are bare numbers. ``fastpriv.mechanisms``, ``fastpriv.capacity`` and ``fastpriv.conversions`` check arguments
+and return the same quantities with bounds. ``special.pyi`` lists the functions for type checkers.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
-from .kernels._channel import ufuncs as _channel_ufuncs
-from .kernels._gauss import ufuncs as _gauss_ufuncs
-from .kernels._lmip import ufuncs as _lmip_ufuncs
-from .kernels._special import ufuncs
-from .kernels._sphere import ufuncs as _sphere_ufuncs
-
-__all__ = [
-    "erfc", "erfcx", "exp", "expm1", "log", "log1mexp", "log1p", "log_ndtr", "log_ndtr_difference", "log_sum_exp",
-    "logaddexp", "mills_ratio", "ndtr", "ndtr_difference",
-]  # fmt: skip
+from .kernels import _channel, _gauss, _lmip, _special, _sphere
 
 
-def _text(
-    summary: str, example: str, ulps: str, source: str, names: tuple[str, ...] = ("x",), domain: str = "Real numbers.",
-    result: str = "", test: str = "test_special_accuracy.py",
+def _docstring(
+    summary: str, example: str, accuracy: str, source: str, names: tuple[str, ...] = ("x",),
+    domain: str = "Real numbers.", result: str = "", test: str = "test_special_accuracy.py",
 ) -> str:  # fmt: skip
-    arguments = ", ".join(names) + " : array_like of float64\n    " + domain
-    shape = "The broadcast shape of the arguments; a scalar if they are scalars."
+    result = result or "The broadcast shape of the arguments; a scalar if they are scalars."
     return (
-        f"{summary}\n\nParameters\n----------\n{arguments}\n\nReturns\n-------\nfloat64 array or scalar\n"
-        f"    {result or shape}\n    NaN outside the domain and for NaN.\n\nRaises\n------\nTypeError\n"
-        "    If an argument cannot be cast safely to float64.\n\nNotes\n-----\n"
-        f"**Accuracy**: {ulps}, asserted by tests/kernels/{test}.\n\nSource: {source}\n\n"
+        f"{summary}\n\nParameters\n----------\n{', '.join(names)} : array_like of float64\n    {domain}\n\n"
+        f"Returns\n-------\nfloat64 array or scalar\n    {result}\n    NaN outside the domain and for NaN.\n\n"
+        "Raises\n------\nTypeError\n    If an argument cannot be cast safely to float64.\n\nNotes\n-----\n"
+        f"**Accuracy**: {accuracy}, asserted by tests/kernels/{test}.\n\nSource: {source}\n\n"
         f"Examples\n--------\n>>> import fastpriv as fp\n{example}\n"
     )
 
 
-_ROUTE = "fit by exchange to x R(x) on the half-line, csrc/fit_coefficients.py; DLMF 7.8.1 for the Mills ratio."
+_ROUTE = "fit by exchange to x R(x) on the half-line, tools/fit_coefficients.py; DLMF 7.8.1 for the Mills ratio."
 
-_TEXT = {
-    "exp": _text(
+_ELEMENTARY = {
+    "exp": _docstring(
         "e^x.", ">>> float(fp.special.exp(0.5))\n1.6487212707001282", "0.85 ulp",
         "Cody-Waite reduction; Muller et al., Handbook of Floating-Point Arithmetic, chapter 11.",
     ),
-    "expm1": _text(
+    "expm1": _docstring(
         "e^x - 1, without cancellation near 0.", ">>> float(fp.special.expm1(1e-20))\n1e-20", "1 ulp",
         "the reduction of `exp`, with 2^k - 1 taken before the tail is added.",
     ),
-    "log": _text(
+    "log": _docstring(
         "Natural logarithm.", ">>> float(fp.special.log(10.0))\n2.302585092994046", "0.85 ulp",
         "log((1 + s) / (1 - s)) = 2 artanh(s), DLMF 4.6.4.", domain="Numbers >= 0; log(0) = -inf.",
     ),
-    "log1p": _text(
+    "log1p": _docstring(
         "log(1 + x), without cancellation near 0.", ">>> float(fp.special.log1p(1e-20))\n1e-20", "0.95 ulp",
         "`log` of 1 + x with the rounding error of the sum carried on.", domain="Numbers >= -1; log1p(-1) = -inf.",
     ),
-    "erfc": _text(
+    "erfc": _docstring(
         "Complementary error function, 2 / sqrt(pi) times the integral of exp(-t^2) from x to infinity.",
         ">>> print(f'{fp.special.erfc(20.0):.12e}')\n5.395865611608e-176", "4.5 ulps", "DLMF 7.2.2; " + _ROUTE,
     ),
-    "erfcx": _text(
+    "erfcx": _docstring(
         "Scaled complementary error function, exp(x^2) erfc(x); inf below -26.6.",
         ">>> round(float(fp.special.erfcx(1e100)) * 1e100, 12)\n0.564189583548", "3.5 ulps", "DLMF 7.2.3; " + _ROUTE,
     ),
-    "mills_ratio": _text(
-        "Mills ratio of the standard normal law, (1 - Phi(x)) / phi(x); inf below -37.7.",
+    "mills_ratio": _docstring(
+        "Mills ratio of the standard normal distribution, (1 - Phi(x)) / phi(x); inf below -37.7.",
         ">>> round(float(fp.special.mills_ratio(0.0)), 12)\n1.253314137316", "4.5 ulps", _ROUTE,
     ),
-    "ndtr": _text(
-        "Distribution function Phi of the standard normal law.", ">>> float(fp.special.ndtr(0.0))\n0.5", "4.5 ulps",
-        "phi(x) R(x) with x^2 in two terms; " + _ROUTE,
+    "ndtr": _docstring(
+        "Distribution function Phi of the standard normal distribution.", ">>> float(fp.special.ndtr(0.0))\n0.5",
+        "4.5 ulps", "phi(x) R(x) with x^2 in two terms; " + _ROUTE,
     ),
-    "log_ndtr": _text(
+    "log_ndtr": _docstring(
         "log Phi(x); finite down to x = -1.89e154.", ">>> float(fp.special.log_ndtr(-2e10))\n-2e+20", "6.5 ulps",
         "-x^2/2 + log(R(-x) / sqrt(2 pi)) left of 0, log1p(-Phi(-x)) right of it; " + _ROUTE,
     ),
-    "log1mexp": _text(
+    "log1mexp": _docstring(
         "log(1 - e^x).", ">>> round(float(fp.special.log1mexp(-1e-300)), 10)\n-690.7755278982", "2 ulps",
         "log(-expm1(x)) above -log 2, log1p(-e^x) below; Maechler (2012), equation (7).",
         domain="Numbers <= 0; log1mexp(0) = -inf.",
     ),
-    "logaddexp": _text(
+    "logaddexp": _docstring(
         "log(e^x + e^y).", ">>> float(fp.special.logaddexp(-1e5, -1e5))\n-99999.30685281944",
         "one ulp of the result and two ulps of its excess over max(x, y)", "max(x, y) + log1p(exp(-|x - y|)).",
         names=("x", "y"),
     ),
-    "ndtr_difference": _text(
+    "ndtr_difference": _docstring(
         "Phi(b) - Phi(a) without cancellation, in either tail, for ends however close; antisymmetric.",
         ">>> print(f'{fp.special.ndtr_difference(30.0, 30.0 + 2.0**-48):.12e}')\n5.235442781094e-211",
         "6 ulps, for a and b as they are given",
@@ -95,13 +86,13 @@ _TEXT = {
         "ends;\n    phi(a) R(a) - phi(b) R(b) or 1 - phi(a) R(-a) - phi(b) R(b) otherwise.",
         names=("a", "b"),
     ),
-    "log_ndtr_difference": _text(
+    "log_ndtr_difference": _docstring(
         "log(Phi(b) - Phi(a)), a < b; -inf for a = b.",
         ">>> float(fp.special.log_ndtr_difference(1e100, float('inf')))\n-5e+199",
         "6.5 ulps, for a and b as they are given", "the logarithm of what `ndtr_difference` computes, phi kept apart.",
         names=("a", "b"), domain="Real numbers, a <= b.",
     ),
-    "log_sum_exp": _text(
+    "log_sum_exp": _docstring(
         "log of the sum of e^x over an axis, the last by default; -inf for an empty axis.",
         ">>> float(fp.special.log_sum_exp([[-1e5, -1e5], [0.0, -800.0]], axis=1)[0])\n-99999.30685281944",
         "one ulp of the result and 2 + n/16 ulps of its excess over the maximum of n terms",
@@ -111,33 +102,7 @@ _TEXT = {
     ),
 }  # fmt: skip
 
-_made: dict[str, np.ufunc] = ufuncs(_TEXT)
-
-exp = _made["exp"]
-expm1 = _made["expm1"]
-log = _made["log"]
-log1p = _made["log1p"]
-erfc = _made["erfc"]
-erfcx = _made["erfcx"]
-mills_ratio = _made["mills_ratio"]
-ndtr = _made["ndtr"]
-log_ndtr = _made["log_ndtr"]
-log1mexp = _made["log1mexp"]
-logaddexp = _made["logaddexp"]
-ndtr_difference = _made["ndtr_difference"]
-log_ndtr_difference = _made["log_ndtr_difference"]
-log_sum_exp = _made["log_sum_exp"]
-
-# The Gaussian mechanism and the binary channel. Results are bare numbers; fastpriv.mechanisms.gaussian and
-# fastpriv.capacity.bac wrap them with bounds and check the arguments.
-
-__all__ += [
-    "bac_capacity", "bac_capacity_with_complements", "binary_entropy", "binary_entropy_with_complement",
-    "gaussian_delta", "gaussian_epsilon", "gaussian_epsilon_below", "gaussian_epsilon_below_from_log_delta",
-    "gaussian_epsilon_from_log_delta", "gaussian_log_delta", "gaussian_noise", "gaussian_noise_below",
-    "gaussian_noise_below_from_log_delta", "gaussian_noise_from_log_delta",
-]  # fmt: skip
-
+# The privacy curve of the Gaussian mechanism.
 _CURVE = (
     "delta = Phi(r - epsilon/(2r)) - e^epsilon Phi(-r - epsilon/(2r)), r = l2 sensitivity / (2 sigma); Balle and Wang "
     "(2018),\n    theorem 8."
@@ -155,135 +120,115 @@ _EPSILON_LOG_CLOSE = (
 _NOISE_CLOSE = "within a relative 1e-13 of the true least ratio"
 _NOISE_LOG_CLOSE = "within a relative 1e-13 + 4e-15 |log_delta| of the true least ratio"
 
-_GAUSS_TEXT = {
-    "gaussian_delta": _text(
+_GAUSSIAN = {
+    "gaussian_delta": _docstring(
         "Privacy curve delta(epsilon) of the Gaussian mechanism; 0 for r = 0 or epsilon = inf, 1 for r = inf.",
         ">>> round(float(fp.special.gaussian_delta(0.5, 1.0)), 12)\n0.126936737507",
         "relative error 4e-15 where delta is a normal number", _CURVE, _R, _OUT_OF_R, test=_CURVE_TEST,
     ),
-    "gaussian_log_delta": _text(
+    "gaussian_log_delta": _docstring(
         "Natural logarithm of the privacy curve; -inf only where delta = 0 or below the most negative double.",
         ">>> round(float(fp.special.gaussian_log_delta(0.5, 100.0)), 8)\n-4960.25455382",
         "relative error 4e-15 for r in [1e-300, 1e300] and epsilon in [0, 1e300]", _CURVE, _R, _OUT_OF_R,
         test=_CURVE_TEST,
     ),
-    "gaussian_epsilon": _text(
+    "gaussian_epsilon": _docstring(
         "Least epsilon for a target delta, on the safe side: the true delta of the result is at most the target.\n\n"
         "0 where epsilon = 0 meets delta, inf where delta = 0 and r > 0.",
         ">>> round(float(fp.special.gaussian_epsilon(0.25, 1e-5)), 10)\n1.9930914044",
         _EPSILON_CLOSE, _CURVE, ("r", "delta"), "r >= 0, 0 <= delta <= 1.", test=_INVERSE_TEST,
     ),
-    "gaussian_epsilon_from_log_delta": _text(
+    "gaussian_epsilon_from_log_delta": _docstring(
         "`gaussian_epsilon` from the natural logarithm of delta.",
         ">>> round(float(fp.special.gaussian_epsilon_from_log_delta(0.125, -2302.585)), 9)\n16.956989164",
         _EPSILON_LOG_CLOSE, _CURVE, ("r", "log_delta"), "r >= 0, log_delta <= 0.", test=_INVERSE_TEST,
     ),
-    "gaussian_epsilon_below": _text(
+    "gaussian_epsilon_below": _docstring(
         "Lower bound of the least epsilon for a target delta: its true delta is at least the target, or it is 0.",
         ">>> round(float(fp.special.gaussian_epsilon_below(0.25, 1e-5)), 10)\n1.9930914044",
         _EPSILON_CLOSE, _CURVE, ("r", "delta"), "r >= 0, 0 <= delta <= 1.", test=_INVERSE_TEST,
     ),
-    "gaussian_epsilon_below_from_log_delta": _text(
+    "gaussian_epsilon_below_from_log_delta": _docstring(
         "`gaussian_epsilon_below` from the natural logarithm of delta.",
         ">>> round(float(fp.special.gaussian_epsilon_below_from_log_delta(0.125, -2302.585)), 9)\n16.956989164",
         _EPSILON_LOG_CLOSE, _CURVE, ("r", "log_delta"), "r >= 0, log_delta <= 0.", test=_INVERSE_TEST,
     ),
-    "gaussian_noise": _text(
+    "gaussian_noise": _docstring(
         "Least sigma / sensitivity that gives (epsilon, delta) privacy, on the safe side.\n\n"
         "inf where delta = 0, 0 where delta = 1 or epsilon = inf.",
         ">>> round(float(fp.special.gaussian_noise(1.0, 1e-5)), 10)\n3.7306316348",
         _NOISE_CLOSE, _CURVE, ("epsilon", "delta"), "epsilon >= 0, 0 <= delta <= 1.", test=_INVERSE_TEST,
     ),
-    "gaussian_noise_from_log_delta": _text(
+    "gaussian_noise_from_log_delta": _docstring(
         "`gaussian_noise` from the natural logarithm of delta; inf where the ratio exceeds the largest double.",
         ">>> round(float(fp.special.gaussian_noise_from_log_delta(1.0, -2302.585)), 8)\n67.66862658",
         _NOISE_LOG_CLOSE, _CURVE, ("epsilon", "log_delta"), "epsilon >= 0, log_delta <= 0.", test=_INVERSE_TEST,
     ),
-    "gaussian_noise_below": _text(
+    "gaussian_noise_below": _docstring(
         "Lower bound of the least sigma / sensitivity for (epsilon, delta): its true delta is at least the target.",
         ">>> round(float(fp.special.gaussian_noise_below(1.0, 1e-5)), 10)\n3.7306316348",
         _NOISE_CLOSE, _CURVE, ("epsilon", "delta"), "epsilon >= 0, 0 <= delta <= 1.", test=_INVERSE_TEST,
     ),
-    "gaussian_noise_below_from_log_delta": _text(
+    "gaussian_noise_below_from_log_delta": _docstring(
         "`gaussian_noise_below` from the natural logarithm of delta.",
         ">>> round(float(fp.special.gaussian_noise_below_from_log_delta(1.0, -2302.585)), 8)\n67.66862658",
         _NOISE_LOG_CLOSE, _CURVE, ("epsilon", "log_delta"), "epsilon >= 0, log_delta <= 0.", test=_INVERSE_TEST,
     ),
 }  # fmt: skip
 
+# Binary channels.
 _UNIT, _CHANNEL_TEST = "Numbers in [0, 1].", "test_binary_channel.py"
 _BAC = (
-    "the maximum over the input weight of two divergences formed from 1 - a - b, csrc/fp_channel.h; equation (11) of "
-    "the\n    mutual-information privacy paper without its 0/0."
+    "the maximum over the input weight of two divergences formed from 1 - a - b, csrc/channel/fp_binary_channel.h;\n"
+    "    equation (11) of the mutual-information privacy paper without its 0/0."
 )
 
-_CHANNEL_TEXT = {
-    "binary_entropy": _text(
+_BINARY_CHANNEL = {
+    "binary_entropy": _docstring(
         "Binary entropy -p log p - (1-p) log(1-p), in nats.",
         ">>> print(f'{fp.special.binary_entropy(1e-300):.12e}')\n6.917755278982e-298", "relative error 1e-15",
         "Shannon (1948), section 6.", ("p",), _UNIT, test=_CHANNEL_TEST,
     ),
-    "binary_entropy_with_complement": _text(
+    "binary_entropy_with_complement": _docstring(
         "Binary entropy in nats; complement is 1 - p, for p closer to 1 than doubles resolve.",
         ">>> print(f'{fp.special.binary_entropy_with_complement(1.0, 1e-300):.12e}')\n6.917755278982e-298",
         "relative error 1e-15", "Shannon (1948), section 6.", ("p", "complement"), _UNIT, test=_CHANNEL_TEST,
     ),
-    "bac_capacity": _text(
+    "bac_capacity": _docstring(
         "Capacity in nats of the binary asymmetric channel, a = P(Y=1 | X=0), b = P(Y=0 | X=1); 0 where a + b = 1.",
         ">>> round(float(fp.special.bac_capacity(0.0, 0.5)), 12)\n0.223143551314",
         "relative error 4e-15 on the whole square", _BAC, ("a", "b"), _UNIT, test=_CHANNEL_TEST,
     ),
-    "bac_capacity_with_complements": _text(
+    "bac_capacity_with_complements": _docstring(
         "`bac_capacity` for crossover probabilities closer to 1 than doubles resolve, each with its complement.",
         ">>> print(f'{fp.special.bac_capacity_with_complements(1.0, 1e-20, 0.0, 1.0):.6e}')\n3.678794e-21",
         "relative error 4e-15", _BAC, ("a", "complement_a", "b", "complement_b"), _UNIT, test=_CHANNEL_TEST,
     ),
 }  # fmt: skip
 
-_gauss_made: dict[str, np.ufunc] = _gauss_ufuncs(_GAUSS_TEXT)
-_channel_made: dict[str, np.ufunc] = _channel_ufuncs(_CHANNEL_TEXT)
-
-gaussian_delta: np.ufunc = _gauss_made["gaussian_delta"]
-gaussian_log_delta: np.ufunc = _gauss_made["gaussian_log_delta"]
-gaussian_epsilon: np.ufunc = _gauss_made["gaussian_epsilon"]
-gaussian_epsilon_from_log_delta: np.ufunc = _gauss_made["gaussian_epsilon_from_log_delta"]
-gaussian_epsilon_below: np.ufunc = _gauss_made["gaussian_epsilon_below"]
-gaussian_epsilon_below_from_log_delta: np.ufunc = _gauss_made["gaussian_epsilon_below_from_log_delta"]
-gaussian_noise: np.ufunc = _gauss_made["gaussian_noise"]
-gaussian_noise_from_log_delta: np.ufunc = _gauss_made["gaussian_noise_from_log_delta"]
-gaussian_noise_below: np.ufunc = _gauss_made["gaussian_noise_below"]
-gaussian_noise_below_from_log_delta: np.ufunc = _gauss_made["gaussian_noise_below_from_log_delta"]
-binary_entropy: np.ufunc = _channel_made["binary_entropy"]
-binary_entropy_with_complement: np.ufunc = _channel_made["binary_entropy_with_complement"]
-bac_capacity: np.ufunc = _channel_made["bac_capacity"]
-bac_capacity_with_complements: np.ufunc = _channel_made["bac_capacity_with_complements"]
-
-# The moment generating function of a uniform point on a sphere, which the capacity of vector channels is made of.
-
-__all__ += ["sphere_log_mgf", "sphere_log_mgf_scaled", "sphere_mean"]
-
+# The moment generating function of a uniform point on a sphere, of which the capacity of vector channels is made.
 _SPHERE = (
     "G_d(x) = Gamma(d/2) (2/x)^(d/2-1) I_{d/2-1}(x), DLMF 10.32.2; Amos' (1974) bound of the mean, integrated, and a "
-    "polynomial\n    for the rest, csrc/fp_sphere.h."
+    "polynomial\n    for the rest, csrc/special/fp_sphere.h."
 )
 _SPHERE_NAMES = ("dimension", "x")
 _SPHERE_DOMAIN = "dimension a whole number from 1 to 1e9, x >= 0, inf included."
 _SPHERE_TEST = "test_sphere.py"
 
-_SPHERE_TEXT = {
-    "sphere_log_mgf": _text(
+_UNIFORM_SPHERE = {
+    "sphere_log_mgf": _docstring(
         "Natural logarithm of G_d(x) = E exp(x U), U the first coordinate of a uniform point on the unit sphere of R^d."
         "\n\nG_1 = cosh x, G_2 = I_0(x), G_3 = sinh(x) / x; log G_d(x) is x^2 / (2 d) for small x.",
         ">>> print(f'{fp.special.sphere_log_mgf(3, 1e-10):.12e}')\n1.666666666667e-21",
         "relative error 6.5e-16 where the result is above 1e-290", _SPHERE, _SPHERE_NAMES, _SPHERE_DOMAIN,
         test=_SPHERE_TEST,
     ),
-    "sphere_log_mgf_scaled": _text(
+    "sphere_log_mgf_scaled": _docstring(
         "`sphere_log_mgf` less x, without cancellation for large x.",
         ">>> round(float(fp.special.sphere_log_mgf_scaled(1, 1e12)), 12)\n-0.69314718056",
         "absolute error 5e-16 (1 + |result|)", _SPHERE, _SPHERE_NAMES, _SPHERE_DOMAIN, test=_SPHERE_TEST,
     ),
-    "sphere_mean": _text(
+    "sphere_mean": _docstring(
         "Mean of the first coordinate of a point on the unit sphere of R^d with density proportional to exp(x U).\n\n"
         "It is the derivative of `sphere_log_mgf`, the ratio I_{d/2}(x) / I_{d/2-1}(x) of Bessel functions.",
         ">>> round(float(fp.special.sphere_mean(3, 2.0)), 12)\n0.537314720728",
@@ -292,102 +237,85 @@ _SPHERE_TEXT = {
     ),
 }  # fmt: skip
 
-_sphere_made: dict[str, np.ufunc] = _sphere_ufuncs(_SPHERE_TEXT)
-
-sphere_log_mgf: np.ufunc = _sphere_made["sphere_log_mgf"]
-sphere_log_mgf_scaled: np.ufunc = _sphere_made["sphere_log_mgf_scaled"]
-sphere_mean: np.ufunc = _sphere_made["sphere_mean"]
-
-# Mutual-information privacy. fastpriv.conversions wraps the results with bounds and says what they guarantee.
-
-__all__ += [
-    "cd_lmip_lip_delta", "cd_lmip_lip_high", "cd_lmip_lip_log_low", "cd_lmip_lip_saturation", "ci_lmip_ldp_delta",
-    "ci_lmip_ldp_high", "ci_lmip_ldp_log_low", "ci_lmip_ldp_saturation", "pointwise_lip_delta", "pointwise_lip_high",
-    "pointwise_lip_log_low",
-]  # fmt: skip
-
+# Mutual-information privacy.
 _LMIP_TEST = "test_lmip_accuracy.py"
 _LMIP = "mu >= 0 and epsilon >= 0 in nats, inf included."
-_LMIP_ATOM = "mu >= 0 and epsilon >= 0 in nats, 0 <= atom <= 1; atom = 0 stands for a law without atoms."
+_LMIP_PI_MIN = "mu >= 0 and epsilon >= 0 in nats, 0 <= pi_min <= 1; 0 stands for inputs without atoms."
+_CORRECTED = "the corrected form of equation (13), csrc/lmip/fp_lmip_lip.h."
 _PAPER = "Ngo, Oestman and Graell i Amat, On local mutual-information privacy, "
 _PAIR = "relative error 1e-6, absolute 1e-6 in a logarithm: a point of the flat top of the objective"
 _SHARP = "relative error 3e-15 for mu >= 1e-300, an upper bound for smaller mu > 0"
 
-_SHARP_ATOM = "relative error 3e-14 for mu >= 1e-300 and mu (1 - atom) >= 1e-305, an upper bound for smaller mu > 0"
+_SHARP_PI_MIN = "relative error 3e-14 for mu >= 1e-300 and mu (1 - pi_min) >= 1e-305, an upper bound for smaller mu > 0"
 
-_LMIP_TEXT = {
-    "ci_lmip_ldp_delta": _text(
+_LOCAL_INFORMATION = {
+    "ci_lmip_ldp_delta": _docstring(
         "Best delta(epsilon) of local differential privacy under mu nats of context-independent mutual information.",
         ">>> round(float(fp.special.ci_lmip_ldp_delta(0.1, 1.0)), 12)\n0.276403505708",
         _SHARP, _PAPER + "equation (10).", ("mu", "epsilon"), _LMIP, test=_LMIP_TEST,
     ),
-    "ci_lmip_ldp_high": _text(
+    "ci_lmip_ldp_high": _docstring(
         "The larger probability p1 of the pair that attains `ci_lmip_ldp_delta`.",
         ">>> round(float(fp.special.ci_lmip_ldp_high(0.1, 1.0)), 6)\n0.342653",
         _PAIR, _PAPER + "equation (10).", ("mu", "epsilon"), _LMIP, test=_LMIP_TEST,
     ),
-    "ci_lmip_ldp_log_low": _text(
+    "ci_lmip_ldp_log_low": _docstring(
         "Natural logarithm of the smaller probability p0 of the pair that attains `ci_lmip_ldp_delta`.",
         ">>> round(float(fp.special.ci_lmip_ldp_log_low(0.1, 10.0)), 1)\n-15636.0",
         _PAIR, _PAPER + "equation (10).", ("mu", "epsilon"), _LMIP, test=_LMIP_TEST,
     ),
-    "ci_lmip_ldp_saturation": _text(
+    "ci_lmip_ldp_saturation": _docstring(
         "What `ci_lmip_ldp_delta` falls to as epsilon grows: the p with h(p) / p = -log(e^mu - 1).",
         ">>> round(float(fp.special.ci_lmip_ldp_saturation(0.1)), 12)\n0.24938626687",
         _SHARP, _PAPER + "below equation (12).", ("mu",), "mu >= 0 in nats.", test=_LMIP_TEST,
     ),
-    "pointwise_lip_delta": _text(
+    "pointwise_lip_delta": _docstring(
         "Best delta(epsilon) of local information privacy under KL(P_x || P_M) <= mu nats for every x.",
         ">>> round(float(fp.special.pointwise_lip_delta(0.1, 1.0)), 12)\n0.100917736517",
         _SHARP, _PAPER + "equation (13).", ("mu", "epsilon"), _LMIP, test=_LMIP_TEST,
     ),
-    "pointwise_lip_high": _text(
+    "pointwise_lip_high": _docstring(
         "The larger probability p0 of the pair that attains `pointwise_lip_delta`.",
         ">>> round(float(fp.special.pointwise_lip_high(0.1, 1.0)), 6)\n0.121387",
         _PAIR, _PAPER + "equation (13).", ("mu", "epsilon"), _LMIP, test=_LMIP_TEST,
     ),
-    "pointwise_lip_log_low": _text(
+    "pointwise_lip_log_low": _docstring(
         "Natural logarithm of the smaller probability p1 of the pair that attains `pointwise_lip_delta`.",
         ">>> round(float(fp.special.pointwise_lip_log_low(0.1, 10.0)), 1)\n-24345.3",
         _PAIR, _PAPER + "equation (13).", ("mu", "epsilon"), _LMIP, test=_LMIP_TEST,
     ),
-    "cd_lmip_lip_delta": _text(
-        "Best delta(epsilon) of local information privacy, for a value of probability atom, under mu nats of\n"
+    "cd_lmip_lip_delta": _docstring(
+        "Best delta(epsilon) of local information privacy, for an input of probability pi_min, under mu nats of\n"
         "context-dependent mutual information.",
         ">>> round(float(fp.special.cd_lmip_lip_delta(0.1, 1.0, 0.5)), 12)\n0.132229959924",
-        _SHARP_ATOM, "the corrected form of equation (13), csrc/fp_lmip_lip.h.", ("mu", "epsilon", "atom"), _LMIP_ATOM,
-        test=_LMIP_TEST,
+        _SHARP_PI_MIN, _CORRECTED, ("mu", "epsilon", "pi_min"), _LMIP_PI_MIN, test=_LMIP_TEST,
     ),
-    "cd_lmip_lip_high": _text(
+    "cd_lmip_lip_high": _docstring(
         "The probability of the event overall, in the mechanism that attains `cd_lmip_lip_delta`.",
         ">>> round(float(fp.special.cd_lmip_lip_high(0.1, 1.0, 0.5)), 6)\n0.142291",
-        _PAIR, "the corrected form of equation (13), csrc/fp_lmip_lip.h.", ("mu", "epsilon", "atom"), _LMIP_ATOM,
-        test=_LMIP_TEST,
+        _PAIR, _CORRECTED, ("mu", "epsilon", "pi_min"), _LMIP_PI_MIN, test=_LMIP_TEST,
     ),
-    "cd_lmip_lip_log_low": _text(
-        "Natural logarithm of the probability of the event given the atom, where `cd_lmip_lip_delta` is attained.",
+    "cd_lmip_lip_log_low": _docstring(
+        "Natural logarithm of the probability of the event given that input, where `cd_lmip_lip_delta` is attained.",
         ">>> round(float(fp.special.cd_lmip_lip_log_low(0.1, 10.0, 0.5)), 1)\n-37677.2",
-        _PAIR, "the corrected form of equation (13), csrc/fp_lmip_lip.h.", ("mu", "epsilon", "atom"), _LMIP_ATOM,
-        test=_LMIP_TEST,
+        _PAIR, _CORRECTED, ("mu", "epsilon", "pi_min"), _LMIP_PI_MIN, test=_LMIP_TEST,
     ),
-    "cd_lmip_lip_saturation": _text(
-        "What `cd_lmip_lip_delta` falls to as epsilon grows; 1 - atom once mu reaches the entropy of the atom.",
+    "cd_lmip_lip_saturation": _docstring(
+        "What `cd_lmip_lip_delta` falls to as epsilon grows; 1 - pi_min once mu reaches the binary entropy of pi_min.",
         ">>> round(float(fp.special.cd_lmip_lip_saturation(0.1, 0.5)), 12)\n0.13016576907",
-        _SHARP_ATOM, "the corrected form of equation (13), csrc/fp_lmip_lip.h.", ("mu", "atom"),
-        "mu >= 0 in nats, 0 <= atom <= 1.", test=_LMIP_TEST,
+        _SHARP_PI_MIN, _CORRECTED, ("mu", "pi_min"),
+        "mu >= 0 in nats, 0 <= pi_min <= 1.", test=_LMIP_TEST,
     ),
 }  # fmt: skip
 
-_lmip_made: dict[str, np.ufunc] = _lmip_ufuncs(_LMIP_TEXT)
+__all__: list[str] = []
+for _kernel, _documentation in (
+    (_special, _ELEMENTARY), (_gauss, _GAUSSIAN), (_channel, _BINARY_CHANNEL), (_sphere, _UNIFORM_SPHERE),
+    (_lmip, _LOCAL_INFORMATION),
+):  # fmt: skip
+    globals().update(_kernel.ufuncs(_documentation))
+    __all__ += _documentation
 
-ci_lmip_ldp_delta: np.ufunc = _lmip_made["ci_lmip_ldp_delta"]
-ci_lmip_ldp_high: np.ufunc = _lmip_made["ci_lmip_ldp_high"]
-ci_lmip_ldp_log_low: np.ufunc = _lmip_made["ci_lmip_ldp_log_low"]
-ci_lmip_ldp_saturation: np.ufunc = _lmip_made["ci_lmip_ldp_saturation"]
-pointwise_lip_delta: np.ufunc = _lmip_made["pointwise_lip_delta"]
-pointwise_lip_high: np.ufunc = _lmip_made["pointwise_lip_high"]
-pointwise_lip_log_low: np.ufunc = _lmip_made["pointwise_lip_log_low"]
-cd_lmip_lip_delta: np.ufunc = _lmip_made["cd_lmip_lip_delta"]
-cd_lmip_lip_high: np.ufunc = _lmip_made["cd_lmip_lip_high"]
-cd_lmip_lip_log_low: np.ufunc = _lmip_made["cd_lmip_lip_log_low"]
-cd_lmip_lip_saturation: np.ufunc = _lmip_made["cd_lmip_lip_saturation"]
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -41,7 +41,7 @@ MARKER = re.compile(r"bound(s?): (proved|none|(?:computed|tested) by ([^ ,]+(?:,
 NAMED = re.compile(
     r"ERROR(?!S)|ROUND(?!S)|ULP|UNIT|SLACK|SLIP|RELATIVE|TINY|SAFE|OUTWARD|LIBRARY|WIDER|EMPIRICAL|BLUR|(?:^|_)U$"
 )
-UNIT = re.compile(r"_?UNIT|_?U|FP_U|FP_ROUND|ROUNDING|unit")
+UNIT = re.compile(r"_?UNIT|UNIT_ROUNDOFF|_?U|FP_U|FP_ROUND|ROUNDING|unit")
 C_DEFINE = re.compile(r"^#define +(\w+) +(.+)$")
 C_TABLE = re.compile(r"^ *static const double \*?(?:const )?(\w+)((?:\[\w*\])+)")
 C_NUMBER = re.compile(
@@ -427,10 +427,9 @@ def _origin(module: str, name: str, modules: dict[str, Path], taken: Taken) -> s
 def _kernel_of(root: Path, function: str) -> set[str]:
     """The compiled module whose own loops define a function of ``special``."""
     text = (root / "fastpriv" / "special.py").read_text()
-    made = re.search(rf"^{function}(?:: np\.ufunc)? = (\w+)\[", text, re.M)
-    maker = re.search(rf"^{made[1]}: .* = (\w+)\(", text, re.M) if made else None
-    alias = f" as {maker[1]}" if maker and maker[1] != "ufuncs" else ""
-    kernel = re.search(rf"^from \.kernels\.(\w+) import ufuncs{alias}$", text, re.M) if maker else None
+    tables = re.finditer(r"^(_[A-Z_]+) = \{\n(.*?)^\}", text, re.M | re.S)
+    table = next((found[1] for found in tables if f'    "{function}": ' in found[2]), None)
+    kernel = re.search(rf"\((_\w+), {table}\)", text)
     return {f"{_COMPILED}.{kernel[1]}"} if kernel else set()
 
 
@@ -478,11 +477,11 @@ def _public(root: Path, below: dict[str, set[str]]) -> Iterator[tuple[str, str]]
     for room in sorted(name for module, name in public if module is None and f"fastpriv.{name}" in modules):
         path = modules[f"fastpriv.{room}"]
         stub = path.with_suffix(".pyi")
-        named = _stub(stub) if stub.exists() else [(None, name) for name in _listed(path) if room != "special"]
+        named = _stub(stub) if stub.exists() else [(None, name) for name in _listed(path)]
         for module, name in named:
             for one in _origin(".".join(filter(None, ["fastpriv", room, module])), name, modules, taken):
                 yield f"{room}.{name}", one
-    for name in re.findall(r"^(\w+)(?:: np\.ufunc)? = \w+\[", modules["fastpriv.special"].read_text(), re.M):
+    for name in re.findall(r'^    "(\w+)": _docstring\(', modules["fastpriv.special"].read_text(), re.M):
         for one in _kernel_of(root, name):
             yield f"special.{name}", one
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from .. import __version__, _validate
 from .._files import atomic_write, explain_write_errors, writable_directory
-from .._values import Value
+from .._values import ValueObject
 from ..errors import DomainError
 from .quantities import QUANTITIES, QuantityGrid
 
@@ -157,7 +157,7 @@ def _update_digest(digest: Any, item: Any) -> None:
         for start in range(0, flat.size, 2**20):
             digest.update(np.ascontiguousarray(flat[start : start + 2**20]).data)
         return
-    if isinstance(item, Value):
+    if isinstance(item, ValueObject):
         item = (type(item).__name__, *item._arrays())
     if isinstance(item, tuple):
         digest.update(f"tuple {len(item)};".encode())

@@ -34,7 +34,8 @@ __all__ = [
 
 _MISSING_MARKS = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))  # in lower case
 LARGEST_EXACT_INTEGER = 2**53  # all integers up to it are doubles
-_SAFE_DIGITS = 15  # different decimal numbers of at most so many digits are different doubles
+# bound: none - different decimal numbers of at most so many digits are different doubles
+_SAFE_DIGITS = 15
 CELLS_PER_BATCH = 2**17  # cells that are read between two checks for Ctrl-C: some 10 ms
 # Integers, integers that may end with a point and zeros, numbers in groups of three digits, and leading zeros.
 _INTEGER = re.compile(r"[+-]?\d+")

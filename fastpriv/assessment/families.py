@@ -15,8 +15,10 @@ from typing import Any, Literal
 import numpy as np
 
 from .. import _validate, calibration, notions
-from ..channels import (
-    AnyChannel,
+from ..channels import AnyChannel
+from ..errors import DomainError
+from ..estimate import Estimate
+from ..mechanisms import (
     DiscreteLaplace,
     ExponentialMechanism,
     GeometricMechanism,
@@ -24,8 +26,6 @@ from ..channels import (
     SubsetSelection,
     UnaryEncoding,
 )
-from ..errors import DomainError
-from ..estimate import Estimate
 from ..mechanisms.gaussian import GaussianMechanism
 from ..numerics import LOG_2
 from .quantities import mutual_information

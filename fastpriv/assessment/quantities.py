@@ -23,10 +23,11 @@ from typing import Any
 import numpy as np
 
 from .. import notions
-from ..channels import AnyChannel, GeometricMechanism
+from ..channels import AnyChannel
 from ..conversions.average_bayesian_privacy import abp_given_secret_from_mbp
 from ..errors import DomainError
-from ..estimate import KINDS, Estimate, Unit
+from ..estimate import KINDS, Estimate, Unit, equal_fields
+from ..mechanisms import GeometricMechanism
 from ..mechanisms.gaussian import GaussianMechanism
 from ..numerics import FloatArray, IntArray
 from .secret import SecretDistribution
@@ -90,6 +91,9 @@ class QuantityGrid:
     upper: FloatArray
     kind: tuple[str, ...]
     method: tuple[str, ...]
+
+    def __eq__(self, other: object) -> Any:
+        return equal_fields(self, other)
 
     @classmethod
     def stack(cls, estimates: list[Estimate]) -> QuantityGrid:
@@ -234,7 +238,7 @@ def _unless_too_large(quantity: Callable[[], Any]) -> Any:
 
 def _ldp(channel: AnyChannel, epsilon: FloatArray, pure_epsilon: float) -> tuple[Estimate, Estimate]:
     """Return the LDP curve and the epsilon at ``LDP_DELTA``, or what the pure epsilon says of them."""
-    if not (channel._cells_within(_MAX_COMPARISONS, secrets=2) or channel.pairs() is not None):
+    if not (channel._cells_within(_MAX_COMPARISONS, exponent=2) or channel.dominating_pairs() is not None):
         return _worst_curve(pure_epsilon, epsilon), _at_most(pure_epsilon, "nats")
     curve = _unless_too_large(lambda: notions.ldp_delta(None, channel, epsilon, n_jobs=1))
     return _worst_curve(pure_epsilon, epsilon) if curve is None else curve, _approximate_epsilon(channel, pure_epsilon)

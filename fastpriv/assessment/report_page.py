@@ -1,7 +1,5 @@
 """The report page of an assessment or a sweep: one self-contained HTML file."""
 
-# bounds: none - how numbers are printed
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -15,6 +13,7 @@ from ..figures.html_page import (
     details,
     file_links,
     html_page,
+    meanings_of_kinds,
     paragraph,
     picture_gallery,
     run_description,
@@ -28,7 +27,7 @@ from .quantities import QUANTITIES
 
 __all__ = ["report_page"]
 
-_PANEL_SIZE = (6.4, 4.6)  # inches
+_PANEL_SIZE = (5.6, 4.2)  # inches
 _DIGITS = 6  # significant digits of the bounds in the table of all quantities
 _NOT_DRAWN = "There are no pictures: matplotlib is not installed. Run: pip install 'fastpriv[figures]'"
 
@@ -49,10 +48,10 @@ def report_page(report: Any, files: Sequence[str] = ()) -> str:
         section("How to read it", [
             definition_list(summary.meanings(*assessments)),
             paragraph(
-                "A guarantee quotes an upper bound. Amounts of information are in bits in the table of upper bounds, "
-                "epsilons and xi in nats everywhere. An exact number is a closed form within its rounding error; a "
-                "certified one is enclosed by its bounds, with all errors of computation included."
+                "A guarantee quotes an upper bound. Amounts of information are in bits in the table of upper bounds; "
+                "epsilons and xi are in nats everywhere."
             ),
+            meanings_of_kinds({grid.weakest_kind for one in assessments for grid in one.quantities.values()}),
         ]),
         section("What ran", [run_description(settings), file_links(files)]),
     ]  # fmt: skip
@@ -68,10 +67,14 @@ def _assessment_parts(report: Any) -> list[str]:
         parts.append(section("Pictures", [paragraph(_NOT_DRAWN, faint=True)]))
     targets = summary.requirements(report)
     if targets:
-        title = "Noise that a target needs" if report.parameter == "sigma" else "Level that meets a target"
-        head = ("target", "least noise" if report.parameter == "sigma" else "highest level")
-        parts.append(section(title, [table(head, targets, caption=title)]))
-    return [*parts, section("All quantities", [_quantities_table(report)])]
+        noise = report.parameter == "sigma"
+        title = "Noise that a target needs" if noise else "Level that meets a target"
+        head = ("target", "least noise" if noise else "highest level")
+        caption = "The parameter at which the upper bound meets the target"
+        parts.append(section(title, [table(head, targets, caption=caption)]))
+    values = details("Values with both bounds", _quantities_table(report))
+    meanings = details("Meanings of the quantities", _quantity_meanings(report))
+    return [*parts, section("All quantities", [values, meanings])]
 
 
 def _sweep_parts(sweep: Any) -> list[str]:
@@ -84,7 +87,8 @@ def _sweep_parts(sweep: Any) -> list[str]:
             content.append(picture_gallery(images, _SWEEP_CAPTION))
         else:
             content.append(paragraph(_NOT_DRAWN, faint=True))
-        content += [details(f"All quantities under {one.mechanism}", _quantities_table(one)) for one in assessments]
+        content += [details(f"Values with both bounds: {one.mechanism}", _quantities_table(one)) for one in assessments]
+        content.append(details("Meanings of the quantities", _quantity_meanings(*assessments)))
         parts.append(section(name, content))
     return parts
 
@@ -129,6 +133,8 @@ def _quantities_table(report: Any) -> str:
     index = summary.index_nearest_to_one(report.epsilon)
     for name, grid in report.quantities.items():
         quantity = QUANTITIES[name]
+        if quantity.unit == "log probability":  # the same deltas once more, in the files
+            continue
         title = f"{name} at epsilon = {report.epsilon[index]:g}" if quantity.curve else name
         for i in summary.shown_rows(report):
             lower, value, upper = (
@@ -142,8 +148,9 @@ def _quantities_table(report: Any) -> str:
     parameter = [report.parameter] if report.parameter else []
     headings = ["quantity", *parameter, "value", "lower", "upper", "unit", "kind"]
     caption = "Values with both bounds, rounded outward; the files have every row of the grid and every epsilon"
-    if not any(QUANTITIES[name].curve for name in report.quantities):
-        caption = "Values with both bounds, rounded outward"
-    meanings = definition_list([(name, QUANTITIES[name].meaning) for name in report.quantities])
-    numbers = table(headings, rows, caption=caption, numeric=range(1, len(headings) - 2))
-    return details("Meanings of the quantities", meanings) + numbers
+    return table(headings, rows, caption=caption, numeric=range(1, len(headings) - 2))
+
+
+def _quantity_meanings(*reports: Any) -> str:
+    names = dict.fromkeys(name for report in reports for name in report.quantities)
+    return definition_list([(name, QUANTITIES[name].meaning) for name in names])

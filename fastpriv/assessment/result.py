@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -15,13 +15,16 @@ from .. import __version__, _validate, figures
 from .._files import atomic_write, json_safe, writable_directory, write_csv
 from ..distributions import Pmf
 from ..errors import BackendMissingError, DomainError
-from ..estimate import Estimate
+from ..estimate import Estimate, equal_fields, pandas
 from ..numerics import FloatArray
 from .families import Parameter, Requirement
 from .quantities import QUANTITIES, QuantityGrid
 from .report_page import report_page
 from .secret import SecretDistribution
-from .summary import assessment_summary, sweep_summary
+from .summary import assessment_summary, notebook_table, sweep_summary
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["COLUMNS", "FORMATS", "Assessment", "Sweep"]
 
@@ -34,7 +37,13 @@ _INSTALL = "Run: pip install 'fastpriv[table]'"
 
 
 class _Report:
-    """What an assessment and a sweep have in common: rows, and the files that hold them."""
+    """What an assessment and a sweep have in common: rows, equality by value, and the files that hold them."""
+
+    def __eq__(self, other: object) -> Any:
+        return equal_fields(self, other)
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, repr(self)))
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The tidy table row by row, in the order of ``COLUMNS``; None where a number does not apply."""
@@ -56,13 +65,18 @@ class _Report:
         """The tidy table as columns."""
         return dict(zip(COLUMNS, map(list, zip(*self.rows(), strict=True)), strict=True))
 
-    def to_pandas(self) -> Any:
+    def to_dict(self) -> dict[str, Any]:
+        """Settings and tidy table in plain types, as ``to_json`` writes them; infinite numbers stay floats."""
+        return self.settings() | {"table": [dict(zip(COLUMNS, row, strict=True)) for row in self.rows()]}
+
+    def to_frame(self) -> pd.DataFrame:
         """The tidy table as a ``pandas.DataFrame``; NaN where a number does not apply."""
-        try:
-            import pandas
-        except ImportError:
-            raise BackendMissingError(f"pandas must be installed for to_pandas; got none. {_INSTALL}") from None
-        return pandas.DataFrame(self.columns(), columns=list(COLUMNS)).astype(dict.fromkeys(_FLOAT_COLUMNS, "float64"))
+        frame: pd.DataFrame = pandas("to_frame").DataFrame(self.columns(), columns=list(COLUMNS))
+        return frame.astype(dict.fromkeys(_FLOAT_COLUMNS, "float64"))
+
+    def _repr_html_(self) -> str:
+        """The table of the summary, for notebooks."""
+        return notebook_table(self)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the tidy table as CSV in UTF-8, atomically."""

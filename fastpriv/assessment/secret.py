@@ -23,6 +23,7 @@ import numpy as np
 from .. import _validate
 from ..distributions import Pmf
 from ..errors import DomainError, ShapeError
+from ..estimate import equal_fields
 from ..numerics import FloatArray, IntArray
 from .columns import CELLS_PER_BATCH, LARGEST_EXACT_INTEGER, Column, sorted_categories, whole_number
 
@@ -73,6 +74,9 @@ class SecretDistribution:
     integers: tuple[int, ...] | None = None
     texts: tuple[str, ...] | None = None
     before_rounding: Pmf | None = None
+
+    def __eq__(self, other: object) -> Any:
+        return equal_fields(self, other)
 
     @property
     def unrounded(self) -> Pmf:

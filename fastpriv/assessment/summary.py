@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from ..estimate import html_table
 from ..figures.style import printable
 from ..numerics import FloatArray
 
 __all__ = [
-    "assessment_summary", "facts", "index_nearest_to_one", "kinds_of_bounds", "meanings", "question", "requirements",
-    "rounded_down", "rounded_up", "shown_rows", "sweep_summary", "sweep_table", "table",
+    "assessment_summary", "facts", "index_nearest_to_one", "kinds_of_bounds", "meanings", "notebook_table", "question",
+    "requirements", "rounded_down", "rounded_up", "shown_rows", "sweep_summary", "sweep_table", "table",
 ]  # fmt: skip
 
 _MAX_ROWS = 10  # of a grid that the table shows
@@ -29,7 +30,8 @@ _NAME_WIDTH, _LABEL_WIDTH = 60, 30  # columns of a terminal; longer names are sh
 _LINE_WIDTH, _TERM_WIDTH = 110, 13  # characters of a line, and of the terms that begin it
 _TARGET_WIDTH = {"sigma": 32, "level": 33}
 _LOG_10 = math.log(10.0)
-_RATIO_SLACK = 1e-11  # relative: taken off ratios before they are rounded up, so that 0.5 is not shown as 0.501
+# bound: none - taken off pure epsilons, relative, before they are rounded up, so that 0.5 is not shown as 0.501
+_RATIO_SLACK = 1e-11
 _NO_CELL = ("", "", lambda i: "-")
 
 _INFORMATION = ("information", "what a release tells about the value on average (mutual information); 0 is nothing")
@@ -115,12 +117,12 @@ def facts(report: Any) -> list[tuple[str, str]]:
         values = f"{len(x):,} categories, {label} the likeliest ({100 * p[likeliest]:.3g} %)"
     unit = f"; two values differ by at most {report.sensitivity:g}" if report.parameter == "sigma" else ""
     rounding = [] if report.bins is None else [("rounding", report.rounding)]
-    rows = f"{len(report.grid)} {report.parameter}s x " if report.parameter else ""
+    rows = f"{_counted(len(report.grid), report.parameter)} x " if report.parameter else ""
     return [
         ("data", f"{printable(report.source, _NAME_WIDTH)}: {records}{values}"),
         ("mechanism", f"{report.mechanism}: {report.noise}{unit}"),
         *rounding,
-        ("grid", f"{rows}{len(report.epsilon)} epsilons; shown are upper bounds, rounded up"),
+        ("grid", f"{rows}{_counted(len(report.epsilon), 'epsilon')}; shown are upper bounds, rounded up"),
     ]
 
 
@@ -137,6 +139,19 @@ def sweep_table(assessments: Sequence[Any]) -> list[list[str]]:
         cells = _cells(one, [mechanism, *_columns(one, brief=True)])
         rows += cells[2:] if rows else cells
     return rows
+
+
+def notebook_table(report: Any) -> str:
+    """Return the tables of an ``Assessment`` or a ``Sweep`` in HTML."""
+    if not hasattr(report, "assessments"):
+        return _html_table(table(report), question(report))
+    names = dict.fromkeys(one.name for one in report)
+    return "".join(_html_table(sweep_table([one for one in report if one.name == name]), name) for name in names)
+
+
+def _html_table(cells: list[list[str]], caption: str) -> str:
+    header = [f"{heading} {below}".strip() for heading, below in zip(*cells[:2], strict=True)]
+    return html_table(header, cells[2:], f"{caption} (upper bounds, rounded up)")
 
 
 def meanings(*reports: Any) -> list[tuple[str, str]]:
@@ -195,6 +210,10 @@ def _rounded_up_from_log(log_number: float) -> str:
     power = math.floor(log_number / _LOG_10)
     leading = math.ceil(10.0 ** (log_number / _LOG_10 - power) * 10.0 * (1.0 + 1e-12)) / 10.0
     return f"{leading:.1f}e{power}" if leading < 10.0 else f"1.0e{power + 1}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" + "s" * (count > 1)
 
 
 def _quoted(name: str) -> str:

@@ -5,7 +5,7 @@ Notation: Y = X + sigma Z with Z standard normal in R^d and ||X|| <= A, R = A/si
     C(d, R) = sup I(X; Y)   over all distributions of X in the ball,
 
 is equation (8) of the local mutual-information privacy paper (Ngo, Oestman and Graell i Amat), the optimal CI-LMIP
-parameter of the Gaussian mechanism. The best input is uniform on finitely many spheres; csrc/fp_awgn.h finds them and
+parameter of the Gaussian mechanism. The best input is uniform on finitely many spheres; csrc/awgn finds them and
 proves the bracket I(P) <= C <= max_r i(r; P). Beyond the reach of that solver the bracket consists of bounds in closed
 form (``fastpriv.capacity.awgn_solver``).
 """
@@ -15,14 +15,14 @@ form (``fastpriv.capacity.awgn_solver``).
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _parallel, _validate
 from .._estimates import monotone
-from ..estimate import Estimate, NumberLike, Unit
+from ..estimate import Estimate, Information, NumberLike, Unit
 from ..numerics import LOG_2, FloatArray
 from .awgn_solver import BLOCK, ROUNDING, SolvedArray, inverse_block, solve, solve_all
 
@@ -84,7 +84,7 @@ class AwgnCapacity(Estimate):
 @monotone(rising="amplitude", falling="sigma")
 def awgn_capacity(
     dimension: ArrayLike, amplitude: NumberLike, sigma: NumberLike = 1.0, *, rtol: float = 1e-9,
-    unit: Literal["nats", "bits"] = "nats", n_jobs: int | None = None, progress: _parallel.Progress = None,
+    unit: Information = "nats", n_jobs: int | None = None, progress: _parallel.Progress = None,
 ) -> AwgnCapacity:  # fmt: skip
     """Capacity of Y = X + N(0, sigma^2 I_d) with ||X|| <= amplitude: the optimal CI-LMIP parameter of Gaussian noise.
 
@@ -164,53 +164,15 @@ def awgn_capacity(
 @monotone(falling="capacity", rising="amplitude")
 def awgn_sigma_from_capacity(
     capacity: NumberLike, dimension: ArrayLike, amplitude: NumberLike, *, rtol: float = 1e-9,
-    unit: Literal["nats", "bits"] = "nats", n_jobs: int | None = None,
+    unit: Information = "nats", n_jobs: int | None = None,
 ) -> Estimate:  # fmt: skip
-    """Noise at which the peak-power capacity is a given number: the inverse of ``awgn_capacity``.
+    """Sigma at which the peak-power capacity is a given number: the inverse of ``awgn_capacity``.
 
-    Parameters
-    ----------
-    capacity : array_like or Estimate
-        Target, positive and finite; its unit is ``unit``.
-    dimension : array_like of int
-        Dimension d of the secret, from 1 to 1,000,000.
-    amplitude : array_like or Estimate
-        Largest norm of the secret, positive and finite. The three broadcast.
-    rtol : float, default 1e-9
-        Relative width of the capacities that prove the two sides, from 1e-12 to 0.1; sigma is two to six times as wide.
-    unit : {"nats", "bits"}
-        Unit of the target.
-    n_jobs : int, optional
-        As for ``awgn_capacity``.
-
-    Returns
-    -------
-    Estimate
-        Sigma, in the unit of the amplitude; kind ``certified``. The capacity at ``upper`` is proved to be at most the
-        target, that at ``lower`` at least the target: ``upper`` is the safe noise.
-
-    Raises
-    ------
-    DomainError
-        For a target that is not positive and finite, a dimension or an amplitude out of range, or another unit.
-    ShapeError
-        For shapes that do not broadcast.
-
-    Notes
-    -----
-    Newton's method on log C against log R with dC/dR = p_R i'(R), each step from the input of the one before; both
-    sides are then certified. Where the capacity cannot be had to ``rtol``, the sides are further apart, and the bracket
-    of another call there may be wider than the one that proves a side.
-
-    **Accuracy**: as ``awgn_capacity``, by ``tests/enclosures/test_awgn_capacity.py``.
-
-    Source: equation (8).
-
-    Examples
-    --------
-    >>> from fastpriv.capacity.awgn import awgn_sigma_from_capacity
-    >>> float(awgn_sigma_from_capacity(0.5, 1, 1.0))
-    0.707217183080808
+    The capacity at ``upper`` is proved to be at most the target, that at ``lower`` at least the target. Newton's method
+    on log C against log R with dC/dR = p_R i'(R) starts each step from the input of the one before; both sides are then
+    certified. ``rtol``, from 1e-12 to 0.1, is the relative width of the capacities that prove the two sides; sigma is
+    two to six times as wide, and more where the capacity cannot be had to ``rtol``. ``calibration.sigma_from_ci_lmip``
+    documents the arguments.
     """
     _parallel.checked(n_jobs)
     _validate.choice("unit", unit, ("nats", "bits"))

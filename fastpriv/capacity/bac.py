@@ -6,19 +6,17 @@ Notation: ``a`` = P(Y = 1 | X = 0) and ``b`` = P(Y = 0 | X = 1) are the crossove
     C = log(e^-g + e^-k),   g = ((1-b) h(a) - a h(b)) / D,   k = ((1-a) h(b) - b h(a)) / D,   D = 1 - a - b,
 
 which is 0/0 on the line a + b = 1, where the value is 0. It is evaluated in a form without cancellation instead: the
-maximum over the input weight of two Kullback-Leibler divergences formed from D (csrc/fp_channel.h).
+maximum over the input weight of two Kullback-Leibler divergences formed from D (csrc/channel/fp_binary_channel.h).
 """
 
 from __future__ import annotations
-
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _validate, special
 from .._estimates import Ends, monotone
-from ..estimate import Estimate, NumberLike
+from ..estimate import Estimate, Information, NumberLike
 from ..numerics import FloatArray
 
 __all__ = ["bac_capacity", "binary_entropy"]
@@ -55,7 +53,7 @@ def _capacity_ends(a: tuple[FloatArray, FloatArray], b: tuple[FloatArray, FloatA
 
 @monotone(between="p", ends=_entropy_ends)
 def binary_entropy(
-    p: NumberLike, *, complement: ArrayLike | None = None, unit: Literal["nats", "bits"] = "nats"
+    p: NumberLike, *, complement: ArrayLike | None = None, unit: Information = "nats"
 ) -> Estimate:
     """Entropy of a coin: h(p) = -p log p - (1-p) log(1-p).
 
@@ -105,7 +103,7 @@ def binary_entropy(
 @monotone(between="a b", ends=_capacity_ends)
 def bac_capacity(
     a: NumberLike, b: NumberLike, *, complement_a: ArrayLike | None = None, complement_b: ArrayLike | None = None,
-    unit: Literal["nats", "bits"] = "nats",
+    unit: Information = "nats",
 ) -> Estimate:  # fmt: skip
     """Capacity of the binary asymmetric channel.
 

@@ -6,8 +6,8 @@ K_d = KL(Q_d || q). Then
     I(p, Q) = sum_d p_d K_d  <=  C = max_p I(p, Q)  <=  max_d K_d
 
 for every p, and both sides meet at the best one. A solver finds p; the bracket is these two numbers, rounded outward,
-and holds whatever p the solver found (csrc/fp_blahut.h, ``interior_point``). Channels with a known structure are
-handled by ``structured`` first.
+and holds whatever p the solver found (``interior_point``, csrc/channel/fp_capacity.h). ``structured`` handles channels
+of known structure first.
 """
 
 # bounds: tested by enclosures/test_discrete_capacity - rounding of small channels, and underflow; the rest are
@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from .. import _parallel, _validate, special
 from ..channels import AnyChannel, Channel, DefaultChannel, ProductChannel
 from ..errors import DomainError, ShapeError
-from ..estimate import Estimate, Result
+from ..estimate import Estimate, Information, Result
 from ..kernels import _blahut
 from ..numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
 from . import interior_point, structured
@@ -90,7 +90,7 @@ class ChannelCapacity(Result):
 
 
 def channel_capacity(
-    channel: AnyChannel | HasMatrix | ArrayLike, *, rtol: float = 1e-9, unit: Literal["nats", "bits"] = "nats",
+    channel: AnyChannel | HasMatrix | ArrayLike, *, rtol: float = 1e-9, unit: Information = "nats",
     max_iterations: int = 200, max_seconds: float | None = None, n_jobs: int | None = None,
 ) -> ChannelCapacity:  # fmt: skip
     """Capacity of any finite channel: the largest mutual information over all input distributions, with a certificate.
@@ -186,7 +186,7 @@ def _solve(channel: Any, rtol: float, steps: int, deadline: float, n_jobs: int |
         converged = all(one.converged for one in parts)
         method = f"sum over factors: {'; '.join(dict.fromkeys(one.method for one in parts))}"
     elif isinstance(channel, DefaultChannel):
-        part = _solve(channel.laws, rtol, steps, deadline, n_jobs)
+        part = _solve(channel.distinct_rows, rtol, steps, deadline, n_jobs)
         solution, iterations = structured.default_capacity(channel, part), int(part.iterations)
         converged, method = bool(part.converged), f"equal rows once: {part.method}"
     elif isinstance(channel, AnyChannel) and structured.is_symmetric(channel):
@@ -316,7 +316,7 @@ def _intersect_binary(stack: FloatArray, gaps: FloatArray, numbers: FloatArray) 
 
 
 def maximal_leakage(
-    channel: AnyChannel | HasMatrix | ArrayLike, *, unit: Literal["nats", "bits"] = "nats"
+    channel: AnyChannel | HasMatrix | ArrayLike, *, unit: Information = "nats"
 ) -> Estimate:
     """Maximal leakage, log sum_w max_d Q[d, w]: the leakage of an output about any function of the input.
 

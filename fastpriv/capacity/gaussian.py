@@ -29,7 +29,7 @@ whatever the accuracy of the computed eigenvectors.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,7 +38,7 @@ from .. import _validate
 from .._estimates import monotone
 from ..distributions.covariances import MAX_ASYMMETRY, scaling_exponents
 from ..errors import DomainError, ShapeError
-from ..estimate import Estimate, Kind, NumberLike
+from ..estimate import Estimate, Information, Kind, NumberLike
 from ..numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
 from ..numerics.exact_linear_algebra import integer_determinant, scaled_integers
 
@@ -61,7 +61,7 @@ _EXACT_DIMENSION = 16  # largest dimension in which exact determinants, of cost 
 
 
 def gaussian_information(
-    signal: ArrayLike, noise: ArrayLike, *, unit: Literal["nats", "bits"] = "nats"
+    signal: ArrayLike, noise: ArrayLike, *, unit: Information = "nats"
 ) -> Estimate:
     """Information between a Gaussian signal and its sum with Gaussian noise: 1/2 log det(I + K_Y^-1 K_X).
 
@@ -138,7 +138,7 @@ def gaussian_information(
 
 @monotone(rising="amplitude", falling="sigma")
 def average_power_capacity(
-    dimension: ArrayLike, amplitude: NumberLike, sigma: NumberLike = 1.0, *, unit: Literal["nats", "bits"] = "nats"
+    dimension: ArrayLike, amplitude: NumberLike, sigma: NumberLike = 1.0, *, unit: Information = "nats"
 ) -> Estimate:
     """Capacity of the Gaussian channel under an average-power constraint: d/2 log(1 + A^2 / (d sigma^2)).
 

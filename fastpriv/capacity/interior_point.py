@@ -7,7 +7,7 @@ with K_d + s_d = lambda and p_d s_d = mu. A Newton step solves
 
 in as many unknowns as there are inputs or outputs, whichever are fewer. Inputs whose p_d/s_d |B_d|^2 have a negligible
 sum tend to weight 0: their coupling is left out of the matrix, and their steps follow from the others. The formulas of
-divergences and bounds are in csrc/fp_blahut.h.
+divergences and bounds are in csrc/channel/fp_capacity.h.
 
 Truncated geometric mechanisms, whose input is found in time proportional to the number of inputs: with a = e^-epsilon
 the channel is Q = K diag(c) with K = a^|d - w| and c = (1 - a) / (1 + a), 1 / (1 + a) at both ends. K is that of an
@@ -33,9 +33,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, blas, lapack, solveh_banded
 
-from ..channels import GeometricMechanism
-from ..channels.families.geometric import geometric_smoothing
 from ..kernels import _blahut
+from ..mechanisms import GeometricMechanism
+from ..mechanisms.geometric import geometric_smoothing
 from ..numerics import UNIT_ROUNDOFF, FloatArray, IndexArray
 
 __all__ = ["InputDistribution", "certified_bounds", "geometric_input", "is_geometric", "solve"]

@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,7 +37,7 @@ from .. import _validate
 from .._estimates import monotone
 from ..distributions.covariances import scaling_exponents
 from ..errors import DomainError, ShapeError
-from ..estimate import Estimate, Kind, NumberLike, Result
+from ..estimate import Estimate, Information, Kind, NumberLike, Result
 from ..numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from .gaussian import covariance, gaussian_information, log1p_ratio, nonnegative_bounds, scaled
 
@@ -136,12 +135,10 @@ def water_filling(noise: ArrayLike, power: NumberLike) -> WaterFilling:
     (array([3., 1., 0.]), 4.0, 0.836988216786)
     """
     eigenvalues, low, high, axes = _eigenvalues("noise", noise)
-    p = _power(power)
+    p = _validate.scalar("power", power, "finite and at least 0", lambda x: (x >= 0) & (x < np.inf))
     value, signal, level = _water_filling(eigenvalues, p)
-    if axes is not None:
-        signal = _symmetric((axes * signal) @ axes.T)
     least, most = _water_filling(high, p)[0][1], _water_filling(low, p)[0][2]
-    return WaterFilling(_enclosing(value, least, most, "water-filling by sorting"), _read_only(signal), level)
+    return WaterFilling(_enclosing(value, least, most, "water-filling by sorting"), _covariance(axes, signal), level)
 
 
 @monotone(falling="power")
@@ -186,13 +183,11 @@ def noise_filling(signal: ArrayLike, power: NumberLike) -> NoiseFilling:
     (array([1.805665, 1.194335, 0.      ]), 0.888097357)
     """
     eigenvalues, low, high, axes = _eigenvalues("signal", signal)
-    p = _power(power)
+    p = _validate.scalar("power", power, "finite and at least 0", lambda x: (x >= 0) & (x < np.inf))
     value, noise, multiplier = _noise_filling(eigenvalues, p)
-    if axes is not None:
-        noise = _symmetric((axes * noise) @ axes.T)
     least, most = _noise_filling(low, p)[0][1], _noise_filling(high, p)[0][2]
     estimate = _enclosing(value, least, most, "inverse filling, Newton on the multiplier")
-    return NoiseFilling(estimate, _read_only(noise), multiplier)
+    return NoiseFilling(estimate, _covariance(axes, noise), multiplier)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -239,7 +234,7 @@ class SaddlePointGaps(Result):
 
 @monotone(rising="signal_power", falling="noise_power")
 def gaussian_game(
-    dimension: int, signal_power: NumberLike, noise_power: NumberLike, *, unit: Literal["nats", "bits"] = "nats"
+    dimension: int, signal_power: NumberLike, noise_power: NumberLike, *, unit: Information = "nats"
 ) -> GaussianGame:
     """Value and saddle point of inf over K_Y, sup over K_X of I with trace K_X <= P and trace K_Y <= N.
 
@@ -470,17 +465,13 @@ def _eigenvalues(name: str, k: ArrayLike) -> tuple[FloatArray, FloatArray, Float
     return *(np.ldexp(row, 2 * int(exponent)) for row in (values, low, high)), axes
 
 
-def _power(power: NumberLike) -> float:
-    return _validate.scalar("power", power, "finite and at least 0", lambda x: (x >= 0) & (x < np.inf))
-
-
-def _symmetric(k: FloatArray) -> FloatArray:
-    return 0.5 * (k + k.T)
-
-
-def _read_only(array: FloatArray) -> FloatArray:
-    array.setflags(write=False)
-    return array
+def _covariance(axes: FloatArray | None, variances: FloatArray) -> FloatArray:
+    """The covariance with these variances along the axes, or the variances; read-only."""
+    if axes is not None:
+        k = (axes * variances) @ axes.T
+        variances = 0.5 * (k + k.T)
+    variances.setflags(write=False)
+    return variances
 
 
 def _outward(value: float, below: float, above: float) -> tuple[float, float]:

@@ -25,16 +25,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..channels import (
-    AnyChannel,
-    DefaultChannel,
-    ProductChannel,
-    Profiles,
-    RandomizedResponse,
-    SubsetSelection,
-    UnaryEncoding,
-)
-from ..channels.families.membership import log_expit
+from ..channels import AnyChannel, DefaultChannel, ProductChannel, TypeClasses
+from ..mechanisms import RandomizedResponse, SubsetSelection, UnaryEncoding
+from ..mechanisms.set_valued import log_expit
 from ..numerics import UNIT_ROUNDOFF, FloatArray
 
 __all__ = [
@@ -70,7 +63,7 @@ def is_symmetric(channel: AnyChannel) -> bool:
 
 def symmetric_capacity(channel: AnyChannel) -> CapacitySolution | None:
     """The closed form for a symmetric channel; None where its classes are too many to be listed."""
-    profiles = channel.profiles()
+    profiles = channel.type_classes()
     if profiles is None:
         return None
     bracket = information(profiles, shared_error=shared_error(channel))
@@ -123,7 +116,7 @@ def _outer_product(factors: list[FloatArray | None], operation: np.ufunc) -> Flo
     return result
 
 
-def information(profiles: Profiles, *, shared_error: float = 0.0, gap: float = 0.0) -> tuple[float, float, float]:
+def information(profiles: TypeClasses, *, shared_error: float = 0.0, gap: float = 0.0) -> tuple[float, float, float]:
     """Mutual information under the prior of the profiles, with its bounds.
 
     ``shared_error`` is the relative error that all classes share, ``gap`` the largest |row sum - 1|.
@@ -133,7 +126,7 @@ def information(profiles: Profiles, *, shared_error: float = 0.0, gap: float = 0
     classes, y, log_mass = profiles.classes[live], y[live], profiles.log_mass[live]
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         mass = np.exp(log_mass + log_weight[classes])
-        joint = np.exp(log_mass + profiles.log_total[classes] + profiles.tilt[live])  # e^y mass
+        joint = np.exp(log_mass + profiles.log_total[classes] + profiles.log_relative[live])  # e^y mass
         small = np.abs(y) < 0.5
         inner = np.where(small, y, 0.0)
         falling = mass * (1.0 + np.where(np.isneginf(y), 0.0, np.exp(y) * (y - 1.0)))
@@ -141,11 +134,11 @@ def information(profiles: Profiles, *, shared_error: float = 0.0, gap: float = 0
         terms = np.where(small, joint * _expm1_minus_x(-inner), np.where(y < 0, falling, rising))
         size = np.where(np.isfinite(y), np.abs(y), 0.0)
         sensitivity = joint * np.where(y > 1.0, 1.0, 1.7 * size)
-    tilt = np.abs(profiles.tilt[live])
+    tilt = np.abs(profiles.log_relative[live])
     largest_tilt = 1.0 + float(np.max(tilt, where=np.isfinite(tilt), initial=0.0))
     many_groups = (np.diff(profiles.starts) > _FEW_GROUPS)[classes]
     ratio_error = _RATIO_ERROR * (size + np.where(many_groups, largest_tilt, 0.0)) + 4 * profiles.error
-    weight_gap = abs(math.fsum(np.exp(log_weight)) - 1.0) if profiles.missing == 0 else 0.0
+    weight_gap = abs(math.fsum(np.exp(log_weight)) - 1.0) if profiles.omitted_mass == 0 else 0.0
     exponent = np.abs(np.where(np.isfinite(profiles.log_total), profiles.log_total, 0.0))[classes] + np.abs(log_mass)
     value = accurate_sum(terms)
     relative = 16 * UNIT_ROUNDOFF * (10 + exponent) + 2 * weight_gap + shared_error
@@ -154,8 +147,9 @@ def information(profiles: Profiles, *, shared_error: float = 0.0, gap: float = 0
     error += 2.2 * profiles.gap * value + 1.01 * gap * (value + math.sqrt(2.01 * value) + gap)
     underflow = 1e-300 if value > 0 or np.any(y != 0) else 0.0
     unlisted = 0.0
-    if profiles.missing:
-        unlisted = profiles.missing * (1.0 + float(np.max(profiles.tilt.max() - profiles.tilt, initial=0.0)))
+    if profiles.omitted_mass:
+        spread = float(np.max(profiles.log_relative.max() - profiles.log_relative, initial=0.0))
+        unlisted = profiles.omitted_mass * (1.0 + spread)
     return value, max(0.0, value - error - underflow), value + error + underflow + unlisted
 
 

@@ -1,21 +1,12 @@
-"""Channels: how a release depends on a secret, immutable.
+"""Channels: how a release depends on a secret. All are immutable.
 
-``base`` says what every channel can do; ``dense`` and ``sparse`` hold written ones, ``families`` those that are known
-by parameters. ``profiles`` holds what quantities are read from, ``priors`` the distinct probabilities of a prior,
-``files`` reads and writes. ``likelihoods`` holds one release over all secrets.
+``base`` defines what every channel can do. ``matrix_channels`` holds the channels that are stored, ``composite``
+products and cascades; those known by parameters are in ``fastpriv.mechanisms``. ``type_classes`` holds the groups of
+equivalent releases and secrets that quantities are computed from, ``likelihoods`` and ``subset_likelihoods`` the
+likelihood of one release over all secrets, ``vector_sources`` long vectors in memory and files. ``files`` reads and
+writes channels.
 """
 
-from .base import AnyChannel, Exceptions, Factors
-from .dense import Channel
-from .families.geometric import DiscreteLaplace, GeometricMechanism
-from .families.products import ProductChannel
-from .families.responses import DefaultChannel, ExponentialMechanism, RandomizedResponse
-from .families.subsets import SubsetSelection, UnaryEncoding
-from .profiles import Extremes, Profiles, RowPair
-from .sparse import SparseChannel
+from .._public import attach
 
-__all__ = [
-    "AnyChannel", "Channel", "DefaultChannel", "DiscreteLaplace", "Exceptions", "ExponentialMechanism", "Extremes",
-    "Factors", "GeometricMechanism", "ProductChannel", "Profiles", "RandomizedResponse", "RowPair", "SparseChannel",
-    "SubsetSelection", "UnaryEncoding",
-]  # fmt: skip
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -1,6 +1,7 @@
-"""What every channel can do.
+"""The base class of all channels.
 
-Notation: Q[d, w] is the probability of release w under secret d; n secrets, m releases, both counted from 0.
+Notation: a secret d is an input of the channel, a release w is an output; both are counted from 0. Q[d, w] is the
+probability of release w under secret d; there are n secrets and m releases.
 """
 
 # bounds: tested by enclosures/test_channels - rounding of log cells, relative to the largest
@@ -14,22 +15,41 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _random, _validate
-from .._values import FloatArray, Value
-from ..errors import DomainError
-from .priors import checked_prior, prior_gap
-from .profiles import Extremes, Profiles, RowPair, from_matrix
+from .._values import ValueObject
+from ..errors import DomainError, ShapeError
+from ..numerics import FloatArray, RealArray
+from .type_classes import ExtremeLogRatios, RowPair, TypeClasses, classes_of_matrix, prior_gap, validated_prior
 
-__all__ = ["COPIES", "MOST_COPIES", "MOST_SECRETS", "SMALL", "AnyChannel", "Exceptions", "Factors", "countable"]
+__all__ = [
+    "COPIES_REMEDY", "ENUMERABLE_CELLS", "MAX_COPIES", "MAX_INPUTS", "AnyChannel", "DefaultColumn", "ProductColumn",
+    "check_countable", "validated_powers",
+]  # fmt: skip
 
-SMALL = 2**20  # cells up to which a channel without a form of its own is looked at cell by cell
-_BLOCK = 2**20  # cells made at a time
-MOST_COPIES = 2**53  # of one factor of a product
-COPIES = "Quantities of a product add up: multiply those of one copy."
-MOST_SECRETS = 2**1000  # of one factor: their number is a double
+ENUMERABLE_CELLS = 2**20  # cells; a channel without structure of its own is enumerated up to this size (8 MiB)
+_BLOCK_CELLS = 2**20  # cells computed at a time when a column is read from rows: 8 MiB of doubles
+MAX_COPIES = 2**53  # copies of one factor of a product: counts up to here are exact as doubles
+COPIES_REMEDY = "Quantities of a product add up: multiply those of one copy."
+MAX_INPUTS = 2**1000  # secrets of one factor: their number must be finite as a double, with some room for products
 
 
-class Exceptions(NamedTuple):
-    """Log likelihoods of one release: one default for all secrets but those that are listed."""
+class DefaultColumn(NamedTuple):
+    """Log likelihoods of one release: one default for all secrets but those that are listed.
+
+    Parameters
+    ----------
+    size : int
+        Number of secrets.
+    default : float
+        Log likelihood under the secrets that are not listed.
+    indices, values : ndarray, shape (e,)
+        The secrets that are listed, and their log likelihoods.
+
+    Examples
+    --------
+    >>> from fastpriv import DefaultLikelihood, RandomizedResponse
+    >>> DefaultLikelihood(*RandomizedResponse(10**12, 3.0).column(5)).size
+    1000000000000
+    """
 
     size: int
     default: float
@@ -37,18 +57,30 @@ class Exceptions(NamedTuple):
     values: FloatArray
 
 
-class Factors(NamedTuple):
-    """Log likelihoods of one release of a product: the sum over factors of one column of each, in their order."""
+class ProductColumn(NamedTuple):
+    """Log likelihoods of one release of a product: sums of one column a coordinate.
+
+    Parameters
+    ----------
+    columns : tuple
+        What ``column`` of the factor of each coordinate returns.
+
+    Examples
+    --------
+    >>> from fastpriv import RandomizedResponse
+    >>> len(RandomizedResponse(3, 1.0).power(5).column([0, 0, 1, 2, 0]).columns)
+    5
+    """
 
     columns: tuple[Any, ...]
 
 
-class AnyChannel(Value):
+class AnyChannel(ValueObject):
     """A row-stochastic matrix, stored or known by its structure: the base class of all channels.
 
-    ``Channel`` is dense, ``SparseChannel`` holds exceptions to a background, ``ProductChannel`` independent channels
-    side by side, ``CascadeChannel`` one behind the other; the others are known by parameters and never written out.
-    Secrets and releases are counted from 0, and there may be 2**200 of them: ``inputs`` and ``outputs`` are Python
+    ``Channel`` is dense, ``SparseChannel`` holds exceptions to a background, ``DefaultChannel`` a few rows beside a
+    default, ``ProductChannel`` independent channels side by side; the channels of ``fastpriv.mechanisms`` are known by
+    parameters and never written out. There may be 2**200 secrets or releases: ``inputs`` and ``outputs`` are Python
     integers. All channels are immutable, equal when their parameters are, hashable and picklable.
 
     Examples
@@ -66,113 +98,103 @@ class AnyChannel(Value):
     @property
     def inputs(self) -> int:
         """Number of secrets."""
-        raise NotImplementedError
+        return self._input_count()
 
     @property
     def outputs(self) -> int:
         """Number of releases."""
-        raise NotImplementedError
-
-    def _log_rows(self, start: int, stop: int) -> FloatArray:
-        """Logs of the rows of these secrets."""
-        raise NotImplementedError
+        return self._output_count()
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of secrets and number of releases."""
         return self.inputs, self.outputs
 
+    @property
+    def mass_gap(self) -> float:
+        """Largest distance of the sum of a row from 1, rounded up."""
+        return 0.0
+
+    def _input_count(self) -> int:
+        raise NotImplementedError
+
+    def _output_count(self) -> int:
+        raise NotImplementedError
+
+    def _log_rows(self, start: int, stop: int) -> FloatArray:
+        """Natural logarithms of the rows of secrets ``start`` to ``stop - 1``."""
+        raise NotImplementedError
+
+    def _rows(self, start: int, stop: int, log: bool) -> RealArray:
+        logs = self._log_rows(start, stop)
+        return logs if log else np.exp(logs)
+
     def _log2_shape(self) -> tuple[float, float]:
         """Binary logarithms of the numbers of secrets and of releases, found without these numbers."""
         return math.log2(self.inputs), math.log2(self.outputs)
 
-    def _cells_within(self, most: int, secrets: int = 1) -> bool:
-        """Whether the number of secrets, to this power, times that of releases is at most so large."""
-        logs = self._log2_shape()
-        few = secrets * logs[0] + logs[1] <= math.log2(most) + 1  # else they are not even counted
-        return few and self.inputs**secrets * self.outputs <= most
+    def _cells_within(self, limit: int, exponent: int = 1) -> bool:
+        """Whether (number of secrets) ** exponent * (number of releases) is at most ``limit``."""
+        log_inputs, log_outputs = self._log2_shape()
+        if exponent * log_inputs + log_outputs > math.log2(limit) + 1:
+            return False  # the numbers themselves may be too long to be computed
+        return bool(self.inputs**exponent * self.outputs <= limit)
 
-    @property
-    def mass_gap(self) -> float:
-        """How far the sum of a row is from 1, at most: a relative slip of the row."""
-        return 0.0
+    def rows(self, start: int = 0, stop: int | None = None, *, log: bool = False) -> RealArray:
+        """The rows of secrets ``start`` to ``stop - 1``, by default of all, shape (stop - start, outputs).
 
-    def rows(self, start: int = 0, stop: int | None = None, *, log: bool = False) -> NDArray[np.floating[Any]]:
-        """The rows of consecutive secrets.
-
-        Parameters
-        ----------
-        start, stop : int, optional
-            Secrets ``start`` to ``stop - 1``; all of them by default.
-        log : bool, optional
-            Natural logarithms instead of probabilities.
-
-        Returns
-        -------
-        ndarray, shape (stop - start, outputs)
-            Probabilities, or their logs; read-only where they are stored so.
-
-        Raises
-        ------
-        DomainError
-            For secrets that do not exist.
-        MemoryError
-            For more than the memory that is free.
+        Probabilities, or with ``log`` their natural logarithms; read-only where they are stored so. Secrets that do not
+        exist raise ``DomainError``, more than the memory that is free raises ``MemoryError``.
         """
         first = _validate.count("start", start, 0, self.inputs)
         last = self.inputs if stop is None else _validate.count("stop", stop, first, self.inputs)
-        self._fits("rows", last - first, "Ask for fewer rows at a time.")
+        self._check_memory("rows", last - first, "Ask for fewer rows at a time.")
         return self._rows(first, last, _validate.flag("log", log))
 
-    def matrix(self) -> NDArray[np.floating[Any]]:
+    def matrix(self) -> RealArray:
         """All rows, if they fit in memory."""
-        self._fits("matrix", self.inputs, "Use rows(start, stop), or quantities that never write the channel out.")
+        remedy = "Use rows(start, stop), or quantities that never write the channel out."
+        self._check_memory("matrix", self.inputs, remedy)
         return self._rows(0, self.inputs, False)
 
-    def log_matrix(self) -> NDArray[np.floating[Any]]:
+    def log_matrix(self) -> RealArray:
         """Natural logarithms of all rows, if they fit in memory."""
-        self._fits("log_matrix", self.inputs, "Use rows(start, stop, log=True).")
+        self._check_memory("log_matrix", self.inputs, "Use rows(start, stop, log=True).")
         return self._rows(0, self.inputs, True)
 
-    def _rows(self, start: int, stop: int, log: bool) -> NDArray[np.floating[Any]]:
-        found = self._log_rows(start, stop)
-        return found if log else np.exp(found)
-
-    def _fits(self, name: str, rows: int, remedy: str) -> None:
-        bits = math.log2(max(rows, 1)) + self._log2_shape()[1] + 3
+    def _check_memory(self, name: str, rows: int, remedy: str) -> None:
+        bits = math.log2(max(rows, 1)) + self._log2_shape()[1] + 3  # of the number of bytes, 8 a cell
         _validate.memory(name, 2 ** int(min(bits, 1e5)) if bits > 100 else rows * self.outputs * 8, remedy)
 
-    def column(self, output: Any) -> NDArray[np.floating[Any]] | Exceptions | Factors:
+    def column(self, output: ArrayLike) -> RealArray | DefaultColumn | ProductColumn:
         """Log likelihoods of one release under every secret.
 
         Parameters
         ----------
-        output : int
+        output : int or array_like
             The release; channels whose releases are sets, bits or tuples take these too.
 
         Returns
         -------
-        ndarray of shape (inputs,), Exceptions or Factors
+        ndarray of shape (inputs,), DefaultColumn or ProductColumn
             All of them; or one default and what deviates from it; or, of a product, one column a factor.
 
         Raises
         ------
-        DomainError
-            For a release that does not exist.
-        MemoryError
-            For more than the memory that is free.
+        DomainError, MemoryError
+            For a release that does not exist; for more than the memory that is free.
         """
-        place = self._output(output)
+        index = self._output_index(output)
         _validate.memory("column", min(self.inputs * 8, 2**1000), "Use a channel with fewer secrets.")
-        step = max(1, _BLOCK // self.outputs)
+        step = max(1, _BLOCK_CELLS // self.outputs)
         return np.concatenate([
-            self._rows(i, min(i + step, self.inputs), True)[:, place] for i in range(0, self.inputs, step)
+            self._rows(i, min(i + step, self.inputs), True)[:, index] for i in range(0, self.inputs, step)
         ])  # fmt: skip
 
-    def _output(self, output: Any) -> int:
+    def _output_index(self, output: Any) -> int:
         return _validate.count("output", output, 0, self.outputs - 1)
 
-    def sample(self, secrets: ArrayLike, *, rng: Any = None) -> NDArray[Any]:
+    def sample(self, secrets: ArrayLike, *, rng: _random.RNGLike = None) -> Any:
         """One release for each secret.
 
         Parameters
@@ -180,36 +202,31 @@ class AnyChannel(Value):
         secrets : array_like of int
             Secrets, any shape.
         rng : None, int, sequence of int, SeedSequence, BitGenerator or Generator, optional
-            Where the randomness comes from; equal integers give equal releases.
+            Source of randomness; equal integers give equal releases.
 
         Returns
         -------
         ndarray of int
-            Of the shape of ``secrets``; sets, bits and tuples add an axis at the end.
-
-        Raises
-        ------
-        DomainError
-            For secrets that do not exist.
+            Of the shape of ``secrets``; sets, bits and tuples add an axis at the end. Secrets that do not exist raise
+            ``DomainError``.
         """
-        where = self._secrets(secrets)
-        generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(_random.root(rng))
-        return self._sample(where, generator)
+        return self._sample(self._validated_secrets(secrets), _random.generator(rng))
 
     def _sample(self, secrets: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
-        found = np.empty(secrets.shape, dtype=np.int64)
+        """Inverse transform sampling, one row a distinct secret."""
+        releases = np.empty(secrets.shape, dtype=np.int64)
         uniform = generator.random(secrets.shape)
         for secret in np.unique(secrets):
-            here = secrets == secret
-            ladder = np.cumsum(self._rows(int(secret), int(secret) + 1, False)[0], dtype=np.float64)
-            found[here] = np.searchsorted(ladder, uniform[here] * ladder[-1], side="right")
-        return found
+            selected = secrets == secret
+            cumulative = np.cumsum(self._rows(int(secret), int(secret) + 1, False)[0], dtype=np.float64)
+            releases[selected] = np.searchsorted(cumulative, uniform[selected] * cumulative[-1], side="right")
+        return releases
 
-    def _secrets(self, secrets: ArrayLike) -> NDArray[Any]:
+    def _validated_secrets(self, secrets: ArrayLike) -> NDArray[Any]:
         """Secrets that exist, as integers of 64 bits where these can hold them all, else as Python integers."""
         return _validate.integers("secrets", secrets, 0, self.inputs - 1)
 
-    def then(self, post: Any) -> AnyChannel:
+    def then(self, post: AnyChannel | ArrayLike) -> AnyChannel:
         """The cascade: this channel, and then another step that sees only the release.
 
         Parameters
@@ -224,116 +241,88 @@ class AnyChannel(Value):
 
         Raises
         ------
-        ShapeError
-            If the step does not take as many releases as there are.
-        DomainError
-            For a matrix that is not row-stochastic, or labels that are no natural numbers.
-        MemoryError
-            If the result must be written out and does not fit.
+        DomainError, ShapeError, MemoryError
+            For a matrix that is not row-stochastic, labels that are not natural numbers, a step for another number of
+            releases, and a dense result that does not fit in memory.
         """
-        from .families import cascades
+        from .composite import cascade
 
-        return cascades.cascade(self, post)
+        return cascade(self, post)
 
-    def _then(self, step: AnyChannel) -> AnyChannel | None:
-        """The cascade in a form that this family has, or None."""
+    def _closed_cascade(self, step: AnyChannel) -> AnyChannel | None:
+        """The cascade within this family, or None where the family is not closed under the step."""
         return None
 
     def product(self, *others: AnyChannel) -> AnyChannel:
-        """Independent channels side by side: secrets and releases become tuples, the first factor changes slowest.
+        """Independent channels side by side, as a ``ProductChannel``: this one first, products among them flattened.
 
-        Parameters
-        ----------
-        *others : AnyChannel
-            The channels to the right of this one.
-
-        Returns
-        -------
-        ProductChannel
-            With the factors in order; products among them are taken apart.
+        Secrets and releases become tuples; the first factor changes slowest.
         """
-        from .families.products import ProductChannel
+        from .composite import ProductChannel
 
         return ProductChannel((self, *others))
 
     def power(self, exponent: int) -> AnyChannel:
-        """The product of this many copies.
+        """The product of this many copies: a ``ProductChannel``, or the channel itself for ``exponent`` 1."""
+        from .composite import ProductChannel
 
-        Parameters
-        ----------
-        exponent : int
-            At least 1.
+        copies = _validate.count("exponent", exponent, 1, MAX_COPIES, remedy=COPIES_REMEDY)
+        return self if copies == 1 else ProductChannel((self,), (copies,))
 
-        Returns
-        -------
-        AnyChannel
-            A ``ProductChannel``; the channel itself for 1.
+    def type_classes(self, prior: ArrayLike | None = None) -> TypeClasses | None:
+        """Classes of equivalent releases and groups of equivalent secrets, which determine all quantities.
+
+        ``prior`` has shape (inputs,); None is the uniform distribution, which is never written out. The answer is None
+        where the channel is large and has no such grouping under this prior.
         """
-        from .families.products import ProductChannel
+        return self._type_classes(self._validated_prior(prior))
 
-        times = _validate.count("exponent", exponent, 1, MOST_COPIES, remedy=COPIES)
-        return self if times == 1 else ProductChannel((self,), (times,))
-
-    def profiles(self, prior: ArrayLike | None = None) -> Profiles | None:
-        """Classes of like releases and groups of like secrets, from which all quantities follow in few terms.
-
-        Parameters
-        ----------
-        prior : array_like, shape (inputs,), optional
-            Probabilities of the secrets; None is the uniform law, which is never written out.
-
-        Returns
-        -------
-        Profiles or None
-            None where the channel is large and has no such grouping under this prior.
-        """
-        found = self._prior(prior)
-        return self._profiles(found)
-
-    def _profiles(self, prior: FloatArray | None) -> Profiles | None:
-        if not self._cells_within(SMALL):
+    def _type_classes(self, prior: FloatArray | None) -> TypeClasses | None:
+        if not self._cells_within(ENUMERABLE_CELLS):
             return None
-        cells = self._log_rows(0, self.inputs)
-        error = 2.0**-50 * float(np.max(np.abs(cells), where=np.isfinite(cells), initial=1.0))
-        return from_matrix(cells, True, prior, prior_gap(prior), error)
+        logs = self._log_rows(0, self.inputs)
+        error = 2.0**-50 * float(np.max(np.abs(logs), where=np.isfinite(logs), initial=1.0))
+        return classes_of_matrix(logs, True, prior, prior_gap(prior), error)
 
-    def extremes(self, prior: ArrayLike | None = None) -> Extremes | None:
+    def extreme_log_ratios(self, prior: ArrayLike | None = None) -> ExtremeLogRatios | None:
         """The largest log ratios (LDP and both sides of MBP) in closed form.
 
-        Parameters
-        ----------
-        prior : array_like, shape (inputs,), optional
-            Probabilities of the secrets; None is the uniform law.
-
-        Returns
-        -------
-        Extremes or None
-            None where the channel is large and has no closed form under this prior.
+        ``prior`` has shape (inputs,); None is the uniform distribution. The answer is None where the channel is large
+        and has no closed form under this prior.
         """
-        return self._extremes(self._prior(prior))
+        return self._extreme_log_ratios(self._validated_prior(prior))
 
-    def _extremes(self, prior: FloatArray | None) -> Extremes | None:
-        found = self._profiles(prior)
-        return None if found is None or found.missing else found.extremes()
+    def _extreme_log_ratios(self, prior: FloatArray | None) -> ExtremeLogRatios | None:
+        classes = self._type_classes(prior)
+        return None if classes is None or classes.omitted_mass else classes.extreme_log_ratios()
 
-    def pairs(self) -> tuple[RowPair, ...] | None:
+    def dominating_pairs(self) -> tuple[RowPair, ...] | None:
         """Ordered pairs of rows whose largest hockey-stick divergence is that of the channel, at every epsilon.
 
-        Returns
-        -------
-        tuple of RowPair or None
-            None where no few pairs are known to attain it; all ordered pairs of rows have then to be looked at.
+        The answer is None where no few pairs are known to attain it; all ordered pairs of rows must then be compared.
         """
         return None
 
-    def _prior(self, prior: ArrayLike | None) -> FloatArray | None:
-        return None if prior is None else checked_prior(prior, self.inputs)
+    def _validated_prior(self, prior: Any) -> Any:
+        return None if prior is None else validated_prior(prior, self.inputs)
 
 
-def countable(what: str, bits: float, most: int, channel: AnyChannel) -> None:
-    """Refuse to write a number of secrets or releases that has more digits than a computer gets through."""
-    if bits > most:
+def validated_powers(powers: ArrayLike | None, factors: int, maximum: int) -> list[int]:
+    """How many copies there are of each of the factors of a product; None is one of each."""
+    if powers is None:
+        return [1] * factors
+    copies: list[int] = np.atleast_1d(_validate.integers("powers", powers, 1, maximum, remedy=COPIES_REMEDY)).tolist()
+    if len(copies) != factors:
+        raise ShapeError(
+            f"powers must have one entry for each of the {factors} factors; got {len(copies)}. Pass one power a factor."
+        )
+    return copies
+
+
+def check_countable(name: str, bits: float, max_bits: int, channel: AnyChannel) -> None:
+    """Refuse to compute a number of secrets or releases with so many digits that it would take seconds."""
+    if bits > max_bits:
         raise DomainError(
-            f"{what} must be a number of at most {most} bits to be written; got one of about {bits:.4g} bits for "
+            f"{name} must be a number of at most {max_bits} bits to be written; got one of about {bits:.4g} bits for "
             f"{_validate.shown(channel)}. Ask for quantities that never count them, or take a smaller channel."
         )

@@ -1,11 +1,17 @@
-"""Channels in files: .npy, .npz, CSV, Parquet, and JSON for those known by parameters; errors name file and row."""
+"""Channels in files: .npy, .npz, CSV, Parquet, and JSON for those known by parameters.
+
+The JSON of a channel names its class and the arguments of its constructor. Classes are looked up by their public names
+in the package, so that this module does not import the mechanisms. Errors name file and row.
+"""
 
 # bounds: none - files whose entries differ by more are refused
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,35 +20,29 @@ import numpy as np
 from .. import _validate
 from .._files import FileArray, atomic_write, read_npy_header, read_npz
 from ..errors import BackendMissingError, DomainError
-from .base import MOST_SECRETS, AnyChannel
-from .dense import Channel
-from .families.geometric import DiscreteLaplace, GeometricMechanism
-from .families.products import ProductChannel
-from .families.responses import DefaultChannel, ExponentialMechanism, RandomizedResponse
-from .families.subsets import SubsetSelection, UnaryEncoding, unary
-from .sparse import SparseChannel
+from .base import MAX_INPUTS, AnyChannel
+from .composite import ProductChannel
+from .matrix_channels import Channel, DefaultChannel, SparseChannel
 
 __all__ = ["read_channel", "write_channel"]
 
 _ENDINGS = (".npy", ".npz", ".csv", ".parquet", ".json")
-_MAKE = "Write it with fastpriv.write_channel(path, channel)."
-_BLOCK = 2**18  # cells written together
-_LOG = "log_"  # what the names of columns start with where a table holds logarithms
-
-_NAMED: dict[str, tuple[Any, tuple[str, ...]]] = {
-    "RandomizedResponse": (RandomizedResponse, ("k", "epsilon")),
-    "UnaryEncoding": (lambda **given: _unary(**given), ("k", "logit_p", "logit_q", "epsilon")),
-    "SubsetSelection": (SubsetSelection, ("k", "epsilon", "size")),
-    "GeometricMechanism": (GeometricMechanism, ("n", "epsilon")),
-    "DiscreteLaplace": (DiscreteLaplace, ("n", "scale")),
-    "ExponentialMechanism": (ExponentialMechanism, ("scores", "epsilon", "sensitivity")),
-    "DefaultChannel": (DefaultChannel, ("inputs", "default", "indices", "rows")),
-    "Channel": (lambda matrix, log: Channel(matrix, log=log), ("matrix", "log")),
-    "ProductChannel": (ProductChannel, ("factors", "powers")),
+_BLOCK_CELLS = 2**18  # cells written together: 2 MiB of doubles
+_LOG_PREFIX = "log_"  # starts the names of columns where a table holds logarithms
+_SPARSE_KEYS = {"data", "indices", "indptr", "shape", "background"}  # of an .npz
+_JSON_KEYS: dict[str, tuple[str, ...]] = {  # class -> arguments of its constructor, in order
+    "RandomizedResponse": ("k", "epsilon"),
+    "UnaryEncoding": ("k", "logit_p", "logit_q", "epsilon"),
+    "SubsetSelection": ("k", "epsilon", "size"),
+    "GeometricMechanism": ("n", "epsilon"),
+    "DiscreteLaplace": ("n", "scale"),
+    "ExponentialMechanism": ("scores", "epsilon", "sensitivity"),
+    "DefaultChannel": ("inputs", "default", "indices", "rows"),
+    "Channel": ("matrix", "log"),
+    "ProductChannel": ("factors", "powers"),
 }
-_SPARSE = {"data", "indices", "indptr", "shape", "background"}
-_OPTIONAL = {"size", "sensitivity", "log", "powers"}
-_KINDS = ("float64", "float32")
+_OPTIONAL_KEYS = {"size", "sensitivity", "log", "powers"}
+_MATRIX_DTYPES = ("float64", "float32")  # of a dense channel in JSON
 
 
 def read_channel(path: str | os.PathLike[str]) -> AnyChannel:
@@ -67,11 +67,9 @@ def read_channel(path: str | os.PathLike[str]) -> AnyChannel:
     FileNotFoundError, IsADirectoryError
         When there is no such file.
     DomainError
-        For another ending, a damaged file, or what makes no channel; the message names file and row.
-    BackendMissingError
-        For Parquet without pyarrow.
-    MemoryError
-        For more than the memory that is free.
+        For another ending, a damaged file, or contents that are not a channel; the message names file and row.
+    BackendMissingError, MemoryError
+        For Parquet without pyarrow; for more than the memory that is free.
 
     Examples
     --------
@@ -84,11 +82,11 @@ def read_channel(path: str | os.PathLike[str]) -> AnyChannel:
     RandomizedResponse(1000000000, 1.0)
     """
     file = _validate.path("path", path)
-    ending = _ending(file)
+    read = {".npy": _read_npy, ".npz": _read_npz, ".csv": _read_csv, ".parquet": _read_parquet,
+            ".json": _read_json}[_ending(file)]  # fmt: skip
     if not file.is_file():
         fault = IsADirectoryError if file.is_dir() else FileNotFoundError
         raise fault(f"file must be an existing channel file; got {str(file)!r}. Check the path.")
-    read = {".npy": _npy, ".npz": _npz, ".csv": _csv, ".parquet": _parquet, ".json": _json}[ending]
     try:
         return read(file)
     except (BackendMissingError, MemoryError):
@@ -97,7 +95,10 @@ def read_channel(path: str | os.PathLike[str]) -> AnyChannel:
         reason = " ".join(str(fault).split()).rstrip(".") or type(fault).__name__
         if "allow_pickle" in reason:
             reason = "it is pickled, which is never loaded"
-        raise DomainError(f"file must hold a channel; got {str(file)!r}, in which {reason}. {_MAKE}") from None
+        raise DomainError(
+            f"file must hold a channel; got {str(file)!r}, in which {reason}. "
+            "Write it with fastpriv.write_channel(path, channel)."
+        ) from None
 
 
 def write_channel(path: str | os.PathLike[str], channel: AnyChannel) -> None:
@@ -113,12 +114,9 @@ def write_channel(path: str | os.PathLike[str], channel: AnyChannel) -> None:
 
     Raises
     ------
-    DomainError
-        For another ending, or a channel that such a file does not hold.
-    BackendMissingError
-        For Parquet without pyarrow.
-    OSError
-        If the file cannot be written.
+    DomainError, BackendMissingError, OSError
+        For another ending, or a channel that such a file does not hold; for Parquet without pyarrow; if the file cannot
+        be written.
 
     Examples
     --------
@@ -133,48 +131,55 @@ def write_channel(path: str | os.PathLike[str], channel: AnyChannel) -> None:
     _validate.instance("channel", channel, AnyChannel)
     ending = _ending(_validate.path("path", path))
     if ending == ".json":
-        import json
-
-        text = json.dumps(_described(channel), indent=1, allow_nan=True) + "\n"
+        text = json.dumps(_json_object(channel), indent=1, allow_nan=True) + "\n"
         with atomic_write(path) as stream:
             stream.write(text.encode())
-        return
-    if ending == ".npz" and isinstance(channel, SparseChannel):
+    elif ending == ".npz" and isinstance(channel, SparseChannel):
         arrays = {"data": channel.data, "indices": channel.indices, "indptr": channel.indptr,
                   "shape": np.array(channel.shape), "background": channel.background}  # fmt: skip
+        _write_npz(path, arrays)
     elif isinstance(channel, Channel) and not (ending == ".npy" and channel.log):
-        arrays = {"log_matrix" if channel.log else "matrix": channel._whole()} if ending == ".npz" else {}
+        _write_matrix(path, ending, channel)
     else:
         raise DomainError(
             f"channel must be one that a {ending} file can hold; got {_validate.shown(channel)}. Use .json for "
             "channels known by parameters, .npz for sparse ones and logarithms, or write Channel(channel.matrix())."
         )
-    table = _table(channel) if ending == ".parquet" else None
+
+
+def _write_npz(path: str | os.PathLike[str], arrays: dict[str, Any]) -> None:
     with atomic_write(path) as stream:
-        save: Any = np.savez  # its stub takes the arrays for its own flag
-        if ending == ".npz":
-            save(stream, **arrays)
-        elif ending == ".npy":
-            head = {"descr": channel.cells.dtype.str, "fortran_order": False, "shape": channel.shape}  # type: ignore[union-attr]
-            np.lib.format.write_array_header_1_0(stream, head)
-            for rows in _blocks(channel):
+        np.savez(stream, **arrays)
+
+
+def _write_matrix(path: str | os.PathLike[str], ending: str, channel: Channel) -> None:
+    prefix = _LOG_PREFIX if channel.log else ""
+    if ending == ".npz":
+        _write_npz(path, {f"{prefix}matrix": channel._stored_cells()})
+        return
+    if ending == ".parquet":
+        arrow, parquet = _pyarrow()
+        cells = channel._stored_cells()
+        table = arrow.table({f"{prefix}{w}": cells[:, w] for w in range(channel.outputs)})
+    with atomic_write(path) as stream:
+        if ending == ".npy":
+            header = {"descr": channel.cells.dtype.str, "fortran_order": False, "shape": channel.shape}
+            np.lib.format.write_array_header_1_0(stream, header)
+            for rows in _row_blocks(channel):
                 stream.write(np.ascontiguousarray(rows).data)
         elif ending == ".csv":
-            lead = _LOG if channel.log else ""  # type: ignore[union-attr]
-            stream.write((",".join(f"{lead}w{w}" for w in range(channel.outputs)) + "\n").encode())
-            for rows in _blocks(channel):
+            stream.write((",".join(f"{prefix}w{w}" for w in range(channel.outputs)) + "\n").encode())
+            for rows in _row_blocks(channel):
                 stream.writelines((",".join(map(repr, row)) + "\n").encode() for row in rows.tolist())
         else:
-            import pyarrow.parquet as parquet
-
             parquet.write_table(table, stream)
 
 
-def _blocks(channel: Any) -> Iterator[Any]:
+def _row_blocks(channel: Channel) -> Iterator[Any]:
     """The rows of a dense channel as they are stored, some at a time."""
-    step = max(1, _BLOCK // channel.outputs)
+    step = max(1, _BLOCK_CELLS // channel.outputs)
     for start in range(0, channel.inputs, step):
-        yield channel._stored(start, min(start + step, channel.inputs))
+        yield channel._stored_rows(start, min(start + step, channel.inputs))
 
 
 def _ending(file: Path) -> str:
@@ -186,7 +191,7 @@ def _ending(file: Path) -> str:
     return ending
 
 
-def _npy(file: Path) -> AnyChannel:
+def _read_npy(file: Path) -> AnyChannel:
     with open(file, "rb") as stream:
         head = read_npy_header(stream, os.fstat(stream.fileno()).st_size)
     if head.dtype not in (np.float64, np.float32) or head.fortran or not head.entries:
@@ -196,91 +201,86 @@ def _npy(file: Path) -> AnyChannel:
     return Channel(np.memmap(file, head.dtype, "r", head.start, head.shape))
 
 
-def _npz(file: Path) -> AnyChannel:
-    found = read_npz(file, _keys, "Write it as .npy.")
-    if found.keys() == _SPARSE:
+def _read_npz(file: Path) -> AnyChannel:
+    arrays = read_npz(file, _check_npz_keys, "Write it as .npy.")
+    if arrays.keys() == _SPARSE_KEYS:
         from scipy.sparse import csr_array
 
-        shape = _validate.integers("shape", found["shape"], 1).tolist()
+        shape = _validate.integers("shape", arrays["shape"], 1).tolist()
         if len(shape) != 2:
             raise DomainError(f"shape must be two integers; got {_validate.shown(shape)}")
-        indices = _validate.integers("indices", found["indices"], 0, shape[1] - 1)
-        indptr = _validate.integers("indptr", found["indptr"], 0, found["data"].size)
-        if not indices.shape == found["data"].shape == (found["data"].size,) or indptr.shape != (shape[0] + 1,):
+        data = arrays["data"]
+        indices = _validate.integers("indices", arrays["indices"], 0, shape[1] - 1)
+        indptr = _validate.integers("indptr", arrays["indptr"], 0, data.size)
+        if not indices.shape == data.shape == (data.size,) or indptr.shape != (shape[0] + 1,):
             raise DomainError(
                 "data, indices and indptr must be those of a sparse matrix in rows; got shapes "
-                f"{found['data'].shape}, {indices.shape} and {indptr.shape} for one of shape {tuple(shape)}"
+                f"{data.shape}, {indices.shape} and {indptr.shape} for one of shape {tuple(shape)}"
             )
-        return SparseChannel(csr_array((found["data"], indices, indptr), shape=tuple(shape)), found["background"])
-    ((key, cells),) = found.items()
+        return SparseChannel(csr_array((data, indices, indptr), shape=tuple(shape)), arrays["background"])
+    ((key, cells),) = arrays.items()
     cells.setflags(write=False)
     return Channel(cells, log=key == "log_matrix")
 
 
-def _keys(names: list[str]) -> None:
-    if len(set(names)) < len(names) or set(names) not in ({"matrix"}, {"log_matrix"}, _SPARSE):
+def _check_npz_keys(names: list[str]) -> None:
+    if len(set(names)) < len(names) or set(names) not in ({"matrix"}, {"log_matrix"}, _SPARSE_KEYS):
         raise DomainError(
             f"the keys must be matrix or log_matrix, or data, indices, indptr, shape, background; got {sorted(names)}"
         )
 
 
-def _csv(file: Path) -> AnyChannel:
+def _read_csv(file: Path) -> AnyChannel:
     _validate.memory("file", 2 * file.stat().st_size, "Write it as .npy.")
     rows: list[np.ndarray[Any, Any]] = []
-    log, names = False, ""
+    log, header = False, ""
     with open(file, encoding="utf-8-sig") as stream:
         for number, line in enumerate(stream, start=1):
             if not line.strip():
                 continue
             cells = [cell.strip().strip('"') for cell in line.split(",")]
-            wrong = [cell for cell in cells if not _number(cell)]
-            if not rows and not names and len(wrong) == len(cells):
-                log, names = all(cell.startswith(_LOG) for cell in cells), line.strip()
+            wrong = [cell for cell in cells if not _is_number(cell)]
+            first = not rows and not header
+            if first and len(wrong) == len(cells):
+                log, header = all(cell.startswith(_LOG_PREFIX) for cell in cells), line.strip()
                 continue
-            if wrong and not rows and not names:
+            if first and wrong:
                 raise DomainError(
                     f"line {number} must be numbers throughout, or names and none of them a number; got {wrong[0]!r} "
                     "among numbers"
                 )
             if wrong or (rows and len(cells) != len(rows[0])):
                 fault = f"{wrong[0]!r}" if wrong else f"{len(cells)} cells where the rows before have {len(rows[0])}"
-                names = " (leave out names of rows)" if wrong and wrong[0] == cells[0] else ""
-                raise DomainError(f"line {number} must be numbers, as many as in the rows before; got {fault}{names}")
+                hint = " (leave out names of rows)" if wrong and wrong[0] == cells[0] else ""
+                raise DomainError(f"line {number} must be numbers, as many as in the rows before; got {fault}{hint}")
             rows.append(np.array(cells, dtype=np.float64))
     if not rows:
-        after = f" after the names {_validate.shown(names)}" if names else ""
+        after = f" after the names {_validate.shown(header)}" if header else ""
         raise DomainError(f"the table must have at least one row of numbers separated by commas; got none{after}")
     return Channel(np.stack(rows), log=log)
 
 
-def _number(text: str) -> bool:
+def _is_number(text: str) -> bool:
     try:
         float(text)
     except ValueError:
         return False
-    return "_" not in text
+    return "_" not in text  # which float() allows between digits
 
 
-def _arrow() -> Any:
+def _pyarrow() -> tuple[Any, Any]:
     try:
         import pyarrow
+        import pyarrow.parquet as parquet
     except ImportError:
         raise BackendMissingError(
             "pyarrow must be installed for Parquet; got none. Run: pip install 'fastpriv[table]'"
         ) from None
-    return pyarrow
+    return pyarrow, parquet
 
 
-def _table(channel: Any) -> Any:
-    lead = _LOG if channel.log else ""
-    cells = channel._whole()
-    return _arrow().table({f"{lead}{w}": cells[:, w] for w in range(channel.outputs)})
-
-
-def _parquet(file: Path) -> AnyChannel:
-    arrow = _arrow()
-    import pyarrow.parquet as parquet
-
+def _read_parquet(file: Path) -> AnyChannel:
+    arrow, parquet = _pyarrow()
     try:
         table = parquet.read_table(file)
     except arrow.ArrowException as fault:
@@ -288,76 +288,78 @@ def _parquet(file: Path) -> AnyChannel:
     for name, column in zip(table.column_names, table.columns, strict=True):
         if not (arrow.types.is_floating(column.type) or arrow.types.is_integer(column.type)) or column.null_count:
             raise DomainError(f"every column must be numbers without gaps; got {name!r} of type {column.type}")
-    log = all(name.startswith(_LOG) for name in table.column_names)
     columns = [column.to_numpy() for column in table.columns]
     if not columns:
         raise DomainError("the table must have at least one column; got none")
+    log = all(name.startswith(_LOG_PREFIX) for name in table.column_names)
     return Channel(np.stack(columns, axis=1), log=log)
 
 
-def _json(file: Path) -> AnyChannel:
-    import json
-
+def _read_json(file: Path) -> AnyChannel:
     _validate.memory("file", 6 * file.stat().st_size, "Write it as .npz.")
-    return _built(json.loads(file.read_text(encoding="utf-8-sig")))
+    return _channel_of_json(json.loads(file.read_text(encoding="utf-8-sig")))
 
 
-def _described(channel: AnyChannel) -> dict[str, Any]:
+def _json_object(channel: AnyChannel) -> dict[str, Any]:
     name = type(channel).__name__
-    if name not in _NAMED:
+    if name not in _JSON_KEYS:
         raise DomainError(
             f"channel must be one that JSON can hold; got {_validate.shown(channel)}. Use .npz for a sparse one."
         )
     if isinstance(channel, ProductChannel):
-        return {"channel": name, "factors": [_described(one) for one in channel.factors],
+        return {"channel": name, "factors": [_json_object(one) for one in channel.factors],
                 "powers": list(channel.powers)}  # fmt: skip
     if isinstance(channel, Channel):
-        return {"channel": name, "matrix": channel._whole().tolist(), "log": channel.log,
+        return {"channel": name, "matrix": channel._stored_cells().tolist(), "log": channel.log,
                 "dtype": str(channel.cells.dtype)}  # fmt: skip
-    values = channel.__reduce__()[1] if isinstance(channel, DefaultChannel) else (
-        getattr(channel, field) for field in _NAMED[name][1])  # fmt: skip
+    keys = _JSON_KEYS[name]
+    arguments = channel.__reduce__()[1] if isinstance(channel, DefaultChannel) else [getattr(channel, x) for x in keys]
     return {"channel": name} | {
-        field: value.tolist() if isinstance(value, np.ndarray) else value
-        for field, value in zip(_NAMED[name][1], values, strict=True)
+        key: value.tolist() if isinstance(value, np.ndarray) else value
+        for key, value in zip(keys, arguments, strict=True)
     }
 
 
-def _built(found: Any) -> AnyChannel:
-    if not isinstance(found, dict) or str(found.get("channel")) not in _NAMED:
+def _channel_of_json(parsed: Any) -> AnyChannel:
+    if not isinstance(parsed, dict) or str(parsed.get("channel")) not in _JSON_KEYS:
         raise DomainError(
-            f"the object must have the key channel, one of {', '.join(_NAMED)}; got {_validate.shown(found)}"
+            f"the object must have the key channel, one of {', '.join(_JSON_KEYS)}; got {_validate.shown(parsed)}"
         )
-    make, fields = _NAMED[found["channel"]]
-    given = {key: value for key, value in found.items() if key != "channel"}
-    kind = given.pop("dtype", "float64") if found["channel"] == "Channel" else None
-    if found["channel"] == "UnaryEncoding" and "k" in given and given.keys() <= {"k", "epsilon", "p", "q"}:
-        made: AnyChannel = UnaryEncoding(given.pop("k"), **given)
-        return made
-    if kind not in (None, *_KINDS):
-        raise DomainError(f"dtype must be one of {', '.join(_KINDS)}; got {_validate.shown(kind)}")
-    if not set(fields) - _OPTIONAL <= given.keys() <= set(fields):
-        raise DomainError(f"the keys of {found['channel']} must be {', '.join(fields)}; got {sorted(given)}")
-    if kind is not None:
-        given = {"log": False} | given | {
-            "matrix": _validate.real("matrix", given["matrix"], "rows of numbers, all of one length").astype(kind)
-        }
-    if found["channel"] == "ProductChannel":
-        if not isinstance(given["factors"], list):
-            raise DomainError(f"factors must be a list of channels; got {_validate.shown(given['factors'])}")
-        given["factors"] = [_built(one) for one in given["factors"]]
-    made = make(**given)
-    return made
+    name = parsed["channel"]
+    keys, constructor = _JSON_KEYS[name], getattr(import_module("fastpriv"), name)
+    arguments = {key: value for key, value in parsed.items() if key != "channel"}
+    if name == "UnaryEncoding":
+        if "k" in arguments and arguments.keys() <= {"k", "epsilon", "p", "q"}:
+            keys = tuple(arguments)
+        else:
+            constructor = _unary_encoding_of_logits
+    dtype = arguments.pop("dtype", "float64") if name == "Channel" else None
+    if dtype not in (None, *_MATRIX_DTYPES):
+        raise DomainError(f"dtype must be one of {', '.join(_MATRIX_DTYPES)}; got {_validate.shown(dtype)}")
+    if not set(keys) - _OPTIONAL_KEYS <= arguments.keys() <= set(keys):
+        raise DomainError(f"the keys of {name} must be {', '.join(keys)}; got {sorted(arguments)}")
+    if dtype is not None:
+        matrix = _validate.real("matrix", arguments["matrix"], "rows of numbers, all of one length").astype(dtype)
+        arguments = {"log": False} | arguments | {"matrix": matrix}
+    if name == "ProductChannel":
+        if not isinstance(arguments["factors"], list):
+            raise DomainError(f"factors must be a list of channels; got {_validate.shown(arguments['factors'])}")
+        arguments["factors"] = [_channel_of_json(one) for one in arguments["factors"]]
+    channel: AnyChannel = constructor(**arguments)
+    return channel
 
 
-def _unary(k: Any, logit_p: Any, logit_q: Any, epsilon: Any) -> UnaryEncoding:
-    """An encoding by its logits, as it was written; checked, since a file may say anything."""
-    own, other, level = (
+def _unary_encoding_of_logits(k: Any, logit_p: Any, logit_q: Any, epsilon: Any) -> AnyChannel:
+    """An encoding by its logits, as it was written; all four are checked, since a file may say anything."""
+    yes, other, level = (
         _validate.scalar(name, value, "a number", lambda x: x == x)
         for name, value in (("logit_p", logit_p), ("logit_q", logit_q), ("epsilon", epsilon))
     )
-    difference = 0.0 if own == other else own - other
-    if not (level == difference or abs(level - difference) <= 1e-9 * max(abs(own), abs(other), 1e-300)):
+    difference = 0.0 if yes == other else yes - other
+    if not (level == difference or abs(level - difference) <= 1e-9 * max(abs(yes), abs(other), 1e-300)):
         raise DomainError(
             f"epsilon must be logit_p - logit_q, {difference!r}; got {level!r}. Give k and epsilon, or k, p and q."
         )
-    return unary(_validate.count("k", k, maximum=MOST_SECRETS), own, other, level)
+    encoding = import_module("fastpriv").UnaryEncoding
+    channel: AnyChannel = encoding._of_logits(_validate.count("k", k, maximum=MAX_INPUTS), yes, other, level)
+    return channel

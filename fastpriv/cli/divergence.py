@@ -41,6 +41,33 @@ _STOP_REASONS = {
 }  # fmt: skip
 
 
+_PANEL_SIZE = (5.6, 4.2)  # inches, of a picture on the page
+_MAX_PAGE_ROWS = 200  # of the table on the page
+_DENSITY_POINTS, _SIGMAS_SHOWN = 500, 5.0  # points of a density, over so many standard deviations
+_CAPTION = "What is solid and dark is of P, or from P to Q; what is dashed, of Q, or from Q to P."
+_TITLES = {
+    "kl": "Kullback-Leibler divergence", "jensen-shannon": "Jensen-Shannon divergence",
+    "total-variation": "Total variation distance", "hockey-stick": "Hockey-stick divergence",
+    "log-hockey-stick": "Logarithm of the hockey-stick divergence", "renyi": "Renyi divergence", "entropy": "Entropy",
+    "label-information": "Label information",
+}  # fmt: skip
+_MEANINGS = {
+    "kl": "The Kullback-Leibler divergence is the expected logarithm of the ratio of the densities of P and Q, for a "
+    "draw of P.",
+    "jensen-shannon": "The Jensen-Shannon divergence is the information in a draw of P or Q, with even odds, about "
+    "which of the two it came from; it is at most log 2 nats.",
+    "total-variation": "The total variation distance is the largest difference of the probabilities of a set under P "
+    "and Q; it is the hockey-stick divergence at epsilon = 0.",
+    "hockey-stick": "The hockey-stick divergence at epsilon is the largest P(S) - e^epsilon Q(S) over all sets S. A "
+    "mechanism whose outputs on two neighbouring inputs are P and Q is (epsilon, delta) private for this delta, if the "
+    "same holds with P and Q exchanged.",
+    "log-hockey-stick": "The natural logarithm of the hockey-stick divergence, for deltas below 1e-300.",
+    "renyi": "The Renyi divergence of order A is log(E_Q[(dP/dQ)^A]) / (A - 1); it grows with A.",
+    "entropy": "The differential entropy of P; it is negative where P is concentrated.",
+    "label-information": "The mutual information of a draw and the component of P that it came from.",
+}
+
+
 @dataclass(frozen=True)
 class DivergenceFunction:
     """The function of ``fastpriv.divergences`` that computes a quantity, and the arguments it takes besides P."""
@@ -90,7 +117,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--interval", metavar="KIND", default="replicates", help="replicates or guaranteed (default: replicates)")
     add("--seed", metavar="N", type=int, help="the same seed gives the same samples")
     add("--n-jobs", metavar="N", type=int, default=-1, help="threads (default: all cores)")
-    add("--out", metavar="FILE", help="also write the table to this .csv or .parquet file")
+    add(
+        "--out", metavar="FILE", help="also write the table to this .csv or .parquet file, and a page (.html) "
+        "beside it; a .html file is the page alone",
+    )  # fmt: skip
     add("--json", action="store_true", help="print JSON instead of the table")
     add("--quiet", action="store_true", help="no progress bar; with --out no table")
     parser.epilog = "Example: fastpriv divergence hockey-stick p.json q.json --epsilon 0.1..10:5 --out deltas.csv"
@@ -169,31 +199,92 @@ class DivergenceTable:
                 yield dict(zip(COLUMNS, cells, strict=True))
 
     def summary(self) -> str:
-        """The table a person reads; what is shown of the bounds is rounded outward."""
-        e, rows = self.estimate, list(self.rows())
+        """The table that a person reads; the bounds that it shows are rounded outward."""
+        cells = self._cells()
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        table = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells]
+        notes = (f"{name:<9}{text}" for name, text in self._notes().items())
+        return "\n".join([self._heading(), "", *table, "", *notes])
+
+    def page(self, files: Sequence[str] = ()) -> str:
+        """The report page, one self-contained HTML file; ``files`` are the names of files beside it."""
+        from ..figures import html_page as html
+
+        first, *rows = self._cells()
+        caption = "Values with both bounds, rounded outward"
+        if len(rows) > _MAX_PAGE_ROWS:
+            step = -(-len(rows) // _MAX_PAGE_ROWS)
+            rows, caption = rows[::step], f"{caption}; one row in {step} is shown, the file has all"
+        numbers = html.table(first, rows, caption=caption, numeric=range(first[0] == "direction", len(first)))
+        title = f"{_TITLES[self.quantity]} of {' and '.join(self.names)}"
+        images = self._images() if html.can_draw() else []
+        options = {name: str(self.options[name]) for name in ("order", "both", "certified") if name in self.options}
+        return html.html_page(title, [
+            html.section("The distributions", [html.definition_list(self._mixture_texts().items())]),
+            html.section("The numbers", [numbers, html.definition_list(self._notes().items())]),
+            *([html.section("Pictures", [html.picture_gallery(images, _CAPTION)])] if images else []),
+            html.section("How to read it", [
+                html.paragraph(_MEANINGS[self.quantity]),
+                html.meanings_of_kinds([self.estimate.kind]),
+                html.paragraph("A guarantee quotes the upper bound, an attack the lower one. Epsilons are in nats."),
+            ]),
+            html.section("What ran", [
+                html.run_description({"quantity": self.quantity} | self._mixture_texts() | options),
+                html.file_links(files),
+            ]),
+        ])  # fmt: skip
+
+    def _cells(self) -> list[list[str]]:
+        """Return the heading and the rows of the table that is shown."""
+        rows = list(self.rows())
         shown = [name for name in ("direction", "epsilon", "order") if rows[0][name] is not None]
         if not self.options.get("both"):
             shown = [name for name in shown if name != "direction"]
-        rounding = {"lower": ROUND_FLOOR, "upper": ROUND_CEILING}
-        cells = [[*shown, "value", "lower", "upper"]]
+        rounding = {"value": ROUND_HALF_EVEN, "lower": ROUND_FLOOR, "upper": ROUND_CEILING}
+        cells = [[*shown, *rounding]]
         for row in rows:
             texts = [row[name] if name == "direction" else f"{row[name]:.6g}" for name in shown]
-            texts += [_rounded(row[name], rounding.get(name, ROUND_HALF_EVEN)) for name in cells[0][len(shown) :]]
-            cells.append(texts)
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        table = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells]
+            cells.append(texts + [_rounded(row[name], mode) for name, mode in rounding.items()])
+        return cells
+
+    def _notes(self) -> dict[str, str]:
+        e = self.estimate
         kind = e.kind if e.confidence is None else f"{e.kind}, {100 * e.confidence:g} % confidence"
         notes = {"kind": kind, "unit": e.unit, "method": e.method}
         if "samples" in e.cost:
             notes["samples"] = f"{e.cost['samples']:,}"
             notes["stopped"] = "; ".join(_STOP_REASONS[stop] for stop in e.cost["stopped"].split("; "))
-        mixtures = (
-            f"{which} = {name} ({len(mixture)} component{'s' * (len(mixture) > 1)})"
+        return notes
+
+    def _mixture_texts(self) -> dict[str, str]:
+        return {
+            which: f"{name} ({len(mixture)} component{'s' * (len(mixture) > 1)})"
             for which, name, mixture in zip("PQ", self.names, self.mixtures, strict=False)
-        )
+        }
+
+    def _heading(self) -> str:
+        mixtures = ", ".join(f"{which} = {text}" for which, text in self._mixture_texts().items())
         d = self.mixtures[0].dimension
-        head = f"{self.quantity}: {', '.join(mixtures)}, {d} dimension{'s' * (d > 1)}"
-        return "\n".join([head, "", *table, "", *(f"{name:<9}{text}" for name, text in notes.items())])
+        return f"{self.quantity}: {mixtures}, {d} dimension{'s' * (d > 1)}"
+
+    def _images(self) -> list[str]:
+        """Return the pictures of the page: the curve over epsilon, and the densities of distributions on the line."""
+        from ..figures import html_page as html
+        from ..figures.privacy_profile import profile
+        from ..figures.style import new_figure
+
+        images = []
+        if "epsilon" in self.options and self.options["epsilon"].size > 1:
+            figure = new_figure(_PANEL_SIZE)
+            figure.set_layout_engine("constrained")
+            curves = [self.estimate[0], self.estimate[1]] if self.options.get("both") else [self.estimate]
+            labels = ["P||Q", "Q||P"][: len(curves)]
+            title = _TITLES["hockey-stick"]
+            profile(curves, self.options["epsilon"], labels=labels, title=title, ax=figure.add_subplot())
+            images.append(html.svg_image(figure, "Curve of the hockey-stick divergence over epsilon, with its bounds"))
+        if self.mixtures[0].dimension == 1:
+            images.append(html.svg_image(self._density_figure(), "Densities of the distributions on the line"))
+        return images
 
     def json_text(self) -> str:
         """Return the JSON document."""
@@ -209,22 +300,49 @@ class DivergenceTable:
         return json.dumps(document, indent=1, default=str) + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> list[Path]:
-        """Write the table as CSV or Parquet, as the ending of the name says, atomically; return the paths."""
+        """Write the table as CSV or Parquet, as the ending of the name says, and the page beside it; return the paths.
+
+        A name that ends in .html gets the page alone. Each file is written atomically.
+        """
         from .._files import atomic_write, write_csv
 
         target = check_destination(path)
+        page = target.with_suffix(".html")
         if target.suffix.lower() == ".csv":
             write_csv(target, COLUMNS, (row.values() for row in self.rows()))
-            return [target]
-        import pyarrow as arrow
-        import pyarrow.parquet as parquet
+        elif target.suffix.lower() == ".parquet":
+            import pyarrow as arrow
+            import pyarrow.parquet as parquet
 
-        types = dict.fromkeys(COLUMNS, arrow.string()) | dict.fromkeys(_FLOAT_COLUMNS, arrow.float64())
-        types["samples"] = arrow.int64()
-        schema = arrow.schema(list(types.items()), metadata={"fastpriv": __version__})
-        with atomic_write(target) as stream:
-            parquet.write_table(arrow.Table.from_pylist(list(self.rows()), schema=schema), stream)
-        return [target]
+            types = dict.fromkeys(COLUMNS, arrow.string()) | dict.fromkeys(_FLOAT_COLUMNS, arrow.float64())
+            types["samples"] = arrow.int64()
+            schema = arrow.schema(list(types.items()), metadata={"fastpriv": __version__})
+            with atomic_write(target) as stream:
+                parquet.write_table(arrow.Table.from_pylist(list(self.rows()), schema=schema), stream)
+        paths = [target] if target != page else []
+        text = self.page([one.name for one in paths])
+        with atomic_write(page) as stream:
+            stream.write(text.encode())
+        return [*paths, page]
+
+    def _density_figure(self) -> Any:
+        """Draw the densities of P and Q on the line, over all points near a component."""
+        import numpy as np
+
+        from ..figures.style import new_figure, shade, styled
+
+        lower = min(float(np.min(mixture.means - _SIGMAS_SHOWN * mixture.sigmas)) for mixture in self.mixtures)
+        upper = max(float(np.max(mixture.means + _SIGMAS_SHOWN * mixture.sigmas)) for mixture in self.mixtures)
+        x = np.linspace(lower, upper, _DENSITY_POINTS)
+        figure = new_figure(_PANEL_SIZE)
+        figure.set_layout_engine("constrained")
+        ax = figure.add_subplot()
+        for k, mixture in enumerate(self.mixtures):
+            density = np.exp(mixture.log_density(x))
+            ax.plot(x, density, "-" if k == 0 else "--", color=shade(0.6 * k), lw=1.8, label="PQ"[k])
+        ax.set(xlabel="x", ylabel="density", ylim=(0.0, None))
+        ax.legend(frameon=False, fontsize=9.5)
+        return styled(ax, "The distributions").get_figure()
 
 
 def compute_table(
@@ -272,8 +390,10 @@ def check_destination(path: str | os.PathLike[str]) -> Path:
     from .._files import writable_directory
 
     target = Path(path)
-    if target.suffix.lower() not in (".csv", ".parquet"):
-        raise DomainError(f"--out must be a name that ends in .csv or .parquet; got {str(path)!r}. Choose one of them.")
+    if target.suffix.lower() not in (".csv", ".parquet", ".html"):
+        raise DomainError(
+            f"--out must be a name that ends in .csv, .parquet or .html; got {str(path)!r}. Choose one of them."
+        )
     if target.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
         raise BackendMissingError(
             "pyarrow must be installed to write Parquet; got none. Run: pip install 'fastpriv[table]'"

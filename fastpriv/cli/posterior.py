@@ -50,7 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute, print and write; return the exit code."""
-    from ..channels.likelihoods.kinds import DenseLikelihood
+    from ..channels.likelihoods import DenseLikelihood
     from ..posteriors.bayes import posterior
 
     if args.file == args.prior == "-":

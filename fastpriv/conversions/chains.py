@@ -19,6 +19,7 @@ import numpy as np
 from .. import _validate
 from ..errors import DomainError
 from ..estimate import Estimate, Result
+from ..numerics import FloatArray
 from .declaration import Conversion, Form
 from .registry import CONVERSIONS
 from .vocabulary import EVERY_PAIR, FULL_SUPPORT, NOTIONS, Assumption
@@ -64,9 +65,10 @@ class ConversionStep(Result):
         return "lower" if self.conversion.target == "tradeoff" else "upper"
 
     @property
-    def guarantee(self) -> Any:
+    def guarantee(self) -> float | FloatArray:
         """The bound that may be relied on."""
-        return getattr(self.estimate, self.side)
+        bound: float | FloatArray = getattr(self.estimate, self.side)
+        return bound
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only, for JSON."""
@@ -79,7 +81,7 @@ class ConversionStep(Result):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ConversionResult(Result):
-    """What ``convert`` found: the steps, the last of which has the answer.
+    """The answer of ``convert``: the steps, the last of which has the number.
 
     Parameters
     ----------
@@ -109,7 +111,7 @@ class ConversionResult(Result):
         return replace(last, method="; ".join([last.method, *remarks])) if remarks else last
 
     @property
-    def guarantee(self) -> Any:
+    def guarantee(self) -> float | FloatArray:
         """The bound that may be relied on, where every step holds and the ``assumptions`` are met."""
         return self.steps[-1].guarantee
 

@@ -249,10 +249,10 @@ def _docstring(
     sections.setdefault(
         "Raises", "DomainError\n    For a number outside its range.\nShapeError\n    For shapes that do not broadcast."
     )
-    remarks, found, accuracy = f"{details}\n\n{sections.get('Notes', '')}".partition("**Accuracy**")
+    remarks, mark, accuracy = f"{details}\n\n{sections.get('Notes', '')}".partition("**Accuracy**")
     source = _filled(f"Source: {'; as published: '.join(dict.fromkeys(row.reference for row in rows))}.")
     sections["Notes"] = "\n\n".join(filter(None, [
-        remarks.strip(), *map(_verdict, rows), (found + accuracy).strip() or _ACCURACY, source,
+        remarks.strip(), *map(_verdict, rows), (mark + accuracy).strip() or _ACCURACY, source,
     ]))  # fmt: skip
     sections["Examples"] = f">>> from fastpriv import conversions\n>>> {example}"
     order = ("Parameters", "Returns", "Raises", "Notes", "Examples")

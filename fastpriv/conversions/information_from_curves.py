@@ -158,9 +158,9 @@ def ci_lmip_from_dp_curve(
     _validate.choice("form", form, ("as_published", "two_inputs"))
     options = _integral_options(decay, rtol, max_evaluations, unit)
     if isinstance(curve, GaussianMechanism):
-        found = _gaussian_published(curve) if form == "as_published" else _gaussian_two_inputs(curve)
+        estimate = _gaussian_published(curve) if form == "as_published" else _gaussian_two_inputs(curve)
         with np.errstate(over="ignore"):
-            return found.to(unit)
+            return estimate.to(unit)
     weight = _LDP if form == "as_published" else _TWO_INPUTS
     return _estimate([_integral("curve", curve, weight, options)], (curve,), unit)
 
@@ -312,15 +312,15 @@ def _estimate(parts: list[Bracket], curves: tuple[Curve, ...], unit: Information
     value, lower, upper = (math.fsum(getattr(part, side) for part in parts) for side in ("value", "lower", "upper"))
     if len(parts) > 1:
         lower, upper = math.nextafter(lower, 0.0), math.nextafter(upper, math.inf)
-    found = Estimate(
+    estimate = Estimate(
         min(max(value, lower), upper), lower, upper,
         kind="certified" if all(part.proved for part in parts) else "heuristic", unit="nats",
         method="; ".join(dict.fromkeys(part.method for part in parts)),
         cost={"evaluations": sum(part.evaluations for part in parts)},
     )  # fmt: skip
     samples = [curve[1] for curve in curves if isinstance(curve, (tuple, list)) and isinstance(curve[1], Estimate)]
-    kind, confidence = weakest(found, *samples, times=(1, *(int(np.size(delta.value)) for delta in samples)))
-    return replace(found, kind=kind, confidence=confidence).to(unit)
+    kind, confidence = weakest(estimate, *samples, times=(1, *(int(np.size(delta.value)) for delta in samples)))
+    return replace(estimate, kind=kind, confidence=confidence).to(unit)
 
 
 def _gaussian_published(mechanism: GaussianMechanism) -> Estimate:

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 _RELATIVE_ERROR = 4e-15  # of the kernels ci_lmip_ldp_delta and pointwise_lip_delta
 # bound: tested by kernels/test_lmip_accuracy - relative error of the curve for a smallest probability
 _RELATIVE_ERROR_CD = 4e-14  # of the kernel cd_lmip_lip_delta
-# bound: none - mu below it goes the way of extremes
-_LEAST_MU = 1e-300  # the kernels take a smaller mu > 0 for this one
+# bound: none - of a smaller mu the answer is an upper bound
+_LEAST_MU = 1e-300  # the kernels take it in place of a smaller mu > 0
 # bound: tested by kernels/test_lmip_accuracy - least step of the inverse
 _STEP = 2.0**-16  # ratio of the first steps of the bisection towards 0
 _FLAT_FROM = 6.0  # beyond this epsilon the curve of CI-LMIP is at its limit, whatever mu
@@ -170,14 +170,14 @@ def lip_delta_from_cd_lmip(
     if not isinstance(pi_min, Pmf):
         return _worst_value(mu, epsilon, _probability(cast("ArrayLike", pi_min), mu))
     least, gap = float(pi_min.probabilities.min()), 2.0 * pi_min.mass_gap
-    found = _worst_value(mu, epsilon, least)
+    estimate = _worst_value(mu, epsilon, least)
     if gap == 0.0:
-        return found
+        return estimate
     # delta falls as the probability grows, and that of the normalised prior is within the gap
     larger, smaller = (_worst_value(mu, epsilon, min(least * factor, 1.0)) for factor in (1.0 + gap, 1.0 - gap))
     return Estimate(
-        found.value, np.minimum(larger.lower, found.lower), np.maximum(smaller.upper, found.upper), kind="exact",
-        unit="probability", method=found.method,
+        estimate.value, np.minimum(larger.lower, estimate.lower), np.maximum(smaller.upper, estimate.upper),
+        kind="exact", unit="probability", method=estimate.method,
     )  # fmt: skip
 
 
@@ -305,8 +305,8 @@ def _least_epsilon(mu: FloatArray, delta: FloatArray) -> FloatArray:
         low, high = np.where(meets, low, middle), np.where(meets, middle, high)
         if np.all(high - low <= MACHINE_EPSILON * high):
             break
-    found = np.where(special.ci_lmip_ldp_delta(mu, np.zeros_like(mu)) <= delta, 0.0, high)
-    return np.where(special.ci_lmip_ldp_delta(mu, high) <= delta, found, np.inf)
+    epsilon = np.where(special.ci_lmip_ldp_delta(mu, np.zeros_like(mu)) <= delta, 0.0, high)
+    return np.where(special.ci_lmip_ldp_delta(mu, high) <= delta, epsilon, np.inf)
 
 
 def _equation_13(mu: FloatArray, epsilon: FloatArray, method: str) -> Estimate:

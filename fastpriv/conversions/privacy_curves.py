@@ -188,8 +188,8 @@ class WorstHockeyStickCurve:
         span = float(np.ptp(self._release.means) / self._release.sigmas[0])
         last = span * span / 2 + 9 * span if released_first else self._vanishes_from
         self._stations = max(last, 1.0) * np.linspace(0.0, 1.0, _STATIONS) ** 2
-        found = [self._point_curve(x, self._stations) for x in range(len(self._points))]
-        self._low, self._high = (np.array([getattr(e, side) for e in found]) for side in ("lower", "upper"))
+        curves = [self._point_curve(x, self._stations) for x in range(len(self._points))]
+        self._low, self._high = (np.array([getattr(e, side) for e in curves]) for side in ("lower", "upper"))
 
     @monotone(falling="epsilon")
     def __call__(self, epsilon: NumberLike) -> Estimate:
@@ -209,8 +209,8 @@ class WorstHockeyStickCurve:
             if not wanted.size:
                 continue
             evaluations += wanted.size
-            found = self._point_curve(x, flat[wanted])
-            for best, new in ((value, found.value), (lower, found.lower), (upper, found.upper)):
+            curve = self._point_curve(x, flat[wanted])
+            for best, new in ((value, curve.value), (lower, curve.lower), (upper, curve.upper)):
                 best[wanted] = np.maximum(best[wanted], new)
         return Estimate(
             *(x.reshape(grid.shape) for x in (value, lower, upper)), kind="certified", unit="probability",
@@ -253,7 +253,7 @@ def _checked_tail(epsilon: Any, rate: Any) -> tuple[float, float]:
 def _release_distribution(prior: Any, mechanism: Any) -> GaussianMixture:
     _validate.instance("prior", prior, Pmf)
     _validate.instance("mechanism", mechanism, GaussianMechanism)
-    release: GaussianMixture = mechanism.release(prior)
+    release: GaussianMixture = mechanism.output_distribution(prior)
     return release
 
 
@@ -286,10 +286,10 @@ def _log_moments(p: GaussianMixture, q: GaussianMixture) -> FloatArray:
             pair = s * ratio + np.log(other / joint) / 2 + s * (1 + s) * distance / (2 * joint) - s * log_parts
             nearest = np.where(joint > 1e-6 * other, pair, np.inf).min(axis=1)
             rows.append(np.logaddexp.reduce(log_weights + nearest))
-    found = np.array(rows)
-    found[np.isnan(found)] = np.inf
+    log_moments = np.array(rows)
+    log_moments[np.isnan(log_moments)] = np.inf
     gap = p.mass_gap + q.mass_gap
-    return np.asarray(found + 2 * gap * (1 + 2 * _ORDERS) + _MOMENT_ERROR * (1 + np.abs(found)))
+    return np.asarray(log_moments + 2 * gap * (1 + 2 * _ORDERS) + _MOMENT_ERROR * (1 + np.abs(log_moments)))
 
 
 def _tail(log_moments: FloatArray, epsilon: float, rate: float) -> float:

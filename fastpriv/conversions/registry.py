@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _validate
 from . import (
@@ -16,6 +16,9 @@ from . import (
 )
 from .declaration import DECLARED, Conversion
 from .vocabulary import NOTIONS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["CONVERSIONS", "markdown", "rows", "table"]
 
@@ -57,7 +60,7 @@ def rows(target: str | None = None, source: str | None = None) -> list[dict[str,
     ]  # fmt: skip
 
 
-def table() -> Any:
+def table() -> pd.DataFrame | list[dict[str, Any]]:
     """Every conversion as a table: a pandas DataFrame, or a list of dicts where pandas is not installed.
 
     Returns

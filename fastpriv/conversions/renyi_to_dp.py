@@ -1,11 +1,11 @@
 """The least (epsilon, delta) that a Renyi divergence of one order gives, by tangents to its moment.
 
 Notation: a the order, n = a - 1, r the divergence, K = e^(n r), g = e^epsilon; p and q the probabilities of an event
-under two laws, delta = p - g q; c(z) = ln((1 - e^-z) / z).
+under two distributions, delta = p - g q; c(z) = ln((1 - e^-z) / z).
 
-By data processing p^a q^-n + (1-p)^a (1-q)^-n <= K, and no more follows, since two-point laws are laws. The function
-f(p, q) = p^a q^-n is convex and homogeneous, so f(p, q) >= a x^n p - n x^a q for every x > 0. With x for the event and
-y = e^-m < x for the other,
+By data processing p^a q^-n + (1-p)^a (1-q)^-n <= K, and no more follows: distributions on two points may meet it.
+The function f(p, q) = p^a q^-n is convex and homogeneous, so f(p, q) >= a x^n p - n x^a q for every x > 0. With x for
+the event and y = e^-m < x for the other,
 
     a (x^n - y^n) p - n (x^a - y^a) q <= K - y^n (a - n y).
 
@@ -66,11 +66,11 @@ def smaller_by_tangents(
         chosen &= (value > 0.0) & ((target > 0.0) | (tangent_bound is delta_by_tangents))
     if not chosen.any():
         return value, error
-    found, slack = tangent_bound(renyi[chosen], order[chosen], target[chosen])
+    candidate, slack = tangent_bound(renyi[chosen], order[chosen], target[chosen])
     with np.errstate(invalid="ignore", over="ignore"):  # where both are infinite, neither is better
-        better = found + slack < value[chosen] + error[chosen]
-        least_value = np.maximum(found, 0.0)
-        slack = np.maximum(found + slack, 0.0) - least_value
+        better = candidate + slack < value[chosen] + error[chosen]
+        least_value = np.maximum(candidate, 0.0)
+        slack = np.maximum(candidate + slack, 0.0) - least_value
     value, error = value.copy(), error.copy()
     value[chosen] = np.where(better, least_value, value[chosen])
     error[chosen] = np.where(better, slack, error[chosen])
@@ -87,12 +87,12 @@ def delta_by_tangents(renyi: FloatArray, order: FloatArray, epsilon: FloatArray)
         m = 0.5 * gap - epsilon + _log_ratio_difference(order * gap, n * gap, gap)
         v, w = _tangent_terms(np.maximum(m, 0.0), n)
         total = n * renyi + w
-        found = np.where(
+        log_delta = np.where(
             n == 0.0, np.log((renyi + w) / gap),
             np.log1p(n * v) + _log_expm1(total) - np.log(order) - _log_expm1(n * gap),
         )  # fmt: skip
         size = total + n * gap + gap + epsilon + 8.0
-        return np.where((m >= 0.0) & ~np.isnan(found), found, np.inf), size, gap
+        return np.where((m >= 0.0) & ~np.isnan(log_delta), log_delta, np.inf), size, gap
 
     with np.errstate(all="ignore"):
         start = _log_ratio_at_one(epsilon, order, n)
@@ -122,9 +122,9 @@ def epsilon_by_tangents(renyi: FloatArray, order: FloatArray, delta: FloatArray)
         total = n * renyi + w
         log_ratio = np.log1p(n * v) + _log_expm1(total) - np.log(order) - np.log(delta)
         gap = np.where(n == 0.0, (renyi + w) / delta, np.logaddexp(0.0, log_ratio) / n)
-        found = 0.5 * gap - m + _log_ratio_difference(order * gap, n * gap, gap)
+        epsilon = 0.5 * gap - m + _log_ratio_difference(order * gap, n * gap, gap)
         size = m + gap + (total + np.abs(np.log(delta)) + 8.0) * np.minimum(gap, 1.0 / n) + 1.0
-        return np.where(np.isnan(found), np.inf, found), np.where(n == 0.0, 8.0 * (m + gap) + 1.0, size)
+        return np.where(np.isnan(epsilon), np.inf, epsilon), np.where(n == 0.0, 8.0 * (m + gap) + 1.0, size)
 
     with np.errstate(all="ignore"):
         most = 30.0 / np.clip(n, 1e-6, np.inf)  # beyond it y^n is nothing
@@ -194,7 +194,7 @@ def _minimize_log(function: Callable[[FloatArray], FloatArray], least: FloatArra
         down = at_left < at_right - 4.0 * np.spacing(np.abs(np.where(np.isfinite(at_right), at_right, 0.0)))
         low, high = np.where(down, low, left), np.where(down, right, high)
         fresh = np.where(down, high - _GOLDEN * (high - low), low + _GOLDEN * (high - low))
-        found = function(fresh)
+        at_fresh = function(fresh)
         left, right = np.where(down, fresh, right), np.where(down, left, fresh)
-        at_left, at_right = np.where(down, found, at_right), np.where(down, at_left, found)
+        at_left, at_right = np.where(down, at_fresh, at_right), np.where(down, at_left, at_fresh)
     return np.asarray(np.where(at_left <= at_right, left, right))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
-from .._values import lasting
+from .._values import is_read_only
 from ..errors import DomainError, ShapeError
 from ..numerics import BoolArray, FloatArray, IndexArray, IntArray
 from .packed import MAX_MAGNITUDE
@@ -212,7 +212,7 @@ def _private_copy(stack: NDArray[Any], index: IndexArray, symmetric: bool) -> Fl
 def _can_be_kept(stack: NDArray[Any]) -> bool:
     """Whether this array can be kept as it is; not a memory map, whose file may be truncated at any time."""
     plain = stack.dtype == np.float64 and stack.flags.c_contiguous and stack.flags.aligned
-    return plain and lasting(stack) and _validate.map_of(stack) is None
+    return plain and is_read_only(stack) and _validate.map_of(stack) is None
 
 
 def _cholesky(unit: FloatArray) -> tuple[FloatArray, IntArray]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _random, _validate
-from .._values import Value
+from .._values import ValueObject
 from ..errors import DomainError
 from ..numerics import FloatArray, WordArray
 from .packed import point_rows
@@ -34,7 +34,7 @@ __all__ = ["Density", "LogRatio"]
 _TRIAL_SAMPLES = 64  # points on which functions are called before a run
 
 
-class _UserDefined(Value):
+class _UserDefined(ValueObject):
     """Frozen; equal, hashable and picklable by the arguments of the constructor."""
 
     __slots__ = ("_arguments", "_function", "_warned", "dimension", "name", "vectorized")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _parallel, _validate
-from .._values import FloatArray, Value
+from .._values import FloatArray, ValueObject
 from ..errors import DomainError, ShapeError
 from . import covariances as matrices
 from .packed import (
@@ -29,7 +29,7 @@ from .packed import (
 __all__ = ["GaussianMixture"]
 
 
-class GaussianMixture(Value):
+class GaussianMixture(ValueObject):
     """A finite mixture of Gaussians in one or in d dimensions.
 
     Parameters

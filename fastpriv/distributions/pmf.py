@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _validate
-from .._values import Value
+from .._values import ValueObject
 from ..errors import DomainError, ShapeError
 from ..kernels import _grouping
 from ..numerics import UNIT_ROUNDOFF, FloatArray, IndexArray
@@ -55,7 +55,7 @@ _CELL_LENGTHS = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125)  # candidates, in units
 _ANGLES = 128  # points of the discrete cosine transform that gives Chebyshev coefficients
 
 
-class Pmf(Value):
+class Pmf(ValueObject):
     """A discrete distribution on the real line: an input before noise is added.
 
     Parameters
@@ -148,7 +148,7 @@ class GroupedAtoms(NamedTuple):
     """A distribution with fewer atoms.
 
     Cell j holds the atoms ``atoms[j]:atoms[j + 1]``, and the nodes ``nodes[j]:nodes[j + 1]`` represent them. With noise
-    added the density is that of the original within a factor of 1 +- ``error``, wherever an atom lies within ``reach``
+    added the density is that of the original within a factor of 1 +- ``error``, wherever an atom lies within ``radius``
     standard deviations.
     """
 
@@ -157,11 +157,11 @@ class GroupedAtoms(NamedTuple):
     atoms: IndexArray
     nodes: IndexArray
     error: float
-    reach: float
+    radius: float
 
 
 def grouped_atoms(
-    values: FloatArray, weights: FloatArray, sigma: float, *, reach: float = 12.0, tolerance: float = 1e-13
+    values: FloatArray, weights: FloatArray, sigma: float, *, radius: float = 12.0, tolerance: float = 1e-13
 ) -> GroupedAtoms:
     """Group the atoms of a discrete distribution for noise of standard deviation ``sigma``.
 
@@ -173,7 +173,7 @@ def grouped_atoms(
         Their weights, positive.
     sigma : float
         Standard deviation of the noise, positive.
-    reach : float, default 12.0
+    radius : float, default 12.0
         Distance from the nearest atom up to which the bound holds, in standard deviations.
     tolerance : float, default 1e-13
         Largest ``error``. Atoms that cannot be grouped so well stay as they are.
@@ -186,25 +186,25 @@ def grouped_atoms(
     Notes
     -----
     The number of nodes is at most about forty for each ``sigma`` of the range of the atoms, the time that of one pass
-    over them. Weights far apart in size, or a large ``reach``, take up to four times as many nodes.
+    over them. Weights far apart in size, or a large ``radius``, take up to four times as many nodes.
 
     **Accuracy** proved; ``tests/enclosures/test_grouping.py``.
 
     Source: Gautschi, Orthogonal Polynomials: Computation and Approximation, 2004, section 2.2.3.
     """
     spread = 2 * math.log(2 * math.fsum(weights)) - 2 * math.log(float(weights.min()) * 0.999) - 2 * math.log(_FAR_MASS)
-    distance = math.sqrt(reach * reach + max(spread, 0.0)) * (1 + 1e-9)
+    distance = math.sqrt(radius * radius + max(spread, 0.0)) * (1 + 1e-9)
     plan = _plan(math.ceil(8 * distance) / 8, tolerance, weights.size)
     if plan is None:
         ends = np.arange(weights.size + 1, dtype=np.intp)
-        return GroupedAtoms(values, weights, ends, ends, 0.0, reach)
+        return GroupedAtoms(values, weights, ends, ends, 0.0, radius)
     values, weights = np.ascontiguousarray(values), np.ascontiguousarray(weights)
     allowed = (tolerance - plan.error) / _BOUND_ROUNDING
     nodes, masses, first_atoms, first_nodes, worst = _grouping.grouped(
         values, weights, plan.length * sigma, plan.cost.size // 2, plan.cost, allowed
     )
     error = plan.error + worst * _BOUND_ROUNDING if nodes.size < weights.size else 0.0
-    return GroupedAtoms(nodes, masses, first_atoms, first_nodes, error, reach)
+    return GroupedAtoms(nodes, masses, first_atoms, first_nodes, error, radius)
 
 
 class _Plan(NamedTuple):

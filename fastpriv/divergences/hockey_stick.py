@@ -167,7 +167,7 @@ def total_variation(
     if tries_exact(dispatch, request):
         until = exact_deadline(request)
         exact: Any = monotone_pieces if dispatch == "one dimension" else factored_quantities
-        found = exact.total_variation(p, q, deadline=until)
+        found = exact.hockey_stick_divergence(p, q, 0.0, deadline=until)
         if found is not None:
             return cast(Estimate, found)
     from . import monte_carlo
@@ -185,14 +185,12 @@ def _hockey_stick(
     request = make_request()
     if tries_exact(dispatch, request):
         until = exact_deadline(request)
-        if dispatch == "one dimension":
-            pieces: Any = monotone_pieces
-            exact: Any = pieces.log_hockey_stick_divergence if logs else pieces.hockey_stick_divergence
-        else:
-            exact = factored_quantities.log_hockey_stick if logs else factored_quantities.hockey_stick
-        found = exact(p, q, grid, deadline=until)
+        exact: Any = monotone_pieces if dispatch == "one dimension" else factored_quantities
+        found = exact.hockey_stick_divergence(p, q, grid, logs=logs, deadline=until)
+        if found is not None and both:
+            return both_directions(found, exact.hockey_stick_divergence(q, p, grid, logs=logs, deadline=until))
         if found is not None:
-            return both_directions(found, exact(q, p, grid, deadline=until)) if both else found
+            return cast(Estimate, found)
     from . import monte_carlo
 
     return monte_carlo.hockey_stick(p, q, grid, request, logs=logs, both=both)

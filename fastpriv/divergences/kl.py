@@ -90,7 +90,7 @@ def kl_divergence(
     request = sampling_request(kl_divergence, sampling, options)
     if tries_exact(dispatch, request):
         until = exact_deadline(request)
-        exact: Any = integrals.kl_divergence if dispatch == "one dimension" else factored_quantities.kl_divergence
+        exact: Any = integrals.kl_divergence if dispatch == "one dimension" else factored_quantities.renyi_divergence
         found = exact(p, q, certified=certified, deadline=until)
         if found is not None and both:
             back = exact(q, p, certified=certified, deadline=until)

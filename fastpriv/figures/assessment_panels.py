@@ -24,7 +24,7 @@ __all__ = [
 _PAGE_WIDTH = 11.5  # inches
 _MAX_CATEGORIES = 12  # that have a bar of their own; the others share one
 _MAX_CURVES = 6  # rows of the grid that have a curve
-# Least numbers that logarithmic axes show.
+# bound: none - the least numbers that logarithmic axes show
 _DELTA_FLOOR, _CHANNEL_DELTA_FLOOR, _BITS_FLOOR = 1e-12, 1e-5, 1e-5
 # Characters for which there is room: of a category, of a column in a title and in the question, of a source.
 _CATEGORY_WIDTH, _TITLE_WIDTH, _QUESTION_WIDTH, _SOURCE_WIDTH, _SWEEP_SOURCE_WIDTH = 24, 16, 32, 48, 60
@@ -144,7 +144,7 @@ def column(report: Any, ax: Any = None) -> Any:
         sigma = float(report.sigma[i])
         density = _density(y, report.prior, sigma)
         ax.plot(y, density, color=_noise_colour(rows, i), lw=1.8, label=rf"released, $\sigma$ = {sigma:g}")
-    ax.set(xlim=(y[0], y[-1]), ylim=(0, None), ylabel="density")
+    ax.set(xlim=(min(y[0], edges[0]), max(y[-1], edges[-1])), ylim=(0, None), ylabel="density")
     name, font = label(report.name, _SOURCE_WIDTH)
     ax.set_xlabel(name, **font)
     ax.locator_params(axis="y", nbins=4)
@@ -262,13 +262,14 @@ def leakage(report: Any, ax: Any = None) -> Any:
     """
     ax, report = axes_or_new(ax), check_report(report)
     bits = {name: report[name].to("bits").upper for name, *_ in _LEAKAGE_LINES}
-    if not report.parameter:
+    if len(report.grid) == 1:
         most = max(float(upper[0]) for upper in bits.values())
         ax.barh(range(len(bits)), [float(upper[0]) for upper in bits.values()], color=BAR, height=0.7)
         for row, (name, text, *_) in enumerate(_LEAKAGE_LINES):
             ax.text(0.01 * most, row, f"{text}: {bits[name][0]:.3g}", va="center", fontsize=9, color=INK)
         ax.set(xlabel="bits, upper bound", xlim=(0, None), yticks=[])
-        return styled(ax, "What a release tells")
+        at_level = rf" at level {report.grid[0]:g}" if report.parameter else ""
+        return styled(ax, f"What a release tells{at_level}")
     for name, text, dashes, position in _LEAKAGE_LINES:
         drawn = positive(bits[name], _BITS_FLOOR)
         ax.plot(report.grid, drawn, dashes, color=shade(position), lw=1.8, marker="o", ms=2.8, label=text)
@@ -428,7 +429,7 @@ def sweep_panels(report: Any, column_name: str) -> list[tuple[str, Callable[[Any
 def _draw_delta_curves(
     ax: Any, report: Any, rows: list[int], colours: list[Any], floor: float, legend_title: str
 ) -> FloatArray:
-    """Draw LIP and LDP curves of some rows with both legends; return the epsilons that a logarithmic axis shows.
+    """Draw LIP and LDP curves of some rows with a legend; return the epsilons that a logarithmic axis shows.
 
     A curve that falls to 0 is drawn down to below the floor of the axis.
     """
@@ -444,13 +445,17 @@ def _draw_delta_curves(
         handles += ax.plot(epsilon, lip, color=colour, lw=2.0, marker=marker, label=text)
         ax.plot(epsilon, ldp, color=colour, lw=1.3, ls=_DASHES, marker=marker, mfc="white")
     ax.set(xscale="log", yscale="log", xlabel=r"$\varepsilon$ (nats)", ylabel=r"$\delta$ (probability), upper bound")
-    box = {"edgecolor": "none", "framealpha": 0.9, "fontsize": 9, "loc": "lower left"}
-    styles = [ax.plot([], [], color=INK, lw=lw, ls=dashes)[0] for _, lw, dashes in _CURVE_STYLES]
-    kinds = ax.legend(styles, [text for text, *_ in _CURVE_STYLES], **box)
-    if legend_title:
-        ax.add_artist(kinds)
-        legend = ax.legend(handles=handles, title=legend_title, title_fontsize=9.5, bbox_to_anchor=(0.0, 0.11), **box)
-        legend._legend_box.align = "left"
+    styles = [
+        ax.plot([], [], color=INK, lw=lw, ls=dashes, marker=marker, mfc=fill, label=text)[0]
+        for (text, lw, dashes), fill in zip(_CURVE_STYLES, (INK, "white"), strict=True)
+    ]
+    if max(float(np.max(line.get_ydata(), initial=0.0)) for line in ax.lines) < floor:
+        ax.text(0.5, 0.6, rf"$\delta$ is below {floor:g} at all of these $\varepsilon$", transform=ax.transAxes,
+                ha="center", fontsize=10, color=FAINT)  # fmt: skip
+    handles = [*handles, *styles] if legend_title else styles
+    legend = ax.legend(handles=handles, title=legend_title or None, title_fontsize=9.5, fontsize=9, edgecolor="none",
+                       framealpha=0.9, loc="lower left")  # fmt: skip
+    legend._legend_box.align = "left"
     return epsilon
 
 

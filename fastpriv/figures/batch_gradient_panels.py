@@ -47,7 +47,7 @@ def membership(sigma: ArrayLike, posteriors: Sequence[Any], batch: ArrayLike, ax
     >>> import numpy as np
     >>> from fastpriv import BatchGradient, figures, posterior
     >>> rng = np.random.default_rng(1)
-    >>> steps = [BatchGradient.of_gradients(np.eye(9), 2, sigma) for sigma in (0.1, 1.0)]
+    >>> steps = [BatchGradient.from_gradients(np.eye(9), 2, sigma) for sigma in (0.1, 1.0)]
     >>> seen = [posterior(step.column(step.sample([3, 7], rng=1))) for step in steps]
     >>> figures.membership([0.1, 1.0], seen, [3, 7]).get_ylabel()
     'posterior probability'
@@ -98,7 +98,7 @@ def batch_entropy(sigma: ArrayLike, posteriors: Sequence[Any], ax: Any = None) -
     --------
     >>> import numpy as np
     >>> from fastpriv import BatchGradient, figures, posterior
-    >>> step = BatchGradient.of_gradients(np.eye(9), 2, sigma=1.0)
+    >>> step = BatchGradient.from_gradients(np.eye(9), 2, sigma=1.0)
     >>> seen = posterior(step.column(step.sample([3, 7], rng=1)))
     >>> figures.batch_entropy([1.0], [seen]).get_ylabel()
     'bits'

@@ -1,8 +1,8 @@
 """Self-contained HTML pages: the parts that all report pages are made of.
 
 A page needs nothing but itself: pictures are embedded as SVG, and there are no scripts, fonts or style sheets from
-elsewhere. Every text is escaped here, so callers pass plain text; functions whose name ends in ``_html`` or that take
-``html`` arguments deal in finished HTML.
+elsewhere. Every text is escaped here, so callers pass plain text, and put the results, which are finished HTML,
+together with ``section`` and ``html_page``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from .. import __version__
 from ..kernels import _special
 
 __all__ = [
-    "can_draw", "definition_list", "details", "file_links", "html_page", "paragraph", "picture_gallery",
-    "run_description", "section", "svg_image", "table",
+    "can_draw", "definition_list", "details", "file_links", "html_page", "meanings_of_kinds", "paragraph",
+    "picture_gallery", "run_description", "section", "svg_image", "table",
 ]  # fmt: skip
 
 _STYLE = """
@@ -43,7 +43,7 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
   padding: clamp(.8rem, 2.5vw, 1.6rem); }
 figure { margin: .8rem 0; }
 .pictures { display: flex; flex-wrap: wrap; gap: .6rem; justify-content: center; }
-.pictures img { flex: 1 1 21rem; min-width: 0; max-width: min(100%, 38rem); height: auto; background: #fff;
+.pictures img { flex: 1 1 26rem; min-width: 0; max-width: min(100%, 38rem); height: auto; background: #fff;
   border-radius: .4rem; }
 figcaption { margin-top: .6rem; }
 .wide { overflow-x: auto; }
@@ -66,6 +66,15 @@ summary { cursor: pointer; }
 @media (max-width: 34rem) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .5rem; } }
 @media print { body { max-width: none; } section { break-inside: avoid; } .wide { overflow: visible; } }
 """
+
+
+# What the bounds of an Estimate of each kind say.
+_KIND_MEANINGS = {
+    "exact": "The number is a closed form, and the bounds are its rounding error.",
+    "certified": "The bounds enclose the number, with all errors of computation included.",
+    "statistical": "The bounds are a confidence interval: at the stated confidence they contain the number.",
+    "heuristic": "The bounds are an error estimate that is tested, not proved.",
+}
 
 
 def html_page(title: str, parts: Iterable[str]) -> str:
@@ -102,9 +111,14 @@ def definition_list(pairs: Iterable[tuple[str, str]]) -> str:
     return "<dl>" + "".join(f"<dt>{_text(term)}</dt><dd>{_text(meaning)}</dd>" for term, meaning in pairs) + "</dl>"
 
 
+def meanings_of_kinds(kinds: Iterable[str]) -> str:
+    """Return what bounds of these kinds say."""
+    return definition_list([(kind, text) for kind, text in _KIND_MEANINGS.items() if kind in set(kinds)])
+
+
 def file_links(names: Iterable[str]) -> str:
-    """Return links to files beside the page."""
-    links = "".join(f'<a href="{_text("./" + name)}">{_text(name)}</a>' for name in names)
+    """Return links to files beside the page, whose names have no colon."""
+    links = "".join(f'<a href="{_text(name)}">{_text(name)}</a>' for name in names)
     return f'<p class="files">{links}</p>' if links else ""
 
 

@@ -18,7 +18,8 @@ __all__ = ["figure_of_panels", "panel_figures", "paper_panel"]
 _DASHED, _DOTTED = (0, (5, 2)), (0, (1, 1.6))
 _EPSILON_LABEL = r"$\varepsilon$ (nats)"
 _PANEL_SIZE = (6.4, 4.9)  # inches
-_LEAST = 1e-30  # numbers that are drawn are larger
+# bound: none - numbers that are drawn are larger
+_LEAST = 1e-30
 _VARIANCE_LABEL = r"noise variance $\sigma^2$ (where $\Delta$ = 1)"
 
 

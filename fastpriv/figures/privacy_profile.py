@@ -1,7 +1,5 @@
 """``profile``: curves delta(epsilon) of one's own, drawn with their bounds."""
 
-# bounds: none - how figures are drawn
-
 from __future__ import annotations
 
 import math
@@ -66,7 +64,7 @@ def profile(
     >>> import numpy as np
     >>> from fastpriv import GaussianMechanism, figures
     >>> epsilon = np.linspace(0.0, 4.0, 41)
-    >>> deltas = [GaussianMechanism(sigma).delta(epsilon) for sigma in (1.0, 2.0)]
+    >>> deltas = [GaussianMechanism(sigma, 1.0).delta(epsilon) for sigma in (1.0, 2.0)]
     >>> ax = figures.profile(deltas, epsilon, labels=["sigma = 1", "sigma = 2"])
     >>> ax.get_yscale(), len(ax.get_legend().get_texts())
     ('log', 2)

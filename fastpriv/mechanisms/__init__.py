@@ -1,1 +1,10 @@
-"""Privacy mechanisms."""
+"""Mechanisms: randomised releases known by their parameters.
+
+``gaussian`` adds normal noise to a value, ``batch_gradient`` to the mean gradient of a secret batch. The others are
+channels: ``categorical`` (randomised response, exponential mechanism), ``geometric`` (noise on integers),
+``set_valued`` (unary encoding, subset selection), which use the probabilities in ``binomial``.
+"""
+
+from .._public import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -19,28 +19,25 @@ differential privacy (2016); gradients of a linear layer as products, J. Geiping
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _random, _validate
-from .._values import FloatArray, Value
-from ..channels.likelihoods.combinations import checked_subset
-from ..channels.likelihoods.subsets import SubsetLikelihood
+from .._values import ValueObject
+from ..channels.subset_likelihoods import SubsetLikelihood, validated_subset
 from ..errors import DomainError, ShapeError
 from ..kernels import _product
+from ..numerics import UNIT_ROUNDOFF, FloatArray
 
 __all__ = ["BatchGradient"]
 
-# bound: proved - half a unit in the last place of a double, IEEE 754
-_U = 2.0**-53
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
-_LARGEST = 1e50  # nothing under- or overflows within it, that counts
-_SMALL = "below 1e50 in size"
+_LARGEST = 1e50  # size of entries: products of five of them neither overflow nor, inverted, underflow
+_ENTRY_CONSTRAINT = "below 1e50 in size"
 
 
-class BatchGradient(Value):
+class BatchGradient(ValueObject):
     """The mean gradient of a secret batch of ``size`` records out of a pool, released with normal noise.
 
     Parameters
@@ -48,8 +45,7 @@ class BatchGradient(Value):
     errors : array_like, shape (N, C)
         Derivative of each record's loss by the C outputs of a linear layer.
     features : array_like, shape (N, D)
-        What that layer takes in; gradients are outer products of errors and features. They are taken as they are
-        stored, in doubles.
+        Inputs of that layer; gradients are outer products of errors and features, which are used as stored in doubles.
     size : int
         Number of records in a batch.
     sigma : float
@@ -57,15 +53,14 @@ class BatchGradient(Value):
 
     Raises
     ------
-    DomainError
-        For numbers of 1e50 or more, a noise out of range, or a size beyond the pool.
-    ShapeError
-        For arrays that are not two-dimensional or differ in the number of records.
+    DomainError, ShapeError
+        For numbers of 1e50 or more, a noise out of range, or a size beyond the pool; for arrays that are not
+        two-dimensional or differ in the number of records.
 
     Notes
     -----
-    ``posterior(step.column(release))`` is the exact posterior over all batches, which attacks by inversion of gradients
-    approximate: what a practical estimate of Bayesian privacy can be measured by.
+    ``posterior(step.column(output))`` is the exact posterior over all batches, which attacks by inversion of gradients
+    approximate: it is the reference for practical estimates of Bayesian privacy.
 
     **Accuracy** log likelihoods within the ``error`` that ``column`` states;
     ``tests/enclosures/test_subset_likelihoods.py``. Source: as the head of this module, M. Abadi et al. (2016).
@@ -114,9 +109,9 @@ class BatchGradient(Value):
         weights : array_like, shape (C, D) or (C, D + 1)
             One row a class; with D + 1 columns the last one is the intercept, and records get a 1 at their end.
         size, sigma
-            As above.
+            As in the class.
         clip : float, optional
-            Norm to which each record's gradient is scaled down where it is longer.
+            Largest norm of a record's gradient; longer ones are scaled down to it.
 
         Returns
         -------
@@ -125,10 +120,8 @@ class BatchGradient(Value):
 
         Raises
         ------
-        DomainError
-            For labels that are no classes, numbers of 1e50 or more, or a clip that is not positive.
-        ShapeError
-            For arrays that do not fit.
+        DomainError, ShapeError
+            For labels that are not classes, or a clip that is not positive; for arrays that do not fit.
 
         Examples
         --------
@@ -159,34 +152,27 @@ class BatchGradient(Value):
         return cls(_clipped(errors, x, clip), x, size, sigma)
 
     @classmethod
-    def of_gradients(
+    def from_gradients(
         cls, gradients: ArrayLike, size: int, sigma: float, *, clip: float | None = None
     ) -> BatchGradient:  # fmt: skip
-        """Gradients of any model, written out.
+        """Gradients of any model, given as vectors.
 
         Parameters
         ----------
         gradients : array_like, shape (N, D)
             One row a record.
-        size, sigma
-            As above.
-        clip : float, optional
-            Norm to which each gradient is scaled down where it is longer.
+        size, sigma, clip
+            As in ``softmax_regression``, with the same errors.
 
         Returns
         -------
         BatchGradient
             With errors of 1, and the gradients as features.
 
-        Raises
-        ------
-        DomainError, ShapeError
-            As above.
-
         Examples
         --------
         >>> from fastpriv import BatchGradient
-        >>> BatchGradient.of_gradients([[3.0, 4.0], [0.0, 2.0]], 2, sigma=1.0, clip=1.0).gradient([0, 1])
+        >>> BatchGradient.from_gradients([[3.0, 4.0], [0.0, 2.0]], 2, sigma=1.0, clip=1.0).gradient([0, 1])
         array([[0.3, 0.9]])
         """
         x = _table("gradients", gradients)
@@ -195,76 +181,44 @@ class BatchGradient(Value):
     def gram(self) -> FloatArray:
         """Inner products of all pairs of gradients, shape (N, N)."""
         _validate.memory("gram", 32 * len(self.errors) ** 2, "Take a smaller pool.")
-        found = _inner(self.errors, self.errors)
-        found *= _inner(self.features, self.features)
-        return found
+        products = _row_products(self.errors, self.errors)
+        products *= _row_products(self.features, self.features)
+        return products
 
     def gradient(self, batch: ArrayLike) -> FloatArray:
-        """Mean gradient of a batch, without noise.
+        """Mean gradient, without noise, of a batch of ``size`` different records, shape (C, D).
 
-        Parameters
-        ----------
-        batch : array_like of int, shape (size,)
-            Different records.
-
-        Returns
-        -------
-        ndarray, shape (C, D)
-
-        Raises
-        ------
-        DomainError, ShapeError
-            For records that do not exist or come twice, or another number of them.
+        Records that do not exist or repeat raise ``DomainError``, another number of them ``ShapeError``.
         """
-        members = checked_subset("batch", batch, len(self.errors))
+        members = validated_subset("batch", batch, len(self.errors))
         if members.shape != (self.size,):
             raise ShapeError(f"batch must have {self.size} records; got shape {members.shape}. Name all of them.")
         return np.asarray(_product.product(self.errors[members].T, self.features[members].T) / self.size)
 
-    def sample(self, batch: ArrayLike, *, rng: Any = None) -> FloatArray:
-        """A release of this batch: its mean gradient with noise.
-
-        Parameters
-        ----------
-        batch : array_like of int, shape (size,)
-            Different records.
-        rng : None, int, sequence of int, SeedSequence, BitGenerator or Generator, optional
-            Where randomness comes from.
-
-        Returns
-        -------
-        ndarray, shape (C, D)
-
-        Raises
-        ------
-        DomainError, ShapeError
-            As ``gradient``.
-        """
+    def sample(self, batch: ArrayLike, *, rng: _random.RNGLike = None) -> FloatArray:
+        """A release of this batch: ``gradient(batch)`` with noise, shape (C, D); ``rng`` is a seed or a Generator."""
         mean = self.gradient(batch)
         stream = np.random.Generator(np.random.Philox(_random.root(rng)))
         return mean + self.sigma * stream.standard_normal(mean.shape)
 
-    def column(self, release: ArrayLike) -> SubsetLikelihood:
+    def column(self, output: ArrayLike) -> SubsetLikelihood:
         """Log likelihood of a release under every batch: what ``posterior`` takes.
 
         Parameters
         ----------
-        release : array_like, shape (C, D)
-            A noisy mean gradient; a flat one of C D numbers will do.
+        output : array_like, shape (C, D) or (C * D,)
+            A noisy mean gradient.
 
         Returns
         -------
         SubsetLikelihood
-            With the constant of the normal density, and with ``error`` what rounding does to sums of products.
+            With the constant of the normal density; ``error`` bounds the rounding of sums of products.
 
         Raises
         ------
-        DomainError
-            For numbers of 1e50 or more, or so large against sigma that log likelihoods are beyond 1e250.
-        ShapeError
-            For another shape.
-        MemoryError
-            For a pool whose pairs do not fit in memory.
+        DomainError, ShapeError, MemoryError
+            For numbers of 1e50 or more, or so large against sigma that log likelihoods are beyond 1e250; for another
+            shape; for a pool whose pairs do not fit in memory.
 
         Notes
         -----
@@ -272,59 +226,62 @@ class BatchGradient(Value):
         ``tests/enclosures/test_subset_likelihoods.py``.
         """
         classes, width = self.errors.shape[1], self.features.shape[1]
-        y = _validate.real("release", release, _SMALL, lambda x: np.abs(x) < _LARGEST)
+        y = _validate.real("output", output, _ENTRY_CONSTRAINT, lambda x: np.abs(x) < _LARGEST)
         if y.shape not in ((classes, width), (classes * width,)):
             raise ShapeError(
-                f"release must be of the shape of a gradient, {(classes, width)}; got shape {y.shape}. "
+                f"output must be of the shape of a gradient, {(classes, width)}; got shape {y.shape}. "
                 "Pass what sample() returns."
             )
         y = y.reshape(classes, width)
         scale, square = self.size * self.sigma * self.sigma, math.fsum((y * y).ravel())
         quadratic = 0.5 * square / self.sigma**2
-        logs = classes * width * _HALF_LOG_2PI, classes * width * math.log(self.sigma)
-        pairs = self.gram()
-        norms = np.diagonal(pairs) * 1.0
-        one = np.einsum("nc,nc->n", _inner(self.features, y), self.errors) / scale - norms / (2.0 * self.size * scale)
-        pairs /= -(self.size * scale)
-        longest, shares = float(np.sqrt(norms.max())), _roundings(classes) + _roundings(width) + 6.0
-        rounding = 1.01 * _U * longest / scale * (
-            self.size * ((classes + shares) * math.sqrt(square) + shares * longest / (2.0 * self.size))
-            + 0.5 * (self.size - 1) * shares * longest
-        ) + 3.0 * _U * (quadratic + logs[0] + abs(logs[1])) + 1e-100  # fmt: skip
-        if not max(quadratic, rounding, np.max(np.abs(one)), np.max(np.abs(pairs))) < 1e250:
+        normaliser = classes * width * _HALF_LOG_2PI, classes * width * math.log(self.sigma)
+        pairwise = self.gram()
+        norms = np.diagonal(pairwise) * 1.0
+        projections = np.einsum("nc,nc->n", _row_products(self.features, y), self.errors)
+        linear = projections / scale - norms / (2.0 * self.size * scale)
+        pairwise /= -(self.size * scale)
+        # u times the roundings of each term, times its size; 1.01 for products of roundings, 1e-100 for underflow
+        longest, roundings = float(np.sqrt(norms.max())), _rounding_count(classes) + _rounding_count(width) + 6.0
+        rounding = 1.01 * UNIT_ROUNDOFF * longest / scale * (
+            self.size * ((classes + roundings) * math.sqrt(square) + roundings * longest / (2.0 * self.size))
+            + 0.5 * (self.size - 1) * roundings * longest
+        ) + 3.0 * UNIT_ROUNDOFF * (quadratic + normaliser[0] + abs(normaliser[1])) + 1e-100  # fmt: skip
+        if not max(quadratic, rounding, np.max(np.abs(linear)), np.max(np.abs(pairwise))) < 1e250:
             raise DomainError(
                 f"sigma must be large enough for log likelihoods below 1e250; got {self.sigma!r} against a release of "
                 f"length {math.sqrt(square):.4g} and gradients of length {longest:.4g}. Scale all of them."
             )
-        return SubsetLikelihood(one, pairs, self.size, -math.fsum([quadratic, *logs]), rounding)
+        return SubsetLikelihood(linear, pairwise, self.size, -math.fsum([quadratic, *normaliser]), rounding)
 
 
-def _inner(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Inner products of the rows of two tables, wrong by ``_roundings`` units of the rows' lengths.
+def _row_products(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Inner products of the rows of two tables, within ``_rounding_count`` unit roundoffs of the rows' lengths.
 
-    Each entry is cut in two so that the products of the upper parts, multiples of one small unit, add up without error.
+    Each entry is split in two parts so that the products of the upper parts, multiples of one small unit, add up
+    without error: the splitting of Ozaki, Ogita, Oishi and Rump 2012, error-free transformations of matrix products.
     """
     bits = math.ceil((52.0 + math.log2(a.shape[1])) / 2.0)
 
-    def upper(x: FloatArray) -> FloatArray:
+    def upper_part(x: FloatArray) -> FloatArray:
         shift = np.ldexp(1.5, np.frexp(np.abs(x).max(axis=1, keepdims=True))[1] + bits)
         return np.asarray((x + shift) - shift)
 
-    high, other = upper(a), upper(b)
-    low = a - high
-    rest = _product.product(low, b)
-    rest += _product.product(high, b - other)
-    rest += _product.product(high, other)
-    return np.asarray(rest)
+    upper_a, upper_b = upper_part(a), upper_part(b)
+    products = _product.product(a - upper_a, b)
+    products += _product.product(upper_a, b - upper_b)
+    products += _product.product(upper_a, upper_b)
+    return np.asarray(products)
 
 
-def _roundings(width: int) -> float:
-    """Roundings of an inner product in ``_inner``: of the last sums, and of products with lower parts."""
+def _rounding_count(width: int) -> float:
+    """Roundings of an inner product in ``_row_products``: of the last sums, and of products with lower parts."""
     return min(2.0 + 2.0**-23 * math.sqrt(width) * width * width, 4.0 * width + 4.0)
 
 
 def _table(name: str, value: ArrayLike) -> FloatArray:
-    array = np.array(_validate.real(name, value, _SMALL, lambda x: np.abs(x) < _LARGEST, answer=False), order="C")
+    array = np.array(_validate.real(name, value, _ENTRY_CONSTRAINT, lambda x: np.abs(x) < _LARGEST, answer=False),
+                     order="C")  # fmt: skip
     if array.ndim != 2 or 0 in array.shape:
         raise ShapeError(f"{name} must be a table with at least one row and one column; got shape {array.shape}. "
                          "Pass one row for each, as numbers.")  # fmt: skip
@@ -335,7 +292,7 @@ def _clipped(errors: FloatArray, features: FloatArray, clip: float | None) -> Fl
     """Errors scaled so that no gradient is longer than ``clip``."""
     if clip is None:
         return errors
-    most = _validate.scalar("clip", clip, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+    longest = _validate.scalar("clip", clip, "positive and finite", lambda x: (x > 0) & (x < np.inf))
     length = np.linalg.norm(errors, axis=1) * np.linalg.norm(features, axis=1)
     with np.errstate(over="ignore"):
-        return np.asarray(errors * np.minimum(1.0, most / np.maximum(length, 1e-300))[:, None])
+        return np.asarray(errors * np.minimum(1.0, longest / np.maximum(length, 1e-300))[:, None])

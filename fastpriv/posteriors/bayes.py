@@ -5,11 +5,17 @@ Each method is a module of this room that has a function ``posterior(likelihood,
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
+from numpy.random import BitGenerator, Generator, SeedSequence
+from numpy.typing import ArrayLike
+
 from .. import _parallel, _validate
-from ..channels.likelihoods.kinds import (
+from ..channels.base import DefaultColumn, ProductColumn
+from ..channels.likelihoods import (
     DefaultLikelihood,
     DenseLikelihood,
     IndexLikelihood,
@@ -17,13 +23,22 @@ from ..channels.likelihoods.kinds import (
     ProductLikelihood,
     as_likelihood,
 )
-from ..channels.likelihoods.subsets import SubsetLikelihood
+from ..channels.subset_likelihoods import SubsetLikelihood
 from ..errors import DomainError
+from ..numerics import FloatArray
 from . import dense
 from .dense import Mode
 from .result import Options, Posterior
 
 __all__ = ["posterior", "posterior_mode"]
+
+Path = str | os.PathLike[str]
+LikelihoodLike = (
+    Likelihood | DefaultColumn | ProductColumn | ArrayLike | Path | tuple[Path, str] | Callable[..., Any]
+    | Iterator[ArrayLike]
+)
+PriorLike = LikelihoodLike | Sequence[LikelihoodLike | None] | None
+SeedLike = int | Sequence[int] | SeedSequence | BitGenerator | Generator | None
 
 # class of likelihood -> module of this room that handles it, loaded on first use
 METHODS: dict[type[Likelihood], str] = {
@@ -33,15 +48,15 @@ METHODS: dict[type[Likelihood], str] = {
 
 
 def posterior(
-    likelihood: Any, prior: Any = None, *, log: bool = True, log_prior: Any = None, top: int = 10, out: Any = None,
-    memory: int | None = None, n_jobs: int | None = None, progress: Any = None, rng: Any = None,
-    resume: Any = None,
+    likelihood: LikelihoodLike, prior: PriorLike = None, *, log: bool = True, log_prior: PriorLike = None,
+    top: int = 10, out: FloatArray | Path | None = None, n_jobs: int | None = None,
+    progress: _parallel.Progress = None, rng: SeedLike = None, resume: object = None,
 ) -> Posterior:  # fmt: skip
     """The posterior over the secrets after one release.
 
     Parameters
     ----------
-    likelihood : Likelihood, array_like, path-like, (path, column), callable, Exceptions or Factors
+    likelihood : Likelihood, array_like, path-like, (path, column), callable, DefaultColumn or ProductColumn
         Log likelihoods of the release under every secret: any ``Likelihood``; what a channel's ``column(release)``
         returns; or what ``DenseLikelihood`` takes.
     prior : optional
@@ -60,8 +75,6 @@ def posterior(
         Number of most probable secrets to report.
     out : ndarray of float64 or path-like, optional
         Where to write all posterior probabilities: an array of shape (size,), or a ``.npy`` file.
-    memory : int, optional
-        Bytes of working memory for a likelihood that is not dense and needs more than a few blocks.
     n_jobs : int, optional
         Threads; the same bits for any number. None means what ``joblib.parallel_config`` says.
     progress : bool or callable, optional
@@ -114,10 +127,8 @@ def posterior(
     """
     _parallel.checked(n_jobs, progress)
     one_prior = _one_prior(prior, log_prior)
-    options = Options(
-        _validate.count("top", top, 0), out, None if memory is None else _validate.count("memory", memory), n_jobs,
-        progress, log_prior is not None, rng, resume,
-    )  # fmt: skip
+    top = _validate.count("top", top, 0)
+    options = Options(top, out, n_jobs, progress, log_prior is not None, rng, resume)
     given = _as_likelihood(likelihood, log)
     method = next((method for kind, method in METHODS.items() if isinstance(given, kind)), "dense")
     result: Posterior = import_module(f".{method}", __package__).posterior(given, one_prior, options)
@@ -125,8 +136,8 @@ def posterior(
 
 
 def posterior_mode(
-    likelihood: Any, prior: Any = None, *, log: bool = True, log_prior: Any = None, n_jobs: int | None = None,
-    progress: Any = None,
+    likelihood: LikelihoodLike, prior: PriorLike = None, *, log: bool = True, log_prior: PriorLike = None,
+    n_jobs: int | None = None, progress: _parallel.Progress = None,
 ) -> Mode:  # fmt: skip
     """The most probable secret, and nothing else, in one pass.
 
@@ -179,14 +190,14 @@ def posterior_mode(
     return dense.mode(given, _one_prior(prior, log_prior), options)
 
 
-def _as_likelihood(likelihood: Any, log: bool) -> Likelihood:
+def _as_likelihood(likelihood: LikelihoodLike, log: bool) -> Likelihood:
     """Convert the argument to a Likelihood; ``log`` applies only to plain arrays."""
     given = as_likelihood(likelihood)
     plain = given is not likelihood and isinstance(given, DenseLikelihood)
     return DenseLikelihood(likelihood, log=log) if plain else given
 
 
-def _one_prior(prior: Any, log_prior: Any) -> Any:
+def _one_prior(prior: PriorLike, log_prior: PriorLike) -> PriorLike:
     """The prior or its logarithms, of which at most one may be given."""
     if prior is not None and log_prior is not None:
         raise DomainError("prior and log_prior must not both be given; got two priors. Pass one of them.")

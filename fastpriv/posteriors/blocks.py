@@ -1,6 +1,6 @@
 """Blocks of a likelihood and a prior side by side, mapped by any number of threads; and the posterior written back.
 
-Blocks are those of ``channels.likelihoods.sources``. Where both vectors can be read in any order, threads read their
+Blocks are those of ``channels.vector_sources``. Where both vectors can be read in any order, threads read their
 own blocks; otherwise one thread at a time takes the next block of the streams, and none holds more than one block.
 """
 
@@ -17,8 +17,8 @@ import numpy as np
 
 from .. import _parallel, _validate
 from .._files import check_writable_file, explain_write_errors
-from ..channels.likelihoods.kinds import DenseLikelihood
-from ..channels.likelihoods.sources import BLOCK, Source, source_of
+from ..channels.likelihoods import DenseLikelihood
+from ..channels.vector_sources import BLOCK, VectorSource, source_of
 from ..errors import DomainError, ShapeError
 from ..numerics import BoolArray, FloatArray, RealArray
 from .result import npy_stream
@@ -27,7 +27,7 @@ __all__ = ["Block", "LikelihoodAndPrior", "PosteriorOutput", "no_secrets"]
 
 # bound: none - blocks in one round of tasks
 _BLOCKS_PER_ROUND = 64  # of streams, whose end is not known in advance
-_BLOCKS_PER_TASK = 8  # where a thread reads its own blocks: enough that handing out tasks costs nothing
+_BLOCKS_PER_TASK = 8  # where a thread reads its own blocks, so that handing out tasks costs little
 _INSPECTED = 4096  # secrets of the first block whose largest log likelihood becomes the shift
 
 
@@ -48,9 +48,9 @@ class LikelihoodAndPrior:
         self.prior_name = "log_prior" if log_prior else "prior"
         self.likelihood = source_of("likelihood", likelihood.values)
         self.prior = None if prior is None else source_of(self.prior_name, prior)
-        self.sources: list[Source] = [self.likelihood] if self.prior is None else [self.likelihood, self.prior]
-        self.random_access = all(source.direct for source in self.sources)
-        self.rereadable = all(source.again for source in self.sources)
+        self.sources: list[VectorSource] = [self.likelihood] if self.prior is None else [self.likelihood, self.prior]
+        self.random_access = all(source.random_access for source in self.sources)
+        self.rereadable = all(source.rereadable for source in self.sources)
         lengths = {source.length for source in self.sources} - {None}
         if len(lengths) > 1:
             raise self._length_error(*(source.length for source in self.sources))
@@ -119,8 +119,8 @@ class LikelihoodAndPrior:
                 yield self._block(number, *parts)
             number += 1
 
-    def _blocks_of(self, source: Source) -> Iterator[RealArray]:
-        if not source.direct:
+    def _blocks_of(self, source: VectorSource) -> Iterator[RealArray]:
+        if not source.random_access:
             yield from source.blocks()
             return
         assert source.length is not None

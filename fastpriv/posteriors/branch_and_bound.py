@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._parallel import Progress, progress_reporter
-from ..channels.likelihoods.kinds import IndexLikelihood
+from ..channels.likelihoods import IndexLikelihood
 from ..kernels import _beliefs
 from ..numerics import LOG_2, FloatArray, IntArray, log_sum_exp
 from .dense import FirstPassSums

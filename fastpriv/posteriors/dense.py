@@ -2,7 +2,7 @@
 
 Notation: u = 2^-53; l_d log likelihood, pi_d prior over its sum, t_d = log pi_d + l_d, Z = sum e^t, y_d = l_d - log Z =
 log of posterior over prior. The first pass gives maxima, log Z and the entropy, the second KL, Jensen-Shannon and the
-posterior; csrc/fp_beliefs.h has the formulas. S = sum of e^(t - top), m = E(top - t) and H the entropy, under the
+posterior, by csrc/posterior/fp_posterior.h. S = sum of e^(t - top), m = E(top - t) and H the entropy, under the
 posterior; q = sqrt(2 KL) + KL, which E|y| does not exceed: for y < 0 the sum of post |y| is at most that of pi - post,
 and Pinsker's inequality gives the rest. All bounds count the roundings of each term, and those of the sums: 32
 additions in a lane, 16 from lanes to a tile, and none from there on, where sums are pairs of doubles.
@@ -21,7 +21,7 @@ it. The log Z and y of the prior as it was given are off by g at most, KL as a d
 g JS + g^2. Likelihoods that are no logarithms cost 8 u |l| more in each l.
 """
 
-# bounds: proved - counted at the head of the file, given the ulps of exp and log in csrc/fp_elementary.h, which
+# bounds: proved - counted at the head of the file, given the ulps of exp and log in csrc/special/fp_elementary.h, which
 #    are tested
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _parallel, _validate
-from ..channels.likelihoods.kinds import DenseLikelihood
-from ..channels.likelihoods.sources import BLOCK, SourceFault
+from ..channels.likelihoods import DenseLikelihood
+from ..channels.vector_sources import BLOCK, SourceError
 from ..errors import DomainError, NotConvergedError
 from ..estimate import Estimate, Unit, exact
 from ..kernels import _beliefs
@@ -116,7 +116,7 @@ def posterior(likelihood: DenseLikelihood, prior: Any, options: Options) -> Post
         evidence = passes.evidence()
         if inputs.rereadable:
             passes.run_second(evidence)
-    except SourceFault as fault:
+    except SourceError as fault:
         raise NotConvergedError(f"{_source_fault(fault)} {_RESUME}", passes.checkpoint()) from fault.cause
     except BaseException as error:
         error.best = passes.checkpoint()  # type: ignore[attr-defined]
@@ -138,7 +138,7 @@ def mode(likelihood: DenseLikelihood, prior: Any, options: Options) -> Mode:
         for done, (_, row) in enumerate(results, 1):
             sums = row if sums is None else _beliefs.joined([sums, row])
             report(done)
-    except SourceFault as fault:
+    except SourceError as fault:
         raise NotConvergedError(f"{_source_fault(fault)} Mend the function, and call again.") from fault.cause
     finally:
         close()
@@ -148,7 +148,7 @@ def mode(likelihood: DenseLikelihood, prior: Any, options: Options) -> Mode:
     return Mode(int(found.map_index), float(found.top + inputs.shift), float(found.most), float(found.least))
 
 
-def _source_fault(fault: SourceFault) -> str:
+def _source_fault(fault: SourceError) -> str:
     return (
         f"{fault.name} must be arrays to its end; got {fault.cause!r} from the function, in place of its array "
         f"{fault.piece}, which starts at secret {fault.entry}."

@@ -3,7 +3,7 @@
 Notation: pi_d the prior of the point x_d, N_d the density of N(x_d, sigma^2), q = sum pi_d N_d, and
 E_d = N_d / q - 1 the relative change of the probability of d by a release. If d0 is the truth, the expected posterior
 is A[d0, d] = pi_d integral N_d0 N_d / q, and e = A[d0, d] / pi_d - 1 = integral q E_d0 E_d, in which nothing cancels.
-The divergence is half of F(d0) = sum pi_d j(e), with j as in csrc/fp_abp.h.
+The divergence is half of F(d0) = sum pi_d j(e), with j as in csrc/posterior/fp_abp.h.
 
 Many points. The summands, as functions of x_d, are smooth on the scale of sigma: the sums run over the nodes of
 ``grouped_atoms``. So is F as a function of x_d0: where a cell of length sigma holds many points, F is evaluated at the
@@ -40,7 +40,7 @@ _SHARED_SPAN = 24.0  # standard deviations up to which all blocks share one grid
 _SHARED_SPAN_FEW, _FEW_ATOMS = 64.0, 512  # and up to which they do with so few atoms
 _INTERPOLATED = 24  # points of a cell beyond which they are interpolated: somewhat more than a polynomial has nodes
 _DEGREE = 16  # nodes of the Chebyshev polynomial of a cell
-_MAX_HALVINGS = 40  # of a cell; a cell of length sigma is then below the resolution of doubles
+_MAX_HALVINGS = 40  # of a cell, far more than smoothness on the scale of sigma needs
 # bound: none - last coefficients, relative, at which halving of cells ends; they count in full in the error
 _SMALL_COEFFICIENTS = 2e-13
 # bound: tested by enclosures/test_many_values - rounding of an interpolated value, relative to the largest of its cell
@@ -118,7 +118,7 @@ class _GroupedPrior(NamedTuple):
 def _grouped_prior(prior: Pmf, sigma: float) -> _GroupedPrior:
     x, w = prior.values, prior.probabilities
     reach = math.sqrt(8 * (_NEGLIGIBLE_EXPONENT - 0.5 * math.log(float(w.min())))) + 1.0
-    grouped = grouped_atoms(x, w, sigma, reach=_TAIL, tolerance=_GROUPING_RTOL)
+    grouped = grouped_atoms(x, w, sigma, radius=_TAIL, tolerance=_GROUPING_RTOL)
     span = float(x[-1] - x[0]) / sigma
     shares_grid = span <= _SHARED_SPAN or (span <= _SHARED_SPAN_FEW and grouped.values.size <= _FEW_ATOMS)
     return _GroupedPrior(grouped.values, grouped.weights, sigma, reach, shares_grid)
@@ -132,9 +132,10 @@ def _divergences(prior: _GroupedPrior, points: FloatArray) -> tuple[FloatArray, 
     starts = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]]))
     stops = np.append(starts[1:], points.size)
     isolated = _isolated(prior, points)
-    value[isolated] = _divergence_of_certainty(prior.weights[np.searchsorted(prior.atoms, points[isolated])])
-    error[isolated] = 0.0
+    w = prior.weights[np.searchsorted(prior.atoms, points[isolated])]  # such a point is certain after its release
+    value[isolated], error[isolated] = LOG_2 + 0.5 * (w * special.log(w) - (1 + w) * special.log1p(w)), 0.0
     direct = ~isolated
+    chebyshev_nodes = np.array([-math.cos(math.pi * (k + 0.5) / _DEGREE) for k in range(_DEGREE)])  # increasing
     total = 0
     for _ in range(_MAX_HALVINGS):
         dense = stops - starts > _INTERPOLATED
@@ -143,7 +144,7 @@ def _divergences(prior: _GroupedPrior, points: FloatArray) -> tuple[FloatArray, 
             break
         middle = points[starts] + 0.5 * (points[stops - 1] - points[starts])
         half = np.maximum(points[stops - 1] - middle, middle - points[starts])
-        offsets = (half[:, None] / prior.sigma * _chebyshev_nodes()).ravel()
+        offsets = (half[:, None] / prior.sigma * chebyshev_nodes).ravel()
         *found, used = _by_quadrature(prior, np.repeat(middle, _DEGREE), offsets)
         at_nodes, node_errors = (column.reshape(-1, _DEGREE) for column in found)
         total += used
@@ -177,16 +178,6 @@ def _isolated(prior: _GroupedPrior, points: FloatArray) -> BoolArray:
     isolated = far[:-1] & far[1:]
     isolated[isolated] = prior.weights[np.searchsorted(prior.atoms, points[isolated])] < 0.5
     return np.asarray(isolated, dtype=np.bool_)
-
-
-def _divergence_of_certainty(w: FloatArray) -> FloatArray:
-    """The divergence of certainty from the prior, at an atom of weight w."""
-    return np.asarray(LOG_2 + 0.5 * (w * special.log(w) - (1 + w) * special.log1p(w)))
-
-
-def _chebyshev_nodes() -> FloatArray:
-    """The nodes in increasing order."""
-    return np.array([-math.cos(math.pi * (k + 0.5) / _DEGREE) for k in range(_DEGREE)])
 
 
 def _chebyshev_coefficients(values: FloatArray) -> FloatArray:

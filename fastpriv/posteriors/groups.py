@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._values import distinct_rows
-from ..channels.base import Exceptions
-from ..channels.likelihoods.kinds import DefaultLikelihood, DenseLikelihood, as_likelihood
+from ..channels.base import DefaultColumn
+from ..channels.likelihoods import DefaultLikelihood, DenseLikelihood, as_likelihood
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Kind, Unit
 from ..numerics import LOG_2, LOG_2_ABOVE, FloatArray, IntArray
@@ -39,11 +39,10 @@ from .ball_arithmetic import Ball, log_of_count, quotient, select, stack
 from .result import Options, Posterior, Top, index_array, write_probabilities
 
 __all__ = [
-    "GroupPosterior", "GroupedDomain", "Groups", "default_domain", "dense_domain", "enclosed", "posterior",
+    "GroupPosterior", "GroupedDomain", "Groups", "closed_form_posterior", "default_domain", "dense_domain", "posterior",
     "uniform_groups",
 ]  # fmt: skip
 
-_METHOD = "default and exceptions"
 # bound: none - sums farther from 1 are refused
 _SUM_TOLERANCE = 1e-9
 _EXPONENT_LIMIT = 600.0  # nats; exponents below it are far from overflow at 709
@@ -237,23 +236,20 @@ def posterior(likelihood: DefaultLikelihood, prior: Any, options: Options) -> Po
     found = GroupPosterior(domain.groups, domain.reference)
     joint, log_posterior = found.log_joint, found.log_posterior
     entropy, log_sum, ties = found.concentration
-    most, least = found.extremes
     indices, groups = domain.most_probable(joint, options.top)
     probabilities = _probability_function(domain, np.exp(log_posterior))
     write_probabilities(options.out, domain.size, probabilities)
-    return Posterior(
-        domain.size, enclosed(found.log_evidence, "nats", _METHOD), enclosed(entropy, "nats", _METHOD, low=0.0),
-        enclosed(found.kl, "nats", _METHOD, low=0.0), enclosed(most, "nats", _METHOD), enclosed(least, "nats", _METHOD),
-        enclosed((-log_sum).exp(), "probability", _METHOD, low=0.0, high=1.0), domain.most_probable(joint, 1)[0][0],
-        ties, Top(index_array(indices, domain.size), np.exp(log_posterior[groups])),
-        js=enclosed(found.js, "nats", _METHOD, low=0.0, high=LOG_2_ABOVE), cost={"groups": len(domain.groups.counts)},
-        _probabilities=probabilities,
+    return closed_form_posterior(
+        domain.size, "default and exceptions", log_evidence=found.log_evidence, entropy=entropy, kl=found.kl,
+        extremes=found.extremes, log_sum=log_sum, js=found.js, map_index=domain.most_probable(joint, 1)[0][0],
+        ties=ties, top=Top(index_array(indices, domain.size), np.exp(log_posterior[groups])),
+        cost={"groups": len(domain.groups.counts)}, _probabilities=probabilities,
     )  # fmt: skip
 
 
 def default_domain(likelihood: DefaultLikelihood, prior: Any) -> GroupedDomain | None:
     """Group the secrets by the exceptions of likelihood and prior; None for a prior that has no default."""
-    if isinstance(prior, Exceptions):
+    if isinstance(prior, DefaultColumn):
         prior = as_likelihood(prior)
     if prior is not None and not isinstance(prior, DefaultLikelihood):
         return None
@@ -363,12 +359,24 @@ def _prior_groups(counts: list[int], prior: FloatArray, log_likelihood: FloatArr
     return Groups(counts, log_count, logs, mass, log_likelihood, gap)
 
 
-def enclosed(
-    ball: Ball, unit: Unit, method: str, *, low: float = -np.inf, high: float = np.inf, kind: Kind = "exact"
-) -> Estimate:
-    """The Estimate of a scalar ball, clipped to the range of the quantity."""
-    value, lower, upper = (float(np.clip(x, low, high)) for x in (ball.mid, ball.lower, ball.upper))
-    return Estimate(value, lower, upper, kind=kind, unit=unit, method=method)
+def closed_form_posterior(
+    size: int, method: str, *, log_evidence: Ball, entropy: Ball, kl: Ball, extremes: tuple[Ball, Ball], log_sum: Ball,
+    js: Ball, js_kind: Kind = "exact", **others: Any,
+) -> Posterior:  # fmt: skip
+    """A Posterior whose estimates are balls, clipped to the ranges of the quantities."""
+
+    def estimate(
+        ball: Ball, low: float = -np.inf, high: float = np.inf, unit: Unit = "nats", kind: Kind = "exact"
+    ) -> Estimate:
+        value, lower, upper = (float(np.clip(x, low, high)) for x in (ball.mid, ball.lower, ball.upper))
+        return Estimate(value, lower, upper, kind=kind, unit=unit, method=method)
+
+    return Posterior(
+        size, log_evidence=estimate(log_evidence), entropy=estimate(entropy, 0.0), kl=estimate(kl, 0.0),
+        max_log_ratio=estimate(extremes[0]), min_log_ratio=estimate(extremes[1]),
+        vulnerability=estimate((-log_sum).exp(), 0.0, 1.0, "probability"),
+        js=estimate(js, 0.0, LOG_2_ABOVE, kind=js_kind), **others,
+    )  # fmt: skip
 
 
 def _log_counts(counts: list[int]) -> tuple[Ball, list[int], Any]:

@@ -16,29 +16,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
-from ..channels.likelihoods.kinds import DenseLikelihood, IndexLikelihood
-from ..channels.likelihoods.sources import BLOCK, Source
+from ..channels.likelihoods import DenseLikelihood, IndexLikelihood
+from ..channels.vector_sources import BLOCK, VectorSource
 from ..errors import DomainError, interruption
 from ..estimate import Estimate, Unit
 from ..kernels.jit import point_loops
 from ..numerics import FloatArray
-from .result import Options, Posterior, Top, index_array, write_probabilities
+from .result import INT64_LIMIT, Options, Posterior, Top, index_array, write_probabilities
 
 __all__ = [
     "checked_bound", "checked_function", "index_range", "posterior", "range_evaluator", "require_enclosed",
 ]  # fmt: skip
 
 _EVALUATED_AT_ONCE = 2**14  # secrets; their arrays stay in the cache
-_INT64_LIMIT = 2**63  # secrets; indices of larger domains are Python integers
 _SIZE_LIMIT = 2**1000  # secrets; the share of one secret in a larger domain is no normal double
 # bound: none - how far a user's bound may miss the function before it is refused, relative to 1 + |value|
 _SLACK = 1e-9
 
 
-class _IndexSource(Source):
+class _IndexSource(VectorSource):
     """The values of a function over all indices, as a vector that can be read in any order."""
 
-    direct = True
+    random_access = True
 
     def __init__(self, name: str, likelihood: IndexLikelihood) -> None:
         super().__init__(name)
@@ -141,7 +140,7 @@ def _result(
 
 def index_range(start: int, stop: int, size: int) -> NDArray[Any]:
     """A range of secrets of a domain of this size as an array."""
-    if size <= _INT64_LIMIT:
+    if size <= INT64_LIMIT:
         return np.arange(start, stop, dtype=np.int64)
     return np.array(range(start, stop), dtype=object)
 
@@ -151,7 +150,7 @@ def checked_function(likelihood: IndexLikelihood) -> Callable[[NDArray[Any]], Fl
     function = likelihood.function
     loop = None
     if point_loops.is_jitted(function):
-        if likelihood.size > _INT64_LIMIT:
+        if likelihood.size > INT64_LIMIT:
             raise DomainError(
                 f"size must be at most 2**63 for a jitted function; got {_validate.shown(likelihood.size)}. Pass a "
                 "vectorised function of an array of Python integers."

@@ -22,26 +22,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
-from ..channels.base import Exceptions
-from ..channels.likelihoods.kinds import (
+from ..channels.base import DefaultColumn
+from ..channels.likelihoods import (
     DefaultLikelihood,
     DenseLikelihood,
     IndexLikelihood,
     Likelihood,
     ProductLikelihood,
 )
-from ..channels.likelihoods.sources import source_of
+from ..channels.vector_sources import source_of
 from ..errors import DomainError, ShapeError
-from ..numerics import LOG_2_ABOVE, FloatArray
+from ..numerics import FloatArray
 from .ball_arithmetic import Ball, stack
-from .groups import GroupedDomain, GroupPosterior, default_domain, dense_domain, enclosed
+from .groups import GroupedDomain, GroupPosterior, closed_form_posterior, default_domain, dense_domain
 from .index_functions import range_evaluator
 from .product_jensen_shannon import product_jensen_shannon
 from .result import Options, Posterior, Top, index_array, write_probabilities
 
 __all__ = ["posterior"]
 
-_METHOD = "product"
 _FIXED_POINT_BITS = 1080  # a double is a multiple of 2^-1074
 _DENSE_LIMIT = 2**24  # secrets; a coordinate with more is not expanded into an array (128 MiB)
 
@@ -58,30 +57,30 @@ class _Coordinate(NamedTuple):
 def posterior(likelihood: ProductLikelihood, prior: Any, options: Options) -> Posterior:
     """The posterior over tuples from those of their coordinates."""
     coordinates = _coordinates(likelihood, prior)
-    kinds: dict[tuple[int, int], int] = {}
-    order = [kinds.setdefault((id(one), id(own_prior)), len(kinds)) for one, own_prior in coordinates]
+    numbers: dict[tuple[int, int], int] = {}  # of kinds of coordinates, by likelihood and prior
+    order = [numbers.setdefault((id(one), id(own_prior)), len(numbers)) for one, own_prior in coordinates]
     first_of_kind = dict(zip(reversed(order), reversed(coordinates), strict=True))
-    domains = [_domain(*first_of_kind[kind], log_prior=options.log_prior) for kind in range(len(kinds))]
+    domains = [_domain(*first_of_kind[kind], log_prior=options.log_prior) for kind in range(len(numbers))]
     distinct: dict[Any, GroupPosterior] = {}
     parts = [_coordinate(domain, distinct) for domain in domains]
     multiplicity = Counter(id(parts[kind].posterior) for kind in order)
     factors = [(found, multiplicity[id(found)]) for found in distinct.values()]
     size = math.prod(domains[kind].size for kind in order)
-    most, least = (_sum([(found.extremes[side], times) for found, times in factors]) for side in (0, 1))
-    log_sum = _sum([(parts[kind].log_sum, 1) for kind in order])
     indices, top_probabilities = _most_probable(parts, order, max(1, options.top))
     probabilities = _probability_function(parts, order)
     write_probabilities(options.out, size, probabilities)
-    return Posterior(
-        size, enclosed(_sum([(found.log_evidence, times) for found, times in factors]), "nats", _METHOD),
-        enclosed(_sum([(found.concentration[0], times) for found, times in factors]), "nats", _METHOD, low=0.0),
-        enclosed(_sum([(found.kl, times) for found, times in factors]), "nats", _METHOD, low=0.0),
-        enclosed(most, "nats", _METHOD), enclosed(least, "nats", _METHOD),
-        enclosed((-log_sum).exp(), "probability", _METHOD, low=0.0, high=1.0), indices[0],
-        math.prod(parts[kind].ties for kind in order),
-        Top(index_array(indices[: options.top], size), np.array(top_probabilities[: options.top])),
-        js=enclosed(product_jensen_shannon(factors), "nats", _METHOD, low=0.0, high=LOG_2_ABOVE, kind="certified"),
-        cost={"places": len(coordinates), "laws": len(factors)}, _probabilities=probabilities,
+
+    def total(quantity: Callable[[GroupPosterior], Ball]) -> Ball:
+        return _sum([(quantity(found), times) for found, times in factors])
+
+    return closed_form_posterior(
+        size, "product", log_evidence=total(lambda found: found.log_evidence), kl=total(lambda found: found.kl),
+        entropy=total(lambda found: found.concentration[0]),
+        extremes=(total(lambda found: found.extremes[0]), total(lambda found: found.extremes[1])),
+        log_sum=_sum([(parts[kind].log_sum, 1) for kind in order]), js=product_jensen_shannon(factors),
+        js_kind="certified", map_index=indices[0], ties=math.prod(parts[kind].ties for kind in order),
+        top=Top(index_array(indices[: options.top], size), np.array(top_probabilities[: options.top])),
+        cost={"coordinates": len(coordinates), "distributions": len(factors)}, _probabilities=probabilities,
     )  # fmt: skip
 
 
@@ -96,7 +95,7 @@ def _coordinates(likelihood: Likelihood, prior: Any) -> list[tuple[Likelihood, A
     count, total = len(likelihood.factors), sum(likelihood.powers)
     priors: list[Any] = [None] * total
     if prior is not None:
-        several = isinstance(prior, Sequence) and not isinstance(prior, (str, bytes, Exceptions))
+        several = isinstance(prior, Sequence) and not isinstance(prior, (str, bytes, DefaultColumn))
         if not several or len(prior) not in (count, total):
             raise ShapeError(
                 f"prior must be a sequence with one prior for each of the {count} factors, or of the {total} "
@@ -133,7 +132,7 @@ def _log_likelihoods(likelihood: Likelihood) -> FloatArray:
         valid = (lambda x: x < np.inf) if likelihood.log else (lambda x: (x >= 0) & (x < np.inf))
         words = "log likelihoods below infinity" if likelihood.log else "finite likelihoods of at least 0"
         source = source_of("factors", likelihood.values)
-        blocks = [source.take(0, source.known_length())] if source.direct else list(source.blocks())
+        blocks = [source.take(0, source.known_length())] if source.random_access else list(source.blocks())
         values = _validate.vector("factors", np.concatenate(blocks), words, valid)
         with np.errstate(divide="ignore"):
             return values if likelihood.log else np.log(values)

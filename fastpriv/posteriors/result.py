@@ -20,11 +20,12 @@ from ..errors import DomainError, ShapeError
 from ..estimate import KINDS, Estimate, Result
 from ..numerics import FloatArray, next_above, next_below
 
-__all__ = ["Options", "Posterior", "Top", "index_array", "npy_stream", "write_probabilities"]
+__all__ = ["INT64_LIMIT", "Options", "Posterior", "Top", "index_array", "npy_stream", "write_probabilities"]
 
 QUANTITIES = (
     "log_evidence", "entropy", "kl", "js", "max_log_ratio", "min_log_ratio", "xi", "abp", "vulnerability", "inclusion",
 )  # fmt: skip
+INT64_LIMIT = 2**63  # secrets; indices of larger domains are Python integers
 _WRITTEN_AT_ONCE = 2**18  # secrets whose probabilities are written at a time: 2 MiB
 _FILE_LIMIT = 2**48  # secrets; their probabilities would take 2 PiB
 
@@ -34,7 +35,6 @@ class Options(NamedTuple):
 
     top: int = 10
     out: Any = None
-    memory: int | None = None  # bytes of working memory, None for the default of each method
     n_jobs: int | None = None
     progress: Progress = None
     log_prior: bool = False  # whether the prior holds logarithms
@@ -169,7 +169,7 @@ class Posterior(Result):
 
 def index_array(indices: list[int], size: int) -> NDArray[Any]:
     """Secrets of a domain of this size as int64 where it holds them all, else as Python integers."""
-    return np.array(indices, dtype=np.int64 if size <= 2**63 else object)
+    return np.array(indices, dtype=np.int64 if size <= INT64_LIMIT else object)
 
 
 @contextmanager

@@ -25,13 +25,14 @@ from numpy.typing import NDArray
 
 from .. import _random
 from .._parallel import Progress, ordered_map
-from ..channels.likelihoods.kinds import IndexLikelihood
+from ..channels.likelihoods import IndexLikelihood
 from ..errors import warned
 from ..numerics import FloatArray
 from ..sampling.statistics.intervals import Interval, replicate_interval
 from ..sampling.statistics.tail_index import LargestValues, PointMoments, tail_verdict
 from .branch_and_bound import convex_js, convex_kl
 from .index_functions import checked_function
+from .result import INT64_LIMIT
 
 __all__ = ["CONFIDENCE", "DomainSample", "sample_domain"]
 
@@ -40,7 +41,6 @@ _REPLICATES = 32
 _MIN_REPLICATES = 4  # complete replicates, after an interruption, that still give an interval
 _BUDGET_PER_DRAW = 2**8  # a 256th of the budget is drawn: 2^22 draws by default, some seconds
 _BUDGET_PER_LONG_DRAW = 2**14  # the same for indices beyond 64 bits, which are Python integers: 2^16 draws
-_INT64_LIMIT = 2**63
 _BLOCK = 2**16  # draws in one task
 
 
@@ -65,7 +65,7 @@ def sample_domain(
     An interruption ends the run with the replicates that are complete, if they are enough for an interval.
     """
     size, function, root = likelihood.size, checked_function(likelihood), _random.root(rng)
-    per_draw = _BUDGET_PER_DRAW if size <= _INT64_LIMIT else _BUDGET_PER_LONG_DRAW
+    per_draw = _BUDGET_PER_DRAW if size <= INT64_LIMIT else _BUDGET_PER_LONG_DRAW
     ranges = min(max(4, likelihood.budget // per_draw // _REPLICATES), size)
     tasks = [(i, start) for i in range(_REPLICATES) for start in range(0, ranges, _BLOCK)]
 
@@ -110,7 +110,7 @@ def _draw_indices(
     count = last - first
     is_longer = np.arange(first, last) < longer
     weights = np.where(is_longer, (step + 1) * ranges / size, step * ranges / size)
-    if size <= _INT64_LIMIT:
+    if size <= INT64_LIMIT:
         ranks = np.arange(first, last, dtype=np.int64)
         starts = ranks * step + np.minimum(ranks, longer)
         return starts + generator.integers(0, np.where(is_longer, step + 1, step)), weights

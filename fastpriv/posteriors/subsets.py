@@ -2,8 +2,7 @@
 
 Notation: n records, subsets A of S members, N = C(n, S) of them; l(A) = sum of linear[i] + sum of pairwise[i, j], the
 prior w(A) uniform or proportional to a product of odds; y(A) = l(A) - log Z, Z = sum w e^l; T twice the total variation
-between posterior and prior, at most min(2, sqrt(2 KL)); u = 2^-53. The loops are in csrc/fp_subsets.h and
-csrc/fp_beliefs.h.
+between posterior and prior, at most min(2, sqrt(2 KL)); u = 2^-53. The loops are in csrc/posterior.
 
 Bounds. With a, b the largest sizes of linear and pairwise, the exponent of a subset is wrong by at most
 
@@ -34,8 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _parallel, _validate
-from ..channels.likelihoods.combinations import subset_of_rank
-from ..channels.likelihoods.subsets import SubsetLikelihood
+from ..channels.subset_likelihoods import SubsetLikelihood, subset_of_rank
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Unit
 from ..kernels import _beliefs, _subsets
@@ -165,17 +163,14 @@ def _prior(prior: Any, logs: bool, pool: int, members: int) -> _SubsetPrior:
     smallest, largest_ones = ordered[:members], ordered[-members:]
     least, low, high = (float(x.sum()) for x in (smallest, smallest.clip(max=0), largest_ones.clip(min=0)))
     if not (elementary[-1] > 0 and low > -_LOG_ODDS_LIMIT and high < _LOG_ODDS_LIMIT):
+        shown = " to ".join(f"10^{log / math.log(10.0):.4g}" for log in (allowed[0], allowed[-1]))
         raise DomainError(
-            f"{name} must give every subset a prior above 1e-247, or 0; got odds from "
-            f"{_power_of_ten(allowed[0])} to {_power_of_ten(allowed[-1])}. Set the smallest ones to 0."
+            f"{name} must give every subset a prior above 1e-247, or 0; got odds from {shown}. "
+            "Set the smallest ones to 0."
         )
     largest = max(float(np.max(np.abs(ordered))), 0.0 if logs else float(np.max(np.abs(allowed))))
     error = UNIT_ROUNDOFF * members * ((members + 8) * (1.0 + largest)) + 2 * pool * float(np.finfo(np.longdouble).eps)
     return _SubsetPrior(np.stack([np.exp(scaled), scaled]), error, least)
-
-
-def _power_of_ten(log: float) -> str:
-    return f"10^{log / math.log(10.0):.4g}"
 
 
 def _ranges(pool: int, members: int, size: int) -> Iterator[_SubsetRange]:

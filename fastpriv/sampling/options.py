@@ -21,7 +21,7 @@ from numpy.random import SeedSequence
 
 from .. import _parallel, _random, _validate
 from .._parallel import Progress
-from .._random import Seed
+from .._random import RNGLike
 from ..errors import DomainError
 
 __all__ = [
@@ -59,7 +59,7 @@ class SamplingOptions(TypedDict, total=False):
     max_seconds: float
     method: str
     interval: IntervalKind
-    rng: Seed
+    rng: RNGLike
     n_jobs: int | None
     progress: Progress
 
@@ -124,7 +124,7 @@ class Sampling:
     max_seconds: float = 60.0
     method: str = "auto"
     interval: IntervalKind = "replicates"
-    rng: Seed = None
+    rng: RNGLike = None
     n_jobs: int | None = None
     progress: Progress = None
 

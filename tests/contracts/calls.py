@@ -153,7 +153,7 @@ def methods(directory):
         secrets = [[0, 0]] if isinstance(one, fastpriv.ProductChannel) else [0, 1]
         for function, args in (
             (one.rows, (0, 1)), (one.column, (0,)), (one.power, (2,)), (one.then, (list(range(one.outputs)),)),
-            (one.profiles, (prior,)), (one.extremes, (prior,)),
+            (one.type_classes, (prior,)), (one.extreme_log_ratios, (prior,)),
         ):  # fmt: skip
             add(function, *args)
         add(one.sample, secrets, rng=1)

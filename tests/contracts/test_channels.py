@@ -22,7 +22,7 @@ from fastpriv import (
     SubsetSelection,
     UnaryEncoding,
 )
-from fastpriv.channels import Exceptions
+from fastpriv.channels import DefaultColumn
 
 RNG = np.random.default_rng(5)
 ROWS = RNG.dirichlet(np.ones(4), 5)
@@ -62,13 +62,13 @@ def test_different_channels_differ():
     assert RandomizedResponse(3, 1) != 3
 
 
-@pytest.mark.parametrize("channel", [c for c in ALL if c.column(0).__class__ in (np.ndarray, Exceptions)], ids=repr)
+@pytest.mark.parametrize("channel", [c for c in ALL if c.column(0).__class__ in (np.ndarray, DefaultColumn)], ids=repr)
 def test_columns_of_stored_channels(channel):
     if isinstance(channel, DiscreteLaplace):
         return
     for w in range(channel.outputs):
         found = channel.column(w)
-        if isinstance(found, Exceptions):
+        if isinstance(found, DefaultColumn):
             full = np.full(found.size, found.default)
             full[found.indices] = found.values
             found = full
@@ -122,13 +122,13 @@ def test_dense_refusals_name_the_row():
 
 def test_zero_columns_and_zero_priors():
     channel = Channel([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])
-    got = channel.extremes([1.0, 0.0])
-    assert (got.ldp_epsilon, got.support_epsilon, got.xi_plus, got.xi_minus) == (np.inf, 0.0, 0.0, 0.0)
-    assert channel.profiles([0.5, 0.5]).log_total[2] == -np.inf
+    got = channel.extreme_log_ratios([1.0, 0.0])
+    assert (got.ldp_epsilon, got.ldp_on_support, got.xi_plus, got.xi_minus) == (np.inf, 0.0, 0.0, 0.0)
+    assert channel.type_classes([0.5, 0.5]).log_total[2] == -np.inf
     with pytest.raises(ShapeError, match="prior must have one entry for each of the 2 secrets; got 3"):
-        channel.profiles([0.5, 0.25, 0.25])
+        channel.type_classes([0.5, 0.25, 0.25])
     with pytest.raises(DomainError, match="prior must sum to 1"):
-        channel.profiles([0.5, 0.25])
+        channel.type_classes([0.5, 0.25])
 
 
 def test_sparse_channels_are_dense_ones():
@@ -141,10 +141,10 @@ def test_sparse_channels_are_dense_ones():
         sparse, dense = Channel.sparse(csr_array(stored), base), Channel(full)
         assert np.allclose(sparse.matrix(), full)
         for prior in (None, RNG.dirichlet(np.ones(6)), [0, 0.5, 0.25, 0.25, 0, 0]):
-            one, two = sparse.extremes(prior), dense.extremes(prior)
+            one, two = sparse.extreme_log_ratios(prior), dense.extreme_log_ratios(prior)
             assert (one.ldp_epsilon, one.xi_plus, one.xi_minus) == pytest.approx(
                 (two.ldp_epsilon, two.xi_plus, two.xi_minus), rel=1e-12)  # fmt: skip
-            assert np.allclose(sparse.profiles(prior).log_weight, dense.profiles(prior).log_weight)
+            assert np.allclose(sparse.type_classes(prior).log_weight, dense.type_classes(prior).log_weight)
     with pytest.raises(DomainError, match=r"with its background; got a sum of .* at row 1"):
         SparseChannel(csr_array(np.diag([0.75, 0.5, 0.75])), 0.125)
     with pytest.raises(DomainError, match="exceptions must be probabilities between 0 and 1; got -0.5 at row 0"):
@@ -184,16 +184,16 @@ def test_products():
     assert both.product(one).power(2).powers == (1, 1, 1) * 2
     assert one.power(2).power(100) == one.power(200)
     assert one.power(1) is one
-    assert both.extremes((None, None)) == both.extremes()
-    dense = Channel(both.matrix()).extremes()
-    assert both.extremes().ldp_epsilon == pytest.approx(dense.ldp_epsilon)
-    assert both.extremes(np.full(10, 0.1)).xi_plus == pytest.approx(dense.xi_plus)
+    assert both.extreme_log_ratios((None, None)) == both.extreme_log_ratios()
+    dense = Channel(both.matrix()).extreme_log_ratios()
+    assert both.extreme_log_ratios().ldp_epsilon == pytest.approx(dense.ldp_epsilon)
+    assert both.extreme_log_ratios(np.full(10, 0.1)).xi_plus == pytest.approx(dense.xi_plus)
     assert both.column((1, 2)).columns[1].shape == (5,)
-    with pytest.raises(ShapeError, match="output must have one entry for each of the 2 places"):
+    with pytest.raises(ShapeError, match="output must have one entry for each of the 2 coordinates"):
         both.column((1,))
     with pytest.raises(ShapeError, match="prior must be a tuple with one entry for each of the 2 factors"):
-        both.extremes((None,))
-    with pytest.raises(ShapeError, match="powers must have one entry for each of at least one factor"):
+        both.extreme_log_ratios((None,))
+    with pytest.raises(ShapeError, match="factors must have at least one entry; got none"):
         ProductChannel([])
     with pytest.raises(DomainError, match="factors must be a AnyChannel"):
         one.product(3)
@@ -291,7 +291,7 @@ def test_what_does_not_fit_is_refused():
         RandomizedResponse(10**7, 1.0).then(GeometricMechanism(10**7, 1.0))
     with pytest.raises(MemoryError, match="column must fit in memory"):
         GeometricMechanism(10**13, 1.0).column(0)
-    assert GeometricMechanism(10**12, 1.0).profiles() is None
+    assert GeometricMechanism(10**12, 1.0).type_classes() is None
     assert huge.column(7).indices.tolist() == [7]
     with pytest.raises(DomainError, match="stop must be an integer"):
         huge.rows(3, 2)
@@ -304,6 +304,6 @@ def test_ends_of_the_range_of_epsilon():
                 channel = make(k, e)
                 assert np.allclose(channel.matrix().sum(axis=1), 1)
                 steps = k - 1 if make is GeometricMechanism else 1
-                assert channel.extremes().ldp_epsilon == (0.0 if k == 1 else e * steps)
-                assert channel.pairs() is not None
-                assert channel.profiles() is not None
+                assert channel.extreme_log_ratios().ldp_epsilon == (0.0 if k == 1 else e * steps)
+                assert channel.dominating_pairs() is not None
+                assert channel.type_classes() is not None

@@ -44,7 +44,7 @@ def test_each_line_of_a_stub_names_something_public(stub):
             for alias in node.names:
                 assert alias.asname == alias.name, f"write `import {alias.name} as {alias.name}`: it is a public name"
                 named.append(alias.name)
-                module = import_module(f".{node.module}" if node.module else f".{alias.name}", package)
+                module = import_module("." * node.level + (node.module or alias.name), package)
                 assert not node.module or hasattr(module, alias.name), f"{package}.{node.module} lacks {alias.name}"
     shown = [name for name in dir(import_module(package)) if not name.startswith("__")]
     assert sorted(named) == sorted(shown)

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -117,8 +118,8 @@ def test_hockey_stick_at_the_deadline_is_summed_over_cells():
 def test_deadline_in_the_future_changes_no_bit():
     later = Deadline(time.monotonic() + 1e6)
     for logs in (False, True):
-        way = monotone_pieces.log_hockey_stick_divergence if logs else monotone_pieces.hockey_stick_divergence
-        one, other = way(P, Q, [0.1, 2.0]), way(P, Q, [0.1, 2.0], deadline=later)
+        hockey_stick = partial(monotone_pieces.hockey_stick_divergence, P, Q, [0.1, 2.0], logs=logs)
+        one, other = hockey_stick(), hockey_stick(deadline=later)
         assert np.array_equal(one.lower, other.lower)
         assert np.array_equal(one.upper, other.upper)
 

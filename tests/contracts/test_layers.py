@@ -13,8 +13,8 @@ LAYERS = {
     "_remedies": 0, "_validate": 1, "_values": 1, "_estimates": 2, "_parallel": 2, "_random": 2, "_files": 2,
     "kernels": 2,
     "distributions": 3, "channels": 3, "special": 3,
-    "sampling": 4,
-    "divergences": 5, "capacity": 5, "posteriors": 5, "mechanisms": 5,
+    "sampling": 4, "mechanisms": 4,
+    "divergences": 5, "capacity": 5, "posteriors": 5,
     "notions": 6, "conversions": 7, "calibration": 7,
     "datasets": 8, "figures": 8, "assessment": 9, "info": 9,
     "cli": 10, "__main__": 11,
@@ -98,14 +98,14 @@ def test_only_jit_imports_numba_and_only_parallel_imports_joblib():
 UPWARD = {
     "errors.py": "from .estimate import Estimate",
     "estimate.py": "from fastpriv.notions import summary",
-    "special.py": "import fastpriv.channels.dense",
+    "special.py": "import fastpriv.channels.base",  # of one layer, and not of one room
     "kernels/__init__.py": "def f():\n    from ..sampling import engine",
-    "divergences/one_dimension/arcs.py": "from ...notions.discrete import beliefs",
-    "mechanisms/gaussian.py": "from ..posteriors import bayes",  # of one layer, and not of one room
+    "divergences/one_dimension/arcs.py": "from ...notions.discrete import abp",
+    "mechanisms/gaussian.py": "from ..posteriors import bayes",
     "notions/__init__.py": "from .. import cli",
 }
 DOWNWARD = {
-    "cli/main.py": "from .. import errors\nfrom ..notions.overview import summary\nimport json, notions",
+    "cli/main.py": "from .. import errors\nfrom ..notions.local import cd_lmip\nimport json, notions",
     "divergences/kl.py": "from .one_dimension import arcs\nfrom ..errors import ShapeError\nimport fastpriv.sampling",
 }
 
@@ -124,7 +124,7 @@ def test_a_layer_violation_would_be_seen(tmp_path):
         "errors.py (layer 0) imports estimate (layer 1)",
         "estimate.py (layer 1) imports notions (layer 6)",
         "kernels/__init__.py (layer 2) imports sampling (layer 4)",
-        "mechanisms/gaussian.py (layer 5) imports posteriors (layer 5)",
+        "mechanisms/gaussian.py (layer 4) imports posteriors (layer 5)",
         "notions/__init__.py (layer 6) imports cli (layer 10)",
         "special.py (layer 3) imports channels (layer 3)",
     ]

@@ -11,8 +11,8 @@ import pytest
 
 from fastpriv import Channel, DomainError, GaussianMixture, channel_capacity, posterior, posterior_mode, read_channel
 from fastpriv._files import FileArray, memory_mapped_file
-from fastpriv.channels.dense import _rebuilt
-from fastpriv.channels.likelihoods.sources import source_of
+from fastpriv.channels.matrix_channels import _unpickled_channel
+from fastpriv.channels.vector_sources import source_of
 
 LOGS = np.log(np.arange(1.0, 2001.0) / 2000.0)
 OTHER = LOGS[::-1].copy()
@@ -110,7 +110,7 @@ def test_what_is_worked_on_for_long_is_no_map(tmp_path):
 
 def test_wide_rows_are_read_entry_by_entry(tmp_path, monkeypatch):
     np.save(tmp_path / "q.npy", ROWS)
-    monkeypatch.setattr("fastpriv.channels.dense._WIDE", 1)
+    monkeypatch.setattr("fastpriv.channels.matrix_channels._ENTRYWISE_OUTPUTS", 1)
     found = read_channel(tmp_path / "q.npy")
     assert np.array_equal(found.column(0), np.log(ROWS[:, 0]))
 
@@ -127,10 +127,10 @@ def test_another_process_reads_the_same_file_or_none(tmp_path):
     channel = read_channel(tmp_path / "q.npy")
     _, (_, log, state) = channel.__reduce__()
     again = np.load(tmp_path / "q.npy", mmap_mode="r")
-    assert _rebuilt(np.asarray(again), log, state) == channel
+    assert _unpickled_channel(np.asarray(again), log, state) == channel
     replaced(tmp_path / "q.npy", ROWS[::-1])
     with pytest.raises(DomainError, match="matrix must be a file that stays as it is .* and another was found under"):
-        _rebuilt(np.asarray(np.load(tmp_path / "q.npy", mmap_mode="r")), log, state)
+        _unpickled_channel(np.asarray(np.load(tmp_path / "q.npy", mmap_mode="r")), log, state)
 
 
 def in_a_process_of_its_own(code, folder):

@@ -18,7 +18,7 @@ from fastpriv import (
     posterior,
     posterior_mode,
 )
-from fastpriv.channels.likelihoods.sources import BLOCK
+from fastpriv.channels.vector_sources import BLOCK
 from fastpriv.posteriors.dense import PosteriorCheckpoint
 
 SIZE = 2 * BLOCK + 4321

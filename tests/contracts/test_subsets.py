@@ -32,7 +32,7 @@ def of(linear=(0.0,) * 5, pairwise=ZEROS, size=2, **more):
         (lambda: of(pairwise=np.triu(np.ones((5, 5)))), DomainError, "pairwise must be symmetric; got"),
         (lambda: of(pairwise=np.full((5, 5), np.nan)), DomainError, "pairwise must be below 1e280 in size, or -inf"),
         (lambda: of([np.inf] * 5), DomainError, "linear must be below 1e280 in size, or -inf; got inf"),
-        (lambda: of(size=6), DomainError, "size must be an integer of at least 1 and at most 5; got 6"),
+        (lambda: of(size=6), DomainError, "members must be an integer of at least 1 and at most 5; got 6"),
         (lambda: of(error=-1.0), DomainError, "error must be at least 0 and finite; got -1.0"),
         (lambda: of(constant=np.inf), DomainError, "constant must be a finite number; got inf"),
         (lambda: of().log_likelihood([1, 2, 3]), ShapeError, "subset must have 2 members; got 3"),
@@ -51,7 +51,7 @@ def of(linear=(0.0,) * 5, pairwise=ZEROS, size=2, **more):
         (lambda: subset_of_rank(10, 5, 2), DomainError, "rank must be an integer from 0 to 9; got 10"),
         (lambda: subset_of_rank([0.5], 5, 2), DomainError, "rank must be an integer from 0 to 9; got"),
         (lambda: rank_of_subset([], 5), ShapeError, "subset must have members along its last axis; got shape"),
-        (lambda: rank_of_subset([1, 7], 5), DomainError, "Name each member once, by its place in the pool"),
+        (lambda: rank_of_subset([1, 7], 5), DomainError, "Name each member once, by its index in the pool"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(call, error, text):
@@ -110,8 +110,8 @@ def softmax(records=TABLE, labels=(0, 1, 0, 1), weights=((0.0, 1.0), (1.0, 0.0))
         (lambda: softmax(clip=0.0), DomainError, "clip must be positive and finite; got 0.0"),
         (lambda: step().gradient([1]), ShapeError, r"batch must have 2 records; got shape \(1,\)"),
         (lambda: step().sample([1, 9]), DomainError, "batch must be different records from 0 to 3; got"),
-        (lambda: step().column(np.ones(3)), ShapeError, "release must be of the shape of a gradient, .*; got shape"),
-        (lambda: step().column(np.full((2, 2), np.inf)), DomainError, "release must be below 1e50 in size; got inf"),
+        (lambda: step().column(np.ones(3)), ShapeError, "output must be of the shape of a gradient, .*; got shape"),
+        (lambda: step().column(np.full((2, 2), np.inf)), DomainError, "output must be below 1e50 in size; got inf"),
         (lambda: step(1e49 * TABLE, 1e49 * TABLE, sigma=1e-50).column(np.ones((2, 2))), DomainError,
          "sigma must be large enough for log likelihoods below 1e250; got 1e-50"),
     ],

@@ -45,7 +45,7 @@ NORMAL, OTHER = GaussianMixture.single(0.0, 1.0), GaussianMixture.single(1.0, 1.
 TWO = GaussianMixture([0.5, 0.5], [0.0, 1.0], 1.0)
 PRIOR, NOISE = Pmf([0.0, 1.0], [0.5, 0.5]), GaussianMechanism(1.0, 1.0)
 REPORT = assess([1, 2, 2, 3], sigma=[1.0], epsilon=[0.5])
-STEP = BatchGradient.of_gradients(np.eye(9), 2, sigma=1.0)
+STEP = BatchGradient.from_gradients(np.eye(9), 2, sigma=1.0)
 MANY = RandomizedResponse(2, 1.0).product(RandomizedResponse(3, 1.0))
 
 
@@ -85,7 +85,7 @@ def told(mechanism):
         (lambda: notions.ldp_epsilon(None, [[0.5, 0.6]]), DomainError, "each row of mechanism must sum to 1"),
         (lambda: notions.mbp(PRIOR, "gaussian"), DomainError,
          "mechanism must be a channel, rows of probabilities or a GaussianMechanism; got 'gaussian'. Build one"),
-        (lambda: NOISE.release([0.5, 0.5]), DomainError, r"prior must be a Pmf; got \[0.5, 0.5\]"),
+        (lambda: NOISE.output_distribution([0.5, 0.5]), DomainError, r"prior must be a Pmf; got \[0.5, 0.5\]"),
         (lambda: renyi_divergence(TWO, TWO.affine(1.0, 1.0), 1e305), DomainError,
          "order must be at most 1e.300 for several components; got 1e.305. Take that one: the divergence is the same"),
         (lambda: conversions.kl_from_dp_curve(lambda: 0.0, lambda: 0.0), DomainError,
@@ -119,11 +119,11 @@ def test_a_mistake_is_one_sentence(call, error, text):
         (lambda: RandomizedResponse(2, 1.0).power(2**54), DomainError,
          "exponent must be an integer of at least 1 and at most 9007199254740992; got .*multiply those of one copy"),
         (lambda: MANY.power(10**9), DomainError,
-         r"factors must be at most 4194304, with all products taken apart; got 2000000000. Put equal factors together"),
+         r"factors must be at most 4194304, with all products flattened; got 2000000000. Put equal factors together"),
         (lambda: RandomizedResponse(2, 1.0).power(2**23).sample([0]), DomainError,
-         "powers must be at most 4194304 copies where places are gone through one by one; got 8388608. Ask for quant"),
+         "powers must be at most 4194304 copies where coordinates are enumerated; got 8388608. Ask for quant"),
         (lambda: RandomizedResponse(2, 1.0).power(2**17).column(0), DomainError,
-         "output must hold one release for each of the 131072 places where there are more than 65536; got 0. Pass"),
+         "output must hold one release for each of the 131072 coordinates where they exceed 65536; got 0. Pass"),
         (lambda: subset_of_rank(0, 10**12, 10**9), DomainError,
          "pool and size must be small enough for tables of binomial coefficients, with 33554432 entries in all; got"),
         (lambda: subset_of_rank(0, 10**18, 10**9), DomainError, "pool must be an integer of at least 1 and at"),
@@ -169,7 +169,7 @@ def test_a_channel_file_of_few_bytes_does_not_hang_its_reader(tmp_path):
     for power in (1000, 10**9):
         nested = {"channel": "ProductChannel", "factors": [nested, inner], "powers": [power, 1]}
     path.write_text(json.dumps(nested))
-    with pytest.raises(DomainError, match=r"factors must be at most 4194304, with all products taken apart"):
+    with pytest.raises(DomainError, match=r"factors must be at most 4194304, with all products flattened"):
         fastpriv.read_channel(path)
 
 

@@ -39,8 +39,9 @@ CHANNELS = {
 USES = {
     "repr": repr, "shape": lambda q: q.shape, "rows": lambda q: q.rows(0, 1), "matrix": lambda q: q.matrix(),
     "column": lambda q: q.column(0), "sample": lambda q: q.sample([0], rng=1), "hash": hash,
-    "profiles": lambda q: q.profiles(), "extremes": lambda q: q.extremes(), "pairs": lambda q: q.pairs(),
-    "power": lambda q: q.power(2).extremes(), "then": lambda q: q.then([0, 1]),
+    "type_classes": lambda q: q.type_classes(), "extreme_log_ratios": lambda q: q.extreme_log_ratios(),
+    "dominating_pairs": lambda q: q.dominating_pairs(),
+    "power": lambda q: q.power(2).extreme_log_ratios(), "then": lambda q: q.then([0, 1]),
     "ldp": lambda q: notions.ldp_epsilon(None, q), "mbp": lambda q: notions.mbp(None, q),
     "summary": lambda q: notions.summary(None, q), "information": lambda q: notions.cd_lmip(None, q),
     "capacity": notions.ci_lmip, "pointwise": lambda q: notions.pointwise_lmip(None, q),
@@ -99,7 +100,7 @@ OTHERS = {
     "top": lambda n: fp.posterior([0.0, -1.0], top=n),
     "size": lambda n: fp.SubsetLikelihood(np.zeros(5), np.zeros((5, 5)), n),
 }  # fmt: skip
-QUICK = ("repr", "shape", "matrix", "column", "sample", "hash", "extremes", "ldp")
+QUICK = ("repr", "shape", "matrix", "column", "sample", "hash", "extreme_log_ratios", "ldp")
 
 
 def fault_of(call, size):

@@ -31,15 +31,15 @@ def check_encloses(estimate, truth, width=None, slack=0.0):
 
 def check_all_enclosed(p, q, line_p, line_q, width=1e-11):
     """Every quantity of a pair whose truth is that of two laws on the line."""
-    check_encloses(reductions.kl_divergence(p, q, certified=True), geometry.kl(line_p, line_q), width)
+    check_encloses(reductions.renyi_divergence(p, q, certified=True), geometry.kl(line_p, line_q), width)
     check_encloses(reductions.jensen_shannon(p, q, certified=True), geometry.js(line_p, line_q), width)
     for order in (0.25, 3.0):
         found = reductions.renyi_divergence(p, q, order, certified=True)
         check_encloses(found, geometry.renyi(line_p, line_q, order), width)
     sticks = [geometry.hockey_stick(line_p, line_q, e) for e in EPSILON.tolist()]
-    check_encloses(reductions.hockey_stick(p, q, EPSILON), sticks, width)
-    check_encloses(reductions.log_hockey_stick(p, q, EPSILON), [mp.log(x) for x in sticks], width)
-    check_encloses(reductions.total_variation(p, q), sticks[0], width)
+    check_encloses(reductions.hockey_stick_divergence(p, q, EPSILON), sticks, width)
+    check_encloses(reductions.hockey_stick_divergence(p, q, EPSILON, logs=True), [mp.log(x) for x in sticks], width)
+    check_encloses(reductions.hockey_stick_divergence(p, q, 0.0), sticks[0], width)
 
 
 def check_in_the_plane(p, q, room):
@@ -55,7 +55,7 @@ def check_in_the_plane(p, q, room):
     lp, lq = p.log_density(x), q.log_density(x)
     middle = [np.logaddexp(p.log_density(points), q.log_density(points)) - math.log(2.0) for points in (x, y)]
     numbers = [
-        (reductions.kl_divergence(p, q), wp @ (lp - lq + np.expm1(lq - lp))),
+        (reductions.renyi_divergence(p, q), wp @ (lp - lq + np.expm1(lq - lp))),
         (reductions.renyi_divergence(p, q, 2.5), math.log(wp @ np.exp(1.5 * (lp - lq))) / 1.5),
         (reductions.entropy(p), -wp @ lp),
         (reductions.mutual_information(p), -wp @ lp - math.log(2 * math.pi * math.e)),
@@ -64,7 +64,7 @@ def check_in_the_plane(p, q, room):
         halves = (wp @ (lp - middle[0]) + wq @ (q.log_density(y) - middle[1])) / 2
         numbers.append((reductions.jensen_shannon(p, q), halves))
         sticks = [wp @ np.maximum(0.0, -np.expm1(e + lq - lp)) for e in (0.05, 0.3)]
-        check_encloses(reductions.hockey_stick(p, q, [0.05, 0.3]), sticks, slack=0.02)
+        check_encloses(reductions.hockey_stick_divergence(p, q, [0.05, 0.3]), sticks, slack=0.02)
     for estimate, truth in numbers:
         check_encloses(estimate, truth, slack=room / abs(truth))
 

@@ -282,9 +282,9 @@ def test_the_curve_of_a_product_mixes_the_pairs_of_its_factors(n, m, times):
     assert (mixed.lower <= whole.upper).all()
     assert (whole.lower <= mixed.upper).all()
     assert max(mixed.width.max(), whole.width.max()) <= 1e-12
-    assert Channel(rng.dirichlet(np.ones(2), 5)).power(2).pairs() is None
-    assert Channel(rng.dirichlet(np.ones(2), 4)).power(50).pairs() is None
-    assert Channel(rng.dirichlet(np.ones(300), 2)).power(3).pairs() is None
+    assert Channel(rng.dirichlet(np.ones(2), 5)).power(2).dominating_pairs() is None
+    assert Channel(rng.dirichlet(np.ones(2), 4)).power(50).dominating_pairs() is None
+    assert Channel(rng.dirichlet(np.ones(300), 2)).power(3).dominating_pairs() is None
     large = notions.ldp_delta(None, Channel([[0.75, 0.25], [0.5, 0.5]]).power(200), [0.0, 50.0])
     np.testing.assert_allclose(large.value, [0.99980814998, 0.00223073194], rtol=1e-8)
 

@@ -16,7 +16,7 @@ from fastpriv import (
     SubsetSelection,
     UnaryEncoding,
 )
-from fastpriv.channels import Exceptions, Factors
+from fastpriv.channels import DefaultColumn, ProductColumn
 from oracles import channels as truth
 
 SCORES = np.array([[1.0, 0.25, -3.0], [0.0, 2.0, 0.5]])
@@ -65,11 +65,11 @@ def test_rows_are_those_of_the_definition(case):
 
 
 def written(column):
-    if isinstance(column, Exceptions):
+    if isinstance(column, DefaultColumn):
         found = np.full(column.size, column.default)
         found[column.indices] = column.values
         return found
-    if isinstance(column, Factors):
+    if isinstance(column, ProductColumn):
         found = np.zeros(1)
         for one in column.columns:
             found = np.add.outer(found, written(one)).reshape(-1)
@@ -107,12 +107,12 @@ def priors(k):
 
 def read(found):
     weight = np.exp(found.log_weight)
-    held = (found.log_mass > -np.inf) & (found.log_evidence > -np.inf)[found.classes] & (found.tilt > -np.inf)
-    joint = np.exp(found.log_mass + (found.log_total[found.classes] + found.tilt))[held]
+    held = (found.log_mass > -np.inf) & (found.log_evidence > -np.inf)[found.classes] & (found.log_relative > -np.inf)
+    joint = np.exp(found.log_mass + (found.log_total[found.classes] + found.log_relative))[held]
     ratio = found.log_ratio[held]
-    order = np.expm1(-ratio) if np.isfinite(found.tilt).all() else 0.0  # sums to 0 and takes off the first order
+    order = np.expm1(-ratio) if np.isfinite(found.log_relative).all() else 0.0  # sums to 0
     information = math.fsum(joint * (ratio + order))
-    best = np.maximum.reduceat(found.log_largest + found.tilt, found.starts[:-1]) + found.log_total
+    best = np.maximum.reduceat(found.log_largest + found.log_relative, found.starts[:-1]) + found.log_total
     return weight.sum(), information, np.exp(best).sum()
 
 
@@ -122,13 +122,13 @@ def test_profiles_and_extremes_are_those_of_brute_force(case):
     for prior in priors(channel.inputs):
         law = [mpf(1) / channel.inputs] * channel.inputs if prior is None else [mpf(x) for x in prior]
         information, vulnerability, *most = truth.leakage(want, law)
-        found = channel.profiles(prior)
+        found = channel.type_classes(prior)
         total, got_information, got_vulnerability = read(found)
         assert abs(total - 1) <= 1e-12
         assert abs(got_information - information) <= 1e-12 * information + 1e-14
         assert abs(got_vulnerability - vulnerability) <= 1e-13
-        got = channel.extremes(prior)
-        values = got.ldp_epsilon, got.support_epsilon, got.xi_plus, got.xi_minus
+        got = channel.extreme_log_ratios(prior)
+        values = got.ldp_epsilon, got.ldp_on_support, got.xi_plus, got.xi_minus
         gap = abs(float(sum(law) - 1))
         for value, right in zip(values, most, strict=True):
             assert value == right or abs(value - right) <= got.rounding * abs(right) + got.error + 2 * gap, (prior, got)
@@ -137,7 +137,7 @@ def test_profiles_and_extremes_are_those_of_brute_force(case):
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_pairs_attain_the_hockey_stick_curve(case):
     channel, want = case
-    pairs = channel.pairs()
+    pairs = channel.dominating_pairs()
     if pairs is None:
         assert isinstance(channel, ExponentialMechanism)
         return
@@ -150,7 +150,7 @@ def test_pairs_attain_the_hockey_stick_curve(case):
 def test_extremes_at_huge_sizes():
     for k in (10**9, 2**200, 2**2000):
         for e in (0.0, 1e-300, 1.0, 1e3, np.inf):
-            got = RandomizedResponse(k, e).extremes()
+            got = RandomizedResponse(k, e).extreme_log_ratios()
             a, x = 1 / mpf(k), exp(-mpf(e))
             assert got.ldp_epsilon == e
             with mp.workdps(1200):
@@ -159,31 +159,31 @@ def test_extremes_at_huge_sizes():
                 plus, minus = (1 - a) * e, a * e
             for value, right in ((got.xi_plus, plus), (got.xi_minus, minus)):
                 assert value == right or abs(value - right) <= got.rounding * abs(right) + got.error, (k, e, got)
-    got = UnaryEncoding(10**9, 1.0).extremes()
+    got = UnaryEncoding(10**9, 1.0).extreme_log_ratios()
     assert got.xi_plus == pytest.approx(float(-log((1 + (10**9 - 1) * exp(mpf(-1))) / 10**9)), rel=1e-14)
-    got = GeometricMechanism(10**12, 1e-9).extremes()
+    got = GeometricMechanism(10**12, 1e-9).extreme_log_ratios()
     right = log(mpf(10) ** 12 * (1 - exp(-mpf(1e-9)))) - log(1 - exp(-(10**12) * mpf(1e-9)))
     assert abs(got.xi_plus - right) <= 1e-13 * right
 
 
 def test_a_million_bits_keep_their_mass():
     for k in (10**6, 10**9):
-        found = UnaryEncoding(k, 1.0).profiles()
-        assert found.missing <= 1e-200
+        found = UnaryEncoding(k, 1.0).type_classes()
+        assert found.omitted_mass <= 1e-200
         assert abs(math.fsum(np.exp(found.log_weight)) - 1) <= 1e-10
-        assert found.tilt.min() == -1.0
-    assert UnaryEncoding(10**16, 1.0).profiles() is None
+        assert found.log_relative.min() == -1.0
+    assert UnaryEncoding(10**16, 1.0).type_classes() is None
 
 
 def test_powers_add():
     one, prior = RandomizedResponse(2, 0.3), [0.2, 0.8]
-    alone, many = read(one.profiles(prior)), read(one.power(200).profiles((prior,)))
+    alone, many = read(one.type_classes(prior)), read(one.power(200).type_classes((prior,)))
     assert many[1] == pytest.approx(200 * alone[1], rel=1e-11)
     assert math.log(many[2]) == pytest.approx(200 * math.log(alone[2]), rel=1e-11)
-    got, single = one.power(200).extremes((prior,)), one.extremes(prior)
+    got, single = one.power(200).extreme_log_ratios((prior,)), one.extreme_log_ratios(prior)
     assert got.xi_plus == pytest.approx(200 * single.xi_plus, rel=1e-14)
     assert one.power(200).inputs == 2**200
-    (pair,) = one.power(30).pairs()
+    (pair,) = one.power(30).dominating_pairs()
     assert np.exp(pair.log_p).sum() == pytest.approx(1, abs=1e-12)
     assert pair.log_ratio.max() == pytest.approx(9.0)
 
@@ -209,7 +209,7 @@ def test_default_rows_and_dense_channels_agree():
     dense = Channel(channel.matrix())
     assert dense.matrix()[4].tolist() == rows[0].tolist()
     for prior in (None, [0.1, 0.2, 0.3, 0.4, 0.0, 0.0], [0.0, 0.1, 0.2, 0.3, 0.4, 0.0]):
-        assert read(channel.profiles(prior)) == pytest.approx(read(dense.profiles(prior)), abs=1e-14)
-        one, two = channel.extremes(prior), dense.extremes(prior)
+        assert read(channel.type_classes(prior)) == pytest.approx(read(dense.type_classes(prior)), abs=1e-14)
+        one, two = channel.extreme_log_ratios(prior), dense.extreme_log_ratios(prior)
         got = one.ldp_epsilon, one.xi_plus, one.xi_minus
         assert got == pytest.approx((two.ldp_epsilon, two.xi_plus, two.xi_minus))

@@ -41,7 +41,7 @@ def assert_density_within_error(x, w, sigma, grouped, places):
     with mp.workdps(40):
         for y in places:
             nearest = float(min(abs(mpf(float(y)) - mpf(v)) for v in x.tolist()) / mpf(sigma))
-            if nearest > grouped.reach:
+            if nearest > grouped.radius:
                 continue
             want = density(x.tolist(), w.tolist(), sigma, mpf(float(y)))
             got = density(grouped.values.tolist(), grouped.weights.tolist(), sigma, mpf(float(y)))
@@ -53,7 +53,7 @@ def assert_density_within_error(x, w, sigma, grouped, places):
 def test_the_density_is_within_the_error(name, part, reach):
     x, w = law(name, 120)
     sigma = part * float(x[-1] - x[0])
-    found = grouped_atoms(x, w, sigma, reach=reach)
+    found = grouped_atoms(x, w, sigma, radius=reach)
     assert found.error <= 1e-13
     assert np.all(found.weights > 0)
     assert np.all(np.diff(found.values) > 0)
@@ -68,7 +68,7 @@ def test_the_density_is_within_the_error(name, part, reach):
 def test_the_density_is_within_the_error_at_many_places(name, part, reach):
     x, w = law(name, 1000)
     sigma = part * float(x[-1] - x[0])
-    found = grouped_atoms(x, w, sigma, reach=reach)
+    found = grouped_atoms(x, w, sigma, radius=reach)
     places = [x[0] + (x[-1] - x[0]) * j / 9 for j in range(10)] + [x[0] - 0.9 * reach * sigma, x[-1] + reach * sigma]
     assert_density_within_error(x, w, sigma, found, places)
 

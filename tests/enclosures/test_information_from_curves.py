@@ -130,7 +130,8 @@ def test_figure_three():
         published = cd_lmip_from_lip_curve(LipCurve(PRIOR, mechanism), rtol=1e-4, unit="bits")
         assert published.value / information.value == pytest.approx(ratio, rel=1e-8)
         kept = cd_lmip_from_hockey_sticks(PRIOR, mechanism, rtol=1e-4, unit="bits")
-        worst = max(kl_divergence(mechanism.law(x), mechanism.release(PRIOR)).to("bits").value for x in POINTS)
+        law = mechanism.output_distribution(PRIOR)
+        worst = max(kl_divergence(mechanism.conditional_distribution(x), law).to("bits").value for x in POINTS)
         assert kept.kind == published.kind == "certified"
         check_holds(kept, worst, f"one point is the worst at every epsilon, sigma = {sigma}", 1e-4, 1e-11)
         assert information.upper < kept.lower < kept.upper < published.lower
@@ -139,7 +140,7 @@ def test_figure_three():
 
 def test_mean_over_the_points_is_the_mutual_information():
     prior, mechanism = Pmf([-1.0, 0.0, 0.5, 2.0], [0.5, 0.25, 0.125, 0.125]), GaussianMechanism(SIGMA)
-    law, points = mechanism.release(prior), [mechanism.law(x) for x in prior.values]
+    law, points = mechanism.output_distribution(prior), [mechanism.conditional_distribution(x) for x in prior.values]
 
     def mean(epsilon, released_first):
         sides = np.zeros((3, *np.shape(epsilon)))
@@ -157,11 +158,12 @@ def test_mean_over_the_points_is_the_mutual_information():
 def test_worst_point_by_brute_force(sigma, released_first):
     rng = np.random.default_rng(5)
     prior, mechanism = Pmf(rng.normal(size=9), rng.dirichlet(np.ones(9))), GaussianMechanism(sigma)
-    law = mechanism.release(prior)
+    law = mechanism.output_distribution(prior)
     epsilon = np.concatenate([[0.0], np.geomspace(1e-6, 60, 80)])
     curve = WorstHockeyStickCurve(prior, mechanism, released_first)(epsilon.reshape(9, 9))
     assert curve.shape == (9, 9)
-    pairs = [(law, mechanism.law(x)) if released_first else (mechanism.law(x), law) for x in prior.values]
+    rows = [mechanism.conditional_distribution(x) for x in prior.values]
+    pairs = [(law, row) if released_first else (row, law) for row in rows]
     slow = np.max([hockey_stick_divergence(*pair, epsilon).value for pair in pairs], axis=0)
     assert np.all((curve.lower.ravel() <= slow * (1 + 1e-12)) & (slow * (1 - 1e-12) <= curve.upper.ravel()))
     assert np.all((curve.width <= 1e-9 * curve.upper) | (curve.upper < 1e-300))

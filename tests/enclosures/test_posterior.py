@@ -5,7 +5,7 @@ import pytest
 from mpmath import mp, mpf
 
 import fastpriv
-from fastpriv.channels.likelihoods.sources import BLOCK
+from fastpriv.channels.vector_sources import BLOCK
 from oracles import posteriors
 
 NAMES = ("log_evidence", "entropy", "kl", "js", "abp", "max_log_ratio", "min_log_ratio", "xi", "vulnerability")

@@ -7,7 +7,7 @@ import pytest
 from mpmath import mp
 
 from fastpriv import BatchGradient, SubsetLikelihood, posterior
-from fastpriv.mechanisms.batch_gradient import _inner, _roundings
+from fastpriv.mechanisms.batch_gradient import _rounding_count, _row_products
 from oracles.subsets import DIGITS, gaussian_exponents, products
 
 
@@ -50,11 +50,11 @@ def test_inner_products_are_right_to_few_roundings(width, scale):
     b = rng.normal(size=(3, width))
     b[0], a[1] = 1.0, 0.0
     a[2, ::2] = -a[2, 1::2] if width % 2 == 0 else a[2, ::2]  # sums that cancel
-    found = _inner(a, b)
+    found = _row_products(a, b)
     with mp.workdps(DIGITS):
         truth = [[mp.fdot(x.tolist(), y.tolist()) for y in b] for x in a]
     wrong = np.array([[abs(f - t) for f, t in zip(*rows, strict=True)] for rows in zip(found, truth, strict=True)])
-    assert (wrong <= 2.0**-53 * _roundings(width) * np.outer(*(np.linalg.norm(x, axis=1) for x in (a, b)))).all()
+    assert (wrong <= 2.0**-53 * _rounding_count(width) * np.outer(*(np.linalg.norm(x, axis=1) for x in (a, b)))).all()
 
 
 def test_the_gradients_are_those_of_the_loss():
@@ -92,7 +92,7 @@ def test_clipped_gradients_are_no_longer_than_that():
 def test_three_ways_to_one_likelihood():
     rng = np.random.default_rng(4)
     gradients = rng.normal(size=(8, 6))
-    step = BatchGradient.of_gradients(gradients, 3, 0.4)
+    step = BatchGradient.from_gradients(gradients, 3, 0.4)
     release = step.sample([0, 4, 5], rng=1)
     column = step.column(release)
     gram = SubsetLikelihood.from_gram(gradients @ release.ravel(), gradients @ gradients.T, 3, sigma=0.4)

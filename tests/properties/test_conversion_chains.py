@@ -148,6 +148,15 @@ def test_what_cannot_be_converted_says_what_can(asked, text):
         c.convert(**asked)
 
 
+def test_a_function_is_named_by_its_target_and_source():
+    quantities = {"dp": "dp", "group_dp": "group_dp", "approximate_lip": "lip"}
+    for row in c.CONVERSIONS:
+        target, _, source = row.function.partition("_from_")
+        expected = quantities.get(row.target, row.target) + (f"_{row.result}" if row.target in quantities else "")
+        assert target == expected, row
+        assert source.startswith(row.source) or row.function == "cd_lmip_from_hockey_sticks", row
+
+
 def test_a_form_takes_its_own_parameters_only():
     assert c.mbp_from_ldp(1.0, prior_spread=0.5, form="as_published").value == 1.5
     with pytest.raises(ValueError, match="pi_min must be left out where form is 'as_published'; got 0.1. Form 'tight'"):

@@ -47,9 +47,9 @@ def test_normal_laws(m, s, n, t):
 def test_a_point_against_the_release(size, seed, sigma):
     rng = np.random.default_rng(seed)
     prior, mechanism = Pmf(rng.normal(0, 2, size), rng.dirichlet(np.ones(size))), GaussianMechanism(sigma)
-    release = mechanism.release(prior)
-    check_brackets(mechanism.law(prior.values[0]), release)
-    check_brackets(release, mechanism.law(prior.values[-1]))
+    release = mechanism.output_distribution(prior)
+    check_brackets(mechanism.conditional_distribution(prior.values[0]), release)
+    check_brackets(release, mechanism.conditional_distribution(prior.values[-1]))
 
 
 @FEW

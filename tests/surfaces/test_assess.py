@@ -268,7 +268,7 @@ def test_files_hold_the_whole_table(report, tmp_path):
 
 def test_pandas_gets_the_tidy_table(report):
     pandas = pytest.importorskip("pandas")
-    frame = report.to_pandas()
+    frame = report.to_frame()
     assert isinstance(frame, pandas.DataFrame)
     assert list(frame.columns) == list(COLUMNS)
     assert frame["epsilon"].isna().sum() == 3 * sum(not quantities.QUANTITIES[name].curve for name in NOISE)
@@ -277,13 +277,13 @@ def test_pandas_gets_the_tidy_table(report):
 def test_missing_packages_are_named(report, tmp_path, monkeypatch):
     for module in ("pandas", "pyarrow", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(BackendMissingError, match=r"pandas must be installed for to_pandas.*fastpriv\[table\]"):
-        report.to_pandas()
+    with pytest.raises(BackendMissingError, match="to_frame needs pandas. Install it with: pip install pandas"):
+        report.to_frame()
     with pytest.raises(BackendMissingError, match=r"pyarrow must be installed to write Parquet.*fastpriv\[table\]"):
         report.to_parquet(tmp_path / "a.parquet")
     with pytest.raises(BackendMissingError, match=r"matplotlib must be installed to draw.*fastpriv\[figures\]"):
         report.plot()
-    with pytest.raises(DomainError, match="formats must be among csv, parquet, json; got 'xls'"):
+    with pytest.raises(DomainError, match="formats must be among csv, parquet, json, html; got 'xls'"):
         report.save(tmp_path, formats=("xls",))
 
 

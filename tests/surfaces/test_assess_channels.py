@@ -91,7 +91,7 @@ def test_every_mechanism_keeps_its_level(name):
     )  # fmt: skip
     if name in BUILT and name != "exponential":
         channel = BUILT[name](3, LEVEL[1])
-        same(found["mutual_information"], 1, notions.cd_lmip(found.secret.weights, channel))
+        same(found["mutual_information"], 1, notions.cd_lmip(found.secret.input_probabilities, channel))
     for quantity in WANTED:
         e = found[quantity]
         assert (e.lower <= e.upper).all()
@@ -280,7 +280,7 @@ def test_files_of_a_sweep(several, tmp_path):
         assert text["level"] == ("" if one[4] is None else repr(one[4]))
         assert arrow["upper"] == one[8]
     assert [one["mechanism"]["name"] for one in document["assessments"]][:3] == ["gaussian", "rr", "geometric"]
-    frame = several.to_pandas()
+    frame = several.to_frame()
     assert frame.groupby(["column", "mechanism"]).ngroups == 6
     assert frame["level"].isna().sum() == (frame["mechanism"] == "gaussian").sum()
 

@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib")
 
 @pytest.fixture(scope="module")
 def seen():
-    steps = [BatchGradient.of_gradients(np.eye(9), 2, sigma) for sigma in (1.0, 0.1)]
+    steps = [BatchGradient.from_gradients(np.eye(9), 2, sigma) for sigma in (1.0, 0.1)]
     return [posterior(step.column(step.sample([3, 7], rng=1))) for step in steps]
 
 

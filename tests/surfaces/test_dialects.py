@@ -341,7 +341,7 @@ class TestNothingMerges:
         path = write("x\n" + "".join(f"{cell}\n" for cell in cells))
         by_number = fastpriv.assess(np.array(cells, dtype=float), mechanism=channel, epsilon=1)
         by_text = fastpriv.assess(read_categories(path, header=True), mechanism=channel, epsilon=1)
-        assert by_text.secret.places.tolist() == list(range(12))
+        assert by_text.secret.input_indices.tolist() == list(range(12))
         assert by_text["mutual_information"].value[0] == by_number["mutual_information"].value[0]
         monkeypatch.chdir(tmp_path)
         np.save("q.npy", [[0.5, 0.5]] * 11 + [[0.1, 0.9]])
@@ -349,7 +349,7 @@ class TestNothingMerges:
         rows = {row["quantity"]: row["value"] for row in json.loads(capsys.readouterr().out)["table"]}
         assert rows["mutual_information"] == by_number["mutual_information"].value[0]
         some = fastpriv.assess(["0", "2"], mechanism=fastpriv.RandomizedResponse(4, 1.0), epsilon=1)
-        assert (some.secret.places.tolist(), some.secret.inputs) == ([0, 2], 4)
+        assert (some.secret.input_indices.tolist(), some.secret.inputs) == ([0, 2], 4)
 
 
 class TestParquet:

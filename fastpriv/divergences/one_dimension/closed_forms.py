@@ -28,7 +28,8 @@ from ...numerics import LARGEST_DOUBLE, MACHINE_EPSILON, SMALLEST_NORMAL, LongDo
 from .quadrature import NO_DEADLINE, Deadline
 
 __all__ = [
-    "LOG_2_PI_E", "excess", "gaussian_entropy", "gaussian_kl", "gaussian_renyi", "kl_bounds", "renyi_lower_bound",
+    "LOG_2_PI_E", "excess", "gaussian_entropy", "gaussian_kl", "gaussian_max_divergence", "gaussian_renyi",
+    "kl_bounds", "renyi_lower_bound",
     "square_root_above", "to_float", "variance_term",
 ]  # fmt: skip
 
@@ -60,6 +61,12 @@ def gaussian_renyi(p: GaussianMixture, q: GaussianMixture, order: float) -> Esti
         x, _ = _variance_and_mean_terms(q, p)
         return _closed_form_estimate(centre + to_float(a / (1 - a)) * variance_term(x, -a), 64)
     return _closed_form_estimate(centre + variance_term(x, a - 1), 64)
+
+
+def gaussian_max_divergence(p: GaussianMixture, q: GaussianMixture) -> Estimate:
+    """Renyi divergence of order infinity, log sup p/q = z^2 / (-2 x) - log(1 + x) / 2, where s < t and so x < 0."""
+    x, square = _variance_and_mean_terms(p, q)
+    return _closed_form_estimate(to_float(square / (-2 * x)) - _log(1 + x) / 2, 16)
 
 
 def gaussian_entropy(p: GaussianMixture) -> Estimate:

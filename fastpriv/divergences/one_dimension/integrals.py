@@ -236,9 +236,7 @@ def _log_error(integral: Integral) -> float:
     return -math.log1p(-relative) + 4 * UNIT_ROUNDOFF * abs(integral.scale) if relative < 1.0 else math.inf
 
 
-def _tail_behaviour(
-    p: GaussianMixture, q: GaussianMixture, order: float
-) -> Literal["finite", "infinite", "boundary"]:
+def _tail_behaviour(p: GaussianMixture, q: GaussianMixture, order: float) -> Literal["finite", "infinite", "boundary"]:
     """Whether p^a q^(1-a) has a finite integral, for an order above 1, decided in rational arithmetic.
 
     It is infinite where a / s^2 < (a - 1) / t^2 for the largest standard deviations s of P and t of Q. On the boundary
@@ -326,7 +324,7 @@ def mutual_information(
         return _low_signal_information(prior, sigma, standardised_range * standardised_range)
     if len(prior) > _MAX_UNGROUPED:
         grouped = grouped_atoms(
-            prior.values, prior.probabilities, sigma, reach=_GROUPING_RADIUS, tolerance=_GROUPING_TOLERANCE
+            prior.values, prior.probabilities, sigma, radius=_GROUPING_RADIUS, tolerance=_GROUPING_TOLERANCE
         )
         if 2 * len(grouped.values) < len(prior):
             estimate = _information_of_nodes(prior, sigma, grouped, certified, deadline)

@@ -38,12 +38,13 @@ from ...distributions import GaussianMixture
 from ...estimate import Estimate, Unit
 from ...kernels import _hockey
 from ...numerics import LOG_2, MACHINE_EPSILON, BoolArray, FloatArray, IndexArray, next_above, next_below
+from . import closed_forms
 from .integrals import kl_divergence
-from .quadrature import NO_DEADLINE, STOPPED, TIME_SPENT, Deadline
+from .quadrature import NO_DEADLINE, STOPPED, TIME_SPENT, Deadline, all_single_gaussians, identical
 
 __all__ = [
-    "MAX_DOUBLE_WIDTH", "curve_estimate", "hockey_stick_divergence", "hockey_stick_rows",
-    "log_hockey_stick_divergence", "total_variation", "with_mass_gaps",
+    "MAX_DOUBLE_WIDTH", "curve_estimate", "hockey_stick_divergence", "hockey_stick_rows", "max_divergence",
+    "with_mass_gaps",
 ]  # fmt: skip
 
 Components = tuple[FloatArray, FloatArray, FloatArray]  # weights, means, standard deviations
@@ -57,6 +58,10 @@ _MAX_SIGMA_RATIO, _MAX_KL_COMPONENTS = 1e6, 200  # ratio of scales, and componen
 # bound: tested by enclosures/test_hockey_stick_extremes - rounding of the logarithms of the closed bounds, with 1e-12
 #    of their size
 _OUTWARD = 1e-9
+# bound: none - relative width at which the search for the max-divergence ends
+_MAX_DIVERGENCE_WIDTH = 1e-12
+_LEAST_EXPONENT = -104  # 2^-104 is the least epsilon, but 0, that the search for the max-divergence tries first
+_GRID_POINTS = 66  # of epsilon in each round of that search
 _MAX_PAIRS = 4_000_000  # of components, times the number of epsilons, for which closed bounds are computed
 # Overlaps below these, relative to the smaller component, do not join two components to one group.
 _NEGLIGIBLE_OVERLAPS = (1e-25, 1e-16, 1e-9, 1e-3)
@@ -65,27 +70,9 @@ _WINDOW_LOG_MASS = 70.0
 
 
 def hockey_stick_divergence(
-    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, deadline: Deadline = NO_DEADLINE
+    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool = False, deadline: Deadline = NO_DEADLINE
 ) -> Estimate:
-    """H_{e^epsilon}(P||Q), all of ``epsilon`` from one analysis of the pair."""
-    return _hockey_stick(p, q, epsilon, logs=False, deadline=deadline)
-
-
-def log_hockey_stick_divergence(
-    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, deadline: Deadline = NO_DEADLINE
-) -> Estimate:
-    """Natural logarithm of H_{e^epsilon}(P||Q), for divergences far below 1e-300."""
-    return _hockey_stick(p, q, epsilon, logs=True, deadline=deadline)
-
-
-def total_variation(p: GaussianMixture, q: GaussianMixture, *, deadline: Deadline = NO_DEADLINE) -> Estimate:
-    """sup_E |P(E) - Q(E)| = H_1(P||Q)."""
-    return hockey_stick_divergence(p, q, 0.0, deadline=deadline)
-
-
-def _hockey_stick(
-    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool, deadline: Deadline
-) -> Estimate:
+    """H_{e^epsilon}(P||Q) or its natural logarithm, all of ``epsilon`` from one analysis of the pair."""
     grid = np.asarray(epsilon, dtype=np.float64)
     flat = np.ascontiguousarray(grid).reshape(-1)
     rows, cost, closed = hockey_stick_rows(p, q, flat, MAX_DOUBLE_WIDTH, logs=logs, deadline=deadline)
@@ -99,6 +86,41 @@ def _hockey_stick(
     if logs:
         return curve_estimate(rows[:, 3:], grid, "log probability", method, cost)
     return curve_estimate(rows[:, :3], grid, "probability", method, cost)
+
+
+def max_divergence(p: GaussianMixture, q: GaussianMixture, *, deadline: Deadline = NO_DEADLINE) -> Estimate:
+    """The Renyi divergence of order infinity, log sup p/q, in nats: the least epsilon at which H is 0."""
+    if not _has_bounded_ratio(p, q):
+        return Estimate(math.inf, math.inf, math.inf, kind="exact", unit="nats", method="tails")
+    if identical(p, q):
+        return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="equal distributions")
+    if all_single_gaussians(p, q):
+        return closed_forms.gaussian_max_divergence(p, q)
+    lower, upper = 0.0, math.inf
+    cost: dict[str, Any] = {}
+    grid = np.ldexp(1.0, np.arange(_LEAST_EXPONENT, 1024, 8))
+    while not deadline.expired:
+        rows, cost, _ = hockey_stick_rows(p, q, grid, MAX_DOUBLE_WIDTH, logs=True, deadline=deadline)
+        positive, zero = rows[:, 4] > -np.inf, rows[:, 5] == -np.inf
+        before = lower, upper
+        lower = max(lower, float(grid[positive].max(initial=0.0)))
+        upper = min(upper, float(grid[zero].min(initial=math.inf)))
+        if (lower, upper) == before or upper - lower <= _MAX_DIVERGENCE_WIDTH * upper or not math.isfinite(upper):
+            break
+        grid = np.linspace(lower, upper, _GRID_POINTS)[1:-1]
+    value = lower + 0.5 * (upper - lower) if math.isfinite(upper) else lower
+    method = "monotone pieces, least order of a zero hockey-stick divergence" + (TIME_SPENT if deadline.expired else "")
+    return Estimate(value, lower, upper, kind="certified", unit="nats", method=method, cost=cost)
+
+
+def _has_bounded_ratio(p: GaussianMixture, q: GaussianMixture) -> bool:
+    """Whether p/q is bounded: the widest components of Q are wider than those of P, or reach out as far on both sides.
+
+    Of components of equal width the outermost means decide, since their log ratio is linear.
+    """
+    s, t = p.sigmas.max(), q.sigmas.max()
+    inner, outer = p.means[p.sigmas == s], q.means[q.sigmas == t]
+    return bool(s < t or (s == t and outer.min() <= inner.min() and inner.max() <= outer.max()))
 
 
 def curve_estimate(rows: FloatArray, grid: FloatArray, unit: Unit, method: str, cost: Any) -> Estimate:

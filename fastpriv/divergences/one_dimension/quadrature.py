@@ -164,9 +164,7 @@ def enclosing_estimate(
     if not lower < value < upper:  # nothing prefers one end: take the middle
         value = lower + 0.5 * (upper - lower) if upper < math.inf else lower
         value = math.inf if value == LARGEST_DOUBLE else value
-    return Estimate(
-        value, lower, upper, kind=integral.kind, unit="nats", method=integral.method, cost=integral.cost
-    )  # fmt: skip
+    return Estimate(value, lower, upper, kind=integral.kind, unit="nats", method=integral.method, cost=integral.cost)
 
 
 def kernel_arrays(mixture: GaussianMixture | None) -> Arrays | None:

@@ -224,9 +224,7 @@ def _farthest_mean(means: Arrays, sigmas: FloatArray) -> FloatArray | None:
     return found
 
 
-def _exactly_collinear(
-    means: Arrays, base: FloatArray, far: FloatArray, u: list[Fraction], axis: int
-) -> bool:
+def _exactly_collinear(means: Arrays, base: FloatArray, far: FloatArray, u: list[Fraction], axis: int) -> bool:
     """Whether all means lie exactly on base + x u; False too where that would take too long to decide."""
     differs = far != base
     rest = ~differs

@@ -55,10 +55,10 @@ cut at 0, and H_b - H_1 <= 1 - b for b < 1.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import wraps
 from typing import ParamSpec
 
 import numpy as np
@@ -68,18 +68,14 @@ from ...distributions import GaussianMixture, Pmf
 from ...estimate import KINDS, Estimate, Kind, Unit
 from ...numerics import LOG_2_ABOVE, UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from ...numerics.exact_linear_algebra import log_determinant
-from ..one_dimension import integrals
+from ..one_dimension import integrals, monotone_pieces
 from ..one_dimension.closed_forms import LOG_2_PI_E
-from ..one_dimension.monotone_pieces import hockey_stick_divergence, log_hockey_stick_divergence
 from ..one_dimension.quadrature import NO_DEADLINE, STOPPED, Deadline
 from . import gaussian_pairs
 from .collinear_means import OneDimensionalFactor
 from .independent_factors import equal_measures, independent_factors, is_single_gaussian
 
-__all__ = [
-    "entropy", "hockey_stick", "jensen_shannon", "kl_divergence", "log_hockey_stick", "mutual_information",
-    "renyi_divergence", "total_variation",
-]  # fmt: skip
+__all__ = ["entropy", "hockey_stick_divergence", "jensen_shannon", "mutual_information", "renyi_divergence"]
 
 _MAX_MASS = 1.00001  # exceeds every total weight, at most 1 + 1e-9, times the rounding of an error bound
 # bound: none - bounds wider than both of these, absolutely and relatively, say no more than a sample would
@@ -93,12 +89,10 @@ _METHOD = "reduced to one dimension"
 Arguments = ParamSpec("Arguments")
 
 
-def _none_if_uninformative(
-    function: Callable[Arguments, Estimate | None]
-) -> Callable[Arguments, Estimate | None]:
+def _none_if_uninformative(function: Callable[Arguments, Estimate | None]) -> Callable[Arguments, Estimate | None]:
     """Make a function return None in place of bounds that are too wide, unless certified bounds are asked for."""
 
-    @functools.wraps(function)
+    @wraps(function)
     def informative(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Estimate | None:
         estimate = function(*args, **kwargs)
         if estimate is None or kwargs.get("certified"):
@@ -115,43 +109,32 @@ def _none_if_uninformative(
 
 
 @_none_if_uninformative
-def kl_divergence(
-    p: GaussianMixture, q: GaussianMixture, *, certified: bool = False, deadline: Deadline = NO_DEADLINE
-) -> Estimate | None:
-    """KL(P||Q) in nats: the sum over independent factors."""
-
-    def divergence(p: GaussianMixture, q: GaussianMixture) -> Estimate:
-        return integrals.kl_divergence(p, q, certified=certified, deadline=deadline)
-
-    def displacement_error(factor: OneDimensionalFactor) -> float:
-        return 2 * factor.displacement * _posterior_mean_gap(factor)
-
-    total = _sum_over_factors(p, q, divergence, displacement_error, _kl_change)
-    if total is None and is_single_gaussian(p) and is_single_gaussian(q):
-        return gaussian_pairs.multivariate_kl(p, q)
-    return total
-
-
-@_none_if_uninformative
 def renyi_divergence(
-    p: GaussianMixture, q: GaussianMixture, order: float, *, certified: bool = False, deadline: Deadline = NO_DEADLINE
-) -> Estimate | None:
-    """D_order(P||Q) in nats: the sum over independent factors, infinite if one of them is."""
-    if order == 1.0:
-        return kl_divergence(p, q, certified=certified, deadline=deadline)
+    p: GaussianMixture, q: GaussianMixture, order: float = 1.0, *, certified: bool = False,
+    deadline: Deadline = NO_DEADLINE,
+) -> Estimate | None:  # fmt: skip
+    """D_order(P||Q) in nats, KL(P||Q) for order 1: the sum over independent factors, infinite if one of them is."""
 
     def divergence(p: GaussianMixture, q: GaussianMixture) -> Estimate:
+        if math.isinf(order):
+            return monotone_pieces.max_divergence(p, q, deadline=deadline)
         return integrals.renyi_divergence(p, q, order, certified=certified, deadline=deadline)
 
     def displacement_error(factor: OneDimensionalFactor) -> float:
+        if order == 1.0:
+            return 2 * factor.displacement * _posterior_mean_gap(factor)
         return 2 * order * factor.displacement * factor.diameter
 
-    def uncertainty_error(_: float, log_uncertainty: float) -> float:
+    def uncertainty_error(divergence: float, log_uncertainty: float) -> float:
+        if order == 1.0:
+            return _kl_change(divergence, log_uncertainty)
+        if math.isinf(order):
+            return 4 * log_uncertainty
         return 2 * log_uncertainty * (order + abs(1.0 - order)) / abs(order - 1.0)
 
     total = _sum_over_factors(p, q, divergence, displacement_error, uncertainty_error)
-    if total is None and is_single_gaussian(p) and is_single_gaussian(q):
-        return gaussian_pairs.multivariate_renyi(p, q, order)
+    if total is None and math.isfinite(order) and is_single_gaussian(p) and is_single_gaussian(q):
+        return gaussian_pairs.renyi_divergence(p, q, order)
     return total
 
 
@@ -174,33 +157,32 @@ def jensen_shannon(
 
 
 @_none_if_uninformative
-def hockey_stick(
-    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, deadline: Deadline = NO_DEADLINE
+def hockey_stick_divergence(
+    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool = False, deadline: Deadline = NO_DEADLINE
 ) -> Estimate | None:
-    """H_{e^epsilon}(P||Q), where one factor alone distinguishes P from Q."""
-    return _hockey_stick(p, q, epsilon, logs=False, deadline=deadline)
+    """H_{e^epsilon}(P||Q) or its logarithm, where one factor alone distinguishes P from Q."""
+    factor = _only_factor(p, q)
+    if factor is None:
+        return None
+    if not isinstance(factor, OneDimensionalFactor):
+        return _zero_divergence("log probability" if logs else "probability", np.shape(epsilon))
+    grid = np.asarray(epsilon, dtype=np.float64)
+    above = _hockey_stick(factor.narrow, grid, logs, deadline)
+    method = f"{_METHOD}: {above.method}"
+    if factor.exact:
+        return replace(above, method=method)
+    below = _hockey_stick(factor.wide, grid, logs, deadline) if factor.wide is not factor.narrow else above
+    lower, upper = np.asarray(below.lower), np.asarray(above.upper)
+    if factor.displacement or factor.log_uncertainty:
+        lower, upper = _displaced_bounds(factor, grid, logs=logs, deadline=deadline)
+    return replace(
+        above, value=np.clip(np.asarray(below.value), lower, upper), lower=lower, upper=upper, kind="certified",
+        method=method,
+    )  # fmt: skip
 
 
 @_none_if_uninformative
-def log_hockey_stick(
-    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, deadline: Deadline = NO_DEADLINE
-) -> Estimate | None:
-    """log H_{e^epsilon}(P||Q), where one factor alone distinguishes P from Q."""
-    return _hockey_stick(p, q, epsilon, logs=True, deadline=deadline)
-
-
-@_none_if_uninformative
-def total_variation(
-    p: GaussianMixture, q: GaussianMixture, *, deadline: Deadline = NO_DEADLINE
-) -> Estimate | None:
-    """Total variation distance, where one factor alone distinguishes P from Q."""
-    return _hockey_stick(p, q, 0.0, logs=False, deadline=deadline)
-
-
-@_none_if_uninformative
-def entropy(
-    p: GaussianMixture, *, certified: bool = False, deadline: Deadline = NO_DEADLINE
-) -> Estimate | None:
+def entropy(p: GaussianMixture, *, certified: bool = False, deadline: Deadline = NO_DEADLINE) -> Estimate | None:
     """Differential entropy in nats: that of the noise and the information about the label, or of coordinates."""
     factors = independent_factors(p)
     if factors is None:
@@ -351,28 +333,10 @@ def _from_narrow_and_wide(
 
 
 def _hockey_stick(
-    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool, deadline: Deadline
-) -> Estimate | None:
-    factor = _only_factor(p, q)
-    if factor is None:
-        return None
-    if not isinstance(factor, OneDimensionalFactor):
-        return _zero_divergence("log probability" if logs else "probability", np.shape(epsilon))
-    grid = np.asarray(epsilon, dtype=np.float64)
-    divergence = log_hockey_stick_divergence if logs else hockey_stick_divergence
-    (narrow_p, narrow_q), (wide_p, wide_q) = factor.narrow, factor.wide
-    above = divergence(narrow_p, narrow_q, grid, deadline=deadline)
-    method = f"{_METHOD}: {above.method}"
-    if factor.exact:
-        return replace(above, method=method)
-    below = divergence(wide_p, wide_q, grid, deadline=deadline) if factor.wide is not factor.narrow else above
-    lower, upper = np.asarray(below.lower), np.asarray(above.upper)
-    if factor.displacement or factor.log_uncertainty:
-        lower, upper = _displaced_bounds(factor, grid, logs=logs, deadline=deadline)
-    return replace(
-        above, value=np.clip(np.asarray(below.value), lower, upper), lower=lower, upper=upper, kind="certified",
-        method=method,
-    )  # fmt: skip
+    mixtures: tuple[GaussianMixture, ...], epsilon: FloatArray, logs: bool, deadline: Deadline
+) -> Estimate:
+    p, q = mixtures
+    return monotone_pieces.hockey_stick_divergence(p, q, epsilon, logs=logs, deadline=deadline)
 
 
 def _sum_of_estimates(terms: list[Estimate], prefix: str, error: float = 0.0, *, floor: float = 0.0) -> Estimate:
@@ -433,10 +397,8 @@ def _displaced_bounds(
     factor: OneDimensionalFactor, epsilon: FloatArray, *, logs: bool, deadline: Deadline
 ) -> tuple[FloatArray, FloatArray]:
     """Bounds of hockey-stick divergences, or of their logarithms, for all that displacement and weights allow."""
-    divergence = log_hockey_stick_divergence if logs else hockey_stick_divergence
-    (narrow_p, narrow_q), (wide_p, wide_q) = factor.narrow, factor.wide
     with np.errstate(all="ignore"):
-        size = np.asarray(log_hockey_stick_divergence(wide_p, wide_q, epsilon, deadline=deadline).lower)
+        size = np.asarray(_hockey_stick(factor.wide, epsilon, True, deadline).lower)
         growth = np.logaddexp(0.0, epsilon)  # log(1 + a)
         drop = np.where(np.isfinite(size) & np.isfinite(growth), growth - size, _UNKNOWN_SIZE)
         window = np.sqrt(2 * (np.maximum(drop, 0.0) + _TAIL_LOG_FRACTION))  # X of the header
@@ -445,8 +407,8 @@ def _displaced_bounds(
         tail = growth - window**2 / 2 + 1e-9 * (1 + window**2)  # log of (1 + a) tau
         tail = np.where(factor.displacement == 0.0, -np.inf, tail)
         missing = np.where(epsilon < 2 * kappa, 2 * kappa, 0.0)  # bounds 1 - b where the order is cut at 0
-        high = divergence(narrow_p, narrow_q, np.maximum(epsilon - 2 * kappa, 0.0), deadline=deadline)
-        low = divergence(wide_p, wide_q, epsilon + 2 * kappa, deadline=deadline)
+        high = _hockey_stick(factor.narrow, np.maximum(epsilon - 2 * kappa, 0.0), logs, deadline)
+        low = _hockey_stick(factor.wide, epsilon + 2 * kappa, logs, deadline)
         top, bottom = np.asarray(high.upper), np.asarray(low.lower)
         if logs:
             margin = 8 * UNIT_ROUNDOFF

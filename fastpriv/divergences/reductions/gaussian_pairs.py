@@ -38,24 +38,16 @@ from ...numerics.exact_linear_algebra import (
 )  # fmt: skip
 from ..one_dimension.closed_forms import excess, variance_term
 
-__all__ = ["first_sigmas", "multivariate_kl", "multivariate_renyi"]
+__all__ = ["first_sigmas", "renyi_divergence"]
 
 _MAX_EXACT_DIMENSION = 20  # up to which positive definiteness is decided in whole numbers
 _METHOD = "closed form, simultaneous diagonalisation"
 
 
-def multivariate_kl(p: GaussianMixture, q: GaussianMixture) -> Estimate | None:
-    """KL(P||Q); None where T cannot be proved positive definite in doubles."""
-    spectrum = _spectrum(p, q)
-    form = _quadratic_form(exact_difference(p.means[0], q.means[0]), q)
-    if spectrum is None or form is None:
-        return None
-    low, high = _sum_bounds(lambda y: excess(Fraction(y)) / 2 if y > -1.0 else math.inf, *spectrum)
-    return _certified_estimate(low + form[0] / 2, high + form[1] / 2)
-
-
-def multivariate_renyi(p: GaussianMixture, q: GaussianMixture, order: float) -> Estimate | None:
-    """D_order(P||Q); None where nothing can be proved in doubles."""
+def renyi_divergence(p: GaussianMixture, q: GaussianMixture, order: float) -> Estimate | None:
+    """D_order(P||Q), KL(P||Q) for order 1; None where nothing can be proved in doubles."""
+    if order == 1.0:
+        return _kl_divergence(p, q)
     b = Fraction(order) - 1
     spectrum = _spectrum(p, q)
     if spectrum is None:
@@ -80,6 +72,16 @@ def multivariate_renyi(p: GaussianMixture, q: GaussianMixture, order: float) -> 
     low, high = _sum_bounds(term, *spectrum)
     low = low if math.isfinite(low) else 0.0
     return _certified_estimate(low + order * form[0] / 2, high + order * form[1] / 2)
+
+
+def _kl_divergence(p: GaussianMixture, q: GaussianMixture) -> Estimate | None:
+    """KL(P||Q); None where T cannot be proved positive definite in doubles."""
+    spectrum = _spectrum(p, q)
+    form = _quadratic_form(exact_difference(p.means[0], q.means[0]), q)
+    if spectrum is None or form is None:
+        return None
+    low, high = _sum_bounds(lambda y: excess(Fraction(y)) / 2 if y > -1.0 else math.inf, *spectrum)
+    return _certified_estimate(low + form[0] / 2, high + form[1] / 2)
 
 
 def _certified_estimate(low: float, high: float) -> Estimate | None:

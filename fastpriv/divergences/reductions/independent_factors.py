@@ -137,9 +137,7 @@ def _coordinate_factors(weights: Arrays, means: Arrays, scales: Arrays) -> Facto
     return tuple(replace(factor, log_uncertainty=log_uncertainty) for factor in differing)
 
 
-def _block_factor(
-    weights: Arrays, means: Arrays, scales: Arrays, columns: list[int]
-) -> OneDimensionalFactor | None:
+def _block_factor(weights: Arrays, means: Arrays, scales: Arrays, columns: list[int]) -> OneDimensionalFactor | None:
     """One coordinate, or several of constant standard deviations in which the means are collinear."""
     block = [s[:, columns] if s.shape[1] > 1 else s for s in scales]
     if len(columns) == 1:

@@ -1,1 +1,1 @@
-"""Loops compiled around functions that the user wrote: the only room that imports numba, and only for a jitted one."""
+"""Loops compiled around functions that the user wrote: the only place that imports numba, and only for a jitted one."""

@@ -19,9 +19,10 @@ import numpy as np
 from scipy import special
 
 from ..._values import distinct_rows
-from ...channels import AnyChannel, DiscreteLaplace
-from ...channels.families.binomials import log_poisson
+from ...channels import AnyChannel
 from ...kernels import _table
+from ...mechanisms import DiscreteLaplace
+from ...mechanisms.binomial import log_poisson_pmf
 from ...numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 
 __all__ = ["Bounds", "discrete_laplace_misses", "distances", "gaussian_misses", "has_gaussian_form", "row_misses"]
@@ -86,7 +87,7 @@ def _beyond_ball(k: int, length: float, radius: float) -> float:
     top = 0.5 * max(length, min(radius, length + _DEVIATIONS)) * length
     high = 0.5 * (math.sqrt(2.0 * max(top, half)) + _DEVIATIONS) ** 2 + 1.0
     j: Any = np.arange(max(0.0, math.floor(low)), math.ceil(high) + 1.0)
-    return min(1.0, float(np.sum(np.exp(log_poisson(j, half)) * special.gammaincc(0.5 * k + j, x))))
+    return min(1.0, float(np.sum(np.exp(log_poisson_pmf(j, half)) * special.gammaincc(0.5 * k + j, x))))
 
 
 def distances(points: FloatArray, target: FloatArray, norm: float) -> FloatArray:

@@ -23,11 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _parallel, _validate
+from ..._parallel import Progress
 from ...capacity import structured
 from ...channels import DefaultChannel
-from ...channels.families.membership import times
 from ...errors import DomainError, ShapeError
 from ...kernels import _product, _table
+from ...mechanisms.set_valued import count_times_log
 from ...numerics import SQRT_LOG_2, SQRT_LOG_2_ABOVE, FloatArray, IndexArray
 from ...numerics import UNIT_ROUNDOFF as U
 from . import product_channels
@@ -66,7 +67,7 @@ Passes = tuple[RowBlocks, ColumnStatistics, FloatArray | None]
 
 def posterior_shifts(
     model: ChannelWithPrior, release: Any, secret: Any, belief: Any, n_jobs: int | None,
-    progress: _parallel.Progress, passes: Passes | None = None,
+    progress: Progress, passes: Passes | None = None,
 ) -> PosteriorShifts:  # fmt: skip
     """For one given distribution of the release, for the rows of some secrets, or for all of positive probability."""
     _check_request(release, secret)
@@ -257,7 +258,7 @@ def symmetric_shift(model: ChannelWithPrior) -> tuple[float, float, float] | Non
         log_choices = np.array(
             [math.lgamma(power + 1) - math.lgamma(i + 1) - math.lgamma(power - i + 1) for i in hits.tolist()]
         )
-        misses = times(power - hits, math.log1p(-(1 / k)) if k > 1 else -math.inf)
+        misses = count_times_log(power - hits, math.log1p(-(1 / k)) if k > 1 else -math.inf)
         log_mass = np.add.outer(log_mass, log_choices - hits * math.log(k) + misses).reshape(-1)
     possible = log_mass > -np.inf
     mass, (g, low_g, high_g) = np.exp(log_mass[possible]), (np.expm1(log[possible]) for log in logs)
@@ -278,8 +279,8 @@ def _log_growth(hits: NDArray[Any], at: float, beside: float, k: int) -> FloatAr
     share = min(beside / (k - 1), 1.0) if 1 < k < 2**1000 else 0.0
     log_miss = math.log1p(-share) if share < 1 else -math.inf
     misses = hits[-1] - hits
-    log = hits * log_hit + times(misses, log_miss)
-    size = hits * log_hit + times(misses, -log_miss if log_miss > -math.inf else 0.0)
+    log = hits * log_hit + count_times_log(misses, log_miss)
+    size = hits * log_hit + count_times_log(misses, -log_miss if log_miss > -math.inf else 0.0)
     return np.asarray(log + 8 * U * size * (0.0 if at == beside else 1.0 if at > beside else -1.0))
 
 
@@ -321,7 +322,7 @@ def _requested_rows(model: ChannelWithPrior, rows: RowBlocks, secret: Any) -> In
     if secret is None:
         return np.flatnonzero(rows.prior > 0)
     secrets = _validated_secrets(secret, model.channel.inputs)
-    if isinstance(model.channel, DefaultChannel) and rows.channel is model.channel.laws:
+    if isinstance(model.channel, DefaultChannel) and rows.channel is model.channel.distinct_rows:
         listed = model.channel.indices
         index = np.searchsorted(listed, secrets)
         is_listed = (index < listed.size) & (listed[np.minimum(index, listed.size - 1)] == secrets)

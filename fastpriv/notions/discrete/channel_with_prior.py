@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ... import _validate
-from ...channels import AnyChannel, Channel, DefaultChannel, ProductChannel, SubsetSelection, UnaryEncoding
-from ...channels.priors import prior_gap
+from ...channels import AnyChannel, Channel, DefaultChannel, ProductChannel
+from ...channels.type_classes import prior_gap
 from ...distributions import Pmf
 from ...errors import DomainError
 from ...estimate import Estimate, Kind, Unit
+from ...mechanisms import SubsetSelection, UnaryEncoding
 from ...mechanisms.gaussian import GaussianMechanism
 from ...numerics import FloatArray
 
@@ -89,7 +90,7 @@ def channel_with_prior(prior: Prior | AnyChannel, mechanism: Mechanism) -> Chann
     weights: Any = prior.probabilities if isinstance(prior, Pmf) else prior
     if isinstance(weights, list) and isinstance(channel, ProductChannel) and any(np.ndim(one) == 1 for one in weights):
         weights = tuple(weights)
-    checked = channel._prior(weights)
+    checked = channel._validated_prior(weights)
     for vector in checked if isinstance(checked, tuple) else (checked,):
         if isinstance(vector, np.ndarray) and ((vector > 0) & (vector < _LEAST_PRIOR)).any():
             raise DomainError(
@@ -110,7 +111,7 @@ def with_distinct_rows(model: ChannelWithPrior) -> ChannelWithPrior:
         weights = np.append(np.full(listed.size, 1 / size), (channel.inputs - listed.size) / size)
     else:
         weights = np.append(prior[listed], float(np.sum(np.delete(prior, listed), dtype=np.longdouble)))
-    return ChannelWithPrior(channel.laws, weights)
+    return ChannelWithPrior(channel.distinct_rows, weights)
 
 
 def with_all_rows(model: ChannelWithPrior) -> ChannelWithPrior:

@@ -25,8 +25,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ... import _parallel, _validate
+from ..._parallel import Progress
 from ...capacity import structured
-from ...channels import AnyChannel, Channel, Profiles, RowPair, SparseChannel
+from ...channels import AnyChannel, Channel, RowPair, SparseChannel, TypeClasses
 from ...estimate import Estimate
 from ...kernels import _table
 from ...numerics import UNIT_ROUNDOFF as U
@@ -50,7 +51,7 @@ _UNDERFLOW_ERROR = 4e-323
 
 
 def ldp_delta(
-    model: ChannelWithPrior, epsilon: ArrayLike, on_support: bool, n_jobs: int | None, progress: _parallel.Progress
+    model: ChannelWithPrior, epsilon: ArrayLike, on_support: bool, n_jobs: int | None, progress: Progress
 ) -> Estimate:
     """sup over ordered pairs of rows of H_epsilon, for all secrets or those of positive prior probability."""
     levels = _validated_levels(epsilon)
@@ -62,7 +63,7 @@ def ldp_delta(
     gap, lower_known = model.channel.mass_gap, True
     value, lower, upper = np.zeros((3, levels.size))
     all_secrets = not on_support or structured.is_symmetric(model.channel) or _has_full_support(model.prior)
-    pairs = model.channel.pairs() if all_secrets else None
+    pairs = model.channel.dominating_pairs() if all_secrets else None
     if pairs is not None:
         method = "worst pair of rows"
         value, error = _curve_of_pairs(pairs, levels)
@@ -95,9 +96,7 @@ def ldp_delta(
     return _curve_estimate(value, lower, upper, epsilon, method, lower_holds)
 
 
-def lip_delta(
-    model: ChannelWithPrior, epsilon: ArrayLike, n_jobs: int | None, progress: _parallel.Progress
-) -> Estimate:
+def lip_delta(model: ChannelWithPrior, epsilon: ArrayLike, n_jobs: int | None, progress: Progress) -> Estimate:
     """sup over secrets of positive prior probability of max{H(q || Q_d), e^-epsilon H(Q_d || q)}."""
     levels = _validated_levels(epsilon)
     if levels.size == 0:
@@ -131,9 +130,8 @@ def _validated_levels(epsilon: ArrayLike) -> FloatArray:
 
 
 def _curve_estimate(
-    value: FloatArray, lower: FloatArray, upper: FloatArray, epsilon: ArrayLike, method: str,
-    lower_holds: BoolArray,
-) -> Estimate:  # fmt: skip
+    value: FloatArray, lower: FloatArray, upper: FloatArray, epsilon: ArrayLike, method: str, lower_holds: BoolArray
+) -> Estimate:
     value, lower, upper = np.minimum(value, 1.0), np.maximum(lower, 0.0), np.minimum(upper, 1.0)
     lower = np.where(lower_holds, lower, 0.0)
     shape = np.shape(epsilon)
@@ -228,9 +226,8 @@ def _curve_of_pairs(pairs: tuple[RowPair, ...], levels: FloatArray) -> tuple[Flo
 
 
 def _curve_of_all_rows(
-    channel: AnyChannel, secrets: IndexArray, levels: FloatArray, n_jobs: int | None,
-    progress: _parallel.Progress,
-) -> FloatArray:  # fmt: skip
+    channel: AnyChannel, secrets: IndexArray, levels: FloatArray, n_jobs: int | None, progress: Progress
+) -> FloatArray:
     """The largest hockey-stick divergence of an ordered pair of rows at each level."""
     distinct, inverse = np.unique(levels, return_inverse=True)
     excess = _capped_expm1(distinct)
@@ -298,7 +295,7 @@ def _curve_against_release(pairs: tuple[RowPair, ...], levels: FloatArray) -> tu
     return np.maximum(under, scale * over), np.maximum(under_error, scale * (over_error + 4 * U * over))
 
 
-def _curve_of_type_classes(profiles: Profiles, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _curve_of_type_classes(profiles: TypeClasses, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
     """All secrets alike under the uniform prior: each of them has the mean over secrets."""
     y = profiles.log_ratio
     joint = profiles.log_mass + profiles.log_weight[profiles.classes]
@@ -306,7 +303,7 @@ def _curve_of_type_classes(profiles: Profiles, levels: FloatArray) -> tuple[Floa
     joint, y = joint[positive], y[positive]
     mass, size = np.exp(joint), np.abs(joint)
     value, error = np.zeros(levels.size), np.zeros(levels.size)
-    missing = abs(math.fsum(mass) - 1.0) if profiles.missing == 0 else profiles.missing
+    missing = abs(math.fsum(mass) - 1.0) if profiles.omitted_mass == 0 else profiles.omitted_mass
     step = max(1, _BATCH_TERMS // y.size)
     for start in range(0, levels.size, step):
         e = levels[start : start + step, None]
@@ -322,5 +319,5 @@ def _curve_of_type_classes(profiles: Profiles, levels: FloatArray) -> tuple[Floa
         ]
         part = slice(start, start + step)
         value[part] = np.maximum(*((mass * terms).sum(axis=1) for terms, _ in sides))
-        error[part] = np.maximum(*errors) + 2 * missing * value[part] + profiles.missing
+        error[part] = np.maximum(*errors) + 2 * missing * value[part] + profiles.omitted_mass
     return value, error

@@ -21,16 +21,18 @@ passed is off by at most 1.1 h JS + h^2.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ... import _validate
 from ..._values import distinct_rows
 from ...capacity import structured
-from ...channels import AnyChannel, Channel, Profiles, RandomizedResponse, RowPair, SparseChannel
-from ...channels.families.products import compositions, digits, joint_pairs, log_ways
+from ...channels import AnyChannel, Channel, RowPair, SparseChannel, TypeClasses
+from ...channels.composite import compositions, log_multinomials, mixed_radix_digits, product_pairs
 from ...errors import DomainError
+from ...mechanisms import RandomizedResponse
 from ...numerics import UNIT_ROUNDOFF as U
 from ...numerics import BoolArray, FloatArray, IndexArray, IntArray, LongDoubleArray
 from ...posteriors.ball_arithmetic import Ball
@@ -39,6 +41,8 @@ from .channel_with_prior import ChannelWithPrior
 from .type_class_quantities import chi_square_information, type_classes
 
 __all__ = ["expected_posteriors", "has_few_types", "product_prior_gap", "release_pairs"]
+
+Part = TypeVar("Part")
 
 _MOST_FACTOR_CELLS = 2**20  # n^2 m of a factor: 8 MiB of differences of cells
 _MOST_TYPES = 2**16  # types of secrets of a product, for each of which one integral is taken
@@ -91,7 +95,7 @@ _Counts = tuple[IntArray, FloatArray, float]  # numbers of each kind; masses of 
 
 def expected_posteriors(model: ChannelWithPrior, secret: Any) -> TypeDivergences | None:
     """For the requested true secrets; None for other channels, other priors and factors that are too large."""
-    kinds = _kinds_of_factors(model)
+    kinds = _of_each_factor(model, _secret_kinds)
     if kinds is None or model.factors is None:
         return None
     if secret is not None:
@@ -114,21 +118,16 @@ def expected_posteriors(model: ChannelWithPrior, secret: Any) -> TypeDivergences
 
 def has_few_types(model: ChannelWithPrior) -> bool:
     """Whether ``expected_posteriors`` answers for all secrets at little cost."""
-    kinds = _kinds_of_factors(model)
+    kinds = _of_each_factor(model, _secret_kinds)
     return kinds is not None and _number_of_types(model, kinds) <= _UNPROMPTED_TYPES
 
 
 def release_pairs(model: ChannelWithPrior) -> tuple[RowPair, ...] | None:
     """A row beside the distribution of the release for each type of secrets that may be the worst; None as above."""
-    if model.factors is None:
+    pairs = _of_each_factor(model, _worst_pairs)
+    if pairs is None:
         return None
-    result = []
-    for factor, power, prior in model.factors:
-        pairs = _worst_pairs(factor, prior)
-        if pairs is None:
-            return None
-        result.append((pairs, power))
-    return joint_pairs(result)
+    return product_pairs(list(zip(pairs, (power for _, power, _ in model.factors or ()), strict=True)))
 
 
 def product_prior_gap(model: ChannelWithPrior) -> float:
@@ -137,16 +136,16 @@ def product_prior_gap(model: ChannelWithPrior) -> float:
     return math.expm1(math.fsum(logs))
 
 
-def _kinds_of_factors(model: ChannelWithPrior) -> list[_SecretKinds] | None:
+def _of_each_factor(model: ChannelWithPrior, function: Callable[[AnyChannel, Any], Part | None]) -> list[Part] | None:
+    """The function of each factor and its prior; None for other models, and if it is None for some factor."""
     if model.factors is None:
         return None
-    result = []
+    results: list[Part] = []
     for factor, _, prior in model.factors:
-        kinds = _secret_kinds(factor, prior)
-        if kinds is None:
+        if (result := function(factor, prior)) is None:
             return None
-        result.append(kinds)
-    return result
+        results.append(result)
+    return results
 
 
 def _number_of_types(model: ChannelWithPrior, kinds: list[_SecretKinds]) -> int:
@@ -163,7 +162,7 @@ def _types_of_secrets(model: ChannelWithPrior, kinds: list[_SecretKinds], secret
     counts = np.zeros((len(secrets), first[-1]), dtype=np.int64)
     log_mass = np.zeros(len(secrets), dtype=np.longdouble)
     for row, secret in enumerate(secrets):
-        for (i, _), digit in zip(positions, digits(secret, [size for _, size in positions]), strict=True):
+        for (i, _), digit in zip(positions, mixed_radix_digits(secret, [size for _, size in positions]), strict=True):
             kind = kinds[i].kind
             log_mass[row] += logs[i] if factors[i][2] is None else logs[i][digit]
             counts[row, first[i] + (0 if kind is None else int(kind[digit]))] += 1
@@ -200,7 +199,8 @@ def _all_types(model: ChannelWithPrior, kinds: list[_SecretKinds]) -> _Counts:
     counts, log_mass = np.zeros((1, 0), dtype=np.int64), np.zeros(1, dtype=np.longdouble)
     for of_factor, power in zip(kinds, powers, strict=True):
         types = compositions(power, len(of_factor.posteriors))
-        logs = log_ways(power, types)[0] + sum(types[:, i] * of_factor.log_mass[i] for i in range(types.shape[1]))
+        log_masses = sum(types[:, i] * of_factor.log_mass[i] for i in range(types.shape[1]))
+        logs = log_multinomials(power, types)[0] + log_masses
         counts = np.concatenate([np.repeat(counts, len(types), axis=0), np.tile(types, (len(counts), 1))], axis=1)
         log_mass = np.add.outer(log_mass, logs).reshape(-1)
     return counts, np.asarray(np.exp(log_mass), dtype=np.float64), _mass_rounding(log_mass, sum(powers))
@@ -221,7 +221,7 @@ def _log_mass(prior: Any, size: int) -> Any:
         return np.log(wide / wide.sum())
 
 
-def _symmetric_classes(factor: AnyChannel, prior: Any) -> Profiles | None:
+def _symmetric_classes(factor: AnyChannel, prior: Any) -> TypeClasses | None:
     """Classes of equal releases, if the prior is uniform and all secrets are alike."""
     return type_classes(ChannelWithPrior(factor, None)) if prior is None and structured.is_symmetric(factor) else None
 
@@ -268,7 +268,7 @@ def _expected_posterior(ratios: _FactorRatios, change: Ball, growth: Ball, row_e
     return _ExpectedPosterior(ratio, mass, log_mass, mass * growth, dead)
 
 
-def _expected_posterior_if_symmetric(profiles: Profiles, k: int) -> _ExpectedPosterior:
+def _expected_posterior_if_symmetric(profiles: TypeClasses, k: int) -> _ExpectedPosterior:
     """All secrets alike: 1 + g takes one value at the true secret, another elsewhere."""
     energy, relative = chi_square_information(profiles)
     at = Ball(energy, relative * energy)
@@ -298,7 +298,7 @@ def _worst_pairs(factor: AnyChannel, prior: Any) -> tuple[RowPair, ...] | None:
     return tuple(pair for _, pair in worst)
 
 
-def _pair_if_symmetric(profiles: Profiles) -> RowPair:
+def _pair_if_symmetric(profiles: TypeClasses) -> RowPair:
     """Every secret's row against the distribution of the release, by group of secrets in each class."""
     log_joint = profiles.log_mass + profiles.log_weight[profiles.classes]
     possible = log_joint > -np.inf

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ... import _parallel
+from ..._parallel import Progress
 from ...capacity import structured
 from ...channels import AnyChannel, Channel, DefaultChannel
 from ...estimate import Estimate, Kind, Unit
@@ -50,9 +51,7 @@ _BEST_GUESS = ("bayes_vulnerability", "prior_vulnerability", "min_entropy_leakag
 _MULTIPLICATIVE = ("bayes_vulnerability", "prior_vulnerability")  # of a product, their logarithms add up; all else adds
 
 
-def quantity(
-    name: str, prior: Prior, mechanism: Mechanism, n_jobs: int | None, progress: _parallel.Progress
-) -> Estimate:
+def quantity(name: str, prior: Prior, mechanism: Mechanism, n_jobs: int | None, progress: Progress) -> Estimate:
     """The estimate of one quantity, from the arguments of a public function."""
     _parallel.checked(n_jobs, progress)
     found = brackets(channel_with_prior(prior, mechanism), (name,), n_jobs=n_jobs, progress=progress)
@@ -61,7 +60,7 @@ def quantity(
 
 def brackets(
     model: ChannelWithPrior, names: Iterable[str], *, n_jobs: int | None = None,
-    progress: _parallel.Progress = None, omit_unavailable: bool = False,
+    progress: Progress = None, omit_unavailable: bool = False,
 ) -> dict[str, Bracket]:  # fmt: skip
     """Brackets of the named quantities.
 
@@ -79,7 +78,7 @@ def brackets(
         if not set(names) <= set(result):
             result |= _from_type_classes(model, names)
     elif isinstance(channel, DefaultChannel) and not set(names).isdisjoint(_BEST_GUESS):
-        result |= _best_guess(type_classes.vulnerability(channel._profiles(prior), channel.mass_gap))
+        result |= _best_guess(type_classes.vulnerability(channel._type_classes(prior), channel.mass_gap))
     missing = [name for name in names if name not in result]
     if missing and not (omit_unavailable and not isinstance(channel, DefaultChannel)
                         and not rows_are_enumerable(channel)):  # fmt: skip
@@ -115,7 +114,7 @@ def from_column_statistics(rows: RowBlocks, first: ColumnStatistics, names: Iter
 
 def log_ratio_bounds(model: ChannelWithPrior) -> dict[str, Bracket]:
     """LDP and both sides of MBP, if the family has them in closed form; else nothing."""
-    extremes = model.channel._extremes(model.prior)
+    extremes = model.channel._extreme_log_ratios(model.prior)
     return {} if extremes is None else type_classes.log_ratio_bounds(extremes, model.channel, model.gap)
 
 
@@ -157,7 +156,7 @@ def set_quantities(model: ChannelWithPrior, names: Iterable[str]) -> dict[str, B
 
 def _sums_over_factors(
     factors: list[tuple[AnyChannel, int, Any]], names: tuple[str, ...], n_jobs: int | None,
-    progress: _parallel.Progress, omit_unavailable: bool,
+    progress: Progress, omit_unavailable: bool,
 ) -> dict[str, Bracket]:  # fmt: skip
     """Of a product under a product prior: the sum over its factors, of logarithms for what is multiplicative."""
     parts = [

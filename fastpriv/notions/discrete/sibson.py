@@ -22,9 +22,9 @@ import math
 
 import numpy as np
 
-from ... import _parallel
+from ..._parallel import Progress
 from ...capacity import structured
-from ...channels import Profiles
+from ...channels import TypeClasses
 from ...numerics import UNIT_ROUNDOFF as U
 from ...numerics import FloatArray
 from .channel_with_prior import Bracket, ChannelWithPrior, with_distinct_rows
@@ -38,9 +38,7 @@ _NEAR_ONE = 0.05  # distance from order 1 below which the expansion about order 
 _ROUNDED_GAP = 1e-12
 
 
-def sibson_information(
-    model: ChannelWithPrior, order: float, n_jobs: int | None, progress: _parallel.Progress
-) -> Bracket:
+def sibson_information(model: ChannelWithPrior, order: float, n_jobs: int | None, progress: Progress) -> Bracket:
     """Sibson's mutual information for a finite order other than 1; of a product, the sum over its factors."""
     if model.factors is not None:
         parts = [
@@ -63,7 +61,7 @@ def sibson_information(
     return near or _from_rows(rows, order)
 
 
-def _near_one_from_classes(profiles: Profiles, order: float, gap: float) -> Bracket | None:
+def _near_one_from_classes(profiles: TypeClasses, order: float, gap: float) -> Bracket | None:
     positive = (profiles.log_mass > -np.inf) & (profiles.log_weight > -np.inf)[profiles.classes]
     ratio = np.where(positive, profiles.log_ratio, -np.inf)
     finite = ratio > -np.inf
@@ -79,13 +77,14 @@ def _near_one_from_classes(profiles: Profiles, order: float, gap: float) -> Brac
     size = np.abs(np.where(finite, profiles.log_mass, 0.0))
     size = size + np.abs(np.where(profiles.log_weight > -np.inf, profiles.log_weight, 0.0))[profiles.classes]
     log_error = np.add.reduceat(posterior * np.abs(log_ratio) * (U * 16 * (10 + size) + 8e-14), profiles.starts[:-1])
-    missing_mass = abs(math.fsum(weight) - 1.0) if profiles.missing == 0 else profiles.missing
+    missing_mass = abs(math.fsum(weight) - 1.0) if profiles.omitted_mass == 0 else profiles.omitted_mass
     size_of_ratio = math.fsum(weight * mean_log_ratio)
     error = 8 * math.fsum(weight * (log_error + 4 * profiles.error)) + 16 * missing_mass * size_of_ratio
     error += U * 32 * int(np.diff(profiles.starts).max()) * size_of_ratio
     error += 8 * (gap + profiles.gap) * (1 + size_of_ratio)
-    if profiles.missing:
-        error += profiles.missing * (1.0 + float(np.max(profiles.tilt.max() - profiles.tilt, initial=0.0)))
+    if profiles.omitted_mass:
+        spread = float(np.max(profiles.log_relative.max() - profiles.log_relative, initial=0.0))
+        error += profiles.omitted_mass * (1.0 + spread)
     return _bracket_near_one(weight, change, order, error)
 
 
@@ -134,11 +133,11 @@ def _bracket_near_one(weight: FloatArray, change: FloatArray, order: float, erro
     return Bracket(value, max(0.0, value - error), value + error, "certified", "Sibson's sum next to order 1")
 
 
-def _from_classes(profiles: Profiles, order: float, gap: float) -> Bracket:
+def _from_classes(profiles: TypeClasses, order: float, gap: float) -> Bracket:
     positive = profiles.log_mass > -np.inf
-    top = np.maximum.reduceat(np.where(positive, profiles.tilt, -np.inf), profiles.starts[:-1])
+    top = np.maximum.reduceat(np.where(positive, profiles.log_relative, -np.inf), profiles.starts[:-1])
     with np.errstate(invalid="ignore", over="ignore"):
-        tilt = np.where(positive, profiles.tilt - top[profiles.classes], -np.inf)
+        tilt = np.where(positive, profiles.log_relative - top[profiles.classes], -np.inf)
         powered = np.where(positive, np.exp(profiles.log_mass + order * tilt), 0.0)
         change = np.where(positive, np.exp(profiles.log_mass) * np.expm1(order * tilt), 0.0)
     sums, changes = (np.add.reduceat(x, profiles.starts[:-1]) for x in (powered, change))
@@ -148,7 +147,7 @@ def _from_classes(profiles: Profiles, order: float, gap: float) -> Bracket:
     largest_class = int(np.diff(profiles.starts).max())
     return _bracket_of_sum(
         profiles.log_total[finite] + top[finite], logs[finite], order, largest_class, gap, profiles.gap,
-        profiles.missing,
+        profiles.omitted_mass,
     )  # fmt: skip
 
 

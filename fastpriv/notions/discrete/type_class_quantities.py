@@ -14,15 +14,8 @@ import math
 import numpy as np
 
 from ...capacity import structured
-from ...channels import (
-    AnyChannel,
-    Extremes,
-    Profiles,
-    RandomizedResponse,
-    SparseChannel,
-    SubsetSelection,
-    UnaryEncoding,
-)
+from ...channels import AnyChannel, ExtremeLogRatios, SparseChannel, TypeClasses
+from ...mechanisms import RandomizedResponse, SubsetSelection, UnaryEncoding
 from ...numerics import UNIT_ROUNDOFF as U
 from ...numerics import FloatArray
 from .channel_with_prior import Bracket, ChannelWithPrior
@@ -33,18 +26,18 @@ __all__ = ["chi_square_information", "log_ratio_bounds", "maximal_leakage", "mut
 _METHOD = "classes of like releases"
 
 
-def type_classes(model: ChannelWithPrior) -> Profiles | None:
+def type_classes(model: ChannelWithPrior) -> TypeClasses | None:
     """Classes of equal releases, for the families that know them without a look at each cell; else None."""
     channel = model.channel
     sparse = isinstance(channel, SparseChannel) and len(channel.background) == 1
     if sparse or isinstance(channel, (RandomizedResponse, UnaryEncoding, SubsetSelection)):
-        return channel._profiles(model.prior)
+        return channel._type_classes(model.prior)
     return None
 
 
-def log_ratio_bounds(extremes: Extremes, channel: AnyChannel, prior_gap: float) -> dict[str, Bracket]:
+def log_ratio_bounds(extremes: ExtremeLogRatios, channel: AnyChannel, prior_gap: float) -> dict[str, Bracket]:
     """LDP over all secrets and over the support, and both sides of MBP."""
-    values = {"ldp_epsilon": extremes.ldp_epsilon, "ldp_on_support": extremes.support_epsilon,
+    values = {"ldp_epsilon": extremes.ldp_epsilon, "ldp_on_support": extremes.ldp_on_support,
               "xi_plus": extremes.xi_plus, "xi_minus": extremes.xi_minus}  # fmt: skip
     result = {}
     for name, value in values.items():
@@ -56,43 +49,43 @@ def log_ratio_bounds(extremes: Extremes, channel: AnyChannel, prior_gap: float) 
     return result
 
 
-def mutual_information(profiles: Profiles, channel: AnyChannel) -> Bracket:
+def mutual_information(profiles: TypeClasses, channel: AnyChannel) -> Bracket:
     """Mutual information of secret and release."""
     bounds = structured.information(profiles, shared_error=structured.shared_error(channel), gap=channel.mass_gap)
     return Bracket(*bounds, "certified", _METHOD)
 
 
-def vulnerability(profiles: Profiles, row_gap: float) -> tuple[Bracket, Bracket, Bracket]:
+def vulnerability(profiles: TypeClasses, row_gap: float) -> tuple[Bracket, Bracket, Bracket]:
     """Chance of the best guess after the release, the logarithm of that before it, and the log of their ratio."""
     positive = profiles.log_mass > -np.inf
     before = float(profiles.log_largest[positive].max())
     with np.errstate(invalid="ignore"):
-        log_gains = np.where(positive, profiles.tilt + (profiles.log_largest - before), -np.inf)
+        log_gains = np.where(positive, profiles.log_relative + (profiles.log_largest - before), -np.inf)
     best = np.maximum.reduceat(log_gains, profiles.starts[:-1]) + profiles.log_total
     value, error = _log_sum(best)
-    error += 4 * U * (8 + abs(before)) + 4 * profiles.error + 2.1 * row_gap + 1.1 * profiles.gap + profiles.missing
+    error += 4 * U * (8 + abs(before)) + 4 * profiles.error + 2.1 * row_gap + 1.1 * profiles.gap + profiles.omitted_mass
     after = math.exp(before + value)
     before_error = 4 * U * (8 + abs(before))
     leakage = max(0.0, value)
     return (
-        Bracket(after, after * (1 - error), min(1.0, after * (1 + error) + profiles.missing), "exact", _METHOD),
+        Bracket(after, after * (1 - error), min(1.0, after * (1 + error) + profiles.omitted_mass), "exact", _METHOD),
         Bracket(before, before - before_error, before + before_error, "exact", _METHOD),
         Bracket(leakage, max(0.0, value - error), leakage + error, "exact", _METHOD),
     )
 
 
-def maximal_leakage(profiles: Profiles, row_gap: float) -> Bracket:
+def maximal_leakage(profiles: TypeClasses, row_gap: float) -> Bracket:
     """Logarithm of the sum of the largest likelihoods of secrets of positive prior probability."""
-    likelihoods = np.where(profiles.log_mass > -np.inf, profiles.tilt, -np.inf)
+    likelihoods = np.where(profiles.log_mass > -np.inf, profiles.log_relative, -np.inf)
     value, error = _log_sum(np.maximum.reduceat(likelihoods, profiles.starts[:-1]) + profiles.log_total)
     error += 4 * profiles.error + 2.1 * row_gap
-    if profiles.missing:
-        error += profiles.missing * math.exp(min(700.0, float(-profiles.tilt.min())))
+    if profiles.omitted_mass:
+        error += profiles.omitted_mass * math.exp(min(700.0, float(-profiles.log_relative.min())))
     leakage = max(0.0, value)
     return Bracket(leakage, max(0.0, value - error), leakage + error, "exact", _METHOD)
 
 
-def chi_square_information(profiles: Profiles) -> tuple[float, float]:
+def chi_square_information(profiles: TypeClasses) -> tuple[float, float]:
     """sum_w q sum_d pi (r - 1)^2 and its relative error."""
     log_weight, y = profiles.log_weight, profiles.log_ratio
     positive = (profiles.log_mass > -np.inf) & (log_weight > -np.inf)[profiles.classes] & (y > -np.inf)

@@ -6,6 +6,8 @@ for shares lambda, sum e^c_j N_j >= prod (e^c_j N_j / lambda_j)^lambda_j, again 
 shares are those of the components at the tilted normal.
 """
 
+# bounds: tested by properties/test_tilting - rounding of quadratic forms, to first order
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

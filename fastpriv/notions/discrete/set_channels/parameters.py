@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....channels import SubsetSelection, UnaryEncoding
-from ....channels.priors import atoms
+from ....channels.type_classes import distinct_probabilities
+from ....mechanisms import SubsetSelection, UnaryEncoding
 from ....numerics import UNIT_ROUNDOFF as U
 from ....numerics import FloatArray
 from ..channel_with_prior import ChannelWithPrior
@@ -67,7 +67,7 @@ def set_parameters(model: ChannelWithPrior) -> SetParameters | None:
     """None for other channels, for those without noise or without information, and for those that are too large."""
     channel, prior = model
     if isinstance(channel, UnaryEncoding):
-        _, logit, epsilon = channel._mirrored()
+        _, logit, epsilon = channel._canonical_logits()
         if not math.isfinite(logit):
             return None
         inside, outside = _expit(logit), _expit(-logit)
@@ -79,7 +79,7 @@ def set_parameters(model: ChannelWithPrior) -> SetParameters | None:
         inside, outside, epsilon = size / channel.k, (channel.k - size) / channel.k, channel.epsilon
     else:
         return None
-    distinct = atoms(prior, channel.inputs)
+    distinct = distinct_probabilities(prior, channel.inputs)
     positive = distinct.value > 0
     value, counts = distinct.value[positive][::-1], np.array(distinct.counts, dtype=np.float64)[positive][::-1]
     if value.size > _MOST_DISTINCT or min(inside, outside) < 1e-280 or epsilon <= 1e-120:

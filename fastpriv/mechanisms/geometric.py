@@ -1,4 +1,4 @@
-"""Noise on the integers 0 .. n - 1.
+"""Noise on the integers 0 .. n - 1: the geometric mechanism and discrete Laplace noise.
 
 Notation: a = e^-epsilon; the noise is z with probability (1 - a) / (1 + a) a^|z|. What lies beyond an end is counted
 with that end: all releases beyond it have one likelihood ratio, so nothing about the secret is lost.
@@ -13,22 +13,22 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ... import _validate
-from ..._values import FloatArray
-from ..base import AnyChannel
-from ..profiles import Extremes, RowPair
-from .responses import checked_epsilon
+from .. import _validate
+from ..channels.base import AnyChannel
+from ..channels.type_classes import ExtremeLogRatios, RowPair
+from ..numerics import FloatArray, IntArray
+from .categorical import validated_epsilon
 
 __all__ = ["DiscreteLaplace", "GeometricMechanism", "geometric_smoothing"]
 
-_LONG = 2**22  # releases up to which rows are handed out
-_FAR = 2**62
+_MAX_LISTED_OUTPUTS = 2**22  # releases up to which the pair of end rows is listed: 32 MiB an array
+_MAX_INTEGER = 2**62  # secrets and releases in size, so that their differences fit 64 bits
 
 
 class GeometricMechanism(AnyChannel):
-    """Two-sided geometric noise on 0 .. n - 1, cut off at the ends: the truncated geometric mechanism.
+    """Two-sided geometric noise on 0 .. n - 1, clamped to the ends: the truncated geometric mechanism.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class GeometricMechanism(AnyChannel):
     array([[0.73105858, 0.1700034 , 0.09893802],
            [0.26894142, 0.46211716, 0.26894142],
            [0.09893802, 0.1700034 , 0.73105858]])
-    >>> GeometricMechanism(10**9 + 1, 0.5).extremes().ldp_epsilon
+    >>> GeometricMechanism(10**9 + 1, 0.5).extreme_log_ratios().ldp_epsilon
     500000000.0
     """
 
@@ -63,47 +63,36 @@ class GeometricMechanism(AnyChannel):
     epsilon: float
 
     def __init__(self, n: int, epsilon: float) -> None:
-        self._set(n=_validate.count("n", n, maximum=_FAR), epsilon=checked_epsilon(epsilon))
+        self._set(n=_validate.count("n", n, maximum=_MAX_INTEGER), epsilon=validated_epsilon(epsilon))
 
-    @property
-    def inputs(self) -> int:
-        """Number of secrets."""
+    def _input_count(self) -> int:
         return self.n
 
-    @property
-    def outputs(self) -> int:
-        """Number of releases; those beyond an end count with it."""
-        return self.n
+    _output_count = _input_count
 
-    def _at(self, distance: NDArray[np.int64], end: Any) -> FloatArray:
-        """Log likelihoods at these distances, at an end or between."""
+    def _log_probabilities(self, distance: IntArray, at_end: Any) -> FloatArray:
+        """Log probabilities of releases at these distances from the secret, at an end or between the ends."""
         log_end = -math.log1p(math.exp(-self.epsilon))
-        log_one = math.log(-math.expm1(-self.epsilon)) if self.epsilon > 0 else -math.inf
+        log_inner = math.log(-math.expm1(-self.epsilon)) if self.epsilon > 0 else -math.inf
         with np.errstate(invalid="ignore"):
-            away = np.where(distance == 0, 0.0, -self.epsilon * distance)
-        return np.asarray(away + log_end + np.where(end, 0.0, log_one))
+            decay = np.where(distance == 0, 0.0, -self.epsilon * distance)
+        return np.asarray(decay + log_end + np.where(at_end, 0.0, log_inner))
 
     def _log_rows(self, start: int, stop: int) -> FloatArray:
         if self.n == 1:
             return np.zeros((stop - start, 1))
         w = np.arange(self.n)
-        return self._at(np.abs(w - np.arange(start, stop)[:, None]), (w == 0) | (w == self.n - 1))
+        return self._log_probabilities(np.abs(w - np.arange(start, stop)[:, None]), (w == 0) | (w == self.n - 1))
 
-    def column(self, output: Any) -> FloatArray:
-        """Log likelihoods of one release, shape (n,).
-
-        Parameters
-        ----------
-        output : int
-            The release.
-        """
-        place = self._output(output)
+    def column(self, output: ArrayLike) -> FloatArray:
+        """Log likelihoods of one release, shape (n,)."""
+        index = self._output_index(output)
         _validate.memory("column", 32 * self.n, "Use fewer secrets.")
         if self.n == 1:
             return np.zeros(1)
-        return self._at(np.abs(np.arange(self.n) - place), place in (0, self.n - 1))
+        return self._log_probabilities(np.abs(np.arange(self.n) - index), index in (0, self.n - 1))
 
-    def _noise(self, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[np.int64]:
+    def _noise(self, shape: tuple[int, ...], generator: np.random.Generator) -> IntArray:
         success = -math.expm1(-self.epsilon)
         return np.asarray(generator.geometric(success, shape) - generator.geometric(success, shape))
 
@@ -113,45 +102,46 @@ class GeometricMechanism(AnyChannel):
         noise = np.clip(self._noise(secrets.shape, generator), -self.n, self.n)
         return np.clip(secrets + noise, 0, self.n - 1)
 
-    def _extremes(self, prior: FloatArray | None) -> Extremes | None:
+    def _extreme_log_ratios(self, prior: FloatArray | None) -> ExtremeLogRatios | None:
         span = (self.n - 1) * self.epsilon if self.n > 1 else 0.0
         if self.n == 1 or self.epsilon == 0:
-            return Extremes(0.0, 0.0, 0.0, 0.0)
+            return ExtremeLogRatios(0.0, 0.0, 0.0, 0.0)
         if prior is None:  # the extremes lie at the ends
             if self.epsilon == math.inf:
-                return Extremes(span, span, math.log(self.n), span)
+                return ExtremeLogRatios(span, span, math.log(self.n), span)
             half = 0.5 * span
-            bend = _log_sinhc(0.5 * self.n * self.epsilon) - _log_sinhc(0.5 * self.epsilon)
-            near = half - bend
-            if self.n * self.epsilon > 80:
-                near = math.log(self.n) + math.log(-math.expm1(-self.epsilon))
-            return Extremes(span, span, near, half + bend, 1e-13)
-        held = np.flatnonzero(prior)
-        first, last = int(held[0]), int(held[-1])
+            # r at an end: n (1 - a) / (1 - a^n) = e^(span / 2) / (sinhc(n epsilon / 2) / sinhc(epsilon / 2))
+            log_quotient = _log_sinhc(0.5 * self.n * self.epsilon) - _log_sinhc(0.5 * self.epsilon)
+            plus = half - log_quotient
+            if self.n * self.epsilon > 80:  # a^n is below the rounding of 1
+                plus = math.log(self.n) + math.log(-math.expm1(-self.epsilon))
+            return ExtremeLogRatios(span, span, plus, half + log_quotient, 1e-13)
+        support = np.flatnonzero(prior)
+        first, last = int(support[0]), int(support[-1])
         width = (last - first) * self.epsilon if last > first else 0.0
         if width == 0:
-            return Extremes(span, 0.0, 0.0, 0.0)
+            return ExtremeLogRatios(span, 0.0, 0.0, 0.0)
         if self.epsilon == math.inf:
-            return Extremes(span, span, -math.log(float(prior[held].min())), span)
-        own = prior[first : last + 1]
-        a = math.exp(-self.epsilon)
-        evidence = geometric_smoothing(own, a)
-        if evidence.min() < 1e-280:  # small channels are looked at cell by cell
-            return super()._extremes(prior)
-        place = np.arange(own.size)
-        before = np.maximum.accumulate(np.where(own > 0, place, -own.size))
-        after = np.minimum.accumulate(np.where(own > 0, place, 2 * own.size)[::-1])[::-1]
+            return ExtremeLogRatios(span, span, -math.log(float(prior[support].min())), span)
+        inner = prior[first : last + 1]
+        evidence = geometric_smoothing(inner, math.exp(-self.epsilon))
+        if evidence.min() < 1e-280:  # too near underflow; small channels are enumerated cell by cell
+            return super()._extreme_log_ratios(prior)
+        # the likeliest secret of a release is the nearest one in the support, the least likely one an end of it
+        index = np.arange(inner.size)
+        before = np.maximum.accumulate(np.where(inner > 0, index, -inner.size))
+        after = np.minimum.accumulate(np.where(inner > 0, index, 2 * inner.size)[::-1])[::-1]
         logs = np.log(evidence)
-        plus = float(np.max(-self.epsilon * np.minimum(place - before, after - place) - logs))
-        minus = float(np.max(self.epsilon * np.maximum(place, own.size - 1 - place) + logs))
-        steps = min(own.size, 1.0 / -math.expm1(-self.epsilon))
-        return Extremes(span, width, max(0.0, plus), max(0.0, minus), 1e-14, 2.0**-51 * (steps + 4))
+        plus = float(np.max(-self.epsilon * np.minimum(index - before, after - index) - logs))
+        minus = float(np.max(self.epsilon * np.maximum(index, inner.size - 1 - index) + logs))
+        steps = min(inner.size, 1.0 / -math.expm1(-self.epsilon))  # of the recursion that rounding passes through
+        return ExtremeLogRatios(span, width, max(0.0, plus), max(0.0, minus), 1e-14, 2.0**-51 * (steps + 4))
 
-    def pairs(self) -> tuple[RowPair, ...] | None:
+    def dominating_pairs(self) -> tuple[RowPair, ...] | None:
         """The two ends: the noise is log-concave, so the farthest secrets are the easiest to tell apart."""
         if self.n == 1:
-            return (RowPair([0.0], [0.0]),)
-        if self.n > _LONG:
+            return (RowPair.trivial(),)
+        if self.n > _MAX_LISTED_OUTPUTS:
             return None
         row = self._log_rows(0, 1)[0]
         steps = self.n - 1 - 2 * np.arange(self.n)
@@ -174,7 +164,7 @@ class DiscreteLaplace(GeometricMechanism):
 
     Notes
     -----
-    ``sample`` and ``column`` know all integers. Releases beyond an end say as much about the secret as the end itself,
+    ``sample`` and ``column`` take all integers. Releases beyond an end tell as much about the secret as the end itself,
     so that rows, ``outputs`` and all quantities count them together: they are those of
     ``GeometricMechanism(n, 1 / scale)``.
 
@@ -186,7 +176,7 @@ class DiscreteLaplace(GeometricMechanism):
     --------
     >>> from fastpriv import DiscreteLaplace
     >>> q = DiscreteLaplace(3, 2.0)
-    >>> q.extremes().ldp_epsilon
+    >>> q.extreme_log_ratios().ldp_epsilon
     1.0
     >>> q.column(-4)
     array([-3.40682911, -3.90682911, -4.40682911])
@@ -199,22 +189,16 @@ class DiscreteLaplace(GeometricMechanism):
 
     def __init__(self, n: int, scale: float) -> None:
         width = _validate.scalar("scale", scale, "positive and finite", lambda s: (s > 0) & (s < np.inf))
-        self._set(n=_validate.count("n", n, maximum=_FAR), epsilon=1.0 / width, scale=width)
+        self._set(n=_validate.count("n", n, maximum=_MAX_INTEGER), epsilon=1.0 / width, scale=width)
 
-    def column(self, output: Any) -> FloatArray:
-        """Log likelihoods of one release, any integer, shape (n,).
-
-        Parameters
-        ----------
-        output : int
-            The release.
-        """
-        place = _validate.count("output", output, -_FAR, _FAR)
+    def column(self, output: ArrayLike) -> FloatArray:
+        """Log likelihoods of one release, any integer, shape (n,)."""
+        release = _validate.count("output", output, -_MAX_INTEGER, _MAX_INTEGER)
         _validate.memory("column", 32 * self.n, "Use fewer secrets.")
-        return self._at(np.abs(np.arange(self.n) - place), False)
+        return self._log_probabilities(np.abs(np.arange(self.n) - release), False)
 
     def _sample(self, secrets: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
-        return np.asarray(secrets + np.clip(self._noise(secrets.shape, generator), -_FAR, _FAR))
+        return np.asarray(secrets + np.clip(self._noise(secrets.shape, generator), -_MAX_INTEGER, _MAX_INTEGER))
 
     def __repr__(self) -> str:
         return f"DiscreteLaplace({self.n}, {self.scale!r})"

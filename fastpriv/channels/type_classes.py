@@ -1,0 +1,416 @@
+"""Channels as few numbers: classes of equivalent releases, and within each of them groups of equivalent secrets.
+
+Notation: Q[d, w] is the probability of release w under secret d, pi the prior, q = pi Q, r_d(w) = Q[d, w] / q[w]. A
+type class c is a set of releases whose columns are equal up to the order of the secrets; a group g of a class is a set
+of secrets with one likelihood in it. The total of a class is (number of releases) times (largest likelihood); the
+log relative likelihood of a group is the log of its likelihood over that largest one, so that a tiny epsilon keeps all
+its digits beside a likelihood of 2^-200.
+
+Source: the method of types, Cover and Thomas 2006, chapter 11.
+"""
+
+# bounds: tested by enclosures/test_channels - rounding of log relative likelihoods and masses, and underflow
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import _validate
+from .._values import ValueObject
+from ..errors import ShapeError
+from ..numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray, RealArray
+
+__all__ = [
+    "DistinctProbabilities", "ExtremeLogRatios", "RowPair", "TypeClasses", "classes_of_groups", "classes_of_matrix",
+    "distinct_probabilities", "ordered_pairs", "prior_gap", "relative_logs", "underflow_error", "validated_prior",
+]  # fmt: skip
+
+_PAIRWISE_GROUPS = 8  # groups of a class up to which ratios are summed over pairs of groups, without cancellation
+_BLOCK_CLASSES = 2**18  # classes whose ratios are computed together; bounds the memory of the pairs of groups
+# bound: tested by enclosures/test_channels - error of a log of order 1 that a family makes from its parameters
+_LOG_ROUNDING = 32 * UNIT_ROUNDOFF  # absolute error, for each unit of 8 + |log|
+# bound: none - which of two formulas takes a log ratio
+_SMALLEST_ACCURATE = 2.0**-1021  # ratios below are subnormal, or nearly, and have few digits
+
+
+class DistinctProbabilities(NamedTuple):
+    """Distinct prior probabilities in increasing order, shape (v,), each with what all secrets but one of it hold."""
+
+    size: int  # number of secrets
+    value: FloatArray
+    log_value: FloatArray
+    counts: list[int]  # number of secrets with this probability
+    log_count: FloatArray
+    rest: FloatArray  # mass of all secrets but one with this probability
+    log_rest: FloatArray
+    log_rest_largest: FloatArray  # log of the largest probability among them
+    log_rest_smallest: FloatArray  # log of the smallest positive one among them
+    gap: float  # distance of the sum of the prior from 1
+
+    def with_rest(self) -> list[FloatArray]:
+        """Mass, log mass, log largest and log smallest of one secret of each probability and of all others, (v, 2)."""
+        pairs = ((self.value, self.rest), (self.log_value, self.log_rest), (self.log_value, self.log_rest_largest),
+                 (self.log_value, self.log_rest_smallest))  # fmt: skip
+        return [np.stack(pair, axis=1) for pair in pairs]
+
+
+def validated_prior(prior: ArrayLike | None, inputs: int) -> FloatArray | None:
+    """None for the uniform distribution, else one probability a secret."""
+    if prior is None:
+        return None
+    probabilities = _validate.probabilities("prior", prior)
+    if probabilities.size != inputs:
+        raise ShapeError(
+            f"prior must have one entry for each of the {_validate.shown(inputs)} secrets; got {probabilities.size}. "
+            "Pass None for the uniform distribution."
+        )
+    return probabilities
+
+
+def prior_gap(prior: FloatArray | None) -> float:
+    """Distance of the sum from 1; 0 for None, the uniform distribution."""
+    return 0.0 if prior is None else _validate.sum_gap(prior)
+
+
+def distinct_probabilities(prior: FloatArray | None, size: int) -> DistinctProbabilities:
+    """The distinct probabilities of a prior of this many secrets."""
+    if prior is None:
+        log_size = math.log(size)
+        one = math.exp(-log_size) if size > 2**1000 else 1.0 / size
+        log_rest = np.array([math.log1p(-one) if size > 1 else -math.inf])
+        log_others = np.array([-log_size if size > 1 else -math.inf])
+        return DistinctProbabilities(size, np.array([one]), np.array([-log_size]), [size], np.array([log_size]),
+                                     np.exp(log_rest), log_rest, log_others, log_others, 0.0)  # fmt: skip
+    value, counts = np.unique(prior, return_counts=True)
+    wide, wide_counts = value.astype(np.longdouble), counts.astype(np.longdouble)
+    below = np.concatenate([[0], np.cumsum(wide * wide_counts)])
+    above = np.concatenate([np.cumsum((wide * wide_counts)[::-1])[::-1], [0]])
+    rest = below[:-1] + above[1:] + (wide_counts - 1) * wide  # sums of positive terms: nothing cancels
+    with np.errstate(divide="ignore"):
+        log_value = np.log(value)
+        log_rest = np.log(rest).astype(np.float64)
+    unique = counts == 1  # the largest and the smallest of the others differ only where the value occurs once
+    largest = np.full(value.size, log_value[-1])
+    if unique[-1]:
+        largest[-1] = log_value[-2] if value.size > 1 else -np.inf
+    smallest = np.full(value.size, log_value[value > 0][0])
+    first = int(np.argmax(value > 0))
+    if unique[first]:
+        smallest[first] = log_value[first + 1] if first + 1 < value.size else -np.inf
+    return DistinctProbabilities(size, value, log_value, counts.tolist(), np.log(counts), rest.astype(np.float64),
+                                 log_rest, largest, smallest, prior_gap(prior))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ExtremeLogRatios:
+    """The largest log ratios of a channel under a prior, in nats.
+
+    Parameters
+    ----------
+    ldp_epsilon : float
+        max over releases of log(largest / smallest likelihood), over all secrets.
+    ldp_on_support : float
+        The same over the secrets that the prior gives mass.
+    xi_plus, xi_minus : float
+        max ln r and -min ln r over these secrets and the releases that occur.
+    rounding, error : float
+        Relative and absolute bounds on the error of all four; they add.
+
+    Examples
+    --------
+    >>> from fastpriv import RandomizedResponse
+    >>> RandomizedResponse(2**200, 1.0).extreme_log_ratios().xi_plus
+    1.0
+    """
+
+    ldp_epsilon: float
+    ldp_on_support: float
+    xi_plus: float
+    xi_minus: float
+    rounding: float = 1e-14
+    error: float = 0.0
+
+
+class TypeClasses(ValueObject):
+    """Classes of equivalent releases, and in each of them groups of equivalent secrets.
+
+    Parameters
+    ----------
+    log_outputs : ndarray, shape (c,)
+        Log number of releases in each class.
+    log_total : ndarray, shape (c,)
+        Log of that number times the largest likelihood in the class; -inf for releases that never occur.
+    starts : ndarray of int, shape (c + 1,)
+        Groups ``starts[i]`` to ``starts[i + 1]`` are those of class i; there is at least one.
+    log_relative : ndarray, shape (g,)
+        Log likelihood of a group less that of the likeliest group of its class: at most 0, -inf for a zero.
+    mass, log_mass : ndarray, shape (g,)
+        Prior mass of the secrets of each group, and its log, which is accurate where the mass underflows. A group of
+        mass zero holds secrets outside the prior's support: they count for LDP alone.
+    log_largest, log_smallest : ndarray, shape (g,)
+        Logs of the largest and the smallest positive prior probability of one secret in the group.
+    omitted_mass : float, optional
+        Upper bound on the probability, under any secret, of releases that no class covers.
+    gap : float, optional
+        Distance of the prior's sum from 1.
+    error : float, optional
+        Absolute bound on the error of each log relative likelihood, beyond 1e-15 relative.
+
+    Examples
+    --------
+    >>> from fastpriv import RandomizedResponse
+    >>> classes = RandomizedResponse(10**9, 1.0).type_classes()
+    >>> classes.log_relative, classes.mass.tolist()
+    (array([ 0., -1.]), [1e-09, 0.999999999])
+    >>> bool(abs(classes.log_weight[0]) < 1e-15)  # all releases are in one class
+    True
+    """
+
+    __slots__ = _fields = (
+        "log_outputs", "log_total", "starts", "log_relative", "mass", "log_mass", "log_largest",
+        "log_smallest", "omitted_mass", "gap", "error",
+    )  # fmt: skip
+
+    log_outputs: FloatArray
+    log_total: FloatArray
+    starts: IntArray
+    log_relative: FloatArray
+    mass: FloatArray
+    log_mass: FloatArray
+    log_largest: FloatArray
+    log_smallest: FloatArray
+    omitted_mass: float
+    gap: float
+    error: float
+
+    def __init__(
+        self, log_outputs: ArrayLike, log_total: ArrayLike, starts: ArrayLike, log_relative: ArrayLike,
+        mass: ArrayLike, log_mass: ArrayLike, log_largest: ArrayLike, log_smallest: ArrayLike, *,
+        omitted_mass: float = 0.0, gap: float = 0.0, error: float = 0.0,
+    ) -> None:  # fmt: skip
+        arrays = {"log_outputs": log_outputs, "log_total": log_total, "mass": mass, "log_mass": log_mass,
+                  "log_relative": log_relative, "log_largest": log_largest,
+                  "log_smallest": log_smallest}  # fmt: skip
+        self._set(
+            **{name: np.ascontiguousarray(array, dtype=np.float64) for name, array in arrays.items()},
+            starts=np.ascontiguousarray(starts, dtype=np.int64), omitted_mass=float(omitted_mass), gap=float(gap),
+            error=float(error),
+        )  # fmt: skip
+
+    @property
+    def classes(self) -> IntArray:
+        """The class of each group, shape (g,)."""
+        return np.repeat(np.arange(len(self.log_total)), np.diff(self.starts))
+
+    @property
+    def log_likelihood(self) -> FloatArray:
+        """Log likelihood of one release of the class under each group, shape (g,)."""
+        largest = np.where(self.log_total == -np.inf, -np.inf, self.log_total - self.log_outputs)
+        return np.asarray(largest[self.classes] + self.log_relative)
+
+    @property
+    def log_evidence(self) -> FloatArray:
+        """Log of the evidence over the largest likelihood, sum_g mass_g e^(log relative likelihood of g), (c,)."""
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            change = self._class_sums(self.mass * np.expm1(self.log_relative))  # evidence less 1
+            if change.min() > -0.5:  # all likelihoods are nearly equal: no other formula is needed
+                return np.asarray(np.log1p(change))
+            exponent = self.log_mass + self.log_relative
+            top = np.maximum.reduceat(exponent, self.starts[:-1])
+            centre = np.where(top == -np.inf, 0.0, top)[self.classes]
+            direct = top + np.log(self._class_sums(np.exp(exponent - centre)))
+            direct = np.where(top == -np.inf, -np.inf, direct)
+            return np.where(change > -0.5, np.log1p(np.maximum(change, -0.5)), direct)
+
+    @property
+    def log_weight(self) -> FloatArray:
+        """Log probability of each class of releases under the prior, shape (c,)."""
+        return self.log_total + self.log_evidence
+
+    @property
+    def log_ratio(self) -> FloatArray:
+        """ln r of each group, shape (g,); without meaning in classes whose evidence is zero.
+
+        In classes of at most 8 groups, the relative error is about 1e-15 even where r is next to 1.
+        """
+        return self._log_ratio(self.log_evidence)
+
+    def _log_ratio(self, log_evidence: FloatArray) -> FloatArray:
+        sizes, relative = np.diff(self.starts), self.log_relative
+        with np.errstate(invalid="ignore"):
+            ratios = relative - log_evidence[self.classes]
+        ratios[relative == -np.inf] = -np.inf
+        for size in range(1, _PAIRWISE_GROUPS + 1):
+            first = self.starts[:-1][sizes == size]
+            for start in range(0, first.size, _BLOCK_CLASSES):
+                groups = first[start : start + _BLOCK_CLASSES, None] + np.arange(size)
+                ratios[groups] = _pairwise_log_ratios(relative[groups], self.mass[groups], self.log_mass[groups])
+        return ratios
+
+    def extreme_log_ratios(self) -> ExtremeLogRatios:
+        """Largest log ratios: LDP over all secrets and over the support, and both sides of MBP."""
+        support = self.log_mass > -np.inf
+        sizes = [float(np.max(np.abs(logs), where=np.isfinite(logs), initial=0.0))
+                 for logs in (self.log_mass, self.log_relative)]  # fmt: skip
+        rounding = 1e-14 + 2.0**-51 * min(sizes)
+        log_evidence = self.log_evidence
+        occurs = (self.log_total + log_evidence > -np.inf)[self.classes] & support
+        ratio = self._log_ratio(log_evidence)[occurs]
+        plus, minus = max(0.0, float(np.max(ratio, initial=-np.inf))), max(0.0, float(-np.min(ratio, initial=np.inf)))
+        spread = self._largest_difference(support)
+        overall = spread if support.all() else self._largest_difference(np.ones_like(support))
+        error = 4 * self.error + underflow_error(spread, plus, minus)
+        return ExtremeLogRatios(overall, spread, plus, minus, rounding, error)
+
+    def _largest_difference(self, selected: BoolArray) -> float:
+        """The largest difference of two log relative likelihoods of one class, of the selected groups."""
+        relative = self.log_relative
+        top = np.maximum.reduceat(np.where(selected, relative, -np.inf), self.starts[:-1])
+        low = np.minimum.reduceat(np.where(selected, relative, np.inf), self.starts[:-1])
+        occurs = (self.log_total > -np.inf) & (top > -np.inf)
+        return float(np.max(top[occurs] - low[occurs], initial=0.0))
+
+    def _class_sums(self, terms: FloatArray) -> FloatArray:
+        return np.add.reduceat(terms, self.starts[:-1])
+
+    def __repr__(self) -> str:
+        return f"<TypeClasses: {len(self.log_total)} classes of releases, {len(self.mass)} groups of secrets>"
+
+
+def underflow_error(spread: float, plus: float, minus: float) -> float:
+    """Absolute error to add where a log ratio is too small for a double."""
+    return 1e-300 if spread > 0 and min(plus, minus) < 1e-290 else 0.0
+
+
+def classes_of_matrix(cells: RealArray, log: bool, prior: FloatArray | None, gap: float,
+                      error: float) -> TypeClasses:  # fmt: skip
+    """Every release a class of its own, every secret a group: for channels that are small."""
+    n = len(cells)
+    mass = np.full(n, 1.0 / n) if prior is None else prior
+    return classes_of_groups(cells, mass, mass, mass, gap, log=log, error=error)
+
+
+def classes_of_groups(
+    cells: RealArray, mass: FloatArray, largest: FloatArray, smallest: FloatArray, gap: float, *,
+    log: bool = False, error: float = 0.0,
+) -> TypeClasses:  # fmt: skip
+    """Every release a class of its own, every row a group of secrets."""
+    n, m = cells.shape
+    columns = np.ascontiguousarray(cells.T, dtype=np.float64)
+    top = columns.max(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_top = top if log else np.log(top)
+        if log:
+            relative = columns - np.where(log_top == -np.inf, 0.0, log_top)[:, None]
+        else:
+            relative = relative_logs(columns, top[:, None])
+        logs = [np.tile(np.log(column), m) for column in (mass, largest, smallest)]
+    return TypeClasses(np.zeros(m), log_top, np.arange(0, n * m + 1, n), relative.reshape(-1), np.tile(mass, m), *logs,
+                       gap=gap, error=error)  # fmt: skip
+
+
+def relative_logs(cells: FloatArray, top: FloatArray) -> FloatArray:
+    """log(cells / top) for cells of at most ``top``, precise where they are next to it; -inf where both are 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = np.where(top > 0, top, 1.0)
+        ratio = cells / scale
+        near = ratio > 0.5
+        logs = np.log(ratio, out=np.zeros_like(ratio), where=~near)
+        np.log1p((cells - top) / scale, out=logs, where=near)
+        inaccurate = (ratio < _SMALLEST_ACCURATE) & (cells > 0)
+        return np.where(inaccurate, np.log(cells) - np.log(scale), logs) if inaccurate.any() else logs
+
+
+def _pairwise_log_ratios(relative: FloatArray, mass: FloatArray, log_mass: FloatArray) -> FloatArray:
+    """ln r_g = -log sum_h mass_h e^(relative_h - relative_g), shape (classes, groups).
+
+    The sum is 1 plus sum_h mass_h expm1(difference), which is precise where r is next to 1.
+    """
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        difference = relative[:, None, :] - relative[:, :, None]
+        log_masses = log_mass[:, None, :]
+        exponent = np.where(log_masses == -np.inf, -np.inf, log_masses + difference)
+        subtracted = np.exp(exponent) - np.exp(log_masses)  # for masses that underflow, or nearly
+        terms = np.where(mass[:, None, :] > 1e-290, mass[:, None, :] * np.expm1(difference), subtracted)
+        change = np.sum(np.where(log_masses == -np.inf, 0.0, terms), axis=2)
+        top = exponent.max(axis=2)
+        centre = np.where(np.isfinite(top), top, 0.0)
+        direct = top + np.log(np.sum(np.exp(exponent - centre[:, :, None]), axis=2))
+        near = np.abs(change) < 0.5
+        ratios = -np.where(near, np.log1p(np.where(near, change, 0.0)), direct)
+    return np.where(relative == -np.inf, -np.inf, ratios)
+
+
+class RowPair(ValueObject):
+    """Two rows of a channel, releases with equal entries counted together.
+
+    Parameters
+    ----------
+    log_p, log_q : array_like, shape (c,)
+        Log probability of each class of releases under either secret.
+    log_ratio : array_like, shape (c,), optional
+        Their difference, where it is known more precisely.
+    log_error, ratio_error : array_like, shape (c,), optional
+        Absolute bounds on the errors of log_p and log_q, and of log_ratio.
+
+    Examples
+    --------
+    >>> from fastpriv import RandomizedResponse
+    >>> pair, = RandomizedResponse(3, 1.0).dominating_pairs()
+    >>> pair.log_ratio.tolist()
+    [1.0, -1.0, 0.0]
+    """
+
+    __slots__ = _fields = ("log_p", "log_q", "log_ratio", "log_error", "ratio_error")
+
+    log_p: FloatArray
+    log_q: FloatArray
+    log_ratio: FloatArray
+    log_error: FloatArray
+    ratio_error: FloatArray
+
+    def __init__(
+        self, log_p: ArrayLike, log_q: ArrayLike, log_ratio: ArrayLike | None = None,
+        log_error: ArrayLike | None = None, ratio_error: ArrayLike | None = None,
+    ) -> None:  # fmt: skip
+        p, q = np.array(log_p, dtype=np.float64), np.array(log_q, dtype=np.float64)
+        finite_p, finite_q = (np.where(np.isfinite(logs), np.abs(logs), 0.0) for logs in (p, q))
+        size = np.maximum(finite_p, finite_q)
+        if log_error is None:
+            log_error = _LOG_ROUNDING * (8.0 + size)
+        if log_ratio is None:
+            same = p == q
+            with np.errstate(invalid="ignore"):
+                log_ratio = np.where(same, 0.0, p - q)
+            if ratio_error is None:
+                bound = np.minimum(2.0 * np.asarray(log_error), 16.0 * UNIT_ROUNDOFF * (8.0 + size))
+                ratio_error = np.where(same, 0.0, bound)
+        ratio = np.array(log_ratio, dtype=np.float64)
+        if ratio_error is None:
+            ratio_error = 8.0 * UNIT_ROUNDOFF * np.where(np.isfinite(ratio), np.abs(ratio), 0.0)
+        self._set(
+            log_p=p, log_q=q, log_ratio=ratio, log_error=np.array(log_error, dtype=np.float64),
+            ratio_error=np.array(ratio_error, dtype=np.float64),
+        )  # fmt: skip
+
+    @classmethod
+    def trivial(cls) -> RowPair:
+        """Two equal rows of one release: the pair of a channel with one secret, and the neutral pair of products."""
+        return cls([0.0], [0.0])
+
+    def __repr__(self) -> str:
+        return f"<RowPair of {self.log_p.size} classes of releases>"
+
+
+def ordered_pairs(logs: FloatArray) -> tuple[RowPair, ...]:
+    """All ordered pairs of different rows, given by the logs of their cells."""
+    size = np.where(np.isfinite(logs), np.abs(logs), 0.0)
+    return tuple(
+        RowPair(p, q, log_error=8.0 * UNIT_ROUNDOFF * np.maximum(size[i], size[j]))
+        for i, p in enumerate(logs) for j, q in enumerate(logs) if i != j
+    )  # fmt: skip

@@ -1,0 +1,324 @@
+"""Long vectors of numbers in fixed blocks, wherever they are: in memory, in files, or made by functions.
+
+Notation: block k holds the entries k BLOCK to (k + 1) BLOCK - 1, whatever reads it. A source with ``random_access``
+reads any range, from any thread; the others are read from start to end, once more for each pass where they are
+``rereadable``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _validate
+from .._files import FileArray, file_state, memory_mapped_file, read_npy_header
+from ..errors import BackendMissingError, DomainError, ShapeError
+from ..numerics import RealArray
+
+__all__ = ["BLOCK", "SourceError", "VectorSource", "source_of"]
+
+BLOCK = 2**18  # entries: 2 MiB of doubles, the unit of work of all posteriors; results depend on it in the last digits
+
+
+class SourceError(Exception):
+    """An error that a function of the caller raised: in which of its arrays, and at which entry of the whole."""
+
+    def __init__(self, name: str, piece: int, entry: int, cause: BaseException) -> None:
+        super().__init__(name, piece, entry, cause)
+        self.name, self.piece, self.entry, self.cause = name, piece, entry, cause
+
+
+class VectorSource:
+    """One vector: ``length`` is None where only reading all of it tells.
+
+    ``take(start, stop)`` is for sources with random access, ``blocks()`` for the others; both give contiguous float32
+    or float64.
+    """
+
+    random_access = False
+    rereadable = True
+    length: int | None = None
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def is_file_of(self, array: NDArray[Any]) -> bool:
+        """Whether an array is mapped from the file that this is read from."""
+        return False
+
+    def take(self, start: int, stop: int) -> RealArray:
+        """Entries ``start`` to ``stop - 1``."""
+        raise NotImplementedError
+
+    def blocks(self) -> Iterator[RealArray]:
+        """All blocks, in order, each full but the last."""
+        raise NotImplementedError
+
+    def known_length(self) -> int:
+        """The number of entries, where it is known before all are read."""
+        if self.length is None:
+            raise DomainError(
+                f"{self.name} must be in memory or in a file for its size to be known; got a function or an iterator. "
+                "Take the size of the posterior."
+            )
+        return self.length
+
+
+def source_of(name: str, values: Any) -> VectorSource:
+    """The source for an array, a path, a path and a column, a function or an iterator."""
+    if isinstance(values, VectorSource):
+        return values
+    if isinstance(values, np.ndarray):
+        return _array_source(name, _validate.array(name, values))
+    if isinstance(values, tuple) and len(values) == 2 and isinstance(values[0], (str, os.PathLike)):
+        return _file_source(name, Path(values[0]), values[1])
+    if isinstance(values, (str, os.PathLike)):
+        return _file_source(name, Path(values), None)
+    if callable(values):
+        return _FunctionSource(name, values)
+    if hasattr(values, "__next__"):
+        return _FunctionSource(name, None, values)
+    return _ArraySource(name, _validate.vector(name, values, "numbers", lambda x: np.ones(x.shape, dtype=bool)))
+
+
+class _ArraySource(VectorSource):
+    random_access = True
+
+    def __init__(self, name: str, values: NDArray[Any]) -> None:
+        super().__init__(name)
+        self.values, self.length = _checked_vector(name, values), int(values.size)
+
+    def take(self, start: int, stop: int) -> RealArray:
+        return _floats(self.name, self.values[start:stop])
+
+
+class _MappedSource(_ArraySource):
+    """An array that is mapped from a file of which nothing is known but the map.
+
+    Each block is copied, after a check of the length of the file. A truncation between this check and the end of the
+    copy, which takes less than a millisecond, still ends the process.
+    """
+
+    def take(self, start: int, stop: int) -> RealArray:
+        part = self.values[start:stop]
+        _validate.whole_file(self.name, part)
+        return _floats(self.name, np.array(part))
+
+    def __reduce__(self) -> Any:  # another process would look for the file by its name
+        return _ArraySource, (self.name, np.array(self.values))
+
+
+class _FileSource(VectorSource):
+    """Consecutive numbers in a file, read and never mapped: a truncated file is an error and not a signal."""
+
+    random_access = True
+
+    def __init__(self, name: str, numbers: FileArray) -> None:
+        super().__init__(name)
+        _check_dtype(name, numbers.dtype)
+        self.numbers, self.length = numbers, numbers.length
+
+    def is_file_of(self, array: NDArray[Any]) -> bool:
+        """Whether an array is mapped from this file."""
+        other = memory_mapped_file(self.name, array)
+        return other is not None and other.state[0] == self.numbers.state[0]
+
+    def take(self, start: int, stop: int) -> RealArray:
+        return _floats(self.name, self.numbers.take(start, stop, f"block {start // BLOCK}"))
+
+
+def _array_source(name: str, values: NDArray[Any]) -> VectorSource:
+    """An array, or the file behind it; copy-on-write maps may differ from their file and are read as arrays."""
+    if _validate.map_of(values) is None:
+        return _ArraySource(name, values)
+    numbers = memory_mapped_file(name, _checked_vector(name, values))
+    return _MappedSource(name, values) if numbers is None else _FileSource(name, numbers)
+
+
+def _file_source(name: str, path: Path, column: Any) -> VectorSource:
+    if not path.is_file():
+        fault = IsADirectoryError if path.is_dir() else FileNotFoundError
+        raise fault(f"{name} must be an existing file; got {str(path)!r}. Check the path.")
+    ending = path.suffix.lower()
+    if ending == ".npy" and column is None:
+        return _npy_source(name, path)
+    if ending == ".parquet":
+        return _ParquetSource(name, path, column)
+    raise DomainError(
+        f"{name} must be a .npy or .parquet file; got {str(path)!r}. Save it with numpy.save, or pass an array."
+    )
+
+
+def _npy_source(name: str, path: Path) -> VectorSource:
+    with open(path, "rb") as stream:
+        try:
+            head = read_npy_header(stream, os.fstat(stream.fileno()).st_size)
+        except DomainError as fault:
+            raise DomainError(
+                f"{name} must be a .npy file; got {str(path)!r}, in which {fault}. Write it with numpy.save."
+            ) from None
+    if len(head.shape) != 1:
+        raise ShapeError(f"{name} must be one-dimensional; got shape {head.shape} in {str(path)!r}. Save a flat array.")
+    _check_dtype(name, head.dtype)
+    return _FileSource(name, FileArray(name, path, head.dtype, head.start, head.entries))
+
+
+def _floats(name: str, array: NDArray[Any]) -> RealArray:
+    """The same numbers, contiguous and in float32 or float64: float16 become float32, the others float64."""
+    _check_dtype(name, array.dtype)
+    single = array.dtype.kind == "f" and array.dtype.itemsize <= 4
+    return np.ascontiguousarray(array, dtype=np.float32 if single else np.float64)
+
+
+def _checked_vector(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    if array.ndim != 1:
+        raise ShapeError(f"{name} must be one-dimensional; got shape {array.shape}. Pass a flat array.")
+    _check_dtype(name, array.dtype)
+    return array
+
+
+def _check_dtype(name: str, dtype: np.dtype[Any]) -> None:
+    if dtype.kind not in "fiub" or dtype.itemsize > 8:
+        raise DomainError(
+            f"{name} must be made of floats of at most 64 bits or of integers; got {dtype}. "
+            "Convert it with astype(float)."
+        )
+
+
+class _ParquetSource(VectorSource):
+    def __init__(self, name: str, path: Path, column: str | None) -> None:
+        super().__init__(name)
+        try:
+            import pyarrow.parquet as parquet
+        except ImportError:
+            raise BackendMissingError(
+                f"{name} must be readable; got a Parquet file without pyarrow. Install it with: pip install pyarrow"
+            ) from None
+        self.path, self.open = path, parquet.ParquetFile
+        with self._opened(0) as file:
+            names = list(file.schema_arrow.names)
+            if column is None and len(names) == 1:
+                column = names[0]
+            if column not in names:
+                raise DomainError(
+                    f"{name} must name a column of {str(path)!r}; got {column!r}. "
+                    f"Pass (path, column) with one of {', '.join(map(str, names))}."
+                )
+            self.column, self.length = column, int(file.metadata.num_rows)
+        self.state = file_state(path)
+
+    def _opened(self, block: int) -> Any:
+        try:
+            return self.open(self.path)
+        except FileNotFoundError:
+            raise
+        except (OSError, ValueError) as fault:
+            raise self._unreadable(block, fault) from None
+
+    def _unreadable(self, block: int, fault: Exception) -> DomainError:
+        reason = " ".join(str(fault).split()).rstrip(".")
+        return DomainError(
+            f"{self.name} must be a Parquet file that can be read; got {str(self.path)!r}, in which block {block} "
+            f"fails: {reason}. Write it anew."
+        )
+
+    def blocks(self) -> Iterator[RealArray]:
+        return _rebatched(self.name, self._batches(), immutable=True)
+
+    def _batches(self) -> Iterator[Any]:
+        count = 0
+        with self._opened(0) as file:
+            batches = file.iter_batches(batch_size=BLOCK, columns=[self.column], use_threads=False)
+            while True:
+                block = count // BLOCK
+                try:
+                    batch = next(batches, None)
+                except (OSError, ValueError) as fault:
+                    raise self._unreadable(block, fault) from None
+                if file_state(self.path) != self.state:
+                    raise DomainError(
+                        f"{self.name} must be a file that stays as it is while it is read; got {str(self.path)!r}, "
+                        f"and it was written to before block {block} was read. Run again when it is complete."
+                    )
+                if batch is None:
+                    return
+                column = batch.column(0)
+                if column.null_count:
+                    index = count + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+                    raise DomainError(
+                        f"{self.name} must have no missing entries; got one at index {index}, in block "
+                        f"{index // BLOCK} of {str(self.path)!r}. Fill it or leave it out."
+                    )
+                count += len(column)
+                yield column.to_numpy(zero_copy_only=False)
+
+
+class _FunctionSource(VectorSource):
+    """Arrays of any length out of a function that starts afresh each time, or out of an iterator, once."""
+
+    def __init__(self, name: str, function: Callable[[], Any] | None, iterator: Iterator[Any] | None = None) -> None:
+        super().__init__(name)
+        self.function, self.iterator, self.rereadable = function, iterator, iterator is None
+
+    def blocks(self) -> Iterator[RealArray]:
+        return _rebatched(self.name, self._arrays())
+
+    def _new_iterator(self) -> Iterator[Any]:
+        """The iterator of a call of the function; an error if it takes arguments or returns no arrays."""
+        assert self.function is not None
+        try:
+            return iter(self.function())
+        except TypeError as cause:
+            name = getattr(self.function, "__name__", type(self.function).__name__)
+            raise DomainError(
+                f"{self.name} must be a function without arguments that yields arrays; got TypeError: {cause} from "
+                f"{name!r}. Pass its values as an array, or a function of secrets to fastpriv.IndexLikelihood."
+            ) from cause
+
+    def _arrays(self) -> Iterator[Any]:
+        arrays = entries = 0
+        try:
+            iterator = self.iterator if self.function is None else self._new_iterator()
+            assert iterator is not None
+        except DomainError:
+            raise
+        except Exception as cause:  # anything that the caller's function raises
+            raise SourceError(self.name, arrays, entries, cause) from cause
+        while True:
+            try:
+                values = next(iterator)
+            except StopIteration:
+                return
+            except Exception as cause:
+                raise SourceError(self.name, arrays, entries, cause) from cause
+            array = _validate.array(self.name, values)
+            arrays, entries = arrays + 1, entries + array.size
+            yield array
+
+
+def _rebatched(name: str, arrays: Iterator[Any], immutable: bool = False) -> Iterator[RealArray]:
+    """Arrays of any length as blocks; copied unless immutable, as a function may fill one array again and again."""
+    pending: list[RealArray] = []
+    count = 0
+    for array in arrays:
+        rest = _floats(name, _checked_vector(name, array))
+        if not immutable and np.may_share_memory(rest, array):
+            rest = rest.copy()
+        while count + rest.size >= BLOCK:
+            length = BLOCK - count
+            yield _concatenated([*pending, rest[:length]])
+            pending, count, rest = [], 0, rest[length:]
+        if rest.size:
+            pending.append(rest)
+            count += rest.size
+    if count:
+        yield _concatenated(pending)
+
+
+def _concatenated(parts: list[RealArray]) -> RealArray:
+    return np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts))

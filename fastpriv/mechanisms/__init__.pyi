@@ -1,0 +1,9 @@
+from ..channels.matrix_channels import DefaultChannel as DefaultChannel
+from .batch_gradient import BatchGradient as BatchGradient
+from .categorical import ExponentialMechanism as ExponentialMechanism
+from .categorical import RandomizedResponse as RandomizedResponse
+from .gaussian import GaussianMechanism as GaussianMechanism
+from .geometric import DiscreteLaplace as DiscreteLaplace
+from .geometric import GeometricMechanism as GeometricMechanism
+from .set_valued import SubsetSelection as SubsetSelection
+from .set_valued import UnaryEncoding as UnaryEncoding

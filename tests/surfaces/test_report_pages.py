@@ -1,0 +1,165 @@
+"""Report pages: one file that needs nothing else, shows the numbers of the table, and escapes what people type."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import fastpriv
+from fastpriv import GaussianMixture, write_mixture
+from fastpriv.cli import main
+from fastpriv.figures import html_page
+
+pytest.importorskip("matplotlib")
+
+NASTY = "<script>alert('1')</script> & \"城市\" \x07"
+VOID = {"meta", "img"}
+
+
+class Page(HTMLParser):
+    """Tags, what the page would load or link to, its texts, and whether every tag is closed in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.links, self.texts, self.alternatives, self.open = [], [], [], [], []
+        self.feed(text)
+        self.text = " ".join(" ".join(self.texts).split())
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.links += [value for name, value in attrs if name in ("src", "href", "srcset", "data", "action")]
+        if tag == "img":
+            self.alternatives.append(dict(attrs)["alt"])
+        if tag == "th":
+            assert dict(attrs)["scope"] in ("row", "col")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if not {"style", "script"} & set(self.open):
+            self.texts.append(data)
+
+
+def read(path):
+    """The page, which must need nothing but itself and the files beside it."""
+    text = path.read_text(encoding="utf-8")
+    page = Page(text)
+    assert page.open == []
+    assert not {"script", "link", "iframe", "object", "base", "form"} & set(page.tags)
+    assert not re.search(r"https?://|url\(|@import", text)
+    beside = [link for link in page.links if not link.startswith(("data:image/svg+xml;base64,", "#"))]
+    assert all((path.parent / link).is_file() for link in beside)
+    assert sum(link.startswith("data:") for link in page.links) == len(page.alternatives)
+    assert all(page.alternatives)
+    assert page.tags.count("h1") == page.tags.count("main") == 1
+    assert page.tags.count("caption") == page.tags.count("table")
+    assert '<html lang="en">' in text
+    assert 'name="viewport"' in text
+    assert "prefers-color-scheme: dark" in text
+    return page, beside
+
+
+def test_the_page_of_an_assessment(tmp_path):
+    report = fastpriv.assess([31, 40, 40, 58], sigma=[5, 20, 80], epsilon="0.1..10:9", name="age", source="test")
+    paths = report.save(tmp_path, figure="svg")
+    page, beside = read(tmp_path / "assessment.html")
+    assert paths[-1].name == "assessment.html"
+    assert beside == ["assessment.csv", "assessment.parquet", "assessment.json", "assessment.svg"]
+    assert len(page.alternatives) == 3
+    for text in (
+        "What does one noisy release of 'age' leak?", fastpriv.__version__, "instruction set", "How to read it",
+        "LIP, epsilon = 1, delta = 1e-5", "3 sigmas x 9 epsilons", "gaussian: value + N(0, sigma^2)", "certified",
+    ):  # fmt: skip
+        assert text in page.text, text
+    bounds = report["mutual_information"]
+    for number in np.ravel(bounds.value):
+        assert f"{number:.6g}" in page.texts
+
+
+def test_the_page_of_a_sweep(tmp_path):
+    columns = {"job": ["nurse", "clerk", "clerk", "judge"], "zip": ["1", "2", "2", "3"]}
+    found = fastpriv.sweep(columns, mechanism=["rr", "subset"], level=[0.5, 2.0], epsilon=[0.5, 1.0])
+    found.to_html(tmp_path / "page.html")
+    page, beside = read(tmp_path / "page.html")
+    assert beside == []
+    assert len(page.alternatives) == 6
+    for text in ("What does one release of 'job', 'zip' leak?", "subset selection", "Values with both bounds: rr"):
+        assert text in page.text, text
+
+
+def test_what_people_type_is_text(tmp_path):
+    report = fastpriv.assess([NASTY, "b", "b"], mechanism="rr", name=NASTY, source=NASTY, level=[1.0], epsilon=[1.0])
+    report.to_html(tmp_path / "page.html")
+    page, _ = read(tmp_path / "page.html")
+    assert r"<script>alert('1')</script> & \"城市\" \x07".replace('\\"', '"') in page.text
+
+
+def test_one_channel_and_one_point(tmp_path):
+    report = fastpriv.assess(mechanism=fastpriv.RandomizedResponse(4, 1.0), epsilon=[0.5])
+    report.to_html(tmp_path / "page.html")
+    page, _ = read(tmp_path / "page.html")
+    assert "0 epsilons" not in page.text
+    assert "4 of 4 inputs" in page.text
+
+
+def test_a_page_without_matplotlib_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("fastpriv.assessment.report_page.can_draw", lambda: False)
+    report = fastpriv.assess([31, 40, 58], sigma=[5], epsilon=[1.0])
+    report.to_html(tmp_path / "page.html")
+    page, _ = read(tmp_path / "page.html")
+    assert page.alternatives == []
+    assert "There are no pictures: matplotlib is not installed." in page.text
+    found = fastpriv.sweep({"a": ["x", "y"]}, mechanism=["rr"], level=[1.0], epsilon=[1.0])
+    found.to_html(tmp_path / "sweep.html")
+    assert "There are no pictures" in read(tmp_path / "sweep.html")[0].text
+
+
+@pytest.fixture
+def inside(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_mixture("p.json", GaussianMixture([0.5, 0.5], [0.0, 2.0], [1.0, 0.5]))
+    write_mixture("q<.json", GaussianMixture.single(1.0, 1.0))
+    write_mixture("plane.json", GaussianMixture.single([0.0, 0.0], 1.0))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "out", "pictures", "text"),
+    [
+        (["hockey-stick", "p.json", "q<.json", "--epsilon", "0.1..3:7", "--both"], "t.csv", 2, "P||Q"),
+        (["log-hockey-stick", "p.json", "q<.json", "--epsilon", "0.1..3:7"], "t.parquet", 2, "natural logarithm"),
+        (["kl", "p.json", "q<.json"], "t.html", 1, "Kullback-Leibler divergence of p.json and q<.json"),
+        (["renyi", "p.json", "q<.json", "--order", "3"], "t.csv", 1, "order 3.0"),
+        (["entropy", "plane.json"], "t.csv", 0, "differential entropy"),
+    ],
+)
+def test_the_page_of_a_divergence(inside, words, out, pictures, text):
+    assert main(["divergence", *words, "--out", out, "--quiet"]) == 0
+    page, beside = read(inside / "t.html")
+    assert beside == ([] if out == "t.html" else [out])
+    assert len(page.alternatives) == pictures
+    for expected in (text, fastpriv.__version__, "instruction set", "Values with both bounds"):
+        assert expected in page.text, expected
+
+
+def test_a_long_table_is_thinned_out(inside):
+    words = ["hockey-stick", "p.json", "q<.json", "--epsilon", "0:3:450", "--out", "t.csv", "--quiet"]
+    assert main(["divergence", *words]) == 0
+    page, _ = read(inside / "t.html")
+    assert "one row in 3 is shown, the file has all" in page.text
+    assert page.tags.count("tr") == 151
+
+
+def test_parts_escape_their_texts():
+    parts = [
+        html_page.paragraph(NASTY), html_page.definition_list([(NASTY, NASTY)]), html_page.details(NASTY, ""),
+        html_page.table([NASTY, (NASTY, NASTY)], [[NASTY, NASTY]], caption=NASTY), html_page.file_links([NASTY]),
+    ]  # fmt: skip
+    page = Page(html_page.html_page(NASTY, [html_page.section(NASTY, parts, NASTY)]))
+    assert page.open == []
+    assert "script" not in page.tags
+    assert "\x07" not in page.text
