@@ -100,3 +100,15 @@ def test_estimates_agree_with_the_certified_line(epsilon):
         assert found.lower <= truth.upper
         assert truth.lower <= found.upper
     assert hockey_stick_divergence(p, q, epsilon, method="tilted", rtol=1e-2, rng=3).lower <= math.exp(truth.upper)
+
+
+def test_covariances_that_rounding_leaves_indefinite_are_not_used():
+    """No component of p exceeds e^15 q anywhere: the exponents grow without end."""
+    mixtures = []
+    for seed, k, sigma in ((20, 3, 1.0), (21, 4, 1.2)):
+        rng = np.random.default_rng(seed)
+        weights = rng.dirichlet(np.ones(k))
+        mixtures.append(GaussianMixture(weights / weights.sum(), rng.normal(size=(k, 5)), sigma))
+    words = {"interval": "guaranteed", "max_samples": 20_000, "rtol": 0.1, "side": "upper", "rng": 1}
+    assert hockey_stick_divergence(*mixtures, 15.0, **words).upper < 1e-300
+    assert log_hockey_stick_divergence(*mixtures, [1.0, 15.0], **words).upper[1] < -700.0

@@ -25,7 +25,7 @@ import numpy as np
 from ...distributions.covariances import validated_factors
 from ...numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 
-__all__ = ["Factors", "certified_bounds", "cholesky_factors"]
+__all__ = ["Factors", "certified_bounds", "cholesky_factors", "lower_factors"]
 
 _TRIES = 4  # of wider and wider T
 _MAX_ENTRIES = 2**21  # of the matrices that are held: 16 MB

@@ -27,6 +27,7 @@ from scipy import special
 from ...distributions import GaussianMixture
 from ...numerics import FloatArray, IndexArray
 from .active_components import TiltedNormals
+from .domination_certificates import lower_factors
 
 __all__ = ["DominantTerms", "LocalNormals", "dominant_terms", "local_normals"]
 
@@ -110,6 +111,8 @@ def local_normals(p: GaussianMixture, q: GaussianMixture, dominant: DominantTerm
     if not all(np.isfinite(array).all() for array in arrays) or not np.isfinite(gain):
         return None
     weights_all, means_all, all_covariances = arrays
+    if not lower_factors(all_covariances)[1].all():  # rounding left no positive definite covariance
+        return None
     if p.means.ndim == 1:
         mixture = GaussianMixture(weights_all, means_all[:, 0], np.sqrt(all_covariances[:, 0, 0]))
     else:
