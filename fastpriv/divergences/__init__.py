@@ -44,4 +44,6 @@ An interruption (Ctrl-C) raises KeyboardInterrupt; its attribute ``best`` carrie
 was one.
 """
 
-__all__: list[str] = []  # the functions are names of fastpriv itself
+from .._public import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)  # the list is __init__.pyi
