@@ -10,7 +10,7 @@ from scipy.stats import qmc
 
 from fastpriv import _random
 from fastpriv.kernels import _draw
-from fastpriv.sampling import points
+from fastpriv.sampling import sobol
 
 SHAPES = {"d=1": (1, 65536), "d=16": (16, 4096), "d=1000": (1000, 64)}
 ROOT = _random.root(0)
@@ -28,7 +28,7 @@ def fastpriv_pairs(d, n):
 
 
 def fastpriv_sobol(d, n):
-    out, (columns, shifts) = np.empty((d, n)), points.scrambled(d, ROOT, (1,))
+    out, (columns, shifts) = np.empty((d, n)), sobol.scrambled(d, ROOT, (1,))
     return lambda: _draw.sobol_normals(columns, shifts, 0, out) or out
 
 
@@ -102,10 +102,10 @@ def test_place(benchmark, side, form, k):
 @pytest.mark.parametrize("side", ["fastpriv", "scipy"])
 @pytest.mark.parametrize("d", [16, 1000])
 def test_scramble(benchmark, side, d):
-    points.generators(d)
+    sobol.generators(d)
     seeds = iter(range(10**9))
     benchmark.group = f"a fresh scramble, d={d}"
     if side == "fastpriv":
-        benchmark(lambda: points.scrambled(d, ROOT, (next(seeds),)))
+        benchmark(lambda: sobol.scrambled(d, ROOT, (next(seeds),)))
     else:
         benchmark(lambda: qmc.Sobol(d, rng=np.random.default_rng(next(seeds))))

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from fastpriv.sampling.statistics.sequences import BoundedMean
+from fastpriv.sampling.statistics.confidence_sequences import BoundedMean
 
 N = 100_000
 LAWS = {

@@ -19,8 +19,8 @@ from scipy.special import gammainc, gammaincc
 import fastpriv
 from fastpriv import Density, GaussianMixture
 from fastpriv.divergences import monte_carlo
+from fastpriv.sampling.options import Sampling
 from fastpriv.sampling.proposals.tilting import hockey_stick_proposal
-from fastpriv.sampling.request import request
 
 SIZES = [(8, 1), (8, 16), (64, 16), (1024, 16)]
 FIXED = {"rtol": 0.0, "max_seconds": np.inf, "n_jobs": 1}
@@ -55,11 +55,8 @@ def ours(p, q, method):
     """The sampling engine, past the door that sends laws on the line to quadrature."""
 
     def run(n, seed=1):
-        asked = request(
-            confidence=0.95, side="both", rtol=0.0, atol=0.0, max_samples=n, max_seconds=np.inf, method=method,
-            interval="replicates", rng=seed, n_jobs=1, progress=None,
-        )  # fmt: skip
-        return monte_carlo.kl(p, q, asked).value
+        sampling = Sampling(rtol=0.0, max_samples=n, max_seconds=np.inf, method=method, rng=seed, n_jobs=1)
+        return monte_carlo.kl(p, q, sampling.request()).value
 
     return run
 

@@ -15,9 +15,15 @@ from numpy.random import BitGenerator, Generator, SeedSequence
 from .errors import DomainError
 from .numerics import WordArray
 
-__all__ = ["RNGLike", "generator", "root", "words"]
+__all__ = ["RNGLike", "checked", "generator", "root", "words"]
 
 RNGLike = int | Sequence[int] | SeedSequence | BitGenerator | Generator | None  # what ``rng=`` takes (SPEC 7)
+
+
+def checked(rng: Any) -> None:
+    """Check a seed without taking numbers from a generator."""
+    if rng is not None and not isinstance(rng, (BitGenerator, Generator)):
+        root(rng)
 
 
 def root(rng: Any) -> SeedSequence:

@@ -1,8 +1,10 @@
-"""What the divergences accept: mixtures, densities only their owner knows, or the ratio of two."""
+"""Arguments of the divergences, mixtures, user-defined densities or the ratio of two, and how they are computed."""
 
 from __future__ import annotations
 
+import functools
 import time
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -10,21 +12,19 @@ import numpy as np
 from .. import _validate
 from ..distributions import Density, GaussianMixture, LogRatio
 from ..errors import DomainError, ShapeError
-from ..estimate import Estimate
-from ..sampling.request import Request, request
+from ..estimate import KINDS, Estimate
+from ..sampling.options import Request
 from .one_dimension.quadrature import Deadline
 
-__all__ = ["Law", "asked", "both_ways", "deadline", "exactly", "laws", "uncertified"]
+__all__ = ["Dispatch", "Distribution", "dispatch_of", "exact_estimate", "refuse_certified", "stacked"]
 
-Law = GaussianMixture | Density
-KINDS = ("exact", "certified", "statistical", "heuristic")  # from the strongest to the weakest
-Way = Literal["line", "mixtures", "sampled"]
-_SECONDS = 60.0
-_DEFAULTS = (0.95, "both", 1e-3, 0.0, 10**8, _SECONDS, "auto", "replicates", None, None, None)
+Distribution = GaussianMixture | Density
+Dispatch = Literal["one dimension", "mixtures", "sampled"]
+ExactMethod = Callable[..., Estimate | None]
 
 
-def laws(p: Any, q: Any) -> Way:
-    """Check a pair of laws and say which way it goes."""
+def dispatch_of(p: Any, q: Any) -> Dispatch:
+    """Check a pair of distributions; say whether it is computed in one dimension, reduced as mixtures, or sampled."""
     if isinstance(p, LogRatio):
         if q is not None:
             raise DomainError(
@@ -32,10 +32,10 @@ def laws(p: Any, q: Any) -> Way:
                 "Pass the ratio alone, and what follows by its name: epsilon=, order=."
             )
         return "sampled"
-    for name, law in (("p", p), ("q", q)):
-        if not isinstance(law, (GaussianMixture, Density)):
+    for name, distribution in (("p", p), ("q", q)):
+        if not isinstance(distribution, (GaussianMixture, Density)):
             raise DomainError(
-                f"{name} must be a GaussianMixture or a Density; got {_validate.shown(law)}. "
+                f"{name} must be a GaussianMixture or a Density; got {_validate.shown(distribution)}. "
                 "Build one of these, or pass a LogRatio as p alone."
             )
     if p.dimension != q.dimension:
@@ -44,39 +44,22 @@ def laws(p: Any, q: Any) -> Way:
         )
     if isinstance(p, Density) or isinstance(q, Density):
         return "sampled"
-    return "line" if p.dimension == 1 else "mixtures"
+    return "one dimension" if p.dimension == 1 else "mixtures"
 
 
-def asked(way: Way, *keywords: Any) -> Request | None:
-    """The validated keywords of sampling, in the order of the public signatures; None on the line when all are
-    default.
-    """
-    if way == "line" and all(map(_is, keywords, _DEFAULTS)):
+def exact_estimate(
+    dispatch: Dispatch, request: Request, in_one_dimension: ExactMethod, by_reduction: ExactMethod, *arguments: Any,
+    **options: Any,
+) -> Estimate | None:  # fmt: skip
+    """The exact or certified estimate; None where it has to be sampled, or samples are forced."""
+    if dispatch == "sampled" or request.forced:
         return None
-    names = (
-        "confidence", "side", "rtol", "atol", "max_samples", "max_seconds", "method", "interval", "rng", "n_jobs",
-        "progress",
-    )  # fmt: skip
-    return request(**dict(zip(names, keywords, strict=True)))
+    method = in_one_dimension if dispatch == "one dimension" else by_reduction
+    return method(*arguments, deadline=Deadline(time.monotonic() + request.time_budget.remaining), **options)
 
 
-def _is(given: Any, default: Any) -> bool:
-    """Whether a keyword has its default; equal arrays are none."""
-    return given is default or (isinstance(given, (int, float, str)) and bool(given == default))
-
-
-def exactly(way: Way, request: Request | None) -> bool:
-    """Whether an exact way is to be tried: not for densities only their owner knows, nor where samples are forced."""
-    return way != "sampled" and (request is None or not request.forced)
-
-
-def deadline(request: Request | None) -> Deadline:
-    """When an exact way has to end."""
-    return Deadline(time.monotonic() + (_SECONDS if request is None else request.clock.left))
-
-
-def uncertified(certified: bool) -> None:
-    """Sampling proves nothing."""
+def refuse_certified(certified: bool) -> None:
+    """Refuse ``certified=True`` where the answer has to be sampled, since sampling proves nothing."""
     if certified:
         raise DomainError(
             "certified must be False where nothing reduces the pair to the line; got True. Drop it: the answer is a "
@@ -84,20 +67,23 @@ def uncertified(certified: bool) -> None:
         )
 
 
-def both_ways(forward: Estimate, backward: Estimate) -> Estimate:
-    """Two answers as one, with a leading axis."""
-    kind = max(forward.kind, backward.kind, key=KINDS.index)
-    numbers = (np.stack([getattr(e, name) for e in (forward, backward)]) for name in ("value", "lower", "upper"))
-    method = forward.method if forward.method == backward.method else f"{forward.method}; {backward.method}"
-    cost = {name: _both(forward.cost.get(name), backward.cost.get(name)) for name in {**forward.cost, **backward.cost}}
+def stacked(estimates: Sequence[Estimate], shape: tuple[int, ...]) -> Estimate:
+    """Estimates as one, of this shape or, if they have a shape of their own, with leading axes of it."""
+    kind = max((one.kind for one in estimates), key=KINDS.index)
+    own = np.shape(estimates[0].value)
+    numbers = (np.stack([getattr(one, name) for one in estimates]).reshape(shape + own)
+               for name in ("value", "lower", "upper"))  # fmt: skip
+    names = dict.fromkeys(name for one in estimates for name in one.cost)
+    cost = {name: functools.reduce(_combined, (one.cost.get(name) for one in estimates)) for name in names}
+    confidence = next((one.confidence for one in estimates if one.confidence), None)
     return Estimate(
-        *numbers, kind=kind, unit=forward.unit, method=method, cost=cost,
-        confidence=(forward.confidence or backward.confidence) if kind == "statistical" else None,
+        *numbers, kind=kind, unit=estimates[0].unit, method="; ".join(dict.fromkeys(one.method for one in estimates)),
+        cost=cost, confidence=confidence if kind == "statistical" else None,
     )  # fmt: skip
 
 
-def _both(one: Any, other: Any) -> Any:
-    """The sum of two counts; of two words both, where they differ; what is said of one alone."""
+def _combined(one: Any, other: Any) -> Any:
+    """Two entries of ``cost`` as one: the sum of counts, the conjunction of flags, both of two different words."""
     if one is None or other is None:
         return other if one is None else one
     if isinstance(one, bool) and isinstance(other, bool):

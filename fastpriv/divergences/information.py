@@ -1,17 +1,17 @@
-"""Differential entropy, and mutual information: of a discrete secret and its noisy release, of a label and a sample."""
+"""Differential entropy, and mutual information: of a discrete input and its noisy output, of a label and a sample."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from .. import _validate
 from .._estimates import in_unit, monotone
-from .._parallel import Progress
 from ..distributions import GaussianMixture, Pmf
 from ..estimate import Estimate, Information, NumberLike
-from .arguments import asked, deadline, exactly, uncertified
+from ..sampling.options import Sampling, SamplingOptions, sampling_request
+from .arguments import Dispatch, exact_estimate, refuse_certified
 from .one_dimension import integrals
 from .reductions import factored_quantities
 
@@ -20,10 +20,8 @@ __all__ = ["entropy", "label_information", "mutual_information"]
 
 @in_unit
 def entropy(
-    p: GaussianMixture, *, certified: bool = False, confidence: float = 0.95, side: str = "both", rtol: float = 1e-3,
-    atol: float = 0.0, max_samples: int = 10**8, max_seconds: float = 60.0, method: str = "auto",
-    interval: str = "replicates", rng: Any = None, n_jobs: int | None = None, progress: Progress = None,
-    unit: Information = "nats",
+    p: GaussianMixture, *, certified: bool = False, sampling: Sampling | None = None, unit: Information = "nats",
+    **options: Unpack[SamplingOptions],
 ) -> Estimate:  # fmt: skip
     """Differential entropy, minus the integral of p log p, in nats.
 
@@ -33,8 +31,8 @@ def entropy(
         Any weights, means and covariances.
     certified : bool, default False
         As for ``kl_divergence``.
-    confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
-        How to sample where nothing exact applies: see ``help(fastpriv.divergences)``; ``rtol`` is relative to the size
+    sampling, **options : Sampling, and its fields by name, which override it
+        How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``; ``rtol`` is relative to the size
         of the entropy or to 1, whichever is larger.
     unit : {"nats", "bits"}, default "nats"
         Unit of the answer.
@@ -42,7 +40,7 @@ def entropy(
     Returns
     -------
     Estimate
-        A scalar in ``unit``, negative for narrow laws; ``kind`` is ``exact`` for one normal law.
+        A scalar in ``unit``, negative for narrow distributions; ``kind`` is ``exact`` for one Gaussian.
 
     Raises
     ------
@@ -51,8 +49,8 @@ def entropy(
 
     Notes
     -----
-    **Accuracy** on the line width at most 1e-12 of the integral of p |log p| (relative to the entropy itself unless
-    that is near 0); by ``tests/enclosures/test_integrals.py``. Sampled intervals hold at their level by
+    **Accuracy** in one dimension width at most 1e-12 of the integral of p |log p| (relative to the entropy itself
+    unless that is near 0); by ``tests/enclosures/test_integrals.py``. Sampled intervals hold at their level by
     ``tests/intervals/test_divergence_coverage.py``.
 
     Source: Shannon 1948, section 20.
@@ -65,43 +63,36 @@ def entropy(
     """
     _validate.instance("p", p, GaussianMixture)
     certified = _validate.flag("certified", certified)
-    on_line = p.dimension == 1
-    request = asked(
-        "line" if on_line else "mixtures", confidence, side, rtol, atol, max_samples, max_seconds, method, interval,
-        rng, n_jobs, progress,
-    )  # fmt: skip
-    if exactly("line" if on_line else "mixtures", request):
-        until = deadline(request)
-        found = (integrals.entropy if on_line else factored_quantities.entropy)(p, certified=certified, deadline=until)
-        if found is not None:
-            return found
-    uncertified(certified)
+    request = sampling_request(entropy, sampling, options)
+    dispatch: Dispatch = "one dimension" if p.dimension == 1 else "mixtures"
+    methods = integrals.entropy, factored_quantities.entropy
+    estimate = exact_estimate(dispatch, request, *methods, p, certified=certified)
+    if estimate is not None:
+        return estimate
+    refuse_certified(certified)
     from . import monte_carlo
 
-    assert request is not None
     return monte_carlo.entropy(p, request)
 
 
 @in_unit
 def label_information(
-    p: GaussianMixture, *, certified: bool = False, confidence: float = 0.95, side: str = "both", rtol: float = 1e-3,
-    atol: float = 0.0, max_samples: int = 10**8, max_seconds: float = 60.0, method: str = "auto",
-    interval: str = "replicates", rng: Any = None, n_jobs: int | None = None, progress: Progress = None,
-    unit: Information = "nats",
+    p: GaussianMixture, *, certified: bool = False, sampling: Sampling | None = None, unit: Information = "nats",
+    **options: Unpack[SamplingOptions],
 ) -> Estimate:  # fmt: skip
     """Mutual information I(C; X) of the component C of a mixture and the sample X, in nats.
 
-    With the points of a discrete secret as means and the noise as shared covariance this is I(secret; secret + noise),
+    With the points of a discrete input as means and the noise as shared covariance this is I(input; input + noise),
     in any dimension.
 
     Parameters
     ----------
     p : GaussianMixture
-        The prior of C as weights, the law of X given C as components.
+        The prior of C as weights, the distributions of X given C as components.
     certified : bool, default False
         As for ``kl_divergence``.
-    confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
-        How to sample where nothing exact applies: see ``help(fastpriv.divergences)``.
+    sampling, **options : Sampling, and its fields by name, which override it
+        How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``.
     unit : {"nats", "bits"}, default "nats"
         Unit of the answer.
 
@@ -118,7 +109,7 @@ def label_information(
     Notes
     -----
     What is averaged is the divergence of the posterior of C from the weights, never negative, which keeps its relative
-    accuracy where a sample tells next to nothing.
+    accuracy where a sample carries next to no information.
 
     **Accuracy** sampled intervals hold at their level by ``tests/intervals/test_divergence_coverage.py``; exact and
     certified ones by ``tests/enclosures/test_reductions.py``.
@@ -134,18 +125,14 @@ def label_information(
     """
     _validate.instance("p", p, GaussianMixture)
     certified = _validate.flag("certified", certified)
-    request = asked(
-        "mixtures", confidence, side, rtol, atol, max_samples, max_seconds, method, interval, rng, n_jobs, progress
-    )
-    if exactly("mixtures", request):
-        until = deadline(request)
-        found = factored_quantities.mutual_information(p, certified=certified, deadline=until)
-        if found is not None:
-            return found
-    uncertified(certified)
+    request = sampling_request(label_information, sampling, options)
+    method = factored_quantities.mutual_information
+    estimate = exact_estimate("mixtures", request, method, method, p, certified=certified)
+    if estimate is not None:
+        return estimate
+    refuse_certified(certified)
     from . import monte_carlo
 
-    assert request is not None
     return monte_carlo.label_information(p, request)
 
 
@@ -154,16 +141,16 @@ def label_information(
 def mutual_information(
     prior: Pmf, sigma: NumberLike, *, certified: bool = False, unit: Information = "nats"
 ) -> Estimate:
-    """I(X; X + N(0, sigma^2)) of a discrete secret on the line through Gaussian noise, in nats.
+    """I(X; X + N(0, sigma^2)) of a discrete input in one dimension with Gaussian noise, in nats.
 
-    For secrets in more dimensions take ``label_information``.
+    For inputs in more dimensions take ``label_information``.
 
     Parameters
     ----------
     prior : Pmf
-        The law of the secret X.
+        The distribution of the input X.
     sigma : float or Estimate
-        Standard deviation of the noise, in the unit of the secret.
+        Standard deviation of the noise, in the unit of the input.
     certified : bool, default False
         As for ``kl_divergence``.
     unit : {"nats", "bits"}, default "nats"
@@ -182,7 +169,7 @@ def mutual_information(
     Notes
     -----
     The integrand is q sum pi_i (rho_i log rho_i - rho_i + 1), every term of which is non-negative, with all densities
-    taken relative to the likeliest input: nothing cancels, whether the noise drowns the secret or hardly touches it.
+    taken relative to the likeliest input: nothing cancels, however large or small the noise is.
 
     **Accuracy** relative width at most 1e-12 by ``tests/enclosures/test_mixture_integrals.py``; for points any number
     of sigmas apart by ``tests/enclosures/test_far_components.py``, never above the entropy of the prior.

@@ -29,7 +29,7 @@ from ..channels.likelihoods import IndexLikelihood
 from ..errors import warned
 from ..numerics import FloatArray
 from ..sampling.statistics.intervals import Interval, replicate_interval
-from ..sampling.statistics.tails import PointMoments, TopValues, tail_verdict
+from ..sampling.statistics.tail_index import LargestValues, PointMoments, tail_verdict
 from .branch_and_bound import convex_js, convex_kl
 from .index_functions import checked_function
 from .result import INT64_LIMIT
@@ -134,7 +134,7 @@ def _estimated(logs: FloatArray, weights: FloatArray, size: int, best: list[tupl
         moments.update(scaled)
     level = _interval(means, moments, 0, draws, math.inf)
     log_z = top + math.log(level.value)
-    tails, sums = TopValues(quantities=2), np.empty((len(logs), 3))
+    tails, sums = LargestValues(quantities=2), np.empty((len(logs), 3))
     for i, (row, weight) in enumerate(zip(logs, weights, strict=True)):
         ratio, kl_terms, js_terms = (function(row - log_z) for function in (np.exp, convex_kl, convex_js))
         tails.update(np.stack([ratio, kl_terms], axis=1))

@@ -1,9 +1,9 @@
-"""The run: a pilot picks the way, stages of replicates follow until target or budget, and every stop is honest.
+"""The run: a pilot picks distribution and points, stages of replicates follow until target or budget are reached.
 
-A stage is R independent replicates of n points each. The interval of a look spends its own part of the level, so that
-stopping at the first look that meets the target keeps the level. Stages are combined with weights fixed by their
-numbers of points. The same request gives the same bits for any number of threads, unless the clock or an interruption
-had a say: ``cost["repeatable"]``.
+A stage is R independent replicates of n points each. The interval of an interim analysis spends its own part of the
+level, so that stopping at the first analysis that meets the target keeps the level. Stages are combined with weights
+fixed by their numbers of points. The same request gives the same bits for any number of threads, unless the time budget
+or an interruption decided something: ``cost["repeatable"]``.
 """
 
 # bounds: none - how many samples are planned
@@ -16,76 +16,96 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._parallel import ordered_map
 from ..distributions.packed import Packed
 from ..errors import DomainError
-from .allocation import allocated, probes_needed, probes_wanted
-from .answers import Answers, Goal, Stage, constant, equal, interval
-from .planning import (
+from .options import Request
+from .problem import SamplingProblem
+from .replicates import (
+    SegmentSum,
+    add_q_samples,
+    batch_values,
+    max_probes,
+    min_useful_probes,
+    segments,
+    with_neyman_allocation,
+)
+from .sobol import DIMENSIONS
+from .stages import (
     PILOT_SHARE,
     RATES,
     REPLICATES,
     SECOND_REPLICATES,
-    Reference,
-    confidence_at,
-    net,
-    planned,
-    refining,
-    shared,
+    Estimand,
+    PlanningReference,
+    Stage,
+    ValueAndBounds,
+    all_means_constant,
+    interim_confidence,
+    interval,
+    net_size,
+    planning_reference,
+    replicates_equal,
+    second_pilot_size,
+    split_budget,
 )
-from .points import DIMENSIONS
-from .problem import Problem
-from .replicates import SegmentSum, batch_values, others_drawn, segments
-from .request import Request
-from .statistics.normalisation import Integrals, RatioSums
-from .statistics.tails import PointMoments, TopValues
+from .statistics.normalisation import IntegralComparison, LogRatioSums
+from .statistics.tail_index import LargestValues, PointMoments
 
-__all__ = ["Outcome", "compared", "joined", "pace", "run"]
+__all__ = ["Outcome", "compare_normalisation", "measured_pace", "merged_log_ratios", "run"]
 
-FloatArray = NDArray[np.float64]
-
+# The pilot
 PILOT_REPLICATES = 16
-MANY, MANY_FROM = 128, 1024  # replicates where there are points enough and nothing is lost: a better known spread
-PILOT_POINTS = 2**10
-LOOSE_POINTS = 2**8  # of one where rtol is at least LOOSE: less than this would mistake what pays in long runs
-LOOSE = 3e-3
+PILOT_POINTS = 2**10  # of a replicate, at most
+LOOSE_RTOL, LOOSE_POINTS = 3e-3, 2**8  # from this rtol on these suffice; fewer would mistake what pays in long runs
 PILOT_COST = 2.0**22  # components times coordinates times points of a pilot's replicate
-PROBE_SHARE = 4  # of what is left; a component that no probe looks at may carry the answer
-PILOT_TIME, ALLOCATION = 0.5, 0.25  # of the time
 POINTS_TRIED = ("sobol", "antithetic")
-FEWEST = 4  # replicates that make an interval when a stage is cut short
-FIRST_POINTS = 1024
-REST = 0.125  # of the points so far: nets of less would add more error than points
-CONSTANT = 2**17  # equal values after which no more of them are asked for, where no number of them bounds their mean
-ALONE = 2.0**25  # work, in the unit of SEGMENT_COST, that is over before a second thread would have begun
-OTHERS, MOST_OTHERS = 8, 2**16  # one sample of Q for so many of P to compare their integrals, and at most
-LAST = 0.25  # of the time that is left, for these
-PROBE, BRIEF = 8, 0.005  # points that are timed before the pilot; seconds that say too little
-MORE, TRIES, SPARE = 32, 3, 0.05  # times as many if these are brief; tries, while they take this share of the time
+PILOT_TIME, ALLOCATION_TIME = 0.5, 0.25  # shares of the time that pilots and probes may take
+PROBE_SHARE = 4  # one part in so many of the remaining samples may be probes: a component without any may matter most
+
+# Stages
+MIN_REPLICATES = 4  # that make an interval when a stage is cut short
+MANY, MANY_FROM = 128, 1024  # replicates where each then has MANY_FROM points or more: a better known spread
+FIRST_POINTS = 1024  # of a replicate of the first stage, at most, where there is nothing to plan from
+MIN_NET_INCREASE = 0.125  # of the points so far: smaller nets would add more error than points
+CONSTANT = 2**17  # equal values after which no more are asked for where no number of them bounds their mean
+BRIEF_COST = 2.0**25  # work, in the unit of SEGMENT_COST, that is over before a second thread would have begun
+
+# Comparison of the integrals of densities: one sample of Q for so many of P, at most so many, share of the time left
+Q_SAMPLE_RATIO, MAX_Q_SAMPLES, Q_SAMPLE_TIME = 8, 2**16, 0.25
+
+# Points that are timed before the pilot, and seconds that say too little; how often and how much more is then tried,
+# while a try takes at most this share of the time
+PACE_POINTS, PACE_SECONDS = 8, 0.005
+PACE_FACTOR, PACE_TRIES, PACE_TIME = 32, 3, 0.05
+PACE_SHARE = 0.8  # share of the points that the pace so far promises which are planned
 
 
 @dataclass
 class Outcome:
-    """What a run ended with, and how."""
+    """What a run ended with, and how.
 
-    answers: Answers
-    law: str
+    ``replicates_equal`` says that those of a stage were; ``integrals`` compares the integrals of densities known to
+    their owner alone; ``largest_values`` are there where the tail was monitored.
+    """
+
+    estimates: ValueAndBounds
+    distribution: str
     points: str
     stopped: str
     samples: int
     replicates: int
     stages: int
-    top: TopValues | None
+    largest_values: LargestValues | None
     repeatable: bool = True
-    equal: bool = False
-    integrals: Integrals | None = None  # what the run says of the normalisation of densities known to their owner alone
+    replicates_equal: bool = False
+    integrals: IntegralComparison | None = None
 
     @property
     def method(self) -> str:
         """A line for ``Estimate.method``."""
-        return f"{self.law} {self.points} sampling"
+        return f"{self.distribution} {self.points} sampling"
 
     @property
     def cost(self) -> dict[str, object]:
@@ -97,250 +117,257 @@ class Outcome:
 
 
 @dataclass
-class _Run:
-    """Budget, clock and what was collected so far."""
+class _Sampler:
+    """Samples stages within a budget, and collects what all of them tell."""
 
     request: Request
     samples: int = 0
-    sampled_for: float = 0.0
-    cost_done: float = 0.0
-    interruptions: int = 0
+    seconds: float = 0.0
+    cost: float = 0.0  # that was sampled in these seconds
+    interruption: bool = False
     moments: PointMoments | None = None
-    top: TopValues | None = None
-    ratios: RatioSums | None = None
-
-    @property
-    def left(self) -> int:
-        return self.request.max_samples - self.samples
+    largest_values: LargestValues | None = None
+    log_ratios: LogRatioSums | None = None
 
     def interrupted(self) -> bool:
-        return self.interruptions > 0
+        """Whether Ctrl-C was heard; a method, since type checkers take an attribute for unchanged."""
+        return self.interruption
+
+    @property
+    def samples_left(self) -> int:
+        return self.request.sample_budget - self.samples
 
     def stage(
-        self, problem: Problem, points: str, key: tuple[int, ...], replicates: int, n: int, *, pilot: bool = False
-    ) -> Stage:
-        """As many of the replicates as time allows, FEWEST at least; fewer when interrupted."""
-        work = segments(problem, points, self.request.root, key, replicates, n, looks=not pilot)
+        self, problem: SamplingProblem, points: str, key: tuple[int, ...], replicates: int, n: int, *,
+        pilot: bool = False,
+    ) -> Stage:  # fmt: skip
+        """As many of the replicates as time allows, MIN_REPLICATES at least; fewer when interrupted."""
+        work = segments(problem, points, self.request.root, key, replicates, n, collects_moments=not pilot)
         sums = np.zeros((replicates, problem.integrand.size))
         complete, began = 0, time.monotonic()
-        ratios: RatioSums | None = None
+        log_ratios: LogRatioSums | None = None
         results = ordered_map(
             work.summed, range(len(work)), n_jobs=self.request.n_jobs, progress=self.request.progress,
-            brief=work.cost <= ALONE,
+            brief=work.cost <= BRIEF_COST,
         )  # fmt: skip
         try:
             for segment, found in zip(work, results, strict=True):
                 end = segment.begin + segment.count
                 sums[segment.begin : end] += found.sums
-                self._watch(found)
-                ratios = joined(ratios, found.ratios)
+                self._collect(found)
+                log_ratios = merged_log_ratios(log_ratios, found.log_ratios)
                 self.samples += segment.count * (segment.last - segment.first)
                 if segment.last == n:
                     complete = end
-                    if complete >= FEWEST and self.request.clock.late():
+                    if complete >= MIN_REPLICATES and self.request.time_budget.expired():
                         break
         except KeyboardInterrupt:
-            self.interruptions += 1
+            self.interruption = True
         finally:
             results.close()
-        self.sampled_for += time.monotonic() - began
-        self.cost_done += complete * n * problem.cost
+        self.seconds += time.monotonic() - began
+        self.cost += complete * n * problem.cost
         if not pilot:
-            self.ratios = joined(self.ratios, ratios)
-        return Stage(sums[:complete] / n, n, _independent(problem, points), ratios)
+            self.log_ratios = merged_log_ratios(self.log_ratios, log_ratios)
+        return Stage(sums[:complete] / n, n, _points_independent(problem, points), log_ratios)
 
-    def _watch(self, found: SegmentSum) -> None:
+    def _collect(self, found: SegmentSum) -> None:
         if found.moments is None:
             return
         if self.moments is None:
-            self.moments, self.top = found.moments, found.top
+            self.moments, self.largest_values = found.moments, found.largest_values
             return
         self.moments.merge(found.moments)
-        if self.top is not None and found.top is not None:
-            self.top.merge(found.top)
+        if self.largest_values is not None and found.largest_values is not None:
+            self.largest_values.merge(found.largest_values)
 
-    def affordable(self, problem: Problem) -> float:
+    def affordable(self, problem: SamplingProblem) -> float:
         """Points that the rest of the time should allow, by the pace so far."""
-        if not self.cost_done:
+        if not self.cost:
             return math.inf
-        return 0.8 * self.request.clock.left * self.cost_done / self.sampled_for / problem.cost
+        return PACE_SHARE * self.request.time_budget.remaining * self.cost / self.seconds / problem.cost
 
-    def limited(self, problem: Problem, points: float, share: float = 1.0) -> float:
+    def limited(self, problem: SamplingProblem, points: float, share: float = 1.0) -> float:
         """``points``, or what this share of the time allows, at least 1."""
         able = share * self.affordable(problem)
         if able >= points:
             return points
-        self.request.clock.feel()
+        self.request.time_budget.mark_affected()
         return max(able, 1.0)
 
 
-def run(problems: Sequence[Problem], request: Request, goal: Goal) -> Outcome:
+@dataclass
+class _RunState:
+    """What a run has come to: an interruption leaves it as it is."""
+
+    problem: SamplingProblem
+    points: str = "plain"
+    pilot: Stage | None = None
+    stages: list[Stage] = field(default_factory=list)
+    estimates: ValueAndBounds | None = None
+    integrals: IntegralComparison | None = None
+    stopped: str = ""
+
+
+def run(problems: Sequence[SamplingProblem], request: Request, estimand: Estimand) -> Outcome:
     """Estimate the means of the integrands of one of the problems, all of which have the same answer.
 
     An interruption ends the run with what was reached; ``KeyboardInterrupt`` is raised only before anything could be
     said.
     """
-    work = _Run(request)
-    sampled = _Sampled(problems[0])
+    sampler = _Sampler(request)
+    state = _RunState(problems[0])
     try:
-        sampled.stopped = _sample(work, sampled, problems, goal)
-        if sampled.answers is None and sampled.pilot is None:
+        state.stopped = _run_stages(sampler, state, problems, estimand)
+        if state.estimates is None and state.pilot is None:
             raise KeyboardInterrupt
-        if not work.interrupted():
-            sampled.integrals = compared(sampled.problem, work.ratios, request)
+        if not sampler.interrupted():
+            state.integrals = compare_normalisation(state.problem, sampler.log_ratios, request)
     except KeyboardInterrupt:
-        work.interruptions += 1
-    answers = sampled.answers
-    if answers is None:
-        if sampled.pilot is None:
+        sampler.interruption = True
+    estimates = state.estimates
+    if estimates is None:
+        if state.pilot is None:
             raise KeyboardInterrupt
-        answers = goal.answers(interval(sampled.problem, [sampled.pilot], request.confidence, request, None))
-    stages = sampled.stages
+        estimates = estimand.estimates(interval(state.problem, [state.pilot], request.confidence, request, None))
+    stages = state.stages
     return Outcome(
-        answers, sampled.problem.law, sampled.points, "interrupted" if work.interrupted() else sampled.stopped,
-        work.samples, sum(len(stage.means) for stage in stages), len(stages), work.top,
-        not (request.clock.felt or work.interrupted()), equal=bool(equal(stages).any()) if stages else False,
-        integrals=sampled.integrals,
+        estimates, state.problem.distribution, state.points, "interrupted" if sampler.interrupted() else state.stopped,
+        sampler.samples, sum(len(stage.means) for stage in stages), len(stages), sampler.largest_values,
+        not (request.time_budget.affected or sampler.interrupted()),
+        replicates_equal=bool(replicates_equal(stages).any()) if stages else False, integrals=state.integrals,
     )  # fmt: skip
 
 
-@dataclass
-class _Sampled:
-    """What a run has come to: an interruption leaves it as it is."""
-
-    problem: Problem
-    points: str = "plain"
-    pilot: Stage | None = None
-    stages: list[Stage] = field(default_factory=list)
-    answers: Answers | None = None
-    integrals: Integrals | None = None
-    stopped: str = ""
-
-
-def _sample(work: _Run, sampled: _Sampled, problems: Sequence[Problem], goal: Goal) -> str:
-    """Pilot, allocation and stages; why there are no more of them."""
-    request = work.request
-    work.cost_done, work.sampled_for = pace(max(problems, key=lambda problem: problem.cost), request)
-    _pick(work, sampled, goal, [(x, points) for x in problems for points in _points(x, request)])
-    if work.interrupted():
+def _run_stages(
+    sampler: _Sampler, state: _RunState, problems: Sequence[SamplingProblem], estimand: Estimand
+) -> str:
+    """Pilot, allocation and stages; the reason why there are no more of them."""
+    request = sampler.request
+    sampler.cost, sampler.seconds = measured_pace(max(problems, key=lambda problem: problem.cost), request)
+    _choose_by_pilot(sampler, state, estimand, [(x, points) for x in problems for points in _candidates(x, request)])
+    if sampler.interrupted():
         return "interrupted"
-    problem, points, pilot = sampled.problem, sampled.points, sampled.pilot
-    flat = pilot is not None and _flat(problem, pilot)
-    reference = None if pilot is None or flat else planned(goal, problem, pilot, request)
+    problem, points, pilot = state.problem, state.points, state.pilot
+    constant = pilot is not None and _is_constant(problem, pilot)
+    reference = None if pilot is None or constant else planning_reference(estimand, problem, pilot, request)
     if points != "plain":
-        probes = min(work.left // PROBE_SHARE, probes_wanted(problem))
+        probes = min(sampler.samples_left // PROBE_SHARE, max_probes(problem))
         if reference is not None and not request.spends_everything:
-            expected = REPLICATES * reference.points(request, points, 1, REPLICATES)
-            probes = min(probes, max(int(expected) // PROBE_SHARE, probes_needed(problem)))
-        chosen, spent = allocated(problem, request.root, (2,), int(work.limited(problem, probes, ALLOCATION)))
-        work.samples += spent
-        if flat and chosen is problem and request.points is None and problem.has_components:
+            expected = REPLICATES * reference.total_points(request, points, 1, REPLICATES)
+            probes = min(probes, max(int(expected) // PROBE_SHARE, min_useful_probes(problem)))
+        probes = int(sampler.limited(problem, probes, ALLOCATION_TIME))
+        chosen, spent = with_neyman_allocation(problem, request.root, (2,), probes)
+        sampler.samples += spent
+        if constant and chosen is problem and request.points is None and problem.has_components:
             points = "plain"  # independent points prove more where nothing varies
         problem = chosen
     if pilot is not None and reference is not None:
-        n = 0 if request.spends_everything else refining(reference, points, request)
+        n = 0 if request.spends_everything else second_pilot_size(reference, points, request)
         many = n * SECOND_REPLICATES * PILOT_SHARE
-        if n > pilot.n and many <= work.left and work.limited(problem, many) >= many:
-            second = work.stage(problem, points, (5,), SECOND_REPLICATES, n, pilot=True)
-            if work.interrupted():
+        if n > pilot.n and many <= sampler.samples_left and sampler.limited(problem, many) >= many:
+            second = sampler.stage(problem, points, (5,), SECOND_REPLICATES, n, pilot=True)
+            if sampler.interrupted():
                 return "interrupted"
-            if len(second.means) >= FEWEST:
-                pilot, reference = second, planned(goal, problem, second, request)
-    sampled.problem, sampled.points, sampled.pilot = problem, points, pilot
-    stages = sampled.stages
+            if len(second.means) >= MIN_REPLICATES:
+                pilot, reference = second, planning_reference(estimand, problem, second, request)
+    state.problem, state.points, state.pilot = problem, points, pilot
+    stages = state.stages
     while True:
-        replicates, n = _size(work, problem, points, reference, len(stages) + 1)
+        replicates, n = _next_stage_size(sampler, problem, points, reference, len(stages) + 1)
         if n == 0:
             return "max_samples"
-        found = work.stage(problem, points, (3, len(stages)), replicates, n)
-        every = 0
-        if len(found.means) >= min(FEWEST, replicates):
+        stage = sampler.stage(problem, points, (3, len(stages)), replicates, n)
+        total = 0
+        if len(stage.means) >= min(MIN_REPLICATES, replicates):
             level = request.confidence
             if not request.spends_everything:
-                level = confidence_at(level, len(stages) + 1)
-            answers = goal.answers(interval(problem, [*stages, found], level, request, work.moments))
-            stages.append(found)
-            sampled.answers = answers
+                level = interim_confidence(level, len(stages) + 1)
+            state.estimates = estimand.estimates(interval(problem, [*stages, stage], level, request, sampler.moments))
+            stages.append(stage)
             count = max(len(stage.means) for stage in stages)
-            every = sum(stage.n * len(stage.means) for stage in stages)
-            flat = _flat(problem, *stages)
-            reference = Reference(every / count, goal.excess(answers, request), level, count, flat)
-        if work.interrupted():
+            total = sum(stage.n * len(stage.means) for stage in stages)
+            ratio = estimand.target_ratio(state.estimates, request)
+            reference = PlanningReference(total / count, ratio, level, count, _is_constant(problem, *stages))
+        if sampler.interrupted():
             return "interrupted"
-        if reference is not None and stages and reference.excess <= 1.0:
+        if reference is not None and stages and reference.target_ratio <= 1.0:
             return "target"
-        if every >= CONSTANT and _hopeless(problem, stages, request):
+        if total >= CONSTANT and _cannot_be_bounded(problem, stages, request):
             return "constant"
-        if work.affordable(problem) < FEWEST or request.clock.late():
-            request.clock.feel()
+        if sampler.affordable(problem) < MIN_REPLICATES or request.time_budget.expired():
+            request.time_budget.mark_affected()
             return "max_seconds"
 
 
-def pace(problem: Problem, request: Request) -> tuple[float, float]:
-    """Cost and seconds of a few points that count for nothing, so that no stage is begun that can't be ended."""
+def measured_pace(problem: SamplingProblem, request: Request) -> tuple[float, float]:
+    """Cost and seconds of a few points that count for nothing, so that no stage begins that cannot end in time."""
     if math.isinf(request.max_seconds):
         return 0.0, 0.0
-    spare = SPARE * request.max_seconds
-    for count in (PROBE, MORE * PROBE, MORE**2 * PROBE):
+    spare = PACE_TIME * request.max_seconds
+    for count in (PACE_POINTS, PACE_FACTOR * PACE_POINTS, PACE_FACTOR**2 * PACE_POINTS):
         seconds = math.inf
-        for _ in range(TRIES):  # the first call may wait for an import, any for a busy machine
+        for _ in range(PACE_TRIES):  # the first call may wait for an import, any for a busy machine
             began = time.monotonic()
             batch_values(problem, request.root, (8,), 1, count)
             seconds = min(seconds, time.monotonic() - began)
-            if seconds <= BRIEF or seconds > spare:
+            if seconds <= PACE_SECONDS or seconds > spare:
                 break
-        if (MORE * seconds > spare) if seconds > BRIEF else (count > PROBE):  # else it is mostly what a call costs
+        too_long = PACE_FACTOR * seconds > spare
+        if too_long if seconds > PACE_SECONDS else count > PACE_POINTS:  # else it is mostly what a call costs
             break
     return count * problem.cost, max(seconds, 1e-9)
 
 
-def compared(problem: Problem, ratios: RatioSums | None, request: Request) -> Integrals | None:
-    """What all samples, and a few of Q where they are of P alone, say of the integrals of the densities."""
-    if ratios is None or problem.doubted:
+def compare_normalisation(
+    problem: SamplingProblem, log_ratios: LogRatioSums | None, request: Request
+) -> IntegralComparison | None:
+    """Compare the integrals of the densities, by all samples and a few of Q where they are of P alone."""
+    if log_ratios is None or problem.normalisation_warned:
         return None
-    if problem.others:
-        n = min(sum(ratios.counts) // OTHERS, MOST_OTHERS)
-        if math.isfinite(request.clock.seconds):
-            gone = max(request.clock.seconds - request.clock.left, 1e-9)
-            able = int(min(LAST * request.clock.left * sum(ratios.counts) / gone, 2.0 * n))
+    if problem.q_sources:
+        n = min(sum(log_ratios.counts) // Q_SAMPLE_RATIO, MAX_Q_SAMPLES)
+        time_budget = request.time_budget
+        if math.isfinite(time_budget.seconds):
+            elapsed = max(time_budget.seconds - time_budget.remaining, 1e-9)
+            able = int(min(Q_SAMPLE_TIME * time_budget.remaining * sum(log_ratios.counts) / elapsed, 2.0 * n))
             if able < n:
-                request.clock.feel()
+                time_budget.mark_affected()
                 n = able
-        others_drawn(problem, request.root, (10,), n, ratios)
-    return ratios.compared()
+        add_q_samples(problem, request.root, (10,), n, log_ratios)
+    return log_ratios.comparison()
 
 
-def joined(ratios: RatioSums | None, new: RatioSums | None) -> RatioSums | None:
+def merged_log_ratios(log_ratios: LogRatioSums | None, new: LogRatioSums | None) -> LogRatioSums | None:
     """Both together, as a collector of its own."""
     if new is None:
-        return ratios
-    found = RatioSums(one_sided=new.one_sided)
-    if ratios is not None:
-        found.merge(ratios)
-    found.merge(new)
-    return found
+        return log_ratios
+    merged = LogRatioSums(one_sided=new.one_sided)
+    if log_ratios is not None:
+        merged.merge(log_ratios)
+    merged.merge(new)
+    return merged
 
 
-def _independent(problem: Problem, points: str) -> bool:
+def _points_independent(problem: SamplingProblem, points: str) -> bool:
     """Whether the points of a replicate are independent: strata and nets make them depend on each other."""
-    strata = any(isinstance(part.source, Packed) and len(part.weights) > 1 for part in problem.parts)
+    strata = any(isinstance(source.distribution, Packed) and len(source.weights) > 1 for source in problem.sources)
     return points == "plain" or (points == "random" and not strata)
 
 
-def _flat(problem: Problem, *stages: Stage) -> bool:
+def _is_constant(problem: SamplingProblem, *stages: Stage) -> bool:
     """Whether nothing varies in a range that is known."""
     integrand = problem.integrand
-    known = math.isfinite(integrand.low) and math.isfinite(integrand.high)
-    return known and integrand.rows[0].name != "renyi_proposal" and constant(list(stages))
+    return integrand.bounded and integrand.terms[0].name != "renyi_proposal" and all_means_constant(list(stages))
 
 
-def _hopeless(problem: Problem, stages: list[Stage], request: Request) -> bool:
-    """Whether values are all equal that have no bound above: no number of them gives an upper end."""
+def _cannot_be_bounded(problem: SamplingProblem, stages: list[Stage], request: Request) -> bool:
+    """Whether values without a bound above are all equal: no number of them gives an upper end."""
     wanted = request.side != "lower" and not request.spends_everything
-    return wanted and math.isinf(problem.integrand.high) and bool(equal(stages).any())
+    return wanted and math.isinf(problem.integrand.high) and bool(replicates_equal(stages).any())
 
 
-def _points(problem: Problem, request: Request) -> tuple[str, ...]:
+def _candidates(problem: SamplingProblem, request: Request) -> tuple[str, ...]:
     """The point sets to choose from."""
     if not problem.has_components:
         return ("random",)
@@ -354,73 +381,79 @@ def _points(problem: Problem, request: Request) -> tuple[str, ...]:
     return tuple(one for one in POINTS_TRIED if one != "sobol") if request.points is None else (request.points,)
 
 
-def _pick(work: _Run, sampled: _Sampled, goal: Goal, candidates: list[tuple[Problem, str]]) -> None:
+def _choose_by_pilot(
+    sampler: _Sampler, state: _RunState, estimand: Estimand, candidates: list[tuple[SamplingProblem, str]]
+) -> None:
     """The candidate with the smallest variance times cost, by a pilot whose points count for nothing else."""
-    request = work.request
-    sampled.problem, sampled.points = candidates[0]
+    request = sampler.request
+    state.problem, state.points = candidates[0]
     if len(candidates) == 1 and request.spends_everything:
         return
     lowest = math.inf
-    for index, (rival, rival_points) in enumerate(candidates):
-        most = LOOSE_POINTS if request.rtol >= LOOSE else PILOT_POINTS
-        n = min(most, 2 ** max(5, int(PILOT_COST / rival.cost).bit_length()))
-        n = min(n, request.max_samples // (PILOT_SHARE * len(candidates) * PILOT_REPLICATES) // 4 * 4)
+    for index, (problem, points) in enumerate(candidates):
+        most = LOOSE_POINTS if request.rtol >= LOOSE_RTOL else PILOT_POINTS
+        n = min(most, 2 ** max(5, int(PILOT_COST / problem.cost).bit_length()))
+        n = min(n, request.sample_budget // (PILOT_SHARE * len(candidates) * PILOT_REPLICATES) // 4 * 4)
         if n < 16:
             break
-        affordable = work.limited(rival, PILOT_REPLICATES * n, PILOT_TIME / len(candidates))
+        affordable = sampler.limited(problem, PILOT_REPLICATES * n, PILOT_TIME / len(candidates))
         n = max(4, int(affordable) // PILOT_REPLICATES // 4 * 4)
-        stage = work.stage(rival, rival_points, (1, index), PILOT_REPLICATES, n, pilot=True)
-        score = _score(stage, rival, rival_points, goal, request) if len(stage.means) >= FEWEST else math.inf
-        if len(stage.means) >= FEWEST and (sampled.pilot is None or score < lowest):
-            sampled.problem, sampled.points, sampled.pilot, lowest = rival, rival_points, stage, score
-        if work.interrupted() or request.clock.late(PILOT_TIME):
+        stage = sampler.stage(problem, points, (1, index), PILOT_REPLICATES, n, pilot=True)
+        if len(stage.means) >= MIN_REPLICATES:
+            score = _pilot_score(stage, problem, points, estimand, request)
+            if state.pilot is None or score < lowest:
+                state.problem, state.points, state.pilot, lowest = problem, points, stage, score
+        if sampler.interrupted() or request.time_budget.expired(PILOT_TIME):
             break
 
 
-def _score(stage: Stage, problem: Problem, points: str, goal: Goal, request: Request) -> float:
+def _pilot_score(
+    stage: Stage, problem: SamplingProblem, points: str, estimand: Estimand, request: Request
+) -> float:
     """Log of variance times cost at the end of the run, averaged over the answers; infinite where nothing was seen."""
     if not np.isfinite(stage.means).all() or not stage.means.any(axis=0).all():
         return math.inf
-    if equal([stage]).any() and math.isinf(problem.integrand.high):
+    if replicates_equal([stage]).any() and math.isinf(problem.integrand.high):
         return math.inf  # no number of equal values bounds their mean
     size = np.abs(stage.means).max(axis=0)  # so that squares do not overflow
     variance = np.log(np.maximum((stage.means / size).var(axis=0, ddof=1), 1e-300)) + 2.0 * np.log(size)
-    growth = request.max_samples / (REPLICATES * stage.n)
+    growth = request.sample_budget / (REPLICATES * stage.n)
     if not request.spends_everything:
-        reference = planned(goal, problem, stage, request)
-        growth = min(growth, reference.points(request, points, 1, REPLICATES) / stage.n)
+        reference = planning_reference(estimand, problem, stage, request)
+        growth = min(growth, reference.total_points(request, points, 1, REPLICATES) / stage.n)
     gain = (RATES[points] - 1.0) * math.log(max(growth, 1.0))  # over points whose variance falls like 1 / n
     return float(variance.mean()) + math.log(problem.effort) - gain
 
 
-def _size(
-    work: _Run, problem: Problem, points: str, reference: Reference | None, look: int
+def _next_stage_size(
+    sampler: _Sampler, problem: SamplingProblem, points: str, reference: PlanningReference | None, analysis: int
 ) -> tuple[int, int]:
     """Replicates and points of each for the next stage; no points when the budget is spent."""
-    request, left = work.request, work.left
-    least = problem.unit * (2 if points == "antithetic" else 1)
-    if points == "sobol" and look > 1 and reference is not None and left < REST * reference.n * reference.replicates:
+    request, left = sampler.request, sampler.samples_left
+    least = problem.sample_multiple * (2 if points == "antithetic" else 1)
+    done = 0.0 if reference is None else reference.n * reference.replicates
+    if points == "sobol" and analysis > 1 and left < MIN_NET_INCREASE * done:
         return 0, 0
     most = left // REPLICATES // least * least
     if most < 1:  # fewer samples than replicates need
-        return (left // least, least) if look == 1 and left >= 2 * least else (0, 0)
+        return (left // least, least) if analysis == 1 and left >= 2 * least else (0, 0)
     wanted, replicates = float(min(FIRST_POINTS, max(64, most // 4))), REPLICATES
     if request.spends_everything and (reference is not None or math.isinf(request.max_seconds)):
         wanted = math.inf
-    elif reference is not None and reference.excess < math.inf:
+    elif reference is not None and reference.target_ratio < math.inf:
         if points == "sobol":
-            replicates, wanted = net(reference, request, look)
+            replicates, wanted = net_size(reference, request, analysis)
         else:
-            wanted = reference.wanted(request, points, look, REPLICATES)
+            wanted = reference.next_points(request, points, analysis, REPLICATES)
             if min(wanted, most) >= MANY_FROM:
-                replicates, wanted = MANY, reference.wanted(request, points, look, MANY)
+                replicates, wanted = MANY, reference.next_points(request, points, analysis, MANY)
     elif reference is not None:
         wanted = 4.0 * reference.n
     if points == "sobol":
         wanted = math.inf if math.isinf(wanted) else 2.0 ** math.ceil(math.log2(max(wanted, least)))
-        total = work.limited(problem, min(replicates * wanted, left))
-        return shared(total, least) if total < replicates * wanted else (replicates, int(wanted))
+        total = sampler.limited(problem, min(replicates * wanted, left))
+        return split_budget(total, least) if total < replicates * wanted else (replicates, int(wanted))
     most = left // replicates // least * least
-    n = int(min(max(work.limited(problem, replicates * min(wanted, most)) / replicates, float(least)), most))
-    step = 4 if n >= 4 and 4 % least == 0 else least  # even halves: pairs stay together
+    n = int(min(max(sampler.limited(problem, replicates * min(wanted, most)) / replicates, float(least)), most))
+    step = 4 if n >= 4 and 4 % least == 0 else least  # even halves: antithetic pairs stay together
     return replicates, n // step * step

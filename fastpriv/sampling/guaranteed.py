@@ -1,88 +1,106 @@
 """The run whose bounds hold for every number of samples and at every moment, proved from the range of the integrand.
 
 Observations are points of small independent batches, stratified by component, and the means of these. Bets against
-every candidate mean (``sequences``) bound theirs whenever the run is stopped. Where the integrand has no upper end it
-is cut, and what the cut can take away, bounded by an exponential moment, is added to the upper bound.
+every candidate mean (``confidence_sequences``) bound the true mean whenever the run is stopped. An integrand without an
+upper end is truncated; what the truncation can take away, bounded by an exponential moment, is added to the upper
+bound.
+
+Truncation. Notation: f = log(p/q) under P, or the balanced integrand F = 2 s(l) (l + e^-l - 1) under M = (P + Q)/2,
+which is at most 2 l^+ + 2; order s > 0.
+
+log E_P e^(s l) is the logarithm of the integral of p^(1+s) q^(-s), which the proposals for Renyi divergences bound. For
+T >= 2, (F - 2 T)^+ <= 2 (p/m) (l - T)^+ since p/m >= 1 where l > 0, so that E_M (F - 2 T)^+ <= 2 E_P (l - T)^+.
+
+log E e^(-s log p) for a mixture p: p >= w_c n_c on the samples of component c, and E e^(s |z|^2 / 2) = (1 - s)^(-d/2).
 """
+
+# bounds: tested by properties/test_tilting - rounding of a log moment (1e-12); the rest is a share of the target
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.random import SeedSequence
-from numpy.typing import NDArray
 
 from .._parallel import ordered_map
-from .answers import Goal
-from .engine import Outcome, compared, joined, pace
-from .problem import Problem
-from .replicates import SEGMENT_COST, batch_values, ratio_sums, tile_size
-from .request import Request
-from .statistics.normalisation import RatioSums
-from .statistics.sequences import BoundedMean
+from ..distributions import GaussianMixture
+from ..distributions.packed import Packed
+from ..numerics import BoolArray, FloatArray
+from .engine import Outcome, compare_normalisation, measured_pace, merged_log_ratios
+from .options import Request
+from .problem import SamplingProblem
+from .proposals.renyi_proposals import renyi_proposal
+from .replicates import SEGMENT_COST, batch_values, log_ratio_sums, tile_size
+from .stages import Estimand, ValueAndBounds
+from .statistics.confidence_sequences import BoundedMean, tail_excess
+from .statistics.normalisation import LogRatioSums
 
-__all__ = ["Cut", "run_guaranteed"]
-
-FloatArray = NDArray[np.float64]
+__all__ = ["Truncation", "entropy_truncation", "kl_truncation", "run_guaranteed"]
 
 BATCH = 16  # points of a batch: two a component of 8, and a range that still matters little
-FIRST = 4  # pieces of the first round; every later one doubles what there is
-LARGEST_PIECE = 2**14  # batches
-HELD = 2**23  # values of a piece
+FIRST_TASKS = 4  # of the first round; every later round doubles the number of tasks so far
+MAX_TASK_BATCHES = 2**14  # batches of a task
+MAX_TASK_VALUES = 2**23  # values of a task: 64 MB
+MAX_HALVINGS = 40  # of the order of the exponential moment, from 1
+TRUNCATION_SHARE = 1e-3  # share of the target that truncation may use up
+MOMENT_TIME = 0.5  # share of the time that the search for a moment may take
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Cut:
-    """Where an integrand is cut, and the most that this can take off its mean; infinite where nothing is known."""
+@dataclass(frozen=True, eq=False)
+class Truncation:
+    """The threshold at which an integrand is truncated, and a bound of what its means lose by that."""
 
-    at: float = math.inf
-    excess: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(1))
+    threshold: float = math.inf
+    loss: FloatArray = field(default_factory=lambda: np.zeros(1))
 
 
-@dataclasses.dataclass(frozen=True)
-class _Pieces:
-    """Of number i: the state after its batches, where a value was infinite, and what the log ratios tell."""
+@dataclass(frozen=True)
+class _BatchTask:
+    """For task i: the state after its batches, where a value was infinite, and what the log ratios tell."""
 
-    problem: Problem
-    cut: Cut
+    problem: SamplingProblem
+    truncation: Truncation
     root: SeedSequence
     batches: int
 
-    def __call__(self, i: int) -> tuple[BoundedMean, NDArray[np.bool_], RatioSums | None]:
-        state = _state(self.problem, self.cut)
-        ratios = ratio_sums(self.problem)
-        values = batch_values(self.problem, self.root, (4, i), self.batches, BATCH, self.cut.at, ratios)
+    def __call__(self, i: int) -> tuple[BoundedMean, BoolArray, LogRatioSums | None]:
+        state = _initial_state(self.problem, self.truncation)
+        log_ratios = log_ratio_sums(self.problem)
+        threshold = self.truncation.threshold
+        values = batch_values(self.problem, self.root, (4, i), self.batches, BATCH, threshold, log_ratios)
         state.update_batches(np.minimum(values, np.finfo(float).max))
-        return state, np.asarray(np.isposinf(values).any(axis=(1, 2))), ratios
+        return state, np.asarray(np.isposinf(values).any(axis=(1, 2))), log_ratios
 
 
-def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cut: Cut | None = None) -> Outcome:
+def run_guaranteed(
+    problems: Sequence[SamplingProblem], request: Request, estimand: Estimand, truncation: Truncation | None = None
+) -> Outcome:
     """Bound the means of the integrand of the first problem."""
-    problem, cut = problems[0], cut or Cut()
-    state = _state(problem, cut)
-    size = _timed(_batches(problem, request), problem, request)
-    ratios: RatioSums | None = None
-    spent, done, stopped = 0, 0, ""
+    problem, truncation = problems[0], truncation or Truncation()
+    state = _initial_state(problem, truncation)
+    size = _limited_by_time(_task_batches(problem, request), problem, request)
+    log_ratios: LogRatioSums | None = None
+    samples, done, stopped = 0, 0, ""
     infinite = np.zeros(problem.integrand.size, dtype=bool)
-    answers = _answers(goal, state, infinite, False, cut, request)
+    estimates = estimand.estimates(_interval(state, infinite, False, truncation, request))
     while not stopped:
-        left = (request.max_samples - spent) // (BATCH * size)
-        pieces = min(max(done, FIRST), left)
-        if pieces < 1:
+        left = (request.sample_budget - samples) // (BATCH * size)
+        tasks = min(max(done, FIRST_TASKS), left)
+        if tasks < 1:
             stopped = "max_samples"
             break
-        bounded = _Pieces(problem, cut, request.root, size)
-        results = ordered_map(bounded, range(done, done + pieces), n_jobs=request.n_jobs, progress=request.progress)
+        task = _BatchTask(problem, truncation, request.root, size)
+        results = ordered_map(task, range(done, done + tasks), n_jobs=request.n_jobs, progress=request.progress)
         try:
             for found, seen, new in results:
                 state.merge(found)
                 infinite |= seen
-                ratios = joined(ratios, new)
-                spent, done = spent + BATCH * size, done + 1
-                if request.clock.late():
+                log_ratios = merged_log_ratios(log_ratios, new)
+                samples, done = samples + BATCH * size, done + 1
+                if request.time_budget.expired():
                     stopped = "max_seconds"
                     break
         except KeyboardInterrupt:
@@ -91,51 +109,96 @@ def run_guaranteed(problems: Sequence[Problem], request: Request, goal: Goal, cu
             stopped = "interrupted"
         finally:
             results.close()
-        answers = _answers(goal, state, infinite, ratios is not None and ratios.endless, cut, request)
-        if not stopped and goal.excess(answers, request) <= 1.0:
+        infinite_ratio = log_ratios is not None and log_ratios.infinite_ratio
+        estimates = estimand.estimates(_interval(state, infinite, infinite_ratio, truncation, request))
+        if not stopped and estimand.target_ratio(estimates, request) <= 1.0:
             stopped = "target"
     try:
-        integrals = None if stopped == "interrupted" else compared(problem, ratios, request)
+        integrals = None if stopped == "interrupted" else compare_normalisation(problem, log_ratios, request)
     except KeyboardInterrupt:
         integrals, stopped = None, "interrupted"
-    repeatable = not request.clock.felt and stopped != "interrupted"
+    repeatable = not request.time_budget.affected and stopped != "interrupted"
     return Outcome(
-        answers, problem.law, "random batches", stopped, spent, state.count // BATCH, 1, None, repeatable,
-        equal=ratios is not None and ratios.alike, integrals=integrals,
+        estimates, problem.distribution, "random batches", stopped, samples, state.count // BATCH, 1, None, repeatable,
+        replicates_equal=log_ratios is not None and log_ratios.ratios_equal, integrals=integrals,
     )  # fmt: skip
 
 
-def _batches(problem: Problem, request: Request) -> int:
-    """Batches of a piece: a fixed amount of work, and no more than a few pieces need."""
-    most = min(LARGEST_PIECE, max(1, request.max_samples // (BATCH * FIRST)))
+def _task_batches(problem: SamplingProblem, request: Request) -> int:
+    """Batches of a task: a fixed amount of work, and no more than a few tasks need."""
+    most = min(MAX_TASK_BATCHES, max(1, request.sample_budget // (BATCH * FIRST_TASKS)))
     tiles = max(1, round(SEGMENT_COST / 4 / (problem.cost + 20 * problem.dimension) / tile_size(problem.dimension)))
-    most = min(most, HELD // (BATCH * problem.integrand.size))
+    most = min(most, MAX_TASK_VALUES // (BATCH * problem.integrand.size))
     return max(1, min(most, tiles * tile_size(problem.dimension) // BATCH))
 
 
-def _timed(size: int, problem: Problem, request: Request) -> int:
-    """Fewer batches where a piece would take a large part of the time."""
-    cost, seconds = pace(problem, request)
+def _limited_by_time(batches: int, problem: SamplingProblem, request: Request) -> int:
+    """Fewer batches where a task would take a large part of the time."""
+    cost, seconds = measured_pace(problem, request)
     if not cost:
-        return size
-    able = request.clock.left * cost / seconds / problem.cost / (2 * FIRST * BATCH)
-    if able >= size:
-        return size
-    request.clock.feel()
+        return batches
+    able = request.time_budget.remaining * cost / seconds / problem.cost / (2 * FIRST_TASKS * BATCH)
+    if able >= batches:
+        return batches
+    request.time_budget.mark_affected()
     return max(1, int(able))
 
 
-def _state(problem: Problem, cut: Cut) -> BoundedMean:
+def _initial_state(problem: SamplingProblem, truncation: Truncation) -> BoundedMean:
     integrand = problem.integrand
-    return BoundedMean(integrand.size, low=integrand.low, high=min(integrand.high, cut.at), batch=BATCH)
+    return BoundedMean(
+        integrand.size, low=integrand.low, high=min(integrand.high, truncation.threshold), batch=BATCH
+    )
 
 
-def _answers(
-    goal: Goal, state: BoundedMean, infinite: NDArray[np.bool_], endless: bool, cut: Cut, request: Request
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """A value that is infinite with positive probability makes the mean infinite, and to see one proves it, unless all
-    log ratios are finite: then it is beyond the largest double."""
+def _interval(
+    state: BoundedMean, infinite: BoolArray, infinite_ratio: bool, truncation: Truncation, request: Request
+) -> ValueAndBounds:
+    """Value and bounds of the means. A value that is infinite with positive probability makes the mean infinite, and to
+    see one proves it, unless all log ratios are finite: then it is beyond the largest double."""
     found = state.interval(request.confidence, request.side)
-    upper = np.where(infinite, math.inf, np.maximum(found.upper + cut.excess, found.value))
-    lower = np.where(infinite & endless, math.inf, found.lower)
-    return goal.answers((np.where(infinite, math.inf, found.value), lower, upper))
+    upper = np.where(infinite, math.inf, np.maximum(found.upper + truncation.loss, found.value))
+    lower = np.where(infinite & infinite_ratio, math.inf, found.lower)
+    return np.where(infinite, math.inf, found.value), lower, upper
+
+
+def kl_truncation(p: GaussianMixture, q: GaussianMixture, request: Request, *, both: bool) -> Truncation:
+    """For the balanced integrand of KL(P||Q), and of KL(Q||P) when ``both``."""
+    pairs = [(p, q), (q, p)][: 1 + both]
+    moments = [_log_ratio_moment(*pair, lambda: request.time_budget.expired(MOMENT_TIME)) for pair in pairs]
+    if any(math.isinf(log_moment) for log_moment, _ in moments):
+        return Truncation()
+    t = max(_threshold(log_moment, s, 0.5 * _allowed_loss(log_moment / s, request)) for log_moment, s in moments)
+    return Truncation(2.0 * t, np.array([2.0 * tail_excess(log_moment, s, t) for log_moment, s in moments]))
+
+
+def entropy_truncation(packed: Packed, request: Request) -> Truncation:
+    """For -log p under P, in the coordinates of the pack."""
+    s = 0.5
+    logs = packed.log_weights - s * packed.constants
+    top = float(logs.max())
+    log_moment = top + math.log(float(np.exp(logs - top).sum())) - 0.5 * packed.dimension * math.log1p(-s) + 1e-12
+    threshold = _threshold(log_moment, s, _allowed_loss(1.0, request))
+    return Truncation(threshold, np.array([tail_excess(log_moment, s, threshold)]))
+
+
+def _log_ratio_moment(p: GaussianMixture, q: GaussianMixture, expired: Callable[[], bool]) -> tuple[float, float]:
+    """A bound of log E_P e^(s l), and the largest order s = 2^-k that has one."""
+    for k in range(MAX_HALVINGS):
+        s = 0.5**k
+        if expired():
+            break
+        proposal = renyi_proposal(p, q, 1.0 + s, expired=expired)
+        if proposal.bounded and math.isfinite(proposal.log_scale):
+            return max(proposal.log_scale, 0.0), s
+    return math.inf, 1.0
+
+
+def _allowed_loss(size: float, request: Request) -> float:
+    """What truncation may take off a mean of about this size."""
+    return TRUNCATION_SHARE * max(request.atol, request.rtol * size, 1e-12 * max(size, 1e-12))
+
+
+def _threshold(log_moment: float, s: float, loss: float) -> float:
+    """Where the loss is ``loss``."""
+    return max((log_moment - 1.0 - math.log(s * loss)) / s, 2.0)

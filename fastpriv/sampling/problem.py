@@ -1,33 +1,52 @@
-"""What is averaged: where samples come from, which densities they are given, which function of these is the integrand.
+"""Sampling problems: where samples come from, which densities they are given, and which function of these is averaged.
 
-Notation: lp, lq, lg the log densities of P, Q and of the law G that the samples come from; f the integrand, whose
-mean under G is the number wanted. A law has parts, each with a fixed share of the samples; the part of a mixture is
-cut into strata, its components.
+Notation: lp, lq, lg the log densities of P, Q and of the proposal G that the samples come from; f the integrand, whose
+mean under G is the number wanted. A sampling distribution has sources, each with a fixed share of the samples; a source
+that is a mixture is stratified by its components.
+
+P and Q are each a GaussianMixture, a Density, or one side of a LogRatio (``distribution_pair``). Two mixtures are
+brought to the coordinates in which they cost least; a density that only its owner knows keeps them as they are.
 """
+
+# bounds: none - how many draws functions are tried on
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.random import SeedSequence
 
+from .. import _random
 from .._parallel import blocks
-from ..distributions.packed import Packed, log_density, log_density_information
+from ..distributions import Density, GaussianMixture, LogRatio
+from ..distributions.packed import Packed, log_density, log_density_information, pack, pack_together
+from ..errors import DomainError
 from ..kernels import _terms
+from ..numerics import FloatArray, IntArray, WordArray
+from .options import UNLIMITED, TimeBudget
+from .statistics.normalisation import compare_integrals_and_warn
 
-__all__ = ["Densities", "Evaluated", "Integrand", "Part", "Problem", "Row", "Sampled"]
+__all__ = [
+    "DOMINATING_SHARE", "DistributionPair", "EvaluableDensity", "Integrand", "LogDensities", "RatioSide",
+    "SamplableDensity", "SampleSource", "SamplingProblem", "Term", "distribution_pair", "joint_proposal_problem",
+    "proposal_problem",
+]  # fmt: skip
 
-FloatArray = NDArray[np.float64]
+# Costs are in units of one component times one coordinate of a mixture's log density.
+DRAWING_COST = 40.0  # of drawing a sample, for each coordinate
+USER_COST, PLAIN_COST = 100.0, 1e4  # of a density known to its owner alone, for each coordinate; in plain Python
+TERM_ROWS = 8  # parameters of an integrand whose values are held at a time: bounds the memory of a tile
+DOMINATING_SHARE = 0.25  # share of the samples that the dominating proposal keeps beside local normals
+TRIAL_DRAWS, MIN_TRIAL_DRAWS = 1024, 16  # draws that functions are tried on: usually, and when time is short
+TRIAL_TIME = 0.2  # share of the remaining time that a trial may take
+ONE_COMPONENT = np.ones(1)  # weights of a source without components
 
-DRAWN = 40.0  # cost of drawing a sample, for each coordinate
-AT_ONCE = 8  # rows of terms held at a time
-UNKNOWN_COST, PLAIN_COST = 100.0, 1e4  # of a density only its owner knows, for each coordinate; in plain Python
 
-
-class Evaluated(Protocol):
+class EvaluableDensity(Protocol):
     """A density only its owner knows; ``x`` has one row a dimension."""
 
     dimension: int
@@ -37,61 +56,62 @@ class Evaluated(Protocol):
         """How it is called: "jitted", "vectorized" or "plain"."""
 
     def evaluate(self, x: FloatArray, *, own: Any = ...) -> FloatArray:
-        """Log densities, shape (n,), of the columns of x; ``own`` is what they were drawn from."""
+        """Log densities, shape (n,), of the columns of x; ``own`` is the distribution they were drawn from."""
 
 
-class Sampled(Evaluated, Protocol):
+class SamplableDensity(EvaluableDensity, Protocol):
     """A density with a sampler."""
 
-    def draw(self, words: NDArray[np.uint64], n: int) -> FloatArray:
+    def draw(self, words: WordArray, n: int) -> FloatArray:
         """The n samples, shape (d, n), of the stream that ``words`` name."""
 
 
 @dataclass(frozen=True)
-class Part:
+class SampleSource:
     """One source of samples.
 
     Attributes
     ----------
     share : float
-        Its part of all samples.
-    source : Packed or Sampled
-        A mixture, sampled component by component, or a sampler.
+        Its share of all samples.
+    distribution : Packed or SamplableDensity
+        A mixture, sampled component by component, or a density with a sampler.
     weights : ndarray, shape (k,)
-        What the components count for; they sum to 1.
-    chances : ndarray, shape (k,)
-        The share of this part's samples that each component gets; ``weights`` unless reallocated.
+        Probabilities of the components; they sum to 1.
+    allocation : ndarray, shape (k,)
+        Share of the samples of this source that each component gets; ``weights`` unless reallocated.
     """
 
     share: float
-    source: Packed | Sampled
+    distribution: Packed | SamplableDensity
     weights: FloatArray
-    chances: FloatArray
+    allocation: FloatArray
 
     @classmethod
-    def of(cls, source: Packed | Sampled, weights: FloatArray, share: float = 1.0) -> Part:
-        """Components get the samples that their weights ask for."""
-        return cls(share, source, weights, weights)
+    def of(cls, distribution: Packed | SamplableDensity, weights: FloatArray, share: float = 1.0) -> SampleSource:
+        """A source whose components get the samples that their weights ask for."""
+        return cls(share, distribution, weights, weights)
 
-    def reallocated(self, chances: FloatArray) -> Part:
-        """The same law, with other chances."""
-        return replace(self, chances=chances)
+    @classmethod
+    def of_mixture(cls, packed: Packed, mixture: GaussianMixture, share: float = 1.0) -> SampleSource:
+        """A mixture, stratified by its components, its weights divided by their sum."""
+        return cls.of(packed, mixture.weights / mixture.weights.sum(), share)
 
     @property
-    def ratio(self) -> FloatArray | None:
+    def importance_weights(self) -> FloatArray | None:
         """What a sample of each component counts for; None for 1 everywhere."""
-        return None if self.chances is self.weights else self.weights / self.chances
+        return None if self.allocation is self.weights else self.weights / self.allocation
 
-    def bounds(self, n: int, start: FloatArray) -> NDArray[np.int64]:
+    def component_ends(self, n: int, start: FloatArray) -> IntArray:
         """The first sample after those of each component, when sample k stands at (k + start) / n; a row a start."""
-        ends = np.ceil(n * np.cumsum(self.chances) - start[:, np.newaxis])
+        ends = np.ceil(n * np.cumsum(self.allocation) - start[:, np.newaxis])
         ends[:, -1] = n
         return np.clip(ends, 0, n).astype(np.int64)
 
 
 @dataclass(frozen=True)
-class Row:
-    """One kind of term, for each of its parameters; ``swapped`` exchanges P and Q.
+class Term:
+    """One kind of integrand, for each of its parameters; ``swapped`` exchanges P and Q.
 
     ``name`` is one of ``fastpriv.kernels._terms.NAMES``, or "information" or "entropy".
     """
@@ -103,28 +123,25 @@ class Row:
 
 @dataclass(frozen=True)
 class Integrand:
-    """Functions of log densities, and the range of their values.
+    """Functions of log densities, and a range that their values never leave, infinite where there is no bound."""
 
-    Attributes
-    ----------
-    rows : tuple of Row
-        All that is averaged; e is the number of their parameters.
-    low, high : float
-        What f can never leave; infinite where there is no bound.
-    """
-
-    rows: tuple[Row, ...]
+    terms: tuple[Term, ...]
     low: float
     high: float
 
     @property
     def size(self) -> int:
-        """The number e of averages."""
-        return sum(len(row.parameters) for row in self.rows)
+        """The number e of averages: of the parameters of all terms."""
+        return sum(len(term.parameters) for term in self.terms)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the range is finite."""
+        return math.isfinite(self.low) and math.isfinite(self.high)
 
 
-class Densities(NamedTuple):
-    """Log densities at n samples, and what they tell of their component where that is asked."""
+class LogDensities(NamedTuple):
+    """Log densities at n samples; of the integrand "information" the divergence of the posterior stands in ``lq``."""
 
     lp: FloatArray
     lq: FloatArray
@@ -132,43 +149,57 @@ class Densities(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Problem:
-    """A law, the densities of its samples, and an integrand; ``watched`` where its variance may be infinite.
+class SamplingProblem:
+    """A sampling distribution, the densities of its samples, and an integrand.
 
-    ``g`` are mixtures of which the density given to the integrand is the sum. ``unknown`` says that a density is known
-    to its owner alone, so that its normalisation is in doubt and mass may hide from samples; ``others`` are sources of
-    Q where samples are of P alone; ``doubted`` that a warning of the normalisation has been given.
+    Attributes
+    ----------
+    distribution : {"direct", "balanced", "tilted"}
+        What the samples come from: P, (P + Q) / 2, or a proposal.
+    sources : tuple of SampleSource
+        The parts of that distribution.
+    p, q : Packed or EvaluableDensity
+        What gives log densities.
+    proposals : tuple of Packed
+        Mixtures, scaled, whose sum is the density g that the integrand is given.
+    integrand : Integrand
+        What is averaged.
+    monitors_tail : bool
+        Whether the variance of the integrand may be infinite, so that its largest values are collected.
+    user_density : bool
+        Whether a density is known to its owner alone: its normalisation is in doubt, and mass may hide from samples.
+    q_sources : tuple of SampleSource
+        Sources of Q where samples are of P alone, for a comparison of the integrals.
+    normalisation_warned : bool
+        Whether a warning of the normalisation has been given already.
     """
 
-    law: str
-    parts: tuple[Part, ...]
-    p: Packed | Evaluated
-    q: Packed | Evaluated | None
-    g: tuple[Packed, ...]
+    distribution: str
+    sources: tuple[SampleSource, ...]
+    p: Packed | EvaluableDensity
+    q: Packed | EvaluableDensity | None
+    proposals: tuple[Packed, ...]
     integrand: Integrand
-    watched: bool = False
-    unknown: bool = False
-    others: tuple[Part, ...] = ()
-    doubted: bool = False
-
-    def with_parts(self, parts: tuple[Part, ...]) -> Problem:
-        """The same averages from other chances of the components."""
-        return replace(self, parts=parts)
+    monitors_tail: bool = False
+    user_density: bool = False
+    q_sources: tuple[SampleSource, ...] = ()
+    normalisation_warned: bool = False
 
     @property
     def has_components(self) -> bool:
-        """Whether some part is a mixture, so that its points can be chosen."""
-        return any(isinstance(part.source, Packed) for part in self.parts)
+        """Whether some source is a mixture, so that its points can be chosen."""
+        return any(isinstance(source.distribution, Packed) for source in self.sources)
 
     @property
-    def unit(self) -> int:
-        """Samples come in multiples of this, so that every part gets its share of them exactly."""
-        return round(1.0 / min(part.share for part in self.parts))
+    def sample_multiple(self) -> int:
+        """Samples come in multiples of this number, so that every source gets its share of them exactly."""
+        return round(1.0 / min(source.share for source in self.sources))
 
     @property
-    def largest_ratio(self) -> float:
+    def largest_weight(self) -> float:
         """The most that a sample counts for."""
-        return max([1.0, *(float(part.ratio.max()) for part in self.parts if part.ratio is not None)])
+        weights = [source.importance_weights for source in self.sources]
+        return max([1.0, *(float(weight.max()) for weight in weights if weight is not None)])
 
     @property
     def dimension(self) -> int:
@@ -177,80 +208,253 @@ class Problem:
 
     @property
     def cost(self) -> float:
-        """Components times coordinates that a sample is held against: a fixed model, so that choices never depend
+        """Components times coordinates that a sample is held against. The model is fixed, so that choices never depend
         on a clock."""
-        return sum(_cost(side) for side in (self.p, self.q, *self.g) if side is not None)
+        return sum(_evaluation_cost(side) for side in (self.p, self.q, *self.proposals) if side is not None)
 
     @property
     def effort(self) -> float:
-        """``cost``, and what a sample takes whatever it is held against: what problems are compared by."""
-        return self.cost + DRAWN * self.dimension
+        """``cost`` and that of drawing a sample: what problems are compared by."""
+        return self.cost + DRAWING_COST * self.dimension
 
-    def pieces(self, n: int) -> Iterator[tuple[Part, int, int]]:
-        """Every part with the first and the last-but-one of its samples among n."""
+    def source_ranges(self, n: int) -> Iterator[tuple[SampleSource, int, int]]:
+        """Every source with the range of its samples among n: the first, and the one after the last."""
         first, share = 0, 0.0
-        for part in self.parts:
-            share += part.share
-            last = n if part is self.parts[-1] else round(n * share)
-            yield part, first, last
+        for source in self.sources:
+            share += source.share
+            last = n if source is self.sources[-1] else round(n * share)
+            yield source, first, last
             first = last
 
-    def densities(self, x: FloatArray, source: object, room: FloatArray | None = None) -> Densities:
-        """Log densities at the columns of x, drawn from ``source``; for "information" the divergence takes lq's place.
+    def densities(self, x: FloatArray, own: object, workspace: FloatArray | None = None) -> LogDensities:
+        """Log densities at the columns of x, which were drawn from ``own``.
 
-        ``room`` of shape (3, n) holds what mixtures give: memory that is asked for anew costs as much as the work.
+        ``workspace``, of shape (3, n), holds the results of mixtures: fresh memory costs as much as the work.
         """
-        room = np.empty((3, x.shape[1])) if room is None else room
-        if self.integrand.rows[0].name == "information":
+        workspace = np.empty((3, x.shape[1])) if workspace is None else workspace
+        if self.integrand.terms[0].name == "information":
             assert isinstance(self.p, Packed)
-            return Densities(*log_density_information(self.p, x), room[0])
-        lp = _of(self.p, x, source, room[0])
-        lq = lp if self.q is None else _of(self.q, x, source, room[1])
-        lg = log_density(self.g[0], x, room[2]) if self.g else lp
-        for more in self.g[1:]:
-            np.logaddexp(lg, log_density(more, x), out=lg)
-        return Densities(lp, lq, lg)
+            return LogDensities(*log_density_information(self.p, x), workspace[0])
+        lp = _evaluated(self.p, x, own, workspace[0])
+        lq = lp if self.q is None else _evaluated(self.q, x, own, workspace[1])
+        lg = log_density(self.proposals[0], x, workspace[2]) if self.proposals else lp
+        for proposal in self.proposals[1:]:
+            np.logaddexp(lg, log_density(proposal, x), out=lg)
+        return LogDensities(lp, lq, lg)
 
-    def sums(self, at: Densities, ratio: FloatArray | None, count: int = 1) -> FloatArray:
+    def sums(self, densities: LogDensities, weights: FloatArray | None, count: int = 1) -> FloatArray:
         """Sums of f over each of ``count`` runs of samples of one length, shape (count, e), in a fixed order and in
         bounded memory."""
         found = []
-        for row in self.integrand.rows:
-            sums = np.empty((len(row.parameters), count))
-            if count == 1 and ratio is None and row.name in _terms.CODES:
-                lp, lq = (at.lq, at.lp) if row.swapped else (at.lp, at.lq)
-                _terms.term_sums(row.name, lp, lq, at.lg, row.parameters, sums[:, 0])
+        for term in self.integrand.terms:
+            sums = np.empty((len(term.parameters), count))
+            if count == 1 and weights is None and term.name in _terms.CODES:
+                lp, lq = (densities.lq, densities.lp) if term.swapped else (densities.lp, densities.lq)
+                _terms.term_sums(term.name, lp, lq, densities.lg, term.parameters, sums[:, 0])
             else:
-                for some in blocks(len(sums), AT_ONCE):
-                    terms = _terms_of(row, at, row.parameters[some], ratio)
-                    _terms.ordered_sums(terms.reshape(-1, terms.shape[1] // count), sums[some].reshape(-1))
+                for rows in blocks(len(sums), TERM_ROWS):
+                    values = _term_values(term, densities, term.parameters[rows], weights)
+                    _terms.ordered_sums(values.reshape(-1, values.shape[1] // count), sums[rows].reshape(-1))
             found.append(sums.T)
         return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
 
-    def values(self, at: Densities, ratio: FloatArray | None) -> FloatArray:
+    def values(self, densities: LogDensities, weights: FloatArray | None) -> FloatArray:
         """f at the samples, shape (e, n)."""
-        return np.concatenate([_terms_of(row, at, row.parameters, ratio) for row in self.integrand.rows])
+        terms = self.integrand.terms
+        return np.concatenate([_term_values(term, densities, term.parameters, weights) for term in terms])
 
 
-def _terms_of(row: Row, at: Densities, parameters: FloatArray, ratio: FloatArray | None) -> FloatArray:
-    if row.name == "information":
-        out = at.lq[np.newaxis].copy()
-    elif row.name == "entropy":
-        out = -at.lp[np.newaxis]
+def _term_values(
+    term: Term, densities: LogDensities, parameters: FloatArray, weights: FloatArray | None
+) -> FloatArray:
+    if term.name == "information":
+        out = densities.lq[np.newaxis].copy()
+    elif term.name == "entropy":
+        out = -densities.lp[np.newaxis]
     else:
-        out = np.empty((len(parameters), len(at.lp)))
-        lp, lq = (at.lq, at.lp) if row.swapped else (at.lp, at.lq)
-        _terms.terms(row.name, lp, lq, at.lg, parameters, out)
-    if ratio is not None:
-        out *= ratio
+        out = np.empty((len(parameters), len(densities.lp)))
+        lp, lq = (densities.lq, densities.lp) if term.swapped else (densities.lp, densities.lq)
+        _terms.terms(term.name, lp, lq, densities.lg, parameters, out)
+    if weights is not None:
+        out *= weights
     return out
 
 
-def _cost(side: Packed | Evaluated) -> float:
+def _evaluation_cost(side: Packed | EvaluableDensity) -> float:
     if not isinstance(side, Packed):
-        return (PLAIN_COST if side.form == "plain" else UNKNOWN_COST) * side.dimension
+        return (PLAIN_COST if side.form == "plain" else USER_COST) * side.dimension
     return float(side.scales.size if len(side.scales) == len(side) else len(side) * side.scales.size)
 
 
-def _of(side: Packed | Evaluated, x: FloatArray, source: object, out: FloatArray) -> FloatArray:
-    return log_density(side, x, out) if isinstance(side, Packed) else side.evaluate(x, own=source)
+def _evaluated(side: Packed | EvaluableDensity, x: FloatArray, own: object, out: FloatArray) -> FloatArray:
+    return log_density(side, x, out) if isinstance(side, Packed) else side.evaluate(x, own=own)
+
+
+class RatioSide:
+    """P or Q of a LogRatio: log p/q stands for log p, and 0 for log q."""
+
+    def __init__(self, ratio: LogRatio, side: str) -> None:
+        self.ratio, self.side, self.dimension = ratio, side, ratio.dimension
+
+    @property
+    def form(self) -> str:
+        """That of the ratio; q costs nothing."""
+        return self.ratio.form if self.side == "p" else "vectorized"
+
+    def evaluate(self, x: FloatArray, own: object = None) -> FloatArray:
+        """Log densities relative to q; ``own`` is the side that x was drawn from."""
+        if self.side == "q":
+            return np.zeros(x.shape[1])
+        return self.ratio.evaluate(x, own=own.side if isinstance(own, RatioSide) else None)
+
+    def draw(self, words: WordArray, n: int) -> FloatArray:
+        """Draws of this side."""
+        return self.ratio.draw(words, n, self.side)
+
+
+@dataclass(frozen=True)
+class DistributionPair:
+    """P and Q, with their samples where there are any.
+
+    Attributes
+    ----------
+    p, q : Packed or EvaluableDensity
+        What gives log densities.
+    sources_p, sources_q : tuple of SampleSource
+        Where samples of each come from; empty where there is no sampler.
+    both_mixtures : bool
+        Whether both are mixtures, so that tails are known to be light.
+    normalisation_warned : bool
+        Whether a first trial has already warned that the densities are not normalised.
+    """
+
+    p: Packed | EvaluableDensity
+    q: Packed | EvaluableDensity
+    sources_p: tuple[SampleSource, ...]
+    sources_q: tuple[SampleSource, ...]
+    both_mixtures: bool
+    normalisation_warned: bool = False
+
+    def direct(self, integrand: Integrand, *, heavy: bool = False) -> SamplingProblem:
+        """Samples of P; ``heavy`` says that the variance may be infinite."""
+        q_sources = () if self.both_mixtures else self.sources_q
+        return replace(self._problem("direct", self.sources_p, integrand, heavy), q_sources=q_sources)
+
+    def balanced(self, integrand: Integrand, *, heavy: bool = False) -> SamplingProblem:
+        """Samples of (P + Q) / 2, half of them from each."""
+        halves = tuple(replace(source, share=0.5) for source in (*self.sources_p, *self.sources_q))
+        return self._problem("balanced", halves, integrand, heavy)
+
+    def swapped(self) -> DistributionPair:
+        """Q and P."""
+        return replace(self, p=self.q, q=self.p, sources_p=self.sources_q, sources_q=self.sources_p)
+
+    def _problem(
+        self, distribution: str, sources: tuple[SampleSource, ...], integrand: Integrand, heavy: bool
+    ) -> SamplingProblem:
+        return SamplingProblem(
+            distribution, sources, self.p, self.q, (), integrand, user_density=not self.both_mixtures,
+            monitors_tail=heavy or not (self.both_mixtures or integrand.bounded),
+            normalisation_warned=self.normalisation_warned,
+        )  # fmt: skip
+
+
+def distribution_pair(p: Any, q: Any, root: SeedSequence, time_budget: TimeBudget = UNLIMITED) -> DistributionPair:
+    """The pair. Functions are tried once: their errors and the warning of plain Python come from here."""
+    if isinstance(p, LogRatio):
+        warned = _try_ratio(p, root, time_budget)
+        numerator, denominator = RatioSide(p, "p"), RatioSide(p, "q")
+        q_sources = (SampleSource.of(denominator, ONE_COMPONENT),) if "q" in p.sides else ()
+        p_sources = (SampleSource.of(numerator, ONE_COMPONENT),)
+        return DistributionPair(numerator, denominator, p_sources, q_sources, False, warned)
+    if isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture):
+        first, second = pack_together(p, q).packs
+        sources = (SampleSource.of_mixture(first, p),), (SampleSource.of_mixture(second, q),)
+        return DistributionPair(first, second, *sources, True)
+    warned = _try_densities(p, q, root, time_budget)
+    (density_p, sources_p), (density_q, sources_q) = _density_and_sources(p), _density_and_sources(q)
+    if not sources_p and not sources_q:
+        raise DomainError("p must have a sampler, or q; got neither. Pass Density(log_density, sampler, ...).")
+    return DistributionPair(density_p, density_q, sources_p, sources_q, False, warned)
+
+
+def proposal_problem(
+    pair: DistributionPair, proposal: GaussianMixture, packed: Packed, log_scale: float, integrand: Integrand
+) -> SamplingProblem:
+    """Samples of a proposal whose density times exp(log_scale) is the g of the integrand."""
+    sources = (SampleSource.of_mixture(packed, proposal),)
+    return SamplingProblem(
+        "tilted", sources, pair.p, pair.q, (_scaled(packed, log_scale),), integrand, monitors_tail=True
+    )
+
+
+def joint_proposal_problem(
+    problem: SamplingProblem, beside: GaussianMixture, packed: Packed, log_scale: float
+) -> SamplingProblem:
+    """DOMINATING_SHARE of the samples from the proposal of ``problem``, the rest from another distribution ``beside``
+    it: the integrand stays below its bound over DOMINATING_SHARE."""
+    sources = (
+        replace(problem.sources[0], share=DOMINATING_SHARE),
+        SampleSource.of_mixture(packed, beside, 1.0 - DOMINATING_SHARE),
+    )
+    dominating = _scaled(problem.proposals[0], math.log(DOMINATING_SHARE))
+    other = _scaled(packed, log_scale + math.log1p(-DOMINATING_SHARE))
+    integrand = replace(problem.integrand, high=problem.integrand.high / DOMINATING_SHARE)
+    return replace(problem, sources=sources, proposals=(dominating, other), integrand=integrand)
+
+
+def _scaled(packed: Packed, log_scale: float) -> Packed:
+    return replace(packed, constants=packed.constants + log_scale)
+
+
+def _density_and_sources(distribution: Any) -> tuple[Packed | EvaluableDensity, tuple[SampleSource, ...]]:
+    if isinstance(distribution, GaussianMixture):
+        packed = pack(distribution)
+        return packed, (SampleSource.of_mixture(packed, distribution),)
+    return distribution, (SampleSource.of(distribution, ONE_COMPONENT),) if distribution.has_sampler else ()
+
+
+def _try_densities(p: Any, q: Any, root: SeedSequence, time_budget: TimeBudget) -> bool:
+    """Call every function on a few points, compare the integrals where draws can, and say whether that warned."""
+    cost = 0.0
+    words = [_random.words(root, (9, index), 4) for index in range(2)]
+    draws = [_trial_draws(distribution, words[index]) for index, distribution in enumerate((p, q))]
+    for distribution, own, other, seed in zip((p, q), draws, draws[::-1], words, strict=True):
+        if isinstance(distribution, Density):
+            cost += distribution.trial(seed, None if own is not None else other).evaluate
+    n = _affordable_draws(cost * sum(x is not None for x in draws), time_budget)
+    few = [None if x is None else np.ascontiguousarray(x[:, :n]) for x in draws]
+    at_p, at_q = (None if x is None else _log_density(p, x) - _log_density(q, x) for x in few)
+    return compare_integrals_and_warn(at_p, at_q).verdict != "equal"
+
+
+def _try_ratio(ratio: LogRatio, root: SeedSequence, time_budget: TimeBudget) -> bool:
+    words = _random.words(root, (9, 0), 4)
+    n = _affordable_draws(ratio.trial(words).evaluate * len(ratio.sides), time_budget)
+    log_ratios = {side: ratio.evaluate(ratio.draw(words, n, side), own=side) for side in ratio.sides}
+    return compare_integrals_and_warn(log_ratios["p"], log_ratios.get("q")).verdict != "equal"
+
+
+def _affordable_draws(nanoseconds: float, time_budget: TimeBudget) -> int:
+    """TRIAL_DRAWS, or as many as TRIAL_TIME allows where each costs so many nanoseconds; 0 is an unknown cost."""
+    able = math.inf
+    if nanoseconds > 0.0:
+        able = TRIAL_TIME * time_budget.remaining / max(1e-9 * nanoseconds, 1e-12)
+    if able >= TRIAL_DRAWS:
+        return TRIAL_DRAWS
+    time_budget.mark_affected()
+    return max(MIN_TRIAL_DRAWS, int(able))
+
+
+def _trial_draws(distribution: Any, words: WordArray) -> FloatArray | None:
+    if isinstance(distribution, GaussianMixture):
+        drawn = distribution.sample(TRIAL_DRAWS, rng=words.tolist())
+        return np.ascontiguousarray(drawn.reshape(TRIAL_DRAWS, -1).T)
+    return distribution.draw(words, TRIAL_DRAWS) if distribution.has_sampler else None
+
+
+def _log_density(distribution: Any, x: FloatArray) -> FloatArray:
+    if isinstance(distribution, GaussianMixture):
+        return log_density(pack(distribution), x)
+    found: FloatArray = distribution.evaluate(x)
+    return found

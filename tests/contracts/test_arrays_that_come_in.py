@@ -187,8 +187,9 @@ CALLS = {  # name: calls that go through, as a function and its arguments
 
 NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made of checked arrays, results
     "Assessment", "Sweep", "read_categories", "read_column", "show_versions", "BackendMissingError", "DomainError",
-    "NotConvergedError", "SamplingWarning", "ShapeError", "AnyChannel", "Likelihood", "Posterior", "read_channel",
-    "write_channel", "DefaultColumn", "ProductColumn", "ExtremeLogRatios", "RowPair", "TypeClasses", "read_mixture",
+    "NotConvergedError", "SamplingWarning", "ShapeError", "Sampling", "AnyChannel", "Likelihood", "Posterior",
+    "read_channel", "write_channel", "DefaultColumn", "ProductColumn", "ExtremeLogRatios", "RowPair", "TypeClasses",
+    "read_mixture",
     "write_mixture", "total_variation", "AwgnCapacity", "ChannelCapacity",
     "kl_divergence", "jensen_shannon", "entropy", "label_information", "conversions.HockeyStickCurve",
     "conversions.LipCurve", "conversions.cd_lmip_from_hockey_sticks", "conversions.ExtremalPair", "conversions.Notion",

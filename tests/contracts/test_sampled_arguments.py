@@ -1,7 +1,9 @@
 """What the sampled quantities refuse, and in which words."""
 
+import dataclasses
 import subprocess
 import sys
+import typing
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from fastpriv import (
     GaussianMixture,
     LogRatio,
     Pmf,
+    Sampling,
     ShapeError,
     entropy,
     hockey_stick_divergence,
@@ -23,6 +26,7 @@ from fastpriv import (
     renyi_divergence,
     total_variation,
 )
+from fastpriv.sampling.options import INTERVALS, SIDES, IntervalKind, SamplingOptions, Side
 
 P = GaussianMixture([0.5, 0.5], [[0.0, 0.0], [1.0, 2.0]], [[1.0, 2.0], [2.0, 1.0]])
 Q = GaussianMixture([0.25, 0.75], [[1.0, 0.0], [0.0, 2.0]], [[1.0, 1.0], [2.0, 2.0]])
@@ -47,7 +51,7 @@ WRONG = [
     *(("atol", value, "atol must be at least 0 and finite") for value in (-1.0, np.nan, np.inf)),
     *(("max_samples", value, "max_samples must be") for value in (0, 7, -5, 1.5, np.nan, np.inf, 2**60, True, "many")),
     *(("max_seconds", value, "max_seconds must be positive") for value in (0.0, -1.0, np.nan)),
-    *(("method", value, "method must be 'auto' or name a law") for value in ("fast", "", None, 3, "sobol sobol")),
+    *(("method", value, "method must be 'auto' or name a distr") for value in ("fast", "", None, 3, "sobol sobol")),
     ("interval", "normal", "interval must be one of replicates, guaranteed; got 'normal'"),
     *(("rng", value, "rng must be None, an integer of at least 0") for value in (-1, 1.5, "seed", [1, -2])),
     *(("n_jobs", value, "n_jobs must be a non-zero integer or None") for value in (0, 1.5, "all")),
@@ -55,6 +59,35 @@ WRONG = [
     ("confidence", 95, "got 95.0. Write 0.95 for 95 %"),
     ("max_seconds", None, "max_seconds must be positive; got None. Pass seconds, or infinity for no limit"),
 ]
+
+
+def test_the_keywords_are_the_fields_of_sampling():
+    fields, keywords = typing.get_type_hints(Sampling), typing.get_type_hints(SamplingOptions)
+    assert fields == keywords
+    assert list(fields) == list(keywords) == [field.name for field in dataclasses.fields(Sampling)]
+    assert not SamplingOptions.__required_keys__
+    for name in SIDES, INTERVALS:
+        assert set(typing.get_args(Side)) | set(typing.get_args(IntervalKind)) >= set(name)
+
+
+def test_keywords_override_the_fields_of_sampling():
+    sampling = Sampling(**BRIEF, side="upper")
+    for call in (*CALLS.values(), *ONE_LAW.values()):
+        one, other = call(sampling=sampling), call(**BRIEF, side="upper")
+        assert (one.value, one.lower, one.upper, one.cost) == (other.value, other.lower, other.upper, other.cost)
+    assert kl_divergence(P, Q, sampling=sampling, confidence=0.5, side="lower").confidence == 0.5
+    with pytest.raises(DomainError, match="sampling must be a Sampling; got 0.01. Build a fastpriv.Sampling"):
+        kl_divergence(P, Q, sampling=0.01)
+    assert Sampling(max_samples=1e6) == Sampling(max_samples=10**6)
+
+
+@pytest.mark.parametrize(("name", "near"), [("rtoll", "rtol"), ("certifed", "certified"), ("smpling", "sampling")])
+def test_an_unknown_keyword_is_refused_as_python_does(name, near):
+    said = rf"kl_divergence\(\) got an unexpected keyword argument '{name}'. Did you mean '{near}'\?"
+    with pytest.raises(TypeError, match=said):
+        kl_divergence(P, Q, **{name: 1})
+    with pytest.raises(TypeError, match=r"entropy\(\) got an unexpected keyword argument 'q'$"):
+        entropy(P, q=Q)
 
 
 @pytest.mark.parametrize(("keyword", "value", "message"), WRONG, ids=lambda x: str(x)[:20])
@@ -69,9 +102,9 @@ def test_keywords_are_checked_even_where_the_answer_is_exact():
     with pytest.raises(DomainError, match="confidence must be between 0 and 1"):
         kl_divergence(one, one, confidence=2.0)
     line = GaussianMixture.single(0.0, 1.0)
-    with pytest.raises(DomainError, match="method must be 'auto' or name a law"):
+    with pytest.raises(DomainError, match="method must be 'auto' or name a distribution"):
         kl_divergence(line, line, method="best")
-    said = r"method must name a law of this pair \(balanced, direct\); got 'tilted'. Take one of these."
+    said = r"method must name a distribution of this pair \(balanced, direct\); got 'tilted'. Take one of these."
     with pytest.raises(DomainError, match=said):
         kl_divergence(P, Q, method="tilted")
 
@@ -292,9 +325,9 @@ def test_what_follows_a_log_ratio_is_given_by_name():
 
 
 def test_the_keywords_are_explained_where_docstrings_say():
-    code = "import fastpriv; assert 'max_seconds' in fastpriv.divergences.__doc__"
+    code = "import fastpriv; assert 'max_seconds' in fastpriv.Sampling.__doc__"
     subprocess.run([sys.executable, "-c", code], check=True)
-    assert all("help(fastpriv.divergences)" in call.__doc__ for call in (entropy, kl_divergence, total_variation))
+    assert all("help(fastpriv.Sampling)" in call.__doc__ for call in (entropy, kl_divergence, total_variation))
 
 
 def test_variances_at_the_edge_of_doubles_only_change_the_units():

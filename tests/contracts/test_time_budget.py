@@ -8,8 +8,8 @@ import warnings
 import numpy as np
 import pytest
 
-import fastpriv.sampling.clock
 import fastpriv.sampling.engine
+import fastpriv.sampling.options
 from contracts.work_clock import installed_work_clock
 from fastpriv import (
     Density,
@@ -21,8 +21,8 @@ from fastpriv import (
     renyi_divergence,
     total_variation,
 )
-from fastpriv.sampling.clock import Clock
-from fastpriv.sampling.proposals.orders import renyi_proposal
+from fastpriv.sampling.options import TimeBudget
+from fastpriv.sampling.proposals.renyi_proposals import renyi_proposal
 from fastpriv.sampling.proposals.tilting import hockey_stick_proposals
 
 SECONDS = 1.0
@@ -39,7 +39,7 @@ def mixture(k, d, seed, *, full=False):
 
 def slow_law(d, seconds):
     def log_density(x):
-        fastpriv.sampling.clock.time.spend(seconds)
+        fastpriv.sampling.options.time.spend(seconds)
         return float(-0.5 * (x * x).sum() - d * 0.9189385332046727)
 
     return Density(log_density, lambda rng, n: rng.standard_normal((n, d)), dimension=d)
@@ -77,24 +77,24 @@ def test_large_laws_and_slow_functions_are_answered_in_time(name, monkeypatch):
 def test_a_search_that_is_late_gives_bounds_that_are_true_but_wide():
     p, q = mixture(6, 3, 1), mixture(6, 3, 2)
     for law in (p, mixture(6, 3, 3, full=True)):
-        ((proposal, places),) = hockey_stick_proposals(law, q, [1.0, 5.0], late=lambda: True)
+        ((proposal, places),) = hockey_stick_proposals(law, q, [1.0, 5.0], expired=lambda: True)
         assert list(places) == [0, 1]
         assert 0.0 <= proposal.log_scale < 1e-12
         np.testing.assert_allclose(proposal.mixture.means, law.means)
-        found = renyi_proposal(law, q, 1.2, late=lambda: True)
+        found = renyi_proposal(law, q, 1.2, expired=lambda: True)
         assert not found.bounded
         assert not found.diverges
 
 
 def test_a_clock_tells_its_whole_that_it_was_felt():
-    whole = Clock(np.inf)
-    part = Clock(0.0, whole)
-    assert not whole.late()
-    assert not whole.felt
-    assert part.late()
-    assert whole.felt
-    assert whole.part(0.5).left == np.inf
-    assert Clock(100.0).part(0.5).seconds <= 50.0
+    whole = TimeBudget(np.inf)
+    part = TimeBudget(0.0, whole)
+    assert not whole.expired()
+    assert not whole.affected
+    assert part.expired()
+    assert whole.affected
+    assert whole.portion(0.5).remaining == np.inf
+    assert TimeBudget(100.0).portion(0.5).seconds <= 50.0
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -162,7 +162,7 @@ def test_a_busy_machine_has_no_say_where_there_is_time(stalls, monkeypatch):
     for call, one in zip(calls, quiet, strict=True):
         with monkeypatch.context() as patch:
             clock = Stalled(stalls)
-            for module in (fastpriv.sampling.clock, fastpriv.sampling.engine):
+            for module in (fastpriv.sampling.options, fastpriv.sampling.engine):
                 patch.setattr(module, "time", clock)
             two = call()
         assert clock.looks > 4
@@ -173,7 +173,7 @@ def test_a_busy_machine_has_no_say_where_there_is_time(stalls, monkeypatch):
 
 def test_a_slow_machine_with_little_time_says_that_the_clock_had_a_say(monkeypatch):
     clock = Stalled(lambda look: 0.3)
-    for module in (fastpriv.sampling.clock, fastpriv.sampling.engine):
+    for module in (fastpriv.sampling.options, fastpriv.sampling.engine):
         monkeypatch.setattr(module, "time", clock)
     answer = kl_divergence(mixture(3, 2, 1), mixture(3, 2, 2), rng=1, max_seconds=5.0)
     assert not answer.cost["repeatable"]

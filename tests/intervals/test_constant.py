@@ -15,10 +15,10 @@ from fastpriv import (
     total_variation,
 )
 from fastpriv.distributions.packed import pack
-from fastpriv.sampling.answers import Stage, interval
-from fastpriv.sampling.problem import Integrand, Part, Problem, Row
-from fastpriv.sampling.request import request
-from fastpriv.sampling.statistics.tails import PointMoments
+from fastpriv.sampling.options import Sampling
+from fastpriv.sampling.problem import Integrand, SampleSource, SamplingProblem, Term
+from fastpriv.sampling.stages import Stage, interval
+from fastpriv.sampling.statistics.tail_index import PointMoments
 from sizes import few_or_all
 
 REPLICATES, POINTS, LOOKED_AT = 32, 1024, 16
@@ -27,17 +27,14 @@ FALSE_ALARM = 1e-6
 PACKED = pack(GaussianMixture.single(np.zeros(2), 1.0))
 
 
-def problem(parts=1):
-    integrand = Integrand((Row("total_variation", np.zeros(1)),), 0.0, 1.0)
-    every = tuple(Part.of(PACKED, np.ones(1), 1.0 / parts) for _ in range(parts))
-    return Problem("direct", every, PACKED, PACKED, (), integrand)
+def problem(sources=1):
+    integrand = Integrand((Term("total_variation", np.zeros(1)),), 0.0, 1.0)
+    every = tuple(SampleSource.of(PACKED, np.ones(1), 1.0 / sources) for _ in range(sources))
+    return SamplingProblem("direct", every, PACKED, PACKED, (), integrand)
 
 
 def asked(side):
-    return request(
-        confidence=0.95, side=side, rtol=1e-3, atol=0.0, max_samples=10**8, max_seconds=math.inf, method="auto",
-        interval="replicates", rng=1, n_jobs=1, progress=None,
-    )  # fmt: skip
+    return Sampling(side=side, max_seconds=math.inf, rng=1, n_jobs=1).request()
 
 
 def drawn(rng, common, rare, chance, count):

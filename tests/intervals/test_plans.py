@@ -16,10 +16,9 @@ from fastpriv import (
     kl_divergence,
 )  # fmt: skip
 from fastpriv.sampling import replicates
-from fastpriv.sampling.pairs import paired
-from fastpriv.sampling.planning import shared
-from fastpriv.sampling.problem import Integrand, Row
-from fastpriv.sampling.statistics.tails import TopValues, tail_verdict
+from fastpriv.sampling.problem import Integrand, Term, distribution_pair
+from fastpriv.sampling.stages import split_budget
+from fastpriv.sampling.statistics.tail_index import LargestValues, tail_verdict
 from sizes import few_or_all
 
 LINE = {"dimension": 1, "vectorized": True}
@@ -96,7 +95,7 @@ def test_piles_are_no_tails_and_tails_are_found(law, light):
     rng = np.random.default_rng([3, *law.encode()])
     verdicts = []
     for _ in range(100):
-        top = TopValues(256)
+        top = LargestValues(256)
         top.update(values(law, rng, 2000))
         verdicts.append(tail_verdict(top.index()))
     assert verdicts.count("holds") >= 97 if light else verdicts.count("holds") <= 4
@@ -146,12 +145,12 @@ def test_guaranteed_bounds_stand_rounding_far_out():
 def test_replicates_side_by_side_are_independent_and_like_those_alone(points, law, runs, monkeypatch):
     """The mean of r of them has 1 / r of the variance of one, and one has that of a replicate by itself."""
     p, q = (CAUCHY, NORMAL) if law == "functions" else (P, Q)
-    pair = paired(p, q, SeedSequence(0))
-    problem = pair.balanced(Integrand((Row("jensen_shannon", np.zeros(1)),), 0.0, 1.0))
+    pair = distribution_pair(p, q, SeedSequence(0))
+    problem = pair.balanced(Integrand((Term("jensen_shannon", np.zeros(1)),), 0.0, 1.0))
     root, n = SeedSequence(3), 48
     found = []
     for beside in (64, 10**9):
-        monkeypatch.setattr(replicates, "BESIDE", beside)
+        monkeypatch.setattr(replicates, "SIDE_BY_SIDE", beside)
         work = [replicates.segments(problem, points, root, (k,), 8, n) for k in range(runs)]
         assert {len(pieces) for pieces in work} == ({1} if beside == 64 else {8})
         sums = [np.concatenate([replicates.segment_sum(piece).sums for piece in pieces]) for pieces in work]
@@ -177,11 +176,11 @@ def test_a_large_budget_is_spent_on_few_large_nets(samples):
     assert 16 <= cost["replicates"] < 32
     assert cost["stages"] == 1
     assert 0.75 * samples < cost["samples"] <= samples
-    replicates, n = shared(float(samples), 2)
+    replicates, n = split_budget(float(samples), 2)
     assert 16 <= replicates < 32
     assert n == 2 ** round(math.log2(n))
     assert samples - n < replicates * n <= samples
-    assert shared(4000.0, 2) == (62, 64)
+    assert split_budget(4000.0, 2) == (62, 64)
 
 
 def test_a_rare_component_that_counts_is_sampled_whatever_the_gain():

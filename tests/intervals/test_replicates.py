@@ -8,8 +8,8 @@ from scipy import special
 from scipy.stats import qmc
 
 from fastpriv import DomainError, ShapeError
-from fastpriv.sampling.statistics.intervals import look_confidence, replicate_interval, stage_interval
-from fastpriv.sampling.statistics.tails import PointMoments
+from fastpriv.sampling.statistics.intervals import analysis_confidence, replicate_interval, stage_interval
+from fastpriv.sampling.statistics.tail_index import PointMoments
 from oracles.counting import allowed, surely_fails
 from sizes import few_first
 
@@ -201,7 +201,7 @@ def test_a_run_that_stops_when_its_interval_is_narrow(law, confidence):
     for look, (points, replicates) in enumerate(SCHEDULE, start=1):
         unit = points // 100  # 100 points are one draw of the law
         stages.append((points, draw(rng, (unit, replicates, runs)).mean(axis=0)))
-        level = look_confidence(confidence, look)
+        level = analysis_confidence(confidence, look)
         value, lower, upper = stage_interval(stages, level, skewness=skewness * 10)
         missed = (truth < lower) | (truth > upper)
         worst |= missed
@@ -231,9 +231,9 @@ def test_stages_of_unequal_spread(confidence):
 
 def test_looks_spend_no_more_than_there_is():
     for confidence in LEVELS:
-        spent = sum(1.0 - look_confidence(confidence, look) for look in range(1, 2_000))
+        spent = sum(1.0 - analysis_confidence(confidence, look) for look in range(1, 2_000))
         assert spent <= (1.0 - confidence) * (1 + 1e-9)
-        assert 1.0 - look_confidence(confidence, 1) == pytest.approx(0.75 * (1.0 - confidence))
+        assert 1.0 - analysis_confidence(confidence, 1) == pytest.approx(0.75 * (1.0 - confidence))
 
 
 def test_stages_of_one_size_are_one_stage_and_columns_are_alone():
@@ -305,5 +305,5 @@ def test_what_is_refused():
         replicate_interval([1.0, 2.0], 1.0)
     with pytest.raises(DomainError, match="side must be one of both, lower, upper"):
         replicate_interval([1.0, 2.0], 0.9, "left")
-    with pytest.raises(DomainError, match="look must be an integer of at least 1"):
-        look_confidence(0.9, 0)
+    with pytest.raises(DomainError, match="analysis must be an integer of at least 1"):
+        analysis_confidence(0.9, 0)

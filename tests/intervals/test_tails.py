@@ -8,7 +8,7 @@ from scipy import stats
 
 from fastpriv import DomainError, SamplingWarning, ShapeError
 from fastpriv.sampling.statistics.intervals import replicate_interval
-from fastpriv.sampling.statistics.tails import PointMoments, TopValues, tail_index, tail_verdict
+from fastpriv.sampling.statistics.tail_index import LargestValues, PointMoments, tail_index, tail_verdict
 from oracles.counting import allowed, surely_fails
 
 
@@ -53,7 +53,7 @@ def whole_way(law, runs, replicates, points, seed):
     verdicts, missed = [], []
     for _ in range(runs):
         values = draw(rng, (replicates, points))
-        top, moments = TopValues(), PointMoments()
+        top, moments = LargestValues(), PointMoments()
         top.update(np.abs(values.ravel()))
         moments.update(values.ravel())
         found = replicate_interval(values.mean(axis=1), 0.95, points=points, skewness=moments.skewness[0])
@@ -111,12 +111,12 @@ def test_verdicts_of_indices():
 
 def test_collectors_of_tiles_add_up():
     x = np.random.default_rng(6).standard_cauchy((5000, 3))
-    whole, parts = TopValues(200, 3), TopValues(200, 3)
+    whole, parts = LargestValues(200, 3), LargestValues(200, 3)
     moments, tiles = PointMoments(3), PointMoments(3)
     whole.update(x)
     moments.update(x)
     for first, last in ((0, 10), (10, 10), (10, 3000), (3000, 5000)):
-        tile, part = TopValues(200, 3), PointMoments(3)
+        tile, part = LargestValues(200, 3), PointMoments(3)
         tile.update(x[first:last])
         part.update(x[first:last])
         parts.merge(tile)
@@ -132,8 +132,8 @@ def test_collectors_of_tiles_add_up():
 
 
 def test_collectors_with_little_or_infinite():
-    assert math.isnan(TopValues().index()[0])
-    top, moments = TopValues(20), PointMoments()
+    assert math.isnan(LargestValues().index()[0])
+    top, moments = LargestValues(20), PointMoments()
     top.update(np.array([1.0, math.nan, 3.0]))
     assert top.values[0, -1] == math.inf
     moments.update(np.array([1.0, math.inf, 3.0]))
@@ -149,4 +149,4 @@ def test_what_is_refused():
     with pytest.raises(DomainError, match="top_values must be numbers"):
         tail_index([math.nan] * 20)
     with pytest.raises(DomainError, match="keep must be an integer of at least 2"):
-        TopValues(1)
+        LargestValues(1)

@@ -263,7 +263,7 @@ import hashlib
 import numpy as np
 from fastpriv import _random
 from fastpriv.kernels import _draw
-from fastpriv.sampling import points
+from fastpriv.sampling import sobol
 
 def say(name, *arrays):
     print(name, hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest())
@@ -277,7 +277,7 @@ say("bits", bits)
 say("uniforms", u)
 say("normals", z)
 _draw.normals(words, True, z[:, :4004].copy())
-columns, shifts = points.scrambled(7, _random.root(11), (4,))
+columns, shifts = sobol.scrambled(7, _random.root(11), (4,))
 digits, q = np.empty((7, 4005), np.uint64), np.empty((7, 4005))
 _draw.sobol_bits(columns, shifts, 1003, digits)
 _draw.sobol_normals(columns, shifts, 1003, q)

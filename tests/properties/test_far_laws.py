@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from fastpriv import GaussianMixture, SamplingWarning, kl_divergence
-from fastpriv.sampling.proposals.orders import renyi_proposal
-from fastpriv.sampling.proposals.pairwise import kl_range
+from fastpriv.sampling.proposals.renyi_proposals import kl_range, renyi_proposal
 from oracles.pairs_of_components import kl_bounds
 
 

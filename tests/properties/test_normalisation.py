@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fastpriv import SamplingWarning
-from fastpriv.sampling.statistics.normalisation import RatioSums, compared_integrals, warned_of_integrals
+from fastpriv.sampling.statistics.normalisation import LogRatioSums, compare_integrals, compare_integrals_and_warn
 from sizes import few_first
 
 N = 2000
@@ -25,7 +25,7 @@ def test_normalised_densities_raise_no_alarm(shift):
     for seed in range(60):
         at_p, at_q = shifted_normals(shift, 0.0, seed)
         for sides in ((at_p, at_q), (at_p, None), (None, at_q)):
-            assert compared_integrals(*sides).verdict == "equal", (seed, sides)
+            assert compare_integrals(*sides).verdict == "equal", (seed, sides)
 
 
 @pytest.mark.parametrize("shift", [0.01, 0.3, 1.0, 2.0, 3.0])
@@ -33,7 +33,7 @@ def test_normalised_densities_raise_no_alarm(shift):
 def test_a_missing_factor_is_found_and_measured(shift, factor):
     errors = []
     for seed in range(40):
-        found = compared_integrals(*shifted_normals(shift, math.log(factor), seed))
+        found = compare_integrals(*shifted_normals(shift, math.log(factor), seed))
         assert found.verdict == "unequal" or (shift > 1 and abs(math.log(factor)) < 0.5)
         errors.append((found.ratio - factor) / found.error)
     assert abs(np.mean(errors)) < 0.6
@@ -41,18 +41,18 @@ def test_a_missing_factor_is_found_and_measured(shift, factor):
 
 
 def test_densities_that_never_meet_say_nothing():
-    found = compared_integrals(np.full(N, np.inf), np.full(N, -np.inf))
+    found = compare_integrals(np.full(N, np.inf), np.full(N, -np.inf))
     assert (math.isnan(found.ratio), found.error, found.verdict) == (True, math.inf, "equal")
-    found = compared_integrals(*shifted_normals(40.0, 1.0, 1))
+    found = compare_integrals(*shifted_normals(40.0, 1.0, 1))
     assert (math.isnan(found.ratio), found.error, found.verdict) == (True, math.inf, "equal")
-    assert compared_integrals(None, None).verdict == "equal"
-    assert compared_integrals(np.empty(0), np.empty(0)).verdict == "equal"
+    assert compare_integrals(None, None).verdict == "equal"
+    assert compare_integrals(np.empty(0), np.empty(0)).verdict == "equal"
 
 
 def test_densities_that_never_meet_may_still_contradict_themselves():
-    found = compared_integrals(np.full(N, np.inf), np.full(N, 1.0))  # p is e times q where q is, and elsewhere too
+    found = compare_integrals(np.full(N, np.inf), np.full(N, 1.0))  # p is e times q where q is, and elsewhere too
     assert (found.ratio, found.error, found.verdict) == (pytest.approx(math.e), math.inf, "unequal")
-    found = compared_integrals(np.full(N, -1.0), np.full(N, -np.inf))
+    found = compare_integrals(np.full(N, -1.0), np.full(N, -np.inf))
     assert (found.ratio, found.error, found.verdict) == (pytest.approx(1 / math.e), math.inf, "unequal")
 
 
@@ -61,43 +61,43 @@ def test_supports_that_differ_are_no_fault_with_draws_of_both():
         rng = np.random.default_rng(seed)
         x = rng.uniform(0, 2, N)  # P uniform on [0, 2], Q on [0, 1]
         at_p = np.where(x < 1, math.log(0.5), np.inf)
-        found = compared_integrals(at_p, np.full(N, math.log(0.5)))
+        found = compare_integrals(at_p, np.full(N, math.log(0.5)))
         assert found.verdict == "equal"
         assert abs(found.ratio - 1) < 5 * found.error
 
 
 def test_draws_of_one_law_prove_an_excess_and_mention_a_lack():
     at_p, at_q = shifted_normals(0.3, math.log(0.37), 1)
-    assert compared_integrals(at_p, None).verdict == "unequal"
-    assert abs(compared_integrals(at_p, None).ratio - 0.37) < 0.02
-    assert compared_integrals(None, at_q).verdict == "out of reach"
-    assert abs(compared_integrals(None, at_q).ratio - 0.37) < 0.02
-    assert compared_integrals(None, np.full(N, -np.inf)).ratio == 0.0
-    assert compared_integrals(np.full(N, np.inf), None).verdict == "out of reach"
-    assert compared_integrals(None, np.full(N, 1e4)).verdict == "unequal"
+    assert compare_integrals(at_p, None).verdict == "unequal"
+    assert abs(compare_integrals(at_p, None).ratio - 0.37) < 0.02
+    assert compare_integrals(None, at_q).verdict == "out of reach"
+    assert abs(compare_integrals(None, at_q).ratio - 0.37) < 0.02
+    assert compare_integrals(None, np.full(N, -np.inf)).ratio == 0.0
+    assert compare_integrals(np.full(N, np.inf), None).verdict == "out of reach"
+    assert compare_integrals(None, np.full(N, 1e4)).verdict == "unequal"
 
 
 def test_the_warnings_say_what_was_seen_and_what_to_do():
     at_p, at_q = shifted_normals(0.3, math.log(0.37), 1)
     with pytest.warns(SamplingWarning, match=r"log densities must be normalised: the integral of mine over that of "
                                              r"yours is 0\.3\d* \+- 0\.00\d, not 1.*Subtract"):  # fmt: skip
-        warned_of_integrals(at_p, at_q, "mine", "yours")
+        compare_integrals_and_warn(at_p, at_q, "mine", "yours")
     with pytest.warns(SamplingWarning, match=r"draws of q alone give the integral of p over that of q as 0\.3.*or p "
                                              r"has mass where q has none"):  # fmt: skip
-        warned_of_integrals(None, at_q)
+        compare_integrals_and_warn(None, at_q)
     with pytest.warns(SamplingWarning, match="draws of p alone give .*or q has mass where p has none"):
-        warned_of_integrals(shifted_normals(0.3, 1.0, 1)[0], None)
+        compare_integrals_and_warn(shifted_normals(0.3, 1.0, 1)[0], None)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert warned_of_integrals(*shifted_normals(0.3, 0.0, 1)).verdict == "equal"
+        assert compare_integrals_and_warn(*shifted_normals(0.3, 0.0, 1)).verdict == "equal"
 
 
 def collected(at_p, at_q, parts=3):
     """What the draws of a run tell, taken in by parts."""
-    whole = RatioSums(one_sided=at_p is None or at_q is None)
+    whole = LogRatioSums(one_sided=at_p is None or at_q is None)
     for ratios, of_p in ((at_p, True), (at_q, False)):
         for some in np.array_split(ratios if ratios is not None else np.empty(0), parts):
-            part = RatioSums(one_sided=whole.one_sided)
+            part = LogRatioSums(one_sided=whole.one_sided)
             part.update(some, np.zeros(len(some)), of_p)
             whole.merge(part)
     return whole
@@ -109,7 +109,7 @@ def test_a_run_of_normalised_densities_raises_no_alarm(shift, count):
     for seed in range(40):
         at_p, at_q = shifted_normals(shift, 0.0, seed, count)
         for sides in ((at_p, at_q), (at_p, at_q[: count // 8]), (at_p, None), (None, at_q)):
-            assert collected(*sides).compared().verdict == "equal", (seed, sides)
+            assert collected(*sides).comparison().verdict == "equal", (seed, sides)
 
 
 @pytest.mark.slow
@@ -119,7 +119,7 @@ def test_false_alarms_of_runs_over_many_seeds(shift):
     for seed in range(20_000):
         at_p, at_q = shifted_normals(shift, 0.0, seed, 1000)
         for sides in ((at_p, at_q), (at_p, None)):
-            alarms += collected(*sides, parts=1).compared().verdict != "equal"
+            alarms += collected(*sides, parts=1).comparison().verdict != "equal"
     assert alarms <= 12  # expected: at most 4
 
 
@@ -129,7 +129,7 @@ def test_heavy_weights_raise_no_alarm():
         for seed in range(60):
             rng = np.random.default_rng([seed, round(10 * tail)])
             weights = (tail - 1.0) * rng.pareto(tail, 4000)
-            assert collected(-np.log(weights), None).compared().verdict == "equal", (tail, seed)
+            assert collected(-np.log(weights), None).comparison().verdict == "equal", (tail, seed)
 
 
 @pytest.mark.parametrize("factor", [0.9, 0.95, 1.05, 1.1])
@@ -137,7 +137,7 @@ def test_heavy_weights_raise_no_alarm():
 def test_a_run_finds_and_measures_five_per_cent(factor, one_sided):
     for seed in range(20):
         at_p, at_q = shifted_normals(0.7, math.log(factor), seed, 40_000)
-        found = collected(at_p, None if one_sided else at_q[:10_000]).compared()
+        found = collected(at_p, None if one_sided else at_q[:10_000]).comparison()
         assert found.verdict == ("out of reach" if one_sided and factor > 1 else "unequal"), (seed, found)
         assert abs(found.ratio - factor) < 6 * found.error
 
@@ -145,12 +145,12 @@ def test_a_run_finds_and_measures_five_per_cent(factor, one_sided):
 def test_equal_ratios_are_known_from_varying_ones():
     rng = np.random.default_rng(5)
     logs = -50.0 * rng.random(1000)
-    same, rounded, varied = RatioSums(one_sided=True), RatioSums(one_sided=True), RatioSums(one_sided=True)
+    same, rounded, varied = LogRatioSums(one_sided=True), LogRatioSums(one_sided=True), LogRatioSums(one_sided=True)
     same.update(logs, logs, True)
     rounded.update(logs + 1e-4 + 1e-14 * rng.standard_normal(1000), logs, True)
     varied.update(logs + 1e-8 * rng.standard_normal(1000), logs, True)
-    assert (same.alike, rounded.alike, varied.alike) == (True, True, False)
-    endless = RatioSums(one_sided=False)
-    endless.update(np.zeros(3), np.array([0.0, -np.inf, 0.0]), True)
-    assert (endless.alike, endless.endless, same.endless) == (False, True, False)
-    assert RatioSums(one_sided=False).compared().verdict == "equal"
+    assert (same.ratios_equal, rounded.ratios_equal, varied.ratios_equal) == (True, True, False)
+    infinite_ratio = LogRatioSums(one_sided=False)
+    infinite_ratio.update(np.zeros(3), np.array([0.0, -np.inf, 0.0]), True)
+    assert (infinite_ratio.ratios_equal, infinite_ratio.infinite_ratio, same.infinite_ratio) == (False, True, False)
+    assert LogRatioSums(one_sided=False).comparison().verdict == "equal"

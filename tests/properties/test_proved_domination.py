@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from fastpriv import GaussianMixture
-from fastpriv.sampling.proposals.matrices import MatrixPair, TurnedPair
-from fastpriv.sampling.proposals.tilting import paired
+from fastpriv.sampling.proposals.full_covariances import FullTilting, SharedTilting
+from fastpriv.sampling.proposals.tilting import tilting_of
 
 DIGITS = 80
 LEAST = {1.0: 3, 1e3: 3, 1e6: 3, 1e9: 3, 1e12: 3}  # by condition: bounds below 1 among twelve components
@@ -72,10 +72,10 @@ def test_every_tilted_normal_dominates_to_the_last_digit(condition, shared):
         p, q = law(rng, k, root, shared), law(rng, j, root, shared)
         epsilon = float(10 ** rng.uniform(-1, 2))
         levels = np.log(q.weights) + epsilon
-        pair = paired(p, q, levels)
-        assert isinstance(pair, TurnedPair if shared else MatrixPair)
-        tilts = pair.run(np.zeros((k, j)))
-        tilts = pair.restored(tilts, np.zeros((k, j)))
+        pair = tilting_of(p, q, levels)
+        assert isinstance(pair, SharedTilting if shared else FullTilting)
+        tilts = pair.tilted(np.zeros((k, j)))
+        tilts = pair.certified_normals(tilts, np.zeros((k, j)))
         with mpmath.workdps(DIGITS):
             for i in range(k):
                 bound, tau = tilts.log_bounds[i], [mpmath.mpf(float(t)) for t in tilts.exponents[i]]

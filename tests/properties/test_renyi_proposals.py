@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fastpriv import GaussianMixture, renyi_divergence
-from fastpriv.sampling.proposals.orders import renyi_proposal
+from fastpriv.sampling.proposals.renyi_proposals import renyi_proposal
 from properties.test_tilting import law, log_density, log_mean, points
 
 UNIT = 2.0**-53
@@ -27,13 +27,11 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("k", "j", "d", "form", "other"), PAIRS)
-@pytest.mark.parametrize("order", [0.1, 0.5, 0.9, 1.01, 1.3, 2.0, 8.0])
+@pytest.mark.parametrize("order", [1.01, 1.3, 2.0, 8.0])
 def test_the_ratio_is_bounded_everywhere(k, j, d, form, other, order):
     rng = np.random.default_rng([k, j, d, int(100 * order)])
     p, q = law(rng, k, d, form), law(rng, j, d, other)
     proposal = renyi_proposal(p, q, order)
-    if order < 1:
-        assert proposal.log_scale < 1e-14
     if not proposal.bounded:
         assert proposal.log_scale == math.inf
         return
@@ -44,7 +42,7 @@ def test_the_ratio_is_bounded_everywhere(k, j, d, form, other, order):
 
 
 @pytest.mark.parametrize(("k", "form"), [(1, "line"), (5, "line"), (16, "one sigma"), (64, "one sigma")])
-@pytest.mark.parametrize("order", [0.3, 1.2, 2.0, 6.0, 20.0])
+@pytest.mark.parametrize("order", [1.2, 2.0, 6.0, 20.0])
 def test_finiteness_and_values_agree_with_the_line(k, form, order):
     for seed in range(4):
         rng = np.random.default_rng([seed, k, int(10 * order)])
@@ -110,20 +108,6 @@ def test_equality_is_not_decided():
     assert not proposal.bounded
     assert not proposal.diverges
     assert proposal.log_scale == math.inf
-
-
-@pytest.mark.parametrize(
-    "forms", [("isotropic", "diagonal"), ("line", "line"), ("full", "diagonal"), ("shared", "full")]
-)
-def test_an_order_below_one_is_bounded_by_the_weighted_mean(forms):
-    rng = np.random.default_rng(6)
-    d = 1 if forms[0] == "line" else 3
-    p, q = law(rng, 3, d, forms[0]), law(rng, 4, d, forms[1])
-    proposal = renyi_proposal(p, q, 0.25)
-    assert len(proposal.mixture) == 7
-    x = np.reshape(p.sample(2000, rng=rng), (2000, -1))
-    want = np.logaddexp(math.log(0.25) + p.log_density(x), math.log(0.75) + q.log_density(x))
-    assert np.allclose(proposal.mixture.log_density(x), want, rtol=1e-12, atol=1e-12)
 
 
 def test_many_components_take_seconds():

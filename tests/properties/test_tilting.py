@@ -8,7 +8,7 @@ from scipy import optimize
 
 from fastpriv import GaussianMixture, log_hockey_stick_divergence
 from fastpriv.sampling.proposals import exponents
-from fastpriv.sampling.proposals.slots import DiagonalPair
+from fastpriv.sampling.proposals.active_components import DiagonalTilting
 from fastpriv.sampling.proposals.tilting import (
     hockey_stick_proposal,
     hockey_stick_proposals,
@@ -36,7 +36,7 @@ def law(rng, k, d, form, spread=1.0):
 
 def log_density(mixture, x):
     parts = np.array_split(x, max(1, len(x) * len(mixture) * mixture.dimension // 2_000_000))
-    return np.concatenate([mixture.log_density(part) for part in parts])
+    return np.concatenate([mixture.log_density(subset) for subset in parts])
 
 
 def log_ratio(p, q, epsilon, proposal, x):
@@ -113,7 +113,7 @@ def test_at_epsilon_zero_equal_laws_cost_nothing_to_bound():
 def counted_proposal(p, q, epsilon):
     """A proposal, and how many steps the search for it took: it asks before each whether it is late."""
     steps = []
-    ((proposal, _),) = hockey_stick_proposals(p, q, [epsilon], late=lambda: steps.append(1) is not None)
+    ((proposal, _),) = hockey_stick_proposals(p, q, [epsilon], expired=lambda: steps.append(1) is not None)
     return proposal, len(steps)
 
 
@@ -155,12 +155,12 @@ def test_the_solver_finds_the_least_bound(seed):
     p, q = law(rng, 1, d, "diagonal", 2.0), law(rng, k, d, "diagonal", 2.0)
     means, sigmas = (x.reshape(1, d) for x in (p.means, p.sigmas))
     parts = np.log(q.weights) + epsilon, q.means.reshape(k, d), np.broadcast_to(q.sigmas.reshape(k, -1), (k, d))
-    pair = DiagonalPair((means, np.broadcast_to(sigmas, (1, d))), parts)
+    pair = DiagonalTilting((means, np.broadcast_to(sigmas, (1, d))), parts)
     problem, _ = pair._problem(np.array([0]), np.zeros((1, k)))
-    mine = exponents.value(problem, exponents.solve(problem), None)[0]
+    mine = exponents.objective(problem, exponents.solve(problem), None)[0]
 
     def f(logs):
-        found = exponents.value(problem, np.exp(np.clip(logs, -60, 25))[None], None)[0]
+        found = exponents.objective(problem, np.exp(np.clip(logs, -60, 25))[None], None)[0]
         return found if np.isfinite(found) else 1e6
 
     best = min(
@@ -170,7 +170,7 @@ def test_the_solver_finds_the_least_bound(seed):
     assert mine <= best + 2e-3
     # the function itself, from the densities: e^F T N^-1 at random points is at least (1 - Q/N)^+
     tau = exponents.solve(problem)
-    solution = exponents.finish(problem, tau, None, np.zeros((1, d)))
+    solution = exponents.diagonal_solution(problem, tau, None, np.zeros((1, d)))
     x = rng.normal(size=(2000, d)) * solution.sigma + solution.mean
     own = GaussianMixture([1.0], means + sigmas * solution.mean, sigmas * solution.sigma)
     y = means + sigmas * x

@@ -148,7 +148,7 @@ BAD = [
     (["kl", "p.npz", "q.json", "--seed", "-1"], "--seed must be a whole number of at least 0; got -1"),
     (["kl", "p.npz", "q.json", "--max-samples", "1.5"], "max_samples must be an integer of at least 8"),
     (["kl", "p.npz", "q.json", "--confidence", "95"], "confidence must be between 0 and 1"),
-    (["kl", "p.npz", "q.json", "--method", "fast"], "method must be 'auto' or name a law"),
+    (["kl", "p.npz", "q.json", "--method", "fast"], "method must be 'auto' or name a distribution"),
     (["kl", "p.npz", "q.json", "--n-jobs", "0"], "n_jobs must be a non-zero integer or None; got 0"),
     (["kl", "p.npz", "q.json", "--rtol", "small"], "argument --rtol: invalid float value"),
     (["kl", "p.npz", "q.json", "--out", "table.xls"], "--out must be a name that ends in .csv or .parquet"),
@@ -272,7 +272,7 @@ def test_too_little_memory_is_a_clear_error(inside, capsys, monkeypatch):
         def no_memory(*arguments, message=message, **words):
             raise MemoryError(*message)
 
-        monkeypatch.setattr("fastpriv.divergences.kl.kl_divergence", no_memory)
+        monkeypatch.setattr("fastpriv.divergences.kl_and_renyi.kl_divergence", no_memory)
         assert main(["divergence", "kl", "a.json", "b.npz"]) == 2
         assert shown in capsys.readouterr().err
 

@@ -3,7 +3,7 @@
 A pilot plans the first interim analysis; each further one doubles the number of samples. Given the pilot, the analyses
 lie at fixed numbers, and each spends its part of the level on an exact interval of its count: the interval holds
 whichever analysis the run stops at. The samples come in blocks, each from its own stream, so that the count depends on
-the seed alone, unless the deadline or an interruption affected it. Secrets, several for robust accuracy, advance
+the seed alone, unless the time_budget or an interruption affected it. Secrets, several for robust accuracy, advance
 together.
 """
 
@@ -23,8 +23,8 @@ from ... import _random
 from ..._parallel import ordered_map
 from ...distributions.user_functions import Sampler
 from ...numerics import FloatArray, IntArray
-from ...sampling.request import Request
-from ...sampling.statistics.intervals import Interval, binomial_interval, look_confidence, student_factor
+from ...sampling.options import Request
+from ...sampling.statistics.intervals import Interval, analysis_confidence, binomial_interval, student_factor
 from .closed_forms import distances
 
 __all__ = ["MissCounts", "count_misses"]
@@ -52,7 +52,7 @@ class MissCounts:
         """Exact interval at the level of this analysis, or at that of one of several intervals that all hold."""
         level = 1.0 - (1.0 - request.confidence) / simultaneous
         if not request.spends_everything:
-            level = look_confidence(level, self.analysis)
+            level = analysis_confidence(level, self.analysis)
         return binomial_interval(self.misses, self.samples, level, request.side)
 
 
@@ -98,9 +98,9 @@ def count_misses(
     counts = [MissCounts(np.zeros(alpha.size, dtype=np.int64)) for _ in samplers]
     if request.spends_everything:
         for count in counts:
-            count.analyses = [request.max_samples]
+            count.analyses = [request.sample_budget]
     else:
-        n = min(_PILOT_SAMPLES, size, request.max_samples // _PILOT_SHARE)
+        n = min(_PILOT_SAMPLES, size, request.sample_budget // _PILOT_SHARE)
         pilots = [_Block(0, secret, n, _PILOT) for secret in range(len(counts))]
         for count, misses in zip(counts, _misses_of_blocks(block_misses, pilots, request), strict=True):
             count.analyses = _schedule(misses, n, size, request)
@@ -117,7 +117,7 @@ def count_misses(
             for block, misses in zip(blocks, results, strict=True):
                 counts[block.secret].misses += misses
                 counts[block.secret].samples += block.samples
-                if min(count.samples for count in counts) and request.clock.late():
+                if min(count.samples for count in counts) and request.time_budget.expired():
                     expired = True
                     break
         except KeyboardInterrupt:
@@ -130,7 +130,7 @@ def count_misses(
             _analyse(counts[i], request)
     for count in counts:
         count.stopped = count.stopped or ("interrupted" if interrupted else "max_seconds")
-    return counts, not (request.clock.felt or interrupted)
+    return counts, not (request.time_budget.affected or interrupted)
 
 
 def _analyse(count: MissCounts, request: Request) -> None:
@@ -154,9 +154,9 @@ def _schedule(misses: IntArray, n: int, size: int, request: Request) -> list[int
     """Numbers of samples at the analyses: what the pilot asks for, in whole blocks, then twice as many each time."""
     share = np.maximum(misses, 1) / n
     half_width = np.maximum(request.atol, request.rtol * share)
-    quantile = student_factor(look_confidence(request.confidence, 1), 2**20, request.side)
+    quantile = student_factor(analysis_confidence(request.confidence, 1), 2**20, request.side)
     needed = 1.1 * (quantile / half_width) ** 2 * share * np.maximum(1.0 - share, 1.0 / n) + 4.0 / half_width
-    most = request.max_samples - n
+    most = request.sample_budget - n
     wanted = float(np.max(needed))
     first = min(wanted if misses.min() >= min(_RELIABLE_MISSES, n) else 0.25 * wanted, float(most))
     analyses = [min(most, max(1, math.ceil(first / size)) * size)]

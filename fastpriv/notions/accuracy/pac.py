@@ -24,7 +24,7 @@ from ...estimate import Estimate, NumberLike, Result
 from ...mechanisms import DiscreteLaplace
 from ...mechanisms.gaussian import GaussianMechanism
 from ...numerics import FloatArray, IndexArray
-from ...sampling.request import Request, request
+from ...sampling.options import Request, Sampling
 from .closed_forms import Bounds, discrete_laplace_misses, gaussian_misses, has_gaussian_form, row_misses
 from .monte_carlo import count_misses
 
@@ -253,10 +253,10 @@ def _sampling(
     confidence: float, side: Side, rtol: float, atol: float, max_samples: float, max_seconds: float, rng: Any,
     n_jobs: int | None, progress: Progress,
 ) -> Request:  # fmt: skip
-    return request(
-        confidence=confidence, side=side, rtol=rtol, atol=atol, max_samples=max_samples,  # type: ignore[arg-type]
-        max_seconds=max_seconds, method="auto", interval="replicates", rng=rng, n_jobs=n_jobs, progress=progress,
-    )  # fmt: skip
+    return Sampling(
+        confidence=confidence, side=side, rtol=rtol, atol=atol, max_samples=max_samples, max_seconds=max_seconds,
+        rng=rng, n_jobs=n_jobs, progress=progress,
+    ).request()  # fmt: skip
 
 
 # Exact bounds of the secret of an index, or None; one sampler for each secret; the exact method

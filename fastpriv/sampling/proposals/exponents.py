@@ -14,6 +14,8 @@ Q >= prod (e^b_j N_j theta / tau_j)^(tau_j / theta) for any Q >= sum e^b_j N_j. 
 convex. At its minimum tau_j / (1 + theta) = e^b_j exp E_T log(N_j / N). With theta held fixed the same function, its
 last term replaced by -theta log theta, bounds N^(1 + theta) Q^(-theta). Every feasible tau gives a true bound, so the
 solver is free to stop: a damped Newton iteration in relative steps, for many components at once.
+
+Arrays have I problems (components of p), J active components of q, d coordinates.
 """
 
 # bounds: tested by properties/test_tilting, properties/test_proved_domination - rounding of exponents, means and
@@ -26,25 +28,26 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..clock import endless
+from ...numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
+from ..options import never_expired
 
-__all__ = ["DiagonalProblem", "Problem", "Solution", "finish", "interior", "solve", "value"]
+__all__ = [
+    "DiagonalExponentProblem", "DiagonalSolution", "ExponentProblem", "diagonal_solution", "interior_start",
+    "objective", "solve",
+]  # fmt: skip
 
-FloatArray = NDArray[np.float64]
-_STEPS = 60
-_DECREMENT = 1e-3  # twice what F may still fall by
-_LARGEST = 1e15
-_GROWTH = 9.0
+_NEWTON_STEPS = 60  # at most; few problems need more than 20
+_LINE_SEARCH_STEPS = 30  # of a factor 0.4 each
+_DECREMENT = 1e-3  # twice what F may still fall by when a problem is left
+_LARGEST_THETA = 1e15  # beyond, the iteration of a problem ends
+_GROWTH = 9.0  # theta grows tenfold in a step at most
 # bound: none - least eigenvalue of a precision: proposals only
-_THINNEST = 1e-9  # least eigenvalue of a precision
-# bound: proved - half a unit in the last place of a double, IEEE 754
-_UNIT = 2.0**-53
+_LEAST_PRECISION = 1e-9  # least eigenvalue of a precision that counts as positive
 
 
-class Problem(Protocol):
-    """Many problems of ``J`` slots; a slot that is not used has ``level`` minus infinity and zeros elsewhere."""
+class ExponentProblem(Protocol):
+    """Many problems of J active components; one that is not used has ``level`` minus infinity and zeros elsewhere."""
 
     @property
     def level(self) -> FloatArray:
@@ -54,71 +57,86 @@ class Problem(Protocol):
     def offset(self) -> FloatArray:
         """The offsets a (I, J)."""
 
-    def part(self, rows: NDArray[np.intp]) -> Problem:
+    def subset(self, rows: IndexArray) -> ExponentProblem:
         """Some of the problems."""
 
-    def score(self) -> FloatArray:
+    def initial_score(self) -> FloatArray:
         """b_j + E log(N_j / N) at T = N (I, J)."""
 
-    def depth(self, tau: FloatArray) -> FloatArray:
+    def least_eigenvalue(self, tau: FloatArray) -> FloatArray:
         """The least eigenvalue of sum tau_j D_j, or less (I,)."""
 
-    def shape(self, tau: FloatArray) -> FloatArray:
+    def log_normaliser(self, tau: FloatArray) -> FloatArray:
         """Lambda - sum tau_j a_j; infinite where the precision is not positive (I,)."""
 
-    def slopes(self, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The gradient of ``shape`` (I, J), and its Hessian with rows and columns times tau (I, J, J)."""
+    def derivatives(self, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The gradient of ``log_normaliser`` (I, J), and its Hessian with rows and columns times tau (I, J, J)."""
 
 
 @dataclass(frozen=True)
-class DiagonalProblem:
+class DiagonalExponentProblem:
     """Problems in ``d`` coordinates in which all matrices are diagonal."""
 
     curvature: FloatArray  # D (I, J, d)
-    pull: FloatArray  # E (I, J, d)
+    linear_term: FloatArray  # E (I, J, d)
     offset: FloatArray
     level: FloatArray
-    fuzz: FloatArray  # how far rounding may have moved a - b (I, J)
-    pull_error: FloatArray  # how far rounding may have moved sum tau E, over tau of the last slot (I, d)
+    rounding_error: FloatArray  # how far rounding may have moved a - b (I, J)
+    linear_term_error: FloatArray  # how far rounding may have moved sum tau E, over tau of the last component (I, d)
 
-    def part(self, rows: NDArray[np.intp]) -> DiagonalProblem:
-        """As in ``Problem``, and so the others."""
-        return DiagonalProblem(*(array[rows] for array in vars(self).values()))
+    def subset(self, rows: IndexArray) -> DiagonalExponentProblem:
+        """As in ``ExponentProblem``, and so the others."""
+        return DiagonalExponentProblem(*(array[rows] for array in vars(self).values()))
 
-    def score(self) -> FloatArray:
+    def extended(
+        self, curvature: FloatArray, linear_term: FloatArray, offset: FloatArray, level: FloatArray,
+        rounding_error: FloatArray, linear_term_error: FloatArray,
+    ) -> DiagonalExponentProblem:  # fmt: skip
+        """With one more active component."""
+        new = (curvature, linear_term, offset, level, rounding_error)
+        old = (self.curvature, self.linear_term, self.offset, self.level, self.rounding_error)
+        joined = [np.concatenate([mine, one[:, None]], axis=1) for mine, one in zip(old, new, strict=True)]
+        return DiagonalExponentProblem(joined[0], joined[1], joined[2], joined[3], joined[4], linear_term_error)
+
+    def padded(self) -> DiagonalExponentProblem:
+        """With one more active component that is not used."""
+        row, number = np.zeros_like(self.linear_term_error), np.zeros(len(self.level))
+        return self.extended(row, row, number, np.full_like(number, -np.inf), number, self.linear_term_error)
+
+    def initial_score(self) -> FloatArray:
         """Of one component of q at T = N."""
         return np.asarray(self.level - self.offset + 0.5 * np.sum(self.curvature, axis=2))
 
-    def depth(self, tau: FloatArray) -> FloatArray:
+    def least_eigenvalue(self, tau: FloatArray) -> FloatArray:
         """The least entry of sum tau_j D_j."""
-        return np.asarray(np.min(self.normal(tau)[0], axis=1) - 1.0)
+        return np.asarray(np.min(self.precision_and_force(tau)[0], axis=1) - 1.0)
 
-    def normal(self, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def precision_and_force(self, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The precisions of T, and its means times these."""
         row = tau[:, None, :]
-        return 1.0 + (row @ self.curvature)[:, 0], -(row @ self.pull)[:, 0]
+        return 1.0 + (row @ self.curvature)[:, 0], -(row @ self.linear_term)[:, 0]
 
-    def shape(self, tau: FloatArray) -> FloatArray:
+    def log_normaliser(self, tau: FloatArray) -> FloatArray:
         """Lambda without its linear part."""
-        precision, pull = self.normal(tau)
+        precision, force = self.precision_and_force(tau)
         with np.errstate(all="ignore"):
-            value = 0.5 * np.sum(pull * pull / precision - np.log(precision), axis=1)
-        return np.where((precision.min(axis=1) > _THINNEST) & np.isfinite(value), value, np.inf)
+            value = 0.5 * np.sum(force * force / precision - np.log(precision), axis=1)
+        return np.where((precision.min(axis=1) > _LEAST_PRECISION) & np.isfinite(value), value, np.inf)
 
-    def slopes(self, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def derivatives(self, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Its gradient and scaled Hessian."""
-        precision, pull = self.normal(tau)
-        inverse, mean = 1.0 / precision, pull / precision
+        precision, force = self.precision_and_force(tau)
+        inverse, mean = 1.0 / precision, force / precision
         gradient = (self.curvature @ (-0.5 * (inverse + mean * mean))[:, :, None])[:, :, 0]
-        gradient -= (self.pull @ mean[:, :, None])[:, :, 0]
+        gradient -= (self.linear_term @ mean[:, :, None])[:, :, 0]
         scaled = self.curvature * tau[:, :, None]
         first = scaled * inverse[:, None, :]
-        second = (self.pull * tau[:, :, None] + scaled * mean[:, None, :]) * np.sqrt(inverse)[:, None, :]
+        second = (self.linear_term * tau[:, :, None] + scaled * mean[:, None, :]) * np.sqrt(inverse)[:, None, :]
         return gradient, 0.5 * first @ first.transpose(0, 2, 1) + second @ second.transpose(0, 2, 1)
 
 
 @dataclass(frozen=True)
-class Solution:
+class DiagonalSolution:
     """The exponents and the tilted normals, in the units of the components of p."""
 
     tau: FloatArray  # (I, J)
@@ -129,84 +147,86 @@ class Solution:
 
 @np.errstate(over="ignore", invalid="ignore")  # epsilons near 1e300; what is not finite is no direction
 def solve(
-    problem: Problem, theta: float | None = None, start: FloatArray | None = None, floor: FloatArray | None = None,
-    late: Callable[[], bool] = endless,
+    problem: ExponentProblem, theta: float | None = None, start: FloatArray | None = None,
+    sufficient: FloatArray | None = None, expired: Callable[[], bool] = never_expired,
 ) -> FloatArray:  # fmt: skip
     """The exponents; with ``theta`` their sum is held at it and ``start`` must be feasible.
 
-    Infeasible rows of ``start`` start afresh. A row stops as soon as F is below its ``floor``,
-    all of them once it is ``late``.
+    Infeasible rows of ``start`` start afresh. A row stops as soon as F is at most its ``sufficient`` value, all of them
+    once the time has ``expired``.
     """
     used = np.isfinite(problem.level)
-    tau = _start(problem, used) if start is None else np.where(used, start, 0.0)
-    now = value(problem, tau, theta)
-    lost = np.flatnonzero(~np.isfinite(now))
-    if start is not None and lost.size:
-        tau[lost] = _start(problem.part(lost), used[lost])
-        now[lost] = value(problem.part(lost), tau[lost], theta)
-    enough = np.full(len(tau), -np.inf) if floor is None else floor
-    alive = np.flatnonzero(used.any(axis=1) & np.isfinite(now) & (now > enough))
-    for _ in range(_STEPS):
-        if not alive.size or late():
+    tau = _start_at_component(problem, used) if start is None else np.where(used, start, 0.0)
+    values = objective(problem, tau, theta)
+    infeasible = np.flatnonzero(~np.isfinite(values))
+    if start is not None and infeasible.size:
+        tau[infeasible] = _start_at_component(problem.subset(infeasible), used[infeasible])
+        values[infeasible] = objective(problem.subset(infeasible), tau[infeasible], theta)
+    goal = np.full(len(tau), -np.inf) if sufficient is None else sufficient
+    running = np.flatnonzero(used.any(axis=1) & np.isfinite(values) & (values > goal))
+    for _ in range(_NEWTON_STEPS):
+        if not running.size or expired():
             break
-        part, old = problem.part(alive), tau[alive]
-        relative, bend, decrement = _direction(part, old, theta)
-        moved, gained = _search(part, old, now[alive], relative, bend, decrement, theta)
-        tau[alive], now[alive] = moved, gained
+        rest, old = problem.subset(running), tau[running]
+        relative, diagonal, decrement = _newton_direction(rest, old, theta)
+        moved, reached = _line_search(rest, old, values[running], relative, diagonal, decrement, theta)
+        tau[running], values[running] = moved, reached
         # small entries that want to grow may still gain what Newton's model does not show
         hidden = np.sum(old * np.expm1(np.clip(relative, 0.0, 60.0)) * (relative > 1.0), axis=1)
-        going = ((decrement > _DECREMENT) | (hidden > _DECREMENT)) & (gained > enough[alive])
-        alive = alive[going & (moved.sum(axis=1) < _LARGEST) & np.any(moved != old, axis=1)]
+        going = ((decrement > _DECREMENT) | (hidden > _DECREMENT)) & (reached > goal[running])
+        running = running[going & (moved.sum(axis=1) < _LARGEST_THETA) & np.any(moved != old, axis=1)]
     return tau
 
 
-def interior(problem: Problem, theta: float, base: FloatArray) -> FloatArray:
-    """Feasible exponents of sum ``theta``, every slot in use, as far from the feasible shares ``base`` as may be."""
+def interior_start(problem: ExponentProblem, theta: float, feasible: FloatArray) -> FloatArray:
+    """Feasible exponents of sum ``theta``, every active component in use, as far as may be from the shares
+    ``feasible``, which are known to leave the precision positive."""
     used = np.isfinite(problem.level)
     even = used / np.maximum(used.sum(axis=1, keepdims=True), 1)
-    tau = theta * base
+    tau = theta * feasible
     open_rows = np.arange(len(tau))
     for part in (0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-6):
-        trial = theta * ((1.0 - part) * base + part * even)
-        good = np.isfinite(value(problem, trial, theta))[open_rows]
+        trial = theta * ((1.0 - part) * feasible + part * even)
+        good = np.isfinite(objective(problem, trial, theta))[open_rows]
         tau[open_rows[good]] = trial[open_rows[good]]
         open_rows = open_rows[~good]
     return tau
 
 
-def _start(problem: Problem, used: NDArray[np.bool_]) -> FloatArray:
+def _start_at_component(problem: ExponentProblem, used: BoolArray) -> FloatArray:
     """Shares as at T = N, small enough that the precision stays above one half."""
-    score = np.where(used, problem.score(), -np.inf)
+    score = np.where(used, problem.initial_score(), -np.inf)
     top = np.max(score, axis=1, keepdims=True, initial=-1e300)
     share = np.exp(np.maximum(score - top, -60.0)) * used
     share *= np.exp(np.clip(top, -60.0, 0.0)) / np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
-    room = np.minimum(1.0, 0.5 / np.maximum(-problem.depth(share), 1e-300))
-    return np.asarray(share * room[:, None])
+    scale = np.minimum(1.0, 0.5 / np.maximum(-problem.least_eigenvalue(share), 1e-300))
+    return np.asarray(share * scale[:, None])
 
 
-def value(problem: Problem, tau: FloatArray, theta: float | None) -> FloatArray:
+def objective(problem: ExponentProblem, tau: FloatArray, theta: float | None) -> FloatArray:
     """F (I,); infinite where tau is not feasible."""
     total = tau.sum(axis=1)
     with np.errstate(all="ignore"):
         slope = np.where(tau > 0, problem.offset - problem.level + np.log(tau), 0.0)
-        found = np.sum(tau * slope, axis=1) + problem.shape(tau)
-        found -= (1.0 + total) * np.log1p(total) if theta is None else theta * np.log(theta)
-    return np.where(np.isfinite(found), found, np.inf)
+        value = np.sum(tau * slope, axis=1) + problem.log_normaliser(tau)
+        value -= (1.0 + total) * np.log1p(total) if theta is None else theta * np.log(theta)
+    return np.where(np.isfinite(value), value, np.inf)
 
 
-def _direction(
-    problem: Problem, tau: FloatArray, theta: float | None
+def _newton_direction(
+    problem: ExponentProblem, tau: FloatArray, theta: float | None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Newton's step divided by tau, the curvature of Lambda for each entry, and twice what the step should gain."""
+    """Newton's step divided by tau, the second derivative of Lambda for each entry, and twice what the step should
+    gain."""
     used = tau > 0
     total = tau.sum(axis=1, keepdims=True)
-    gradient, hessian = problem.slopes(tau)
+    gradient, hessian = problem.derivatives(tau)
     with np.errstate(all="ignore"):
         gradient = gradient + problem.offset - problem.level + np.log(tau)
     gradient = np.where(used, gradient - (np.log1p(total) if theta is None else 0.0), 0.0)
-    diagonal = np.arange(tau.shape[1])
-    bend = hessian[:, diagonal, diagonal]
-    hessian[:, diagonal, diagonal] = bend * (1.0 + 1e-13) + np.where(used, tau, 1.0)
+    index = np.arange(tau.shape[1])
+    diagonal = hessian[:, index, index]
+    hessian[:, index, index] = diagonal * (1.0 + 1e-13) + np.where(used, tau, 1.0)
     right = -tau * gradient
     if theta is None:
         hessian -= tau[:, :, None] * tau[:, None, :] / (1.0 + total)[:, :, None]
@@ -216,7 +236,7 @@ def _direction(
         shift = np.sum(tau * both[:, :, 0], axis=1) / np.sum(tau * both[:, :, 1], axis=1)
         relative = both[:, :, 0] - shift[:, None] * both[:, :, 1]
     relative = np.where(used & np.isfinite(relative), relative, 0.0)
-    return relative, bend, np.sum(right * relative, axis=1)
+    return relative, diagonal, np.sum(right * relative, axis=1)
 
 
 def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray:
@@ -228,64 +248,67 @@ def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray:
     return np.asarray(answer * scale[:, :, None])
 
 
-def _search(
-    problem: Problem, tau: FloatArray, now: FloatArray, relative: FloatArray, bend: FloatArray,
+def _line_search(
+    problem: ExponentProblem, tau: FloatArray, values: FloatArray, relative: FloatArray, diagonal: FloatArray,
     decrement: FloatArray, theta: float | None,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
-    """Halve the step until the value falls by its share.
+    """Shorten the step until the value falls by its share.
 
-    The step stays on Newton's line, short of zero, and lets theta grow tenfold at most. Only entries too small to bend
-    the normal, by ``bend``, leave it: they shrink exponentially.
+    The step stays on Newton's line, short of zero, and lets theta grow tenfold at most. Only entries too small to curve
+    the normal, by ``diagonal``, leave it: they shrink exponentially.
     """
-    best, reached = tau.copy(), now.copy()
-    light = bend * np.minimum(relative, 0.0) ** 2 < 0.1
+    best, reached = tau.copy(), values.copy()
+    light = diagonal * np.minimum(relative, 0.0) ** 2 < 0.1
     total = tau.sum(axis=1)
     fall = np.max(np.where(light, 0.0, -relative), axis=1)
     rise = np.sum(tau * relative, axis=1) / (1.0 + total)
     step = np.minimum(1.0, np.minimum(0.9 / np.maximum(fall, 1e-300), _GROWTH / np.maximum(rise, 1e-300)))
     open_rows = np.flatnonzero(decrement > 0)
-    for _ in range(30):
+    for _ in range(_LINE_SEARCH_STEPS):
         if not open_rows.size:
             break
-        part = problem.part(open_rows) if len(open_rows) < len(tau) else problem
+        rest = problem.subset(open_rows) if len(open_rows) < len(tau) else problem
         move = step[open_rows, None] * relative[open_rows]
         move = np.where(light[open_rows] & (move < 0), np.expm1(np.clip(move, -30.0, 0.0)), move)
         trial = tau[open_rows] * (1.0 + move)
         if theta is not None:
             trial *= theta / trial.sum(axis=1, keepdims=True)
-        new = value(part, trial, theta)
-        good = new <= now[open_rows] - 1e-4 * step[open_rows] * decrement[open_rows]
+        new = objective(rest, trial, theta)
+        good = new <= values[open_rows] - 1e-4 * step[open_rows] * decrement[open_rows]
         best[open_rows[good]], reached[open_rows[good]] = trial[good], new[good]
         step[open_rows] *= 0.4
         open_rows = open_rows[~good]
     return best, reached
 
 
-def finish(problem: DiagonalProblem, tau: FloatArray, theta: float | None, reach: FloatArray) -> Solution:
+def diagonal_solution(
+    problem: DiagonalExponentProblem, tau: FloatArray, theta: float | None, standardised_mean: FloatArray
+) -> DiagonalSolution:
     """The tilted normals and their bounds, with every rounding outward.
 
-    ``reach`` (I, d) is the size of the stored means over the sigmas of the components of p: what storing a mean costs.
+    ``standardised_mean`` (I, d) is the size of the stored means over the sigmas of the components of p: storing a mean
+    rounds it by that much.
     """
-    slots = tau.shape[1]
+    active = tau.shape[1]
     total = tau.sum(axis=1)
-    precision, pull = problem.normal(tau)
+    precision, force = problem.precision_and_force(tau)
     row = tau[:, None, :]
     size = 1.0 + (row @ np.abs(problem.curvature))[:, 0]
-    force = (row @ np.abs(problem.pull))[:, 0]
-    unit = (slots + 8) * _UNIT
-    mean, sigma = pull / precision, 1.0 / np.sqrt(precision)
+    force_size = (row @ np.abs(problem.linear_term))[:, 0]
+    unit = (active + 8) * UNIT_ROUNDOFF
+    mean, sigma = force / precision, 1.0 / np.sqrt(precision)
     precision_error = unit * size / precision
-    last = tau[:, -1:] * problem.pull_error
-    mean_error = (unit * force + last) / precision + np.abs(mean) * (precision_error + unit)
+    remainder_error = tau[:, -1:] * problem.linear_term_error
+    mean_error = (unit * force_size + remainder_error) / precision + np.abs(mean) * (precision_error + unit)
     quadratic = np.sum(precision * np.abs(mean) * (2 * mean_error + np.abs(mean) * precision_error), axis=1)
-    mean_error += 4 * _UNIT * (reach + np.abs(mean))
+    mean_error += 4 * UNIT_ROUNDOFF * (standardised_mean + np.abs(mean))
     widen = 1e-13 + precision_error + mean_error / sigma
     with np.errstate(all="ignore"):
         logs = np.where(tau > 0, np.log(tau), 0.0)
         level = np.where(tau > 0, problem.level, 0.0)
         parts = np.sum(tau * (np.abs(problem.offset) + np.abs(level) + np.abs(logs)), axis=1)
-        parts += 0.5 * np.sum(pull * pull / precision + np.abs(np.log(precision)), axis=1)
+        parts += 0.5 * np.sum(force * force / precision + np.abs(np.log(precision)), axis=1)
         parts += (1.0 + total) * np.log1p(total)
-        slack = 4 * (slots + mean.shape[1] + 8) * _UNIT * parts + 3 * widen.sum(axis=1) + quadratic
-        slack += np.sum(tau * problem.fuzz, axis=1)
-    return Solution(tau, value(problem, tau, theta) + slack, mean, sigma * (1.0 + widen))
+        slack = 4 * (active + mean.shape[1] + 8) * UNIT_ROUNDOFF * parts + 3 * widen.sum(axis=1) + quadratic
+        slack += np.sum(tau * problem.rounding_error, axis=1)
+    return DiagonalSolution(tau, objective(problem, tau, theta) + slack, mean, sigma * (1.0 + widen))

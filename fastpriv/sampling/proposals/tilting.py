@@ -2,12 +2,21 @@
 
 Notation: P = sum w_i N_i, Q = sum v_j N_j (component j of Q), H = integral of (p - e^epsilon q)^+. For shares s_ij >= 0
 with sum_i s_ij <= 1, (p - e^epsilon q)^+ <= sum_i (w_i N_i - e^epsilon sum_j s_ij v_j N_j)^+ <= G = sum w_i B_i T_i
-with the normals T_i and the numbers B_i of ``exponents``, the shares of ``shares``. So rho = (p - e^epsilon q)^+ / G
-lies in [0, 1] and H = Z E_(G/Z) rho, Z = sum w_i B_i. Likewise for the integral of p^a q^(1-a), a > 1: by convexity
+with the normals T_i and the numbers B_i of ``exponents``. So rho = (p - e^epsilon q)^+ / G lies in [0, 1] and
+H = Z E_(G/Z) rho, Z = sum w_i B_i. Likewise for the integral of p^a q^(1-a), a > 1: by convexity
 p^a <= sum lam_i (w_i N_i / lam_i)^a, and each N_i^a q^(1-a) <= B_i T_i.
+
+Mass allocation, or how q is shared out among the components of p. At fixed exponents tau the bound of component i is
+G_i = C_i prod_j s_ij^(-tau_ij), so the best shares solve a geometric program: G_i tau_ij / s_ij = e^m_j, one multiplier
+for each component of q. With g_i = log G_i that is m = f(m),
+
+    f_j(m) = log sum_i tau_ij e^g_i(m),  (1 + theta_i) g_i(m) = log C_i - sum_j tau_ij (log tau_ij - m_j),
+
+f convex, increasing and a contraction in the largest entry, so that Newton's method converges from everywhere (it is
+policy iteration). Exponents and shares are improved in turn; the bound never rises.
 """
 
-# bounds: tested by properties/test_tilting - rounding of masses and of the bound of a ratio
+# bounds: tested by properties/test_tilting - rounding of masses, of the bound of a ratio and of a log sum
 
 from __future__ import annotations
 
@@ -16,38 +25,43 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...distributions import GaussianMixture
-from ..clock import endless
-from .corners import Leading, leading
-from .matrices import MatrixPair, TurnedPair
-from .shares import best_shares
-from .slots import DiagonalPair, Tilts, foremost
+from ...numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray, log_sum_exp
+from ..options import never_expired
+from .active_components import DiagonalTilting, TiltedNormals, leading_components
+from .full_covariances import FullTilting, SharedTilting
+from .local_normal_proposals import DominantTerms, dominant_terms
 
 __all__ = [
-    "Proposal", "hockey_stick_proposal", "hockey_stick_proposals", "log_hockey_stick_upper_bound",
-    "log_mass_of_larger", "paired", "tilted_law",
+    "Proposal", "best_mass_allocation", "hockey_stick_proposal", "hockey_stick_proposals",
+    "log_hockey_stick_upper_bound", "log_mass_of_larger", "tilted_mixture", "tilting_of",
 ]  # fmt: skip
 
-FloatArray = NDArray[np.float64]
-Pair = DiagonalPair | MatrixPair | TurnedPair
-_SMALLEST = math.log(1e-200)
+Tilting = DiagonalTilting | FullTilting | SharedTilting
+_LOG_LEAST_WEIGHT = math.log(1e-200)  # of a component of a proposal, relative to the largest
 _MARGIN = 40.0  # components whose part of Z is below e^-40 hardly count
-_DENSE, _MULTIPLIERS = 4_000_000, 1500  # beyond, all of q is shared out alike
-_ROUNDS, _SELECTIONS, _WORK = 12, 3, 5e6  # fewer rounds where components, slots and entries are many
-_GAIN = 0.05  # a round that lowers log Z by less is the last
+_DENSE_PAIRS, _DENSE_PARTNERS = 4_000_000, 1500  # pairs, and components of q, beyond which all of q is shared alike
+_ROUNDS, _SELECTIONS = 12, 3  # of exponents and shares in turn, and of selections of active components, at most
+_WORK = 5e6  # entries of exponents and spreads over all rounds: fewer rounds where there are many
+_MIN_GAIN = 0.05  # a round that lowers log Z by less is the last
 _FARTHEST = 1e12  # what serves at this epsilon serves at all larger ones
-_NOTHING = 1e9  # a divergence below e^-1e9 is as good as none
+_NEGLIGIBLE = 1e9  # a divergence below e^-1e9 is as good as none
+_NEWTON_STEPS = 12  # of the multipliers, at most
+_DOMINANT_PORTION = 1e-4  # components of p that hold less of every component of q are left out of the matrix
+# bound: none - change of a multiplier at which the iteration ends: any shares give true bounds
+_MULTIPLIER_CHANGE = 1e-3
+_LEAST_LOG_SHARE = -1e6  # shares stay above e to this power
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A normalised law to draw from and what it bounds.
+    """A normalised mixture to draw from and what it bounds.
 
     ``integrand <= exp(log_scale) * density of mixture`` everywhere when ``bounded``; the integral is then at most
     exp(log_scale). ``log_bounds`` are the log B_i and ``exponents`` the theta_i of the components of P (theta 0 is N_i
-    itself). ``diverges`` says that the integral is infinite. ``lead`` is what a narrower law needs.
+    itself). ``diverges`` says that the integral is infinite. Local normals are made from ``dominant``.
     """
 
     mixture: GaussianMixture
@@ -56,64 +70,50 @@ class Proposal:
     log_bounds: FloatArray
     exponents: FloatArray
     diverges: bool = False
-    lead: Leading | None = None
+    dominant: DominantTerms | None = None
 
 
 def hockey_stick_proposal(p: GaussianMixture, q: GaussianMixture, epsilon: float) -> Proposal:
-    """A law G/Z with (p - e^epsilon q)^+ <= Z g everywhere, near the smallest Z that tilting gives.
+    """A mixture G/Z with (p - e^epsilon q)^+ <= Z g everywhere, near the smallest Z that tilting gives.
 
-    Parameters
-    ----------
-    p, q : GaussianMixture
-        Any two mixtures of one dimension.
-    epsilon : float
-        At least 0.
-
-    Returns
-    -------
-    Proposal
-        A mixture of as many components as P, its weights at least 1e-200 of the largest.
-
-    Notes
-    -----
-    **Accuracy** the bound holds for the stored mixture, with the rounding of its construction included:
-    tests/properties/test_tilting.py; where covariances are full, tests/properties/test_proved_domination.py, and to
-    first order only where all of p and all of q have one covariance and the pairs of components are above four million.
+    It has as many components as P, their weights at least 1e-200 of the largest; epsilon is at least 0. The bound holds
+    for the stored mixture, with the rounding of its construction included: tests/properties/test_tilting.py; where
+    covariances are full, tests/properties/test_proved_domination.py, and to first order only where all of p and all of
+    q have one covariance and the pairs of components are above four million.
     """
-    return _Search(p, q, epsilon).proposal(epsilon)
+    return _ProposalSearch(p, q, epsilon).proposal(epsilon)
 
 
 def hockey_stick_proposals(
     p: GaussianMixture, q: GaussianMixture, epsilons: ArrayLike, *, spacing: float = 2.0,
-    late: Callable[[], bool] = endless,
-) -> list[tuple[Proposal, NDArray[np.intp]]]:
+    expired: Callable[[], bool] = never_expired,
+) -> list[tuple[Proposal, IndexArray]]:
     """Proposals for many epsilons, each with the indices of those it serves.
 
     What dominates at one epsilon dominates at all larger ones. A proposal serves the epsilons up to the next, where log
-    Z has fallen by about ``spacing``, by half as much again at most unless the grid is coarser. Once it is ``late`` the
-    last proposal serves the rest, and components of P that were not looked at serve for themselves.
+    Z has fallen by about ``spacing``, by half as much again at most unless the grid is coarser. Once the time has
+    ``expired`` the last proposal serves the rest, and components of P that were not solved for serve for themselves.
     """
     grid = np.asarray(epsilons, dtype=np.float64).reshape(-1)
     order = np.argsort(grid, kind="stable")
     levels = grid[order]
-    search = _Search(p, q, float(levels[0]), late)
+    search = _ProposalSearch(p, q, float(levels[0]), expired)
     starts, last = [0], search.proposal(float(levels[0]))
-    proposals, place, end = [last], 0, len(levels) - 1
-    while place < end and last.log_scale > -_NOTHING and not late():
+    proposals, index, end = [last], 0, len(levels) - 1
+    while index < end and last.log_scale > -_NEGLIGIBLE and not expired():
         slope = _mean_exponent(p, last)
-        step = spacing / max(slope, spacing / max(float(levels[end] - levels[place]), 1e-300))
-        far = end
-        near = min(max(int(np.searchsorted(levels, levels[place] + step)), place + 1), far)
+        step = spacing / max(slope, spacing / max(float(levels[end] - levels[index]), 1e-300))
+        near = min(max(int(np.searchsorted(levels, levels[index] + step)), index + 1), end)
         while True:
             new = search.proposal(float(levels[near]))
             fall = proposals[-1].log_scale - new.log_scale
-            if fall <= 1.5 * spacing or near == place + 1 or late():
+            if fall <= 1.5 * spacing or near == index + 1 or expired():
                 break
-            near = place + max(1, (near - place) // 2)
+            near = index + max(1, (near - index) // 2)
         if fall > 0.5 * spacing:
             starts.append(near)
             proposals.append(new)
-        place, last = near, new
+        index, last = near, new
     ends = [*starts[1:], len(levels)]
     return [(proposal, order[i:j]) for proposal, i, j in zip(proposals, starts, ends, strict=True)]
 
@@ -124,11 +124,11 @@ def _mean_exponent(p: GaussianMixture, proposal: Proposal) -> float:
 
 
 def log_hockey_stick_upper_bound(
-    p: GaussianMixture, q: GaussianMixture, epsilon: float, late: Callable[[], bool] = endless
+    p: GaussianMixture, q: GaussianMixture, epsilon: float, expired: Callable[[], bool] = never_expired
 ) -> float:
     """An upper bound of log H_{e^epsilon}(P||Q): log Z, or the logarithm of the mass of P where that is less."""
-    mass = math.log(math.fsum(p.weights)) + 4 * 2.0**-53
-    return min(_Search(p, q, epsilon, late).proposal(epsilon).log_scale, mass)
+    mass = math.log(math.fsum(p.weights)) + 4 * UNIT_ROUNDOFF
+    return min(_ProposalSearch(p, q, epsilon, expired).proposal(epsilon).log_scale, mass)
 
 
 def log_mass_of_larger(p: GaussianMixture, proposal: Proposal, shift: float = 0.0) -> float:
@@ -149,84 +149,85 @@ def log_mass_of_larger(p: GaussianMixture, proposal: Proposal, shift: float = 0.
     return min(float(found.min(initial=0.0)) + 1e-9, 0.0)
 
 
-class _Search:
-    """One pair of laws; every epsilon starts from the shares and exponents of the one before."""
+class _ProposalSearch:
+    """The search for one pair; every epsilon starts from the shares and exponents of the one before."""
 
     def __init__(
-        self, p: GaussianMixture, q: GaussianMixture, epsilon: float, late: Callable[[], bool] = endless
+        self, p: GaussianMixture, q: GaussianMixture, epsilon: float, expired: Callable[[], bool] = never_expired
     ) -> None:
         self.p, self.size = p, len(q)
         self.weights = np.log(p.weights)
         self.epsilon = epsilon = min(epsilon, _FARTHEST)
-        self.pair = paired(p, q, np.log(q.weights) + epsilon, late=late)
-        self.late = late
-        dense = len(p) * len(q) <= _DENSE and len(q) <= _MULTIPLIERS
-        self.shares = np.zeros((len(p), len(q) if dense else 1))
+        self.pair = tilting_of(p, q, np.log(q.weights) + epsilon, expired=expired)
+        self.expired = expired
+        dense = len(p) * len(q) <= _DENSE_PAIRS and len(q) <= _DENSE_PARTNERS
+        self.log_shares = np.zeros((len(p), len(q) if dense else 1))
         self.tau: FloatArray | None = None
 
     @np.errstate(all="ignore")  # what overflows is not finite, and not taken
     def proposal(self, epsilon: float) -> Proposal:
-        """Slots once, then exponents and shares in turn while the bound falls."""
+        """Active components once, then exponents and shares in turn while the bound falls."""
         pair, shift = self.pair, min(epsilon, _FARTHEST) - self.epsilon
-        best = now = pair.run(self.shares + shift, self.tau)
+        best = now = pair.tilted(self.log_shares + shift, self.tau)
         least = _log_total(self.weights + now.log_bounds)
-        if pair.pooled and self.tau is None:
+        if pair.has_remainder and self.tau is None:
             for _ in range(_SELECTIONS):
-                rows = foremost(self.weights + now.log_bounds, self.size)
-                pair.choose(now, rows)
-                now = now.replaced(rows, pair.run(self.shares + shift, None, rows))
+                rows = leading_components(self.weights + now.log_bounds, self.size)
+                pair.reselect(now, rows)
+                now = now.replaced(rows, pair.tilted(self.log_shares + shift, None, rows))
                 total = _log_total(self.weights + now.log_bounds)
                 best, gain, least = (now, least - total, total) if total < least else (best, 0.0, least)
-                if gain < _GAIN or self.late():
+                if gain < _MIN_GAIN or self.expired():
                     break
-        found_with = self.shares
+        found_with = self.log_shares
         rounds = int(np.clip(_WORK / max(now.tau.size * now.spreads[0].size, 1), 3, _ROUNDS))
         for _ in range(rounds):
-            if not np.isfinite(least) or least < -_NOTHING or self.late():
+            if not np.isfinite(least) or least < -_NEGLIGIBLE or self.expired():
                 break
             self._relax(now, shift)
             offset = self.weights[:, None]
-            new = best_shares(self.weights + now.log_bounds, now.exponents, self.shares + offset) - offset
+            new = best_mass_allocation(self.weights + now.log_bounds, now.exponents, self.log_shares + offset) - offset
             if not np.isfinite(new).all():
                 break
-            self.shares = new
-            now = pair.run(self.shares + shift, now.tau, floor=least - _MARGIN - self.weights)
+            self.log_shares = new
+            now = pair.tilted(self.log_shares + shift, now.tau, sufficient=least - _MARGIN - self.weights)
             total = _log_total(self.weights + now.log_bounds)
             found_with = new if total < least else found_with
             best, gain, least = (now, least - total, total) if total < least else (best, 0.0, least)
-            if gain < _GAIN:
+            if gain < _MIN_GAIN:
                 break
         self.tau = now.tau
-        best = best if isinstance(pair, DiagonalPair) else pair.restored(best, found_with + shift)
+        best = pair.certified_normals(best, found_with + shift)
         return _proposal(self.p, pair, best)
 
-    def _relax(self, now: Tilts, shift: float) -> None:
-        """Components that hardly count take the least exponents that keep it so: they leave their shares to others."""
+    def _relax(self, now: TiltedNormals, shift: float) -> None:
+        """Give components that hardly count the least exponents that keep it so: they leave their shares to others."""
         logs = self.weights + now.log_bounds
-        enough = _log_total(logs) - _MARGIN - self.weights
-        low = np.flatnonzero(now.log_bounds < enough)
+        sufficient = _log_total(logs) - _MARGIN - self.weights
+        low = np.flatnonzero(now.log_bounds < sufficient)
         if low.size:
-            new = self.pair.run(self.shares + shift, None, low, enough[low])
-            good = new.log_bounds < enough[low] + 1.0
-            now.put(low[good], new.part(good))
+            new = self.pair.tilted(self.log_shares + shift, None, low, sufficient[low])
+            good = new.log_bounds < sufficient[low] + 1.0
+            now.assign(low[good], new.subset(good))
 
 
-def paired(
+def tilting_of(
     p: GaussianMixture, q: GaussianMixture, levels: FloatArray, theta: float | None = None,
-    late: Callable[[], bool] = endless,
-) -> Pair:  # fmt: skip
+    expired: Callable[[], bool] = never_expired,
+) -> Tilting:  # fmt: skip
     """The problems of all components of p against e^levels N_j, in coordinates that suit the forms."""
     if p.form != "full" and q.form != "full":
-        return DiagonalPair((_grid(p.means), _spread(p)), (levels, _grid(q.means), _spread(q)), theta, late)
-    kind = TurnedPair if p.shared and q.shared else MatrixPair
-    return kind((p.means, _factors(p)), (levels, q.means, _factors(q)), theta, late)
+        return DiagonalTilting((_columns(p.means), _spread(p)), (levels, _columns(q.means), _spread(q)), theta, expired)
+    kind = SharedTilting if p.shared and q.shared else FullTilting
+    return kind((p.means, _factors(p)), (levels, q.means, _factors(q)), theta, expired)
 
 
-def _factors(law: GaussianMixture) -> FloatArray:
-    if law.factors is not None:
-        return law.factors
-    spread = _spread(law)[:1] if law.shared else _spread(law)
-    return spread[:, :, None] * np.eye(law.dimension)
+def _factors(mixture: GaussianMixture) -> FloatArray:
+    """Lower factors of the covariances, one where it is shared."""
+    if mixture.factors is not None:
+        return mixture.factors
+    spread = _spread(mixture)[:1] if mixture.shared else _spread(mixture)
+    return spread[:, :, None] * np.eye(mixture.dimension)
 
 
 def _log_total(logs: FloatArray) -> float:
@@ -234,35 +235,34 @@ def _log_total(logs: FloatArray) -> float:
     return top + math.log(float(np.exp(logs - top).sum()))
 
 
-def _grid(means: FloatArray) -> FloatArray:
-    return means[:, None] if means.ndim == 1 else means
+def _columns(values: FloatArray) -> FloatArray:
+    return values[:, None] if values.ndim == 1 else values
 
 
-def _spread(law: GaussianMixture) -> FloatArray:
-    means = _grid(law.means)
-    sigmas = _grid(law.sigmas)
-    return np.broadcast_to(sigmas, means.shape)
+def _spread(mixture: GaussianMixture) -> FloatArray:
+    """Standard deviations (k, d)."""
+    return np.broadcast_to(_columns(mixture.sigmas), (len(mixture), mixture.dimension))
 
 
-def _proposal(p: GaussianMixture, pair: Pair, tilts: Tilts) -> Proposal:
-    """Where the bound is not below 1 the component of p itself serves."""
+def _proposal(p: GaussianMixture, pair: Tilting, tilts: TiltedNormals) -> Proposal:
+    """The proposal of these tilted normals; where the bound is not below 1 the component of p itself serves."""
     same = ~(tilts.log_bounds < 0.0)
     bounds = np.where(same, 0.0, tilts.log_bounds)
     logs = np.log(p.weights) + bounds
     top = float(logs.max())
-    weights = np.exp(np.maximum(logs - top, _SMALLEST))
+    weights = np.exp(np.maximum(logs - top, _LOG_LEAST_WEIGHT))
     total = math.fsum(weights)
     weights /= total
-    slack = 8 * 2.0**-53 * (len(logs) + 4 + abs(top) + float(np.abs(np.log(p.weights)).max()))
-    law = tilted_law(p, weights, tilts, same)
+    slack = 8 * UNIT_ROUNDOFF * (len(logs) + 4 + abs(top) + float(np.abs(np.log(p.weights)).max()))
+    mixture = tilted_mixture(p, weights, tilts, same)
     exponents = np.where(same, 0.0, tilts.exponents.sum(axis=1))
-    lead = leading(logs, tilts, pair.exponents) if np.isfinite(logs).all() else None
-    return Proposal(law, top + math.log(total) + slack, True, bounds, exponents, lead=lead)
+    dominant = dominant_terms(logs, tilts, pair.exponents) if np.isfinite(logs).all() else None
+    return Proposal(mixture, top + math.log(total) + slack, True, bounds, exponents, dominant=dominant)
 
 
-def tilted_law(p: GaussianMixture, weights: FloatArray, tilts: Tilts, same: NDArray[np.bool_]) -> GaussianMixture:
+def tilted_mixture(p: GaussianMixture, weights: FloatArray, tilts: TiltedNormals, same: BoolArray) -> GaussianMixture:
     """The tilted normals, and the components of p themselves where these are as good."""
-    means = np.where(same[:, None], _grid(p.means), tilts.means)
+    means = np.where(same[:, None], _columns(p.means), tilts.means)
     if tilts.spreads.ndim == 2:
         return GaussianMixture(weights, means, np.where(same[:, None], _spread(p), tilts.spreads))
     if len(tilts.spreads) == 1 and not same.any():
@@ -271,3 +271,38 @@ def tilted_law(p: GaussianMixture, weights: FloatArray, tilts: Tilts, same: NDAr
     spreads = np.where(same[:, None, None], own, tilts.spreads)
     spreads.setflags(write=False)
     return GaussianMixture(weights, means, covariances=spreads)
+
+
+def best_mass_allocation(log_bounds: FloatArray, tau: FloatArray, log_shares: FloatArray) -> FloatArray:
+    """New log s_ij (k, J) from log G_i (k,), tau_ij (k, J) and the log shares in force; columns sum to at most 1."""
+    total = tau.sum(axis=1)
+    with np.errstate(all="ignore"):
+        logs = np.where(tau > 0, np.log(tau), -np.inf)
+        constant = log_bounds - np.sum(np.where(tau > 0, tau * (logs - log_shares), 0.0), axis=1)
+    multiplier = log_sum_exp(log_bounds[:, None] + logs, axis=0)
+    used = np.isfinite(multiplier)
+    multiplier = np.where(used, multiplier, 0.0)
+    damp = 1.0 / (1.0 + total)
+    for _ in range(_NEWTON_STEPS):
+        terms = (damp * (constant + tau @ multiplier))[:, None] + logs
+        gap = np.where(used, log_sum_exp(terms, axis=0), 0.0) - multiplier
+        if np.abs(gap).max() < _MULTIPLIER_CHANGE:
+            break
+        with np.errstate(all="ignore"):
+            portion = np.where(used, np.exp(terms - np.where(used, gap + multiplier, 0.0)), 0.0)
+        multiplier = multiplier + _newton(portion, tau * damp[:, None], gap)
+    with np.errstate(all="ignore"):
+        found = np.where(used, (damp * (constant + tau @ multiplier))[:, None] + logs - multiplier, log_shares)
+        found = np.maximum(found, _LEAST_LOG_SHARE)
+        return found - np.where(used, np.maximum(log_sum_exp(found, axis=0), 0.0) + 1e-12, 0.0)
+
+
+def _newton(portion: FloatArray, slopes: FloatArray, gap: FloatArray) -> FloatArray:
+    """(I - portion' slopes)^-1 gap; components of p that hold next to nothing are left out of the matrix."""
+    rows = np.flatnonzero(portion.max(axis=1) > _DOMINANT_PORTION)
+    portion, slopes = portion[rows], slopes[rows]
+    if len(rows) >= len(gap):
+        return np.asarray(np.linalg.solve(np.eye(len(gap)) - portion.T @ slopes, gap))
+    inner = np.eye(len(rows)) - slopes @ portion.T
+    return np.asarray(gap + portion.T @ np.linalg.solve(inner, slopes @ gap))
+

@@ -14,25 +14,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from ... import _validate
 from ...errors import ShapeError
+from ...numerics import BoolArray, FloatArray
+from ..options import SIDES, Side
 
 __all__ = [
-    "Interval", "Side", "binomial_interval", "look_confidence", "replicate_interval", "stage_interval",
-    "student_factor",
+    "Interval", "analysis_confidence", "binomial_interval", "error_of_one_bound", "finished_interval",
+    "replicate_interval", "stage_interval", "student_factor",
 ]  # fmt: skip
 
-FloatArray = NDArray[np.float64]
-Side = Literal["both", "lower", "upper"]
-SIDES = ("both", "lower", "upper")
-_TRUST = 2.0  # factor on the skewness that the points show
-_FIRST_LOOK = 0.75  # share of the error that the first look may spend
+_SKEWNESS_FACTOR = 2.0  # on the skewness that the points show, which is itself uncertain
+_FIRST_SHARE = 0.75  # share of the error that the first interim analysis may spend: most runs stop there
 
 
 class Interval(NamedTuple):
@@ -63,18 +61,13 @@ def replicate_interval(
     points : int
         Points behind each replicate.
     skewness : float or array_like, shape (e,)
-        Skewness of the integrand at one point, as the points show it (``tails.PointMoments``); 0 where it is unknown.
+        Skewness of the integrand at one point, as the points show it (``PointMoments``); 0 where it is unknown.
     deviation : float or array_like, shape (e,)
         Standard deviation of the integrand at one point, where the points of a replicate depend on each other; 0 where
         they do not, or it is unknown.
     independent : bool
         Whether the points of a replicate are independent. It matters only where all replicates are equal to an end of
         the range.
-
-    Returns
-    -------
-    Interval
-        ``(value, lower, upper)``.
 
     Raises
     ------
@@ -103,7 +96,6 @@ def replicate_interval(
 
     Examples
     --------
-    >>> from fastpriv.sampling.statistics.intervals import replicate_interval
     >>> replicate_interval([1.0, 2.0, 3.0, 2.0], 0.95)
     Interval(value=2.0, lower=0.700..., upper=3.299...)
     >>> replicate_interval([0.0, 0.0, 0.0, 0.0], 0.95, low=0.0, high=1.0, points=1000, independent=True).upper
@@ -121,31 +113,9 @@ def stage_interval(
 ) -> Interval:  # fmt: skip
     """Interval from independent stages of replicates, each stage with its own number of points a replicate.
 
-    Parameters
-    ----------
-    stages : sequence of (points, means)
-        For each stage the number of points a replicate and the means, shape (R_k,) or (R_k, e).
-    confidence : float
-        Level in (0, 1).
-    side : {"both", "lower", "upper"}
-        As for ``replicate_interval``.
-    low, high : float
-        Known range of the integrand.
-    skewness, deviation, independent
-        As for ``replicate_interval``.
+    ``stages`` has for each the number of points a replicate and the means, shape (R_k,) or (R_k, e); the rest is as for
+    ``replicate_interval``. The value is sum c_k m_k with c_k proportional to points_k R_k: the mean over all points.
 
-    Returns
-    -------
-    Interval
-        ``(value, lower, upper)`` of sum c_k m_k with c_k proportional to points_k R_k: the mean over all points.
-
-    Raises
-    ------
-    DomainError, ShapeError
-        As for ``replicate_interval``.
-
-    Notes
-    -----
     Stages of equal size are pooled into one. The variance is sum c_k^2 s_k^2 / R_k; its degrees of freedom are
     (sum v_k)^2 / sum v_k^2 / (R_k - 1). The weights must not follow the means: sizes are fixed in advance, or follow
     earlier variances, which for normal replicates are independent of the means (Stein 1945).
@@ -156,11 +126,10 @@ def stage_interval(
 
     Examples
     --------
-    >>> from fastpriv.sampling.statistics.intervals import stage_interval
     >>> stage_interval([(100, [1.0, 2.0, 3.0, 2.0]), (300, [2.0, 2.1, 1.9, 2.0])], 0.95)
     Interval(value=2.0, lower=1.688..., upper=2.311...)
     """
-    error = _error(confidence, side)
+    error = error_of_one_bound(confidence, side)
     pooled: dict[int, list[FloatArray]] = {}
     for points, means in stages:
         size = _validate.count("points", points)
@@ -172,10 +141,11 @@ def stage_interval(
     point_skewness = np.broadcast_to(_validate.real("skewness", skewness, "a number"), shape).ravel()
     point_deviation = np.broadcast_to(_validate.real("deviation", deviation, "a number"), shape).ravel()
     every = np.concatenate(list(groups.values()))
-    endless = [(every == end).any(axis=0).ravel() for end in (math.inf, -math.inf)]
-    if np.any(endless):
+    infinite = [(every == end).any(axis=0).ravel() for end in (math.inf, -math.inf)]
+    if np.any(infinite):
         groups = {size: np.where(np.isfinite(group), group, 0.0) for size, group in groups.items()}
     total = float(sum(size * len(group) for size, group in groups.items()))
+    # gaps from the first mean in units of the largest gap: neither their squares nor their cubes overflow
     first = next(iter(groups.values())).reshape(-1, math.prod(shape))[0]
     with np.errstate(over="ignore"):
         unit = np.max([np.abs(group.reshape(len(group), -1) - first).max(axis=0) for group in groups.values()], axis=0)
@@ -198,131 +168,62 @@ def stage_interval(
     freedom = len(every) - 1.0 if len(groups) == 1 else np.where(equal, 1.0, variance**2 / np.where(equal, 1.0, weight))
     quantile = -special.stdtrit(np.maximum(freedom, 1.0), error)
     scale = np.sqrt(variance)
-    skew, skew_of_points = (x / np.where(equal, 1.0, scale) ** 3 for x in (third, _TRUST * third_of_points))
-    shift = (1.0 + 2.0 * quantile**2) / 6.0
+    skew, skew_of_points = (x / np.where(equal, 1.0, scale) ** 3 for x in (third, _SKEWNESS_FACTOR * third_of_points))
+    shift = (1.0 + 2.0 * quantile**2) / 6.0  # Johnson 1978, eq. (2.5), inverted
     lower = value - scale * (quantile + shift * np.maximum(0.0, np.maximum(-skew, -skew_of_points)))
     upper = value + scale * (quantile + shift * np.maximum(0.0, np.maximum(skew, skew_of_points)))
     value, lower, upper = (first + unit * x for x in (value, lower, upper))
     if equal.any():
         lower[equal], upper[equal] = _rule_of_three(groups, equal, independent, error, low, high)
-    above, below = endless
+    above, below = infinite
     lower, upper = (np.where(above & ~below, math.inf, np.where(below & ~above, -math.inf, x)) for x in (lower, upper))
     lower, upper = np.where(above & below, -math.inf, lower), np.where(above & below, math.inf, upper)
     value = np.where(above & ~below, math.inf, np.where(below & ~above, -math.inf, value))
-    return _finished(value, lower, upper, side, low, high, shape)
+    return finished_interval(value, lower, upper, side, low, high, shape)
 
 
-def look_confidence(confidence: float, look: int) -> float:
-    """Level of the interval at the k-th look, so that all looks together hold at ``confidence``.
+def analysis_confidence(confidence: float, analysis: int) -> float:
+    """Level of the interval at the k-th interim analysis, so that all of them together hold at ``confidence``.
 
-    Parameters
-    ----------
-    confidence : float
-        Level that a run that stops at any look must keep.
-    look : int
-        Number of the look, from 1.
-
-    Returns
-    -------
-    float
-        1 - a_k with a_1 = 3a/4 and a_k = a / (4 k (k - 1)): they sum to a = 1 - confidence.
-
-    Raises
-    ------
-    DomainError
-        For a level outside (0, 1) or a look below 1.
-
-    Notes
-    -----
-    By the union bound the true mean lies in all the intervals of a run, so also in the one it stops at, whatever the
-    rule that stops it. An infinite run is covered.
-
-    **Accuracy** ``tests/intervals/test_replicates.py`` stops on width.
+    It is 1 - a_k with a_1 = 3a/4 and a_k = a / (4 k (k - 1)), which sum to a = 1 - confidence. By the union bound the
+    true mean lies in all the intervals of a run, so also in the one at which it stops, whatever the rule that stops it.
+    An infinite run is covered. ``tests/intervals/test_replicates.py`` stops on width.
 
     Source: Lan and DeMets 1983 (spending); the sum 1 / (k (k - 1)) = 1 over k >= 2.
 
     Examples
     --------
-    >>> from fastpriv.sampling.statistics.intervals import look_confidence
-    >>> [round(1 - look_confidence(0.95, k), 6) for k in (1, 2, 3, 10)]
+    >>> [round(1 - analysis_confidence(0.95, k), 6) for k in (1, 2, 3, 10)]
     [0.0375, 0.00625, 0.002083, 0.000139]
     """
     error = 1.0 - _level(confidence)
-    look = _validate.count("look", look)
-    return 1.0 - (error * _FIRST_LOOK if look == 1 else error * (1.0 - _FIRST_LOOK) / (look * (look - 1.0)))
+    k = _validate.count("analysis", analysis)
+    return 1.0 - (error * _FIRST_SHARE if k == 1 else error * (1.0 - _FIRST_SHARE) / (k * (k - 1.0)))
 
 
 def student_factor(confidence: float, replicates: int, side: Side = "both") -> float:
-    """Half width of Student's interval in standard errors.
-
-    Parameters
-    ----------
-    confidence : float
-        Level in (0, 1).
-    replicates : int
-        How many, at least 2.
-    side : {"both", "lower", "upper"}
-        As for ``replicate_interval``.
-
-    Returns
-    -------
-    float
-        The quantile.
-
-    Raises
-    ------
-    DomainError
-        For a level outside (0, 1), fewer than two replicates, an unknown side.
-
-    Notes
-    -----
-    **Accuracy** that of ``scipy.special.stdtrit``.
-
-    Source: Student 1908.
+    """Half width of Student's interval in standard errors, by ``scipy.special.stdtrit``.
 
     Examples
     --------
-    >>> from fastpriv.sampling.statistics.intervals import student_factor
     >>> student_factor(0.95, 32)
     2.0395...
     """
-    return -float(special.stdtrit(_validate.count("replicates", replicates, 2) - 1.0, _error(confidence, side)))
+    freedom = _validate.count("replicates", replicates, 2) - 1.0
+    return -float(special.stdtrit(freedom, error_of_one_bound(confidence, side)))
 
 
 def binomial_interval(hits: Any, trials: Any, confidence: float, side: Side = "both") -> Interval:
-    """Exact interval for a probability from a count, any shapes that broadcast.
+    """Exact interval for a probability from counts of any shapes that broadcast: 0 <= ``hits`` <= ``trials``.
 
-    Parameters
-    ----------
-    hits, trials : array_like of int
-        ``0 <= hits <= trials``, ``trials >= 1``.
-    confidence : float
-        Level in (0, 1).
-    side : {"both", "lower", "upper"}
-        As for ``replicate_interval``.
-
-    Returns
-    -------
-    Interval
-        ``(hits / trials, lower, upper)``.
-
-    Raises
-    ------
-    DomainError, ShapeError
-        Counts outside their range, or shapes that do not broadcast.
-
-    Notes
-    -----
-    Never covers less than ``confidence``, for any probability and any number of trials. Bounds are moved outward by
-    1e-12 of themselves for the rounding of the beta quantile.
-
-    **Accuracy** ``tests/intervals/test_counts.py`` sums the coverage exactly over all counts.
+    It never covers less than ``confidence``, for any probability and any number of trials. Bounds are moved outward by
+    1e-12 of themselves for the rounding of the beta quantile. ``tests/intervals/test_counts.py`` sums the coverage
+    exactly over all counts.
 
     Source: Clopper and Pearson 1934.
 
     Examples
     --------
-    >>> from fastpriv.sampling.statistics.intervals import binomial_interval
     >>> binomial_interval(0, 1000, 0.95, "upper").upper
     0.0029912...
     """
@@ -331,12 +232,12 @@ def binomial_interval(hits: Any, trials: Any, confidence: float, side: Side = "b
     _validate.broadcastable("hits", hit, "trials", trial)
     hit, trial = np.broadcast_arrays(hit, trial)
     _validate.real("trials - hits", trial - hit, "at least 0", lambda x: x >= 0)
-    error = _error(confidence, side)
+    error = error_of_one_bound(confidence, side)
     inner = np.clip(hit, 1.0, None)
     lower = np.where(hit > 0, special.betaincinv(inner, trial - inner + 1.0, error) * (1 - 1e-12), 0.0)
     inner = np.clip(trial - hit, 1.0, None)
     upper = np.where(hit < trial, special.betainccinv(hit + 1.0, inner, error) * (1 + 1e-12), 1.0)
-    return _finished(hit / trial, lower, upper, side, 0.0, 1.0, hit.shape)
+    return finished_interval(hit / trial, lower, upper, side, 0.0, 1.0, hit.shape)
 
 
 def _replicates(means: Any) -> FloatArray:
@@ -348,25 +249,21 @@ def _replicates(means: Any) -> FloatArray:
     return array
 
 
-def _whole(x: FloatArray) -> NDArray[np.bool_]:
+def _whole(x: FloatArray) -> BoolArray:
     return np.asarray((x == np.floor(x)) & np.isfinite(x))
 
 
-def _error(confidence: float, side: str) -> float:
-    """The error that one bound may spend."""
-    return (1.0 - _level(confidence)) / (2.0 if _side(side) == "both" else 1.0)
+def error_of_one_bound(confidence: float, side: Side) -> float:
+    """The probability with which one bound may fail."""
+    return (1.0 - _level(confidence)) / (2.0 if _validate.choice("side", side, SIDES) == "both" else 1.0)
 
 
 def _level(confidence: float) -> float:
     return _validate.scalar("confidence", confidence, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
 
 
-def _side(side: str) -> Side:
-    return _validate.choice("side", side, SIDES)  # type: ignore[return-value]
-
-
 def _rule_of_three(
-    groups: dict[int, FloatArray], columns: NDArray[np.bool_], independent: bool, error: float, low: float, high: float
+    groups: dict[int, FloatArray], columns: BoolArray, independent: bool, error: float, low: float, high: float
 ) -> tuple[FloatArray, FloatArray]:
     """Bounds where all replicates of a stage are equal; of several stages the one with most draws says most."""
     size, group = max(groups.items(), key=lambda item: (len(item[1]) * (item[0] if independent else 1), item[0]))
@@ -380,7 +277,7 @@ def _rule_of_three(
     return below, above
 
 
-def _finished(
+def finished_interval(
     value: FloatArray, lower: FloatArray, upper: FloatArray, side: Side, low: float, high: float,
     shape: tuple[int, ...],
 ) -> Interval:  # fmt: skip

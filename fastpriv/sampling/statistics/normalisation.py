@@ -1,18 +1,18 @@
-"""Do two log densities have the same integral? What draws can tell, without being deceived by heavy tails.
+"""Comparison of the integrals of two log densities by draws, such that heavy tails cannot deceive it.
 
 Notation: l = log p - log q at a draw, infinite where one of them is zero; Z_p and Z_q the integrals of what was given.
-With draws of both laws, s(l) = n_p p / (n_p p + n_q q) is the chance that a draw at this point is one of P, and
+With draws of both, s(l) = n_p p / (n_p p + n_q q) is the chance that a draw at this point is one of P, and
 
     sum over draws of P of (1 - s) - sum over draws of Q of s
 
-has mean 0 when Z_p = Z_q. Its terms lie in [0, 1], so no tail can deceive it, and where P and Q do not meet it says
-nothing. With l moved by log r it is 0 at the best estimate of r = Z_p / Z_q.
+has mean 0 when Z_p = Z_q. Its terms lie in [0, 1], so that no tail can deceive it, and where P and Q do not meet it
+says nothing. With l moved by log r it is 0 at the best estimate of r = Z_p / Z_q.
 
-During a run ``RatioSums`` holds what the draws so far say. Under equal integrals q / (p + q) has the same mean under P
-as p / (p + q) has under Q, however many draws each has; both lie in [0, 1]. The ratio of these means is Z_p / Z_q.
+During a run ``LogRatioSums`` holds what the draws so far say. Under equal integrals q / (p + q) has the same mean under
+P as p / (p + q) has under Q, however many draws each has; both lie in [0, 1]. The ratio of these means is Z_p / Z_q.
 
-With draws of one law alone the mean of the other density over its own is at most 1: less where the other law has mass
-that these draws can't reach. A mean above 1 is a proof by betting (a supermartingale); one below 1 is worth a word
+With draws of one side alone the mean of the other density over its own is at most 1: less where the other distribution
+has mass that these draws cannot reach. A mean above 1 is proved by betting (a supermartingale); one below 1 is reported
 where the weights have a light tail.
 
 Sources: Bennett 1976; Meng and Wong 1996, with the variance of the intercept of a logistic regression; Ville 1939 for
@@ -27,95 +27,79 @@ import math
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import warned
-from .tails import TopValues
+from ...numerics import FloatArray
+from .tail_index import LargestValues
 
-__all__ = ["ALIKE", "Integrals", "RatioSums", "compared_integrals", "warned_of", "warned_of_integrals"]
+__all__ = [
+    "RATIO_ROUNDING", "IntegralComparison", "LogRatioSums", "compare_integrals", "compare_integrals_and_warn",
+    "warn_of_normalisation",
+]  # fmt: skip
 
-FloatArray = NDArray[np.float64]
 Verdict = Literal["equal", "unequal", "out of reach"]
 
-_DOUBT = 20.0  # a false alarm has a chance of about exp(-20)
-_LIGHT = 0.3  # tail index below which a mean with a standard error is believed
+_DOUBT = 20.0  # minus log of the chance of a false alarm
+_LIGHT_TAIL = 0.3  # tail index below which a mean with a standard error is believed
 # bound: none - when a warning is given
 _ERRORS = 8.0  # standard errors that the mean of light-tailed weights must lie below 1
-_STEPS = 80
+_HALVINGS = 80  # of the search for the ratio: more than doubles tell apart
 _RUN_ERRORS = 4.2  # standard errors at the end of a run: a false alarm has a chance of 3e-5 where a mean is normal
-_LARGEST = 0.03  # of the sum of squares: a weight that has more says that the mean is not near normal
-_BLOCK = 2**12  # draws taken at once: memory that is asked for anew for more would cost more than the work
-_FEWEST = 64  # draws of each law that a comparison needs
+_LARGEST_SHARE = 0.03  # of the sum of squares: a weight that has more says that the mean is not near normal
+_BLOCK = 2**12  # draws taken at once: fresh memory for more would cost more than the work
+_MIN_DRAWS = 64  # of each side, for a comparison
 # bound: none - when a warning is given
-ALIKE = 1e-12  # relative to the log densities: log ratios that differ by less are equal but for rounding
+RATIO_ROUNDING = 1e-12  # relative to the log densities: log ratios that differ by less are equal but for rounding
 _VAGUE = 0.25  # variance of log r from which on the estimate is not worth giving
 
 
-class Integrals(NamedTuple):
-    """What the draws say of Z_p / Z_q.
+class IntegralComparison(NamedTuple):
+    """What the draws say of Z_p / Z_q: an estimate and its standard error, NaN and infinity where they say nothing.
 
-    Attributes
-    ----------
-    ratio, error : float
-        Estimate and standard error; nan and infinity where the draws say nothing.
-    verdict : {"equal", "unequal", "out of reach"}
-        "equal" unless the opposite is shown; "out of reach" for one-sided draws whose mean is below 1: the integrals
-        differ, or the other law has mass where these draws never are.
+    ``verdict`` is "equal" unless the opposite is shown; "out of reach" for one-sided draws whose mean is below 1: the
+    integrals differ, or the other distribution has mass where these draws never are.
     """
 
     ratio: float
     error: float
-    verdict: str
+    verdict: Verdict
 
 
-def compared_integrals(at_p: FloatArray | None, at_q: FloatArray | None) -> Integrals:
-    """Compare the integrals from l at independent draws of P, of Q, or of both.
+_NOTHING_SAID = IntegralComparison(math.nan, math.inf, "equal")
 
-    Parameters
-    ----------
-    at_p, at_q : ndarray, shape (n,), or None
-        log p - log q at the draws of each law; None for a law without draws.
 
-    Notes
-    -----
-    **Accuracy** ``tests/properties/test_normalisation.py`` holds estimate, error and false alarms.
+def compare_integrals(at_p: FloatArray | None, at_q: FloatArray | None) -> IntegralComparison:
+    """Compare the integrals from l, shape (n,), at independent draws of P, of Q, or of both.
+
+    ``tests/properties/test_normalisation.py`` holds estimate, error and false alarms.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from fastpriv.sampling.statistics.normalisation import compared_integrals
     >>> rng = np.random.default_rng(1)
     >>> at_p, at_q = 0.5 + rng.standard_normal(4000), -0.5 + rng.standard_normal(4000)
-    >>> compared_integrals(at_p, at_q).verdict
+    >>> compare_integrals(at_p, at_q).verdict
     'equal'
-    >>> compared_integrals(at_p + np.log(0.37), at_q + np.log(0.37))
-    Integrals(ratio=0.36..., error=0.004..., verdict='unequal')
+    >>> compare_integrals(at_p + np.log(0.37), at_q + np.log(0.37))
+    IntegralComparison(ratio=0.36..., error=0.004..., verdict='unequal')
     """
     if at_p is not None and at_q is not None and len(at_p) and len(at_q):
-        return _bridged(np.asarray(at_p), np.asarray(at_q))
+        return _both_sides(np.asarray(at_p), np.asarray(at_q))
     if at_q is not None and len(at_q):
-        return _one_sided(np.asarray(at_q))
+        return _one_side(np.asarray(at_q))
     if at_p is not None and len(at_p):
-        found = _one_sided(-np.asarray(at_p))
+        found = _one_side(-np.asarray(at_p))
         if math.isfinite(found.error) and found.ratio > 1e-100:
-            return Integrals(1.0 / found.ratio, found.error / found.ratio**2, found.verdict)
+            return IntegralComparison(1.0 / found.ratio, found.error / found.ratio**2, found.verdict)
         return found
-    return Integrals(math.nan, math.inf, "equal")
+    return _NOTHING_SAID
 
 
-class RatioSums:
+class LogRatioSums:
     """What l = log p - log q at all draws of a run tells: its range, and whether the integrals are equal.
 
-    Parameters
-    ----------
-    one_sided : bool
-        Whether only one of the laws is drawn from, so that the tail of the weights matters.
-
-    Notes
-    -----
-    Sums add up; a merge in a fixed order gives fixed bits.
-
-    **Accuracy** ``tests/properties/test_normalisation.py`` counts false alarms, and what is found.
+    ``one_sided`` says that only one of the two is drawn from, so that the tail of the weights matters. Sums add up; a
+    merge in a fixed order gives fixed bits. ``tests/properties/test_normalisation.py`` counts false alarms.
     """
 
     def __init__(self, *, one_sided: bool) -> None:
@@ -151,7 +135,7 @@ class RatioSums:
             self.weights += weight.sum(), square.sum(), (square * weight).sum()
             self.largest = max(self.largest, float(weight.max()))
 
-    def merge(self, other: RatioSums) -> None:
+    def merge(self, other: LogRatioSums) -> None:
         """Take in what another collector holds."""
         self.counts = [mine + new for mine, new in zip(self.counts, other.counts, strict=True)]
         self.chances = self.chances + other.chances
@@ -162,25 +146,25 @@ class RatioSums:
         self.largest = max(self.largest, other.largest)
 
     @property
-    def alike(self) -> bool:
+    def ratios_equal(self) -> bool:
         """Whether all log ratios are equal but for their rounding."""
-        return sum(self.counts) > 1 and self.high - self.low <= ALIKE * self.size
+        return sum(self.counts) > 1 and self.high - self.low <= RATIO_ROUNDING * self.size
 
     @property
-    def endless(self) -> bool:
+    def infinite_ratio(self) -> bool:
         """Whether some log ratio is infinite: a density is 0 there."""
         return not (math.isfinite(self.low) and math.isfinite(self.high))
 
-    def compared(self) -> Integrals:
+    def comparison(self) -> IntegralComparison:
         """The verdict of all draws so far."""
-        if min(self.counts) >= _FEWEST:
-            return self._both()
+        if min(self.counts) >= _MIN_DRAWS:
+            return self._both_sides()
         side = int(np.argmax(self.counts))
-        if not self.one_sided or self.counts[side] < _FEWEST:
-            return Integrals(math.nan, math.inf, "equal")
-        return self._one(side)
+        if not self.one_sided or self.counts[side] < _MIN_DRAWS:
+            return _NOTHING_SAID
+        return self._one_side(side)
 
-    def _both(self) -> Integrals:
+    def _both_sides(self) -> IntegralComparison:
         n = np.array(self.counts, dtype=np.float64)
         mean = self.chances[:, 0] / n
         variance = np.maximum(self.chances[:, 1] / n - mean * mean, 0.0) / n
@@ -191,40 +175,42 @@ class RatioSums:
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = float(mean[1] / mean[0])
             error = ratio * math.sqrt(float(np.sum(variance / (mean * mean))))
-        return Integrals(ratio, error if math.isfinite(error) else math.inf, verdict)
+        return IntegralComparison(ratio, error if math.isfinite(error) else math.inf, verdict)
 
-    def _one(self, side: int) -> Integrals:
+    def _one_side(self, side: int) -> IntegralComparison:
         """A mean of weights above 1 is shown by its own standard error: those of rare large weights err downward. One
-        below 1 is believed where no weight rules the sums, and twice their skewness does not explain it. What mass
-        the draws may have missed explains a little."""
+        below 1 is believed where no weight dominates the sums, and twice their skewness does not explain it. The mass
+        that the draws may have missed explains a little."""
         n = self.counts[side]
         if not np.isfinite(self.weights).all():
-            return Integrals(math.nan, math.inf, "equal")
+            return _NOTHING_SAID
         mean, square, cube = (self.weights / n).tolist()
         variance = max(square - mean * mean, 0.0)
-        error, unseen = math.sqrt(variance / n), _DOUBT / n + ALIKE * self.size
+        error, unseen = math.sqrt(variance / n), _DOUBT / n + RATIO_ROUNDING * self.size
         third = max(cube - 3.0 * mean * square + 2.0 * mean**3, 0.0)
         skewness = third / variance**1.5 / math.sqrt(n) if variance > 0.0 else 0.0
         lacking = _RUN_ERRORS + 2.0 * skewness * (1.0 + 2.0 * _RUN_ERRORS**2) / 6.0
         verdict: Verdict = "equal"
         if mean - 1.0 > _RUN_ERRORS * error + unseen:
             verdict = "unequal"
-        elif 1.0 - mean > lacking * error + unseen and self.largest**2 <= _LARGEST * self.weights[1]:
+        elif 1.0 - mean > lacking * error + unseen and self.largest**2 <= _LARGEST_SHARE * self.weights[1]:
             verdict = "out of reach"
         if side == 1 or mean <= 1e-100:  # q over p at draws of P
-            return Integrals(mean, error, verdict)
-        return Integrals(1.0 / mean, error / mean**2, verdict)
+            return IntegralComparison(mean, error, verdict)
+        return IntegralComparison(1.0 / mean, error / mean**2, verdict)
 
 
-def warned_of_integrals(at_p: FloatArray | None, at_q: FloatArray | None, p: str = "p", q: str = "q") -> Integrals:
+def compare_integrals_and_warn(
+    at_p: FloatArray | None, at_q: FloatArray | None, p: str = "p", q: str = "q"
+) -> IntegralComparison:
     """Warn where the draws show that the log densities named ``p`` and ``q`` are not both normalised."""
-    found = compared_integrals(at_p, at_q)
-    warned_of(found, p, q, of_p=at_q is None)
+    found = compare_integrals(at_p, at_q)
+    warn_of_normalisation(found, p, q, of_p=at_q is None)
     return found
 
 
-def warned_of(found: Integrals, p: str = "p", q: str = "q", *, of_p: bool = True) -> None:
-    """Warn of integrals that are not equal; ``of_p`` says which law was drawn from where it was one alone."""
+def warn_of_normalisation(found: IntegralComparison, p: str = "p", q: str = "q", *, of_p: bool = True) -> None:
+    """Warn of integrals that are not equal; ``of_p`` says which side was drawn from where it was one alone."""
     drawn, other = (p, q) if of_p else (q, p)
     size = f"{found.ratio:.3g} +- {found.error:.1g}"
     if found.verdict == "unequal":
@@ -240,7 +226,7 @@ def warned_of(found: Integrals, p: str = "p", q: str = "q", *, of_p: bool = True
         )
 
 
-def _bridged(at_p: FloatArray, at_q: FloatArray) -> Integrals:
+def _both_sides(at_p: FloatArray, at_q: FloatArray) -> IntegralComparison:
     shift = math.log(len(at_p) / len(at_q))
 
     def score(c: float) -> tuple[float, float]:
@@ -251,11 +237,11 @@ def _bridged(at_p: FloatArray, at_q: FloatArray) -> Integrals:
     everything = np.concatenate([at_p, at_q])
     finite = everything[np.isfinite(everything)]
     if finite.size == 0:
-        return Integrals(math.nan, math.inf, "equal")
+        return _NOTHING_SAID
     low, high = float(finite.min()) - 60.0, float(finite.max()) + 60.0
     if score(low)[0] > 0 or score(high)[0] < 0:
-        return Integrals(math.nan, math.inf, "equal")
-    for _ in range(_STEPS):
+        return _NOTHING_SAID
+    for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if score(middle)[0] < 0 else (low, middle)
     best = 0.5 * (low + high)
@@ -263,11 +249,11 @@ def _bridged(at_p: FloatArray, at_q: FloatArray) -> Integrals:
     spread = 1.0 / weight - 1.0 / len(at_p) - 1.0 / len(at_q) if weight > 0 else math.inf
     unequal = _differs(at_p, at_q, shift)
     if spread > _VAGUE:  # where P and Q hardly meet
-        excess = _one_sided(at_q).ratio, _one_sided(-at_p).ratio
+        excess = _one_side(at_q).ratio, _one_side(-at_p).ratio
         ratio = excess[0] if excess[0] > 1 else 1.0 / max(excess[1], 1.0)
-        return Integrals(ratio, math.inf, "unequal") if unequal else Integrals(math.nan, math.inf, "equal")
+        return IntegralComparison(ratio, math.inf, "unequal") if unequal else _NOTHING_SAID
     ratio = math.exp(min(best, 700.0))
-    return Integrals(ratio, ratio * math.sqrt(max(spread, 0.0)), "unequal" if unequal else "equal")
+    return IntegralComparison(ratio, ratio * math.sqrt(max(spread, 0.0)), "unequal" if unequal else "equal")
 
 
 def _differs(at_p: FloatArray, at_q: FloatArray, shift: float) -> bool:
@@ -282,7 +268,7 @@ def _differs(at_p: FloatArray, at_q: FloatArray, shift: float) -> bool:
     return total > min(known, found)
 
 
-def _one_sided(log_weights: FloatArray) -> Integrals:
+def _one_side(log_weights: FloatArray) -> IntegralComparison:
     with np.errstate(over="ignore"):
         weights = np.exp(log_weights)
     n = len(weights)
@@ -291,13 +277,13 @@ def _one_sided(log_weights: FloatArray) -> Integrals:
     stakes = 0.5 ** np.arange(1, 25)
     won = max(float(np.log1p(stake * (weights - 1.0)).sum()) for stake in stakes) - math.log(len(stakes))
     if won > _DOUBT:
-        return Integrals(mean, error, "unequal")
+        return IntegralComparison(mean, error, "unequal")
     if 1.0 - mean > _ERRORS * error:
-        top = TopValues()
+        top = LargestValues()
         top.update(weights)
-        if float(top.index()[0]) < _LIGHT:
-            return Integrals(mean, error, "out of reach")
-    return Integrals(mean, error, "equal")
+        if float(top.index()[0]) < _LIGHT_TAIL:
+            return IntegralComparison(mean, error, "out of reach")
+    return IntegralComparison(mean, error, "equal")
 
 
 def _chance(logit: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Normals as narrow as the hockey-stick's integrand, to be drawn from beside the tilted normals that dominate it.
+"""Local normals: as narrow as the hockey-stick's integrand, drawn from beside the tilted normals that dominate it.
 
 Notation as in ``exponents``: t_j = log(N / N_j) - b_j for a component N of p, so that its part of the integrand is
 N (1 - sum e^-t_j)^+, and T the tilted normal, e^Lambda T = N e^(sum tau_j (t_j + b_j)). With y_j = e^-t_j that part
@@ -22,126 +22,127 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from ...distributions import GaussianMixture
-from .slots import Tilts
+from ...numerics import FloatArray, IndexArray
+from .active_components import TiltedNormals
 
-__all__ = ["Corners", "Leading", "corners", "leading"]
+__all__ = ["DominantTerms", "LocalNormals", "dominant_terms", "local_normals"]
 
-FloatArray = NDArray[np.float64]
-_MOST, _COUNTS = 24, 0.97  # components of p that are looked at: so many, or those that make up so much of the bound
-_ACTIVE = 0.02  # exponents below this bend nothing
+_MAX_COMPONENTS, _BOUND_SHARE = 24, 0.97  # components of p that are used: so many, or those of this share of the bound
+_ACTIVE = 0.02  # exponents below this hardly narrow the integrand
 # bound: none - how wide narrow normals are made: proposals only
-_WIDER = 1.2, 2.2  # than the Dirichlet law, whose tails are heavier than a normal law's; where the t_j bend
-_STARTS, _STEPS, _TRIALS = 6, 10, 6
-_OFF = 0.02  # from a saddle
-_STRAIGHT = 1e-6  # curvature that one step ignores
-_APART = 1.0  # squared distance between laws, in their own units, above which both are kept
-_LESS = 5.0  # log of what a law may be below the best of its component
+_WIDER = 1.2, 2.2  # factors on the Dirichlet covariance, whose tails are heavier than normal ones: linear t_j, curved
+_STARTS, _KALMAN_STEPS, _SHORTER_STEPS = 6, 10, 6  # of the search for one component, at most
+_OFFSET = 0.02  # of the first start from the mean of T, which may be a saddle
+_LINEAR = 1e-6  # curvature up to which the t_j count as linear
+_DISTINCT = 1.0  # squared distance between normals, in their own units, above which both are kept
+_LOG_DEFICIT = 5.0  # log of what a normal may weigh less than the best of its component
 
 
-class Leading(NamedTuple):
+class DominantTerms(NamedTuple):
     """The tilted normals that make up most of a bound."""
 
-    rows: NDArray[np.intp]  # which components of p they belong to
+    rows: IndexArray  # which components of p they belong to
     weights: FloatArray
-    tilts: Tilts
+    tilts: TiltedNormals
 
 
-class Corners(NamedTuple):
-    """The narrow law, and how many times less room it takes than the tilted normals."""
+class LocalNormals(NamedTuple):
+    """The narrow normals, and how many times less volume they take than the tilted ones."""
 
-    law: GaussianMixture
+    mixture: GaussianMixture
     gain: float
 
 
-class _Lines(NamedTuple):
+class _LogRatioQuadratics(NamedTuple):
     """t_j along u for one component: c, g and H, H (J, d) where it is diagonal and (J, d, d) else."""
 
     level: FloatArray
     slope: FloatArray
-    bend: FloatArray
+    curvature: FloatArray
 
-    def bent(self, u: FloatArray) -> FloatArray:
+    def curved(self, u: FloatArray) -> FloatArray:
         """H_j u for many u: (M, J, d)."""
-        if self.bend.ndim == 2:
-            return np.asarray(u[:, None, :] * self.bend)
-        return np.asarray(np.einsum("jde,me->mjd", self.bend, u))
+        if self.curvature.ndim == 2:
+            return np.asarray(u[:, None, :] * self.curvature)
+        return np.asarray(np.einsum("jde,me->mjd", self.curvature, u))
 
     def at(self, u: FloatArray) -> FloatArray:
         """t_j at many u: (M, J)."""
-        return np.asarray(self.level + u @ self.slope.T + 0.5 * np.einsum("md,mjd->mj", u, self.bent(u)))
+        return np.asarray(self.level + u @ self.slope.T + 0.5 * np.einsum("md,mjd->mj", u, self.curved(u)))
 
     def half_traces(self, slopes: FloatArray, inverse: FloatArray) -> FloatArray:
         """Half of tr H_j C, C = I - slopes' inverse slopes: (M, J)."""
         turned = inverse @ slopes
-        if self.bend.ndim == 2:
-            return np.asarray(0.5 * (1.0 - np.sum(slopes * turned, axis=1)) @ self.bend.T)
-        lost = np.einsum("jde,mkd,mke->mj", self.bend, slopes, turned, optimize=True)
-        return np.asarray(0.5 * (np.einsum("jdd->j", self.bend) - lost))
+        if self.curvature.ndim == 2:
+            return np.asarray(0.5 * (1.0 - np.sum(slopes * turned, axis=1)) @ self.curvature.T)
+        lost = np.einsum("jde,mkd,mke->mj", self.curvature, slopes, turned, optimize=True)
+        return np.asarray(0.5 * (np.einsum("jdd->j", self.curvature) - lost))
 
 
-def leading(logs: FloatArray, tilts: Tilts, known: Callable[[Tilts, NDArray[np.intp]], FloatArray]) -> Leading:
-    """What ``corners`` needs of tilted normals of log weights ``logs``; ``known`` gives exponents by component."""
-    rows = np.argsort(-logs, kind="stable")[:_MOST]
+def dominant_terms(
+    logs: FloatArray, tilts: TiltedNormals, exponents_of: Callable[[TiltedNormals, IndexArray], FloatArray]
+) -> DominantTerms:
+    """The dominant ones of tilted normals with log weights ``logs``; ``exponents_of`` gives exponents by component."""
+    rows = np.argsort(-logs, kind="stable")[:_MAX_COMPONENTS]
     weights = np.exp(logs - logs[rows[0]])
     total = np.cumsum(weights[rows])
-    rows = rows[: 1 + int(np.searchsorted(total, _COUNTS * weights.sum()))]
+    rows = rows[: 1 + int(np.searchsorted(total, _BOUND_SHARE * weights.sum()))]
     spreads = tilts.spreads if len(tilts.spreads) > 1 else np.repeat(tilts.spreads, len(logs), axis=0)
     bounds, means = tilts.log_bounds[rows], tilts.means[rows]
-    found = Tilts(bounds, means, spreads[rows], known(tilts, rows), tilts.tau[rows])
-    return Leading(rows, weights[rows] / weights[rows].sum(), found)
+    found = TiltedNormals(bounds, means, spreads[rows], exponents_of(tilts, rows), tilts.tau[rows])
+    return DominantTerms(rows, weights[rows] / weights[rows].sum(), found)
 
 
 @np.errstate(all="ignore")  # what overflows is not finite, and not taken
-def corners(p: GaussianMixture, q: GaussianMixture, lead: Leading) -> Corners | None:
-    """One narrow normal or more for each tilted one; None where these can not be told or nothing is to be gained."""
+def local_normals(p: GaussianMixture, q: GaussianMixture, dominant: DominantTerms) -> LocalNormals | None:
+    """One narrow normal or more for each tilted one; None where they cannot be computed or nothing is to be gained."""
     means, covariances, weights, gain = [], [], [], 0.0
-    for place, weight in enumerate(lead.weights):
-        mean, covariance, part, narrower = _corner(p, q, lead, place)
+    for index, weight in enumerate(dominant.weights):
+        mean, covariance, share, narrower = _local_normals_beside(p, q, dominant, index)
         means.append(mean)
         covariances.append(covariance)
-        weights.append(weight * part)
+        weights.append(weight * share)
         gain += float(weight * narrower)
     arrays = [np.concatenate(parts) for parts in (weights, means, covariances)]
     if not all(np.isfinite(array).all() for array in arrays) or not np.isfinite(gain):
         return None
     weights_all, means_all, all_covariances = arrays
     if p.means.ndim == 1:
-        law = GaussianMixture(weights_all, means_all[:, 0], np.sqrt(all_covariances[:, 0, 0]))
+        mixture = GaussianMixture(weights_all, means_all[:, 0], np.sqrt(all_covariances[:, 0, 0]))
     else:
-        law = GaussianMixture(weights_all, means_all, covariances=all_covariances)
-    return Corners(law, float(np.exp(gain)))
+        mixture = GaussianMixture(weights_all, means_all, covariances=all_covariances)
+    return LocalNormals(mixture, float(np.exp(gain)))
 
 
-def _corner(
-    p: GaussianMixture, q: GaussianMixture, lead: Leading, place: int
+def _local_normals_beside(
+    p: GaussianMixture, q: GaussianMixture, dominant: DominantTerms, index: int
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
     """Means (m, d), covariances (m, d, d) and shares (m,) for one component, and the log of how much narrower."""
-    mean, spread = lead.tilts.means[place], lead.tilts.spreads[place]
+    mean, spread = dominant.tilts.means[index], dominant.tilts.spreads[index]
     root = np.diag(spread) if spread.ndim == 1 else np.linalg.cholesky(spread)
-    active = np.flatnonzero(lead.tilts.exponents[place] > _ACTIVE)
+    active = np.flatnonzero(dominant.tilts.exponents[index] > _ACTIVE)
     if not active.size:
         return mean[None], (root @ root.T)[None], np.ones(1), 0.0
-    tau = lead.tilts.exponents[place, active]
-    lines = _lines(p, q, int(lead.rows[place]), active, tau, mean, root)
+    tau = dominant.tilts.exponents[index, active]
+    lines = _lines(p, q, int(dominant.rows[index]), active, tau, mean, root)
     theta = float(tau.sum())
-    goal = special.psi(theta + 2.0) - special.psi(tau)
-    straight = np.abs(lines.bend).max() < _STRAIGHT
+    target_means = special.psi(theta + 2.0) - special.psi(tau)
+    linear = np.abs(lines.curvature).max() < _LINEAR
     spread = np.diag(special.polygamma(1, tau)) - special.polygamma(1, theta + 2.0)
-    spread *= _WIDER[0] if straight else _WIDER[1]
-    u = _starts(1 if straight else _STARTS, len(mean))
-    halves = np.zeros((len(u), len(tau))) + np.sum(_diagonals(lines.bend), axis=1) / 2
-    for _ in range(1 if straight else _STEPS):
-        u = _moved(lines, u, halves, goal, spread)
-        slopes = lines.slope + lines.bent(u)
+    spread *= _WIDER[0] if linear else _WIDER[1]
+    u = _starts(1 if linear else _STARTS, len(mean))
+    halves = np.zeros((len(u), len(tau))) + np.sum(_diagonals(lines.curvature), axis=1) / 2
+    for _ in range(1 if linear else _KALMAN_STEPS):
+        u = _kalman_step(lines, u, halves, target_means, spread)
+        slopes = lines.slope + lines.curved(u)
         inverse = np.linalg.inv(slopes @ slopes.transpose(0, 2, 1) + spread)
         halves = 0.5 * (halves + lines.half_traces(slopes, inverse))
     covariances = np.eye(len(mean)) - slopes.transpose(0, 2, 1) @ inverse @ slopes
     sizes = np.linalg.slogdet(covariances)[1]
-    logs = 0.5 * sizes - _misfit(lines.at(u) + halves, u, goal, spread)
+    logs = 0.5 * sizes - _misfit(lines.at(u) + halves, u, target_means, spread)
     kept = _distinct(u, logs, slopes, spread)
     share = np.exp(logs[kept] - logs[kept].max())
     covariances = root @ covariances[kept] @ root.T
@@ -150,27 +151,27 @@ def _corner(
 
 
 def _lines(
-    p: GaussianMixture, q: GaussianMixture, row: int, active: NDArray[np.intp], tau: FloatArray, mean: FloatArray,
+    p: GaussianMixture, q: GaussianMixture, row: int, active: IndexArray, tau: FloatArray, mean: FloatArray,
     root: FloatArray,
-) -> _Lines:  # fmt: skip
+) -> _LogRatioQuadratics:  # fmt: skip
     own, other = _precisions(p, np.array([row])), _precisions(q, active)
     away, apart = (mean - law.means.reshape(len(law), -1)[rows] for law, rows in ((p, [row]), (q, active)))
     if p.covariances is None and q.covariances is None:
         slope = (other * apart - own * away) @ root
-        bend = (other - own) * np.diagonal(root) ** 2
+        curvature = (other - own) * np.diagonal(root) ** 2
     else:
         own, other = (x if x.ndim == 3 else x[:, :, None] * np.eye(len(mean)) for x in (own, other))
         slope = (np.einsum("jde,je->jd", other, apart) - np.einsum("jde,je->jd", own, away)) @ root
-        bend = root.T @ (other - own) @ root
-    level = np.log1p(tau.sum()) - np.log(tau) - 0.5 * np.sum(_diagonals(bend), axis=1)
-    return _Lines(level, slope, bend)
+        curvature = root.T @ (other - own) @ root
+    level = np.log1p(tau.sum()) - np.log(tau) - 0.5 * np.sum(_diagonals(curvature), axis=1)
+    return _LogRatioQuadratics(level, slope, curvature)
 
 
-def _diagonals(bend: FloatArray) -> FloatArray:
-    return bend if bend.ndim == 2 else np.asarray(np.einsum("jdd->jd", bend))
+def _diagonals(curvature: FloatArray) -> FloatArray:
+    return curvature if curvature.ndim == 2 else np.asarray(np.einsum("jdd->jd", curvature))
 
 
-def _precisions(law: GaussianMixture, rows: NDArray[np.intp]) -> FloatArray:
+def _precisions(law: GaussianMixture, rows: IndexArray) -> FloatArray:
     """(J, d, d), or their diagonals (J, d)."""
     if law.covariances is not None:
         return np.asarray(np.linalg.inv(law.covariances[rows if len(law.covariances) > 1 else rows * 0]))
@@ -180,26 +181,28 @@ def _precisions(law: GaussianMixture, rows: NDArray[np.intp]) -> FloatArray:
 
 def _starts(number: int, size: int) -> FloatArray:
     """Near the mean of T, which may be a saddle, and points that spread like T."""
-    grid = (np.arange(number)[:, None] + _OFF) * np.sqrt(np.arange(2, size + 2))
+    grid = (np.arange(number)[:, None] + _OFFSET) * np.sqrt(np.arange(2, size + 2))
     return np.asarray(np.sqrt(2.0) * np.sin(2.0 * np.pi * grid))
 
 
-def _misfit(t: FloatArray, u: FloatArray, goal: FloatArray, spread: FloatArray) -> FloatArray:
-    away = t - goal
+def _misfit(t: FloatArray, u: FloatArray, target_means: FloatArray, spread: FloatArray) -> FloatArray:
+    away = t - target_means
     return np.asarray(0.5 * np.sum(u * u, axis=1) + 0.5 * np.sum(away * np.linalg.solve(spread, away.T).T, axis=1))
 
 
-def _moved(lines: _Lines, u: FloatArray, halves: FloatArray, goal: FloatArray, spread: FloatArray) -> FloatArray:
+def _kalman_step(
+    lines: _LogRatioQuadratics, u: FloatArray, halves: FloatArray, target_means: FloatArray, spread: FloatArray
+) -> FloatArray:
     """One Kalman step from each u, halved until it fits no worse."""
-    slopes = lines.slope + lines.bent(u)
+    slopes = lines.slope + lines.curved(u)
     t = lines.at(u) + halves
     matrix = slopes @ slopes.transpose(0, 2, 1) + spread
-    away = goal - t + np.einsum("mjd,md->mj", slopes, u)
+    away = target_means - t + np.einsum("mjd,md->mj", slopes, u)
     step = np.einsum("mjd,mj->md", slopes, np.linalg.solve(matrix, away[:, :, None])[:, :, 0]) - u
-    now, done = _misfit(t, u, goal, spread), np.zeros(len(u), dtype=bool)
-    for k in range(_TRIALS):
+    now, done = _misfit(t, u, target_means, spread), np.zeros(len(u), dtype=bool)
+    for k in range(_SHORTER_STEPS):
         trial = u + 0.4**k * step
-        good = ~done & (_misfit(lines.at(trial) + halves, trial, goal, spread) <= now)
+        good = ~done & (_misfit(lines.at(trial) + halves, trial, target_means, spread) <= now)
         u = np.where(good[:, None], trial, u)
         done |= good
         if done.all():
@@ -211,12 +214,12 @@ def _distinct(u: FloatArray, logs: FloatArray, slopes: FloatArray, spread: Float
     """The best of those that lie together."""
     kept: list[int] = []
     for k in np.argsort(-logs, kind="stable"):
-        if logs[k] < logs.max() - _LESS:
+        if logs[k] < logs.max() - _LOG_DEFICIT:
             break
         for other in kept:
             gap = u[k] - u[other]
             along = slopes[other] @ gap
-            if gap @ gap + along @ np.linalg.solve(spread, along) < _APART:
+            if gap @ gap + along @ np.linalg.solve(spread, along) < _DISTINCT:
                 break
         else:
             kept.append(int(k))

@@ -8,9 +8,8 @@ from numpy.random import SeedSequence
 
 from fastpriv import GaussianMixture, hockey_stick_divergence, log_hockey_stick_divergence
 from fastpriv.divergences import monte_carlo
-from fastpriv.sampling.pairs import DOMINANT, paired
-from fastpriv.sampling.problem import Row
-from fastpriv.sampling.proposals.corners import corners
+from fastpriv.sampling.problem import DOMINATING_SHARE, Term, distribution_pair
+from fastpriv.sampling.proposals.local_normal_proposals import local_normals
 from fastpriv.sampling.proposals.tilting import hockey_stick_proposal, hockey_stick_proposals
 from fastpriv.sampling.replicates import batch_values
 
@@ -27,10 +26,11 @@ def law(rng, k, d, form):
 
 def problems(p, q, epsilon, monkeypatch):
     """The tilted law alone, and with its corners however little these may bring."""
-    monkeypatch.setattr(monte_carlo, "_WORTH", 0.0)
+    monkeypatch.setattr(monte_carlo, "_WORTHWHILE", 0.0)
     ((proposal, _),) = hockey_stick_proposals(p, q, [epsilon])
-    row = Row("hockey_stick_proposal", np.array([epsilon]))
-    return proposal, list(monte_carlo._narrowed(p, q, paired(p, q, SeedSequence(0)), proposal, row))
+    term = Term("hockey_stick_proposal", np.array([epsilon]))
+    pair = distribution_pair(p, q, SeedSequence(0))
+    return proposal, list(monte_carlo._tilted_candidates(p, q, pair, proposal, term))
 
 
 CASES = [(1, 1, 1, "line", 30.0), (4, 5, 3, "one", 30.0), (8, 8, 16, "one", 20.0), (3, 3, 4, "diagonal", 40.0),
@@ -42,16 +42,17 @@ def test_the_mean_is_the_same_and_the_integrand_stays_bounded(k, j, d, form, eps
     rng = np.random.default_rng([k, j, d])
     p, q = law(rng, k, d, form), law(rng, j, d, form)
     _, (alone, beside) = problems(p, q, epsilon, monkeypatch)
-    assert beside.integrand.high == alone.integrand.high / DOMINANT
-    assert beside.unit == round(1 / DOMINANT)
+    assert beside.integrand.high == alone.integrand.high / DOMINATING_SHARE
+    assert beside.sample_multiple == round(1 / DOMINATING_SHARE)
     found = []
     for problem in (alone, beside):
         means = batch_values(problem, SeedSequence(3), (1,), 2000, 16)[0].mean(axis=0)
         found.append((means.mean(), means.std() / math.sqrt(len(means))))
-        for part in problem.parts:
-            x = part.source.means[:, :, None] + rng.normal(0.0, 3.0, (len(part.source), problem.dimension, 200))
+        for source in problem.sources:
+            mixture = source.distribution
+            x = mixture.means[:, :, None] + rng.normal(0.0, 3.0, (len(mixture), problem.dimension, 200))
             x = np.ascontiguousarray(x.transpose(1, 0, 2).reshape(problem.dimension, -1))
-            values = problem.values(problem.densities(x, part.source), None)
+            values = problem.values(problem.densities(x, mixture), None)
             assert np.all((values >= 0.0) & (values <= problem.integrand.high * (1.0 + 1e-9)))
     (first, error), (second, other) = found
     assert abs(first - second) < 5.0 * math.hypot(error, other)
@@ -62,7 +63,7 @@ def test_variances_fall_where_covariances_are_equal(epsilon, monkeypatch):
     rng = np.random.default_rng(7)
     p, q = law(rng, 8, 16, "one"), law(rng, 8, 16, "one")
     proposal, (alone, beside) = problems(p, q, epsilon, monkeypatch)
-    assert corners(p, q, proposal.lead).gain > 3.0
+    assert local_normals(p, q, proposal.dominant).gain > 3.0
     ratio = [batch_values(x, SeedSequence(1), (1,), 4000, 16)[0].mean(axis=0).var() for x in (alone, beside)]
     assert ratio[1] < 0.4 * ratio[0]
 
@@ -71,19 +72,20 @@ def test_a_region_on_both_sides_has_a_normal_on_each():
     p = GaussianMixture([1.0], [[0.0, 0.0]], [[2.0, 1.0]])
     q = GaussianMixture([1.0], [[0.0, 0.0]], [[1.0, 1.0]])
     proposal = hockey_stick_proposal(p, q, 20.0)
-    found = corners(p, q, proposal.lead)
-    places = np.sort(found.law.means[:, 0])
+    found = local_normals(p, q, proposal.dominant)
+    places = np.sort(found.mixture.means[:, 0])
     assert len(places) == 2
     assert places[0] == pytest.approx(-places[1], rel=1e-3)
-    sigma = found.law.sigmas[0, 0] if found.law.sigmas is not None else math.sqrt(found.law.covariances[0, 0, 0])
+    narrow = found.mixture
+    sigma = narrow.sigmas[0, 0] if narrow.sigmas is not None else math.sqrt(narrow.covariances[0, 0, 0])
     assert sigma < 0.5 * proposal.mixture.sigmas.reshape(-1)[0]
 
 
 def test_equal_laws_and_many_components_have_none_or_finite_ones():
     p = law(np.random.default_rng(0), 3, 2, "diagonal")
     proposal = hockey_stick_proposal(p, p, 1.0)
-    found = None if proposal.lead is None else corners(p, p, proposal.lead)
-    assert found is None or np.isfinite(found.law.means).all()
+    found = None if proposal.dominant is None else local_normals(p, p, proposal.dominant)
+    assert found is None or np.isfinite(found.mixture.means).all()
 
 
 @pytest.mark.parametrize("epsilon", [10.0, 40.0])

@@ -1,9 +1,9 @@
-"""How heavy a tail the sampled values have: may an interval that needs a variance be trusted?
+"""Tail index of the sampled values, and whether an interval that needs a variance may be trusted.
 
 Notation: k is the shape of the generalised Pareto law that the largest f follow above a high threshold; moments of
 order below 1/k exist. k <= 0 is a light tail, k >= 1/2 an infinite variance, k >= 1 an infinite mean.
 
-Only the upper tail is watched: integrands are bounded below, or log ratios l = log(p/q) under P, whose lower tail is
+Only the upper tail is monitored: integrands are bounded below, or log ratios l = log(p/q) under P, whose lower tail is
 light for any two laws, since P(l <= -t) <= e^-t E e^-l <= e^-t.
 
 Sources: Zhang and Stephens 2009 (the profile posterior); Vehtari, Simpson, Gelman, Yao and Gabry 2024 (the number of
@@ -16,48 +16,33 @@ import math
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import _validate
 from ...errors import ShapeError
+from ...numerics import FloatArray
 
-__all__ = ["PointMoments", "TopValues", "tail_index", "tail_verdict"]
+__all__ = ["LargestValues", "PointMoments", "tail_index", "tail_verdict"]
 
-FloatArray = NDArray[np.float64]
 Verdict = Literal["holds", "warn", "unknown"]
-_HOLDS, _UNKNOWN = 0.4, 0.7
-_FEWEST = 8
-_CROWD = 8  # of many values a part tells which ones can be among the largest
-_FEWEST_ALONE, _CONTRADICTION = 16, 3.0  # values, and standard errors, for which a higher threshold is believed
+_HOLDS, _UNKNOWN = 0.4, 0.7  # tail indices: an interval is trusted below the first; no upper end from the second on
+_MIN_EXCEEDANCES = 8  # values above the threshold that an index needs
+_CROWDED = 8  # blocks of this many times the values kept: every eighth value tells which can be among the largest
+_MIN_HIGHER = 16  # values above a higher threshold for which that one may be believed
+_CONTRADICTION = 3.0  # standard errors by which it must contradict the lower threshold
 
 
-class TopValues:
-    """The largest values of a stream, in fixed memory.
+class LargestValues:
+    """The largest ``keep`` values of each of ``quantities`` streams side by side, in fixed memory.
 
-    Parameters
-    ----------
-    keep : int
-        How many values are kept.
-    quantities : int
-        Number of streams that run side by side.
-
-    Attributes
-    ----------
-    count : int
-        Number of values seen in each stream.
-
-    Notes
-    -----
-    Holds the largest ``keep`` values whatever the cuts of the stream and the order of merges, so it has the same bits
-    for any number of threads.
+    The same values are held whatever the cuts of the stream and the order of merges, so that the bits are the same for
+    any number of threads. ``count`` is the number of values seen in each stream.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from fastpriv.sampling.statistics.tails import TopValues
-    >>> top = TopValues(keep=3)
-    >>> top.update(np.arange(10.0))
-    >>> top.values
+    >>> largest = LargestValues(keep=3)
+    >>> largest.update(np.arange(10.0))
+    >>> largest.values
     array([[7., 8., 9.]])
     """
 
@@ -65,46 +50,46 @@ class TopValues:
         self.keep = _validate.count("keep", keep, 2)
         self.quantities = _validate.count("quantities", quantities)
         self.count = 0
-        self._kept: FloatArray = np.empty((self.quantities, 0))
+        self._held: FloatArray = np.empty((self.quantities, 0))
 
     def update(self, values: FloatArray) -> None:
         """Take in values of shape (n,) or (n, quantities); NaN counts as infinite."""
         block = np.asarray(values, dtype=np.float64).reshape(-1, self.quantities).T
         self.count += block.shape[1]
         block = np.where(np.isnan(block), math.inf, block)
-        if self._kept.shape[1] == self.keep:
-            threshold = self._kept.min(axis=1)
+        if self._held.shape[1] == self.keep:
+            threshold = self._held.min(axis=1)
             block = block[:, (block > threshold[:, None]).any(axis=0)]
-        elif block.shape[1] > _CROWD * self.keep:
-            high = block > np.sort(block[:, ::_CROWD], axis=1)[:, -self.keep // 2, None]
+        elif block.shape[1] > _CROWDED * self.keep:
+            high = block > np.sort(block[:, ::_CROWDED], axis=1)[:, -self.keep // 2, None]
             if (high.sum(axis=1) >= self.keep).all():
                 block = block[:, high.any(axis=0)]
-        self._take(block)
+        self._keep_largest(block)
 
-    def merge(self, other: TopValues) -> None:
+    def merge(self, other: LargestValues) -> None:
         """Take in what another collector holds."""
         self.count += other.count
-        self._take(other._kept)
+        self._keep_largest(other._held)
 
     @property
     def values(self) -> FloatArray:
         """What is held, ascending, shape (quantities, at most ``keep``)."""
-        return np.sort(self._kept, axis=1)
+        return np.sort(self._held, axis=1)
 
     def index(self) -> FloatArray:
         """Tail index of each stream, from the top min(n / 5, 3 sqrt(n)) values above the next one.
 
-        A pile of values next to that threshold (a stationary point of f, or a cluster farther out) looks like a heavy
-        tail. A Pareto tail has one index above every threshold: where a half or a quarter of the values contradicts the
-        whole by three standard errors, it is believed instead.
+        Many values next to that threshold (a stationary point of f, or a cluster farther out) look like a heavy tail. A
+        Pareto tail has one index above every threshold: where a half or a quarter of the values contradicts the whole
+        by three standard errors, its index is taken instead.
         """
         used = int(min(0.2 * self.count, 3.0 * math.sqrt(self.count), self.keep - 1.0))
-        if used < _FEWEST:
+        if used < _MIN_EXCEEDANCES:
             return np.full(self.quantities, math.nan)
         values = self.values
         index = tail_index(values[:, -(used + 1) :])
         for fewer in (used // 2, used // 4):
-            if fewer < _FEWEST_ALONE:
+            if fewer < _MIN_HIGHER:
                 break
             higher = tail_index(values[:, -(fewer + 1) :])
             with np.errstate(invalid="ignore"):
@@ -112,38 +97,24 @@ class TopValues:
             index = np.where(contradicts, higher, index)
         return index
 
-    def _take(self, block: FloatArray) -> None:
-        joined = np.concatenate([self._kept, block], axis=1)
+    def _keep_largest(self, block: FloatArray) -> None:
+        joined = np.concatenate([self._held, block], axis=1)
         if joined.shape[1] > self.keep:
             joined = np.sort(joined, axis=1)[:, -self.keep :]  # np.partition is slow where runs of values are equal
-        self._kept = joined
+        self._held = joined
 
 
 class PointMoments:
-    """Mean, variance and skewness of a stream, in fixed memory.
+    """Mean, variance and skewness of each of ``quantities`` streams side by side, in fixed memory.
 
-    Parameters
-    ----------
-    quantities : int
-        Number of streams that run side by side.
-
-    Attributes
-    ----------
-    count : int
-        Number of values seen in each stream.
-    mean : ndarray, shape (quantities,)
-        Their mean.
-
-    Notes
-    -----
     Blocks are centred on their own mean and joined by the exact formulas; a merge in a fixed order gives fixed bits.
+    ``count`` is the number of values seen in each stream, ``mean`` their mean.
 
     Source: Pebay 2008 (one-pass moments).
 
     Examples
     --------
     >>> import numpy as np
-    >>> from fastpriv.sampling.statistics.tails import PointMoments
     >>> moments = PointMoments()
     >>> moments.update(np.array([0.0, 0.0, 0.0, 1.0]))
     >>> float(moments.variance[0]), float(moments.skewness[0])
@@ -200,81 +171,53 @@ class PointMoments:
 
 
 def tail_index(top_values: Any) -> FloatArray:
-    """Shape of the generalised Pareto law of the largest values, the smallest of them being the threshold.
+    """Shape k of the generalised Pareto law of the largest values, the smallest of them being the threshold.
 
-    Parameters
-    ----------
-    top_values : array_like, shape (..., m + 1)
-        The m + 1 largest f in any order, m >= 8.
-
-    Returns
-    -------
-    ndarray
-        k for each list, shrunk towards 1/2 with the weight of 10 values. Infinite where a value is infinite; minus
-        infinity where all values are equal, as hits and misses are; NaN where fewer than 8 exceed the smallest.
-
-    Raises
-    ------
-    DomainError, ShapeError
-        NaN, or fewer than 9 values.
-
-    Notes
-    -----
-    **Accuracy** ``tests/intervals/test_tails.py`` has the error on known tails.
+    ``top_values``, shape (..., m + 1), are the m + 1 largest f in any order, m >= 8. The result, for each list, is
+    shrunk towards 1/2 with the weight of 10 values. It is infinite where a value is infinite; minus infinity where all
+    values are equal, as hits and misses are; NaN where fewer than 8 exceed the smallest. DomainError or ShapeError for
+    NaN, or for fewer than 9 values. ``tests/intervals/test_tails.py`` has the error on known tails.
 
     Source: Zhang and Stephens 2009; Vehtari et al. 2024 (the number of values, the weight of 10).
 
     Examples
     --------
     >>> import numpy as np
-    >>> from fastpriv.sampling.statistics.tails import tail_index
     >>> float(tail_index(1.0 / np.arange(1, 301)))  # Pareto quantiles with k = 1
     0.9...
     """
     given = np.sort(_validate.real("top_values", top_values, "numbers"), axis=-1)
-    if given.ndim == 0 or given.shape[-1] <= _FEWEST:
+    if given.ndim == 0 or given.shape[-1] <= _MIN_EXCEEDANCES:
         raise ShapeError(
-            f"top_values must have at least {_FEWEST + 1} values in a list; got shape {given.shape}. Keep more of them."
+            f"top_values must have at least {_MIN_EXCEEDANCES + 1} values in a list; got shape {given.shape}. Keep "
+            "more of them."
         )
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         excess = given[..., 1:] - given[..., :1]
         largest = excess[..., -1]
         usable = np.isfinite(largest) & (largest > 0)
         scaled = np.where(usable[..., None], excess / largest[..., None], np.linspace(0.1, 1.0, excess.shape[-1]))
-    found = _shape(scaled)
+    found = _pareto_shape(scaled)
     return np.where(usable, found, np.where(np.isfinite(given[..., -1]), -math.inf, math.inf))
 
 
 def tail_verdict(index: Any, *, bounded: bool = False) -> Verdict:
-    """What an interval that needs a finite variance is worth under a tail index.
+    """What an interval that needs a finite variance is worth under a tail index; its worst entry counts.
 
-    Parameters
-    ----------
-    index : float or array_like
-        Tail index; the worst entry counts. NaN (too few values) counts as 0.5.
-    bounded : bool
-        Whether the integrand has known bounds: then its variance is finite, whatever the index says.
+    ``holds`` below 0.4; ``warn`` from 0.4 to 0.7; ``unknown`` from 0.7 on, where no upper end can be given. NaN (too
+    few values) counts as 0.5. A ``bounded`` integrand has a finite variance, whatever the index says.
 
-    Returns
-    -------
-    {"holds", "warn", "unknown"}
-        ``holds`` below 0.4; ``warn`` from 0.4 to 0.7; ``unknown`` from 0.7 on, where no upper end can be given.
-
-    Notes
-    -----
     Calibrated by 16 replicates of 1000 (8000) points. False alarms: ``warn`` for a log-normal law of deviation 1 below
     1 % (0), for Student's t and Pareto laws with k = 1/3 in 14-18 % (5-6 %) of runs; ``unknown`` for a log-normal law
     of deviation 2 in 6 % (0). Misses: ``holds`` for k = 1/2 in 9 % (1 %), never for k = 2/3 and above; ``unknown`` for
     k = 2/3 in 35 % (20 %), the rest ``warn``, and for k = 0.9 in 97 % (100 %). Where the verdict is ``holds``, coverage
     is nominal for all laws tried but k = 1/2; under ``warn`` an interval at 0.95 misses up to 15 %.
-
-    **Accuracy** ``tests/intervals/test_tails.py`` counts verdicts and misses.
+    ``tests/intervals/test_tails.py`` counts verdicts and misses.
 
     Source: Vehtari et al. 2024 (0.7); 0.4 leaves a margin below 1/2 for a list of 400.
 
     Examples
     --------
-    >>> from fastpriv.sampling.statistics.tails import tail_verdict
     >>> tail_verdict(0.1), tail_verdict(0.5), tail_verdict(0.9), tail_verdict(0.9, bounded=True)
     ('holds', 'warn', 'unknown', 'warn')
     """
@@ -285,10 +228,10 @@ def tail_verdict(index: Any, *, bounded: bool = False) -> Verdict:
     return "warn" if bounded or worst < _UNKNOWN else "unknown"
 
 
-def _shape(x: FloatArray) -> FloatArray:
+def _pareto_shape(x: FloatArray) -> FloatArray:
     """Profile posterior mean of the shape for ascending excesses x of shape (..., m), the largest equal to 1.
 
-    Ties with the threshold have excess 0 and are left out: they stand for the bulk, an atom such as no hit.
+    Ties with the threshold have excess 0 and are left out: they belong to the bulk, such as the value of no hit.
     """
     m = (x > 0).sum(axis=-1, keepdims=True)
     grid = 30 + int(math.sqrt(x.shape[-1]))
@@ -305,4 +248,4 @@ def _shape(x: FloatArray) -> FloatArray:
     weights /= weights.sum(axis=-1, keepdims=True)
     best = (b * weights).sum(axis=-1, keepdims=True)
     found = np.log1p(-best * x).sum(axis=-1, keepdims=True) / m
-    return np.where(m >= _FEWEST, (found * m + 5.0) / (m + 10.0), math.nan)[..., 0]
+    return np.where(m >= _MIN_EXCEEDANCES, (found * m + 5.0) / (m + 10.0), math.nan)[..., 0]

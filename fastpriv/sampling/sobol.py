@@ -22,20 +22,18 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.random import SeedSequence
-from numpy.typing import NDArray
 
 from .. import _random
 from ..kernels import _draw
+from ..numerics import IndexArray, WordArray
 
 __all__ = ["COLUMNS", "DIMENSIONS", "generators", "scrambled"]
 
 COLUMNS = 40  # binary digits of an index
 DIMENSIONS = 21201  # coordinates that SciPy has generators for
 
-Words = NDArray[np.uint64]
 
-
-def scrambled(dimension: int, root: SeedSequence, key: tuple[int, ...], count: int = 1) -> tuple[Words, Words]:
+def scrambled(dimension: int, root: SeedSequence, key: tuple[int, ...], count: int = 1) -> tuple[WordArray, WordArray]:
     """Columns (dimension * count, COLUMNS) and shifts (dimension * count,) of ``count`` scrambled sequences with this
     key, side by side in every coordinate."""
     columns = np.empty((dimension * count, COLUMNS), dtype=np.uint64)
@@ -46,7 +44,7 @@ def scrambled(dimension: int, root: SeedSequence, key: tuple[int, ...], count: i
 
 
 @lru_cache(maxsize=8)
-def generators(dimension: int) -> Words:
+def generators(dimension: int) -> WordArray:
     """Columns (dimension, COLUMNS) of the sequence before scrambling; the leading digit is bit 63. Not writeable."""
     degrees = _degrees(dimension)
     known = min(int(degrees[-1]) + 1, COLUMNS)
@@ -62,7 +60,7 @@ def generators(dimension: int) -> Words:
     return columns
 
 
-def _first(dimension: int, known: int) -> Words:
+def _first(dimension: int, known: int) -> WordArray:
     """m_0 ... m_(known-1) of every coordinate, from the points of SciPy's sequence whose index is a power of two."""
     from scipy.stats import qmc
 
@@ -77,7 +75,7 @@ def _first(dimension: int, known: int) -> Words:
     return m
 
 
-def _extend(m: Words, of: NDArray[np.intp], degree: int, known: int) -> None:
+def _extend(m: WordArray, of: IndexArray, degree: int, known: int) -> None:
     """Fill m[known:, of] by the recurrence, its coefficients read off m[degree]: all m are odd."""
     one = np.uint64(1)
     s = np.uint64(degree)
@@ -95,7 +93,7 @@ def _extend(m: Words, of: NDArray[np.intp], degree: int, known: int) -> None:
         m[j, of] = value
 
 
-def _degrees(dimension: int) -> NDArray[np.intp]:
+def _degrees(dimension: int) -> IndexArray:
     """The degree of the polynomial of every coordinate: none for the first, then all primitive ones by degree.
 
     There are phi(2**s - 1) / s of degree s, phi being Euler's function.

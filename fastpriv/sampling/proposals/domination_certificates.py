@@ -1,4 +1,4 @@
-"""Bounds that hold for the stored numbers where covariances are full, whatever their condition.
+"""Certificates of domination for full covariances: bounds that hold for the stored numbers, whatever the condition.
 
 Notation as in ``exponents``. A normal law stands for its stored mean and lower factor, as it is drawn and evaluated: S
 of the component N of p, L_j of those of q, F of a candidate T, x0 the mean of T. With Y = S^-1 F, a = S^-1 (x0 - m),
@@ -21,19 +21,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...distributions.covariances import validated_factors
+from ...numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 
-__all__ = ["Factors", "certified", "cholesky_factors"]
+__all__ = ["Factors", "certified_bounds", "cholesky_factors"]
 
-FloatArray = NDArray[np.float64]
-# bound: proved - half a unit in the last place of a double, IEEE 754
-_UNIT = 2.0**-53
-_TRIES = 4
-_AT_ONCE = 2**21  # entries of the matrices that are held
+_TRIES = 4  # of wider and wider T
+_MAX_ENTRIES = 2**21  # of the matrices that are held: 16 MB
 # bound: none - the least widening that is tried
-_LEAST, _MOST = 1e-13, 0.05  # of the widening
+_LEAST_WIDENING, _MOST_WIDENING = 1e-13, 0.05  # of T, relative to its standard deviations
 
 
 class Factors(NamedTuple):
@@ -46,7 +43,7 @@ class Factors(NamedTuple):
 
     @classmethod
     def of(cls, lower: FloatArray) -> Factors:
-        """With infinite errors where an inverse is no use."""
+        """Factors with their inverses; errors are infinite where an inverse is no use."""
         size = lower.shape[1]
         inverse = np.asarray(np.linalg.solve(lower, np.broadcast_to(np.eye(size), lower.shape)), np.float64)
         with np.errstate(all="ignore"):
@@ -55,12 +52,12 @@ class Factors(NamedTuple):
             error = np.where(left < 0.5, left / (1.0 - left), np.inf)
         return cls(lower, inverse, error, np.sum(np.log(np.diagonal(lower, axis1=1, axis2=2)), axis=1))
 
-    def part(self, rows: NDArray[np.intp]) -> Factors:
+    def subset(self, rows: IndexArray) -> Factors:
         """Some of them; one that all share stays one."""
         return Factors(*(array[rows] for array in self)) if len(self.lower) > 1 else self
 
 
-class _Sides(NamedTuple):
+class _TransformedComponents(NamedTuple):
     """Y and a of u components for each of r problems, and how far they may be off; one Y stands for all."""
 
     turned: FloatArray  # (r, u, d, d) or (r, 1, d, d)
@@ -69,7 +66,7 @@ class _Sides(NamedTuple):
     away_error: FloatArray  # (r, u)
 
     @classmethod
-    def of(cls, factors: Factors, gaps: FloatArray, roots: FloatArray) -> _Sides:
+    def of(cls, factors: Factors, gaps: FloatArray, roots: FloatArray) -> _TransformedComponents:
         """Of factors (r, u, d, d), or one for each r or for all, and of the distances from their means (r, u, d)."""
         unit, inverse = _rounding(gaps.shape[2]), factors.inverse
         sizes, root = np.abs(inverse), roots[:, None]
@@ -111,7 +108,7 @@ class _Sides(NamedTuple):
         return _rounding(self.turned.shape[2] + self.away.shape[1])
 
 
-class _Sums(NamedTuple):
+class _QuadraticForm(NamedTuple):
     """Parts of M + I, of g and of -2 h, and how far they may be off: of the matrix, the slope and the square."""
 
     matrix: FloatArray
@@ -119,12 +116,12 @@ class _Sums(NamedTuple):
     square: FloatArray
     errors: FloatArray  # (3, r)
 
-    def __add__(self, other: object) -> _Sums:
-        assert isinstance(other, _Sums)
-        return _Sums(*(mine + new for mine, new in zip(self, other, strict=True)))
+    def __add__(self, other: object) -> _QuadraticForm:
+        assert isinstance(other, _QuadraticForm)
+        return _QuadraticForm(*(mine + new for mine, new in zip(self, other, strict=True)))
 
 
-class _Problems(NamedTuple):
+class _Certificates(NamedTuple):
     """N and the N_j with exponents above 0, for each of r problems: those with the factor of N apart."""
 
     own: Factors  # (r, 1, d, d) or (1, 1, d, d)
@@ -135,112 +132,113 @@ class _Problems(NamedTuple):
     same: FloatArray  # means (r, v, d)
     same_times: FloatArray  # (r, v)
 
-    def part(self, rows: NDArray[np.intp]) -> _Problems:
-        own, others = (_taken(factors, rows) for factors in (self.own, self.others))
+    def subset(self, rows: IndexArray) -> _Certificates:
+        own, others = (_factors_of(factors, rows) for factors in (self.own, self.others))
         rest = (self.means, self.centres, self.times, self.same, self.same_times)
         means, centres, times, same, same_times = (array[rows] for array in rest)
-        return _Problems(own, means, others, centres, times, same, same_times)
+        return _Certificates(own, means, others, centres, times, same, same_times)
 
-    def sums(self, at: FloatArray, roots: FloatArray) -> _Sums:
+    def sums(self, at: FloatArray, roots: FloatArray) -> _QuadraticForm:
         """All parts at candidates of these means and factors."""
-        ours = _Sides.of(self.own, (at - self.means)[:, None], roots)
+        ours = _TransformedComponents.of(self.own, (at - self.means)[:, None], roots)
         found = _sums(ours, 1.0 + self.times.sum(axis=1, keepdims=True))
         if self.times.shape[1]:
-            found += _sums(_Sides.of(self.others, at[:, None] - self.centres, roots), -self.times)
+            found += _sums(_TransformedComponents.of(self.others, at[:, None] - self.centres, roots), -self.times)
         if self.same_times.shape[1]:
-            found += _gaps(_Sides.of(self.own, self.means[:, None] - self.same, roots), self.same_times, ours)
+            same = _TransformedComponents.of(self.own, self.means[:, None] - self.same, roots)
+            found += _gaps(same, self.same_times, ours)
         return found
 
 
 @np.errstate(all="ignore")  # what is not finite proves nothing
-def certified(
+def certified_bounds(
     own: tuple[Factors, FloatArray], others: tuple[Factors, FloatArray], levels: FloatArray, tau: FloatArray,
     theta: float | None, means: FloatArray, covariances: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """log B (r,) and covariances of laws T, near the given ones, with N^(1 + theta) prod N_j^(-tau_j) ... <= B T.
 
     ``own`` and ``others`` are factors and means of the N and of the N_j, factors one for each or one for all;
-    ``levels`` are the b_j and ``tau`` the exponents, (r, J). NaN and the given covariance where rounding rules.
+    ``levels`` are the b_j and ``tau`` the exponents, (r, J). NaN and the given covariance where rounding dominates.
     """
     bounds, spreads = np.full(len(tau), np.nan), covariances.copy()
     if not len(tau):
         return bounds, spreads
-    step = max(1, _AT_ONCE // (tau.shape[1] * means.shape[1] ** 2))
+    step = max(1, _MAX_ENTRIES // (tau.shape[1] * means.shape[1] ** 2))
     for first in range(0, len(tau), step):
         rows = np.arange(first, min(first + step, len(tau)))
-        ours = own[0].part(rows), own[1][rows]
+        ours = own[0].subset(rows), own[1][rows]
         _prove(ours, others, levels[rows], tau[rows], theta, means[rows], rows, bounds, spreads)
     return bounds, spreads
 
 
 def _prove(
     own: tuple[Factors, FloatArray], others: tuple[Factors, FloatArray], levels: FloatArray, tau: FloatArray,
-    theta: float | None, at: FloatArray, places: NDArray[np.intp], bounds: FloatArray, spreads: FloatArray,
+    theta: float | None, at: FloatArray, positions: IndexArray, bounds: FloatArray, spreads: FloatArray,
 ) -> None:  # fmt: skip
-    """Fill in what is proved of the problems at these places."""
+    """Fill in what is proved of the problems at these positions."""
     equal = np.broadcast_to((others[0].lower[None] == own[0].lower[:, None]).all(axis=(2, 3)), tau.shape)
     problems = _problems(own, others, tau, equal)
     logs, log_sizes = _constants(own[0], others[0], levels, tau, equal, theta)
-    size, given = at.shape[1], spreads[places]
+    size, given = at.shape[1], spreads[positions]
     wider, alive = np.zeros(len(tau)), np.arange(len(tau))
     for attempt in range(_TRIES):
         spread = given[alive] * ((1.0 + wider[alive]) ** 2)[:, None, None]
         spread = 0.5 * (spread + spread.transpose(0, 2, 1))
-        roots, good = _factored(spread)
+        roots, good = lower_factors(spread)
         alive, spread, roots = alive[good], spread[good], roots[good]
         if not alive.size:
             return
-        sums = problems.part(alive).sums(at[alive], roots)
+        sums = problems.subset(alive).sums(at[alive], roots)
         good = np.asarray(np.isfinite(sums.errors).all(axis=0) & np.isfinite(sums.matrix).all(axis=(1, 2)))
         alive, spread, roots = alive[good], spread[good], roots[good]
-        sums = _Sums(sums.matrix[good], sums.slope[good], sums.square[good], sums.errors[:, good])
+        sums = _QuadraticForm(sums.matrix[good], sums.slope[good], sums.square[good], sums.errors[:, good])
         if not alive.size:
             return
-        proved = _least(sums.matrix - np.eye(size))
-        least = proved - sums.errors[0] - 2.0 * _UNIT * size
+        proved = _proved_least_eigenvalues(sums.matrix - np.eye(size))
+        least = proved - sums.errors[0] - 2.0 * UNIT_ROUNDOFF * size
         far = np.linalg.norm(sums.slope, axis=1) * (1.0 + _rounding(size)) + sums.errors[1]
-        done = (least > 0.0) & ((far * far <= least * (far + _LEAST)) | (attempt == _TRIES - 1))
+        done = (least > 0.0) & ((far * far <= least * (far + _LEAST_WIDENING)) | (attempt == _TRIES - 1))
         ends = np.log(np.diagonal(roots, axis1=1, axis2=2))
         bound = logs[alive] + ends.sum(axis=1) + 0.5 * (sums.errors[2] - sums.square + far * far / least)
         sizes = log_sizes[alive] + np.abs(ends).sum(axis=1) + np.abs(sums.square)
         bound += _rounding(size + tau.shape[1]) * sizes
-        bounds[places[alive[done]]], spreads[places[alive[done]]] = bound[done], spread[done]
-        grown = np.maximum(2.0 * wider[alive], _LEAST)
+        bounds[positions[alive[done]]], spreads[positions[alive[done]]] = bound[done], spread[done]
+        grown = np.maximum(2.0 * wider[alive], _LEAST_WIDENING)
         wider[alive] = np.maximum(grown, 2.0 * (sums.errors[0] - np.minimum(proved, 0.0)) + far)
-        alive = alive[~done & (wider[alive] <= _MOST)]
+        alive = alive[~done & (wider[alive] <= _MOST_WIDENING)]
 
 
 def _problems(
-    own: tuple[Factors, FloatArray], others: tuple[Factors, FloatArray], tau: FloatArray, equal: NDArray[np.bool_]
-) -> _Problems:
+    own: tuple[Factors, FloatArray], others: tuple[Factors, FloatArray], tau: FloatArray, equal: BoolArray
+) -> _Certificates:
     used, used_tau = _gathered((tau > 0) & ~equal, tau)
     same, same_tau = _gathered((tau > 0) & equal, tau)
     shared = len(others[0].lower) == 1
     theirs = Factors(*(array[None] if shared else array[used] for array in others[0]))
     mine = Factors(*(array[:, None] for array in own[0]))
-    return _Problems(mine, own[1], theirs, others[1][used], used_tau, others[1][same], same_tau)
+    return _Certificates(mine, own[1], theirs, others[1][used], used_tau, others[1][same], same_tau)
 
 
-def _gathered(chosen: NDArray[np.bool_], tau: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
-    """The places that are chosen in any row first, as many in every row, and exponents that are 0 elsewhere."""
+def _gathered(chosen: BoolArray, tau: FloatArray) -> tuple[IndexArray, FloatArray]:
+    """The positions that are chosen in any row first, as many in every row, and exponents that are 0 elsewhere."""
     most = int(chosen.sum(axis=1).max(initial=0))
     index = np.argsort(~chosen, axis=1, kind="stable")[:, :most]
     return index, np.where(np.take_along_axis(chosen, index, axis=1), np.take_along_axis(tau, index, axis=1), 0.0)
 
 
-def _taken(factors: Factors, rows: NDArray[np.intp]) -> Factors:
+def _factors_of(factors: Factors, rows: IndexArray) -> Factors:
     return Factors(*(array if len(factors.lower) == 1 else array[rows] for array in factors))
 
 
-def _sums(side: _Sides, times: FloatArray) -> _Sums:
+def _sums(side: _TransformedComponents, times: FloatArray) -> _QuadraticForm:
     """Those of components counted so many times."""
     (matrix, first), (slope, second), (square, third) = (
         call(times) for call in (side.matrix, side.slope, side.square)
     )  # fmt: skip
-    return _Sums(matrix, slope, square, np.stack([first, second, third]))
+    return _QuadraticForm(matrix, slope, square, np.stack([first, second, third]))
 
 
-def _gaps(side: _Sides, tau: FloatArray, ours: _Sides) -> _Sums:
+def _gaps(side: _TransformedComponents, tau: FloatArray, ours: _TransformedComponents) -> _QuadraticForm:
     """Those of components with the factor of N, less N as often: with a_j - a in place of a_j nothing large cancels."""
     slope, slope_error = side.slope(tau)
     square, square_error = side.square(tau)
@@ -250,13 +248,13 @@ def _gaps(side: _Sides, tau: FloatArray, ours: _Sides) -> _Sums:
     cross = gaps * missed + side.away_error * (far + missed) + _rounding(size + tau.shape[1]) * gaps * far
     square += 2.0 * np.sum((tau[:, None, :] @ side.away)[:, 0] * ours.away[:, 0], axis=1)
     errors = np.stack([np.zeros(len(tau)), slope_error, square_error + 2.0 * np.sum(tau * cross, axis=1)])
-    return _Sums(np.zeros((len(tau), size, size)), -slope, -square, errors)
+    return _QuadraticForm(np.zeros((len(tau), size, size)), -slope, -square, errors)
 
 
 def _constants(
-    own: Factors, others: Factors, levels: FloatArray, tau: FloatArray, equal: NDArray[np.bool_], theta: float | None
+    own: Factors, others: Factors, levels: FloatArray, tau: FloatArray, equal: BoolArray, theta: float | None
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
-    """What of h is no square and does not depend on T, and the sum of its sizes."""
+    """The part of h that is no square and does not depend on T, and the sum of the sizes of its terms."""
     here, used = tau > 0, np.where(equal, 0.0, tau)
     total, once = tau.sum(axis=1), 1.0 + used.sum(axis=1)
     last = -(1.0 + total) * np.log1p(total) if theta is None else np.full(len(tau), -theta * np.log(theta))
@@ -269,7 +267,7 @@ def _constants(
     return np.asarray(found), np.asarray(size + np.sum(used * sizes, axis=1))
 
 
-def _factored(spreads: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+def lower_factors(spreads: FloatArray) -> tuple[FloatArray, BoolArray]:
     """Lower factors, and which there are."""
     try:
         return validated_factors(spreads), np.ones(len(spreads), dtype=bool)
@@ -283,25 +281,25 @@ def _factored(spreads: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
     return roots, good
 
 
-def _least(matrices: FloatArray) -> FloatArray:
+def _proved_least_eigenvalues(matrices: FloatArray) -> FloatArray:
     """Proved lower bounds of the eigenvalues, 0 or less where none is positive."""
     guess = np.linalg.eigvalsh(matrices)[:, 0]
     found = np.minimum(guess, 0.0)
     open_rows = np.flatnonzero(guess > 0.0)
     size = matrices.shape[1]
     traces = np.trace(matrices, axis1=1, axis2=2)
-    for part in (0.5, 0.1):
+    for subset in (0.5, 0.1):
         if not open_rows.size:
             break
-        moved = matrices[open_rows] - (part * guess[open_rows])[:, None, None] * np.eye(size)
+        moved = matrices[open_rows] - (subset * guess[open_rows])[:, None, None] * np.eye(size)
         _, good = cholesky_factors(moved)
         rows = open_rows[good]
-        found[rows] = part * guess[rows] - 4.0 * (size + 4) * _UNIT * traces[rows]
+        found[rows] = subset * guess[rows] - 4.0 * (size + 4) * UNIT_ROUNDOFF * traces[rows]
         open_rows = open_rows[~good]
     return np.asarray(found)
 
 
-def cholesky_factors(matrices: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+def cholesky_factors(matrices: FloatArray) -> tuple[FloatArray, BoolArray]:
     """Lower Cholesky factors, and which of the matrices have one; the identity stands for the others."""
     try:
         return np.asarray(np.linalg.cholesky(matrices), np.float64), np.ones(len(matrices), dtype=bool)
@@ -315,7 +313,7 @@ def cholesky_factors(matrices: FloatArray) -> tuple[FloatArray, NDArray[np.bool_
 
 def _rounding(terms: int) -> float:
     """Twice what summing so many products can lose, relative to the sum of their sizes."""
-    return 2.0 * (terms + 8) * _UNIT
+    return 2.0 * (terms + 8) * UNIT_ROUNDOFF
 
 
 def _applied(matrices: FloatArray, vectors: FloatArray) -> FloatArray:

@@ -1,0 +1,369 @@
+"""Active components and exponents where covariances are full and differ: all components of p, each in its own units.
+
+Notation as in ``exponents``: with the lower factor S of a component of p and L_j of one of q, Y_j = L_j^-1 S, I - D_j =
+Y_j' Y_j and E_j = Y_j' L_j^-1 (n_j - m). The number of active components falls with the dimension, since a Newton step
+costs a few d^3 for each; the others form a remainder as in ``active_components``.
+"""
+
+# bounds: tested by properties/test_tilting, properties/test_proved_domination - rounding of a transformed distribution,
+#    to first order in the condition number
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
+from ..options import never_expired
+from .active_components import DiagonalTilting, TiltedNormals, exponents_by_component
+from .domination_certificates import Factors, certified_bounds, cholesky_factors
+from .exponents import interior_start, objective, solve
+
+__all__ = ["FullTilting", "SharedTilting"]
+
+_MAX_ACTIVE = 8  # active components, the remainder included
+_WORK = 5e7  # active components times d^3
+_TILE = 2**21  # entries of the matrices that are held: 16 MB
+_COMMON_TRIES = 3  # times that one covariance for all is tried
+# bound: none - exponents that are left out: proposals only
+_NEGLIGIBLE = 1e-12  # relative to the largest, or to 1: exponents that are left out
+
+
+@dataclass(frozen=True)
+class _FullExponentProblem:
+    """Problems with matrices of any kind."""
+
+    curvature: FloatArray  # D (I, J, d, d)
+    linear_term: FloatArray  # E (I, J, d)
+    offset: FloatArray  # a (I, J)
+    level: FloatArray  # b (I, J)
+
+    def subset(self, rows: IndexArray) -> _FullExponentProblem:
+        if len(rows) == len(self.level):
+            return self
+        return _FullExponentProblem(*(array[rows] for array in vars(self).values()))
+
+    def initial_score(self) -> FloatArray:
+        return np.asarray(self.level - self.offset + 0.5 * np.trace(self.curvature, axis1=2, axis2=3))
+
+    def least_eigenvalue(self, tau: FloatArray) -> FloatArray:
+        return np.asarray(np.linalg.eigvalsh(self._sum(tau))[:, 0])
+
+    def inverse_factors(self, tau: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """The inverses of the lower factors of the precisions of T, and which of these are positive."""
+        precision = self._sum(tau) + np.eye(self.linear_term.shape[2])
+        finite = np.asarray(np.isfinite(precision).all(axis=(1, 2)))
+        factors, good = cholesky_factors(np.where(finite[:, None, None], precision, np.eye(precision.shape[1])))
+        good &= finite & (np.diagonal(factors, axis1=1, axis2=2).min(axis=1) >= 1e-4)
+        return np.asarray(np.linalg.inv(factors)), good
+
+    def log_normaliser(self, tau: FloatArray) -> FloatArray:
+        root, good = self.inverse_factors(tau)
+        whitened = (root @ self._force(tau))[:, :, 0]
+        ends = np.log(np.diagonal(root, axis1=1, axis2=2))
+        return np.where(good, 0.5 * np.sum(whitened * whitened, axis=1) + ends.sum(axis=1), np.inf)
+
+    def derivatives(self, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+        root, _ = self.inverse_factors(tau)
+        across = root.transpose(0, 2, 1)
+        mean = -(across @ (root @ self._force(tau)))[:, :, 0]
+        turned = root[:, None] @ self.curvature @ across[:, None]
+        curved = (self.curvature @ mean[:, None, :, None])[..., 0]
+        half = self.linear_term + 0.5 * curved
+        gradient = -0.5 * np.trace(turned, axis1=2, axis2=3) - (half @ mean[:, :, None])[:, :, 0]
+        flat = (turned * tau[:, :, None, None]).reshape(*tau.shape, -1)
+        forces = ((self.linear_term + curved) * tau[:, :, None]) @ across
+        return gradient, 0.5 * flat @ flat.transpose(0, 2, 1) + forces @ forces.transpose(0, 2, 1)
+
+    def _force(self, tau: FloatArray) -> FloatArray:
+        """sum tau_j E_j as columns (I, d, 1)."""
+        return np.asarray((tau[:, None, :] @ self.linear_term).transpose(0, 2, 1))
+
+    def _sum(self, tau: FloatArray) -> FloatArray:
+        """sum tau_j D_j."""
+        flat = self.curvature.reshape(*tau.shape, -1)
+        return np.asarray((tau[:, None, :] @ flat).reshape(len(tau), *self.curvature.shape[2:]))
+
+
+class FullTilting:
+    """Problems of all components of p = (means, factors) against q = (levels, means, factors), one by one.
+
+    Factors are lower Cholesky factors, (k, d, d) or (1, d, d) where they are shared.
+    """
+
+    def __init__(
+        self, p: tuple[FloatArray, FloatArray], q: tuple[FloatArray, FloatArray, FloatArray],
+        theta: float | None = None, expired: Callable[[], bool] = never_expired,
+    ) -> None:  # fmt: skip
+        self.means, self.factors = p
+        self.q = q
+        self.theta, self.expired = theta, expired
+        size = self.means.shape[1]
+        identity = np.eye(size)
+        self.inverses: FloatArray = np.asarray(np.linalg.solve(q[2], np.broadcast_to(identity, q[2].shape)), np.float64)
+        self.precisions = self.inverses.transpose(0, 2, 1) @ self.inverses
+        self.logs = np.sum(np.log(np.diagonal(q[2], axis1=1, axis2=2)), axis=1)
+        self.factors_p, self.factors_q = Factors.of(self.factors), Factors.of(q[2])
+        most = int(np.clip(_WORK / size**3, 2, _MAX_ACTIVE))
+        self.active = len(q[0]) if len(q[0]) <= most + 1 else most
+        self.chosen = np.full((len(self.means), self.active - 1), -1, dtype=np.intp)
+        self.selection_normals: TiltedNormals | None = None
+        self.feasible_start: tuple[IndexArray, FloatArray] | None = None
+
+    @property
+    def has_remainder(self) -> bool:
+        """Whether some components of q enter only together."""
+        return self.active < len(self.q[0])
+
+    def reselect(self, tilts: TiltedNormals, rows: IndexArray) -> None:
+        """As ``DiagonalTilting.reselect``."""
+        self.selection_normals = tilts
+        self.chosen[rows] = -1
+
+    def tilted(
+        self, log_shares: FloatArray, start: FloatArray | None = None, rows: IndexArray | None = None,
+        sufficient: FloatArray | None = None,
+    ) -> TiltedNormals:  # fmt: skip
+        """As ``DiagonalTilting.tilted``; the spreads are covariances. Where ``log_shares`` are known by component of q,
+        bounds are right but for rounding until ``certified_normals`` has them; else they are certified here."""
+        rows = np.arange(len(self.means)) if rows is None else rows
+        number, size, partners = len(rows), self.means.shape[1], len(self.q[0])
+        found = TiltedNormals(
+            np.full(number, 0.0 if self.theta is None else np.inf), self.means[rows], self._covariances(rows).copy(),
+            np.zeros((number, log_shares.shape[1])), np.zeros((number, self.active)),
+        )  # fmt: skip
+        length = max(1, _TILE // max(self.active * size * size, partners * size))
+        for first in range(0, number, length):
+            if self.expired():
+                break
+            positions = np.arange(first, min(first + length, number))
+            tau, goal = (None if x is None else x[positions] for x in (start, sufficient))
+            self._solve(rows[positions], log_shares[rows[positions]], tau, goal, found, positions)
+        return found
+
+    def certified_normals(self, tilts: TiltedNormals, log_shares: FloatArray) -> TiltedNormals:
+        """The tilted normals with bounds certified for the ``log_shares`` they were found with, unless ``tilted`` has
+        done so."""
+        if tilts.exponents.shape[1] == len(self.q[0]):
+            rows = np.arange(len(self.means))
+            self._certify(rows, tilts.exponents, self.q[0] + log_shares, tilts, rows)
+        return tilts
+
+    def exponents(self, tilts: TiltedNormals, rows: IndexArray) -> FloatArray:
+        """As ``DiagonalTilting.exponents``."""
+        return exponents_by_component(tilts, rows, self.chosen, len(self.q[0]))
+
+    def _factors(self, rows: IndexArray) -> FloatArray:
+        """Lower factors of components of p."""
+        return self.factors[rows if len(self.factors) > 1 else np.zeros_like(rows)]
+
+    def _covariances(self, rows: IndexArray) -> FloatArray:
+        """Covariances of components of p."""
+        own = self._factors(rows)
+        return np.asarray(own @ own.transpose(0, 2, 1))
+
+    def _solve(
+        self, rows: IndexArray, log_shares: FloatArray, start: FloatArray | None, goal: FloatArray | None,
+        found: TiltedNormals, positions: IndexArray,
+    ) -> None:  # fmt: skip
+        """Solve for components ``rows``, which stand at ``positions`` of ``found``."""
+        levels, size = self.q[0], self.means.shape[1]
+        own = self._factors(rows)
+        total = np.broadcast_to(levels + log_shares, (len(rows), len(levels)))
+        whitened = self._whitened(self.means[rows])
+        logs = np.sum(np.log(np.diagonal(own, axis1=1, axis2=2)), axis=1)
+        offset = 0.5 * np.sum(whitened * whitened, axis=2) + self.logs - logs[:, None]
+        every = np.broadcast_to(np.arange(len(levels)), total.shape)
+        chosen, rest = self._selection(rows, own, total) if self.has_remainder else (every, None)
+        active = chosen.shape[1]
+        some = chosen if len(self.inverses) > 1 else chosen[:, :1] * 0
+        turned = self.inverses[some] @ own[:, None]
+        turned[(self.q[2][some] == own[:, None]).all(axis=(2, 3))] = np.eye(size)  # however large tau, D stays 0
+        near = np.take_along_axis(whitened, chosen[:, :, None], axis=1)
+        precision = np.broadcast_to(turned.transpose(0, 1, 3, 2) @ turned, (*chosen.shape, size, size))
+        linear_term = (near[:, :, None, :] @ turned)[:, :, 0]
+        parts = [precision, linear_term, *(np.take_along_axis(x, chosen, axis=1) for x in (offset, total))]
+        if rest is not None:
+            with np.errstate(divide="ignore"):
+                level = np.sum(rest * (total - np.where(rest > 0, np.log(rest), 0.0)), axis=1)
+            remainder = [*self._remainder(own, rest, whitened), np.sum(rest * offset, axis=1), level]
+            parts = [np.concatenate([x, y[:, None]], axis=1) for x, y in zip(parts, remainder, strict=True)]
+        problem = _FullExponentProblem(np.eye(size) - parts[0], *parts[1:])
+        if self.theta is not None and start is None:
+            assert self.feasible_start is not None
+            index, shares = self.feasible_start[0][rows], self.feasible_start[1][rows]
+            feasible = np.zeros((len(rows), self.active))
+            feasible[:, :active] = np.sum((chosen[:, :, None] == index[:, None, :]) * shares[:, None, :], axis=2)
+            start = interior_start(problem, self.theta, feasible)
+        tau = solve(problem, self.theta, start, goal, self.expired)
+        found.tau[positions] = tau
+        exponents = np.zeros(total.shape)
+        np.put_along_axis(exponents, chosen, tau[:, :active], axis=1)
+        if rest is not None:
+            exponents += tau[:, -1:] * rest
+        dense = found.exponents.shape[1] == len(levels)
+        found.exponents[positions] = exponents if dense else exponents.sum(axis=1, keepdims=True)
+        root, good = problem.inverse_factors(tau)
+        factor = own @ root.transpose(0, 2, 1)
+        step = root @ (tau[:, None, :] @ problem.linear_term).transpose(0, 2, 1)
+        found.means[positions] = self.means[rows] - (factor @ step)[:, :, 0]
+        found.spreads[positions] = factor @ factor.transpose(0, 2, 1)
+        found.log_bounds[positions] = np.where(good, objective(problem, tau, self.theta), np.inf)
+        if not dense:
+            self._certify(rows, exponents, total, found, positions)
+
+    def _whitened(self, means: FloatArray) -> FloatArray:
+        """L_j^-1 (n_j - m) for every m: (I, J, d)."""
+        away = self.q[1] - means[:, None]
+        if len(self.inverses) == 1:
+            return np.asarray(away @ self.inverses[0].T)
+        return np.asarray((self.inverses @ away[..., None])[..., 0])
+
+    def _selection(self, rows: IndexArray, own: FloatArray, total: FloatArray) -> tuple[IndexArray, FloatArray]:
+        """The heaviest components of q near the tilted normals, and the shares of the others."""
+        at = self.selection_normals
+        spread = own @ own.transpose(0, 2, 1) if at is None else at.spreads[rows]
+        away = self._whitened(self.means[rows] if at is None else at.means[rows])
+        flat = spread.reshape(len(rows), -1) @ self.precisions.reshape(len(self.precisions), -1).T
+        weights = total - self.logs - 0.5 * (flat + np.sum(away * away, axis=2))
+        open_rows = np.flatnonzero(self.chosen[rows, 0] < 0)
+        if open_rows.size:
+            if self.feasible_start is not None:
+                forced = weights[open_rows]
+                np.put_along_axis(forced, self.feasible_start[0][rows[open_rows]], np.inf, axis=1)
+                weights[open_rows] = forced
+            order = np.argsort(-weights[open_rows], axis=1, kind="stable")
+            self.chosen[rows[open_rows]] = order[:, : self.active - 1]
+        chosen = self.chosen[rows]
+        np.put_along_axis(weights, chosen, -np.inf, axis=1)
+        weights[weights == np.inf] = -np.inf
+        top = weights.max(axis=1, keepdims=True)
+        rest = np.exp(np.maximum(weights - top, -700.0)) * np.isfinite(weights)
+        return chosen, rest / rest.sum(axis=1, keepdims=True)
+
+    def _remainder(self, own: FloatArray, rest: FloatArray, whitened: FloatArray) -> list[FloatArray]:
+        """Precision and linear term of the components of q that enter together, in shares ``rest``."""
+        number, size = len(own), own.shape[1]
+        if len(self.inverses) == 1:
+            precision = np.broadcast_to(self.precisions[0], own.shape)
+            force = (rest[:, None, :] @ whitened)[:, 0] @ self.inverses[0]
+        else:
+            precision = (rest @ self.precisions.reshape(len(self.precisions), -1)).reshape(number, size, size)
+            forces = (self.inverses.transpose(0, 2, 1) @ whitened[..., None])[..., 0]
+            force = (rest[:, None, :] @ forces)[:, 0]
+        across = own.transpose(0, 2, 1)
+        return [np.asarray(across @ precision @ own), np.asarray((across @ force[:, :, None])[:, :, 0])]
+
+    def _certify(
+        self, rows: IndexArray, exponents: FloatArray, levels: FloatArray, found: TiltedNormals, positions: IndexArray
+    ) -> None:
+        """Certified bounds of the tilted normals of ``rows``, which stand at ``positions``, or the components
+        themselves where rounding dominates."""
+        least = _NEGLIGIBLE * np.minimum(exponents.max(axis=1, keepdims=True), 1.0)
+        tau = np.where(exponents > least, exponents, 0.0)
+        if self.theta is not None:
+            tau *= self.theta / tau.sum(axis=1, keepdims=True)
+        usable = np.isfinite(found.log_bounds[positions]) & np.isfinite(tau).all(axis=1)
+        usable &= (tau > 0.0).any(axis=1)
+        some = np.flatnonzero(usable)
+        bounds, spreads = np.full(len(rows), np.nan), found.spreads[positions]
+        bounds[some], spreads[some] = certified_bounds(
+            (self.factors_p.subset(rows[some]), self.means[rows[some]]), (self.factors_q, self.q[1]), levels[some],
+            tau[some], self.theta, found.means[positions[some]], spreads[some],
+        )  # fmt: skip
+        proved = np.isfinite(bounds)
+        found.log_bounds[positions] = np.where(proved, bounds, 0.0 if self.theta is None else np.inf)
+        found.spreads[positions] = np.where(proved[:, None, None], spreads, self._covariances(rows))
+        found.means[positions] = np.where(proved[:, None], found.means[positions], self.means[rows])
+
+
+class SharedTilting(DiagonalTilting):
+    """One covariance for all of p and one for all of q: in some coordinates both are diagonal, and the problems are
+    solved there."""
+
+    def __init__(
+        self, p: tuple[FloatArray, FloatArray], q: tuple[FloatArray, FloatArray, FloatArray],
+        theta: float | None = None, expired: Callable[[], bool] = never_expired,
+    ) -> None:  # fmt: skip
+        factor, other = p[1][0], q[2][0]
+        inverse = np.linalg.solve(factor, np.eye(len(factor)))
+        self.equal = np.array_equal(factor, other)
+        if self.equal:
+            self.back, sigmas = factor, np.ones(len(factor))
+        else:
+            left, sigmas, _ = np.linalg.svd(inverse @ other)
+            self.back, inverse = factor @ left, left.T @ inverse
+        self.rounding = 8 * len(factor) * UNIT_ROUNDOFF * (_condition(p[1]) + _condition(q[2]))
+        centre = p[0].mean(axis=0)
+        means, centres = (p[0] - centre) @ inverse.T, (q[1] - centre) @ inverse.T
+        self.own_means, self.other_means = p[0], q[1]  # in the coordinates of p and q
+        self.factors_p, self.factors_q = Factors.of(p[1][:1]), Factors.of(q[2][:1])
+        diagonal_q = (q[0], centres, np.broadcast_to(sigmas, centres.shape))
+        super().__init__((means, np.ones_like(means)), diagonal_q, theta, expired)
+
+    def certified_normals(self, tilts: TiltedNormals, log_shares: FloatArray) -> TiltedNormals:
+        """The tilted normals in the coordinates of p and q, certified there for the ``log_shares`` they were found
+        with.
+
+        Where exponents are known by their sums only, ``rounding`` bounds to first order what the transformation lost.
+        """
+        found = self._transformed_back(tilts)
+        if tilts.exponents.shape[1] != len(self.q[0]):
+            return found
+        common = found.spreads if len(found.spreads) == 1 else None
+        for _ in range(_COMMON_TRIES):
+            bounds, spreads = self._proved(found, log_shares, common)
+            widest = spreads[np.argmax(np.trace(spreads, axis1=1, axis2=2))]
+            if common is None or all(np.array_equal(spread, widest) for spread in spreads):
+                break
+            common = widest[None]
+        found.log_bounds[:] = bounds
+        if common is not None and np.array_equal(spreads, np.broadcast_to(widest, spreads.shape)):
+            spreads = widest[None]
+        return TiltedNormals(found.log_bounds, found.means, spreads, found.exponents, found.tau)
+
+    def _proved(
+        self, found: TiltedNormals, log_shares: FloatArray, common: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        theta = self.theta
+        given = found.spreads if common is None else common
+        spreads = np.array(np.broadcast_to(given, (len(found.means), *given.shape[1:])))
+        bounds = found.log_bounds.copy()
+        rows = np.flatnonzero(np.isfinite(bounds) & ((bounds < 0.0) | (theta is not None)))
+        tau = found.exponents[rows]
+        proved, spreads[rows] = certified_bounds(
+            (self.factors_p, self.own_means[rows]), (self.factors_q, self.other_means), self.q[0] + log_shares[rows],
+            tau if theta is None else tau * (theta / tau.sum(axis=1, keepdims=True)), theta, found.means[rows],
+            spreads[rows],
+        )  # fmt: skip
+        bounds[rows] = np.where(np.isfinite(proved), proved, 0.0 if theta is None else np.inf)
+        return bounds, spreads
+
+    def _transformed_back(self, tilts: TiltedNormals) -> TiltedNormals:
+        """In the coordinates of p and q, widened by what the transformation may have lost."""
+        size = self.own_means.shape[1]
+        step = tilts.means - self.means
+        theta = tilts.exponents.sum(axis=1)
+        parts = size + np.abs(tilts.log_bounds) + theta * (1.0 + float(np.abs(self.q[0]).max()))
+        parts += (1.0 + theta) * np.sum(step * step, axis=1)
+        widen = 1e-12 + self.rounding * (np.linalg.norm(self.means, axis=1) + np.linalg.norm(step, axis=1))
+        if not self.equal:
+            widen += self.rounding * (1.0 + theta) * (1.0 + np.max(tilts.spreads, axis=1) ** 2)
+        sigmas = tilts.spreads * (1.0 + widen)[:, None]
+        bounds = tilts.log_bounds + 8 * self.rounding * parts + 3 * size * widen
+        if np.ptp(sigmas) < 1e-6:
+            bounds = bounds + np.sum(np.log(sigmas.max() / sigmas), axis=1) + size * 8 * UNIT_ROUNDOFF
+            sigmas = np.full((1, size), sigmas.max())
+        factors = self.back * sigmas[:, None, :]
+        spreads = factors @ factors.transpose(0, 2, 1)
+        return TiltedNormals(bounds, self.own_means + step @ self.back.T, spreads, tilts.exponents, tilts.tau)
+
+
+def _condition(factors: FloatArray) -> float:
+    """The largest condition number of these triangular factors once their rows have length one, or more."""
+    inverses = np.asarray(np.linalg.solve(factors, np.broadcast_to(np.eye(factors.shape[1]), factors.shape)))
+    rows = np.linalg.norm(factors, axis=2)
+    ends = np.linalg.norm(inverses * rows[:, None, :], axis=(1, 2))
+    return float(np.max(ends)) * float(np.sqrt(factors.shape[1]))

@@ -1,0 +1,327 @@
+"""Proposals for the integral of p^a q^(1-a), and what pairs of components tell of it and of KL.
+
+Orders above 1. Notation: a the order. The exponents of each component of p sum to a - 1, so that N_i^a q^(1-a) <=
+B_i T_i with c_i = w_i^a B_i; for any parts pi_i of a proposal sum pi_i T_i, by Hoelder's inequality,
+p^a q^(1-a) <= (sum_i (c_i / pi_i)^(1/(a-1)))^(a-1) sum_i pi_i T_i, least at pi_i ~ c_i^(1/a).
+
+The integral is finite if for every component of p, with precision A, and every direction u, a u'Au > (a-1) u'C_j u for
+some component of q with precision C_j, and infinite if for one of them some u has < for all j. A bounded proposal needs
+shares mu of q with aA > (a-1) sum mu_j C_j. For diagonal matrices these are the two sides of one linear programme, so
+the answer is complete but for equality; for full matrices and three or more components of q there can be a gap.
+
+Orders below 1. Powers are subadditive and every component is below its mixture, so that with N_i of p and M_j of q
+
+    max_ij w_i^a v_j^(1-a) N_i^a M_j^(1-a)  <=  p^a q^(1-a)  <=  sum_ij w_i^a v_j^(1-a) N_i^a M_j^(1-a).
+
+Each term is B_ij times a normal T_ij: with r = (1-a) s^2 + a t^2 in every coordinate,
+
+    log B = sum ((1-a) log s + a log t - log(r)/2 - a (1-a) (mu - nu)^2 / (2 r)),
+
+mean mu + (1-a) s^2 (nu - mu) / r and variance s^2 t^2 / r. The sum dominates, and over its normals the ratio lies
+between 1 over the number of pairs and 1: no integral is too small for it. Pairs of less than 1e-308 of the sum are left
+out, and could add that much.
+
+KL(P||Q) is convex in P, p and q are nowhere below one of their components, and -log is convex; so that, with h the
+entropy and z_ij the integral of N_i M_j,
+
+    sum_i w_i (log w_i - h(N_i) - log sum_j v_j z_ij)  <=  KL(P||Q)  <=  sum_i w_i min_j (KL(N_i||M_j) - log v_j).
+
+Sources: van Erven and Harremoes 2014 (the Renyi divergence of normals); Hershey and Olsen 2007 and Durrieu et al. 2012
+(KL from pairs).
+"""
+
+# bounds: tested by properties/test_renyi_below_one, properties/test_renyi_proposals - rounding of the scale of a
+#    proposal, of log pair integrals and of ratios; the rest keeps quotients by 0 away
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...distributions import GaussianMixture
+from ...numerics import MACHINE_EPSILON, FloatArray, IndexArray
+from ..options import never_expired
+from .active_components import DiagonalTilting, leading_components
+from .full_covariances import FullTilting, SharedTilting
+from .tilting import Proposal, tilted_mixture, tilting_of
+
+__all__ = ["RenyiIntegralBounds", "kl_range", "renyi_integral_bounds", "renyi_proposal"]
+
+# bound: tested by properties/test_renyi_proposals - margin by which an integral is held to be finite or not
+_MARGIN = 1e-9
+_FAR = 1e95  # distance of means, in least standard deviations, whose squares leave the range of what is solved
+_CUTTING_PLANES = 40  # of the search for shares of full precisions, at most
+_MAX_PROGRAMME_ENTRIES = 2e7  # of all linear programmes together: some seconds
+_KEPT_PAIRS = 4_000_000  # pairs of components whose exponents are kept
+_TILE = 2**21  # doubles of an array that is held: 16 MB
+_MAX_PAIR_ENTRIES = 4e6  # pairs times coordinates that bounds from pairs are worth
+_MAX_PAIRS = 1024  # components of a proposal that is worth its cost
+_UNCLEAR = 1e-3  # rounding of the exponents beyond which ratios have no range
+FeasibleStart = tuple[IndexArray, FloatArray]
+
+
+@np.errstate(all="ignore")  # what overflows is not finite, and not taken
+def renyi_proposal(
+    p: GaussianMixture, q: GaussianMixture, order: float, *, expired: Callable[[], bool] = never_expired
+) -> Proposal:
+    """A mixture that bounds p^order q^(1-order), for an order above 1.
+
+    ``diverges`` says that the integral is infinite. Where neither is proved before the time has ``expired``, or means
+    are so far apart that squares of their distances leave the range of what is solved, the proposal is P with
+    ``bounded`` False and an infinite scale.
+    """
+    theta = order - 1.0
+    if expired() or _distance(p, q) > _FAR:
+        return Proposal(p, math.inf, False, np.full(len(p), math.inf), np.zeros(len(p)))
+    pair = tilting_of(p, q, np.log(q.weights), theta, expired)
+    feasible = _full_start(pair, order) if isinstance(pair, FullTilting) else _diagonal_start(pair, order)
+    zeros = np.zeros(len(p))
+    if not isinstance(feasible, tuple):
+        return Proposal(p, math.inf, False, zeros + math.inf, zeros, feasible)
+    pair.feasible_start = feasible
+    known = isinstance(pair, SharedTilting) and len(p) * len(q) <= _KEPT_PAIRS
+    log_shares = np.zeros((len(p), len(q) if known else 1))
+    tilts = pair.tilted(log_shares)
+    if pair.has_remainder:
+        rows = leading_components(order * np.log(p.weights) + tilts.log_bounds, len(q))
+        pair.reselect(tilts, rows)
+        second = pair.tilted(log_shares, None, rows)
+        better = second.log_bounds < tilts.log_bounds[rows]
+        tilts = tilts.replaced(rows[better], second.subset(better))
+    if isinstance(pair, SharedTilting):
+        tilts = pair.certified_normals(tilts, log_shares)
+    if not np.isfinite(tilts.log_bounds).all():
+        return Proposal(p, math.inf, False, tilts.log_bounds, zeros + theta)
+    logs = order * np.log(p.weights) + tilts.log_bounds
+    even, least = np.exp(logs - logs.max()), np.exp((logs - logs.max()) / order)
+    parts = np.maximum(0.5 * even / math.fsum(even) + 0.5 * least / math.fsum(least), 1e-200)
+    parts /= math.fsum(parts)
+    terms = (logs - np.log(parts)) / theta
+    scale = theta * (terms.max() + math.log(math.fsum(np.exp(terms - terms.max()))))
+    scale += 2.0**-50 * (len(logs) + 4) * (1.0 + abs(scale) + theta + float(np.abs(logs).max()))
+    mixture = tilted_mixture(p, parts, tilts, np.zeros(len(p), dtype=bool))
+    return Proposal(mixture, scale, True, tilts.log_bounds, zeros + theta)
+
+
+def _distance(p: GaussianMixture, q: GaussianMixture) -> float:
+    """What no two means are further apart than, in least standard deviations."""
+    means = np.concatenate([mixture.means.reshape(len(mixture), -1) for mixture in (p, q)])
+    spreads = [one.sigmas if one.factors is None else np.einsum("kii->ki", one.factors) for one in (p, q)]
+    least = min(float(np.min(spread)) for spread in spreads)
+    return float(np.ptp(means, axis=0).max() / least)
+
+
+def _diagonal_start(pair: DiagonalTilting, order: float) -> FeasibleStart | bool:
+    """Shares of q that leave every precision positive; True for a proof of divergence, False for neither."""
+    number, partners, size = len(pair.means), len(pair.q[0]), pair.means.shape[1]
+    index, best = np.empty(number, dtype=np.intp), np.empty(number)
+    rows = max(1, _TILE // (partners * size))
+    for first in range(0, number, rows):
+        if pair.expired():
+            return False
+        here = slice(first, first + rows)
+        least = np.min(_margins(pair, here, order), axis=2)
+        index[here], best[here] = least.argmax(axis=1), least.max(axis=1)
+    open_rows = np.flatnonzero(best <= _MARGIN * order)
+    if not open_rows.size:
+        return index[:, None], np.ones((number, 1))
+    if partners * size * open_rows.size > _MAX_PROGRAMME_ENTRIES:
+        return False
+    most = min(partners, size + 1, pair.active - 1 if pair.has_remainder else pair.active)
+    support, parts = np.repeat(index[:, None], most, axis=1), np.zeros((number, most))
+    parts[:, 0] = 1.0
+    undecided = False
+    for row in open_rows:
+        if pair.expired():
+            return False
+        shares, weights, value = _max_min_shares(_margins(pair, slice(row, row + 1), order)[0])
+        if value < 0 and weights is not None:
+            return True
+        if value <= 0 or shares is None:
+            undecided = True
+            continue
+        support[row] = np.argsort(-shares)[:most]
+        kept = shares[support[row]]
+        parts[row] = kept / kept.sum()
+        undecided |= bool(np.min(parts[row] @ _margins(pair, slice(row, row + 1), order)[0][support[row]]) <= 0)
+    return False if undecided else (support, parts)
+
+
+def _margins(pair: DiagonalTilting, rows: slice, order: float) -> FloatArray:
+    """order - (order - 1) s^2 / t^2 for each component of p, of q and each coordinate; at least -1e300."""
+    with np.errstate(over="ignore"):
+        ratio = pair.sigmas[rows][:, None, :] / pair.q[2][None]
+        return np.maximum(order - (order - 1.0) * ratio * ratio, -1e300)
+
+
+def _max_min_shares(margins: FloatArray) -> tuple[FloatArray | None, FloatArray | None, float]:
+    """The value, up to a positive factor, of max over shares of the least coordinate: 0 where it is not certain."""
+    from scipy.optimize import linprog
+
+    partners, size = margins.shape
+    sizes = np.maximum(np.max(np.abs(margins), axis=0), 1e-300)
+    scaled = margins / sizes
+    matrix = np.concatenate([-scaled.T, np.ones((size, 1))], axis=1)
+    answer = linprog(
+        np.append(np.zeros(partners), -1.0), A_ub=matrix, b_ub=np.zeros(size),
+        A_eq=np.append(np.ones(partners), 0.0)[None], b_eq=[1.0], bounds=[(0, None)] * partners + [(None, None)],
+    )  # fmt: skip
+    if not answer.success:
+        return None, None, 0.0
+    shares = np.maximum(answer.x[:-1], 0.0)
+    shares /= shares.sum()
+    weights = np.maximum(-answer.ineqlin.marginals, 0.0)
+    low = float(np.min(shares @ scaled))
+    high = float(np.max(scaled @ weights)) / max(float(weights.sum()), 1e-300)
+    if low > _MARGIN:
+        return shares, None, low
+    return None, weights / sizes, high if high < -_MARGIN else 0.0
+
+
+def _full_start(pair: FullTilting, order: float) -> FeasibleStart | bool:
+    """As ``_diagonal_start``."""
+    number, partners = len(pair.means), len(pair.q[0])
+    most = min(partners, pair.active - 1 if pair.has_remainder else pair.active)
+    support, parts = np.zeros((number, most), dtype=np.intp), np.zeros((number, most))
+    support[:] = np.arange(most)
+    undecided = False
+    for row in range(number):
+        if pair.expired():
+            return False
+        shares = _full_shares(pair, row, order, most)
+        if shares is True:
+            return True
+        if isinstance(shares, bool):
+            undecided = True
+            continue
+        support[row] = np.argsort(-shares, kind="stable")[:most]
+        kept = shares[support[row]]
+        parts[row] = kept / kept.sum()
+    return False if undecided else (support, parts)
+
+
+def _uncovered(turned: FloatArray, order: float, directions: FloatArray, weights: FloatArray) -> bool:
+    """Whether some sum of the directions that bind is a direction that no component of q covers: by trial."""
+    draws = np.random.default_rng(0).standard_normal((512, len(weights)))
+    trial = (draws * np.sqrt(weights)) @ directions
+    trial /= np.maximum(np.linalg.norm(trial, axis=1, keepdims=True), 1e-300)
+    margins = order - (order - 1.0) * np.einsum("sk,jkl,sl->sj", trial, turned, trial, optimize=True)
+    return bool(np.any(np.max(margins, axis=1) < -_MARGIN * order))
+
+
+def _full_shares(pair: FullTilting, row: int, order: float, most: int) -> FloatArray | bool:
+    """One component of q that serves alone, else cutting planes: shares against directions."""
+    own = pair.factors[row if len(pair.factors) > 1 else 0]
+    turned = own.T @ pair.precisions @ own
+    if len(turned) == 1:
+        turned = np.broadcast_to(turned, (len(pair.q[0]), *own.shape))
+    identity = order * np.eye(len(own))
+    for j in np.argsort(np.einsum("jkk->j", turned), kind="stable")[:4]:
+        if np.linalg.eigvalsh(identity - (order - 1.0) * turned[j])[0] > _MARGIN * order:
+            return np.asarray(np.arange(len(turned)) == j, dtype=np.float64)
+    shares = np.full(len(turned), 1.0 / len(turned))
+    directions: list[FloatArray] = []
+    for _ in range(_CUTTING_PLANES):
+        values, vectors = np.linalg.eigh(identity - (order - 1.0) * np.tensordot(shares, turned, 1))
+        if values[0] > _MARGIN * order:
+            break
+        directions.append(vectors[:, 0])
+        stack = np.array(directions)
+        margins = order - (order - 1.0) * np.einsum("sk,jkl,sl->js", stack, turned, stack, optimize=True)
+        if np.max(margins[:, -1]) < -_MARGIN * order:
+            return True
+        better, weights, _ = _max_min_shares(margins)
+        if better is None:
+            return weights is not None and _uncovered(turned, order, stack, weights)
+        shares = better
+    else:
+        return False
+    kept = np.zeros_like(shares)
+    chosen = np.argsort(-shares, kind="stable")[:most]
+    kept[chosen] = shares[chosen] / shares[chosen].sum()
+    return bool(np.linalg.eigvalsh(identity - (order - 1.0) * np.tensordot(kept, turned, 1))[0] > 0) and kept
+
+
+@dataclass(frozen=True)
+class RenyiIntegralBounds:
+    """Proved bounds of the logarithm of the integral; the dominating mixture, where it serves, its log scale, the
+    number of its pairs, and the log of what rounding may do to a ratio."""
+
+    low: float
+    high: float
+    mixture: GaussianMixture | None
+    log_scale: float
+    pairs: int
+    rounding_error: float
+
+
+@np.errstate(over="ignore", invalid="ignore")  # what is not finite is no bound
+def renyi_integral_bounds(p: GaussianMixture, q: GaussianMixture, order: float) -> RenyiIntegralBounds | None:
+    """Bounds and proposal for an order below 1; None for full covariances and too many pairs."""
+    arrays = _pair_arrays(p, q)
+    if arrays is None:
+        return None
+    mu, s, nu, t = arrays
+    a, b = order, 1.0 - order
+    r = b * s * s + a * t * t
+    parts = (b * np.log(s), a * np.log(t), -0.5 * np.log(r), -0.5 * a * b * ((mu - nu) / r * (mu - nu)))
+    weights = a * np.log(p.weights)[:, None] + b * np.log(q.weights)
+    logs = weights + sum(part.sum(axis=2) for part in parts)
+    size = np.abs(weights) + sum(np.abs(part).sum(axis=2) for part in parts)
+    if not np.isfinite(logs).all() or r.min() < 1e-290:
+        return None
+    error = MACHINE_EPSILON * (16 + p.dimension + logs.size) * (1.0 + float(size.max()))
+    top = float(logs.max())
+    shares = np.exp(logs - top).ravel()
+    log_scale = top + math.log(math.fsum(shares))
+    if logs.size <= _MAX_PAIRS and error < _UNCLEAR:
+        shape = (logs.size, p.dimension)
+        means, deviations = (mu + b * s * s / r * (nu - mu)).reshape(shape), (s * t / np.sqrt(r)).reshape(shape)
+        kept = shares > 0.0
+        standardised_mean = float(np.max(np.abs(means) / deviations))
+        if standardised_mean * MACHINE_EPSILON < _UNCLEAR / 64:  # of what a stored mean is rounded by
+            mixture = GaussianMixture(shares[kept] / math.fsum(shares), means[kept], deviations[kept])
+            error_of_ratio = 64.0 * (error + MACHINE_EPSILON * standardised_mean) + 1e-9
+            return RenyiIntegralBounds(top - error, log_scale + error, mixture, log_scale, logs.size, error_of_ratio)
+    return RenyiIntegralBounds(top - error, log_scale + error, None, log_scale, logs.size, math.inf)
+
+
+@np.errstate(over="ignore", invalid="ignore")  # what is not finite is no bound
+def kl_range(p: GaussianMixture, q: GaussianMixture) -> tuple[float, float]:
+    """Bounds of KL(P||Q); 0 and infinity for full covariances, too many pairs and what doubles do not hold."""
+    arrays = _pair_arrays(p, q)
+    if arrays is None:
+        return 0.0, math.inf
+    mu, s, nu, t = arrays
+    gap, ratio, both = (mu - nu) / t, s / t, np.hypot(s, t)
+    logs, unit = np.log(q.weights), MACHINE_EPSILON * (16 + 2 * p.dimension)
+    spread, squares = np.log(ratio), 0.5 * (ratio * ratio + gap * gap)
+    each, size = squares - spread - 0.5, squares + np.abs(spread) + 0.5
+    best = np.min(each.sum(axis=2) - logs + unit * (size.sum(axis=2) - logs), axis=1)
+    apart = ((mu - nu) / both) ** 2
+    overlaps = logs - np.sum(np.log(both / s) + 0.5 * apart - 0.5, axis=2)  # log v_j z_ij e^h(N_i)
+    overlaps += unit * (np.sum(np.abs(np.log(both / s)) + 0.5 * apart + 0.5, axis=2) - logs)
+    worst = np.log(p.weights) - np.logaddexp.reduce(overlaps, axis=1)
+    slack = MACHINE_EPSILON * (8 + 2 * len(p) + len(q))
+    low, high = float(np.sum(p.weights * worst)), float(np.sum(p.weights * best))
+    low -= slack * float(np.sum(p.weights * (np.abs(worst) + 1.0)))
+    return (max(low, 0.0) if math.isfinite(low) else 0.0), (high * (1.0 + slack) if math.isfinite(high) else math.inf)
+
+
+def _pair_arrays(
+    p: GaussianMixture, q: GaussianMixture
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
+    """Means and sigmas of p (k, 1, d) and of q (1, J, d); None for full covariances and too many pairs."""
+    if p.form == "full" or q.form == "full" or len(p) * len(q) * p.dimension > _MAX_PAIR_ENTRIES:
+        return None
+    (mu, s), (nu, t) = (
+        [
+            np.broadcast_to(x if x.ndim == 2 else x[:, None], (len(mixture), p.dimension))
+            for x in (mixture.means, mixture.sigmas)
+        ]
+        for mixture in (p, q)
+    )
+    return mu[:, None], s[:, None], nu[None], t[None]

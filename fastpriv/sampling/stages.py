@@ -1,0 +1,355 @@
+"""Stages of replicates: the interval of a mean from them, the distance to the target, and the size of the next stage.
+
+Notation: f the integrand, whose e means stand in rows of replicates; a = 1 - level.
+
+Planning: the spread of R replicates is known to a relative 1 / sqrt(2 (R - 1)), that of a stage and that of what it is
+planned from. A stage is planned so that it meets its target in spite of both nine times in ten: one that fails has
+spent its part of the level, and the next interim analysis asks for half as many points again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ..numerics import BoolArray, FloatArray
+from .options import Request
+from .problem import SamplingProblem
+from .statistics.intervals import analysis_confidence, stage_interval, student_factor
+from .statistics.normalisation import RATIO_ROUNDING, LogRatioSums
+from .statistics.tail_index import PointMoments
+
+__all__ = [
+    "GROWTH", "PILOT_SHARE", "RATES", "REPLICATES", "SECOND_REPLICATES", "Estimand", "PlanningReference", "Stage",
+    "ValueAndBounds", "all_means_constant", "interim_confidence", "interval", "net_size", "planning_reference",
+    "replicates_equal", "second_pilot_size", "split_budget",
+]  # fmt: skip
+
+ValueAndBounds = tuple[FloatArray, FloatArray, FloatArray]  # value, lower and upper, each of shape (e,)
+
+# bound: tested by intervals/test_constant - relative distance of values that count as equal: their mean is rounded
+SAME = 1e-15
+# bound: tested by intervals/test_constant - the same of means of equal values
+ROUNDED = 1e-13
+
+REPLICATES = 32  # of a stage: Student's factor is then 4 % above the normal quantile
+FEW = 24  # replicates, at least, where a power of two points is near: from 16 on intervals hold
+LARGE_NETS, LARGE = 16, 4096  # replicates of a fixed budget, at least, where each has LARGE points or more
+SECOND_REPLICATES = 64  # of a pilot that refines the plan of a large run
+PILOT_SHARE = 16  # a pilot takes at most one part in so many of the samples
+RATES = {"sobol": 1.3, "antithetic": 1.0, "random": 1.0, "plain": 1.0}  # the variance falls like n to minus this
+FALL = RATES | {"sobol": 2.0}  # what it rises like towards fewer points: the cautious end of a range of rates
+CONSTANT_RATE = 2.0  # where nothing varies, bounds close in like 1 / n
+CAUTION = 1.28  # standard errors of a predicted half width that a stage is planned to bear: it then fails once in ten
+MIN_INCREASE = 0.5  # of the points so far, in a further stage: every interim analysis costs some of the level
+GROWTH = 4096.0  # factor on n between stages, at most
+
+cached_student_factor, interim_confidence = lru_cache(256)(student_factor), lru_cache(256)(analysis_confidence)
+
+
+@dataclass(frozen=True)
+class Estimand:
+    """How means of f become the number that is estimated.
+
+    Attributes
+    ----------
+    value : callable
+        A monotone map of means, shape (e,), to the numbers.
+    floor, ceiling : float or ndarray
+        A range that the numbers never leave.
+    scale : callable
+        What ``rtol`` is relative to, given the values: their size, or 1 for logarithms.
+    """
+
+    value: Callable[[FloatArray], FloatArray]
+    floor: FloatArray | float = -math.inf
+    ceiling: FloatArray | float = math.inf
+    scale: Callable[[FloatArray], FloatArray] = np.abs
+
+    def estimates(self, interval: ValueAndBounds) -> ValueAndBounds:
+        """Value, lower and upper of the number from those of the mean."""
+        value, one, other = (self.value(x) for x in interval)
+        lower, upper = np.minimum(one, other), np.maximum(one, other)
+        with np.errstate(invalid="ignore"):
+            width = np.where(np.isfinite(lower) & np.isfinite(upper), upper - lower, 0.0)
+        # an interval beyond the range keeps its width: that it has no point in common with the range is no proof
+        lower = np.where(lower > self.ceiling, self.ceiling - width, lower)
+        upper = np.where(upper < self.floor, self.floor + width, upper)
+        value, lower, upper = (np.clip(x, self.floor, self.ceiling) for x in (value, lower, upper))
+        return np.clip(value, lower, upper), lower, upper
+
+    def target_ratio(self, estimates: ValueAndBounds, request: Request) -> float:
+        """Largest half width over the half width of the target; at most 1 once the target is met."""
+        value, lower, upper = estimates
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if request.side == "both":
+                half = np.where(lower == upper, 0.0, 0.5 * (upper - lower))
+            else:
+                half = value - lower if request.side == "lower" else upper - value
+            target = np.maximum(request.atol, request.rtol * self.scale(value))
+            ratio = np.where(half == 0.0, 0.0, half / target)
+        return float(np.max(np.where(np.isnan(ratio), math.inf, ratio)))  # an infinite end is no end
+
+
+@dataclass
+class Stage:
+    """Means of f, shape (replicates, e), each over n points.
+
+    ``independent`` says that the points of a replicate are independent too; ``log_ratios`` holds what the log ratios
+    tell where a density is known to its owner alone.
+    """
+
+    means: FloatArray
+    n: int
+    independent: bool = False
+    log_ratios: LogRatioSums | None = None
+
+    @property
+    def infinite_ratio(self) -> bool:
+        """Whether a log ratio of a density known to its owner alone is infinite."""
+        return self.log_ratios is not None and self.log_ratios.infinite_ratio
+
+    @property
+    def ratios_equal(self) -> bool:
+        """Whether a density is known to its owner alone and all log ratios are equal but for rounding."""
+        return self.log_ratios is not None and self.log_ratios.ratios_equal
+
+
+def interval(
+    problem: SamplingProblem, stages: list[Stage], level: float, request: Request, moments: PointMoments | None
+) -> ValueAndBounds:
+    """Value, lower and upper of the means: Student's interval, widened for the skewness that the points show, and for
+    what they cannot have seen.
+
+    Where some components get fewer samples than their weights ask for, a replicate's mean may leave the range of f.
+    Under a tilted proposal the integrand of a Renyi divergence is often constant except in a region of small
+    probability, where several components meet and it is many times larger. If no point falls there the replicates agree
+    and their spread says nothing. A set of more than log(1/a) / N of the distribution escapes N points with probability
+    below a, so the most that it could add is added.
+
+    Where nothing varies, independent points prove more than replicates do. Log ratios of a density known to its owner
+    alone that differ by their rounding do not vary: a component of small weight may have got no sample.
+    """
+    integrand = problem.integrand
+    low, high = _weighted_range(problem)
+    skewness: FloatArray | float = 0.0
+    deviation: FloatArray | float = 0.0
+    if moments is not None and np.isfinite(moments.variance).all():
+        skewness, deviation = moments.skewness, np.sqrt(moments.variance)
+    found = stage_interval(
+        [(stage.n, stage.means) for stage in stages], level, request.side, low=low, high=high, skewness=skewness,
+        deviation=deviation,
+    )  # fmt: skip
+    lower, upper = found.lower, found.upper
+    if not any(stage.infinite_ratio for stage in stages):  # no density is 0, so an infinite mean is one that overflowed
+        lower = np.where(np.isfinite(found.value), lower, low)
+    bounded = math.isfinite(low) and math.isfinite(high)
+    if problem.largest_weight == 1.0 and bounded and all(stage.independent for stage in stages):
+        lower, upper = _bounds_of_constant(problem, stages, moments, level, request, (lower, upper))
+    if all(stage.ratios_equal for stage in stages):
+        lower, upper = _bounds_of_equal_ratios(problem, stages, level, request, found.value)
+    if replicates_equal(stages).any() and integrand.terms[0].name == "kl_forward" and moments is not None:
+        lower = np.maximum(lower, _kl_lower_bound_of_constant(problem, stages, moments, level, request))
+    if problem.distribution == "tilted" and integrand.terms[0].name == "renyi_proposal":
+        unseen = -math.log1p(-level) / sum(stage.n * len(stage.means) for stage in stages)
+        lower, upper = lower - unseen * (found.value - low), upper + unseen * (high - found.value)
+    value, lower, upper = (np.clip(x, integrand.low, integrand.high) for x in (found.value, lower, upper))
+    return value, lower, upper
+
+
+def all_means_constant(stages: list[Stage]) -> bool:
+    """Whether all means are the same, but for the rounding of their sums."""
+    if all(stage.ratios_equal for stage in stages):
+        return True
+    means = np.concatenate([stage.means for stage in stages])
+    with np.errstate(invalid="ignore"):
+        return bool((np.ptp(means, axis=0) <= ROUNDED * np.abs(means[0])).all())
+
+
+def replicates_equal(stages: list[Stage]) -> BoolArray:
+    """Where the replicates of a stage are all equal, so that they do not know their spread; also where nothing but the
+    rounding of equal log ratios makes them differ."""
+    found: BoolArray = np.any(
+        [(stage.means == stage.means[0]).all(axis=0) | stage.ratios_equal for stage in stages], axis=0
+    )
+    return found
+
+
+def _weighted_range(problem: SamplingProblem) -> tuple[float, float]:
+    """The range of f times the weight of a sample."""
+    integrand, most = problem.integrand, problem.largest_weight
+    return min(integrand.low, integrand.low * most), max(integrand.high, integrand.high * most)
+
+
+def _unseen_mass(level: float, request: Request, count: int) -> float:
+    """m = 1 - a^(1 / N): a set of mass at most 1 - m holds N independent points with probability at most a."""
+    error = (1.0 - level) / (2.0 if request.side == "both" else 1.0)
+    return -math.expm1(math.log(error) / count)
+
+
+def _log_ratio_rounding(stages: list[Stage]) -> float:
+    """A bound of what rounding may do to a log ratio, from the size of the log densities."""
+    sizes = (stage.log_ratios.size for stage in stages if stage.log_ratios is not None)
+    return 4.0 * RATIO_ROUNDING * max(sizes, default=0.0)
+
+
+def _bounds_of_constant(
+    problem: SamplingProblem, stages: list[Stage], moments: PointMoments | None, level: float, request: Request,
+    bounds: tuple[FloatArray, FloatArray],
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    """What N independent points of which none differs prove of the mean of f: bounds of order 1 / N.
+
+    With m = 1 - a^(1 / N), a set of a mass of at most 1 - m holds N points with probability at most a, also where
+    fixed numbers of them come from several sources, by the inequality of the means: masses of 1 - m_i, averaged over
+    the points. If all means are within t of an end of the range, all n points of a replicate are within n t of it. Of
+    values elsewhere, here from one source, those that entered the moments are within s = SAME |c| sqrt(N) of their mean
+    c; the set is then that of the values within 2 s of the first one, which leaves N - 1.
+    """
+    low, high = problem.integrand.low, problem.integrand.high
+    lower, upper = bounds
+    means = np.concatenate([stage.means for stage in stages])
+    mass = _unseen_mass(level, request, sum(stage.n * len(stage.means) for stage in stages))
+    near = [max(stage.n for stage in stages) * ROUNDED * abs(end) for end in (low, high)]
+    at_low = (means <= low + ROUNDED * abs(low)).all(axis=0)
+    at_high = (means >= high - ROUNDED * abs(high)).all(axis=0)
+    below = np.where(at_high, high - near[1] - mass * (high - low), np.where(at_low, low, lower))
+    above = np.where(at_low, low + near[0] + mass * (high - low), np.where(at_high, high, upper))
+    if moments is not None and moments.count > 1 and len(problem.sources) == 1:
+        center = moments.mean
+        constant = (np.sqrt(moments.variance) <= SAME * np.abs(center)) & ~at_low & ~at_high
+        around = 3.0 * SAME * np.abs(center) * math.sqrt(moments.count)
+        mass = _unseen_mass(level, request, moments.count - 1)
+        below = np.where(constant, center - around - mass * np.maximum(center - low, 0.0), below)
+        above = np.where(constant, center + around + mass * np.maximum(high - center, 0.0), above)
+    return (lower if request.side == "upper" else below), (upper if request.side == "lower" else above)
+
+
+def _bounds_of_equal_ratios(
+    problem: SamplingProblem, stages: list[Stage], level: float, request: Request, center: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """What N points prove whose log ratios are equal but for rounding: as in ``_bounds_of_constant``, with the values
+    within what the rounding of log ratios can do to them. Where the points of a replicate depend on each other, N
+    counts the replicates.
+
+    No number of points gives an end that the range does not have.
+    """
+    low, high = _weighted_range(problem)
+    count = sum(len(stage.means) * (stage.n if stage.independent else 1) for stage in stages)
+    mass = _unseen_mass(level, request, max(count - 1, 1))
+    orders = [np.abs(term.parameters).max() for term in problem.integrand.terms if term.name.startswith("renyi")]
+    steepness = 1.0 + max(orders, default=0.0)  # of f as a function of the log ratio, relative to 1 + |f|
+    around = problem.largest_weight * steepness * _log_ratio_rounding(stages) * (1.0 + np.abs(center))
+    below = np.full_like(center, -math.inf) if math.isinf(low) else center - around - mass * np.maximum(center - low, 0)
+    above = np.full_like(center, math.inf)
+    if math.isfinite(high):
+        above = center + around + mass * np.maximum(high - center, 0)
+    if request.side == "upper":
+        below = np.full_like(center, low)
+    return below, (np.full_like(center, high) if request.side == "lower" else above)
+
+
+def _kl_lower_bound_of_constant(
+    problem: SamplingProblem, stages: list[Stage], moments: PointMoments, level: float, request: Request
+) -> float:
+    """What a log ratio that is c at N independent draws of P proves of KL(P||Q).
+
+    If all draws give one value, that value has a mass of less than 1 - m, m = 1 - a^(1 / (N - 1)), with probability
+    below a. Where the ratio is c, Q has (1 - m) e^-c; what is left of both adds m log(m / (1 - (1 - m) e^-c)) at least,
+    by the log-sum inequality, and the total falls with m.
+    """
+    c = float(moments.mean[0])
+    constant = all(stage.ratios_equal for stage in stages) or bool(np.sqrt(moments.variance[0]) <= SAME * abs(c))
+    if moments.count < 2 or not constant or problem.has_components:
+        return -math.inf
+    mass = _unseen_mass(level, request, moments.count - 1)
+    rest = 1.0 - (1.0 - mass) * math.exp(-max(c, 0.0))
+    return (1.0 - mass) * c + mass * math.log(mass / rest) - _log_ratio_rounding(stages)
+
+
+# How large the next stage has to be
+
+
+@dataclass(frozen=True)
+class PlanningReference:
+    """What the next stage is planned from: the ratio of half width to target, at a level, from ``replicates`` of n
+    points; ``constant`` where nothing varied."""
+
+    n: float
+    target_ratio: float
+    level: float
+    replicates: int
+    constant: bool = False
+
+    def total_points(self, request: Request, points: str, analysis: int, replicates: int) -> float:
+        """Points of each of so many replicates, all stages together, that should meet the target at this analysis."""
+        level = interim_confidence(request.confidence, analysis)
+        factors = [(level, replicates), (self.level, self.replicates)]
+        wider, former = (cached_student_factor(*factor, request.side) for factor in factors)
+        error = math.sqrt(0.5 / (self.replicates - 1) + 0.5 / (replicates - 1))  # of log(spread / spread)
+        rise = self.target_ratio * (wider / former) * math.exp(CAUTION * error)
+        rise *= math.sqrt(self.replicates / replicates)
+        rate = CONSTANT_RATE if self.constant else RATES[points] if rise > 1.0 else FALL[points]
+        return self.n * float(min(rise, 1e9) ** (2 / rate))
+
+    def next_points(self, request: Request, points: str, analysis: int, replicates: int) -> float:
+        """Those of the next stage: of independent points only what lacks, and no less than is worth an analysis."""
+        done = self.n * self.replicates / replicates
+        wanted = self.total_points(request, points, analysis, replicates)
+        if analysis > 1:
+            wanted = max(wanted - (0.0 if points == "sobol" else done), MIN_INCREASE * done)
+        return min(wanted, GROWTH * max(done, 1.0))
+
+
+def planning_reference(
+    estimand: Estimand, problem: SamplingProblem, pilot: Stage, request: Request
+) -> PlanningReference:
+    """What to plan from, as far as a pilot knows."""
+    estimates = estimand.estimates(_pilot_interval(problem, pilot, request))
+    return PlanningReference(
+        pilot.n, estimand.target_ratio(estimates, request), request.confidence, len(pilot.means)
+    )
+
+
+def _pilot_interval(problem: SamplingProblem, pilot: Stage, request: Request) -> ValueAndBounds:
+    """Student's interval: what skewness adds to one side of a small one is gone in a large one."""
+    integrand, count = problem.integrand, len(pilot.means)
+    with np.errstate(invalid="ignore", over="ignore"):
+        spread = pilot.means.std(axis=0, ddof=1)
+    if not np.isfinite(spread).all() or not spread.all():
+        return interval(problem, [pilot], request.confidence, request, None)
+    half = cached_student_factor(request.confidence, count, request.side) / math.sqrt(count) * spread
+    value = pilot.means.mean(axis=0)
+    half = np.minimum(half, np.maximum(np.minimum(value - integrand.low, integrand.high - value), 0.0))
+    return value, value - half, value + half
+
+
+def second_pilot_size(reference: PlanningReference, points: str, request: Request) -> int:
+    """Points of a second pilot's replicate: a sixteenth of what the first one asks for."""
+    if not math.isfinite(reference.target_ratio):
+        return 0
+    wanted = reference.total_points(request, points, 1, SECOND_REPLICATES)
+    n = min(wanted / PILOT_SHARE, GROWTH * reference.n)
+    return 2 ** int(math.log2(n)) if n >= 1.0 else 0
+
+
+def net_size(reference: PlanningReference, request: Request, analysis: int) -> tuple[int, float]:
+    """Replicates, and points of each, a power of two, that should meet the target with the fewest points in all."""
+    found = []
+    for replicates in range(FEW, SECOND_REPLICATES + 1, 4):
+        wanted = reference.next_points(request, "sobol", analysis, replicates)
+        n = 2.0 ** math.ceil(math.log2(max(wanted, 2.0)))
+        found.append((replicates * n, -replicates, n))
+    _, replicates, n = min(found)
+    return -replicates, n
+
+
+def split_budget(total: float, least: int) -> tuple[int, int]:
+    """Replicates, and points of each, a power of two, that spend so many points: few replicates where they are large,
+    as nets of twice the points err less than half of them do together."""
+    replicates = LARGE_NETS if total >= LARGE_NETS * LARGE else REPLICATES
+    n = max(2 ** int(math.log2(max(total / replicates, 1.0))), least)
+    return min(2 * replicates - 1, max(replicates, int(total) // n)), n
