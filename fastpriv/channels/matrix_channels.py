@@ -122,11 +122,6 @@ class Channel(AnyChannel):
             largest = max(largest, float(gaps.max()))
         return largest
 
-    @classmethod
-    def sparse(cls, exceptions: Any, background: ArrayLike = 0.0) -> AnyChannel:
-        """A channel given by exceptions to a background; see ``SparseChannel``."""
-        return SparseChannel(exceptions, background)
-
     def _input_count(self) -> int:
         return len(self.cells)
 
@@ -226,8 +221,8 @@ class SparseChannel(AnyChannel):
     --------
     >>> import numpy as np
     >>> from scipy.sparse import diags_array
-    >>> from fastpriv import Channel
-    >>> q = Channel.sparse(diags_array(np.full(1000, 0.001 + 0.999 * 0.5)), background=0.0005)
+    >>> from fastpriv import SparseChannel
+    >>> q = SparseChannel(diags_array(np.full(1000, 0.001 + 0.999 * 0.5)), background=0.0005)
     >>> q.shape, q.type_classes().mass.size
     ((1000, 1000), 2000)
     """
