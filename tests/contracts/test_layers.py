@@ -105,7 +105,7 @@ UPWARD = {
     "notions/__init__.py": "from .. import cli",
 }
 DOWNWARD = {
-    "cli/main.py": "from .. import errors\nfrom ..notions.overview import summary\nimport json, notions",
+    "cli/main.py": "from .. import errors\nfrom ..notions.local import cd_lmip\nimport json, notions",
     "divergences/kl.py": "from .one_dimension import arcs\nfrom ..errors import ShapeError\nimport fastpriv.sampling",
 }
 
