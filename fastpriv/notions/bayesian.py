@@ -17,6 +17,7 @@ from ..errors import DomainError
 from ..estimate import Estimate, Result
 from ..kernels import _table
 from ..numerics import FloatArray
+from ..posteriors.gaussian import gaussian_abp
 from . import gaussian
 from .discrete.abp import PosteriorShifts, posterior_shifts
 from .discrete.channel_with_prior import Mechanism, Prior, channel_with_prior, estimate, is_channel
@@ -210,8 +211,8 @@ def abp(
             "release, secret and belief must be None for a Gaussian mechanism; got one of them. Pass a channel, "
             "such as the rounded release."
         )
-    per_value = gaussian.abp_per_value(prior, mechanism)
-    return _with_maximum_and_mean(per_value, prior.probabilities)  # type: ignore[union-attr]
+    pmf, sigma = gaussian.validated(prior, mechanism)
+    return _with_maximum_and_mean(gaussian_abp(pmf, sigma), pmf.probabilities)
 
 
 def average_bayesian_privacy(shifts: PosteriorShifts) -> AverageBayesianPrivacy:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from .. import _parallel, _validate
 from .._estimates import in_unit, monotone
 from ..capacity.finite import channel_capacity
+from ..divergences.one_dimension.integrals import mutual_information
 from ..estimate import Estimate, Information, NumberLike
 from . import gaussian
 from .bayesian import mbp
@@ -302,7 +303,7 @@ def cd_lmip(
     certified = _validate.flag("certified", certified)
     if is_channel(mechanism):
         return quantity("cd_lmip", prior, mechanism, n_jobs, progress)
-    return gaussian.cd_lmip(prior, mechanism, certified=certified)
+    return mutual_information(*gaussian.validated(prior, mechanism), certified=certified)
 
 
 @in_unit

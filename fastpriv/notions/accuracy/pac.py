@@ -32,6 +32,8 @@ __all__ = ["RobustAccuracy", "pac_accuracy", "robust_accuracy"]
 
 Norm: TypeAlias = Literal[1, 2] | float
 Side: TypeAlias = Literal["both", "lower", "upper"]
+Mechanism: TypeAlias = GaussianMechanism | AnyChannel | Callable[..., Any]
+Decoder: TypeAlias = ArrayLike | Callable[[Any], ArrayLike] | None
 Answer = TypeVar("Answer")
 
 _MOST_OUTPUTS = 2**22  # outputs of a channel whose row is summed: 32 MiB of doubles
@@ -39,9 +41,9 @@ _MOST_OUTPUTS = 2**22  # outputs of a channel whose row is summed: 32 MiB of dou
 
 @monotone(falling="alpha")
 def pac_accuracy(
-    mechanism: Any, secret: Any, target: ArrayLike, alpha: NumberLike, *, decode: Any = None, norm: Norm = 2,
-    method: Literal["auto", "sampled"] = "auto", confidence: float = 0.95, side: Side = "both", rtol: float = 0.01,
-    atol: float = 1e-4, max_samples: float = 1e7, max_seconds: float = 60.0, rng: Any = None,
+    mechanism: Mechanism, secret: object, target: ArrayLike, alpha: NumberLike, *, decode: Decoder = None,
+    norm: Norm = 2, method: Literal["auto", "sampled"] = "auto", confidence: float = 0.95, side: Side = "both",
+    rtol: float = 0.01, atol: float = 1e-4, max_samples: float = 1e7, max_seconds: float = 60.0, rng: Any = None,
     n_jobs: int | None = None, progress: Progress = None,
 ) -> Estimate:  # fmt: skip
     """Probability that a release misses its target by more than alpha: beta(alpha) = P(||M(d) - mu|| > alpha).
@@ -160,7 +162,7 @@ class RobustAccuracy(Result):
 
 @monotone(falling="alpha")
 def robust_accuracy(
-    mechanism: Any, neighbours: Sequence[Any], target: ArrayLike, alpha: NumberLike, *, decode: Any = None,
+    mechanism: Mechanism, neighbours: Sequence[object], target: ArrayLike, alpha: NumberLike, *, decode: Decoder = None,
     norm: Norm = 2, method: Literal["auto", "sampled"] = "auto", confidence: float = 0.95, side: Side = "both",
     rtol: float = 0.01, atol: float = 1e-4, max_samples: float = 1e7, max_seconds: float = 60.0, rng: Any = None,
     n_jobs: int | None = None, progress: Progress = None,
