@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _parallel
+from .._parallel import Progress
 from ..errors import DomainError
 from ..estimate import Estimate, Result
 from ..kernels import _table
@@ -53,7 +54,7 @@ class MaximumBayesianPrivacy(Result):
 
 
 def mbp(
-    prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: _parallel.Progress = None
+    prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: Progress = None
 ) -> MaximumBayesianPrivacy:
     """Maximum Bayesian privacy with both sides: the extremes of ln posterior(d) / prior(d), in nats.
 
@@ -145,7 +146,7 @@ class AverageBayesianPrivacy(Result):
 
 def abp(
     prior: Prior, mechanism: Mechanism, *, release: ArrayLike | None = None, secret: ArrayLike | None = None,
-    belief: ArrayLike | None = None, n_jobs: int | None = None, progress: _parallel.Progress = None,
+    belief: ArrayLike | None = None, n_jobs: int | None = None, progress: Progress = None,
 ) -> AverageBayesianPrivacy:  # fmt: skip
     """Average Bayesian privacy: root of JS(expected posterior || belief), the release drawn at the true value.
 

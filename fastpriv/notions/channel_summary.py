@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _parallel, _validate
 from .._files import atomic_write
+from .._parallel import Progress
 from ..channels import Channel, DefaultChannel, ProductChannel
 from ..errors import ShapeError
 from ..estimate import Estimate, Result
@@ -92,7 +93,7 @@ class ChannelSummary(Result):
 def summary(
     prior: Prior, mechanism: Mechanism, *, posteriors: Posteriors = None, release: ArrayLike | None = None,
     secret: ArrayLike | None = None, belief: ArrayLike | None = None, n_jobs: int | None = None,
-    progress: _parallel.Progress = None,
+    progress: Progress = None,
 ) -> ChannelSummary:  # fmt: skip
     """LDP, MBP, LIP, mutual information, vulnerability, leakage, ABP and all posteriors of a channel under a prior.
 
@@ -180,9 +181,8 @@ def _abp_is_cheap(model: ChannelWithPrior) -> bool:
 
 
 def _walk(
-    model: ChannelWithPrior, posteriors: Any, release: Any, secret: Any, n_jobs: int | None,
-    progress: _parallel.Progress,
-) -> tuple[dict[str, Bracket], dict[str, Any], abp.Passes | None]:  # fmt: skip
+    model: ChannelWithPrior, posteriors: Any, release: Any, secret: Any, n_jobs: int | None, progress: Progress
+) -> tuple[dict[str, Bracket], dict[str, Any], abp.Passes | None]:
     """Brackets, arrays, and the passes through the rows for ABP, if it can use them."""
     rows_model = with_distinct_rows(model) if posteriors is None else with_all_rows(model)
     rows = dense.RowBlocks(rows_model, n_jobs, progress)

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _parallel, _validate
+from ..._parallel import Progress
 from ...capacity import structured
 from ...channels import DefaultChannel
 from ...errors import DomainError, ShapeError
@@ -66,7 +67,7 @@ Passes = tuple[RowBlocks, ColumnStatistics, FloatArray | None]
 
 def posterior_shifts(
     model: ChannelWithPrior, release: Any, secret: Any, belief: Any, n_jobs: int | None,
-    progress: _parallel.Progress, passes: Passes | None = None,
+    progress: Progress, passes: Passes | None = None,
 ) -> PosteriorShifts:  # fmt: skip
     """For one given distribution of the release, for the rows of some secrets, or for all of positive probability."""
     _check_request(release, secret)

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ... import _parallel, _validate
+from ..._parallel import Progress
 from ...capacity import structured
 from ...channels import AnyChannel, Channel, RowPair, SparseChannel, TypeClasses
 from ...estimate import Estimate
@@ -50,7 +51,7 @@ _UNDERFLOW_ERROR = 4e-323
 
 
 def ldp_delta(
-    model: ChannelWithPrior, epsilon: ArrayLike, on_support: bool, n_jobs: int | None, progress: _parallel.Progress
+    model: ChannelWithPrior, epsilon: ArrayLike, on_support: bool, n_jobs: int | None, progress: Progress
 ) -> Estimate:
     """sup over ordered pairs of rows of H_epsilon, for all secrets or those of positive prior probability."""
     levels = _validated_levels(epsilon)
@@ -95,9 +96,7 @@ def ldp_delta(
     return _curve_estimate(value, lower, upper, epsilon, method, lower_holds)
 
 
-def lip_delta(
-    model: ChannelWithPrior, epsilon: ArrayLike, n_jobs: int | None, progress: _parallel.Progress
-) -> Estimate:
+def lip_delta(model: ChannelWithPrior, epsilon: ArrayLike, n_jobs: int | None, progress: Progress) -> Estimate:
     """sup over secrets of positive prior probability of max{H(q || Q_d), e^-epsilon H(Q_d || q)}."""
     levels = _validated_levels(epsilon)
     if levels.size == 0:
@@ -131,9 +130,8 @@ def _validated_levels(epsilon: ArrayLike) -> FloatArray:
 
 
 def _curve_estimate(
-    value: FloatArray, lower: FloatArray, upper: FloatArray, epsilon: ArrayLike, method: str,
-    lower_holds: BoolArray,
-) -> Estimate:  # fmt: skip
+    value: FloatArray, lower: FloatArray, upper: FloatArray, epsilon: ArrayLike, method: str, lower_holds: BoolArray
+) -> Estimate:
     value, lower, upper = np.minimum(value, 1.0), np.maximum(lower, 0.0), np.minimum(upper, 1.0)
     lower = np.where(lower_holds, lower, 0.0)
     shape = np.shape(epsilon)
@@ -228,9 +226,8 @@ def _curve_of_pairs(pairs: tuple[RowPair, ...], levels: FloatArray) -> tuple[Flo
 
 
 def _curve_of_all_rows(
-    channel: AnyChannel, secrets: IndexArray, levels: FloatArray, n_jobs: int | None,
-    progress: _parallel.Progress,
-) -> FloatArray:  # fmt: skip
+    channel: AnyChannel, secrets: IndexArray, levels: FloatArray, n_jobs: int | None, progress: Progress
+) -> FloatArray:
     """The largest hockey-stick divergence of an ordered pair of rows at each level."""
     distinct, inverse = np.unique(levels, return_inverse=True)
     excess = _capped_expm1(distinct)

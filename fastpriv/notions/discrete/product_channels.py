@@ -21,7 +21,8 @@ passed is off by at most 1.1 h JS + h^2.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -40,6 +41,8 @@ from .channel_with_prior import ChannelWithPrior
 from .type_class_quantities import chi_square_information, type_classes
 
 __all__ = ["expected_posteriors", "has_few_types", "product_prior_gap", "release_pairs"]
+
+Part = TypeVar("Part")
 
 _MOST_FACTOR_CELLS = 2**20  # n^2 m of a factor: 8 MiB of differences of cells
 _MOST_TYPES = 2**16  # types of secrets of a product, for each of which one integral is taken
@@ -92,7 +95,7 @@ _Counts = tuple[IntArray, FloatArray, float]  # numbers of each kind; masses of 
 
 def expected_posteriors(model: ChannelWithPrior, secret: Any) -> TypeDivergences | None:
     """For the requested true secrets; None for other channels, other priors and factors that are too large."""
-    kinds = _kinds_of_factors(model)
+    kinds = _of_each_factor(model, _secret_kinds)
     if kinds is None or model.factors is None:
         return None
     if secret is not None:
@@ -115,21 +118,16 @@ def expected_posteriors(model: ChannelWithPrior, secret: Any) -> TypeDivergences
 
 def has_few_types(model: ChannelWithPrior) -> bool:
     """Whether ``expected_posteriors`` answers for all secrets at little cost."""
-    kinds = _kinds_of_factors(model)
+    kinds = _of_each_factor(model, _secret_kinds)
     return kinds is not None and _number_of_types(model, kinds) <= _UNPROMPTED_TYPES
 
 
 def release_pairs(model: ChannelWithPrior) -> tuple[RowPair, ...] | None:
     """A row beside the distribution of the release for each type of secrets that may be the worst; None as above."""
-    if model.factors is None:
+    pairs = _of_each_factor(model, _worst_pairs)
+    if pairs is None:
         return None
-    result = []
-    for factor, power, prior in model.factors:
-        pairs = _worst_pairs(factor, prior)
-        if pairs is None:
-            return None
-        result.append((pairs, power))
-    return product_pairs(result)
+    return product_pairs(list(zip(pairs, (power for _, power, _ in model.factors or ()), strict=True)))
 
 
 def product_prior_gap(model: ChannelWithPrior) -> float:
@@ -138,16 +136,16 @@ def product_prior_gap(model: ChannelWithPrior) -> float:
     return math.expm1(math.fsum(logs))
 
 
-def _kinds_of_factors(model: ChannelWithPrior) -> list[_SecretKinds] | None:
+def _of_each_factor(model: ChannelWithPrior, function: Callable[[AnyChannel, Any], Part | None]) -> list[Part] | None:
+    """The function of each factor and its prior; None for other models, and if it is None for some factor."""
     if model.factors is None:
         return None
-    result = []
+    results: list[Part] = []
     for factor, _, prior in model.factors:
-        kinds = _secret_kinds(factor, prior)
-        if kinds is None:
+        if (result := function(factor, prior)) is None:
             return None
-        result.append(kinds)
-    return result
+        results.append(result)
+    return results
 
 
 def _number_of_types(model: ChannelWithPrior, kinds: list[_SecretKinds]) -> int:

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ... import _parallel
+from ..._parallel import Progress
 from ...capacity import structured
 from ...channels import AnyChannel, Channel, DefaultChannel
 from ...estimate import Estimate, Kind, Unit
@@ -50,9 +51,7 @@ _BEST_GUESS = ("bayes_vulnerability", "prior_vulnerability", "min_entropy_leakag
 _MULTIPLICATIVE = ("bayes_vulnerability", "prior_vulnerability")  # of a product, their logarithms add up; all else adds
 
 
-def quantity(
-    name: str, prior: Prior, mechanism: Mechanism, n_jobs: int | None, progress: _parallel.Progress
-) -> Estimate:
+def quantity(name: str, prior: Prior, mechanism: Mechanism, n_jobs: int | None, progress: Progress) -> Estimate:
     """The estimate of one quantity, from the arguments of a public function."""
     _parallel.checked(n_jobs, progress)
     found = brackets(channel_with_prior(prior, mechanism), (name,), n_jobs=n_jobs, progress=progress)
@@ -61,7 +60,7 @@ def quantity(
 
 def brackets(
     model: ChannelWithPrior, names: Iterable[str], *, n_jobs: int | None = None,
-    progress: _parallel.Progress = None, omit_unavailable: bool = False,
+    progress: Progress = None, omit_unavailable: bool = False,
 ) -> dict[str, Bracket]:  # fmt: skip
     """Brackets of the named quantities.
 
@@ -157,7 +156,7 @@ def set_quantities(model: ChannelWithPrior, names: Iterable[str]) -> dict[str, B
 
 def _sums_over_factors(
     factors: list[tuple[AnyChannel, int, Any]], names: tuple[str, ...], n_jobs: int | None,
-    progress: _parallel.Progress, omit_unavailable: bool,
+    progress: Progress, omit_unavailable: bool,
 ) -> dict[str, Bracket]:  # fmt: skip
     """Of a product under a product prior: the sum over its factors, of logarithms for what is multiplicative."""
     parts = [

@@ -22,7 +22,7 @@ import math
 
 import numpy as np
 
-from ... import _parallel
+from ..._parallel import Progress
 from ...capacity import structured
 from ...channels import TypeClasses
 from ...numerics import UNIT_ROUNDOFF as U
@@ -38,9 +38,7 @@ _NEAR_ONE = 0.05  # distance from order 1 below which the expansion about order 
 _ROUNDED_GAP = 1e-12
 
 
-def sibson_information(
-    model: ChannelWithPrior, order: float, n_jobs: int | None, progress: _parallel.Progress
-) -> Bracket:
+def sibson_information(model: ChannelWithPrior, order: float, n_jobs: int | None, progress: Progress) -> Bracket:
     """Sibson's mutual information for a finite order other than 1; of a product, the sum over its factors."""
     if model.factors is not None:
         parts = [
