@@ -359,19 +359,20 @@ def _factor_ratios(factor: AnyChannel, prior: Any) -> _FactorRatios | None:
     mass = Ball(weights[secrets], 0.0 if prior is not None else U * weights)
     if prior is not None:
         mass = mass / mass.sum().broadcast_like(mass)
-    cells, log_relative, logs, differences = _scaled_cells(factor, secrets)
+    cells, scaled_log, logs, differences = _scaled_cells(factor, secrets)
     occurs = np.flatnonzero(cells.mid.max(axis=0) > 0)
-    cells, log_relative, logs = (x[:, occurs] for x in (cells, log_relative, logs))
+    cells, scaled_log, logs = (x[:, occurs] for x in (cells, scaled_log, logs))
     joint = Ball(mass.mid[:, None], mass.rad[:, None]) * cells
     scaled_q = _sum(Ball(joint.mid.T, joint.rad.T))  # q, scaled as the cells are
     weighted = differences[:, :, occurs] * Ball(mass.mid[None, :, None], mass.rad[None, :, None])
     change = _sum(Ball(weighted.mid.swapaxes(1, 2), weighted.rad.swapaxes(1, 2))) / _as_row(scaled_q)
     log_scaled_q = scaled_q.log()
-    finite = log_relative.mid > -np.inf
-    ratio = _narrower(change.log1p(), Ball(np.where(finite, log_relative.mid, 0.0), log_relative.rad) - _as_row(log_scaled_q))
+    finite = scaled_log.mid > -np.inf
+    finite_log = Ball(np.where(finite, scaled_log.mid, 0.0), scaled_log.rad)
+    ratio = _narrower(change.log1p(), finite_log - _as_row(log_scaled_q))
     ratio = Ball(np.where(finite, ratio.mid, -np.inf), np.where(finite, ratio.rad, 0.0))
-    largest = log_relative.mid.argmax(axis=0), np.arange(len(occurs))
-    log_q = log_scaled_q + (logs[largest] - log_relative[largest])
+    largest = scaled_log.mid.argmax(axis=0), np.arange(len(occurs))
+    log_q = log_scaled_q + (logs[largest] - scaled_log[largest])
     return _FactorRatios(secrets, mass, mass.log(), logs, log_q, change, ratio)
 
 
@@ -382,28 +383,30 @@ def _scaled_cells(factor: AnyChannel, secrets: IndexArray) -> tuple[Ball, Ball, 
         cells = Ball(np.ldexp(stored, -np.frexp(stored.max(axis=0))[1]))
         differences = cells.mid[:, None, :] - cells.mid[None, :, :]
         with np.errstate(divide="ignore"):
-            log_relative, logs = (Ball(np.log(x), 8 * U * _finite_size(np.log(x))) for x in (cells.mid, stored))
-        return cells, log_relative, logs, Ball(differences, U * np.abs(differences))
+            scaled_log, logs = (Ball(np.log(x), 8 * U * _finite_size(np.log(x))) for x in (cells.mid, stored))
+        return cells, scaled_log, logs, Ball(differences, U * np.abs(differences))
     exact = isinstance(factor, Channel)
     stored = np.asarray(factor._log_rows(0, factor.inputs), dtype=np.float64)[secrets]
     logs = Ball(stored, np.zeros_like(stored) if exact else 8 * U * (1 + _finite_size(stored)))
     if isinstance(factor, RandomizedResponse):
-        log_relative = Ball(np.where(secrets[:, None] == np.arange(factor.outputs), 0.0, -factor.epsilon))
+        scaled_log = Ball(np.where(secrets[:, None] == np.arange(factor.outputs), 0.0, -factor.epsilon))
     else:
         top = stored.max(axis=0)
         below = stored - np.where(top > -np.inf, top, 0.0)
-        log_relative = Ball(below, 0.0 if exact else 2 * np.maximum(logs.rad, logs.rad[stored.argmax(axis=0), range(len(top))]))
-        log_relative = Ball(log_relative.mid, np.where(log_relative.mid > -np.inf, log_relative.rad + U * _finite_size(below), 0.0))
-    first, second = log_relative.mid[:, None, :], log_relative.mid[None, :, :]
+        top_error = logs.rad[stored.argmax(axis=0), range(len(top))]
+        error = (0.0 if exact else 2 * np.maximum(logs.rad, top_error)) + U * _finite_size(below)
+        scaled_log = Ball(below, np.where(below > -np.inf, error, 0.0))
+    first, second = scaled_log.mid[:, None, :], scaled_log.mid[None, :, :]
     with np.errstate(invalid="ignore"):
         distance = np.where(first == second, 0.0, np.abs(first - second))
-    distance_error = np.where(np.isfinite(distance), log_relative.rad[:, None, :] + log_relative.rad[None, :, :] + U * distance, 0.0)
-    larger = np.where(first >= second, log_relative.rad[:, None, :], log_relative.rad[None, :, :])
+    first_error, second_error = scaled_log.rad[:, None, :], scaled_log.rad[None, :, :]
+    distance_error = np.where(np.isfinite(distance), first_error + second_error + U * distance, 0.0)
+    larger = np.where(first >= second, first_error, second_error)
     differences = Ball(np.maximum(first, second), larger).exp() * -Ball(-distance, distance_error).expm1()
     impossible = (first == -np.inf) & (second == -np.inf)
     signed = np.where(first < second, -differences.mid, differences.mid)
     differences = Ball(signed, np.where(impossible, 0.0, differences.rad))
-    return log_relative.exp(), log_relative, logs, differences
+    return scaled_log.exp(), scaled_log, logs, differences
 
 
 def _sum(terms: Ball) -> Ball:
