@@ -164,8 +164,8 @@ class RobustAccuracy(Result):
 def robust_accuracy(
     mechanism: ReleaseMechanism, neighbours: Sequence[object], target: ArrayLike, alpha: NumberLike, *,
     decode: Decoder = None, norm: Norm = 2, method: Literal["auto", "sampled"] = "auto", confidence: float = 0.95,
-    side: Side = "both", rtol: float = 0.01, atol: float = 1e-4, max_samples: float = 1e7, max_seconds: float = 60.0, rng: Any = None,
-    n_jobs: int | None = None, progress: Progress = None,
+    side: Side = "both", rtol: float = 0.01, atol: float = 1e-4, max_samples: float = 1e7, max_seconds: float = 60.0,
+    rng: Any = None, n_jobs: int | None = None, progress: Progress = None,
 ) -> RobustAccuracy:  # fmt: skip
     """Probability that the release of each other secret misses the same target: P(||M(d') - mu|| > alpha), all d'.
 
