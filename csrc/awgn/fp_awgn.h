@@ -52,43 +52,44 @@ enum { FP_AWGN_SPHERES = 256, FP_AWGN_CHEBYSHEV = 32 };
 enum { FP_AWGN_DONE = 0, FP_AWGN_TOO_WIDE = 1, FP_AWGN_TOO_LARGE = 2, FP_AWGN_MEMORY = -1 };
 
 #define FP_AWGN_RANGE 160.0   /* longest range of radii that is solved */
-#define FP_AWGN_WORK_LIMIT 4e9      /* products summed before a solution is given up as it is: below a second */
+#define FP_AWGN_WORK_LIMIT 4e9      /* products summed before the search is given up: below a second */
 #define FP_AWGN_NODES 65536   /* most nodes of a grid */
 /* bound: none - where spheres may lie */
 #define FP_AWGN_MARGIN 3.0    /* how far below r_low spheres may lie */
-#define FP_AWGN_CELL 4.0      /* longest cell of the scan */
-#define FP_AWGN_SPACING 0.3   /* of the radii that start a cold solution */
-#define FP_AWGN_MERGE_DISTANCE 0.7      /* spheres closer than this are one */
+#define FP_AWGN_CELL 4.0      /* longest cell of the search for the maximum */
+#define FP_AWGN_SPACING 0.3   /* spacing of the radii from which a solution starts */
+#define FP_AWGN_MERGE_DISTANCE 0.7      /* spheres closer than this are merged */
 /* bound: none - which weights the solver drops; the certificate is of what is left */
-#define FP_AWGN_NEGLIGIBLE_WEIGHT 1e-17   /* weights below this are dropped */
+#define FP_AWGN_NEGLIGIBLE_WEIGHT 1e-17   /* spheres of less weight are dropped */
 /* bound: tested by enclosures/test_awgn_capacity - the ripple of a lattice and what lies outside windows, 1e-22,
  * in long intervals on the line */
-#define FP_AWGN_SHORT_INTERVAL 60.0    /* half-width of the interval that stands for long ones, within a lattice step */
+#define FP_AWGN_SHORT_INTERVAL                                                                                         \
+    60.0 /* half-width, to within a lattice step, of the interval that stands for longer ones */
 /* bound: tested by enclosures/test_awgn_capacity - the same: how far out the input is a lattice */
-#define FP_AWGN_LATTICE_EXTENT 20.0     /* how far out its input is a lattice */
+#define FP_AWGN_LATTICE_EXTENT 20.0     /* the input is a lattice up to this radius */
 /* bound: tested by enclosures/test_awgn_capacity - the same: the step */
-#define FP_AWGN_LATTICE_STEP 0.6   /* the step of that */
-#define FP_AWGN_EDGE_WIDTH 15.0     /* how far in from the edge its points are those of the short interval */
+#define FP_AWGN_LATTICE_STEP 0.6   /* the step of the lattice */
+#define FP_AWGN_EDGE_WIDTH 15.0     /* the points within this distance of the edge are those of the short interval */
 /* bound: none - entries that the solver of the weights leaves out; the certificate takes all */
 #define FP_AWGN_NEGLIGIBLE_ENTRY                                                                                       \
-    1e-20 /* entries of a table, relative to the best radius at their node, that do not count */
+    1e-20 /* table entries below this, relative to the best radius at their node, are skipped */
 #define FP_PI 3.14159265358979323846
 
-/* a problem, its quadrature grid and its tables; rows of a table are radii, columns are nodes */
+/* A problem, its quadrature grid and its tables; rows of a table are radii, columns are nodes. */
 typedef struct {
     fp_sphere law;
     double d, radius, power, shrink, full; /* R, s, 1/(1+s), g(R) */
-    double least_radius, scan_start, cover,
-        scan_bound; /* least radius of a sphere, r_low, e, and the lower bound of C behind r_low */
+    double least_radius, scan_start, cover, scan_bound; /* least radius of a sphere, r_low, the weight e, and the lower
+                                                           bound of C that covers radii below r_low */
     double rtol, step, window, log_norm;    /* h, half-width of a window, log of 2^(1-d/2) / Gamma(d/2) */
     double max_height;                          /* largest height b that the map from t to rho allows */
     int even, small, nodes, padded;
     double *rho, *log_measure, *l, *top, *c; /* per node; weight = table * c */
-    int rows;                                /* that the table may hold */
+    int rows;                                /* capacity of the table */
     double *table, *first, *second;          /* e^(exponent - top); times the first and second derivative over r */
-    double *gram, *line[6];                  /* scratch: a matrix; six rows of nodes */
+    double *gram, *line[6];                  /* workspace: a matrix, and six rows of nodes */
     int cells;
-    double *cell_r, *cell_weight, *cell_value; /* Chebyshev nodes of the scan, and the rows of their windows */
+    double *cell_r, *cell_weight, *cell_value; /* Chebyshev nodes of the search, and the rows of their windows */
     int *cell_first, *cell_count, cell_stride;
     void *memory;
     long evaluations;
@@ -112,10 +113,10 @@ static inline void fp_awgn_prepare(void)
             fp_awgn_cosine[j][k] = cos(FP_PI * j * (k + 0.5) / FP_AWGN_CHEBYSHEV);
 }
 
-/* where rho concentrates given r: its root mean square, at most 1 above its mean */
+/* The root mean square of rho given r, at most 1 above its mean. */
 static inline double fp_awgn_output_centre(const fp_awgn *a, double r) { return sqrt(a->d + r * r); }
 
-/* t of the first node at or above rho, as an index of the grid t = step * (index + 1/2) */
+/* The first node at or above rho, as an index of the grid t = step * (index + 1/2). */
 static inline double fp_awgn_node_index(const fp_awgn *a, double rho)
 {
     const double floor = a->even ? -38.0 / a->d - 1.0 : 0.0;

@@ -11,7 +11,7 @@ typedef struct {
     double radius[FP_AWGN_SPHERES], weight[FP_AWGN_SPHERES];
 } FP_NAME(fp_awgn_input);
 
-/* sorted input with neighbours closer than `near` merged and light spheres dropped */
+/* Sort the input, merge neighbours closer than `near`, and drop spheres of negligible weight. */
 static void FP_NAME(fp_awgn_merge_spheres)(FP_NAME(fp_awgn_input) *in, double radius, double near)
 {
     int count = 0;
@@ -46,7 +46,7 @@ static void FP_NAME(fp_awgn_merge_spheres)(FP_NAME(fp_awgn_input) *in, double ra
     in->count = count;
 }
 
-/* Newton steps until i is level on the spheres to `tolerance`; returns I. */
+/* Newton steps until i is constant on the spheres to within `tolerance`; returns I. */
 static double FP_NAME(fp_awgn_newton)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, double tolerance, int most)
 {
     enum { MOST = FP_AWGN_SPHERES };
@@ -80,7 +80,7 @@ static double FP_NAME(fp_awgn_newton)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, do
                 free_index[free_count++] = j;
             }
         }
-        for (int j = 0; j < m; j++) { /* duals follow i below its level */
+        for (int j = 0; j < m; j++) { /* the duals follow i where it is below its maximum */
             const double gap = information - value[j];
             z[j] = gap > 0.0 && p[j] < 1e-2 ? gap : 0.0;
             z[j] = z[j] > 0.1 * tolerance ? z[j] : 0.1 * tolerance;
@@ -93,7 +93,7 @@ static double FP_NAME(fp_awgn_newton)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, do
             since++;
         }
         if (miss <= tolerance || round == most - 1 || since > 10)
-            break; /* the table is that of the input */
+            break; /* the table belongs to the current input */
         const int size = m + free_count;
         for (int k = 0; k < n; k++)
             scale[k] = a->c[k] / a->line[3][k];

@@ -1,19 +1,15 @@
-/* Long intervals on the line; included once per instruction set.
- *
- * Deep inside a long interval the best output law is flat, and so is that of a lattice of step FP_AWGN_LATTICE_STEP
- * with equal weights, but for a ripple of 1e-23.  For R = R' + k step, R' near FP_AWGN_SHORT_INTERVAL, the best weights
- * are sought on [-R', R'] among inputs that are such a lattice on [-FP_AWGN_LATTICE_EXTENT, FP_AWGN_LATTICE_EXTENT],
- * keep the points of the best input near the edge and are free on a fine grid between.  Pulling that input apart in the
- * middle and filling in 2k more lattice points of weight w each multiplies all of it by 1/M, M = 1 + 2 k w, and changes
- * the output law nowhere else but for what lies further than 10 standard deviations from the window of any radius,
- * below 1e-22: every i grows by log M,
- *
- *     log M + (I + 2 k w i(0)) / M <= C(R) <= log M + max i.
- */
-/* bounds: tested by enclosures/test_awgn_capacity - rounding where a short interval is pulled apart (4e-15); the
- * rest steers the solver */
+/* Long intervals in dimension 1; included once per instruction set. Far from the ends of a long interval the best
+ * output density is flat, and so is that of a lattice of step FP_AWGN_LATTICE_STEP with equal weights, but for a
+ * ripple of 1e-23. For R = R' + k step, R' near FP_AWGN_SHORT_INTERVAL, the best weights are sought on [-R', R']
+ * among inputs that are such a lattice on [-FP_AWGN_LATTICE_EXTENT, FP_AWGN_LATTICE_EXTENT], keep the points of the
+ * best input near the edge, and are free on a fine grid between. Inserting 2k more lattice points of weight w each
+ * in the middle of that input multiplies all of it by 1/M, M = 1 + 2 k w, and changes the output density nowhere
+ * else except further than 10 standard deviations from the window of any radius, by less than 1e-22. Every i grows
+ * by log M, hence log M + (I + 2 k w i(0)) / M <= C(R) <= log M + max i. */
+/* bounds: tested by enclosures/test_awgn_capacity - rounding where lattice points are inserted (4e-15); the rest
+ * steers the solver */
 
-/* the best weights of `in`, of which the first `tied` spheres share one lattice weight; returns I */
+/* The best weights of `in`, whose first `lattice_count` spheres share one lattice weight; returns I. */
 static double FP_NAME(fp_awgn_lattice_weights)(fp_awgn *a, FP_NAME(fp_awgn_input) * in, int lattice_count,
                                                double tolerance)
 {
@@ -22,7 +18,7 @@ static double FP_NAME(fp_awgn_lattice_weights)(fp_awgn *a, FP_NAME(fp_awgn_input
     FP_NAME(fp_awgn_tabulate)(a, in->radius, in->count, 0);
     double *restrict first = a->table;
     gauss[0] = 0.0;
-    for (int j = 0; j < lattice_count; j++) { /* the lattice becomes the first row */
+    for (int j = 0; j < lattice_count; j++) { /* the lattice becomes the first row of the table */
         share[j] = (in->radius[j] == 0.0 ? 1.0 : 2.0) / (2 * lattice_count - 1);
         gauss[0] += share[j] * fp_awgn_gaussian_term(a, in->radius[j]);
         const double *restrict row = a->table + (size_t)j * n;
@@ -41,8 +37,8 @@ static double FP_NAME(fp_awgn_lattice_weights)(fp_awgn *a, FP_NAME(fp_awgn_input
     return information;
 }
 
-/* C(1, R) for long R; out is the solution for R' (its input too), extended in value, lower, upper and slope; *extra is
- * k. */
+/* C(1, R) for large R. out is the solution for R' with its input, extended in value, lower, upper and slope; *extra
+ * is k. */
 static int FP_NAME(fp_awgn_interval)(double radius, double rtol, fp_awgn_result *out, long *extra)
 {
     const double step = FP_AWGN_LATTICE_STEP;
@@ -75,7 +71,7 @@ static int FP_NAME(fp_awgn_interval)(double radius, double rtol, fp_awgn_result 
         const double now = (found->peak - information) / information;
         const double width = out->upper - out->lower;
         FP_NAME(fp_awgn_certify)(&a, in, out, found);
-        if (out->upper - out->lower < width) { /* i at 0, with the errors of the scan */
+        if (out->upper - out->lower < width) { /* i at 0, with the errors of the search */
             double gauss = fp_awgn_gaussian_term(&a, 0.0), value;
             FP_NAME(fp_awgn_values)(&a, &gauss, 1, &value);
             middle = value - (found->bound - found->peak);
@@ -83,7 +79,7 @@ static int FP_NAME(fp_awgn_interval)(double radius, double rtol, fp_awgn_result 
         if (!(now < 0.7 * gap))
             break;
         gap = now;
-        int count = lattice_count; /* drop what is not used, add the local maxima beyond the lattice */
+        int count = lattice_count; /* drop unused points, add the local maxima beyond the lattice */
         for (int j = lattice_count; j < in->count; j++)
             if (in->weight[j] > 1e-13 || in->radius[j] == a.radius) {
                 in->radius[count] = in->radius[j];

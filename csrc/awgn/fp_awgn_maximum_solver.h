@@ -2,7 +2,8 @@
 /* bounds: tested by enclosures/test_awgn_capacity - the Lebesgue constant 3.3, rounding (3e-15); the rest steers
  * the search */
 
-/* middle and half-width of a cell: the first, if r_low > low, is what lies below r_low; the others share the rest */
+/* Middle and half-width of a cell. The first cell is what lies below r_low if r_low exceeds the least radius; the
+ * others divide the rest. */
 static inline double FP_NAME(fp_awgn_cell)(const fp_awgn *a, int cell, double *half)
 {
     const int margin = a->scan_start > a->least_radius;
@@ -63,10 +64,10 @@ typedef struct {
     double maximum[FP_AWGN_SPHERES], value[FP_AWGN_SPHERES];
 } FP_NAME(fp_awgn_maxima);
 
-/* the greater of two; a NaN stays */
+/* Maximum of two; NaN propagates. */
 static inline double FP_NAME(fp_awgn_max)(double a, double b) { return (a >= b) | (a != a) ? a : b; }
 
-/* raises *bound to cover p on [u - half, u + half]; third bounds |p'''|; *budget limits the work */
+/* Raise *bound to cover p on [u - half, u + half] by branch and bound; third bounds |p'''|, *budget limits the work. */
 static void FP_NAME(fp_awgn_branch_and_bound)(const double *c, double u, double half, double third, double slack,
                                               double peak, int *budget, double *bound)
 {
@@ -84,11 +85,11 @@ static void FP_NAME(fp_awgn_branch_and_bound)(const double *c, double u, double 
     FP_NAME(fp_awgn_branch_and_bound)(c, u + 0.5 * half, 0.5 * half, third, slack, peak, budget, bound);
 }
 
-/* local maxima of one cell, from its series */
+/* The local maxima of one cell, from its Chebyshev series. */
 static void FP_NAME(fp_awgn_local_maxima)(const fp_awgn *a, const double *c, int cell, FP_NAME(fp_awgn_maxima) *out)
 {
     enum { SAMPLES = 32 };
-    const int counts = cell > 0 || a->scan_start == a->least_radius; /* towards the peak */
+    const int counts = cell > 0 || a->scan_start == a->least_radius; /* this cell counts towards the peak */
     double half, value, slope, bend, before = 0.0;
     const double middle = FP_NAME(fp_awgn_cell)(a, cell, &half);
     for (int k = 0; k <= SAMPLES; k++) {
@@ -126,8 +127,8 @@ static void FP_NAME(fp_awgn_local_maxima)(const fp_awgn *a, const double *c, int
     }
 }
 
-/* Scans [r_low, R] for the l of the grid.  `slack` is how loose the bound may be; `variance` bounds V for the
- * errors. */
+/* Maximise i over [r_low, R] for the l of the grid. `slack` is the allowed excess of the bound; `variance` bounds V
+ * for the error terms. */
 static void FP_NAME(fp_awgn_maximise)(fp_awgn *a, double variance, double slack, FP_NAME(fp_awgn_maxima) *out)
 {
     const int n = FP_AWGN_CHEBYSHEV;

@@ -16,14 +16,14 @@
 /* bounds: tested by enclosures/test_awgn_capacity - rounding of weights, logarithms and log G, as a mean over a window,
  * and of the posterior variance */
 
-/* how far l can be from its values at the nodes, at height b */
+/* Bound of the distance of l at height b from its values at the nodes. */
 static inline double FP_NAME(fp_awgn_variation)(const fp_awgn *a, double b, double variance, double rho)
 {
     const double s = a->power < 1.0 ? a->power : 1.0;
     return s * ((b + a->step) * (rho + a->radius * (a->power > 1.0)) + 0.5 * b * b) - log1p(-0.5 * b * b * variance);
 }
 
-/* the largest height at which log S is analytic for certain, but no more than pays */
+/* The largest height at which log S is proved analytic, but not more than pays. */
 static inline double FP_NAME(fp_awgn_height)(const fp_awgn *a, double variance, double most)
 {
     const double b = sqrt(1.8 / variance), limit = most < a->max_height ? most : a->max_height;
@@ -41,7 +41,7 @@ static void FP_NAME(fp_awgn_choose_step)(fp_awgn *a, double variance)
     a->step = 2.0 * FP_PI * b / (size + b * b);
 }
 
-/* what the rule may err by, for l within `spread` of its centre at the nodes of a window that ends at rho */
+/* Error bound of the rule, for l within `spread` of its centre at the nodes of a window that ends at rho. */
 static double FP_NAME(fp_awgn_rule_error)(const fp_awgn *a, double variance, double spread, double rho)
 {
     const double b = FP_NAME(fp_awgn_height)(a, variance, FP_PI / a->step);
@@ -52,7 +52,8 @@ static double FP_NAME(fp_awgn_rule_error)(const fp_awgn *a, double variance, dou
     return modulus * exp(b * b) * sway / expm1(2.0 * FP_PI * b / a->step);
 }
 
-/* what lies outside the window: rho is a 1-Lipschitz function of a normal vector, within 1 of its root mean square */
+/* Bound of the part outside the window: rho is a 1-Lipschitz function of a normal vector, within 1 of its root mean
+ * square. */
 static double FP_NAME(fp_awgn_tail_error)(const fp_awgn *a, double spread, double rho)
 {
     const double s = a->power < 1.0 ? a->power : 1.0, t = a->window - 1.0;
@@ -72,7 +73,7 @@ static double FP_NAME(fp_awgn_rounding)(const fp_awgn *a, double size, double r)
     return weight * size + l + 4.0 * unit * a->full;
 }
 
-/* the three together for i(r) from a window that ends at rho */
+/* The sum of the three errors of i(r) from a window that ends at rho. */
 static double FP_NAME(fp_awgn_error)(const fp_awgn *a, double r, double variance, double spread, double size,
                                      double rho)
 {
@@ -129,5 +130,5 @@ static double FP_NAME(fp_awgn_variance)(fp_awgn *a, const double *r, const doubl
             }
     }
     const double logs = (a->d - 1.0) * (2.0 + fp_log(fabs(high) + 2.0));
-    return worst + 1e-9 + 5e-14 * (fabs(high) + logs); /* with its roundings, over q^2 */
+    return worst + 1e-9 + 5e-14 * (fabs(high) + logs); /* with its rounding errors, divided by q^2 */
 }

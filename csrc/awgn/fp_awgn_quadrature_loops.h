@@ -3,7 +3,7 @@
 /* bounds: tested by enclosures/test_awgn_capacity - least density of the output at a node, relative to its largest
  * term */
 
-/* the sum of a product, in eight lanes */
+/* Inner product, in eight lanes. */
 FP_INLINE double FP_NAME(fp_awgn_dot)(const double *restrict a, const double *restrict b, int n)
 {
     fp_v8 sum = {0};
@@ -32,7 +32,7 @@ static void FP_NAME(fp_awgn_init)(fp_awgn *a, double dimension, double radius, d
     a->max_height = a->even && sqrt(dimension) < 36.0 + a->window ? 1.5 : 5.0;
 }
 
-/* nodes from rho = low to high into rho and log_measure: all of the weight but e^(-(rho - r)^2/2 + log G - r rho) */
+/* Nodes from rho = low to high, into rho and log_measure: the log weight apart from -(rho - r)^2/2 + log G - r rho. */
 static int FP_NAME(fp_awgn_nodes)(const fp_awgn *a, double least_radius, double high, double *rho, double *log_measure,
                                   int capacity_of_buffer)
 {
@@ -49,7 +49,8 @@ static int FP_NAME(fp_awgn_nodes)(const fp_awgn *a, double least_radius, double 
     return n;
 }
 
-/* One row: exponent of the weight but for log_measure.  x is scratch; the derivative of log G goes to slope. */
+/* One row: the exponent of the weight, apart from log_measure. x is workspace; slope receives the derivative of log
+ * G. */
 static void FP_NAME(fp_awgn_row)(fp_awgn *a, double r, const double *restrict rho, int n, double *restrict x,
                                  double *restrict exponent, double *restrict relative, double *restrict slope)
 {
@@ -64,7 +65,7 @@ static void FP_NAME(fp_awgn_row)(fp_awgn *a, double r, const double *restrict rh
     a->evaluations += n;
 }
 
-/* l for one sphere of radius R: `exponent` and `relative` are its row */
+/* l for one sphere of radius R, whose row is `exponent` and `relative`. */
 static void FP_NAME(fp_awgn_one_sphere_log_ratio)(const fp_awgn *a, const double *restrict rho,
                                                   const double *restrict exponent, const double *restrict relative,
                                                   double *restrict l, int n)
@@ -78,7 +79,7 @@ static void FP_NAME(fp_awgn_one_sphere_log_ratio)(const fp_awgn *a, const double
             l[k] = exponent[k] + (a->full + rest * rho[k] * rho[k]);
 }
 
-/* i = g - E l over n nodes with weights w, centred at l[mid]; *size gets sum w |l - l[mid]| */
+/* The mean of l over n nodes with weights w, centred at l[mid]; *size receives sum w |l - l[mid]|. */
 FP_INLINE double FP_NAME(fp_awgn_mean)(const double *restrict w, const double *restrict l, int n, int mid, double *size)
 {
     double sum[FP_LANES] = {0}, total[FP_LANES] = {0};
@@ -93,7 +94,7 @@ FP_INLINE double FP_NAME(fp_awgn_mean)(const double *restrict w, const double *r
     return centre + fp_lane_sum(sum);
 }
 
-/* Makes the grid of the whole problem and the room for its tables; 0 when that is too much. */
+/* Make the grid of the whole problem and allocate its tables; returns 0 when that needs too much memory. */
 static int FP_NAME(fp_awgn_grid)(fp_awgn *a, int rows)
 {
     const double bottom = fp_awgn_output_centre(a, a->least_radius) - a->window,
@@ -181,7 +182,7 @@ static void FP_NAME(fp_awgn_tabulate)(fp_awgn *a, const double *r, int m, int de
         a->c[k] = k < a->nodes ? fp_exp(a->log_measure[k] + top[k]) : 0.0;
 }
 
-/* l for weights p on the m radii of the table; sums, the mixture per node in units of e^top, go to line[3] */
+/* l for weights p on the m radii of the table; line[3] receives the mixture at each node in units of e^top. */
 static void FP_NAME(fp_awgn_mixture)(fp_awgn *a, const double *p, int m)
 {
     const int n = a->padded;

@@ -1,5 +1,5 @@
-/* The solver: one sphere if that is enough, else from a given or a coarse input to spheres with a certificate; included
- * once per instruction set. */
+/* The solver: one sphere if that suffices, else Newton steps from a given or a coarse input to spheres with a
+ * certificate; included once per instruction set. */
 /* bounds: tested by enclosures/test_awgn_capacity - rounding of sums of i(r), of the variance for one sphere, and
  * of the cover */
 #include "common/fp_lanes_loops.h"
@@ -10,7 +10,7 @@
 #include "awgn/fp_awgn_weights_solver.h"
 #include "awgn/fp_awgn_input_solver.h"
 
-/* i(r) of one sphere of radius R by a grid of its own; V at rho is R^2 (log G)''(R rho), which falls with rho */
+/* i(r) of one sphere of radius R on a grid of its own; V at rho is R^2 (log G)''(R rho), which falls with rho. */
 static double FP_NAME(fp_awgn_one_sphere_information)(fp_awgn *a, double r, double *slope, double *error)
 {
     enum { BUFFER = 4096 };
@@ -35,11 +35,12 @@ static double FP_NAME(fp_awgn_one_sphere_information)(fp_awgn *a, double r, doub
         spread = fabs(l[k] - l[mid]) > spread ? fabs(l[k] - l[mid]) : spread;
     }
     *slope = r * a->shrink - derivative;
-    *error = n < BUFFER ? FP_NAME(fp_awgn_error)(a, r, variance, spread, size, rho[n - 1]) : INFINITY; /* cut short */
+    *error = n < BUFFER ? FP_NAME(fp_awgn_error)(a, r, variance, spread, size, rho[n - 1])
+                        : INFINITY; /* the grid was truncated */
     return fp_awgn_gaussian_term(a, r) - mean;
 }
 
-/* r_low and the weight e of the cover, for a capacity of at least `least` */
+/* Set r_low and the weight e of the Gaussian that covers smaller radii, for a capacity of at least `scan_bound`. */
 static void FP_NAME(fp_awgn_set_least_radius)(fp_awgn *a, double scan_bound)
 {
     a->scan_bound = scan_bound;
@@ -53,7 +54,7 @@ static void FP_NAME(fp_awgn_set_least_radius)(fp_awgn *a, double scan_bound)
         a->cover = 0.0;
 }
 
-/* One sphere and its certificate; 1 if that is narrow enough. */
+/* One sphere and its certificate; returns 1 if the bracket is narrow enough. */
 static int FP_NAME(fp_awgn_try_one_sphere)(fp_awgn *a, fp_awgn_result *out)
 {
     double slope, error, low_error, unused;
@@ -85,7 +86,7 @@ static int FP_NAME(fp_awgn_try_one_sphere)(fp_awgn *a, fp_awgn_result *out)
     return out->upper - out->lower <= a->rtol * out->lower;
 }
 
-/* Moves the weights p on radii r to the local maxima of i that are nearest; what lies below the scan stays. */
+/* Move the weights p on radii r to the nearest local maxima of i; what lies below the searched range stays. */
 static void FP_NAME(fp_awgn_move_to_maxima)(const fp_awgn *a, const FP_NAME(fp_awgn_maxima) *found, const double *r,
                                     const double *p, int m, FP_NAME(fp_awgn_input) *in)
 {
@@ -110,7 +111,7 @@ static void FP_NAME(fp_awgn_move_to_maxima)(const fp_awgn *a, const FP_NAME(fp_a
     FP_NAME(fp_awgn_merge_spheres)(in, a->radius, FP_AWGN_MERGE_DISTANCE);
 }
 
-/* An input to start from: the best weights on evenly spaced radii, gathered at the local maxima of i. */
+/* An initial input: the best weights on evenly spaced radii, moved to the local maxima of i. */
 static int FP_NAME(fp_awgn_initial_input)(fp_awgn *a, FP_NAME(fp_awgn_input) *in)
 {
     const int m = a->rows;
@@ -135,7 +136,7 @@ static int FP_NAME(fp_awgn_initial_input)(fp_awgn *a, FP_NAME(fp_awgn_input) *in
     return 1;
 }
 
-/* Adds the local maxima that exceed `level`; 1 if the input changed. */
+/* Add the local maxima that exceed `level`; returns 1 if the input changed. */
 static int FP_NAME(fp_awgn_insert_maxima)(const fp_awgn *a, FP_NAME(fp_awgn_input) * in,
                                           const FP_NAME(fp_awgn_maxima) * found, double level)
 {
@@ -161,13 +162,13 @@ static int FP_NAME(fp_awgn_insert_maxima)(const fp_awgn *a, FP_NAME(fp_awgn_inpu
     return changed;
 }
 
-/* The bracket that an input gives: sums of i below, the scan above.  Returns the bound of V that it rests on. */
+/* The bracket that an input gives: sums of i below, the maximum above. Returns the bound of V that it uses. */
 static double FP_NAME(fp_awgn_certify)(fp_awgn *a, const FP_NAME(fp_awgn_input) *in, fp_awgn_result *out,
                                        FP_NAME(fp_awgn_maxima) *found)
 {
     double gauss[FP_AWGN_SPHERES], value[FP_AWGN_SPHERES], slope = 0.0, sum = 0.0, error = 0.0;
     const int m = in->count, n = a->padded;
-    double below = 0.0; /* bounds V for spheres below r_low */
+    double below = 0.0; /* bound of V for spheres below r_low */
     FP_NAME(fp_awgn_tabulate)(a, in->radius, m, 1);
     FP_NAME(fp_awgn_mixture)(a, in->weight, m);
     FP_NAME(fp_awgn_gaussian_terms)(a, in->radius, m, gauss);
@@ -191,7 +192,7 @@ static double FP_NAME(fp_awgn_certify)(fp_awgn *a, const FP_NAME(fp_awgn_input) 
             if (fabs(a->rho[k] - middle) <= a->window + a->step)
                 spread = away > spread ? away : spread;
         }
-        value[j] -= rest; /* free of the error of the sum of w */
+        value[j] -= rest; /* this removes the error of the sum of w */
         sum += in->weight[j] * value[j];
         const double slip = FP_NAME(fp_awgn_error)(a, in->radius[j], in->radius[j] < a->scan_start ? below : variance,
                                                    spread, size, a->rho[a->nodes - 1]);
@@ -213,8 +214,8 @@ static double FP_NAME(fp_awgn_certify)(fp_awgn *a, const FP_NAME(fp_awgn_input) 
     return variance;
 }
 
-/* Adds the local maxima as radii and finds the best weights, again and again, while that narrows the gap; returns it.
- * Converges where Newton's method does not, at the price of spheres in close pairs. */
+/* Repeatedly add the local maxima as radii and find the best weights, while that narrows the gap; returns the gap.
+ * It converges where Newton's method does not, but leaves spheres in close pairs. */
 static double FP_NAME(fp_awgn_refine)(fp_awgn *a, FP_NAME(fp_awgn_input) * in, FP_NAME(fp_awgn_maxima) * found,
                                       double gap, double target_gap)
 {
@@ -253,7 +254,7 @@ static double FP_NAME(fp_awgn_refine)(fp_awgn *a, FP_NAME(fp_awgn_input) * in, F
     return gap;
 }
 
-/* A polished input with its pairs of spheres gathered, if that is as good; else the input as it was.  Returns its
+/* Merge the close pairs of a refined input; keep the result if it is as good, else restore the input. Returns the
  * gap. */
 static double FP_NAME(fp_awgn_merge_pairs)(fp_awgn *a, FP_NAME(fp_awgn_input) *in, FP_NAME(fp_awgn_input) *spare,
                                     FP_NAME(fp_awgn_maxima) *found, double gap, double target_gap)
@@ -307,7 +308,7 @@ static void FP_NAME(fp_awgn_solve_spheres)(fp_awgn *a, const fp_awgn_result *sta
             narrowest = gap;
             *best = *in;
         }
-        if (warm && gap > 1e-7) { /* the start was too far away */
+        if (warm && gap > 1e-7) { /* the given start was too far away */
             warm = 0;
             if (!FP_NAME(fp_awgn_initial_input)(a, in))
                 goto done;
@@ -331,7 +332,7 @@ static void FP_NAME(fp_awgn_solve_spheres)(fp_awgn *a, const fp_awgn_result *sta
             }
             if (refined++ == 3)
                 goto done;
-            FP_NAME(fp_awgn_choose_step)(a, variance); /* which was larger than the step was made for */
+            FP_NAME(fp_awgn_choose_step)(a, variance); /* the variance was larger than the step was chosen for */
             a->step = a->step < had / 1.4 ? a->step : had / 1.4;
             if (!FP_NAME(fp_awgn_grid)(a, a->rows))
                 goto done;
@@ -354,7 +355,7 @@ done:
     a->memory = NULL;
 }
 
-/* One attempt at C(d, R) to relative width rtol, with a cover made for `cover_rtol`; the work so far is carried on. */
+/* One attempt at C(d, R) to relative width rtol, with e chosen for `cover_rtol`; the work done so far is carried on. */
 static int FP_NAME(fp_awgn_attempt)(double dimension, double radius, double rtol, double cover_rtol,
                                     const fp_awgn_result *start, fp_awgn_result *out, double *work)
 {
@@ -375,9 +376,8 @@ static int FP_NAME(fp_awgn_attempt)(double dimension, double radius, double rtol
     return out->status;
 }
 
-/* C for dimension d and peak amplitude R to relative width rtol, from `start` (which may be NULL).  Where that fails,
- * so seldom that the order matters little: a lighter cover, whose r_low lies further in; then from a solution
- * nearby. */
+/* C for dimension d and peak amplitude R to relative width rtol, from `start` (which may be NULL). Where that
+ * fails, which is rare: try a smaller e, whose r_low lies further in, then start from a solution nearby. */
 static int FP_NAME(fp_awgn_solve)(double dimension, double radius, double rtol, const fp_awgn_result *start,
                                   fp_awgn_result *out)
 {
@@ -406,8 +406,8 @@ static int FP_NAME(fp_awgn_solve)(double dimension, double radius, double rtol, 
     return out->status;
 }
 
-/* n settings of one dimension as far as one sphere goes: rows of value, lower, upper, slope, evaluations; the lower
- * bound is negative where more spheres are needed */
+/* n radii in one dimension, as far as one sphere suffices: rows of value, lower, upper, slope, evaluations; the
+ * lower bound is negative where more spheres are needed. */
 static void FP_NAME(fp_awgn_one_sphere)(double dimension, const double *radius, ptrdiff_t n, double rtol, double *rows)
 {
     fp_awgn_result out;

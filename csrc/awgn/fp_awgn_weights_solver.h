@@ -12,7 +12,7 @@ static void FP_NAME(fp_awgn_gram)(double *const *rows, int m, const double *rest
 {
     for (int i = 0; i < m; i++) {
         const double *restrict left = rows[i];
-        int least_radius = 0, high = n; /* beyond, the row is too small to count */
+        int least_radius = 0, high = n; /* outside this range the row is negligible */
         while (least_radius < high && fabs(left[least_radius]) < FP_AWGN_NEGLIGIBLE_ENTRY)
             least_radius++;
         while (least_radius < high && fabs(left[high - 1]) < FP_AWGN_NEGLIGIBLE_ENTRY)
@@ -43,7 +43,7 @@ static void FP_NAME(fp_awgn_gram)(double *const *rows, int m, const double *rest
     }
 }
 
-/* the first n products of two rows, in eight lanes and a rest */
+/* The first n products of two rows, in eight lanes and a remainder. */
 FP_INLINE double FP_NAME(fp_awgn_dot_partial)(const double *restrict a, const double *restrict b, int n)
 {
     fp_v8 sum = {0};
@@ -56,8 +56,8 @@ FP_INLINE double FP_NAME(fp_awgn_dot_partial)(const double *restrict a, const do
     return FP_NAME(fp_v8_sum)(sum) + rest;
 }
 
-/* Cholesky factor of the lower triangle, in place; a pivot lost to rounding is made large, which freezes its variable.
- * Four rows at a time against each row above, then the triangle that they make among themselves. */
+/* Cholesky factor of the lower triangle, in place; a pivot lost to rounding is made large, which freezes its
+ * variable. Four rows at a time are reduced by each row above, then by each other. */
 static void FP_NAME(fp_awgn_factor)(double *restrict h, int m, int width)
 {
     for (int block = 0; block < m; block += 4) {
@@ -114,7 +114,7 @@ static void FP_NAME(fp_awgn_backsolve)(const double *restrict h, int m, int widt
     }
 }
 
-/* i for the rows of the table, for l as it stands; gauss has g of each row */
+/* i for the rows of the table, for the current l; gauss holds g of each row. */
 static void FP_NAME(fp_awgn_values)(fp_awgn *a, const double *gauss, int m, double *value)
 {
     double *restrict cl = a->line[4];
@@ -131,7 +131,7 @@ static void FP_NAME(fp_awgn_gaussian_terms)(const fp_awgn *a, const double *r, i
         gauss[j] = fp_awgn_gaussian_term(a, r[j]);
 }
 
-/* longest step in [0, 1] that keeps v + step dv positive, by a margin */
+/* The longest step in [0, 1] that keeps v + step dv positive, with a margin. */
 FP_INLINE double FP_NAME(fp_awgn_longest_step)(const double *v, const double *dv, int m)
 {
     double step = 1.0;
@@ -192,7 +192,7 @@ static double FP_NAME(fp_awgn_weights)(fp_awgn *a, const double *gauss, int m, d
             double sum = 0.0;
             for (int j = 0; j < m; j++) {
                 const double cross = corrector ? dp[j] * dz[j] : 0.0;
-                dz[j] = (target - cross) / p[j] - z[j]; /* the residual of complementarity over p */
+                dz[j] = (target - cross) / p[j] - z[j]; /* the residual of complementarity divided by p */
                 b[j] = value[j] + z[j] - lambda + dz[j];
             }
             FP_NAME(fp_awgn_backsolve)(gram, m, width, b);

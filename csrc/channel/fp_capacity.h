@@ -37,22 +37,22 @@
 #include "channel/fp_binary_channel.h"
 #include "common/fp_lanes.h"
 
-#define FP_CAPACITY_SIZE 16  /* most inputs and most outputs of a small channel */
+#define FP_CAPACITY_SIZE 16  /* largest number of inputs and of outputs of a small channel */
 #define FP_LANES 8   /* channels side by side */
 #define FP_CAPACITY_RUN 512  /* terms summed in lanes before their sum is added to the total */
-/* bound: proved - columns below it add less than 2^-899 each to a divergence, which is added */
-#define FP_NEGLIGIBLE_COLUMN 0x1p-900 /* columns below are left out, and 2^-899 is added to the upper bound for each */
-#define FP_CAPACITY_CENTRING 0.1 /* of the target: sum of p_d s_d that steps aim at in the end */
+/* bound: proved - columns below it are left out, and 2^-899 is added to the upper bound for each */
+#define FP_NEGLIGIBLE_COLUMN 0x1p-900
+#define FP_CAPACITY_CENTRING 0.1 /* final sum of p_d s_d that steps aim at, as a fraction of the target */
 /* bound: none - the solver's least probability */
-#define FP_CAPACITY_LEAST_PROBABILITY 1e-30 /* least probability of an input within the solver */
+#define FP_CAPACITY_LEAST_PROBABILITY 1e-30
 
-/* bound on the relative error of a divergence over m outputs */
+/* Bound on the relative error of a divergence over m outputs. */
 FP_INLINE double fp_divergence_relative_error(double m)
 {
     return (140.0 + m / FP_CAPACITY_RUN) * 0x1p-53;
 }
 
-/* how far the divergence of a row that misses 1 by gap may be from k */
+/* Bound of the change of the divergence k of a row whose sum differs from 1 by gap. */
 FP_INLINE double fp_divergence_gap_error(double k, double gap)
 {
     return 1.01 * gap * (k + sqrt(2.01 * k) + gap);
@@ -78,11 +78,12 @@ typedef struct {
 /* gap[d] = |1 - sum of row d|, rounded up; -1 where a cell is negative, -2 where one is NaN */
 typedef void (*fp_channel_row_gaps_kernel)(ptrdiff_t n, ptrdiff_t m, const double *Q, double *gap);
 
-/* K[d] for given q, 0 where q = 0; and, unless B is NULL, (Q - q)/sqrt(q) in rows of m + 1, the last cell left alone */
+/* K[d] for given q, 0 where q = 0; and, unless B is NULL, (Q - q)/sqrt(q) in rows of m + 1, whose last cell is not
+ * written. */
 typedef void (*fp_channel_divergences_kernel)(ptrdiff_t n, ptrdiff_t m, const double *Q, const double *q, double *K,
                                            double *B);
 
-/* many channels of n, m <= FP_CAPACITY_SIZE; rows of value, lower, upper, width reached by the solver, iterations */
+/* Many channels of n, m <= FP_CAPACITY_SIZE: rows of value, lower, upper, width reached by the solver, iterations. */
 typedef void (*fp_capacity_solve_kernel)(ptrdiff_t many, int n, int m, const double *Q, const double *gap,
                                          double target, int most, double *numbers, double *input, double *output,
                                          double *K);

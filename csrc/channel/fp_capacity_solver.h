@@ -1,5 +1,5 @@
-/* Loops of the capacity of finite channels; the mathematics is in fp_capacity.h.  No include guard:
- * common/fp_variants.h includes this once per instruction set. */
+/* Capacity of many small channels at once, and divergences of large ones; the mathematics is in fp_capacity.h. No
+ * include guard: common/fp_variants.h includes this once per instruction set. */
 /* bounds: tested by enclosures/test_discrete_capacity - rounding of sums of rows and of the bounds; 1e-25 steers
  * the solver */
 
@@ -74,7 +74,7 @@ static void FP_NAME(fp_channel_divergences)(ptrdiff_t n, ptrdiff_t m, const doub
     }
 }
 
-/* output law and divergences of the input law */
+/* The output distribution and the divergences of the current input distribution. */
 static void FP_NAME(fp_capacity_evaluate)(fp_capacity_workspace *z)
 {
     const int n = z->n, m = z->m;
@@ -105,7 +105,8 @@ static void FP_NAME(fp_capacity_evaluate)(fp_capacity_workspace *z)
     }
 }
 
-/* keep what is best so far; a lane is done at the target, or where ten rounds have not gained a tenth */
+/* Keep the best iterate of each lane. A lane is finished at the target, or after ten rounds without a gain of a
+ * tenth. */
 static int FP_NAME(fp_capacity_keep_best)(fp_capacity_workspace *z, double target)
 {
     fp_capacity_lanes better;
@@ -183,7 +184,8 @@ static void FP_NAME(fp_capacity_substitute)(const fp_capacity_workspace *z, fp_c
     }
 }
 
-/* the step for given complementarity residuals (in rest); the longest one that keeps p and s positive goes to step */
+/* The step for the complementarity residuals in `rest`; `step` receives the longest step that keeps p and s
+ * positive. */
 static void FP_NAME(fp_capacity_direction)(fp_capacity_workspace *z)
 {
     const int n = z->n;
@@ -258,7 +260,7 @@ static void FP_NAME(fp_capacity_newton_step)(fp_capacity_workspace *z, double ta
         FP_EACH_LANE z->p[d][l] /= total[l];
 }
 
-/* columns that are faint in every row are left out; their number a lane */
+/* Load eight channels; columns that are negligible in every row are left out and counted for each lane. */
 static void FP_NAME(fp_capacity_load)(fp_capacity_workspace *z, const double *Q, int have, fp_capacity_lanes negligible)
 {
     const int n = z->n, m = z->m;
@@ -276,7 +278,7 @@ static void FP_NAME(fp_capacity_load)(fp_capacity_workspace *z, const double *Q,
     }
 }
 
-/* the bounds of lane l from its best laws */
+/* The bounds of lane l from its best distributions. */
 FP_INLINE void FP_NAME(fp_capacity_bounds)(const fp_capacity_workspace *z, int l, const double *gap, double negligible,
                                           double *numbers)
 {

@@ -1,4 +1,4 @@
-/* A channel that is written out, row by row: what its columns hold, what its rows tell, hockey-sticks of its rows.
+/* A dense channel, block by block: statistics of its columns and rows, and hockey-stick divergences of its rows.
  *
  * Notation: Q (n, m) rows of probabilities, pi prior weights, q = sum pi_d Q_d, r_d = Q_d / q, t_d = r_d - 1,
  * psi(1 + t) = (1 + t) log(1 + t) - t >= 0, K_d = KL(Q_d || q) = sum over w of q psi(r_d).
@@ -28,9 +28,9 @@
 
 #define FP_CHANNEL_TILE 512
 #define FP_CHANNEL_PART                                                                                                \
-    128 /* columns whose psi is worked in two steps: one long chain of operations would wait for itself */
-#define FP_CHANNEL_ROWS 8  /* rows taken together */
-#define FP_CHANNEL_LEVELS 4 /* epsilons taken together */
+    128 /* columns whose psi is computed in two steps: one long chain of operations would wait for itself */
+#define FP_CHANNEL_ROWS 8  /* rows processed together */
+#define FP_CHANNEL_LEVELS 4 /* epsilons processed together */
 
 /* psi(r) = base + r s T, r = 1 + t, both given; r >= 0; returns base */
 FP_INLINE double fp_channel_psi_base(double r, double t, double *s)
@@ -50,7 +50,7 @@ FP_INLINE double fp_channel_psi_rest(double r, double s)
     return r * (s * (z * fp_polynomial(z, fp_log_tail, 7)));
 }
 
-/* sum in two doubles, rounded once at the end */
+/* Compensated sum, rounded once at the end. */
 static inline double fp_accurate_sum(ptrdiff_t n, const double *x)
 {
     fp_accumulator sum = {0.0, 0.0};
@@ -59,14 +59,14 @@ static inline double fp_accurate_sum(ptrdiff_t n, const double *x)
     return isfinite(sum.high) ? fp_accumulator_value(&sum) : sum.high;
 }
 
-/* columns of a block: arrays of m numbers each */
+/* Column statistics of a block: arrays of m numbers each. */
 typedef struct {
     double *top, *low, *best, *high, *rest; /* pi > 0; delta = high + rest */
     double *other_top, *other_low;          /* pi = 0 */
     ptrdiff_t *best_row;
 } fp_channel_columns;
 
-/* what the second pass is given, m numbers each; law may be NULL */
+/* The output distribution as the second pass uses it, m numbers each; law may be NULL. */
 typedef struct {
     const double *centre, *delta, *inverse, *weight, *law;
 } fp_channel_output;

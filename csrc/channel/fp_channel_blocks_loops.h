@@ -2,7 +2,7 @@
 
 #include "common/fp_lanes_loops.h"
 
-#define FP_CHANNEL_WIDTH 1024 /* columns whose accumulators stay in the cache */
+#define FP_CHANNEL_WIDTH 1024 /* number of columns whose accumulators stay in the cache */
 
 FP_INLINE double FP_NAME(fp_larger)(double a, double b)
 {
@@ -14,8 +14,8 @@ FP_INLINE double FP_NAME(fp_smaller)(double a, double b)
     return a < b ? a : b;
 }
 
-/* Eight rows, m columns, into the accumulators; group is the number of the first row.  Places are those of the group:
- * the row within it is found at the end of a block. */
+/* Add eight rows of m columns to the accumulators; group is the index of the first row. best_row holds the group;
+ * the row within the group is found at the end of a block. */
 #define FP_CHANNEL_EIGHT_ROWS(name, cell)                                                                              \
     static void FP_NAME(name)(ptrdiff_t m, const cell *const *x, const double *w, const double *restrict centre,       \
                               ptrdiff_t group, double *restrict top, double *restrict low, double *restrict best,      \
@@ -54,7 +54,7 @@ FP_INLINE double FP_NAME(fp_channel_cell)(const void *cells, int single, ptrdiff
     return single ? (double)((const float *)cells)[at] : ((const double *)cells)[at];
 }
 
-/* one row with pi = 0 */
+/* One row with pi = 0: only its extremes count. */
 static void FP_NAME(fp_channel_extremes)(ptrdiff_t m, const void *cells, int single, ptrdiff_t at, double *restrict top,
                                     double *restrict low)
 {
@@ -95,7 +95,7 @@ static void FP_NAME(fp_channel_column_statistics)(ptrdiff_t n, ptrdiff_t m, cons
             }
             if (held == 0)
                 break;
-            for (int k = held; k < FP_CHANNEL_ROWS; k++) { /* the last row once more, of no weight */
+            for (int k = held; k < FP_CHANNEL_ROWS; k++) { /* repeat the last row with weight 0 */
                 x[k] = x[held - 1];
                 w[k] = 0.0;
             }
@@ -120,7 +120,7 @@ static void FP_NAME(fp_channel_column_statistics)(ptrdiff_t n, ptrdiff_t m, cons
     }
 }
 
-/* consecutive blocks, the earlier one first */
+/* Merge consecutive blocks, the earlier one first. */
 static void FP_NAME(fp_channel_merge_columns)(ptrdiff_t m, fp_channel_columns *all, const fp_channel_columns *one)
 {
     for (ptrdiff_t i = 0; i < m; i++) {
@@ -136,7 +136,7 @@ static void FP_NAME(fp_channel_merge_columns)(ptrdiff_t m, fp_channel_columns *a
     }
 }
 
-/* one row, n columns of it: terms of its divergence, and the posterior */
+/* n columns of one row: the terms of its divergence, and the posterior. */
 static void FP_NAME(fp_channel_divergence_terms)(ptrdiff_t n, const double *restrict x, double prior,
                                                  const double *restrict centre, const double *restrict delta,
                                                  const double *restrict inverse, const double *restrict weight,
@@ -159,7 +159,7 @@ static void FP_NAME(fp_channel_divergence_terms)(ptrdiff_t n, const double *rest
     }
 }
 
-/* the posterior alone */
+/* The posterior without the divergence. */
 static void FP_NAME(fp_channel_posterior)(ptrdiff_t n, const double *restrict x, double prior,
                                           const double *restrict inverse, double *restrict after)
 {
@@ -167,7 +167,7 @@ static void FP_NAME(fp_channel_posterior)(ptrdiff_t n, const double *restrict x,
         after[i] = prior * (x[i] * inverse[i]);
 }
 
-/* what is NULL of divergence, shift and posterior is not computed */
+/* Of divergence, shift and posterior, those that are NULL are not computed. */
 static void FP_NAME(fp_channel_row_divergences)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single,
                                                 const double *prior, const fp_channel_output *output_law,
                                                 double *divergence, double *sum, double *shift, void *posterior,
@@ -250,7 +250,7 @@ static void FP_NAME(fp_channel_row_hockey_sticks)(ptrdiff_t m, const double *res
     }
 }
 
-/* keeps the largest of both directions at each level */
+/* Keep the largest divergence in both directions at each level. */
 static void FP_NAME(fp_channel_hockey_sticks)(ptrdiff_t n, ptrdiff_t m, const double *one, const double *other,
                                      const double *centre, const double *delta, ptrdiff_t levels, const double *excess,
                                      double *forward, double *backward)

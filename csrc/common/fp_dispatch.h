@@ -1,11 +1,13 @@
-/* Choosing the instruction set at run time.
+/* The choice of the instruction set at run time, and the rules of the headers in csrc.
  *
- * Scalar functions are always-inline and know no target.  A room's loops live in `fp_<room>_loops.h`, which has no
- * include guard: fp_variants.h includes them once per variant.
+ * Files.  `fp_x.h` holds scalar functions and types, without allocation; its functions are always inlined and know no
+ * instruction set.  `fp_x_loops.h` holds loops around them, and `fp_x_solver.h` algorithms that iterate until an
+ * accuracy is met or that manage memory; tests/kernels/test_solvers.py compiles each solver without Python.  Loops and
+ * most solvers have no include guard: fp_variants.h includes them once per instruction set, and every function in them
+ * is named FP_NAME(stem).  FP_SELECT(stem) is the variant for the machine at hand.
  *
- * Within the loops every function is named FP_NAME(stem).  No variant may differ in a bit: contraction is off, and
- * sums keep a fixed number of lanes.  FASTPRIV_ISA=baseline|avx2|avx512 in the environment forces a variant (the
- * tests use it); a variant that the machine lacks is never chosen.
+ * Results must not depend on the instruction set: contraction is off, and sums keep a fixed number of lanes.
+ * FASTPRIV_ISA=baseline|avx2|avx512 in the environment forces a variant; a variant that the machine lacks is never used.
  */
 #ifndef FP_DISPATCH_H
 #define FP_DISPATCH_H
@@ -18,10 +20,12 @@
 #define FP_CAT(a, b) FP_CAT2(a, b)
 #define FP_NAME(stem) FP_CAT(stem, FP_ISA)
 
+#ifndef FP_HAVE_VARIANTS /* a test may define it as 0 to compile the baseline alone */
 #if defined(__x86_64__) && defined(__GNUC__)
 #define FP_HAVE_VARIANTS 1
 #else
 #define FP_HAVE_VARIANTS 0
+#endif
 #endif
 
 enum { FP_ISA_BASELINE = 0, FP_ISA_AVX2 = 1, FP_ISA_AVX512 = 2 };

@@ -1,10 +1,8 @@
-/* When a kernel stops before it is done.
- *
- * A kernel says what it has done; every FP_STOP_CHECK_SECONDS or so its caller is asked whether Python heard a signal
- * that raises, as Ctrl-C does, and the clock is compared with a deadline.  The headers know no Python: fp_interrupt.pxi
- * holds the function that they ask.  What was asked is remembered, so that every loop on the way out leaves at
- * once. */
-/* bounds: none - nanoseconds as seconds, and when a kernel asks */
+/* When a kernel stops before it is done. About every FP_STOP_CHECK_SECONDS a kernel asks its caller whether Python
+ * received a signal that raises, as Ctrl-C does, and compares the clock with a deadline. The headers know no
+ * Python: fp_interrupt.pxi holds the function that they call. The answer is remembered, so that every enclosing
+ * loop leaves at once. */
+/* bounds: none - nanoseconds in seconds, and how often a kernel checks */
 #ifndef FP_STOP_TOKEN_H
 #define FP_STOP_TOKEN_H
 
@@ -12,8 +10,8 @@
 #include <stddef.h>
 #include <time.h>
 
-#define FP_STOP_CHECK_SECONDS 0.05 /* between two questions */
-#define FP_STOP_CHECK_TERMS 65536  /* of some nanoseconds each, between two looks at the clock */
+#define FP_STOP_CHECK_SECONDS 0.05 /* between two checks */
+#define FP_STOP_CHECK_TERMS 65536  /* terms of some nanoseconds each, between two readings of the clock */
 
 /* Whether the caller wants the kernel to stop. */
 typedef int (*fp_interrupted)(void);
@@ -27,10 +25,10 @@ static inline double fp_seconds(void) /* as time.monotonic() */
 }
 
 typedef struct {
-    fp_interrupted interrupted; /* NULL: nothing interrupts it */
-    double deadline;            /* in fp_seconds; INFINITY: none */
-    double next;                /* when the caller is asked again */
-    ptrdiff_t terms;            /* since the last look at the clock */
+    fp_interrupted interrupted; /* NULL: nothing interrupts the kernel */
+    double deadline;            /* by fp_seconds; INFINITY: none */
+    double next;                /* time of the next call of `interrupted` */
+    ptrdiff_t terms;            /* terms since the last reading of the clock */
     int status;                 /* 0, FP_INTERRUPTED or FP_EXPIRED */
 } fp_stop_token;
 
@@ -39,7 +37,7 @@ static inline fp_stop_token fp_stop_token_make(fp_interrupted interrupted, doubl
     return (fp_stop_token){interrupted, deadline, 0.0, 0, 0};
 }
 
-/* 0, or the reason to stop, after so many more terms; NULL never stops. */
+/* Count `terms` more terms; returns 0, or the reason to stop. A NULL token never stops. */
 static inline int fp_stop_requested(fp_stop_token *stop, ptrdiff_t terms)
 {
     if (!stop)

@@ -58,8 +58,8 @@ typedef struct {
     int inputs;
     const char *signature; /* of a generalised ufunc, else NULL */
     fp_ufunc_function *loop;
-    void *variants[3]; /* by FP_ISA_*: an fp_kernel, or for a generalised ufunc what its own loop wants */
-    /* what NumPy keeps a pointer to */
+    void *variants[3]; /* by FP_ISA_*: an fp_kernel, or the function that the loop of a generalised ufunc calls */
+    /* NumPy keeps pointers to these */
     fp_ufunc_function *functions[1];
     void *data[1];
     char types[FP_MAX_INPUTS + 1];
@@ -109,7 +109,7 @@ typedef struct {
 /* Whether an exception is pending or a signal raises one; set when the table is registered. */
 static fp_interrupted fp_ufunc_interrupted;
 
-/* Whether to stop, after so many more elements of slow functions (or hundreds as many of fast ones) in this thread. */
+/* Count elements done in this thread; returns whether to stop. */
 static inline int fp_ufunc_stop_requested(ptrdiff_t elements)
 {
     static _Thread_local double next = 0.0;
@@ -120,7 +120,7 @@ static inline int fp_ufunc_stop_requested(ptrdiff_t elements)
     double now = fp_seconds();
     if (now >= next) {
         if (fp_ufunc_interrupted && fp_ufunc_interrupted())
-            return 1; /* and asks again in the next loop */
+            return 1; /* and it checks again in the next loop */
         next = now + FP_STOP_CHECK_SECONDS;
     }
     done = 0;
@@ -182,7 +182,7 @@ FP_INLINE void fp_ufunc_loop(char **args, ptrdiff_t n, const ptrdiff_t *steps, f
     fp_flags_restore(held);
 }
 
-#define FP_UNUSED __attribute__((unused)) static /* a room need not have functions of every number of inputs */
+#define FP_UNUSED __attribute__((unused)) static /* a module need not have functions of every number of inputs */
 
 FP_UNUSED void fp_ufunc_loop_1(char **args, const ptrdiff_t *n, const ptrdiff_t *steps, void *kernel)
 {
@@ -205,7 +205,7 @@ __attribute__((unused)) static void fp_ufunc_loop_4(char **args, const ptrdiff_t
     fp_ufunc_loop(args, n[0], steps, (fp_kernel *)kernel, 4);
 }
 
-/* Chooses the variant and fills in what NumPy keeps; `type` is NumPy's number for double. */
+/* Choose the variant and fill in what NumPy keeps; `type` is the type number of double in NumPy. */
 static inline void fp_ufunc_prepare(fp_ufunc *ufunc, char type)
 {
     ufunc->functions[0] = ufunc->loop;

@@ -9,7 +9,7 @@ cdef extern from "gauss/fp_gauss_ufuncs.h":
         const double *const *, const int *, double *const *, ptrdiff_t) noexcept nogil
     fp_gauss_bounds_kernel fp_gauss_bounds_select(int)
 
-cdef fp_gauss_bounds_kernel delta_bounds = fp_gauss_bounds_select(0), log_delta_bounds = fp_gauss_bounds_select(1)
+cdef fp_gauss_bounds_kernel delta_kernel = fp_gauss_bounds_select(0), log_delta_kernel = fp_gauss_bounds_select(1)
 
 
 def ufuncs(dict documentation):
@@ -38,5 +38,5 @@ def bounds(const double[::1] epsilon, const double[::1] sigma, const double[::1]
     fixed[0], fixed[1], fixed[2] = epsilon.shape[0] != n, sigma.shape[0] != n, span.shape[0] != n
     out[0], out[1], out[2] = &value[0], &lower[0], &upper[0]
     with nogil:
-        irregular = (log_delta_bounds if logarithmic else delta_bounds)(arguments, fixed, out, n)
+        irregular = (log_delta_kernel if logarithmic else delta_kernel)(arguments, fixed, out, n)
     return irregular

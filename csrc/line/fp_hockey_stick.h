@@ -6,24 +6,23 @@
 #include "line/fp_log_ratio.h"
 #include "line/fp_bracket.h"
 
-/* relative error of fp_ndtr_diff for exact arguments (tests/kernels) */
 /* bound: tested by kernels/test_special_accuracy, enclosures/test_hockey_stick - relative error of Phi(b) - Phi(a)
  * in doubles */
 #define FP_NDTR_DIFF_ERROR 4.0e-15
 
-/* intervals of E, and the sum of what it may lack: at most loss_sum e^loss_log in loss_count terms */
+/* The intervals of E, and an upper bound of what E may lack: loss_sum e^loss_log, in loss_count terms. */
 typedef struct {
     fp_dd *interval;
     int extended_precision; /* locate crossings in double-doubles */
     int count, capacity, loss_count;
     double loss_log, loss_sum;
-    double gain; /* what the flat pieces likely add: an estimate, no bound */
+    double gain; /* what the enclosed pieces are estimated to add; not a bound */
     long evaluations;
 } fp_optimal_set;
 
-/* bound: none - seconds that brackets at a deadline may take */
+/* bound: none - seconds allowed for brackets after the deadline */
 #define FP_DEADLINE_GRACE_SECONDS 0.5
-/* bound: none - stretches that such a bracket is made from, for each side */
+/* bound: none - intervals that such a bracket is made from, for each mixture */
 #define FP_DEADLINE_INTERVALS 100
 
 /* log(e^dev - 1) */

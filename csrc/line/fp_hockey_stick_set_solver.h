@@ -1,16 +1,13 @@
-/* The set E on which p > e^eps q, from the monotone pieces of L, and what it may lack; once per instruction set.
- *
- * H_{e^eps}(P||Q) = integral of (p - e^eps q)^+ = sup_E P(E) - e^eps Q(E).
- *
- * Any set E gives the lower bound P(E) - e^eps Q(E).  E is the union of the pieces on which L > eps is proved, cut at
- * computed crossings.  What E may lack is at most the integral of |p - e^eps q| over the enclosures of the crossings
- * and over flat pieces that eps runs through: `loss` below, of second order in the enclosures'
- * width. */
+/* The set E on which p > e^eps q, from the monotone pieces of L, and a bound of what it may lack; included once per
+ * instruction set. H_{e^eps}(P||Q) = integral of (p - e^eps q)^+ = sup_E P(E) - e^eps Q(E), so any set E gives the
+ * lower bound P(E) - e^eps Q(E). E is the union of the pieces on which L > eps is proved, cut at computed
+ * crossings. It lacks at most the integral of |p - e^eps q| over the enclosures of the crossings and over the
+ * pieces whose enclosure contains eps: the loss below, which is of second order in the width of the enclosures. */
 /* bounds: tested by enclosures/test_hockey_stick - error of log p - log q in double-doubles, of crossings found
  * with it, and of loss in logarithms */
 
 #define FP_LOG_SQRT_2PI 0.91893853320467274178
-#define FP_EPSILON_SUMMED 1e12 /* beyond, e^eps Q(E) is not known to a relative accuracy that is worth anything */
+#define FP_EPSILON_SUMMED 1e12 /* beyond, e^eps Q(E) has no useful relative accuracy */
 
 /* log of an upper bound of the density anywhere on [left, right]. */
 static double FP_NAME(fp_density_upper_bound)(const fp_mixture *side, double left, double right)
@@ -61,14 +58,15 @@ static void FP_NAME(fp_add_interval_loss)(const fp_log_ratio *r, double epsilon,
     fp_stop_requested(r->stop, 2 * (r->np + r->nq));
     double by_q = INFINITY, by_p = FP_NAME(fp_mass_upper_bound)(&r->p, left, right, width);
     if (!(by_p <= 0.0))
-        by_p = 1e-9; /* all of it */
+        by_p = 1e-9; /* the total mass */
     if (dev < INFINITY)
         by_q = epsilon + FP_NAME(fp_mass_upper_bound)(&r->q, left, right, width) + fp_log_expm1(dev);
     double by_p_too = dev < INFINITY && dev < 1.0 ? by_p + fp_log_expm1(dev) + dev : by_p;
     FP_NAME(fp_add_loss)(set, by_q < by_p_too ? by_q : by_p_too);
 }
 
-/* log density (without sqrt(2 pi)) in double-doubles; components 80 below the largest count for nothing in `error`. */
+/* Log density (without sqrt(2 pi)) in double-doubles; components more than 80 below the largest do not count in
+ * `error`. */
 static fp_dd FP_NAME(fp_mixture_log_density_dd)(int n, const double *w, const double *m, const double *s, fp_dd x,
                                                 double *error)
 {
@@ -111,7 +109,8 @@ static fp_dd FP_NAME(fp_log_ratio_dd_at)(const fp_log_ratio *r, fp_dd x, double 
     return fp_dd_sub(p, q);
 }
 
-/* The crossing known to lie between `ends`, to double-double accuracy; 0 when its enclosure cannot be proved. */
+/* The crossing that is known to lie between `ends`, to double-double accuracy; 0 when its enclosure cannot be
+ * proved. */
 static int FP_NAME(fp_crossing_dd)(const fp_log_ratio *r, double epsilon, int sign, double slope, const double *ends,
                                      fp_dd x, fp_dd *crossing, fp_optimal_set *set)
 {
@@ -142,7 +141,8 @@ static int FP_NAME(fp_crossing_dd)(const fp_log_ratio *r, double epsilon, int si
     return 1;
 }
 
-/* Crossing of eps in a monotone piece: a point, with the loss of taking it for the true one; any when stopped. */
+/* The crossing of eps in a monotone piece, with the loss of using it for the true one; an arbitrary point when
+ * stopped. */
 static fp_dd FP_NAME(fp_crossing)(const fp_log_ratio *r, fp_piece *piece, double epsilon, double scale,
                                   fp_optimal_set *set)
 {
@@ -150,7 +150,7 @@ static fp_dd FP_NAME(fp_crossing)(const fp_log_ratio *r, fp_piece *piece, double
     int sign = piece->sign;
     fp_dd crossing;
     fp_taylor at, side;
-    int proved[2] = {1, 1}; /* whether the crossing is known to lie inside an end */
+    int proved[2] = {1, 1}; /* whether the crossing is proved to lie inside each end */
     double start = isfinite(piece->guess) ? piece->guess : isfinite(a) ? a : isfinite(b) ? b : r->n[0];
     for (int right = 0; right < 2; ++right) { /* a finite bracket */
         double *end = right ? &b : &a;
@@ -201,7 +201,7 @@ static fp_dd FP_NAME(fp_crossing)(const fp_log_ratio *r, fp_piece *piece, double
            ends[2];
     for (int which = 0; which < 2; ++which) {
         double step = width, near = 0.0;
-        ends[which] = which ? piece->right : piece->left; /* when nothing better is proved */
+        ends[which] = which ? piece->right : piece->left; /* unless something better is proved */
         for (int attempt = 0; attempt < 600 && !r->stop->status; ++attempt, step *= 4.0) {
             double end = which ? x + step : x - step;
             int outside = which ? !(end < b) : !(end > a);
@@ -265,7 +265,7 @@ static inline int FP_NAME(fp_optimal_set_append)(fp_optimal_set *set, fp_dd left
     return 0;
 }
 
-/* Integral of (p - e^eps q)^+ over a flat piece by midpoints: no bound, but what the piece is likely to add. */
+/* Integral of (p - e^eps q)^+ over an enclosed piece by the midpoint rule: an estimate, not a bound. */
 static double FP_NAME(fp_estimated_gain)(const fp_log_ratio *r, double epsilon, double left, double right, int points,
                                       fp_optimal_set *set)
 {
@@ -286,7 +286,8 @@ static double FP_NAME(fp_estimated_gain)(const fp_log_ratio *r, double epsilon, 
     return sum * width < 1.0 ? sum * width : 0.0;
 }
 
-/* 1 when p >= e^eps q, -1 when p <= e^eps q, component by component (equal ones taken together); 0 otherwise. */
+/* 1 when p >= e^eps q, -1 when p <= e^eps q, proved component by component (equal components taken together); 0
+ * otherwise. */
 static int FP_NAME(fp_dominance)(const fp_log_ratio *r, double epsilon)
 {
     int above = epsilon <= 0.0, below = 1, i = 0, j = 0;
@@ -317,7 +318,7 @@ static void FP_NAME(fp_piece_bounds)(const fp_piece *piece, double *least, doubl
     }
 }
 
-/* The set E for one eps; nonzero when memory is short, or it was stopped. */
+/* The set E for one eps; returns nonzero when memory is short or when it was stopped. */
 static int FP_NAME(fp_optimal_set_build)(const fp_log_ratio *r, fp_pieces *pieces, double epsilon, double scale,
                                      fp_optimal_set *set)
 {

@@ -1,4 +1,4 @@
-/* Hockey-stick curves of a pair; included once per instruction set. */
+/* Hockey-stick curves of a pair of mixtures; included once per instruction set. */
 /* bounds: tested by enclosures/test_hockey_stick - rounding of logarithms of ceilings, and of
  * results that are subnormal */
 #include "common/fp_lanes_loops.h"
@@ -20,7 +20,7 @@ static double FP_NAME(fp_hockey_stick_upper_bound)(const fp_log_ratio *r, const 
     return top;
 }
 
-/* What means that underflowed may change: below 2^-1022, of sigmas above 2^-110. */
+/* Widen a bracket for means that underflowed: each is off by less than 2^-1022, and sigmas are above 2^-110. */
 static void FP_NAME(fp_widen_for_underflow)(double epsilon, fp_bracket *out)
 {
     double slack = 1e-270 * exp(epsilon > 0.0 ? epsilon : 0.0);
@@ -32,7 +32,7 @@ static void FP_NAME(fp_widen_for_underflow)(double epsilon, fp_bracket *out)
     out->log_upper = log(out->upper) + 1e-13 < 0.0 ? log(out->upper) + 1e-13 : 0.0;
 }
 
-/* H for one eps. */
+/* H for one eps, without the widening for underflow. */
 static int FP_NAME(fp_hockey_stick_evaluate)(const fp_log_ratio *r, fp_pieces *pieces, double epsilon, double scale,
                                              double target, int logs, fp_optimal_set *set, fp_bracket *out,
                                              long *extended)
@@ -71,7 +71,7 @@ static int FP_NAME(fp_hockey_stick_evaluate)(const fp_log_ratio *r, fp_pieces *p
         if (r->stop->status)
             return r->stop->status;
         if (!(out->log_upper - out->log_lower <= 0.25 * target) && set->loss_count) {
-            set->extended_precision = 1; /* the crossings were the limit */
+            set->extended_precision = 1; /* the errors of the crossings were the limit */
             status = FP_NAME(fp_optimal_set_build)(r, pieces, epsilon, scale, set);
             set->extended_precision = 0;
             if (status)
@@ -105,9 +105,9 @@ static double FP_NAME(fp_largest_sigma)(const fp_log_ratio *r)
     return scale;
 }
 
-/* H of P against Q for every eps; -1 when memory is short, FP_INTERRUPTED when the caller stopped it.  cost:
- * evaluations of L, double-double sums, pieces, stretches of the line that spent their budget or could not be resolved,
- * and how many of the eps were not done at the deadline: their brackets are true, and wide. */
+/* H of P from Q for every eps; returns -1 when memory is short, FP_INTERRUPTED when the caller stopped it. cost:
+ * evaluations of L, sums in double-doubles, pieces, intervals of the line whose budget was spent or which could not
+ * be resolved, and the number of eps that were not done at the deadline: their brackets are valid but wide. */
 static int FP_NAME(fp_hockey_stick_curve)(int np, const double *w, const double *m, const double *s, int nq,
                                           const double *v, const double *n, const double *t, const double *epsilon,
                                           ptrdiff_t count, double target, int logs, fp_interrupted interrupted,

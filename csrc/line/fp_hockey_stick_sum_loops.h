@@ -3,7 +3,7 @@
 /* bounds: tested by enclosures/test_hockey_stick - rounding of interval masses, of their sum in doubles and
  * double-doubles, and of the loss */
 
-/* Sum over one side of weight * (mass of the interval), and an absolute error bound, in doubles. */
+/* Sum over one mixture of weight times mass of the interval, and a bound of its absolute error, in doubles. */
 static void FP_NAME(fp_mixture_mass)(const fp_mixture *side, const double *restrict weight, double left, double right,
                                   double *restrict part, double *restrict slip, double *mass, double *error)
 {
@@ -26,7 +26,7 @@ static void FP_NAME(fp_mixture_mass)(const fp_mixture *side, const double *restr
     *error = FP_NDTR_DIFF_ERROR * *mass + FP_ROUND * FP_NAME(fp_v8_sum)(slips) + 1e-300;
 }
 
-/* In doubles; 0 when the relative width is not below the target, or it was stopped. */
+/* P(E) - e^eps Q(E) in doubles; returns 0 when the relative width is above the target or when it was stopped. */
 static int FP_NAME(fp_hockey_stick_in_doubles)(const fp_log_ratio *r, double epsilon, const fp_optimal_set *set,
                                                double target, int logs, fp_bracket *out)
 {
@@ -62,7 +62,7 @@ static int FP_NAME(fp_hockey_stick_in_doubles)(const fp_log_ratio *r, double eps
     return 1;
 }
 
-/* coefficient (w - e^eps v) times the mass of [left, right] under N(mean, sigma^2). */
+/* Add the coefficient (w - e^eps v) times the mass of [left, right] under N(mean, sigma^2). */
 static void FP_NAME(fp_scaled_sum_add_interval)(FP_NAME(fp_scaled_sum) *s, fp_dd coefficient, double coefficient_error,
                                         int64_t exponent, fp_dd left, fp_dd right, double mean, double sigma)
 {
@@ -85,8 +85,8 @@ static void FP_NAME(fp_scaled_sum_add_interval)(FP_NAME(fp_scaled_sum) *s, fp_dd
     if (b.hi > reach)
         b = fp_dd_set(INFINITY);
     fp_dd mass = fp_dd_ndtr_diff_scaled(a, b, &k);
-    /* what the roundings of a and b do: |z| phi(z) each, in the scale of the mass, half as much again for exp's
-     * argument */
+    /* the effect of the roundings of a and b: |z| phi(z) each, in the scale of the mass, and half as much again for
+     * the argument of exp */
     if (isfinite(a.hi))
         slip += 0.6 * fabs(a.hi) * exp(-0.5 * a.hi * a.hi - (double)k * 0.69314718055994530942);
     if (isfinite(b.hi))
@@ -97,7 +97,7 @@ static void FP_NAME(fp_scaled_sum_add_interval)(FP_NAME(fp_scaled_sum) *s, fp_dd
     FP_NAME(fp_scaled_sum_add)(s, term, error * (1.0 + 1e-9), exponent + k);
 }
 
-/* In double-doubles; not to be used when it was stopped. */
+/* P(E) - e^eps Q(E) in double-doubles; the result must not be used when it was stopped. */
 static void FP_NAME(fp_hockey_stick_in_double_doubles)(const fp_log_ratio *r, double epsilon, const fp_optimal_set *set,
                                                        fp_bracket *out)
 {
@@ -112,7 +112,7 @@ static void FP_NAME(fp_hockey_stick_in_double_doubles)(const fp_log_ratio *r, do
             int order = i == r->np ? 1 : j == r->nq ? -1 : 0;
             if (!order)
                 order = r->m[i] != r->n[j] ? (r->m[i] < r->n[j] ? -1 : 1) : (r->s[i] > r->t[j]) - (r->s[i] < r->t[j]);
-            if (order == 0 && ka < 300) { /* one component in both: subtract the weights first */
+            if (order == 0 && ka < 300) { /* a component of both mixtures: subtract the weights first */
                 fp_dd q = fp_dd_ldexp(fp_dd_mul_d(factor, r->v[j]), ka), c = fp_dd_add_d(fp_dd_neg(q), r->w[i]);
                 double error = factor_error * q.hi + (epsilon == 0.0 ? 0.0 : 0x1p-104 * fabs(c.hi));
                 FP_NAME(fp_scaled_sum_add_interval)(&s, c, error, 0, left, right, r->m[i], r->s[i]);
@@ -138,8 +138,8 @@ static void FP_NAME(fp_hockey_stick_in_double_doubles)(const fp_log_ratio *r, do
     }
 }
 
-/* Masses of stretches of the line with their errors, for all eps: of cells between some of the means, which cover the
- * line, and of the pieces of L.  Those that the time did not suffice for are not counted. */
+/* Masses of intervals of the line with their errors, for all eps: of cells between some of the means, which cover
+ * the line, and of the pieces of L. Those for which the time did not suffice are not counted. */
 typedef struct {
     double p, p_error, q, q_error;
 } FP_NAME(fp_interval_mass);
@@ -162,7 +162,7 @@ static FP_NAME(fp_interval_mass) FP_NAME(fp_interval_mass_of)(const fp_log_ratio
     return s;
 }
 
-/* Until the time is spent; -1 when memory is short. */
+/* Compute the masses until the time is spent; -1 when memory is short. */
 static int FP_NAME(fp_interval_masses_build)(const fp_log_ratio *r, const fp_pieces *pieces,
                                              FP_NAME(fp_interval_masses) * out)
 {
@@ -193,8 +193,9 @@ static int FP_NAME(fp_interval_masses_build)(const fp_log_ratio *r, const fp_pie
     return 0;
 }
 
-/* H when the time is spent.  Any partition C of the line gives H >= sum of (P(c) - e^eps Q(c))^+; with E on which L >
- * eps and D on which L < eps, both proved, H <= P - P(D) - e^eps Q(E), and any part of either will do. */
+/* Bracket of H after the deadline. Any partition C of the line gives H >= sum of (P(c) - e^eps Q(c))^+. With E on
+ * which L > eps and D on which L < eps, both proved, H <= P - P(D) - e^eps Q(E), and any part of E or D gives a
+ * valid bound. */
 static void FP_NAME(fp_hockey_stick_from_masses)(const fp_pieces *pieces, const FP_NAME(fp_interval_masses) * known,
                                                  double epsilon, fp_bracket *out)
 {

@@ -33,20 +33,21 @@
 #include "common/fp_stop_token.h"
 #include <stddef.h>
 
-/* The atoms seen from one side, so that x rises and right tails are taken; padded with atoms that weigh nothing. */
+/* The atoms as seen from one side: x increases and right tails are taken. The arrays are padded with atoms of
+ * weight zero. */
 typedef struct {
     double *x, *weight, *log_weight;
-    fp_dd *beyond; /* weight of atoms i .. n - 1 */
+    fp_dd *beyond; /* total weight of atoms i to n - 1 */
 } fp_lip_atoms;
 
-/* Right(a) at the epsilon met last: value and lower bound times e^scale, upper bound times e^scale_above. */
+/* Right(a) at the last epsilon: value and lower bound times e^scale, upper bound times e^scale_above. */
 typedef struct {
     double t, slope, epsilon;
     double value, lower, upper, loss; /* loss: what the upper bound adds for the error of the crossing */
     double theta; /* relative error of the mass of N_a */
     fp_dd scale, scale_above;
-    int resolved; /* whether the crossing is enclosed, and the two scales are equal */
-    ptrdiff_t visit; /* 1 + index of that epsilon; 0 where there is none yet */
+    int resolved; /* whether the crossing is enclosed and the two scales are equal */
+    ptrdiff_t visit; /* 1 + index of that epsilon; 0 before the first one */
 } fp_lip_tail;
 
 /* A divergence's upper bound, and its logarithm. */
@@ -63,11 +64,11 @@ typedef struct {
     double sigma, inverse; /* in the unit of x */
     fp_lip_atoms side[2];   /* 0: right tails, 1: left tails, the atoms mirrored */
     fp_lip_tail *tail[2];
-    double *centre;        /* upper bound of f(0) for each atom; NaN where unknown */
-    double *least_weights;      /* least weight of each run of the binary tree */
-    double *h, *e, *d;     /* scratch of one window */
+    double *centre;        /* upper bound of f(0) for each atom; NaN where it is unknown */
+    double *least_weights;      /* least weight of each node of a binary tree of runs */
+    double *h, *e, *d;     /* workspace of one window */
     fp_lip_run *stack;
-    double excess;         /* sum of the weights less 1 */
+    double excess;         /* sum of the weights minus 1 */
     double target;
     int logs;
     long evaluations, extended, undecided;
@@ -75,7 +76,7 @@ typedef struct {
     void *storage;
 } fp_lip;
 
-/* Least weight within [first, last]; a node's left child follows it, the right one follows that child's tree. */
+/* Least weight within [first, last]. A node's left child follows it; the right child follows the left subtree. */
 static inline double fp_lip_least_weights(fp_lip *lip, int first, int last, int node)
 {
     double least = lip->side[0].weight[first];
@@ -88,7 +89,7 @@ static inline double fp_lip_least_weights(fp_lip *lip, int first, int last, int 
     return lip->least_weights[node] = least;
 }
 
-/* `x` rises strictly.  Returns 0, -1 when memory is short, 1 when the lengths are too far apart for doubles. */
+/* `x` increases strictly. Returns 0, -1 when memory is short, 1 when the lengths are too far apart for doubles. */
 static inline int fp_lip_build(fp_lip *lip, int n, const double *w, const double *x, double sigma)
 {
     size_t padded = (size_t)n + 2 * FP_LANES, doubles = 9 * padded + (size_t)n + 2 * (size_t)n;

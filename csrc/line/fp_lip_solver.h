@@ -1,36 +1,37 @@
-/* The loops of fp_lip.h; included once per instruction set. */
+/* Maximum over the atoms of the divergences of fp_lip.h; included once per instruction set. */
 /* bounds: tested by enclosures/test_lip - rounding of the log-ratio, of masses and of sums, counted to first order;
  * what atoms beyond a window weigh; outward rounding of brackets */
 #include "common/fp_lanes_loops.h"
 #include "line/fp_scaled_sum_loops.h"
 
-/* bound: none - laws of at most so many atoms are summed whole */
+/* bound: none - priors of at most so many atoms are summed over all atoms */
 #define FP_LIP_SMALL 64
-#define FP_LIP_FARTHEST 1e150 /* in sigmas; atoms farther away are taken to be there */
+#define FP_LIP_FARTHEST 1e150 /* in sigmas; atoms farther away are moved to this distance */
 /* bound: tested by enclosures/test_lip - atoms beyond a window have less than 1e-19 of the density, and for
  * double-doubles less than 1e-39 */
 #define FP_LIP_REACH 44.0
 #define FP_LIP_REACH_EXTENDED 90.0
 /* bound: none - more terms are summed in double-doubles only where doubles leave more than FP_LIP_WIDE */
 #define FP_LIP_EXTENDED 1024
-/* bound: none - the relative width that is wide */
+/* bound: none - the relative width above which double-doubles are used at any cost */
 #define FP_LIP_WIDE 1e-9
 
-/* Where the weights miss the sum 1 by m, all holds for M / (1 + m), whose H(N_a||M / (1 + m)) is the smaller. H(N_a||M)
- * is at most H(M||N_a) + m, and from eps = m on at most e^-eps (H(M||N_a) + 2 m e^eps N_a(E)), E for eps - m: both are
- * in the bracket. bound: none - below this epsilon f is that of M / (1 + m) */
+/* The weights may sum to 1 + m with a small m. Everything is then proved for M / (1 + m), whose H(N_a||M / (1 + m))
+ * is the smaller one. H(N_a||M) is at most H(M||N_a) + m, and for eps >= m at most e^-eps (H(M||N_a) + 2 m e^eps
+ * N_a(E)), with E taken for eps - m: both terms are part of the bracket. */
+/* bound: none - below this epsilon f is that of M / (1 + m) */
 #define FP_LIP_NORMALISED 1e-12
-/* bound: proved - two, and room for rounding */
+/* bound: proved - twice |m|, and a margin for rounding */
 #define FP_LIP_MISSED 2.1
 
-/* The log-ratio less eps at a point, and the window it was summed over: e_k e^peak are its terms. */
+/* The log-ratio minus eps at a point, and the window of atoms it was summed over; its terms are e_k e^peak. */
 typedef struct {
     double value, slope, error, peak;
-    double steep, curvature; /* lower bound of the slope, 0 where there is none; upper bound of f'' */
+    double steep, curvature; /* lower bound of the slope, 0 where none is known; upper bound of f'' */
     int first, count;
 } FP_NAME(fp_lip_point);
 
-/* Relative rounding of a sum of so many terms in eight lanes. */
+/* Relative rounding error of a sum of so many terms in eight lanes. */
 static inline double FP_NAME(fp_lip_sum_error)(int count) { return 1.2e-16 * (count / 8 + 8); }
 
 /* The first index whose x is at least y. */
@@ -47,7 +48,7 @@ static inline int FP_NAME(fp_lip_search)(const double *x, int n, double y)
     return low;
 }
 
-/* The atoms that make up all but e^-reach of the density of M at a + sigma t, in whole lanes. */
+/* The atoms that make up all but e^-reach of the density of M at a + sigma t, extended to whole lanes. */
 static void FP_NAME(fp_lip_window)(const fp_lip *lip, const fp_lip_atoms *side, double a, double t, double reach,
                                    int *first, int *count)
 {
@@ -66,8 +67,8 @@ static void FP_NAME(fp_lip_window)(const fp_lip *lip, const fp_lip_atoms *side, 
     *count = fp_padded(FP_NAME(fp_lip_search)(side->x, lip->n, y + radius) - *first);
 }
 
-/* f - eps and its slope at t; where all exponents are small, free of cancellation.  Below FP_LIP_NORMALISED the weights
- * are taken to sum to 1. */
+/* f - eps and its slope at t. Where all exponents are small, the form is free of cancellation. Below
+ * FP_LIP_NORMALISED the weights are taken to sum to 1. */
 static void FP_NAME(fp_lip_log_ratio)(fp_lip *lip, const fp_lip_atoms *side, double a, double t, double epsilon,
                                FP_NAME(fp_lip_point) *at)
 {
@@ -133,7 +134,7 @@ static void FP_NAME(fp_lip_log_ratio)(fp_lip *lip, const fp_lip_atoms *side, dou
                 + 2.3e-16 * epsilon + 1e-300 * (1.0 + t);
 }
 
-/* An upper bound of the crossing t_R of atom k: f(t) >= log w_i + d_i t - d_i^2 / 2 for every i. */
+/* An upper bound of the crossing t_R of atom k, since f(t) >= log w_i + d_i t - d_i^2 / 2 for every i. */
 static double FP_NAME(fp_lip_crossing_bound)(const fp_lip *lip, const fp_lip_atoms *side, int k, double epsilon)
 {
     double a = side->x[k], least = INFINITY, step = sqrt(2.0 * (epsilon + fp_log((double)lip->n))) * lip->sigma;
@@ -151,9 +152,9 @@ static double FP_NAME(fp_lip_crossing_bound)(const fp_lip *lip, const fp_lip_ato
     return least;
 }
 
-/* Upper bound of Right(a) of atom k where its crossing is known too roughly, to be at least `least`: at most M(t >
- * least), that is exp(-(least - D)^2 / 2) with D = d_n; by f(t) <= D t also with eps / D for `least`; and by convexity
- * of H at most sum_i w_i min(1, 0.4 d_i) over d_i > 0. */
+/* Upper bound of Right(a) of atom k where its crossing is only known to be at least `least`: at most M(t > least),
+ * that is exp(-(least - D)^2 / 2) with D = d_n; since f(t) <= D t, also with eps / D in place of `least`; and by
+ * convexity of H at most sum_i w_i min(1, 0.4 d_i) over d_i > 0. */
 static void FP_NAME(fp_lip_unresolved)(fp_lip *lip, const fp_lip_atoms *side, int k, double epsilon, double least,
                                        fp_lip_tail *tail)
 {
@@ -177,8 +178,8 @@ static inline double FP_NAME(fp_lip_unscaled)(fp_dd scale, double x)
     return scale.hi == 0.0 ? x : scale.hi < -1400.0 ? 0.0 : fp_exp_times(scale.hi, scale.lo, x);
 }
 
-/* Right(a) of atom k from the terms at t; it lacks at most e^log_lost times the density e^(eps - t^2/2) / sqrt(2 pi).
- * Where no atom lies beyond t, all is in units of that density. */
+/* Right(a) of atom k from the terms at t. It lacks at most e^log_lost times the density e^(eps - t^2/2) / sqrt(2
+ * pi). Where no atom lies beyond t, all numbers are in units of that density. */
 static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_atoms *side, int k, double t, double epsilon,
                                  double log_lost, double theta, const FP_NAME(fp_lip_point) * at, fp_lip_tail *tail)
 {
@@ -234,7 +235,7 @@ static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_atoms *side, int k, d
     tail->value = tail->value > 0.0 ? tail->value : 0.0;
 }
 
-/* Right(a) of atom k of a side, for the epsilon of this visit. */
+/* Right(a) of atom k of one side, for the epsilon with index visit - 1. */
 static const fp_lip_tail *FP_NAME(fp_lip_tail_at)(fp_lip *lip, int which, int k, double epsilon, ptrdiff_t visit)
 {
     const fp_lip_atoms *side = &lip->side[which];
@@ -244,7 +245,7 @@ static const fp_lip_tail *FP_NAME(fp_lip_tail_at)(fp_lip *lip, int which, int k,
         return tail;
     int again = tail->visit > 0;
     tail->visit = visit;
-    if (k == lip->n - 1) { /* no atom on this side, no tail */
+    if (k == lip->n - 1) { /* without an atom on this side there is no tail */
         *tail = (fp_lip_tail){.visit = visit};
         return tail;
     }
@@ -264,7 +265,8 @@ static const fp_lip_tail *FP_NAME(fp_lip_tail_at)(fp_lip *lip, int which, int k,
         behind = at.value < 0.0 ? t : behind;
         double next = t - at.value / at.slope;
         if (at.value < 0.0
-            && !(at.slope > 0.0 && next < 1.5 * t + 1.0)) { /* far out: the lines of single atoms are surer */
+            && !(at.slope > 0.0
+                 && next < 1.5 * t + 1.0)) { /* far out, the lower bounds by single atoms are more reliable */
             above = above < INFINITY ? above : FP_NAME(fp_lip_crossing_bound)(lip, side, k, epsilon);
             next = at.slope > 0.0 && next < above ? next : above > t ? above : 2.0 * t + 1.0;
         }
@@ -281,7 +283,7 @@ static const fp_lip_tail *FP_NAME(fp_lip_tail_at)(fp_lip *lip, int which, int k,
         width = 2.0 * error / at.steep;
     width *= 1.0 + 1e-9;
     double log_lost = fp_log(width) + (error < 30.0 ? fp_log(fp_expm1(error)) : error) + t * width + 1e-9;
-    /* m may move the crossing by `shift`, a chord's length, and with it the mass of N_a */
+    /* m moves the crossing by at most `shift`, the length of a chord, and changes the mass of N_a with it */
     double miss = FP_LIP_MISSED * fabs(lip->excess), room = epsilon - miss - (*centre > 0.0 ? *centre : 0.0);
     double shift = miss < epsilon ? miss * t / (room > 0.0 ? room : 1e-300) : 0.0, growth = shift * (t + 1.0);
     int known = t < FP_LIP_FARTHEST && width + shift < t;
@@ -316,7 +318,7 @@ static fp_lip_bound FP_NAME(fp_lip_upper_bound)(const fp_lip_tail *left, const f
     return (fp_lip_bound){plain, log_bound + 1e-15 * fabs(log_bound)};
 }
 
-/* 1 less a weight, as an upper bound. */
+/* Upper bound of 1 minus a weight. */
 static fp_lip_bound FP_NAME(fp_lip_weight_bound)(const fp_lip *lip, double weight)
 {
     double miss = fabs(lip->excess), log_cap = fp_log1p(miss - weight);
@@ -390,7 +392,7 @@ static fp_bracket FP_NAME(fp_lip_double_double)(fp_lip *lip, int i, double epsil
     return out;
 }
 
-/* Both brackets hold: their intersection, with the value of the narrower one. */
+/* The intersection of two valid brackets, with the value of the narrower one. */
 static void FP_NAME(fp_bracket_intersect)(fp_bracket *one, const fp_bracket *other)
 {
     int narrower = other->log_upper - other->log_lower < one->log_upper - one->log_lower;
@@ -402,7 +404,7 @@ static void FP_NAME(fp_bracket_intersect)(fp_bracket *one, const fp_bracket *oth
     one->log_upper = other->log_upper < one->log_upper ? other->log_upper : one->log_upper;
 }
 
-/* How wide a bracket is, relative to what is asked for: at most 1 is narrow enough. */
+/* The width of a bracket relative to the requested width; at most 1 is narrow enough. */
 static double FP_NAME(fp_lip_width)(const fp_lip *lip, const fp_bracket *h)
 {
     double size = fabs(h->log_upper);
@@ -412,7 +414,8 @@ static double FP_NAME(fp_lip_width)(const fp_lip *lip, const fp_bracket *h)
     return (h->log_upper - h->log_lower) / (lip->target * (size > 700.0 ? size / 700.0 : 1.0));
 }
 
-/* Whether a bound is below what was found, within a fifth of the width asked for; then the ceiling holds it. */
+/* Whether a bound is below the best value, within a fifth of the requested width; if so it raises the ceiling,
+ * which covers what was skipped. */
 static int FP_NAME(fp_lip_is_dominated)(const fp_lip *lip, fp_lip_bound bound, const fp_bracket *best,
                                         fp_lip_bound *ceiling)
 {
@@ -435,7 +438,7 @@ static void FP_NAME(fp_bracket_maximum)(fp_bracket *best, const fp_bracket *othe
     best->log_upper = other->log_upper > best->log_upper ? other->log_upper : best->log_upper;
 }
 
-/* One atom; whether it is the best so far. */
+/* Evaluate one atom; returns whether it is the best so far. */
 static int FP_NAME(fp_lip_visit_atom)(fp_lip *lip, int i, double epsilon, ptrdiff_t visit, fp_bracket *best,
                                       fp_lip_bound *ceiling)
 {
@@ -466,7 +469,7 @@ static int FP_NAME(fp_lip_visit_atom)(fp_lip *lip, int i, double epsilon, ptrdif
     return better;
 }
 
-/* delta(eps); `winner` is the atom that was best last. */
+/* delta(eps); `winner` is the atom that was best at the previous epsilon. */
 static fp_bracket FP_NAME(fp_lip_delta)(fp_lip *lip, double epsilon, ptrdiff_t visit, int *winner)
 {
     fp_bracket best = {0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
@@ -491,7 +494,7 @@ static fp_bracket FP_NAME(fp_lip_delta)(fp_lip *lip, double epsilon, ptrdiff_t v
                 *winner = run.first;
             continue;
         }
-        /* what was found at an earlier, smaller epsilon is still an upper bound */
+        /* a bound found at an earlier, smaller epsilon still holds */
         const fp_lip_tail *left = &lip->tail[1][n - 1 - run.last], *right = &lip->tail[0][run.first];
         if (left->visit && right->visit
             && FP_NAME(fp_lip_is_dominated)(lip, FP_NAME(fp_lip_upper_bound)(left, right), &best, &ceiling))
@@ -513,7 +516,7 @@ static fp_bracket FP_NAME(fp_lip_delta)(fp_lip *lip, double epsilon, ptrdiff_t v
         best.log_lower = best.lower > 0.0 ? fp_log(best.lower) : -INFINITY;
         best.log_upper = fp_log(best.upper);
     }
-    if (best.upper < 1e-270) { /* near the end of the doubles the logarithms may know more */
+    if (best.upper < 1e-270) { /* near the smallest doubles the logarithms may be more accurate */
         double lower = fp_exp(best.log_lower) * (1.0 - 1e-12), upper = fp_exp(best.log_upper) * (1.0 + 1e-12);
         upper = best.log_upper > -INFINITY ? nextafter(upper, INFINITY) : 0.0;
         best.lower = lower > 1e-300 && lower > best.lower ? lower : best.lower;
@@ -524,8 +527,8 @@ static fp_bracket FP_NAME(fp_lip_delta)(fp_lip *lip, double epsilon, ptrdiff_t v
     return best;
 }
 
-/* The curve for rising eps; -1 when memory is short, FP_INTERRUPTED when the caller stopped it.  cost: evaluations of
- * the log-ratio, sums in double-doubles, tails, tails whose crossing could not be enclosed. */
+/* The curve for increasing eps; returns -1 when memory is short, FP_INTERRUPTED when the caller stopped it. cost:
+ * evaluations of the log-ratio, sums in double-doubles, tails, tails whose crossing could not be enclosed. */
 static int FP_NAME(fp_lip_curve)(int n, const double *w, const double *x, double sigma, const double *epsilon,
                                ptrdiff_t count, double target, int logs, fp_interrupted interrupted, fp_bracket *out,
                                long *cost)

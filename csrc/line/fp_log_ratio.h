@@ -8,7 +8,7 @@
  * Two forms of L.  `separate`: log p and log q by log-sum-exp.  `coupled`: L = log(1 + u), u = (p - q) / q, with
  * p - q as in fp_coupling, free of cancellation.  It keeps its relative accuracy when P and Q are nearly
  * equal. */
-/* bounds: none - when the coupled form is taken */
+/* bounds: none - thresholds for choosing the coupled form */
 #ifndef FP_LOG_RATIO_H
 #define FP_LOG_RATIO_H
 
@@ -21,27 +21,29 @@
 #include <math.h>
 #include <stddef.h>
 
-/* One mixture, padded with weightless components to whole lanes. `load_i` = |log w_i| + |log s_i|. */
+/* One mixture, padded with components of weight zero to whole lanes. `load_i` = |log w_i| + |log s_i|. */
 typedef struct {
     int n, padded;
     double *mean, *inverse, *precision, *log_weight, *load;
 } fp_mixture;
 
-/* P written on the components of Q.  Component i of P has a near component j of Q, its partner, or none:
- *     p - q = sum_j excess_j v_j N_j + sum_{i near} w_i N_j expm1(D_i) + sum_{i alone} w_i N_i,
- * where v_j (1 + excess_j) is the weight of the components of P that lean on j, and D_i the log ratio of i and its
- * partner, a quadratic.  What P and Q share cancels exactly, and equal components leave nothing in the second sum. */
+/* P written on the components of Q. Component i of P is matched with its nearest component j of Q, or it is
+ * unmatched: p - q = sum_j excess_j v_j N_j + sum_{i matched} w_i N_j expm1(D_i) + sum_{i unmatched} w_i N_i, where
+ * v_j (1 + excess_j) is the total weight of the components of P matched with j, and D_i is the log ratio of i and
+ * its match, a quadratic. What P and Q share cancels exactly, and equal components contribute nothing to the second
+ * sum. */
 typedef struct {
-    int n, padded; /* near components of P that are not equal to their partners; the arrays below are theirs */
-    double *mean, *inverse, *precision, *log_weight, *load; /* weight w_i at the partner's mean and sigma */
+    int n, padded; /* matched components of P that differ from their match; the arrays below are theirs */
+    double *mean, *inverse, *precision, *log_weight, *load; /* weight w_i at the mean and sigma of the match */
     double *shift, *stretch, *log_scale, *inverse_p, *curvature;
-    fp_mixture unmatched;  /* components of P without a partner */
+    fp_mixture unmatched;  /* components of P without a match */
     double *excess; /* of the components of Q, padded */
-    double defect;  /* absolute error of the excesses */
+    double defect;  /* bound of the absolute error of the excesses */
 } fp_coupling;
 
-/* One side a single component N(m_0, s^2), the other of the same s throughout: L = sign log sum_i e^{h_i} with
- * h_i = log(w_i / w_0) + b_i (x - m_0 - (m_i - m_0) / 2), b_i = (m_i - m_0) / s^2, free of cancellation at any x. */
+/* One side is a single component N(m_0, s^2) and the other has the same s throughout: L = sign log sum_i e^{h_i}
+ * with h_i = log(w_i / w_0) + b_i (x - m_0 - (m_i - m_0) / 2), b_i = (m_i - m_0) / s^2, free of cancellation at any
+ * x. */
 typedef struct {
     int sign, n, padded; /* sign 0: not of this form */
     double centre;
@@ -52,17 +54,17 @@ typedef struct {
     fp_mixture p, q;
     fp_coupling pairs;
     fp_tilt tilt;
-    int coupled; /* 0 when the coupled form is not worth trying, 1 where parts are shared, 2 where all is near */
+    int coupled; /* 0: the coupled form is not worth trying; 1: parts are shared; 2: all components are close */
     int underflowed;             /* whether a mean underflowed in the new unit */
-    int unresolved;          /* lengths too far apart for doubles: nothing is computed at any point */
+    int unresolved;          /* the lengths are too far apart for doubles: nothing is computed at any point */
     double *w, *m, *s, *v, *n, *t; /* P = (w, m, s) and Q = (v, n, t), each sorted by mean and sigma */
     int np, nq;
-    fp_stop_token *stop;           /* set by the caller, before all else */
+    fp_stop_token *stop;           /* set by the caller before anything else */
     double *scratch;         /* 4 (padded p + padded q + padded coupling) + padded q doubles */
     void *storage;
 } fp_log_ratio;
 
-/* L and its derivatives at a point with proved absolute errors, and the largest disc analysed. */
+/* L and its derivatives at a point with proved absolute errors, and the largest disc that was analysed. */
 typedef struct {
     double value, error;
     double slope, slope_error;
@@ -91,14 +93,14 @@ static inline void fp_mixture_fill(fp_mixture *side, int n, const double *w, con
     }
 }
 
-/* How far component i of P is from component j of Q, in units of P's sigma. */
+/* The distance of component i of P from component j of Q, in units of the sigma of i. */
 static inline double fp_component_distance(const fp_log_ratio *r, int i, int j)
 {
     return fabs(r->m[i] - r->n[j]) / r->s[i] + fabs(r->s[i] - r->t[j]) / r->s[i];
 }
 
-/* The component of Q nearest to component i of P; -1 when all are FP_MATCH_DISTANCE or more away. `first` is the first
- * component of Q whose mean is not below that of i. */
+/* The component of Q nearest to component i of P; -1 when all are at least FP_MATCH_DISTANCE away. `first` is the
+ * first component of Q whose mean is not below that of i. */
 #define FP_MATCH_DISTANCE 0.5
 static inline int fp_nearest_component(const fp_log_ratio *r, int i, int first)
 {
@@ -114,13 +116,14 @@ static inline int fp_nearest_component(const fp_log_ratio *r, int i, int first)
     return partner;
 }
 
-/* `partner` has one entry, `alone` three for a component of P; `leaning` and `total` one for a component of Q. */
+/* Workspace: `partner` has one entry and `unmatched` three for a component of P; `matched` and `total` have one for
+ * a component of Q. */
 static inline void fp_coupling_fill(fp_log_ratio *r, int *partner, int *matched, double *unmatched, fp_dd *total,
                                     double **cursor)
 {
     fp_coupling *c = &r->pairs;
     int near = 0, left = 0, first = 0;
-    double distance = 0.0, shared = 0.0; /* of weight: moved, and all but equal */
+    double distance = 0.0, shared = 0.0; /* weights: moved, and almost equal */
     for (int j = 0; j < r->nq; ++j)
         total[j] = fp_dd_set(-r->v[j]), matched[j] = 0;
     for (int i = 0; i < r->np; ++i) {
@@ -220,8 +223,8 @@ static int fp_component_order(const void *left, const void *right)
     return (a->sigma > b->sigma) - (a->sigma < b->sigma);
 }
 
-/* An exact change of origin and unit: a shift that loses no bit of any mean (0 when there is none), and a power of two
- * that brings the largest sigma near 1, or of very unequal ones the geometric mean of the extremes. */
+/* An exact change of origin and unit: a shift that loses no bit of any mean (0 when there is none), and a power of
+ * two that brings the largest sigma near 1, or for very unequal sigmas the geometric mean of the extremes. */
 typedef struct {
     double shift, scale;
 } fp_frame;
@@ -266,7 +269,7 @@ static inline int fp_sorted(int n, const double *w, const double *m, const doubl
     return underflowed;
 }
 
-/* Whether squares of lengths and of their ratios, and products of such squares, stay within the doubles. */
+/* Whether squares of lengths, their ratios, and products of such squares stay within the range of doubles. */
 static inline int fp_resolved(const fp_log_ratio *r)
 {
     double least = INFINITY, most = 0.0;
@@ -279,7 +282,7 @@ static inline int fp_resolved(const fp_log_ratio *r)
     return least > 0x1p-110 && most < 0x1p220 && most / least < 0x1p220;
 }
 
-/* Returns 0, or -1 when memory is short. Weights are positive, r->stop is set; release with fp_log_ratio_free. */
+/* Returns 0, or -1 when memory is short. Weights are positive and r->stop is set; release with fp_log_ratio_free. */
 static inline int fp_log_ratio_build(fp_log_ratio *r, int np, const double *w, const double *m, const double *s, int nq,
                                const double *v, const double *n, const double *t)
 {
@@ -313,10 +316,10 @@ static inline int fp_log_ratio_build(fp_log_ratio *r, int np, const double *w, c
 
 static inline void fp_log_ratio_free(fp_log_ratio *r) { free(r->storage); }
 
-/* A stretch of the line.  FP_MONOTONE: L is monotone with direction `sign`, `low` and `high` its values at the left and
- * right end (the limits for an infinite end), `low_error` and `high_error` bounding their errors.  FP_ENCLOSED: low <=
- * L <= high, no more known. FP_CURVED, while the line is being cut: L'' has the sign `sign`.  `guess` is the last
- * crossing found here. */
+/* An interval of the line. FP_MONOTONE: L is monotone with direction `sign`; `low` and `high` are its values at the
+ * left and the right end (the limits for an infinite end), with errors at most `low_error` and `high_error`.
+ * FP_ENCLOSED: low <= L <= high, and nothing more is known. FP_CURVED, during the subdivision: L'' has the sign
+ * `sign`. `guess` is the last crossing found here. */
 enum { FP_MONOTONE, FP_CURVED, FP_ENCLOSED };
 
 typedef struct {
@@ -328,8 +331,8 @@ typedef struct {
 typedef struct {
     fp_piece *piece;
     int count, capacity;
-    long evaluations, undecided; /* stretches left undecided when their budget was spent */
-    int expired;             /* whether some were when the time was spent */
+    long evaluations, undecided; /* intervals left undecided when their budget was spent */
+    int expired;             /* whether some were left because the time was spent */
     double limit[2];
 } fp_pieces;
 

@@ -27,7 +27,7 @@ typedef struct {
     double peak, mass;                    /* log of the largest term; sum of e */
 } FP_NAME(fp_moments);
 
-/* log density and score; every error below is first order in the roundings, which FP_ROUND overstates. */
+/* Log density and score. Every error bound is first order in the roundings, which FP_ROUND overstates. */
 static inline void FP_NAME(fp_mixture_log_density)(const fp_mixture *side, double x, double *restrict h,
                                                    double *restrict e, double *restrict g, FP_NAME(fp_moments) * out)
 {
@@ -46,7 +46,7 @@ static inline void FP_NAME(fp_mixture_log_density)(const fp_mixture *side, doubl
     out->error = FP_ROUND * (4.0 + FP_NAME(fp_v8_sum)(load) / out->mass + fabs(peak)) + 2.3e-16 * side->padded;
 }
 
-/* The rest of the local analysis, from e and g left by fp_mixture_log_density. */
+/* The second-order part of the local analysis, from e and g as fp_mixture_log_density left them. */
 static inline void FP_NAME(fp_mixture_curvature)(const fp_mixture *side, double x, const double *restrict e,
                                            const double *restrict g, FP_NAME(fp_moments) *out)
 {
@@ -124,7 +124,7 @@ static inline void FP_NAME(fp_coupled_evaluate)(const fp_log_ratio *r, double x,
         double d = scale[k] + 0.5 * dz * (2.0 * z - dz);
         double h = lw[k] - 0.5 * z * z - log_q;
         rho[k] = fp_exp(h);
-        /* where P's component dominates Q's, e^{h + d} at once: 0 * infinity cannot be */
+        /* where P's component dominates Q's, take e^{h + d} at once: it avoids 0 * infinity */
         ratio[k] = d < 30.0 ? rho[k] * fp_expm1(d) : fp_exp(h + d);
     }
     const double *restrict own_mean = unmatched->mean, *restrict own_inverse = unmatched->inverse;
@@ -133,7 +133,7 @@ static inline void FP_NAME(fp_coupled_evaluate)(const fp_log_ratio *r, double x,
         double z = (x - own_mean[i]) * own_inverse[i];
         unmatched_terms[i] = fp_exp(own_weight[i] - 0.5 * z * z - log_q);
     }
-    double unit = 1.0 / q->mass, dq = q->rate - q->spread, base = 8.0 + fabs(log_q); /* h - log q: errors of both add */
+    double unit = 1.0 / q->mass, dq = q->rate - q->spread, base = 8.0 + fabs(log_q); /* h - log q: both errors add */
     fp_v8 u = {0}, ua = {0}, du = {0}, dua = {0}, ddu = {0}, ddua = {0};
     for (int j = 0; j < side->padded; j += FP_LANES) {
         fp_v8 rj = FP_AT(e, j) * unit, term = rj * FP_AT(c->excess, j);
@@ -255,7 +255,7 @@ static inline double FP_NAME(fp_coupled_remainder)(const fp_log_ratio *r, double
     return u < 0.5 ? -log1p(-u) : INFINITY;
 }
 
-/* Where the scratch arrays lie: three of P, three of Q, and the terms of the coupled form. */
+/* The layout of the workspace: three arrays of P, three of Q, and the terms of the coupled form. */
 typedef struct {
     double *hp, *ep, *gp, *hq, *eq, *gq, *work;
     FP_NAME(fp_coupled_terms) terms;
@@ -311,7 +311,7 @@ static void FP_NAME(fp_tilt_at)(const fp_log_ratio *r, double x, fp_taylor *out)
                        + (FP_ROUND * FP_NAME(fp_v8_sum)(slip) / total + add) * fabs(out->slope);
 }
 
-/* The coupled form at x, with the moments of q; 0 when it does not hold there. */
+/* The coupled form at x, with the moments of q; returns 0 where it is not valid. */
 static int FP_NAME(fp_coupled_at)(const fp_log_ratio *r, double x, const FP_NAME(fp_scratch) *s, FP_NAME(fp_moments) *q,
                                   FP_NAME(fp_coupled) *c)
 {
@@ -328,7 +328,7 @@ static void FP_NAME(fp_log_ratio_at)(const fp_log_ratio *r, double x, fp_taylor 
     FP_NAME(fp_moments) p, q;
     FP_NAME(fp_coupled) c;
     fp_stop_requested(r->stop, r->np + r->nq);
-    if (r->tilt.sign) { /* each derivative in the form with the smaller error */
+    if (r->tilt.sign) { /* each derivative in the form that has the smaller error */
         FP_NAME(fp_tilt_at)(r, x, out);
         if (r->tilt.n > 1 && r->coupled == 2 && FP_NAME(fp_coupled_at)(r, x, &s, &q, &c)) {
             if (c.error < out->error)
@@ -353,7 +353,7 @@ static void FP_NAME(fp_log_ratio_at)(const fp_log_ratio *r, double x, fp_taylor 
     out->slope_error = p.score_error + q.score_error + FP_ROUND * fabs(out->slope);
 }
 
-/* L with its error, and L' without: what finding a crossing needs. */
+/* L with its error, and L' without: all that finding a crossing needs. */
 static void FP_NAME(fp_log_ratio_value)(const fp_log_ratio *r, double x, fp_taylor *out)
 {
     if (r->coupled || r->tilt.sign) {
@@ -370,7 +370,7 @@ static void FP_NAME(fp_log_ratio_value)(const fp_log_ratio *r, double x, fp_tayl
     out->slope = p.score - q.score;
 }
 
-/* Largest half-widths on which the slope (a) and the curvature (b) keep their signs. */
+/* Largest half-widths on which the slope (a) and the curvature (b) are proved to keep their signs. */
 static inline void FP_NAME(fp_sign_radii)(const fp_taylor *at, double *a, double *b)
 {
     double radius = at->radius, bound = at->bound;
@@ -389,7 +389,8 @@ static inline void FP_NAME(fp_sign_radii)(const fp_taylor *at, double *a, double
     }
 }
 
-/* The whole local analysis: Taylor data, and a disc with the bound of the remainder; `radius` is the first guess. */
+/* The complete local analysis: Taylor coefficients, and a disc with a bound of the remainder; `radius` is the first
+ * guess. */
 static void FP_NAME(fp_log_ratio_on_disc)(const fp_log_ratio *r, double x, double radius, fp_taylor *out)
 {
     FP_NAME(fp_scratch) s = FP_NAME(fp_scratch_of)(r);
@@ -436,7 +437,8 @@ static void FP_NAME(fp_log_ratio_on_disc)(const fp_log_ratio *r, double x, doubl
         out->bound = bound * (1.0 + 1e-9) + 1e-300;
         if (!coupled)
             return;
-        /* a term that grows fast towards the rim may rule a large disc: halve it while that settles more */
+        /* a term that grows fast towards the rim may dominate on a large disc: halve the disc while that decides
+         * more */
         fp_taylor small = *out;
         double a, b, most;
         FP_NAME(fp_sign_radii)(out, &a, &b);

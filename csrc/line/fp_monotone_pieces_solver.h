@@ -1,13 +1,11 @@
-/* Cutting the line into pieces on which L = log p/q is proved monotone; included once per instruction set.
- *
- * On |d| <= R around x the analysis of fp_log_ratio_on_disc gives L' = l1 + l2 d + sum_{n>=3} n c_n d^{n-1} with
- * |c_n| <= M / R^n (Cauchy).  With t = |d| / R the remainder of L' is at most M/R (1/(1-t)^2 - 1 - 2t) <= 8 M t^2 / R
- * for t <= 1/2, and that of L'' at most M/R^2 (2/(1-t)^3 - 2).  A cell is settled when L' or L'' keeps its
- * sign. */
+/* Partition of the line into pieces on which L = log p/q is proved monotone; included once per instruction set. On
+ * |d| <= R around x the analysis of fp_log_ratio_on_disc gives L' = l1 + l2 d + sum_{n>=3} n c_n d^{n-1} with |c_n|
+ * <= M / R^n (Cauchy). With t = |d| / R the remainder of L' is at most M/R (1/(1-t)^2 - 1 - 2t) <= 8 M t^2 / R for
+ * t <= 1/2, and that of L'' at most M/R^2 (2/(1-t)^3 - 2). A cell is decided when L' or L'' keeps its sign on it. */
 /* bounds: tested by enclosures/test_hockey_stick - slack of tails and remainders, by which signs of L' are held to
  * be proved */
 
-#define FP_FARTHEST_POSITION 1e140 /* beyond this no position is looked at */
+#define FP_FARTHEST_POSITION 1e140 /* positions beyond this are not examined */
 
 static inline int FP_NAME(fp_pieces_append)(fp_pieces *out, fp_piece run)
 {
@@ -33,8 +31,8 @@ static inline int FP_NAME(fp_pieces_append)(fp_pieces *out, fp_piece run)
     return 0;
 }
 
-/* Settled cells from `left` to `right`, adjacent ones of one sort merged.  As the budget runs out cells get coarser;
- * what is left when it, or the time, is spent becomes one flat piece of unknown height. */
+/* Decided cells from `left` to `right`; adjacent cells of one kind are merged. As the budget runs out, cells get
+ * coarser; what is left when the budget or the time is spent becomes one piece without bounds. */
 static int FP_NAME(fp_subdivide)(const fp_log_ratio *r, double left, double right, double scale, long budget,
                                  fp_pieces *out)
 {
@@ -91,7 +89,8 @@ static int FP_NAME(fp_subdivide)(const fp_log_ratio *r, double left, double righ
     return 0;
 }
 
-/* Zero of the slope in [a, b], on which it is monotone with direction `sign`: Illinois steps on the computed value. */
+/* Zero of the slope in [a, b], on which the slope is monotone with direction `sign`, by Illinois steps on computed
+ * values. */
 static double FP_NAME(fp_slope_zero)(const fp_log_ratio *r, double a, double b, int sign, fp_pieces *out)
 {
     fp_taylor at;
@@ -130,7 +129,7 @@ static double FP_NAME(fp_slope_zero)(const fp_log_ratio *r, double a, double b, 
     return 0.5 * (a + b);
 }
 
-/* One monotone piece, joined to its left neighbour where the direction agrees. */
+/* Append a monotone piece; it is merged with its left neighbour where the direction agrees. */
 static int FP_NAME(fp_pieces_append_monotone)(fp_pieces *out, double left, double right, int sign)
 {
     fp_piece *last = out->count ? &out->piece[out->count - 1] : NULL;
@@ -146,7 +145,8 @@ static int FP_NAME(fp_pieces_append_monotone)(fp_pieces *out, double left, doubl
     return 0;
 }
 
-/* From a zero x of the slope towards `end`: the nearest looked-at point with a proved sign of the slope, or `end`. */
+/* From a zero x of the slope towards `end`: the nearest examined point where the sign of the slope is proved, or
+ * `end`. */
 static double FP_NAME(fp_slope_sign_proved)(const fp_log_ratio *r, double x, double end, int sign, fp_pieces *out)
 {
     fp_taylor at;
@@ -162,7 +162,7 @@ static double FP_NAME(fp_slope_sign_proved)(const fp_log_ratio *r, double x, dou
         return x + direction * step;
     step = step < reach ? step : reach;
     for (int i = 0; i < 45 && step - near > 1e-12 * reach && !r->stop->status;
-         ++i) { /* a long flat stretch, or the sign is proved at `end` alone: draw nearer */
+         ++i) { /* the flat part is long, or the sign is proved at `end` alone: bisect */
         double middle = 0.5 * (near + step);
         FP_NAME(fp_log_ratio_at)(r, x + direction * middle, &at);
         out->evaluations++;
@@ -181,7 +181,7 @@ static int FP_NAME(fp_split_curved)(const fp_log_ratio *r, fp_piece run, fp_piec
     double xl = x > a ? FP_NAME(fp_slope_sign_proved)(r, x, a, -run.sign, out) : a;
     double xr = x < b ? FP_NAME(fp_slope_sign_proved)(r, x, b, run.sign, out) : b;
     fp_taylor at, left, right;
-    if (r->stop->status) { /* in the middle of it: nothing is known of the run */
+    if (r->stop->status) { /* stopped halfway: nothing is known of the run */
         out->undecided++;
         return FP_NAME(fp_pieces_append)(out, (fp_piece){a, b, FP_ENCLOSED, 0, -INFINITY, INFINITY, 0, 0, 0});
     }
@@ -191,7 +191,7 @@ static int FP_NAME(fp_split_curved)(const fp_log_ratio *r, fp_piece run, fp_piec
         FP_NAME(fp_log_ratio_at)(r, x, &at);
         FP_NAME(fp_log_ratio_at)(r, xl, &left);
         FP_NAME(fp_log_ratio_at)(r, xr, &right);
-        /* convex: below the higher end, above the tangent at x; concave: the same upside down */
+        /* convex: below the higher end and above the tangent at x; concave: the mirror image */
         double ends[2] = {run.sign * left.value, run.sign * right.value};
         double tops[2] = {ends[0] + left.error, ends[1] + right.error}, top = tops[0] > tops[1] ? tops[0] : tops[1];
         double foot = run.sign * at.value - at.error - (fabs(at.slope) + at.slope_error) * (xr - xl);
@@ -204,8 +204,8 @@ static int FP_NAME(fp_split_curved)(const fp_log_ratio *r, fp_piece run, fp_piec
     return FP_NAME(fp_pieces_append_monotone)(out, xr, b, run.sign);
 }
 
-/* Where the right tail (direction = 1; the left one mirrored, -1) settles: beyond `*edge` the slope keeps `*sign`, with
- * limit `*limit` of L; sign 0 means L stays within `*spread` of the limit. */
+/* Where the right tail (direction = 1; the left one is mirrored, -1) begins: beyond `*edge` the slope keeps
+ * `*sign`, and L has the limit `*limit`; sign 0 means that L stays within `*spread` of the limit. */
 static void FP_NAME(fp_tail_sign)(const fp_log_ratio *r, int direction, double scale, double *edge, int *sign,
                                   double *limit, double *spread)
 {
@@ -224,7 +224,8 @@ static void FP_NAME(fp_tail_sign)(const fp_log_ratio *r, int direction, double s
     }
     double sp = sigma[0][top[0]], sq = sigma[1][top[1]], mp = direction * mean[0][top[0]],
            mq = direction * mean[1][top[1]];
-    double slope_rate = (sp - sq) / sp / sq * (1.0 / sp + 1.0 / sq); /* growth of the leading slope, its sign exact */
+    double slope_rate =
+        (sp - sq) / sp / sq * (1.0 / sp + 1.0 / sq); /* growth of the leading slope; its sign is exact */
     int same = sp == sq && mp == mq;
     for (double away = scale; away < FP_FARTHEST_POSITION && !fp_stop_requested(r->stop, 4 * (r->np + r->nq));
          away *= 1.5) {
@@ -240,7 +241,7 @@ static void FP_NAME(fp_tail_sign)(const fp_log_ratio *r, int direction, double s
                     continue;
                 double rate = 1.0 / s / s - 1.0 / s0 / s0, gap = z / s - z0 / s0, more = -0.5 * (z * z - z0 * z0);
                 int sure = gap > 1e-12 * (z / s);
-                if (s == s0) { /* without cancellation however near the means */
+                if (s == s0) { /* without cancellation, however close the means */
                     gap = (m0 - m) / s / s;
                     more = -0.5 * ((m0 - m) / s) * (z + z0);
                     sure = gap > 0.0;
@@ -302,7 +303,7 @@ static void FP_NAME(fp_tail_sign)(const fp_log_ratio *r, int direction, double s
     *spread = INFINITY;
 }
 
-/* The value of L at the ends of every monotone piece, with errors. */
+/* The values of L at the ends of every monotone piece, with errors. */
 static void FP_NAME(fp_pieces_end_values)(const fp_log_ratio *r, fp_pieces *out)
 {
     fp_taylor at;
@@ -329,7 +330,7 @@ static void FP_NAME(fp_pieces_end_values)(const fp_log_ratio *r, fp_pieces *out)
     }
 }
 
-/* The outermost point `reach` standard deviations from a mean, on the side of its sign. */
+/* The outermost point that lies `reach` standard deviations from a mean, on the side given by the sign. */
 static double FP_NAME(fp_outermost_point)(const fp_log_ratio *r, double reach)
 {
     double far = reach > 0.0 ? -INFINITY : INFINITY;
@@ -340,7 +341,7 @@ static double FP_NAME(fp_outermost_point)(const fp_log_ratio *r, double reach)
     return far;
 }
 
-/* All pieces of L, from minus to plus infinity; -1 when memory is short.  Where the time is spent they are coarse. */
+/* All pieces of L, from minus to plus infinity; -1 when memory is short. They are coarse where the time is spent. */
 static int FP_NAME(fp_pieces_build)(const fp_log_ratio *r, fp_pieces *out)
 {
     fp_pieces runs = {0};
@@ -354,7 +355,7 @@ static int FP_NAME(fp_pieces_build)(const fp_log_ratio *r, fp_pieces *out)
     scale = least_p < least_q ? least_p : least_q;
     FP_NAME(fp_tail_sign)(r, -1, most_p > most_q ? most_p : most_q, &edge[0], &sign[0], &out->limit[0], &spread[0]);
     FP_NAME(fp_tail_sign)(r, 1, most_p > most_q ? most_p : most_q, &edge[1], &sign[1], &out->limit[1], &spread[1]);
-    /* one narrowest component against the rest: L'' = Var_r(g) - b + t has a sign everywhere */
+    /* one narrowest component against the others: L'' = Var_r(g) - b + t has one sign everywhere */
     if (r->nq == 1 && most_q <= least_p)
         curved = 1;
     else if (r->np == 1 && most_p <= least_q)
@@ -372,11 +373,11 @@ static int FP_NAME(fp_pieces_build)(const fp_log_ratio *r, fp_pieces *out)
         }
         cuts[0] = edge[0], cuts[9] = edge[1];
         double now = fp_seconds(), deadline = r->stop->deadline;
-        r->stop->deadline = now + 0.5 * (deadline - now); /* the rest of the time is for what is made of the runs */
+        r->stop->deadline = now + 0.5 * (deadline - now); /* the rest of the time is reserved for the use of the runs */
         for (int k = 0; k < 9 && !status; ++k) {
             double from = cuts[k] > edge[0] ? cuts[k] : edge[0], to = cuts[k + 1] < edge[1] ? cuts[k + 1] : edge[1];
             long share = 20L * (r->np + r->nq), budget = (k == 4 ? 120000 : 8000) + share;
-            if (r->np + r->nq > 256) /* the time of an evaluation is that of all components */
+            if (r->np + r->nq > 256) /* an evaluation takes time in proportion to the number of components */
                 budget = (k == 4 ? 40000 : 4000) + share;
             if (!(from < to))
                 continue;

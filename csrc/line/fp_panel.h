@@ -32,8 +32,8 @@
 
 /* bound: tested by enclosures/test_integrals - components dropped on a panel: e^-90 of another's smallest */
 #define FP_DROP_LEVEL 90.0
-#define FP_TAIL_LEVEL -1e4 /* log densities below it take the ratios of components from their differences */
-#define FP_FAR_LEVEL -200.0 /* and those below it drop components by their ratio */
+#define FP_TAIL_LEVEL -1e4 /* below this log density, ratios of components are computed from their differences */
+#define FP_FAR_LEVEL -200.0 /* below this log density, components are dropped by their ratio */
 #define FP_HALF_LOG_2PI 0.91893853320467274178
 
 /* e^x for x <= 700, 0.8 ulp; e^-708 below -708 */
@@ -44,18 +44,18 @@ FP_INLINE double fp_exp_down(double x)
     return (1.0 + (r + q)) * fp_double((fp_bits(shifted) - fp_bits(FP_SHIFT) + 1023) << 52);
 }
 
-/* the whole mixture; ce bounds the error of c in units of u */
+/* The whole mixture; ce bounds the error of c in units of u. */
 typedef struct {
     int n;
     double *w, *m, *s, *is, *c, *ce, largest_mean, largest_sigma, smallest_sigma;
 } fp_gaussian_mixture;
 
-/* one mixture on one panel; arrays padded to a multiple of eight with components of no weight */
+/* One mixture on one panel; the arrays are padded to a multiple of eight with components of weight zero. */
 typedef struct {
     int n, padded, reference;
     const int *index;
     double *dm, *is, *c, *ce, *r, *log_r, *slope, *curvature, *offset, *scratch;
-    double base, top, l0, alpha, beta, kappa, lambda; /* base: what log_r was taken relative to */
+    double base, top, l0, alpha, beta, kappa, lambda; /* base: log_r is relative to it */
     double square_error; /* of t^2 / 2 and the difference from c, in units of u t^2 */
 } fp_local_mixture;
 
@@ -107,7 +107,8 @@ FP_INLINE double fp_distance(const fp_gaussian_mixture *law, int i, double origi
     return (origin - law->m[i]) + x0;
 }
 
-/* t_i - t_r at the centre, t_r given, in the one of two ways that rounds less; a few u of size bound the error */
+/* t_i - t_r at the centre, for given t_r, in the one of two forms that rounds less; a few u times size bound the
+ * error. */
 FP_INLINE double fp_standardised_difference(const fp_gaussian_mixture *law, int i, int r, double origin, double x0,
                                             double t_r, double *size)
 {
@@ -119,7 +120,7 @@ FP_INLINE double fp_standardised_difference(const fp_gaussian_mixture *law, int 
     return direct < shifted ? t_i - t_r : standardised_gap + other;
 }
 
-/* an upper bound of log(component i / component r) on the panel */
+/* Upper bound of log(component i / component r) on the panel. */
 static inline double fp_component_ratio_bound(const fp_gaussian_mixture *law, int i, int r, double origin, double x0,
                                               double h)
 {
@@ -138,7 +139,7 @@ static inline double fp_component_ratio_bound(const fp_gaussian_mixture *law, in
     return e + 1e-14 * error;
 }
 
-/* the largest component at the centre, from a guess: their ratios are right where rounding blurs their logarithms */
+/* The largest component at the centre, from a guess: ratios are accurate where the logarithms themselves are not. */
 static inline int fp_largest_component(const fp_gaussian_mixture *law, const int *index, int n, int guess,
                                        double origin, double x0)
 {
@@ -148,7 +149,7 @@ static inline int fp_largest_component(const fp_gaussian_mixture *law, const int
     return guess;
 }
 
-/* the components listed in index, relative to the centre; up is 1 / h */
+/* Gather the components listed in index, relative to the centre; up is 1 / h. */
 static inline void fp_local_gather(fp_local_mixture *side, const fp_gaussian_mixture *law, const int *index, int n,
                                    double origin, double x0, double h)
 {
@@ -185,8 +186,8 @@ static inline void fp_local_gather(fp_local_mixture *side, const fp_gaussian_mix
     }
 }
 
-/* after the centre has been found: far in the tails, alpha and beta become those of the reference, from which the
- * slopes of the others differ by numbers that their size does not blur */
+/* After fp_local_centre: far in the tails, alpha and beta are replaced by those of the reference component, from
+ * which the slopes of the others differ by amounts that are accurate whatever their size. */
 static inline void fp_local_tail(fp_local_mixture *side, const fp_gaussian_mixture *law, double origin, double x0)
 {
     const int r = side->reference;
@@ -208,7 +209,8 @@ static inline void fp_local_tail(fp_local_mixture *side, const fp_gaussian_mixtu
     side->beta = is_r * is_r;
 }
 
-/* keeps of `from` what matters on the panel; upper and lower bound log p there; lost gathers the dropped weight */
+/* Keep the components of `from` that matter on the panel; upper and lower bound log p there; lost sums the dropped
+ * weight. */
 static inline int fp_select_components(const fp_gaussian_mixture *law, const int *from, int n, double origin, double x0,
                                        double h, int *kept, double *upper, double *lower, double *lost)
 {

@@ -4,7 +4,7 @@
  * analysis of a panel the lanes are components, in the evaluation they are nodes.
  */
 /* bounds: tested by enclosures/test_integrals - errors of log p, log q and of posterior terms at a node */
-/* one vector's worth of independent work; kept a loop for the vectoriser */
+/* One vector of independent work; it is kept a loop for the vectoriser. */
 #define FP_LANE_LOOP(k) _Pragma("GCC unroll 1") for (int k = 0; k < FP_LANES; k++)
 
 /* log p(x0), responsibilities, alpha, beta */
@@ -65,7 +65,7 @@ static void FP_NAME(fp_local_nodes)(const fp_local_mixture *side, const double *
         double guess[FP_LANES], sum[FP_LANES] = {0}, error[FP_LANES] = {0};
         FP_LANE_LOOP(k)
             guess[k] = far ? -INFINITY : l0 + d[b + k] * (alpha - half_beta * d[b + k]);
-        for (int j = 0; j < side->n && far; j++) /* rounding may be large, and is the same here and below */
+        for (int j = 0; j < side->n && far; j++) /* the rounding may be large, and is the same here and below */
             FP_LANE_LOOP(k) {
                 const double t = fabs(dm[j] + d[b + k]) * scale[j], e = c[j] - 0.5 * t * t;
                 guess[k] = e > guess[k] ? e : guess[k];

@@ -26,14 +26,14 @@
  * added */
 #define FP_TAIL_SIGMAS 41.0
 /* bound: proved - panels whose bound is below it are not halved; their bound counts in full */
-#define FP_NEGLIGIBLE 1e-100 /* absolute error that no panel is halved for */
+#define FP_NEGLIGIBLE 1e-100 /* absolute error below which no panel is halved */
 #define FP_NEGLECTED 80.0
 /* bound: none - when panels get a new origin */
-#define FP_NEAR_ORIGIN 0x1p-40 /* narrower than this part of their distance, panels get a new origin */
+#define FP_NEAR_ORIGIN 0x1p-40 /* a panel narrower than this fraction of its distance from the origin gets a new one */
 /* bound: none - the narrowest panel that is halved; what is left counts in full */
 #define FP_LEAST_PANEL 0x1p-1010
-#define FP_BOUND_PANELS 4096 /* that bounds of an order-alpha integral are made from */
-#define FP_FAR_RATIO 600.0 /* log densities whose ratio is not taken from double-doubles */
+#define FP_BOUND_PANELS 4096 /* number of panels from which bounds of an order-alpha integral are made */
+#define FP_FAR_RATIO 600.0 /* beyond this log density the ratio is not computed in double-doubles */
 #define FP_ELLIPSES 6
 #define FP_RULES 4
 
@@ -97,7 +97,7 @@ static inline fp_panel fp_heap_pop(fp_integral *w)
     return top;
 }
 
-/* log x, or of what x may be where t^2 / 2 has left the doubles: |x - m| / s <= 1e601 */
+/* log x, or a bound of it where t^2 / 2 has overflowed: |x - m| / s <= 1e601. */
 static inline double fp_log_size(double x) { return x < 1e300 ? fp_log(x) : 2800.0; }
 
 /* log of an upper bound of the integral of |integrand| over a panel on which up and uq bound log p and log q from
@@ -123,8 +123,8 @@ static inline double fp_mass_bound(const fp_integral *w, double up, double uq, c
     }
 }
 
-/* gives a panel that is narrow for its distance from the origin a new one, by an exact translation; 0 if there is
- * none */
+/* Give a panel that is narrow for its distance from the origin a new origin by an exact translation; 0 if there is
+ * none. */
 static inline int fp_panel_move(const fp_integral *w, fp_panel *panel)
 {
     const double centre = panel->origin + panel->x0, distance = fabs(panel->x0);
@@ -152,7 +152,7 @@ static inline int fp_panel_move(const fp_integral *w, fp_panel *panel)
     return 1;
 }
 
-/* adds the panel at (x0, h), its components chosen among those of its parent */
+/* Add the panel at (x0, h), with components selected from those of its parent. */
 static inline int fp_panel_add(fp_integral *w, const fp_panel *parent, double x0, double h)
 {
     fp_panel panel = *parent;
@@ -208,8 +208,8 @@ static inline double fp_log_modulus_information(fp_integral *w, double log_q, do
     return log_q + fp_log(tiny && 0.5 * small < sum ? 0.5 * small : sum);
 }
 
-/* log of a bound of the modulus of the integrand on the ellipse of parameter rho; infinity where none is known; b
- * is the order minus one, or the factor of a mass */
+/* log of a bound of the modulus of the integrand on the ellipse of parameter rho, infinity where none is known; b
+ * is the order minus one, or the factor of a mass. */
 static inline double fp_log_modulus(fp_integral *w, int kind, double b, double rho)
 {
     const double x = 0.5 * (rho + 1.0 / rho), y = 0.5 * (rho - 1.0 / rho);
@@ -254,7 +254,7 @@ typedef struct {
     double value, mass, rounding;
 } fp_panel_sum;
 
-/* the N-point rule on the panel at hand; not to be used when it was stopped */
+/* The N-point rule on the current panel; the result must not be used when it was stopped. */
 static inline fp_panel_sum fp_panel_rule(fp_integral *w, const fp_panel *panel, int kind, double b, int rule)
 {
     const int n = 8 * (rule + 1);
@@ -293,9 +293,9 @@ static inline fp_panel_sum fp_panel_rule(fp_integral *w, const fp_panel *panel, 
         }
         if (kind != FP_ENTROPY && !(panel->h < 0x1p200 && panel->h > 0x1p-200)) {
             const double log_h = fp_log(panel->h);
-            unit = 1.0; /* densities a panel, lest they leave the doubles */
+            unit = 1.0; /* densities are scaled by the panel, lest they overflow or underflow */
             for (int k = 0; k < n; k++) {
-                lp[k] += log_h, lq[k] += log_h; /* l stays: the integrands are homogeneous */
+                lp[k] += log_h, lq[k] += log_h; /* l does not change: the integrands are homogeneous */
                 dp[k] += 4.0 * FP_U * (fabs(lp[k]) + fabs(log_h));
                 dq[k] += 4.0 * FP_U * (fabs(lq[k]) + fabs(log_h));
             }
@@ -325,8 +325,8 @@ static inline void fp_integral_add(fp_integral *w, fp_panel_sum s, double trunca
     w->panels++;
 }
 
-/* the scale follows the largest integrand at a centre, times the width over which it stays (order-alpha integrals
- * only) */
+/* The scale follows the largest integrand at a centre times the width over which it stays (order-alpha integrals
+ * only). */
 static inline void fp_integral_rescale(fp_integral *w, double log_h)
 {
     if (w->kind != FP_RENYI)
@@ -368,7 +368,7 @@ static inline int fp_panel_kind(const fp_integral *w, const fp_panel *panel, dou
     return kind;
 }
 
-/* 1: the panel is done; 0: halve it */
+/* 1: the panel is done; 0: it must be halved. */
 static inline int fp_panel_integrate(fp_integral *w, const fp_panel *panel)
 {
     const fp_quadrature_kernels *table = fp_quadrature_kernels_in_use();
@@ -402,7 +402,7 @@ static inline int fp_panel_integrate(fp_integral *w, const fp_panel *panel)
             fp_integral_rescale(w, log_h);
             floor = 0.05 * w->target * w->mass + FP_NEGLIGIBLE;
             log_floor = fp_log(floor);
-            /* a first guess of what will do, from the size of p and q */
+            /* a first guess of the accuracy that suffices, from the size of p and q */
             wanted = fp_max(fp_log(w->target) + log_h + (w->kind == FP_RENYI ? -w->log_width : peak - 3.0),
                             log_floor);
             if (log_m + log_h + 0.7 - w->scale < fp_log(1e-4 * w->target * w->mass + FP_NEGLIGIBLE)) {
@@ -416,7 +416,7 @@ static inline int fp_panel_integrate(fp_integral *w, const fp_panel *panel)
             const double log_bound = front - 16.0 * (r + 1) * fp_log(rho);
             best[r] = log_bound < best[r] ? log_bound : best[r];
         }
-        if (best[0] <= log_floor) /* sure to be accepted */
+        if (best[0] <= log_floor) /* certain to be accepted */
             break;
     }
     if (!(best[FP_RULES - 1] < INFINITY))
@@ -457,7 +457,7 @@ static inline void fp_integral_free(fp_integral *w)
     free(w->prior);
 }
 
-/* -1: out of memory; else 0.  p and q are laws already built. */
+/* Returns 0, or -1 when memory is short. p and q are already built. */
 static inline int fp_integral_start(fp_integral *w)
 {
     const int n = w->p.n + w->q.n;
@@ -516,9 +516,10 @@ static inline void fp_renyi_panel(const fp_integral *w, const fp_panel *panel, d
     *lower = width + value + least + fp_min(more[0], 0.0) + fp_min(more[1], 0.0) - error;
 }
 
-/* Bounds of the logarithm of an integral of order a, from those of p^a q^(1 - a) on panels alone, for laws so far apart
- * that the rounding of log p leaves no digit of the integral and all that matter of its logarithm.  A started integral
- * of kind FP_RENYI; -1: out of memory, else 0.  What the root leaves out is not in them.  Stopped, they are wide. */
+/* Bounds of the logarithm of an integral of order a from bounds of p^a q^(1 - a) on panels alone, for mixtures so
+ * far apart that the rounding of log p leaves no digit of the integral but all relevant digits of its logarithm.
+ * The integral must be started, of kind FP_RENYI; returns 0, or -1 when memory is short. The part outside the root
+ * is not included. When stopped, the bounds are wide. */
 static inline int fp_renyi_bounds(fp_integral *w, double *lower, double *upper)
 {
     double least = -INFINITY;
@@ -532,7 +533,7 @@ static inline int fp_renyi_bounds(fp_integral *w, double *lower, double *upper)
         double inside, bound;
         fp_renyi_panel(w, &panel, &inside, &bound);
         least = inside > least ? inside : least;
-        if (bound < panel.bound) { /* tighter than when it was added: it waits again */
+        if (bound < panel.bound) { /* tighter than when it was added: put it back */
             panel.bound = bound;
             if (fp_heap_push(w, panel))
                 return -1;
@@ -557,7 +558,7 @@ static inline int fp_renyi_bounds(fp_integral *w, double *lower, double *upper)
     return 0;
 }
 
-/* 0: done; 1: out of budget, or FP_EXPIRED (the bounds are true, and wide); -1: out of memory; FP_INTERRUPTED. */
+/* 0: done; 1: budget spent, or FP_EXPIRED (the bounds are valid but wide); -1: memory is short; FP_INTERRUPTED. */
 static inline int fp_integral_run(fp_integral *w)
 {
     long before = w->work;
@@ -585,7 +586,7 @@ static inline int fp_integral_run(fp_integral *w)
         }
         if (fp_panel_integrate(w, &panel))
             continue;
-        if (w->stop.status) { /* in the middle of it: it waits again */
+        if (w->stop.status) { /* stopped halfway: put it back */
             if (fp_heap_push(w, panel))
                 return -1;
             continue;

@@ -33,7 +33,7 @@ static void FP_NAME(fp_scaled_sum_add)(FP_NAME(fp_scaled_sum) *s, fp_dd term, do
     s->error += fp_dd_ldexp(fp_dd_set(error), down).hi + 0x1p-104 * fabs(s->sum.hi) + 0x1p-900;
 }
 
-/* The sum as a bracket that reaches `loss_sum` e^loss_log farther up; `lossy` says whether there is such a loss. */
+/* Write the sum as a bracket whose upper end is `loss_sum` e^loss_log higher; `lossy` says whether there is a loss. */
 static void FP_NAME(fp_scaled_sum_bracket)(FP_NAME(fp_scaled_sum) * s, int lossy, double loss_log, double loss_sum,
                                            fp_bracket *out)
 {
@@ -42,7 +42,7 @@ static void FP_NAME(fp_scaled_sum_bracket)(FP_NAME(fp_scaled_sum) * s, int lossy
         *out = (fp_bracket){0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
         return;
     }
-    if (lossy) { /* in a unit in which the loss does not overflow */
+    if (lossy) { /* choose a unit in which the loss does not overflow */
         double exponent = loss_log / ln2;
         int64_t least = exponent > -0x1p60 ? (int64_t)exponent : -(int64_t)0x1p60;
         if (s->empty || s->exponent < least - 500) {
@@ -65,7 +65,7 @@ static void FP_NAME(fp_scaled_sum_bracket)(FP_NAME(fp_scaled_sum) * s, int lossy
     out->upper = upper > 0.0 ? nextafter(ldexp(upper, k), INFINITY) : 0.0;
     if (out->lower > 0.0 && out->lower < 1e-300)
         out->lower = nextafter(out->lower, 0.0);
-    if (error + loss < 1e-3 * value) { /* the logarithm keeps the low part, so that it is good near 0 too */
+    if (error + loss < 1e-3 * value) { /* the logarithm uses the low part, so that it is accurate near 0 too */
         out->log_value = fp_dd_log_scaled(s->sum, s->exponent).hi;
         out->log_lower = out->log_value - error / value * 1.01;
         out->log_upper = out->log_value + (error + loss) / value * 1.01;
@@ -76,7 +76,7 @@ static void FP_NAME(fp_scaled_sum_bracket)(FP_NAME(fp_scaled_sum) * s, int lossy
     }
 }
 
-/* Outward rounding of the logarithms, probabilities kept within [0, 1], bounds around the value. */
+/* Round the logarithms outward, keep probabilities within [0, 1] and the value within its bounds. */
 static void FP_NAME(fp_bracket_round_outward)(fp_bracket *out)
 {
     double slack = 8.9e-16;

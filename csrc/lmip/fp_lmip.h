@@ -26,21 +26,25 @@
 #define FP_LMIP_BELOW_ONE 0x1.fffffffffffffp-1
 #define FP_LMIP_LN2 0.69314718055994530942
 /* bound: proved - e^epsilon p is below 1e-98 from there on: the curves differ from their limits by less than an ulp */
-#define FP_LMIP_EPSILON_CAP 6.0 /* e^epsilon p < 1e-98 from here on, whatever mu: the curves have saturated */
+#define FP_LMIP_EPSILON_CAP 6.0
 
 /* bound: tested by kernels/test_lmip_accuracy - a smaller mu counts as this one: the safe side */
-#define FP_LMIP_LEAST 1e-300 /* a smaller mu > 0 counts as this one, the safe side: divergences would be subnormal */
+#define FP_LMIP_LEAST 1e-300
 
 enum { FP_LMIP_BLOCK = 64, FP_LMIP_STEPS = 40 };
-enum { FP_LMIP_DELTA, FP_LMIP_HIGH, FP_LMIP_LOG_LOW }; /* what is asked for: delta, or the pair that attains it */
+enum {
+    FP_LMIP_DELTA,
+    FP_LMIP_HIGH,
+    FP_LMIP_LOG_LOW
+}; /* the requested output: delta, or the high or the logarithm of the low probability of the pair that attains it */
 
-/* mu > 0 nats, no smaller than the least one */
+/* mu > 0 in nats, raised to the least supported value. */
 FP_INLINE double fp_lmip_clamp(double mu)
 {
     return mu < FP_LMIP_LEAST ? FP_LMIP_LEAST : mu;
 }
 
-/* a point between low >= 0 and high <= inf, for steps that would leave them */
+/* A point between low >= 0 and high <= inf, for steps that would leave the bracket. */
 FP_INLINE double fp_lmip_between(double low, double high, double here)
 {
     const double middle = low > 0.0 ? __builtin_sqrt(low) * __builtin_sqrt(high) : 0.125 * high;

@@ -1,6 +1,7 @@
-/* The loops of the conversions of mutual-information privacy; no include guard: common/fp_variants.h includes this once
- * per instruction set.  FP_LMIP_BLOCK problems are solved side by side; a finished one stands still, so its result does
- * not depend on its neighbours.  Every unknown keeps a bracket [low, high]; a step that leaves it halves it instead. */
+/* The conversions of mutual-information privacy. FP_LMIP_BLOCK problems are solved side by side; a finished one no
+ * longer changes, so that its result does not depend on its neighbours. Every unknown keeps a bracket [low, high];
+ * a step that leaves it is replaced by bisection. No include guard: common/fp_variants.h includes this once per
+ * instruction set. */
 /* bounds: tested by kernels/test_lmip_accuracy - when Newton's method has converged: 4e-15 of the answer */
 
 #define FP_LMIP_EACH _Pragma("GCC ivdep") for (ptrdiff_t i = 0; i < n; i++)
@@ -92,7 +93,7 @@ static void FP_NAME(fp_lmip_ldp)(const double *mu, const double *epsilon, double
             const int inside = (next > bottom) & (next < top);
             const double change = __builtin_fabs(next - v[i]);
             const int near = change <= 1e-7 * v[i];
-            /* close to mu = 1 noise keeps v from settling; delta does not mind */
+            /* for mu close to 1, rounding keeps v from converging, but delta is not affected */
             const int converged = near | ((step >= 8) & (v[i] > 1.0) & (pair.weight * (change * change) <= 1e-18));
             const double chosen = near ? next : converged ? v[i] : inside ? next : fp_lmip_between(bottom, top, v[i]);
             low[i] = active_now ? bottom : low[i];

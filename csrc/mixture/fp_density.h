@@ -47,7 +47,7 @@
 #define FP_SAMPLE_VECTORS 4             /* vectors of samples in a block */
 #define FP_MAX_BLOCK 32       /* samples in the largest block */
 #define FP_CHUNK 64        /* components whose exponents are kept */
-#define FP_LEAST_LOG_DENSITY -1e100  /* a log density below it is done again */
+#define FP_LEAST_LOG_DENSITY -1e100  /* samples with a lower log density are recomputed one by one */
 #define FP_FARTHEST 1024.0 /* whitened distance of a mean from the first */
 
 enum { FP_ISOTROPIC = 0, FP_DIAGONAL = 1, FP_FULL = 2 };
@@ -78,7 +78,7 @@ static long double fp_half_square(const fp_density *p, ptrdiff_t n, ptrdiff_t c,
     return 0.5L * sum;
 }
 
-/* one sample, where the fast way may have failed */
+/* One sample in long double, where the vector loop may have failed. */
 static void fp_density_scalar(const fp_density *p, ptrdiff_t n, const double *x, double *out, double *info)
 {
     long double top = -INFINITY, sum = 0.0L, information = 0.0L;
@@ -112,7 +112,7 @@ typedef void (*fp_density_kernel)(const fp_density *, ptrdiff_t, const double *,
 
 static inline fp_density_kernel fp_density_select(void) { return FP_SELECT(fp_density_tile); }
 
-/* what is computed once a call; prepared is room for 3 k */
+/* What is computed once in a call; `prepared` has room for 3 k numbers. */
 static void fp_density_prepare(fp_density *p, double *prepared)
 {
     const double unit = p->k > 1 ? FP_LOG2E : 1.0;

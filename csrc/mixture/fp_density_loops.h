@@ -2,7 +2,7 @@
 #include "common/fp_vector_loops.h"
 #include "mixture/fp_quadratic_form_loops.h"
 
-/* adds 2^(e - top) of a chunk to sum, which was relative to old, or is nothing yet */
+/* Add 2^(e - top) of a chunk to sum, which was relative to old or does not exist yet. */
 FP_INLINE void FP_NAME(fp_add_chunk)(const fp_density *p, int fresh, int count, const double *restrict e,
                                   const fp_v *restrict old, const fp_v *restrict top, fp_v *restrict sum)
 {
@@ -71,7 +71,7 @@ FP_INLINE void FP_NAME(fp_add_information)(const fp_density *p, ptrdiff_t first,
         info[s] = info[s] + part[s];
 }
 
-/* copies samples first .. first + FP_BLOCK - 1 of x (d, n) side by side; past the end the last one is repeated */
+/* Copy samples first to first + FP_BLOCK - 1 of x (d, n) side by side; past the end the last one is repeated. */
 static void FP_NAME(fp_copy_block)(ptrdiff_t d, ptrdiff_t n, ptrdiff_t first, const double *restrict x,
                                    double *restrict to)
 {
@@ -88,7 +88,7 @@ static void FP_NAME(fp_copy_block)(ptrdiff_t d, ptrdiff_t n, ptrdiff_t first, co
     }
 }
 
-/* log densities of a block of samples; with `info` also what they tell about their components */
+/* Log densities of a block of samples; with `info` also the divergence of the component posterior from the weights. */
 static void FP_NAME(fp_density_block)(const fp_density *p, const double *block, double *t, double *out, double *info)
 {
     double e[FP_CHUNK * FP_BLOCK] __attribute__((aligned(64)));
@@ -128,7 +128,7 @@ static void FP_NAME(fp_density_block)(const fp_density *p, const double *block, 
         *(fp_v *)(info + s * FP_W) = information[s];
 }
 
-/* a single component needs no exponential */
+/* A single component needs no exponential. */
 static void FP_NAME(fp_density_single)(const fp_density *p, const double *block, double *t, double *out, double *info)
 {
     fp_v top[FP_SAMPLE_VECTORS];
@@ -139,7 +139,8 @@ static void FP_NAME(fp_density_single)(const fp_density *p, const double *block,
         info[i] = 0.0;
 }
 
-/* all means into the coordinates where the one covariance is 1; 0 where a mean is too far off to do it accurately */
+/* Transform all means to the coordinates in which the common covariance is 1; returns 0 where a mean is too far
+ * away to do so accurately. */
 static int FP_NAME(fp_whiten_means)(const fp_density *p, double *work, double *means)
 {
     const ptrdiff_t d = p->d;

@@ -28,7 +28,7 @@
 #define FP_NEGLIGIBLE_ENTRY 1e-17
 
 typedef struct {
-    /* the law and the request */
+    /* the distribution and the request */
     ptrdiff_t n;
     const double *x, *w;
     double width;             /* largest length of a cell, in the unit of x */
@@ -39,7 +39,7 @@ typedef struct {
     double *node, *weight;
     ptrdiff_t *first_atom, *first_node; /* of every cell; behind the last cell n and the number of nodes */
     ptrdiff_t cells, nodes;
-    double worst;             /* largest weighted sum of differences among cells that were replaced */
+    double worst;             /* largest weighted sum of differences among the cells that were replaced */
     /* the cell in progress */
     ptrdiff_t start, stop, done;
     double middle, half, diagonal[FP_NODES], squares[FP_NODES];
@@ -53,7 +53,7 @@ static inline void fp_dd_accumulate(fp_dd *sum, double x)
     sum->lo += s.lo;
 }
 
-/* w T_m(t), m < count, onto the moments */
+/* Add w T_m(t), m < count, to the moments. */
 static inline void fp_moments_add(fp_dd *moment, int count, double t, double w)
 {
     double before = 1.0, current = t;
@@ -66,7 +66,7 @@ static inline void fp_moments_add(fp_dd *moment, int count, double t, double w)
     }
 }
 
-/* one more atom in the first k rows of a Jacobi matrix that `known` atoms made */
+/* Add an atom to the first k rows of the Jacobi matrix of the `known` atoms before it. */
 static inline void fp_jacobi_add(double *diagonal, double *squares, int k, ptrdiff_t known, double x, double w)
 {
     double cosine = 1.0, sine = 0.0, shift = 0.0, rest = w;
@@ -179,7 +179,7 @@ static inline int fp_node_weights(int k, const double *t, const fp_dd *moment, d
     return 1;
 }
 
-/* number of nodes put in place of the atoms of the cell; 0 where it must keep its atoms */
+/* The number of nodes that replace the atoms of the cell; 0 where it must keep its atoms. */
 static inline int fp_cell_nodes(fp_grouping *g)
 {
     const int k = g->k;
@@ -225,7 +225,7 @@ static inline int fp_cell_nodes(fp_grouping *g)
     return used;
 }
 
-/* begins the cell at atom `start` */
+/* Begin the cell at atom `start`. */
 static inline void fp_cell_begin(fp_grouping *g, ptrdiff_t start)
 {
     ptrdiff_t near = start + 1, beyond = g->n, step = 1;
@@ -247,7 +247,7 @@ static inline void fp_cell_begin(fp_grouping *g, ptrdiff_t start)
         g->moment[m] = (fp_dd){0.0, 0.0};
 }
 
-/* 0 when all is done, 1 when there is more to do */
+/* Continue until about `budget` atoms are processed; returns 0 when all is done, 1 when there is more to do. */
 static inline int fp_grouping_run(fp_grouping *g, ptrdiff_t budget)
 {
     while (budget > 0) {

@@ -21,7 +21,7 @@
 
 #define FP_POINTS 4
 #define FP_ROWS 512
-/* bound: none - 1 / w of weights so small that they have no part in any sum */
+/* bound: none - cap of 1 / w for weights so small that they contribute to no sum */
 #define FP_LARGEST_RATIO 1e300
 #define FP_INV_SQRT_2PI 0.39894228040143267794
 
@@ -29,7 +29,7 @@ enum {
     FP_ABP_LOCAL,
     FP_ABP_GLOBAL,
     FP_ABP_SMALL_TILTS
-}; /* SMALL: all tilts below 1/2 in size, then top is 0, mean less 1 */
+}; /* SMALL_TILTS: all exponents are below 1/2 in size; then top is 0, and mean is reduced by 1 */
 
 /* bound: proved - 1 / (k (2k - 1)), rounded; t^2 < 1/16 leaves 1e-19 of the first */
 static const double fp_jensen_shannon_series[14] = {

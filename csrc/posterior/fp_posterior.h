@@ -34,11 +34,11 @@
 #define FP_TILE 512
 #define FP_LOG2 0.69314718055994530942
 
-/* how a block's prior is given */
+/* How the prior of a block is given. */
 enum { FP_PRIOR_NONE, FP_PRIOR_PLAIN, FP_PRIOR_LOG };
 
 typedef struct {
-    double top, ties, most, least; /* of t; of l */
+    double top, ties, most, least; /* of t; then of l */
     ptrdiff_t top_at, most_at, least_at;
     fp_accumulator mass, rest, moment;
 } fp_evidence_sums;
@@ -47,15 +47,16 @@ typedef struct {
     fp_accumulator excess, kl, js;
 } fp_divergence_sums;
 
-/* the `capacity` largest t with their places, as a heap whose root is the one to go: the smallest, the latest of
- * equals */
+/* The `capacity` largest t with their indices, as a heap. Its root is the next one to be replaced: the smallest,
+ * and of equal ones the latest. */
 typedef struct {
     ptrdiff_t capacity, count;
     double *t;
     ptrdiff_t *at;
 } fp_largest_weights;
 
-FP_INLINE int fp_largest_weights_before(const fp_largest_weights *best, ptrdiff_t i, ptrdiff_t j) /* i before j */
+FP_INLINE int fp_largest_weights_before(const fp_largest_weights *best, ptrdiff_t i,
+                                        ptrdiff_t j) /* whether i is replaced before j */
 {
     return best->t[i] < best->t[j] || (best->t[i] == best->t[j] && best->at[i] > best->at[j]);
 }
@@ -68,7 +69,7 @@ FP_INLINE void fp_largest_weights_swap(fp_largest_weights *best, ptrdiff_t i, pt
     best->t[j] = t, best->at[j] = at;
 }
 
-/* places come in ascending order: of equals the first stay */
+/* Offer an entry. Indices must come in ascending order: of equal entries the first ones stay. */
 static void fp_largest_weights_offer(fp_largest_weights *best, double t, ptrdiff_t at)
 {
     if (best->count < best->capacity) {
@@ -93,7 +94,7 @@ static void fp_largest_weights_offer(fp_largest_weights *best, double t, ptrdiff
     }
 }
 
-/* the room of one tile */
+/* The workspace of one tile. */
 typedef struct {
     double l[FP_TILE], t[FP_TILE], w[FP_TILE], a[FP_TILE], b[FP_TILE], c[FP_TILE];
 } fp_tile;
@@ -166,8 +167,8 @@ FP_INLINE double fp_phi_near(double z)
     return z * fp_polynomial(z, c, 11);
 }
 
-/* The three terms of the second pass from the prior w and y = log post/prior; the posterior is w e^y, or *posterior
- * where it is known.  Beyond 600 in size the terms no longer feel y but through the posterior, which must then be
+/* The three terms of the second pass from the prior w and y = log posterior/prior; the posterior is w e^y, or
+ * *posterior where it is known. For |y| > 600 the terms depend on y only through the posterior, which must then be
  * known. */
 FP_INLINE void fp_divergence_terms(double w, double y, const int known, double *posterior, double *excess, double *kl,
                                double *js)

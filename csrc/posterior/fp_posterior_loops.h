@@ -1,6 +1,6 @@
-/* Loops of both passes over a tile and over a block; the mathematics is in fp_posterior.h.  FP_GROUP vectors are worked
- * side by side, FP_STEP secrets. */
-/* bounds: none - stands for a prior or a weight of 0 in a logarithm */
+/* Both passes over a tile and over a block; the mathematics is in fp_posterior.h. FP_GROUP vectors are processed
+ * side by side, that is FP_STEP secrets. */
+/* bounds: none - replaces a prior or a weight of 0 in a logarithm */
 #include "common/fp_lanes_loops.h"
 #include "common/fp_vector_loops.h"
 #undef FP_STEP
@@ -14,7 +14,7 @@ static ptrdiff_t FP_NAME(fp_first_index_of)(ptrdiff_t n, const double *f, double
     return i;
 }
 
-/* joins sums that are relative to `top` with those of `one` */
+/* Merge the sums of `one` into `all`; both are relative to their own `top`. */
 static void FP_NAME(fp_evidence_merge)(fp_evidence_sums *all, const fp_evidence_sums *one)
 {
     fp_accumulator_add(&all->mass, one->mass.high);
@@ -69,7 +69,7 @@ FP_INLINE double FP_NAME(fp_vector_sum)(fp_v a)
     return sum;
 }
 
-/* FP_MAX of a group */
+/* The maximum of a group of vectors. */
 FP_INLINE fp_v FP_NAME(fp_group_max)(const fp_v *a)
 {
     fp_v most = a[0];
@@ -78,7 +78,7 @@ FP_INLINE fp_v FP_NAME(fp_group_max)(const fp_v *a)
     return most;
 }
 
-/* sum of a group */
+/* The sum of a group of vectors. */
 FP_INLINE double FP_NAME(fp_group_sum)(const fp_v *a)
 {
     fp_v sum = a[0];
@@ -87,9 +87,9 @@ FP_INLINE double FP_NAME(fp_group_sum)(const fp_v *a)
     return FP_NAME(fp_vector_sum)(sum);
 }
 
-/* log joint weights t of n secrets, n a multiple of FP_STEP: `one` gets top, most, least and mass.  Returns whether
- * every l is a number below infinity and every prior a number that is not negative.  Where the prior is uniform t is
- * l. */
+/* Log joint weights t of n secrets, n a multiple of FP_STEP; `one` receives top, most, least and mass. Returns
+ * whether every l is a number below infinity and every prior is a number that is not negative. Where the prior is
+ * uniform, t is l. */
 FP_INLINE int FP_NAME(fp_evidence_joint_weights)(ptrdiff_t n, const int kind, const double *l, const double *w,
                                                  double shift, double *t, fp_evidence_sums *one)
 {
@@ -142,7 +142,7 @@ FP_INLINE int FP_NAME(fp_evidence_joint_weights)(ptrdiff_t n, const int kind, co
     return FP_ALL(good);
 }
 
-/* ties, rest and moment of a tile whose largest t is one->top > -inf; n a multiple of FP_STEP */
+/* ties, rest and moment of a tile whose largest t is one->top > -inf; n is a multiple of FP_STEP. */
 FP_INLINE void FP_NAME(fp_evidence_tile_sums)(ptrdiff_t n, const double *t, fp_evidence_sums *one)
 {
     const fp_v top = FP_NAME(fp_broadcast)(one->top), low = FP_NAME(fp_broadcast)(-690.0);
@@ -176,15 +176,15 @@ FP_INLINE ptrdiff_t FP_NAME(fp_round_up)(ptrdiff_t n)
     return (n + FP_STEP - 1) & ~(ptrdiff_t)(FP_STEP - 1);
 }
 
-/* fills a tile's array of n numbers up to the next multiple of FP_STEP */
+/* Fill an array of n numbers of a tile up to the next multiple of FP_STEP. */
 FP_INLINE void FP_NAME(fp_fill_up)(ptrdiff_t n, double *f, double value)
 {
     for (ptrdiff_t i = n; i < FP_NAME(fp_round_up)(n); i++)
         f[i] = value;
 }
 
-/* The first pass over n secrets whose l and w are filled up to a multiple of FP_STEP, by the last l and by a prior of
- * zero; `room` is a tile's.  sums: 0 for the largest and smallest alone. */
+/* The first pass over n secrets whose l and w are filled up to a multiple of FP_STEP, by the last l and by a prior
+ * of zero; `workspace` is that of a tile. sums = 0 computes only the largest and the smallest. */
 FP_INLINE void FP_NAME(fp_evidence_tile_add)(fp_evidence_sums *all, fp_largest_weights *best, ptrdiff_t at, ptrdiff_t n,
                                              const int kind, int sums, double shift, const double *l, const double *w,
                                              double *workspace)
@@ -231,9 +231,9 @@ FP_INLINE void FP_NAME(fp_evidence_uniform_tile)(fp_evidence_sums *all, fp_large
     FP_NAME(fp_evidence_tile_add)(all, best, at, n, FP_PRIOR_NONE, 1, 0.0, tile->l, NULL, tile->t);
 }
 
-/* A group of vectors of the second pass: adds w (e^y - 1), w psi(y), w phi(y) to `excess`, `kl` and, doubled, to `js`;
- * v is the posterior w e^y.  y < 600, or the sums are not meant to be used.  With r = e^y, q = min(r, 1) / (min(r, 1) +
- * 2 max(r, 1)) is tanh(log(1 + e^-|y|) / 2), so that log(1 + e^-|y|) takes no logarithm. */
+/* The second pass over a group of vectors: add w (e^y - 1), w psi(y), w phi(y) to `excess`, `kl` and, doubled, to
+ * `js`; v is the posterior w e^y. For y >= 600 the sums must not be used. With r = e^y, q = min(r, 1) / (min(r, 1)
+ * + 2 max(r, 1)) is tanh(log(1 + e^-|y|) / 2), so that log(1 + e^-|y|) takes no logarithm. */
 FP_INLINE void FP_NAME(fp_divergence_group)(const fp_v *w, const fp_v *y, fp_v (*sums)[3], fp_v *v)
 {
     const fp_v one = FP_NAME(fp_broadcast)(1.0), half = FP_NAME(fp_broadcast)(0.5);
@@ -306,7 +306,7 @@ FP_INLINE void FP_NAME(fp_divergence_group)(const fp_v *w, const fp_v *y, fp_v (
         sums[s][0] = sums[s][0] + a[s], sums[s][1] = sums[s][1] + b[s], sums[s][2] = sums[s][2] + c[s];
 }
 
-/* adds the sums of a tile */
+/* Add the sums of a tile. */
 FP_INLINE void FP_NAME(fp_divergence_add)(fp_divergence_sums *all, fp_v (*sums)[3])
 {
     fp_v total[3] = {sums[0][0], sums[0][1], sums[0][2]};
@@ -318,7 +318,8 @@ FP_INLINE void FP_NAME(fp_divergence_add)(fp_divergence_sums *all, fp_v (*sums)[
     fp_accumulator_add(&all->js, 0.5 * FP_NAME(fp_vector_sum)(total[2]));
 }
 
-/* The second pass over a tile that holds y in l, w, and the posterior in t where it is known; leaves it there. */
+/* The second pass over a tile that holds y in l, w, and the posterior in t where it is known; it leaves the
+ * posterior there. */
 static void FP_NAME(fp_divergence_tile)(fp_divergence_sums *all, ptrdiff_t n, int known, fp_tile *tile)
 {
     double *restrict y = tile->l, *restrict w = tile->w;
@@ -399,8 +400,8 @@ FP_INLINE int FP_NAME(fp_divergence_part)(fp_divergence_sums *all, ptrdiff_t n, 
     return 1;
 }
 
-/* n numbers from `at` on as doubles, n at most a tile: where they lie, or in `room`, filled up by `value` (the last
- * number where it is NaN) */
+/* n numbers from `at` on as doubles, n at most a tile: where they are, or copied to `workspace` and filled up by
+ * `value` (by the last number where it is NaN). */
 FP_INLINE const double *FP_NAME(fp_load_doubles)(ptrdiff_t n, const void *source, int single, ptrdiff_t at,
                                                    double value, double *restrict workspace)
 {
@@ -439,7 +440,7 @@ static void FP_NAME(fp_evidence_block)(ptrdiff_t n, const void *l, int l_single,
     }
 }
 
-/* The second pass over a tile where the posterior is a double and one of its factors is none, term by term. */
+/* The second pass term by term, for a tile in which the posterior is a double but one of its factors is not. */
 static void FP_NAME(fp_divergence_scalar)(fp_divergence_sums *all, ptrdiff_t n, int kind, double weight, double high,
                                           double low, const double *l, const double *given, fp_tile *tile)
 {
@@ -459,7 +460,7 @@ static void FP_NAME(fp_divergence_scalar)(fp_divergence_sums *all, ptrdiff_t n, 
     FP_NAME(fp_divergence_tile)(all, n, 1, tile);
 }
 
-/* weight: the prior of each secret where it is uniform, else what the prior is multiplied by */
+/* weight: the prior of each secret where the prior is uniform, else the factor of the prior. */
 static void FP_NAME(fp_divergence_block)(ptrdiff_t n, const void *l, int l_single, int kind, const void *prior,
                                      int prior_single, double weight, double high, double low, fp_divergence_sums *all,
                                      double *posterior)
@@ -472,7 +473,7 @@ static void FP_NAME(fp_divergence_block)(ptrdiff_t n, const void *l, int l_singl
         int given = kind, done;
         if (kind != FP_PRIOR_NONE) {
             w = FP_NAME(fp_load_doubles)(m, prior, prior_single, at, kind == FP_PRIOR_PLAIN ? 0.0 : -INFINITY, tile.w);
-        } else if (m != filled) { /* what fills up must not count */
+        } else if (m != filled) { /* entries that fill up the tile must not count */
             for (ptrdiff_t i = 0; i < m; i++)
                 tile.w[i] = 1.0;
             FP_NAME(fp_fill_up)(m, tile.w, 0.0);

@@ -13,7 +13,7 @@
 
 #include "posterior/fp_posterior.h"
 
-#define FP_SUBSET_SIZE 12 /* members at most: more than can be enumerated from any pool that has them */
+#define FP_SUBSET_SIZE 12 /* largest number of members: no pool that has more of them can be enumerated */
 #define FP_SUBSET_ROWS 64
 
 typedef struct {
@@ -22,19 +22,19 @@ typedef struct {
     const double *linear_terms, *pair_terms; /* (pool,), (pool, pool) row by row */
     const double *odds, *log_odds;   /* (pool,), or NULL where the prior is uniform */
     double *next_terms;                   /* (size, pool): room */
-    double *recent_mass; /* (pool,): mass of each member since the last time it was put aside; second pass */
-    double *high, *low;              /* (pool,): mass put aside, in two doubles */
+    double *recent_mass; /* (pool,): mass of each member since the last flush; second pass */
+    double *high, *low;              /* (pool,): flushed mass, in two doubles */
     double weight, evidence, rest; /* prior of a subset where it is uniform; log evidence in two doubles; second pass */
-    ptrdiff_t rank, increases;           /* of the next subset; how often the largest t was exceeded */
+    ptrdiff_t rank, increases;           /* rank of the next subset; how often the largest t increased */
     double most, least;              /* of l where the prior is not uniform */
-    int rows;                        /* since the masses were put aside */
+    int rows;                        /* rows since the last flush */
     fp_evidence_sums first;
     fp_largest_weights best;
     fp_divergence_sums second;
     fp_tile tile;
 } fp_subset_enumeration;
 
-/* what a prefix carries to its rows: its log likelihood, and its share of log prior and prior */
+/* The contribution of a prefix to its rows: its log likelihood, and its parts of log prior and prior. */
 typedef struct {
     double base, log_prior, prior;
 } fp_subset_prefix;
@@ -42,8 +42,8 @@ typedef struct {
 #define FP_LOOPS "posterior/fp_subset_posterior_loops.h"
 #include "common/fp_variants.h"
 
-/* the walk over all subsets that begin with the `depth` members of a prefix and go on with one of [start, stop); which:
- * first pass 1, second pass 2 */
+/* Enumerate all subsets that begin with the `depth` members of a prefix and continue with one of [start, stop), in
+ * the first pass (1) or the second pass (2). */
 typedef void (*fp_subset_posterior_kernel)(fp_subset_enumeration *s, int depth, const ptrdiff_t *prefix,
                                            ptrdiff_t start, ptrdiff_t stop, int pass);
 

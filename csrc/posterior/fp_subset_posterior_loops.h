@@ -1,4 +1,4 @@
-/* The walk over subsets; the layout is in fp_subset_posterior.h, the tiles are those of fp_posterior_loops.h. */
+/* The enumeration of subsets; the layout is in fp_subset_posterior.h, the tiles are those of fp_posterior_loops.h. */
 
 static void FP_NAME(fp_subset_flush_masses)(fp_subset_enumeration *s)
 {
@@ -11,7 +11,7 @@ static void FP_NAME(fp_subset_flush_masses)(fp_subset_enumeration *s)
     s->rows = 0;
 }
 
-/* Where the prior is not uniform: the extremes of l over the subsets that it allows; l becomes t. */
+/* For a non-uniform prior: the extremes of l over the subsets of positive prior; afterwards l holds t. */
 static void FP_NAME(fp_subset_extremes)(fp_subset_enumeration *s, ptrdiff_t n, const double *restrict w,
                                         double *restrict l, const double *restrict t)
 {
@@ -25,7 +25,7 @@ static void FP_NAME(fp_subset_extremes)(fp_subset_enumeration *s, ptrdiff_t n, c
     s->most = most, s->least = least;
 }
 
-/* members k of a row from `start` to `stop`; returns the posterior mass of the row */
+/* The members k of a row from `start` to `stop`; returns the posterior mass of the row. */
 static double FP_NAME(fp_subset_row)(fp_subset_enumeration *s, ptrdiff_t start, ptrdiff_t stop, fp_subset_prefix prefix,
                                       const double *next_terms, const double *pair, int pass)
 {
@@ -85,7 +85,7 @@ FP_INLINE fp_subset_prefix FP_NAME(fp_subset_extend_prefix)(const fp_subset_enum
     return (fp_subset_prefix){base, prefix.log_prior + s->log_odds[member], prefix.prior * s->odds[member]};
 }
 
-/* all subsets that go on from a prefix of `depth` members with a member of [start, stop); returns their mass */
+/* All subsets that extend a prefix of `depth` members by a member of [start, stop); returns their mass. */
 static double FP_NAME(fp_subset_enumerate)(fp_subset_enumeration *s, int depth, ptrdiff_t start, ptrdiff_t stop,
                                            fp_subset_prefix prefix, int pass)
 {

@@ -6,7 +6,7 @@
  * from the last up, so that x may be z.  FMA by name and fixed lanes: the same bits on every instruction
  * set. */
 
-/* whether all components are in [0, k) */
+/* Whether all components are in [0, k). */
 static int FP_NAME(fp_components_in_range)(const int32_t *component, long n, long k)
 {
     int32_t least = 0, most = 0;
@@ -17,7 +17,7 @@ static int FP_NAME(fp_components_in_range)(const int32_t *component, long n, lon
     return least >= 0 && most < k;
 }
 
-/* end of the run of equal components that starts at t */
+/* The end of the run of equal components that starts at t. */
 FP_INLINE long FP_NAME(fp_run_end)(const int32_t *component, long t, long n)
 {
     const int32_t c = component[t];
@@ -33,7 +33,7 @@ FP_INLINE long FP_NAME(fp_run_end)(const int32_t *component, long t, long n)
     return t;
 }
 
-/* one row over the columns [start, stop) of one component */
+/* One row over the columns [start, stop) of one component. */
 FP_INLINE void FP_NAME(fp_affine_map_row)(double mean, double spread, const double *z, double *x, long start, long stop)
 {
 #pragma GCC ivdep
@@ -41,7 +41,7 @@ FP_INLINE void FP_NAME(fp_affine_map_row)(double mean, double spread, const doub
         x[t] = mean + spread * z[t];
 }
 
-/* columns [start, stop), at most FP_STRIP, of any components */
+/* The columns [start, stop), at most FP_STRIP, of any components. */
 static void FP_NAME(fp_affine_map_strip)(const fp_affine_map *w, long start, long stop)
 {
     double means[FP_STRIP], spreads[FP_STRIP];
@@ -78,7 +78,7 @@ static void FP_NAME(fp_affine_map_run)(const fp_affine_map *w, long start, long 
 
 static void FP_NAME(fp_affine_map_columns)(const fp_affine_map *w)
 {
-    long pending = 0; /* columns before the current one, of short runs */
+    long pending = 0; /* columns of short runs before the current one */
     for (long t = 0; t < w->n;) {
         const long stop = FP_NAME(fp_run_end)(w->component, t, w->n);
         if (stop - t >= FP_LONG_RUN) {
@@ -100,7 +100,7 @@ static void FP_NAME(fp_affine_map_columns)(const fp_affine_map *w)
         FP_NAME(fp_affine_map_strip)(w, w->n - pending, w->n);
 }
 
-/* parts vectors of columns of four rows, from row i on: rows i to i + 3 of the factor times z */
+/* Rows i to i + 3 of the factor times z, for `parts` vectors of columns. */
 FP_INLINE void FP_NAME(fp_factor_tile)(const double *factor, long i, const double *z, long stride, const int parts,
                                        double *x, long n)
 {
@@ -142,14 +142,14 @@ FP_INLINE void FP_NAME(fp_factor_tile)(const double *factor, long i, const doubl
             memcpy(x + (i + r) * n + FP_WIDTH * p, &sum[r][p], sizeof sum[r][p]);
 }
 
-/* the factor times parts vectors of columns from start on */
+/* The factor times `parts` vectors of columns from start on. */
 FP_INLINE void FP_NAME(fp_factor_block)(const fp_affine_map *w, const double *factor, long start, const int parts)
 {
     const int m = parts * FP_WIDTH;
     const double *z = w->z + start;
     double *x = w->x + start, copied[FP_COPIED_ROWS * FP_TILE_PARTS * FP_WIDTH];
     long stride = w->n, i = w->d;
-    if (w->d <= FP_COPIED_ROWS) { /* rows that are close together do not push each other out of the cache */
+    if (w->d <= FP_COPIED_ROWS) { /* copied rows are adjacent and do not evict each other from the cache */
         for (long j = 0; j < w->d; j++)
             memcpy(copied + j * m, z + j * stride, sizeof(double) * (size_t)m);
         z = copied;
@@ -168,7 +168,7 @@ FP_INLINE void FP_NAME(fp_factor_block)(const fp_affine_map *w, const double *fa
     }
 }
 
-/* the factor times one column, in inner products of eight lanes */
+/* The factor times one column, by inner products of eight lanes. */
 static void FP_NAME(fp_factor_column)(const fp_affine_map *w, const double *factor, long start)
 {
     const long d = w->d;

@@ -12,10 +12,10 @@
 
 #define FP_STRIP 64
 #define FP_LONG_RUN 16
-#define FP_COPIED_ROWS 256    /* a block of that many rows is copied: 48 KiB */
-#define FP_COLUMN_ROWS 1024 /* so is a column: 8 KiB */
+#define FP_COPIED_ROWS 256    /* a block with at most this many rows is copied: 48 KiB */
+#define FP_COLUMN_ROWS 1024 /* a column with at most this many rows is copied: 8 KiB */
 
-enum { FP_ISOTROPIC_SPREAD, FP_DIAGONAL_SPREAD, FP_FACTOR_SPREAD }; /* form 0, 1, 2 */
+enum { FP_ISOTROPIC_SPREAD, FP_DIAGONAL_SPREAD, FP_FACTOR_SPREAD }; /* the forms 0, 1, 2 */
 
 typedef struct {
     long d, n;
@@ -30,7 +30,7 @@ typedef struct {
 
 static int fp_draw_isa;
 
-/* once, before all others */
+/* Must be called once, before all others. */
 static inline void fp_draw_choose(void)
 {
     fp_draw_isa = fp_isa();
@@ -53,7 +53,7 @@ static inline void fp_draw_uniforms(const uint64_t *words, long n, double *out)
     FP_VARIANT(fp_draw_isa, fp_stream_uniforms)(&s, n, out);
 }
 
-/* antithetic: n is even and column 2 j + 1 is minus column 2 j */
+/* If antithetic, n is even and column 2 j + 1 is minus column 2 j. */
 static inline void fp_draw_normals(const uint64_t *words, int antithetic, long d, long n, double *out)
 {
     fp_stream s;
@@ -102,10 +102,10 @@ static inline void fp_draw_scramble(const uint64_t *words, const uint64_t *gener
     }
 }
 
-/* component of samples first .. first + n - 1: the number of bounds, which rise, up to the sample */
+/* The component of samples first to first + n - 1: the number of bounds, which increase, up to the sample. */
 static inline void fp_draw_runs(const int64_t *bounds, long k, int64_t first, long n, int32_t *component)
 {
-    long c = 0, above = k - 1; /* the last bound is beyond all samples */
+    long c = 0, above = k - 1; /* the last bound lies beyond all samples */
     while (c < above) {
         const long middle = c + (above - c) / 2;
         if (bounds[middle] <= first)

@@ -15,7 +15,7 @@ static void FP_NAME(fp_tail_flush)(fp_tail_queue *tail)
     tail->n = 0;
 }
 
-/* a lane whose w is small joins the queue */
+/* Append the lanes whose w is small to the queue of the tail. */
 static __attribute__((noinline)) void FP_NAME(fp_tail_enqueue)(fp_tail_queue *tail, FP_DOUBLES w, double *out)
 {
     if (tail->n > FP_TAIL_QUEUE - FP_WIDTH)
@@ -91,7 +91,7 @@ FP_INLINE void FP_NAME(fp_odd_even_sums)(FP_WORDS numbers, FP_DOUBLES square, FP
 #endif
 }
 
-/* a vector of normals from one of words; where w is below FP_TAIL_START a number of the right sign */
+/* A vector of normals from one of words; where w is below FP_TAIL_START, a number with the right sign. */
 FP_INLINE void FP_NAME(fp_normal_vector)(FP_WORDS bits, double *out, fp_tail_queue *tail)
 {
     const FP_DOUBLES w = (FP_DOUBLES)((bits & FP_SIZE_BITS) | FP_ONE_BITS) - (1.0 - 0x1p-53);
@@ -105,7 +105,7 @@ FP_INLINE void FP_NAME(fp_normal_vector)(FP_WORDS bits, double *out, fp_tail_que
         FP_NAME(fp_tail_enqueue)(tail, w, out);
 }
 
-/* eight normals from eight words */
+/* Eight normals from eight words. */
 FP_INLINE void FP_NAME(fp_normal_eight)(const FP_WORDS *bits, double *out, fp_tail_queue *tail)
 {
 #pragma GCC unroll 4
@@ -113,7 +113,7 @@ FP_INLINE void FP_NAME(fp_normal_eight)(const FP_WORDS *bits, double *out, fp_ta
         FP_NAME(fp_normal_vector)(bits[k], out + FP_WIDTH * k, tail);
 }
 
-/* the lanes of a stream in vectors that the instruction set has */
+/* The lanes of a stream, in vectors of the instruction set. */
 typedef struct {
     FP_WORDS a[FP_VECTORS], b[FP_VECTORS], c[FP_VECTORS], counter[FP_VECTORS];
 } FP_NAME(fp_stream_vectors);
@@ -137,7 +137,7 @@ FP_INLINE void FP_NAME(fp_stream_next)(FP_NAME(fp_stream_vectors) *s, FP_WORDS *
     }
 }
 
-/* n < 8 normals, from lane skip on: an end of a row */
+/* n < 8 normals, from lane skip on: an end of a row. */
 static void FP_NAME(fp_normal_partial)(const FP_WORDS *bits, double *out, int skip, int n, fp_tail_queue *tail)
 {
     double z[FP_LANES];
@@ -228,7 +228,8 @@ static void FP_NAME(fp_stream_pairs)(fp_stream *stream, long d, long n, double *
     }
 }
 
-/* eight points in natural order, those of index 8 block to 8 block + 7; columns[b] belongs to bit b of the index */
+/* Eight Sobol points in natural order, with indices 8 block to 8 block + 7; columns[b] belongs to bit b of the
+ * index. */
 typedef struct {
     FP_WORDS value[FP_VECTORS];
     uint64_t block, steps[64]; /* steps[t] = columns[3] ^ ... ^ columns[3 + t] */
@@ -236,7 +237,7 @@ typedef struct {
     int bits, known, fold;
 } FP_NAME(fp_sobol_points);
 
-/* column b, as digits or folded */
+/* Column b, as binary digits or folded. */
 FP_INLINE uint64_t FP_NAME(fp_sobol_column)(const FP_NAME(fp_sobol_points) *p, int b)
 {
     const uint64_t column = b < p->bits ? p->columns[b] : 0;

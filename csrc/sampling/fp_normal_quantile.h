@@ -46,11 +46,11 @@ FP_INLINE double fp_normal_tail_quantile(double w)
     return s * fp_polynomial(1.0 / s - FP_TAIL_MIDDLE, fp_normal_tail, FP_TAIL_TERMS);
 }
 
-/* normals whose w is below FP_TAIL_START wait here until there are enough to fill vectors */
+/* Normals whose w is below FP_TAIL_START are queued here until there are enough to fill vectors. */
 typedef struct {
     int n;
     double w[FP_TAIL_QUEUE];
-    double *at[FP_TAIL_QUEUE]; /* where it goes; the sign is there already */
+    double *at[FP_TAIL_QUEUE]; /* the destination, which already holds the sign */
 } fp_tail_queue;
 
 #endif

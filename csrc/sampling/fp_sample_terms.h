@@ -41,7 +41,7 @@ enum {
 
 #define FP_LOG_TWO 0.69314718055994530942
 
-/* an infinite l as a number, so that products with 0 vanish */
+/* An infinite l as a finite number, so that products with 0 vanish. */
 FP_INLINE double fp_finite(double l)
 {
     const double low = l < -0x1.fp1023 ? -0x1.fp1023 : l;
@@ -97,7 +97,8 @@ FP_INLINE double fp_kl_proposal(double l, double lr, double lo)
     return fabs(l) < 1.0 ? near : tail;
 }
 
-/* What a hockey-stick needs of a sample, whatever eps: fall = e^-l, rise = 1 - e^-l, and the weight of the sample. */
+/* What a hockey-stick term needs of a sample, for any eps: exp_minus = e^-l, one_less_exp = 1 - e^-l, and the
+ * weight. */
 typedef struct {
     double l, exp_minus, one_less_exp, weight;
 } fp_hockey_sample;

@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _parallel
+from .._parallel import Progress
 from ..errors import DomainError
 from ..estimate import Estimate, Result
 from ..kernels import _table
 from ..numerics import FloatArray
+from ..posteriors.gaussian import gaussian_abp
 from . import gaussian
 from .discrete.abp import PosteriorShifts, posterior_shifts
 from .discrete.channel_with_prior import Mechanism, Prior, channel_with_prior, estimate, is_channel
@@ -52,7 +54,7 @@ class MaximumBayesianPrivacy(Result):
 
 
 def mbp(
-    prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: _parallel.Progress = None
+    prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: Progress = None
 ) -> MaximumBayesianPrivacy:
     """Maximum Bayesian privacy with both sides: the extremes of ln posterior(d) / prior(d), in nats.
 
@@ -144,7 +146,7 @@ class AverageBayesianPrivacy(Result):
 
 def abp(
     prior: Prior, mechanism: Mechanism, *, release: ArrayLike | None = None, secret: ArrayLike | None = None,
-    belief: ArrayLike | None = None, n_jobs: int | None = None, progress: _parallel.Progress = None,
+    belief: ArrayLike | None = None, n_jobs: int | None = None, progress: Progress = None,
 ) -> AverageBayesianPrivacy:  # fmt: skip
     """Average Bayesian privacy: root of JS(expected posterior || belief), the release drawn at the true value.
 
@@ -210,8 +212,8 @@ def abp(
             "release, secret and belief must be None for a Gaussian mechanism; got one of them. Pass a channel, "
             "such as the rounded release."
         )
-    per_value = gaussian.abp_per_value(prior, mechanism)
-    return _with_maximum_and_mean(per_value, prior.probabilities)  # type: ignore[union-attr]
+    pmf, sigma = gaussian.validated(prior, mechanism)
+    return _with_maximum_and_mean(gaussian_abp(pmf, sigma), pmf.probabilities)
 
 
 def average_bayesian_privacy(shifts: PosteriorShifts) -> AverageBayesianPrivacy:

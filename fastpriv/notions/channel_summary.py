@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .. import _parallel, _validate
 from .._files import atomic_write
+from .._parallel import Progress
 from ..channels import Channel, DefaultChannel, ProductChannel
 from ..errors import ShapeError
 from ..estimate import Estimate, Result
@@ -34,6 +35,8 @@ from .discrete.quantities import UNITS, brackets, from_column_statistics, log_ra
 from .discrete.type_class_quantities import type_classes
 
 __all__ = ["ChannelSummary", "summary"]
+
+Posteriors: TypeAlias = NDArray[np.float64] | NDArray[np.float32] | str | os.PathLike[str] | None
 
 _UNPROMPTED_WORK = 2**32  # multiplications up to which ABP is computed for all secrets without a request: seconds
 
@@ -84,13 +87,13 @@ class ChannelSummary(Result):
     release: FloatArray | None = field(default=None, repr=False)
     map_secrets: IndexArray | None = field(default=None, repr=False)
     divergences: FloatArray | None = field(default=None, repr=False)
-    posteriors: Any = field(default=None, repr=False, compare=False)
+    posteriors: Posteriors = field(default=None, repr=False, compare=False)
 
 
 def summary(
-    prior: Prior, mechanism: Mechanism, *, posteriors: FloatArray | str | os.PathLike[str] | None = None,
-    release: ArrayLike | None = None, secret: ArrayLike | None = None, belief: ArrayLike | None = None,
-    n_jobs: int | None = None, progress: _parallel.Progress = None,
+    prior: Prior, mechanism: Mechanism, *, posteriors: Posteriors = None, release: ArrayLike | None = None,
+    secret: ArrayLike | None = None, belief: ArrayLike | None = None, n_jobs: int | None = None,
+    progress: Progress = None,
 ) -> ChannelSummary:  # fmt: skip
     """LDP, MBP, LIP, mutual information, vulnerability, leakage, ABP and all posteriors of a channel under a prior.
 
@@ -178,9 +181,8 @@ def _abp_is_cheap(model: ChannelWithPrior) -> bool:
 
 
 def _walk(
-    model: ChannelWithPrior, posteriors: Any, release: Any, secret: Any, n_jobs: int | None,
-    progress: _parallel.Progress,
-) -> tuple[dict[str, Bracket], dict[str, Any], abp.Passes | None]:  # fmt: skip
+    model: ChannelWithPrior, posteriors: Any, release: Any, secret: Any, n_jobs: int | None, progress: Progress
+) -> tuple[dict[str, Bracket], dict[str, Any], abp.Passes | None]:
     """Brackets, arrays, and the passes through the rows for ABP, if it can use them."""
     rows_model = with_distinct_rows(model) if posteriors is None else with_all_rows(model)
     rows = dense.RowBlocks(rows_model, n_jobs, progress)

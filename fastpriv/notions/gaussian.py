@@ -16,16 +16,15 @@ from numpy.typing import ArrayLike
 from .. import _validate
 from ..distributions import GaussianMixture, Pmf
 from ..distributions.pmf import GroupedAtoms, grouped_atoms
-from ..divergences.one_dimension.integrals import kl_divergence, mutual_information
+from ..divergences.one_dimension.integrals import kl_divergence
 from ..divergences.one_dimension.monotone_pieces import MAX_DOUBLE_WIDTH, curve_estimate, with_mass_gaps
 from ..errors import DomainError
 from ..estimate import Estimate
 from ..kernels import _lip
 from ..mechanisms.gaussian import GaussianMechanism
 from ..numerics import FloatArray, next_above, next_below
-from ..posteriors.gaussian import gaussian_abp
 
-__all__ = ["abp_per_value", "cd_lmip", "ldp_delta", "lip_curves", "lip_epsilon", "lip_rows", "pointwise_lmip"]
+__all__ = ["ldp_delta", "lip_curves", "lip_epsilon", "lip_rows", "pointwise_lmip", "validated"]
 
 _COST = ("evaluations", "double_double", "tails", "undecided")  # what the kernel of LIP curves counts
 _DENSITY_REACH = 16.0  # standard deviations within which the density of grouped values is close to that of all
@@ -43,7 +42,7 @@ _CAP_ROWS = 256  # values whose caps are computed at a time
 
 def ldp_delta(prior: Any, mechanism: Any, epsilon: ArrayLike) -> Estimate:
     """Optimal LDP curve over the points of the prior: sup over x, x' of H_{e^epsilon}(P_x || P_x')."""
-    sigma = _validated_sigma(prior, mechanism)
+    prior, sigma = validated(prior, mechanism)
     span = float(prior.values[-1] - prior.values[0])  # rounded: the true span lies between its neighbours
     exact = GaussianMechanism(sigma, span).delta(epsilon)
     above = GaussianMechanism(sigma, next_above(span) if len(prior) > 1 else 0.0).delta(epsilon)
@@ -56,7 +55,7 @@ def ldp_delta(prior: Any, mechanism: Any, epsilon: ArrayLike) -> Estimate:
 
 def lip_curves(prior: Any, mechanism: Any, epsilon: ArrayLike) -> tuple[Estimate, Estimate]:
     """Both ``lip_delta`` and ``log_lip_delta`` from one pass over the points."""
-    sigma = _validated_sigma(prior, mechanism)
+    prior, sigma = validated(prior, mechanism)
     levels = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
     rows, method, cost = lip_rows(prior, sigma, np.ascontiguousarray(levels).reshape(-1), MAX_DOUBLE_WIDTH, logs=True)
     return (
@@ -82,14 +81,9 @@ def lip_rows(
     return rows, "two crossings a point" + (", some not enclosed" if cost["undecided"] else ""), cost
 
 
-def cd_lmip(prior: Any, mechanism: Any, *, certified: bool = False) -> Estimate:
-    """Context-dependent local mutual-information privacy, I(X; M(X)), in nats."""
-    return mutual_information(prior, _validated_sigma(prior, mechanism), certified=certified)
-
-
 def pointwise_lmip(prior: Any, mechanism: Any, *, certified: bool = False) -> Estimate:
     """Pointwise local mutual-information privacy, sup over x of KL(P_x || P_M), in nats."""
-    sigma = _validated_sigma(prior, mechanism)
+    prior, sigma = validated(prior, mechanism)
     certified = _validate.flag("certified", certified)
     release = prior.through_gaussian(sigma)
     grouping_error = 0.0
@@ -148,22 +142,17 @@ def _divergence_caps(prior: Pmf, sigma: float, grouped: GroupedAtoms) -> FloatAr
 
 def lip_epsilon(prior: Any, mechanism: Any) -> Estimate:
     """Pure LIP and MBP, and pure LDP too: 0 for one point, infinity for more."""
-    _validated_sigma(prior, mechanism)
+    prior, _ = validated(prior, mechanism)
     xi = 0.0 if len(prior) == 1 else math.inf
     return Estimate(xi, xi, xi, kind="exact", unit="nats", method="the tails of normal noise tell the points apart")
 
 
-def abp_per_value(prior: Any, mechanism: Any) -> Estimate:
-    """Average Bayesian privacy of every true value, in the order of ``prior.values``."""
-    return gaussian_abp(prior, _validated_sigma(prior, mechanism))
-
-
-def _validated_sigma(prior: Any, mechanism: Any) -> float:
-    """sigma of a Gaussian mechanism, the one family of noise whose notions are computed here; the prior is a Pmf."""
+def validated(prior: Any, mechanism: Any) -> tuple[Pmf, float]:
+    """The prior and sigma of a Gaussian mechanism, the one family of noise whose notions are computed here."""
     if not isinstance(mechanism, GaussianMechanism):
         raise DomainError(
             f"mechanism must be a channel, rows of probabilities or a GaussianMechanism; got "
             f"{_validate.shown(mechanism)}. Build one of these."
         )
     _validate.instance("prior", prior, Pmf)
-    return _validate.scalar("sigma", mechanism.sigma)
+    return prior, _validate.scalar("sigma", mechanism.sigma)

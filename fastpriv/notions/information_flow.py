@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import _parallel, _validate
 from .._estimates import in_unit, monotone
+from .._parallel import Progress
 from ..estimate import Estimate, Information, NumberLike
 from ..numerics import FloatArray, IndexArray
 from .discrete.channel_with_prior import Bracket, Mechanism, Prior, channel_with_prior, with_all_rows
@@ -20,7 +21,7 @@ __all__ = ["bayes_vulnerability", "map_secrets", "maximal_leakage", "min_entropy
 
 
 def bayes_vulnerability(
-    prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: _parallel.Progress = None
+    prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: Progress = None
 ) -> Estimate:
     """Bayes vulnerability: the chance that the best guess of the secret after the release is right.
 
@@ -55,7 +56,7 @@ def bayes_vulnerability(
 
 @in_unit
 def min_entropy_leakage(
-    prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: _parallel.Progress = None,
+    prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: Progress = None,
     unit: Information = "nats",
 ) -> Estimate:  # fmt: skip
     """Min-entropy leakage: log of how much likelier the best guess gets by the release.
@@ -88,7 +89,7 @@ def min_entropy_leakage(
 
 @in_unit
 def maximal_leakage(
-    prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: _parallel.Progress = None,
+    prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: Progress = None,
     unit: Information = "nats",
 ) -> Estimate:  # fmt: skip
     """Maximal leakage, log sum_w max_d Q[d, w] over the secrets of positive prior probability.
@@ -121,7 +122,7 @@ def maximal_leakage(
 @monotone(rising="order")
 def renyi_leakage(
     prior: Prior, mechanism: Mechanism, order: NumberLike, *, n_jobs: int | None = None,
-    progress: _parallel.Progress = None, unit: Information = "nats",
+    progress: Progress = None, unit: Information = "nats",
 ) -> Estimate:  # fmt: skip
     """Sibson's mutual information of an order: a/(a-1) log sum_w (sum_d pi(d) Q[d, w]^a)^(1/a).
 
@@ -171,7 +172,7 @@ def renyi_leakage(
 
 
 def map_secrets(
-    prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: _parallel.Progress = None
+    prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: Progress = None
 ) -> IndexArray:
     """The maximum a posteriori (likeliest) secret after each release; -1 for releases that never occur.
 

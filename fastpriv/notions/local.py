@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from .. import _parallel, _validate
 from .._estimates import in_unit, monotone
+from .._parallel import Progress
 from ..capacity.finite import channel_capacity
+from ..divergences.one_dimension.integrals import mutual_information
 from ..estimate import Estimate, Information, NumberLike
 from . import gaussian
 from .bayesian import mbp
@@ -25,7 +27,7 @@ __all__ = ["cd_lmip", "ci_lmip", "ldp_delta", "ldp_epsilon", "lip_curves", "lip_
 
 def ldp_epsilon(
     prior: Prior, mechanism: Mechanism, *, on_support: bool = False, n_jobs: int | None = None,
-    progress: _parallel.Progress = None,
+    progress: Progress = None,
 ) -> Estimate:  # fmt: skip
     """Pure local differential privacy: the largest log ratio of the probabilities of a release, in nats.
 
@@ -66,7 +68,7 @@ def ldp_epsilon(
 
 
 def lip_epsilon(
-    prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: _parallel.Progress = None
+    prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: Progress = None
 ) -> Estimate:
     """Pure local information privacy: sup over secrets and releases of |log posterior / prior|, in nats.
 
@@ -97,7 +99,7 @@ def lip_epsilon(
 @monotone(falling="epsilon")
 def ldp_delta(
     prior: Prior, mechanism: Mechanism, epsilon: NumberLike, *, on_support: bool = False, n_jobs: int | None = None,
-    progress: _parallel.Progress = None,
+    progress: Progress = None,
 ) -> Estimate:  # fmt: skip
     """Optimal LDP curve over the secrets: sup over x, x' of H_{e^epsilon}(P_x || P_x').
 
@@ -149,9 +151,8 @@ def ldp_delta(
 
 @monotone(falling="epsilon")
 def lip_delta(
-    prior: Prior, mechanism: Mechanism, epsilon: NumberLike, *, n_jobs: int | None = None,
-    progress: _parallel.Progress = None,
-) -> Estimate:  # fmt: skip
+    prior: Prior, mechanism: Mechanism, epsilon: NumberLike, *, n_jobs: int | None = None, progress: Progress = None
+) -> Estimate:
     """Optimal LIP curve: sup over x of max{H_{e^epsilon}(P_M || P_x), e^-epsilon H_{e^epsilon}(P_x || P_M)}.
 
     Parameters
@@ -193,9 +194,8 @@ def lip_delta(
 
 @monotone(falling="epsilon")
 def log_lip_delta(
-    prior: Prior, mechanism: Mechanism, epsilon: NumberLike, *, n_jobs: int | None = None,
-    progress: _parallel.Progress = None,
-) -> Estimate:  # fmt: skip
+    prior: Prior, mechanism: Mechanism, epsilon: NumberLike, *, n_jobs: int | None = None, progress: Progress = None
+) -> Estimate:
     """Natural logarithm of the optimal LIP curve, far below 1e-300.
 
     Parameters
@@ -225,9 +225,8 @@ def log_lip_delta(
 
 @monotone(falling="epsilon")
 def lip_curves(
-    prior: Prior, mechanism: Mechanism, epsilon: NumberLike, *, n_jobs: int | None = None,
-    progress: _parallel.Progress = None,
-) -> tuple[Estimate, Estimate]:  # fmt: skip
+    prior: Prior, mechanism: Mechanism, epsilon: NumberLike, *, n_jobs: int | None = None, progress: Progress = None
+) -> tuple[Estimate, Estimate]:
     """Both ``lip_delta`` and ``log_lip_delta`` from one pass over the points.
 
     Parameters
@@ -261,7 +260,7 @@ def lip_curves(
 @in_unit
 def cd_lmip(
     prior: Prior, mechanism: Mechanism, *, certified: bool = False, n_jobs: int | None = None,
-    progress: _parallel.Progress = None, unit: Information = "nats",
+    progress: Progress = None, unit: Information = "nats",
 ) -> Estimate:  # fmt: skip
     """Context-dependent local mutual-information privacy: the mutual information I(X; M(X)).
 
@@ -302,7 +301,7 @@ def cd_lmip(
     certified = _validate.flag("certified", certified)
     if is_channel(mechanism):
         return quantity("cd_lmip", prior, mechanism, n_jobs, progress)
-    return gaussian.cd_lmip(prior, mechanism, certified=certified)
+    return mutual_information(*gaussian.validated(prior, mechanism), certified=certified)
 
 
 @in_unit
@@ -355,7 +354,7 @@ def ci_lmip(
 @in_unit
 def pointwise_lmip(
     prior: Prior, mechanism: Mechanism, *, certified: bool = False, n_jobs: int | None = None,
-    progress: _parallel.Progress = None, unit: Information = "nats",
+    progress: Progress = None, unit: Information = "nats",
 ) -> Estimate:  # fmt: skip
     """Pointwise local mutual-information privacy, sup over x of KL(P_x || P_M).
 

@@ -1,6 +1,7 @@
 """What the notions of channels take, refuse and return."""
 
 import json
+import pickle
 import sys
 
 import numpy as np
@@ -11,6 +12,7 @@ from fastpriv import (
     Channel,
     DefaultChannel,
     DomainError,
+    Estimate,
     GaussianMechanism,
     GeometricMechanism,
     Pmf,
@@ -116,3 +118,29 @@ def test_like_secrets_are_told_apart_where_they_are_asked_for():
     law = [0.25, 0.25, 0.25, 0.25, 0.0]
     np.testing.assert_allclose(
         notions.cd_lmip(law, channel).value, notions.cd_lmip(law, channel.matrix()).value, rtol=1e-13)  # fmt: skip
+
+
+def test_orders_may_be_arrays_and_estimates():
+    orders = np.array([[0.5, 1.0], [2.0, np.inf]])
+    leakage = notions.renyi_leakage(PRIOR, ROWS, orders, unit="bits")
+    for index, order in np.ndenumerate(orders):
+        single = notions.renyi_leakage(PRIOR, ROWS, order, unit="bits")
+        for end in ("value", "lower", "upper"):
+            assert getattr(leakage, end)[index] == getattr(single, end), order
+    order = Estimate(2.0, 1.5, np.inf, kind="certified", unit="1", method="a test")
+    bracket = notions.renyi_leakage(PRIOR, ROWS, order)
+    assert bracket.lower == notions.renyi_leakage(PRIOR, ROWS, 1.5).lower
+    assert bracket.upper == notions.renyi_leakage(PRIOR, ROWS, np.inf).upper
+    assert notions.renyi_leakage(PRIOR, ROWS, []).shape == (0,)
+
+
+def test_results_are_compared_by_value_and_pickled():
+    mechanism = GaussianMechanism(1.0)
+    for call in (
+        lambda: notions.mbp(PRIOR, ROWS), lambda: notions.abp(PRIOR, ROWS), lambda: notions.summary(PRIOR, ROWS),
+        lambda: notions.robust_accuracy(mechanism, [0.0, 1.0], 0.0, [1.0, 2.0]),
+    ):  # fmt: skip
+        result = call()
+        assert result == call() == pickle.loads(pickle.dumps(result))
+        assert repr(result) == repr(call())
+        assert len(result.to_frame()) >= len(result.estimates())

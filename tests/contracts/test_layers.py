@@ -100,12 +100,12 @@ UPWARD = {
     "estimate.py": "from fastpriv.notions import summary",
     "special.py": "import fastpriv.channels.base",  # of one layer, and not of one room
     "kernels/__init__.py": "def f():\n    from ..sampling import engine",
-    "divergences/one_dimension/arcs.py": "from ...notions.discrete import beliefs",
+    "divergences/one_dimension/arcs.py": "from ...notions.discrete import abp",
     "mechanisms/gaussian.py": "from ..posteriors import bayes",
     "notions/__init__.py": "from .. import cli",
 }
 DOWNWARD = {
-    "cli/main.py": "from .. import errors\nfrom ..notions.overview import summary\nimport json, notions",
+    "cli/main.py": "from .. import errors\nfrom ..notions.local import cd_lmip\nimport json, notions",
     "divergences/kl.py": "from .one_dimension import arcs\nfrom ..errors import ShapeError\nimport fastpriv.sampling",
 }
 

@@ -151,7 +151,7 @@ BAD = [
     (["kl", "p.npz", "q.json", "--method", "fast"], "method must be 'auto' or name a distribution"),
     (["kl", "p.npz", "q.json", "--n-jobs", "0"], "n_jobs must be a non-zero integer or None; got 0"),
     (["kl", "p.npz", "q.json", "--rtol", "small"], "argument --rtol: invalid float value"),
-    (["kl", "p.npz", "q.json", "--out", "table.xls"], "--out must be a name that ends in .csv or .parquet"),
+    (["kl", "p.npz", "q.json", "--out", "table.xls"], "--out must be a name that ends in .csv, .parquet or .html"),
     (["kl", "p.npz", "q.json", "--out", "held.csv"], "--out must be the name of a file; got the directory 'held.csv'"),
     (["kl", "p.npz", "q.json", "--out", "a.json/table.csv"], "be a directory that can be written; got 'a.json'"),
 ]  # fmt: skip
@@ -202,7 +202,7 @@ def test_directions_and_epsilons_are_rows_of_csv_and_parquet_alike(inside, capsy
         words = ("--epsilon", "0,0.5..1:2", "--both", "--rtol", "0.05", "--seed", "1", "--quiet")
         assert main(["divergence", "hockey-stick", "p.npz", "q.json", *words, "--out", f"new/{name}"]) == 0
     assert capsys.readouterr() == ("", "")
-    assert sorted(os.listdir("new")) == ["t.csv", "t.parquet"]
+    assert sorted(os.listdir("new")) == ["t.csv", "t.html", "t.parquet"]
     rows = parquet.read_table("new/t.parquet").to_pylist()
     assert tuple(rows[0]) == COLUMNS
     assert [(row["direction"], row["epsilon"]) for row in rows] == [

@@ -32,16 +32,18 @@ __all__ = ["RobustAccuracy", "pac_accuracy", "robust_accuracy"]
 
 Norm: TypeAlias = Literal[1, 2] | float
 Side: TypeAlias = Literal["both", "lower", "upper"]
-Answer = TypeVar("Answer")
+ReleaseMechanism: TypeAlias = GaussianMechanism | AnyChannel | Callable[..., Any]
+Decoder: TypeAlias = ArrayLike | Callable[[Any], ArrayLike] | None
+Accuracy = TypeVar("Accuracy")
 
 _MOST_OUTPUTS = 2**22  # outputs of a channel whose row is summed: 32 MiB of doubles
 
 
 @monotone(falling="alpha")
 def pac_accuracy(
-    mechanism: Any, secret: Any, target: ArrayLike, alpha: NumberLike, *, decode: Any = None, norm: Norm = 2,
-    method: Literal["auto", "sampled"] = "auto", confidence: float = 0.95, side: Side = "both", rtol: float = 0.01,
-    atol: float = 1e-4, max_samples: float = 1e7, max_seconds: float = 60.0, rng: Any = None,
+    mechanism: ReleaseMechanism, secret: object, target: ArrayLike, alpha: NumberLike, *, decode: Decoder = None,
+    norm: Norm = 2, method: Literal["auto", "sampled"] = "auto", confidence: float = 0.95, side: Side = "both",
+    rtol: float = 0.01, atol: float = 1e-4, max_samples: float = 1e7, max_seconds: float = 60.0, rng: Any = None,
     n_jobs: int | None = None, progress: Progress = None,
 ) -> Estimate:  # fmt: skip
     """Probability that a release misses its target by more than alpha: beta(alpha) = P(||M(d) - mu|| > alpha).
@@ -160,10 +162,10 @@ class RobustAccuracy(Result):
 
 @monotone(falling="alpha")
 def robust_accuracy(
-    mechanism: Any, neighbours: Sequence[Any], target: ArrayLike, alpha: NumberLike, *, decode: Any = None,
-    norm: Norm = 2, method: Literal["auto", "sampled"] = "auto", confidence: float = 0.95, side: Side = "both",
-    rtol: float = 0.01, atol: float = 1e-4, max_samples: float = 1e7, max_seconds: float = 60.0, rng: Any = None,
-    n_jobs: int | None = None, progress: Progress = None,
+    mechanism: ReleaseMechanism, neighbours: Sequence[object], target: ArrayLike, alpha: NumberLike, *,
+    decode: Decoder = None, norm: Norm = 2, method: Literal["auto", "sampled"] = "auto", confidence: float = 0.95,
+    side: Side = "both", rtol: float = 0.01, atol: float = 1e-4, max_samples: float = 1e7, max_seconds: float = 60.0,
+    rng: Any = None, n_jobs: int | None = None, progress: Progress = None,
 ) -> RobustAccuracy:  # fmt: skip
     """Probability that the release of each other secret misses the same target: P(||M(d') - mu|| > alpha), all d'.
 
@@ -216,7 +218,7 @@ def robust_accuracy(
     return _raised_if_interrupted(RobustAccuracy(per_secret, maximum), per_secret.cost)
 
 
-def _raised_if_interrupted(answer: Answer, cost: Mapping[str, Any]) -> Answer:
+def _raised_if_interrupted(answer: Accuracy, cost: Mapping[str, Any]) -> Accuracy:
     """The answer, or a KeyboardInterrupt that carries it if the run was interrupted."""
     if cost.get("stopped") == "interrupted":
         raise interruption(answer, f"the run was interrupted after {cost['samples']} draws.")

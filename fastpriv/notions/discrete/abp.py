@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _parallel, _validate
+from ..._parallel import Progress
 from ...capacity import structured
 from ...channels import DefaultChannel
 from ...errors import DomainError, ShapeError
@@ -66,7 +67,7 @@ Passes = tuple[RowBlocks, ColumnStatistics, FloatArray | None]
 
 def posterior_shifts(
     model: ChannelWithPrior, release: Any, secret: Any, belief: Any, n_jobs: int | None,
-    progress: _parallel.Progress, passes: Passes | None = None,
+    progress: Progress, passes: Passes | None = None,
 ) -> PosteriorShifts:  # fmt: skip
     """For one given distribution of the release, for the rows of some secrets, or for all of positive probability."""
     _check_request(release, secret)
@@ -246,11 +247,11 @@ def symmetric_shift(model: ChannelWithPrior) -> tuple[float, float, float] | Non
     factors = model.factors or [(model.channel, 1, None)]
     log_mass, logs = np.zeros(1), [np.zeros(1)] * 3  # log(1 + g): value, lower, upper
     for factor, power, _ in factors:
-        profiles = type_classes(ChannelWithPrior(factor, None)) if structured.is_symmetric(factor) else None
-        if profiles is None or (power + 1) * log_mass.size > _MOST_TYPES:
+        classes = type_classes(ChannelWithPrior(factor, None)) if structured.is_symmetric(factor) else None
+        if classes is None or (power + 1) * log_mass.size > _MOST_TYPES:
             return None
         k, hits = factor.inputs, np.arange(power + 1)  # hits: factors where the secret is the true one
-        energy, relative = chi_square_information(profiles)
+        energy, relative = chi_square_information(classes)
         most, least = energy * (1 + relative), energy * (1 - relative)
         ends = (_log_growth(hits, *pair, k) for pair in ((energy, energy), (least, most), (most, least)))
         logs = [np.add.outer(log, of_factor).reshape(-1) for log, of_factor in zip(logs, ends, strict=True)]

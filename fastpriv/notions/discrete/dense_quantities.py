@@ -29,6 +29,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ... import _parallel
+from ..._parallel import Progress
 from ...capacity.structured import leakage_of_excess
 from ...channels import AnyChannel, Channel, SparseChannel
 from ...kernels import _table
@@ -55,7 +56,7 @@ class RowBlocks:
     """The rows of a channel in fixed blocks of doubles or singles, scaled by column if that is needed."""
 
     def __init__(
-        self, model: ChannelWithPrior, n_jobs: int | None = None, progress: _parallel.Progress = None
+        self, model: ChannelWithPrior, n_jobs: int | None = None, progress: Progress = None
     ) -> None:
         self.n_jobs, self.progress = n_jobs, progress
         self.channel: AnyChannel = model.channel

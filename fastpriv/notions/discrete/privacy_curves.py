@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ... import _parallel, _validate
+from ..._parallel import Progress
 from ...capacity import structured
 from ...channels import AnyChannel, Channel, RowPair, SparseChannel, TypeClasses
 from ...estimate import Estimate
@@ -50,7 +51,7 @@ _UNDERFLOW_ERROR = 4e-323
 
 
 def ldp_delta(
-    model: ChannelWithPrior, epsilon: ArrayLike, on_support: bool, n_jobs: int | None, progress: _parallel.Progress
+    model: ChannelWithPrior, epsilon: ArrayLike, on_support: bool, n_jobs: int | None, progress: Progress
 ) -> Estimate:
     """sup over ordered pairs of rows of H_epsilon, for all secrets or those of positive prior probability."""
     levels = _validated_levels(epsilon)
@@ -95,18 +96,16 @@ def ldp_delta(
     return _curve_estimate(value, lower, upper, epsilon, method, lower_holds)
 
 
-def lip_delta(
-    model: ChannelWithPrior, epsilon: ArrayLike, n_jobs: int | None, progress: _parallel.Progress
-) -> Estimate:
+def lip_delta(model: ChannelWithPrior, epsilon: ArrayLike, n_jobs: int | None, progress: Progress) -> Estimate:
     """sup over secrets of positive prior probability of max{H(q || Q_d), e^-epsilon H(Q_d || q)}."""
     levels = _validated_levels(epsilon)
     if levels.size == 0:
         return _curve_estimate(levels, levels, levels, epsilon, "no epsilon", np.ones(0, dtype=bool))
-    profiles = type_classes(model) if model.prior is None and structured.is_symmetric(model.channel) else None
+    classes = type_classes(model) if model.prior is None and structured.is_symmetric(model.channel) else None
     gap, lower_known = model.channel.mass_gap, True
     curve: Curve
-    if profiles is not None:
-        curve, method = functools.partial(_curve_of_type_classes, profiles), "classes of like releases"
+    if classes is not None:
+        curve, method = functools.partial(_curve_of_type_classes, classes), "classes of like releases"
     elif (pairs := product_channels.release_pairs(model)) is not None:
         curve, method = functools.partial(_curve_against_release, pairs), "worst types of secrets against the release"
         gap += 2.2 * product_channels.product_prior_gap(model)
@@ -131,9 +130,8 @@ def _validated_levels(epsilon: ArrayLike) -> FloatArray:
 
 
 def _curve_estimate(
-    value: FloatArray, lower: FloatArray, upper: FloatArray, epsilon: ArrayLike, method: str,
-    lower_holds: BoolArray,
-) -> Estimate:  # fmt: skip
+    value: FloatArray, lower: FloatArray, upper: FloatArray, epsilon: ArrayLike, method: str, lower_holds: BoolArray
+) -> Estimate:
     value, lower, upper = np.minimum(value, 1.0), np.maximum(lower, 0.0), np.minimum(upper, 1.0)
     lower = np.where(lower_holds, lower, 0.0)
     shape = np.shape(epsilon)
@@ -228,9 +226,8 @@ def _curve_of_pairs(pairs: tuple[RowPair, ...], levels: FloatArray) -> tuple[Flo
 
 
 def _curve_of_all_rows(
-    channel: AnyChannel, secrets: IndexArray, levels: FloatArray, n_jobs: int | None,
-    progress: _parallel.Progress,
-) -> FloatArray:  # fmt: skip
+    channel: AnyChannel, secrets: IndexArray, levels: FloatArray, n_jobs: int | None, progress: Progress
+) -> FloatArray:
     """The largest hockey-stick divergence of an ordered pair of rows at each level."""
     distinct, inverse = np.unique(levels, return_inverse=True)
     excess = _capped_expm1(distinct)
@@ -298,15 +295,15 @@ def _curve_against_release(pairs: tuple[RowPair, ...], levels: FloatArray) -> tu
     return np.maximum(under, scale * over), np.maximum(under_error, scale * (over_error + 4 * U * over))
 
 
-def _curve_of_type_classes(profiles: TypeClasses, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _curve_of_type_classes(classes: TypeClasses, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
     """All secrets alike under the uniform prior: each of them has the mean over secrets."""
-    y = profiles.log_ratio
-    joint = profiles.log_mass + profiles.log_weight[profiles.classes]
+    y = classes.log_ratio
+    joint = classes.log_mass + classes.log_weight[classes.classes]
     positive = joint > -np.inf
     joint, y = joint[positive], y[positive]
     mass, size = np.exp(joint), np.abs(joint)
     value, error = np.zeros(levels.size), np.zeros(levels.size)
-    missing = abs(math.fsum(mass) - 1.0) if profiles.omitted_mass == 0 else profiles.omitted_mass
+    missing = abs(math.fsum(mass) - 1.0) if classes.omitted_mass == 0 else classes.omitted_mass
     step = max(1, _BATCH_TERMS // y.size)
     for start in range(0, levels.size, step):
         e = levels[start : start + step, None]
@@ -322,5 +319,5 @@ def _curve_of_type_classes(profiles: TypeClasses, levels: FloatArray) -> tuple[F
         ]
         part = slice(start, start + step)
         value[part] = np.maximum(*((mass * terms).sum(axis=1) for terms, _ in sides))
-        error[part] = np.maximum(*errors) + 2 * missing * value[part] + profiles.omitted_mass
+        error[part] = np.maximum(*errors) + 2 * missing * value[part] + classes.omitted_mass
     return value, error

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ... import _parallel
+from ..._parallel import Progress
 from ...capacity import structured
 from ...channels import AnyChannel, Channel, DefaultChannel
 from ...estimate import Estimate, Kind, Unit
@@ -50,9 +51,7 @@ _BEST_GUESS = ("bayes_vulnerability", "prior_vulnerability", "min_entropy_leakag
 _MULTIPLICATIVE = ("bayes_vulnerability", "prior_vulnerability")  # of a product, their logarithms add up; all else adds
 
 
-def quantity(
-    name: str, prior: Prior, mechanism: Mechanism, n_jobs: int | None, progress: _parallel.Progress
-) -> Estimate:
+def quantity(name: str, prior: Prior, mechanism: Mechanism, n_jobs: int | None, progress: Progress) -> Estimate:
     """The estimate of one quantity, from the arguments of a public function."""
     _parallel.checked(n_jobs, progress)
     found = brackets(channel_with_prior(prior, mechanism), (name,), n_jobs=n_jobs, progress=progress)
@@ -61,7 +60,7 @@ def quantity(
 
 def brackets(
     model: ChannelWithPrior, names: Iterable[str], *, n_jobs: int | None = None,
-    progress: _parallel.Progress = None, omit_unavailable: bool = False,
+    progress: Progress = None, omit_unavailable: bool = False,
 ) -> dict[str, Bracket]:  # fmt: skip
     """Brackets of the named quantities.
 
@@ -120,12 +119,12 @@ def log_ratio_bounds(model: ChannelWithPrior) -> dict[str, Bracket]:
 
 
 def _from_type_classes(model: ChannelWithPrior, names: tuple[str, ...]) -> dict[str, Bracket]:
-    profiles = type_classes.type_classes(model)
-    if profiles is None:
+    classes = type_classes.type_classes(model)
+    if classes is None:
         return set_quantities(model, names)
-    result = _best_guess(type_classes.vulnerability(profiles, model.channel.mass_gap))
-    result["cd_lmip"] = type_classes.mutual_information(profiles, model.channel)
-    result["maximal_leakage"] = type_classes.maximal_leakage(profiles, model.channel.mass_gap)
+    result = _best_guess(type_classes.vulnerability(classes, model.channel.mass_gap))
+    result["cd_lmip"] = type_classes.mutual_information(classes, model.channel)
+    result["maximal_leakage"] = type_classes.maximal_leakage(classes, model.channel.mass_gap)
     if model.prior is None and structured.is_symmetric(model.channel):  # all divergences are equal
         result["pointwise_lmip"] = result["cd_lmip"]
     return result
@@ -157,7 +156,7 @@ def set_quantities(model: ChannelWithPrior, names: Iterable[str]) -> dict[str, B
 
 def _sums_over_factors(
     factors: list[tuple[AnyChannel, int, Any]], names: tuple[str, ...], n_jobs: int | None,
-    progress: _parallel.Progress, omit_unavailable: bool,
+    progress: Progress, omit_unavailable: bool,
 ) -> dict[str, Bracket]:  # fmt: skip
     """Of a product under a product prior: the sum over its factors, of logarithms for what is multiplicative."""
     parts = [

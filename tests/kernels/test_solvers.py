@@ -1,0 +1,145 @@
+"""Each solver of csrc compiled and run without Python, against an answer known otherwise; every header stands alone."""
+
+import math
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from statistics import NormalDist
+
+import pytest
+
+CSRC = Path(__file__).parents[2] / "csrc"
+COMPILER = shutil.which("cc") or shutil.which("gcc")
+FLAGS = ["-std=gnu11", "-w", "-DFP_HAVE_VARIANTS=0", "-ffp-contract=off", f"-I{CSRC}", "-x", "c"]
+
+pytestmark = pytest.mark.skipif(not (CSRC.is_dir() and COMPILER), reason="needs the source tree and a C compiler")
+
+PHI = NormalDist().cdf
+#: delta(1) of the Gaussian mechanism with sensitivity = sigma: Phi(-1/2) - e Phi(-3/2)
+DELTA = PHI(-0.5) - math.e * PHI(-1.5)
+
+
+def binary_input_information():
+    """I(X; X + Z) for X = +-1 with equal probabilities: log 2 - E log(1 + e^(-2 - 2 Z)), by the trapezoidal rule."""
+    nodes = [k / 64 for k in range(-640, 641)]
+    lost = sum(math.exp(-z * z / 2) * math.log1p(math.exp(-2 - 2 * z)) for z in nodes) / 64 / math.sqrt(2 * math.pi)
+    return math.log(2) - lost
+
+
+def kl_of_bernoulli(p, q):
+    return p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
+
+
+# header; body of main, which prints numbers; what they must be, and how closely
+CASES = {
+    "gauss/fp_gauss_ufuncs.h": (
+        f"""const double r = 0.5, delta = {DELTA!r}, *in[] = {{&r, &delta}};
+        double epsilon, log_delta = log(delta), from_log;
+        const double *in_log[] = {{&r, &log_delta}};
+        gaussian_epsilon_baseline(in, &epsilon, 1);
+        gaussian_epsilon_from_log_delta_baseline(in_log, &from_log, 1);
+        printf("%.17g %.17g", epsilon, from_log);""",
+        [1.0, 1.0], 1e-12,
+    ),
+    "lmip/fp_lmip_ufuncs.h": (
+        """const double mu = 0.1, *in[] = {&mu};
+        double p;
+        ci_lmip_ldp_saturation_baseline(in, &p, 1);
+        const double q = 1.0 - exp(-mu);
+        printf("%.17g", p * log(p / q) + (1.0 - p) * log((1.0 - p) / (1.0 - q)));""",
+        [0.1], 1e-12,
+    ),
+    "mixture/fp_grouping_solver.h": (
+        """const double x[] = {-1.0, -1.0 / 3, 1.0 / 3, 1.0}, w[] = {0.25, 0.25, 0.25, 0.25}, cost[4] = {1, 1, 1, 1};
+        double node[4], weight[4];
+        ptrdiff_t atom[5], first[5];
+        fp_grouping g = {.n = 4, .x = x, .w = w, .width = 3.0, .k = 2, .cost = cost, .tolerance = 1e-9, .node = node,
+                         .weight = weight, .first_atom = atom, .first_node = first};
+        while (fp_grouping_run(&g, 2))
+            ;
+        printf("%td %.17g %.17g %.17g", g.nodes, node[0], node[1], weight[0]);""",
+        [2, -math.sqrt(5) / 3, math.sqrt(5) / 3, 0.5], 1e-12,
+    ),
+    "line/fp_quadrature_solver.h": (
+        """const double one = 1.0, zero = 0.0;
+        fp_integral w = {.kind = FP_KL, .target = 1e-12, .max_panels = 1000, .max_work = 1000000};
+        fp_quadrature_select();
+        fp_gaussian_mixture_build(&w.p, 1, &one, &zero, &one);
+        fp_gaussian_mixture_build(&w.q, 1, &one, &one, &one);
+        const int status = fp_integral_start(&w) || fp_integral_run(&w);
+        printf("%d %.17g", status, fp_accumulator_value(&w.sum));
+        fp_integral_free(&w);""",
+        [0, 0.5], 1e-11,
+    ),
+    "line/fp_hockey_stick.h": (
+        """const double one = 1.0, zero = 0.0;
+        fp_bracket out;
+        long cost[5];
+        const int status = fp_hockey_stick_curve_baseline(1, &one, &zero, &one, 1, &one, &one, &one, &one, 1, 1e-12, 0,
+                                                          NULL, INFINITY, &out, cost);
+        printf("%d %.17g %.17g %.17g", status, out.value, out.lower, out.upper);""",
+        [0, DELTA, DELTA, DELTA], 1e-11,
+    ),
+    "line/fp_lip.h": (
+        """const double w[] = {0.5, 0.5}, x[] = {-1.0, 1.0}, epsilon = 0.0;
+        fp_bracket out;
+        long cost[4];
+        const int status = fp_lip_curve_baseline(2, w, x, 1.0, &epsilon, 1, 1e-12, 0, NULL, &out, cost);
+        printf("%d %.17g %.17g %.17g", status, out.value, out.lower, out.upper);""",
+        [0, *3 * [PHI(1.0) - 0.5]], 1e-11,
+    ),
+    "channel/fp_capacity.h": (
+        """const double Q[] = {0.9, 0.1, 0.1, 0.9}, gap[] = {0.0, 0.0};
+        double numbers[5], input[2], output[2], K[2];
+        fp_capacity_solve_baseline(1, 2, 2, Q, gap, 1e-12, 100, numbers, input, output, K);
+        printf("%.17g %.17g %.17g %.17g", numbers[0], numbers[1], numbers[2], input[0]);""",
+        [*3 * [kl_of_bernoulli(0.1, 0.5)], 0.5], 1e-11,
+    ),
+    "awgn/fp_awgn.h": (
+        """static fp_awgn_result out;
+        long steps;
+        fp_awgn_prepare();
+        fp_awgn_solve_baseline(1.0, 1.0, 1e-10, NULL, &out);
+        printf("%d %.17g ", out.status, out.value);
+        fp_awgn_solve_baseline(1.0, 4.0, 1e-8, NULL, &out);
+        printf("%d %d ", out.status, out.upper - out.lower <= 1e-8 * out.lower);
+        fp_awgn_interval_baseline(1000.0, 1e-8, &out, &steps);
+        const double uniform_input = log(2000.0 / sqrt(2.0 * FP_PI * exp(1.0)));
+        printf("%d %d", out.status, fabs(out.value - uniform_input) < 4e-3);""",
+        [0, binary_input_information(), 0, 1, 0, 1], 1e-9,
+    ),
+}  # fmt: skip
+
+
+def closure(header, reached=None):
+    """The headers that a header includes, directly or through others, and itself."""
+    reached = set() if reached is None else reached
+    if header not in reached:
+        reached.add(header)
+        for name in re.findall(r'"(\w+/fp_\w+\.h)"', (CSRC / header).read_text()):
+            closure(name, reached)
+    return reached
+
+
+def test_every_solver_has_a_case():
+    solvers = {path.relative_to(CSRC).as_posix() for path in CSRC.rglob("*_solver.h")}
+    assert solvers
+    assert not solvers - {name for header in CASES for name in closure(header)}
+
+
+@pytest.mark.parametrize("header", CASES)
+def test_solver_without_python(header, tmp_path):
+    body, wanted, tolerance = CASES[header]
+    program = f'#include <stdio.h>\n#include "{header}"\nint main(void)\n{{\n{body}\nreturn 0;\n}}\n'
+    command = [COMPILER, *FLAGS, "-O0", "-", "-o", str(tmp_path / "solver"), "-lm"]
+    subprocess.run(command, input=program, text=True, check=True)
+    out = subprocess.run([str(tmp_path / "solver")], capture_output=True, text=True, check=True).stdout
+    assert [float(x) for x in out.split()] == pytest.approx(wanted, rel=tolerance, abs=tolerance), out
+
+
+def test_every_header_with_a_guard_compiles_alone():
+    guarded = [path for path in sorted(CSRC.rglob("*.h")) if f"#ifndef {path.stem.upper()}_H\n" in path.read_text()]
+    assert len(guarded) > 40
+    done = subprocess.run([COMPILER, *FLAGS, "-fsyntax-only", *map(str, guarded)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
