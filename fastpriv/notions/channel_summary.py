@@ -127,9 +127,9 @@ def summary(
     Notes
     -----
     A written channel is read twice, whatever is asked for: largest and smallest cells, q and best guesses in the first
-    pass, information and posteriors in the second. Blocks of 2**21 cells do not depend on ``n_jobs``, so the bits do not. Beside the
-    channel, memory holds a few numbers for each row and each column, and one block a thread: 16 MiB, as much again for
-    posteriors in a file, and for cells that are not plain doubles or singles.
+    pass, information and posteriors in the second. Blocks of 2**21 cells do not depend on ``n_jobs``, so the bits do
+    not. Beside the channel, memory holds a few numbers for each row and each column, and one block a thread: 16 MiB, as
+    much again for posteriors in a file, and for cells that are not plain doubles or singles.
 
     **Accuracy** as the functions of these names; ``tests/enclosures/test_channel_notions.py``. Source: the definitions
     that the functions of these names cite.
