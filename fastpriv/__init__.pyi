@@ -53,9 +53,9 @@ from .divergences.hockey_stick import total_variation as total_variation
 from .divergences.information import entropy as entropy
 from .divergences.information import label_information as label_information
 from .divergences.information import mutual_information as mutual_information
-from .divergences.kl import jensen_shannon as jensen_shannon
-from .divergences.kl import kl_divergence as kl_divergence
-from .divergences.renyi import renyi_divergence as renyi_divergence
+from .divergences.kl_and_renyi import jensen_shannon as jensen_shannon
+from .divergences.kl_and_renyi import kl_divergence as kl_divergence
+from .divergences.kl_and_renyi import renyi_divergence as renyi_divergence
 from .errors import BackendMissingError as BackendMissingError
 from .errors import DomainError as DomainError
 from .errors import NotConvergedError as NotConvergedError

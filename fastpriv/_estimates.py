@@ -38,12 +38,12 @@ UNITS: Mapping[str, str] = {
         ("belief_gap", "epsilon", "prior_spread", "renyi", "rho", "target_epsilon", "xi", "xi_minus", "xi_plus"), "nats"
     ),
     **dict.fromkeys(
-        ("a", "atom", "b", "beta", "delta", "frequency", "p", "pi_max", "pi_min", "total_variation", "type_one",
+        ("a", "b", "beta", "delta", "frequency", "p", "pi_max", "pi_min", "total_variation", "type_one",
          "type_two"), "probability",
     ),
     "log_delta": "log probability",
     **dict.fromkeys(
-        ("alpha", "amplitude", "attacks", "c1", "c2", "decay", "group", "inputs", "noise_power", "order", "power",
+        ("alpha", "amplitude", "c1", "c2", "decay", "group", "inputs", "noise_power", "order", "power",
          "relative_error", "sensitivity", "separation", "sigma", "signal_power", "trials"), _NUMBER,
     ),
 }  # fmt: skip

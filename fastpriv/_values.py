@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .numerics import FloatArray, IndexArray
+from .numerics import IndexArray
 
-__all__ = ["FloatArray", "ValueObject", "distinct_rows", "is_read_only"]
+__all__ = ["ValueObject", "distinct_rows", "is_read_only"]
 
 _BLOCK_ENTRIES = 2**20  # entries hashed or compared at a time: 8 MiB of doubles
 

@@ -109,7 +109,7 @@ def awgn_capacity(
     -------
     AwgnCapacity
         Kind ``certified``: lower is the information of the input in ``radii`` and ``probabilities`` (where there is
-        one), upper the largest divergence of any input point from its output law. Errors of quadrature and
+        one), upper the largest divergence of any input point from its output. Errors of quadrature and
         interpolation are bounded by proof, roundings by the tested accuracy of the special functions. ``value`` is the
         lower bound before its errors; for d = 1 and amplitudes beyond 1e5 sigma it is the asymptotic form
         log((2 R + 3.98160794705) / sqrt(2 pi e)), whose constant is empirical, between bounds that are not.
@@ -128,10 +128,10 @@ def awgn_capacity(
     sigma in every dimension (d = 1: up to 25 sigma, at 1e-9 up to 60), by
     ``tests/enclosures/test_awgn_capacity.py``; for d = 1 it stays below 1e-8 up to 100,000 sigma. Elsewhere it grows,
     and where more than about 160 standard deviations lie between the innermost and the outermost sphere that matter it
-    is made of the average-power and entropy-power bounds.
+    consists of the average-power and entropy-power bounds.
 
     One sphere takes microseconds in any dimension; m spheres take about m^2 times the number of quadrature nodes, which
-    grows like R: some milliseconds at amplitude 10 sqrt(d). Arrays are solve from one amplitude to the next.
+    grows like R: some milliseconds at amplitude 10 sqrt(d). Arrays are solved from one amplitude to the next.
 
     Source: equation (8); certificate Smith 1971 and Shamai and Bar-David 1995; one sphere Dytso, Al, Poor and Shamai
     2019.

@@ -33,7 +33,7 @@ __all__ = [
     "solve", "solve_all",
 ]  # fmt: skip
 
-BLOCK = 32  # settings of one dimension solve in a row, each from the solution of the one before
+BLOCK = 32  # settings of one dimension solved in a row, each from the solution of the one before
 # bound: tested by enclosures/test_awgn_capacity - relative rounding of R = A / sigma and of the unit
 ROUNDING = 1e-15
 # bound: none - part of the relative width that is reserved for ROUNDING
@@ -43,7 +43,7 @@ _NEIGHBOUR = 0.6  # largest difference of R at which the solution of one setting
 _LATTICE_FROM, _LATTICE_TO = 61.0, 1e5  # R of the long intervals, d = 1, whose input has a lattice in its middle
 # bound: tested by enclosures/test_awgn_capacity - below it R^2 / 2 is the capacity to the last bit
 _SMALLEST_RADIUS = 1e-150
-# bound: none - from where closed bounds take the position of the solver
+# bound: none - from where closed bounds take the place of the solver
 _LARGEST_RADIUS = 1e7
 _CLOSED_FORM = "average-power, volume and entropy-power bounds"
 # bound: tested by enclosures/test_awgn_capacity - the value for long intervals on the line; the bounds do without it

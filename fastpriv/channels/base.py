@@ -18,7 +18,7 @@ from .. import _random, _validate
 from .._values import ValueObject
 from ..errors import DomainError, ShapeError
 from ..numerics import FloatArray, RealArray
-from .type_classes import ExtremeLogRatios, RowPair, TypeClasses, classes_of_matrix, prior_gap, validated_prior
+from .type_classes import ExtremeLogRatios, RowPair, TypeClasses, classes_of_matrix, validated_prior
 
 __all__ = [
     "COPIES_REMEDY", "ENUMERABLE_CELLS", "MAX_COPIES", "MAX_INPUTS", "AnyChannel", "DefaultColumn", "ProductColumn",
@@ -282,7 +282,7 @@ class AnyChannel(ValueObject):
             return None
         logs = self._log_rows(0, self.inputs)
         error = 2.0**-50 * float(np.max(np.abs(logs), where=np.isfinite(logs), initial=1.0))
-        return classes_of_matrix(logs, True, prior, prior_gap(prior), error)
+        return classes_of_matrix(logs, True, prior, error)
 
     def extreme_log_ratios(self, prior: ArrayLike | None = None) -> ExtremeLogRatios | None:
         """The largest log ratios (LDP and both sides of MBP) in closed form.

@@ -89,19 +89,19 @@ class Channel(AnyChannel):
            [0.375, 0.625]])
     """
 
-    __slots__ = ("cells", "log", "_gap", "_file")  # noqa: RUF023  (the order of the constructor)
+    __slots__ = ("cells", "log", "mass_gap", "_file")  # noqa: RUF023  (the order of the constructor)
     _fields = ("cells", "log")
 
     cells: RealArray
     log: bool
-    _gap: float
+    mass_gap: float
     _file: FileArray | None
 
     def __init__(self, matrix: ArrayLike, *, log: bool = False) -> None:
         logs = _validate.flag("log", log)
         cells = _contiguous_cells(matrix)
         self._set(cells=cells, log=logs, _file=memory_mapped_file("matrix", cells))
-        self._set(_gap=self._largest_gap())
+        self._set(mass_gap=self._largest_gap())
 
     def _largest_gap(self) -> float:
         """The largest distance of a row's sum from 1, rounded up; an error for a row that is not a distribution."""
@@ -121,16 +121,6 @@ class Channel(AnyChannel):
                 gaps[((weights > 0) & (weights != 1)).any(axis=1)] += _EXP_ERROR
             largest = max(largest, float(gaps.max()))
         return largest
-
-    @classmethod
-    def sparse(cls, exceptions: Any, background: ArrayLike = 0.0) -> AnyChannel:
-        """A channel given by exceptions to a background; see ``SparseChannel``."""
-        return SparseChannel(exceptions, background)
-
-    @property
-    def mass_gap(self) -> float:
-        """Largest distance of the sum of a row from 1, rounded up."""
-        return self._gap
 
     def _input_count(self) -> int:
         return len(self.cells)
@@ -172,7 +162,7 @@ class Channel(AnyChannel):
     def _type_classes(self, prior: FloatArray | None) -> TypeClasses | None:
         if self.cells.size > ENUMERABLE_CELLS:
             return None
-        return classes_of_matrix(self._stored_rows(0, self.inputs), self.log, prior, prior_gap(prior), 0.0)
+        return classes_of_matrix(self._stored_rows(0, self.inputs), self.log, prior)
 
     def column(self, output: ArrayLike) -> RealArray:
         """Log likelihoods of one release under every secret, shape (inputs,), float64."""
@@ -231,13 +221,13 @@ class SparseChannel(AnyChannel):
     --------
     >>> import numpy as np
     >>> from scipy.sparse import diags_array
-    >>> from fastpriv import Channel
-    >>> q = Channel.sparse(diags_array(np.full(1000, 0.001 + 0.999 * 0.5)), background=0.0005)
+    >>> from fastpriv import SparseChannel
+    >>> q = SparseChannel(diags_array(np.full(1000, 0.001 + 0.999 * 0.5)), background=0.0005)
     >>> q.shape, q.type_classes().mass.size
     ((1000, 1000), 2000)
     """
 
-    __slots__ = ("data", "indices", "indptr", "background", "count", "_gap")  # noqa: RUF023
+    __slots__ = ("data", "indices", "indptr", "background", "count", "mass_gap")  # noqa: RUF023
     _fields = ("data", "indices", "indptr", "background", "count")
 
     data: FloatArray
@@ -245,7 +235,7 @@ class SparseChannel(AnyChannel):
     indptr: IntArray
     background: FloatArray
     count: int
-    _gap: float
+    mass_gap: float
 
     def __init__(self, exceptions: Any, background: ArrayLike = 0.0) -> None:
         if not hasattr(exceptions, "tocsr") or getattr(exceptions, "ndim", 2) != 2 or 0 in exceptions.shape:
@@ -281,7 +271,7 @@ class SparseChannel(AnyChannel):
             base = base[:1, :1]
         self._set(data=np.array(csr.data, dtype=np.float64), indices=csr.indices.astype(np.int64),
                   indptr=csr.indptr.astype(np.int64), background=base.copy(), count=int(m))  # fmt: skip
-        self._set(_gap=self._largest_gap())
+        self._set(mass_gap=self._largest_gap())
 
     def _largest_gap(self) -> float:
         """The largest distance of a row's sum from 1, rounded up; an error for a row that is not a distribution."""
@@ -309,11 +299,6 @@ class SparseChannel(AnyChannel):
             )
         rounding = float(np.finfo(np.longdouble).eps) * (2.0 * float(stored_counts.max()) + 256)
         return float(gaps.max()) * (1 + 2.0**-50) + rounding
-
-    @property
-    def mass_gap(self) -> float:
-        """Largest distance of the sum of a row from 1, rounded up."""
-        return self._gap
 
     def _input_count(self) -> int:
         return len(self.indptr) - 1

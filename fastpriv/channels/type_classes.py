@@ -59,10 +59,8 @@ class DistinctProbabilities(NamedTuple):
         return [np.stack(pair, axis=1) for pair in pairs]
 
 
-def validated_prior(prior: ArrayLike | None, inputs: int) -> FloatArray | None:
-    """None for the uniform distribution, else one probability a secret."""
-    if prior is None:
-        return None
+def validated_prior(prior: ArrayLike, inputs: int) -> FloatArray:
+    """One probability a secret."""
     probabilities = _validate.probabilities("prior", prior)
     if probabilities.size != inputs:
         raise ShapeError(
@@ -287,12 +285,11 @@ def underflow_error(spread: float, plus: float, minus: float) -> float:
     return 1e-300 if spread > 0 and min(plus, minus) < 1e-290 else 0.0
 
 
-def classes_of_matrix(cells: RealArray, log: bool, prior: FloatArray | None, gap: float,
-                      error: float) -> TypeClasses:  # fmt: skip
+def classes_of_matrix(cells: RealArray, log: bool, prior: FloatArray | None, error: float = 0.0) -> TypeClasses:
     """Every release a class of its own, every secret a group: for channels that are small."""
     n = len(cells)
     mass = np.full(n, 1.0 / n) if prior is None else prior
-    return classes_of_groups(cells, mass, mass, mass, gap, log=log, error=error)
+    return classes_of_groups(cells, mass, mass, mass, prior_gap(prior), log=log, error=error)
 
 
 def classes_of_groups(

@@ -78,12 +78,12 @@ class DivergenceFunction:
 
 
 QUANTITIES: Mapping[str, DivergenceFunction] = {
-    "kl": DivergenceFunction("kl", "kl_divergence", ("Q", "both", "certified")),
-    "jensen-shannon": DivergenceFunction("kl", "jensen_shannon", ("Q", "certified")),
+    "kl": DivergenceFunction("kl_and_renyi", "kl_divergence", ("Q", "both", "certified")),
+    "jensen-shannon": DivergenceFunction("kl_and_renyi", "jensen_shannon", ("Q", "certified")),
     "total-variation": DivergenceFunction("hockey_stick", "total_variation", ("Q",)),
     "hockey-stick": DivergenceFunction("hockey_stick", "hockey_stick_divergence", ("Q", "epsilon", "both")),
     "log-hockey-stick": DivergenceFunction("hockey_stick", "log_hockey_stick_divergence", ("Q", "epsilon", "both")),
-    "renyi": DivergenceFunction("renyi", "renyi_divergence", ("Q", "order", "certified")),
+    "renyi": DivergenceFunction("kl_and_renyi", "renyi_divergence", ("Q", "order", "certified")),
     "entropy": DivergenceFunction("information", "entropy", ("certified",)),
     "label-information": DivergenceFunction("information", "label_information", ("certified",)),
 }

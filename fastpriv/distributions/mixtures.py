@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _parallel, _validate
-from .._values import FloatArray, ValueObject
+from .._values import ValueObject
 from ..errors import DomainError, ShapeError
+from ..numerics import FloatArray
 from . import covariances as matrices
 from .packed import (
     MAX_MAGNITUDE,

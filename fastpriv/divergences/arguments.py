@@ -1,8 +1,10 @@
-"""What the divergences accept: mixtures, densities only their owner knows, or the ratio of two."""
+"""Arguments of the divergences, mixtures, user-defined densities or the ratio of two, and how they are computed."""
 
 from __future__ import annotations
 
+import functools
 import time
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -14,12 +16,11 @@ from ..estimate import KINDS, Estimate
 from ..sampling.options import Request
 from .one_dimension.quadrature import Deadline
 
-__all__ = [
-    "Dispatch", "Distribution", "both_directions", "dispatch_of", "exact_deadline", "refuse_certified", "tries_exact",
-]  # fmt: skip
+__all__ = ["Dispatch", "Distribution", "dispatch_of", "exact_estimate", "refuse_certified", "stacked"]
 
 Distribution = GaussianMixture | Density
 Dispatch = Literal["one dimension", "mixtures", "sampled"]
+ExactMethod = Callable[..., Estimate | None]
 
 
 def dispatch_of(p: Any, q: Any) -> Dispatch:
@@ -46,14 +47,15 @@ def dispatch_of(p: Any, q: Any) -> Dispatch:
     return "one dimension" if p.dimension == 1 else "mixtures"
 
 
-def tries_exact(dispatch: Dispatch, request: Request) -> bool:
-    """Whether an exact method is tried: not for densities only their owner knows, nor where samples are forced."""
-    return dispatch != "sampled" and not request.forced
-
-
-def exact_deadline(request: Request) -> Deadline:
-    """When an exact method has to end."""
-    return Deadline(time.monotonic() + request.time_budget.remaining)
+def exact_estimate(
+    dispatch: Dispatch, request: Request, in_one_dimension: ExactMethod, by_reduction: ExactMethod, *arguments: Any,
+    **options: Any,
+) -> Estimate | None:  # fmt: skip
+    """The exact or certified estimate; None where it has to be sampled, or samples are forced."""
+    if dispatch == "sampled" or request.forced:
+        return None
+    method = in_one_dimension if dispatch == "one dimension" else by_reduction
+    return method(*arguments, deadline=Deadline(time.monotonic() + request.time_budget.remaining), **options)
 
 
 def refuse_certified(certified: bool) -> None:
@@ -65,16 +67,18 @@ def refuse_certified(certified: bool) -> None:
         )
 
 
-def both_directions(forward: Estimate, backward: Estimate) -> Estimate:
-    """Two answers as one, with a leading axis."""
-    kind = max(forward.kind, backward.kind, key=KINDS.index)
-    numbers = (np.stack([getattr(e, name) for e in (forward, backward)]) for name in ("value", "lower", "upper"))
-    method = forward.method if forward.method == backward.method else f"{forward.method}; {backward.method}"
-    names = {**forward.cost, **backward.cost}
-    cost = {name: _combined(forward.cost.get(name), backward.cost.get(name)) for name in names}
+def stacked(estimates: Sequence[Estimate], shape: tuple[int, ...]) -> Estimate:
+    """Estimates as one, of this shape or, if they have a shape of their own, with leading axes of it."""
+    kind = max((one.kind for one in estimates), key=KINDS.index)
+    own = np.shape(estimates[0].value)
+    numbers = (np.stack([getattr(one, name) for one in estimates]).reshape(shape + own)
+               for name in ("value", "lower", "upper"))  # fmt: skip
+    names = dict.fromkeys(name for one in estimates for name in one.cost)
+    cost = {name: functools.reduce(_combined, (one.cost.get(name) for one in estimates)) for name in names}
+    confidence = next((one.confidence for one in estimates if one.confidence), None)
     return Estimate(
-        *numbers, kind=kind, unit=forward.unit, method=method, cost=cost,
-        confidence=(forward.confidence or backward.confidence) if kind == "statistical" else None,
+        *numbers, kind=kind, unit=estimates[0].unit, method="; ".join(dict.fromkeys(one.method for one in estimates)),
+        cost=cost, confidence=confidence if kind == "statistical" else None,
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -13,7 +13,7 @@ from .._estimates import monotone
 from ..distributions import LogRatio
 from ..estimate import Estimate, NumberLike
 from ..sampling.options import Request, Sampling, SamplingOptions, sampling_request
-from .arguments import Distribution, both_directions, dispatch_of, exact_deadline, tries_exact
+from .arguments import Distribution, dispatch_of, exact_estimate, stacked
 from .one_dimension import monotone_pieces
 from .reductions import factored_quantities
 
@@ -29,8 +29,8 @@ def hockey_stick_divergence(
 
     Parameters
     ----------
-    p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and q None
-        Any two laws; neither equal covariances nor a common support are asked for.
+    p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and no q
+        Any two distributions; neither equal covariances nor a common support are asked for.
     epsilon : array_like or Estimate
         Non-negative, in nats, any shape; infinity gives 0. All of them share one analysis of the pair, or one set of
         samples. Sampled bounds hold at their level for each epsilon by itself.
@@ -42,27 +42,27 @@ def hockey_stick_divergence(
     Returns
     -------
     Estimate
-        Probabilities of the shape of ``epsilon``. On the line, and where the pair reduces to it, ``certified``: the
-        bounds contain the true divergence, with crossings, truncation and rounding included. Else ``statistical``.
+        Probabilities of the shape of ``epsilon``. In one dimension, and where the pair reduces to it, ``certified``:
+        the bounds contain the true divergence, with crossings, truncation and rounding included. Else ``statistical``.
         Below 1e-300 use ``log_hockey_stick_divergence``.
 
     Raises
     ------
     DomainError
-        For a negative or NaN epsilon, arguments that are no laws, or keywords out of range.
+        For a negative or NaN epsilon, arguments that are no distributions, or keywords out of range.
     ShapeError
-        For laws of different dimensions.
+        For distributions of different dimensions.
 
     Notes
     -----
-    Small divergences are sampled from tilted normals whose weighted sum G is proved to be at least (p - e^epsilon q)^+
-    everywhere: the ratio lies in [0, 1] and its mean is of ordinary size, at delta = 1e-30 as at 0.1.
+    Small divergences are sampled from tilted Gaussians whose weighted sum G is proved to be at least (p - e^epsilon
+    q)^+ everywhere: the ratio lies in [0, 1] and its mean is of ordinary size, at delta = 1e-30 as at 0.1.
 
-    **Accuracy** on the line the bounds always contain the truth. Their relative width is at most 1e-12, down to 1e-300,
-    on the families that ``tests/enclosures/test_hockey_stick.py`` holds against ball arithmetic: ordinary, far apart,
-    narrow, and nearly identical (means that differ by 1e-8). Where many components of very different weights or nearly
-    equal sigmas almost cancel the bracket can be wider: look at ``width``. Sampled intervals hold at their level by
-    ``tests/intervals/test_divergence_coverage.py``.
+    **Accuracy** in one dimension the bounds always contain the truth. Their relative width is at most 1e-12, down to
+    1e-300, on the families that ``tests/enclosures/test_hockey_stick.py`` holds against ball arithmetic: ordinary, far
+    apart, narrow, and nearly identical (means that differ by 1e-8). Where many components of very different weights or
+    nearly equal sigmas almost cancel the bracket can be wider: look at ``width``. Sampled intervals hold at their level
+    by ``tests/intervals/test_divergence_coverage.py``.
 
     Source: Ngo et al. 2024, eq. (4); Balle, Barthe and Gaboardi 2018.
 
@@ -88,8 +88,8 @@ def log_hockey_stick_divergence(
 
     Parameters
     ----------
-    p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and q None
-        Any two laws.
+    p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and no q
+        Any two distributions.
     epsilon : array_like or Estimate
         Non-negative, in nats, any shape.
     both : bool, default False
@@ -111,8 +111,8 @@ def log_hockey_stick_divergence(
 
     Notes
     -----
-    **Accuracy** on the line relative width of the logarithm at most 1e-12 down to -3e5, a true but wider bracket below;
-    tested by ``tests/enclosures/test_hockey_stick.py``. Sampled: as ``hockey_stick_divergence``.
+    **Accuracy** in one dimension relative width of the logarithm at most 1e-12 down to -3e5, a true but wider bracket
+    below; tested by ``tests/enclosures/test_hockey_stick.py``. Sampled: as ``hockey_stick_divergence``.
 
     Source: as ``hockey_stick_divergence``.
 
@@ -136,14 +136,14 @@ def total_variation(
     Parameters
     ----------
     p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and no q
-        Any two laws.
+        Any two distributions.
     sampling, **options : Sampling, and its fields by name, which override it
         How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``.
 
     Returns
     -------
     Estimate
-        A scalar probability, ``certified`` on the line and for what reduces to it, else ``statistical``.
+        A scalar probability, ``certified`` in one dimension and for what reduces to it, else ``statistical``.
 
     Raises
     ------
@@ -162,14 +162,11 @@ def total_variation(
     >>> total_variation(GaussianMixture.single(0, 1), GaussianMixture.single(2, 1)).value
     0.68268949213708...
     """
-    dispatch = dispatch_of(p, q)
-    request = sampling_request(total_variation, sampling, options)
-    if tries_exact(dispatch, request):
-        until = exact_deadline(request)
-        exact: Any = monotone_pieces if dispatch == "one dimension" else factored_quantities
-        found = exact.hockey_stick_divergence(p, q, 0.0, deadline=until)
-        if found is not None:
-            return cast(Estimate, found)
+    dispatch, request = dispatch_of(p, q), sampling_request(total_variation, sampling, options)
+    methods = monotone_pieces.hockey_stick_divergence, factored_quantities.hockey_stick_divergence
+    estimate = exact_estimate(dispatch, request, *methods, p, q, 0.0)
+    if estimate is not None:
+        return estimate
     from . import monte_carlo
 
     return monte_carlo.total_variation(p, q, request)
@@ -183,14 +180,13 @@ def _hockey_stick(
     dispatch = dispatch_of(p, q)
     grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
     request = make_request()
-    if tries_exact(dispatch, request):
-        until = exact_deadline(request)
-        exact: Any = monotone_pieces if dispatch == "one dimension" else factored_quantities
-        found = exact.hockey_stick_divergence(p, q, grid, logs=logs, deadline=until)
-        if found is not None and both:
-            return both_directions(found, exact.hockey_stick_divergence(q, p, grid, logs=logs, deadline=until))
-        if found is not None:
-            return cast(Estimate, found)
+    methods = monotone_pieces.hockey_stick_divergence, factored_quantities.hockey_stick_divergence
+    estimate = exact_estimate(dispatch, request, *methods, p, q, grid, logs=logs)
+    if estimate is not None and both:
+        backward = exact_estimate(dispatch, request, *methods, q, p, grid, logs=logs)
+        estimate = None if backward is None else stacked((estimate, backward), (2,))
+    if estimate is not None:
+        return estimate
     from . import monte_carlo
 
     return monte_carlo.hockey_stick(p, q, grid, request, logs=logs, both=both)

@@ -1,4 +1,4 @@
-"""Differential entropy, and mutual information: of a discrete secret and its noisy release, of a label and a sample."""
+"""Differential entropy, and mutual information: of a discrete input and its noisy output, of a label and a sample."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .._estimates import in_unit, monotone
 from ..distributions import GaussianMixture, Pmf
 from ..estimate import Estimate, Information, NumberLike
 from ..sampling.options import Sampling, SamplingOptions, sampling_request
-from .arguments import exact_deadline, refuse_certified
+from .arguments import Dispatch, exact_estimate, refuse_certified
 from .one_dimension import integrals
 from .reductions import factored_quantities
 
@@ -40,7 +40,7 @@ def entropy(
     Returns
     -------
     Estimate
-        A scalar in ``unit``, negative for narrow laws; ``kind`` is ``exact`` for one normal law.
+        A scalar in ``unit``, negative for narrow distributions; ``kind`` is ``exact`` for one Gaussian.
 
     Raises
     ------
@@ -49,8 +49,8 @@ def entropy(
 
     Notes
     -----
-    **Accuracy** on the line width at most 1e-12 of the integral of p |log p| (relative to the entropy itself unless
-    that is near 0); by ``tests/enclosures/test_integrals.py``. Sampled intervals hold at their level by
+    **Accuracy** in one dimension width at most 1e-12 of the integral of p |log p| (relative to the entropy itself
+    unless that is near 0); by ``tests/enclosures/test_integrals.py``. Sampled intervals hold at their level by
     ``tests/intervals/test_divergence_coverage.py``.
 
     Source: Shannon 1948, section 20.
@@ -63,13 +63,12 @@ def entropy(
     """
     _validate.instance("p", p, GaussianMixture)
     certified = _validate.flag("certified", certified)
-    on_line = p.dimension == 1
     request = sampling_request(entropy, sampling, options)
-    if not request.forced:
-        until = exact_deadline(request)
-        found = (integrals.entropy if on_line else factored_quantities.entropy)(p, certified=certified, deadline=until)
-        if found is not None:
-            return found
+    dispatch: Dispatch = "one dimension" if p.dimension == 1 else "mixtures"
+    methods = integrals.entropy, factored_quantities.entropy
+    estimate = exact_estimate(dispatch, request, *methods, p, certified=certified)
+    if estimate is not None:
+        return estimate
     refuse_certified(certified)
     from . import monte_carlo
 
@@ -83,13 +82,13 @@ def label_information(
 ) -> Estimate:  # fmt: skip
     """Mutual information I(C; X) of the component C of a mixture and the sample X, in nats.
 
-    With the points of a discrete secret as means and the noise as shared covariance this is I(secret; secret + noise),
+    With the points of a discrete input as means and the noise as shared covariance this is I(input; input + noise),
     in any dimension.
 
     Parameters
     ----------
     p : GaussianMixture
-        The prior of C as weights, the law of X given C as components.
+        The prior of C as weights, the distributions of X given C as components.
     certified : bool, default False
         As for ``kl_divergence``.
     sampling, **options : Sampling, and its fields by name, which override it
@@ -110,7 +109,7 @@ def label_information(
     Notes
     -----
     What is averaged is the divergence of the posterior of C from the weights, never negative, which keeps its relative
-    accuracy where a sample tells next to nothing.
+    accuracy where a sample carries next to no information.
 
     **Accuracy** sampled intervals hold at their level by ``tests/intervals/test_divergence_coverage.py``; exact and
     certified ones by ``tests/enclosures/test_reductions.py``.
@@ -127,11 +126,10 @@ def label_information(
     _validate.instance("p", p, GaussianMixture)
     certified = _validate.flag("certified", certified)
     request = sampling_request(label_information, sampling, options)
-    if not request.forced:
-        until = exact_deadline(request)
-        found = factored_quantities.mutual_information(p, certified=certified, deadline=until)
-        if found is not None:
-            return found
+    method = factored_quantities.mutual_information
+    estimate = exact_estimate("mixtures", request, method, method, p, certified=certified)
+    if estimate is not None:
+        return estimate
     refuse_certified(certified)
     from . import monte_carlo
 
@@ -143,16 +141,16 @@ def label_information(
 def mutual_information(
     prior: Pmf, sigma: NumberLike, *, certified: bool = False, unit: Information = "nats"
 ) -> Estimate:
-    """I(X; X + N(0, sigma^2)) of a discrete secret on the line through Gaussian noise, in nats.
+    """I(X; X + N(0, sigma^2)) of a discrete input in one dimension with Gaussian noise, in nats.
 
-    For secrets in more dimensions take ``label_information``.
+    For inputs in more dimensions take ``label_information``.
 
     Parameters
     ----------
     prior : Pmf
-        The law of the secret X.
+        The distribution of the input X.
     sigma : float or Estimate
-        Standard deviation of the noise, in the unit of the secret.
+        Standard deviation of the noise, in the unit of the input.
     certified : bool, default False
         As for ``kl_divergence``.
     unit : {"nats", "bits"}, default "nats"
@@ -171,7 +169,7 @@ def mutual_information(
     Notes
     -----
     The integrand is q sum pi_i (rho_i log rho_i - rho_i + 1), every term of which is non-negative, with all densities
-    taken relative to the likeliest input: nothing cancels, whether the noise drowns the secret or hardly touches it.
+    taken relative to the likeliest input: nothing cancels, however large or small the noise is.
 
     **Accuracy** relative width at most 1e-12 by ``tests/enclosures/test_mixture_integrals.py``; for points any number
     of sigmas apart by ``tests/enclosures/test_far_components.py``, never above the entropy of the prior.

@@ -49,7 +49,7 @@ from ..sampling.proposals.tilting import (
 from ..sampling.stages import Estimand
 from ..sampling.statistics.normalisation import warn_of_normalisation
 from ..sampling.statistics.tail_index import tail_verdict
-from .arguments import both_directions
+from .arguments import stacked
 from .reductions.subspaces import in_common_units, subspace
 
 __all__ = ["entropy", "hockey_stick", "jensen_shannon", "kl", "label_information", "renyi", "total_variation"]
@@ -289,13 +289,13 @@ def _one_direction_after_the_other(p: Any, q: Any, epsilon: FloatArray, request:
     """Both directions of small divergences, each from proposals of its own."""
     forward = _hockey_stick(p, q, epsilon, request.portion(0, 0.5, 0), logs=logs, both=False)
     if forward.cost.get("stopped") == "interrupted":
-        return both_directions(forward, _trivial_estimate(forward, epsilon, logs))
+        return stacked((forward, _trivial_estimate(forward, epsilon, logs)), (2,))
     rest = request.portion(1, 1.0, request.sample_budget // 2)
     try:
         backward = _hockey_stick(q, p, epsilon, rest, logs=logs, both=False)
     except KeyboardInterrupt:
         backward = _trivial_estimate(forward, epsilon, logs)
-    return both_directions(forward, backward)
+    return stacked((forward, backward), (2,))
 
 
 def _trivial_estimate(forward: Estimate, epsilon: FloatArray, logs: bool) -> Estimate:

@@ -87,9 +87,7 @@ class UnaryEncoding(AnyChannel):
         self, k: int, epsilon: float | None = None, *, p: float | None = None, q: float | None = None
     ) -> None:
         size = _validate.count("k", k, maximum=MAX_INPUTS)
-        if (epsilon is None) != (p is not None and q is not None) or (
-            epsilon is not None and not (p is None and q is None)
-        ):
+        if [epsilon is None, p is None, q is None] not in ([False, True, True], [True, False, False]):
             shown = ", ".join(f"{x}={_validate.shown(y)}" for x, y in (("epsilon", epsilon), ("p", p), ("q", q)))
             raise DomainError(
                 f"epsilon must be given, or else both p and q; got {shown}. "

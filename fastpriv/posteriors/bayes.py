@@ -14,15 +14,9 @@ from numpy.random import BitGenerator, Generator, SeedSequence
 from numpy.typing import ArrayLike
 
 from .. import _parallel, _validate
+from ..channels import likelihoods
 from ..channels.base import DefaultColumn, ProductColumn
-from ..channels.likelihoods import (
-    DefaultLikelihood,
-    DenseLikelihood,
-    IndexLikelihood,
-    Likelihood,
-    ProductLikelihood,
-    as_likelihood,
-)
+from ..channels.likelihoods import DenseLikelihood, Likelihood
 from ..channels.subset_likelihoods import SubsetLikelihood
 from ..errors import DomainError
 from ..numerics import FloatArray
@@ -42,8 +36,8 @@ SeedLike = int | Sequence[int] | SeedSequence | BitGenerator | Generator | None
 
 # class of likelihood -> module of this room that handles it, loaded on first use
 METHODS: dict[type[Likelihood], str] = {
-    DefaultLikelihood: "groups", ProductLikelihood: "products", IndexLikelihood: "index_functions",
-    SubsetLikelihood: "subsets", DenseLikelihood: "dense",
+    likelihoods.DefaultLikelihood: "groups", likelihoods.ProductLikelihood: "products",
+    likelihoods.IndexLikelihood: "index_functions", SubsetLikelihood: "subsets", DenseLikelihood: "dense",
 }  # fmt: skip
 
 
@@ -192,7 +186,7 @@ def posterior_mode(
 
 def _as_likelihood(likelihood: LikelihoodLike, log: bool) -> Likelihood:
     """Convert the argument to a Likelihood; ``log`` applies only to plain arrays."""
-    given = as_likelihood(likelihood)
+    given = likelihoods.as_likelihood(likelihood)
     plain = given is not likelihood and isinstance(given, DenseLikelihood)
     return DenseLikelihood(likelihood, log=log) if plain else given
 

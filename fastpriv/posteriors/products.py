@@ -22,14 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
+from ..channels import likelihoods
 from ..channels.base import DefaultColumn
-from ..channels.likelihoods import (
-    DefaultLikelihood,
-    DenseLikelihood,
-    IndexLikelihood,
-    Likelihood,
-    ProductLikelihood,
-)
+from ..channels.likelihoods import Likelihood, ProductLikelihood
 from ..channels.vector_sources import source_of
 from ..errors import DomainError, ShapeError
 from ..numerics import FloatArray
@@ -108,7 +103,7 @@ def _coordinates(likelihood: Likelihood, prior: Any) -> list[tuple[Likelihood, A
 
 def _domain(likelihood: Likelihood, prior: Any, *, log_prior: bool) -> GroupedDomain:
     """The secrets of one coordinate in groups."""
-    domain = default_domain(likelihood, prior) if isinstance(likelihood, DefaultLikelihood) else None
+    domain = default_domain(likelihood, prior) if isinstance(likelihood, likelihoods.DefaultLikelihood) else None
     if domain is not None:
         return domain
     logs = _log_likelihoods(likelihood)
@@ -128,7 +123,7 @@ def _coordinate(domain: GroupedDomain, distinct: dict[Any, GroupPosterior]) -> _
 
 def _log_likelihoods(likelihood: Likelihood) -> FloatArray:
     """All log likelihoods of one coordinate as an array."""
-    if isinstance(likelihood, DenseLikelihood):
+    if isinstance(likelihood, likelihoods.DenseLikelihood):
         valid = (lambda x: x < np.inf) if likelihood.log else (lambda x: (x >= 0) & (x < np.inf))
         words = "log likelihoods below infinity" if likelihood.log else "finite likelihoods of at least 0"
         source = source_of("factors", likelihood.values)
@@ -136,7 +131,7 @@ def _log_likelihoods(likelihood: Likelihood) -> FloatArray:
         values = _validate.vector("factors", np.concatenate(blocks), words, valid)
         with np.errstate(divide="ignore"):
             return values if likelihood.log else np.log(values)
-    if not isinstance(likelihood, (DefaultLikelihood, IndexLikelihood)):
+    if not isinstance(likelihood, (likelihoods.DefaultLikelihood, likelihoods.IndexLikelihood)):
         raise DomainError(
             f"factors must be dense, default and exceptions, or functions of an index; got a "
             f"{type(likelihood).__name__}. Write its log likelihoods out as an array."
@@ -148,7 +143,7 @@ def _log_likelihoods(likelihood: Likelihood) -> FloatArray:
             f"{_validate.shown(size)}. Use a DefaultLikelihood with a DefaultLikelihood as prior, or more factors with "
             "fewer secrets each."
         )
-    if isinstance(likelihood, IndexLikelihood):
+    if isinstance(likelihood, likelihoods.IndexLikelihood):
         return range_evaluator(likelihood)(0, size)
     logs = np.full(size, likelihood.default)
     logs[likelihood.indices.astype(np.int64)] = likelihood.values

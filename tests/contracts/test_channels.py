@@ -29,7 +29,7 @@ ROWS = RNG.dirichlet(np.ones(4), 5)
 EYE = csr_array(np.eye(3) * 0.75)
 ALL = [
     Channel(ROWS), Channel(ROWS.astype(np.float32)), Channel(np.log(ROWS), log=True),
-    Channel.sparse(EYE, 0.125), SparseChannel(diags_array([0.5, 0.6, 0.7]), [[0.25], [0.2], [0.15]]),
+    SparseChannel(EYE, 0.125), SparseChannel(diags_array([0.5, 0.6, 0.7]), [[0.25], [0.2], [0.15]]),
     DefaultChannel(5, [0.5, 0.5], [3], [[0.1, 0.9]]), ExponentialMechanism(np.eye(3), 1.0), RandomizedResponse(4, 1.0),
     UnaryEncoding(3, 1.0), UnaryEncoding.optimized(3, 1.0), UnaryEncoding(3, p=0.7, q=0.1),
     UnaryEncoding.rappor(3, 0.5), SubsetSelection(5, 1.0, 2), GeometricMechanism(5, 0.5), DiscreteLaplace(5, 2.0),
@@ -138,7 +138,7 @@ def test_sparse_channels_are_dense_ones():
         full[:, 5] = 1 - full[:, :5].sum(axis=1)
         stored = np.where(cells > 0, cells, 0)
         stored[:, 5] = full[:, 5]
-        sparse, dense = Channel.sparse(csr_array(stored), base), Channel(full)
+        sparse, dense = SparseChannel(csr_array(stored), base), Channel(full)
         assert np.allclose(sparse.matrix(), full)
         for prior in (None, RNG.dirichlet(np.ones(6)), [0, 0.5, 0.25, 0.25, 0, 0]):
             one, two = sparse.extreme_log_ratios(prior), dense.extreme_log_ratios(prior)

@@ -100,7 +100,7 @@ def faults(calls, every=1, first=0):
 def test_a_wrong_argument_is_one_clear_error(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     calls = public_calls(tmp_path, "fastpriv.conversions.differential_privacy")
-    calls |= public_calls(tmp_path, "fastpriv.mechanisms.categorical")
+    calls |= public_calls(tmp_path, "fastpriv.mechanisms")
     found = faults(calls, every=3)
     assert len(calls) > 30
     assert not found, "\n".join(found)

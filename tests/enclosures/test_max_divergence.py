@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from fastpriv import GaussianMixture
+from fastpriv import DomainError, GaussianMixture, kl_divergence, renyi_divergence
 from fastpriv.divergences.one_dimension.monotone_pieces import max_divergence
 from fastpriv.divergences.one_dimension.quadrature import Deadline
 
@@ -71,3 +71,22 @@ def test_at_the_deadline_nothing_is_known():
     found = max_divergence(p, q, deadline=Deadline(0.0))
     assert (found.lower, found.upper) == (0.0, math.inf)
     assert "time spent" in found.method
+
+
+def test_orders_of_any_shape_with_one_and_infinity():
+    p, q = GaussianMixture([0.5, 0.5], [0.0, 1.0], 1.0), GaussianMixture.single(0.0, 2.0)
+    found = renyi_divergence(p, q, [[0.5, 1.0], [2.0, math.inf]])
+    assert found.value.shape == (2, 2)
+    assert found.value[0, 1] == kl_divergence(p, q).value
+    assert found.value[1, 1] == max_divergence(p, q).value
+    assert np.all(np.diff(found.value.ravel()) > 0)
+    assert renyi_divergence(p, q, []).value.shape == (0,)
+
+
+def test_order_infinity_in_more_dimensions_is_reduced_or_refused():
+    p, q = (GaussianMixture([w, 1 - w], [[0.0, 0.0], [1.0, 2.0]], 1.0) for w in (0.5, 0.375))
+    found = renyi_divergence(p, q, math.inf)
+    assert found.kind == "certified"
+    assert found.lower <= math.log(4 / 3) <= found.upper < 0.2877
+    with pytest.raises(DomainError, match="order must be finite for a divergence that has to be sampled; got inf"):
+        renyi_divergence(p.affine([[1.0, 0.0], [0.0, 2.0]]), q, math.inf)

@@ -8,7 +8,7 @@ import pytest
 from mpmath import binomial, exp, mp, mpf, sqrt
 from scipy.sparse import csr_array
 
-from fastpriv import Channel, DomainError, GeometricMechanism, RandomizedResponse, UnaryEncoding, notions
+from fastpriv import Channel, DomainError, GeometricMechanism, RandomizedResponse, SparseChannel, UnaryEncoding, notions
 from oracles import channel_notions as truth
 
 GRID = [0.0, 0.25, 1.0, 3.0, 12.0]
@@ -35,7 +35,7 @@ def drawn(rng):
         rows.append((np.diff([0, *cuts, 64]) / 64).tolist())
     if rng.random() < 0.2:
         rows[-1] = rows[0][::-1]
-    channel = Channel(rows) if rng.random() < 0.7 else Channel.sparse(csr_array(np.array(rows)))
+    channel = Channel(rows) if rng.random() < 0.7 else SparseChannel(csr_array(np.array(rows)))
     if rng.random() < 0.25:
         return channel, rows, None, [mpf(1) / n] * n
     weights = rng.integers(0, 9, n)

@@ -16,6 +16,7 @@ from fastpriv import (
     GaussianMixture,
     Pmf,
     RandomizedResponse,
+    SparseChannel,
     _validate,
     calibration,
     hockey_stick_divergence,
@@ -143,7 +144,7 @@ def test_subnormal_cells_in_every_form(rows):
         logs = np.log(np.array(rows))
     with mp.workdps(700):
         cells = [[exp(mpf(float(x))) if x > -np.inf else mpf(0) for x in row] for row in logs]
-        for channel, written in ((Channel(rows), rows), (Channel.sparse(csr_array(np.array(rows))), rows),
+        for channel, written in ((Channel(rows), rows), (SparseChannel(csr_array(np.array(rows))), rows),
                                  (Channel(logs, log=True), cells)):  # fmt: skip
             want = truth.quantities(written, prior)
             for name, function in (

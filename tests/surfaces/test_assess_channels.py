@@ -108,7 +108,7 @@ def test_noise_on_integers_sees_the_empty_places():
     assert (binned.secret.inputs, binned.secret.input_indices.tolist(), binned.bins) == (10, [0, 1, 9], 10)
     assert binned.sensitivity == 9.9
     exact = secret_distribution([0, 5000, 5001], None, "integers")
-    assert (exact.bins, exact.inputs, exact.places.tolist()) == (None, 5002, [0, 5000, 5001])
+    assert (exact.bins, exact.inputs, exact.input_indices.tolist()) == (None, 5002, [0, 5000, 5001])
 
 
 @pytest.mark.parametrize("mechanism", ["geometric", "laplace-discrete"])

@@ -144,14 +144,14 @@ BAD = [
     (["kl", "p.npz", "q.json", "--certified"], "certified must be False where nothing reduces the pair"),
     (["hockey-stick", "a.json", "b.npz", "--epsilon", "-1"], "epsilon must be at least 0 and finite; got -1.0"),
     (["hockey-stick", "a.json", "b.npz", "--epsilon", "0:9:10000000"], "a grid of at most 100,000 points; got 10,000,"),
-    (["renyi", "a.json", "b.npz", "--order", "-2"], "order must be positive and finite; got -2.0"),
+    (["renyi", "a.json", "b.npz", "--order", "-2"], "order must be positive; got -2.0"),
     (["kl", "p.npz", "q.json", "--seed", "-1"], "--seed must be a whole number of at least 0; got -1"),
     (["kl", "p.npz", "q.json", "--max-samples", "1.5"], "max_samples must be an integer of at least 8"),
     (["kl", "p.npz", "q.json", "--confidence", "95"], "confidence must be between 0 and 1"),
     (["kl", "p.npz", "q.json", "--method", "fast"], "method must be 'auto' or name a distribution"),
     (["kl", "p.npz", "q.json", "--n-jobs", "0"], "n_jobs must be a non-zero integer or None; got 0"),
     (["kl", "p.npz", "q.json", "--rtol", "small"], "argument --rtol: invalid float value"),
-    (["kl", "p.npz", "q.json", "--out", "table.xls"], "--out must be a name that ends in .csv or .parquet"),
+    (["kl", "p.npz", "q.json", "--out", "table.xls"], "--out must be a name that ends in .csv, .parquet or .html"),
     (["kl", "p.npz", "q.json", "--out", "held.csv"], "--out must be the name of a file; got the directory 'held.csv'"),
     (["kl", "p.npz", "q.json", "--out", "a.json/table.csv"], "be a directory that can be written; got 'a.json'"),
 ]  # fmt: skip
@@ -202,7 +202,7 @@ def test_directions_and_epsilons_are_rows_of_csv_and_parquet_alike(inside, capsy
         words = ("--epsilon", "0,0.5..1:2", "--both", "--rtol", "0.05", "--seed", "1", "--quiet")
         assert main(["divergence", "hockey-stick", "p.npz", "q.json", *words, "--out", f"new/{name}"]) == 0
     assert capsys.readouterr() == ("", "")
-    assert sorted(os.listdir("new")) == ["t.csv", "t.parquet"]
+    assert sorted(os.listdir("new")) == ["t.csv", "t.html", "t.parquet"]
     rows = parquet.read_table("new/t.parquet").to_pylist()
     assert tuple(rows[0]) == COLUMNS
     assert [(row["direction"], row["epsilon"]) for row in rows] == [
@@ -272,7 +272,7 @@ def test_too_little_memory_is_a_clear_error(inside, capsys, monkeypatch):
         def no_memory(*arguments, message=message, **words):
             raise MemoryError(*message)
 
-        monkeypatch.setattr("fastpriv.divergences.kl.kl_divergence", no_memory)
+        monkeypatch.setattr("fastpriv.divergences.kl_and_renyi.kl_divergence", no_memory)
         assert main(["divergence", "kl", "a.json", "b.npz"]) == 2
         assert shown in capsys.readouterr().err
 

@@ -151,6 +151,10 @@ def renyi_divergence(
     """
     if order == 1.0:
         return kl_divergence(p, q, certified=certified, deadline=deadline)
+    if math.isinf(order):
+        from .monotone_pieces import max_divergence  # which needs this module
+
+        return max_divergence(p, q, deadline=deadline)
     if identical(p, q):
         return _zero_divergence()
     tails = _tail_behaviour(p, q, order) if order > 1.0 else "finite"

@@ -116,8 +116,6 @@ def renyi_divergence(
     """D_order(P||Q) in nats, KL(P||Q) for order 1: the sum over independent factors, infinite if one of them is."""
 
     def divergence(p: GaussianMixture, q: GaussianMixture) -> Estimate:
-        if math.isinf(order):
-            return monotone_pieces.max_divergence(p, q, deadline=deadline)
         return integrals.renyi_divergence(p, q, order, certified=certified, deadline=deadline)
 
     def displacement_error(factor: OneDimensionalFactor) -> float:

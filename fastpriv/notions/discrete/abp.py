@@ -143,7 +143,7 @@ def _shifts_under_one(
     rows: RowBlocks, first: ColumnStatistics, release: Any, believed: FloatArray, weight: FloatArray | None,
     mean_changes: FloatArray | None,
 ) -> PosteriorShifts:  # fmt: skip
-    """Under one release, a given P - q (without weight) or one row: in one walk, if its error is small enough."""
+    """Under one release, a given P - q (without weight) or one row: in one pass, if its error is small enough."""
     change = release if weight is None else _changes_of_secrets(rows, first, release)[0]
     inverse = np.divide(1.0, first.q, out=np.zeros_like(first.q), where=first.occurs)
     q_error = rows.rescaled(first.spread)
@@ -247,11 +247,11 @@ def symmetric_shift(model: ChannelWithPrior) -> tuple[float, float, float] | Non
     factors = model.factors or [(model.channel, 1, None)]
     log_mass, logs = np.zeros(1), [np.zeros(1)] * 3  # log(1 + g): value, lower, upper
     for factor, power, _ in factors:
-        profiles = type_classes(ChannelWithPrior(factor, None)) if structured.is_symmetric(factor) else None
-        if profiles is None or (power + 1) * log_mass.size > _MOST_TYPES:
+        classes = type_classes(ChannelWithPrior(factor, None)) if structured.is_symmetric(factor) else None
+        if classes is None or (power + 1) * log_mass.size > _MOST_TYPES:
             return None
         k, hits = factor.inputs, np.arange(power + 1)  # hits: factors where the secret is the true one
-        energy, relative = chi_square_information(profiles)
+        energy, relative = chi_square_information(classes)
         most, least = energy * (1 + relative), energy * (1 - relative)
         ends = (_log_growth(hits, *pair, k) for pair in ((energy, energy), (least, most), (most, least)))
         logs = [np.add.outer(log, of_factor).reshape(-1) for log, of_factor in zip(logs, ends, strict=True)]

@@ -101,11 +101,11 @@ def lip_delta(model: ChannelWithPrior, epsilon: ArrayLike, n_jobs: int | None, p
     levels = _validated_levels(epsilon)
     if levels.size == 0:
         return _curve_estimate(levels, levels, levels, epsilon, "no epsilon", np.ones(0, dtype=bool))
-    profiles = type_classes(model) if model.prior is None and structured.is_symmetric(model.channel) else None
+    classes = type_classes(model) if model.prior is None and structured.is_symmetric(model.channel) else None
     gap, lower_known = model.channel.mass_gap, True
     curve: Curve
-    if profiles is not None:
-        curve, method = functools.partial(_curve_of_type_classes, profiles), "classes of like releases"
+    if classes is not None:
+        curve, method = functools.partial(_curve_of_type_classes, classes), "classes of like releases"
     elif (pairs := product_channels.release_pairs(model)) is not None:
         curve, method = functools.partial(_curve_against_release, pairs), "worst types of secrets against the release"
         gap += 2.2 * product_channels.product_prior_gap(model)
@@ -295,15 +295,15 @@ def _curve_against_release(pairs: tuple[RowPair, ...], levels: FloatArray) -> tu
     return np.maximum(under, scale * over), np.maximum(under_error, scale * (over_error + 4 * U * over))
 
 
-def _curve_of_type_classes(profiles: TypeClasses, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _curve_of_type_classes(classes: TypeClasses, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
     """All secrets alike under the uniform prior: each of them has the mean over secrets."""
-    y = profiles.log_ratio
-    joint = profiles.log_mass + profiles.log_weight[profiles.classes]
+    y = classes.log_ratio
+    joint = classes.log_mass + classes.log_weight[classes.classes]
     positive = joint > -np.inf
     joint, y = joint[positive], y[positive]
     mass, size = np.exp(joint), np.abs(joint)
     value, error = np.zeros(levels.size), np.zeros(levels.size)
-    missing = abs(math.fsum(mass) - 1.0) if profiles.omitted_mass == 0 else profiles.omitted_mass
+    missing = abs(math.fsum(mass) - 1.0) if classes.omitted_mass == 0 else classes.omitted_mass
     step = max(1, _BATCH_TERMS // y.size)
     for start in range(0, levels.size, step):
         e = levels[start : start + step, None]
@@ -319,5 +319,5 @@ def _curve_of_type_classes(profiles: TypeClasses, levels: FloatArray) -> tuple[F
         ]
         part = slice(start, start + step)
         value[part] = np.maximum(*((mass * terms).sum(axis=1) for terms, _ in sides))
-        error[part] = np.maximum(*errors) + 2 * missing * value[part] + profiles.omitted_mass
+        error[part] = np.maximum(*errors) + 2 * missing * value[part] + classes.omitted_mass
     return value, error

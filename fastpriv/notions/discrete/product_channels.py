@@ -46,7 +46,7 @@ Part = TypeVar("Part")
 
 _MOST_FACTOR_CELLS = 2**20  # n^2 m of a factor: 8 MiB of differences of cells
 _MOST_TYPES = 2**16  # types of secrets of a product, for each of which one integral is taken
-_UNPROMPTED_TYPES = 2**12  # types up to which ``summary`` takes these integrals
+_AUTOMATIC_TYPES = 2**12  # types up to which ``summary`` takes these integrals
 _MOST_LISTED_SECRETS = 2**16  # secrets of a product that are answered one by one
 # bound: tested by enclosures/test_product_notions - by how much curves have to differ to count as ordered
 _ORDER_MARGIN = 1e-9
@@ -119,7 +119,7 @@ def expected_posteriors(model: ChannelWithPrior, secret: Any) -> TypeDivergences
 def has_few_types(model: ChannelWithPrior) -> bool:
     """Whether ``expected_posteriors`` answers for all secrets at little cost."""
     kinds = _of_each_factor(model, _secret_kinds)
-    return kinds is not None and _number_of_types(model, kinds) <= _UNPROMPTED_TYPES
+    return kinds is not None and _number_of_types(model, kinds) <= _AUTOMATIC_TYPES
 
 
 def release_pairs(model: ChannelWithPrior) -> tuple[RowPair, ...] | None:
@@ -230,10 +230,10 @@ def _secret_kinds(factor: AnyChannel, prior: Any) -> _SecretKinds | None:
     """Secrets whose expected posteriors are equal but for the order of the secrets are of one kind."""
     ratios = _factor_ratios(factor, prior)
     if ratios is None:
-        profiles = _symmetric_classes(factor, prior)
-        if profiles is None:
+        classes = _symmetric_classes(factor, prior)
+        if classes is None:
             return None
-        posterior = _expected_posterior_if_symmetric(profiles, factor.inputs)
+        posterior = _expected_posterior_if_symmetric(classes, factor.inputs)
         return _SecretKinds([posterior], np.zeros(1, dtype=np.longdouble), None)
     q = ratios.log_q.exp()
     row_error = 3.1 * factor.mass_gap
@@ -268,9 +268,9 @@ def _expected_posterior(ratios: _FactorRatios, change: Ball, growth: Ball, row_e
     return _ExpectedPosterior(ratio, mass, log_mass, mass * growth, dead)
 
 
-def _expected_posterior_if_symmetric(profiles: TypeClasses, k: int) -> _ExpectedPosterior:
+def _expected_posterior_if_symmetric(classes: TypeClasses, k: int) -> _ExpectedPosterior:
     """All secrets alike: 1 + g takes one value at the true secret, another elsewhere."""
-    energy, relative = chi_square_information(profiles)
+    energy, relative = chi_square_information(classes)
     at = Ball(energy, relative * energy)
     change = Ball([energy, -float(at.mid) / (k - 1)], [float(at.rad), float(at.rad) / (k - 1) + 2 * U * energy / k])
     mass = Ball([1.0 / k, (k - 1) / k], [U / k, U])
@@ -283,8 +283,8 @@ def _worst_pairs(factor: AnyChannel, prior: Any) -> tuple[RowPair, ...] | None:
     out."""
     ratios = _factor_ratios(factor, prior)
     if ratios is None:
-        profiles = _symmetric_classes(factor, prior)
-        return None if profiles is None else (_pair_if_symmetric(profiles),)
+        classes = _symmetric_classes(factor, prior)
+        return None if classes is None else (_pair_if_symmetric(classes),)
     distinct: dict[bytes, tuple[RowPair, RowPair]] = {}
     for i in range(len(ratios.secrets)):
         pair = _merged(ratios.logs[i], ratios.log_q, ratios.log_ratio[i])
@@ -298,13 +298,13 @@ def _worst_pairs(factor: AnyChannel, prior: Any) -> tuple[RowPair, ...] | None:
     return tuple(pair for _, pair in worst)
 
 
-def _pair_if_symmetric(profiles: TypeClasses) -> RowPair:
+def _pair_if_symmetric(classes: TypeClasses) -> RowPair:
     """Every secret's row against the distribution of the release, by group of secrets in each class."""
-    log_joint = profiles.log_mass + profiles.log_weight[profiles.classes]
+    log_joint = classes.log_mass + classes.log_weight[classes.classes]
     possible = log_joint > -np.inf
-    joint, ratio = log_joint[possible], profiles.log_ratio[possible]
+    joint, ratio = log_joint[possible], classes.log_ratio[possible]
     ratio_size = _finite_size(ratio)
-    ratio_error = 4e-14 * ratio_size + 4 * profiles.error
+    ratio_error = 4e-14 * ratio_size + 4 * classes.error
     log_error = 32 * U * (8 + (np.abs(joint) + ratio_size)) + ratio_error
     return RowPair(joint + ratio, joint, ratio, log_error, ratio_error)
 
@@ -359,19 +359,20 @@ def _factor_ratios(factor: AnyChannel, prior: Any) -> _FactorRatios | None:
     mass = Ball(weights[secrets], 0.0 if prior is not None else U * weights)
     if prior is not None:
         mass = mass / mass.sum().broadcast_like(mass)
-    cells, tilt, logs, differences = _scaled_cells(factor, secrets)
+    cells, scaled_log, logs, differences = _scaled_cells(factor, secrets)
     occurs = np.flatnonzero(cells.mid.max(axis=0) > 0)
-    cells, tilt, logs = (x[:, occurs] for x in (cells, tilt, logs))
+    cells, scaled_log, logs = (x[:, occurs] for x in (cells, scaled_log, logs))
     joint = Ball(mass.mid[:, None], mass.rad[:, None]) * cells
     scaled_q = _sum(Ball(joint.mid.T, joint.rad.T))  # q, scaled as the cells are
     weighted = differences[:, :, occurs] * Ball(mass.mid[None, :, None], mass.rad[None, :, None])
     change = _sum(Ball(weighted.mid.swapaxes(1, 2), weighted.rad.swapaxes(1, 2))) / _as_row(scaled_q)
     log_scaled_q = scaled_q.log()
-    finite = tilt.mid > -np.inf
-    ratio = _narrower(change.log1p(), Ball(np.where(finite, tilt.mid, 0.0), tilt.rad) - _as_row(log_scaled_q))
+    finite = scaled_log.mid > -np.inf
+    finite_log = Ball(np.where(finite, scaled_log.mid, 0.0), scaled_log.rad)
+    ratio = _narrower(change.log1p(), finite_log - _as_row(log_scaled_q))
     ratio = Ball(np.where(finite, ratio.mid, -np.inf), np.where(finite, ratio.rad, 0.0))
-    largest = tilt.mid.argmax(axis=0), np.arange(len(occurs))
-    log_q = log_scaled_q + (logs[largest] - tilt[largest])
+    largest = scaled_log.mid.argmax(axis=0), np.arange(len(occurs))
+    log_q = log_scaled_q + (logs[largest] - scaled_log[largest])
     return _FactorRatios(secrets, mass, mass.log(), logs, log_q, change, ratio)
 
 
@@ -382,28 +383,30 @@ def _scaled_cells(factor: AnyChannel, secrets: IndexArray) -> tuple[Ball, Ball, 
         cells = Ball(np.ldexp(stored, -np.frexp(stored.max(axis=0))[1]))
         differences = cells.mid[:, None, :] - cells.mid[None, :, :]
         with np.errstate(divide="ignore"):
-            tilt, logs = (Ball(np.log(x), 8 * U * _finite_size(np.log(x))) for x in (cells.mid, stored))
-        return cells, tilt, logs, Ball(differences, U * np.abs(differences))
+            scaled_log, logs = (Ball(np.log(x), 8 * U * _finite_size(np.log(x))) for x in (cells.mid, stored))
+        return cells, scaled_log, logs, Ball(differences, U * np.abs(differences))
     exact = isinstance(factor, Channel)
     stored = np.asarray(factor._log_rows(0, factor.inputs), dtype=np.float64)[secrets]
     logs = Ball(stored, np.zeros_like(stored) if exact else 8 * U * (1 + _finite_size(stored)))
     if isinstance(factor, RandomizedResponse):
-        tilt = Ball(np.where(secrets[:, None] == np.arange(factor.outputs), 0.0, -factor.epsilon))
+        scaled_log = Ball(np.where(secrets[:, None] == np.arange(factor.outputs), 0.0, -factor.epsilon))
     else:
         top = stored.max(axis=0)
         below = stored - np.where(top > -np.inf, top, 0.0)
-        tilt = Ball(below, 0.0 if exact else 2 * np.maximum(logs.rad, logs.rad[stored.argmax(axis=0), range(len(top))]))
-        tilt = Ball(tilt.mid, np.where(tilt.mid > -np.inf, tilt.rad + U * _finite_size(below), 0.0))
-    first, second = tilt.mid[:, None, :], tilt.mid[None, :, :]
+        top_error = logs.rad[stored.argmax(axis=0), range(len(top))]
+        error = (0.0 if exact else 2 * np.maximum(logs.rad, top_error)) + U * _finite_size(below)
+        scaled_log = Ball(below, np.where(below > -np.inf, error, 0.0))
+    first, second = scaled_log.mid[:, None, :], scaled_log.mid[None, :, :]
     with np.errstate(invalid="ignore"):
         distance = np.where(first == second, 0.0, np.abs(first - second))
-    distance_error = np.where(np.isfinite(distance), tilt.rad[:, None, :] + tilt.rad[None, :, :] + U * distance, 0.0)
-    larger = np.where(first >= second, tilt.rad[:, None, :], tilt.rad[None, :, :])
+    first_error, second_error = scaled_log.rad[:, None, :], scaled_log.rad[None, :, :]
+    distance_error = np.where(np.isfinite(distance), first_error + second_error + U * distance, 0.0)
+    larger = np.where(first >= second, first_error, second_error)
     differences = Ball(np.maximum(first, second), larger).exp() * -Ball(-distance, distance_error).expm1()
     impossible = (first == -np.inf) & (second == -np.inf)
     signed = np.where(first < second, -differences.mid, differences.mid)
     differences = Ball(signed, np.where(impossible, 0.0, differences.rad))
-    return tilt.exp(), tilt, logs, differences
+    return scaled_log.exp(), scaled_log, logs, differences
 
 
 def _sum(terms: Ball) -> Ball:

@@ -119,12 +119,12 @@ def log_ratio_bounds(model: ChannelWithPrior) -> dict[str, Bracket]:
 
 
 def _from_type_classes(model: ChannelWithPrior, names: tuple[str, ...]) -> dict[str, Bracket]:
-    profiles = type_classes.type_classes(model)
-    if profiles is None:
+    classes = type_classes.type_classes(model)
+    if classes is None:
         return set_quantities(model, names)
-    result = _best_guess(type_classes.vulnerability(profiles, model.channel.mass_gap))
-    result["cd_lmip"] = type_classes.mutual_information(profiles, model.channel)
-    result["maximal_leakage"] = type_classes.maximal_leakage(profiles, model.channel.mass_gap)
+    result = _best_guess(type_classes.vulnerability(classes, model.channel.mass_gap))
+    result["cd_lmip"] = type_classes.mutual_information(classes, model.channel)
+    result["maximal_leakage"] = type_classes.maximal_leakage(classes, model.channel.mass_gap)
     if model.prior is None and structured.is_symmetric(model.channel):  # all divergences are equal
         result["pointwise_lmip"] = result["cd_lmip"]
     return result

@@ -51,40 +51,40 @@ def sibson_information(model: ChannelWithPrior, order: float, n_jobs: int | None
         )
         rounding = 4 * U * upper
         return Bracket(value, lower - rounding, upper + rounding, "certified", "sum over factors")
-    profiles, row_gap = type_classes(model), model.channel.mass_gap
+    classes, row_gap = type_classes(model), model.channel.mass_gap
     near_one = abs(order - 1.0) <= _NEAR_ONE
-    if profiles is not None:
-        near = _near_one_from_classes(profiles, order, row_gap) if near_one else None
-        return near or _from_classes(profiles, order, row_gap)
+    if classes is not None:
+        near = _near_one_from_classes(classes, order, row_gap) if near_one else None
+        return near or _from_classes(classes, order, row_gap)
     rows = RowBlocks(with_distinct_rows(model), n_jobs, progress)
     near = _near_one_from_rows(rows, order) if near_one else None
     return near or _from_rows(rows, order)
 
 
-def _near_one_from_classes(profiles: TypeClasses, order: float, gap: float) -> Bracket | None:
-    positive = (profiles.log_mass > -np.inf) & (profiles.log_weight > -np.inf)[profiles.classes]
-    ratio = np.where(positive, profiles.log_ratio, -np.inf)
+def _near_one_from_classes(classes: TypeClasses, order: float, gap: float) -> Bracket | None:
+    positive = (classes.log_mass > -np.inf) & (classes.log_weight > -np.inf)[classes.classes]
+    ratio = np.where(positive, classes.log_ratio, -np.inf)
     finite = ratio > -np.inf
     if not finite.any() or abs(order - 1.0) * float(np.max(np.abs(ratio[finite]))) > 0.5:
         return None
     log_ratio = np.where(finite, ratio, 0.0)
-    posterior = np.where(finite, np.exp(profiles.log_mass + ratio), 0.0)
-    weight = np.exp(profiles.log_weight)
+    posterior = np.where(finite, np.exp(classes.log_mass + ratio), 0.0)
+    weight = np.exp(classes.log_weight)
     change, mean_log_ratio = (
-        np.add.reduceat(posterior * term, profiles.starts[:-1])
+        np.add.reduceat(posterior * term, classes.starts[:-1])
         for term in (np.expm1((order - 1.0) * log_ratio), np.abs(log_ratio))
     )
-    size = np.abs(np.where(finite, profiles.log_mass, 0.0))
-    size = size + np.abs(np.where(profiles.log_weight > -np.inf, profiles.log_weight, 0.0))[profiles.classes]
-    log_error = np.add.reduceat(posterior * np.abs(log_ratio) * (U * 16 * (10 + size) + 8e-14), profiles.starts[:-1])
-    missing_mass = abs(math.fsum(weight) - 1.0) if profiles.omitted_mass == 0 else profiles.omitted_mass
+    size = np.abs(np.where(finite, classes.log_mass, 0.0))
+    size = size + np.abs(np.where(classes.log_weight > -np.inf, classes.log_weight, 0.0))[classes.classes]
+    log_error = np.add.reduceat(posterior * np.abs(log_ratio) * (U * 16 * (10 + size) + 8e-14), classes.starts[:-1])
+    missing_mass = abs(math.fsum(weight) - 1.0) if classes.omitted_mass == 0 else classes.omitted_mass
     size_of_ratio = math.fsum(weight * mean_log_ratio)
-    error = 8 * math.fsum(weight * (log_error + 4 * profiles.error)) + 16 * missing_mass * size_of_ratio
-    error += U * 32 * int(np.diff(profiles.starts).max()) * size_of_ratio
-    error += 8 * (gap + profiles.gap) * (1 + size_of_ratio)
-    if profiles.omitted_mass:
-        spread = float(np.max(profiles.log_relative.max() - profiles.log_relative, initial=0.0))
-        error += profiles.omitted_mass * (1.0 + spread)
+    error = 8 * math.fsum(weight * (log_error + 4 * classes.error)) + 16 * missing_mass * size_of_ratio
+    error += U * 32 * int(np.diff(classes.starts).max()) * size_of_ratio
+    error += 8 * (gap + classes.gap) * (1 + size_of_ratio)
+    if classes.omitted_mass:
+        spread = float(np.max(classes.log_relative.max() - classes.log_relative, initial=0.0))
+        error += classes.omitted_mass * (1.0 + spread)
     return _bracket_near_one(weight, change, order, error)
 
 
@@ -133,21 +133,21 @@ def _bracket_near_one(weight: FloatArray, change: FloatArray, order: float, erro
     return Bracket(value, max(0.0, value - error), value + error, "certified", "Sibson's sum next to order 1")
 
 
-def _from_classes(profiles: TypeClasses, order: float, gap: float) -> Bracket:
-    positive = profiles.log_mass > -np.inf
-    top = np.maximum.reduceat(np.where(positive, profiles.log_relative, -np.inf), profiles.starts[:-1])
+def _from_classes(classes: TypeClasses, order: float, gap: float) -> Bracket:
+    positive = classes.log_mass > -np.inf
+    top = np.maximum.reduceat(np.where(positive, classes.log_relative, -np.inf), classes.starts[:-1])
     with np.errstate(invalid="ignore", over="ignore"):
-        tilt = np.where(positive, profiles.log_relative - top[profiles.classes], -np.inf)
-        powered = np.where(positive, np.exp(profiles.log_mass + order * tilt), 0.0)
-        change = np.where(positive, np.exp(profiles.log_mass) * np.expm1(order * tilt), 0.0)
-    sums, changes = (np.add.reduceat(x, profiles.starts[:-1]) for x in (powered, change))
+        log_relative = np.where(positive, classes.log_relative - top[classes.classes], -np.inf)
+        powered = np.where(positive, np.exp(classes.log_mass + order * log_relative), 0.0)
+        change = np.where(positive, np.exp(classes.log_mass) * np.expm1(order * log_relative), 0.0)
+    sums, changes = (np.add.reduceat(x, classes.starts[:-1]) for x in (powered, change))
     with np.errstate(divide="ignore"):
         logs = np.where(changes > -0.5, np.log1p(np.maximum(changes, -0.5)), np.log(sums))
-    finite = profiles.log_total > -np.inf
-    largest_class = int(np.diff(profiles.starts).max())
+    finite = classes.log_total > -np.inf
+    largest_class = int(np.diff(classes.starts).max())
     return _bracket_of_sum(
-        profiles.log_total[finite] + top[finite], logs[finite], order, largest_class, gap, profiles.gap,
-        profiles.omitted_mass,
+        classes.log_total[finite] + top[finite], logs[finite], order, largest_class, gap, classes.gap,
+        classes.omitted_mass,
     )  # fmt: skip
 
 

@@ -49,47 +49,47 @@ def log_ratio_bounds(extremes: ExtremeLogRatios, channel: AnyChannel, prior_gap:
     return result
 
 
-def mutual_information(profiles: TypeClasses, channel: AnyChannel) -> Bracket:
+def mutual_information(classes: TypeClasses, channel: AnyChannel) -> Bracket:
     """Mutual information of secret and release."""
-    bounds = structured.information(profiles, shared_error=structured.shared_error(channel), gap=channel.mass_gap)
+    bounds = structured.information(classes, shared_error=structured.shared_error(channel), gap=channel.mass_gap)
     return Bracket(*bounds, "certified", _METHOD)
 
 
-def vulnerability(profiles: TypeClasses, row_gap: float) -> tuple[Bracket, Bracket, Bracket]:
+def vulnerability(classes: TypeClasses, row_gap: float) -> tuple[Bracket, Bracket, Bracket]:
     """Chance of the best guess after the release, the logarithm of that before it, and the log of their ratio."""
-    positive = profiles.log_mass > -np.inf
-    before = float(profiles.log_largest[positive].max())
+    positive = classes.log_mass > -np.inf
+    before = float(classes.log_largest[positive].max())
     with np.errstate(invalid="ignore"):
-        log_gains = np.where(positive, profiles.log_relative + (profiles.log_largest - before), -np.inf)
-    best = np.maximum.reduceat(log_gains, profiles.starts[:-1]) + profiles.log_total
+        log_gains = np.where(positive, classes.log_relative + (classes.log_largest - before), -np.inf)
+    best = np.maximum.reduceat(log_gains, classes.starts[:-1]) + classes.log_total
     value, error = _log_sum(best)
-    error += 4 * U * (8 + abs(before)) + 4 * profiles.error + 2.1 * row_gap + 1.1 * profiles.gap + profiles.omitted_mass
+    error += 4 * U * (8 + abs(before)) + 4 * classes.error + 2.1 * row_gap + 1.1 * classes.gap + classes.omitted_mass
     after = math.exp(before + value)
     before_error = 4 * U * (8 + abs(before))
     leakage = max(0.0, value)
     return (
-        Bracket(after, after * (1 - error), min(1.0, after * (1 + error) + profiles.omitted_mass), "exact", _METHOD),
+        Bracket(after, after * (1 - error), min(1.0, after * (1 + error) + classes.omitted_mass), "exact", _METHOD),
         Bracket(before, before - before_error, before + before_error, "exact", _METHOD),
         Bracket(leakage, max(0.0, value - error), leakage + error, "exact", _METHOD),
     )
 
 
-def maximal_leakage(profiles: TypeClasses, row_gap: float) -> Bracket:
+def maximal_leakage(classes: TypeClasses, row_gap: float) -> Bracket:
     """Logarithm of the sum of the largest likelihoods of secrets of positive prior probability."""
-    likelihoods = np.where(profiles.log_mass > -np.inf, profiles.log_relative, -np.inf)
-    value, error = _log_sum(np.maximum.reduceat(likelihoods, profiles.starts[:-1]) + profiles.log_total)
-    error += 4 * profiles.error + 2.1 * row_gap
-    if profiles.omitted_mass:
-        error += profiles.omitted_mass * math.exp(min(700.0, float(-profiles.log_relative.min())))
+    likelihoods = np.where(classes.log_mass > -np.inf, classes.log_relative, -np.inf)
+    value, error = _log_sum(np.maximum.reduceat(likelihoods, classes.starts[:-1]) + classes.log_total)
+    error += 4 * classes.error + 2.1 * row_gap
+    if classes.omitted_mass:
+        error += classes.omitted_mass * math.exp(min(700.0, float(-classes.log_relative.min())))
     leakage = max(0.0, value)
     return Bracket(leakage, max(0.0, value - error), leakage + error, "exact", _METHOD)
 
 
-def chi_square_information(profiles: TypeClasses) -> tuple[float, float]:
+def chi_square_information(classes: TypeClasses) -> tuple[float, float]:
     """sum_w q sum_d pi (r - 1)^2 and its relative error."""
-    log_weight, y = profiles.log_weight, profiles.log_ratio
-    positive = (profiles.log_mass > -np.inf) & (log_weight > -np.inf)[profiles.classes] & (y > -np.inf)
-    joint = profiles.log_mass + log_weight[profiles.classes]
+    log_weight, y = classes.log_weight, classes.log_ratio
+    positive = (classes.log_mass > -np.inf) & (log_weight > -np.inf)[classes.classes] & (y > -np.inf)
+    joint = classes.log_mass + log_weight[classes.classes]
     with np.errstate(over="ignore"):
         change = np.where(y > -np.inf, np.expm1(y), -1.0)
         large = np.exp(joint + 2 * np.log(np.maximum(np.abs(change), 1e-300)))

@@ -1,0 +1,9 @@
+from .hockey_stick import hockey_stick_divergence as hockey_stick_divergence
+from .hockey_stick import log_hockey_stick_divergence as log_hockey_stick_divergence
+from .hockey_stick import total_variation as total_variation
+from .information import entropy as entropy
+from .information import label_information as label_information
+from .information import mutual_information as mutual_information
+from .kl_and_renyi import jensen_shannon as jensen_shannon
+from .kl_and_renyi import kl_divergence as kl_divergence
+from .kl_and_renyi import renyi_divergence as renyi_divergence

@@ -1,0 +1,245 @@
+"""Kullback-Leibler, Jensen-Shannon and Renyi divergences, in any dimension."""
+
+from __future__ import annotations
+
+import math
+from typing import Unpack
+
+from .. import _validate
+from .._estimates import in_unit, monotone
+from ..distributions import LogRatio
+from ..errors import DomainError
+from ..estimate import Estimate, Information, NumberLike
+from ..sampling.options import Sampling, SamplingOptions, sampling_request
+from .arguments import Distribution, dispatch_of, exact_estimate, refuse_certified, stacked
+from .one_dimension import integrals
+from .reductions import factored_quantities
+
+__all__ = ["jensen_shannon", "kl_divergence", "renyi_divergence"]
+
+
+@in_unit
+def kl_divergence(
+    p: Distribution | LogRatio, q: Distribution | None = None, *, both: bool = False, certified: bool = False,
+    sampling: Sampling | None = None, unit: Information = "nats", **options: Unpack[SamplingOptions],
+) -> Estimate:  # fmt: skip
+    """Kullback-Leibler divergence KL(P||Q), the mean of log(p/q) under P, in nats.
+
+    It is finite for every pair of Gaussian mixtures.
+
+    Parameters
+    ----------
+    p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and no q
+        Any weights, means and covariances, thousands of components if need be.
+    both : bool, default False
+        Also the other direction, from the same samples: the answer is [KL(P||Q), KL(Q||P)], each bounded at the level.
+    certified : bool, default False
+        Always return the proved enclosure, where there is one: in one dimension and for what reduces to it. Without it
+        the proof is still given where it costs nothing; where its rounding part is wider than 1e-12, an error estimate
+        that is tested but not proved may take its place.
+    sampling, **options : Sampling, and its fields by name, which override it
+        How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``.
+    unit : {"nats", "bits"}, default "nats"
+        Unit of the answer.
+
+    Returns
+    -------
+    Estimate
+        In nats. ``kind`` is ``exact`` for two Gaussians (closed form), ``certified`` or ``heuristic`` in one dimension,
+        ``statistical`` where it was sampled. Infinite where Q has no density on samples of P.
+
+    Raises
+    ------
+    DomainError
+        For arguments that are no distributions, keywords out of range, or ``certified=True`` where nothing exact
+        applies.
+    ShapeError
+        For distributions of different dimensions.
+    SamplingWarning
+        For a tail too heavy for an interval, an interruption, a slow function.
+
+    Notes
+    -----
+    In one dimension the integrand is p (l + expm1(-l)), l = log(p/q), which is never negative, so a small divergence
+    costs no digits. Samples come from P, component by component, or half from each distribution with 2 s(l) (l +
+    expm1(-l)) as integrand, s the logistic function: the zero-mean score (p - q)/m is its control variate, and its
+    relative error does not depend on how near the distributions are.
+
+    **Accuracy** in one dimension the relative width is at most 1e-12, also for means that differ by 1e-12, log ratios
+    of 1e4, weights of 1e-300 and variance ratios of 1e6; tested against ball arithmetic by
+    ``tests/enclosures/test_integrals.py``, and for standard deviations and distances of any ratio up to 1e300, as far
+    as the divergence is a double (else it is infinite, and its lower bound the largest double), by
+    ``tests/enclosures/test_far_components.py``. A divergence below 1e-85 has an absolute error of about 1e-65 instead.
+    Thousands of components of as many scales can spend the budget of panels: ``method`` says so, and the bounds are
+    wide. Sampled intervals hold at their level by ``tests/intervals/test_divergence_coverage.py``; log ratios are right
+    to 1e-13.
+
+    Source: Kullback and Leibler 1951, eq. (2.4); the error bound Trefethen 2013, theorem 19.3.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMixture, kl_divergence
+    >>> p = GaussianMixture([0.25, 0.75], [0.0, 1.0], 1.0)
+    >>> kl_divergence(p, GaussianMixture.single(0.0, 1.0)).value
+    0.28955...
+    >>> p = GaussianMixture([0.5, 0.5], [[0, 0], [1, 2]], [[1.0, 2.0], [2.0, 1.0]])
+    >>> q = GaussianMixture([0.5, 0.5], [[1, 0], [0, 2]], [[1.0, 1.0], [2.0, 2.0]])
+    >>> kl_divergence(p, q, rng=1)
+    Estimate(0.36..., kind='statistical', confidence=0.95, method='direct sobol sampling')
+    """
+    certified, both = _validate.flag("certified", certified), _validate.flag("both", both)
+    dispatch, request = dispatch_of(p, q), sampling_request(kl_divergence, sampling, options)
+    methods = integrals.kl_divergence, factored_quantities.renyi_divergence
+    estimate = exact_estimate(dispatch, request, *methods, p, q, certified=certified)
+    if estimate is not None and both:
+        backward = exact_estimate(dispatch, request, *methods, q, p, certified=certified)
+        estimate = None if backward is None else stacked((estimate, backward), (2,))
+    if estimate is not None:
+        return estimate
+    refuse_certified(certified)
+    from . import monte_carlo
+
+    return monte_carlo.kl(p, q, request, both=both)
+
+
+@in_unit
+def jensen_shannon(
+    p: Distribution | LogRatio, q: Distribution | None = None, *, certified: bool = False,
+    sampling: Sampling | None = None, unit: Information = "nats", **options: Unpack[SamplingOptions],
+) -> Estimate:  # fmt: skip
+    """Jensen-Shannon divergence (KL(P||M) + KL(Q||M)) / 2, M = (P + Q)/2, in nats; at most log 2.
+
+    Parameters
+    ----------
+    p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and no q
+        Any weights, means and covariances.
+    certified : bool, default False
+        As for ``kl_divergence``.
+    sampling, **options : Sampling, and its fields by name, which override it
+        How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``.
+    unit : {"nats", "bits"}, default "nats"
+        Unit of the answer.
+
+    Returns
+    -------
+    Estimate
+        A scalar in ``unit``, ``certified``, ``heuristic`` or ``statistical``; its square root is a metric.
+
+    Raises
+    ------
+    DomainError, ShapeError
+        As for ``kl_divergence``; DomainError also where there are no samples of one of them.
+
+    Notes
+    -----
+    In one dimension the integrand is m (t atanh(t) + log1p(-t^2)/2), t = tanh(l/2), which loses no digits at either
+    end; sampling averages the same under M, where it lies between 0 and log 2.
+
+    **Accuracy** as ``kl_divergence``, by the same tests; log 2 to all digits for distributions that hardly overlap.
+
+    Source: Lin 1991, eq. (3.3) with weights 1/2, 1/2.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMixture, jensen_shannon
+    >>> jensen_shannon(GaussianMixture.single(-1.0, 1.0), GaussianMixture.single(1.0, 1.0)).value
+    0.33...
+    """
+    certified = _validate.flag("certified", certified)
+    dispatch, request = dispatch_of(p, q), sampling_request(jensen_shannon, sampling, options)
+    methods = integrals.jensen_shannon, factored_quantities.jensen_shannon
+    estimate = exact_estimate(dispatch, request, *methods, p, q, certified=certified)
+    if estimate is not None:
+        return estimate
+    refuse_certified(certified)
+    from . import monte_carlo
+
+    return monte_carlo.jensen_shannon(p, q, request)
+
+
+@in_unit
+@monotone(rising="order")
+def renyi_divergence(
+    p: Distribution | LogRatio, q: Distribution | None = None, order: NumberLike = 2.0, *, certified: bool = False,
+    sampling: Sampling | None = None, unit: Information = "nats", **options: Unpack[SamplingOptions],
+) -> Estimate:  # fmt: skip
+    """Renyi divergence of a positive order a, log(integral of p^a q^(1-a)) / (a - 1), in nats.
+
+    Parameters
+    ----------
+    p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and no q
+        Any weights, means and covariances.
+    order : array_like or Estimate
+        Positive, of any shape, 2 by default; order 1 is the Kullback-Leibler divergence, order infinity the
+        max-divergence log sup p/q, which cannot be sampled. Sampled bounds hold at their level for each order.
+    certified : bool, default False
+        As for ``kl_divergence``.
+    sampling, **options : Sampling, and its fields by name, which override it
+        How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``.
+    unit : {"nats", "bits"}, default "nats"
+        Unit of the answer.
+
+    Returns
+    -------
+    Estimate
+        In ``unit``, of the shape of ``order``, ``certified``, ``heuristic`` or ``statistical``. In one dimension
+        infinite, with ``kind="exact"``, where the integral diverges: exactly when the order exceeds 1 and a / s^2 < (a
+        - 1) / t^2 for the largest standard deviations s of P and t of Q (decided in rational arithmetic), or equal to
+        it and the widest components of Q do not reach out farther than those of P on both sides; where they do, the
+        upper end is infinite all the same.
+
+    Raises
+    ------
+    DomainError
+        For an order that is not positive, an infinite one where nothing exact applies, arguments that are no
+        distributions, or keywords out of range.
+
+    Notes
+    -----
+    P and Q are scaled to mass 1 (weights may miss it by their rounding). The mass of
+    p^a q^(1-a) may lie far outside both distributions; the panels follow the bounds of that product, not the
+    components.
+
+    Sampled for orders above 1 from tilted Gaussians whose weighted sum is proved to bound p^a q^(1-a), where there are
+    such; else from both distributions.
+
+    **Accuracy** in one dimension relative width at most 1e-12 on the families of
+    ``tests/enclosures/test_integrals.py``; wider where a log p and (a - 1) log q cancel. Where components are so far
+    apart that rounding log p leaves no digit of the integral, its logarithm is bounded panel by panel, to about 1e-14
+    of itself (``tests/enclosures/test_far_components.py``).
+
+    Source: van Erven and Harremoes 2014, eq. (9), theorem 7.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMixture, renyi_divergence
+    >>> p, q = GaussianMixture([0.99, 0.01], [0.0, 1.0], 1.0), GaussianMixture.single(0.0, 1.0)
+    >>> renyi_divergence(p, q, 2.0).value
+    0.000171...
+    """
+    certified = _validate.flag("certified", certified)
+    orders = _validate.real("order", order, "positive", lambda x: x > 0)
+    if not orders.size:
+        return Estimate(orders, orders, orders, kind="exact", unit="nats", method="no orders")
+    if orders.ndim:
+        estimates = [
+            renyi_divergence(p, q, one, certified=certified, sampling=sampling, **options) for one in orders.ravel()
+        ]
+        return stacked(estimates, orders.shape)
+    order = float(orders)
+    if order == 1.0:
+        return kl_divergence(p, q, certified=certified, sampling=sampling, **options)
+    dispatch, request = dispatch_of(p, q), sampling_request(renyi_divergence, sampling, options)
+    methods = integrals.renyi_divergence, factored_quantities.renyi_divergence
+    estimate = exact_estimate(dispatch, request, *methods, p, q, order, certified=certified)
+    if estimate is not None:
+        return estimate
+    refuse_certified(certified)
+    if math.isinf(order):
+        raise DomainError(
+            "order must be finite for a divergence that has to be sampled; got inf. No number of samples bounds the "
+            "largest log ratio: take a finite order."
+        )
+    from . import monte_carlo
+
+    return monte_carlo.renyi(p, q, order, request)
