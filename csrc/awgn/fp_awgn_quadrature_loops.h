@@ -26,7 +26,7 @@ static void FP_NAME(fp_awgn_init)(fp_awgn *a, double dimension, double radius, d
     a->full = 0.5 * dimension * fp_log1p(a->power);
     a->small = a->power <= 1.0;
     int sign;
-    a->log_norm = (1.0 - 0.5 * dimension) * 0.69314718055994530942 - lgamma_r(0.5 * dimension, &sign);
+    a->log_norm = (1.0 - 0.5 * dimension) * FP_LN2 - lgamma_r(0.5 * dimension, &sign);
     const double aim = rtol * (a->full < 0.3 ? 0.3 : 0.5 * a->full);
     a->window = 1.5 + sqrt(2.0 * log(300.0 * (10.0 + radius + sqrt(dimension)) / aim));
     a->max_height = a->even && sqrt(dimension) < 36.0 + a->window ? 1.5 : 5.0;

@@ -104,7 +104,7 @@ FP_INLINE fp_v FP_NAME(fp_log_by_table)(fp_v x)
 #pragma GCC unroll 7
     for (int i = 6; i >= 0; i--)
         p = FP_FMA(p, r, FP_NAME(fp_broadcast)(fp_log_table_polynomial[i]));
-    return FP_FMA(k, FP_NAME(fp_broadcast)(FP_LOG_2), high + FP_FMA(p, r * r, r));
+    return FP_FMA(k, FP_NAME(fp_broadcast)(FP_LN2), high + FP_FMA(p, r * r, r));
 }
 
 #else
@@ -211,6 +211,6 @@ FP_INLINE void FP_NAME(fp_log_group)(const int many, const fp_v *x, fp_v *log)
             t[s] = FP_FMA(t[s], z[s], FP_NAME(fp_broadcast)(fp_log_tail[i]));
 #pragma GCC unroll 4
     for (int s = 0; s < many; s++)
-        log[s] = FP_FMA(k[s], FP_NAME(fp_broadcast)(FP_LOG_2), FP_FMA(part[s] * z[s], t[s], part[s] + part[s]));
+        log[s] = FP_FMA(k[s], FP_NAME(fp_broadcast)(FP_LN2), FP_FMA(part[s] * z[s], t[s], part[s] + part[s]));
 #endif
 }

@@ -10,7 +10,6 @@
 #include <immintrin.h>
 #endif
 
-#define FP_LOG_2 0.69314718055994530942
 
 /* 2^f, |f| <= 1/2, to 3.1e-18 */
 static const double fp_exp2_polynomial[12] = {

@@ -30,7 +30,6 @@
 #include "special/fp_math.h"
 #include "common/fp_error_free.h"
 
-#define FP_GAUSS_INV_SQRT_2PI 0.39894228040143267794
 /* bound: none - where results are scaled against underflow */
 #define FP_GAUSS_TINY 0x1p-400           /* below this r is scaled by 2^600, so that nothing underflows */
 #define FP_GAUSS_SCALE 0x1p600
@@ -82,10 +81,10 @@ FP_INLINE fp_gauss_parts fp_gauss_evaluate(double r, double epsilon)
         divided = divided * t2 + value;
         value = value * t1 + F[k];
     }
-    const double drop = gap * u2 * u1 * (value - 8.0 * u2 * divided) * FP_GAUSS_INV_SQRT_2PI; /* R(x1) - R(x2) */
+    const double drop = gap * u2 * u1 * (value - 8.0 * u2 * divided) * FP_INV_SQRT_2PI; /* R(x1) - R(x2) */
     out.tail = drop > 1e-300 ? drop : 1e-300; /* reached only where a^2 > 1e100 */
-    out.bulk = 2.0 * FP_GAUSS_INV_SQRT_2PI * u1 * value - drop;
-    out.far = FP_GAUSS_INV_SQRT_2PI * u2 * (value + 8.0 * (u1 - u2) * divided);
+    out.bulk = 2.0 * FP_INV_SQRT_2PI * u1 * value - drop;
+    out.far = FP_INV_SQRT_2PI * u2 * (value + 8.0 * (u1 - u2) * divided);
     return out;
 }
 
@@ -131,7 +130,7 @@ FP_INLINE double fp_gaussian_log_delta(double r, double epsilon)
  * delta */
 #define FP_GAUSS_RELATIVE 4e-15
 /* bound: proved - rounding of r, by the note above */
-#define FP_GAUSS_ROUNDED (2.0 * FP_GAUSS_INV_SQRT_2PI * 1.2e-16)
+#define FP_GAUSS_ROUNDED (2.0 * FP_INV_SQRT_2PI * 1.2e-16)
 /* bound: tested by enclosures/test_gaussian_blocks - absolute error of results that are subnormal */
 #define FP_GAUSS_LEAST 2e-323
 

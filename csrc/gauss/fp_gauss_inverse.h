@@ -34,7 +34,7 @@ typedef struct {
 FP_INLINE fp_gauss_target fp_gauss_target_of(double target, const int logarithmic)
 {
     fp_gauss_target out;
-    const int bulk = logarithmic ? target > -0.69314718055994531 : target > 0.5;
+    const int bulk = logarithmic ? target > -FP_LN2 : target > 0.5;
     const double missing = logarithmic ? -fp_expm1(target) : 1.0 - target;
     const double logarithm = fp_log(bulk ? missing : target), plain = logarithmic ? target : logarithm;
     out.bulk = bulk ? 1.0 : 0.0;
@@ -67,7 +67,7 @@ FP_INLINE double fp_gauss_residual(
     const double size =
         4e-15 + 4e-16 * (square + __builtin_fabs(log_y) + __builtin_fabs(target.level) + __builtin_fabs(offset));
     *margin = size < 1e300 ? size : 1e300;
-    const double rate = unknown_is_r > 0.0 ? 2.0 * FP_GAUSS_INV_SQRT_2PI * r : p.far;
+    const double rate = unknown_is_r > 0.0 ? 2.0 * FP_INV_SQRT_2PI * r : p.far;
     *slope = (natural ? 1.0 : density) * (rate * scale) / y;
     return target.bulk > 0.0 ? -h : h;
 }

@@ -6,7 +6,6 @@
 /* bounds: tested by enclosures/test_hockey_stick - error of log p - log q in double-doubles, of crossings found
  * with it, and of loss in logarithms */
 
-#define FP_LOG_SQRT_2PI 0.91893853320467274178
 #define FP_EPSILON_SUMMED 1e12 /* beyond, e^eps Q(E) has no useful relative accuracy */
 
 /* log of an upper bound of the density anywhere on [left, right]. */

@@ -42,7 +42,7 @@ static int FP_NAME(fp_hockey_stick_evaluate)(const fp_log_ratio *r, fp_pieces *p
         return 0;
     }
     if (r->unresolved) {
-        *out = (fp_bracket){0.5, 0.0, 1.0, -0.6931471805599453, -INFINITY, 0.0};
+        *out = (fp_bracket){0.5, 0.0, 1.0, -FP_LN2, -INFINITY, 0.0};
         return 0;
     }
     int status = FP_NAME(fp_optimal_set_build)(r, pieces, epsilon, scale, set);

@@ -88,9 +88,9 @@ static void FP_NAME(fp_scaled_sum_add_interval)(FP_NAME(fp_scaled_sum) *s, fp_dd
     /* the effect of the roundings of a and b: |z| phi(z) each, in the scale of the mass, and half as much again for
      * the argument of exp */
     if (isfinite(a.hi))
-        slip += 0.6 * fabs(a.hi) * exp(-0.5 * a.hi * a.hi - (double)k * 0.69314718055994530942);
+        slip += 0.6 * fabs(a.hi) * exp(-0.5 * a.hi * a.hi - (double)k * FP_LN2);
     if (isfinite(b.hi))
-        slip += 0.6 * fabs(b.hi) * exp(-0.5 * b.hi * b.hi - (double)k * 0.69314718055994530942);
+        slip += 0.6 * fabs(b.hi) * exp(-0.5 * b.hi * b.hi - (double)k * FP_LN2);
     fp_dd term = fp_dd_mul(coefficient, mass);
     double error =
         (0x1p-94 * fabs(mass.hi) + 0x1p-103 * slip) * fabs(coefficient.hi) + coefficient_error * fabs(mass.hi);

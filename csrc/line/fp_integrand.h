@@ -64,7 +64,7 @@ FP_INLINE double fp_js_node(double lp, double lq, double l, double dp, double dq
     const double p = fp_exp(lp), q = fp_exp(lq), m = 0.5 * (p + q), a = fabs(l), e = fp_exp(-a);
     const double t = -fp_expm1(-a) / (1.0 + e), s = t < 0.8 ? t : 0.8;
     const double near = 0.5 * (t * a) + 0.5 * fp_log1p(-(s * s));
-    const double far = 0.69314718055994530942 - e * a / (1.0 + e) - fp_log1p(e);
+    const double far = FP_LN2 - e * a / (1.0 + e) - fp_log1p(e);
     const double phi = a < 2.0 ? near : far, f = m * phi;
     /* phi'(a) = e a / (1 + e)^2 <= 1/4 a, and <= 3 e a anywhere in [a - 1, a]; log 2 - phi(a) <= (1 + a) e^-a */
     const double least = fp_max(a - dl, 0.0), rest = (1.0 + least) * fp_exp(-least);

@@ -377,7 +377,7 @@ static fp_bracket FP_NAME(fp_lip_double_double)(fp_lip *lip, int i, double epsil
             }
             fp_dd mass = fp_dd_ndtr_tail_scaled(z, &exponent);
             double shift = 0x1p-102 * (fabs(d.hi) + fabs(z.hi));
-            double slip = 0.6 * shift * fp_exp(-0.5 * z.hi * z.hi - (double)exponent * 0.69314718055994530942);
+            double slip = 0.6 * shift * fp_exp(-0.5 * z.hi * z.hi - (double)exponent * FP_LN2);
             FP_NAME(fp_scaled_sum_add)(&s, fp_dd_mul_d(mass, w), (0x1p-98 * mass.hi + slip) * w, exponent);
         }
         FP_NAME(fp_scaled_sum_add)(&s, side->beyond[end], 0x1p-103 * lip->n * side->beyond[end].hi, 0);
@@ -547,7 +547,7 @@ static int FP_NAME(fp_lip_curve)(int n, const double *w, const double *x, double
     for (ptrdiff_t e = 0; e < count && !lip.stop.status; ++e) {
         if ((status || (far > FP_LIP_FARTHEST && epsilon[e] > 1e200)) && epsilon[e] < INFINITY && n > 1) {
             fp_lip_bound cap = FP_NAME(fp_lip_weight_bound)(&lip, lip.least_weights[0]);
-            out[e] = (fp_bracket){0.5 * cap.plain, 0.0, cap.plain, cap.log - 0.6931471805599453, -INFINITY, cap.log};
+            out[e] = (fp_bracket){0.5 * cap.plain, 0.0, cap.plain, cap.log - FP_LN2, -INFINITY, cap.log};
             lip.undecided++;
         } else {
             out[e] = FP_NAME(fp_lip_delta)(&lip, epsilon[e], e + 1, &winner);

@@ -62,7 +62,7 @@ static inline fp_dd fp_terms_sum(const fp_component_terms *terms, const fp_point
 static inline double fp_log_ratio_from_difference(const fp_log_ratio_terms *ratio, const fp_point *at, double l,
                                                   double lq, double dq, double *error)
 {
-    const double shift = lq + 0.91893853320467274178, moved = 0x1p-52 * *error;
+    const double shift = lq + FP_LOG_SQRT_2PI, moved = 0x1p-52 * *error;
     double error_a, error_b;
     const fp_dd a = fp_terms_sum(&ratio->difference, at, shift, &error_a);
     if (fabs(l) < FP_NEAR) {

@@ -42,7 +42,7 @@ static inline double fp_log_modulus_js(const fp_local_mixture *p, const fp_local
                                          + fp_exp(q->l0 - both + fp_log1p(q->kappa) + rp * gap)) - 1.0;
     if (!(kappa < 0.97))
         return INFINITY;
-    const double lambda = -fp_log1p(-fp_max(kappa, 1e-9)), middle = both - 0.69314718055994530942;
+    const double lambda = -fp_log1p(-fp_max(kappa, 1e-9)), middle = both - FP_LN2;
     const double size_p = fabs(p->l0 - middle) + rq * gap + p->lambda + lambda + 1e-14;
     const double size_q = fabs(q->l0 - middle) + rp * gap + q->lambda + lambda + 1e-14;
     const double plain = fp_log_sum(log_p + fp_log(size_p), log_q + fp_log(size_q));

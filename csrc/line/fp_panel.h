@@ -34,7 +34,6 @@
 #define FP_DROP_LEVEL 90.0
 #define FP_TAIL_LEVEL -1e4 /* below this log density, ratios of components are computed from their differences */
 #define FP_FAR_LEVEL -200.0 /* below this log density, components are dropped by their ratio */
-#define FP_HALF_LOG_2PI 0.91893853320467274178
 
 /* e^x for x <= 700, 0.8 ulp; e^-708 below -708 */
 FP_INLINE double fp_exp_down(double x)
@@ -77,7 +76,7 @@ static inline int fp_gaussian_mixture_build(fp_gaussian_mixture *law, int n, con
         law->m[i] = m[i];
         law->s[i] = s[i];
         law->is[i] = 1.0 / s[i];
-        law->c[i] = (log_w - log_s) - FP_HALF_LOG_2PI;
+        law->c[i] = (log_w - log_s) - FP_LOG_SQRT_2PI;
         law->ce[i] = 2.0 + 3.0 * (fabs(log_w) + fabs(log_s)) + fabs(law->c[i]);
         law->largest_mean = fp_max(law->largest_mean, fabs(m[i]));
         law->largest_sigma = fp_max(law->largest_sigma, s[i]);

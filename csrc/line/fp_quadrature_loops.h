@@ -141,7 +141,7 @@ static void FP_NAME(fp_information_nodes)(const fp_local_mixture *side, const do
 {
     const double *restrict offset = side->offset;
     double *restrict e = side->scratch;
-    const double is = side->is[reference], origin = side->dm[reference], log_scale = fp_log(is) - FP_HALF_LOG_2PI;
+    const double is = side->is[reference], origin = side->dm[reference], log_scale = fp_log(is) - FP_LOG_SQRT_2PI;
     const double count = 2.0 * (side->n < 32 ? side->n : 32 + side->n / 32);
     for (int b = 0; b < n; b += FP_LANES) {
         double y[FP_LANES], sum[FP_LANES] = {0}, size[FP_LANES] = {0}, lambda[FP_LANES], inverse[FP_LANES];

@@ -37,13 +37,12 @@ static void FP_NAME(fp_scaled_sum_add)(FP_NAME(fp_scaled_sum) *s, fp_dd term, do
 static void FP_NAME(fp_scaled_sum_bracket)(FP_NAME(fp_scaled_sum) * s, int lossy, double loss_log, double loss_sum,
                                            fp_bracket *out)
 {
-    const double ln2 = 0.69314718055994530942;
     if (s->empty && !lossy) {
         *out = (fp_bracket){0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
         return;
     }
     if (lossy) { /* choose a unit in which the loss does not overflow */
-        double exponent = loss_log / ln2;
+        double exponent = loss_log / FP_LN2;
         int64_t least = exponent > -0x1p60 ? (int64_t)exponent : -(int64_t)0x1p60;
         if (s->empty || s->exponent < least - 500) {
             int64_t down = s->empty ? 0 : s->exponent - least;
@@ -52,7 +51,7 @@ static void FP_NAME(fp_scaled_sum_bracket)(FP_NAME(fp_scaled_sum) * s, int lossy
             s->exponent = least;
         }
     }
-    double loss = 0.0, base = (double)s->exponent * ln2;
+    double loss = 0.0, base = (double)s->exponent * FP_LN2;
     if (lossy)
         loss = loss_sum * (1.0 + 1e-9) * exp(loss_log - base) * (1.0 + 1e-14 * (fabs(loss_log) + fabs(base)));
     double value = s->sum.hi > 0.0 ? s->sum.hi : 0.0, error = s->error * (1.0 + 1e-9) + 0x1p-900;

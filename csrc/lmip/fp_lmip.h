@@ -24,7 +24,6 @@
 #include "special/fp_elementary.h"
 
 #define FP_LMIP_BELOW_ONE 0x1.fffffffffffffp-1
-#define FP_LMIP_LN2 0.69314718055994530942
 /* bound: proved - e^epsilon p is below 1e-98 from there on: the curves differ from their limits by less than an ulp */
 #define FP_LMIP_EPSILON_CAP 6.0
 

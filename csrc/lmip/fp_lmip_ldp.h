@@ -52,7 +52,7 @@ FP_INLINE fp_lmip_parabola fp_lmip_parabola_of(double floor, double excess)
 /* a first x at epsilon = 0, where q = 1/2: 4 p (1-p) is close to the entropy of p in bits to the power 4/3 */
 FP_INLINE double fp_lmip_floor_start(double m)
 {
-    const double bits = m / FP_LMIP_LN2;
+    const double bits = m / FP_LN2;
     return 0.5 * FP_LMIP_BELOW_ONE * __builtin_sqrt(-fp_expm1(fp_log1p(-bits) * (4.0 / 3.0)));
 }
 

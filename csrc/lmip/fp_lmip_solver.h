@@ -57,7 +57,7 @@ static void FP_NAME(fp_lmip_ldp)(const double *mu, const double *epsilon, double
     uint64_t active_problem[FP_LMIP_BLOCK];
     FP_LMIP_EACH
     {
-        const int valid = (mu[i] > 0.0) & (mu[i] < FP_LMIP_LN2) & (epsilon[i] >= 0.0);
+        const int valid = (mu[i] > 0.0) & (mu[i] < FP_LN2) & (epsilon[i] >= 0.0);
         const double capped = epsilon[i] < FP_LMIP_EPSILON_CAP ? epsilon[i] : FP_LMIP_EPSILON_CAP;
         m[i] = fp_lmip_clamp(valid ? mu[i] : 0.5);
         excess[i] = fp_expm1(valid ? capped : 0.0);
@@ -126,7 +126,7 @@ static void FP_NAME(fp_lmip_ldp)(const double *mu, const double *epsilon, double
     const double none = output == FP_LMIP_LOG_LOW ? -HUGE_VAL : 0.0, all = output == FP_LMIP_LOG_LOW ? -HUGE_VAL : 1.0;
     FP_LMIP_EACH
     {
-        const double value = mu[i] == 0.0 ? none : mu[i] >= FP_LMIP_LN2 ? all : x[i];
+        const double value = mu[i] == 0.0 ? none : mu[i] >= FP_LN2 ? all : x[i];
         out[i] = (mu[i] >= 0.0) & (epsilon[i] >= 0.0) ? value : NAN;
     }
 }
@@ -139,14 +139,14 @@ static void FP_NAME(fp_lmip_ldp_saturation)(const double *mu, double *out, ptrdi
     FP_LMIP_ARRAY(x);
     FP_LMIP_EACH
     {
-        m[i] = fp_lmip_clamp((mu[i] > 0.0) & (mu[i] < FP_LMIP_LN2) ? mu[i] : 0.5);
+        m[i] = fp_lmip_clamp((mu[i] > 0.0) & (mu[i] < FP_LN2) ? mu[i] : 0.5);
         q[i] = -fp_expm1(-m[i]);
         x[i] = fp_lmip_above_start(q[i], 1.0);
     }
     FP_NAME(fp_lmip_solve_above)(m, q, x, n, 6);
     FP_LMIP_EACH
     {
-        const double value = mu[i] == 0.0 ? 0.0 : mu[i] >= FP_LMIP_LN2 ? 1.0 : q[i] + x[i];
+        const double value = mu[i] == 0.0 ? 0.0 : mu[i] >= FP_LN2 ? 1.0 : q[i] + x[i];
         out[i] = mu[i] >= 0.0 ? value : NAN;
     }
 }

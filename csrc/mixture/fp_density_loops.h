@@ -49,7 +49,7 @@ FP_INLINE void FP_NAME(fp_add_information)(const fp_density *p, ptrdiff_t first,
 #pragma GCC unroll 4
         for (int s = 0; s < FP_SAMPLE_VECTORS; s++) {
             y[s] = (*(const fp_v *)(e + c * FP_BLOCK + s * FP_W) - top[s]) - log_sum[s];
-            u[s] = (y[s] - logs) * FP_LOG_2;
+            u[s] = (y[s] - logs) * FP_LN2;
             g[s] = FP_NAME(fp_broadcast)(fp_information_series[13]);
         }
 #pragma GCC unroll 13
@@ -107,7 +107,7 @@ static void FP_NAME(fp_density_block)(const fp_density *p, const double *block, 
     FP_NAME(fp_log_group)(FP_SAMPLE_VECTORS, sum, log_sum);
     for (int s = 0; s < FP_SAMPLE_VECTORS; s++) {
         const fp_mask some = FP_GE(sum[s], FP_NAME(fp_broadcast)(0.5));
-        const fp_v value = FP_FMA(top[s], FP_NAME(fp_broadcast)(FP_LOG_2), log_sum[s]);
+        const fp_v value = FP_FMA(top[s], FP_NAME(fp_broadcast)(FP_LN2), log_sum[s]);
         *(fp_v *)(out + s * FP_W) =
             FP_MASKED(some, value) + FP_MASKED((fp_mask)~some, FP_NAME(fp_broadcast)(-INFINITY));
         log_sum[s] = log_sum[s] * FP_LOG2E;

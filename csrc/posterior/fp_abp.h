@@ -23,7 +23,6 @@
 #define FP_ROWS 512
 /* bound: none - cap of 1 / w for weights so small that they contribute to no sum */
 #define FP_LARGEST_RATIO 1e300
-#define FP_INV_SQRT_2PI 0.39894228040143267794
 
 enum {
     FP_ABP_LOCAL,

@@ -32,7 +32,6 @@
 #include "common/fp_vector_tables.h"
 
 #define FP_TILE 512
-#define FP_LOG2 0.69314718055994530942
 
 /* How the prior of a block is given. */
 enum { FP_PRIOR_NONE, FP_PRIOR_PLAIN, FP_PRIOR_LOG };
@@ -180,7 +179,7 @@ FP_INLINE void fp_divergence_terms(double w, double y, const int known, double *
     const double faded = size > 700.0 ? 0.0 : fall;
     const double v = known ? *posterior : w * (up ? rise : faded);
     fp_kappa_both(short_y, &forward, &backward);
-    const double part = FP_LOG2 - fp_log1p_below(faded < 0.61 ? faded : 0.61);
+    const double part = FP_LN2 - fp_log1p_below(faded < 0.61 ? faded : 0.61);
     const double ratio_less_one = near ? w * (y + forward) : v - w; /* v - w */
     const double large = up ? v : w, small = up ? w : v, next_terms = size < 1e300 ? size : 0.0;
     *posterior = v;

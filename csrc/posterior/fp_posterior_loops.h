@@ -271,7 +271,7 @@ FP_INLINE void FP_NAME(fp_divergence_group)(const fp_v *w, const fp_v *y, fp_v (
         for (int s = 0; s < FP_GROUP; s++) {
             const fp_v next_terms = FP_MASKED(FP_GE(y[s], FP_NAME(fp_broadcast)(-690.0)), y[s]),
                        size = FP_MAX(next_terms, -next_terms);
-            const fp_v part = (FP_LOG_2 - (q[s] + q[s])) - (q[s] * z[s]) * tail[s];
+            const fp_v part = (FP_LN2 - (q[s] + q[s])) - (q[s] * z[s]) * tail[s];
             b[s] = FP_FMA(v[s], next_terms - one, w[s]);
             c[s] = (w[s] + v[s]) * part - FP_MIN(v[s], w[s]) * size;
         }

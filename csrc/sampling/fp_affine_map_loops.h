@@ -192,7 +192,7 @@ static void FP_NAME(fp_factor_column)(const fp_affine_map *w, const double *fact
                         lanes[p] = FP_FMA(a, b, lanes[p]);
                     }
                 memcpy(part, lanes, sizeof part);
-                sum = ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+                sum = fp_lane_sum(part);
             }
             for (; j <= i; j++)
                 sum = __builtin_fma(row[j], copied[j], sum);

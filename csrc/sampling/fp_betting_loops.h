@@ -26,6 +26,6 @@ static void FP_NAME(fp_log_wealth)(ptrdiff_t n, ptrdiff_t e, const double *x, in
             }
         }
         for (int l = 0; l < FP_BETS; l++)
-            sums[q * FP_BETS + l] += (double)exponent[l] * 0.69314718055994530942 + fp_log(product[l]);
+            sums[q * FP_BETS + l] += (double)exponent[l] * FP_LN2 + fp_log(product[l]);
     }
 }

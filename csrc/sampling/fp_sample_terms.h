@@ -39,7 +39,6 @@ enum {
     FP_TERMS
 };
 
-#define FP_LOG_TWO 0.69314718055994530942
 
 /* An infinite l as a finite number, so that products with 0 vanish. */
 FP_INLINE double fp_finite(double l)
@@ -59,7 +58,7 @@ FP_INLINE double fp_twice_logistic(double l)
 FP_INLINE double fp_log_twice_logistic(double l)
 {
     const double below = l < 0.0 ? l : 0.0;
-    return below + (FP_LOG_TWO - fp_log1p(fp_exp(-fabs(l))));
+    return below + (FP_LN2 - fp_log1p(fp_exp(-fabs(l))));
 }
 
 /* 2 s(l) (l + e^-l - 1) */
@@ -78,7 +77,7 @@ FP_INLINE double fp_js_balanced(double l)
     const double size = fabs(l), a = size < 800.0 ? size : 800.0, e = fp_exp(-a);
     const double t = -fp_expm1(-a) / (1.0 + e), s = t < 0.8 ? t : 0.8;
     const double near = 0.5 * (t * a) + 0.5 * fp_log1p(-(s * s));
-    const double tail = FP_LOG_TWO - e * a / (1.0 + e) - fp_log1p(e);
+    const double tail = FP_LN2 - e * a / (1.0 + e) - fp_log1p(e);
     return a < 2.0 ? near : tail;
 }
 

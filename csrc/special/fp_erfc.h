@@ -17,7 +17,6 @@
 
 #include "special/fp_elementary.h"
 
-#define FP_INV_SQRT_2PI 0x1.9884533d43651p-2
 #define FP_SQRT_2PI 0x1.40d931ff62706p+1
 #define FP_INV_SQRT_PI 0x1.20dd750429b6dp-1
 

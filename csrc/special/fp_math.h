@@ -21,7 +21,7 @@ FP_INLINE double fp_log1mexp(double x)
     const double r = fp_exp_reduced(x, 0.0, &q, &shifted);
     const double power = fp_scale(1.0 + (r + q), shifted), rest = 1.0 - power;
     const double below = -fp_expm1_reduced(r, q, shifted);
-    const int near = x > -0.6931471805599453;
+    const int near = x > -FP_LN2;
     const double value = fp_log_lifted(near ? below * 0x1p60 : rest, near ? 0.0 : (1.0 - rest) - power,
                                        near ? 60.0 : 0.0); /* a subnormal argument is lifted */
     const double proper = x < -746.0 ? 0.0 : value, edge = x == 0.0 ? -INFINITY : NAN;
@@ -33,7 +33,7 @@ FP_INLINE double fp_logaddexp(double a, double b)
 {
     const double gap = -fabs(a - b), high = a > b ? a : b, power = fp_exp(gap), sum = 1.0 + power;
     const double value = high + fp_log_two(sum, power - (sum - 1.0)), proper = gap == gap ? value : gap;
-    return a == b ? a + 0.69314718055994530942 : proper; /* also for infinities of one sign */
+    return a == b ? a + FP_LN2 : proper; /* also for infinities of one sign */
 }
 
 #endif

@@ -76,8 +76,8 @@ FP_INLINE void fp_sphere_line(double x, double *log_g, double *scaled_log, doubl
     const double w = -fp_expm1(-x), rest = 1.0 - w, power = rest * rest;
     const int near = x < 1.0;
     const double logarithm = fp_log1p(near ? w * w / (2.0 * rest) : power);
-    *log_g = near ? logarithm : (x - 0.69314718055994530942) + logarithm;
-    *scaled_log = logarithm - (near ? x : 0.69314718055994530942);
+    *log_g = near ? logarithm : (x - FP_LN2) + logarithm;
+    *scaled_log = logarithm - (near ? x : FP_LN2);
     *slope = w * (1.0 + rest) / (1.0 + power);
 }
 
