@@ -26,7 +26,7 @@ from .matrix_channels import Channel, DefaultChannel, SparseChannel
 
 __all__ = ["read_channel", "write_channel"]
 
-_ENDINGS = (".npy", ".npz", ".csv", ".parquet", ".json")
+_ENDINGS = (".npy", ".npz", ".csv", ".parquet", ".json")  # of the files that are read and written
 _BLOCK_CELLS = 2**18  # cells written together: 2 MiB of doubles
 _LOG_PREFIX = "log_"  # starts the names of columns where a table holds logarithms
 _SPARSE_KEYS = {"data", "indices", "indptr", "shape", "background"}  # of an .npz
@@ -41,7 +41,7 @@ _JSON_KEYS: dict[str, tuple[str, ...]] = {  # class -> arguments of its construc
     "Channel": ("matrix", "log"),
     "ProductChannel": ("factors", "powers"),
 }
-_OPTIONAL_KEYS = {"size", "sensitivity", "log", "powers"}
+_OPTIONAL_KEYS = {"size", "sensitivity", "log", "powers"}  # arguments with defaults, which JSON may leave out
 _MATRIX_DTYPES = ("float64", "float32")  # of a dense channel in JSON
 
 

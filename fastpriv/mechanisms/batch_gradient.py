@@ -29,12 +29,12 @@ from ..channels.subset_likelihoods import SubsetLikelihood, validated_subset
 from ..errors import DomainError, ShapeError
 from ..kernels import _product
 from ..numerics import UNIT_ROUNDOFF, FloatArray
+from .binomial import HALF_LOG_2PI
 
 __all__ = ["BatchGradient"]
 
-_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 _LARGEST = 1e50  # size of entries: products of five of them neither overflow nor, inverted, underflow
-_ENTRY_CONSTRAINT = "below 1e50 in size"
+_ENTRY_CONSTRAINT = "below 1e50 in size"  # how errors say it
 
 
 class BatchGradient(ValueObject):
@@ -235,7 +235,7 @@ class BatchGradient(ValueObject):
         y = y.reshape(classes, width)
         scale, square = self.size * self.sigma * self.sigma, math.fsum((y * y).ravel())
         quadratic = 0.5 * square / self.sigma**2
-        normaliser = classes * width * _HALF_LOG_2PI, classes * width * math.log(self.sigma)
+        normaliser = classes * width * HALF_LOG_2PI, classes * width * math.log(self.sigma)
         pairwise = self.gram()
         norms = np.diagonal(pairwise) * 1.0
         projections = np.einsum("nc,nc->n", _row_products(self.features, y), self.errors)

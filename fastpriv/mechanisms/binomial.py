@@ -16,11 +16,11 @@ import numpy as np
 
 from ..numerics import FloatArray
 
-__all__ = ["log_binomial_coefficients", "log_binomial_pmf", "log_comb", "log_poisson_pmf"]
+__all__ = ["HALF_LOG_2PI", "log_binomial_coefficients", "log_binomial_pmf", "log_comb", "log_poisson_pmf"]
 
-_HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)  # log normaliser of the standard normal density
 _REMAINDERS = np.array([
-    0.0, *(math.lgamma(n + 1) - (n + 0.5) * math.log(n) + n - _HALF_LOG_2PI for n in range(1, 16))
+    0.0, *(math.lgamma(n + 1) - (n + 0.5) * math.log(n) + n - HALF_LOG_2PI for n in range(1, 16))
 ])  # fmt: skip  # s(0) .. s(15), of which s(0) is a placeholder
 _SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)  # of n s(n) in powers of 1 / n^2
 
@@ -32,7 +32,7 @@ def log_binomial_pmf(x: Any, n: int, log_q: float, log_other: float) -> FloatArr
         y = n - x
         logs = (_stirling_remainder(np.full_like(x, n)) - _stirling_remainder(x) - _stirling_remainder(y)
                 - _deviance(x, n * math.exp(log_q)) - _deviance(y, n * math.exp(log_other))
-                + 0.5 * np.log(n / x / y) - _HALF_LOG_2PI)  # fmt: skip
+                + 0.5 * np.log(n / x / y) - HALF_LOG_2PI)  # fmt: skip
     logs = np.where(x == 0, n * log_other, np.where(y == 0, n * log_q, logs))
     return np.where((x < 0) | (y < 0), -np.inf, logs)
 
@@ -43,7 +43,7 @@ def log_poisson_pmf(x: Any, mean: float) -> FloatArray:
     if mean == 0.0:
         return np.where(x == 0, 0.0, -np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = -_stirling_remainder(x) - _deviance(x, mean) - 0.5 * np.log(x) - _HALF_LOG_2PI
+        logs = -_stirling_remainder(x) - _deviance(x, mean) - 0.5 * np.log(x) - HALF_LOG_2PI
     return np.where(x == 0, -mean, logs)
 
 

@@ -31,7 +31,7 @@ __all__ = ["GaussianMechanism"]
 #    log delta
 _RELATIVE_ERROR = 4e-15  # of the ufuncs gaussian_delta and gaussian_log_delta
 _KERNEL_CALL_SIZE = 2**21  # settings of one call of the kernel, which then lasts less than 0.2 s
-_SOURCE = "(Balle and Wang 2018, theorem 8)"
+_SOURCE = "(Balle and Wang 2018, theorem 8)"  # the end of ``method`` of all estimates here
 
 
 class GaussianMechanism(ValueObject):

@@ -1,4 +1,4 @@
-"""``summary``: all quantities of a channel under a prior from one walk through its cells."""
+"""``summary``: all quantities of a channel under a prior from the same passes through its cells."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from .discrete.channel_with_prior import (
     ChannelWithPrior,
     Mechanism,
     Prior,
+    automatic_cells,
     channel_with_prior,
     estimate,
-    unprompted_cells,
     with_all_rows,
     with_distinct_rows,
 )
@@ -38,7 +38,7 @@ __all__ = ["ChannelSummary", "summary"]
 
 Posteriors: TypeAlias = NDArray[np.float64] | NDArray[np.float32] | str | os.PathLike[str] | None
 
-_UNPROMPTED_WORK = 2**32  # multiplications up to which ABP is computed for all secrets without a request: seconds
+_AUTOMATIC_WORK = 2**32  # multiplications up to which ABP is computed for all secrets without a request: seconds
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -126,10 +126,10 @@ def summary(
 
     Notes
     -----
-    A written channel is walked through twice, whatever is asked: largest and smallest cells, q and best guesses first;
-    information and posteriors then. Blocks of 2**21 cells do not depend on ``n_jobs``, so the bits do not. Beside the
-    channel, memory holds a few numbers for each row and each column, and one block a thread: 16 MiB, as much again for
-    posteriors in a file, and for cells that are not plain doubles or singles.
+    A written channel is read twice, whatever is asked for: largest and smallest cells, q and best guesses in the first
+    pass, information and posteriors in the second. Blocks of 2**21 cells do not depend on ``n_jobs``, so the bits do
+    not. Beside the channel, memory holds a few numbers for each row and each column, and one block a thread: 16 MiB, as
+    much again for posteriors in a file, and for cells that are not plain doubles or singles.
 
     **Accuracy** as the functions of these names; ``tests/enclosures/test_channel_notions.py``. Source: the definitions
     that the functions of these names cite.
@@ -145,8 +145,8 @@ def summary(
     model = channel_with_prior(prior, mechanism)
     arrays: dict[str, Any] = {}
     passes: abp.Passes | None = None
-    if posteriors is not None or _is_walked(model):
-        found, arrays, passes = _walk(model, posteriors, release, secret, n_jobs, progress)
+    if posteriors is not None or _is_enumerated(model):
+        found, arrays, passes = _from_rows(model, posteriors, release, secret, n_jobs, progress)
     else:
         found = brackets(model, UNITS, n_jobs=n_jobs, progress=progress, omit_unavailable=True)
     numbers: dict[str, Any] = {
@@ -161,14 +161,14 @@ def summary(
     return ChannelSummary(**numbers, xi=xi, abp=shift, **arrays, posteriors=posteriors)
 
 
-def _is_walked(model: ChannelWithPrior) -> bool:
+def _is_enumerated(model: ChannelWithPrior) -> bool:
     """Whether all quantities come from the rows, rather than each from its own closed form."""
     channel = model.channel
     if isinstance(channel, ProductChannel):
         return False
     if isinstance(channel, (Channel, DefaultChannel)):
         return True
-    return type_classes(model) is None and channel._cells_within(unprompted_cells(channel))
+    return type_classes(model) is None and channel._cells_within(automatic_cells(channel))
 
 
 def _abp_is_cheap(model: ChannelWithPrior) -> bool:
@@ -176,11 +176,11 @@ def _abp_is_cheap(model: ChannelWithPrior) -> bool:
     if abp.symmetric_shift(model) is not None or abp.has_pairwise_form(model) or product_channels.has_few_types(model):
         return True
     if isinstance(channel, DefaultChannel):
-        return (len(channel.indices) + 1) ** 2 * channel.outputs <= _UNPROMPTED_WORK
-    return channel._cells_within(_UNPROMPTED_WORK, exponent=2)
+        return (len(channel.indices) + 1) ** 2 * channel.outputs <= _AUTOMATIC_WORK
+    return channel._cells_within(_AUTOMATIC_WORK, exponent=2)
 
 
-def _walk(
+def _from_rows(
     model: ChannelWithPrior, posteriors: Any, release: Any, secret: Any, n_jobs: int | None, progress: Progress
 ) -> tuple[dict[str, Bracket], dict[str, Any], abp.Passes | None]:
     """Brackets, arrays, and the passes through the rows for ABP, if it can use them."""

@@ -143,7 +143,7 @@ def _shifts_under_one(
     rows: RowBlocks, first: ColumnStatistics, release: Any, believed: FloatArray, weight: FloatArray | None,
     mean_changes: FloatArray | None,
 ) -> PosteriorShifts:  # fmt: skip
-    """Under one release, a given P - q (without weight) or one row: in one walk, if its error is small enough."""
+    """Under one release, a given P - q (without weight) or one row: in one pass, if its error is small enough."""
     change = release if weight is None else _changes_of_secrets(rows, first, release)[0]
     inverse = np.divide(1.0, first.q, out=np.zeros_like(first.q), where=first.occurs)
     q_error = rows.rescaled(first.spread)

@@ -20,8 +20,19 @@ from ...mechanisms import SubsetSelection, UnaryEncoding
 from ...mechanisms.gaussian import GaussianMechanism
 from ...numerics import FloatArray
 
-__all__ = ["Bracket", "ChannelWithPrior", "Mechanism", "Prior", "channel_with_prior", "estimate", "is_channel",
-           "rows_are_enumerable", "unprompted_cells", "with_all_rows", "with_distinct_rows"]  # fmt: skip
+__all__ = [
+    "Bracket",
+    "ChannelWithPrior",
+    "Mechanism",
+    "Prior",
+    "automatic_cells",
+    "channel_with_prior",
+    "estimate",
+    "is_channel",
+    "rows_are_enumerable",
+    "with_all_rows",
+    "with_distinct_rows",
+]  # fmt: skip
 
 Prior: TypeAlias = "ArrayLike | Pmf | tuple[ArrayLike | None, ...] | None"
 Mechanism: TypeAlias = "AnyChannel | ArrayLike | GaussianMechanism"
@@ -138,7 +149,7 @@ def rows_are_enumerable(channel: AnyChannel) -> bool:
     return channel._cells_within(cells) and max(channel.inputs, channel.outputs) <= _MOST_ENTRIES
 
 
-def unprompted_cells(channel: AnyChannel) -> int:
+def automatic_cells(channel: AnyChannel) -> int:
     """Largest number of cells that ``summary`` goes through for a channel of parameters."""
     return _MOST_SET_CELLS if _lists_sets(channel) else 2**32
 

@@ -46,7 +46,7 @@ Part = TypeVar("Part")
 
 _MOST_FACTOR_CELLS = 2**20  # n^2 m of a factor: 8 MiB of differences of cells
 _MOST_TYPES = 2**16  # types of secrets of a product, for each of which one integral is taken
-_UNPROMPTED_TYPES = 2**12  # types up to which ``summary`` takes these integrals
+_AUTOMATIC_TYPES = 2**12  # types up to which ``summary`` takes these integrals
 _MOST_LISTED_SECRETS = 2**16  # secrets of a product that are answered one by one
 # bound: tested by enclosures/test_product_notions - by how much curves have to differ to count as ordered
 _ORDER_MARGIN = 1e-9
@@ -119,7 +119,7 @@ def expected_posteriors(model: ChannelWithPrior, secret: Any) -> TypeDivergences
 def has_few_types(model: ChannelWithPrior) -> bool:
     """Whether ``expected_posteriors`` answers for all secrets at little cost."""
     kinds = _of_each_factor(model, _secret_kinds)
-    return kinds is not None and _number_of_types(model, kinds) <= _UNPROMPTED_TYPES
+    return kinds is not None and _number_of_types(model, kinds) <= _AUTOMATIC_TYPES
 
 
 def release_pairs(model: ChannelWithPrior) -> tuple[RowPair, ...] | None:
