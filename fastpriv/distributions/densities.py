@@ -238,7 +238,7 @@ class Density(_UserDefined):
         """The n samples, shape (d, n), of the stream with the seed ``words``: the same on every call."""
         if self._sampler is None:
             raise DomainError(
-                f"sampler must be given for a law that is drawn from; got None for {self!r}. "
+                f"sampler must be given for a distribution that is sampled; got None for {self!r}. "
                 "Pass Density(log_density, sampler, ...)."
             )
         return self._sampler(words, n)

@@ -28,7 +28,7 @@ def dispatch_of(p: Any, q: Any) -> Dispatch:
     if isinstance(p, LogRatio):
         if q is not None:
             raise DomainError(
-                f"q must be left out with a LogRatio, which holds both laws; got {_validate.shown(q)}. "
+                f"q must be left out with a LogRatio, which holds both distributions; got {_validate.shown(q)}. "
                 "Pass the ratio alone, and what follows by its name: epsilon=, order=."
             )
         return "sampled"
@@ -40,7 +40,7 @@ def dispatch_of(p: Any, q: Any) -> Dispatch:
             )
     if p.dimension != q.dimension:
         raise ShapeError(
-            f"q must have the dimension of p, {p.dimension}; got {q.dimension}. Both must be laws on one space."
+            f"q must have the dimension of p, {p.dimension}; got {q.dimension}. Both must be on one space."
         )
     if isinstance(p, Density) or isinstance(q, Density):
         return "sampled"
@@ -62,8 +62,8 @@ def refuse_certified(certified: bool) -> None:
     """Refuse ``certified=True`` where the answer has to be sampled, since sampling proves nothing."""
     if certified:
         raise DomainError(
-            "certified must be False where nothing reduces the pair to the line; got True. Drop it: the answer is a "
-            "confidence interval, and interval='guaranteed' gives one that holds for every sample size."
+            "certified must be False where nothing reduces the pair to one dimension; got True. Drop it: the answer is "
+            "a confidence interval, and interval='guaranteed' gives one that holds for every sample size."
         )
 
 

@@ -318,7 +318,7 @@ def test_a_sampler_outside_its_own_support_is_found_out(jitted):
 def test_a_law_without_a_sampler_is_not_drawn_from():
     p = vectorized(given.normal_vectorized)
     assert not p.has_sampler
-    with pytest.raises(DomainError, match="sampler must be given for a law that is drawn from; got None for Density"):
+    with pytest.raises(DomainError, match="sampler must be given for a distribution that is sampled; got None"):
         p.draw(WORDS, 3)
     ratio = LogRatio(given.log_ratio_vectorized, given.shifted_sampler, dimension=D, vectorized=True)
     assert ratio.sides == ("p",)
