@@ -305,21 +305,22 @@ class FileArray:
         if file_state(self.descriptor) != self.state:
             raise self._changed("another was found under its name in another process")
 
-    def take(self, first: int, last: int, place: str = "") -> NDArray[Any]:
-        """Read entries ``first`` to ``last - 1``; ``place`` says in errors which they are."""
+    def take(self, first: int, last: int, description: str = "") -> NDArray[Any]:
+        """Read entries ``first`` to ``last - 1``; ``description`` says in errors which they are."""
         entries = np.empty(last - first, dtype=self.dtype)
         buffer = memoryview(entries.view(np.uint8).data)
         size, offset = self.dtype.itemsize, 0
         while offset < len(buffer):
             count = os.preadv(self.descriptor, [buffer[offset:]], self.start + first * size + offset)
             if not count:
+                where = f", in {description}" if description else ""
                 raise DomainError(
                     f"{self.name} must be a file with all of its {self.length} entries; got the end of "
-                    f"{str(self.path)!r} at entry {first + offset // size}{place and ', in ' + place}. Write it anew."
+                    f"{str(self.path)!r} at entry {first + offset // size}{where}. Write it anew."
                 )
             offset += count
         if file_state(self.descriptor) != self.state:
-            raise self._changed(f"it was written to before {place or f'entry {first}'} was read")
+            raise self._changed(f"it was written to before {description or f'entry {first}'} was read")
         return entries
 
     def _changed(self, how: str) -> DomainError:

@@ -106,16 +106,16 @@ class ColumnFile:
 
     def description(self, decimals: Sequence[str] = ()) -> str:
         """Return the name of the file, and how it was read if it is not plain CSV."""
-        words = []
+        notes = []
         if self.separator not in (None, ","):
-            words.append("separator " + {"\t": "tab", " ": "blank"}.get(self.separator, repr(self.separator)))
+            notes.append("separator " + {"\t": "tab", " ": "blank"}.get(self.separator, repr(self.separator)))
         if "," in decimals:
-            words.append("decimal ','")
+            notes.append("decimal ','")
         if self._encoding is not None and self._encoding != "utf-8":
-            words.append(self._encoding)
+            notes.append(self._encoding)
         if self.headerless:
-            words.append("no line of names")
-        return self.file.name + (f" ({', '.join(words)})" if words else "")
+            notes.append("no line of names")
+        return self.file.name + (f" ({', '.join(notes)})" if notes else "")
 
     def column_index(self, column: str | None) -> int:
         """Return the index of the column of this name; for None, that of the only one."""

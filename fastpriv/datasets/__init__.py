@@ -55,3 +55,7 @@ def adult(column: str = "age") -> NDArray[Any]:
             return np.array([line.rstrip("\n").split(",")[index] for line in lines][1:])
     with files(__name__).joinpath("adult.csv").open(encoding="ascii") as lines:
         return np.loadtxt(lines, delimiter=",", skiprows=1, usecols=index, dtype=np.float64)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

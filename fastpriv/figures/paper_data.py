@@ -143,22 +143,22 @@ def _figure1() -> tuple[dict[str, str], list[PaperCurve]]:
     curves = []
     for mu in (0.5, 0.1, 0.01):
         sigma = awgn_sigma_from_capacity(mu, 10, math.sqrt(10.0), rtol=1e-12, unit="bits")
-        at, noisy = {"mu_bits": mu}, {"mu_bits": mu, "sigma": sigma.value}
+        setting, noisy = {"mu_bits": mu}, {"mu_bits": mu, "sigma": sigma.value}
         gaussian = _over_sigma_bracket(sigma, lambda s: GaussianMechanism(s, 2.0 * math.sqrt(10.0)).delta(_EPSILON))
         curves += [
             PaperCurve("ldp_delta_achievable", "achievable LDP curve of any mu-CI-LMIP mechanism, eq. (10)",
-                  dp_delta_from_ci_lmip(mu, _EPSILON, unit="bits"), at, {"epsilon_nats": _EPSILON}),
+                  dp_delta_from_ci_lmip(mu, _EPSILON, unit="bits"), setting, {"epsilon_nats": _EPSILON}),
             PaperCurve("saturation", "limit of the achievable curve for large epsilon",
-                  dp_delta_from_ci_lmip(mu, np.inf, unit="bits"), at),
+                  dp_delta_from_ci_lmip(mu, np.inf, unit="bits"), setting),
             PaperCurve("ldp_delta_gaussian", "optimal LDP curve of the Gaussian mechanism, eq. (9)", gaussian, noisy,
                   {"epsilon_nats": _EPSILON}),
-            PaperCurve("sigma", "noise whose peak-power capacity, eq. (8), is mu", sigma, at),
+            PaperCurve("sigma", "noise whose peak-power capacity, eq. (8), is mu", sigma, setting),
         ]  # fmt: skip
-    words = {
+    parameters = {
         "mu": "0.5, 0.1, 0.01 bits (the text does not name the paper's)", "d": "10", "Delta": "1",
         "epsilon": _EPSILON_TEXT,
     }  # fmt: skip
-    return words, curves
+    return parameters, curves
 
 
 def _figure2() -> tuple[dict[str, str], list[PaperCurve]]:
@@ -168,18 +168,18 @@ def _figure2() -> tuple[dict[str, str], list[PaperCurve]]:
     for dimension in (1, 10):
         radius = math.sqrt(dimension)
         mechanism = GaussianMechanism(sigma, 2.0 * radius)
-        at = {"dimension": dimension}
+        setting = {"dimension": dimension}
         bound = _with_rounding(ci_lmip_from_dp_curve(mechanism, unit="bits"))
         optimum = _with_rounding(awgn_capacity(dimension, radius, sigma, rtol=1e-12, unit="bits"))
         curves += [
-            PaperCurve("ci_lmip_from_ldp", "CI-LMIP guaranteed by the LDP curve of G, eq. (12)", bound, at, along),
-            PaperCurve("ci_lmip_optimal", "optimal CI-LMIP parameter of G, eq. (8)", optimum, at, along),
+            PaperCurve("ci_lmip_from_ldp", "CI-LMIP guaranteed by the LDP curve of G, eq. (12)", bound, setting, along),
+            PaperCurve("ci_lmip_optimal", "optimal CI-LMIP parameter of G, eq. (8)", optimum, setting, along),
             PaperCurve("two_inputs", "sharp form of (12) for two antipodal inputs",
-                  _with_rounding(ci_lmip_from_dp_curve(mechanism, form="two_inputs", unit="bits")), at, along),
-            PaperCurve("ratio", "guaranteed over optimal", _ratio(bound, optimum), at, along),
+                  _with_rounding(ci_lmip_from_dp_curve(mechanism, form="two_inputs", unit="bits")), setting, along),
+            PaperCurve("ratio", "guaranteed over optimal", _ratio(bound, optimum), setting, along),
         ]  # fmt: skip
-    words = {"Delta": "1", "d": "1, 10", "sigma^2": "73 round numbers from 0.0501 to 200, about 20 a decade"}
-    return words, curves
+    parameters = {"Delta": "1", "d": "1, 10", "sigma^2": "73 round numbers from 0.0501 to 200, about 20 a decade"}
+    return parameters, curves
 
 
 def _figure3() -> tuple[dict[str, str], list[PaperCurve]]:
@@ -189,7 +189,7 @@ def _figure3() -> tuple[dict[str, str], list[PaperCurve]]:
     for mu in (0.1, 0.01):
         sigma = sigma_from_cd_lmip(mu, prior, unit="bits")
         noise = GaussianMechanism(sigma.value)
-        at, noisy, along = {"mu_bits": mu}, {"mu_bits": mu, "sigma": sigma.value}, {"epsilon_nats": _EPSILON}
+        setting, noisy, along = {"mu_bits": mu}, {"mu_bits": mu, "sigma": sigma.value}, {"epsilon_nats": _EPSILON}
 
         def exact(epsilon: FloatArray, sigma: Estimate = sigma) -> Estimate:
             return _over_sigma_bracket(sigma, lambda s: lip_delta(prior, GaussianMechanism(s), epsilon))
@@ -200,26 +200,27 @@ def _figure3() -> tuple[dict[str, str], list[PaperCurve]]:
         pointwise = pointwise_lmip(prior, noise, certified=True)
         curves += [
             PaperCurve("lip_delta_as_published", "printed guarantee for mu-CD-LMIP, eq. (13): false",
-                  printed(_EPSILON), at, along),
+                  printed(_EPSILON), setting, along),
             PaperCurve("saturation", "limit of the printed curve, 1 - 2^-mu",
-                  lip_delta_from_pointwise_lmip(mu, np.inf, unit="bits"), at),
+                  lip_delta_from_pointwise_lmip(mu, np.inf, unit="bits"), setting),
             PaperCurve("lip_delta_gaussian", "optimal LIP curve of the Gaussian mechanism, eq. (6)",
                   exact(_EPSILON), noisy, along),
             PaperCurve("lip_delta_tight", f"tight guarantee for mu-CD-LMIP, worst atom {worst:.4g}",
-                  lip_delta_from_cd_lmip(mu, _EPSILON, prior, unit="bits"), at, along),
+                  lip_delta_from_cd_lmip(mu, _EPSILON, prior, unit="bits"), setting, along),
             PaperCurve("lip_delta_pointwise", "eq. (13) at the largest divergence of one input, where it holds",
                   lip_delta_from_pointwise_lmip(pointwise.upper, _EPSILON), noisy, along),
             PaperCurve("pointwise_lmip", "largest divergence of one input, sup_x KL(P_x || P_M)", pointwise.to("bits"),
                   noisy),
-            PaperCurve("crossing", "the printed guarantee is broken up to this epsilon", _crossing(exact, printed), at),
-            PaperCurve("sigma", "noise whose CD-LMIP is mu", sigma, at),
+            PaperCurve("crossing", "the printed guarantee is broken up to this epsilon",
+                  _crossing(exact, printed), setting),
+            PaperCurve("sigma", "noise whose CD-LMIP is mu", sigma, setting),
         ]  # fmt: skip
-    words = {
+    parameters = {
         "mu": "0.1, 0.01 bits", "d": "1", "Delta": "1",
         "input": "21 points evenly in [-1, 1], weights the density of N(0, variance 1/4) there, normalised",
         "epsilon": _EPSILON_TEXT,
     }  # fmt: skip
-    return words, curves
+    return parameters, curves
 
 
 def _figure4() -> tuple[dict[str, str], list[PaperCurve]]:
@@ -247,11 +248,11 @@ def _figure4() -> tuple[dict[str, str], list[PaperCurve]]:
               _ratio(cd_lmip_from_lip_curve(LipCurve(prior, there), rtol=1e-8), cd_lmip(prior, there)),
               {"mu_bits": 0.1, "sigma": marked.value}),
     ]  # fmt: skip
-    words = {
+    parameters = {
         "d": "1", "Delta": "1", "sigma^2": "46 round numbers from 0.1 to 200, about 20 a decade up to 1.5, then 10",
         "input": "as in figure 3: 21 points evenly in [-1, 1]",
     }  # fmt: skip
-    return words, curves
+    return parameters, curves
 
 
 def _prior() -> Pmf:

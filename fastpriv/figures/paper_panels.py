@@ -58,32 +58,32 @@ def paper_panel(figure: PaperFigure, panel: int = 0, ax: Any = None) -> Any:
 
 def panel_figures(figure: PaperFigure) -> list[Any]:
     """Draw each panel in a figure of its own."""
-    sheets = []
+    pictures = []
     for draw in _PANELS[figure.name]:
-        sheets.append(new_figure(_PANEL_SIZE))
-        draw(figure, _side_by_side_axes(sheets[-1], 1)[0])
-    return sheets
+        pictures.append(new_figure(_PANEL_SIZE))
+        draw(figure, _side_by_side_axes(pictures[-1], 1)[0])
+    return pictures
 
 
 def figure_of_panels(figure: PaperFigure) -> Any:
     """Draw all panels of a figure side by side."""
     drawn = _PANELS[figure.name]
-    sheet = new_figure((_PANEL_SIZE[0] * len(drawn), _PANEL_SIZE[1]))
-    for ax, draw in zip(_side_by_side_axes(sheet, len(drawn)), drawn, strict=True):
+    picture = new_figure((_PANEL_SIZE[0] * len(drawn), _PANEL_SIZE[1]))
+    for ax, draw in zip(_side_by_side_axes(picture, len(drawn)), drawn, strict=True):
         draw(figure, ax)
-    return sheet
+    return picture
 
 
 def _achievable_ldp(figure: PaperFigure, ax: Any) -> Any:
     levels = [one.setting["mu_bits"] for one in figure.curves if one.name == "ldp_delta_achievable"]
-    for place, mu in enumerate(levels):
-        colour = shade(place / len(levels))
+    for position, mu in enumerate(levels):
+        colour = shade(position / len(levels))
         guaranteed = figure.curve("ldp_delta_achievable", mu_bits=mu)
         _draw_curve(ax, guaranteed, color=colour, lw=2.2)
         _draw_curve(ax, figure.curve("ldp_delta_gaussian", mu_bits=mu), color=colour, lw=1.6, ls=_DASHED)
         limit = figure.curve("saturation", mu_bits=mu).estimate.value
         ax.axhline(limit, color=colour, lw=1.1, ls=_DOTTED)
-        label = rf"$\mu$ = {mu:g} bit" if place == 0 else f"{mu:g} bit"
+        label = rf"$\mu$ = {mu:g} bit" if position == 0 else f"{mu:g} bit"
         ax.text(9.6, limit * 1.13, label, color=colour, fontsize=10, ha="right", va="bottom")
     _style_legend(ax, [
         ("guaranteed to every mechanism, eq. (10)", "-", 2.2), (r"its limit $\bar p_\mu$", _DOTTED, 1.1),
@@ -94,8 +94,8 @@ def _achievable_ldp(figure: PaperFigure, ax: Any) -> Any:
 
 
 def _information_from_ldp(figure: PaperFigure, ax: Any) -> Any:
-    for place, dimension in enumerate((10, 1)):
-        colour = shade(0.62 * place)
+    for position, dimension in enumerate((10, 1)):
+        colour = shade(0.62 * position)
         for name, ls, lw in (("ci_lmip_from_ldp", "-", 2.2), ("ci_lmip_optimal", _DASHED, 1.8)):
             _draw_curve(ax, figure.curve(name, dimension=dimension), color=colour, ls=ls, lw=lw, over="sigma_squared")
         _draw_curve(ax, figure.curve("two_inputs", dimension=dimension), color=colour, ls=_DOTTED, lw=1.8,
@@ -111,8 +111,8 @@ def _information_from_ldp(figure: PaperFigure, ax: Any) -> Any:
 
 
 def _ldp_ratio(figure: PaperFigure, ax: Any) -> Any:
-    for place, dimension in enumerate((10, 1)):
-        colour = shade(0.62 * place)
+    for position, dimension in enumerate((10, 1)):
+        colour = shade(0.62 * position)
         ratio = figure.curve("ratio", dimension=dimension)
         _draw_curve(ax, ratio, color=colour, lw=2.0, over="sigma_squared")
         _annotate_line(ax, ratio, 0.16, rf"$d$ = {dimension}", colour, above=dimension == 1)
@@ -142,12 +142,12 @@ def _achievable_lip(mu: float) -> Callable[[PaperFigure, Any], Any]:
         _draw_curve(ax, printed, color=shade(0.34), lw=2.0, ls=_DASHED, label="(13) as printed: no guarantee")
         limit = figure.curve("saturation", mu_bits=mu).estimate.value
         ax.axhline(limit, color=shade(0.34), lw=1.0, ls=_DOTTED, label=r"its limit $1 - 2^{-\mu}$")
-        at = figure.curve("crossing", mu_bits=mu).estimate.value
-        height = float(np.interp(at, epsilon, printed.estimate.value))
-        ax.plot([at], [height], "o", ms=7, color=ALERT, mec="white", mew=1.0)
+        crossing = figure.curve("crossing", mu_bits=mu).estimate.value
+        height = float(np.interp(crossing, epsilon, printed.estimate.value))
+        ax.plot([crossing], [height], "o", ms=7, color=ALERT, mec="white", mew=1.0)
         ax.annotate(
-            rf"(13) is broken for $\varepsilon$ < {at:.5g}", (at, height), (0.03, 0.53), textcoords=ax.transAxes,
-            color=ALERT, fontsize=10, arrowprops={"arrowstyle": "-", "color": ALERT, "lw": 0.8, "shrinkB": 4},
+            rf"(13) is broken for $\varepsilon$ < {crossing:.5g}", (crossing, height), (0.03, 0.53),
+            textcoords=ax.transAxes, color=ALERT, fontsize=10, arrowprops={"arrowstyle": "-", "color": ALERT, "lw": 0.8, "shrinkB": 4},
         )  # fmt: skip
         _set_log_scales(ax)
         ax.legend(frameon=False, fontsize=9.5, loc="lower left")
@@ -158,12 +158,12 @@ def _achievable_lip(mu: float) -> Callable[[PaperFigure, Any], Any]:
 
 
 def _information_from_lip(figure: PaperFigure, ax: Any) -> Any:
-    for name, place, ls, label in (
+    for name, position, ls, label in (
         ("cd_lmip_from_lip", 0.62, "-", "guaranteed by the LIP curve, eq. (14)"),
         ("cd_lmip_both_directions", 0.32, _DASHED, "both directions kept apart"),
         ("cd_lmip_optimal", 0.0, "-", "optimal, I(X; G(X))"),
     ):
-        _draw_curve(ax, figure.curve(name), color=shade(place), lw=2.1, ls=ls, over="sigma_squared", label=label)
+        _draw_curve(ax, figure.curve(name), color=shade(position), lw=2.1, ls=ls, over="sigma_squared", label=label)
     entropy = figure.curve("entropy").estimate.value
     ax.axhline(entropy, color=FAINT, lw=1.1, ls=_DOTTED)
     ax.text(190.0, entropy * 1.15, f"all there is: {entropy:.3g} bits", color=FAINT, fontsize=9.5, ha="right")
@@ -174,10 +174,10 @@ def _information_from_lip(figure: PaperFigure, ax: Any) -> Any:
 
 
 def _lip_ratio(figure: PaperFigure, ax: Any) -> Any:
-    for name, place, ls, label in (
+    for name, position, ls, label in (
         ("ratio", 0.62, "-", "eq. (14)"), ("ratio_both_directions", 0.32, _DASHED, "both directions kept apart"),
     ):  # fmt: skip
-        _draw_curve(ax, figure.curve(name), color=shade(place), lw=2.1, ls=ls, over="sigma_squared", label=label)
+        _draw_curve(ax, figure.curve(name), color=shade(position), lw=2.1, ls=ls, over="sigma_squared", label=label)
     ax.axhline(1.0, color=FAINT, lw=1.1, ls=_DOTTED)
     mark = figure.curve("ratio_at_tenth")
     point = mark.setting["sigma"] ** 2, mark.estimate.value
@@ -190,11 +190,11 @@ def _lip_ratio(figure: PaperFigure, ax: Any) -> Any:
     return styled(ax, "How loose the guarantee is")
 
 
-def _side_by_side_axes(sheet: Any, count: int) -> Any:
+def _side_by_side_axes(picture: Any, count: int) -> Any:
     """Make axes side by side, each placed in its cell as in a figure of its own."""
     left, right = 0.12, 0.98
     grid = {"left": left / count, "right": 1.0 - (1.0 - right) / count, "wspace": (1.0 - right + left) / (right - left)}
-    return sheet.subplots(1, count, squeeze=False, gridspec_kw={**grid, "top": 0.925, "bottom": 0.11})[0]
+    return picture.subplots(1, count, squeeze=False, gridspec_kw={**grid, "top": 0.925, "bottom": 0.11})[0]
 
 
 def _draw_curve(ax: Any, curve: PaperCurve, over: str = "epsilon_nats", **look: Any) -> None:
@@ -204,11 +204,11 @@ def _draw_curve(ax: Any, curve: PaperCurve, over: str = "epsilon_nats", **look: 
     ax.plot(x, positive(e.value, _LEAST), **look)
 
 
-def _annotate_line(ax: Any, curve: PaperCurve, at: float, text: str, colour: Any, above: bool = True) -> None:
+def _annotate_line(ax: Any, curve: PaperCurve, variance: float, text: str, colour: Any, above: bool = True) -> None:
     """Write a text beside a falling curve: above it to the right, or below it to the left."""
-    point = at, float(np.interp(at, curve.axes["sigma_squared"], curve.estimate.value))
-    place = {"xytext": (7, 7)} if above else {"xytext": (-7, -5), "ha": "right", "va": "top"}
-    ax.annotate(text, point, textcoords="offset points", color=colour, fontsize=10.5, **place)
+    point = variance, float(np.interp(variance, curve.axes["sigma_squared"], curve.estimate.value))
+    offset = {"xytext": (7, 7)} if above else {"xytext": (-7, -5), "ha": "right", "va": "top"}
+    ax.annotate(text, point, textcoords="offset points", color=colour, fontsize=10.5, **offset)
 
 
 def _style_legend(ax: Any, styles: list[tuple[str, Any, float]]) -> None:

@@ -62,8 +62,8 @@ class Paper:
     figures: tuple[PaperFigure, ...]
 
     def __getitem__(self, name: str) -> PaperFigure:
-        found = {figure.name: figure for figure in self.figures}
-        return found[_validate.choice("name", name, tuple(found))]
+        by_name = {figure.name: figure for figure in self.figures}
+        return by_name[_validate.choice("name", name, tuple(by_name))]
 
     def __iter__(self) -> Iterator[PaperFigure]:
         return iter(self.figures)
