@@ -14,7 +14,7 @@ from fastpriv.sampling import sobol
 
 SHAPES = {"d=1": (1, 65536), "d=16": (16, 4096), "d=1000": (1000, 64)}
 ROOT = _random.root(0)
-WORDS = _random.words(ROOT, (0,), _draw.WORDS)
+WORDS = _random.words(ROOT, (0,), _draw.SEED_WORDS)
 
 
 def fastpriv_random(d, n):
@@ -93,10 +93,10 @@ def test_place(benchmark, side, form, k):
             return means[component].T + np.einsum("tij,jt->it", factors[component], z)
         return means[component].T + np.atleast_2d(spreads[component].T) * z
 
-    _draw.place(form, means, spreads, component, z, out)
+    _draw.affine_map(form, means, spreads, component, z, out)
     np.testing.assert_allclose(out, numpy(), atol=1e-12)
     benchmark.group = f"placed samples, form {form}, K={k}, d={d}"
-    benchmark(numpy if side == "numpy" else lambda: _draw.place(form, means, spreads, component, z, out))
+    benchmark(numpy if side == "numpy" else lambda: _draw.affine_map(form, means, spreads, component, z, out))
 
 
 @pytest.mark.parametrize("side", ["fastpriv", "scipy"])

@@ -12,7 +12,7 @@ and return the same quantities with bounds. ``special.pyi`` lists the functions 
 
 from __future__ import annotations
 
-from .kernels import _channel, _gauss, _lmip, _special, _sphere
+from .kernels import _binary_channel, _gaussian_mechanism, _lmip, _special, _sphere
 
 
 def _docstring(
@@ -310,7 +310,8 @@ _LOCAL_INFORMATION = {
 
 __all__: list[str] = []
 for _kernel, _documentation in (
-    (_special, _ELEMENTARY), (_gauss, _GAUSSIAN), (_channel, _BINARY_CHANNEL), (_sphere, _UNIFORM_SPHERE),
+    (_special, _ELEMENTARY), (_gaussian_mechanism, _GAUSSIAN), (_binary_channel, _BINARY_CHANNEL), (_sphere,
+        _UNIFORM_SPHERE),
     (_lmip, _LOCAL_INFORMATION),
 ):  # fmt: skip
     globals().update(_kernel.ufuncs(_documentation))

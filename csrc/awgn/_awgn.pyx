@@ -46,10 +46,10 @@ def solve(double dimension, double radius, double rtol, Solution start=None):
     return solution
 
 
-def line(double radius, double rtol):
+def long_interval(double radius, double rtol):
     """Dimension 1 and a long interval: the solution for a shorter interval, and the number of lattice steps to insert.
 
-    The first ``1 + FLAT / LATTICE`` points of the input are a lattice; ``extra`` more lattice steps go between them.
+    The first ``1 + LATTICE_EXTENT / LATTICE_STEP`` points of the input are a lattice; ``extra`` more lattice steps go between them.
     """
     cdef Solution solution = Solution.__new__(Solution)
     cdef fp_awgn_result *out = &solution.result
@@ -59,7 +59,7 @@ def line(double radius, double rtol):
     return solution, extra
 
 
-LATTICE, FLAT, SHORT = FP_AWGN_LATTICE_STEP, FP_AWGN_LATTICE_EXTENT, FP_AWGN_SHORT_INTERVAL
+LATTICE_STEP, LATTICE_EXTENT, SHORT_INTERVAL = FP_AWGN_LATTICE_STEP, FP_AWGN_LATTICE_EXTENT, FP_AWGN_SHORT_INTERVAL
 
 
 def one_sphere(double dimension, const double[::1] radius, double rtol):

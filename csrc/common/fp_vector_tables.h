@@ -1,6 +1,6 @@
 /* Tables of the functions in fp_vector_loops.h; the polynomials interpolate at Chebyshev points;
  * fp_exp2_polynomial is minimax. */
-/* bounds: tested by kernels/test_density, kernels/test_terms - the vector exponential and logarithm: no script of
+/* bounds: tested by kernels/test_density, kernels/test_sample_terms - the vector exponential and logarithm: no script of
  * the repository computes them */
 #ifndef FP_VECTOR_TABLES_H
 #define FP_VECTOR_TABLES_H

@@ -23,11 +23,11 @@ cdef extern from "mixture/fp_grouping_solver.h":
     int fp_grouping_run(fp_grouping *, ptrdiff_t) noexcept nogil
     int FP_NODES
 
-NODES = FP_NODES
+MAX_NODES = FP_NODES
 cdef ptrdiff_t BUDGET = 100_000  # atoms between two checks for Ctrl-C: some hundredths of a second
 
 
-def grouped(const double[::1] x, const double[::1] w, double width, int k, const double[::1] cost, double allowed):
+def group_atoms(const double[::1] x, const double[::1] w, double width, int k, const double[::1] cost, double allowed):
     """(nodes, weights, first atoms, first nodes, largest difference) of the cells of a sorted distribution."""
     cdef fp_grouping work
     cdef ptrdiff_t n = x.shape[0]

@@ -23,7 +23,7 @@ FORMS = {"part": FP_ABP_LOCAL, "whole": FP_ABP_GLOBAL, "small": FP_ABP_SMALL_TIL
 cdef ptrdiff_t PRODUCTS = 40_000_000  # between two checks for Ctrl-C: some hundredths of a second
 
 
-def changes(const double[::1] t, const double[::1] x, const double[::1] w, bint small):
+def posterior_ratios(const double[::1] t, const double[::1] x, const double[::1] w, bint small):
     """(N_j / q - 1 at the nodes t, the largest exponents, the weighted means of their exponentials)."""
     cdef ptrdiff_t rows = t.shape[0], m = x.shape[0], first, count
     if w.shape[0] != m or m == 0 or m % FP_LANES or rows == 0:
@@ -40,9 +40,9 @@ def changes(const double[::1] t, const double[::1] x, const double[::1] w, bint 
     return np.asarray(ratio), np.asarray(top), np.asarray(mean)
 
 
-def divergences(const double[::1] t, const double[::1] a, int form, double spacing, const double[:, ::1] ratio,
+def jensen_shannon_divergences(const double[::1] t, const double[::1] a, int form, double spacing, const double[:, ::1] ratio,
                 const double[::1] top, const double[::1] mean, const double[::1] w):
-    """Twice the divergences for the true values ``a``, by all nodes and by every other node; see ``changes``."""
+    """Twice the divergences for the true values ``a``, by all nodes and by every other node; see ``posterior_ratios``."""
     cdef ptrdiff_t rows = t.shape[0], m = w.shape[0], p = a.shape[0], first, last, count, block
     if (p == 0 or p % FP_POINTS or ratio.shape[0] != rows or ratio.shape[1] != m or top.shape[0] != rows
             or mean.shape[0] != rows):

@@ -28,7 +28,7 @@ cdef extern from "sampling/fp_draw.h" nogil:
 
 fp_draw_choose()
 
-WORDS = FP_SEED_WORDS
+SEED_WORDS = FP_SEED_WORDS
 
 
 cdef int _fit(bint good, str what) except -1:
@@ -38,8 +38,8 @@ cdef int _fit(bint good, str what) except -1:
 
 
 def bits(const uint64_t[::1] words, uint64_t[::1] out):
-    """Fill ``out`` with the stream of ``WORDS`` words."""
-    _fit(words.shape[0] == WORDS, "words (WORDS,)")
+    """Fill ``out`` with the stream of ``SEED_WORDS`` words."""
+    _fit(words.shape[0] == SEED_WORDS, "words (SEED_WORDS,)")
     if out.shape[0]:
         with nogil:
             fp_draw_bits(&words[0], out.shape[0], &out[0])
@@ -47,7 +47,7 @@ def bits(const uint64_t[::1] words, uint64_t[::1] out):
 
 def uniforms(const uint64_t[::1] words, double[::1] out):
     """Fill ``out`` with uniforms in [2**-53, 1 - 2**-53]."""
-    _fit(words.shape[0] == WORDS, "words (WORDS,)")
+    _fit(words.shape[0] == SEED_WORDS, "words (SEED_WORDS,)")
     if out.shape[0]:
         with nogil:
             fp_draw_uniforms(&words[0], out.shape[0], &out[0])
@@ -55,7 +55,7 @@ def uniforms(const uint64_t[::1] words, double[::1] out):
 
 def normals(const uint64_t[::1] words, bint antithetic, double[:, ::1] out):
     """Fill ``out`` (d, n) with normals; when antithetic, n is even and column 2 j + 1 is minus column 2 j."""
-    _fit(words.shape[0] == WORDS and not (antithetic and out.shape[1] % 2), "words (WORDS,), out (d, n), n even")
+    _fit(words.shape[0] == SEED_WORDS and not (antithetic and out.shape[1] % 2), "words (SEED_WORDS,), out (d, n), n even")
     if out.shape[0] and out.shape[1]:
         with nogil:
             fp_draw_normals(&words[0], antithetic, out.shape[0], out.shape[1], &out[0, 0])
@@ -84,15 +84,15 @@ def sobol_normals(const uint64_t[:, ::1] columns, const uint64_t[::1] shifts, ui
 def scramble(const uint64_t[::1] words, const uint64_t[:, ::1] generators, uint64_t[:, ::1] columns,
              uint64_t[::1] shifts):
     """Fill ``columns`` and ``shifts`` with a random linear scramble of ``generators`` and a digital shift."""
-    _fit(words.shape[0] == WORDS and generators.shape[0] == columns.shape[0] == shifts.shape[0]
-         and 0 < generators.shape[1] == columns.shape[1] <= 64, "words (WORDS,), generators and columns (d, bits)")
+    _fit(words.shape[0] == SEED_WORDS and generators.shape[0] == columns.shape[0] == shifts.shape[0]
+         and 0 < generators.shape[1] == columns.shape[1] <= 64, "words (SEED_WORDS,), generators and columns (d, bits)")
     if shifts.shape[0]:
         with nogil:
             fp_draw_scramble(&words[0], &generators[0, 0], <int>generators.shape[1], generators.shape[0],
                              &columns[0, 0], &shifts[0])
 
 
-def runs(const int64_t[::1] bounds, int64_t first, int32_t[::1] out):
+def component_runs(const int64_t[::1] bounds, int64_t first, int32_t[::1] out):
     """Fill ``out`` with the components of samples first, first + 1, ...: sample i has as many bounds <= i.
 
     ``bounds`` rise, and the last one is beyond all samples.
@@ -103,7 +103,7 @@ def runs(const int64_t[::1] bounds, int64_t first, int32_t[::1] out):
         fp_draw_runs(&bounds[0], bounds.shape[0], first, out.shape[0], &out[0] if out.shape[0] else NULL)
 
 
-def place(int form, const double[:, ::1] means, spreads, const int32_t[::1] component, const double[:, ::1] z,
+def affine_map(int form, const double[:, ::1] means, spreads, const int32_t[::1] component, const double[:, ::1] z,
           double[:, ::1] out):
     """Fill ``out`` (d, n) with means[c] + spreads[c] z, c = component[column]; ``out`` may be ``z``.
 

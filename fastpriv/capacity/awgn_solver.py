@@ -88,11 +88,11 @@ def _long_interval(radius: float, rtol: float) -> SolvedSetting:
     """Dimension 1 and a long interval: the input of a short one, with its lattice continued in the middle."""
     from ..kernels import _awgn
 
-    state, extra = _awgn.line(radius, rtol - _RESERVED)
+    state, extra = _awgn.long_interval(radius, rtol - _RESERVED)
     value, lower, upper, slope, status, evaluations = state.numbers
     radii, probabilities = state.spheres
-    fixed = int(_awgn.FLAT / _awgn.LATTICE) + 1
-    lattice = np.arange(fixed + extra) * _awgn.LATTICE
+    fixed = int(_awgn.LATTICE_EXTENT / _awgn.LATTICE_STEP) + 1
+    lattice = np.arange(fixed + extra) * _awgn.LATTICE_STEP
     weights = np.full(fixed + extra, 2.0 * probabilities[0])
     weights[0] = probabilities[0]
     radii = np.concatenate((lattice, radii[fixed:] + (radius - radii[-1])))

@@ -27,7 +27,7 @@ from .. import _parallel, _validate, special
 from ..channels import AnyChannel, Channel, DefaultChannel, ProductChannel
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Information, Result
-from ..kernels import _blahut
+from ..kernels import _channel_capacity
 from ..numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
 from . import interior_point, structured
 
@@ -206,14 +206,14 @@ def _solve_cells(channel: Any, rtol: float, steps: int, deadline: float, n_jobs:
     cells, gaps = _checked_cells(channel)
     shape, (n, m) = cells.shape[:-2], cells.shape[-2:]
     stack = cells.reshape(-1, n, m)
-    small = max(n, m) <= _blahut.SIDE
+    small = max(n, m) <= _channel_capacity.SMALL_SIZE
     geometric = not small and interior_point.is_geometric(channel)
     accuracy = min(rtol, _BINARY_RTOL) if (n, m) == (2, 2) else rtol
 
     def solve_part(part: slice) -> tuple[FloatArray, ...]:
         allowed = steps if time.monotonic() < deadline else 0
         if small:
-            return tuple(_blahut.small(stack[part], gaps[part], accuracy, allowed))
+            return tuple(_channel_capacity.solve_small_channels(stack[part], gaps[part], accuracy, allowed))
         start = interior_point.geometric_input(channel, rtol) if geometric and allowed else None
         return _solve_large(stack[part.start], gaps[part.start], rtol, allowed, deadline, start)
 
@@ -263,7 +263,7 @@ def _checked_cells(channel: Any) -> tuple[FloatArray, FloatArray]:
     if _validate.map_of(cells) is not None:  # another process may truncate its file
         _validate.memory("channel", cells.nbytes, "Take a smaller channel.")
         cells = np.array(cells)
-    gaps = _blahut.row_gaps(cells.reshape(-1, cells.shape[-1])).reshape(cells.shape[:-1])
+    gaps = _channel_capacity.row_gaps(cells.reshape(-1, cells.shape[-1])).reshape(cells.shape[:-1])
     good = (gaps >= 0) & (gaps <= tolerance)
     if not good.all():
         index = tuple(int(i) for i in np.argwhere(~good)[0])
@@ -284,7 +284,7 @@ def _solve_large(
 ) -> tuple[FloatArray, ...]:
     """Solve one large channel; return arrays shaped like those of the small-channel kernel."""
     largest = channel.max(axis=0)
-    faint = (largest > 0) & (largest < _blahut.FAINT)
+    faint = (largest > 0) & (largest < _channel_capacity.NEGLIGIBLE_COLUMN)
     clear = np.ascontiguousarray(np.where(faint, 0.0, channel)) if faint.any() else channel
     found = interior_point.solve(clear, rtol, steps, deadline, start)
     bounds = interior_point.certified_bounds(found, gaps, int(faint.sum()))

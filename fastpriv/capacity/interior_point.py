@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, blas, lapack, solveh_banded
 
-from ..kernels import _blahut
+from ..kernels import _channel_capacity
 from ..mechanisms import GeometricMechanism
 from ..mechanisms.geometric import geometric_smoothing
 from ..numerics import UNIT_ROUNDOFF, FloatArray, IndexArray
@@ -88,7 +88,7 @@ def solve(
     s, multiplier = np.empty(0), 0.0
     while True:
         q = p @ channel
-        k = _blahut.divergences(channel, q, factor)
+        k = _channel_capacity.divergences(channel, q, factor)
         mean, high = float(p @ k), float(k.max())
         width = high - mean
         stalled = 0 if width < 0.9 * best_width else stalled + 1
@@ -114,7 +114,7 @@ def _advanced(
     p: FloatArray, s: FloatArray, multiplier: float, step: _Step, high: float
 ) -> tuple[FloatArray, FloatArray, float]:
     """p, s and lambda after a step; p has the sum 1, and both stay positive."""
-    p = np.maximum(p + step.length * step.dp, _blahut.LEAST)
+    p = np.maximum(p + step.length * step.dp, _channel_capacity.LEAST_PROBABILITY)
     p /= p.sum()
     return p, np.maximum(s + step.length * step.ds, 1e-25 * high), multiplier + step.length * step.dlambda
 
@@ -122,7 +122,7 @@ def _advanced(
 def certified_bounds(found: InputDistribution, gaps: FloatArray, faint_columns: int) -> tuple[float, float, float]:
     """Value, lower and upper bound of the capacity, for any p; ``faint_columns`` is the number of columns left out."""
     k, p = found.divergences, found.p
-    relative = _blahut.relative(found.q.size)
+    relative = _channel_capacity.divergence_relative_error(found.q.size)
     spread = 1.01 * gaps * (k + np.sqrt(2.01 * k) + gaps)
     mass, mean = math.fsum(p), math.fsum(p * k)
     deviation = abs(mass - 1.0) + 1.01 * (p.size + 8) * UNIT_ROUNDOFF + float(gaps.max())

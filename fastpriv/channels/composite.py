@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _random, _validate
 from ..errors import DomainError, ShapeError
-from ..kernels import _product
+from ..kernels import _matrix_product
 from ..numerics import UNIT_ROUNDOFF, FloatArray, IntArray, LongDoubleArray
 from .base import COPIES_REMEDY, MAX_COPIES, AnyChannel, ProductColumn, check_countable, validated_powers
 from .matrix_channels import Channel
@@ -61,7 +61,7 @@ def cascade(first: AnyChannel, post: AnyChannel | ArrayLike) -> AnyChannel:
     cells = _empty_cells(first.inputs, second.outputs, second.inputs)
     transposed = np.ascontiguousarray(np.asarray(second.matrix(), dtype=np.float64).T)
     for start, stop in _row_blocks(first):
-        cells[start:stop] = _product.product(first.rows(start, stop), transposed)
+        cells[start:stop] = _matrix_product.product(first.rows(start, stop), transposed)
     cells.setflags(write=False)
     return Channel(cells)
 
@@ -439,10 +439,10 @@ def _pair_power(one: RowPair, copies: int) -> RowPair:
     # sums in extended precision; each log is rounded once more
     log_p, log_q = (np.asarray(logs + multinomials, dtype=np.float64) for logs in (p, q))
     size = [np.abs(np.where(np.isfinite(x), x, 0)).astype(np.float64) for x in (log_p, log_q, p, q, ratio)]
-    log_error = _product.times(counts, one.log_error) + error
+    log_error = _matrix_product.matrix_vector(counts, one.log_error) + error
     log_error += UNIT_ROUNDOFF * (size[0] + size[1]) + 8 * _EXTENDED_EPSILON * (size[2] + size[3])
-    magnitude = _product.times(counts, np.abs(np.where(np.isfinite(one.log_ratio), one.log_ratio, 0.0)))
-    ratio_error = _product.times(counts, one.ratio_error) + 2 * UNIT_ROUNDOFF * size[4]
+    magnitude = _matrix_product.matrix_vector(counts, np.abs(np.where(np.isfinite(one.log_ratio), one.log_ratio, 0.0)))
+    ratio_error = _matrix_product.matrix_vector(counts, one.ratio_error) + 2 * UNIT_ROUNDOFF * size[4]
     ratio_error += 8 * _EXTENDED_EPSILON * magnitude
     return RowPair(log_p, log_q, ratio, log_error, ratio_error)
 

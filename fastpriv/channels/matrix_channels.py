@@ -18,7 +18,7 @@ from .. import _validate
 from .._files import FileArray, memory_mapped_file
 from .._values import is_read_only
 from ..errors import DomainError, ShapeError
-from ..kernels import _blahut
+from ..kernels import _channel_capacity
 from ..numerics import FloatArray, IndexArray, IntArray, LongDoubleArray, RealArray
 from .base import ENUMERABLE_CELLS, AnyChannel, DefaultColumn
 from .type_classes import (
@@ -113,7 +113,7 @@ class Channel(AnyChannel):
             block = self._stored_rows(start, min(start + step, n))
             with np.errstate(invalid="ignore", over="ignore"):
                 weights = np.exp(block, dtype=np.float64) if log else np.asarray(block, dtype=np.float64)
-                gaps = _blahut.row_gaps(np.ascontiguousarray(weights))  # negative for NaN and negative cells
+                gaps = _channel_capacity.row_gaps(np.ascontiguousarray(weights))  # negative for NaN and negative cells
                 valid = (gaps >= 0) & (gaps <= tolerance)
             if not valid.all():
                 _raise_for_row(block, weights, int(np.argmin(valid)), start, log, tolerance)

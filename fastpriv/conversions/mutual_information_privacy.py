@@ -11,10 +11,10 @@ d(p || 1 - e^-mu) = mu.
 
 CD-LMIP to LIP: mu bounds I(X; M(X)) for the given prior. P_x is the distribution of M(x), P_M that of M(X);
 q = P_M(event) and p = P_x(event). LIP (epsilon, delta) bounds q - e^epsilon p and e^-epsilon p - q by delta for every
-x; in the worst case the first is always the larger (proved in csrc/fp_lmip_lip.h). The paper prints as equation (13)
-the maximum of q - e^epsilon p under KL(P_x || P_M) <= mu. Mutual information bounds only the average of this divergence
-over x, so (13) is FALSE for CD-LMIP: the paper's own figure 3 has mu = 0.1 bit and a divergence of 0.468 bit at the
-outermost points. ``lip_delta_from_cd_lmip`` is right and tight, from the probability of the worst value; with
+x; in the worst case the first is always the larger (proved in csrc/lmip/fp_lmip_lip.h). The paper prints as equation
+(13) the maximum of q - e^epsilon p under KL(P_x || P_M) <= mu. Mutual information bounds only the average of this
+divergence over x, so (13) is FALSE for CD-LMIP: the paper's own figure 3 has mu = 0.1 bit and a divergence of 0.468 bit
+at the outermost points. ``lip_delta_from_cd_lmip`` is right and tight, from the probability of the worst value; with
 ``form="as_published"`` it is equation (13), to reproduce the paper only; ``lip_delta_from_pointwise_lmip`` is equation
 (13) where it is true, under sup over x of KL(P_x || P_M) <= mu.
 """

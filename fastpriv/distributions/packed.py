@@ -3,9 +3,9 @@
 Notation: a mixture sum_c w_c N(m_c, S_c) in d dimensions, S_c = L_c L_c^T, is the exponential sum of
 constant_c - |z_c|^2 / 2 with z_c = L_c^-1 (x - m_c) and constant_c = log w_c - log det L_c - (d/2) log(2 pi).
 
-The mathematics of the log density is in ``csrc/fp_density.h``. There ``x - m`` is formed first and never expanded into
-squares, so means that lie 1e8 standard deviations apart cost no digits. The kernels take samples as ``x`` of shape
-(d, n): a row is one coordinate of n samples. Long arrays are processed in blocks that fit the caches.
+The mathematics of the log density is in ``csrc/mixture/fp_density.h``. There ``x - m`` is formed first and never
+expanded into squares, so means that lie 1e8 standard deviations apart cost no digits. The kernels take samples as ``x``
+of shape (d, n): a row is one coordinate of n samples. Long arrays are processed in blocks that fit the caches.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from .. import _parallel, _random, _validate
 from ..errors import DomainError, ShapeError
-from ..kernels import _density, _product
+from ..kernels import _density, _matrix_product
 from ..numerics import FloatArray, LongDoubleArray
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ def draw_samples(mixture: GaussianMixture, size: int, rng: Any) -> FloatArray:
         else:
             order = np.argsort(component, kind="stable")
             for run in np.split(order, np.flatnonzero(np.diff(component[order])) + 1):
-                z[run] = _product.product(z[run], factors[component[run[0]] if len(factors) > 1 else 0])
+                z[run] = _matrix_product.product(z[run], factors[component[run[0]] if len(factors) > 1 else 0])
         z += means[component]
     return out
 
@@ -300,7 +300,7 @@ def affine_image(
         outer = np.broadcast_to(matrix, (d,))[:, None] * np.broadcast_to(matrix, (d,))
         return means * matrix + shift, None, mixture.covariances * outer
     rows = len(matrix)
-    moved = _product.product(means, matrix) + shift
+    moved = _matrix_product.product(means, matrix) + shift
     factors = mixture.factors
     if factors is None:
         spread = mixture.sigmas.reshape(k, -1) * np.ones(d)
@@ -315,7 +315,7 @@ def affine_image(
         if rows == 1:
             sigmas[i:] = math.hypot(*half[0].tolist())
         else:
-            images[i] = _product.product(half, half)
+            images[i] = _matrix_product.product(half, half)
     images.setflags(write=False)
     return (moved, sigmas, None) if rows == 1 else (moved, None, images)
 

@@ -200,7 +200,7 @@ def grouped_atoms(
         return GroupedAtoms(values, weights, ends, ends, 0.0, radius)
     values, weights = np.ascontiguousarray(values), np.ascontiguousarray(weights)
     allowed = (tolerance - plan.error) / _BOUND_ROUNDING
-    nodes, masses, first_atoms, first_nodes, worst = _grouping.grouped(
+    nodes, masses, first_atoms, first_nodes, worst = _grouping.group_atoms(
         values, weights, plan.length * sigma, plan.cost.size // 2, plan.cost, allowed
     )
     error = plan.error + worst * _BOUND_ROUNDING if nodes.size < weights.size else 0.0
@@ -220,8 +220,8 @@ def _plan(distance: float, tolerance: float, atoms: int) -> _Plan | None:
     for length in _CELL_LENGTHS:
         h = length * (1 + 1e-12)
         a, b = (distance + 0.5 * h) * 0.5 * h, h * h / 16
-        coefficients = _coefficients(a, b, 2 * _grouping.NODES)
-        for k in range(2, _grouping.NODES + 1):
+        coefficients = _coefficients(a, b, 2 * _grouping.MAX_NODES)
+        for k in range(2, _grouping.MAX_NODES + 1):
             if best is not None and k / length >= best.cost.size / 2 / best.length:
                 break
             cost = [_rounded_up(math.exp(a + 3 * b) * c) for c in coefficients[: 2 * k]]

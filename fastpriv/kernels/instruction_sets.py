@@ -7,7 +7,7 @@ from . import _special
 
 __all__ = ["INSTRUCTION_SETS", "check_forced", "of_this_machine"]
 
-#: narrowest first; the positions are the numbers of the enumeration in csrc/fp_dispatch.h
+#: narrowest first; the positions are the numbers of the enumeration in csrc/common/fp_dispatch.h
 INSTRUCTION_SETS = ("baseline", "avx2", "avx512")
 
 

@@ -27,7 +27,7 @@ from .. import _random, _validate
 from .._values import ValueObject
 from ..channels.subset_likelihoods import SubsetLikelihood, validated_subset
 from ..errors import DomainError, ShapeError
-from ..kernels import _product
+from ..kernels import _matrix_product
 from ..numerics import UNIT_ROUNDOFF, FloatArray
 from .binomial import HALF_LOG_2PI
 
@@ -143,7 +143,7 @@ class BatchGradient(ValueObject):
             raise ShapeError(f"labels must have one entry a record, {len(x)}; got shape {y.shape}. Pass a flat list.")
         if w.shape[1] > x.shape[1]:
             x = np.concatenate([x, np.ones((len(x), 1))], axis=1)
-        scores = _product.product(x, w)
+        scores = _matrix_product.product(x, w)
         errors = np.exp(scores - scores.max(axis=1, keepdims=True))
         errors /= errors.sum(axis=1, keepdims=True)
         others = errors.copy()  # 1 minus the probability of the label, without cancellation
@@ -193,7 +193,7 @@ class BatchGradient(ValueObject):
         members = validated_subset("batch", batch, len(self.errors))
         if members.shape != (self.size,):
             raise ShapeError(f"batch must have {self.size} records; got shape {members.shape}. Name all of them.")
-        return np.asarray(_product.product(self.errors[members].T, self.features[members].T) / self.size)
+        return np.asarray(_matrix_product.product(self.errors[members].T, self.features[members].T) / self.size)
 
     def sample(self, batch: ArrayLike, *, rng: _random.RNGLike = None) -> FloatArray:
         """A release of this batch: ``gradient(batch)`` with noise, shape (C, D); ``rng`` is a seed or a Generator."""
@@ -268,9 +268,9 @@ def _row_products(a: FloatArray, b: FloatArray) -> FloatArray:
         return np.asarray((x + shift) - shift)
 
     upper_a, upper_b = upper_part(a), upper_part(b)
-    products = _product.product(a - upper_a, b)
-    products += _product.product(upper_a, b - upper_b)
-    products += _product.product(upper_a, upper_b)
+    products = _matrix_product.product(a - upper_a, b)
+    products += _matrix_product.product(upper_a, b - upper_b)
+    products += _matrix_product.product(upper_a, upper_b)
     return np.asarray(products)
 
 

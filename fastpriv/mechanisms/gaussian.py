@@ -22,7 +22,7 @@ from .._values import ValueObject
 from ..distributions import GaussianMixture, Pmf
 from ..errors import DomainError
 from ..estimate import Estimate, NumberLike, Unit
-from ..kernels import _gauss
+from ..kernels import _gaussian_mechanism
 from ..numerics import LARGEST_DOUBLE, BoolArray, FloatArray, next_above, next_below
 
 __all__ = ["GaussianMechanism"]
@@ -281,7 +281,9 @@ class GaussianMechanism(ValueObject):
         extreme = 0
         for start in range(0, out.shape[1], _KERNEL_CALL_SIZE):
             part = slice(start, start + _KERNEL_CALL_SIZE)
-            extreme += _gauss.bounds(*(x if x.size == 1 else x[part] for x in columns), *out[:, part], log)
+            extreme += _gaussian_mechanism.delta_bounds(
+                *(x if x.size == 1 else x[part] for x in columns), *out[:, part], log
+            )
         if extreme:
             _validate.real("epsilon", epsilon, "at least 0", lambda x: x >= 0)
             marked = np.flatnonzero(np.isnan(out[1]))

@@ -16,7 +16,7 @@ from .. import _parallel
 from .._parallel import Progress
 from ..errors import DomainError
 from ..estimate import Estimate, Result
-from ..kernels import _table
+from ..kernels import _channel_blocks
 from ..numerics import FloatArray
 from ..posteriors.gaussian import gaussian_abp
 from . import gaussian
@@ -228,7 +228,7 @@ def _with_maximum_and_mean(
     per_value: Estimate, weight: FloatArray, weight_error: float = 0.0
 ) -> AverageBayesianPrivacy:
     results: list[Estimate] = []
-    for statistic in (np.max, lambda column: _table.accurate_sum(weight * column)):
+    for statistic in (np.max, lambda column: _channel_blocks.accurate_sum(weight * column)):
         value, lower, upper = (float(statistic(end)) for end in (per_value.value, per_value.lower, per_value.upper))
         lower, upper = lower * (1 - 1e-15 - weight_error), upper * (1 + 1e-15 + weight_error)
         results.append(Estimate(value, min(lower, value), max(upper, value), kind=per_value.kind, unit="1",

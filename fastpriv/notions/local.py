@@ -170,10 +170,10 @@ def lip_delta(
     Notes
     -----
     The likelihood ratio of P_M and one P_x is log-convex, so each set has at most two crossings; and the first of the
-    two divergences is never the smaller (proved in ``csrc/fp_lip.h``). Of many points few are evaluated: runs of others
-    are proved to be no worse. Products of channels under product priors go by types of secrets and of releases, up to
-    2^200 secrets and beyond, if these types are few: secrets of a factor that are never the worst ones are left out,
-    and equal ratios count together.
+    two divergences is never the smaller (proved in ``csrc/line/fp_lip.h``). Of many points few are evaluated: runs of
+    others are proved to be no worse. Products of channels under product priors go by types of secrets and of releases,
+    up to 2^200 secrets and beyond, if these types are few: secrets of a factor that are never the worst ones are left
+    out, and equal ratios count together.
 
     Raises as ``ldp_delta``. **Accuracy** relative width at most 1e-12 for up to a thousand points, 1e-9 for more;
     ``tests/enclosures/test_lip.py``, ``tests/enclosures/test_notions.py``. Of channels about 1e-14 absolute,

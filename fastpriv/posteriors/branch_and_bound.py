@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from .._parallel import Progress, progress_reporter
 from ..channels.likelihoods import IndexLikelihood
-from ..kernels import _beliefs
+from ..kernels import _posterior
 from ..numerics import LOG_2, FloatArray, IntArray, log_sum_exp
 from .dense import FirstPassSums
 from .index_functions import checked_bound, checked_function, index_range, require_enclosed
@@ -88,14 +88,14 @@ class _Evaluated:
         """log sum e^l over the enumerated ranges."""
         if not self.sums:
             return -math.inf
-        self.sums = [_beliefs.joined(self.sums)]
+        self.sums = [_posterior.merge_evidence_sums(self.sums)]
         sums = FirstPassSums(*self.sums[0])
         return float(sums.top + math.log(sums.ties + sums.rest_high)) if sums.top > -math.inf else -math.inf
 
     @property
     def ties(self) -> int:
         """The number of enumerated secrets that are as likely as the likeliest one."""
-        self.sums = [_beliefs.joined(self.sums)] if self.sums else []
+        self.sums = [_posterior.merge_evidence_sums(self.sums)] if self.sums else []
         return int(self.sums[0][1]) if self.sums and self.sums[0][0] == self.most else 1  # (top, ties, ...)
 
 
@@ -172,7 +172,7 @@ def _enumerate(spans: list[tuple[int, int]], size: int, function: _Function, eva
     logs = function(indices)
     no_top = np.empty(0), np.empty(0, dtype=np.intp)
     if logs.max() > -math.inf:
-        evaluated.sums.append(_beliefs.first_pass(logs, None, False, 0.0, True, 0, *no_top)[0])
+        evaluated.sums.append(_posterior.evidence_sums(logs, None, False, 0.0, True, 0, *no_top)[0])
     evaluated.record(indices, logs)
     evaluated.ranges += spans
     return len(indices)
@@ -228,7 +228,7 @@ def _result(
         for group in range(0, len(evaluated.ranges), _LEAVES_AT_ONCE):
             spans = evaluated.ranges[group : group + _LEAVES_AT_ONCE]
             logs = function(np.concatenate([index_range(start, stop, size) for start, stop in spans]))
-            terms = _beliefs.second_pass(logs, None, False, 1.0 / size, trial, 0.0, None)[1:]
+            terms = _posterior.divergence_sums(logs, None, False, 1.0 / size, trial, 0.0, None)[1:]
             sums = [(a + x, b + y) for (a, b), (x, y) in zip(sums, terms, strict=True)]
         ends = np.stack([ranges.lower, ranges.upper]) - trial
         contains_minimum = (ends[0] <= 0) & (ends[1] >= 0)

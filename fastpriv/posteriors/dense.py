@@ -38,7 +38,7 @@ from ..channels.likelihoods import DenseLikelihood
 from ..channels.vector_sources import BLOCK, SourceError
 from ..errors import DomainError, NotConvergedError
 from ..estimate import Estimate, Unit, exact
-from ..kernels import _beliefs
+from ..kernels import _posterior
 from ..numerics import LOG_2_ABOVE, UNIT_ROUNDOFF, FloatArray, IntArray
 from .blocks import Block, LikelihoodAndPrior, PosteriorOutput, no_secrets
 from .result import Options, Posterior, Top
@@ -136,7 +136,7 @@ def mode(likelihood: DenseLikelihood, prior: Any, options: Options) -> Mode:
     results = inputs.map_blocks(lambda block: _first_pass(inputs, block, 0, False)[0], 0, options.n_jobs)
     try:
         for done, (_, row) in enumerate(results, 1):
-            sums = row if sums is None else _beliefs.joined([sums, row])
+            sums = row if sums is None else _posterior.merge_evidence_sums([sums, row])
             report(done)
     except SourceError as fault:
         raise NotConvergedError(f"{_source_fault(fault)} Mend the function, and call again.") from fault.cause
@@ -208,7 +208,7 @@ class _Passes:
             return
         keep = min(self.options.top, BLOCK)
         for row, weights, indices in self._results(lambda block: _first_pass(self.inputs, block, keep)):
-            self.first = _beliefs.joined([self.first, row]) if self.first else row
+            self.first = _posterior.merge_evidence_sums([self.first, row]) if self.first else row
             self._update_top(weights, indices)
         if not self.first:
             raise no_secrets()
@@ -294,7 +294,7 @@ def _first_pass(
 ) -> tuple[tuple[Any, ...], FloatArray, IntArray]:
     """Sums of one block, and its largest joint weights with their secrets."""
     weights, indices = np.empty(keep), np.empty(keep, dtype=np.intp)
-    row, count = _beliefs.first_pass(
+    row, count = _posterior.evidence_sums(
         block.likelihood, block.prior, inputs.log_prior, inputs.shift, sums, block.start, weights, indices
     )
     if not np.isfinite(FirstPassSums(*row).mass_high):
@@ -306,7 +306,7 @@ def _second_pass(
     inputs: LikelihoodAndPrior, block: Block, evidence: _Evidence, probabilities: FloatArray | None
 ) -> tuple[float, ...]:
     """Sums of one block, as pairs of doubles; fills ``probabilities`` with the posterior unless it is None."""
-    pairs = _beliefs.second_pass(
+    pairs = _posterior.divergence_sums(
         block.likelihood, block.prior, inputs.log_prior, evidence.weight, evidence.high, evidence.low, probabilities
     )
     return tuple(part for pair in pairs for part in pair)

@@ -245,7 +245,7 @@ class _Grid(NamedTuple):
     def divergences(self, truth: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Divergences by the rules with all and with half the nodes."""
         padded = np.append(truth, np.full(-truth.size % _abp.POINTS, truth[-1]))
-        fine, coarse = _abp.divergences(
+        fine, coarse = _abp.jensen_shannon_divergences(
             self.nodes, padded, self.form, 1.0 / self.density, self.change, self.top, self.mean, self.weights
         )
         rest = self.outside * LOG_2
@@ -272,4 +272,4 @@ def _grid(prior: _GroupedPrior, origin: float, truth: FloatArray, density: int) 
     form = _abp.FORMS["small" if small else "whole" if prior.shares_grid else "part"]
     padding = -x.size % _abp.LANES
     x, w = np.append(x, np.full(padding, x[-1])), np.append(w, np.zeros(padding))
-    return _Grid(t, density, form, w, outside, *_abp.changes(t, x, w, small))
+    return _Grid(t, density, form, w, outside, *_abp.posterior_ratios(t, x, w, small))

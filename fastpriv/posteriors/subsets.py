@@ -36,7 +36,7 @@ from .. import _parallel, _validate
 from ..channels.subset_likelihoods import SubsetLikelihood, subset_of_rank
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Unit
-from ..kernels import _beliefs, _subsets
+from ..kernels import _posterior, _subset_posterior
 from ..numerics import LOG_2_ABOVE, UNIT_ROUNDOFF, FloatArray, IntArray
 from .dense import FirstPassSums
 from .result import Options, Posterior, Top
@@ -119,9 +119,9 @@ def posterior(likelihood: SubsetLikelihood, prior: Any, options: Options) -> Pos
 
 
 def _require_enumerable(pool: int, members: int, total: int) -> None:
-    if members > _subsets.MOST:
+    if members > _subset_posterior.MAX_SIZE:
         raise DomainError(
-            f"likelihood must be of subsets of at most {_subsets.MOST} members; got {members}. "
+            f"likelihood must be of subsets of at most {_subset_posterior.MAX_SIZE} members; got {members}. "
             "Ask for smaller batches, or for the posterior of one record at a time."
         )
     if total > _MAX_SUBSETS:
@@ -201,19 +201,19 @@ def _passes(
 ) -> tuple[_PassSums, IntArray]:  # fmt: skip
     """The sums of both passes, and the ranks of the most probable subsets."""
     pool, members, total = likelihood.linear.size, likelihood.members, likelihood.size
-    records = _subsets.Pool(likelihood.linear, likelihood.pairwise, members, prior.odds)
+    records = _subset_posterior.SubsetPool(likelihood.linear, likelihood.pairwise, members, prior.odds)
     ranges = list(_ranges(pool, members, max(_RANGE_SIZE, total // 1024)))
     report, close = _parallel.progress_reporter(options.progress, 2 * len(ranges))
 
     def first_pass(part: _SubsetRange) -> Any:
         weights, ranks = np.empty(top), np.empty(top, dtype=np.intp)
         workspace, prefix = np.empty((members + _EXTRA_ROWS, pool)), np.array(part.prefix, dtype=np.intp)
-        row, count, rises = records.first_pass(workspace, prefix, part.start, part.stop, part.rank, weights, ranks)
+        row, count, rises = records.evidence_sums(workspace, prefix, part.start, part.stop, part.rank, weights, ranks)
         return row, rises, weights[:count], ranks[:count]
 
     def second_pass(part: _SubsetRange) -> Any:
         workspace, prefix = np.empty((members + _EXTRA_ROWS, pool)), np.array(part.prefix, dtype=np.intp)
-        sums = records.second_pass(workspace, prefix, part.start, part.stop, 1.0 / total, high, low)
+        sums = records.divergence_sums(workspace, prefix, part.start, part.stop, 1.0 / total, high, low)
         return sums, workspace[-2:]  # the kernel leaves the masses of the records there, as pairs of doubles
 
     def results(work: Any, done_before: int) -> Iterator[Any]:
@@ -230,7 +230,7 @@ def _passes(
             weights, ranks = np.concatenate([weights, own_weights]), np.concatenate([ranks, own_ranks])
             kept = np.lexsort((ranks, -weights))[:top]
             weights, ranks = weights[kept], ranks[kept]
-        first = FirstPassSums(*_beliefs.joined(rows))
+        first = FirstPassSums(*_posterior.merge_evidence_sums(rows))
         high, low = _log_evidence(first, None if prior.odds is not None else total)
         mass, remainder, sums = np.zeros(pool), np.zeros(pool), []
         for own_sums, masses in results(second_pass, len(ranges)):

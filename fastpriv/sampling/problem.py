@@ -25,7 +25,7 @@ from .._parallel import blocks
 from ..distributions import Density, GaussianMixture, LogRatio
 from ..distributions.packed import Packed, log_density, log_density_information, pack, pack_together
 from ..errors import DomainError
-from ..kernels import _terms
+from ..kernels import _sample_terms
 from ..numerics import FloatArray, IntArray, WordArray
 from .options import UNLIMITED, TimeBudget
 from .statistics.normalisation import compare_integrals_and_warn
@@ -113,7 +113,7 @@ class SampleSource:
 class Term:
     """One kind of integrand, for each of its parameters; ``swapped`` exchanges P and Q.
 
-    ``name`` is one of ``fastpriv.kernels._terms.NAMES``, or "information" or "entropy".
+    ``name`` is one of ``fastpriv.kernels._sample_terms.NAMES``, or "information" or "entropy".
     """
 
     name: str
@@ -248,13 +248,13 @@ class SamplingProblem:
         found = []
         for term in self.integrand.terms:
             sums = np.empty((len(term.parameters), count))
-            if count == 1 and weights is None and term.name in _terms.CODES:
+            if count == 1 and weights is None and term.name in _sample_terms.CODES:
                 lp, lq = (densities.lq, densities.lp) if term.swapped else (densities.lp, densities.lq)
-                _terms.term_sums(term.name, lp, lq, densities.lg, term.parameters, sums[:, 0])
+                _sample_terms.term_sums(term.name, lp, lq, densities.lg, term.parameters, sums[:, 0])
             else:
                 for rows in blocks(len(sums), TERM_ROWS):
                     values = _term_values(term, densities, term.parameters[rows], weights)
-                    _terms.ordered_sums(values.reshape(-1, values.shape[1] // count), sums[rows].reshape(-1))
+                    _sample_terms.ordered_sums(values.reshape(-1, values.shape[1] // count), sums[rows].reshape(-1))
             found.append(sums.T)
         return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
 
@@ -274,7 +274,7 @@ def _term_values(
     else:
         out = np.empty((len(parameters), len(densities.lp)))
         lp, lq = (densities.lq, densities.lp) if term.swapped else (densities.lp, densities.lq)
-        _terms.terms(term.name, lp, lq, densities.lg, parameters, out)
+        _sample_terms.terms(term.name, lp, lq, densities.lg, parameters, out)
     if weights is not None:
         out *= weights
     return out

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from .. import _random
 from .._parallel import blocks
 from ..distributions.packed import Packed
-from ..kernels import _draw, _product
+from ..kernels import _draw, _matrix_product
 from ..numerics import FloatArray, WordArray
 from .problem import LogDensities, SampleSource, SamplingProblem
 from .sobol import scrambled
@@ -200,7 +200,7 @@ def add_q_samples(
     for index, source in enumerate(problem.q_sources):
         component = _component_at(source, (np.arange(n) + 0.5) / n)
         for tile in blocks(n, tile_size(problem.dimension)):
-            words = _random.words(root, (*key, index, tile.start), _draw.WORDS)
+            words = _random.words(root, (*key, index, tile.start), _draw.SEED_WORDS)
             densities, _ = _drawn(problem, source, component[tile], words)
             log_ratios.update(densities.lp, densities.lq, source.distribution is problem.p)
 
@@ -260,11 +260,11 @@ def _batch_tiles(
 ) -> Iterator[FloatArray]:  # fmt: skip
     """f of ``count`` points of a source in every batch, a tile at a time."""
     uniforms = np.empty(count * batches)
-    _draw.uniforms(_random.words(root, (*key, 0), _draw.WORDS), uniforms)
+    _draw.uniforms(_random.words(root, (*key, 0), _draw.SEED_WORDS), uniforms)
     positions = ((np.arange(count)[:, np.newaxis] + uniforms.reshape(count, batches)) / count).ravel()
     component = _component_at(source, positions)
     for tile in blocks(positions.size, tile_size(problem.dimension)):
-        words = _random.words(root, (*key, 1, tile.start), _draw.WORDS)
+        words = _random.words(root, (*key, 1, tile.start), _draw.SEED_WORDS)
         densities, weights = _drawn(problem, source, component[tile], words)
         if log_ratios is not None:
             log_ratios.update(densities.lp, densities.lq, source.distribution is problem.p, weights)
@@ -275,7 +275,7 @@ def _tiles(segment: Segment) -> Iterator[Tile]:
     """Tiles of a segment of one replicate. No tile reaches over the end of a source."""
     problem, key, root, n = segment.problem, (*segment.key, segment.begin), segment.root, segment.n
     start = np.empty(1)
-    _draw.uniforms(_random.words(root, (*key, 0), _draw.WORDS), start)
+    _draw.uniforms(_random.words(root, (*key, 0), _draw.SEED_WORDS), start)
     net = scrambled(problem.dimension, root, (*key, 1)) if segment.points == "sobol" else None
     size = tile_size(problem.dimension)
     largest = min(size, segment.last - segment.first)  # a small replicate need not touch the memory of a whole tile
@@ -298,7 +298,7 @@ def _tiles(segment: Segment) -> Iterator[Tile]:
             component = components[:count]
             if net is not None:
                 _draw.sobol_normals(*net, begin, z)
-                _draw.runs(runs.ends, begin - first, component)
+                _draw.component_runs(runs.ends, begin - first, component)
             else:
                 _draw.normals(streams[index], segment.points == "antithetic" and count % 2 == 0, z)
                 runs.fill(begin - first, streams[index], component)
@@ -310,14 +310,14 @@ def _side_by_side_tiles(segment: Segment) -> Iterator[Tile]:
     problem, root, count = segment.problem, segment.root, segment.count
     key, points, d = (*segment.key, segment.begin), segment.points, problem.dimension
     start = np.empty(count)
-    _draw.uniforms(_random.words(root, (*key, 0), _draw.WORDS), start)
+    _draw.uniforms(_random.words(root, (*key, 0), _draw.SEED_WORDS), start)
     net = scrambled(d, root, (*key, 1), count) if points == "sobol" else None
     for source, first, last in problem.source_ranges(segment.n):
         n = last - first
         if not n:
             continue
         if not isinstance(source.distribution, Packed):
-            x = source.distribution.draw(_random.words(root, (*key, 2, first), _draw.WORDS), count * n)
+            x = source.distribution.draw(_random.words(root, (*key, 2, first), _draw.SEED_WORDS), count * n)
             yield source, problem.densities(x, source.distribution), None
             continue
         runs, z = _ComponentRuns(source, n, start, points), np.empty((d, count * n))
@@ -325,7 +325,7 @@ def _side_by_side_tiles(segment: Segment) -> Iterator[Tile]:
             _draw.sobol_normals(*net, first, z.reshape(d * count, n))
             words = np.empty(0, dtype=np.uint64)
         else:
-            words = _random.words(root, (*key, 2, first), _draw.WORDS)
+            words = _random.words(root, (*key, 2, first), _draw.SEED_WORDS)
             _draw.normals(words, runs.in_pairs, z)
         component = np.empty(count * n, dtype=np.int32)
         runs.fill(0, words, component)
@@ -335,8 +335,8 @@ def _side_by_side_tiles(segment: Segment) -> Iterator[Tile]:
 def _streams(root: SeedSequence, key: tuple[int, ...], count: int) -> WordArray:
     """Words of ``count`` streams, one a tile: a SeedSequence of its own for each would cost 13 us a tile."""
     if not count:
-        return np.empty((0, _draw.WORDS), dtype=np.uint64)
-    return _random.words(root, key, count * _draw.WORDS).reshape(count, _draw.WORDS)
+        return np.empty((0, _draw.SEED_WORDS), dtype=np.uint64)
+    return _random.words(root, key, count * _draw.SEED_WORDS).reshape(count, _draw.SEED_WORDS)
 
 
 def _densities_at(
@@ -346,7 +346,7 @@ def _densities_at(
     """Log densities at the points that components and standard normals z make, and the weights of the points."""
     mixture = source.distribution
     assert isinstance(mixture, Packed)
-    _draw.place(mixture.form, mixture.means, mixture.spreads, component, z, z)
+    _draw.affine_map(mixture.form, mixture.means, mixture.spreads, component, z, z)
     weights = source.importance_weights
     return problem.densities(z, mixture, workspace), None if weights is None else weights[component]
 
@@ -365,7 +365,7 @@ class _ComponentRuns:
     def fill(self, first: int, words: WordArray, out: ComponentArray) -> None:
         """The components of samples ``first`` and on."""
         if self.cumulative is None:
-            _draw.runs(self.ends, first, out)
+            _draw.component_runs(self.ends, first, out)
             if len(self.ends) > self.components:
                 out %= self.components
         else:
@@ -427,8 +427,8 @@ def _component_moments(
     found = []
     for tile in blocks(component.size, tile_size(problem.dimension)):
         z = np.empty((problem.dimension, tile.stop - tile.start))
-        _draw.normals(_random.words(root, (*key, tile.start), _draw.WORDS), True, z)
-        _draw.place(mixture.form, mixture.means, mixture.spreads, component[tile], z, z)
+        _draw.normals(_random.words(root, (*key, tile.start), _draw.SEED_WORDS), True, z)
+        _draw.affine_map(mixture.form, mixture.means, mixture.spreads, component[tile], z, z)
         found.append(problem.values(problem.densities(z, mixture), None))
     values = np.concatenate(found, axis=1).reshape(len(found[0]), -1, each)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -448,9 +448,9 @@ def _reallocated(source: SampleSource, mean: FloatArray, spread: FloatArray) -> 
     if not (np.isfinite(mean).all() and np.isfinite(spread).all()):
         return source
     w = source.weights
-    total = _product.times(mean, w)
+    total = _matrix_product.matrix_vector(mean, w)
     largest = np.maximum(spread.max(axis=1, keepdims=True), 1e-300)  # so that squares do not overflow
-    pooled = np.sqrt(_product.times(POOLED_SPREAD * (spread / largest) ** 2, w)) * largest[:, 0]
+    pooled = np.sqrt(_matrix_product.matrix_vector(POOLED_SPREAD * (spread / largest) ** 2, w)) * largest[:, 0]
     need = np.hypot(np.hypot(spread, pooled[:, np.newaxis]), math.sqrt(BETWEEN) * (mean - total[:, np.newaxis])) * w
     scale = need.sum(axis=1)
     if not (scale > 0).all():

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from fastpriv import ChannelCapacity, DomainError, ShapeError, channel_capacity, maximal_leakage
-from fastpriv.kernels import _blahut
+from fastpriv.kernels import _channel_capacity
 from kernels.variants import check_same_lines, each_wider_variant
 
 SCRIPT = """
 import hashlib
 import numpy as np
 from fastpriv import channel_capacity
-from fastpriv.kernels import _blahut
+from fastpriv.kernels import _channel_capacity
 
 digest = hashlib.sha256()
 rng = np.random.default_rng(4)
@@ -23,7 +23,7 @@ for n, m in ((2, 2), (2, 3), (3, 3), (7, 5), (16, 16), (4, 13)):
     for part in (found.capacity.lower, found.capacity.upper, found.input, found.output, found.divergences):
         digest.update(part.tobytes())
 rows, q = rng.dirichlet(np.ones(1500), 9), rng.dirichlet(np.ones(1500))
-digest.update(_blahut.divergences(rows, q).tobytes() + _blahut.row_gaps(rows).tobytes())
+digest.update(_channel_capacity.divergences(rows, q).tobytes() + _channel_capacity.row_gaps(rows).tobytes())
 print(digest.hexdigest())
 """
 PARTS = ("input", "output", "divergences", "iterations", "converged")
@@ -129,8 +129,8 @@ def test_faults_of_the_keywords(keywords, text):
 def test_a_kernel_is_never_led_out_of_its_arrays():
     rows, q = np.eye(3), np.full(2, 0.5)
     with pytest.raises(ValueError, match="shapes must fit"):
-        _blahut.divergences(rows, q)
+        _channel_capacity.divergences(rows, q)
     with pytest.raises(ValueError, match="shapes must fit"):
-        _blahut.divergences(rows, np.full(3, 1 / 3), np.empty((3, 3)))
+        _channel_capacity.divergences(rows, np.full(3, 1 / 3), np.empty((3, 3)))
     with pytest.raises(ValueError, match="shapes must fit"):
-        _blahut.small(np.ones((1, 17, 1)), np.zeros((1, 17)), 1e-9, 10)
+        _channel_capacity.solve_small_channels(np.ones((1, 17, 1)), np.zeros((1, 17)), 1e-9, 10)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from fastpriv.kernels import _dd
+from fastpriv.kernels import _double_double
 from fastpriv.kernels.instruction_sets import INSTRUCTION_SETS
 from kernels.variants import each_wider_variant
 from oracles.double_double import FUNCTIONS, ball
@@ -41,7 +41,7 @@ def signed_logspace(low, high, n, seed=2):
 def check(operation, bound, a, b=None, scaled=False):
     """Assert |got - want| <= bound |want| on every row and that the results are normalised."""
     reference = FUNCTIONS[operation]
-    hi, lo, k = _dd.apply(operation + ("_scaled" if scaled else ""), *a, *(b or ()))
+    hi, lo, k = _double_double.apply(operation + ("_scaled" if scaled else ""), *a, *(b or ()))
     worst, row = -1.0, ""
     for i in range(hi.size):
         arguments = [ball(a[0][i], a[1][i])] + ([ball(b[0][i], b[1][i])] if b else [])
@@ -203,7 +203,7 @@ def test_infinities_zeros_and_nan():
     inf, nan = math.inf, math.nan
 
     def value(operation, a, b=0.0):
-        hi, lo, k = _dd.apply(operation, np.array([a]), np.zeros(1), np.array([b]), np.zeros(1))
+        hi, lo, k = _double_double.apply(operation, np.array([a]), np.zeros(1), np.array([b]), np.zeros(1))
         return math.ldexp(hi[0] + lo[0], int(k[0]))
 
     cases = {
@@ -229,15 +229,17 @@ def test_infinities_zeros_and_nan():
 def test_every_instruction_set_gives_the_same_bits(variant, n):
     a = pairs(np.concatenate([signed_logspace(-20, 3, n), signed_logspace(-2, 1.5, n)]))
     b = pairs(np.concatenate([signed_logspace(-20, 3, n, 21), signed_logspace(-2, 1.5, n, 22)]), 23)
-    for operation in _dd.OPERATIONS:
-        plain, found = (_dd.apply(operation, *a, *b, isa=isa) for isa in (0, INSTRUCTION_SETS.index(variant)))
+    for operation in _double_double.OPERATIONS:
+        plain, found = (
+            _double_double.apply(operation, *a, *b, isa=isa) for isa in (0, INSTRUCTION_SETS.index(variant))
+        )
         for x, y in zip(plain, found, strict=True):
             np.testing.assert_array_equal(x, y, err_msg=operation)
 
 
 def test_unequal_lengths_are_refused():
     with pytest.raises(ValueError, match="the four arrays must have one length"):
-        _dd.apply("add", np.ones(2), np.ones(3))
+        _double_double.apply("add", np.ones(2), np.ones(3))
 
 
 @pytest.mark.slow

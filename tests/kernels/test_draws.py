@@ -20,7 +20,7 @@ N = 1 << 19
 
 def normals(d, n, seed=0, antithetic=False):
     out = np.empty((d, n))
-    _draw.normals(_random.words(_random.root(seed), (), _draw.WORDS), antithetic, out)
+    _draw.normals(_random.words(_random.root(seed), (), _draw.SEED_WORDS), antithetic, out)
     return out
 
 
@@ -114,7 +114,7 @@ def test_lanes_and_neighbouring_streams_are_uncorrelated():
     root = _random.root(5)
     streams = np.empty((32, N // 32))
     for key in range(32):
-        _draw.normals(_random.words(root, (key,), _draw.WORDS), False, streams[key : key + 1])
+        _draw.normals(_random.words(root, (key,), _draw.SEED_WORDS), False, streams[key : key + 1])
     for rows in (lanes, streams):
         for values in (rows, rows * rows):
             off = np.corrcoef(values)[np.triu_indices(len(rows), 1)]
@@ -204,12 +204,12 @@ def test_place_is_what_numpy_says(form, shared, runs):
         means, spreads = law(form, int(component.max()) + 1, d, rng, shared)
         z = rng.normal(size=(d, n))
         out = np.full((d, n), np.nan)
-        _draw.place(form, means, spreads, component, z, out)
+        _draw.affine_map(form, means, spreads, component, z, out)
         want = placed(means, spreads, form, component, z)
         np.testing.assert_allclose(out, want, rtol=0, atol=1e-14 * d * (1 + abs(want).max()))
         if form < 2:
             assert (out == want).all()
-        _draw.place(form, means, spreads, component, z, z)
+        _draw.affine_map(form, means, spreads, component, z, z)
         assert (out == z).all(), "in place"
 
 
@@ -217,11 +217,11 @@ def test_place_is_what_numpy_says(form, shared, runs):
 def test_runs_are_what_numpy_says(first):
     for bounds in ([100], [0, 0, 3, 3, 40, 41, 99, 100], [0, 100, 100], [7, 7, 100]):
         out = np.full(100 - first, -1, dtype=np.int32)
-        _draw.runs(np.array(bounds), first, out)
+        _draw.component_runs(np.array(bounds), first, out)
         want = np.searchsorted(bounds, np.arange(first, 100), side="right")
         np.testing.assert_array_equal(out, np.minimum(want, len(bounds) - 1))
     with pytest.raises(ValueError, match="shapes must fit: bounds"):
-        _draw.runs(np.array([3, 99]), first, np.empty(100 - first, dtype=np.int32))
+        _draw.component_runs(np.array([3, 99]), first, np.empty(100 - first, dtype=np.int32))
 
 
 def test_no_kernel_leaves_its_arrays():
@@ -238,7 +238,7 @@ def test_no_kernel_leaves_its_arrays():
     ]  # fmt: skip
     for arguments in wrong:
         with pytest.raises(ValueError, match="shapes must fit: (means|component)"):
-            _draw.place(*arguments)
+            _draw.affine_map(*arguments)
     with pytest.raises(ValueError, match="shapes must fit: words"):
         _draw.normals(WORDS[:3].copy(), False, out)
     with pytest.raises(ValueError, match="shapes must fit: words"):
@@ -255,7 +255,7 @@ def test_no_kernel_leaves_its_arrays():
             _draw.scramble(WORDS, bad, bad.copy(), shifts)
     _draw.normals(WORDS, False, np.empty((0, 5)))
     _draw.normals(WORDS, True, np.empty((5, 0)))
-    _draw.place(1, means, spreads, component[:0], np.empty((4, 0)), np.empty((4, 0)))
+    _draw.affine_map(1, means, spreads, component[:0], np.empty((4, 0)), np.empty((4, 0)))
 
 
 PROGRAM = """
@@ -268,7 +268,7 @@ from fastpriv.sampling import sobol
 def say(name, *arrays):
     print(name, hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest())
 
-words = _random.words(_random.root(11), (3,), _draw.WORDS)
+words = _random.words(_random.root(11), (3,), _draw.SEED_WORDS)
 z, u, bits = np.empty((7, 4005)), np.empty(9001), np.empty(9001, np.uint64)
 _draw.bits(words, bits)
 _draw.uniforms(words, u)
@@ -287,10 +287,11 @@ say("sobol normals", q)
 rng = np.random.default_rng(1)
 component = np.sort(np.concatenate([rng.integers(0, 4, 3000), rng.integers(4, 400, 1005)])).astype(np.int32)
 for form, spreads in enumerate([rng.random(400), rng.random((400, 7)), rng.normal(size=(400, 28))]):
-    _draw.place(form, rng.normal(size=(400, 7)), spreads, component, z, q)
+    _draw.affine_map(form, rng.normal(size=(400, 7)), spreads, component, z, q)
     say(f"place {form}", q)
 wide, tall = rng.normal(size=(45, 83)), np.empty((45, 83))
-_draw.place(2, rng.normal(size=(2, 45)), rng.normal(size=(1, 1035)), np.arange(83, dtype=np.int32) // 50, wide, tall)
+_draw.affine_map(2, rng.normal(size=(2, 45)), rng.normal(size=(1, 1035)), np.arange(83, dtype=np.int32) // 50, wide,
+    tall)
 say("place wide", tall)
 """
 

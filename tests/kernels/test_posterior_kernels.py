@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fastpriv.kernels import _beliefs
+from fastpriv.kernels import _posterior
 from kernels.variants import each_wider_variant, printed
 
 PROGRAM = """
@@ -45,15 +45,17 @@ def test_blocks_are_told_from_each_other():
     likelihood = np.random.default_rng(0).standard_normal(5000)
     for start in range(0, 5000, 1000):
         best, places = np.empty(3), np.empty(3, dtype=np.intp)
-        row, count = _beliefs.first_pass(likelihood[start : start + 1000], None, False, 0.0, True, start, best, places)
+        row, count = _posterior.evidence_sums(
+            likelihood[start : start + 1000], None, False, 0.0, True, start, best, places
+        )
         assert count == 3
         assert sorted(best) == sorted(np.sort(likelihood[start : start + 1000])[-3:])
         rows.append(row)
-    whole = _beliefs.joined(rows)
+    whole = _posterior.merge_evidence_sums(rows)
     assert whole[4:7] == (likelihood.argmax(), likelihood.argmax(), likelihood.argmin())
     folded = rows[0]
     for row in rows[1:]:
-        folded = _beliefs.joined([folded, row])
+        folded = _posterior.merge_evidence_sums([folded, row])
     assert folded == whole
 
 
@@ -61,10 +63,10 @@ def test_what_a_kernel_refuses():
     empty, one = np.empty(0), np.zeros(1)
     places = np.empty(0, dtype=np.intp)
     with pytest.raises(ValueError, match="a block must have entries"):
-        _beliefs.first_pass(empty, None, False, 0.0, True, 0, empty, places)
+        _posterior.evidence_sums(empty, None, False, 0.0, True, 0, empty, places)
     with pytest.raises(ValueError, match="likelihoods and prior of a block must have one length"):
-        _beliefs.first_pass(one, np.zeros(2), False, 0.0, True, 0, empty, places)
+        _posterior.evidence_sums(one, np.zeros(2), False, 0.0, True, 0, empty, places)
     with pytest.raises(ValueError, match="the posterior must have the length of the block"):
-        _beliefs.second_pass(one, None, False, 1.0, 0.0, 0.0, np.zeros(2))
+        _posterior.divergence_sums(one, None, False, 1.0, 0.0, 0.0, np.zeros(2))
     with pytest.raises(ValueError, match="there must be a block to join"):
-        _beliefs.joined([])
+        _posterior.merge_evidence_sums([])

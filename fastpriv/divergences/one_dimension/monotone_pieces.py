@@ -36,7 +36,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ...distributions import GaussianMixture
 from ...estimate import Estimate, Unit
-from ...kernels import _hockey
+from ...kernels import _hockey_stick_curves
 from ...numerics import LOG_2, MACHINE_EPSILON, BoolArray, FloatArray, IndexArray, next_above, next_below
 from . import closed_forms
 from .integrals import kl_divergence
@@ -141,7 +141,7 @@ def hockey_stick_rows(
 
     def rows_of(grid: FloatArray) -> tuple[FloatArray, dict[str, Any]]:
         nonlocal closed
-        rows, counts = _hockey.pair_curve(
+        rows, counts = _hockey_stick_curves.pair_curve(
             p.weights, p.means, p.sigmas, q.weights, q.means, q.sigmas, grid, width, logs, deadline.at
         )
         closed = _tighten_with_closed_bounds(rows, p, q, grid, width, logs, deadline)
@@ -192,7 +192,9 @@ def _tighten_with_closed_bounds(
 
     def rows_of(p: Components, q: Components, grid: FloatArray) -> FloatArray:
         arrays = [np.ascontiguousarray(x) for x in (*p, *q)]
-        return np.asarray(_hockey.pair_curve(*arrays, np.ascontiguousarray(grid), width, logs, deadline.at)[0])
+        return np.asarray(
+            _hockey_stick_curves.pair_curve(*arrays, np.ascontiguousarray(grid), width, logs, deadline.at)[0]
+        )
 
     for separated in () if deadline.expired else _separated_scale_rows(first, second, epsilon[wide], rows_of):
         _intersect(rows, wide, separated)

@@ -110,7 +110,7 @@ def integrate(
     kind: str, p: GaussianMixture | None, q: GaussianMixture | None, *, certified: bool, b: float = 0.0,
     half_width: float = 0.0, max_panels: int | None = None, deadline: Deadline = NO_DEADLINE,
 ) -> Integral | None:  # fmt: skip
-    """The integral of one integrand of csrc/fp_integrand.h; None when p and q turn out to be the same measure.
+    """The integral of one integrand of csrc/line/fp_integrand.h; None when p and q turn out to be the same measure.
 
     ``b`` and ``half_width`` are parameters of the Renyi integrands: the order less 1, and the half-width of the
     interval that holds their mass. At the ``deadline`` the bounds are those that were proved by then.

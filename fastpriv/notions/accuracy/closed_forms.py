@@ -20,7 +20,7 @@ from scipy import special
 
 from ..._values import distinct_rows
 from ...channels import AnyChannel
-from ...kernels import _table
+from ...kernels import _channel_blocks
 from ...mechanisms import DiscreteLaplace
 from ...mechanisms.binomial import log_poisson_pmf
 from ...numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
@@ -77,7 +77,7 @@ def _beyond(shift: FloatArray, radius: FloatArray, norm: float) -> FloatArray:
 def _length(x: FloatArray) -> float:
     """The Euclidean norm."""
     with np.errstate(over="ignore"):
-        return math.sqrt(_table.accurate_sum(x * x))
+        return math.sqrt(_channel_blocks.accurate_sum(x * x))
 
 
 def _beyond_ball(k: int, length: float, radius: float) -> float:

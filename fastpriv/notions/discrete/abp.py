@@ -27,7 +27,7 @@ from ..._parallel import Progress
 from ...capacity import structured
 from ...channels import DefaultChannel
 from ...errors import DomainError, ShapeError
-from ...kernels import _product, _table
+from ...kernels import _channel_blocks, _matrix_product
 from ...mechanisms.set_valued import count_times_log
 from ...numerics import SQRT_LOG_2, SQRT_LOG_2_ABOVE, FloatArray, IndexArray
 from ...numerics import UNIT_ROUNDOFF as U
@@ -158,7 +158,7 @@ def _shifts_under_one(
     if g is None:
         g = row_statistics(rows, first, change=change, divergences=False).mean_changes
     parts = _enclosed_terms(rows.prior, believed, g, error + _sum_error(rows, believed) * (1 + np.abs(g)))
-    return _roots_of_sums(np.array([[_table.accurate_sum(part)] for part in parts]), 0, weight)
+    return _roots_of_sums(np.array([[_channel_blocks.accurate_sum(part)] for part in parts]), 0, weight)
 
 
 def _shifts_under(
@@ -173,7 +173,7 @@ def _shifts_under(
     q_error, relative_spread = rows.rescaled(first.spread), first.spread * inverse
     if weight is None:
         q_error = q_error + rows.rescaled(first.q)
-    root_energy = math.sqrt(_table.accurate_sum((root_q * relative_spread) ** 2))
+    root_energy = math.sqrt(_channel_blocks.accurate_sum((root_q * relative_spread) ** 2))
     relative = U * (m + 100) + 2 * first.relative_error
     gap = _sum_error(rows, believed)
 
@@ -185,15 +185,18 @@ def _shifts_under(
             t = _centred_rows(rows, first, part) * inverse
         t[rows.prior[part] == 0] = 0.0
         pi, b, t = rows.prior[part][positive], believed[part][positive], t[positive]
-        g = _product.product(change, t)
+        g = _matrix_product.product(change, t)
         norm = np.sqrt(np.sum((change * inverse_root) ** 2, axis=1))[:, None]
         chi = np.sqrt(np.sum((t * root_q) ** 2, axis=1))
         error = relative * norm * chi + 40 * U * (norm + chi) * root_energy
         if not float(np.max(pi * error, initial=0.0)) <= _WIDE_ERROR:
             change_size, t_size = np.abs(change), np.abs(t)
-            spread_terms = _product.times(t_size, q_error) + _product.times(change_size, relative_spread)[:, None]
+            spread_terms = (
+                _matrix_product.matrix_vector(t_size, q_error)
+                + _matrix_product.matrix_vector(change_size, relative_spread)[:, None]
+            )
             spread_terms = spread_terms + 40 * U * root_energy**2
-            error = np.fmin(error, relative * _product.product(change_size, t_size) + 40 * U * spread_terms)
+            error = np.fmin(error, relative * _matrix_product.product(change_size, t_size) + 40 * U * spread_terms)
         error = error + gap * (1 + np.abs(g))
         return np.stack([terms.sum(axis=1) for terms in _enclosed_terms(pi, b, g, error)])
 

@@ -32,7 +32,7 @@ from ... import _parallel
 from ..._parallel import Progress
 from ...capacity.structured import leakage_of_excess
 from ...channels import AnyChannel, Channel, SparseChannel
-from ...kernels import _table
+from ...kernels import _channel_blocks
 from ...numerics import UNIT_ROUNDOFF as U
 from ...numerics import BoolArray, FloatArray, IndexArray, IntArray, RealArray
 from .channel_with_prior import Bracket, ChannelWithPrior
@@ -210,27 +210,27 @@ def row_statistics(
         block, prior = rows.block(part), rows.prior[part]
         out = np.empty(block.shape) if callable(posteriors) else None if posteriors is None else posteriors[part]
         weight = release if divergences else None
-        result = _table.rows(block, prior, first.centre, first.delta, inverse, weight, change, out)
+        result = _channel_blocks.row_statistics(block, prior, first.centre, first.delta, inverse, weight, change, out)
         result[:, prior == 0] = np.array([[0.0], [1.0], [0.0]])
         if callable(posteriors):
             posteriors(part, out)
         return np.asarray(result)
 
     each, _, mean_changes = np.concatenate(list(rows.map(block_statistics)), axis=1)
-    energy = _table.accurate_sum(release * (first.spread * inverse) ** 2)
+    energy = _channel_blocks.accurate_sum(release * (first.spread * inverse) ** 2)
     return RowStatistics(np.maximum(each, 0.0), mean_changes, energy, rows.channel.mass_gap, first.relative_error)
 
 
 def _column_pass(rows: RowBlocks, centre: FloatArray, silent: bool) -> Any:
     def block_columns(part: slice) -> Any:
-        return _table.columns(rows.block(part), rows.prior[part], centre, part.start)
+        return _channel_blocks.column_statistics(rows.block(part), rows.prior[part], centre, part.start)
 
     result = None
     for numbers, map_secret in rows.map(block_columns, silent=silent):
         if result is None:
             result = numbers, map_secret
         else:
-            _table.join(result[0], result[1], numbers, map_secret)
+            _channel_blocks.merge_column_statistics(result[0], result[1], numbers, map_secret)
     return result
 
 
@@ -312,11 +312,11 @@ def vulnerability(rows: RowBlocks, first: ColumnStatistics) -> tuple[Bracket, Br
     before = float(rows.prior[guess])
     guessed_row = np.asarray(rows.block(slice(guess, guess + 1))[0], dtype=np.float64)
     gap = 2.1 * rows.channel.mass_gap + 1.1 * rows.gap
-    after = min(_table.accurate_sum(rows.rescaled(first.best)), 1.0)
+    after = min(_channel_blocks.accurate_sum(rows.rescaled(first.best)), 1.0)
     # as if the row of the prior guess summed to 1
-    gain = _table.accurate_sum(rows.rescaled(first.best - before * guessed_row)) / before
+    gain = _channel_blocks.accurate_sum(rows.rescaled(first.best - before * guessed_row)) / before
     changed = first.best > before * guessed_row  # columns where the guess changes: two products are rounded
-    rounding = 2 * U * _table.accurate_sum(rows.rescaled(np.where(changed, first.best, 0.0))) / before
+    rounding = 2 * U * _channel_blocks.accurate_sum(rows.rescaled(np.where(changed, first.best, 0.0))) / before
     method = "largest joint probability of each column"
     scaling = 2 * rows.log_error
     if rows.log_scale is not None:
@@ -351,7 +351,7 @@ def maximal_leakage(rows: RowBlocks, first: ColumnStatistics) -> Bracket:
 def mutual_information(rows: RowBlocks, second: RowStatistics) -> Bracket:
     """Mutual information, the mean of the divergences of the rows."""
     total = float(np.sum(rows.prior, dtype=np.longdouble))
-    value = _table.accurate_sum(rows.prior * second.divergences) / total
+    value = _channel_blocks.accurate_sum(rows.prior * second.divergences) / total
     lower, upper = _divergence_bounds(np.float64(value), second)
     gap = 2.2 * rows.gap
     lower, upper = float(lower) * (1 - gap - 4 * U), float(upper) * (1 + gap + 4 * U) + gap * gap

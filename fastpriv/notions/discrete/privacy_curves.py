@@ -29,7 +29,7 @@ from ..._parallel import Progress
 from ...capacity import structured
 from ...channels import AnyChannel, Channel, RowPair, SparseChannel, TypeClasses
 from ...estimate import Estimate
-from ...kernels import _table
+from ...kernels import _channel_blocks
 from ...numerics import UNIT_ROUNDOFF as U
 from ...numerics import BoolArray, FloatArray, IndexArray
 from . import product_channels
@@ -239,7 +239,7 @@ def _curve_of_all_rows(
         for index, row in enumerate(others):
             count = index if task[0] == task[1] else len(rows)
             if count:
-                _table.sticks(rows[:count], row, excess, forward, backward)
+                _channel_blocks.raise_hockey_sticks(rows[:count], row, excess, forward, backward)
         return np.maximum(forward, backward)
 
     tasks = [(parts[i], parts[j]) for j in range(len(parts)) for i in range(j + 1)]
@@ -271,7 +271,7 @@ def _curve_against_mixture(
         rows = rows[blocks.prior[part] > 0]
         over, under = np.zeros(levels.size), np.zeros(levels.size)
         if len(rows):
-            _table.sticks(rows, q, excess, over, under, centre, delta)
+            _channel_blocks.raise_hockey_sticks(rows, q, excess, over, under, centre, delta)
         return np.stack([over, under])
 
     largest = np.zeros((2, levels.size))

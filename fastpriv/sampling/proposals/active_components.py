@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...kernels import _product
+from ...kernels import _matrix_product
 from ...numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 from ..options import never_expired
 from .exponents import DiagonalExponentProblem, diagonal_solution, interior_start, solve
@@ -253,8 +253,8 @@ class _NaturalParameters:
         """Expected log of each component at the normals (mean, sigma): (I, J)."""
         moved = mean - self.centre
         with np.errstate(all="ignore"):
-            square = _product.product(sigma * sigma + moved * moved, self.precision)
-            square -= 2.0 * _product.product(moved, self.linear_term)
+            square = _matrix_product.product(sigma * sigma + moved * moved, self.precision)
+            square -= 2.0 * _matrix_product.product(moved, self.linear_term)
             square += self.square
             found = self.levels - self.logs - 0.5 * square
         return np.where(np.isfinite(found), found, -1e300)
@@ -272,17 +272,19 @@ class _NaturalParameters:
             used = share > 0
             logs = np.where(used, np.log(share), 0.0)
             moved = means - self.centre
-            precision, natural_mean = (_product.product(share, one.T) for one in (self.precision, self.linear_term))
-            square, inner = _product.times(share, self.square), sigmas * precision
+            precision, natural_mean = (
+                _matrix_product.product(share, one.T) for one in (self.precision, self.linear_term)
+            )
+            square, inner = _matrix_product.matrix_vector(share, self.square), sigmas * precision
             linear_term = sigmas * natural_mean - inner * moved
             rounding = (len(self.levels) + 8) * UNIT_ROUNDOFF
             curvature = 1.0 - sigmas * inner
             level = np.sum(share * np.where(used, levels, 0.0), axis=1) - np.sum(share * logs, axis=1)
             parts = square + np.sum(2 * np.abs(moved * natural_mean) + moved * moved * precision, axis=1)
             offset = 0.5 * (square + np.sum(moved * (moved * precision - 2 * natural_mean), axis=1))
-            widths = _product.times(share, self.logs) - np.sum(np.log(sigmas), axis=1)
+            widths = _matrix_product.matrix_vector(share, self.logs) - np.sum(np.log(sigmas), axis=1)
             offset += widths
-            bulk = _product.times(share, np.abs(self.logs)) + np.sum(np.abs(np.log(sigmas)), axis=1)
+            bulk = _matrix_product.matrix_vector(share, np.abs(self.logs)) + np.sum(np.abs(np.log(sigmas)), axis=1)
             bulk += np.sum(share * (np.abs(np.where(used, levels, 0.0)) + np.abs(logs)), axis=1)
             rounding_error = rounding * (parts + bulk)
             # an error e of the precision is an error e of D and e |moved| of E

@@ -28,7 +28,7 @@ import numpy as np
 
 from ... import _validate
 from ...errors import DomainError, ShapeError
-from ...kernels import _wealth
+from ...kernels import _betting
 from ...numerics import FloatArray
 from ..options import Side
 from .intervals import Interval, error_of_one_bound, finished_interval
@@ -39,7 +39,7 @@ _EXPONENTS = np.arange(-22, 31)  # of the bets, powers of 2: from means known to
 _BETS = np.ldexp(1.0, _EXPONENTS)  # in units of 1 / (high - low)
 _LOG_PRIOR = -np.log1p(((_EXPONENTS + 3.0) / 3.0) ** 2)  # log weight of each bet: a Cauchy law around 1/8
 _LOG_PRIOR -= np.log(np.exp(_LOG_PRIOR).sum())
-_IDLE_LANES = _wealth.BETS - len(_BETS)  # fill the lanes of the kernel with factors of 1
+_IDLE_LANES = _betting.BETS - len(_BETS)  # fill the lanes of the kernel with factors of 1
 _LARGER = np.concatenate([_BETS, np.zeros(_IDLE_LANES)])  # b of the factors 1 + b X
 _SMALLER = np.concatenate([1.0 / (1.0 + _BETS), np.ones(_IDLE_LANES)])  # 1 / (1 + b) of the bets on 1 - X
 _LARGEST = 1e25  # larger values are lowered to this where the range is open: a lower bound stays one
@@ -103,7 +103,7 @@ class BoundedMean:
         self._sum = np.zeros(self.quantities)
         self._sides = 1 if math.isinf(self.high) else 2
         self._sizes = (1,) if self.batch == 1 else (1, self.batch)  # points of an observation: alone, and of a mean
-        self._logs = np.zeros((len(self._sizes), self._sides, self.quantities, _wealth.BETS))
+        self._logs = np.zeros((len(self._sizes), self._sides, self.quantities, _betting.BETS))
 
     def update(self, values: Any) -> None:
         """Take in observations of shape (n,) or (n, quantities)."""
@@ -160,7 +160,7 @@ class BoundedMean:
         block = np.ascontiguousarray(block)
         for side, bets in enumerate((_LARGER, _SMALLER)[: self._sides]):
             sums = self._logs[kind, side] if index is None else self._logs[kind, side, index : index + 1]
-            _wealth.log_products(block, bool(side), bets, sums)
+            _betting.add_log_wealth(block, bool(side), bets, sums)
 
     def _in_units_of_range(self, values: Any, *, quantities: int | None = None) -> FloatArray:
         array = np.asarray(values, dtype=np.float64)

@@ -21,7 +21,7 @@ import math
 
 import numpy as np
 
-from ....kernels import _product, _table
+from ....kernels import _channel_blocks, _matrix_product
 from ....numerics import UNIT_ROUNDOFF as U
 from ....numerics import FloatArray
 from .mutual_information import STEP, TRAPEZOID, log_transform
@@ -66,16 +66,18 @@ def expected_changes(sets: SetParameters) -> tuple[FloatArray, FloatArray, Float
     scaled_size = root * np.abs(deviation)
     summation = (t.size + 8) * U
     scaled, scaled_error = (root * deviation).T, (root * deviation_error).T
-    alpha, beta = _product.times(prior_v.T, weight), _table.accurate_sum(weight * v_total)
-    near = _product.times(v.T, weight)
-    alpha_error = _product.times((prior_v * v_error).T, weight) + summation * alpha
-    beta_error = _table.accurate_sum(weight * v_total_error) + _table.accurate_sum(weight * (weight_error * v_total))
+    alpha, beta = _matrix_product.matrix_vector(prior_v.T, weight), _channel_blocks.accurate_sum(weight * v_total)
+    near = _matrix_product.matrix_vector(v.T, weight)
+    alpha_error = _matrix_product.matrix_vector((prior_v * v_error).T, weight) + summation * alpha
+    beta_error = _channel_blocks.accurate_sum(weight * v_total_error) + _channel_blocks.accurate_sum(
+        weight * (weight_error * v_total)
+    )
     beta_error += summation * beta
-    error = _product.product(scaled_size.T, (root * (deviation_error + u_error * np.abs(deviation))).T)
-    squares = _product.product(scaled_error, scaled_error)
-    error += error.T + squares + summation * _product.product(scaled_size.T, scaled_size.T)
+    error = _matrix_product.product(scaled_size.T, (root * (deviation_error + u_error * np.abs(deviation))).T)
+    squares = _matrix_product.product(scaled_error, scaled_error)
+    error += error.T + squares + summation * _matrix_product.product(scaled_size.T, scaled_size.T)
     error += alpha_error[:, None] + alpha_error + beta_error
-    off_diagonal = _product.product(scaled, scaled) - alpha[:, None] - alpha + beta
+    off_diagonal = _matrix_product.product(scaled, scaled) - alpha[:, None] - alpha + beta
     diagonal = np.diagonal(off_diagonal) + near
     root_diagonal = np.sqrt(np.maximum(diagonal, 0.0) + 1e-300)
     root_start = np.sqrt(start)
@@ -84,5 +86,5 @@ def expected_changes(sets: SetParameters) -> tuple[FloatArray, FloatArray, Float
     rule_error = 1.01 * TRAPEZOID * np.multiply.outer(root_diagonal, root_diagonal)
     rule_error += 1.01 * first_share * np.multiply.outer(root_start, root_start)
     error = (error + rule_error + beyond) * (1 + 1e-6)
-    near_error = (_product.times((v * v_error).T, weight) + summation * near) * (1 + 1e-6)
+    near_error = (_matrix_product.matrix_vector((v * v_error).T, weight) + summation * near) * (1 + 1e-6)
     return off_diagonal, error, diagonal, np.diagonal(error) + near_error

@@ -10,7 +10,7 @@ BETS = FP_BETS
 cdef fp_betting_kernel kernels = fp_betting_select()
 
 
-def log_products(const double[:, ::1] x, bint smaller, const double[::1] bets, double[:, ::1] sums):
+def add_log_wealth(const double[:, ::1] x, bint smaller, const double[::1] bets, double[:, ::1] sums):
     """Add the log wealth of each bet: sums[q, l] += sum over i of log(1 + bets[l] x[i, q]).
 
     If ``smaller`` the factor of a bet is 1 - x[i, q] + bets[l] x[i, q].

@@ -22,7 +22,7 @@ cdef fp_capacity_kernels kernels = fp_capacity_select()
 
 cdef ptrdiff_t CELLS = 2**22  # in one piece of work, some 20 to 50 milliseconds
 
-SIDE, FAINT, LEAST = FP_CAPACITY_SIZE, FP_NEGLIGIBLE_COLUMN, FP_CAPACITY_LEAST_PROBABILITY
+SMALL_SIZE, NEGLIGIBLE_COLUMN, LEAST_PROBABILITY = FP_CAPACITY_SIZE, FP_NEGLIGIBLE_COLUMN, FP_CAPACITY_LEAST_PROBABILITY
 
 
 cdef int _fit(bint good, str what) except -1:
@@ -31,7 +31,7 @@ cdef int _fit(bint good, str what) except -1:
     return 0
 
 
-def relative(double outputs):
+def divergence_relative_error(double outputs):
     """Bound on the relative error of a KL divergence over this number of outputs."""
     return fp_divergence_relative_error(outputs)
 
@@ -68,14 +68,14 @@ def divergences(const double[:, ::1] channel, const double[::1] output, double[:
     return values
 
 
-def small(const double[:, :, ::1] channels, const double[:, ::1] gaps, double target, int most):
-    """Solve channels of at most SIDE inputs and outputs.
+def solve_small_channels(const double[:, :, ::1] channels, const double[:, ::1] gaps, double target, int most):
+    """Solve channels of at most SMALL_SIZE inputs and outputs.
 
     Returns rows of value, lower, upper, width and iterations, then input laws, output laws and divergences.
     """
     cdef ptrdiff_t many = channels.shape[0], n = channels.shape[1], m = channels.shape[2]
     _fit(0 < n <= FP_CAPACITY_SIZE and 0 < m <= FP_CAPACITY_SIZE and gaps.shape[0] == many and gaps.shape[1] == n,
-         "channels (many, n, m) with n and m from 1 to SIDE, gaps (many, n)")
+         "channels (many, n, m) with n and m from 1 to SMALL_SIZE, gaps (many, n)")
     numbers, outputs = np.empty((many, 5)), np.empty((many, m))
     inputs, values = np.empty((many, n)), np.empty((many, n))
     cdef double[:, ::1] a = numbers, b = inputs, c = outputs, d = values

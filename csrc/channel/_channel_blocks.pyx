@@ -60,7 +60,7 @@ cdef fp_channel_columns _columns(double[:, ::1] numbers, ptrdiff_t[::1] place):
     return out
 
 
-def columns(block, const double[::1] prior, const double[::1] centre, ptrdiff_t first):
+def column_statistics(block, const double[::1] prior, const double[::1] centre, ptrdiff_t first):
     """Column statistics (7, m) of a block of rows, and for each column the row of the largest prior times cell.
 
     The statistics are the largest and the smallest cell under positive prior, that largest product, the sum of
@@ -79,7 +79,7 @@ def columns(block, const double[::1] prior, const double[::1] centre, ptrdiff_t 
     return numbers, places
 
 
-def join(double[:, ::1] numbers, ptrdiff_t[::1] places, double[:, ::1] others, ptrdiff_t[::1] theirs):
+def merge_column_statistics(double[:, ::1] numbers, ptrdiff_t[::1] places, double[:, ::1] others, ptrdiff_t[::1] theirs):
     """Merge the column statistics of a later block into those of the earlier blocks, in place."""
     cdef ptrdiff_t m = numbers.shape[1]
     _fit(m > 0 and numbers.shape[0] == 7 and others.shape[0] == 7 and others.shape[1] == m and places.shape[0] == m
@@ -89,7 +89,7 @@ def join(double[:, ::1] numbers, ptrdiff_t[::1] places, double[:, ::1] others, p
         kernels.join(m, &all, &one)
 
 
-def rows(block, const double[::1] prior, const double[::1] centre, const double[::1] delta, const double[::1] inverse,
+def row_statistics(block, const double[::1] prior, const double[::1] centre, const double[::1] delta, const double[::1] inverse,
          const double[::1] weight, const double[::1] law, posterior):
     """(3, n): KL divergence of each row from the output distribution, its sum, and the mean of r - 1 under ``law``.
 
@@ -127,7 +127,7 @@ def accurate_sum(values):
     return fp_accurate_sum(x.shape[0], &x[0]) if x.shape[0] else 0.0
 
 
-def sticks(const double[:, ::1] block, const double[::1] other, const double[::1] excess, double[::1] forward,
+def raise_hockey_sticks(const double[:, ::1] block, const double[::1] other, const double[::1] excess, double[::1] forward,
            double[::1] backward, const double[::1] centre=None, const double[::1] delta=None):
     """Raise ``forward`` to the hockey-stick divergences of the rows from ``other``, ``backward`` to the reverse ones.
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from fastpriv.kernels import _terms
+from fastpriv.kernels import _sample_terms
 from kernels.variants import check_same_lines, each_wider_variant
 from oracles import densities as oracle
 
@@ -30,7 +30,7 @@ def terms(name, lp, lq, lg=None, values=None):
     lg = lg if lg is None else np.atleast_1d(np.asarray(lg, dtype=float))
     values = parameters(name) if values is None else np.atleast_1d(np.asarray(values, dtype=float))
     out = np.full((len(values), len(lp)), np.nan)
-    _terms.terms(name, lp, lq, lg, values, out)
+    _sample_terms.terms(name, lp, lq, lg, values, out)
     return out
 
 
@@ -47,7 +47,7 @@ def tolerance(name, lp, lq, lg, a, true):
     return size * abs(true)
 
 
-@pytest.mark.parametrize("name", _terms.NAMES)
+@pytest.mark.parametrize("name", _sample_terms.NAMES)
 @pytest.mark.parametrize("level", [0.0, -700.0, 30.0])
 def test_against_mpmath(name, level):
     """Log densities of every size; lp - lq is then exact or is taken as it rounds."""
@@ -75,7 +75,7 @@ LIMITS = {  # at p = 0 < q, at q = 0 < p, with g = q, p in turn
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", _terms.NAMES)
+@pytest.mark.parametrize("name", _sample_terms.NAMES)
 def test_zero_densities(name):
     lp, lq, lg = [-INF, -3.0, -INF], [-3.0, -INF, -INF], [-3.0, -3.0, 0.0]
     for row, a in zip(terms(name, lp, lq, lg), parameters(name), strict=True):
@@ -90,7 +90,7 @@ def test_zero_densities(name):
         assert row[:2] == pytest.approx(want, rel=1e-15), (name, a)
 
 
-@pytest.mark.parametrize("name", _terms.NAMES)
+@pytest.mark.parametrize("name", _sample_terms.NAMES)
 def test_no_density_of_zero_hides_behind_a_tiny_share(name):
     """q = 0 < p where p/g underflows: still infinite where the mean is."""
     (value,) = terms(name, [-2000.0], [-INF], [0.0], parameters(name)[-1])
@@ -99,13 +99,13 @@ def test_no_density_of_zero_hides_behind_a_tiny_share(name):
     assert not np.isnan(value)
 
 
-@pytest.mark.parametrize("name", _terms.NAMES)
+@pytest.mark.parametrize("name", _sample_terms.NAMES)
 def test_nan_is_not_lost(name):
     for lp, lq in ((math.nan, 0.0), (0.0, math.nan), (math.nan, -INF)):
         assert np.isnan(terms(name, lp, lq, 0.0)).all()
 
 
-@pytest.mark.parametrize("name", [n for n in _terms.NAMES if n not in ("kl_forward", "excess", "difference")])
+@pytest.mark.parametrize("name", [n for n in _sample_terms.NAMES if n not in ("kl_forward", "excess", "difference")])
 def test_the_sign_never_changes(name):
     rng = np.random.default_rng(2)
     lp = rng.normal(0, 10.0 ** rng.uniform(-12, 2, 4000))
@@ -118,12 +118,12 @@ def test_the_sign_never_changes(name):
 def test_sums_have_one_order(n):
     rng = np.random.default_rng(n)
     lp, lq, lg = rng.normal(-9, 2, (3, n))
-    for name in _terms.NAMES:
+    for name in _sample_terms.NAMES:
         values = parameters(name)
         rows = terms(name, lp, lq, lg) if n else np.empty((len(values), 0))
         sums, again = np.empty((2, len(values)))
-        _terms.term_sums(name, lp, lq, lg, values, sums)
-        _terms.ordered_sums(rows, again)
+        _sample_terms.term_sums(name, lp, lq, lg, values, sums)
+        _sample_terms.ordered_sums(rows, again)
         assert np.array_equal(sums, again)
         for row, total in zip(rows, sums, strict=True):
             assert total == pytest.approx(math.fsum(row), rel=1e-13, abs=1e-13 * np.abs(row).sum())
@@ -132,13 +132,13 @@ def test_sums_have_one_order(n):
 SCRIPT = """
 import hashlib
 import numpy as np
-from fastpriv.kernels import _terms
+from fastpriv.kernels import _sample_terms
 rng = np.random.default_rng(7)
 lp, lq, lg = rng.normal(-30, 5, (3, 1000))
 digest = hashlib.sha256()
-for name in _terms.NAMES:
+for name in _sample_terms.NAMES:
     out = np.empty((3, 1000))
-    _terms.terms(name, lp, lq, lg, np.array([0.5, 1.5, 3.0]), out)
+    _sample_terms.terms(name, lp, lq, lg, np.array([0.5, 1.5, 3.0]), out)
     digest.update(out.tobytes())
 print(digest.hexdigest())
 """
@@ -152,14 +152,14 @@ def test_every_instruction_set_gives_the_same_bits(variant):
 def test_arrays_that_do_not_fit_are_refused():
     x, values = np.zeros(3), np.zeros(2)
     with pytest.raises(ValueError, match="the log densities of a term must have one length"):
-        _terms.terms("kl_forward", x, x[:2], None, values, np.empty((2, 3)))
+        _sample_terms.terms("kl_forward", x, x[:2], None, values, np.empty((2, 3)))
     with pytest.raises(ValueError, match="the log densities of a term must have one length"):
-        _terms.term_sums("renyi_proposal", x, x, None, values, values)
+        _sample_terms.term_sums("renyi_proposal", x, x, None, values, values)
     with pytest.raises(ValueError, match="a row for each parameter"):
-        _terms.terms("kl_forward", x, x, None, values, np.empty((1, 3)))
+        _sample_terms.terms("kl_forward", x, x, None, values, np.empty((1, 3)))
     with pytest.raises(ValueError, match="one entry for each parameter"):
-        _terms.term_sums("kl_forward", x, x, None, values, x)
+        _sample_terms.term_sums("kl_forward", x, x, None, values, x)
     with pytest.raises(ValueError, match="one entry for each row"):
-        _terms.ordered_sums(np.empty((2, 3)), x)
+        _sample_terms.ordered_sums(np.empty((2, 3)), x)
     with pytest.raises(KeyError):
-        _terms.terms("kl", x, x, None, values, np.empty((2, 3)))
+        _sample_terms.terms("kl", x, x, None, values, np.empty((2, 3)))

@@ -29,11 +29,11 @@ cdef extern from "posterior/fp_subset_posterior.h":
         fp_subset_enumeration *, int, const ptrdiff_t *, ptrdiff_t, ptrdiff_t, int) noexcept nogil
     fp_subset_posterior_kernel fp_subset_posterior_select()
 
-MOST = FP_SUBSET_SIZE
+MAX_SIZE = FP_SUBSET_SIZE
 cdef fp_subset_posterior_kernel enumerate_subsets = fp_subset_posterior_select()
 
 
-cdef class Pool:
+cdef class SubsetPool:
     """Records with their terms of a log likelihood, the size of the subsets, and the odds of a non-uniform prior.
 
     A part of all subsets is described by the members that they begin with and the range [start, stop) of the next one.
@@ -75,9 +75,9 @@ cdef class Pool:
         s.high, s.low = &workspace[self.size + 1, 0], &workspace[self.size + 2, 0]
         return s
 
-    def first_pass(self, double[:, ::1] workspace, const ptrdiff_t[::1] prefix, ptrdiff_t start, ptrdiff_t stop,
+    def evidence_sums(self, double[:, ::1] workspace, const ptrdiff_t[::1] prefix, ptrdiff_t start, ptrdiff_t stop,
                    ptrdiff_t rank, double[::1] best, ptrdiff_t[::1] places):
-        """The sums of ``_beliefs.first_pass``, the number in ``best``, and how often the largest weight increased.
+        """The sums of ``_posterior.evidence_sums``, the number in ``best``, and how often the largest weight increased.
 
         ``rank`` is that of the first subset of this part; ``workspace`` has a row for each member and three more.
         """
@@ -93,9 +93,9 @@ cdef class Pool:
         finally:
             free(s)
 
-    def second_pass(self, double[:, ::1] workspace, const ptrdiff_t[::1] prefix, ptrdiff_t start, ptrdiff_t stop,
+    def divergence_sums(self, double[:, ::1] workspace, const ptrdiff_t[::1] prefix, ptrdiff_t start, ptrdiff_t stop,
                     double weight, double high, double low):
-        """The sums of ``_beliefs.second_pass``; the last two rows of the workspace receive each member's mass.
+        """The sums of ``_posterior.divergence_sums``; the last two rows of the workspace receive each member's mass.
 
         ``weight`` is the prior of a subset where it is uniform; the log evidence is ``high + low``.
         """

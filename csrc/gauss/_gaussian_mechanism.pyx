@@ -17,7 +17,7 @@ def ufuncs(dict documentation):
     return registered(fp_gauss_ufuncs, FP_GAUSS_UFUNCS, documentation)
 
 
-def bounds(const double[::1] epsilon, const double[::1] sigma, const double[::1] span, double[::1] value,
+def delta_bounds(const double[::1] epsilon, const double[::1] sigma, const double[::1] span, double[::1] value,
            double[::1] lower, double[::1] upper, bint logarithmic):
     """Write the privacy curve with its bounds; return the number of irregular settings, whose ``lower`` is NaN.
 

@@ -36,6 +36,6 @@ def product(a, b):
     return sums
 
 
-def times(a, b):
+def matrix_vector(a, b):
     """``a @ b``, shape (n,), of ``a`` (n, k) and ``b`` (k,), summed like ``product``."""
     return product(a, np.reshape(b, (1, -1)))[:, 0]

@@ -30,7 +30,7 @@ cdef (const void *, int) address_of(source, Py_ssize_t length) except *:
     return <const void *> &doubles[0], 0
 
 
-def first_pass(likelihood, prior, bint logs, double shift, bint sums, ptrdiff_t offset, double[::1] best,
+def evidence_sums(likelihood, prior, bint logs, double shift, bint sums, ptrdiff_t offset, double[::1] best,
                ptrdiff_t[::1] places):
     """Evidence sums of one block, thirteen numbers, with indices counted from ``offset``; how many ``best`` holds.
 
@@ -56,7 +56,7 @@ def first_pass(likelihood, prior, bint logs, double shift, bint sums, ptrdiff_t 
     return first_row(&total, offset), largest.count
 
 
-def joined(rows):
+def merge_evidence_sums(rows):
     """The evidence sums of consecutive blocks merged, in order, into those of one block."""
     cdef fp_evidence_sums total, one
     cdef bint started = False
@@ -72,7 +72,7 @@ def joined(rows):
     return first_row(&total, 0)
 
 
-def second_pass(likelihood, prior, bint logs, double weight, double high, double low, double[::1] posterior):
+def divergence_sums(likelihood, prior, bint logs, double weight, double high, double low, double[::1] posterior):
     """(excess, KL, JS) of one block, each as a pair of doubles; writes the posterior unless it is None.
 
     ``weight`` is the prior of each secret where the prior is uniform, else the factor of the prior; the log evidence is
