@@ -147,8 +147,8 @@ def _achievable_lip(mu: float) -> Callable[[PaperFigure, Any], Any]:
         ax.plot([crossing], [height], "o", ms=7, color=ALERT, mec="white", mew=1.0)
         ax.annotate(
             rf"(13) is broken for $\varepsilon$ < {crossing:.5g}", (crossing, height), (0.03, 0.53),
-            textcoords=ax.transAxes, color=ALERT, fontsize=10, arrowprops={"arrowstyle": "-", "color": ALERT,
-            "lw": 0.8, "shrinkB": 4},
+            textcoords=ax.transAxes, color=ALERT, fontsize=10,
+            arrowprops={"arrowstyle": "-", "color": ALERT, "lw": 0.8, "shrinkB": 4},
         )  # fmt: skip
         _set_log_scales(ax)
         ax.legend(frameon=False, fontsize=9.5, loc="lower left")
