@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from ... import _parallel, _validate
 from ..._estimates import monotone
 from ..._parallel import Progress
+from ..._random import RNGLike
 from ...channels import AnyChannel
 from ...distributions.user_functions import Sampler
 from ...errors import DomainError, ShapeError, interruption
@@ -24,14 +25,13 @@ from ...estimate import Estimate, NumberLike, Result
 from ...mechanisms import DiscreteLaplace
 from ...mechanisms.gaussian import GaussianMechanism
 from ...numerics import FloatArray, IndexArray
-from ...sampling.options import Request, Sampling
+from ...sampling.options import Request, Sampling, Side
 from .closed_forms import Bounds, discrete_laplace_misses, gaussian_misses, has_gaussian_form, row_misses
 from .monte_carlo import count_misses
 
 __all__ = ["RobustAccuracy", "pac_accuracy", "robust_accuracy"]
 
 Norm: TypeAlias = Literal[1, 2] | float
-Side: TypeAlias = Literal["both", "lower", "upper"]
 ReleaseMechanism: TypeAlias = GaussianMechanism | AnyChannel | Callable[..., Any]
 Decoder: TypeAlias = ArrayLike | Callable[[Any], ArrayLike] | None
 Accuracy = TypeVar("Accuracy")
@@ -43,7 +43,7 @@ _MOST_OUTPUTS = 2**22  # outputs of a channel whose row is summed: 32 MiB of dou
 def pac_accuracy(
     mechanism: ReleaseMechanism, secret: object, target: ArrayLike, alpha: NumberLike, *, decode: Decoder = None,
     norm: Norm = 2, method: Literal["auto", "sampled"] = "auto", confidence: float = 0.95, side: Side = "both",
-    rtol: float = 0.01, atol: float = 1e-4, max_samples: float = 1e7, max_seconds: float = 60.0, rng: Any = None,
+    rtol: float = 0.01, atol: float = 1e-4, max_samples: float = 1e7, max_seconds: float = 60.0, rng: RNGLike = None,
     n_jobs: int | None = None, progress: Progress = None,
 ) -> Estimate:  # fmt: skip
     """Probability that a release misses its target by more than alpha: beta(alpha) = P(||M(d) - mu|| > alpha).
@@ -165,7 +165,7 @@ def robust_accuracy(
     mechanism: ReleaseMechanism, neighbours: Sequence[object], target: ArrayLike, alpha: NumberLike, *,
     decode: Decoder = None, norm: Norm = 2, method: Literal["auto", "sampled"] = "auto", confidence: float = 0.95,
     side: Side = "both", rtol: float = 0.01, atol: float = 1e-4, max_samples: float = 1e7, max_seconds: float = 60.0,
-    rng: Any = None, n_jobs: int | None = None, progress: Progress = None,
+    rng: RNGLike = None, n_jobs: int | None = None, progress: Progress = None,
 ) -> RobustAccuracy:  # fmt: skip
     """Probability that the release of each other secret misses the same target: P(||M(d') - mu|| > alpha), all d'.
 
@@ -252,7 +252,7 @@ def _question(target: ArrayLike, alpha: Any, norm: float, method: str) -> _Quest
 
 
 def _sampling(
-    confidence: float, side: Side, rtol: float, atol: float, max_samples: float, max_seconds: float, rng: Any,
+    confidence: float, side: Side, rtol: float, atol: float, max_samples: float, max_seconds: float, rng: RNGLike,
     n_jobs: int | None, progress: Progress,
 ) -> Request:  # fmt: skip
     return Sampling(
