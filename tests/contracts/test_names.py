@@ -1,0 +1,90 @@
+"""Names say what things are: one meaning each, by the terms of the field, and constants say why they have their value."""
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+import fastpriv
+
+ROOT = Path(fastpriv.__file__).parent
+SOURCES = sorted(path for path in ROOT.rglob("*.py") if "kernels" not in path.parts)
+
+# Words that name nothing by themselves: a name of one such word, or of one with an underscore, is replaced by a term.
+EMPTY_WORDS = {
+    "asked", "at", "base", "before", "bend", "between", "blur", "corners", "cuts", "deep", "depth", "endless", "enough",
+    "felt", "found", "fuzz", "gain", "given", "goal", "held", "here", "kept", "late", "leading", "lean", "look", "looks",
+    "made", "orders", "own", "pairwise", "part", "place", "pull", "reach", "reading", "room", "row", "score", "setting",
+    "shape", "shares", "short", "silent", "slots", "stick", "support", "taken", "things", "told", "way", "ways", "words",
+}  # fmt: skip
+# Modules that play the same part in several rooms.
+SAME_PART = {
+    "__init__": "every package has one",
+    "abp": "average Bayesian privacy, of channels in general and of channels to sets",
+    "assess": "the function, and its command",
+    "files": "reading and writing the objects of a room",
+    "gaussian": "the case of Gaussian noise: capacity, mechanism, notions, posteriors",
+    "monte_carlo": "the sampled case of divergences, and of accuracy",
+    "quantities": "the quantities of a room, and the method that computes each",
+    "result": "the class of the results of a room",
+}
+
+
+def definitions():
+    """Path, line and name of every module, class, function and method."""
+    for path in SOURCES:
+        yield path, 1, path.stem
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                yield path, node.lineno, node.name
+
+
+def constants():
+    """Path, line and name of every module constant that is a number or made of numbers."""
+    for path in SOURCES:
+        lines = path.read_text().splitlines()
+        for node in ast.parse(path.read_text()).body:
+            target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+            value = getattr(node, "value", None)
+            if isinstance(target, ast.Name) and re.fullmatch(r"_*[A-Z][A-Z0-9_]*", target.id) and value is not None:
+                yield path, node, target.id, lines
+
+
+def place(path, line):
+    return f"{path.relative_to(ROOT.parent)}:{line}"
+
+
+def test_no_two_modules_have_one_name():
+    at = defaultdict(list)
+    for path in SOURCES:
+        at[path.stem].append(str(path.relative_to(ROOT)))
+    twice = {name: paths for name, paths in at.items() if len(paths) > 1 and name not in SAME_PART}
+    assert not twice, "\n".join(f"{name}: {', '.join(paths)}" for name, paths in twice.items())
+
+
+def test_no_two_classes_have_one_name():
+    at = defaultdict(list)
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                at[node.name.lstrip("_")].append(place(path, node.lineno))
+    twice = {name: places for name, places in at.items() if len(places) > 1}
+    assert not twice, "\n".join(f"{name}: {', '.join(places)}" for name, places in twice.items())
+
+
+def test_names_are_more_than_an_empty_word():
+    empty = [f"{place(path, line)} {name}" for path, line, name in definitions() if name.strip("_").lower() in EMPTY_WORDS]
+    assert not empty, "\n".join(empty)
+
+
+def test_constants_say_what_they_are():
+    silent = []
+    for path, node, name, lines in constants():
+        own = any("#" in line for line in lines[node.lineno - 1 : node.end_lineno])
+        above = node.lineno >= 2 and lines[node.lineno - 2].lstrip().startswith("#")
+        below = node.end_lineno < len(lines) and lines[node.end_lineno].startswith('"""')
+        if not (own or above or below):
+            silent.append(f"{place(path, node.lineno)} {name}")
+    assert not silent, f"{len(silent)} constants have no comment:\n" + "\n".join(silent)
