@@ -310,9 +310,8 @@ _LOCAL_INFORMATION = {
 
 __all__: list[str] = []
 for _kernel, _documentation in (
-    (_special, _ELEMENTARY), (_gaussian_mechanism, _GAUSSIAN), (_binary_channel, _BINARY_CHANNEL), (_sphere,
-        _UNIFORM_SPHERE),
-    (_lmip, _LOCAL_INFORMATION),
+    (_special, _ELEMENTARY), (_gaussian_mechanism, _GAUSSIAN), (_binary_channel, _BINARY_CHANNEL),
+    (_sphere, _UNIFORM_SPHERE), (_lmip, _LOCAL_INFORMATION),
 ):  # fmt: skip
     globals().update(_kernel.ufuncs(_documentation))
     __all__ += _documentation

@@ -5,8 +5,6 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-import pytest
-
 import fastpriv
 
 ROOT = Path(fastpriv.__file__).parent

@@ -16,9 +16,9 @@ from fastpriv import (
     kl_divergence,
     label_information,
     mutual_information,
+    notions,
     renyi_divergence,
 )
-from fastpriv.notions import gaussian
 from oracles import far_components as oracle
 
 TABLE = Path(oracle.__file__).parent / "truth" / "far_components.json"
@@ -34,7 +34,7 @@ def answers(row):
         prior = Pmf(p.means, p.weights)
         return [
             label_information(p, certified=True), mutual_information(prior, sigma, certified=True),
-            gaussian.cd_lmip(prior, GaussianMechanism(sigma, 1.0), certified=True),
+            notions.cd_lmip(prior, GaussianMechanism(sigma, 1.0), certified=True),
         ]  # fmt: skip
     if quantity == "entropy":
         return [entropy(p, certified=True)]
