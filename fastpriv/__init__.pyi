@@ -1,11 +1,14 @@
 from . import calibration as calibration
+from . import capacity as capacity
 from . import channels as channels
 from . import conversions as conversions
 from . import datasets as datasets
+from . import distributions as distributions
 from . import divergences as divergences
 from . import figures as figures
 from . import mechanisms as mechanisms
 from . import notions as notions
+from . import posteriors as posteriors
 from . import special as special
 from .assessment.assess import assess as assess
 from .assessment.assess import sweep as sweep

@@ -67,6 +67,12 @@ class WaterFilling(Result):
         is infinite, all power in the noiseless directions.
     level : float
         The water level: noise plus signal in every direction that is used.
+
+    Examples
+    --------
+    >>> from fastpriv import water_filling
+    >>> print(f"{water_filling([1.0, 3.0], 2.0):.4g}")
+    WaterFilling(capacity=0.5493 [0.5493, 0.5494], signal=[2.0, 0.0], level=3.0)
     """
 
     capacity: Estimate
@@ -87,6 +93,12 @@ class NoiseFilling(Result):
         signal get none.
     multiplier : float
         t with n (n + l) = l t in every direction; 0 where there is no power, infinite where there is no signal.
+
+    Examples
+    --------
+    >>> from fastpriv import noise_filling
+    >>> print(f"{noise_filling([2.0, 0.0], 1.0):.4g}")
+    NoiseFilling(information=0.5493 [0.5493, 0.5494], noise=[1.0, 0.0], multiplier=1.5)
     """
 
     information: Estimate
@@ -200,6 +212,12 @@ class GaussianGame(Result):
         d/2 log(1 + P/N).
     signal, noise : float
         Variance of each coordinate at the saddle point: K_X = signal I, K_Y = noise I.
+
+    Examples
+    --------
+    >>> from fastpriv import gaussian_game
+    >>> print(f"{gaussian_game(2, 1.0, 1.0):.4g}")
+    GaussianGame(value=0.6931 [0.6931, 0.6932], signal=0.5, noise=0.5)
     """
 
     value: Estimate
@@ -223,6 +241,12 @@ class SaddlePointGaps(Result):
         The deviation behind ``signal_gap``.
     best_noise : NoiseFilling
         The deviation behind ``noise_gap``.
+
+    Examples
+    --------
+    >>> from fastpriv import saddle_point_gaps
+    >>> saddle_point_gaps([1.0, 1.0], [1.0, 1.0]).best_signal.signal
+    array([1., 1.])
     """
 
     information: Estimate

@@ -99,10 +99,26 @@ class PosteriorCheckpoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """The most probable secret, and the extremes of the log likelihoods of secrets with a positive prior."""
+    """The most probable secret, and the extremes of the log likelihoods of secrets with a positive prior.
 
-    index: int  # the lowest on ties
-    log_weight: float  # log of prior times likelihood; under a uniform prior the log likelihood
+    Parameters
+    ----------
+    index : int
+        The secret; the lowest on ties.
+    log_weight : float
+        Logarithm of prior times likelihood; under a uniform prior the log likelihood.
+    max_log_likelihood, min_log_likelihood : float
+        Extremes over the secrets with a positive prior.
+
+    Examples
+    --------
+    >>> from fastpriv import posterior_mode
+    >>> posterior_mode([0.0, -1.0, -2.0]).index
+    0
+    """
+
+    index: int
+    log_weight: float
     max_log_likelihood: float
     min_log_likelihood: float
 

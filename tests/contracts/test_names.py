@@ -1,4 +1,4 @@
-"""Names say what things are: one meaning each, by the terms of the field, and constants say why they have their value."""
+"""Names have one meaning each and are more than an empty word; constants say what they are."""
 
 import ast
 import re
@@ -12,10 +12,11 @@ SOURCES = sorted(path for path in ROOT.rglob("*.py") if "kernels" not in path.pa
 
 # Words that name nothing by themselves: a name of one such word, or of one with an underscore, is replaced by a term.
 EMPTY_WORDS = {
-    "asked", "at", "base", "before", "bend", "between", "blur", "corners", "cuts", "deep", "depth", "endless", "enough",
-    "felt", "found", "fuzz", "gain", "given", "goal", "held", "here", "kept", "late", "leading", "lean", "look", "looks",
-    "made", "orders", "own", "pairwise", "part", "place", "pull", "reach", "reading", "room", "row", "score", "setting",
-    "shape", "shares", "short", "silent", "slots", "stick", "support", "taken", "things", "told", "way", "ways", "words",
+    "asked", "at", "base", "before", "bend", "between", "blur", "corners", "cuts", "deep", "depth", "endless",
+    "enough", "felt", "found", "fuzz", "gain", "given", "goal", "held", "here", "kept", "late", "leading", "lean",
+    "look", "looks", "made", "orders", "own", "pairwise", "part", "place", "pull", "reach", "reading", "room",
+    "row", "score", "setting", "shape", "shares", "short", "silent", "slots", "stick", "support", "taken", "things",
+    "told", "way", "ways", "words",
 }  # fmt: skip
 # Modules that play the same part in several rooms.
 SAME_PART = {
@@ -73,7 +74,8 @@ def test_no_two_classes_have_one_name():
 
 
 def test_names_are_more_than_an_empty_word():
-    empty = [f"{place(path, line)} {name}" for path, line, name in definitions() if name.strip("_").lower() in EMPTY_WORDS]
+    named = [(f"{place(path, line)} {name}", name.strip("_").lower()) for path, line, name in definitions()]
+    empty = [where for where, word in named if word in EMPTY_WORDS]
     assert not empty, "\n".join(empty)
 
 

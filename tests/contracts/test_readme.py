@@ -60,7 +60,7 @@ def test_the_python_examples_run(tmp_path):
     assert "maximal_leakage" in of("notions.summary")[1]
     numbers = [0.0497516523, 0.0497516523, 7.03574095, 0.149749923]
     assert numbers_of(of("awgn_capacity")[1]) == pytest.approx(numbers, rel=1e-7)
-    xi, abp, vulnerability, _ = numbers_of(of("beliefs.xi")[1])
+    xi, abp, vulnerability, _ = numbers_of(of("posterior.xi")[1])
     assert 0 < abp < 0.5 < xi
     assert 1e-6 < vulnerability < 2e-6
     value, lower, upper = numbers_of(" ".join(of("p, q =")[1].split()[:3]))
@@ -74,11 +74,13 @@ def test_the_names_in_the_readme_exist():
         assert any(hasattr(room, name) for room in (fastpriv, *ROOMS.values())), name
 
 
-@pytest.mark.parametrize("paper", ["README.md", "CAPABILITIES.md"])
+@pytest.mark.parametrize("paper", ["README.md", "CAPABILITIES.md", "CONTRIBUTING.md", "ARCHITECTURE.md"])
 def test_links_lead_somewhere(paper):
     for name, anchor in re.findall(r"\]\(([\w./]*)#?([\w-]*)\)", (ROOT / paper).read_text()):
         goal = ROOT / (name or paper)
         assert goal.exists(), name
+        if goal.suffix != ".md":
+            continue
         headings = re.findall(r"^#+ (.+)$", goal.read_text(), re.MULTILINE)
         known = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
         assert not anchor or anchor in known, f"{name}#{anchor}"
@@ -94,7 +96,20 @@ def test_the_layers_in_the_architecture_are_those_that_are_tested():
     assert len(text.splitlines()) <= 80, "ARCHITECTURE.md is one page"
 
 
-PAPERS = ["README.md", "ARCHITECTURE.md", "BOUNDS.md", "CAPABILITIES.md", "CHANGELOG.md", "CITATION.cff", "LICENSE"]
+def test_the_paths_in_the_architecture_lead_somewhere():
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    text += (ROOT / "CONTRIBUTING.md").read_text()
+    paths = re.findall(r"`((?:fastpriv|csrc|tests|tools|benches|\.ci)/[\w./-]*)`", text)
+    assert len(paths) > 40
+    missing = [path for path in paths if not (ROOT / path).exists()]
+    assert not missing, f"ARCHITECTURE.md or CONTRIBUTING.md names paths that are not there: {missing}"
+    assert len(re.findall(r"^\| [^|]+\? \|", text, re.MULTILINE)) >= 10, "ten questions"
+
+
+PAPERS = [
+    "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "BOUNDS.md", "CAPABILITIES.md", "CHANGELOG.md", "CITATION.cff",
+    "LICENSE",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PAPERS)
