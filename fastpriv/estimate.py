@@ -140,6 +140,31 @@ class Estimate:
             width = np.where(np.equal(self.lower, self.upper), 0.0, np.subtract(self.upper, self.lower))
         return float(width) if width.ndim == 0 else width
 
+    def floats(self) -> tuple[float, float, float]:
+        """The value, the lower and the upper bound of a scalar estimate.
+
+        Examples
+        --------
+        >>> from fastpriv import Estimate
+        >>> Estimate(0.5, 0.4375, 0.625, kind="certified", unit="nats", method="example").floats()
+        (0.5, 0.4375, 0.625)
+        """
+        if self.shape != ():
+            raise ShapeError(f"an Estimate must be a scalar to give floats; got shape {self.shape}. Use arrays().")
+        return float(self.value), float(self.lower), float(self.upper)
+
+    def arrays(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The values, the lower and the upper bounds as arrays; a scalar gives arrays without axes.
+
+        Examples
+        --------
+        >>> from fastpriv import Estimate
+        >>> _, lower, _ = Estimate([1.0, 2.0], [0.5, 1.5], [1.0, 2.5], kind="exact", unit="1", method="example").arrays()
+        >>> lower.tolist()
+        [0.5, 1.5]
+        """
+        return np.asarray(self.value), np.asarray(self.lower), np.asarray(self.upper)
+
     def to(self, unit: Unit) -> Estimate:
         """Convert between nats and bits, or between a probability and its natural logarithm.
 

@@ -189,6 +189,15 @@ def test_a_result_shows_its_numbers():
     )
 
 
+def test_numbers_as_floats_and_as_arrays():
+    assert SCALAR.floats() == (0.5, 0.4375, 0.625)
+    value, lower, upper = GRID.arrays()
+    assert value.shape == lower.shape == upper.shape == (2, 8)
+    assert [array.shape for array in SCALAR.arrays()] == [()] * 3
+    with pytest.raises(fastpriv.ShapeError, match=r"an Estimate must be a scalar to give floats; got shape \(7,\)"):
+        VECTOR.floats()
+
+
 def test_an_estimate_still_refuses_what_is_no_number():
     with pytest.raises(DomainError, match="value must be a number"):
         estimate("1", 0.0, 2.0)
