@@ -159,8 +159,8 @@ class Estimate:
         Examples
         --------
         >>> from fastpriv import Estimate
-        >>> _, lower, _ = Estimate([1.0, 2.0], [0.5, 1.5], [1.0, 2.5], kind="exact", unit="1", method="example").arrays()
-        >>> lower.tolist()
+        >>> found = Estimate([1.0, 2.0], [0.5, 1.5], [1.0, 2.5], kind="exact", unit="1", method="example")
+        >>> found.arrays()[1].tolist()
         [0.5, 1.5]
         """
         return np.asarray(self.value), np.asarray(self.lower), np.asarray(self.upper)
