@@ -265,10 +265,10 @@ class CheckedCurve:
                 return math.inf
             _, _, upper = self(np.array([epsilon]))
             return _scaled_exponential(float(upper[0]), rate * epsilon) / (self.decay - rate) * (1 + 1e-12)
-        own = getattr(self.curve, "tail", None)
-        if not callable(own):
+        tail_bound = getattr(self.curve, "tail", None)
+        if not callable(tail_bound):
             return None
-        bound = own(epsilon, rate)
+        bound = tail_bound(epsilon, rate)
         if not (isinstance(bound, (int, float, np.floating, np.integer)) and bound >= 0):
             raise DomainError(
                 f"{self.name}.tail must be an upper bound of at least 0; got {bound!r:.60} beyond epsilon {epsilon!r}. "
@@ -417,14 +417,14 @@ def _horizon(curve: CheckedCurve, weight: Weight, rtol: float) -> tuple[float, f
         halves = np.array([end / 2, end])
         value, low, high = curve(halves)
         inside = max(inside, float(weight.times(halves[:1], low[:1])[0]) * end / 2)
-        own = 0.0 if curve.bounded and high[1] == 0.0 else curve.tail(end, weight.growth)
+        curve_tail = 0.0 if curve.bounded and high[1] == 0.0 else curve.tail(end, weight.growth)
         tail = _beyond(end, float(high[1]), weight, None)
-        if own is not None:
-            tail = min(tail, weight.scale * own)
+        if curve_tail is not None:
+            tail = min(tail, weight.scale * curve_tail)
         if math.isinf(inside):
             return math.inf
         allowed = min(1e-3 * rtol, 1e-14) * inside
-        if own is None and weight.growth >= 0:
+        if curve_tail is None and weight.growth >= 0:
             tail, allowed = weight.scale * _extrapolated(end, value, weight.growth), 1e-6 * allowed
             guessed = True
         else:

@@ -183,21 +183,21 @@ def conversion(
             public = dispatch
         rows = [_row(source, target, formula, function, by_form, exclusive) for formula in formulas]
         DECLARED.extend(rows)
-        directions = {name for one in by_form.values() for name in one.__dict__["directions"]}
+        directions = {name for entry in by_form.values() for name in entry.__dict__["directions"]}
         public.__doc__ = _docstring(function, rows, exclusive, directions)
         return public
 
     return declare
 
 
-def _check_exclusive(form: str, given: dict[str, Any], exclusive: dict[str, Form], parameters: Any) -> None:
+def _check_exclusive(form: str, arguments: dict[str, Any], exclusive: dict[str, Form], parameters: Any) -> None:
     """Refuse parameters of another formula, and insist on those without which this one has no answer."""
     for name, owner in exclusive.items():
-        if owner != form and given.get(name) is not None:
+        if owner != form and arguments.get(name) is not None:
             raise DomainError(
-                f"{name} must be left out where form is {form!r}; got {given[name]!r:.60}. Form {owner!r} takes it."
+                f"{name} must be left out where form is {form!r}; got {arguments[name]!r:.60}. Form {owner!r} takes it."
             )
-        if owner == form and given.get(name) is None and parameters[name].default is None:
+        if owner == form and arguments.get(name) is None and parameters[name].default is None:
             raise DomainError(f"{name} must be given where form is {form!r}; got None. {PARAMETERS[name].text}")
 
 

@@ -222,13 +222,13 @@ class Density(_UserDefined):
         drawn = self.draw(_random.words(_random.root(rng), (), 4), n)
         return drawn[0] if self.dimension == 1 else np.ascontiguousarray(drawn.T)
 
-    def evaluate(self, x: FloatArray, *, own: object = None, block: int | None = None) -> FloatArray:
+    def evaluate(self, x: FloatArray, *, drawn_from: object = None, block: int | None = None) -> FloatArray:
         """Log densities, shape (n,), of the columns of ``x``, C-contiguous (d, n).
 
-        ``own`` is the distribution that the columns are samples of, where it is known: if that is this density, or
-        True, the density cannot be zero there. ``block`` is named in errors.
+        ``drawn_from`` is the distribution that the columns are samples of, where it is known: if that is this density,
+        or True, the density cannot be zero there. ``block`` is named in errors.
         """
-        own_samples = own is True or (isinstance(own, Density) and own == self)
+        own_samples = drawn_from is True or (isinstance(drawn_from, Density) and drawn_from == self)
         return self._evaluate(
             x, block, zero="it is the density's own draw, so its density is not zero" if own_samples else "",
             infinite="a density is finite, and a point mass needs a base measure of counts",
@@ -248,16 +248,16 @@ class Density(_UserDefined):
 
         Their errors and the warning of plain Python are raised here, in the caller's thread.
         """
-        own, draw = False, None
+        own_samples, draw = False, None
         if self._sampler is not None:
             drawn, draw = check_sampler(self._sampler, words, n)
-            x, own = (drawn, True) if x is None else (x, False)
-            if not own:
-                self.evaluate(drawn, own=True)
+            x, own_samples = (drawn, True) if x is None else (x, False)
+            if not own_samples:
+                self.evaluate(drawn, drawn_from=True)
         if x is None:
             return CallCosts(float("nan"), None)
         _, cost = check_function(self._function, x)
-        self.evaluate(x, own=own)
+        self.evaluate(x, drawn_from=own_samples)
         self._warn_of_cost(cost)
         return CallCosts(cost, draw)
 
@@ -343,15 +343,15 @@ class LogRatio(_UserDefined):
         values = self.evaluate(points)
         return values[0] if single else values
 
-    def evaluate(self, x: FloatArray, *, own: str | None = None, block: int | None = None) -> FloatArray:
+    def evaluate(self, x: FloatArray, *, drawn_from: str | None = None, block: int | None = None) -> FloatArray:
         """log p/q, shape (n,), of the columns of ``x``, C-contiguous (d, n).
 
-        ``own`` is the distribution that the columns are samples of, "p" or "q": it cannot be zero there. ``block`` is
-        named in errors.
+        ``drawn_from`` is the distribution that the columns are samples of, "p" or "q": it cannot be zero there.
+        ``block`` is named in errors.
         """
         return self._evaluate(
-            x, block, zero="it is a draw of P, so p is not zero" if own == "p" else "",
-            infinite="it is a draw of Q, so q is not zero" if own == "q" else "",
+            x, block, zero="it is a draw of P, so p is not zero" if drawn_from == "p" else "",
+            infinite="it is a draw of Q, so q is not zero" if drawn_from == "q" else "",
         )  # fmt: skip
 
     def draw(self, words: WordArray, n: int, side: str = "p") -> FloatArray:
@@ -369,7 +369,7 @@ class LogRatio(_UserDefined):
         for side, sampler in self._samplers.items():
             x, draw = check_sampler(sampler, words, n)
             _, cost = check_function(self._function, x)
-            self.evaluate(x, own=side)
+            self.evaluate(x, drawn_from=side)
             costs.append(CallCosts(cost, draw))
         self._warn_of_cost(costs[0].evaluate)
         return costs[0]

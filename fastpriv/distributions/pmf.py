@@ -240,11 +240,11 @@ def _coefficients(a: float, b: float, count: int) -> list[float]:
     """Upper bounds of the first Chebyshev coefficients of exp(a T_1 + b T_2); aliasing only adds to them."""
     cosine = [math.cos(2 * math.pi / _ANGLES * i) for i in range(_ANGLES)]
     f = [math.exp(a * cosine[i] + b * cosine[2 * i % _ANGLES]) for i in range(_ANGLES)]
-    found = []
+    coefficients = []
     for m in range(count):
         mean = math.fsum(f[i] * cosine[m * i % _ANGLES] for i in range(_ANGLES)) / _ANGLES
-        found.append(max(mean if m == 0 else 2 * mean, 0.0) + _COEFFICIENT_ERROR * math.exp(a + b))
-    return found
+        coefficients.append(max(mean if m == 0 else 2 * mean, 0.0) + _COEFFICIENT_ERROR * math.exp(a + b))
+    return coefficients
 
 
 def _rounded_up(x: float) -> float:

@@ -305,8 +305,8 @@ def warn_of_python_cost(function: PointFunction, cost: float) -> bool:
 
 def _timed_call(call: Callable[[], FloatArray], n: int) -> tuple[FloatArray, float]:
     start = time.perf_counter_ns()
-    found = call()
-    return found, (time.perf_counter_ns() - start) / n
+    result = call()
+    return result, (time.perf_counter_ns() - start) / n
 
 
 def _nanoseconds_text(cost: float) -> str:

@@ -69,25 +69,26 @@ def refuse_certified(certified: bool) -> None:
 
 def stacked(estimates: Sequence[Estimate], shape: tuple[int, ...]) -> Estimate:
     """Estimates as one, of this shape or, if they have a shape of their own, with leading axes of it."""
-    kind = max((one.kind for one in estimates), key=KINDS.index)
-    own = np.shape(estimates[0].value)
-    numbers = (np.stack([getattr(one, name) for one in estimates]).reshape(shape + own)
+    kind = max((estimate.kind for estimate in estimates), key=KINDS.index)
+    estimate_shape = np.shape(estimates[0].value)
+    numbers = (np.stack([getattr(estimate, name) for estimate in estimates]).reshape(shape + estimate_shape)
                for name in ("value", "lower", "upper"))  # fmt: skip
-    names = dict.fromkeys(name for one in estimates for name in one.cost)
-    cost = {name: functools.reduce(_combined, (one.cost.get(name) for one in estimates)) for name in names}
-    confidence = next((one.confidence for one in estimates if one.confidence), None)
+    names = dict.fromkeys(name for estimate in estimates for name in estimate.cost)
+    cost = {name: functools.reduce(_combined, (estimate.cost.get(name) for estimate in estimates)) for name in names}
+    confidence = next((estimate.confidence for estimate in estimates if estimate.confidence), None)
+    methods = dict.fromkeys(estimate.method for estimate in estimates)
     return Estimate(
-        *numbers, kind=kind, unit=estimates[0].unit, method="; ".join(dict.fromkeys(one.method for one in estimates)),
-        cost=cost, confidence=confidence if kind == "statistical" else None,
+        *numbers, kind=kind, unit=estimates[0].unit, method="; ".join(methods), cost=cost,
+        confidence=confidence if kind == "statistical" else None,
     )  # fmt: skip
 
 
-def _combined(one: Any, other: Any) -> Any:
+def _combined(entry: Any, other: Any) -> Any:
     """Two entries of ``cost`` as one: the sum of counts, the conjunction of flags, both of two different words."""
-    if one is None or other is None:
-        return other if one is None else one
-    if isinstance(one, bool) and isinstance(other, bool):
-        return one and other
-    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-        return one + other
-    return one if one == other else f"{one}; {other}"
+    if entry is None or other is None:
+        return other if entry is None else entry
+    if isinstance(entry, bool) and isinstance(other, bool):
+        return entry and other
+    if isinstance(entry, (int, float)) and isinstance(other, (int, float)):
+        return entry + other
+    return entry if entry == other else f"{entry}; {other}"

@@ -223,7 +223,8 @@ def renyi_divergence(
         return Estimate(orders, orders, orders, kind="exact", unit="nats", method="no orders")
     if orders.ndim:
         estimates = [
-            renyi_divergence(p, q, one, certified=certified, sampling=sampling, **options) for one in orders.ravel()
+            renyi_divergence(p, q, single_order, certified=certified, sampling=sampling, **options)
+            for single_order in orders.ravel()
         ]
         return stacked(estimates, orders.shape)
     order = float(orders)

@@ -68,10 +68,10 @@ def _raise_interruption(function: Callable[Arguments, Estimate]) -> Callable[Arg
 
     @functools.wraps(function)
     def raising(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Estimate:
-        found = function(*args, **kwargs)
-        if "interrupted" in str(found.cost.get("stopped")):
-            raise interruption(found, f"the run was interrupted after {found.cost['samples']} samples.")
-        return found
+        estimate = function(*args, **kwargs)
+        if "interrupted" in str(estimate.cost.get("stopped")):
+            raise interruption(estimate, f"the run was interrupted after {estimate.cost['samples']} samples.")
+        return estimate
 
     return raising
 
@@ -110,11 +110,13 @@ def _widened_by_integrals(outcome: Outcome) -> Outcome:
     """An interval of a mean log ratio that also holds for densities divided by the integrals that the run saw, where
     these are not equal within their errors but too near to be told apart for sure: a factor of the densities moves the
     mean by its logarithm."""
-    found = outcome.integrals
-    if found is None or outcome.distribution != "direct" or not (found.ratio > 0.0 and math.isfinite(found.error)):
+    integrals = outcome.integrals
+    if integrals is None or outcome.distribution != "direct":
         return outcome
-    log_ratio = math.log(found.ratio)
-    if abs(log_ratio) <= _RATIO_ERRORS * found.error / found.ratio:
+    if not (integrals.ratio > 0.0 and math.isfinite(integrals.error)):
+        return outcome
+    log_ratio = math.log(integrals.ratio)
+    if abs(log_ratio) <= _RATIO_ERRORS * integrals.error / integrals.ratio:
         return outcome
     value, lower, upper = outcome.estimates
     lower, upper = lower - max(log_ratio, 0.0), upper - min(log_ratio, 0.0)
@@ -300,11 +302,11 @@ def _one_direction_after_the_other(p: Any, q: Any, epsilon: FloatArray, request:
 
 def _trivial_estimate(forward: Estimate, epsilon: FloatArray, logs: bool) -> Estimate:
     """The bounds that hold for any two distributions, for the other direction where nothing was sampled."""
-    zero, one, middle = (-math.inf, 0.0, -LOG_2) if logs else (0.0, 1.0, 0.5)
-    upper, value = (np.where(np.isinf(epsilon), zero, end) for end in (one, middle))
+    least, most, middle = (-math.inf, 0.0, -LOG_2) if logs else (0.0, 1.0, 0.5)
+    upper, value = (np.where(np.isinf(epsilon), least, end) for end in (most, middle))
     spent = {"samples": 0, "replicates": 0, "stages": 0, "stopped": "interrupted", "repeatable": False}
     return Estimate(
-        value, np.full(epsilon.shape, zero), upper, kind="statistical", unit=forward.unit, method=forward.method,
+        value, np.full(epsilon.shape, least), upper, kind="statistical", unit=forward.unit, method=forward.method,
         confidence=forward.confidence, cost={**forward.cost, **spent},
     )  # fmt: skip
 
@@ -363,8 +365,8 @@ def _fill_from_smaller_epsilons(
         return
     value, most = (row[:, before[np.argmax(epsilon[before])]] for row in (estimates[0], estimates[2]))
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = upper + np.minimum(value - most, 0.0) if logs else upper * np.minimum(value / most, 1.0)
-    estimates[0][:, index] = np.where(np.isnan(found), upper, found)
+        values = upper + np.minimum(value - most, 0.0) if logs else upper * np.minimum(value / most, 1.0)
+    estimates[0][:, index] = np.where(np.isnan(values), upper, values)
 
 
 def _widen_by_weight_gap(estimates: FloatArray, slack: FloatArray, finite: IndexArray, logs: bool) -> None:
@@ -445,8 +447,8 @@ def _search_expired(request: Request) -> Callable[[], bool]:
 def _reduced(p: Any, q: Any) -> tuple[Any, ...]:
     """Mixtures in as few dimensions as tell them apart, in units in which they are of ordinary size."""
     if isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture):
-        found = subspace(p, q)
-        return in_common_units(*(found.mixtures if found is not None else (p, q)))
+        projection = subspace(p, q)
+        return in_common_units(*(projection.mixtures if projection is not None else (p, q)))
     return p, q
 
 
@@ -465,7 +467,7 @@ def _sampled_pair(p: Any, q: Any, request: Request, *, both: bool) -> tuple[Any,
 
 def _weight_gap(p: Any, q: Any) -> float:
     """How far weights may be from those of a distribution; samples are of the normalised ones."""
-    return 2.0 * sum(one.mass_gap for one in (p, q) if isinstance(one, GaussianMixture))
+    return 2.0 * sum(side.mass_gap for side in (p, q) if isinstance(side, GaussianMixture))
 
 
 def _log(x: float) -> float:
@@ -490,13 +492,13 @@ def _run(
     problems = _of_forced_distribution(problems, request)
     if request.interval == "guaranteed":
         return run_guaranteed(problems, request, estimand, truncation)
-    found = run(problems, request, estimand)
-    if found.distribution == "tilted" and found.largest_values is not None and found.stopped != "interrupted":
-        if tail_verdict(found.largest_values.index()) == "unknown":
+    outcome = run(problems, request, estimand)
+    if outcome.distribution == "tilted" and outcome.largest_values is not None and outcome.stopped != "interrupted":
+        if tail_verdict(outcome.largest_values.index()) == "unknown":
             proved = run_guaranteed(problems, request, estimand, truncation)
-            return replace(proved, samples=proved.samples + found.samples)
-        found.largest_values = None  # the integrand is bounded: there is no tail to speak of
-    return found
+            return replace(proved, samples=proved.samples + outcome.samples)
+        outcome.largest_values = None  # the integrand is bounded: there is no tail to speak of
+    return outcome
 
 
 def _estimate(
@@ -552,7 +554,8 @@ def _upper_by_tail(outcome: Outcome, upper: FloatArray) -> FloatArray:
     what = "may not hold" if verdict == "warn" else "cannot be known: the upper end is infinite"
     warned(
         f"the log ratio must have a light tail for an interval to hold; its tail index is {worst:.2f} (0.5 is an "
-        f"infinite variance), so the interval {what}. Draw from a law with heavier tails, or take the lower end alone."
+        f"infinite variance), so the interval {what}. Draw from a distribution with heavier tails, or take the "
+        "lower end alone."
     )
     return np.full_like(upper, math.inf) if verdict == "unknown" else upper
 
@@ -563,10 +566,12 @@ def _warn_unbounded(outcome: Outcome, request: Request) -> None:
     if request.interval == "guaranteed":
         warned(
             "interval='guaranteed' needs a bound of what is averaged for an upper end, and nothing bounds the log "
-            "ratio of these laws: the upper end is infinite. Take interval='replicates', side='lower', " + others
+            "ratio of these distributions: the upper end is infinite. Take interval='replicates', side='lower', "
+            + others
         )
     elif outcome.replicates_equal:
         warned(
             f"all {outcome.samples} samples have the same log ratio, so that nothing tells how far it goes where no "
-            "sample fell: the upper end is infinite. Sample both laws (method='balanced'), take side='lower', " + others
+            "sample fell: the upper end is infinite. Sample both distributions (method='balanced'), take side='lower', "
+            + others
         )

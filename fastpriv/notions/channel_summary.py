@@ -146,11 +146,11 @@ def summary(
     arrays: dict[str, Any] = {}
     passes: abp.Passes | None = None
     if posteriors is not None or _is_enumerated(model):
-        found, arrays, passes = _from_rows(model, posteriors, release, secret, n_jobs, progress)
+        results, arrays, passes = _from_rows(model, posteriors, release, secret, n_jobs, progress)
     else:
-        found = brackets(model, UNITS, n_jobs=n_jobs, progress=progress, omit_unavailable=True)
+        results = brackets(model, UNITS, n_jobs=n_jobs, progress=progress, omit_unavailable=True)
     numbers: dict[str, Any] = {
-        name: estimate(found[name], unit) if name in found else None for name, unit in UNITS.items()
+        name: estimate(results[name], unit) if name in results else None for name, unit in UNITS.items()
     }
     plus, minus = numbers["xi_plus"], numbers["xi_minus"]
     xi = None if plus is None or minus is None else larger_side(plus, minus)
@@ -191,11 +191,11 @@ def _from_rows(
     change = abp.single_change(model, rows, first, release, secret) if is_written else None
     second = _second_pass(rows, first, posteriors, change)
     rows.progress = None  # ABP shows none
-    found = from_column_statistics(rows, first, UNITS)
-    found["cd_lmip"] = dense.mutual_information(rows, second)
-    found["pointwise_lmip"] = dense.pointwise_divergence(rows, second)
+    results = from_column_statistics(rows, first, UNITS)
+    results["cd_lmip"] = dense.mutual_information(rows, second)
+    results["pointwise_lmip"] = dense.pointwise_divergence(rows, second)
     if not isinstance(model.channel, (Channel, DefaultChannel)):
-        found |= log_ratio_bounds(model)
+        results |= log_ratio_bounds(model)
     arrays: dict[str, Any] = {}
     if rows_model.channel is model.channel:
         arrays = {"release": rows.rescaled(first.q), "divergences": second.divergences,
@@ -203,9 +203,9 @@ def _from_rows(
         for array in arrays.values():
             array.setflags(write=False)
     else:  # rows stand for several secrets
-        found |= brackets(model, ("bayes_vulnerability", "prior_vulnerability", "min_entropy_leakage"))
+        results |= brackets(model, ("bayes_vulnerability", "prior_vulnerability", "min_entropy_leakage"))
     mean_changes = None if change is None else second.mean_changes
-    return found, arrays, (rows, first, mean_changes) if is_written else None
+    return results, arrays, (rows, first, mean_changes) if is_written else None
 
 
 def _second_pass(

@@ -149,12 +149,12 @@ def log_determinant(k: FloatArray) -> tuple[float, float]:
     s, a = unit_diagonal_scaling(k)
     power = -2 * int(s.sum())  # det K = 2^power det A
     if d <= _MAX_EXACT_DIMENSION:
-        numbers, place = scaled_integers(a)
+        numbers, exponent = scaled_integers(a)
         exact = integer_determinant([numbers[i * d : (i + 1) * d] for i in range(d)])
         if exact is None:
             return math.nan, math.inf
         bits = exact.bit_length()
-        terms = math.log(exact / (1 << bits)), (bits + d * place + power) * LOG_2
+        terms = math.log(exact / (1 << bits)), (bits + d * exponent + power) * LOG_2
         return math.fsum(terms), 4 * UNIT_ROUNDOFF * (abs(terms[0]) + abs(terms[1]))
     try:
         g = np.tril(np.linalg.inv(np.linalg.cholesky(a)))

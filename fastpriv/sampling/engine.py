@@ -151,11 +151,11 @@ class _Sampler:
             brief=work.cost <= BRIEF_COST,
         )  # fmt: skip
         try:
-            for segment, found in zip(work, results, strict=True):
+            for segment, segment_sum in zip(work, results, strict=True):
                 end = segment.begin + segment.count
-                sums[segment.begin : end] += found.sums
-                self._collect(found)
-                log_ratios = merged_log_ratios(log_ratios, found.log_ratios)
+                sums[segment.begin : end] += segment_sum.sums
+                self._collect(segment_sum)
+                log_ratios = merged_log_ratios(log_ratios, segment_sum.log_ratios)
                 self.samples += segment.count * (segment.last - segment.first)
                 if segment.last == n:
                     complete = end
@@ -171,15 +171,15 @@ class _Sampler:
             self.log_ratios = merged_log_ratios(self.log_ratios, log_ratios)
         return Stage(sums[:complete] / n, n, _points_independent(problem, points), log_ratios)
 
-    def _collect(self, found: SegmentSum) -> None:
-        if found.moments is None:
+    def _collect(self, segment_sum: SegmentSum) -> None:
+        if segment_sum.moments is None:
             return
         if self.moments is None:
-            self.moments, self.largest_values = found.moments, found.largest_values
+            self.moments, self.largest_values = segment_sum.moments, segment_sum.largest_values
             return
-        self.moments.merge(found.moments)
-        if self.largest_values is not None and found.largest_values is not None:
-            self.largest_values.merge(found.largest_values)
+        self.moments.merge(segment_sum.moments)
+        if self.largest_values is not None and segment_sum.largest_values is not None:
+            self.largest_values.merge(segment_sum.largest_values)
 
     def affordable(self, problem: SamplingProblem) -> float:
         """Points that the rest of the time should allow, by the pace so far."""
@@ -378,7 +378,9 @@ def _candidates(problem: SamplingProblem, request: Request) -> tuple[str, ...]:
             f"method must name other points than sobol in more than {DIMENSIONS} dimensions; got {problem.dimension} "
             "dimensions. Leave the points to method='auto', or write antithetic or random."
         )
-    return tuple(one for one in POINTS_TRIED if one != "sobol") if request.points is None else (request.points,)
+    if request.points is not None:
+        return (request.points,)
+    return tuple(points for points in POINTS_TRIED if points != "sobol")
 
 
 def _choose_by_pilot(

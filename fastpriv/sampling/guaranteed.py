@@ -95,8 +95,8 @@ def run_guaranteed(
         task = _BatchTask(problem, truncation, request.root, size)
         results = ordered_map(task, range(done, done + tasks), n_jobs=request.n_jobs, progress=request.progress)
         try:
-            for found, seen, new in results:
-                state.merge(found)
+            for block_state, seen, new in results:
+                state.merge(block_state)
                 infinite |= seen
                 log_ratios = merged_log_ratios(log_ratios, new)
                 samples, done = samples + BATCH * size, done + 1
@@ -156,10 +156,10 @@ def _interval(
 ) -> ValueAndBounds:
     """Value and bounds of the means. A value that is infinite with positive probability makes the mean infinite, and to
     see one proves it, unless all log ratios are finite: then it is beyond the largest double."""
-    found = state.interval(request.confidence, request.side)
-    upper = np.where(infinite, math.inf, np.maximum(found.upper + truncation.loss, found.value))
-    lower = np.where(infinite & infinite_ratio, math.inf, found.lower)
-    return np.where(infinite, math.inf, found.value), lower, upper
+    interval = state.interval(request.confidence, request.side)
+    upper = np.where(infinite, math.inf, np.maximum(interval.upper + truncation.loss, interval.value))
+    lower = np.where(infinite & infinite_ratio, math.inf, interval.lower)
+    return np.where(infinite, math.inf, interval.value), lower, upper
 
 
 def kl_truncation(p: GaussianMixture, q: GaussianMixture, request: Request, *, both: bool) -> Truncation:

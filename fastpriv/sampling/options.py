@@ -275,8 +275,8 @@ def sampling_request(function: Callable[..., Any], sampling: Sampling | None, op
         names = [field.name for field in dataclasses.fields(Sampling)]
         for name in options:
             if name not in names:
-                own = [one for one in inspect.signature(function).parameters if one != "options"]
-                near = difflib.get_close_matches(name, [*names, *own], n=1)
+                parameters = [each for each in inspect.signature(function).parameters if each != "options"]
+                near = difflib.get_close_matches(name, [*names, *parameters], n=1)
                 suggestion = f". Did you mean {near[0]!r}?" if near else ""
                 raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}{suggestion}")
         chosen = dataclasses.replace(chosen, **options)

@@ -55,8 +55,8 @@ class EvaluableDensity(Protocol):
     def form(self) -> str:
         """How it is called: "jitted", "vectorized" or "plain"."""
 
-    def evaluate(self, x: FloatArray, *, own: Any = ...) -> FloatArray:
-        """Log densities, shape (n,), of the columns of x; ``own`` is the distribution they were drawn from."""
+    def evaluate(self, x: FloatArray, *, drawn_from: Any = ...) -> FloatArray:
+        """Log densities, shape (n,), of the columns of x; ``drawn_from`` is the distribution they were drawn from."""
 
 
 class SamplableDensity(EvaluableDensity, Protocol):
@@ -226,8 +226,8 @@ class SamplingProblem:
             yield source, first, last
             first = last
 
-    def densities(self, x: FloatArray, own: object, workspace: FloatArray | None = None) -> LogDensities:
-        """Log densities at the columns of x, which were drawn from ``own``.
+    def densities(self, x: FloatArray, drawn_from: object, workspace: FloatArray | None = None) -> LogDensities:
+        """Log densities at the columns of x, which were drawn from ``drawn_from``.
 
         ``workspace``, of shape (3, n), holds the results of mixtures: fresh memory costs as much as the work.
         """
@@ -235,8 +235,8 @@ class SamplingProblem:
         if self.integrand.terms[0].name == "information":
             assert isinstance(self.p, Packed)
             return LogDensities(*log_density_information(self.p, x), workspace[0])
-        lp = _evaluated(self.p, x, own, workspace[0])
-        lq = lp if self.q is None else _evaluated(self.q, x, own, workspace[1])
+        lp = _evaluated(self.p, x, drawn_from, workspace[0])
+        lq = lp if self.q is None else _evaluated(self.q, x, drawn_from, workspace[1])
         lg = log_density(self.proposals[0], x, workspace[2]) if self.proposals else lp
         for proposal in self.proposals[1:]:
             np.logaddexp(lg, log_density(proposal, x), out=lg)
@@ -245,7 +245,7 @@ class SamplingProblem:
     def sums(self, densities: LogDensities, weights: FloatArray | None, count: int = 1) -> FloatArray:
         """Sums of f over each of ``count`` runs of samples of one length, shape (count, e), in a fixed order and in
         bounded memory."""
-        found = []
+        term_sums = []
         for term in self.integrand.terms:
             sums = np.empty((len(term.parameters), count))
             if count == 1 and weights is None and term.name in _sample_terms.CODES:
@@ -255,8 +255,8 @@ class SamplingProblem:
                 for rows in blocks(len(sums), TERM_ROWS):
                     values = _term_values(term, densities, term.parameters[rows], weights)
                     _sample_terms.ordered_sums(values.reshape(-1, values.shape[1] // count), sums[rows].reshape(-1))
-            found.append(sums.T)
-        return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+            term_sums.append(sums.T)
+        return term_sums[0] if len(term_sums) == 1 else np.concatenate(term_sums, axis=1)
 
     def values(self, densities: LogDensities, weights: FloatArray | None) -> FloatArray:
         """f at the samples, shape (e, n)."""
@@ -286,8 +286,8 @@ def _evaluation_cost(side: Packed | EvaluableDensity) -> float:
     return float(side.scales.size if len(side.scales) == len(side) else len(side) * side.scales.size)
 
 
-def _evaluated(side: Packed | EvaluableDensity, x: FloatArray, own: object, out: FloatArray) -> FloatArray:
-    return log_density(side, x, out) if isinstance(side, Packed) else side.evaluate(x, own=own)
+def _evaluated(side: Packed | EvaluableDensity, x: FloatArray, drawn_from: object, out: FloatArray) -> FloatArray:
+    return log_density(side, x, out) if isinstance(side, Packed) else side.evaluate(x, drawn_from=drawn_from)
 
 
 class RatioSide:
@@ -301,11 +301,11 @@ class RatioSide:
         """That of the ratio; q costs nothing."""
         return self.ratio.form if self.side == "p" else "vectorized"
 
-    def evaluate(self, x: FloatArray, own: object = None) -> FloatArray:
-        """Log densities relative to q; ``own`` is the side that x was drawn from."""
+    def evaluate(self, x: FloatArray, drawn_from: object = None) -> FloatArray:
+        """Log densities relative to q; ``drawn_from`` is the side that x was drawn from."""
         if self.side == "q":
             return np.zeros(x.shape[1])
-        return self.ratio.evaluate(x, own=own.side if isinstance(own, RatioSide) else None)
+        return self.ratio.evaluate(x, drawn_from=drawn_from.side if isinstance(drawn_from, RatioSide) else None)
 
     def draw(self, words: WordArray, n: int) -> FloatArray:
         """Draws of this side."""
@@ -419,9 +419,9 @@ def _try_densities(p: Any, q: Any, root: SeedSequence, time_budget: TimeBudget) 
     cost = 0.0
     words = [_random.words(root, (9, index), 4) for index in range(2)]
     draws = [_trial_draws(distribution, words[index]) for index, distribution in enumerate((p, q))]
-    for distribution, own, other, seed in zip((p, q), draws, draws[::-1], words, strict=True):
+    for distribution, own_draws, other_draws, seed in zip((p, q), draws, draws[::-1], words, strict=True):
         if isinstance(distribution, Density):
-            cost += distribution.trial(seed, None if own is not None else other).evaluate
+            cost += distribution.trial(seed, None if own_draws is not None else other_draws).evaluate
     n = _affordable_draws(cost * sum(x is not None for x in draws), time_budget)
     few = [None if x is None else np.ascontiguousarray(x[:, :n]) for x in draws]
     at_p, at_q = (None if x is None else _log_density(p, x) - _log_density(q, x) for x in few)
@@ -431,7 +431,7 @@ def _try_densities(p: Any, q: Any, root: SeedSequence, time_budget: TimeBudget) 
 def _try_ratio(ratio: LogRatio, root: SeedSequence, time_budget: TimeBudget) -> bool:
     words = _random.words(root, (9, 0), 4)
     n = _affordable_draws(ratio.trial(words).evaluate * len(ratio.sides), time_budget)
-    log_ratios = {side: ratio.evaluate(ratio.draw(words, n, side), own=side) for side in ratio.sides}
+    log_ratios = {side: ratio.evaluate(ratio.draw(words, n, side), drawn_from=side) for side in ratio.sides}
     return compare_integrals_and_warn(log_ratios["p"], log_ratios.get("q")).verdict != "equal"
 
 
@@ -456,5 +456,5 @@ def _trial_draws(distribution: Any, words: WordArray) -> FloatArray | None:
 def _log_density(distribution: Any, x: FloatArray) -> FloatArray:
     if isinstance(distribution, GaussianMixture):
         return log_density(pack(distribution), x)
-    found: FloatArray = distribution.evaluate(x)
-    return found
+    values: FloatArray = distribution.evaluate(x)
+    return values

@@ -424,13 +424,13 @@ def _component_moments(
     assert isinstance(source.distribution, Packed)
     mixture = source.distribution
     component = np.repeat(np.arange(len(source.weights), dtype=np.int32), each)
-    found = []
+    tile_values = []
     for tile in blocks(component.size, tile_size(problem.dimension)):
         z = np.empty((problem.dimension, tile.stop - tile.start))
         _draw.normals(_random.words(root, (*key, tile.start), _draw.SEED_WORDS), True, z)
         _draw.affine_map(mixture.form, mixture.means, mixture.spreads, component[tile], z, z)
-        found.append(problem.values(problem.densities(z, mixture), None))
-    values = np.concatenate(found, axis=1).reshape(len(found[0]), -1, each)
+        tile_values.append(problem.values(problem.densities(z, mixture), None))
+    values = np.concatenate(tile_values, axis=1).reshape(len(tile_values[0]), -1, each)
     with np.errstate(over="ignore", invalid="ignore"):
         return values.mean(axis=2), values.std(axis=2, ddof=1)
 

@@ -54,8 +54,8 @@ def generators(dimension: int) -> WordArray:
     for degree in sorted({int(s) for s in degrees[1:]}):
         of = np.flatnonzero(degrees == degree)
         _extend(m, of, degree, known)
-    places = np.uint64(63) - np.arange(COLUMNS, dtype=np.uint64)
-    columns = np.ascontiguousarray((m << places[:, None]).T)
+    bit_positions = np.uint64(63) - np.arange(COLUMNS, dtype=np.uint64)
+    columns = np.ascontiguousarray((m << bit_positions[:, None]).T)
     columns.flags.writeable = False
     return columns
 
@@ -77,13 +77,13 @@ def _first(dimension: int, known: int) -> WordArray:
 
 def _extend(m: WordArray, of: IndexArray, degree: int, known: int) -> None:
     """Fill m[known:, of] by the recurrence, its coefficients read off m[degree]: all m are odd."""
-    one = np.uint64(1)
+    lowest_bit = np.uint64(1)
     s = np.uint64(degree)
     rest = m[degree, of] ^ m[0, of] ^ (m[0, of] << s)
     terms = []  # masks of all ones where a_i is 1
     for i in range(1, degree):
         shift = np.uint64(i)
-        mask = np.uint64(0) - (rest >> shift & one)
+        mask = np.uint64(0) - (rest >> shift & lowest_bit)
         rest = rest ^ (m[degree - i, of] << shift & mask)
         terms.append((i, shift, mask))
     for j in range(known, len(m)):

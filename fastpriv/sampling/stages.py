@@ -72,8 +72,8 @@ class Estimand:
 
     def estimates(self, interval: ValueAndBounds) -> ValueAndBounds:
         """Value, lower and upper of the number from those of the mean."""
-        value, one, other = (self.value(x) for x in interval)
-        lower, upper = np.minimum(one, other), np.maximum(one, other)
+        value, first_end, second_end = (self.value(x) for x in interval)
+        lower, upper = np.minimum(first_end, second_end), np.maximum(first_end, second_end)
         with np.errstate(invalid="ignore"):
             width = np.where(np.isfinite(lower) & np.isfinite(upper), upper - lower, 0.0)
         # an interval beyond the range keeps its width: that it has no point in common with the range is no proof
@@ -140,24 +140,24 @@ def interval(
     deviation: FloatArray | float = 0.0
     if moments is not None and np.isfinite(moments.variance).all():
         skewness, deviation = moments.skewness, np.sqrt(moments.variance)
-    found = stage_interval(
+    stage_bounds = stage_interval(
         [(stage.n, stage.means) for stage in stages], level, request.side, low=low, high=high, skewness=skewness,
         deviation=deviation,
     )  # fmt: skip
-    lower, upper = found.lower, found.upper
+    lower, upper = stage_bounds.lower, stage_bounds.upper
     if not any(stage.infinite_ratio for stage in stages):  # no density is 0, so an infinite mean is one that overflowed
-        lower = np.where(np.isfinite(found.value), lower, low)
+        lower = np.where(np.isfinite(stage_bounds.value), lower, low)
     bounded = math.isfinite(low) and math.isfinite(high)
     if problem.largest_weight == 1.0 and bounded and all(stage.independent for stage in stages):
         lower, upper = _bounds_of_constant(problem, stages, moments, level, request, (lower, upper))
     if all(stage.ratios_equal for stage in stages):
-        lower, upper = _bounds_of_equal_ratios(problem, stages, level, request, found.value)
+        lower, upper = _bounds_of_equal_ratios(problem, stages, level, request, stage_bounds.value)
     if replicates_equal(stages).any() and integrand.terms[0].name == "kl_forward" and moments is not None:
         lower = np.maximum(lower, _kl_lower_bound_of_constant(problem, stages, moments, level, request))
     if problem.distribution == "tilted" and integrand.terms[0].name == "renyi_proposal":
         unseen = -math.log1p(-level) / sum(stage.n * len(stage.means) for stage in stages)
-        lower, upper = lower - unseen * (found.value - low), upper + unseen * (high - found.value)
-    value, lower, upper = (np.clip(x, integrand.low, integrand.high) for x in (found.value, lower, upper))
+        lower, upper = lower - unseen * (stage_bounds.value - low), upper + unseen * (high - stage_bounds.value)
+    value, lower, upper = (np.clip(x, integrand.low, integrand.high) for x in (stage_bounds.value, lower, upper))
     return value, lower, upper
 
 
@@ -173,10 +173,10 @@ def all_means_constant(stages: list[Stage]) -> bool:
 def replicates_equal(stages: list[Stage]) -> BoolArray:
     """Where the replicates of a stage are all equal, so that they do not know their spread; also where nothing but the
     rounding of equal log ratios makes them differ."""
-    found: BoolArray = np.any(
+    equal: BoolArray = np.any(
         [(stage.means == stage.means[0]).all(axis=0) | stage.ratios_equal for stage in stages], axis=0
     )
-    return found
+    return equal
 
 
 def _weighted_range(problem: SamplingProblem) -> tuple[float, float]:
@@ -338,12 +338,12 @@ def second_pilot_size(reference: PlanningReference, points: str, request: Reques
 
 def net_size(reference: PlanningReference, request: Request, analysis: int) -> tuple[int, float]:
     """Replicates, and points of each, a power of two, that should meet the target with the fewest points in all."""
-    found = []
+    plans = []
     for replicates in range(FEW, SECOND_REPLICATES + 1, 4):
         wanted = reference.next_points(request, "sobol", analysis, replicates)
         n = 2.0 ** math.ceil(math.log2(max(wanted, 2.0)))
-        found.append((replicates * n, -replicates, n))
-    _, replicates, n = min(found)
+        plans.append((replicates * n, -replicates, n))
+    _, replicates, n = min(plans)
     return -replicates, n
 
 

@@ -179,22 +179,22 @@ def test_zero_density_is_a_value_except_at_ones_own_draws():
     np.testing.assert_array_equal(p.evaluate(points([0, 3])), [0, -np.inf])
     with pytest.raises(DomainError, match=r"log_density must be a number at every point; got -inf from 'hard' at point "
                                           r"1, x = .*it is the density's own draw.*or the sampler if it leaves"):
-        p.evaluate(points([0, 3]), own=True)
+        p.evaluate(points([0, 3]), drawn_from=True)
     with pytest.raises(DomainError, match="got -inf from 'hard' at point 1"):
-        p.evaluate(points([0, 3]), own=pickle.loads(pickle.dumps(p)))
+        p.evaluate(points([0, 3]), drawn_from=pickle.loads(pickle.dumps(p)))
     other = Density(given.normal_jitted, dimension=D)
-    np.testing.assert_array_equal(p.evaluate(points([0, 3]), own=other), [0, -np.inf])
+    np.testing.assert_array_equal(p.evaluate(points([0, 3]), drawn_from=other), [0, -np.inf])
 
 
 def test_a_ratio_is_infinite_only_where_it_may_be():
     ratio = LogRatio(given.hard, given.normal_sampler, dimension=D, sampler_q=given.normal_sampler)
     np.testing.assert_array_equal(ratio.evaluate(points([2, 3])), [np.inf, -np.inf])
-    np.testing.assert_array_equal(ratio.evaluate(points([2]), own="p"), [np.inf])
-    np.testing.assert_array_equal(ratio.evaluate(points([3]), own="q"), [-np.inf])
+    np.testing.assert_array_equal(ratio.evaluate(points([2]), drawn_from="p"), [np.inf])
+    np.testing.assert_array_equal(ratio.evaluate(points([3]), drawn_from="q"), [-np.inf])
     with pytest.raises(DomainError, match="log_ratio must be a number at every point; got -inf .*it is a draw of P"):
-        ratio.evaluate(points([3]), own="p")
+        ratio.evaluate(points([3]), drawn_from="p")
     with pytest.raises(DomainError, match="log_ratio must be a number.*got inf .*it is a draw of Q, so q is not zero"):
-        ratio.evaluate(points([2]), own="q")
+        ratio.evaluate(points([2]), drawn_from="q")
 
 
 @pytest.mark.parametrize(

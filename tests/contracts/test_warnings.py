@@ -79,7 +79,7 @@ def test_a_guaranteed_interval_without_an_upper_end_says_why(side):
     words = {"interval": "guaranteed", "max_samples": 5000, "rng": 1}
     found, text = said(lambda: kl_divergence(uniform(1.0), uniform(2.0), side=side, **words))
     assert found.upper == math.inf
-    assert "nothing bounds the log ratio of these laws" in text
+    assert "nothing bounds the log ratio of these distributions" in text
     assert said(lambda: kl_divergence(uniform(1.0), uniform(2.0), side="lower", **words))[1] == ""
 
 

@@ -56,7 +56,7 @@ def test_draws_depend_on_their_stream_alone(law):
 
     def work(task):
         x = law.draw(*task)
-        return x, law.evaluate(x, own=True)
+        return x, law.evaluate(x, drawn_from=True)
 
     runs = [list(ordered_map(work, tasks, n_jobs=n_jobs)) for n_jobs in (1, 2, 3)]
     runs.append([work(task) for task in reversed(tasks)][::-1])

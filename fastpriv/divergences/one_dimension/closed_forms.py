@@ -98,7 +98,7 @@ def variance_term(x: Fraction, b: Fraction) -> float:
 
 
 def _variance_and_mean_terms(p: GaussianMixture, q: GaussianMixture) -> tuple[Fraction, Fraction]:
-    (m, s), (n, t) = ((Fraction(float(one.means[0])), Fraction(float(one.sigmas[0]))) for one in (p, q))
+    (m, s), (n, t) = ((Fraction(float(mixture.means[0])), Fraction(float(mixture.sigmas[0]))) for mixture in (p, q))
     return (s / t) ** 2 - 1, ((m - n) / t) ** 2
 
 

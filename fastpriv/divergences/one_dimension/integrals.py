@@ -213,7 +213,7 @@ def _renyi_from_panel_bounds(
     divisor = order - 1.0
     first, second, b = (q, p, -order) if order < 0.5 else (p, q, divisor)
     lower, upper, panels = _quadrature.renyi_bounds(
-        kernel_arrays(first), kernel_arrays(second), b, min(half_width, _MAX_HALF_WIDTH), deadline.at
+        kernel_arrays(first), kernel_arrays(second), b, min(half_width, _MAX_HALF_WIDTH), deadline.expiry
     )
     upper = upper + 1e-13 if half_width <= _MAX_HALF_WIDTH else math.inf  # 1e-13: what lies beyond the half-width
     if integral.sum > 0 and math.isfinite(integral.error):

@@ -142,7 +142,7 @@ def hockey_stick_rows(
     def rows_of(grid: FloatArray) -> tuple[FloatArray, dict[str, Any]]:
         nonlocal closed
         rows, counts = _hockey_stick_curves.pair_curve(
-            p.weights, p.means, p.sigmas, q.weights, q.means, q.sigmas, grid, width, logs, deadline.at
+            p.weights, p.means, p.sigmas, q.weights, q.means, q.sigmas, grid, width, logs, deadline.expiry
         )
         closed = _tighten_with_closed_bounds(rows, p, q, grid, width, logs, deadline)
         cost: dict[str, Any] = dict(zip(_COST_FIELDS, counts[:-1], strict=True))
@@ -193,7 +193,7 @@ def _tighten_with_closed_bounds(
     def rows_of(p: Components, q: Components, grid: FloatArray) -> FloatArray:
         arrays = [np.ascontiguousarray(x) for x in (*p, *q)]
         return np.asarray(
-            _hockey_stick_curves.pair_curve(*arrays, np.ascontiguousarray(grid), width, logs, deadline.at)[0]
+            _hockey_stick_curves.pair_curve(*arrays, np.ascontiguousarray(grid), width, logs, deadline.expiry)[0]
         )
 
     for separated in () if deadline.expired else _separated_scale_rows(first, second, epsilon[wide], rows_of):

@@ -48,15 +48,15 @@ STOPPED: dict[str, Any] = {"stopped": "max_seconds", "repeatable": False}  # its
 class Deadline(NamedTuple):
     """The moment at which a computation stops and answers with bounds that are true, but wider.
 
-    ``at`` is a time of ``time.monotonic``, in seconds; infinity means that there is no deadline.
+    ``expiry`` is a time of ``time.monotonic``, in seconds; infinity means that there is no deadline.
     """
 
-    at: float = math.inf
+    expiry: float = math.inf
 
     @property
     def expired(self) -> bool:
         """Whether the time is spent."""
-        return time.monotonic() > self.at
+        return time.monotonic() > self.expiry
 
 
 NO_DEADLINE = Deadline()
@@ -121,7 +121,7 @@ def integrate(
     def run(ratio: tuple[Arrays, Arrays] | None) -> Integral:
         status, scale, total, truncation, rounding, panels, evaluations = _quadrature.integral(
             _quadrature.KINDS[kind], kernel_arrays(p), kernel_arrays(q), ratio, b, half_width, _TARGET_TRUNCATION,
-            max_panels, _MAX_EXPONENTIALS, deadline.at,
+            max_panels, _MAX_EXPONENTIALS, deadline.expiry,
         )  # fmt: skip
         cost: dict[str, Any] = {"panels": panels, "evaluations": evaluations}
         method = "gauss-legendre panels" + ("" if ratio is None else ", double-double ratio")
@@ -147,7 +147,7 @@ def integrate(
         if difference is None:
             return None
         again = run((difference, (q.weights, np.zeros(len(q)), q.means, q.sigmas)))
-        result = min(result, again, key=lambda one: one.truncation + one.rounding)
+        result = min(result, again, key=lambda bounds: bounds.truncation + bounds.rounding)
     # Proved bounds are used, and named so, whenever they are narrow enough or were asked for.
     if certified or result.truncation + result.rounding <= allowed:
         return result

@@ -114,10 +114,10 @@ def collinear_factor(weights: Arrays, means: Arrays, k: FloatArray) -> OneDimens
             rounded = far - base
         if not np.all(np.isfinite(rounded)):
             return None
-        found = _positions_and_displacement(means, base, rounded, k)
-        if found is None:
+        result = _positions_and_displacement(means, base, rounded, k)
+        if result is None:
             return None
-        positions, displacement = found
+        positions, displacement = result
         direction, length = [Fraction(x) for x in rounded.tolist()], Fraction(1)
     form = inverse_quadratic_form(direction, k)
     if form is None:
@@ -144,10 +144,10 @@ def parallel_factors(
         rounded = max(steps, key=lambda step: float(np.abs(step / sigmas).max()), default=np.full(sigmas.size, np.nan))
     if not np.all(np.isfinite(rounded)):
         return None
-    found = [_positions_and_displacement([m], m[0], rounded, k) for m in means]
-    if found[0] is None or found[1] is None:
+    results = [_positions_and_displacement([m], m[0], rounded, k) for m in means]
+    if results[0] is None or results[1] is None:
         return None
-    ((x,), displacement_p), ((y,), displacement_q) = found[0], found[1]
+    ((x,), displacement_p), ((y,), displacement_q) = results[0], results[1]
     u, v = [Fraction(t) for t in rounded.tolist()], exact_difference(means[1][0], means[0][0])
     forms = [inverse_quadratic_form(z, k) for z in (u, v, [a + b for a, b in zip(u, v, strict=True)])]
     if forms[0] is None or forms[1] is None or forms[2] is None:
@@ -208,20 +208,20 @@ def clearly_not_collinear(means: Arrays, sigmas: FloatArray) -> bool:
 def _farthest_mean(means: Arrays, sigmas: FloatArray) -> FloatArray | None:
     """The mean farthest from the first one; None when all are equal."""
     base, best = means[0][0], 0.0
-    found: FloatArray | None = None
+    farthest: FloatArray | None = None
     with np.errstate(over="ignore"):
         for m in means:
             for rows in row_blocks(m):
                 distance = np.abs((0.5 * m[rows] - 0.5 * base) / sigmas).max(axis=1)
                 i = int(np.argmax(distance))
                 if distance[i] > best:
-                    best, found = float(distance[i]), m[rows][i]
-    if found is None:  # differences that underflow in units of the standard deviation
+                    best, farthest = float(distance[i]), m[rows][i]
+    if farthest is None:  # differences that underflow in units of the standard deviation
         for m in means:
             other = np.flatnonzero((m != base).any(axis=1))
             if other.size:
                 return np.asarray(m[other[0]])
-    return found
+    return farthest
 
 
 def _exactly_collinear(means: Arrays, base: FloatArray, far: FloatArray, u: list[Fraction], axis: int) -> bool:
@@ -275,7 +275,7 @@ def _positions_and_displacement(
         return None
     direction = direction * (scale / square)
     wide_base, wide_u = base.astype(np.longdouble), u.astype(np.longdouble)
-    found, displacement = [], 0.0
+    positions, displacement = [], 0.0
     for m in means:
         parts = []
         for rows in row_blocks(m):
@@ -289,8 +289,8 @@ def _positions_and_displacement(
             if not displacement <= _MAX_DISPLACEMENT:
                 return None
             parts.append(x)
-        found.append(np.concatenate(parts))
-    return found, displacement
+        positions.append(np.concatenate(parts))
+    return positions, displacement
 
 
 def all_rows_equal(arrays: Arrays) -> bool:
@@ -329,8 +329,8 @@ def _with_equal_components_joined(weights: FloatArray, means: FloatArray, sigmas
         total.setdefault((m, s), []).append(w)
     if len(total) == 1:
         total = {key: [1.0] if sums_to_one(parts) else parts for key, parts in total.items()}
-    found = [(w, *key) for key, parts in total.items() for w in _exact_summands(parts)]
-    return GaussianMixture(*(np.array(column) for column in zip(*found, strict=True)))
+    components = [(w, *key) for key, parts in total.items() for w in _exact_summands(parts)]
+    return GaussianMixture(*(np.array(column) for column in zip(*components, strict=True)))
 
 
 def sums_to_one(weights: list[float]) -> bool:
@@ -346,11 +346,11 @@ def total_weight(weights: FloatArray) -> FloatArray:
 
 def _exact_summands(weights: list[float]) -> list[float]:
     """Few positive doubles with the exact sum of the given ones."""
-    rest, found = sum(map(Fraction, weights)), []
+    rest, summands = sum(map(Fraction, weights)), []
     while rest:
         w = float(rest)
         if Fraction(w) > rest:
             w = math.nextafter(w, 0.0)
-        found.append(w)
+        summands.append(w)
         rest -= Fraction(w)
-    return found
+    return summands

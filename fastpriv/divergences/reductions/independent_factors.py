@@ -94,10 +94,10 @@ def _collinear_or_parallel(
     factor = collinear_factor(weights, means, k)
     if factor is not None:
         return (factor,)
-    found = between()
-    if found is None and len(means) == 2:
+    factors = between()
+    if factors is None and len(means) == 2:
         return parallel_factors(weights, means, k)
-    return found
+    return factors
 
 
 def _coordinate_factors(weights: Arrays, means: Arrays, scales: Arrays) -> Factors | None:
@@ -110,18 +110,18 @@ def _coordinate_factors(weights: Arrays, means: Arrays, scales: Arrays) -> Facto
                 varied |= (m[rows] != m[0]).any(axis=0) | (s[rows] != s[0]).any(axis=0)
         if varied.sum() > 1 and not _may_be_collinear(means, scales, varied) and not _may_be_product(means, varied):
             return None
-    found = []
+    coordinates = []
     for j in np.flatnonzero(~varied).tolist():
         gaussians = [(float(m[0, j]), float(s[0, j % s.shape[1]])) for m, s in zip(means, scales, strict=True)]
         if any(gaussian != gaussians[0] for gaussian in gaussians):
             mean, sigma = ([np.array([x]) for x in column] for column in zip(*gaussians, strict=True))
-            found.append(coordinate_factor([total_weight(w) for w in weights], mean, sigma, j))
+            coordinates.append(coordinate_factor([total_weight(w) for w in weights], mean, sigma, j))
     if not varied.any():
-        return tuple(found)
+        return tuple(coordinates)
     columns = np.flatnonzero(varied).tolist()
     factor = _block_factor(weights, means, scales, columns)
     if factor is not None:
-        return (*found, factor)
+        return (*coordinates, factor)
     product = _product_factors(weights, means, scales, columns)
     if product is None:
         return None
@@ -133,7 +133,7 @@ def _coordinate_factors(weights: Arrays, means: Arrays, scales: Arrays) -> Facto
             differing.append(factor)
         else:
             log_uncertainty += ratio
-    differing = differing + found or factors[:1]  # one factor carries the uncertainty where none differs
+    differing = differing + coordinates or factors[:1]  # one factor carries the uncertainty where none differs
     return tuple(replace(factor, log_uncertainty=log_uncertainty) for factor in differing)
 
 

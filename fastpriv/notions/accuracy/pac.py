@@ -381,7 +381,9 @@ def _channel_methods(
 def _count(samplers: list[Sampler], question: _Question, sampling: Request) -> tuple[Estimate, Estimate]:
     counts, repeatable = count_misses(samplers, question.target, question.alpha, question.norm, sampling)
     intervals = [count.interval(sampling) for count in counts]
-    value, lower, upper = (np.array([getattr(one, end) for one in intervals]) for end in ("value", "lower", "upper"))
+    value, lower, upper = (
+        np.array([getattr(interval, name) for interval in intervals]) for name in ("value", "lower", "upper")
+    )
     simultaneous = lower
     if sampling.side != "upper" and len(counts) > 1:
         simultaneous = np.array([count.interval(sampling, len(counts)).lower for count in counts])

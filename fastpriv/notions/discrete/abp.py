@@ -245,7 +245,8 @@ def _jensen_shannon_terms(pi: FloatArray, belief: FloatArray, g: FloatArray) -> 
 
 def symmetric_shift(model: ChannelWithPrior) -> tuple[float, float, float] | None:
     """Value and bounds where all secrets are alike: 1 + g takes one value at the true secret, another elsewhere."""
-    if model.prior is not None and not (isinstance(model.prior, tuple) and all(one is None for one in model.prior)):
+    uniform = isinstance(model.prior, tuple) and all(marginal is None for marginal in model.prior)
+    if model.prior is not None and not uniform:
         return None
     factors = model.factors or [(model.channel, 1, None)]
     log_mass, logs = np.zeros(1), [np.zeros(1)] * 3  # log(1 + g): value, lower, upper
@@ -276,15 +277,17 @@ def symmetric_shift(model: ChannelWithPrior) -> tuple[float, float, float] | Non
     return value, lower * (1 - 4 * U), min(upper * (1 + 4 * U), SQRT_LOG_2_ABOVE)
 
 
-def _log_growth(hits: NDArray[Any], at: float, beside: float, k: int) -> FloatArray:
-    """log(1 + g) of each type, from g at true secrets and (negated) beside them; rounded towards the outer one."""
-    log_hit = math.log1p(at)
-    share = min(beside / (k - 1), 1.0) if 1 < k < 2**1000 else 0.0
+def _log_growth(hits: NDArray[Any], at_true_secret: float, elsewhere: float, k: int) -> FloatArray:
+    """log(1 + g) of each type, from g at the true secret and the sum of -g elsewhere: rounded up where the first is the
+    larger, down where it is the smaller."""
+    log_hit = math.log1p(at_true_secret)
+    share = min(elsewhere / (k - 1), 1.0) if 1 < k < 2**1000 else 0.0
     log_miss = math.log1p(-share) if share < 1 else -math.inf
     misses = hits[-1] - hits
     log = hits * log_hit + count_times_log(misses, log_miss)
     size = hits * log_hit + count_times_log(misses, -log_miss if log_miss > -math.inf else 0.0)
-    return np.asarray(log + 8 * U * size * (0.0 if at == beside else 1.0 if at > beside else -1.0))
+    direction = 0.0 if at_true_secret == elsewhere else 1.0 if at_true_secret > elsewhere else -1.0
+    return np.asarray(log + 8 * U * size * direction)
 
 
 def has_pairwise_form(model: ChannelWithPrior) -> bool:
@@ -298,9 +301,9 @@ def _pairwise_shifts(model: ChannelWithPrior, secret: Any) -> PosteriorShifts:
     assert sets is not None
     off_diagonal, off_error, diagonal, error = expected_changes(sets)
     mass = sets.counts * sets.prior - np.diag(sets.prior)
-    beside = _enclosed_terms(mass, mass, off_diagonal, off_error)
-    at = _enclosed_terms(sets.prior, sets.prior, diagonal, error)
-    sums = np.stack([others.sum(axis=1) + true for others, true in zip(beside, at, strict=True)])
+    elsewhere = _enclosed_terms(mass, mass, off_diagonal, off_error)
+    at_true_secret = _enclosed_terms(sets.prior, sets.prior, diagonal, error)
+    sums = np.stack([others.sum(axis=1) + true for others, true in zip(elsewhere, at_true_secret, strict=True)])
     sums[1] *= 1 - 8 * sets.relative_error
     sums[2] *= 1 + 8 * sets.relative_error
     weights = model.weights

@@ -99,8 +99,8 @@ def channel_with_prior(prior: Prior | AnyChannel, mechanism: Mechanism) -> Chann
     if not isinstance(mechanism, AnyChannel):
         channel = _validate.with_argument_name("matrix", "mechanism", lambda: Channel(mechanism))  # type: ignore[arg-type]
     weights: Any = prior.probabilities if isinstance(prior, Pmf) else prior
-    if isinstance(weights, list) and isinstance(channel, ProductChannel) and any(np.ndim(one) == 1 for one in weights):
-        weights = tuple(weights)
+    if isinstance(weights, list) and isinstance(channel, ProductChannel):
+        weights = tuple(weights) if any(np.ndim(marginal) == 1 for marginal in weights) else weights
     checked = channel._validated_prior(weights)
     for vector in checked if isinstance(checked, tuple) else (checked,):
         if isinstance(vector, np.ndarray) and ((vector > 0) & (vector < _LEAST_PRIOR)).any():

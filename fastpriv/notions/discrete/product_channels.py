@@ -271,8 +271,9 @@ def _expected_posterior(ratios: _FactorRatios, change: Ball, growth: Ball, row_e
 def _expected_posterior_if_symmetric(classes: TypeClasses, k: int) -> _ExpectedPosterior:
     """All secrets alike: 1 + g takes one value at the true secret, another elsewhere."""
     energy, relative = chi_square_information(classes)
-    at = Ball(energy, relative * energy)
-    change = Ball([energy, -float(at.mid) / (k - 1)], [float(at.rad), float(at.rad) / (k - 1) + 2 * U * energy / k])
+    at_true_secret = Ball(energy, relative * energy)
+    mid, radius = float(at_true_secret.mid), float(at_true_secret.rad)
+    change = Ball([energy, -mid / (k - 1)], [radius, radius / (k - 1) + 2 * U * energy / k])
     mass = Ball([1.0 / k, (k - 1) / k], [U / k, U])
     growth = Ball(1 + change.mid, change.rad + U * (1 + np.abs(change.mid)))
     return _ExpectedPosterior(change.log1p(), mass, mass.log(), mass * growth, Ball(0.0))
@@ -328,13 +329,13 @@ def _dominates(pair: RowPair, other: RowPair) -> bool:
     """
     differ = pair.log_p != other.log_p
     for sign in (1.0, -1.0):  # (Q - c q)^+ for c >= 1, and (c q - Q)^+ for c <= 1
-        ratio, other_ratio = (sign * one.log_ratio[differ] for one in (pair, other))
+        ratio, other_ratio = (sign * rows.log_ratio[differ] for rows in (pair, other))
         if not np.isfinite(np.concatenate([ratio, other_ratio])).all():
             return False
         end = float(np.max(other_ratio, initial=0.0))
         levels = np.concatenate([[0.0], ratio[ratio > 0], other_ratio[(other_ratio > 0) & (other_ratio < end)]])
         for level in levels[levels < end + _ORDER_MARGIN * (1 + end)].tolist():
-            (large, slope), (small, other_slope) = (_divergence(one, differ, sign, level) for one in (pair, other))
+            (large, slope), (small, other_slope) = (_divergence(rows, differ, sign, level) for rows in (pair, other))
             if not large > small * (1 + _ORDER_MARGIN) + _ORDER_MARGIN * (slope + other_slope):
                 return False
     return True
@@ -416,9 +417,9 @@ def _sum(terms: Ball) -> Ball:
     return Ball(mid.sum(axis=-1), (rad.sum(axis=-1) + summation * np.abs(mid).sum(axis=-1)) * (1 + 1e-9))
 
 
-def _narrower(one: Ball, two: Ball) -> Ball:
-    first = one.rad <= two.rad
-    return Ball(np.where(first, one.mid, two.mid), np.where(first, one.rad, two.rad))
+def _narrower(first: Ball, second: Ball) -> Ball:
+    first_is_narrower = first.rad <= second.rad
+    return Ball(np.where(first_is_narrower, first.mid, second.mid), np.where(first_is_narrower, first.rad, second.rad))
 
 
 def _as_row(ball: Ball) -> Ball:

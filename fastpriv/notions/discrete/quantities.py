@@ -54,8 +54,8 @@ _MULTIPLICATIVE = ("bayes_vulnerability", "prior_vulnerability")  # of a product
 def quantity(name: str, prior: Prior, mechanism: Mechanism, n_jobs: int | None, progress: Progress) -> Estimate:
     """The estimate of one quantity, from the arguments of a public function."""
     _parallel.checked(n_jobs, progress)
-    found = brackets(channel_with_prior(prior, mechanism), (name,), n_jobs=n_jobs, progress=progress)
-    return estimate(found[name], UNITS[name])
+    results = brackets(channel_with_prior(prior, mechanism), (name,), n_jobs=n_jobs, progress=progress)
+    return estimate(results[name], UNITS[name])
 
 
 def brackets(

@@ -1,1 +1,1 @@
-"""Laws to sample from whose density is proved to bound an integrand."""
+"""Proposals: distributions to sample from whose density is proved to bound an integrand."""

@@ -100,7 +100,7 @@ class DiagonalTilting:
         """
         rows = np.arange(len(self.means)) if rows is None else rows
         number = len(rows)
-        found = TiltedNormals(
+        tilts = TiltedNormals(
             np.full(number, 0.0 if self.theta is None else np.inf), self.means[rows], self.sigmas[rows],
             np.zeros((number, log_shares.shape[1])), np.zeros((number, self.active)),
         )  # fmt: skip
@@ -114,18 +114,18 @@ class DiagonalTilting:
                 tau = interior_start(problem, self.theta, self._feasible_start(tile))
             tau = solve(problem, self.theta, tau, goal, self.expired)
             best = diagonal_solution(problem, tau, self.theta, np.abs(self.means[tile]) / self.sigmas[tile])
-            found.log_bounds[positions], found.tau[positions] = best.log_bound, tau
-            found.means[positions] = self.means[tile] + self.sigmas[tile] * best.mean
-            found.spreads[positions] = self.sigmas[tile] * best.sigma
+            tilts.log_bounds[positions], tilts.tau[positions] = best.log_bound, tau
+            tilts.means[positions] = self.means[tile] + self.sigmas[tile] * best.mean
+            tilts.spreads[positions] = self.sigmas[tile] * best.sigma
             if log_shares.shape[1] == 1:
-                found.exponents[positions, 0] = tau.sum(axis=1)
+                tilts.exponents[positions, 0] = tau.sum(axis=1)
             elif share is None:
-                found.exponents[positions] = tau
+                tilts.exponents[positions] = tau
             else:
                 share *= tau[:, -1:]
                 np.put_along_axis(share, self.chosen[tile], tau[:, :-1], axis=1)
-                found.exponents[positions] = share
-        return found
+                tilts.exponents[positions] = share
+        return tilts
 
     def exponents(self, tilts: TiltedNormals, rows: IndexArray) -> FloatArray:
         """Exponents of ``rows`` by component of q; without those of the remainder where only sums are kept."""
@@ -187,10 +187,10 @@ def exponents_by_component(tilts: TiltedNormals, rows: IndexArray, chosen: Index
     """Exponents of ``rows`` by component of q, from the active components where only their sums are kept."""
     if tilts.exponents.shape[1] == size:
         return tilts.exponents[rows]
-    found = np.zeros((len(rows), size))
+    exponents = np.zeros((len(rows), size))
     active = np.where(chosen[rows] < 0, 0.0, tilts.tau[rows, : chosen.shape[1]])
-    np.put_along_axis(found, np.maximum(chosen[rows], 0), active, axis=1)
-    return found
+    np.put_along_axis(exponents, np.maximum(chosen[rows], 0), active, axis=1)
+    return exponents
 
 
 def leading_components(logs: FloatArray, partners: int) -> IndexArray:
@@ -215,10 +215,10 @@ def _gathered(
     """The problem of the ``chosen`` components, whose levels are ``levels``; those out of the range of doubles are left
     out."""
     with np.errstate(all="ignore"):
-        width, own = widths[chosen], sigmas[:, None, :]
-        ratio = own / width
+        width, component_sigmas = widths[chosen], sigmas[:, None, :]
+        ratio = component_sigmas / width
         apart = (centres[chosen] - means[:, None, :]) / width
-        curvature = (width - own) / width * (1.0 + ratio)
+        curvature = (width - component_sigmas) / width * (1.0 + ratio)
         linear_term = ratio * apart
         logs = np.where(np.abs(curvature) < 0.5, 0.5 * np.log1p(-np.clip(curvature, -1, 0.9)), np.log(ratio))
         squares = 0.5 * np.sum(apart * apart, axis=2)
@@ -256,8 +256,8 @@ class _NaturalParameters:
             square = _matrix_product.product(sigma * sigma + moved * moved, self.precision)
             square -= 2.0 * _matrix_product.product(moved, self.linear_term)
             square += self.square
-            found = self.levels - self.logs - 0.5 * square
-        return np.where(np.isfinite(found), found, -1e300)
+            log_weights = self.levels - self.logs - 0.5 * square
+        return np.where(np.isfinite(log_weights), log_weights, -1e300)
 
     def with_remainder(
         self, means: FloatArray, sigmas: FloatArray, levels: FloatArray, rest: FloatArray, raw: DiagonalExponentProblem
@@ -273,7 +273,7 @@ class _NaturalParameters:
             logs = np.where(used, np.log(share), 0.0)
             moved = means - self.centre
             precision, natural_mean = (
-                _matrix_product.product(share, one.T) for one in (self.precision, self.linear_term)
+                _matrix_product.product(share, parameters.T) for parameters in (self.precision, self.linear_term)
             )
             square, inner = _matrix_product.matrix_vector(share, self.square), sigmas * precision
             linear_term = sigmas * natural_mean - inner * moved

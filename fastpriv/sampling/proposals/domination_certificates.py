@@ -1,8 +1,8 @@
 """Certificates of domination for full covariances: bounds that hold for the stored numbers, whatever the condition.
 
-Notation as in ``exponents``. A normal law stands for its stored mean and lower factor, as it is drawn and evaluated: S
-of the component N of p, L_j of those of q, F of a candidate T, x0 the mean of T. With Y = S^-1 F, a = S^-1 (x0 - m),
-Y_j = L_j^-1 F, a_j = L_j^-1 (x0 - n_j), at x = x0 + F u,
+Notation as in ``exponents``. A normal proposal stands for its stored mean and lower factor, as it is drawn and
+evaluated: S of the component N of p, L_j of those of q, F of a candidate T, x0 the mean of T. With Y = S^-1 F,
+a = S^-1 (x0 - m), Y_j = L_j^-1 F, a_j = L_j^-1 (x0 - n_j), at x = x0 + F u,
 
     log N^(1 + theta) prod N_j^(-tau_j) T^-1 = h - g u - u' M u / 2,
     M = (1 + theta) Y'Y - sum tau_j Y_j'Y_j - I,   g = (1 + theta) Y'a - sum tau_j Y_j'a_j,
@@ -124,41 +124,43 @@ class _QuadraticForm(NamedTuple):
 class _Certificates(NamedTuple):
     """N and the N_j with exponents above 0, for each of r problems: those with the factor of N apart."""
 
-    own: Factors  # (r, 1, d, d) or (1, 1, d, d)
+    numerator: Factors  # (r, 1, d, d) or (1, 1, d, d)
     means: FloatArray  # (r, d)
-    others: Factors  # (r, u, d, d) or (1, 1, d, d)
+    denominators: Factors  # (r, u, d, d) or (1, 1, d, d)
     centres: FloatArray  # (r, u, d)
     times: FloatArray  # (r, u)
     same: FloatArray  # means (r, v, d)
     same_times: FloatArray  # (r, v)
 
     def subset(self, rows: IndexArray) -> _Certificates:
-        own, others = (_factors_of(factors, rows) for factors in (self.own, self.others))
+        numerator, denominators = (_factors_of(factors, rows) for factors in (self.numerator, self.denominators))
         rest = (self.means, self.centres, self.times, self.same, self.same_times)
         means, centres, times, same, same_times = (array[rows] for array in rest)
-        return _Certificates(own, means, others, centres, times, same, same_times)
+        return _Certificates(numerator, means, denominators, centres, times, same, same_times)
 
-    def sums(self, at: FloatArray, roots: FloatArray) -> _QuadraticForm:
-        """All parts at candidates of these means and factors."""
-        ours = _TransformedComponents.of(self.own, (at - self.means)[:, None], roots)
-        found = _sums(ours, 1.0 + self.times.sum(axis=1, keepdims=True))
+    def sums(self, candidate_means: FloatArray, roots: FloatArray) -> _QuadraticForm:
+        """All parts at candidates T of these means and factors."""
+        ours = _TransformedComponents.of(self.numerator, (candidate_means - self.means)[:, None], roots)
+        form = _sums(ours, 1.0 + self.times.sum(axis=1, keepdims=True))
         if self.times.shape[1]:
-            found += _sums(_TransformedComponents.of(self.others, at[:, None] - self.centres, roots), -self.times)
+            offsets = candidate_means[:, None] - self.centres
+            form += _sums(_TransformedComponents.of(self.denominators, offsets, roots), -self.times)
         if self.same_times.shape[1]:
-            same = _TransformedComponents.of(self.own, self.means[:, None] - self.same, roots)
-            found += _gaps(same, self.same_times, ours)
-        return found
+            same = _TransformedComponents.of(self.numerator, self.means[:, None] - self.same, roots)
+            form += _gaps(same, self.same_times, ours)
+        return form
 
 
 @np.errstate(all="ignore")  # what is not finite proves nothing
 def certified_bounds(
-    own: tuple[Factors, FloatArray], others: tuple[Factors, FloatArray], levels: FloatArray, tau: FloatArray,
-    theta: float | None, means: FloatArray, covariances: FloatArray,
+    numerator: tuple[Factors, FloatArray], denominators: tuple[Factors, FloatArray], levels: FloatArray,
+    tau: FloatArray, theta: float | None, means: FloatArray, covariances: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
-    """log B (r,) and covariances of laws T, near the given ones, with N^(1 + theta) prod N_j^(-tau_j) ... <= B T.
+    """log B (r,) and covariances of proposals T, near the given ones, with N^(1 + theta) prod N_j^(-tau_j) ... <= B T.
 
-    ``own`` and ``others`` are factors and means of the N and of the N_j, factors one for each or one for all;
-    ``levels`` are the b_j and ``tau`` the exponents, (r, J). NaN and the given covariance where rounding dominates.
+    ``numerator`` and ``denominators`` are factors and means of the N and of the N_j, factors one for each or one for
+    all; ``levels`` are the b_j and ``tau`` the exponents, (r, J). NaN and the given covariance where rounding
+    dominates.
     """
     bounds, spreads = np.full(len(tau), np.nan), covariances.copy()
     if not len(tau):
@@ -166,29 +168,30 @@ def certified_bounds(
     step = max(1, _MAX_ENTRIES // (tau.shape[1] * means.shape[1] ** 2))
     for first in range(0, len(tau), step):
         rows = np.arange(first, min(first + step, len(tau)))
-        ours = own[0].subset(rows), own[1][rows]
-        _prove(ours, others, levels[rows], tau[rows], theta, means[rows], rows, bounds, spreads)
+        block_numerator = numerator[0].subset(rows), numerator[1][rows]
+        _prove(block_numerator, denominators, levels[rows], tau[rows], theta, means[rows], rows, bounds, spreads)
     return bounds, spreads
 
 
 def _prove(
-    own: tuple[Factors, FloatArray], others: tuple[Factors, FloatArray], levels: FloatArray, tau: FloatArray,
-    theta: float | None, at: FloatArray, positions: IndexArray, bounds: FloatArray, spreads: FloatArray,
+    numerator: tuple[Factors, FloatArray], denominators: tuple[Factors, FloatArray], levels: FloatArray,
+    tau: FloatArray, theta: float | None, means: FloatArray, positions: IndexArray, bounds: FloatArray,
+    spreads: FloatArray,
 ) -> None:  # fmt: skip
     """Fill in what is proved of the problems at these positions."""
-    equal = np.broadcast_to((others[0].lower[None] == own[0].lower[:, None]).all(axis=(2, 3)), tau.shape)
-    problems = _problems(own, others, tau, equal)
-    logs, log_sizes = _constants(own[0], others[0], levels, tau, equal, theta)
-    size, given = at.shape[1], spreads[positions]
+    equal = np.broadcast_to((denominators[0].lower[None] == numerator[0].lower[:, None]).all(axis=(2, 3)), tau.shape)
+    problems = _problems(numerator, denominators, tau, equal)
+    logs, log_sizes = _constants(numerator[0], denominators[0], levels, tau, equal, theta)
+    size, initial_spreads = means.shape[1], spreads[positions]
     wider, alive = np.zeros(len(tau)), np.arange(len(tau))
     for attempt in range(_TRIES):
-        spread = given[alive] * ((1.0 + wider[alive]) ** 2)[:, None, None]
+        spread = initial_spreads[alive] * ((1.0 + wider[alive]) ** 2)[:, None, None]
         spread = 0.5 * (spread + spread.transpose(0, 2, 1))
         roots, good = lower_factors(spread)
         alive, spread, roots = alive[good], spread[good], roots[good]
         if not alive.size:
             return
-        sums = problems.subset(alive).sums(at[alive], roots)
+        sums = problems.subset(alive).sums(means[alive], roots)
         good = np.asarray(np.isfinite(sums.errors).all(axis=0) & np.isfinite(sums.matrix).all(axis=(1, 2)))
         alive, spread, roots = alive[good], spread[good], roots[good]
         sums = _QuadraticForm(sums.matrix[good], sums.slope[good], sums.square[good], sums.errors[:, good])
@@ -209,14 +212,17 @@ def _prove(
 
 
 def _problems(
-    own: tuple[Factors, FloatArray], others: tuple[Factors, FloatArray], tau: FloatArray, equal: BoolArray
+    numerator: tuple[Factors, FloatArray], denominators: tuple[Factors, FloatArray], tau: FloatArray, equal: BoolArray
 ) -> _Certificates:
     used, used_tau = _gathered((tau > 0) & ~equal, tau)
     same, same_tau = _gathered((tau > 0) & equal, tau)
-    shared = len(others[0].lower) == 1
-    theirs = Factors(*(array[None] if shared else array[used] for array in others[0]))
-    mine = Factors(*(array[:, None] for array in own[0]))
-    return _Certificates(mine, own[1], theirs, others[1][used], used_tau, others[1][same], same_tau)
+    shared = len(denominators[0].lower) == 1
+    denominator_factors = Factors(*(array[None] if shared else array[used] for array in denominators[0]))
+    numerator_factors = Factors(*(array[:, None] for array in numerator[0]))
+    centres, same_means = denominators[1][used], denominators[1][same]
+    return _Certificates(
+        numerator_factors, numerator[1], denominator_factors, centres, used_tau, same_means, same_tau
+    )  # fmt: skip
 
 
 def _gathered(chosen: BoolArray, tau: FloatArray) -> tuple[IndexArray, FloatArray]:
@@ -252,19 +258,20 @@ def _gaps(side: _TransformedComponents, tau: FloatArray, ours: _TransformedCompo
 
 
 def _constants(
-    own: Factors, others: Factors, levels: FloatArray, tau: FloatArray, equal: BoolArray, theta: float | None
+    numerator: Factors, denominators: Factors, levels: FloatArray, tau: FloatArray, equal: BoolArray,
+    theta: float | None,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """The part of h that is no square and does not depend on T, and the sum of the sizes of its terms."""
-    here, used = tau > 0, np.where(equal, 0.0, tau)
+    positive, used = tau > 0, np.where(equal, 0.0, tau)
     total, once = tau.sum(axis=1), 1.0 + used.sum(axis=1)
     last = -(1.0 + total) * np.log1p(total) if theta is None else np.full(len(tau), -theta * np.log(theta))
-    ends = once[:, None] * np.log(np.diagonal(own.lower, axis1=1, axis2=2))
-    logs = np.where(here, tau * np.log(np.where(here, tau, 1.0)), 0.0)
-    level = np.where(here, tau * np.where(here, levels, 0.0), 0.0)
-    parts = (-ends, used * others.logs, logs, -level, last[:, None])
-    sizes = np.sum(np.abs(np.log(np.diagonal(others.lower, axis1=1, axis2=2))), axis=1)
-    found, size = sum(x.sum(axis=1) for x in parts), sum(np.abs(x).sum(axis=1) for x in parts)
-    return np.asarray(found), np.asarray(size + np.sum(used * sizes, axis=1))
+    ends = once[:, None] * np.log(np.diagonal(numerator.lower, axis1=1, axis2=2))
+    logs = np.where(positive, tau * np.log(np.where(positive, tau, 1.0)), 0.0)
+    level = np.where(positive, tau * np.where(positive, levels, 0.0), 0.0)
+    parts = (-ends, used * denominators.logs, logs, -level, last[:, None])
+    sizes = np.sum(np.abs(np.log(np.diagonal(denominators.lower, axis1=1, axis2=2))), axis=1)
+    constant, size = sum(x.sum(axis=1) for x in parts), sum(np.abs(x).sum(axis=1) for x in parts)
+    return np.asarray(constant), np.asarray(size + np.sum(used * sizes, axis=1))
 
 
 def lower_factors(spreads: FloatArray) -> tuple[FloatArray, BoolArray]:
@@ -284,7 +291,7 @@ def lower_factors(spreads: FloatArray) -> tuple[FloatArray, BoolArray]:
 def _proved_least_eigenvalues(matrices: FloatArray) -> FloatArray:
     """Proved lower bounds of the eigenvalues, 0 or less where none is positive."""
     guess = np.linalg.eigvalsh(matrices)[:, 0]
-    found = np.minimum(guess, 0.0)
+    bounds = np.minimum(guess, 0.0)
     open_rows = np.flatnonzero(guess > 0.0)
     size = matrices.shape[1]
     traces = np.trace(matrices, axis1=1, axis2=2)
@@ -294,9 +301,9 @@ def _proved_least_eigenvalues(matrices: FloatArray) -> FloatArray:
         moved = matrices[open_rows] - (subset * guess[open_rows])[:, None, None] * np.eye(size)
         _, good = cholesky_factors(moved)
         rows = open_rows[good]
-        found[rows] = subset * guess[rows] - 4.0 * (size + 4) * UNIT_ROUNDOFF * traces[rows]
+        bounds[rows] = subset * guess[rows] - 4.0 * (size + 4) * UNIT_ROUNDOFF * traces[rows]
         open_rows = open_rows[~good]
-    return np.asarray(found)
+    return np.asarray(bounds)
 
 
 def cholesky_factors(matrices: FloatArray) -> tuple[FloatArray, BoolArray]:

@@ -95,7 +95,7 @@ class DiagonalExponentProblem:
         """With one more active component."""
         new = (curvature, linear_term, offset, level, rounding_error)
         old = (self.curvature, self.linear_term, self.offset, self.level, self.rounding_error)
-        joined = [np.concatenate([mine, one[:, None]], axis=1) for mine, one in zip(old, new, strict=True)]
+        joined = [np.concatenate([array, added[:, None]], axis=1) for array, added in zip(old, new, strict=True)]
         return DiagonalExponentProblem(joined[0], joined[1], joined[2], joined[3], joined[4], linear_term_error)
 
     def padded(self) -> DiagonalExponentProblem:

@@ -130,7 +130,7 @@ class FullTilting:
         bounds are right but for rounding until ``certified_normals`` has them; else they are certified here."""
         rows = np.arange(len(self.means)) if rows is None else rows
         number, size, partners = len(rows), self.means.shape[1], len(self.q[0])
-        found = TiltedNormals(
+        tilts = TiltedNormals(
             np.full(number, 0.0 if self.theta is None else np.inf), self.means[rows], self._covariances(rows).copy(),
             np.zeros((number, log_shares.shape[1])), np.zeros((number, self.active)),
         )  # fmt: skip
@@ -140,8 +140,8 @@ class FullTilting:
                 break
             positions = np.arange(first, min(first + length, number))
             tau, goal = (None if x is None else x[positions] for x in (start, sufficient))
-            self._solve(rows[positions], log_shares[rows[positions]], tau, goal, found, positions)
-        return found
+            self._solve(rows[positions], log_shares[rows[positions]], tau, goal, tilts, positions)
+        return tilts
 
     def certified_normals(self, tilts: TiltedNormals, log_shares: FloatArray) -> TiltedNormals:
         """The tilted normals with bounds certified for the ``log_shares`` they were found with, unless ``tilted`` has
@@ -161,26 +161,26 @@ class FullTilting:
 
     def _covariances(self, rows: IndexArray) -> FloatArray:
         """Covariances of components of p."""
-        own = self._factors(rows)
-        return np.asarray(own @ own.transpose(0, 2, 1))
+        factors = self._factors(rows)
+        return np.asarray(factors @ factors.transpose(0, 2, 1))
 
     def _solve(
         self, rows: IndexArray, log_shares: FloatArray, start: FloatArray | None, goal: FloatArray | None,
-        found: TiltedNormals, positions: IndexArray,
+        tilts: TiltedNormals, positions: IndexArray,
     ) -> None:  # fmt: skip
-        """Solve for components ``rows``, which stand at ``positions`` of ``found``."""
+        """Solve for components ``rows``, which stand at ``positions`` of ``tilts``."""
         levels, size = self.q[0], self.means.shape[1]
-        own = self._factors(rows)
+        factors = self._factors(rows)
         total = np.broadcast_to(levels + log_shares, (len(rows), len(levels)))
         whitened = self._whitened(self.means[rows])
-        logs = np.sum(np.log(np.diagonal(own, axis1=1, axis2=2)), axis=1)
+        logs = np.sum(np.log(np.diagonal(factors, axis1=1, axis2=2)), axis=1)
         offset = 0.5 * np.sum(whitened * whitened, axis=2) + self.logs - logs[:, None]
         every = np.broadcast_to(np.arange(len(levels)), total.shape)
-        chosen, rest = self._selection(rows, own, total) if self.has_remainder else (every, None)
+        chosen, rest = self._selection(rows, factors, total) if self.has_remainder else (every, None)
         active = chosen.shape[1]
         some = chosen if len(self.inverses) > 1 else chosen[:, :1] * 0
-        turned = self.inverses[some] @ own[:, None]
-        turned[(self.q[2][some] == own[:, None]).all(axis=(2, 3))] = np.eye(size)  # however large tau, D stays 0
+        turned = self.inverses[some] @ factors[:, None]
+        turned[(self.q[2][some] == factors[:, None]).all(axis=(2, 3))] = np.eye(size)  # however large tau, D stays 0
         near = np.take_along_axis(whitened, chosen[:, :, None], axis=1)
         precision = np.broadcast_to(turned.transpose(0, 1, 3, 2) @ turned, (*chosen.shape, size, size))
         linear_term = (near[:, :, None, :] @ turned)[:, :, 0]
@@ -188,7 +188,7 @@ class FullTilting:
         if rest is not None:
             with np.errstate(divide="ignore"):
                 level = np.sum(rest * (total - np.where(rest > 0, np.log(rest), 0.0)), axis=1)
-            remainder = [*self._remainder(own, rest, whitened), np.sum(rest * offset, axis=1), level]
+            remainder = [*self._remainder(factors, rest, whitened), np.sum(rest * offset, axis=1), level]
             parts = [np.concatenate([x, y[:, None]], axis=1) for x, y in zip(parts, remainder, strict=True)]
         problem = _FullExponentProblem(np.eye(size) - parts[0], *parts[1:])
         if self.theta is not None and start is None:
@@ -198,21 +198,21 @@ class FullTilting:
             feasible[:, :active] = np.sum((chosen[:, :, None] == index[:, None, :]) * shares[:, None, :], axis=2)
             start = interior_start(problem, self.theta, feasible)
         tau = solve(problem, self.theta, start, goal, self.expired)
-        found.tau[positions] = tau
+        tilts.tau[positions] = tau
         exponents = np.zeros(total.shape)
         np.put_along_axis(exponents, chosen, tau[:, :active], axis=1)
         if rest is not None:
             exponents += tau[:, -1:] * rest
-        dense = found.exponents.shape[1] == len(levels)
-        found.exponents[positions] = exponents if dense else exponents.sum(axis=1, keepdims=True)
+        dense = tilts.exponents.shape[1] == len(levels)
+        tilts.exponents[positions] = exponents if dense else exponents.sum(axis=1, keepdims=True)
         root, good = problem.inverse_factors(tau)
-        factor = own @ root.transpose(0, 2, 1)
+        factor = factors @ root.transpose(0, 2, 1)
         step = root @ (tau[:, None, :] @ problem.linear_term).transpose(0, 2, 1)
-        found.means[positions] = self.means[rows] - (factor @ step)[:, :, 0]
-        found.spreads[positions] = factor @ factor.transpose(0, 2, 1)
-        found.log_bounds[positions] = np.where(good, objective(problem, tau, self.theta), np.inf)
+        tilts.means[positions] = self.means[rows] - (factor @ step)[:, :, 0]
+        tilts.spreads[positions] = factor @ factor.transpose(0, 2, 1)
+        tilts.log_bounds[positions] = np.where(good, objective(problem, tau, self.theta), np.inf)
         if not dense:
-            self._certify(rows, exponents, total, found, positions)
+            self._certify(rows, exponents, total, tilts, positions)
 
     def _whitened(self, means: FloatArray) -> FloatArray:
         """L_j^-1 (n_j - m) for every m: (I, J, d)."""
@@ -221,11 +221,11 @@ class FullTilting:
             return np.asarray(away @ self.inverses[0].T)
         return np.asarray((self.inverses @ away[..., None])[..., 0])
 
-    def _selection(self, rows: IndexArray, own: FloatArray, total: FloatArray) -> tuple[IndexArray, FloatArray]:
+    def _selection(self, rows: IndexArray, factors: FloatArray, total: FloatArray) -> tuple[IndexArray, FloatArray]:
         """The heaviest components of q near the tilted normals, and the shares of the others."""
-        at = self.selection_normals
-        spread = own @ own.transpose(0, 2, 1) if at is None else at.spreads[rows]
-        away = self._whitened(self.means[rows] if at is None else at.means[rows])
+        normals = self.selection_normals
+        spread = factors @ factors.transpose(0, 2, 1) if normals is None else normals.spreads[rows]
+        away = self._whitened(self.means[rows] if normals is None else normals.means[rows])
         flat = spread.reshape(len(rows), -1) @ self.precisions.reshape(len(self.precisions), -1).T
         weights = total - self.logs - 0.5 * (flat + np.sum(away * away, axis=2))
         open_rows = np.flatnonzero(self.chosen[rows, 0] < 0)
@@ -243,21 +243,21 @@ class FullTilting:
         rest = np.exp(np.maximum(weights - top, -700.0)) * np.isfinite(weights)
         return chosen, rest / rest.sum(axis=1, keepdims=True)
 
-    def _remainder(self, own: FloatArray, rest: FloatArray, whitened: FloatArray) -> list[FloatArray]:
+    def _remainder(self, factors: FloatArray, rest: FloatArray, whitened: FloatArray) -> list[FloatArray]:
         """Precision and linear term of the components of q that enter together, in shares ``rest``."""
-        number, size = len(own), own.shape[1]
+        number, size = len(factors), factors.shape[1]
         if len(self.inverses) == 1:
-            precision = np.broadcast_to(self.precisions[0], own.shape)
+            precision = np.broadcast_to(self.precisions[0], factors.shape)
             force = (rest[:, None, :] @ whitened)[:, 0] @ self.inverses[0]
         else:
             precision = (rest @ self.precisions.reshape(len(self.precisions), -1)).reshape(number, size, size)
             forces = (self.inverses.transpose(0, 2, 1) @ whitened[..., None])[..., 0]
             force = (rest[:, None, :] @ forces)[:, 0]
-        across = own.transpose(0, 2, 1)
-        return [np.asarray(across @ precision @ own), np.asarray((across @ force[:, :, None])[:, :, 0])]
+        across = factors.transpose(0, 2, 1)
+        return [np.asarray(across @ precision @ factors), np.asarray((across @ force[:, :, None])[:, :, 0])]
 
     def _certify(
-        self, rows: IndexArray, exponents: FloatArray, levels: FloatArray, found: TiltedNormals, positions: IndexArray
+        self, rows: IndexArray, exponents: FloatArray, levels: FloatArray, tilts: TiltedNormals, positions: IndexArray
     ) -> None:
         """Certified bounds of the tilted normals of ``rows``, which stand at ``positions``, or the components
         themselves where rounding dominates."""
@@ -265,18 +265,18 @@ class FullTilting:
         tau = np.where(exponents > least, exponents, 0.0)
         if self.theta is not None:
             tau *= self.theta / tau.sum(axis=1, keepdims=True)
-        usable = np.isfinite(found.log_bounds[positions]) & np.isfinite(tau).all(axis=1)
+        usable = np.isfinite(tilts.log_bounds[positions]) & np.isfinite(tau).all(axis=1)
         usable &= (tau > 0.0).any(axis=1)
         some = np.flatnonzero(usable)
-        bounds, spreads = np.full(len(rows), np.nan), found.spreads[positions]
+        bounds, spreads = np.full(len(rows), np.nan), tilts.spreads[positions]
         bounds[some], spreads[some] = certified_bounds(
             (self.factors_p.subset(rows[some]), self.means[rows[some]]), (self.factors_q, self.q[1]), levels[some],
-            tau[some], self.theta, found.means[positions[some]], spreads[some],
+            tau[some], self.theta, tilts.means[positions[some]], spreads[some],
         )  # fmt: skip
         proved = np.isfinite(bounds)
-        found.log_bounds[positions] = np.where(proved, bounds, 0.0 if self.theta is None else np.inf)
-        found.spreads[positions] = np.where(proved[:, None, None], spreads, self._covariances(rows))
-        found.means[positions] = np.where(proved[:, None], found.means[positions], self.means[rows])
+        tilts.log_bounds[positions] = np.where(proved, bounds, 0.0 if self.theta is None else np.inf)
+        tilts.spreads[positions] = np.where(proved[:, None, None], spreads, self._covariances(rows))
+        tilts.means[positions] = np.where(proved[:, None], tilts.means[positions], self.means[rows])
 
 
 class SharedTilting(DiagonalTilting):
@@ -309,33 +309,33 @@ class SharedTilting(DiagonalTilting):
 
         Where exponents are known by their sums only, ``rounding`` bounds to first order what the transformation lost.
         """
-        found = self._transformed_back(tilts)
+        transformed = self._transformed_back(tilts)
         if tilts.exponents.shape[1] != len(self.q[0]):
-            return found
-        common = found.spreads if len(found.spreads) == 1 else None
+            return transformed
+        common = transformed.spreads if len(transformed.spreads) == 1 else None
         for _ in range(_COMMON_TRIES):
-            bounds, spreads = self._proved(found, log_shares, common)
+            bounds, spreads = self._proved(transformed, log_shares, common)
             widest = spreads[np.argmax(np.trace(spreads, axis1=1, axis2=2))]
             if common is None or all(np.array_equal(spread, widest) for spread in spreads):
                 break
             common = widest[None]
-        found.log_bounds[:] = bounds
+        transformed.log_bounds[:] = bounds
         if common is not None and np.array_equal(spreads, np.broadcast_to(widest, spreads.shape)):
             spreads = widest[None]
-        return TiltedNormals(found.log_bounds, found.means, spreads, found.exponents, found.tau)
+        return TiltedNormals(transformed.log_bounds, transformed.means, spreads, transformed.exponents, transformed.tau)
 
     def _proved(
-        self, found: TiltedNormals, log_shares: FloatArray, common: FloatArray | None
+        self, tilts: TiltedNormals, log_shares: FloatArray, common: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
         theta = self.theta
-        given = found.spreads if common is None else common
-        spreads = np.array(np.broadcast_to(given, (len(found.means), *given.shape[1:])))
-        bounds = found.log_bounds.copy()
+        initial_spreads = tilts.spreads if common is None else common
+        spreads = np.array(np.broadcast_to(initial_spreads, (len(tilts.means), *initial_spreads.shape[1:])))
+        bounds = tilts.log_bounds.copy()
         rows = np.flatnonzero(np.isfinite(bounds) & ((bounds < 0.0) | (theta is not None)))
-        tau = found.exponents[rows]
+        tau = tilts.exponents[rows]
         proved, spreads[rows] = certified_bounds(
             (self.factors_p, self.own_means[rows]), (self.factors_q, self.other_means), self.q[0] + log_shares[rows],
-            tau if theta is None else tau * (theta / tau.sum(axis=1, keepdims=True)), theta, found.means[rows],
+            tau if theta is None else tau * (theta / tau.sum(axis=1, keepdims=True)), theta, tilts.means[rows],
             spreads[rows],
         )  # fmt: skip
         bounds[rows] = np.where(np.isfinite(proved), proved, 0.0 if theta is None else np.inf)

@@ -2,18 +2,20 @@
 
 Notation as in ``exponents``: t_j = log(N / N_j) - b_j for a component N of p, so that its part of the integrand is
 N (1 - sum e^-t_j)^+, and T the tilted normal, e^Lambda T = N e^(sum tau_j (t_j + b_j)). With y_j = e^-t_j that part
-is T prod y_j^tau_j (1 - sum y_j)^+ up to a factor: if T is much wider than the t_j are, the y_j follow the law of
-Dirichlet with parameters tau_1, tau_2, ..., 2. Then, psi the digamma function,
+is T prod y_j^tau_j (1 - sum y_j)^+ up to a factor: if T is much wider than the t_j are, the y_j follow the
+Dirichlet distribution with parameters tau_1, tau_2, ..., 2. Then, psi the digamma function,
 
     E t_j = psi(theta + 2) - psi(tau_j),   Cov(t_i, t_j) = [i = j] psi'(tau_j) - psi'(theta + 2).
 
-A normal law is sought that is the product of T and a normal likelihood of the t_j with these moments. The t_j are
+The proposal sought is normal: the product of T and a normal likelihood of the t_j with these moments. The t_j are
 quadratic, t_j = c_j + g_j u + u' H_j u / 2 in coordinates u in which T is N(0, I), and c_j is known from E_T t_j =
 log((1 + theta) / tau_j), which holds at the best exponents. They are replaced by the line of the same mean and mean
-slope under the law sought, until that law no longer moves. Where covariances are equal H = 0 and one step does it; else
-there may be several such laws, on the two sides of a component of q for instance, and the search has several starts.
+slope under the current proposal, until the proposal no longer moves. Where covariances are equal, H = 0 and one step is
+enough; else several such proposals may exist, for instance on the two sides of a component of q, and the search has
+several starts.
 
-Nothing here has to be exact: where a fixed share of a law dominates an integrand, the rest may be anything.
+No number of this module has to be exact: a fixed share of the proposal dominates the integrand, and the remaining mass
+may follow any distribution.
 """
 
 from __future__ import annotations
@@ -70,7 +72,7 @@ class _LogRatioQuadratics(NamedTuple):
             return np.asarray(u[:, None, :] * self.curvature)
         return np.asarray(np.einsum("jde,me->mjd", self.curvature, u))
 
-    def at(self, u: FloatArray) -> FloatArray:
+    def values(self, u: FloatArray) -> FloatArray:
         """t_j at many u: (M, J)."""
         return np.asarray(self.level + u @ self.slope.T + 0.5 * np.einsum("md,mjd->mj", u, self.curved(u)))
 
@@ -93,8 +95,8 @@ def dominant_terms(
     rows = rows[: 1 + int(np.searchsorted(total, _BOUND_SHARE * weights.sum()))]
     spreads = tilts.spreads if len(tilts.spreads) > 1 else np.repeat(tilts.spreads, len(logs), axis=0)
     bounds, means = tilts.log_bounds[rows], tilts.means[rows]
-    found = TiltedNormals(bounds, means, spreads[rows], exponents_of(tilts, rows), tilts.tau[rows])
-    return DominantTerms(rows, weights[rows] / weights[rows].sum(), found)
+    dominant_tilts = TiltedNormals(bounds, means, spreads[rows], exponents_of(tilts, rows), tilts.tau[rows])
+    return DominantTerms(rows, weights[rows] / weights[rows].sum(), dominant_tilts)
 
 
 @np.errstate(all="ignore")  # what overflows is not finite, and not taken
@@ -145,7 +147,7 @@ def _local_normals_beside(
         halves = 0.5 * (halves + lines.half_traces(slopes, inverse))
     covariances = np.eye(len(mean)) - slopes.transpose(0, 2, 1) @ inverse @ slopes
     sizes = np.linalg.slogdet(covariances)[1]
-    logs = 0.5 * sizes - _misfit(lines.at(u) + halves, u, target_means, spread)
+    logs = 0.5 * sizes - _misfit(lines.values(u) + halves, u, target_means, spread)
     kept = _distinct(u, logs, slopes, spread)
     share = np.exp(logs[kept] - logs[kept].max())
     covariances = root @ covariances[kept] @ root.T
@@ -157,15 +159,17 @@ def _lines(
     p: GaussianMixture, q: GaussianMixture, row: int, active: IndexArray, tau: FloatArray, mean: FloatArray,
     root: FloatArray,
 ) -> _LogRatioQuadratics:  # fmt: skip
-    own, other = _precisions(p, np.array([row])), _precisions(q, active)
-    away, apart = (mean - law.means.reshape(len(law), -1)[rows] for law, rows in ((p, [row]), (q, active)))
+    precision_p, precisions_q = _precisions(p, np.array([row])), _precisions(q, active)
+    away, apart = (mean - mixture.means.reshape(len(mixture), -1)[rows] for mixture, rows in ((p, [row]), (q, active)))
     if p.covariances is None and q.covariances is None:
-        slope = (other * apart - own * away) @ root
-        curvature = (other - own) * np.diagonal(root) ** 2
+        slope = (precisions_q * apart - precision_p * away) @ root
+        curvature = (precisions_q - precision_p) * np.diagonal(root) ** 2
     else:
-        own, other = (x if x.ndim == 3 else x[:, :, None] * np.eye(len(mean)) for x in (own, other))
-        slope = (np.einsum("jde,je->jd", other, apart) - np.einsum("jde,je->jd", own, away)) @ root
-        curvature = root.T @ (other - own) @ root
+        precision_p, precisions_q = (
+            x if x.ndim == 3 else x[:, :, None] * np.eye(len(mean)) for x in (precision_p, precisions_q)
+        )
+        slope = (np.einsum("jde,je->jd", precisions_q, apart) - np.einsum("jde,je->jd", precision_p, away)) @ root
+        curvature = root.T @ (precisions_q - precision_p) @ root
     level = np.log1p(tau.sum()) - np.log(tau) - 0.5 * np.sum(_diagonals(curvature), axis=1)
     return _LogRatioQuadratics(level, slope, curvature)
 
@@ -174,11 +178,11 @@ def _diagonals(curvature: FloatArray) -> FloatArray:
     return curvature if curvature.ndim == 2 else np.asarray(np.einsum("jdd->jd", curvature))
 
 
-def _precisions(law: GaussianMixture, rows: IndexArray) -> FloatArray:
+def _precisions(mixture: GaussianMixture, rows: IndexArray) -> FloatArray:
     """(J, d, d), or their diagonals (J, d)."""
-    if law.covariances is not None:
-        return np.asarray(np.linalg.inv(law.covariances[rows if len(law.covariances) > 1 else rows * 0]))
-    sigmas = np.broadcast_to(law.sigmas.reshape(len(law.sigmas), -1), (len(law), law.dimension))[rows]
+    if mixture.covariances is not None:
+        return np.asarray(np.linalg.inv(mixture.covariances[rows if len(mixture.covariances) > 1 else rows * 0]))
+    sigmas = np.broadcast_to(mixture.sigmas.reshape(len(mixture.sigmas), -1), (len(mixture), mixture.dimension))[rows]
     return np.asarray(1.0 / (sigmas * sigmas))
 
 
@@ -198,14 +202,14 @@ def _kalman_step(
 ) -> FloatArray:
     """One Kalman step from each u, halved until it fits no worse."""
     slopes = lines.slope + lines.curved(u)
-    t = lines.at(u) + halves
+    t = lines.values(u) + halves
     matrix = slopes @ slopes.transpose(0, 2, 1) + spread
     away = target_means - t + np.einsum("mjd,md->mj", slopes, u)
     step = np.einsum("mjd,mj->md", slopes, np.linalg.solve(matrix, away[:, :, None])[:, :, 0]) - u
     now, done = _misfit(t, u, target_means, spread), np.zeros(len(u), dtype=bool)
     for k in range(_SHORTER_STEPS):
         trial = u + 0.4**k * step
-        good = ~done & (_misfit(lines.at(trial) + halves, trial, target_means, spread) <= now)
+        good = ~done & (_misfit(lines.values(trial) + halves, trial, target_means, spread) <= now)
         u = np.where(good[:, None], trial, u)
         done |= good
         if done.all():

@@ -109,7 +109,7 @@ def renyi_proposal(
 def _distance(p: GaussianMixture, q: GaussianMixture) -> float:
     """What no two means are further apart than, in least standard deviations."""
     means = np.concatenate([mixture.means.reshape(len(mixture), -1) for mixture in (p, q)])
-    spreads = [one.sigmas if one.factors is None else np.einsum("kii->ki", one.factors) for one in (p, q)]
+    spreads = [side.sigmas if side.factors is None else np.einsum("kii->ki", side.factors) for side in (p, q)]
     least = min(float(np.min(spread)) for spread in spreads)
     return float(np.ptp(means, axis=0).max() / least)
 
@@ -122,9 +122,9 @@ def _diagonal_start(pair: DiagonalTilting, order: float) -> FeasibleStart | bool
     for first in range(0, number, rows):
         if pair.expired():
             return False
-        here = slice(first, first + rows)
-        least = np.min(_margins(pair, here, order), axis=2)
-        index[here], best[here] = least.argmax(axis=1), least.max(axis=1)
+        block = slice(first, first + rows)
+        least = np.min(_margins(pair, block, order), axis=2)
+        index[block], best[block] = least.argmax(axis=1), least.max(axis=1)
     open_rows = np.flatnonzero(best <= _MARGIN * order)
     if not open_rows.size:
         return index[:, None], np.ones((number, 1))
@@ -214,11 +214,11 @@ def _uncovered(turned: FloatArray, order: float, directions: FloatArray, weights
 
 def _full_shares(pair: FullTilting, row: int, order: float, most: int) -> FloatArray | bool:
     """One component of q that serves alone, else cutting planes: shares against directions."""
-    own = pair.factors[row if len(pair.factors) > 1 else 0]
-    turned = own.T @ pair.precisions @ own
+    factor = pair.factors[row if len(pair.factors) > 1 else 0]
+    turned = factor.T @ pair.precisions @ factor
     if len(turned) == 1:
-        turned = np.broadcast_to(turned, (len(pair.q[0]), *own.shape))
-    identity = order * np.eye(len(own))
+        turned = np.broadcast_to(turned, (len(pair.q[0]), *factor.shape))
+    identity = order * np.eye(len(factor))
     for j in np.argsort(np.einsum("jkk->j", turned), kind="stable")[:4]:
         if np.linalg.eigvalsh(identity - (order - 1.0) * turned[j])[0] > _MARGIN * order:
             return np.asarray(np.arange(len(turned)) == j, dtype=np.float64)

@@ -144,9 +144,9 @@ def log_mass_of_larger(p: GaussianMixture, proposal: Proposal, shift: float = 0.
         raised = np.where(proposal.exponents[:, None] > 0.0, raised, 0.0)  # N itself dominates at every level
         terms = logs[:, None] + raised
         top = terms.max(axis=0)
-        found = top + np.log(np.exp(terms - top).sum(axis=0)) - np.log(-np.expm1(-steps))
-    found = found[np.isfinite(found)]
-    return min(float(found.min(initial=0.0)) + 1e-9, 0.0)
+        log_bounds = top + np.log(np.exp(terms - top).sum(axis=0)) - np.log(-np.expm1(-steps))
+    log_bounds = log_bounds[np.isfinite(log_bounds)]
+    return min(float(log_bounds.min(initial=0.0)) + 1e-9, 0.0)
 
 
 class _ProposalSearch:
@@ -267,8 +267,8 @@ def tilted_mixture(p: GaussianMixture, weights: FloatArray, tilts: TiltedNormals
         return GaussianMixture(weights, means, np.where(same[:, None], _spread(p), tilts.spreads))
     if len(tilts.spreads) == 1 and not same.any():
         return GaussianMixture(weights, means, covariances=tilts.spreads)
-    own = p.covariances if p.covariances is not None else _factors(p) ** 2
-    spreads = np.where(same[:, None, None], own, tilts.spreads)
+    covariances_p = p.covariances if p.covariances is not None else _factors(p) ** 2
+    spreads = np.where(same[:, None, None], covariances_p, tilts.spreads)
     spreads.setflags(write=False)
     return GaussianMixture(weights, means, covariances=spreads)
 
@@ -292,9 +292,9 @@ def best_mass_allocation(log_bounds: FloatArray, tau: FloatArray, log_shares: Fl
             portion = np.where(used, np.exp(terms - np.where(used, gap + multiplier, 0.0)), 0.0)
         multiplier = multiplier + _newton(portion, tau * damp[:, None], gap)
     with np.errstate(all="ignore"):
-        found = np.where(used, (damp * (constant + tau @ multiplier))[:, None] + logs - multiplier, log_shares)
-        found = np.maximum(found, _LEAST_LOG_SHARE)
-        return found - np.where(used, np.maximum(log_sum_exp(found, axis=0), 0.0) + 1e-12, 0.0)
+        allocation = np.where(used, (damp * (constant + tau @ multiplier))[:, None] + logs - multiplier, log_shares)
+        allocation = np.maximum(allocation, _LEAST_LOG_SHARE)
+        return allocation - np.where(used, np.maximum(log_sum_exp(allocation, axis=0), 0.0) + 1e-12, 0.0)
 
 
 def _newton(portion: FloatArray, slopes: FloatArray, gap: FloatArray) -> FloatArray:

@@ -148,8 +148,8 @@ class BoundedMean:
         if self.count and side != "upper":
             lower = _boundary(lambda m: self._log_wealth(0, m), zeros, mean, needed) * (1.0 - _SLACK)
         if self.count and side != "lower" and self._sides == 2:
-            found = _boundary(lambda m: self._log_wealth(1, m), zeros + 1.0, mean, needed)
-            upper = np.minimum(found * (1.0 + _SLACK), 1.0)
+            boundary = _boundary(lambda m: self._log_wealth(1, m), zeros + 1.0, mean, needed)
+            upper = np.minimum(boundary * (1.0 + _SLACK), 1.0)
         value, lower, upper = (self.low + self._width * x for x in (mean, lower, upper))
         lower, upper = np.nextafter(lower, -math.inf), np.nextafter(upper, math.inf)
         shape = () if self._scalar else (self.quantities,)

@@ -45,7 +45,7 @@ def replicate_interval(
     means: Any, confidence: float, side: Side = "both", *, low: float = -math.inf, high: float = math.inf,
     points: int = 1, skewness: Any = 0.0, deviation: Any = 0.0, independent: bool = False,
 ) -> Interval:  # fmt: skip
-    """Student's interval for the common mean of independent replicates, widened on the side where a skew law misses.
+    """Student's interval for the common mean of independent replicates, widened on the side of their skewness.
 
     Parameters
     ----------
@@ -76,21 +76,21 @@ def replicate_interval(
 
     Notes
     -----
-    The bounds are value -+ s / sqrt(R) (t + (1 + 2 t^2) g / 6), t the quantile of Student's law and g >= 0 a skewness
-    of the mean: to the left for a law skew to the left, to the right for one skew to the right, the larger of what the
-    replicates show and twice what the points show. Without the second term a law of skewness 1 (one hit a replicate)
-    is missed three times too often at 0.999; no side is ever narrower than Student's.
+    The bounds are value -+ s / sqrt(R) (t + (1 + 2 t^2) g / 6), t Student's quantile and g >= 0 a skewness of the mean:
+    to the left for negative skewness, to the right for positive, the larger of what the replicates show and twice what
+    the points show. Without the second term an integrand of skewness 1 (one hit a replicate) is missed three times too
+    often at 0.999; no side is ever narrower than Student's.
 
-    Where stratified or quasi-random points lower the variance, the skewness of the replicates rises: what is left
-    comes from the ends of the law. The third cumulant is then taken to have fallen in proportion to the variance, from
-    that of independent points: skewness times deviation / (sqrt(points) s).
+    Where stratified or quasi-random points lower the variance, the skewness of the replicates rises: what is left comes
+    from the ends of the distribution. The third cumulant is then taken to have fallen in proportion to the variance,
+    from that of independent points: skewness times deviation / (sqrt(points) s).
 
-    Replicates that are all equal say nothing of their spread. What holds then needs the range: with probability
-    1 - a, a law of which R independent draws equal v has at most 1 - a^(1/R) of its mass on each side of v (the rule of
-    three), so that mu <= v + (high - v)(1 - a^(1/R)), and likewise below. Without a range the bound is infinite.
+    Replicates that are all equal say nothing of their spread. What holds then needs the range: with probability 1 - a,
+    a distribution of which R independent draws equal v has at most 1 - a^(1/R) of its mass on each side of v (the rule
+    of three), so that mu <= v + (high - v)(1 - a^(1/R)), and likewise below. Without a range the bound is infinite.
 
     **Accuracy** ``tests/intervals/test_replicates.py`` counts the misses for R = 8, 16 and 32. From R = 16 on they stay
-    below the level for every law there whose points show its skewness; R = 8 does not carry 0.999.
+    below the level for every distribution there whose points show its skewness; R = 8 does not carry 0.999.
 
     Source: Student 1908; Johnson 1978, eq. (2.5), inverted, on the side where it widens.
 

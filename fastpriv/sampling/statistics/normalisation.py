@@ -88,10 +88,11 @@ def compare_integrals(at_p: FloatArray | None, at_q: FloatArray | None) -> Integ
     if at_q is not None and len(at_q):
         return _one_side(np.asarray(at_q))
     if at_p is not None and len(at_p):
-        found = _one_side(-np.asarray(at_p))
-        if math.isfinite(found.error) and found.ratio > 1e-100:
-            return IntegralComparison(1.0 / found.ratio, found.error / found.ratio**2, found.verdict)
-        return found
+        comparison = _one_side(-np.asarray(at_p))
+        if math.isfinite(comparison.error) and comparison.ratio > 1e-100:
+            ratio = comparison.ratio
+            return IntegralComparison(1.0 / ratio, comparison.error / ratio**2, comparison.verdict)
+        return comparison
     return _NOTHING_SAID
 
 
@@ -105,8 +106,8 @@ class LogRatioSums:
     def __init__(self, *, one_sided: bool) -> None:
         self.one_sided = one_sided
         self.counts = [0, 0]  # draws of P and of Q, as all pairs below
-        self.chances = np.zeros((2, 2))  # sums of the chance that the draw is of the other law, and of its square
-        self.weights = np.zeros(3)  # sums of the density of the other law over the own, of its square and its cube
+        self.chances = np.zeros((2, 2))  # sums of the chance that the draw is of the other side, and of its square
+        self.weights = np.zeros(3)  # sums of the density ratio (other side over own), its square and its cube
         self.largest = 0.0
         self.low, self.high, self.size = math.inf, -math.inf, 1.0
 
@@ -204,21 +205,21 @@ def compare_integrals_and_warn(
     at_p: FloatArray | None, at_q: FloatArray | None, p: str = "p", q: str = "q"
 ) -> IntegralComparison:
     """Warn where the draws show that the log densities named ``p`` and ``q`` are not both normalised."""
-    found = compare_integrals(at_p, at_q)
-    warn_of_normalisation(found, p, q, of_p=at_q is None)
-    return found
+    comparison = compare_integrals(at_p, at_q)
+    warn_of_normalisation(comparison, p, q, of_p=at_q is None)
+    return comparison
 
 
-def warn_of_normalisation(found: IntegralComparison, p: str = "p", q: str = "q", *, of_p: bool = True) -> None:
+def warn_of_normalisation(comparison: IntegralComparison, p: str = "p", q: str = "q", *, of_p: bool = True) -> None:
     """Warn of integrals that are not equal; ``of_p`` says which side was drawn from where it was one alone."""
     drawn, other = (p, q) if of_p else (q, p)
-    size = f"{found.ratio:.3g} +- {found.error:.1g}"
-    if found.verdict == "unequal":
+    size = f"{comparison.ratio:.3g} +- {comparison.error:.1g}"
+    if comparison.verdict == "unequal":
         warned(
             f"log densities must be normalised: the integral of {p} over that of {q} is {size}, not 1. The answer is "
-            "that of other laws. Subtract the logarithm of its integral from each."
+            "that of other distributions. Subtract the logarithm of its integral from each."
         )
-    elif found.verdict == "out of reach":
+    elif comparison.verdict == "out of reach":
         warned(
             f"draws of {drawn} alone give the integral of {p} over that of {q} as {size}, not 1: the log densities are "
             f"not normalised, or {other} has mass where {drawn} has none. In the second case give a sampler for "
@@ -263,9 +264,9 @@ def _differs(at_p: FloatArray, at_q: FloatArray, shift: float) -> bool:
     total = abs(float((1.0 - p).sum() - q.sum()))
     most = float((p * (1.0 - p)).sum() + (q * (1.0 - q)).sum())
     seen = len(p) * float(p.var()) + len(q) * float(q.var())
-    known = math.sqrt(2.0 * most * _DOUBT) + _DOUBT / 3.0
-    found = math.sqrt(2.0 * seen * _DOUBT) + _DOUBT * 7.0 / 3.0
-    return total > min(known, found)
+    bernstein_bound = math.sqrt(2.0 * most * _DOUBT) + _DOUBT / 3.0
+    empirical_bernstein_bound = math.sqrt(2.0 * seen * _DOUBT) + _DOUBT * 7.0 / 3.0
+    return total > min(bernstein_bound, empirical_bernstein_bound)
 
 
 def _one_side(log_weights: FloatArray) -> IntegralComparison:

@@ -1,10 +1,10 @@
 """Tail index of the sampled values, and whether an interval that needs a variance may be trusted.
 
-Notation: k is the shape of the generalised Pareto law that the largest f follow above a high threshold; moments of
-order below 1/k exist. k <= 0 is a light tail, k >= 1/2 an infinite variance, k >= 1 an infinite mean.
+Notation: k is the shape of the generalised Pareto distribution that the largest f follow above a high threshold;
+moments of order below 1/k exist. k <= 0 is a light tail, k >= 1/2 an infinite variance, k >= 1 an infinite mean.
 
 Only the upper tail is monitored: integrands are bounded below, or log ratios l = log(p/q) under P, whose lower tail is
-light for any two laws, since P(l <= -t) <= e^-t E e^-l <= e^-t.
+light for any two distributions, since P(l <= -t) <= e^-t E e^-l <= e^-t.
 
 Sources: Zhang and Stephens 2009 (the profile posterior); Vehtari, Simpson, Gelman, Yao and Gabry 2024 (the number of
 values, and the shrinkage for short lists).
@@ -171,7 +171,7 @@ class PointMoments:
 
 
 def tail_index(top_values: Any) -> FloatArray:
-    """Shape k of the generalised Pareto law of the largest values, the smallest of them being the threshold.
+    """Shape k of the generalised Pareto distribution of the largest values, the smallest of them being the threshold.
 
     ``top_values``, shape (..., m + 1), are the m + 1 largest f in any order, m >= 8. The result, for each list, is
     shrunk towards 1/2 with the weight of 10 values. It is infinite where a value is infinite; minus infinity where all
@@ -186,19 +186,19 @@ def tail_index(top_values: Any) -> FloatArray:
     >>> float(tail_index(1.0 / np.arange(1, 301)))  # Pareto quantiles with k = 1
     0.9...
     """
-    given = np.sort(_validate.real("top_values", top_values, "numbers"), axis=-1)
-    if given.ndim == 0 or given.shape[-1] <= _MIN_EXCEEDANCES:
+    values = np.sort(_validate.real("top_values", top_values, "numbers"), axis=-1)
+    if values.ndim == 0 or values.shape[-1] <= _MIN_EXCEEDANCES:
         raise ShapeError(
-            f"top_values must have at least {_MIN_EXCEEDANCES + 1} values in a list; got shape {given.shape}. Keep "
+            f"top_values must have at least {_MIN_EXCEEDANCES + 1} values in a list; got shape {values.shape}. Keep "
             "more of them."
         )
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        excess = given[..., 1:] - given[..., :1]
+        excess = values[..., 1:] - values[..., :1]
         largest = excess[..., -1]
         usable = np.isfinite(largest) & (largest > 0)
         scaled = np.where(usable[..., None], excess / largest[..., None], np.linspace(0.1, 1.0, excess.shape[-1]))
-    found = _pareto_shape(scaled)
-    return np.where(usable, found, np.where(np.isfinite(given[..., -1]), -math.inf, math.inf))
+    shape = _pareto_shape(scaled)
+    return np.where(usable, shape, np.where(np.isfinite(values[..., -1]), -math.inf, math.inf))
 
 
 def tail_verdict(index: Any, *, bounded: bool = False) -> Verdict:
@@ -207,12 +207,12 @@ def tail_verdict(index: Any, *, bounded: bool = False) -> Verdict:
     ``holds`` below 0.4; ``warn`` from 0.4 to 0.7; ``unknown`` from 0.7 on, where no upper end can be given. NaN (too
     few values) counts as 0.5. A ``bounded`` integrand has a finite variance, whatever the index says.
 
-    Calibrated by 16 replicates of 1000 (8000) points. False alarms: ``warn`` for a log-normal law of deviation 1 below
-    1 % (0), for Student's t and Pareto laws with k = 1/3 in 14-18 % (5-6 %) of runs; ``unknown`` for a log-normal law
-    of deviation 2 in 6 % (0). Misses: ``holds`` for k = 1/2 in 9 % (1 %), never for k = 2/3 and above; ``unknown`` for
-    k = 2/3 in 35 % (20 %), the rest ``warn``, and for k = 0.9 in 97 % (100 %). Where the verdict is ``holds``, coverage
-    is nominal for all laws tried but k = 1/2; under ``warn`` an interval at 0.95 misses up to 15 %.
-    ``tests/intervals/test_tails.py`` counts verdicts and misses.
+    Calibrated by 16 replicates of 1000 (8000) points. False alarms: ``warn`` for log-normal values of deviation 1 below
+    1 % (0), for Student's t and Pareto values with k = 1/3 in 14-18 % (5-6 %) of runs; ``unknown`` for log-normal
+    values of deviation 2 in 6 % (0). Misses: ``holds`` for k = 1/2 in 9 % (1 %), never for k = 2/3 and above;
+    ``unknown`` for k = 2/3 in 35 % (20 %), the rest ``warn``, and for k = 0.9 in 97 % (100 %). Where the verdict is
+    ``holds``, coverage is nominal for all distributions tried but k = 1/2; under ``warn`` an interval at 0.95 misses up
+    to 15 %. ``tests/intervals/test_tails.py`` counts verdicts and misses.
 
     Source: Vehtari et al. 2024 (0.7); 0.4 leaves a margin below 1/2 for a list of 400.
 
@@ -221,8 +221,8 @@ def tail_verdict(index: Any, *, bounded: bool = False) -> Verdict:
     >>> tail_verdict(0.1), tail_verdict(0.5), tail_verdict(0.9), tail_verdict(0.9, bounded=True)
     ('holds', 'warn', 'unknown', 'warn')
     """
-    given = np.asarray(index, dtype=np.float64)
-    worst = float(np.where(np.isnan(given), 0.5, given).max())
+    indices = np.asarray(index, dtype=np.float64)
+    worst = float(np.where(np.isnan(indices), 0.5, indices).max())
     if worst < _HOLDS:
         return "holds"
     return "warn" if bounded or worst < _UNKNOWN else "unknown"
@@ -247,5 +247,5 @@ def _pareto_shape(x: FloatArray) -> FloatArray:
     weights = np.exp(score - score.max(axis=-1, keepdims=True))
     weights /= weights.sum(axis=-1, keepdims=True)
     best = (b * weights).sum(axis=-1, keepdims=True)
-    found = np.log1p(-best * x).sum(axis=-1, keepdims=True) / m
-    return np.where(m >= _MIN_EXCEEDANCES, (found * m + 5.0) / (m + 10.0), math.nan)[..., 0]
+    shape = np.log1p(-best * x).sum(axis=-1, keepdims=True) / m
+    return np.where(m >= _MIN_EXCEEDANCES, (shape * m + 5.0) / (m + 10.0), math.nan)[..., 0]
