@@ -259,7 +259,7 @@ def _ends(value: FloatArray, weight: FloatArray | None = None) -> BoolArray:
 
 
 def _twice(level: FloatArray) -> FloatArray:
-    """Twice the number; infinite where that leaves the range of doubles."""
+    """Twice the number; infinite on overflow."""
     with np.errstate(over="ignore"):
         return np.asarray(2.0 * level)
 

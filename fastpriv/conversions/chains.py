@@ -249,7 +249,7 @@ def _direct(target: str, source: str, names: set[str], form: Form | None) -> Con
 
 
 def _chainable(row: Conversion) -> bool:
-    """Whether it may be part of a chain."""
+    """Whether a conversion may be part of a chain."""
     return row.holds and not row.published and all(assumption.chained for assumption in row.assumptions)
 
 

@@ -191,7 +191,7 @@ def conversion(
 
 
 def _check_exclusive(form: str, arguments: dict[str, Any], exclusive: dict[str, Form], parameters: Any) -> None:
-    """Refuse parameters of another formula, and insist on those without which this one has no answer."""
+    """Reject parameters of another formula, and require those without which this one has no answer."""
     for name, owner in exclusive.items():
         if owner != form and arguments.get(name) is not None:
             raise DomainError(
@@ -260,7 +260,7 @@ def _docstring(
 
 
 def _verdict(row: Conversion) -> str:
-    """What is to be known of one formula before it is trusted."""
+    """The guarantees and restrictions of one formula."""
     words = [f"Form: {row.form}." if row.holds else "**FALSE as published**; never a guarantee."]
     words += [f"Assumption: {row.assumption}."] if row.assumption else []
     words += [f"Valid: {row.domain}."] if row.domain else []

@@ -72,7 +72,7 @@ class _UserDefined(ValueObject):
         return self._function.form
 
     def _evaluate(self, x: FloatArray, block: int | None, *, zero: str, infinite: str) -> FloatArray:
-        """Values at the columns of x; ``zero`` and ``infinite``, where not empty, say why -inf and +inf are wrong."""
+        """Values at the columns of x; ``zero`` and ``infinite``, if not empty, say why -inf and +inf are invalid."""
         out = self._function(x, block)
         bad = invalid_values(out, zero=not zero, infinite=not infinite)
         if bad is None:

@@ -64,7 +64,7 @@ class PointFunction:
             self.form, self._call = "plain", self._call_each
 
     def __call__(self, x: FloatArray, block: int | None) -> FloatArray:
-        """Values at the columns of x, shape (n,); ``invalid_values`` looks for NaN in them."""
+        """Values at the columns of x, shape (n,); ``invalid_values`` checks them for NaN."""
         x = np.ascontiguousarray(x, dtype=np.float64)
         try:
             values = self._call(x)

@@ -24,7 +24,7 @@ ExactMethod = Callable[..., Estimate | None]
 
 
 def dispatch_of(p: Any, q: Any) -> Dispatch:
-    """Check a pair of distributions; say whether it is computed in one dimension, reduced as mixtures, or sampled."""
+    """Check a pair of distributions; return whether it is one-dimensional, reduced as mixtures, or sampled."""
     if isinstance(p, LogRatio):
         if q is not None:
             raise DomainError(

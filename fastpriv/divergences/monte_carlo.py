@@ -64,7 +64,7 @@ _NEAR_LOG_INTEGRAL = 0.5  # bound of log(integral of p^a q^(1-a)) below which th
 
 
 def _raise_interruption(function: Callable[Arguments, Estimate]) -> Callable[Arguments, Estimate]:
-    """Let an interrupted run end with a KeyboardInterrupt that carries what was reached."""
+    """Raise a KeyboardInterrupt that carries the estimate when a run was interrupted."""
 
     @functools.wraps(function)
     def raising(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Estimate:
@@ -97,7 +97,7 @@ def kl(p: Any, q: Any, request: Request, *, both: bool = False) -> Estimate:
     shape = (2,) if both else ()
 
     def component_range() -> FloatArray:
-        """What pairs of components tell of KL where samples do not tell enough."""
+        """Bounds of KL from pairs of components, used where samples give too little."""
         ranges = [(0.0, math.inf)] * (1 + both)
         if pair.both_mixtures:
             ranges = [kl_range(p, q), kl_range(q, p)][: 1 + both]
@@ -334,7 +334,7 @@ def _epsilon_groups(
 
 
 def _is_rare(p: GaussianMixture, q: GaussianMixture, epsilon: float, request: Request) -> bool:
-    """Whether samples of P and Q would hardly hit either divergence."""
+    """Whether samples of P and Q would almost never fall where either integrand is positive."""
     expired = _search_expired(request)
     return min(log_hockey_stick_upper_bound(*pair, epsilon, expired) for pair in ((p, q), (q, p))) < _LOG_RARE
 
@@ -423,7 +423,7 @@ def _component_pair_problem(
 def _tilted_candidates(
     p: Any, q: Any, pair: DistributionPair, proposal: Proposal, term: Term
 ) -> Iterator[SamplingProblem]:
-    """The tilted proposal alone, and with normals as narrow as the integrand beside it where that can be worth it."""
+    """The tilted proposal alone and, where this can pay, mixed with normals as narrow as the integrand."""
     yield _tilted_problem(p, q, pair, proposal, term)
     narrow = local_normals(p, q, proposal.dominant) if proposal.dominant is not None else None
     if narrow is None:
@@ -437,7 +437,7 @@ def _tilted_candidates(
 
 
 def _search_expired(request: Request) -> Callable[[], bool]:
-    """Deadline test of the search for a proposal, which has its share of the time."""
+    """Deadline test of the search for a proposal, which may use a fixed share of the time."""
     return lambda: request.time_budget.expired(_SEARCH_TIME)
 
 
@@ -445,7 +445,7 @@ def _search_expired(request: Request) -> Callable[[], bool]:
 
 
 def _reduced(p: Any, q: Any) -> tuple[Any, ...]:
-    """Mixtures in as few dimensions as tell them apart, in units in which they are of ordinary size."""
+    """Mixtures projected to the fewest dimensions that keep their divergences, in units of moderate size."""
     if isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture):
         projection = subspace(p, q)
         return in_common_units(*(projection.mixtures if projection is not None else (p, q)))
@@ -475,7 +475,7 @@ def _log(x: float) -> float:
 
 
 def _of_forced_distribution(problems: list[SamplingProblem], request: Request) -> list[SamplingProblem]:
-    """The problems of the distribution that ``method`` forces; the error says which there are."""
+    """The problems for the proposal that ``method`` requires; the error lists the available ones."""
     chosen = [problem for problem in problems if request.distribution in (None, problem.distribution)]
     if not chosen:
         have = ", ".join(sorted({problem.distribution for problem in problems}))
@@ -488,7 +488,7 @@ def _of_forced_distribution(problems: list[SamplingProblem], request: Request) -
 def _run(
     problems: list[SamplingProblem], request: Request, estimand: Estimand, truncation: Truncation | None = None
 ) -> Outcome:
-    """The run that was asked for; where too few samples of a tilted proposal carry the answer, a guaranteed one."""
+    """The requested run; where too few samples of a tilted proposal dominate the answer, a guaranteed one."""
     problems = _of_forced_distribution(problems, request)
     if request.interval == "guaranteed":
         return run_guaranteed(problems, request, estimand, truncation)
@@ -522,7 +522,7 @@ def _estimate(
         lower = np.maximum(lower, 0.0) if unit != "nats" or (value >= 0).all() else lower
         upper = np.minimum(upper, 1.0) if unit == "probability" else upper
     if not widened:
-        narrow = (lower == upper) & np.isfinite(value)  # narrower than doubles tell
+        narrow = (lower == upper) & np.isfinite(value)  # narrower than the spacing of doubles
         lower = np.where(narrow, _moved_outward(lower, -1.0, unit), lower)
         upper = np.where(narrow, _moved_outward(upper, 1.0, unit), upper)
     if outcome.integrals is not None:
@@ -534,7 +534,7 @@ def _estimate(
 
 
 def _moved_outward(end: FloatArray, direction: float, unit: Unit) -> FloatArray:
-    """An end moved outward by some roundings, but not out of the range of the unit."""
+    """Move a bound outward by some roundings, within the range of the unit."""
     with np.errstate(invalid="ignore"):
         outward = end + direction * 2.0**-50 * np.abs(end)
         moved = np.where(np.isfinite(end), np.nextafter(outward, direction * math.inf), end)
@@ -561,7 +561,7 @@ def _upper_by_tail(outcome: Outcome, upper: FloatArray) -> FloatArray:
 
 
 def _warn_unbounded(outcome: Outcome, request: Request) -> None:
-    """Say why there is no upper end, where the tail did not say it."""
+    """Warn why there is no upper end, unless the tail index has already warned."""
     others = "or take a bounded quantity: a total variation, hockey-stick or Jensen-Shannon divergence."
     if request.interval == "guaranteed":
         warned(

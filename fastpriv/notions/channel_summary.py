@@ -43,7 +43,7 @@ _AUTOMATIC_WORK = 2**32  # multiplications up to which ABP is computed for all s
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ChannelSummary(Result):
-    """What a channel tells about a secret with a prior. Estimates, None where there is no way to know them.
+    """Information that a channel leaks about a secret with a prior. Estimates, or None for those that are unavailable.
 
     Parameters
     ----------

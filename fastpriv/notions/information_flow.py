@@ -1,4 +1,4 @@
-"""Quantitative information flow: how much likelier the best guess of the secret gets, and leakage of Renyi order.
+"""Quantitative information flow: the gain of the best guess of the secret by a release, and leakage of Renyi order.
 
 Notation: Q (n, m) a channel, pi the prior of the secret, q = pi Q the distribution of the release.
 """

@@ -1,4 +1,4 @@
-"""Local privacy: what one release tells apart, value against value (LDP), value against all (LIP), and in mutual
+"""Local privacy: how well one release distinguishes value from value (LDP) and value from mixture (LIP), and its mutual
 information (LMIP).
 
 Notation: X is the secret with prior pi on points x, M the mechanism, P_x the distribution of M(x), P_M that of M(X).

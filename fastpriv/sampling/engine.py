@@ -118,7 +118,7 @@ class Outcome:
 
 @dataclass
 class _Sampler:
-    """Samples stages within a budget, and collects what all of them tell."""
+    """Samples stages within a budget, and collects the statistics of all of them."""
 
     request: Request
     samples: int = 0
@@ -198,7 +198,7 @@ class _Sampler:
 
 @dataclass
 class _RunState:
-    """What a run has come to: an interruption leaves it as it is."""
+    """The state of a run; an interruption leaves it unchanged."""
 
     problem: SamplingProblem
     points: str = "plain"
@@ -242,7 +242,7 @@ def run(problems: Sequence[SamplingProblem], request: Request, estimand: Estiman
 def _run_stages(
     sampler: _Sampler, state: _RunState, problems: Sequence[SamplingProblem], estimand: Estimand
 ) -> str:
-    """Pilot, allocation and stages; the reason why there are no more of them."""
+    """Run pilot, allocation and stages; return the reason for stopping."""
     request = sampler.request
     sampler.cost, sampler.seconds = measured_pace(max(problems, key=lambda problem: problem.cost), request)
     _choose_by_pilot(sampler, state, estimand, [(x, points) for x in problems for points in _candidates(x, request)])
@@ -356,7 +356,7 @@ def _points_independent(problem: SamplingProblem, points: str) -> bool:
 
 
 def _is_constant(problem: SamplingProblem, *stages: Stage) -> bool:
-    """Whether nothing varies in a range that is known."""
+    """Whether all values are equal and their range is known."""
     integrand = problem.integrand
     return integrand.bounded and integrand.terms[0].name != "renyi_proposal" and all_means_constant(list(stages))
 
@@ -386,7 +386,7 @@ def _candidates(problem: SamplingProblem, request: Request) -> tuple[str, ...]:
 def _choose_by_pilot(
     sampler: _Sampler, state: _RunState, estimand: Estimand, candidates: list[tuple[SamplingProblem, str]]
 ) -> None:
-    """The candidate with the smallest variance times cost, by a pilot whose points count for nothing else."""
+    """The candidate with the smallest variance times cost, by a pilot whose points are not used again."""
     request = sampler.request
     state.problem, state.points = candidates[0]
     if len(candidates) == 1 and request.spends_everything:

@@ -59,7 +59,7 @@ class Truncation:
 
 @dataclass(frozen=True)
 class _BatchTask:
-    """For task i: the state after its batches, where a value was infinite, and what the log ratios tell."""
+    """For task i: the state after its batches, where a value was infinite, and statistics of the log ratios."""
 
     problem: SamplingProblem
     truncation: Truncation
@@ -125,7 +125,7 @@ def run_guaranteed(
 
 
 def _task_batches(problem: SamplingProblem, request: Request) -> int:
-    """Batches of a task: a fixed amount of work, and no more than a few tasks need."""
+    """Batches of a task: a fixed amount of work, at most what fills a few tasks."""
     most = min(MAX_TASK_BATCHES, max(1, request.sample_budget // (BATCH * FIRST_TASKS)))
     tiles = max(1, round(SEGMENT_COST / 4 / (problem.cost + 20 * problem.dimension) / tile_size(problem.dimension)))
     most = min(most, MAX_TASK_VALUES // (BATCH * problem.integrand.size))
@@ -195,10 +195,10 @@ def _log_ratio_moment(p: GaussianMixture, q: GaussianMixture, expired: Callable[
 
 
 def _allowed_loss(size: float, request: Request) -> float:
-    """What truncation may take off a mean of about this size."""
+    """The loss by truncation allowed for a mean of about this size."""
     return TRUNCATION_SHARE * max(request.atol, request.rtol * size, 1e-12 * max(size, 1e-12))
 
 
 def _threshold(log_moment: float, s: float, loss: float) -> float:
-    """Where the loss is ``loss``."""
+    """The threshold at which the loss by truncation is ``loss``."""
     return max((log_moment - 1.0 - math.log(s * loss)) / s, 2.0)

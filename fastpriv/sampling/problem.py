@@ -47,7 +47,7 @@ ONE_COMPONENT = np.ones(1)  # weights of a source without components
 
 
 class EvaluableDensity(Protocol):
-    """A density only its owner knows; ``x`` has one row a dimension."""
+    """A density given by the user; ``x`` has one row a dimension."""
 
     dimension: int
 
@@ -291,7 +291,7 @@ def _evaluated(side: Packed | EvaluableDensity, x: FloatArray, drawn_from: objec
 
 
 class RatioSide:
-    """P or Q of a LogRatio: log p/q stands for log p, and 0 for log q."""
+    """P or Q of a LogRatio: log p/q takes the place of log p, and 0 that of log q."""
 
     def __init__(self, ratio: LogRatio, side: str) -> None:
         self.ratio, self.side, self.dimension = ratio, side, ratio.dimension
@@ -415,7 +415,7 @@ def _density_and_sources(distribution: Any) -> tuple[Packed | EvaluableDensity, 
 
 
 def _try_densities(p: Any, q: Any, root: SeedSequence, time_budget: TimeBudget) -> bool:
-    """Call every function on a few points, compare the integrals where draws can, and say whether that warned."""
+    """Call every function on a few points, compare the integrals if there are draws; return whether that warned."""
     cost = 0.0
     words = [_random.words(root, (9, index), 4) for index in range(2)]
     draws = [_trial_draws(distribution, words[index]) for index, distribution in enumerate((p, q))]

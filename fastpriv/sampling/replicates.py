@@ -377,7 +377,7 @@ class _ComponentRuns:
 def with_neyman_allocation(
     problem: SamplingProblem, root: SeedSequence, key: tuple[int, ...], most: int
 ) -> tuple[SamplingProblem, int]:
-    """The problem with the best allocation to its components that ``most`` probes tell, and the probes spent.
+    """The problem with the best allocation to its components found with ``most`` probes, and the probes spent.
 
     A tilted proposal keeps its weights: they are near the best already, and few probes cannot judge what is rarely hit.
     """
@@ -436,8 +436,8 @@ def _component_moments(
 
 
 def _half_equal(source: SampleSource) -> SampleSource:
-    """Half of the samples to all components alike. Where f has no bound a component of any weight may rule its mean,
-    and the interval does not know of a component that no sample comes from."""
+    """Give half of the samples to all components equally. Where f has no bound, a component of any weight may dominate
+    its mean, and the interval does not account for a component from which no sample is drawn."""
     allocation = 0.5 * (source.weights + 1.0 / len(source.weights))
     near = (np.abs(allocation - source.weights) <= NEARLY_EQUAL * source.weights).all()
     return source if near else replace(source, allocation=allocation)

@@ -171,8 +171,8 @@ def all_means_constant(stages: list[Stage]) -> bool:
 
 
 def replicates_equal(stages: list[Stage]) -> BoolArray:
-    """Where the replicates of a stage are all equal, so that they do not know their spread; also where nothing but the
-    rounding of equal log ratios makes them differ."""
+    """Where the replicates of a stage are all equal, so that they give no estimate of their spread; also where they
+    differ only by the rounding of equal log ratios."""
     equal: BoolArray = np.any(
         [(stage.means == stage.means[0]).all(axis=0) | stage.ratios_equal for stage in stages], axis=0
     )
@@ -201,7 +201,7 @@ def _bounds_of_constant(
     problem: SamplingProblem, stages: list[Stage], moments: PointMoments | None, level: float, request: Request,
     bounds: tuple[FloatArray, FloatArray],
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
-    """What N independent points of which none differs prove of the mean of f: bounds of order 1 / N.
+    """Bounds of the mean of f, of order 1 / N, proved by N independent points with equal values.
 
     With m = 1 - a^(1 / N), a set of a mass of at most 1 - m holds N points with probability at most a, also where
     fixed numbers of them come from several sources, by the inequality of the means: masses of 1 - m_i, averaged over
@@ -255,7 +255,7 @@ def _bounds_of_equal_ratios(
 def _kl_lower_bound_of_constant(
     problem: SamplingProblem, stages: list[Stage], moments: PointMoments, level: float, request: Request
 ) -> float:
-    """What a log ratio that is c at N independent draws of P proves of KL(P||Q).
+    """Lower bound of KL(P||Q) proved by a log ratio that is c at N independent draws of P.
 
     If all draws give one value, that value has a mass of less than 1 - m, m = 1 - a^(1 / (N - 1)), with probability
     below a. Where the ratio is c, Q has (1 - m) e^-c; what is left of both adds m log(m / (1 - (1 - m) e^-c)) at least,
@@ -307,7 +307,7 @@ class PlanningReference:
 def planning_reference(
     estimand: Estimand, problem: SamplingProblem, pilot: Stage, request: Request
 ) -> PlanningReference:
-    """What to plan from, as far as a pilot knows."""
+    """The reference for planning, as far as a pilot determines it."""
     estimates = estimand.estimates(_pilot_interval(problem, pilot, request))
     return PlanningReference(
         pilot.n, estimand.target_ratio(estimates, request), request.confidence, len(pilot.means)

@@ -191,7 +191,7 @@ def renyi_divergence(
         )
         if small is None:
             return _zero_divergence()
-        if "stopped" in small.cost:  # the first integral is complete, and tells more than a part of this one
+        if "stopped" in small.cost:  # the first integral is complete, a better answer than a part of this one
             integral = integral._replace(method=integral.method + TIME_SPENT, cost={**integral.cost, **STOPPED})
         else:
             integral = small

@@ -228,7 +228,7 @@ def _tighten_with_closed_bounds(
 
 
 def _is_wide(rows: FloatArray, width: float = _WIDE_BRACKET) -> BoolArray:
-    """Whether a bracket is far wider than what rounding explains; of tiny divergences, whether it says nothing."""
+    """Whether a bracket is far wider than rounding explains; for tiny divergences, whether it is trivial."""
     lower, upper, tiny = rows[:, 1], rows[:, 2], rows[:, 2] <= 1e-300
     unknown = (rows[:, 5] > -np.inf) & (rows[:, 4] == -np.inf)
     return np.asarray(np.where(tiny, unknown, upper - lower > width * upper), dtype=np.bool_)

@@ -334,7 +334,7 @@ def _with_equal_components_joined(weights: FloatArray, means: FloatArray, sigmas
 
 
 def sums_to_one(weights: list[float]) -> bool:
-    """Whether they sum to 1 as far as their own rounding tells."""
+    """Whether they sum to 1 within their own rounding."""
     return abs(math.fsum([*weights, -1.0])) <= 0.5 * math.fsum(map(math.ulp, weights)) + UNIT_ROUNDOFF
 
 

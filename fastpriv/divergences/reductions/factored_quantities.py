@@ -394,7 +394,7 @@ def _kl_change(divergence: float, log_uncertainty: float) -> float:
 def _displaced_bounds(
     factor: OneDimensionalFactor, epsilon: FloatArray, *, logs: bool, deadline: Deadline
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds of hockey-stick divergences, or of their logarithms, for all that displacement and weights allow."""
+    """Bounds of hockey-stick divergences, or of their logarithms, over all displacements and weights allowed."""
     with np.errstate(all="ignore"):
         size = np.asarray(_hockey_stick(factor.wide, epsilon, True, deadline).lower)
         growth = np.logaddexp(0.0, epsilon)  # log(1 + a)

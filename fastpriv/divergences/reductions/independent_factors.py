@@ -90,7 +90,7 @@ def independent_factors(*mixtures: GaussianMixture) -> Factors | None:
 def _collinear_or_parallel(
     weights: Arrays, means: Arrays, k: FloatArray, between: Callable[[], Factors | None] = lambda: None
 ) -> Factors | None:
-    """The factor of collinear means, else what ``between`` finds, else the factors of means on parallel lines."""
+    """The factor of collinear means, else the result of ``between``, else the factors of means on parallel lines."""
     factor = collinear_factor(weights, means, k)
     if factor is not None:
         return (factor,)

@@ -99,7 +99,7 @@ def _spanned_subspace(mixtures: tuple[GaussianMixture, ...], d: int) -> Subspace
 
 
 def _differing_coordinates(mixtures: tuple[GaussianMixture, ...], d: int) -> Subspace | None:
-    """The coordinates on which not all components agree."""
+    """The coordinates in which the components differ."""
     differs = np.zeros(d, dtype=bool)
     first = mixtures[0].sigmas.reshape(len(mixtures[0]), -1)[0]
     for few in (FIRST_COMPONENTS, None):

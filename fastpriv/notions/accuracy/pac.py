@@ -226,7 +226,7 @@ def _raised_if_interrupted(answer: Accuracy, cost: Mapping[str, Any]) -> Accurac
 
 
 class _Question(NamedTuple):
-    """The validated question: where the target is, which deviations count, in which norm."""
+    """The validated request: the target, the deviations that count, and the norm."""
 
     target: FloatArray
     alpha: FloatArray  # distinct, in increasing order

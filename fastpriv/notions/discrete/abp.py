@@ -133,7 +133,7 @@ def _changes_of_secrets(rows: RowBlocks, first: ColumnStatistics, secrets: Index
 
 
 def _sum_error(rows: RowBlocks, believed: FloatArray) -> float:
-    """What wrong sums of rows, of the prior and of the belief move 1 + g by, relative."""
+    """Relative error of 1 + g due to sums of rows, prior and belief that are not exactly 1."""
     gap = 2.1 * rows.channel.mass_gap + 1.1 * rows.gap + 2.1 * rows.row_sum_error
     # both the prior and a belief of its own are rounded when they are divided by their sums
     return gap + (0.0 if believed is rows.prior else 4 * U)
@@ -244,7 +244,7 @@ def _jensen_shannon_terms(pi: FloatArray, belief: FloatArray, g: FloatArray) -> 
 
 
 def symmetric_shift(model: ChannelWithPrior) -> tuple[float, float, float] | None:
-    """Value and bounds where all secrets are alike: 1 + g takes one value at the true secret, another elsewhere."""
+    """Value and bounds if the channel is symmetric: 1 + g takes one value at the true secret, another elsewhere."""
     uniform = isinstance(model.prior, tuple) and all(marginal is None for marginal in model.prior)
     if model.prior is not None and not uniform:
         return None

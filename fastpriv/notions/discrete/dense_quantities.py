@@ -368,7 +368,7 @@ def pointwise_divergence(rows: RowBlocks, second: RowStatistics) -> Bracket:
 
 
 def _divergence_bounds(value: FloatArray | np.float64, second: RowStatistics) -> tuple[Any, Any]:
-    """Divergences less and plus what rounding and row sums other than 1 can change."""
+    """Divergences minus and plus the error due to rounding and to row sums other than 1."""
     error = (200 * U + 4 * second.relative_error) * value + 64 * U * np.sqrt(value * second.spread_energy)
     error = error + 1e-300 * (value > 0) + 1.01 * second.row_gap * (value + np.sqrt(2.01 * value) + second.row_gap)
     return np.maximum(value - error, 0.0), np.asarray(value + error)

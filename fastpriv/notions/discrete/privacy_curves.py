@@ -147,7 +147,7 @@ def _has_full_support(prior: Any) -> bool:
 
 
 def _cell_rounding(channel: AnyChannel, levels: FloatArray) -> FloatArray:
-    """What rounding moves a hockey-stick divergence of two rows by, where cells are computed."""
+    """Rounding error of a hockey-stick divergence of two rows whose cells are computed."""
     if isinstance(channel, (Channel, SparseChannel)):
         return np.full(levels.size, 4 * U if getattr(channel, "log", False) else 0.0)
     return 16 * U * (2 + math.log(2.0) * channel._log2_shape()[1] + np.minimum(levels, 750.0))
@@ -261,7 +261,7 @@ def _rows_as_doubles(channel: AnyChannel, secrets: IndexArray) -> FloatArray:
 def _curve_against_mixture(
     blocks: RowBlocks, first: ColumnStatistics, levels: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Rows of positive prior probability against q, both ways."""
+    """Rows of positive prior probability against q, in both directions."""
     excess = _capped_expm1(levels)
     q = blocks.rescaled(first.q)
     centre, delta = (first.centre, first.delta) if blocks.unscaled else (None, None)
@@ -287,7 +287,7 @@ def _curve_against_mixture(
 
 
 def _curve_against_release(pairs: tuple[RowPair, ...], levels: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Rows against the distribution of the release, both ways; it is the second of each pair."""
+    """Rows against the distribution of the release, in both directions; the latter is second in each pair."""
     swapped = (RowPair(pair.log_q, pair.log_p, -pair.log_ratio, pair.log_error, pair.ratio_error) for pair in pairs)
     under, under_error = _curve_of_pairs(tuple(swapped), levels)
     over, over_error = _curve_of_pairs(pairs, levels)
@@ -296,7 +296,7 @@ def _curve_against_release(pairs: tuple[RowPair, ...], levels: FloatArray) -> tu
 
 
 def _curve_of_type_classes(classes: TypeClasses, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """All secrets alike under the uniform prior: each of them has the mean over secrets."""
+    """For a channel symmetric in its secrets under the uniform prior: each secret has the mean over secrets."""
     y = classes.log_ratio
     joint = classes.log_mass + classes.log_weight[classes.classes]
     positive = joint > -np.inf

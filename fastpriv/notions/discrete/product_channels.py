@@ -222,7 +222,7 @@ def _log_mass(prior: Any, size: int) -> Any:
 
 
 def _symmetric_classes(factor: AnyChannel, prior: Any) -> TypeClasses | None:
-    """Classes of equal releases, if the prior is uniform and all secrets are alike."""
+    """Classes of equal releases, if the prior is uniform and the channel is symmetric in its secrets."""
     return type_classes(ChannelWithPrior(factor, None)) if prior is None and structured.is_symmetric(factor) else None
 
 
@@ -269,7 +269,7 @@ def _expected_posterior(ratios: _FactorRatios, change: Ball, growth: Ball, row_e
 
 
 def _expected_posterior_if_symmetric(classes: TypeClasses, k: int) -> _ExpectedPosterior:
-    """All secrets alike: 1 + g takes one value at the true secret, another elsewhere."""
+    """For a channel symmetric in its secrets: 1 + g takes one value at the true secret, another elsewhere."""
     energy, relative = chi_square_information(classes)
     at_true_secret = Ball(energy, relative * energy)
     mid, radius = float(at_true_secret.mid), float(at_true_secret.rad)
@@ -311,7 +311,7 @@ def _pair_if_symmetric(classes: TypeClasses) -> RowPair:
 
 
 def _merged(row: Ball, q: Ball, ratio: Ball) -> RowPair:
-    """The pair with releases of one log ratio together."""
+    """The pair with releases of equal log ratio merged."""
     order = np.lexsort((row.mid, ratio.mid))
     row, q, ratio = row[order], q[order], ratio[order]
     start = np.flatnonzero(np.concatenate([[True], ratio.mid[1:] != ratio.mid[:-1]]))
@@ -342,7 +342,7 @@ def _dominates(pair: RowPair, other: RowPair) -> bool:
 
 
 def _divergence(pair: RowPair, differ: BoolArray, sign: float, level: float) -> tuple[float, float]:
-    """What these releases add to the divergence, and how fast that changes with the level."""
+    """The part of the divergence due to these releases, and its derivative in the level."""
     ratio = sign * pair.log_ratio
     over = differ & (ratio > level - _ORDER_MARGIN * (1 + level))
     mass = np.exp(pair.log_p if sign > 0 else pair.log_q)[over]

@@ -27,7 +27,7 @@ _METHOD = "classes of like releases"
 
 
 def type_classes(model: ChannelWithPrior) -> TypeClasses | None:
-    """Classes of equal releases, for the families that know them without a look at each cell; else None."""
+    """Classes of equal releases, for the families that give them without visiting each cell; else None."""
     channel = model.channel
     sparse = isinstance(channel, SparseChannel) and len(channel.background) == 1
     if sparse or isinstance(channel, (RandomizedResponse, UnaryEncoding, SubsetSelection)):

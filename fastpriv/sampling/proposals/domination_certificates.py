@@ -178,7 +178,7 @@ def _prove(
     tau: FloatArray, theta: float | None, means: FloatArray, positions: IndexArray, bounds: FloatArray,
     spreads: FloatArray,
 ) -> None:  # fmt: skip
-    """Fill in what is proved of the problems at these positions."""
+    """Write the proved bounds and covariances of the problems at these positions."""
     equal = np.broadcast_to((denominators[0].lower[None] == numerator[0].lower[:, None]).all(axis=(2, 3)), tau.shape)
     problems = _problems(numerator, denominators, tau, equal)
     logs, log_sizes = _constants(numerator[0], denominators[0], levels, tau, equal, theta)
@@ -237,7 +237,7 @@ def _factors_of(factors: Factors, rows: IndexArray) -> Factors:
 
 
 def _sums(side: _TransformedComponents, times: FloatArray) -> _QuadraticForm:
-    """Those of components counted so many times."""
+    """The quadratic form of components with multiplicities ``times``."""
     (matrix, first), (slope, second), (square, third) = (
         call(times) for call in (side.matrix, side.slope, side.square)
     )  # fmt: skip
@@ -245,7 +245,10 @@ def _sums(side: _TransformedComponents, times: FloatArray) -> _QuadraticForm:
 
 
 def _gaps(side: _TransformedComponents, tau: FloatArray, ours: _TransformedComponents) -> _QuadraticForm:
-    """Those of components with the factor of N, less N as often: with a_j - a in place of a_j nothing large cancels."""
+    """The quadratic form of components with the factor of N, minus that of N as often.
+
+    It is computed from a_j - a in place of a_j, so that no large terms cancel.
+    """
     slope, slope_error = side.slope(tau)
     square, square_error = side.square(tau)
     far, missed = np.linalg.norm(ours.away, axis=2), ours.away_error
@@ -289,7 +292,7 @@ def lower_factors(spreads: FloatArray) -> tuple[FloatArray, BoolArray]:
 
 
 def _proved_least_eigenvalues(matrices: FloatArray) -> FloatArray:
-    """Proved lower bounds of the eigenvalues, 0 or less where none is positive."""
+    """Proved lower bounds of the least eigenvalues, 0 or less where no positive one is proved."""
     guess = np.linalg.eigvalsh(matrices)[:, 0]
     bounds = np.minimum(guess, 0.0)
     open_rows = np.flatnonzero(guess > 0.0)

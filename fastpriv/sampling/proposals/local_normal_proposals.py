@@ -187,7 +187,7 @@ def _precisions(mixture: GaussianMixture, rows: IndexArray) -> FloatArray:
 
 
 def _starts(number: int, size: int) -> FloatArray:
-    """Near the mean of T, which may be a saddle, and points that spread like T."""
+    """Start points: near the mean of T, which may be a saddle, and points that spread like T."""
     grid = (np.arange(number)[:, None] + _OFFSET) * np.sqrt(np.arange(2, size + 2))
     return np.asarray(np.sqrt(2.0) * np.sin(2.0 * np.pi * grid))
 
@@ -218,7 +218,7 @@ def _kalman_step(
 
 
 def _distinct(u: FloatArray, logs: FloatArray, slopes: FloatArray, spread: FloatArray) -> list[int]:
-    """The best of those that lie together."""
+    """Indices, best first, of the points that are not close to a better one."""
     kept: list[int] = []
     for k in np.argsort(-logs, kind="stable"):
         if logs[k] < logs.max() - _LOG_DEFICIT:

@@ -1,4 +1,4 @@
-"""Proposals for the integral of p^a q^(1-a), and what pairs of components tell of it and of KL.
+"""Proposals for the integral of p^a q^(1-a), and bounds on it and on KL from pairs of components.
 
 Orders above 1. Notation: a the order. The exponents of each component of p sum to a - 1, so that N_i^a q^(1-a) <=
 B_i T_i with c_i = w_i^a B_i; for any parts pi_i of a proposal sum pi_i T_i, by Hoelder's inequality,
@@ -107,7 +107,7 @@ def renyi_proposal(
 
 
 def _distance(p: GaussianMixture, q: GaussianMixture) -> float:
-    """What no two means are further apart than, in least standard deviations."""
+    """Upper bound of the distance of any two means, in least standard deviations."""
     means = np.concatenate([mixture.means.reshape(len(mixture), -1) for mixture in (p, q)])
     spreads = [side.sigmas if side.factors is None else np.einsum("kii->ki", side.factors) for side in (p, q)]
     least = min(float(np.min(spread)) for spread in spreads)
@@ -182,7 +182,7 @@ def _max_min_shares(margins: FloatArray) -> tuple[FloatArray | None, FloatArray 
 
 
 def _full_start(pair: FullTilting, order: float) -> FeasibleStart | bool:
-    """As ``_diagonal_start``."""
+    """Shares of q as in ``_diagonal_start``, for full covariances."""
     number, partners = len(pair.means), len(pair.q[0])
     most = min(partners, pair.active - 1 if pair.has_remainder else pair.active)
     support, parts = np.zeros((number, most), dtype=np.intp), np.zeros((number, most))

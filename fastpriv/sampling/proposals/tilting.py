@@ -201,7 +201,7 @@ class _ProposalSearch:
         return _proposal(self.p, pair, best)
 
     def _relax(self, now: TiltedNormals, shift: float) -> None:
-        """Give components that hardly count the least exponents that keep it so: they leave their shares to others."""
+        """Give negligible components the least exponents that keep them so: their shares go to others."""
         logs = self.weights + now.log_bounds
         sufficient = _log_total(logs) - _MARGIN - self.weights
         low = np.flatnonzero(now.log_bounds < sufficient)

@@ -222,7 +222,7 @@ def _boundary(
     log_wealth: Callable[[FloatArray], tuple[FloatArray, FloatArray]], refused: FloatArray, accepted: FloatArray,
     needed: float,
 ) -> FloatArray:  # fmt: skip
-    """The candidate where the wealth is what is needed, searched from the end that is refused; that end where it is
+    """The candidate at which the wealth reaches the threshold, searched from the rejected end; that end where it is
     accepted itself.
 
     The wealth is convex and falls from there to the mean. After some halvings come Newton's steps, which stop short of

@@ -265,7 +265,7 @@ def _level(confidence: float) -> float:
 def _rule_of_three(
     groups: dict[int, FloatArray], columns: BoolArray, independent: bool, error: float, low: float, high: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds where all replicates of a stage are equal; of several stages the one with most draws says most."""
+    """Bounds where all replicates of a stage are equal; of several stages, that with most draws is the tightest."""
     size, group = max(groups.items(), key=lambda item: (len(item[1]) * (item[0] if independent else 1), item[0]))
     value = group.reshape(len(group), -1)[0, columns]
     at_end = (value == low) | (value == high)

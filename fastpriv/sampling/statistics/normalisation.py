@@ -54,7 +54,7 @@ _VAGUE = 0.25  # variance of log r from which on the estimate is not worth givin
 
 
 class IntegralComparison(NamedTuple):
-    """What the draws say of Z_p / Z_q: an estimate and its standard error, NaN and infinity where they say nothing.
+    """Estimate of Z_p / Z_q and its standard error; NaN and infinity where the draws do not determine it.
 
     ``verdict`` is "equal" unless the opposite is shown; "out of reach" for one-sided draws whose mean is below 1: the
     integrals differ, or the other distribution has mass where these draws never are.
@@ -97,7 +97,7 @@ def compare_integrals(at_p: FloatArray | None, at_q: FloatArray | None) -> Integ
 
 
 class LogRatioSums:
-    """What l = log p - log q at all draws of a run tells: its range, and whether the integrals are equal.
+    """Statistics of l = log p - log q over all draws of a run: its range, and whether the integrals are equal.
 
     ``one_sided`` says that only one of the two is drawn from, so that the tail of the weights matters. Sums add up; a
     merge in a fixed order gives fixed bits. ``tests/properties/test_normalisation.py`` counts false alarms.
@@ -211,7 +211,7 @@ def compare_integrals_and_warn(
 
 
 def warn_of_normalisation(comparison: IntegralComparison, p: str = "p", q: str = "q", *, of_p: bool = True) -> None:
-    """Warn of integrals that are not equal; ``of_p`` says which side was drawn from where it was one alone."""
+    """Warn of integrals that are not equal; if one side alone was drawn from, ``of_p`` says whether it was P."""
     drawn, other = (p, q) if of_p else (q, p)
     size = f"{comparison.ratio:.3g} +- {comparison.error:.1g}"
     if comparison.verdict == "unequal":
@@ -249,7 +249,7 @@ def _both_sides(at_p: FloatArray, at_q: FloatArray) -> IntegralComparison:
     weight = score(best)[1]
     spread = 1.0 / weight - 1.0 / len(at_p) - 1.0 / len(at_q) if weight > 0 else math.inf
     unequal = _differs(at_p, at_q, shift)
-    if spread > _VAGUE:  # where P and Q hardly meet
+    if spread > _VAGUE:  # P and Q hardly overlap
         excess = _one_side(at_q).ratio, _one_side(-at_p).ratio
         ratio = excess[0] if excess[0] > 1 else 1.0 / max(excess[1], 1.0)
         return IntegralComparison(ratio, math.inf, "unequal") if unequal else _NOTHING_SAID

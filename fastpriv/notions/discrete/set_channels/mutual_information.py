@@ -62,7 +62,7 @@ def mutual_information(sets: SetParameters) -> Bracket:
 def _mean_phi(sets: SetParameters) -> tuple[float, float]:
     """E_0 phi(S) and a bound on its error."""
     start = 0.5 * _variance(sets)  # F(0)
-    if start < 1e-290:  # phi(s) <= (s - 1)^2; S is constant where all secrets of a selection are alike
+    if start < 1e-290:  # phi(s) <= (s - 1)^2; S is constant where a selection is symmetric in its secrets
         return start, start + _UNDERFLOW_ERROR
     scale = math.log(start) - math.log(sets.high)  # at most the log of the answer
     first = math.log(_FIRST_NODE / sets.high)
@@ -171,7 +171,7 @@ def _transform_less_1_of_sets(sets: SetParameters, t: FloatArray) -> tuple[Float
             up, down = share * y, (share - 1) * y
             new = (1 - share) * (_kappa(up) + np.exp(up) * change[low:top])
             change[low:top] = new + share * (_kappa(down) + np.exp(down) * change[low - 1 : top - 1])
-    overflown = ~np.isfinite(change[-1])  # on the way beyond doubles: then no more is known than 0 <= M - 1 <= e - 1
+    overflown = ~np.isfinite(change[-1])  # overflow: then the only bound is 0 <= M - 1 <= e - 1
     rounding = (32 * U + 4 * sets.relative_error) * (sets.secrets + 2 + 2 * largest_shift)
     return np.where(overflown, 1.0, change[-1]), np.where(overflown, 1.8, rounding)
 

@@ -1,4 +1,4 @@
-"""Unary encodings and subset selections as random sets whose distribution under a reference knows no secret.
+"""Unary encodings and subset selections as random sets whose reference distribution does not depend on the secret.
 
 Notation: under the reference, which E_0 refers to, a unary encoding sets every bit with probability q, and a subset
 selection draws any set of ``size`` of the k secrets, q = size / k. The likelihood of secret d over the reference is
