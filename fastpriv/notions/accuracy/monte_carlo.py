@@ -151,7 +151,7 @@ def _misses_of_blocks(
 
 
 def _schedule(misses: IntArray, n: int, size: int, request: Request) -> list[int]:
-    """Numbers of samples at the analyses: those that the pilot requires, in whole blocks, then twice as many each time."""
+    """Numbers of samples at the analyses: those that the pilot requires, in whole blocks, then doubled each time."""
     share = np.maximum(misses, 1) / n
     half_width = np.maximum(request.atol, request.rtol * share)
     quantile = student_factor(analysis_confidence(request.confidence, 1), 2**20, request.side)
