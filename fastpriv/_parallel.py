@@ -187,7 +187,8 @@ def _run_in_worker(key: str, pickled: NDArray[np.uint8], task: Any) -> _Outcome:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         outcome = _outcome(key, pickled, task)
-    kept = tuple((str(one.message), one.category) for one in caught if not issubclass(one.category, _IGNORED_WARNINGS))
+    relevant = (warning for warning in caught if not issubclass(warning.category, _IGNORED_WARNINGS))
+    kept = tuple((str(warning.message), warning.category) for warning in relevant)
     return outcome._replace(warnings=kept)
 
 

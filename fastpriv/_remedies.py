@@ -48,18 +48,18 @@ def for_wrong_type(value: Any, remedy: str | None = None) -> str:
 def _kind_of_entries(value: Any) -> tuple[str, bool]:
     """Kind of the dtype of a value that is not an array of numbers, and whether its rows differ in length."""
     try:
-        given = np.asarray(value)
+        array = np.asarray(value)
     except ValueError:
         return "O", True
     except (TypeError, OverflowError):
         return "O", False
-    if given.dtype.kind != "O" or given.ndim == 0:
-        return given.dtype.kind, False
+    if array.dtype.kind != "O" or array.ndim == 0:
+        return array.dtype.kind, False
     kinds = {
-        "S" if isinstance(one, (str, bytes)) else "c" if isinstance(one, complex) else "O"
-        for one in given.ravel()
+        "S" if isinstance(entry, (str, bytes)) else "c" if isinstance(entry, complex) else "O"
+        for entry in array.ravel()
     }
-    ragged = any(hasattr(one, "__len__") and not isinstance(one, (str, bytes)) for one in given.ravel())
+    ragged = any(hasattr(entry, "__len__") and not isinstance(entry, (str, bytes)) for entry in array.ravel())
     return next((kind for kind in "Sc" if kind in kinds), "O"), ragged
 
 

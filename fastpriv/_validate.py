@@ -63,18 +63,18 @@ def array(name: str, value: Any) -> NDArray[Any]:
     if isinstance(value, (list, tuple)) and (masked := _first_masked_index(value)) is not None:
         raise _missing_value_error(name, _MASKED_ENTRY, masked, "")
     try:
-        given = np.asanyarray(value)
+        converted = np.asanyarray(value)
     except ValueError:
         raise ShapeError(f"{name} must be an array with rows of one length; got {shown(value)}. Make them alike.") \
             from None
-    kind, absent = _missing_entries(value, given)
+    kind, absent = _missing_entries(value, converted)
     if kind:
         first = tuple(int(i) for i in np.unravel_index(int(np.argmax(absent)), absent.shape))
         number = f" ({int(absent.sum())} of {absent.size} entries)" if first else ""
         raise _missing_value_error(name, kind, first, number)
-    if isinstance(given, np.ndarray) and given.base is not None:
-        whole_file(name, given)
-    return np.asarray(given)
+    if isinstance(converted, np.ndarray) and converted.base is not None:
+        whole_file(name, converted)
+    return np.asarray(converted)
 
 
 def integers(
@@ -87,53 +87,53 @@ def integers(
     Booleans are refused.
     """
     constraint = constraint or f"integers from {shown(minimum)} to {shown(maximum)}"
-    given = array(name, value)
-    kind, found = given.dtype.kind, given
+    values = array(name, value)
+    kind, converted = values.dtype.kind, values
     if kind not in "iufO":
         raise DomainError(f"{name} must be {constraint}; got {shown(value)}. {remedy or 'Pass whole numbers.'}")
-    if kind in "iu" and given.size and minimum <= int(given.min()) and int(given.max()) <= min(maximum, 2**63 - 1):
-        return np.asarray(given.astype(np.int64 if maximum < 2**63 else object))
+    if kind in "iu" and values.size and minimum <= int(values.min()) and int(values.max()) <= min(maximum, 2**63 - 1):
+        return np.asarray(values.astype(np.int64 if maximum < 2**63 else object))
     if kind == "O":
-        cells: Any = np.empty(given.size, dtype=object)
-        cells[:] = [_integer_or_none(cell) for cell in given.ravel().tolist()]
-        whole = np.array([cell is not None for cell in cells], dtype=bool).reshape(given.shape)
-        found = cells.reshape(given.shape)
+        cells: Any = np.empty(values.size, dtype=object)
+        cells[:] = [_integer_or_none(cell) for cell in values.ravel().tolist()]
+        whole = np.array([cell is not None for cell in cells], dtype=bool).reshape(values.shape)
+        converted = cells.reshape(values.shape)
     elif kind == "f":
         with np.errstate(invalid="ignore"):
-            whole = np.asarray((given == np.floor(given)) & (np.abs(given) <= _LARGEST_CONSECUTIVE_INTEGER))
-            found = given.astype(np.int64)
+            whole = np.asarray((values == np.floor(values)) & (np.abs(values) <= _LARGEST_CONSECUTIVE_INTEGER))
+            converted = values.astype(np.int64)
     else:
-        whole = np.ones(given.shape, dtype=bool)
+        whole = np.ones(values.shape, dtype=bool)
     good = whole.copy()
-    good[whole] = (found[whole] >= minimum) & (found[whole] <= maximum)
+    good[whole] = (converted[whole] >= minimum) & (converted[whole] <= maximum)
     if not good.all():
         bad = np.argwhere(~np.atleast_1d(good))
-        index = tuple(int(i) for i in bad[0]) if given.ndim else ()
-        cell, shown_index = given[index], index[0] if len(index) == 1 else index
-        where = f" at index {shown_index} ({len(bad)} of {given.size} entries)" if given.ndim else ""
+        index = tuple(int(i) for i in bad[0]) if values.ndim else ()
+        cell, shown_index = values[index], index[0] if len(index) == 1 else index
+        where = f" at index {shown_index} ({len(bad)} of {values.size} entries)" if values.ndim else ""
         cell = cell.item() if isinstance(cell, np.generic) else cell
         remedy = remedy or (f"Count from {minimum}." if whole[index] else "Pass whole numbers, rounded if need be.")
         raise DomainError(f"{name} must be {constraint}; got {shown(cell)}{where}. {remedy}")
     if maximum < 2**63:
-        return np.asarray(found.astype(np.int64))
-    return np.asarray(found.astype(object))
+        return np.asarray(converted.astype(np.int64))
+    return np.asarray(converted.astype(object))
 
 
-def whole_file(name: str, given: NDArray[Any]) -> None:
+def whole_file(name: str, values: NDArray[Any]) -> None:
     """Refuse an array that is mapped from a file which has become shorter, since reading it would end the process.
 
     The file may still be cut between this check and the reading; ``_files`` reads without a map where it can.
     """
-    root = map_of(given)
+    root = map_of(values)
     if root is None:
         return
     try:
         size = root._mmap.size()
     except (AttributeError, ValueError, OSError):  # a map of no file, or one that is closed
         return
-    first, start = (x.__array_interface__["data"][0] for x in (given, root))
-    last = sum((n - 1) * max(step, 0) for n, step in zip(given.shape, given.strides, strict=True)) + given.itemsize
-    needed = root.offset + first - start + (last if given.size else 0)
+    first, start = (x.__array_interface__["data"][0] for x in (values, root))
+    last = sum((n - 1) * max(step, 0) for n, step in zip(values.shape, values.strides, strict=True)) + values.itemsize
+    needed = root.offset + first - start + (last if values.size else 0)
     if size < needed:
         raise DomainError(
             f"{name} must be a file that stays as it is while it is read; got {str(root.filename)!r}, which was cut to "
@@ -141,9 +141,9 @@ def whole_file(name: str, given: NDArray[Any]) -> None:
         )
 
 
-def map_of(given: Any) -> Any:
+def map_of(values: Any) -> Any:
     """The ``numpy.memmap`` that an array is or is a view of, and None for other arrays."""
-    root = given
+    root = values
     while isinstance(root.base, np.ndarray):
         root = root.base
     return root if isinstance(root, np.memmap) else None
@@ -160,11 +160,11 @@ def real(
     if isinstance(value, (str, bytes)):
         raise DomainError(f"{name} must be {constraint}; got {shown(value)}. {_remedies.for_wrong_type(value)}")
     try:
-        given = array(name, value)
-        if given.dtype.kind not in "fiub" and not (given.dtype.kind == "O" and _all_numbers(given)):
+        values = array(name, value)
+        if values.dtype.kind not in "fiub" and not (values.dtype.kind == "O" and _all_numbers(values)):
             raise TypeError
-        grid(name, given.shape, _BYTES_PER_ANSWER if answer else _BYTES_PER_INPUT)
-        found = copied(given, np.float64)
+        grid(name, values.shape, _BYTES_PER_ANSWER if answer else _BYTES_PER_INPUT)
+        converted = copied(values, np.float64)
     except DomainError:  # of entries that are missing
         raise
     except EstimateGivenError:
@@ -175,28 +175,28 @@ def real(
     except (TypeError, ValueError, OverflowError):
         remedy = _remedies.for_wrong_type(value, remedy)
         raise DomainError(f"{name} must be {constraint}; got {shown(value)}. {remedy}") from None
-    good = ~np.isnan(found)
+    good = ~np.isnan(converted)
     if valid is not None:
         with np.errstate(invalid="ignore"):
-            good &= np.asarray(valid(found), dtype=bool)
+            good &= np.asarray(valid(converted), dtype=bool)
     if not good.all():
-        worst, text = _first_invalid(found, good)
+        worst, text = _first_invalid(converted, good)
         remedy = remedy or _remedies.for_out_of_range(constraint, worst)
         raise DomainError(f"{name} must be {constraint}; got {text}. {remedy}")
-    return found
+    return converted
 
 
-def copied(given: NDArray[Any], kind: Any, order: Literal["C", "K"] = "K") -> NDArray[Any]:
+def copied(values: NDArray[Any], kind: Any, order: Literal["C", "K"] = "K") -> NDArray[Any]:
     """A copy with this dtype, made block by block if the array is large, so that Ctrl-C is heard in between."""
-    if given.ndim == 0 or given.size <= _COPY_BLOCK:
-        return np.array(given, dtype=kind, order=order, subok=False)
-    out = np.empty_like(given, dtype=kind, order=order, subok=False)
-    if len(given) == 1:
-        out[0] = copied(given[0], kind)
+    if values.ndim == 0 or values.size <= _COPY_BLOCK:
+        return np.array(values, dtype=kind, order=order, subok=False)
+    out = np.empty_like(values, dtype=kind, order=order, subok=False)
+    if len(values) == 1:
+        out[0] = copied(values[0], kind)
         return out
-    step = max(1, _COPY_BLOCK * len(given) // given.size)
-    for start in range(0, len(given), step):
-        out[start : start + step] = given[start : start + step]
+    step = max(1, _COPY_BLOCK * len(values) // values.size)
+    for start in range(0, len(values), step):
+        out[start : start + step] = values[start : start + step]
     return out
 
 
@@ -205,10 +205,10 @@ def scalar(
     *, remedy: str | None = None,
 ) -> float:  # fmt: skip
     """One real number."""
-    found = real(name, value, constraint, valid, remedy=remedy)
-    if found.ndim != 0:
-        raise ShapeError(f"{name} must be a single number; got an array of shape {found.shape}. Pass one number.")
-    return float(found)
+    number = real(name, value, constraint, valid, remedy=remedy)
+    if number.ndim != 0:
+        raise ShapeError(f"{name} must be a single number; got an array of shape {number.shape}. Pass one number.")
+    return float(number)
 
 
 def vector(
@@ -216,12 +216,12 @@ def vector(
     *, remedy: str | None = None,
 ) -> FloatArray:  # fmt: skip
     """A contiguous, one-dimensional, non-empty array of float64; a scalar becomes an array of one element."""
-    found = np.atleast_1d(real(name, value, constraint, valid, remedy=remedy, answer=False))
-    if found.ndim != 1:
-        raise ShapeError(f"{name} must be one-dimensional; got shape {found.shape}. Pass a flat sequence.")
-    if found.size == 0:
+    values = np.atleast_1d(real(name, value, constraint, valid, remedy=remedy, answer=False))
+    if values.ndim != 1:
+        raise ShapeError(f"{name} must be one-dimensional; got shape {values.shape}. Pass a flat sequence.")
+    if values.size == 0:
         raise ShapeError(f"{name} must have at least one entry; got an empty sequence. Pass one or more numbers.")
-    return np.ascontiguousarray(found)
+    return np.ascontiguousarray(values)
 
 
 def sum_tolerance(kind: Any) -> float:
@@ -246,20 +246,20 @@ def rounded_sum_gap(weights: Any) -> float:
 
 def probabilities(name: str, value: Any) -> FloatArray:
     """A vector of numbers in [0, 1] whose sum is 1 to within 1e-9; never renormalised."""
-    found = vector(
+    values = vector(
         name, value, "probabilities between 0 and 1", lambda x: (x >= 0) & (x <= 1 + _SUM_TOLERANCE),
         remedy="Pass one number for each, relative ones divided by their sum.",
     )  # fmt: skip
-    total = float(np.sum(found, dtype=np.longdouble))
+    total = float(np.sum(values, dtype=np.longdouble))
     if abs(total - 1.0) > _SUM_TOLERANCE:
         remedy = f"Divide {name} by the sum if the numbers are relative."
         if abs(total - 1.0) <= _SINGLE_TOLERANCE:  # what single precision leaves; to divide in it would not help
             remedy = f"Divide in doubles, as in w = np.asarray({name}, dtype=float); w / w.sum()."
         raise DomainError(
-            f"{name} must sum to 1 within {_SUM_TOLERANCE:g}; got a sum of {total!r} over {found.size} entries. "
+            f"{name} must sum to 1 within {_SUM_TOLERANCE:g}; got a sum of {total!r} over {values.size} entries. "
             f"{remedy}"
         )
-    return found
+    return values
 
 
 def broadcastable(name: str, array: FloatArray, other: str, partner: FloatArray) -> None:
@@ -414,10 +414,10 @@ def _missing_value_error(name: str, kind: str, index: tuple[int, ...], number: s
     return DomainError(f"{name} must have no missing values; got {kind}{where}{number}. Fill them in{remedy}.")
 
 
-def _missing_entries(value: Any, given: Any) -> tuple[str, NDArray[np.bool_]]:
+def _missing_entries(value: Any, converted: Any) -> tuple[str, NDArray[np.bool_]]:
     """How entries are missing, and which ones; an empty text if none is."""
-    if _is_masked(given):
-        mask: Any = np.ma.getmaskarray(given)
+    if _is_masked(converted):
+        mask: Any = np.ma.getmaskarray(converted)
         if mask.dtype.names:
             mask = np.ascontiguousarray(mask).view(bool).reshape(*mask.shape, -1).any(axis=-1)
         return _MASKED_ENTRY if mask.any() else "", np.asarray(mask)
@@ -425,10 +425,10 @@ def _missing_entries(value: Any, given: Any) -> tuple[str, NDArray[np.bool_]]:
         absent = _missing_mask(value)
         if absent is not None and absent.any():
             return "a missing one", absent
-    if given.dtype.kind == "O" and given.ndim:
-        absent = np.array([_is_missing(cell) for cell in given.ravel().tolist()], dtype=bool).reshape(given.shape)
+    if converted.dtype.kind == "O" and converted.ndim:
+        absent = np.array([_is_missing(cell) for cell in converted.flat], dtype=bool).reshape(converted.shape)
         if absent.any():
-            cell = given.ravel()[int(np.argmax(absent))]
+            cell = converted.ravel()[int(np.argmax(absent))]
             return _MASKED_ENTRY if _is_masked(cell) else f"{cell!r}", absent
     return "", np.zeros(0, dtype=bool)
 
@@ -450,8 +450,8 @@ def _first_masked_index(value: Any) -> tuple[int, ...] | None:
         issubclass(kind, (list, tuple, np.ndarray)) for kind in set(map(type, value))
     ):
         return None
-    for position, one in enumerate(value):
-        inner = _first_masked_index(one)
+    for position, item in enumerate(value):
+        inner = _first_masked_index(item)
         if inner is not None:
             return (position, *inner)
     return None
@@ -476,9 +476,9 @@ def _is_missing(cell: Any) -> bool:
     )
 
 
-def _all_numbers(given: NDArray[Any]) -> bool:
+def _all_numbers(values: NDArray[Any]) -> bool:
     """Whether all objects of an array are numbers, not text or dates that Python would convert."""
-    for kind in set(map(type, given.ravel().tolist())):
+    for kind in set(map(type, values.ravel().tolist())):
         plain = issubclass(kind, (np.integer, np.floating, np.bool_)) and not issubclass(kind, np.timedelta64)
         if issubclass(kind, np.generic) and not plain:
             return False
@@ -505,18 +505,18 @@ def _gigabytes(needed: int) -> str:
     return f"{needed / 1e9:.4g}" if needed < 10**300 else f"at least 1e{int((needed.bit_length() - 1) * 0.30102) - 9}"
 
 
-def _broadcast_shape(one: tuple[int, ...], two: tuple[int, ...]) -> tuple[int, ...]:
+def _broadcast_shape(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
     """Same as ``numpy.broadcast_shapes``, which refuses shapes of more entries than an index can count."""
-    if one == two:
-        return one
-    width = max(len(one), len(two))
-    pairs = zip((1,) * (width - len(one)) + one, (1,) * (width - len(two)) + two, strict=True)
-    found = []
+    if first == second:
+        return first
+    width = max(len(first), len(second))
+    pairs = zip((1,) * (width - len(first)) + first, (1,) * (width - len(second)) + second, strict=True)
+    shape = []
     for a, b in pairs:
         if a != b and 1 not in (a, b):
             raise ValueError
-        found.append(b if a == 1 else a)
-    return tuple(found)
+        shape.append(b if a == 1 else a)
+    return tuple(shape)
 
 
 def _first_invalid(array: FloatArray, good: NDArray[np.bool_]) -> tuple[float, str]:

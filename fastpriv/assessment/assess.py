@@ -175,12 +175,12 @@ def sweep(
         mechanisms: list[str | AnyChannel] = [mechanism]
     else:
         mechanisms = list(_validate.sequence("mechanism", mechanism, "mechanisms"))
-    names = [one if isinstance(one, str) else "channel" for one in mechanisms]
-    duplicates = [one for one in names if names.count(one) > 1]
+    names = [selected if isinstance(selected, str) else "channel" for selected in mechanisms]
+    duplicates = [selected for selected in names if names.count(selected) > 1]
     if not columns or not mechanisms or duplicates:
         shown = f"{duplicates[0]!r} twice" if duplicates else f"{len(columns)} columns and {len(mechanisms)} mechanisms"
         raise DomainError(f"columns and mechanism must be at least one each, all different; got {shown}. Name them.")
-    families = [family_of(one) for one in mechanisms]
+    families = [family_of(selected) for selected in mechanisms]
     for name, value, takers in (
         ("sigma", sigma, [family.parameter == "sigma" for family in families]),
         ("level", level, [family.parameter == "level" for family in families]),
@@ -190,11 +190,11 @@ def sweep(
             raise _unused_argument(name, names[0])
     cases = [
         _case(
-            column, source, data, one, sigma if family.parameter == "sigma" else None,
+            column, source, data, selected, sigma if family.parameter == "sigma" else None,
             level if family.parameter == "level" else None, epsilon, bins,
             sensitivity if family.has_sensitivity else None,
         )
-        for column, data in columns.items() for one, family in zip(mechanisms, families, strict=True)
+        for column, data in columns.items() for selected, family in zip(mechanisms, families, strict=True)
     ]  # fmt: skip
     return Sweep(tuple(_run_cases(cases, n_jobs, progress, checkpoint, resume)))
 

@@ -161,8 +161,8 @@ def _update_digest(digest: Any, item: Any) -> None:
         item = (type(item).__name__, *item._arrays())
     if isinstance(item, tuple):
         digest.update(f"tuple {len(item)};".encode())
-        for one in item:
-            _update_digest(digest, one)
+        for element in item:
+            _update_digest(digest, element)
         return
     text = repr(item).encode("utf-8", "backslashreplace")
     digest.update(f"text {len(text)};".encode() + text)

@@ -278,7 +278,8 @@ class ColumnFile:
         """Open the only file in a zip archive."""
         try:
             archive = zipfile.ZipFile(packed)
-            inside = [one for one in archive.namelist() if not one.endswith("/") and not one.startswith("__MACOSX/")]
+            names = (name for name in archive.namelist() if not name.startswith("__MACOSX/"))
+            inside = [name for name in names if not name.endswith("/")]
             if len(inside) == 1:
                 return archive.open(inside[0])
             got = f"{len(inside)} files" + (", as in an Excel workbook" if "[Content_Types].xml" in inside else "")

@@ -37,11 +37,11 @@ def report_page(report: Any, files: Sequence[str] = ()) -> str:
     is_sweep = hasattr(report, "assessments")
     assessments = report.assessments if is_sweep else (report,)
     parts = _sweep_parts(report) if is_sweep else _assessment_parts(report)
-    sources = dict.fromkeys(one.source for one in assessments)
-    mechanisms = dict.fromkeys(f"{one.mechanism}: {one.noise}" for one in assessments)
-    grids = dict.fromkeys(dict(summary.facts(one))["grid"].partition(";")[0] for one in assessments)
+    sources = dict.fromkeys(assessment.source for assessment in assessments)
+    mechanisms = dict.fromkeys(f"{assessment.mechanism}: {assessment.noise}" for assessment in assessments)
+    grids = dict.fromkeys(dict(summary.facts(assessment))["grid"].partition(";")[0] for assessment in assessments)
     settings = {"data": ", ".join(sources), "mechanism": "; ".join(mechanisms), "grid": "; ".join(grids)}
-    roundings = dict.fromkeys(one.rounding for one in assessments if one.rounding)
+    roundings = dict.fromkeys(assessment.rounding for assessment in assessments if assessment.rounding)
     if roundings:
         settings["rounding"] = "; ".join(roundings)
     parts += [
@@ -51,7 +51,9 @@ def report_page(report: Any, files: Sequence[str] = ()) -> str:
                 "A guarantee quotes an upper bound. Amounts of information are in bits in the table of upper bounds; "
                 "epsilons and xi are in nats everywhere."
             ),
-            meanings_of_kinds({grid.weakest_kind for one in assessments for grid in one.quantities.values()}),
+            meanings_of_kinds({
+                grid.weakest_kind for assessment in assessments for grid in assessment.quantities.values()
+            }),
         ]),
         section("What ran", [run_description(settings), file_links(files)]),
     ]  # fmt: skip
@@ -79,15 +81,18 @@ def _assessment_parts(report: Any) -> list[str]:
 
 def _sweep_parts(sweep: Any) -> list[str]:
     parts = []
-    for name in dict.fromkeys(one.name for one in sweep):
-        assessments = [one for one in sweep if one.name == name]
+    for name in dict.fromkeys(assessment.name for assessment in sweep):
+        assessments = [assessment for assessment in sweep if assessment.name == name]
         content = [definition_list(summary.facts(assessments[0])[:1]), _upper_bounds(summary.sweep_table(assessments))]
         if can_draw():
             images = [_panel_image(draw, text, legend=True) for text, draw in sweep_panels(sweep, name)]
             content.append(picture_gallery(images, _SWEEP_CAPTION))
         else:
             content.append(paragraph(_NOT_DRAWN, faint=True))
-        content += [details(f"Values with both bounds: {one.mechanism}", _quantities_table(one)) for one in assessments]
+        content += [
+            details(f"Values with both bounds: {assessment.mechanism}", _quantities_table(assessment))
+            for assessment in assessments
+        ]
         content.append(details("Meanings of the quantities", _quantity_meanings(*assessments)))
         parts.append(section(name, content))
     return parts

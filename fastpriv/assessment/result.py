@@ -138,10 +138,10 @@ class _Report:
 
         The HTML page is written last, and links to the other files.
         """
-        for one in _validate.sequence("formats", formats, "formats"):
-            if not isinstance(one, str) or one not in FORMATS:
+        for name in _validate.sequence("formats", formats, "formats"):
+            if not isinstance(name, str) or name not in FORMATS:
                 raise DomainError(
-                    f"formats must be among {', '.join(FORMATS)}; got {_validate.shown(one)}. Choose among these."
+                    f"formats must be among {', '.join(FORMATS)}; got {_validate.shown(name)}. Choose among these."
                 )
         if figure is not None:
             _validate.choice("figure", figure, PICTURES)
@@ -357,10 +357,10 @@ class Sweep(_Report):
     assessments: tuple[Assessment, ...]
 
     def __getitem__(self, key: tuple[str, str]) -> Assessment:
-        for one in self.assessments:
-            if (one.name, one.mechanism) == key:
-                return one
-        keys = ", ".join(repr((one.name, one.mechanism)) for one in self.assessments)
+        for assessment in self.assessments:
+            if (assessment.name, assessment.mechanism) == key:
+                return assessment
+        keys = ", ".join(repr((assessment.name, assessment.mechanism)) for assessment in self.assessments)
         raise DomainError(f"key must be a column and a mechanism, of {keys}; got {key!r}. Choose one of these.")
 
     def __iter__(self) -> Iterator[Assessment]:
@@ -370,7 +370,8 @@ class Sweep(_Report):
         return len(self.assessments)
 
     def __repr__(self) -> str:
-        columns, mechanisms = (dict.fromkeys(getattr(one, x) for one in self) for x in ("name", "mechanism"))
+        columns = dict.fromkeys(assessment.name for assessment in self)
+        mechanisms = dict.fromkeys(assessment.mechanism for assessment in self)
         return f"<Sweep of {', '.join(columns)} under {', '.join(mechanisms)}>"
 
     def summary(self) -> str:
@@ -383,9 +384,9 @@ class Sweep(_Report):
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The rows of all assessments, one after the other."""
-        for one in self.assessments:
-            yield from one.rows()
+        for assessment in self.assessments:
+            yield from assessment.rows()
 
     def settings(self) -> dict[str, Any]:
         """The settings of each assessment, in plain types."""
-        return {"fastpriv": __version__, "assessments": [one.settings() for one in self.assessments]}
+        return {"fastpriv": __version__, "assessments": [assessment.settings() for assessment in self.assessments]}

@@ -81,8 +81,8 @@ def assessment_summary(report: Any) -> str:
 def sweep_summary(sweep: Any) -> str:
     """Return the summary of a ``Sweep``: a table for each column, then what the numbers mean."""
     lines = [question(sweep), ""]
-    for name in dict.fromkeys(one.name for one in sweep):
-        assessments = [one for one in sweep if one.name == name]
+    for name in dict.fromkeys(assessment.name for assessment in sweep):
+        assessments = [assessment for assessment in sweep if assessment.name == name]
         term, text = facts(assessments[0])[0]
         lines += [f"  {term:<9}  {text}", "", *_aligned(sweep_table(assessments), left=1), ""]
     lines += ["How to read it", *_meaning_lines(meanings(*sweep)), _kinds_line(sweep.assessments[0])]
@@ -92,7 +92,7 @@ def sweep_summary(sweep: Any) -> str:
 def question(report: Any) -> str:
     """Return the question that an ``Assessment`` or a ``Sweep`` answers."""
     if hasattr(report, "assessments"):
-        names = dict.fromkeys(one.name for one in report)
+        names = dict.fromkeys(assessment.name for assessment in report)
         return f"What does one release of {', '.join(_quoted(name) for name in names)} leak?"
     if report.mechanism == "channel":
         return f"What does one release through {_quoted(report.name)} leak?"
@@ -134,9 +134,9 @@ def table(report: Any) -> list[list[str]]:
 def sweep_table(assessments: Sequence[Any]) -> list[list[str]]:
     """Return the cells of the table of one column under several mechanisms, whose names stand in the first column."""
     rows: list[list[str]] = []
-    for one in assessments:
-        mechanism = _Column("mechanism", "", lambda i, one=one: one.mechanism)  # type: ignore[misc]
-        cells = _cells(one, [mechanism, *_columns(one, brief=True)])
+    for assessment in assessments:
+        mechanism = _Column("mechanism", "", lambda i, assessment=assessment: assessment.mechanism)  # type: ignore[misc]
+        cells = _cells(assessment, [mechanism, *_columns(assessment, brief=True)])
         rows += cells[2:] if rows else cells
     return rows
 
@@ -145,8 +145,10 @@ def notebook_table(report: Any) -> str:
     """Return the tables of an ``Assessment`` or a ``Sweep`` in HTML."""
     if not hasattr(report, "assessments"):
         return _html_table(table(report), question(report))
-    names = dict.fromkeys(one.name for one in report)
-    return "".join(_html_table(sweep_table([one for one in report if one.name == name]), name) for name in names)
+    columns: dict[str, list[Any]] = {}
+    for assessment in report:
+        columns.setdefault(assessment.name, []).append(assessment)
+    return "".join(_html_table(sweep_table(assessments), name) for name, assessments in columns.items())
 
 
 def _html_table(cells: list[list[str]], caption: str) -> str:

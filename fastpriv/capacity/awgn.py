@@ -77,7 +77,7 @@ class AwgnCapacity(Estimate):
 
     @staticmethod
     def _with(plain: Estimate, slope: Any, radii: Any, probabilities: Any) -> AwgnCapacity:
-        description = {one.name: getattr(plain, one.name) for one in fields(Estimate)}
+        description = {item.name: getattr(plain, item.name) for item in fields(Estimate)}
         return AwgnCapacity(**description, slope=slope, radii=radii, probabilities=probabilities)
 
 
@@ -157,8 +157,8 @@ def awgn_capacity(
     _validate.broadcastable("dimension and amplitude", d + a, "sigma", s)
     d, a, s = np.broadcast_arrays(d, a, s)
     with np.errstate(over="ignore", under="ignore"):
-        found = solve_all(d.ravel(), a.ravel(), s.ravel(), rtol, n_jobs, progress)
-    return _array_capacity(found, a, s).to(unit)
+        solved = solve_all(d.ravel(), a.ravel(), s.ravel(), rtol, n_jobs, progress)
+    return _array_capacity(solved, a, s).to(unit)
 
 
 @monotone(falling="capacity", rising="amplitude")
@@ -191,8 +191,8 @@ def awgn_sigma_from_capacity(
     order = np.lexsort((target.ravel(), d.ravel()))
     pairs = list(zip(d.ravel()[order].tolist(), target.ravel()[order].tolist(), strict=True))
     blocks = _parallel.blocks(len(pairs), BLOCK)
-    found = _parallel.ordered_map(lambda block: inverse_block(pairs[block], rtol), blocks, n_jobs=n_jobs)
-    for block, rows in zip(blocks, found, strict=True):
+    results = _parallel.ordered_map(lambda block: inverse_block(pairs[block], rtol), blocks, n_jobs=n_jobs)
+    for block, rows in zip(blocks, results, strict=True):
         bounds[order[block]] = rows
     low, high, middle = bounds.reshape(*target.shape, 3).transpose(-1, *range(target.ndim))
     with np.errstate(over="ignore"):
@@ -223,30 +223,31 @@ def _are_ordinary(dimension: Any, *others: Any) -> bool:
 
 
 def _scalar_capacity(d: float, a: float, s: float, rtol: float) -> AwgnCapacity:
-    one = solve(d, a / s, rtol)
-    lower, upper = min(one.lower * (1 - ROUNDING), one.value), max(one.upper * (1 + ROUNDING), one.value)
+    solution = solve(d, a / s, rtol)
+    lower = min(solution.lower * (1 - ROUNDING), solution.value)
+    upper = max(solution.upper * (1 + ROUNDING), solution.value)
     return AwgnCapacity(
-        one.value, lower, upper, kind="certified", unit="nats", method=one.method,
-        cost={"evaluations": one.evaluations}, slope=one.slope / s, radii=np.minimum(one.radii * s, a),
-        probabilities=one.probabilities,
+        solution.value, lower, upper, kind="certified", unit="nats", method=solution.method,
+        cost={"evaluations": solution.evaluations}, slope=solution.slope / s, radii=np.minimum(solution.radii * s, a),
+        probabilities=solution.probabilities,
     )  # fmt: skip
 
 
-def _array_capacity(found: SolvedArray, a: FloatArray, s: FloatArray) -> AwgnCapacity:
+def _array_capacity(solved: SolvedArray, a: FloatArray, s: FloatArray) -> AwgnCapacity:
     shape = a.shape
-    value, lower, upper, slope, _ = (column.reshape(shape) for column in found.numbers[found.position].T)
+    value, lower, upper, slope, _ = (column.reshape(shape) for column in solved.numbers[solved.position].T)
     lower, upper = lower * (1 - ROUNDING), upper * (1 + ROUNDING)
     radii, probabilities = np.empty(a.size, dtype=object), np.empty(a.size, dtype=object)
     radii[:] = list(a.reshape(-1, 1))
     probabilities[:] = [np.ones(1)] * a.size
     scale = np.where(np.isfinite(s), s, 0.0).ravel()
-    for index in np.flatnonzero(np.isin(found.position, list(found.solutions))).tolist():
-        one = found.solutions[int(found.position[index])]
-        if len(one.radii) > 1:
-            radii[index] = np.minimum(one.radii * scale[index], a.flat[index])
-            probabilities[index] = one.probabilities
-    methods = {one.method for one in found.solutions.values()} | {"one sphere" if a.size else "none"}
-    cost = {"evaluations": int(found.numbers[:, 4].sum())}
+    for index in np.flatnonzero(np.isin(solved.position, list(solved.solutions))).tolist():
+        solution = solved.solutions[int(solved.position[index])]
+        if len(solution.radii) > 1:
+            radii[index] = np.minimum(solution.radii * scale[index], a.flat[index])
+            probabilities[index] = solution.probabilities
+    methods = {solution.method for solution in solved.solutions.values()} | {"one sphere" if a.size else "none"}
+    cost = {"evaluations": int(solved.numbers[:, 4].sum())}
     return AwgnCapacity(
         value, np.minimum(lower, value), np.maximum(upper, value), kind="certified", unit="nats",
         method="; ".join(sorted(methods)), cost=cost, slope=slope / s,

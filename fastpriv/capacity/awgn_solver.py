@@ -80,8 +80,8 @@ def solve(d: float, radius: float, rtol: float, start: Any = None) -> SolvedSett
     value, lower, upper, slope, status, evaluations = state.numbers
     radii, probabilities = state.spheres
     method = "one sphere" if len(radii) == 1 else "spheres by Newton's method"
-    found = SolvedSetting(value, lower, upper, slope, method, radii, probabilities, evaluations, state)
-    return found if status == 0 else _tightened(d, radius, found)
+    solution = SolvedSetting(value, lower, upper, slope, method, radii, probabilities, evaluations, state)
+    return solution if status == 0 else _tightened(d, radius, solution)
 
 
 def _long_interval(radius: float, rtol: float) -> SolvedSetting:
@@ -98,8 +98,8 @@ def _long_interval(radius: float, rtol: float) -> SolvedSetting:
     radii = np.concatenate((lattice, radii[fixed:] + (radius - radii[-1])))
     probabilities = np.concatenate((weights, probabilities[fixed:]))
     probabilities /= probabilities.sum()
-    found = SolvedSetting(value, lower, upper, slope, "lattice with shaped edges", radii, probabilities, evaluations)
-    return found if status == 0 else _tightened(1.0, radius, found)
+    solution = SolvedSetting(value, lower, upper, slope, "lattice with shaped edges", radii, probabilities, evaluations)
+    return solution if status == 0 else _tightened(1.0, radius, solution)
 
 
 def _closed_form(d: float, radius: float, log_radius: float | None = None) -> SolvedSetting:
@@ -114,15 +114,15 @@ def _closed_form(d: float, radius: float, log_radius: float | None = None) -> So
     return SolvedSetting(value, lower, upper, slope, method, np.array([radius]), np.array([1.0]))
 
 
-def _tightened(d: float, radius: float, found: SolvedSetting) -> SolvedSetting:
+def _tightened(d: float, radius: float, solution: SolvedSetting) -> SolvedSetting:
     """Intersect a bracket that the solver could not close with the bounds in closed form."""
     bounds = _closed_form(d, radius)
-    found.lower, found.upper = max(found.lower, bounds.lower), min(found.upper, bounds.upper)
-    if not found.lower <= found.value <= found.upper:
-        found.value = min(max(bounds.value, found.lower), found.upper)
-        found.slope = bounds.slope
-    found.method += " within " + _CLOSED_FORM
-    return found
+    solution.lower, solution.upper = max(solution.lower, bounds.lower), min(solution.upper, bounds.upper)
+    if not solution.lower <= solution.value <= solution.upper:
+        solution.value = min(max(bounds.value, solution.lower), solution.upper)
+        solution.slope = bounds.slope
+    solution.method += " within " + _CLOSED_FORM
+    return solution
 
 
 @dataclass(slots=True)
@@ -174,19 +174,20 @@ def solve_all(
     results = _parallel.ordered_map(
         lambda part: _solve_block(d[part], radius[part], rtol), tasks, n_jobs=n_jobs, progress=progress
     )
-    for part, found in zip(tasks, results, strict=True):
-        solutions.update(zip(part.tolist(), found, strict=True))
-    for k, one in solutions.items():
-        numbers[k] = one.value, one.lower, one.upper, one.slope, one.evaluations
+    for part, block_solutions in zip(tasks, results, strict=True):
+        solutions.update(zip(part.tolist(), block_solutions, strict=True))
+    for k, solution in solutions.items():
+        numbers[k] = solution.value, solution.lower, solution.upper, solution.slope, solution.evaluations
     return SolvedArray(position, numbers, solutions)
 
 
 def _solve_block(d: FloatArray, radii: FloatArray, rtol: float) -> list[SolvedSetting]:
-    found: list[SolvedSetting] = []
+    solutions: list[SolvedSetting] = []
     for dimension, radius in zip(d.tolist(), radii.tolist(), strict=True):
-        near = found and found[-1].state is not None and radius - found[-1].radii[-1] <= _NEIGHBOUR
-        found.append(solve(dimension, radius, rtol, found[-1].state if near else None))
-    return [replace(one, state=None) for one in found]  # a state serves neighbours only, and cannot be pickled
+        near = solutions and solutions[-1].state is not None and radius - solutions[-1].radii[-1] <= _NEIGHBOUR
+        solutions.append(solve(dimension, radius, rtol, solutions[-1].state if near else None))
+    # Only neighbouring settings use a state, and it cannot be pickled.
+    return [replace(solution, state=None) for solution in solutions]
 
 
 def inverse_block(pairs: Sequence[tuple[float, float]], rtol: float) -> FloatArray:
@@ -207,27 +208,27 @@ def _inverse(d: float, target: float, rtol: float, radius: float, last: Any) -> 
     for step in range(60):
         if state is None and last is not None and last[0] == d and abs(radius - last[1]) <= _NEIGHBOUR:
             state = last[2]
-        found = solve(d, radius, (1e-2, 1e-4)[step] if step < 2 else rtol, state)
-        elasticity = min(max(radius * found.slope / found.value, 0.02), 2.0) if found.value > 0 else 2.0
-        move = min(max(math.log(target / found.value) / elasticity, -2.0), 2.0) if found.value > 0 else 1.0
+        solution = solve(d, radius, (1e-2, 1e-4)[step] if step < 2 else rtol, state)
+        elasticity = min(max(radius * solution.slope / solution.value, 0.02), 2.0) if solution.value > 0 else 2.0
+        move = min(max(math.log(target / solution.value) / elasticity, -2.0), 2.0) if solution.value > 0 else 1.0
         previous, radius = radius, radius * math.exp(move)
-        state = found.state if abs(radius - previous) <= _NEIGHBOUR else None
+        state = solution.state if abs(radius - previous) <= _NEIGHBOUR else None
         if step > 1 and move * move <= 0.01 * rtol:  # the step after this one would be as small as its square
             break
     # Far enough to either side that the target lies outside of any bracket of relative width rtol.
-    width = max(4.0 * move * move, max(1.1 * rtol, (found.upper - found.lower) / found.value) / elasticity)
+    width = max(4.0 * move * move, max(1.1 * rtol, (solution.upper - solution.lower) / solution.value) / elasticity)
     below, above = target * (1 - 4 * ROUNDING), target * (1 + 4 * ROUNDING)
     low = _beyond(radius, -width, lambda r: _bracket(d, r, rtol, state)[1] <= below)
     high = _beyond(radius, width, lambda r: _bracket(d, r, rtol, state)[0] >= above)
-    return (low, high, min(max(radius, low), high)), previous, found.state
+    return (low, high, min(max(radius, low), high)), previous, solution.state
 
 
 def _bracket(d: float, radius: float, rtol: float, start: Any) -> tuple[float, float]:
     """Bounds, widened where they are wider than ``rtol``: from another start the solver may give wider ones."""
-    found = solve(d, radius, rtol, start)
-    width = found.upper - found.lower
-    margin = 0.0 if width <= rtol * found.lower or radius < _SMALLEST_RADIUS else width
-    return found.lower - margin, found.upper + margin
+    solution = solve(d, radius, rtol, start)
+    width = solution.upper - solution.lower
+    margin = 0.0 if width <= rtol * solution.lower or radius < _SMALLEST_RADIUS else width
+    return solution.lower - margin, solution.upper + margin
 
 
 def _beyond(radius: float, width: float, reached: Callable[[float], bool]) -> float:

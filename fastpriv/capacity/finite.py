@@ -166,14 +166,14 @@ def channel_capacity(
     seconds = math.inf
     if max_seconds is not None:
         seconds = _validate.scalar("max_seconds", max_seconds, "positive", lambda x: x > 0)
-    found = _solve(channel, rtol, steps, time.monotonic() + seconds, n_jobs)
-    divergences = found.divergences
+    result = _solve(channel, rtol, steps, time.monotonic() + seconds, n_jobs)
+    divergences = result.divergences
     if divergences is not None and unit == "bits":
         divergences = divergences / LOG_2
-    for array in (found.input, found.output, divergences):
+    for array in (result.input, result.output, divergences):
         if array is not None:
             array.setflags(write=False)
-    return replace(found, capacity=found.capacity.to(unit), divergences=divergences)
+    return replace(result, capacity=result.capacity.to(unit), divergences=divergences)
 
 
 def _solve(channel: Any, rtol: float, steps: int, deadline: float, n_jobs: int | None) -> ChannelCapacity:
@@ -182,9 +182,9 @@ def _solve(channel: Any, rtol: float, steps: int, deadline: float, n_jobs: int |
     if isinstance(channel, ProductChannel):
         width = max(rtol / sum(channel.powers), 1e-14)
         parts = [_solve(factor, width, steps, deadline, n_jobs) for factor in channel.factors]
-        solution, iterations = structured.product_capacity(channel, parts), max(int(one.iterations) for one in parts)
-        converged = all(one.converged for one in parts)
-        method = f"sum over factors: {'; '.join(dict.fromkeys(one.method for one in parts))}"
+        solution, iterations = structured.product_capacity(channel, parts), max(int(part.iterations) for part in parts)
+        converged = all(part.converged for part in parts)
+        method = f"sum over factors: {'; '.join(dict.fromkeys(part.method for part in parts))}"
     elif isinstance(channel, DefaultChannel):
         part = _solve(channel.distinct_rows, rtol, steps, deadline, n_jobs)
         solution, iterations = structured.default_capacity(channel, part), int(part.iterations)
@@ -243,18 +243,19 @@ def _solve_cells(channel: Any, rtol: float, steps: int, deadline: float, n_jobs:
 
 def _checked_cells(channel: Any) -> tuple[FloatArray, FloatArray]:
     """Cells (..., n, m), contiguous, and the |row sum - 1|, rounded up, of shape (stack, n)."""
-    given = channel
+    probabilities = channel
     if isinstance(channel, Channel) and channel.log:  # in doubles, whatever the precision of the logarithms
-        given = np.exp(channel.rows(log=True), dtype=np.float64)
+        probabilities = np.exp(channel.rows(log=True), dtype=np.float64)
     elif callable(matrix := getattr(channel, "matrix", None)):
-        given = matrix()
+        probabilities = matrix()
     try:
-        cells = _validate.array("channel", given)
+        cells = _validate.array("channel", probabilities)
     except ShapeError:  # rows of different lengths
         cells = np.empty(0, dtype=object)
     tolerance = _validate.sum_tolerance((channel.cells if isinstance(channel, Channel) else cells).dtype)
     if cells.dtype.kind not in "fiub":
-        cells = _validate.real("channel", given, "rows of probabilities of one length", remedy=_REMEDY, answer=False)
+        constraint = "rows of probabilities of one length"
+        cells = _validate.real("channel", probabilities, constraint, remedy=_REMEDY, answer=False)
     if cells.ndim < 2:
         raise ShapeError(f"channel must be of shape (n, m) or (..., n, m); got shape {cells.shape}. {_REMEDY}")
     if 0 in cells.shape[-2:]:
@@ -286,9 +287,10 @@ def _solve_large(
     largest = channel.max(axis=0)
     faint = (largest > 0) & (largest < _channel_capacity.NEGLIGIBLE_COLUMN)
     clear = np.ascontiguousarray(np.where(faint, 0.0, channel)) if faint.any() else channel
-    found = interior_point.solve(clear, rtol, steps, deadline, start)
-    bounds = interior_point.certified_bounds(found, gaps, int(faint.sum()))
-    return np.array([[*bounds, found.width, found.iterations]]), found.p[None], found.q[None], found.divergences[None]
+    solution = interior_point.solve(clear, rtol, steps, deadline, start)
+    bounds = interior_point.certified_bounds(solution, gaps, int(faint.sum()))
+    numbers = np.array([[*bounds, solution.width, solution.iterations]])
+    return numbers, solution.p[None], solution.q[None], solution.divergences[None]
 
 
 def _set_equal_rows(stack: FloatArray, numbers: FloatArray, p: FloatArray, q: FloatArray, k: FloatArray) -> None:

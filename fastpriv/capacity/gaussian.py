@@ -261,11 +261,11 @@ def _congruence(x: FloatArray, y: FloatArray) -> tuple[FloatArray, BoolArray]:
     q[:, i, i] -= diagonal
     f = np.abs(q) + slack_q
     logs = _rescaled_logs(diagonal, shift)[1]
-    one = np.ldexp(1.0, np.clip(-2 * shift, -1060, 1000).astype(np.int32))[:, None]  # 1 in the units of q
-    weight = 1 / np.sqrt(one + diagonal)
+    scaled_one = np.ldexp(1.0, np.clip(-2 * shift, -1060, 1000).astype(np.int32))[:, None]  # 1 in the units of q
+    weight = 1 / np.sqrt(scaled_one + diagonal)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         m = 1.01 * _frobenius(f * weight[:, :, None] * weight[:, None, :])
-        share = (diagonal / (one + diagonal)).sum(axis=1)
+        share = (diagonal / (scaled_one + diagonal)).sum(axis=1)
         value = 0.5 * logs.sum(axis=1)
         error = 0.5 * 1.01 * (math.sqrt(d) * m / (1 - m) + e / (1 - e) * (share + d * m))
         error = np.where((m < 0.5) & (e < 0.5), error, np.inf)
@@ -391,12 +391,12 @@ def _broadcast_pair(first: FloatArray, second: FloatArray) -> tuple[FloatArray, 
         )
     dimension = sizes.pop() if sizes else 1
     if all(a.ndim < 2 for a in arrays):
-        one, two = (np.array(np.broadcast_to(a, (dimension,))) for a in arrays)
-        return one, two
-    one, two = (a if a.ndim >= 2 else a[..., None] * np.eye(dimension) for a in arrays)
-    _validate.broadcastable("signal", one, "noise", two)
-    one, two = np.broadcast_arrays(one, two)
-    return one, two
+        signal, noise = (np.array(np.broadcast_to(a, (dimension,))) for a in arrays)
+        return signal, noise
+    signal, noise = (a if a.ndim >= 2 else a[..., None] * np.eye(dimension) for a in arrays)
+    _validate.broadcastable("signal", signal, "noise", noise)
+    signal, noise = np.broadcast_arrays(signal, noise)
+    return signal, noise
 
 
 def scaled(k: FloatArray, rows: IntArray, shift: Any = 0) -> FloatArray:

@@ -119,10 +119,10 @@ def _advanced(
     return p, np.maximum(s + step.length * step.ds, 1e-25 * high), multiplier + step.length * step.dlambda
 
 
-def certified_bounds(found: InputDistribution, gaps: FloatArray, faint_columns: int) -> tuple[float, float, float]:
+def certified_bounds(solution: InputDistribution, gaps: FloatArray, faint_columns: int) -> tuple[float, float, float]:
     """Value, lower and upper bound of the capacity, for any p; ``faint_columns`` is the number of columns left out."""
-    k, p = found.divergences, found.p
-    relative = _channel_capacity.divergence_relative_error(found.q.size)
+    k, p = solution.divergences, solution.p
+    relative = _channel_capacity.divergence_relative_error(solution.q.size)
     spread = 1.01 * gaps * (k + np.sqrt(2.01 * k) + gaps)
     mass, mean = math.fsum(p), math.fsum(p * k)
     deviation = abs(mass - 1.0) + 1.01 * (p.size + 8) * UNIT_ROUNDOFF + float(gaps.max())

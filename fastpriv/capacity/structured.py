@@ -96,12 +96,12 @@ def default_capacity(channel: DefaultChannel, part: Any) -> CapacitySolution:
 def product_capacity(channel: ProductChannel, parts: list[Any]) -> CapacitySolution:
     """The sum over independent factors; their input and output distributions are multiplied."""
     value, lower, upper = (
-        math.fsum(times * float(getattr(one.capacity, end)) for times, one in zip(channel.powers, parts, strict=True))
+        math.fsum(times * float(getattr(part.capacity, end)) for times, part in zip(channel.powers, parts, strict=True))
         for end in ("value", "lower", "upper")
     )
     slack = 4 * UNIT_ROUNDOFF * upper
-    factors = [one for times, one in zip(channel.powers, parts, strict=True) for _ in range(min(times, _SIDE_LIMIT))]
-    arrays = [_outer_product([getattr(one, name) for one in factors], operation) for name, operation in
+    factors = [part for times, part in zip(channel.powers, parts, strict=True) for _ in range(min(times, _SIDE_LIMIT))]
+    arrays = [_outer_product([getattr(part, name) for part in factors], operation) for name, operation in
               (("input", np.multiply), ("output", np.multiply), ("divergences", np.add))]  # fmt: skip
     return CapacitySolution(value, max(0.0, lower - slack), upper + slack, *arrays)
 

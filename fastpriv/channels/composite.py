@@ -143,29 +143,29 @@ class ProductChannel(AnyChannel):
             elif power == 1 or len(factor.factors) == 1:
                 _check_listable(len(flat) + len(factor.factors))
                 flat += [
-                    (one, _validate.count("powers", inner * power, 1, MAX_COPIES, remedy=COPIES_REMEDY))
-                    for one, inner in factor._factors_with_powers()
+                    (inner_factor, _validate.count("powers", inner * power, 1, MAX_COPIES, remedy=COPIES_REMEDY))
+                    for inner_factor, inner in factor._factors_with_powers()
                 ]
             else:
                 _check_listable(len(flat) + len(factor.factors) * power)
                 flat += list(factor._factors_with_powers()) * power
-        self._set(factors=tuple(one for one, _ in flat), powers=tuple(power for _, power in flat))
+        self._set(factors=tuple(inner_factor for inner_factor, _ in flat), powers=tuple(power for _, power in flat))
 
     def _input_count(self) -> int:
         check_countable("inputs", self._log2_shape()[0], _MAX_COUNT_BITS, self)
-        return math.prod(one.inputs**power for one, power in self._factors_with_powers())
+        return math.prod(factor.inputs**power for factor, power in self._factors_with_powers())
 
     def _output_count(self) -> int:
         check_countable("outputs", self._log2_shape()[1], _MAX_COUNT_BITS, self)
-        return math.prod(one.outputs**power for one, power in self._factors_with_powers())
+        return math.prod(factor.outputs**power for factor, power in self._factors_with_powers())
 
     @property
     def mass_gap(self) -> float:
         """Largest distance of the sum of a row from 1."""
-        return math.expm1(sum(power * math.log1p(one.mass_gap) for one, power in self._factors_with_powers()))
+        return math.expm1(sum(power * math.log1p(factor.mass_gap) for factor, power in self._factors_with_powers()))
 
     def _log2_shape(self) -> tuple[float, float]:
-        logs = [(one._log2_shape(), float(power)) for one, power in self._factors_with_powers()]
+        logs = [(factor._log2_shape(), float(power)) for factor, power in self._factors_with_powers()]
         inputs, outputs = (sum(power * pair[side] for pair, power in logs) for side in (0, 1))
         return inputs, outputs
 
@@ -180,15 +180,16 @@ class ProductChannel(AnyChannel):
                 f"powers must be at most {_MAX_COORDINATES} copies where coordinates are enumerated; got "
                 f"{_validate.shown(coordinates)}. Ask for quantities, which count equal copies together."
             )
-        return [one for one, power in self._factors_with_powers() for _ in range(power)]
+        return [factor for factor, power in self._factors_with_powers() for _ in range(power)]
 
     def _log_rows(self, start: int, stop: int) -> FloatArray:
         factors = self._factor_of_coordinates()
         logs = np.empty((stop - start, self.outputs))
         for row in range(start, stop):
             joint = np.zeros(1)
-            for one, digit in zip(factors, mixed_radix_digits(row, [f.inputs for f in factors]), strict=True):
-                joint = (joint[:, None] + np.asarray(one._rows(digit, digit + 1, True), dtype=np.float64)).reshape(-1)
+            for factor, digit in zip(factors, mixed_radix_digits(row, [f.inputs for f in factors]), strict=True):
+                logs_of_factor = np.asarray(factor._rows(digit, digit + 1, True), dtype=np.float64)
+                joint = (joint[:, None] + logs_of_factor).reshape(-1)
             logs[row - start] = joint
         return logs
 
@@ -207,7 +208,7 @@ class ProductChannel(AnyChannel):
                     f"output must hold one release for each of the {len(factors)} coordinates where they exceed "
                     f"{_MAX_DIGITS}; got {_validate.shown(output)}. Pass a sequence instead of a number."
                 )
-            releases: list[Any] = mixed_radix_digits(self._output_index(output), [one.outputs for one in factors])
+            releases: list[Any] = mixed_radix_digits(self._output_index(output), [factor.outputs for factor in factors])
         else:
             releases = list(_validate.sequence("output", output, "releases"))
             if len(releases) != len(factors):
@@ -215,7 +216,7 @@ class ProductChannel(AnyChannel):
                     f"output must have one entry for each of the {len(factors)} coordinates; got {len(releases)}. "
                     "Pass one release a coordinate."
                 )
-        return ProductColumn(tuple(one.column(release) for one, release in zip(factors, releases, strict=True)))
+        return ProductColumn(tuple(factor.column(release) for factor, release in zip(factors, releases, strict=True)))
 
     def sample(self, secrets: ArrayLike, *, rng: _random.RNGLike = None) -> Any:
         """One release for each tuple of secrets along the last axis, shape (..., coordinates).
@@ -233,8 +234,8 @@ class ProductChannel(AnyChannel):
             )
         generator = _random.generator(rng)
         releases: list[NDArray[Any]] = []
-        for one, power in self._factors_with_powers():
-            part = one.sample(tuples[..., len(releases) : len(releases) + power], rng=generator)
+        for factor, power in self._factors_with_powers():
+            part = factor.sample(tuples[..., len(releases) : len(releases) + power], rng=generator)
             releases += [part[(slice(None),) * (tuples.ndim - 1) + (i,)] for i in range(power)]
         integers = all(array.shape == tuples.shape[:-1] for array in releases)
         return np.stack(releases, axis=-1) if integers else tuple(releases)
@@ -243,9 +244,9 @@ class ProductChannel(AnyChannel):
         if not isinstance(step, ProductChannel) or step.powers != self.powers:
             return None
         pairs = list(zip(self.factors, step.factors, strict=True))
-        if any(one.outputs != two.inputs for one, two in pairs):
+        if any(factor.outputs != next_factor.inputs for factor, next_factor in pairs):
             return None
-        return ProductChannel([one.then(two) for one, two in pairs], self.powers)
+        return ProductChannel([factor.then(next_factor) for factor, next_factor in pairs], self.powers)
 
     def _validated_prior(self, prior: Any) -> Any:
         if isinstance(prior, tuple):
@@ -254,7 +255,7 @@ class ProductChannel(AnyChannel):
                     f"prior must be a tuple with one entry for each of the {len(self.factors)} factors; got "
                     f"{len(prior)}. Pass one prior a factor, or None."
                 )
-            return tuple(one._validated_prior(part) for one, part in zip(self.factors, prior, strict=True))
+            return tuple(factor._validated_prior(part) for factor, part in zip(self.factors, prior, strict=True))
         return None if prior is None else validated_prior(prior, self.inputs)
 
     def _factors_with_priors(self, prior: Any) -> list[tuple[AnyChannel, int, Any]] | None:
@@ -268,8 +269,8 @@ class ProductChannel(AnyChannel):
         if factors is None:
             return super()._type_classes(prior)
         joint: TypeClasses | None = None
-        for one, power, own_prior in factors:
-            classes = one._type_classes(own_prior)
+        for factor, power, own_prior in factors:
+            classes = factor._type_classes(own_prior)
             classes = None if classes is None else _classes_of_power(classes, power)
             if classes is None:
                 return None
@@ -283,8 +284,8 @@ class ProductChannel(AnyChannel):
         if factors is None:
             return super()._extreme_log_ratios(prior)
         extremes = []
-        for one, power, own_prior in factors:
-            extreme = one._extreme_log_ratios(own_prior)
+        for factor, power, own_prior in factors:
+            extreme = factor._extreme_log_ratios(own_prior)
             if extreme is None:
                 return None
             extremes.append((extreme, power))
@@ -292,7 +293,8 @@ class ProductChannel(AnyChannel):
             _sum_or_infinity([power * getattr(extreme, name) for extreme, power in extremes])
             for name in ("ldp_epsilon", "ldp_on_support", "xi_plus", "xi_minus", "error")
         )
-        return ExtremeLogRatios(ldp, support, plus, minus, max(one.rounding for one, _ in extremes) + 2e-15, error)
+        rounding = max(extreme.rounding for extreme, _ in extremes) + 2e-15
+        return ExtremeLogRatios(ldp, support, plus, minus, rounding, error)
 
     def dominating_pairs(self) -> tuple[RowPair, ...] | None:
         """One pair of every factor at each of its coordinates, in all combinations.
@@ -300,15 +302,15 @@ class ProductChannel(AnyChannel):
         Equal rows are easier to tell apart nowhere, so factors with few rows contribute all their ordered pairs.
         """
         factors = []
-        for one, power in self._factors_with_powers():
-            pairs = one.dominating_pairs() or _all_ordered_pairs(one)
+        for factor, power in self._factors_with_powers():
+            pairs = factor.dominating_pairs() or _all_ordered_pairs(factor)
             if pairs is None:
                 return None
             factors.append((pairs, power))
         return product_pairs(factors)
 
     def __repr__(self) -> str:
-        parts = [f"{one!r}" + (f" ** {power}" if power > 1 else "") for one, power in self._factors_with_powers()]
+        parts = [f"{factor!r}" + (f" ** {power}" if power > 1 else "") for factor, power in self._factors_with_powers()]
         return f"<ProductChannel: {' x '.join(parts)}>"
 
 
@@ -399,11 +401,11 @@ def product_pairs(factors: Sequence[tuple[Sequence[RowPair], int]]) -> tuple[Row
     return tuple(joint)
 
 
-def _all_ordered_pairs(one: AnyChannel) -> tuple[RowPair, ...] | None:
+def _all_ordered_pairs(channel: AnyChannel) -> tuple[RowPair, ...] | None:
     """All ordered pairs of rows of a channel with few."""
-    if one.inputs > _MAX_PAIRED_ROWS or one.outputs > _MAX_CLASSES:
+    if channel.inputs > _MAX_PAIRED_ROWS or channel.outputs > _MAX_CLASSES:
         return None
-    rows = one._log_rows(0, one.inputs)
+    rows = channel._log_rows(0, channel.inputs)
     return ordered_pairs(rows) if len(rows) > 1 else (RowPair.trivial(),)
 
 
@@ -414,13 +416,13 @@ def _pairs_of_power(pairs: Sequence[RowPair], copies: int) -> list[RowPair] | No
     powers: list[RowPair] = []
     size = 0
     for counts in compositions(copies, len(pairs)).tolist():
-        size += math.prod(_count_compositions(count, one.log_p.size) for one, count in zip(pairs, counts, strict=True))
+        size += math.prod(_count_compositions(n, pair.log_p.size) for pair, n in zip(pairs, counts, strict=True))
         if size > _MAX_GROUPS:
             return None
         pair = RowPair.trivial()
-        for one, count in zip(pairs, counts, strict=True):
+        for row_pair, count in zip(pairs, counts, strict=True):
             if count:
-                pair = _product_pair(pair, _pair_power(one, count))
+                pair = _product_pair(pair, _pair_power(row_pair, count))
         powers.append(pair)
     return powers
 
@@ -431,27 +433,28 @@ def _possible(pair: RowPair) -> RowPair:
     return pair if occurs.all() else RowPair(*(getattr(pair, name)[occurs] for name in RowPair._fields))
 
 
-def _pair_power(one: RowPair, copies: int) -> RowPair:
+def _pair_power(pair: RowPair, copies: int) -> RowPair:
     """A pair of rows at so many coordinates, by how many of them show each class."""
-    counts = compositions(copies, one.log_p.size)
+    counts = compositions(copies, pair.log_p.size)
     multinomials, error = log_multinomials(copies, counts)
-    p, q, ratio = (_weighted_sums(counts, logs) for logs in (one.log_p, one.log_q, one.log_ratio))
+    p, q, ratio = (_weighted_sums(counts, logs) for logs in (pair.log_p, pair.log_q, pair.log_ratio))
     # sums in extended precision; each log is rounded once more
     log_p, log_q = (np.asarray(logs + multinomials, dtype=np.float64) for logs in (p, q))
     size = [np.abs(np.where(np.isfinite(x), x, 0)).astype(np.float64) for x in (log_p, log_q, p, q, ratio)]
-    log_error = _matrix_product.matrix_vector(counts, one.log_error) + error
+    log_error = _matrix_product.matrix_vector(counts, pair.log_error) + error
     log_error += UNIT_ROUNDOFF * (size[0] + size[1]) + 8 * _EXTENDED_EPSILON * (size[2] + size[3])
-    magnitude = _matrix_product.matrix_vector(counts, np.abs(np.where(np.isfinite(one.log_ratio), one.log_ratio, 0.0)))
-    ratio_error = _matrix_product.matrix_vector(counts, one.ratio_error) + 2 * UNIT_ROUNDOFF * size[4]
+    finite_ratio = np.where(np.isfinite(pair.log_ratio), pair.log_ratio, 0.0)
+    magnitude = _matrix_product.matrix_vector(counts, np.abs(finite_ratio))
+    ratio_error = _matrix_product.matrix_vector(counts, pair.ratio_error) + 2 * UNIT_ROUNDOFF * size[4]
     ratio_error += 8 * _EXTENDED_EPSILON * magnitude
     return RowPair(log_p, log_q, ratio, log_error, ratio_error)
 
 
-def _product_pair(one: RowPair, two: RowPair) -> RowPair:
+def _product_pair(first: RowPair, second: RowPair) -> RowPair:
     """Two pairs of rows side by side."""
     with np.errstate(invalid="ignore"):
         p, q, ratio, log_error, ratio_error = (
-            np.add.outer(getattr(one, name), getattr(two, name)).reshape(-1) for name in RowPair._fields
+            np.add.outer(getattr(first, name), getattr(second, name)).reshape(-1) for name in RowPair._fields
         )
     ratio = np.where(np.isnan(ratio), 0.0, ratio)
     sizes = [np.where(np.isfinite(logs), np.abs(logs), 0.0) for logs in (p, q, ratio)]
@@ -459,12 +462,12 @@ def _product_pair(one: RowPair, two: RowPair) -> RowPair:
     return RowPair(p, q, ratio, log_error, ratio_error + UNIT_ROUNDOFF * sizes[2])
 
 
-def _classes_of_power(one: TypeClasses, copies: int) -> TypeClasses | None:
+def _classes_of_power(factor: TypeClasses, copies: int) -> TypeClasses | None:
     """Type classes of this many copies: how many copies show each class, how many secrets lie in each group."""
     if copies == 1:
-        return one
-    classes = len(one.log_total)
-    sizes = np.diff(one.starts).tolist()
+        return factor
+    classes = len(factor.log_total)
+    sizes = np.diff(factor.starts).tolist()
     if _count_compositions(copies, classes) > _MAX_CLASSES:
         return None
     types = compositions(copies, classes)
@@ -478,47 +481,48 @@ def _classes_of_power(one: TypeClasses, copies: int) -> TypeClasses | None:
         sums: tuple[Any, ...] = (np.zeros(1),) * 4
         for key in enumerate(counts):
             if key not in cache:
-                cache[key] = _groups_of_power(one, slice(one.starts[key[0]], one.starts[key[0] + 1]), key[1])
+                cache[key] = _groups_of_power(factor, slice(factor.starts[key[0]], factor.starts[key[0] + 1]), key[1])
             sums = tuple(np.add.outer(a, b).reshape(-1) for a, b in zip(sums, cache[key], strict=True))
         for column, part in zip(columns, sums, strict=True):
             column.append(part)
     relative, log_mass, largest, smallest = (np.asarray(np.concatenate(column), dtype=np.float64) for column in columns)
     return TypeClasses(
-        _weighted_sums(types, one.log_outputs) + multinomials, _weighted_sums(types, one.log_total) + multinomials,
+        _weighted_sums(types, factor.log_outputs) + multinomials,
+        _weighted_sums(types, factor.log_total) + multinomials,
         np.concatenate([[0], np.cumsum(widths)]), relative, np.exp(log_mass), log_mass, largest, smallest,
-        omitted_mass=min(1.0, copies * one.omitted_mass), gap=math.expm1(copies * math.log1p(one.gap)),
-        error=copies * one.error,
+        omitted_mass=min(1.0, copies * factor.omitted_mass), gap=math.expm1(copies * math.log1p(factor.gap)),
+        error=copies * factor.error,
     )  # fmt: skip
 
 
-def _groups_of_power(one: TypeClasses, groups: slice, count: int) -> tuple[LongDoubleArray, ...]:
+def _groups_of_power(factor: TypeClasses, groups: slice, count: int) -> tuple[LongDoubleArray, ...]:
     """log relative likelihood, log mass, largest and smallest of this many secrets in the groups of one class."""
     counts = compositions(count, groups.stop - groups.start)
     multinomials, _ = log_multinomials(count, counts)
     relative, log_mass, largest, smallest = (
         _weighted_sums(counts, logs[groups])
-        for logs in (one.log_relative, one.log_mass, one.log_largest, one.log_smallest)
+        for logs in (factor.log_relative, factor.log_mass, factor.log_largest, factor.log_smallest)
     )
     return relative, log_mass + multinomials, largest, smallest
 
 
-def _classes_of_product(one: TypeClasses, two: TypeClasses) -> TypeClasses | None:
+def _classes_of_product(first: TypeClasses, second: TypeClasses) -> TypeClasses | None:
     """Every class of one with every class of the other."""
-    if len(one.mass) * len(two.mass) > _MAX_GROUPS or len(one.log_total) * len(two.log_total) > _MAX_GROUPS:
+    if len(first.mass) * len(second.mass) > _MAX_GROUPS or len(first.log_total) * len(second.log_total) > _MAX_GROUPS:
         return None
-    sizes = np.multiply.outer(np.diff(one.starts), np.diff(two.starts)).reshape(-1)
+    sizes = np.multiply.outer(np.diff(first.starts), np.diff(second.starts)).reshape(-1)
     left, right = [], []
-    for a, b in zip(one.starts[:-1], one.starts[1:], strict=True):
-        for c, d in zip(two.starts[:-1], two.starts[1:], strict=True):
+    for a, b in zip(first.starts[:-1], first.starts[1:], strict=True):
+        for c, d in zip(second.starts[:-1], second.starts[1:], strict=True):
             left.append(np.repeat(np.arange(a, b), d - c))
             right.append(np.tile(np.arange(c, d), b - a))
     i, j = np.concatenate(left), np.concatenate(right)
     return TypeClasses(
-        np.add.outer(one.log_outputs, two.log_outputs).reshape(-1),
-        np.add.outer(one.log_total, two.log_total).reshape(-1), np.concatenate([[0], np.cumsum(sizes)]),
-        one.log_relative[i] + two.log_relative[j], one.mass[i] * two.mass[j],
-        one.log_mass[i] + two.log_mass[j], one.log_largest[i] + two.log_largest[j],
-        one.log_smallest[i] + two.log_smallest[j],
-        omitted_mass=min(1.0, one.omitted_mass + two.omitted_mass), gap=one.gap + two.gap + one.gap * two.gap,
-        error=one.error + two.error,
+        np.add.outer(first.log_outputs, second.log_outputs).reshape(-1),
+        np.add.outer(first.log_total, second.log_total).reshape(-1), np.concatenate([[0], np.cumsum(sizes)]),
+        first.log_relative[i] + second.log_relative[j], first.mass[i] * second.mass[j],
+        first.log_mass[i] + second.log_mass[j], first.log_largest[i] + second.log_largest[j],
+        first.log_smallest[i] + second.log_smallest[j],
+        omitted_mass=min(1.0, first.omitted_mass + second.omitted_mass),
+        gap=first.gap + second.gap + first.gap * second.gap, error=first.error + second.error,
     )  # fmt: skip

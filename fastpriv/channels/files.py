@@ -307,7 +307,7 @@ def _json_object(channel: AnyChannel) -> dict[str, Any]:
             f"channel must be one that JSON can hold; got {_validate.shown(channel)}. Use .npz for a sparse one."
         )
     if isinstance(channel, ProductChannel):
-        return {"channel": name, "factors": [_json_object(one) for one in channel.factors],
+        return {"channel": name, "factors": [_json_object(factor) for factor in channel.factors],
                 "powers": list(channel.powers)}  # fmt: skip
     if isinstance(channel, Channel):
         return {"channel": name, "matrix": channel._stored_cells().tolist(), "log": channel.log,
@@ -344,7 +344,7 @@ def _channel_of_json(parsed: Any) -> AnyChannel:
     if name == "ProductChannel":
         if not isinstance(arguments["factors"], list):
             raise DomainError(f"factors must be a list of channels; got {_validate.shown(arguments['factors'])}")
-        arguments["factors"] = [_channel_of_json(one) for one in arguments["factors"]]
+        arguments["factors"] = [_channel_of_json(factor) for factor in arguments["factors"]]
     channel: AnyChannel = constructor(**arguments)
     return channel
 

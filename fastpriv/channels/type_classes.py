@@ -79,10 +79,10 @@ def distinct_probabilities(prior: FloatArray | None, size: int) -> DistinctProba
     """The distinct probabilities of a prior of this many secrets."""
     if prior is None:
         log_size = math.log(size)
-        one = math.exp(-log_size) if size > 2**1000 else 1.0 / size
-        log_rest = np.array([math.log1p(-one) if size > 1 else -math.inf])
+        probability = math.exp(-log_size) if size > 2**1000 else 1.0 / size
+        log_rest = np.array([math.log1p(-probability) if size > 1 else -math.inf])
         log_others = np.array([-log_size if size > 1 else -math.inf])
-        return DistinctProbabilities(size, np.array([one]), np.array([-log_size]), [size], np.array([log_size]),
+        return DistinctProbabilities(size, np.array([probability]), np.array([-log_size]), [size], np.array([log_size]),
                                      np.exp(log_rest), log_rest, log_others, log_others, 0.0)  # fmt: skip
     value, counts = np.unique(prior, return_counts=True)
     wide, wide_counts = value.astype(np.longdouble), counts.astype(np.longdouble)

@@ -320,7 +320,7 @@ class DivergenceTable:
             with atomic_write(target) as stream:
                 parquet.write_table(arrow.Table.from_pylist(list(self.rows()), schema=schema), stream)
         paths = [target] if target != page else []
-        text = self.page([one.name for one in paths])
+        text = self.page([path.name for path in paths])
         with atomic_write(page) as stream:
             stream.write(text.encode())
         return [*paths, page]

@@ -372,7 +372,7 @@ def sweep(report: Any) -> Any:
     >>> len(fastpriv.figures.sweep(found).axes)
     3
     """
-    names = list(dict.fromkeys(one.name for one in check_report(report, "sweep")))
+    names = list(dict.fromkeys(assessment.name for assessment in check_report(report, "sweep")))
     height = 1.25 + 2.75 * len(names)
     figure = new_figure((_PAGE_WIDTH, height))
     grid = figure.subplots(len(names), len(_SWEEP_QUANTITIES), squeeze=False)
@@ -391,7 +391,7 @@ def sweep(report: Any) -> Any:
         ncols=len(handles), frameon=False, fontsize=9.5,
     )  # fmt: skip
     figure.text(0.065, 1 - 0.42 / height, "What does one release leak?", fontsize=17, weight="bold", color=INK)
-    source, font = label(", ".join(dict.fromkeys(one.source for one in report)), _SWEEP_SOURCE_WIDTH)
+    source, font = label(", ".join(dict.fromkeys(assessment.source for assessment in report)), _SWEEP_SOURCE_WIDTH)
     text = f"{source}; upper bounds, hollow where no more than a bound is known"
     figure.text(0.065, 1 - 0.7 / height, text, fontsize=10.5, color=INK, **font)
     return figure
@@ -399,15 +399,16 @@ def sweep(report: Any) -> Any:
 
 def sweep_panels(report: Any, column_name: str) -> list[tuple[str, Callable[[Any], Any]]]:
     """Return the three panels of one column of a sweep: what each shows, in words, and the function that draws it."""
-    mechanisms = list(dict.fromkeys(one.mechanism for one in report))
-    assessments = [one for one in report if one.name == column_name]
+    mechanisms = list(dict.fromkeys(assessment.mechanism for assessment in report))
+    assessments = [assessment for assessment in report if assessment.name == column_name]
     name, font = label(column_name, _TITLE_WIDTH)
 
     def panel(quantity: str, unit: str, title: str) -> tuple[str, Callable[[Any], Any]]:
         def draw(ax: Any) -> Any:
-            for one in assessments:
-                if quantity in one.quantities:
-                    _draw_sweep_line(ax, one, quantity, unit, mechanisms.index(one.mechanism), len(mechanisms))
+            for assessment in assessments:
+                if quantity in assessment.quantities:
+                    index = mechanisms.index(assessment.mechanism)
+                    _draw_sweep_line(ax, assessment, quantity, unit, index, len(mechanisms))
             if quantity == "bayes_vulnerability":
                 prior_vulnerability = float(assessments[0].prior.probabilities.max())
                 ax.axhline(prior_vulnerability, color=FAINT, lw=1.0, ls=_LONG_DASHES)
@@ -459,15 +460,15 @@ def _draw_delta_curves(
     return epsilon
 
 
-def _draw_sweep_line(ax: Any, one: Any, quantity: str, unit: str, index: int, count: int) -> None:
+def _draw_sweep_line(ax: Any, assessment: Any, quantity: str, unit: str, index: int, count: int) -> None:
     """Draw the upper bound of a quantity under one mechanism; markers are hollow where only bounds are known."""
-    x, estimate = one.quantities["ldp_epsilon"].upper, one[quantity]
+    x, estimate = assessment.quantities["ldp_epsilon"].upper, assessment[quantity]
     y = (estimate.to("bits") if unit == "bits" else estimate).upper
     shown = np.isfinite(x) & (x > 0) & np.isfinite(y) & (y > 0)
     order = np.argsort(x[shown], kind="stable")
     colour, marker = shade(index / max(count - 1, 1)), _MARKERS[index % len(_MARKERS)]
-    ax.plot(x[shown][order], y[shown][order], color=colour, lw=1.6, marker=marker, ms=4.2, label=one.mechanism)
-    bound_only = shown & np.array([one.quantities[quantity].is_bound_only(i) for i in range(len(x))])
+    ax.plot(x[shown][order], y[shown][order], color=colour, lw=1.6, marker=marker, ms=4.2, label=assessment.mechanism)
+    bound_only = shown & np.array([assessment.quantities[quantity].is_bound_only(i) for i in range(len(x))])
     ax.plot(x[bound_only], y[bound_only], color=colour, lw=0, marker=marker, ms=4.2, mfc="white")
 
 

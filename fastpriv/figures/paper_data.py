@@ -104,14 +104,14 @@ class PaperFigure:
 
     def curve(self, name: str, **setting: float) -> PaperCurve:
         """The first curve of this name whose setting agrees; ``KeyError`` when there is none."""
-        for one in self.curves:
-            if one.name == name and all(one.setting.get(key) == number for key, number in setting.items()):
-                return one
+        for curve in self.curves:
+            if curve.name == name and all(curve.setting.get(key) == number for key, number in setting.items()):
+                return curve
         raise KeyError(name)
 
     def meanings(self) -> dict[str, str]:
         """What the names of the curves stand for."""
-        return {one.name: one.meaning for one in self.curves}
+        return {curve.name: curve.meaning for curve in self.curves}
 
     def columns(self) -> tuple[str, ...]:
         """The names of the table's columns."""
@@ -120,16 +120,16 @@ class PaperFigure:
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The tidy table row by row, in the order of ``columns``; None where a parameter does not apply."""
         names = self._parameters()
-        for one in self.curves:
-            e = one.estimate
+        for curve in self.curves:
+            e = curve.estimate
             numbers = (np.atleast_1d(x).tolist() for x in (e.value, e.lower, e.upper))
             for i, (value, lower, upper) in enumerate(zip(*numbers, strict=True)):
-                parameters = {**one.setting, **{name: float(axis[i]) for name, axis in one.axes.items()}}
+                parameters = {**curve.setting, **{name: float(axis[i]) for name, axis in curve.axes.items()}}
                 cells = (parameters.get(name) for name in names)
-                yield self.name, one.name, *cells, value, lower, upper, e.kind, e.unit, e.method
+                yield self.name, curve.name, *cells, value, lower, upper, e.kind, e.unit, e.method
 
     def _parameters(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for one in self.curves for name in (*one.setting, *one.axes)))
+        return tuple(dict.fromkeys(name for curve in self.curves for name in (*curve.setting, *curve.axes)))
 
 
 def compute_figure(name: str) -> PaperFigure:
@@ -290,8 +290,8 @@ def _ratio(above: Estimate, below: Estimate) -> Estimate:
 
 
 def _concatenated(parts: list[Estimate]) -> Estimate:
-    kind: Any = max((one.kind for one in parts), key=KINDS.index)
-    numbers = (np.array([getattr(one, name) for one in parts]) for name in ("value", "lower", "upper"))
+    kind: Any = max((part.kind for part in parts), key=KINDS.index)
+    numbers = (np.array([getattr(part, name) for part in parts]) for name in ("value", "lower", "upper"))
     return Estimate(*numbers, kind=kind, unit=parts[0].unit, method=parts[0].method)
 
 
@@ -307,18 +307,18 @@ def _crossing(exact: Callable[[FloatArray], Estimate], printed: Callable[[FloatA
     low, high = float(_EPSILON[0]), float(_EPSILON[-1])
     while True:
         epsilon = np.linspace(low, high, 33)
-        one, other = exact(epsilon), printed(epsilon)
-        last = int(np.flatnonzero(one.lower > other.upper)[-1])
-        first = int(np.flatnonzero(one.upper < other.lower)[0])
+        exact_curve, printed_curve = exact(epsilon), printed(epsilon)
+        last = int(np.flatnonzero(exact_curve.lower > printed_curve.upper)[-1])
+        first = int(np.flatnonzero(exact_curve.upper < printed_curve.lower)[0])
         low, high = float(epsilon[last]), float(epsilon[first])
         if first - last > 16:  # the bounds of the curves overlap in between
             break
-    kind = _weaker_kind(one, other)
+    kind = _weaker_kind(exact_curve, printed_curve)
     return Estimate(0.5 * (low + high), low, high, kind=kind, unit="nats", method="subdivision, by both bounds")
 
 
-def _weaker_kind(one: Estimate, other: Estimate) -> Any:
-    return max((one.kind, other.kind), key=KINDS.index)
+def _weaker_kind(first: Estimate, second: Estimate) -> Any:
+    return max((first.kind, second.kind), key=KINDS.index)
 
 
 _FIGURES: dict[str, Callable[[], tuple[dict[str, str], list[PaperCurve]]]] = {

@@ -75,7 +75,7 @@ def figure_of_panels(figure: PaperFigure) -> Any:
 
 
 def _achievable_ldp(figure: PaperFigure, ax: Any) -> Any:
-    levels = [one.setting["mu_bits"] for one in figure.curves if one.name == "ldp_delta_achievable"]
+    levels = [curve.setting["mu_bits"] for curve in figure.curves if curve.name == "ldp_delta_achievable"]
     for position, mu in enumerate(levels):
         colour = shade(position / len(levels))
         guaranteed = figure.curve("ldp_delta_achievable", mu_bits=mu)

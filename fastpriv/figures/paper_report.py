@@ -95,13 +95,13 @@ class Paper:
         folder = writable_directory(_validate.path("directory", directory))
         paths: list[Path] = []
         files: dict[str, list[str]] = {}
-        for one in self.figures:
-            paths.append(folder / f"{one.name}.csv")
-            write_csv(paths[-1], one.columns(), one.rows())
+        for paper_figure in self.figures:
+            paths.append(folder / f"{paper_figure.name}.csv")
+            write_csv(paths[-1], paper_figure.columns(), paper_figure.rows())
             if figure is not None:
-                paths.append(folder / f"{one.name}.{figure}")
-                _write_picture(one, paths[-1])
-            files[one.name] = [path.name for path in paths if path.stem == one.name]
+                paths.append(folder / f"{paper_figure.name}.{figure}")
+                _write_picture(paper_figure, paths[-1])
+            files[paper_figure.name] = [path.name for path in paths if path.stem == paper_figure.name]
         text = _page(self.figures, files, drawn=figure is not None)
         paths.append(folder / "figures.html")
         with atomic_write(paths[-1]) as stream:
@@ -111,13 +111,14 @@ class Paper:
     def json_pieces(self) -> Iterator[str]:
         """The JSON document in pieces: parameters, time and table of each figure; infinite numbers are strings."""
         yield json.dumps({"fastpriv": __version__, "source": SOURCE}, indent=1)[:-2] + ',\n "figures": ['
-        for i, one in enumerate(self.figures):
+        for i, figure in enumerate(self.figures):
             head = {
-                "name": one.name, "parameters": dict(one.parameters), "seconds": one.seconds, "curves": one.meanings(),
+                "name": figure.name, "parameters": dict(figure.parameters), "seconds": figure.seconds,
+                "curves": figure.meanings(),
             }  # fmt: skip
             yield ("," if i else "") + "\n  " + json.dumps(head)[:-1] + ', "table": ['
-            names = one.columns()
-            for j, row in enumerate(one.rows()):
+            names = figure.columns()
+            for j, row in enumerate(figure.rows()):
                 yield (",\n   " if j else "\n   ") + json.dumps(dict(zip(names, map(json_safe, row), strict=True)))
             yield "\n  ]}"
         yield "\n ]\n}\n"

@@ -116,8 +116,8 @@ class RandomizedResponse(AnyChannel):
         """A class for each distinct probability of the released secret; its groups are that secret and all others."""
         distinct = distinct_probabilities(prior, self.k)
         if self.k == 1:
-            zero, one = np.zeros(1), np.ones(1)
-            return TypeClasses(zero, zero, [0, 1], zero, one, zero, zero, zero, gap=distinct.gap)
+            zeros, ones = np.zeros(1), np.ones(1)
+            return TypeClasses(zeros, zeros, [0, 1], zeros, ones, zeros, zeros, zeros, gap=distinct.gap)
         groups = [column.reshape(-1) for column in distinct.with_rest()]
         relative = np.tile([0.0, -self.epsilon], len(distinct.value))
         return TypeClasses(distinct.log_count, distinct.log_count - math.log(self.k) + self.log_gain,

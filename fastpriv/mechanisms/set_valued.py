@@ -158,9 +158,9 @@ class UnaryEncoding(AnyChannel):
     def _log_rows(self, start: int, stop: int) -> FloatArray:
         bits = (np.arange(self.outputs)[:, None] >> np.arange(self.k)) & 1
         log_p, log_q, not_p, not_q = _log_bits(self.logit_p, self.logit_q)
-        own = bits[:, start:stop]
-        others = bits.sum(axis=1)[:, None] - own
-        logs = np.where(own == 1, log_p, not_p) + count_times_log(others, log_q)
+        true_bit = bits[:, start:stop]
+        others = bits.sum(axis=1)[:, None] - true_bit
+        logs = np.where(true_bit == 1, log_p, not_p) + count_times_log(others, log_q)
         logs += count_times_log(self.k - 1 - others, not_q)
         return np.ascontiguousarray(logs.T)
 
@@ -320,7 +320,7 @@ class SubsetSelection(AnyChannel):
         return -log_mixture(self.size / self.k, -self.epsilon)
 
     def _log_rows(self, start: int, stop: int) -> FloatArray:
-        sets = sorted(itertools.combinations(range(self.k), self.size), key=lambda one: one[::-1])
+        sets = sorted(itertools.combinations(range(self.k), self.size), key=lambda subset: subset[::-1])
         inside = np.zeros((self.outputs, self.k), dtype=bool)
         np.put_along_axis(inside, np.array(sets), True, axis=1)
         log_one = self.log_inside - math.log(self.outputs)
@@ -366,8 +366,8 @@ class SubsetSelection(AnyChannel):
         distinct = distinct_probabilities(prior, self.k)
         counts, s = distinct.counts, self.size
         if self.k == 1:
-            one = np.ones((1, 1), int)
-            return _classes_by_membership(distinct, one, one - 1, np.zeros(1), np.zeros(1), 0.0)
+            ones = np.ones((1, 1), int)
+            return _classes_by_membership(distinct, ones, ones - 1, np.zeros(1), np.zeros(1), 0.0)
         lengths = [min(count, s) + 1 for count in counts]
         if len(counts) > 1 and math.prod(lengths) > _MAX_CLASSES:
             return None

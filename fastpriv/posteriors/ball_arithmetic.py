@@ -173,9 +173,9 @@ def stack(balls: list[Ball]) -> Ball:
     return Ball(np.array([float(b.mid) for b in balls]), np.array([float(b.rad) for b in balls]))
 
 
-def select(condition: Any, one: Ball, two: Ball) -> Ball:
+def select(condition: Any, chosen: Ball, otherwise: Ball) -> Ball:
     """Entry by entry, ``one`` where the condition holds and ``two`` elsewhere."""
-    return Ball(np.where(condition, one.mid, two.mid), np.where(condition, one.rad, two.rad))
+    return Ball(np.where(condition, chosen.mid, otherwise.mid), np.where(condition, chosen.rad, otherwise.rad))
 
 
 def _underflow(value: Any) -> Any:

@@ -123,9 +123,9 @@ def posterior(
     one_prior = _one_prior(prior, log_prior)
     top = _validate.count("top", top, 0)
     options = Options(top, out, n_jobs, progress, log_prior is not None, rng, resume)
-    given = _as_likelihood(likelihood, log)
-    method = next((method for kind, method in METHODS.items() if isinstance(given, kind)), "dense")
-    result: Posterior = import_module(f".{method}", __package__).posterior(given, one_prior, options)
+    validated = _as_likelihood(likelihood, log)
+    method = next((method for kind, method in METHODS.items() if isinstance(validated, kind)), "dense")
+    result: Posterior = import_module(f".{method}", __package__).posterior(validated, one_prior, options)
     return result
 
 
@@ -175,20 +175,20 @@ def posterior_mode(
     0
     """
     _parallel.checked(n_jobs, progress)
-    given = _as_likelihood(likelihood, log)
-    if not isinstance(given, DenseLikelihood):
+    validated = _as_likelihood(likelihood, log)
+    if not isinstance(validated, DenseLikelihood):
         raise DomainError(
             f"likelihood must be dense for its mode alone; got {_validate.shown(likelihood)}. Use fastpriv.posterior."
         )
     options = Options(n_jobs=n_jobs, progress=progress, log_prior=log_prior is not None)
-    return dense.mode(given, _one_prior(prior, log_prior), options)
+    return dense.mode(validated, _one_prior(prior, log_prior), options)
 
 
 def _as_likelihood(likelihood: LikelihoodLike, log: bool) -> Likelihood:
     """Convert the argument to a Likelihood; ``log`` applies only to plain arrays."""
-    given = likelihoods.as_likelihood(likelihood)
-    plain = given is not likelihood and isinstance(given, DenseLikelihood)
-    return DenseLikelihood(likelihood, log=log) if plain else given
+    converted = likelihoods.as_likelihood(likelihood)
+    plain = converted is not likelihood and isinstance(converted, DenseLikelihood)
+    return DenseLikelihood(likelihood, log=log) if plain else converted
 
 
 def _one_prior(prior: PriorLike, log_prior: PriorLike) -> PriorLike:

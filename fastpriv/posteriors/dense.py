@@ -160,8 +160,9 @@ def mode(likelihood: DenseLikelihood, prior: Any, options: Options) -> Mode:
         close()
     if sums is None:
         raise no_secrets()
-    found = FirstPassSums(*sums)
-    return Mode(int(found.map_index), float(found.top + inputs.shift), float(found.most), float(found.least))
+    first_pass = FirstPassSums(*sums)
+    log_weight = float(first_pass.top + inputs.shift)
+    return Mode(int(first_pass.map_index), log_weight, float(first_pass.most), float(first_pass.least))
 
 
 def _source_fault(fault: SourceError) -> str:
@@ -401,12 +402,13 @@ def _estimates(
         value = math.fsum([end, -evidence.high, -evidence.low, -correction])
         return _estimate(value, ratio_error + UNIT_ROUNDOFF * (2.0 * abs(value) + roundings * abs(end)))
 
-    one = 1.0 / total
+    top_probability = 1.0 / total
+    top_error = top_probability * (sum_error + 4.0 * UNIT_ROUNDOFF) + omitted
     return {
         "log_evidence": _estimate(log_evidence, ratio_error + 2.0 * UNIT_ROUNDOFF * abs(log_evidence)),
         "entropy": _estimate(entropy, entropy_error + omitted, 0.0, ceiling),
         "kl": kl, "js": js, "max_log_ratio": log_ratio(sums.most), "min_log_ratio": log_ratio(sums.least),
-        "vulnerability": _estimate(one, one * (sum_error + 4.0 * UNIT_ROUNDOFF) + omitted, 0.0, 1.0, "probability"),
+        "vulnerability": _estimate(top_probability, top_error, 0.0, 1.0, "probability"),
     }  # fmt: skip
 
 

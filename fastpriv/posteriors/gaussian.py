@@ -145,8 +145,8 @@ def _divergences(prior: _GroupedPrior, points: FloatArray) -> tuple[FloatArray, 
         middle = points[starts] + 0.5 * (points[stops - 1] - points[starts])
         half = np.maximum(points[stops - 1] - middle, middle - points[starts])
         offsets = (half[:, None] / prior.sigma * chebyshev_nodes).ravel()
-        *found, used = _by_quadrature(prior, np.repeat(middle, _DEGREE), offsets)
-        at_nodes, node_errors = (column.reshape(-1, _DEGREE) for column in found)
+        *sums, used = _by_quadrature(prior, np.repeat(middle, _DEGREE), offsets)
+        at_nodes, node_errors = (column.reshape(-1, _DEGREE) for column in sums)
         total += used
         coefficients = _chebyshev_coefficients(at_nodes)
         largest = at_nodes.max(axis=1)

@@ -233,15 +233,15 @@ def posterior(likelihood: DefaultLikelihood, prior: Any, options: Options) -> Po
         values = np.full(likelihood.size, likelihood.default)
         values[likelihood.indices] = likelihood.values
         return dense.posterior(DenseLikelihood(values), prior, options)
-    found = GroupPosterior(domain.groups, domain.reference)
-    joint, log_posterior = found.log_joint, found.log_posterior
-    entropy, log_sum, ties = found.concentration
+    result = GroupPosterior(domain.groups, domain.reference)
+    joint, log_posterior = result.log_joint, result.log_posterior
+    entropy, log_sum, ties = result.concentration
     indices, groups = domain.most_probable(joint, options.top)
     probabilities = _probability_function(domain, np.exp(log_posterior))
     write_probabilities(options.out, domain.size, probabilities)
     return closed_form_posterior(
-        domain.size, "default and exceptions", log_evidence=found.log_evidence, entropy=entropy, kl=found.kl,
-        extremes=found.extremes, log_sum=log_sum, js=found.js, map_index=domain.most_probable(joint, 1)[0][0],
+        domain.size, "default and exceptions", log_evidence=result.log_evidence, entropy=entropy, kl=result.kl,
+        extremes=result.extremes, log_sum=log_sum, js=result.js, map_index=domain.most_probable(joint, 1)[0][0],
         ties=ties, top=Top(index_array(indices, domain.size), np.exp(log_posterior[groups])),
         cost={"groups": len(domain.groups.counts)}, _probabilities=probabilities,
     )  # fmt: skip
@@ -264,7 +264,7 @@ def default_domain(likelihood: DefaultLikelihood, prior: Any) -> GroupedDomain |
                 f"{_validate.shown(prior.size)}. Pass one of the same size, or None for the uniform law."
             )
         exceptions = np.union1d(likelihood.indices, prior.indices)
-        columns = np.stack([_values_with_default(one, exceptions) for one in (likelihood, prior)], axis=1)
+        columns = np.stack([_values_with_default(source, exceptions) for source in (likelihood, prior)], axis=1)
         distinct, member = distinct_rows(columns)
         logs, log_priors = distinct.T
     member = member.reshape(-1)
@@ -305,10 +305,10 @@ def _domain(
     return GroupedDomain(size, exceptions, rank[member], -1 if default < 0 else int(rank[default]), groups)
 
 
-def _values_with_default(one: DefaultLikelihood, secrets: NDArray[Any]) -> FloatArray:
+def _values_with_default(source: DefaultLikelihood, secrets: NDArray[Any]) -> FloatArray:
     """Logarithms of these secrets, and the default as the last entry."""
-    logs = np.full(len(secrets) + 1, one.default)
-    logs[np.searchsorted(secrets, one.indices)] = one.values
+    logs = np.full(len(secrets) + 1, source.default)
+    logs[np.searchsorted(secrets, source.indices)] = source.values
     return logs
 
 

@@ -68,21 +68,21 @@ def posterior(likelihood: IndexLikelihood, prior: Any, options: Options) -> Post
 def _by_branch_and_bound(likelihood: IndexLikelihood, options: Options) -> Posterior:
     from .branch_and_bound import enclosures
 
-    found = enclosures(likelihood, options.top, options.progress)
+    bounds = enclosures(likelihood, options.top, options.progress)
     log_size = math.log(likelihood.size)
-    low, high = found.log_evidence
+    low, high = bounds.log_evidence
 
     def between(ends: tuple[float, float], unit: Unit = "nats") -> Estimate:
         lower, upper = min(ends), max(ends)  # rounding may have exchanged ends that are close
         value = lower if lower == -math.inf or upper == math.inf else 0.5 * (lower + upper)
         return Estimate(value, lower, upper, kind="certified", unit=unit, method="branch and bound")
 
-    most = found.most[0] - high, min(found.most[1] - low, log_size)
-    least = found.least[0] - high, min(found.least[1] - low, 0.0)
+    most = bounds.most[0] - high, min(bounds.most[1] - low, log_size)
+    least = bounds.least[0] - high, min(bounds.least[1] - low, 0.0)
     return _result(
-        likelihood, options, found.best, found.ties, 0.5 * (low + high) if low > -math.inf else high, found.cost,
-        log_evidence=between((low, high)), kl=between(found.kl), js=between(found.js),
-        entropy=between((max(0.0, log_size - found.kl[1]), log_size - found.kl[0])),
+        likelihood, options, bounds.best, bounds.ties, 0.5 * (low + high) if low > -math.inf else high, bounds.cost,
+        log_evidence=between((low, high)), kl=between(bounds.kl), js=between(bounds.js),
+        entropy=between((max(0.0, log_size - bounds.kl[1]), log_size - bounds.kl[0])),
         max_log_ratio=between(most), min_log_ratio=between(least),
         vulnerability=between((math.exp(most[0] - log_size), math.exp(most[1] - log_size)), "probability"),
     )  # fmt: skip

@@ -75,9 +75,9 @@ def product_type_jensen_shannon(parts: Sequence[PosteriorMasses], counts: IntArr
     start, error_of_product = _one_minus_product(_log_coefficients(parts, np.zeros(1)), counts)
     scale = np.maximum(np.maximum(start, error_of_product), 1e-300)[:, 0]
     nonzero = ~((start <= 0) & (error_of_product == 0))[:, 0]
-    found = Ball(np.zeros(len(counts)), np.zeros(len(counts)))
+    result = Ball(np.zeros(len(counts)), np.zeros(len(counts)))
     if not nonzero.any():
-        return found
+        return result
     log_accuracy = _NEGLIGIBLE - math.log(float(scale[nonzero].min()))
     period = 4 * (log_accuracy + math.log(4 * log_accuracy))
     step = 2 * math.pi / period
@@ -103,7 +103,7 @@ def product_type_jensen_shannon(parts: Sequence[PosteriorMasses], counts: IntArr
 
 def _log_coefficients(parts: Sequence[PosteriorMasses], t: NDArray[Any]) -> list[tuple[Any, ...]]:
     """For each part: log c, log of a bound of |c|, log of 1 - error / that bound, and the rounding of log c."""
-    found = []
+    terms = []
     for part in parts:
         change, error = _coefficient_minus_one(part, t)
         log = _complex_log1p(change)
@@ -111,8 +111,8 @@ def _log_coefficients(parts: Sequence[PosteriorMasses], t: NDArray[Any]) -> list
             modulus = np.abs(1 + change)
             share = np.where(error > 0, error / (modulus + error), 0.0)
             rounding = 16 * UNIT_ROUNDOFF * (np.where(np.isfinite(log), np.abs(log), 0.0) + np.abs(change))
-            found.append((log, np.log(modulus + error), np.log1p(-share), rounding))
-    return found
+            terms.append((log, np.log(modulus + error), np.log1p(-share), rounding))
+    return terms
 
 
 def _one_minus_product(
@@ -130,10 +130,10 @@ def _one_minus_product(
             rounding += times * rounded
     with np.errstate(over="ignore", invalid="ignore"):
         rounding *= 1 + 0.1 * len(coefficients)
-        found = -np.expm1(logs).real
+        difference = -np.expm1(logs).real
         modulus = np.minimum(np.exp(size), 1.01)  # a Chernoff coefficient is at most 1; 1.01 allows for rounding
-        error_of_product = modulus * (-np.expm1(fall) + np.expm1(rounding)) + 8 * UNIT_ROUNDOFF * np.abs(found)
-    return found, error_of_product
+        error_of_product = modulus * (-np.expm1(fall) + np.expm1(rounding)) + 8 * UNIT_ROUNDOFF * np.abs(difference)
+    return difference, error_of_product
 
 
 def _complex_log1p(x: NDArray[np.complex128]) -> NDArray[np.complex128]:
@@ -187,8 +187,8 @@ def _sinh_excess(y: Ball) -> Ball:
     """2 sinh(y/2) - y for |y| <= 1."""
     h = 0.5 * y.mid
     z = h * h
-    found = h * z / 3 * np.polynomial.polynomial.polyval(z, _SINH_SERIES)
-    return Ball(found, y.rad * (np.abs(y.mid) + y.rad) ** 2 / 4 + 12 * UNIT_ROUNDOFF * np.abs(found) + 1e-323)
+    excess = h * z / 3 * np.polynomial.polynomial.polyval(z, _SINH_SERIES)
+    return Ball(excess, y.rad * (np.abs(y.mid) + y.rad) ** 2 / 4 + 12 * UNIT_ROUNDOFF * np.abs(excess) + 1e-323)
 
 
 def _sin_deficit(x: FloatArray) -> FloatArray:

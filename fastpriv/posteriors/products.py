@@ -53,25 +53,25 @@ def posterior(likelihood: ProductLikelihood, prior: Any, options: Options) -> Po
     """The posterior over tuples from those of their coordinates."""
     coordinates = _coordinates(likelihood, prior)
     numbers: dict[tuple[int, int], int] = {}  # of kinds of coordinates, by likelihood and prior
-    order = [numbers.setdefault((id(one), id(own_prior)), len(numbers)) for one, own_prior in coordinates]
+    order = [numbers.setdefault((id(part), id(own_prior)), len(numbers)) for part, own_prior in coordinates]
     first_of_kind = dict(zip(reversed(order), reversed(coordinates), strict=True))
     domains = [_domain(*first_of_kind[kind], log_prior=options.log_prior) for kind in range(len(numbers))]
     distinct: dict[Any, GroupPosterior] = {}
     parts = [_coordinate(domain, distinct) for domain in domains]
     multiplicity = Counter(id(parts[kind].posterior) for kind in order)
-    factors = [(found, multiplicity[id(found)]) for found in distinct.values()]
+    factors = [(factor, multiplicity[id(factor)]) for factor in distinct.values()]
     size = math.prod(domains[kind].size for kind in order)
     indices, top_probabilities = _most_probable(parts, order, max(1, options.top))
     probabilities = _probability_function(parts, order)
     write_probabilities(options.out, size, probabilities)
 
     def total(quantity: Callable[[GroupPosterior], Ball]) -> Ball:
-        return _sum([(quantity(found), times) for found, times in factors])
+        return _sum([(quantity(factor), times) for factor, times in factors])
 
     return closed_form_posterior(
-        size, "product", log_evidence=total(lambda found: found.log_evidence), kl=total(lambda found: found.kl),
-        entropy=total(lambda found: found.concentration[0]),
-        extremes=(total(lambda found: found.extremes[0]), total(lambda found: found.extremes[1])),
+        size, "product", log_evidence=total(lambda factor: factor.log_evidence), kl=total(lambda factor: factor.kl),
+        entropy=total(lambda factor: factor.concentration[0]),
+        extremes=(total(lambda factor: factor.extremes[0]), total(lambda factor: factor.extremes[1])),
         log_sum=_sum([(parts[kind].log_sum, 1) for kind in order]), js=product_jensen_shannon(factors),
         js_kind="certified", map_index=indices[0], ties=math.prod(parts[kind].ties for kind in order),
         top=Top(index_array(indices[: options.top], size), np.array(top_probabilities[: options.top])),
@@ -85,7 +85,7 @@ def _coordinates(likelihood: Likelihood, prior: Any) -> list[tuple[Likelihood, A
         return [(likelihood, prior)]
 
     def repeated(items: Sequence[Any]) -> list[Any]:
-        return [one for one, times in zip(items, likelihood.powers, strict=True) for _ in range(times)]
+        return [item for item, times in zip(items, likelihood.powers, strict=True) for _ in range(times)]
 
     count, total = len(likelihood.factors), sum(likelihood.powers)
     priors: list[Any] = [None] * total

@@ -143,17 +143,18 @@ class Posterior(Result):
         return self._probabilities(first, last)
 
     def __reduce__(self) -> Any:
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
         values |= {"_probabilities": None, "cost": dict(self.cost)}  # likelihoods are not pickled
         return partial(Posterior, **values), ()
 
     def estimates(self) -> dict[str, Estimate]:
         """The quantities that are known, by name."""
-        return {name: one for name in QUANTITIES if (one := getattr(self, name)) is not None}
+        return {name: estimate for name in QUANTITIES if (estimate := getattr(self, name)) is not None}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only, for JSON; infinite numbers stay floats, and unknown quantities are None."""
-        numbers = {name: one and one.to_dict() for name, one in ((name, getattr(self, name)) for name in QUANTITIES)}
+        estimates = self.estimates()
+        numbers = {name: estimates[name].to_dict() if name in estimates else None for name in QUANTITIES}
         index = list(self.map_index) if isinstance(self.map_index, tuple) else int(self.map_index)
         best = {name: array.tolist() for name, array in self.top._asdict().items()}
         rest = {"map_index": index, "ties": self.ties, "top": best, "cost": dict(self.cost)}
@@ -163,7 +164,7 @@ class Posterior(Result):
         """The main quantities with their bounds, each number in the format of a float."""
         names = ("log_evidence", "entropy", "kl", "js", "xi", "vulnerability")
         numbers = ((name, getattr(self, name)) for name in names)
-        text = ", ".join(f"{name}={one:{spec or '.6g'}}" for name, one in numbers if one is not None)
+        text = ", ".join(f"{name}={estimate:{spec or '.6g'}}" for name, estimate in numbers if estimate is not None)
         return f"Posterior(size={_validate.shown(self.size)}, {text}, map_index={_validate.shown(self.map_index)})"
 
 

@@ -79,11 +79,11 @@ def sample_domain(
     results = ordered_map(draw, tasks, n_jobs=n_jobs, progress=progress)
     complete = 0
     try:
-        for (i, start), (indices, found, weight) in zip(tasks, results, strict=True):
-            logs[i, start : start + len(found)], weights[i, start : start + len(found)] = found, weight
-            for j in np.argsort(-found, kind="stable")[:keep]:
-                best[int(indices[j])] = float(found[j])
-            complete = i + (start + len(found) == ranges)
+        for (i, start), (indices, draws, weight) in zip(tasks, results, strict=True):
+            logs[i, start : start + len(draws)], weights[i, start : start + len(draws)] = draws, weight
+            for j in np.argsort(-draws, kind="stable")[:keep]:
+                best[int(indices[j])] = float(draws[j])
+            complete = i + (start + len(draws) == ranges)
     except KeyboardInterrupt:
         if complete < _MIN_REPLICATES:
             raise

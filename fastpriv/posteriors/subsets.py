@@ -155,8 +155,8 @@ def _prior(prior: Any, logs: bool, pool: int, members: int) -> _SubsetPrior:
     # Elementary symmetric polynomials of the odds: sums of their products over the subsets of each size.
     elementary = np.zeros(members + 1, dtype=np.longdouble)
     elementary[0] = 1.0
-    for one in np.exp((allowed - allowed[-1]).astype(np.longdouble))[::-1]:
-        elementary[1:] += one * elementary[:-1]
+    for ratio in np.exp((allowed - allowed[-1]).astype(np.longdouble))[::-1]:
+        elementary[1:] += ratio * elementary[:-1]
     with np.errstate(divide="ignore"):
         scaled = (log_odds - allowed[-1]) - float(np.log(elementary[-1])) / members
     ordered = np.sort(scaled[scaled > -np.inf])
@@ -217,8 +217,9 @@ def _passes(
         return sums, workspace[-2:]  # the kernel leaves the masses of the records there, as pairs of doubles
 
     def results(work: Any, done_before: int) -> Iterator[Any]:
-        found = _parallel.ordered_map(work, ranges, n_jobs=options.n_jobs, brief=total < _SERIAL_LIMIT, shared=True)
-        for done, result in enumerate(found, start=done_before + 1):
+        brief = total < _SERIAL_LIMIT
+        partial_sums = _parallel.ordered_map(work, ranges, n_jobs=options.n_jobs, brief=brief, shared=True)
+        for done, result in enumerate(partial_sums, start=done_before + 1):
             report(done)
             yield result
 
@@ -300,33 +301,33 @@ def _estimates(likelihood: SubsetLikelihood, prior: _SubsetPrior, sums: _PassSum
     )  # fmt: skip
     most = -prior.least * (1.0 + 4.0 * UNIT_ROUNDOFF) + prior.error + 4.0 * UNIT_ROUNDOFF  # no posterior exceeds 1
     ratio_error = [1.01 * (delta + z_error + 4.0 * UNIT_ROUNDOFF * abs(y)) for y in (up, down)]
-    found = {
+    estimates = {
         "log_evidence": bounded(evidence, ev_error, -math.inf, math.inf),
         "kl": bounded(kl, kl_error, 0.0, most),
         "js": bounded(sums.js, js_error, 0.0, LOG_2_ABOVE),
         "max_log_ratio": bounded(up, ratio_error[0], 0.0, most),
     }
     if down == -math.inf:
-        found["min_log_ratio"] = Estimate(down, down, down, kind="certified", unit="nats", method=method)
+        estimates["min_log_ratio"] = Estimate(down, down, down, kind="certified", unit="nats", method=method)
     else:
-        found["min_log_ratio"] = bounded(down, ratio_error[1], -math.inf, 0.0)
+        estimates["min_log_ratio"] = bounded(down, ratio_error[1], -math.inf, 0.0)
     value, error = _entropy(sums, delta)
     if prior.odds is None:  # entropy and KL add up to log n: the sharper one gives the other
-        by_kl, slack = found["kl"], 4.0 * UNIT_ROUNDOFF * log_n
+        by_kl, slack = estimates["kl"], 4.0 * UNIT_ROUNDOFF * log_n
         if by_kl.width + slack < error:
             value, error = log_n - by_kl.value, by_kl.width + slack
         elif 2.0 * error + slack < by_kl.width:
-            found["kl"] = bounded(log_n - value, error + slack, 0.0, most)
-    found["entropy"] = bounded(value, error, 0.0, log_n * (1.0 + 4.0 * UNIT_ROUNDOFF))
+            estimates["kl"] = bounded(log_n - value, error + slack, 0.0, most)
+    estimates["entropy"] = bounded(value, error, 0.0, log_n * (1.0 + 4.0 * UNIT_ROUNDOFF))
     others = (sums.first.ties - 1.0) + sums.first.rest_high + sums.first.rest_low
     log_top = sums.first.top - sums.high - sums.low - correction - (log_n if prior.odds is None else 0.0)
     relative = math.expm1(1.01 * (delta + z_error + 4.0 * UNIT_ROUNDOFF * (abs(log_top) + log_n + 1.0)))
     probable = min(math.exp(log_top), 1.0)
     lower, upper = probable * (1.0 - relative), min(probable * (1.0 + relative), 1.0)
     value = min(max(1.0 / (1.0 + others), lower), upper)
-    found["vulnerability"] = Estimate(value, lower, upper, kind="certified", unit="probability", method=method)
-    found["inclusion"] = _inclusion(likelihood, sums, delta + z_error, max(abs(up), min(abs(down), 800.0)), method)
-    return found
+    estimates["vulnerability"] = Estimate(value, lower, upper, kind="certified", unit="probability", method=method)
+    estimates["inclusion"] = _inclusion(likelihood, sums, delta + z_error, max(abs(up), min(abs(down), 800.0)), method)
+    return estimates
 
 
 def _entropy(sums: _PassSums, delta: float) -> tuple[float, float]:
