@@ -13,8 +13,8 @@ Estimate([0.2...
 What does a channel leak, by every notion? ``notions`` has LDP, LIP, MBP, ABP, information, leakage and accuracy;
 ``mechanisms`` has the channels and noises that people use.
 
->>> found = fastpriv.notions.summary([0.5, 0.5], fastpriv.RandomizedResponse(2, 1.0))
->>> print(f"{found.cd_lmip:.3f}")
+>>> result = fastpriv.notions.summary([0.5, 0.5], fastpriv.RandomizedResponse(2, 1.0))
+>>> print(f"{result.cd_lmip:.3f}")
 0.111 [0.110, 0.111]
 
 What does one release tell about the secret? ``posterior`` takes likelihoods over up to 2**200 secrets.

@@ -48,9 +48,9 @@ def assess(
     Parameters
     ----------
     data : array_like of numbers or names, shape (n,), or Pmf, optional
-        The sensitive column, or the law of its values. Its empirical distribution is the prior of the secret. For a
-        channel it may be left out: the secret is then uniform over the inputs; a Pmf of as many points as the channel
-        has inputs is a law over these.
+        The sensitive column, or the distribution of its values. Its empirical distribution is the prior of the secret.
+        For a channel it may be left out: the secret is then uniform over the inputs; a Pmf of as many points as the
+        channel has inputs is a distribution over these.
         For mechanisms of any values, integers that no double is are categories by exact value, in their order, and
         everything that is not a number by its text: numbers by size, other text by alphabet.
     mechanism : str or AnyChannel
@@ -161,8 +161,8 @@ def sweep(
     --------
     >>> import fastpriv
     >>> ages = {"age": [31, 40, 40, 58]}
-    >>> found = fastpriv.sweep(ages, mechanism=["gaussian", "geometric"], sigma=[20], level=[1.0], epsilon=[0.1])
-    >>> found
+    >>> comparison = fastpriv.sweep(ages, mechanism=["gaussian", "geometric"], sigma=[20], level=[1.0], epsilon=[0.1])
+    >>> comparison
     <Sweep of age under gaussian, geometric>
     """
     _parallel.checked(n_jobs, progress)

@@ -71,13 +71,13 @@ QUANTITIES: Mapping[str, Quantity] = {
         Quantity("lip_delta", "probability", True, "local information privacy: delta(epsilon), one value against all"),
         Quantity("log_lip_delta", "log probability", True, "natural logarithm of lip_delta, for deltas below 1e-300"),
         Quantity("mutual_information", "nats", False, "average information about the value in its release (CD-LMIP)"),
-        Quantity("capacity", "nats", False, "the same under the law of values that leaks most (CI-LMIP)"),
+        Quantity("capacity", "nats", False, "the same under the prior that leaks most (CI-LMIP)"),
         Quantity("abp_max", "1", False, "average Bayesian privacy: shift of beliefs at the worst value, 0 to 0.8326"),
         Quantity("abp_mean", "1", False, "average Bayesian privacy: shift of beliefs, averaged over the column"),
         Quantity("mbp_xi", "nats", False, "maximum Bayesian privacy: largest |log(posterior / prior)| of any release"),
         Quantity("bayes_vulnerability", "probability", False, "chance that a best guess of the value is right"),
         Quantity("min_entropy_leakage", "nats", False, "log of how many times likelier a best guess gets to be right"),
-        Quantity("maximal_leakage", "nats", False, "the same for the worst law of values and any function of them"),
+        Quantity("maximal_leakage", "nats", False, "the same for the worst prior and any function of the value"),
     )
 }
 

@@ -180,7 +180,7 @@ def assign_inputs(secret: SecretDistribution, inputs: int) -> SecretDistribution
     if secret.inputs != inputs:
         raise ShapeError(
             f"data must have one distinct value for each of the {_validate.shown(inputs)} inputs of the channel, or "
-            f"number them from 0; got {secret.inputs} values. Pass a law over its inputs, or another channel."
+            f"number them from 0; got {secret.inputs} values. Pass a prior over its inputs, or another channel."
         )
     return secret
 

@@ -46,12 +46,12 @@ _GAUSSIAN_MEANINGS = (
 )  # fmt: skip
 _CHANNEL_MEANINGS = (
     _INFORMATION,
-    ("capacity", "the same for the law of values that leaks most; nothing is assumed about people"),
+    ("capacity", "the same for the prior that leaks most; nothing is assumed about people"),
     ("LDP epsilon", "any two values make a release likelier or less likely by at most a factor e^epsilon"),
     ("MBP xi", "no release changes the belief in any value by more than a factor e^xi"),
     _ABP,
     ("best guess", "chance that the likeliest value after a release is the true one"),
-    ("leakage", "log of how many times likelier any guess about the value can get, for any law of values"),
+    ("leakage", "log of how many times likelier any guess about the value can get, for any prior"),
 )
 _BOUND_ONLY_MEANING = ("*", "no more than a bound: there are more releases than can be gone through")
 

@@ -48,8 +48,8 @@ class AwgnCapacity(Estimate):
     Examples
     --------
     >>> from fastpriv import awgn_capacity
-    >>> found = awgn_capacity(1, 2.0)
-    >>> found.radii, found.probabilities
+    >>> result = awgn_capacity(1, 2.0)
+    >>> result.radii, result.probabilities
     (array([0., 2.]), array([0.137..., 0.862...]))
     """
 

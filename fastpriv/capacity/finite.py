@@ -75,8 +75,8 @@ class ChannelCapacity(Result):
     Examples
     --------
     >>> from fastpriv import channel_capacity
-    >>> found = channel_capacity([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.25, 0.5, 0.25]])
-    >>> found.input.round(6), found.converged
+    >>> result = channel_capacity([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.25, 0.5, 0.25]])
+    >>> result.input.round(6), result.converged
     (array([0.5, 0.5, 0. ]), True)
     """
 
@@ -193,7 +193,7 @@ def _solve(channel: Any, rtol: float, steps: int, deadline: float, n_jobs: int |
         solution = structured.symmetric_capacity(channel)
         converged = solution is not None and \
             solution.upper - solution.lower <= rtol * min(1.0, max(solution.value, 1e-290))
-        method = "all inputs alike: the uniform law"
+        method = "all inputs alike: the uniform distribution"
     if solution is None:
         return _solve_cells(channel, rtol, steps, deadline, n_jobs)
     value, lower, upper, p, q, k = solution

@@ -296,7 +296,9 @@ class DivergenceTable:
         }
         table = [{key: json_safe(cell) for key, cell in row.items()} for row in self.rows()]
         cost = {key: json_safe(cell) for key, cell in self.estimate.cost.items()}
-        document = {"fastpriv": __version__, "quantity": self.quantity, "laws": mixtures, "cost": cost, "table": table}
+        document = {
+            "fastpriv": __version__, "quantity": self.quantity, "distributions": mixtures, "cost": cost, "table": table,
+        }  # fmt: skip
         return json.dumps(document, indent=1, default=str) + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> list[Path]:

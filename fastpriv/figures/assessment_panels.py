@@ -368,8 +368,8 @@ def sweep(report: Any) -> Any:
     --------
     >>> import fastpriv
     >>> jobs = ["nurse", "nurse", "clerk", "judge"]
-    >>> found = fastpriv.sweep({"job": jobs}, mechanism=["rr", "oue"], level="0.5..4:5", epsilon=[1])
-    >>> len(fastpriv.figures.sweep(found).axes)
+    >>> comparison = fastpriv.sweep({"job": jobs}, mechanism=["rr", "oue"], level="0.5..4:5", epsilon=[1])
+    >>> len(fastpriv.figures.sweep(comparison).axes)
     3
     """
     names = list(dict.fromkeys(assessment.name for assessment in check_report(report, "sweep")))

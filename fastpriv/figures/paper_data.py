@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ..calibration import sigma_from_cd_lmip
-from ..capacity.awgn import awgn_capacity, awgn_sigma_from_capacity
+from ..calibration import sigma_from_cd_lmip, sigma_from_ci_lmip
+from ..capacity.awgn import awgn_capacity
 from ..conversions.information_from_curves import (
     cd_lmip_from_hockey_sticks,
     cd_lmip_from_lip_curve,
@@ -142,7 +142,7 @@ def compute_figure(name: str) -> PaperFigure:
 def _figure1() -> tuple[dict[str, str], list[PaperCurve]]:
     curves = []
     for mu in (0.5, 0.1, 0.01):
-        sigma = awgn_sigma_from_capacity(mu, 10, math.sqrt(10.0), rtol=1e-12, unit="bits")
+        sigma = sigma_from_ci_lmip(mu, 10, math.sqrt(10.0), rtol=1e-12, unit="bits")
         setting, noisy = {"mu_bits": mu}, {"mu_bits": mu, "sigma": sigma.value}
         gaussian = _over_sigma_bracket(sigma, lambda s: GaussianMechanism(s, 2.0 * math.sqrt(10.0)).delta(_EPSILON))
         curves += [

@@ -107,7 +107,7 @@ def _information_from_ldp(figure: PaperFigure, ax: Any) -> Any:
         ("sharp form for two inputs", _DOTTED, 1.8),
     ])  # fmt: skip
     ax.set(xlim=(0.05, 200.0), xlabel=_VARIANCE_LABEL, ylabel=r"CI-LMIP $\mu$ (bits)")
-    return styled(ax, "Information of Gaussian noise, worst input law")
+    return styled(ax, "Information of Gaussian noise, worst input distribution")
 
 
 def _ldp_ratio(figure: PaperFigure, ax: Any) -> Any:
@@ -171,7 +171,7 @@ def _information_from_lip(figure: PaperFigure, ax: Any) -> Any:
     _set_log_scales(ax)
     ax.legend(frameon=False, fontsize=9.5, loc="lower left")
     ax.set(xlim=(0.1, 200.0), ylim=(1e-4, 1e4), xlabel=_VARIANCE_LABEL, ylabel=r"CD-LMIP $\mu$ (bits)")
-    return styled(ax, "Information of Gaussian noise, given input law")
+    return styled(ax, "Information of Gaussian noise, given input distribution")
 
 
 def _lip_ratio(figure: PaperFigure, ax: Any) -> Any:

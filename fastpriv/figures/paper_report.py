@@ -285,7 +285,7 @@ def _corrections1(figure: PaperFigure) -> tuple[tuple[str, str], ...]:
     return (
         (
             "Equation (10) holds for every data distribution space.",
-            "It holds when the space contains all laws on two points; with fewer laws, μ says less.",
+            "It holds when the space contains all distributions on two points; with fewer of them, μ says less.",
         ),
         (
             "The capacity (11) of the binary asymmetric channel, by cases.",

@@ -115,8 +115,8 @@ def posterior(
     --------
     >>> import numpy as np
     >>> from fastpriv import posterior
-    >>> found = posterior(np.log([0.5, 0.25]), [0.2, 0.8])
-    >>> found.top.indices, found.top.probabilities
+    >>> result = posterior(np.log([0.5, 0.25]), [0.2, 0.8])
+    >>> result.top.indices, result.top.probabilities
     (array([1, 0]), array([0.66666667, 0.33333333]))
     """
     _parallel.checked(n_jobs, progress)

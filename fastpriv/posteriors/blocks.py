@@ -69,7 +69,7 @@ class LikelihoodAndPrior:
     def _length_error(self, first: Any, second: Any) -> ShapeError:
         return ShapeError(
             f"{self.prior_name} must have one entry for each secret, {first}; got {second}. "
-            "Pass None for the uniform law."
+            "Pass None for the uniform prior."
         )
 
     def inspect(self, block: Block) -> None:

@@ -261,7 +261,7 @@ def default_domain(likelihood: DefaultLikelihood, prior: Any) -> GroupedDomain |
         if prior.size != likelihood.size:
             raise ShapeError(
                 f"prior must have one entry for each of the {_validate.shown(likelihood.size)} secrets; got "
-                f"{_validate.shown(prior.size)}. Pass one of the same size, or None for the uniform law."
+                f"{_validate.shown(prior.size)}. Pass one of the same size, or None for the uniform prior."
             )
         exceptions = np.union1d(likelihood.indices, prior.indices)
         columns = np.stack([_values_with_default(source, exceptions) for source in (likelihood, prior)], axis=1)

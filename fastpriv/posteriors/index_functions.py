@@ -60,7 +60,7 @@ def posterior(likelihood: IndexLikelihood, prior: Any, options: Options) -> Post
         raise DomainError(
             "prior must be None, and size at most 2**1000, for more secrets than half the budget; got "
             f"{_validate.shown(likelihood.size)} secrets and a budget of {likelihood.budget}. Raise the budget, or add "
-            "the log prior to the function and take the uniform law."
+            "the log prior to the function and take the uniform prior."
         )
     return (_by_sampling if likelihood.bound is None else _by_branch_and_bound)(likelihood, options)
 

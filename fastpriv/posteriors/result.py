@@ -89,8 +89,8 @@ class Posterior(Result):
     --------
     >>> import numpy as np
     >>> from fastpriv import posterior
-    >>> found = posterior(np.log([0.5, 0.25, 0.125]))
-    >>> found.map_index, round(float(found.vulnerability), 12), round(float(found.xi), 12)
+    >>> result = posterior(np.log([0.5, 0.25, 0.125]))
+    >>> result.map_index, round(float(result.vulnerability), 12), round(float(result.xi), 12)
     (0, 0.571428571429, 0.847297860387)
     """
 

@@ -94,7 +94,7 @@ def sample_domain(
     if ranked:
         sample = _estimated(logs, weights, size, [(-log, index) for log, index in ranked])
     else:
-        warned(f"all of {logs.size} draws are impossible secrets: nothing is known but bounds that hold for any law.")
+        warned(f"all {logs.size} sampled secrets are impossible: the bounds are those that hold for every posterior.")
         unknown = Interval(-math.inf, -math.inf, math.inf)
         sample = DomainSample(unknown, *_trivial_bounds(size), -math.inf, -math.inf, [], logs.size)
     return sample._replace(interrupted=complete < _REPLICATES)

@@ -115,7 +115,7 @@ def test_evidence_in_few_draws_has_no_upper_end():
 
 
 def test_draws_that_are_all_impossible():
-    with pytest.warns(SamplingWarning, match="draws are impossible secrets"):
+    with pytest.warns(SamplingWarning, match="sampled secrets are impossible"):
         found = posterior(IndexLikelihood(lambda d: np.where(d == 77, 0.0, -np.inf), 10**15, budget=2**20), rng=1)
     assert found.log_evidence.lower == -math.inf
     assert found.log_evidence.upper == math.inf
