@@ -73,7 +73,7 @@ def explain_write_errors(path: str | os.PathLike[str], kind: str = "a file") -> 
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str], permissions: int = 0o666) -> Iterator[IO[bytes]]:
-    """Open a binary file that takes the name ``path`` when the block ends without an error, and never before.
+    """Open a binary file that gets the name ``path`` only when the block ends without an error.
 
     The bytes go to a file without a name where the file system has such files (a kill then leaves nothing at all), else
     to a hidden neighbour that is removed on error. They reach the disk before the name does. An error of the system
@@ -102,7 +102,7 @@ def atomic_write(path: str | os.PathLike[str], permissions: int = 0o666) -> Iter
             hidden.unlink()
         raise
     finally:
-        with suppress(OSError):  # an error that is on its way out is the one to report
+        with suppress(OSError):  # report the error that is being raised, not one of the cleanup
             stream.close()
 
 
@@ -137,7 +137,7 @@ def check_writable_file(path: str | os.PathLike[str]) -> None:
             mode = os.stat(target).st_mode
             if stat.S_ISDIR(mode):
                 fault = errno.EISDIR
-            elif not stat.S_ISREG(mode):  # a device, which the new name would remove
+            elif not stat.S_ISREG(mode):  # a device: the rename would replace it
                 fault = errno.EINVAL
             elif not os.access(target, os.W_OK):
                 fault = errno.EACCES
@@ -174,7 +174,7 @@ def _open_nameless(directory: Path, permissions: int) -> int | None:
         return None
     try:
         return os.open(directory, os.O_TMPFILE | os.O_RDWR, permissions)
-    except OSError:  # not supported, or a real error, which opening the hidden neighbour reports
+    except OSError:  # unsupported, or an error that opening the hidden file will report
         return None
 
 
@@ -273,7 +273,7 @@ def read_npz(file: Path, check_keys: Callable[[list[str]], None], remedy: str) -
             return arrays
     except MemoryError:
         raise
-    except Exception as error:  # damaged archives raise a dozen kinds of errors of zipfile and zlib
+    except Exception as error:  # a damaged archive raises errors of many classes of zipfile and zlib
         if isinstance(error, DomainError) and member == "the list of keys":
             raise
         raise DomainError(
@@ -346,7 +346,7 @@ def memory_mapped_file(name: str, values: NDArray[Any]) -> FileArray | None:
 
 
 def file_state(file: Any) -> tuple[int, int, int]:
-    """Return inode, size and time of change, which tell a file from others and from itself after it was written to."""
+    """Return inode, size and time of change, which together identify a file and its version."""
     status = os.stat(file)
     return status.st_ino, status.st_size, status.st_mtime_ns
 

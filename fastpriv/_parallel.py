@@ -114,7 +114,7 @@ def _results(
 def _thread_results(
     function: Callable[[Any], Result], tasks: Sequence[Any], n_jobs: int, backend: Any
 ) -> Iterator[Result]:
-    """Results of threads, which put them into a queue: joblib looks for results only once in 10 ms."""
+    """Yield the results of threads through a queue, since joblib polls for results only every 10 ms."""
     import joblib
 
     finished: SimpleQueue[tuple[int, Any, BaseException | None]] = SimpleQueue()
@@ -129,7 +129,7 @@ def _thread_results(
             finished.put((index, None, error))
 
     run = joblib.Parallel(n_jobs=n_jobs, backend=backend, return_as="generator")
-    waiting: dict[int, Result] = {}  # results whose turn has not come
+    waiting: dict[int, Result] = {}  # results of later tasks, kept until they are due
     with _closing(run(joblib.delayed(run_task)(index) for index in range(len(tasks)))):
         try:
             for index in range(len(tasks)):
@@ -224,7 +224,7 @@ def _picklable(error: BaseException) -> BaseException:
 
 
 def _result_of(outcome: _Outcome) -> Any:
-    """The result, after the warnings were issued here; or the error, raised here."""
+    """Issue the warnings of a task in this process; then return its result or raise its error."""
     for text, category in outcome.warnings:
         warned(text, category)
     if outcome.error is not None:

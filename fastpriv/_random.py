@@ -30,7 +30,8 @@ def root(rng: Any) -> SeedSequence:
     """The root of all streams of one call.
 
     None takes fresh entropy of the system. An integer, a sequence of integers or a SeedSequence names the root, so that
-    equal ones give equal streams. A Generator or BitGenerator is asked for 128 bits: passed twice it gives two roots.
+    equal ones give equal streams. 128 bits are drawn from a Generator or BitGenerator, so two calls with it have
+    different roots.
     """
     if rng is None:
         return SeedSequence()

@@ -1,4 +1,4 @@
-"""Texts of errors: a refused value in one line, and the remedy that fits it."""
+"""Texts of errors: a refused value as one line, and the remedy for it."""
 
 from __future__ import annotations
 

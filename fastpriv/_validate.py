@@ -187,7 +187,7 @@ def real(
 
 
 def copied(values: NDArray[Any], kind: Any, order: Literal["C", "K"] = "K") -> NDArray[Any]:
-    """A copy with this dtype, made block by block if the array is large, so that Ctrl-C is heard in between."""
+    """A copy with this dtype, made block by block if the array is large, so that Ctrl-C takes effect between blocks."""
     if values.ndim == 0 or values.size <= _COPY_BLOCK:
         return np.array(values, dtype=kind, order=order, subok=False)
     out = np.empty_like(values, dtype=kind, order=order, subok=False)
@@ -253,7 +253,7 @@ def probabilities(name: str, value: Any) -> FloatArray:
     total = float(np.sum(values, dtype=np.longdouble))
     if abs(total - 1.0) > _SUM_TOLERANCE:
         remedy = f"Divide {name} by the sum if the numbers are relative."
-        if abs(total - 1.0) <= _SINGLE_TOLERANCE:  # what single precision leaves; to divide in it would not help
+        if abs(total - 1.0) <= _SINGLE_TOLERANCE:  # rounding of single precision, in which dividing would not help
             remedy = f"Divide in doubles, as in w = np.asarray({name}, dtype=float); w / w.sum()."
         raise DomainError(
             f"{name} must sum to 1 within {_SUM_TOLERANCE:g}; got a sum of {total!r} over {values.size} entries. "
@@ -365,7 +365,7 @@ def univariate(**distributions: Any) -> None:
 
 
 def memory(name: str, needed: int, remedy: str) -> None:
-    """Check that the machine has this many bytes free; a process that touches more may be killed."""
+    """Check that the machine has this many bytes free; the system may kill a process that uses more."""
     if needed > _UNCHECKED_BYTES and needed > (free := _free_memory()):
         raise MemoryError(
             f"{name} must fit in memory; got a need of {_gigabytes(needed)} GB with {free / 1e9:.4g} GB free. {remedy}"
@@ -395,7 +395,7 @@ def _free_memory() -> float:
         pass
     if free == float("inf") and hasattr(os, "sysconf"):
         free = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
-    try:  # what ulimit -v leaves
+    try:  # the rest of the limit of ulimit -v
         import resource
 
         most = resource.getrlimit(resource.RLIMIT_AS)[0]

@@ -1,4 +1,4 @@
-"""Value objects: what distributions and channels are, made of read-only arrays and numbers, equal when these are."""
+"""Value objects, the base of distributions and channels: read-only arrays and numbers, compared by value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs here: versions, instruction set, threads, optional dependencies."""
+"""The installation: versions, instruction set, threads, optional dependencies."""
 
 from __future__ import annotations
 

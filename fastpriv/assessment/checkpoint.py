@@ -87,7 +87,7 @@ class Checkpoint:
             np.asarray(getattr(grid, name), dtype="<f8").tobytes() for grid in block.values() for name in _ARRAYS
         )
         path = self.directory / _file_name(rows)
-        with self._open_directory(), suppress(IsADirectoryError):  # a directory in the way: this block is not kept
+        with self._open_directory(), suppress(IsADirectoryError):  # a directory has this name: no block is saved
             with suppress(OSError):
                 path.unlink()
             with atomic_write(path, 0o600) as stream:
@@ -123,7 +123,7 @@ class Checkpoint:
         )
 
     def _identity(self, rows: slice) -> list[Any]:
-        """Return what a block says of the run and the rows that it belongs to."""
+        """Return the run and the rows that a block belongs to, as the block stores them."""
         return [__version__, self.settings, rows.start, rows.stop]
 
     def _parse(self, data: bytes, rows: slice) -> dict[str, QuantityGrid] | None:

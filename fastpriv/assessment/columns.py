@@ -152,7 +152,7 @@ def read_categories(
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One column of a file, as it stands there.
+    """One column of a file, with its cells unchanged.
 
     Attributes
     ----------
@@ -361,7 +361,7 @@ def sorted_categories(texts: Iterable[str], decimal: str = ".") -> list[str]:
 
 
 def whole_number(text: str) -> int | None:
-    """Return the integer that a text is, written as Python writes it; None for other texts."""
+    """Return the integer of a text in the form in which Python writes integers; None for other texts."""
     if not _INTEGER.fullmatch(text) or not text.isascii() or len(text) > 4000:
         return None
     number = int(text)

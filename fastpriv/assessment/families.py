@@ -208,7 +208,7 @@ def _highest_level(
         low, at_low, high = high, at_high, high + _LOG_STRIDE
         at_high, kind_at_high = log_excess(high)
         kind = kind if at_high > 0.0 else kind_at_high
-    if at_low > 0.0 or at_high <= 0.0:  # no bracket: the target is out of reach, or met everywhere
+    if at_low > 0.0 or at_high <= 0.0:  # no bracket: no level meets the target, or every level does
         return Requirement(target.text, 0.0 if at_low > 0.0 else math.exp(high), "certified" if at_low > 0.0 else kind)
     for step in range(_SEARCH_STEPS):
         width = high - low

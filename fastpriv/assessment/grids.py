@@ -54,7 +54,7 @@ def parse_grid(name: str, points: Any, constraint: str, valid: Callable[[FloatAr
 
 
 def check_size(name: str, rows: Grid, epsilon: Grid) -> None:
-    """Refuse a product of grids that no memory holds, before anything is allocated."""
+    """Refuse a product of grids that exceeds the memory, before anything is allocated."""
     cells = rows.count * epsilon.count
     if cells > MAX_CELLS:
         raise DomainError(

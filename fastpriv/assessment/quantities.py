@@ -1,4 +1,4 @@
-"""What an assessment computes of one mechanism, Gaussian noise or a channel, and arrays of it over the grid.
+"""The quantities that an assessment computes of Gaussian noise or a channel, as arrays over the grid.
 
 To add a quantity, add its row to ``QUANTITIES`` and its computation to ``_gaussian_quantities`` or
 ``_channel_quantities``.

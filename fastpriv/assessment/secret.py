@@ -265,7 +265,7 @@ def _check_exact_numbers(data: Any) -> None:
             "rr, oue, sue, rappor, subset or exponential; of a file, read numbers with read_column."
         )
     if not _all_numbers(entries):
-        return  # the conversion to doubles names what else is wrong
+        return  # the conversion to doubles raises the errors for other entries
     fault = _inexact_numbers(entries)
     if fault is None:
         return

@@ -224,7 +224,7 @@ def _inverse(d: float, target: float, rtol: float, radius: float, last: Any) -> 
 
 
 def _bracket(d: float, radius: float, rtol: float, start: Any) -> tuple[float, float]:
-    """Bounds, widened where they are wider than ``rtol``: from another start the solver may give wider ones."""
+    """Bounds, widened if they are wider than ``rtol``, since another start may give wider ones."""
     solution = solve(d, radius, rtol, start)
     width = solution.upper - solution.lower
     margin = 0.0 if width <= rtol * solution.lower or radius < _SMALLEST_RADIUS else width

@@ -211,7 +211,7 @@ def _check_deadline(deadline: float) -> None:
 
 
 def _gram(rows: FloatArray, deadline: float) -> FloatArray:
-    """rows @ rows.T; if it is large, only the lower triangle, panel by panel, so that Ctrl-C is heard."""
+    """rows @ rows.T; if large, only the lower triangle, panel by panel, so that Ctrl-C takes effect in between."""
     n, m = rows.shape
     if n * n * m <= _MAX_MULTIPLICATIONS:
         return np.asarray(rows @ rows.T)

@@ -62,7 +62,7 @@ def is_symmetric(channel: AnyChannel) -> bool:
 
 
 def symmetric_capacity(channel: AnyChannel) -> CapacitySolution | None:
-    """The closed form for a symmetric channel; None where its classes are too many to be listed."""
+    """The closed form for a symmetric channel; None if it has too many classes to list."""
     profiles = channel.type_classes()
     if profiles is None:
         return None

@@ -33,7 +33,7 @@ MAX_INPUTS = 2**1000  # secrets of one factor: their number must be finite as a 
 
 
 class DefaultColumn(NamedTuple):
-    """Log likelihoods of one release: one default for all secrets but those that are listed.
+    """Log likelihoods of one release: listed secrets have their own, all others one default.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class DefaultColumn(NamedTuple):
 
 
 class ProductColumn(NamedTuple):
-    """Log likelihoods of one release of a product: sums of one column a coordinate.
+    """Log likelihoods of one release of a product: the sum of one column for each coordinate.
 
     Parameters
     ----------
@@ -320,7 +320,7 @@ def validated_powers(powers: ArrayLike | None, factors: int, maximum: int) -> li
 
 
 def check_countable(name: str, bits: float, max_bits: int, channel: AnyChannel) -> None:
-    """Refuse to compute a number of secrets or releases with so many digits that it would take seconds."""
+    """Refuse to compute a number of secrets or releases that has too many digits."""
     if bits > max_bits:
         raise DomainError(
             f"{name} must be a number of at most {max_bits} bits to be written; got one of about {bits:.4g} bits for "

@@ -194,7 +194,7 @@ class ProductChannel(AnyChannel):
         return logs
 
     def column(self, output: ArrayLike) -> ProductColumn:
-        """Log likelihoods of one release: one column a coordinate, whose sums they are.
+        """Log likelihoods of one release: the sums of one column for each coordinate.
 
         Parameters
         ----------
@@ -323,7 +323,7 @@ def _sum_or_infinity(terms: list[float]) -> float:
 
 
 def _check_listable(factors: int) -> None:
-    """Refuse a product with more factors than can be listed."""
+    """Refuse a product with too many factors to list."""
     if factors > _MAX_COORDINATES:
         raise DomainError(
             f"factors must be at most {_MAX_COORDINATES}, with all products flattened; got "
@@ -402,7 +402,7 @@ def product_pairs(factors: Sequence[tuple[Sequence[RowPair], int]]) -> tuple[Row
 
 
 def _all_ordered_pairs(channel: AnyChannel) -> tuple[RowPair, ...] | None:
-    """All ordered pairs of rows of a channel with few."""
+    """All ordered pairs of rows of a channel with few rows; None if there are too many."""
     if channel.inputs > _MAX_PAIRED_ROWS or channel.outputs > _MAX_CLASSES:
         return None
     rows = channel._log_rows(0, channel.inputs)
@@ -410,7 +410,7 @@ def _all_ordered_pairs(channel: AnyChannel) -> tuple[RowPair, ...] | None:
 
 
 def _pairs_of_power(pairs: Sequence[RowPair], copies: int) -> list[RowPair] | None:
-    """Every way to use the pairs at so many coordinates; None for too many ways or classes."""
+    """Every assignment of the pairs to ``copies`` coordinates; None for too many assignments or classes."""
     if _count_compositions(copies, len(pairs)) > _MAX_PAIRS:
         return None
     powers: list[RowPair] = []
@@ -428,13 +428,13 @@ def _pairs_of_power(pairs: Sequence[RowPair], copies: int) -> list[RowPair] | No
 
 
 def _possible(pair: RowPair) -> RowPair:
-    """The pair without releases that neither row has."""
+    """The pair without the releases of probability 0 in both rows."""
     occurs = (pair.log_p > -np.inf) | (pair.log_q > -np.inf)
     return pair if occurs.all() else RowPair(*(getattr(pair, name)[occurs] for name in RowPair._fields))
 
 
 def _pair_power(pair: RowPair, copies: int) -> RowPair:
-    """A pair of rows at so many coordinates, by how many of them show each class."""
+    """The pair of rows of ``copies`` coordinates; classes are by the numbers of coordinates in each class."""
     counts = compositions(copies, pair.log_p.size)
     multinomials, error = log_multinomials(copies, counts)
     p, q, ratio = (_weighted_sums(counts, logs) for logs in (pair.log_p, pair.log_q, pair.log_ratio))
@@ -451,7 +451,7 @@ def _pair_power(pair: RowPair, copies: int) -> RowPair:
 
 
 def _product_pair(first: RowPair, second: RowPair) -> RowPair:
-    """Two pairs of rows side by side."""
+    """The pair of rows of the product of two channels."""
     with np.errstate(invalid="ignore"):
         p, q, ratio, log_error, ratio_error = (
             np.add.outer(getattr(first, name), getattr(second, name)).reshape(-1) for name in RowPair._fields
@@ -463,7 +463,7 @@ def _product_pair(first: RowPair, second: RowPair) -> RowPair:
 
 
 def _classes_of_power(factor: TypeClasses, copies: int) -> TypeClasses | None:
-    """Type classes of this many copies: how many copies show each class, how many secrets lie in each group."""
+    """Type classes of ``copies`` copies, by the number of copies in each class and of secrets in each group."""
     if copies == 1:
         return factor
     classes = len(factor.log_total)
@@ -496,7 +496,7 @@ def _classes_of_power(factor: TypeClasses, copies: int) -> TypeClasses | None:
 
 
 def _groups_of_power(factor: TypeClasses, groups: slice, count: int) -> tuple[LongDoubleArray, ...]:
-    """log relative likelihood, log mass, largest and smallest of this many secrets in the groups of one class."""
+    """Log relative likelihood, log mass, largest and smallest of ``count`` secrets in the groups of one class."""
     counts = compositions(count, groups.stop - groups.start)
     multinomials, _ = log_multinomials(count, counts)
     relative, log_mass, largest, smallest = (
@@ -507,7 +507,7 @@ def _groups_of_power(factor: TypeClasses, groups: slice, count: int) -> tuple[Lo
 
 
 def _classes_of_product(first: TypeClasses, second: TypeClasses) -> TypeClasses | None:
-    """Every class of one with every class of the other."""
+    """Type classes of a product: every class of ``first`` with every class of ``second``."""
     if len(first.mass) * len(second.mass) > _MAX_GROUPS or len(first.log_total) * len(second.log_total) > _MAX_GROUPS:
         return None
     sizes = np.multiply.outer(np.diff(first.starts), np.diff(second.starts)).reshape(-1)

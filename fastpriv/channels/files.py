@@ -350,7 +350,7 @@ def _channel_of_json(parsed: Any) -> AnyChannel:
 
 
 def _unary_encoding_of_logits(k: Any, logit_p: Any, logit_q: Any, epsilon: Any) -> AnyChannel:
-    """An encoding by its logits, as it was written; all four are checked, since a file may say anything."""
+    """Build an encoding from its logits in a file; all four are checked, since a file may hold any numbers."""
     yes, other, level = (
         _validate.scalar(name, value, "a number", lambda x: x == x)
         for name, value in (("logit_p", logit_p), ("logit_q", logit_q), ("epsilon", epsilon))

@@ -1,4 +1,4 @@
-"""Likelihoods of one release over the secrets: what ``posterior`` takes.
+"""Likelihoods of one release over the secrets: the arguments of ``posterior``.
 
 Notation: l_d is the log likelihood of the release under secret d = 0, ..., size - 1; -inf where it is impossible. A
 likelihood may leave out a factor that all secrets share: it changes the evidence and nothing else.
@@ -55,7 +55,7 @@ class Likelihood(ValueObject):
 
 
 class DenseLikelihood(Likelihood):
-    """One number a secret, in memory, in a file, or made block by block.
+    """One log likelihood for each secret, in memory, in a file, or computed block by block.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class DenseLikelihood(Likelihood):
 
 
 class DefaultLikelihood(Likelihood):
-    """One log likelihood for all secrets but those that are listed.
+    """Listed secrets have their own log likelihoods, all others one default.
 
     Parameters
     ----------

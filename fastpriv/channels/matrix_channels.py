@@ -185,7 +185,7 @@ class Channel(AnyChannel):
 
     def __reduce__(self) -> Any:
         cells = self._stored_cells()
-        if self._file is None:  # another process would look for a file by its name
+        if self._file is None:  # another process opens a file by its name
             cells = np.array(cells) if _validate.map_of(cells) is not None else cells
         return _unpickled_channel, (np.asarray(cells), self.log, None if self._file is None else self._file.state)
 
@@ -335,7 +335,7 @@ class SparseChannel(AnyChannel):
         return DefaultColumn(self.inputs, float(_logs(default)), rows, values)
 
     def _type_classes(self, prior: FloatArray | None) -> TypeClasses | None:
-        """Each release a class; its groups are the secrets with a stored cell, one by one, and all others together."""
+        """Each release is a class; each secret with a stored cell is a group, and all others are one group."""
         n, m = self.shape
         if len(self.background) > 1 or len(self.data) + m > _MAX_GROUPS:
             return super()._type_classes(prior)
@@ -376,7 +376,7 @@ class SparseChannel(AnyChannel):
 
 
 class DefaultChannel(AnyChannel):
-    """One row for all secrets but a few that have rows of their own.
+    """One default row for all secrets but a few listed ones, which have other rows.
 
     Parameters
     ----------
@@ -431,7 +431,7 @@ class DefaultChannel(AnyChannel):
                 f"indices must be distinct integers from 0 to {size - 1}; got {_validate.shown(indices)}. "
                 "List each secret once."
             )
-        if listed.size == size:  # the default would be the row of no secret, but would count for LDP
+        if listed.size == size:  # no secret would have the default row, but LDP would include it
             raise DomainError(f"indices must be fewer than the {size} inputs; got {listed.size}. Use Channel(rows).")
         order = np.argsort(listed, kind="stable")
         matrix = np.concatenate([cells[order], default_row])

@@ -39,7 +39,7 @@ _SMALLEST_ACCURATE = 2.0**-1021  # ratios below are subnormal, or nearly, and ha
 
 
 class DistinctProbabilities(NamedTuple):
-    """Distinct prior probabilities in increasing order, shape (v,), each with what all secrets but one of it hold."""
+    """Distinct prior probabilities, increasing, shape (v,), each with the sums over all secrets but one that has it."""
 
     size: int  # number of secrets
     value: FloatArray
@@ -60,7 +60,7 @@ class DistinctProbabilities(NamedTuple):
 
 
 def validated_prior(prior: ArrayLike, inputs: int) -> FloatArray:
-    """One probability a secret."""
+    """Return the prior as an array; raise unless it has one probability for each secret."""
     probabilities = _validate.probabilities("prior", prior)
     if probabilities.size != inputs:
         raise ShapeError(
@@ -286,7 +286,7 @@ def underflow_error(spread: float, plus: float, minus: float) -> float:
 
 
 def classes_of_matrix(cells: RealArray, log: bool, prior: FloatArray | None, error: float = 0.0) -> TypeClasses:
-    """Every release a class of its own, every secret a group: for channels that are small."""
+    """Type classes of a small channel: every release is a class, every secret a group."""
     n = len(cells)
     mass = np.full(n, 1.0 / n) if prior is None else prior
     return classes_of_groups(cells, mass, mass, mass, prior_gap(prior), log=log, error=error)
@@ -296,7 +296,7 @@ def classes_of_groups(
     cells: RealArray, mass: FloatArray, largest: FloatArray, smallest: FloatArray, gap: float, *,
     log: bool = False, error: float = 0.0,
 ) -> TypeClasses:  # fmt: skip
-    """Every release a class of its own, every row a group of secrets."""
+    """Type classes where every release is a class and every row a group of secrets."""
     n, m = cells.shape
     columns = np.ascontiguousarray(cells.T, dtype=np.float64)
     top = columns.max(axis=1)

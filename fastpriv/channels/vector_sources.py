@@ -1,4 +1,4 @@
-"""Long vectors of numbers in fixed blocks, wherever they are: in memory, in files, or made by functions.
+"""Long vectors of numbers in fixed blocks: in memory, in files, or returned by functions.
 
 Notation: block k holds the entries k BLOCK to (k + 1) BLOCK - 1, whatever reads it. A source with ``random_access``
 reads any range, from any thread; the others are read from start to end, once more for each pass where they are
@@ -26,7 +26,7 @@ BLOCK = 2**18  # entries: 2 MiB of doubles, the unit of work of all posteriors; 
 
 
 class SourceError(Exception):
-    """An error that a function of the caller raised: in which of its arrays, and at which entry of the whole."""
+    """An error that the caller's function raised, with the index of its array and of the entry in the vector."""
 
     def __init__(self, name: str, piece: int, entry: int, cause: BaseException) -> None:
         super().__init__(name, piece, entry, cause)
@@ -34,7 +34,7 @@ class SourceError(Exception):
 
 
 class VectorSource:
-    """One vector: ``length`` is None where only reading all of it tells.
+    """One vector; ``length`` is None if it is unknown before all of it is read.
 
     ``take(start, stop)`` is for sources with random access, ``blocks()`` for the others; both give contiguous float32
     or float64.
@@ -109,7 +109,7 @@ class _MappedSource(_ArraySource):
         _validate.whole_file(self.name, part)
         return _floats(self.name, np.array(part))
 
-    def __reduce__(self) -> Any:  # another process would look for the file by its name
+    def __reduce__(self) -> Any:  # another process opens the file by its name
         return _ArraySource, (self.name, np.array(self.values))
 
 

@@ -302,7 +302,7 @@ class DivergenceTable:
         return json.dumps(document, indent=1, default=str) + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> list[Path]:
-        """Write the table as CSV or Parquet, as the ending of the name says, and the page beside it; return the paths.
+        """Write the table as CSV or Parquet, by the ending of the name, and the page beside it; return the paths.
 
         A name that ends in .html gets the page alone. Each file is written atomically.
         """

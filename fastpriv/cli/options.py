@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they mean."""
+"""Options that several commands share, and the parsing of their values."""
 
 from __future__ import annotations
 

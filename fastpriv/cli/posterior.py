@@ -1,4 +1,4 @@
-"""``fastpriv posterior``: what one release does to beliefs, from files of likelihoods and prior."""
+"""``fastpriv posterior``: the posterior after one release, from files of likelihoods and prior."""
 
 from __future__ import annotations
 

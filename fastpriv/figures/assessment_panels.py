@@ -341,7 +341,7 @@ def levels(report: Any, ax: Any = None) -> Any:
     least = float(np.min(report.quantities["lip_delta"].upper[:, report.epsilon > 0], initial=1.0))
     decade = math.floor(math.log10(max(least, _CHANNEL_DELTA_FLOOR)))
     ax.set_ylim(max(_CHANNEL_DELTA_FLOOR, 10.0 ** (decade - 0.5)), 2.0)
-    if epsilon.size > 1:  # beyond the pure LDP epsilon all curves are 0
+    if epsilon.size > 1:  # above the pure LDP epsilon all curves are 0
         largest = 2.0 * float(np.max(report.quantities["pure_ldp_epsilon"].upper))
         ax.set_xlim(epsilon[0], min(epsilon[-1], max(largest, 2.0 * float(epsilon[0]))))
     return styled(ax, _CURVES_TITLE)

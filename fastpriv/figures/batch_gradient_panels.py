@@ -1,4 +1,4 @@
-"""What noisy batch gradients tell about the batch, over the noise: panels that take posteriors and an ``ax``."""
+"""Panels of what noisy batch gradients reveal about the batch, over the noise; they take posteriors and an ``ax``."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Paper:
         return iter(self.figures)
 
     def summary(self) -> str:
-        """A few lines a figure: what is seen, how good the numbers are, how long they took."""
+        """A few lines for each figure: what it shows, the accuracy of its numbers, and their computing time."""
         lines = [f"{SOURCE}, recomputed"]
         for figure in self.figures:
             text = TEXTS[figure.name]

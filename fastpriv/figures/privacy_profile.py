@@ -1,4 +1,4 @@
-"""``profile``: curves delta(epsilon) of one's own, drawn with their bounds."""
+"""``profile``: draw the caller's curves delta(epsilon) with their bounds."""
 
 from __future__ import annotations
 

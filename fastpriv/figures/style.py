@@ -1,4 +1,4 @@
-"""One look for every picture: ink, palette, axes, and texts in any script. Nothing here touches pyplot or global state.
+"""The common style of all pictures: ink, palette, axes, and texts in any script, without pyplot or global state.
 
 The lightness of the palette's colours alone distinguishes them, so that it survives colour blindness and a grey
 printer.

@@ -1,4 +1,4 @@
-"""A batch gradient with normal noise: what one step of noisy gradient descent shows.
+"""A batch gradient with normal noise: the release of one step of noisy gradient descent.
 
 Notation: records i = 0 ... N - 1 with gradients g_i = e_i (x) x_i, the outer product of an error e_i (C numbers) and
 features x_i (D numbers), as in softmax regression, in the last layer of a network, or, with C = 1, of any model at all.

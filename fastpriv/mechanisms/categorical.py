@@ -73,7 +73,7 @@ class RandomizedResponse(AnyChannel):
 
     @property
     def log_gain(self) -> float:
-        """Log of k times that probability: how much likelier than a guess."""
+        """Log of k times the probability of the truth: the log ratio to a uniform guess."""
         if self.epsilon > 700 or self.k > 2**1000:
             return self.log_truth + math.log(self.k)
         return -log_mixture(1.0 / self.k, -self.epsilon)

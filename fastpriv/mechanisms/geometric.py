@@ -125,7 +125,7 @@ class GeometricMechanism(AnyChannel):
             return ExtremeLogRatios(span, span, -math.log(float(prior[support].min())), span)
         inner = prior[first : last + 1]
         evidence = geometric_smoothing(inner, math.exp(-self.epsilon))
-        if evidence.min() < 1e-280:  # too near underflow; small channels are enumerated cell by cell
+        if evidence.min() < 1e-280:  # too close to underflow: small channels are enumerated instead
             return super()._extreme_log_ratios(prior)
         # the likeliest secret of a release is the nearest one in the support, the least likely one an end of it
         index = np.arange(inner.size)

@@ -41,7 +41,7 @@ _MAX_SET_BITS = 2**20  # bits of the number of sets of fixed size up to which it
 
 
 class UnaryEncoding(AnyChannel):
-    """One bit a secret, all zero but that of the true one, and each bit flipped at random; RAPPOR's first step.
+    """One bit for each secret, 1 for the true one and 0 for the others, flipped at random: the first step of RAPPOR.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class UnaryEncoding(AnyChannel):
 
     @classmethod
     def rappor(cls, k: int, f: float, *, p: float = 0.0, q: float = 1.0) -> UnaryEncoding:
-        """Basic RAPPOR: one bit a secret, no Bloom filter.
+        """Basic RAPPOR: one bit for each secret, no Bloom filter.
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ class UnaryEncoding(AnyChannel):
             inside = log_p + float(count_times_log(ones - 1, log_q) + count_times_log(zeros, not_q))
         if zeros:
             outside = not_p + float(count_times_log(ones, log_q) + count_times_log(zeros - 1, not_q))
-        few_ones = 2 * ones <= self.k  # list the fewer of both
+        few_ones = 2 * ones <= self.k  # list the smaller of the two sets
         indices = np.flatnonzero(bits if few_ones else ~bits)
         default, value = (outside, inside) if few_ones else (inside, outside)
         return DefaultColumn(self.k, default, indices, np.full(indices.size, value))
@@ -199,7 +199,7 @@ class UnaryEncoding(AnyChannel):
         return bits
 
     def _canonical_logits(self) -> tuple[float, float, float]:
-        """Both logits and epsilon, with 0 and 1 exchanged where zeros are the sign of the truth."""
+        """Both logits and epsilon, with 0 and 1 exchanged if p < q or q = 1, so that a 1 is evidence for its secret."""
         if self.epsilon < 0 or self.logit_q == math.inf:
             return -self.logit_p, -self.logit_q, -self.epsilon
         return self.logit_p, self.logit_q, self.epsilon
@@ -212,7 +212,7 @@ class UnaryEncoding(AnyChannel):
             return _classes_without_false_ones(distinct, log_p, not_p, epsilon)
         counts = distinct.counts
         omitted = 0.0
-        if len(counts) == 1:  # the number of ones decides; what is far from its mean is left out
+        if len(counts) == 1:  # classes by the number of ones; numbers far from the mean are omitted
             mean = (self.k - 1) * math.exp(log_q)
             width = 40 * math.sqrt(mean * math.exp(not_q)) + 800
             low, high = max(0, math.floor(mean - width)), min(self.k, math.ceil(mean + width) + 1)
@@ -230,7 +230,7 @@ class UnaryEncoding(AnyChannel):
             log_null += log_binomial_pmf(ones[:, i], count, log_q, not_q)
             log_outputs += log_binomial_coefficients(count, ones[:, i])
         nonempty = ones.sum(axis=1) > 0
-        if len(counts) == 1:  # the binomial distribution of one bit less: nothing cancels
+        if len(counts) == 1:  # from the binomial distribution of one bit fewer, without cancellation
             log_null[nonempty] = log_binomial_pmf(ones[nonempty, 0] - 1, self.k - 1, log_q, not_q) \
                 + np.log(self.k / ones[nonempty, 0])  # fmt: skip
             log_total = np.where(nonempty, log_null + log_p, not_p + (self.k - 1) * not_q)
@@ -373,7 +373,7 @@ class SubsetSelection(AnyChannel):
             return None
         if len(counts) == 1:
             inside = np.array([[s]], dtype=object if self.k > 2**62 else np.int64)
-            log_share = np.zeros(1)  # log of the part of all sets that each class is
+            log_share = np.zeros(1)  # log of the fraction of all sets that is in each class
         else:  # a quotient of binomial probabilities, whose parameter s / k cancels
             inside = np.indices(lengths).reshape(len(counts), -1).T
             inside = inside[inside.sum(axis=1) == s]

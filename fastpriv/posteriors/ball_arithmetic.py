@@ -174,7 +174,7 @@ def stack(balls: list[Ball]) -> Ball:
 
 
 def select(condition: Any, chosen: Ball, otherwise: Ball) -> Ball:
-    """Entry by entry, ``one`` where the condition holds and ``two`` elsewhere."""
+    """Entry by entry, ``chosen`` where the condition holds and ``otherwise`` elsewhere."""
     return Ball(np.where(condition, chosen.mid, otherwise.mid), np.where(condition, chosen.rad, otherwise.rad))
 
 

@@ -142,7 +142,7 @@ class LikelihoodAndPrior:
                 for number in numbers:
                     block = self.read(number)
                     results.append((block.likelihood.size, work(block)))
-            except BaseException as error:  # what was done before it counts
+            except BaseException as error:  # the results of earlier blocks are kept
                 return results, error
             return results, None
 
@@ -167,7 +167,7 @@ class LikelihoodAndPrior:
                         self.inspect(block)
                 if block is not None:
                     done[block.number] = block.likelihood.size, work(block)
-            except BaseException as error:  # raised once the threads at earlier blocks have finished
+            except BaseException as error:  # raised after the threads of earlier blocks have finished
                 exhausted = True
                 return error
             return None

@@ -190,7 +190,7 @@ def _log_evidence_bounds(ranges: _Ranges, evaluated: _Evaluated, size: int) -> t
 def _ranges_to_refine(
     ranges: _Ranges, evaluated: _Evaluated, size: int, rtol: float
 ) -> tuple[IntArray, float]:
-    """The ranges to refine next, and the uncertainty that all ranges leave together."""
+    """The ranges to refine next, and the total uncertainty of all ranges."""
     if not len(ranges.start):
         return np.empty(0, dtype=np.int64), 0.0
     _, log_evidence = _log_evidence_bounds(ranges, evaluated, size)

@@ -173,7 +173,7 @@ def _source_fault(fault: SourceError) -> str:
 
 
 class _Passes:
-    """Both passes, their sums, and how far they are."""
+    """Both passes, their sums and their progress."""
 
     def __init__(self, inputs: LikelihoodAndPrior, options: Options) -> None:
         self.inputs, self.options = inputs, options
@@ -202,7 +202,7 @@ class _Passes:
         self.stage, self.secrets, self.size, self.second = best.stage, best.secrets, best.size, best.second
         self.first, self.weights, self.indices = best.first, best.weights, best.indices
         inputs.shift, inputs.single_precision, inputs.inspected = best.shift, best.single_precision, bool(best.first)
-        if self.stage == 2 and self.options.out is not None:  # what was written before may be gone
+        if self.stage == 2 and self.options.out is not None:  # the output of the earlier call may be lost
             self.secrets, self.second = 0, _NO_SUMS
 
     def checkpoint(self) -> PosteriorCheckpoint:
@@ -240,7 +240,7 @@ class _Passes:
         self.weights, self.indices = weights[order], indices[order]
 
     def evidence(self) -> _Evidence:
-        """The evidence that the first pass found, for a likelihood and a prior that have one."""
+        """The evidence from the first pass; raises if it is 0, or if the prior does not sum to 1."""
         sums = FirstPassSums(*self.first)
         if sums.top == -np.inf:
             raise DomainError(
@@ -289,7 +289,7 @@ class _Passes:
 
 
 def _probability_function(inputs: LikelihoodAndPrior, evidence: _Evidence) -> Callable[[int, int], FloatArray]:
-    """The function that reads a range of secrets once more and returns their posterior."""
+    """Make the function that reads a range of secrets again and returns their posterior."""
 
     def probabilities(start: int, stop: int) -> FloatArray:
         _validate.memory("probabilities", 8 * (stop - start), "Ask for fewer at a time, or pass out=.")
@@ -340,7 +340,7 @@ def _added(total: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, .
 
 
 class _Evidence(NamedTuple):
-    """What the second pass needs of the sums of the first one."""
+    """The sums of the first pass that the second pass uses."""
 
     high: float  # log evidence, in two parts
     low: float

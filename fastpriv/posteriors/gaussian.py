@@ -89,7 +89,7 @@ def gaussian_abp(prior: Pmf, sigma: float) -> Estimate:
     **Accuracy** about 1e-12 relative, weak and strong noise alike; ``tests/enclosures/test_notions.py``, of many values
     ``tests/enclosures/test_many_values.py``.
 
-    Source: Zhang and Chen, Bridging Privacy and Robustness, definition IV.1, for the release N(x, sigma^2) of a true value x.
+    Source: Zhang and Chen, Bridging Privacy and Robustness, definition IV.1, for releases N(x, sigma^2) of values x.
 
     Examples
     --------

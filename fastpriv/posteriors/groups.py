@@ -102,7 +102,7 @@ class GroupPosterior:
             self.posterior_mass = select((self.mass.mid > 1e-290) & (self.ratio.mid < _OVERFLOW), product, in_logs)
 
     def _log_scale(self, tau: Ball) -> Ball:
-        """log E, by log1p of E - 1 where that is sharper."""
+        """log E, by log1p of E - 1 where its radius is smaller."""
         exponent = self.log_mass + tau
         power, direct = exponent.exp(), _log_sum_exp(exponent)
         growth = Ball(np.minimum(tau.mid, _OVERFLOW), tau.rad).expm1()

@@ -49,7 +49,7 @@ class _IndexSource(VectorSource):
 
 
 def posterior(likelihood: IndexLikelihood, prior: Any, options: Options) -> Posterior:
-    """The posterior by full evaluation, branch and bound or sampling: the first that the budget allows."""
+    """The posterior by full evaluation, branch and bound or sampling, the first of these within the budget."""
     if 2 * likelihood.size <= likelihood.budget:
         from . import dense
 
@@ -193,7 +193,7 @@ def checked_function(likelihood: IndexLikelihood) -> Callable[[NDArray[Any]], Fl
 
 
 def range_evaluator(likelihood: IndexLikelihood) -> Callable[[int, int], FloatArray]:
-    """The log likelihoods of a range of secrets, evaluated in runs that stay in the cache."""
+    """Make the function of the log likelihoods of a range, evaluated in pieces that fit in the cache."""
     function = checked_function(likelihood)
 
     def log_likelihoods(start: int, stop: int) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Posteriors of independent coordinates: secrets are tuples, and there may be 2^200 of them.
+"""Posteriors of independent coordinates: secrets are tuples, often too many to enumerate.
 
 Notation: a secret is (d_1 .. d_t), its log likelihood the sum of those of its coordinates, its prior their product; as
 integers, tuples are numbered with the first coordinate changing slowest. Evidence, entropy, KL, largest and smallest
@@ -41,7 +41,7 @@ _DENSE_LIMIT = 2**24  # secrets; a coordinate with more is not expanded into an 
 
 
 class _Coordinate(NamedTuple):
-    """What all coordinates of one likelihood and one prior have in common."""
+    """The data that all coordinates with the same likelihood and prior share."""
 
     domain: GroupedDomain
     posterior: GroupPosterior
@@ -52,7 +52,7 @@ class _Coordinate(NamedTuple):
 def posterior(likelihood: ProductLikelihood, prior: Any, options: Options) -> Posterior:
     """The posterior over tuples from those of their coordinates."""
     coordinates = _coordinates(likelihood, prior)
-    numbers: dict[tuple[int, int], int] = {}  # of kinds of coordinates, by likelihood and prior
+    numbers: dict[tuple[int, int], int] = {}  # index of each kind of coordinate, by likelihood and prior
     order = [numbers.setdefault((id(part), id(own_prior)), len(numbers)) for part, own_prior in coordinates]
     first_of_kind = dict(zip(reversed(order), reversed(coordinates), strict=True))
     domains = [_domain(*first_of_kind[kind], log_prior=options.log_prior) for kind in range(len(numbers))]

@@ -1,4 +1,4 @@
-"""``Posterior``: the result of ``posterior``, in numbers with bounds; and what all methods share to build it."""
+"""``Posterior``, the result of ``posterior`` in numbers with bounds, and the parts that all methods build it from."""
 
 from __future__ import annotations
 

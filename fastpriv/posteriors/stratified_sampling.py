@@ -106,7 +106,7 @@ def _draw_indices(
     """One secret from each of these ranges, and the size of each range relative to the mean."""
     stream = SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key), pool_size=root.pool_size)
     generator = Generator(Philox(stream))
-    step, longer = divmod(size, ranges)  # the first ``longer`` ranges hold one secret more
+    step, longer = divmod(size, ranges)  # the first ``longer`` ranges have one more secret
     count = last - first
     is_longer = np.arange(first, last) < longer
     weights = np.where(is_longer, (step + 1) * ranges / size, step * ranges / size)
@@ -114,7 +114,7 @@ def _draw_indices(
         ranks = np.arange(first, last, dtype=np.int64)
         starts = ranks * step + np.minimum(ranks, longer)
         return starts + generator.integers(0, np.where(is_longer, step + 1, step)), weights
-    width = size.bit_length() // 8 + 17  # 128 bits more than needed: no value is likelier by more than 2^-128
+    width = size.bit_length() // 8 + 17  # 128 extra bits: probabilities of values differ by at most 2^-128
     words = generator.bytes(count * width)
     indices = np.empty(count, dtype=object)
     for i in range(count):

@@ -312,7 +312,7 @@ def _estimates(likelihood: SubsetLikelihood, prior: _SubsetPrior, sums: _PassSum
     else:
         estimates["min_log_ratio"] = bounded(down, ratio_error[1], -math.inf, 0.0)
     value, error = _entropy(sums, delta)
-    if prior.odds is None:  # entropy and KL add up to log n: the sharper one gives the other
+    if prior.odds is None:  # entropy and KL add up to log n: the more accurate one gives the other
         by_kl, slack = estimates["kl"], 4.0 * UNIT_ROUNDOFF * log_n
         if by_kl.width + slack < error:
             value, error = log_n - by_kl.value, by_kl.width + slack
