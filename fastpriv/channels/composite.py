@@ -269,8 +269,8 @@ class ProductChannel(AnyChannel):
         if factors is None:
             return super()._type_classes(prior)
         joint: TypeClasses | None = None
-        for factor, power, own_prior in factors:
-            classes = factor._type_classes(own_prior)
+        for factor, power, factor_prior in factors:
+            classes = factor._type_classes(factor_prior)
             classes = None if classes is None else _classes_of_power(classes, power)
             if classes is None:
                 return None
@@ -284,8 +284,8 @@ class ProductChannel(AnyChannel):
         if factors is None:
             return super()._extreme_log_ratios(prior)
         extremes = []
-        for factor, power, own_prior in factors:
-            extreme = factor._extreme_log_ratios(own_prior)
+        for factor, power, factor_prior in factors:
+            extreme = factor._extreme_log_ratios(factor_prior)
             if extreme is None:
                 return None
             extremes.append((extreme, power))

@@ -1,6 +1,6 @@
 """The posterior over a discrete domain after one release: one function, with one method for each kind of likelihood.
 
-Each method is a module of this room that has a function ``posterior(likelihood, prior, options) -> Posterior``.
+Each method is a module of this package that has a function ``posterior(likelihood, prior, options) -> Posterior``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LikelihoodLike = (
 PriorLike = LikelihoodLike | Sequence[LikelihoodLike | None] | None
 SeedLike = int | Sequence[int] | SeedSequence | BitGenerator | Generator | None
 
-# class of likelihood -> module of this room that handles it, loaded on first use
+# class of likelihood -> module of this package that handles it, loaded on first use
 METHODS: dict[type[Likelihood], str] = {
     likelihoods.DefaultLikelihood: "groups", likelihoods.ProductLikelihood: "products",
     likelihoods.IndexLikelihood: "index_functions", SubsetLikelihood: "subsets", DenseLikelihood: "dense",

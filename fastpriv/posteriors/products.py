@@ -53,7 +53,7 @@ def posterior(likelihood: ProductLikelihood, prior: Any, options: Options) -> Po
     """The posterior over tuples from those of their coordinates."""
     coordinates = _coordinates(likelihood, prior)
     numbers: dict[tuple[int, int], int] = {}  # index of each kind of coordinate, by likelihood and prior
-    order = [numbers.setdefault((id(part), id(own_prior)), len(numbers)) for part, own_prior in coordinates]
+    order = [numbers.setdefault((id(part), id(part_prior)), len(numbers)) for part, part_prior in coordinates]
     first_of_kind = dict(zip(reversed(order), reversed(coordinates), strict=True))
     domains = [_domain(*first_of_kind[kind], log_prior=options.log_prior) for kind in range(len(numbers))]
     distinct: dict[Any, GroupPosterior] = {}
@@ -98,7 +98,7 @@ def _coordinates(likelihood: Likelihood, prior: Any) -> list[tuple[Likelihood, A
             )
         priors = repeated(prior) if len(prior) == count else list(prior)
     pairs = zip(repeated(likelihood.factors), priors, strict=True)
-    return [coordinate for factor, own_prior in pairs for coordinate in _coordinates(factor, own_prior)]
+    return [coordinate for factor, factor_prior in pairs for coordinate in _coordinates(factor, factor_prior)]
 
 
 def _domain(likelihood: Likelihood, prior: Any, *, log_prior: bool) -> GroupedDomain:

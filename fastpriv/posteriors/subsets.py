@@ -94,15 +94,15 @@ def posterior(likelihood: SubsetLikelihood, prior: Any, options: Options) -> Pos
         raise DomainError(
             f"resume must be None for subsets; got {_validate.shown(options.resume)}. Start again: nothing is kept."
         )
-    own_prior = _prior(prior, options.log_prior, pool, members)
+    subset_prior = _prior(prior, options.log_prior, pool, members)
     top = min(options.top, total)
-    sums, best = _passes(likelihood, own_prior, top, options)
-    numbers = _estimates(likelihood, own_prior, sums, total)
+    sums, best = _passes(likelihood, subset_prior, top, options)
+    numbers = _estimates(likelihood, subset_prior, sums, total)
     log_z = sums.high + sums.low + math.log1p(sums.excess)
 
     def of_subsets(subsets: IntArray) -> FloatArray:
         logs = likelihood.log_likelihood(subsets) - likelihood.constant
-        log_w = -math.log(total) if own_prior.odds is None else own_prior.odds[1][subsets].sum(axis=-1)
+        log_w = -math.log(total) if subset_prior.odds is None else subset_prior.odds[1][subsets].sum(axis=-1)
         return np.asarray(np.exp((logs - log_z) + log_w))
 
     def probabilities(start: int, stop: int) -> FloatArray:

@@ -52,7 +52,7 @@ def test_closed_forms(channel, truth, numbers):
         assert abs(mpf(found.capacity.value) - want) <= mpf(1e-13) * want
     assert found.capacity.width <= 1e-10 * found.capacity.value
     assert found.converged
-    assert found.method == "all inputs alike: the uniform law"
+    assert found.method == "all inputs alike: the uniform distribution"
 
 
 @pytest.mark.parametrize("channel", SMALL, ids=lambda x: repr(x)[:40])
@@ -81,7 +81,7 @@ def test_what_is_too_large_is_not_written_out():
     hundred = channel_capacity(many.power(100))
     assert hundred.capacity.value == pytest.approx(100 * channel_capacity(many).capacity.value, rel=1e-14)
     assert hundred.output is hundred.divergences is None
-    assert hundred.method == "sum over factors: all inputs alike: the uniform law"
+    assert hundred.method == "sum over factors: all inputs alike: the uniform distribution"
     few = DefaultChannel(10**12, [0.5, 0.5], [2, 4], [[0.9, 0.1], [0.2, 0.8]])
     found, rows = channel_capacity(few), channel_capacity([[0.5, 0.5], [0.9, 0.1], [0.2, 0.8]])
     assert found.capacity.lower <= rows.capacity.upper
