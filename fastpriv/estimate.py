@@ -76,9 +76,9 @@ class Estimate:
     0.90168440055560...
     """
 
-    value: Any
-    lower: Any
-    upper: Any
+    value: float | FloatArray
+    lower: float | FloatArray
+    upper: float | FloatArray
     kind: Kind = field(kw_only=True)
     unit: Unit = field(kw_only=True)
     method: str = field(kw_only=True)
@@ -134,7 +134,7 @@ class Estimate:
         return np.shape(self.value)
 
     @property
-    def width(self) -> Any:
+    def width(self) -> float | FloatArray:
         """``upper - lower``."""
         with np.errstate(invalid="ignore"):
             width = np.where(np.equal(self.lower, self.upper), 0.0, np.subtract(self.upper, self.lower))

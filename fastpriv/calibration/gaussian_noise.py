@@ -250,10 +250,12 @@ def _sigma_from_lip(
                 return Evaluation(math.inf, 0.0, False, False, "certified")
             delta, log_delta = lip_curves(prior, GaussianMechanism(sigma), e)
             known = log_delta if logs else delta
-            low, high = (log_delta.lower, log_delta.upper) if logs else (_log(delta.lower), _log(delta.upper))
-            residual = _asinh_logit(log_delta.value, limit) - goal
+            log_value, *log_bounds = log_delta.floats()
+            _, lower, upper = known.floats()
+            low, high = log_bounds if logs else (_log(lower), _log(upper))
             uncertainty = abs(_asinh_logit(low, limit) - _asinh_logit(high, limit)) / 2
-            return Evaluation(residual, uncertainty, known.upper <= target, known.lower >= target, known.kind)
+            residual = _asinh_logit(log_value, limit) - goal
+            return Evaluation(residual, uncertainty, upper <= target, lower >= target, known.kind)
 
         return evaluate
 
@@ -464,10 +466,10 @@ def _sigma_from_information(
                 known = information(sigma).to(unit)
             except NotConvergedError:  # the noise is too narrow for the distances in the secret
                 return Evaluation(math.inf, 0.0, False, False, "certified")
-            value, low, high = (_minus_log_complement(x * nats, limit) for x in (known.value, known.lower, known.upper))
+            value, low, high = (_minus_log_complement(x * nats, limit) for x in known.floats())
+            _, lower, upper = known.floats()
             uncertainty = math.log(high / low) / 2
-            above, below = known.upper <= target, known.lower >= target
-            return Evaluation(math.log(value / goal), uncertainty, above, below, known.kind)
+            return Evaluation(math.log(value / goal), uncertainty, upper <= target, lower >= target, known.kind)
 
         return evaluate
 

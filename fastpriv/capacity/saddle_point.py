@@ -523,11 +523,11 @@ def _power_bound(name: str, power: float | None, k: FloatArray) -> float:
 
 def _difference(first: Estimate, second: Estimate) -> Estimate:
     """first - second, where the exact first is at least the exact second; 0 where both are infinite."""
-    if math.isinf(second.value) and math.isinf(first.value):
-        bracket = (0.0, 0.0, 0.0 if math.isinf(second.lower) else math.inf)
+    (value, lower, upper), (second_value, second_lower, second_upper) = first.floats(), second.floats()
+    if math.isinf(second_value) and math.isinf(value):
+        bracket = (0.0, 0.0, 0.0 if math.isinf(second_lower) else math.inf)
     else:
-        value = first.value - second.value
-        lower, upper = next_below(first.lower - second.upper), next_above(first.upper - second.lower)
-        bracket = (max(value, 0.0), max(lower, 0.0), upper)
+        least, largest = next_below(lower - second_upper), next_above(upper - second_lower)
+        bracket = (max(value - second_value, 0.0), max(least, 0.0), largest)
     kind: Kind = "exact" if first.kind == second.kind == "exact" else "heuristic"
     return Estimate(*bracket, kind=kind, unit="nats", method="best deviation")

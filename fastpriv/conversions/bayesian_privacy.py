@@ -411,7 +411,7 @@ def robustness_from_mbp(
     xi, beta, pi_min = validated(xi=xi, beta=beta, pi_min=pi_min)
     best = largest_probability(xi, largest_probability(xi, beta))
     if pi_min.any():
-        best = best.clip(max=largest_probability(ldp_from_mbp(xi, pi_min).value, beta))
+        best = best.clip(max=largest_probability(ldp_from_mbp(xi, pi_min).arrays()[0], beta))
     error = (1e-14 + 1e-14 * xi.clip(max=1500.0) * (pi_min > 0.0)) * best
     return bounded(best, "probability", "T_xi(T_xi(beta))", error=error, ceiling=1.0)
 

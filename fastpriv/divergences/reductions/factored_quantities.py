@@ -150,7 +150,7 @@ def jensen_shannon(
         return integrals.jensen_shannon(p, q, certified=certified, deadline=deadline)
 
     estimate = _from_narrow_and_wide(factor, divergence, error)
-    estimate = _sum_of_estimates([estimate], _METHOD, _kl_change(estimate.upper, factor.log_uncertainty))
+    estimate = _sum_of_estimates([estimate], _METHOD, _kl_change(float(estimate.upper), factor.log_uncertainty))
     return replace(estimate, value=min(estimate.value, LOG_2_ABOVE), upper=min(estimate.upper, LOG_2_ABOVE))
 
 
@@ -202,7 +202,7 @@ def entropy(p: GaussianMixture, *, certified: bool = False, deadline: Deadline =
             max(0.0, -math.log(float(factor.narrow[0].sigmas.min())))
             for factor in factors if factor.coordinate in noise_coordinates_removed
         )  # fmt: skip
-        size = sum(abs(term.value) for term in terms) + abs(noise.value) + 2 * peak + 1.0
+        size = sum(abs(term.floats()[0]) for term in terms) + abs(noise.floats()[0]) + 2 * peak + 1.0
         error = 4.0001 * factors[0].log_uncertainty * size
     return _sum_of_estimates([*terms, noise], _method_prefix(factors), error, floor=-math.inf)
 
@@ -220,7 +220,7 @@ def mutual_information(
     terms = [_factor_label_information(factor, certified=certified, deadline=deadline) for factor in factors]
     total = _sum_of_estimates(terms, _method_prefix(factors))
     uncertainty = factors[0].log_uncertainty
-    return _sum_of_estimates([total], "", 2 * _kl_change(total.upper, uncertainty)) if uncertainty else total
+    return _sum_of_estimates([total], "", 2 * _kl_change(float(total.upper), uncertainty)) if uncertainty else total
 
 
 def _factor_label_information(factor: OneDimensionalFactor, *, certified: bool, deadline: Deadline) -> Estimate:
@@ -229,10 +229,11 @@ def _factor_label_information(factor: OneDimensionalFactor, *, certified: bool, 
     if not np.ptp(mixture.sigmas):
         return _input_information(factor, certified=certified, deadline=deadline)
     total = integrals.entropy(mixture, certified=certified, deadline=deadline)
+    value, lower, upper = total.floats()
     logs = np.log(mixture.sigmas)
     noise = math.fsum((mixture.weights * (LOG_2_PI_E / 2 + logs)).tolist())
-    error = 4 * UNIT_ROUNDOFF * (math.fsum((mixture.weights * (3 + np.abs(logs))).tolist()) + abs(total.value))
-    return _rounded_outward(total, total.value - noise, total.lower - noise - error, total.upper - noise + error)
+    error = 4 * UNIT_ROUNDOFF * (math.fsum((mixture.weights * (3 + np.abs(logs))).tolist()) + abs(value))
+    return _rounded_outward(total, value - noise, lower - noise - error, upper - noise + error)
 
 
 def _input_information(factor: OneDimensionalFactor, *, certified: bool, deadline: Deadline) -> Estimate:
@@ -247,8 +248,9 @@ def _input_information(factor: OneDimensionalFactor, *, certified: bool, deadlin
             weights[i].append(w)
         prior = Pmf(values, [math.fsum(part) for part in weights])
         result = integrals.mutual_information(prior, float(mixture.sigmas[0]), certified=certified, deadline=deadline)
-        rounding = 4 * UNIT_ROUNDOFF * (result.upper + UNIT_ROUNDOFF) if len(values) < len(mixture) else 0.0
-        return _rounded_outward(result, result.value, result.lower - rounding, result.upper + rounding)
+        value, lower, upper = result.floats()
+        rounding = 4 * UNIT_ROUNDOFF * (upper + UNIT_ROUNDOFF) if len(values) < len(mixture) else 0.0
+        return _rounded_outward(result, value, lower - rounding, upper + rounding)
 
     return _from_narrow_and_wide(factor, information, factor.displacement * factor.diameter)
 
@@ -295,7 +297,7 @@ def _sum_over_factors(
     if math.isinf(total.lower):
         return total
     error = math.fsum(displacement_error(factor) for factor in factors if factor.displacement)
-    error += uncertainty_error(total.upper + error, factors[0].log_uncertainty) if factors[0].log_uncertainty else 0.0
+    error += uncertainty_error(float(total.upper) + error, factors[0].log_uncertainty) if factors[0].log_uncertainty else 0.0
     return _sum_of_estimates([total], "", error)
 
 
@@ -325,8 +327,9 @@ def _from_narrow_and_wide(
         return above
     below = quantity(*factor.wide) if factor.wide is not factor.narrow else above
     error *= _MAX_MASS
-    value = above.value if math.isinf(above.value) else (above.value + below.value) / 2
-    estimate = _rounded_outward(below, value, below.lower - error, above.upper + error)
+    (first, _, upper), (second, lower, _) = above.floats(), below.floats()
+    value = first if math.isinf(first) else (first + second) / 2
+    estimate = _rounded_outward(below, value, lower - error, upper + error)
     return replace(estimate, kind=_weakest_kind([above, below], "certified"))
 
 

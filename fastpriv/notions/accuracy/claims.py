@@ -155,8 +155,9 @@ def _verdict(name: str, leakage: Estimate, epsilon: float, miss: Estimate, beta:
     answers: list[Answer] = []
     reasons = []
     for subject, known, bound in parts:
-        answer: Answer = "holds" if known.upper <= bound else "fails" if known.lower > bound else "undecided"
-        lower, upper = _four_digits(known.lower, ROUND_FLOOR), _four_digits(known.upper, ROUND_CEILING)
+        _, least, largest = known.floats()
+        answer: Answer = "holds" if largest <= bound else "fails" if least > bound else "undecided"
+        lower, upper = _four_digits(least, ROUND_FLOOR), _four_digits(largest, ROUND_CEILING)
         words = {"holds": f"at most {upper}", "fails": f"at least {lower}", "undecided": f"between {lower} and {upper}"}
         answers.append(answer)
         reasons.append(f"{subject} {words[answer]}, claimed {bound:.4g}")
