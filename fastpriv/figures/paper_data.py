@@ -40,11 +40,12 @@ __all__ = ["NAMES", "PaperCurve", "PaperFigure", "compute_figure"]
 
 _EPSILON = np.array([float(f"{10.0 ** (k / 40):.3g}") for k in range(-80, 41)])  # 0.01 to 10, round numbers
 _VARIANCE = np.array([float(f"{10.0 ** (k / 20):.3g}") for k in range(-26, 47)])  # 0.0501 to 200, round numbers
+# What the grid of epsilon is, for the table of settings.
 _EPSILON_TEXT = "121 round numbers from 0.01 to 10 nats, about 40 a decade"
 _INTEGRAL_RTOL = 1e-5  # tolerance of the integrals of figure 4; their values are more accurate
 # bound: tested by surfaces/test_paper_figures - rounding of the sums in a figure's bounds
 _ROUNDING = 1e-15  # of sqrt(d) and sqrt(sigma^2), relative
-_NUMBER_COLUMNS = ("value", "lower", "upper", "kind", "unit", "method")
+_NUMBER_COLUMNS = ("value", "lower", "upper", "kind", "unit", "method")  # last columns of the table of every figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,4 +325,4 @@ def _weaker_kind(one: Estimate, other: Estimate) -> Any:
 _FIGURES: dict[str, Callable[[], tuple[dict[str, str], list[PaperCurve]]]] = {
     "figure1": _figure1, "figure2": _figure2, "figure3": _figure3, "figure4": _figure4,
 }  # fmt: skip
-NAMES = tuple(_FIGURES)
+NAMES = tuple(_FIGURES)  # names of all figures, in the order of the paper

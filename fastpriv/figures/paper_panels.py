@@ -16,11 +16,11 @@ from .style import ALERT, FAINT, INK, axes_or_new, new_figure, positive, shade, 
 __all__ = ["figure_of_panels", "panel_figures", "paper_panel"]
 
 _DASHED, _DOTTED = (0, (5, 2)), (0, (1, 1.6))
-_EPSILON_LABEL = r"$\varepsilon$ (nats)"
+_EPSILON_LABEL = r"$\varepsilon$ (nats)"  # label of an axis
 _PANEL_SIZE = (6.4, 4.9)  # inches
 # bound: none - numbers that are drawn are larger
 _LEAST = 1e-30
-_VARIANCE_LABEL = r"noise variance $\sigma^2$ (where $\Delta$ = 1)"
+_VARIANCE_LABEL = r"noise variance $\sigma^2$ (where $\Delta$ = 1)"  # label of an axis
 
 
 def paper_panel(figure: PaperFigure, panel: int = 0, ax: Any = None) -> Any:
@@ -223,6 +223,7 @@ def _set_log_scales(ax: Any) -> None:
     ax.set(xscale="log", yscale="log")
 
 
+# The functions that draw the panels of each figure, from left to right.
 _PANELS: dict[str, tuple[Callable[[PaperFigure, Any], Any], ...]] = {
     "figure1": (_achievable_ldp,),
     "figure2": (_information_from_ldp, _ldp_ratio),

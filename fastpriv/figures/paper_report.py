@@ -37,8 +37,9 @@ from .paper_panels import figure_of_panels, panel_figures
 
 __all__ = ["Paper", "figure_names", "paper"]
 
+# The paper whose figures are computed again.
 SOURCE = "Ngo, Östman and Graell i Amat, On local mutual-information privacy, 2024"
-_TITLE = "Local mutual-information privacy, recomputed"
+_TITLE = "Local mutual-information privacy, recomputed"  # title of the page
 _DPI = 160  # dots per inch of written pictures
 
 

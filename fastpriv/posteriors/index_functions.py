@@ -72,7 +72,7 @@ def _by_branch_and_bound(likelihood: IndexLikelihood, options: Options) -> Poste
     log_size = math.log(likelihood.size)
     low, high = found.log_evidence
 
-    def between(ends: tuple[float, float], unit: Unit = "nats") -> Estimate:
+    def certified_estimate(ends: tuple[float, float], unit: Unit = "nats") -> Estimate:
         lower, upper = min(ends), max(ends)  # rounding may have exchanged ends that are close
         value = lower if lower == -math.inf or upper == math.inf else 0.5 * (lower + upper)
         return Estimate(value, lower, upper, kind="certified", unit=unit, method="branch and bound")
@@ -81,10 +81,10 @@ def _by_branch_and_bound(likelihood: IndexLikelihood, options: Options) -> Poste
     least = found.least[0] - high, min(found.least[1] - low, 0.0)
     return _result(
         likelihood, options, found.best, found.ties, 0.5 * (low + high) if low > -math.inf else high, found.cost,
-        log_evidence=between((low, high)), kl=between(found.kl), js=between(found.js),
-        entropy=between((max(0.0, log_size - found.kl[1]), log_size - found.kl[0])),
-        max_log_ratio=between(most), min_log_ratio=between(least),
-        vulnerability=between((math.exp(most[0] - log_size), math.exp(most[1] - log_size)), "probability"),
+        log_evidence=certified_estimate((low, high)), kl=certified_estimate(found.kl), js=certified_estimate(found.js),
+        entropy=certified_estimate((max(0.0, log_size - found.kl[1]), log_size - found.kl[0])),
+        max_log_ratio=certified_estimate(most), min_log_ratio=certified_estimate(least),
+        vulnerability=certified_estimate((math.exp(most[0] - log_size), math.exp(most[1] - log_size)), "probability"),
     )  # fmt: skip
 
 

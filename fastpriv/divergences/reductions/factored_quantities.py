@@ -84,7 +84,7 @@ _MAX_WIDTH, _MAX_RELATIVE_WIDTH = 1e-3, 1e-2
 _LOG_UNDERFLOW = -745.0
 _TAIL_LOG_FRACTION = 40.0  # minus the log of the fraction of a hockey-stick divergence that its window may leave out
 _UNKNOWN_SIZE = 1e6  # minus the log of a hockey-stick divergence taken where its own is 0 or cannot be computed
-_METHOD = "reduced to one dimension"
+_METHOD = "reduced to one dimension"  # ``method`` of an Estimate by integrals in one dimension
 
 Arguments = ParamSpec("Arguments")
 
