@@ -14,7 +14,7 @@ from fastpriv.sampling import sobol
 
 SHAPES = {"d=1": (1, 65536), "d=16": (16, 4096), "d=1000": (1000, 64)}
 ROOT = _random.root(0)
-WORDS = _random.words(ROOT, (0,), _draw.SEED_WORDS)
+WORDS = _random.stream_words(ROOT, (0,), _draw.SEED_WORDS)
 
 
 def fastpriv_random(d, n):

@@ -44,6 +44,7 @@ from .channels.matrix_channels import SparseChannel as SparseChannel
 from .channels.subset_likelihoods import SubsetLikelihood as SubsetLikelihood
 from .channels.subset_likelihoods import rank_of_subset as rank_of_subset
 from .channels.subset_likelihoods import subset_of_rank as subset_of_rank
+from .cli.info import show_versions as show_versions
 from .distributions import Density as Density
 from .distributions import GaussianMixture as GaussianMixture
 from .distributions import LogRatio as LogRatio
@@ -65,7 +66,6 @@ from .errors import NotConvergedError as NotConvergedError
 from .errors import SamplingWarning as SamplingWarning
 from .errors import ShapeError as ShapeError
 from .estimate import Estimate as Estimate
-from .info import show_versions as show_versions
 from .mechanisms.batch_gradient import BatchGradient as BatchGradient
 from .mechanisms.categorical import ExponentialMechanism as ExponentialMechanism
 from .mechanisms.categorical import RandomizedResponse as RandomizedResponse

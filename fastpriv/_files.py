@@ -34,7 +34,8 @@ __all__ = [
     "memory_mapped_file", "read_npy_header", "read_npz", "writable_directory", "write_csv",
 ]  # fmt: skip
 
-_NO_SPACE = "Free space there, or name a path on another disk."
+_NO_SPACE = "Free space there, or name a path on another disk."  # remedy for a disk or quota that is full
+# Remedy for a path that the process may not write.
 _NO_RIGHTS = "Name a path where you may write, or have its owner let you."
 # What to do about each error of the system in writing a file.
 _REMEDIES = {

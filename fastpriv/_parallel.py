@@ -172,7 +172,7 @@ def _process_results(
             yield from map(_result_of, run(joblib.delayed(_run_in_worker)(key, pickled, tasks[i]) for i in indices))
 
 
-class _Outcome(NamedTuple):
+class _TaskOutcome(NamedTuple):
     """What a worker process sends back; an error is sent and not raised, so that no pool breaks."""
 
     result: Any
@@ -180,7 +180,7 @@ class _Outcome(NamedTuple):
     warnings: tuple[tuple[str, type[Warning]], ...]
 
 
-def _run_in_worker(key: str, pickled: NDArray[np.uint8], task: Any) -> _Outcome:
+def _run_in_worker(key: str, pickled: NDArray[np.uint8], task: Any) -> _TaskOutcome:
     """One task in another process, with its warnings where they can be recorded."""
     if threading.current_thread() is not threading.main_thread():  # filters of warnings belong to all threads
         return _outcome(key, pickled, task)
@@ -192,7 +192,7 @@ def _run_in_worker(key: str, pickled: NDArray[np.uint8], task: Any) -> _Outcome:
     return outcome._replace(warnings=kept)
 
 
-def _outcome(key: str, pickled: NDArray[np.uint8], task: Any) -> _Outcome:
+def _outcome(key: str, pickled: NDArray[np.uint8], task: Any) -> _TaskOutcome:
     import joblib
 
     try:
@@ -203,9 +203,9 @@ def _outcome(key: str, pickled: NDArray[np.uint8], task: Any) -> _Outcome:
                 _function_cache.pop(next(iter(_function_cache)), None)
             _function_cache[key] = function
         with joblib.parallel_config("threading", n_jobs=1):  # calls within the task use this worker alone
-            return _Outcome(function(task), None, ())
+            return _TaskOutcome(function(task), None, ())
     except BaseException as error:
-        return _Outcome(None, _picklable(error), ())
+        return _TaskOutcome(None, _picklable(error), ())
 
 
 _function_cache: dict[str, Callable[[Any], Any]] = {}  # in a worker: the functions of the latest calls
@@ -223,7 +223,7 @@ def _picklable(error: BaseException) -> BaseException:
     return copy  # type: ignore[no-any-return]
 
 
-def _result_of(outcome: _Outcome) -> Any:
+def _result_of(outcome: _TaskOutcome) -> Any:
     """Issue the warnings of a task in this process; then return its result or raise its error."""
     for text, category in outcome.warnings:
         warned(text, category)

@@ -14,6 +14,7 @@ from typing import Any
 
 __all__ = ["attach"]
 
+# A line of a stub that makes a name public: ``from .module import name as name``.
 _PUBLIC_IMPORT = re.compile(r"^from (\.[\w.]*) import \(?\s*(\w+) as \2\b", re.MULTILINE)
 
 

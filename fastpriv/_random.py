@@ -15,7 +15,7 @@ from numpy.random import BitGenerator, Generator, SeedSequence
 from .errors import DomainError
 from .numerics import WordArray
 
-__all__ = ["RNGLike", "checked", "generator", "root", "words"]
+__all__ = ["RNGLike", "checked", "generator", "root", "stream_words"]
 
 RNGLike = int | Sequence[int] | SeedSequence | BitGenerator | Generator | None  # what ``rng=`` takes (SPEC 7)
 
@@ -59,7 +59,7 @@ def generator(rng: RNGLike) -> Generator:
     return rng if isinstance(rng, Generator) else np.random.default_rng(root(rng))
 
 
-def words(root: SeedSequence, key: tuple[int, ...], count: int) -> WordArray:
+def stream_words(root: SeedSequence, key: tuple[int, ...], count: int) -> WordArray:
     """The first ``count`` words of 64 bits of the stream with this key."""
     stream = SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key), pool_size=root.pool_size)
     return np.asarray(stream.generate_state(count, np.uint64), dtype=np.uint64)

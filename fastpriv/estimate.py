@@ -32,8 +32,8 @@ _PYTHON_PRECISION = 6  # digits of a format without a precision, as Python has i
 _DECIMAL_DIGITS = 800  # more than the 767 significant digits of any double
 _SHOWN_DIGITS = ".7g"  # of a number in a repr: enough to compare, few enough to read
 
-KINDS: tuple[str, ...] = ("exact", "certified", "statistical", "heuristic")
-UNITS: tuple[str, ...] = ("nats", "bits", "probability", "log probability", "1")
+KINDS: tuple[str, ...] = ("exact", "certified", "statistical", "heuristic")  # of bounds, the strongest guarantee first
+UNITS: tuple[str, ...] = ("nats", "bits", "probability", "log probability", "1")  # of values; "1" for pure numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

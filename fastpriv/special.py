@@ -29,6 +29,7 @@ def _docstring(
     )
 
 
+# How the kernels of the error function compute it; part of their docstrings.
 _ROUTE = "fit by exchange to x R(x) on the half-line, tools/fit_coefficients.py; DLMF 7.8.1 for the Mills ratio."
 
 _ELEMENTARY = {
@@ -109,16 +110,19 @@ _CURVE = (
 )
 _R, _OUT_OF_R = ("r", "epsilon"), "r >= 0 and epsilon >= 0, inf included."
 _CURVE_TEST, _INVERSE_TEST = "test_gaussian_mechanism.py", "test_gaussian_inverse.py"
+# Accuracy of the inverses in epsilon, as the docstrings state it.
 _EPSILON_CLOSE = (
     "within a relative 1e-13 of the true inverse, or within what a relative change of 2e-14 in delta\n(above 1/2: in "
     "1 - delta) does, whichever is more; the latter rules where delta is close to the curve at epsilon = 0"
 )
+# The same where delta is passed as its logarithm.
 _EPSILON_LOG_CLOSE = (
     "within a relative 1e-13 of the true inverse, or within what a change of 4e-14 + 4e-15 |log_delta| in\nlog_delta "
     "(above -log 2: in log(1 - delta)) does, whichever is more"
 )
+# Accuracy of the inverses in r, as the docstrings state it.
 _NOISE_CLOSE = "within a relative 1e-13 of the true least ratio"
-_NOISE_LOG_CLOSE = "within a relative 1e-13 + 4e-15 |log_delta| of the true least ratio"
+_NOISE_LOG_CLOSE = "within a relative 1e-13 + 4e-15 |log_delta| of the true least ratio"  # the same for log_delta
 
 _GAUSSIAN = {
     "gaussian_delta": _docstring(
@@ -178,6 +182,7 @@ _GAUSSIAN = {
 
 # Binary channels.
 _UNIT, _CHANNEL_TEST = "Numbers in [0, 1].", "test_binary_channel.py"
+# The formula and its source, for the docstrings.
 _BAC = (
     "the maximum over the input weight of two divergences formed from 1 - a - b, csrc/channel/fp_binary_channel.h;\n"
     "    equation (11) of the mutual-information privacy paper without its 0/0."
@@ -211,9 +216,9 @@ _SPHERE = (
     "G_d(x) = Gamma(d/2) (2/x)^(d/2-1) I_{d/2-1}(x), DLMF 10.32.2; Amos' (1974) bound of the mean, integrated, and a "
     "polynomial\n    for the rest, csrc/special/fp_sphere.h."
 )
-_SPHERE_NAMES = ("dimension", "x")
-_SPHERE_DOMAIN = "dimension a whole number from 1 to 1e9, x >= 0, inf included."
-_SPHERE_TEST = "test_sphere.py"
+_SPHERE_NAMES = ("dimension", "x")  # arguments
+_SPHERE_DOMAIN = "dimension a whole number from 1 to 1e9, x >= 0, inf included."  # domain in the docstrings
+_SPHERE_TEST = "test_sphere.py"  # file with the test of the accuracy
 
 _UNIFORM_SPHERE = {
     "sphere_log_mgf": _docstring(
@@ -239,13 +244,17 @@ _UNIFORM_SPHERE = {
 
 # Mutual-information privacy.
 _LMIP_TEST = "test_lmip_accuracy.py"
-_LMIP = "mu >= 0 and epsilon >= 0 in nats, inf included."
+_LMIP = "mu >= 0 and epsilon >= 0 in nats, inf included."  # domain of the functions without pi_min
+# Domain of the functions with pi_min.
 _LMIP_PI_MIN = "mu >= 0 and epsilon >= 0 in nats, 0 <= pi_min <= 1; 0 stands for inputs without atoms."
-_CORRECTED = "the corrected form of equation (13), csrc/lmip/fp_lmip_lip.h."
-_PAPER = "Ngo, Oestman and Graell i Amat, On local mutual-information privacy, "
+_CORRECTED = "the corrected form of equation (13), csrc/lmip/fp_lmip_lip.h."  # source of the functions with pi_min
+_PAPER = "Ngo, Oestman and Graell i Amat, On local mutual-information privacy, "  # source; the equation follows
+# Accuracy of the extremal pairs.
 _PAIR = "relative error 1e-6, absolute 1e-6 in a logarithm: a point of the flat top of the objective"
+# Accuracy of the functions without pi_min.
 _SHARP = "relative error 3e-15 for mu >= 1e-300, an upper bound for smaller mu > 0"
 
+# Accuracy of the functions with pi_min, in the words of the docstrings.
 _SHARP_PI_MIN = "relative error 3e-14 for mu >= 1e-300 and mu (1 - pi_min) >= 1e-305, an upper bound for smaller mu > 0"
 
 _LOCAL_INFORMATION = {

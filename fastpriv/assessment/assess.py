@@ -33,8 +33,8 @@ Data = ArrayLike | Pmf
 _MAX_BLOCKS = 512  # of one column under one mechanism: enough for all threads, few enough files for a checkpoint
 # What to do about a refused grid.
 _SIGMA_REMEDY = "Pass standard deviations in the unit of the column, such as 1,10,100."
-_LEVEL_REMEDY = "Pass levels of LDP in nats, such as 0.5,1,2 (--epsilon)."
-_EPSILON_REMEDY = "Pass epsilons in nats, such as 0.1,1,10."
+_LEVEL_REMEDY = "Pass levels of LDP in nats, such as 0.5,1,2 (--epsilon)."  # remedy for levels that cannot be read
+_EPSILON_REMEDY = "Pass epsilons in nats, such as 0.1,1,10."  # remedy for epsilons that cannot be read
 
 
 def assess(

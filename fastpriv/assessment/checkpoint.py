@@ -32,9 +32,9 @@ from .quantities import QUANTITIES, QuantityGrid
 __all__ = ["Checkpoint"]
 
 _FORMAT = "information in nats"  # part of every digest; a change of meaning makes old blocks useless
-_ARRAYS = ("value", "lower", "upper")
+_ARRAYS = ("value", "lower", "upper")  # arrays of doubles that a block stores of each quantity, in this order
 _DIGEST_LENGTH = 64  # hexadecimal digits of SHA-256, at the start of a block
-_OPEN_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
+_OPEN_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC  # follow no symbolic link, and hand the file to no child process
 
 
 @dataclass(frozen=True)

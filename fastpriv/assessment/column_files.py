@@ -32,10 +32,14 @@ _PARQUET_MAGIC = b"PAR1"  # the first bytes of a Parquet file
 _BYTE_ORDER_MARKS = (  # longer marks first: that of UTF-32 begins with that of UTF-16
     (b"\xff\xfe\x00\x00", "utf-32"), (b"\x00\x00\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"),
 )  # fmt: skip
+# A tab, or a comma, semicolon or bar before other text: the line has several cells.
 _CELL_END = re.compile(r"[,;|](?=\S)|\t")
-_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")  # a number with a decimal comma, such as -1,5e3
+# A whole number in groups of three digits, such as 1,234,567.
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
+# What the readers of compressed files raise if a file is damaged.
 _DAMAGE_ERRORS = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+# Remedy for a first line of which it is unclear whether it is a header.
 _HEADER_REMEDY = "Pass header=True (--header) if it holds names, header=False (--no-header) if it is a record."
 
 

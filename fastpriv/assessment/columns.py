@@ -39,10 +39,13 @@ _SAFE_DIGITS = 15
 CELLS_PER_BATCH = 2**17  # cells that are read between two checks for Ctrl-C: some 10 ms
 # Integers, integers that may end with a point and zeros, numbers in groups of three digits, and leading zeros.
 _INTEGER = re.compile(r"[+-]?\d+")
+# A whole number, with or without zeros as decimals: 12, 12. or 12.00.
 _INTEGER_WITH_POINT = re.compile(r"[+-]?\d+(\.0*)?")
+# A whole number whose thousands are marked by commas: 1,234 may also mean 1.234.
 _COMMA_GROUPS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
+# A whole number whose thousands are marked by points: 1.234 may also mean 1234.
 _POINT_GROUPS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
-_LEADING_ZERO = re.compile(r"[+-]?0\d")
+_LEADING_ZERO = re.compile(r"[+-]?0\d")  # a code such as 007, which names a category and is not a number
 
 
 def read_column(

@@ -159,13 +159,17 @@ class _LevelTarget:
     quantity: Callable[[SecretDistribution, Any], Estimate]
 
 
+# Text of a target of the report, and the mutual information in bits that it allows.
 _BIT_TARGETS = (("at most 0.1 bit on average", 0.1), ("at most 0.01 bit on average", 0.01))
+# Targets of the report for Gaussian noise: the text, and a function of secret and sensitivity that returns the least
+# sigma.
 _SIGMA_TARGETS: tuple[tuple[str, Callable[[SecretDistribution, float], Estimate]], ...] = (
     (_BIT_TARGETS[0][0], lambda s, span: calibration.sigma_from_cd_lmip(_BIT_TARGETS[0][1], s.prior, unit="bits")),
     (_BIT_TARGETS[1][0], lambda s, span: calibration.sigma_from_cd_lmip(_BIT_TARGETS[1][1], s.prior, unit="bits")),
     ("LIP, epsilon = 1, delta = 1e-5", lambda s, span: calibration.sigma_from_lip(1.0, 1e-5, s.prior)),
     ("LDP, epsilon = 1, delta = 1e-5", lambda s, span: calibration.sigma_from_ldp(1.0, 1e-5, span)),
 )
+# Targets of the report for mechanisms with a level; bounds in nats.
 _LEVEL_TARGETS = (
     *(_LevelTarget(text, bits * LOG_2, mutual_information) for text, bits in _BIT_TARGETS),
     _LevelTarget("MBP, xi = 1", 1.0, lambda s, mechanism: notions.lip_epsilon(s.input_probabilities, mechanism)),

@@ -22,6 +22,7 @@ __all__ = ["MAX_CELLS", "Grid", "check_size", "default_epsilon", "default_level"
 MAX_CELLS = 5_000_000  # rows times epsilons of an assessment; a quantity then takes 120 MB
 # bound: none - which levels of noise are tabulated
 _SMALLEST_SCALE, _LARGEST_SCALE = 1e-298, 1e297  # scales between which all of a default grid are normal doubles
+# Remedy for a grid that cannot be read: the three ways to write one.
 _FORMS = "Pass numbers (1,2,5), start:stop:count for equal steps or start..stop:count for equal ratios."
 
 

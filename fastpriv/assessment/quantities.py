@@ -61,6 +61,7 @@ class Quantity:
     meaning: str
 
 
+# Every quantity of the report by its name, in the order of the table.
 QUANTITIES: Mapping[str, Quantity] = {
     quantity.name: quantity
     for quantity in (

@@ -29,6 +29,7 @@ __all__ = ["report_page"]
 
 _PANEL_SIZE = (5.6, 4.2)  # inches
 _DIGITS = 6  # significant digits of the bounds in the table of all quantities
+# Text in place of the pictures where matplotlib is missing.
 _NOT_DRAWN = "There are no pictures: matplotlib is not installed. Run: pip install 'fastpriv[figures]'"
 
 
@@ -98,6 +99,7 @@ def _sweep_parts(sweep: Any) -> list[str]:
     return parts
 
 
+# Caption of the picture that compares the mechanisms of a sweep.
 _SWEEP_CAPTION = (
     "Upper bounds of what a release tells, over the LDP epsilon at delta = 1e-5 that the mechanism gives; one line a "
     "mechanism, hollow markers where no more than a bound is known. Lower is more private."

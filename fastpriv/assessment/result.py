@@ -28,12 +28,15 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "FORMATS", "Assessment", "Sweep"]
 
+# Columns of text; Parquet stores each distinct text once.
 _TEXT_COLUMNS = ("column", "mechanism", "quantity", "kind", "unit", "method")
+# Columns of doubles, NaN where they do not apply.
 _FLOAT_COLUMNS = ("sigma", "level", "epsilon", "value", "lower", "upper")
+# Columns of the tidy table, in order.
 COLUMNS = ("column", "mechanism", "quantity", *_FLOAT_COLUMNS, "kind", "unit", "method")
-FORMATS = ("csv", "parquet", "json", "html")
-PICTURES = ("png", "svg", "pdf")
-_INSTALL = "Run: pip install 'fastpriv[table]'"
+FORMATS = ("csv", "parquet", "json", "html")  # file formats in which ``save`` writes a result
+PICTURES = ("png", "svg", "pdf")  # file formats of pictures
+_INSTALL = "Run: pip install 'fastpriv[table]'"  # remedy for a missing pyarrow
 
 
 class _Report:

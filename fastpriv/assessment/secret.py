@@ -33,6 +33,7 @@ Domain = Literal["numbers", "integers", "values"]  # the values that a mechanism
 MAX_CATEGORIES = 2**20  # distinct values of a mechanism of categories: its quantities pass over all of them
 _MAX_RANGE = 2**31  # whole numbers farther apart, and more bins, are refused
 _BYTES_PER_INPUT = 64  # of memory, of a mechanism on integers
+# Remedy for numbers that doubles do not hold exactly.
 _EXACTNESS_REMEDY = "Subtract a constant, as in data - min(data), or choose a mechanism for categories, such as rr."
 
 

@@ -28,13 +28,15 @@ __all__ = [
 _MAX_ROWS = 10  # of a grid that the table shows
 _NAME_WIDTH, _LABEL_WIDTH = 60, 30  # columns of a terminal; longer names are shortened
 _LINE_WIDTH, _TERM_WIDTH = 110, 13  # characters of a line, and of the terms that begin it
-_TARGET_WIDTH = {"sigma": 32, "level": 33}
-_LOG_10 = math.log(10.0)
+_TARGET_WIDTH = {"sigma": 32, "level": 33}  # characters for the text of a target, by the parameter of the mechanisms
+_LOG_10 = math.log(10.0)  # turns natural logarithms into decimal exponents
 # bound: none - taken off pure epsilons, relative, before they are rounded up, so that 0.5 is not shown as 0.501
 _RATIO_SLACK = 1e-11
-_NO_CELL = ("", "", lambda i: "-")
+_NO_CELL = ("", "", lambda i: "-")  # both titles and the cells of a column that a mechanism does not have
 
+# A term of the table and its meaning, as in the tuples below.
 _INFORMATION = ("information", "what a release tells about the value on average (mutual information); 0 is nothing")
+# 0.833 is sqrt(log 2), the largest ABP.
 _ABP = ("ABP", "how far beliefs move on average about the worst value: 0 not at all, 0.833 certainty")
 _GAUSSIAN_MEANINGS = (
     _INFORMATION,
@@ -44,6 +46,7 @@ _GAUSSIAN_MEANINGS = (
     ("LDP epsilon", "the factor e^epsilon between any two values that holds up to delta = 0.00001"),
     _ABP,
 )  # fmt: skip
+# Terms of the table for mechanisms given by a channel, and their meanings.
 _CHANNEL_MEANINGS = (
     _INFORMATION,
     ("capacity", "the same for the prior that leaks most; nothing is assumed about people"),
@@ -53,11 +56,12 @@ _CHANNEL_MEANINGS = (
     ("best guess", "chance that the likeliest value after a release is the true one"),
     ("leakage", "log of how many times likelier any guess about the value can get, for any prior"),
 )
+# The mark of a number that is only an upper bound.
 _BOUND_ONLY_MEANING = ("*", "no more than a bound: there are more releases than can be gone through")
 
 
 @dataclass(frozen=True)
-class _Column:
+class _TableColumn:
     """A column of the table: two lines of heading, and the cell of row i of the grid."""
 
     heading: str
@@ -135,7 +139,8 @@ def sweep_table(assessments: Sequence[Any]) -> list[list[str]]:
     """Return the cells of the table of one column under several mechanisms, whose names stand in the first column."""
     rows: list[list[str]] = []
     for assessment in assessments:
-        mechanism = _Column("mechanism", "", lambda i, assessment=assessment: assessment.mechanism)  # type: ignore[misc]
+        name = assessment.mechanism
+        mechanism = _TableColumn("mechanism", "", lambda i, name=name: name)  # type: ignore[misc]
         cells = _cells(assessment, [mechanism, *_columns(assessment, brief=True)])
         rows += cells[2:] if rows else cells
     return rows
@@ -222,7 +227,7 @@ def _quoted(name: str) -> str:
     return f"'{printable(name, _NAME_WIDTH)}'"
 
 
-def _columns(report: Any, brief: bool = False) -> list[_Column]:
+def _columns(report: Any, brief: bool = False) -> list[_TableColumn]:
     """Return the columns of the table; ``brief`` columns are the same for all mechanisms of a sweep."""
     grids = report.quantities
     index = index_nearest_to_one(report.epsilon)
@@ -247,30 +252,32 @@ def _columns(report: Any, brief: bool = False) -> list[_Column]:
 
         return cell
 
-    information = _Column("information", f"bits of {report.secret.entropy_bits:.3g}", bits("mutual_information"))
-    abp = _Column("ABP", "worst value", number("abp_max"))
-    grid = [_Column(report.parameter, "", lambda i: f"{report.grid[i]:.6g}")] if report.parameter else []
+    information = _TableColumn("information", f"bits of {report.secret.entropy_bits:.3g}", bits("mutual_information"))
+    abp = _TableColumn("ABP", "worst value", number("abp_max"))
+    grid = [_TableColumn(report.parameter, "", lambda i: f"{report.grid[i]:.6g}")] if report.parameter else []
     if report.mechanism == "gaussian" and brief:
-        none = _Column(*_NO_CELL)
-        ldp, mbp = _Column("LDP epsilon", "", number("pure_ldp_epsilon")), _Column("MBP", "xi", number("mbp_xi"))
+        none = _TableColumn(*_NO_CELL)
+        ldp = _TableColumn("LDP epsilon", "", number("pure_ldp_epsilon"))
+        mbp = _TableColumn("MBP", "xi", number("mbp_xi"))
         return [*grid, information, none, ldp, mbp, abp, none, none]
     if report.mechanism == "gaussian":
         deviation = report.secret.deviation
         return [
-            *grid, _Column("/ std", "", lambda i: f"{report.grid[i] / deviation:.3g}"), information,
-            _Column("LIP delta", epsilon, delta("lip_delta")), _Column("LDP delta", epsilon, delta("ldp_delta")),
-            _Column("LDP epsilon", "at delta=1e-5", number("ldp_epsilon")), abp,
+            *grid, _TableColumn("/ std", "", lambda i: f"{report.grid[i] / deviation:.3g}"), information,
+            _TableColumn("LIP delta", epsilon, delta("lip_delta")),
+            _TableColumn("LDP delta", epsilon, delta("ldp_delta")),
+            _TableColumn("LDP epsilon", "at delta=1e-5", number("ldp_epsilon")), abp,
         ]  # fmt: skip
     prior_vulnerability = float(report.prior.probabilities.max())
     return [
-        *grid, information, _Column("capacity", "bits", bits("capacity")),
-        _Column("LDP epsilon", "", ratio("pure_ldp_epsilon")), _Column("MBP", "xi", ratio("mbp_xi")), abp,
-        _Column("best guess", f"before {prior_vulnerability:.3g}", number("bayes_vulnerability")),
-        _Column("leakage", "maximal, bits", bits("maximal_leakage")),
+        *grid, information, _TableColumn("capacity", "bits", bits("capacity")),
+        _TableColumn("LDP epsilon", "", ratio("pure_ldp_epsilon")), _TableColumn("MBP", "xi", ratio("mbp_xi")), abp,
+        _TableColumn("best guess", f"before {prior_vulnerability:.3g}", number("bayes_vulnerability")),
+        _TableColumn("leakage", "maximal, bits", bits("maximal_leakage")),
     ]  # fmt: skip
 
 
-def _cells(report: Any, columns: Sequence[_Column]) -> list[list[str]]:
+def _cells(report: Any, columns: Sequence[_TableColumn]) -> list[list[str]]:
     rows = [[column.cell(i) for column in columns] for i in shown_rows(report)]
     return [[column.heading for column in columns], [column.subheading for column in columns], *rows]
 

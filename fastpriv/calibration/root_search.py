@@ -26,6 +26,7 @@ from ..numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 __all__ = ["Evaluation", "Level", "least_sigma", "validated_rtol"]
 
 _BLOCK_TARGETS = 16  # targets in one task: each starts from what its neighbour found
+# Evaluations of the level for one target; halving the range of log sigma to a rounding takes 64.
 _MOST_EVALUATIONS = 120
 # bound: none - the range of sigma that is searched: the standard deviations that a mixture takes
 _LEAST, _MOST = 1e-300, 1e300

@@ -45,10 +45,10 @@ _LATTICE_FROM, _LATTICE_TO = 61.0, 1e5  # R of the long intervals, d = 1, whose 
 _SMALLEST_RADIUS = 1e-150
 # bound: none - from where closed bounds take the place of the solver
 _LARGEST_RADIUS = 1e7
-_CLOSED_FORM = "average-power, volume and entropy-power bounds"
+_CLOSED_FORM = "average-power, volume and entropy-power bounds"  # ``method`` of an Estimate by closed bounds
 # bound: tested by enclosures/test_awgn_capacity - the value for long intervals on the line; the bounds do without it
 _EMPIRICAL = 3.98160794705  # fitted to the solver's capacities for d = 1, not proved
-_LOG_2_PI_E = math.log(2.0 * math.pi * math.e)
+_LOG_2_PI_E = math.log(2.0 * math.pi * math.e)  # twice the entropy of a standard normal variable, in nats
 # bound: tested by kernels/test_bound_constants - rounding of the closed bounds, relative to them and to d
 _CLOSED_FORM_ERROR = 1e-13
 

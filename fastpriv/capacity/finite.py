@@ -39,7 +39,7 @@ _BINARY_RTOL = 1e-13
 # bound: tested by kernels/test_binary_channel, enclosures/test_discrete_capacity - relative error of the capacity
 #    of the binary asymmetric channel
 _BINARY_ERROR = 4e-15
-_REMEDY = "Give channel one row an input, P(output | input)."
+_REMEDY = "Give channel one row an input, P(output | input)."  # remedy for an array that is not a channel
 
 
 class HasMatrix(Protocol):

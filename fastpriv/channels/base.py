@@ -28,6 +28,7 @@ __all__ = [
 ENUMERABLE_CELLS = 2**20  # cells; a channel without structure of its own is enumerated up to this size (8 MiB)
 _BLOCK_CELLS = 2**20  # cells computed at a time when a column is read from rows: 8 MiB of doubles
 MAX_COPIES = 2**53  # copies of one factor of a product: counts up to here are exact as doubles
+# Remedy for an exponent that is too large.
 COPIES_REMEDY = "Quantities of a product add up: multiply those of one copy."
 MAX_INPUTS = 2**1000  # secrets of one factor: their number must be finite as a double, with some room for products
 

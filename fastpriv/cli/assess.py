@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DomainError
-from .options import FIGURE_FORMATS, GRID_FORMS, add_column_options, figure_format, open_table
+from .shared_options import FIGURE_FORMATS, GRID_FORMS, add_column_options, figure_format, open_table
 
 if TYPE_CHECKING:
     from ..assessment.column_files import ColumnFile

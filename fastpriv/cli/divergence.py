@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..errors import BackendMissingError, DomainError, SamplingWarning
-from .options import GRID_FORMS
+from .shared_options import GRID_FORMS
 
 if TYPE_CHECKING:
     from ..distributions import GaussianMixture
@@ -31,7 +31,7 @@ COLUMNS = (
     "quantity", "direction", "epsilon", "order", "value", "lower", "upper", "kind", "unit", "method", "confidence",
     "samples", "stopped",
 )  # fmt: skip
-_FLOAT_COLUMNS = ("epsilon", "order", "value", "lower", "upper", "confidence")
+_FLOAT_COLUMNS = ("epsilon", "order", "value", "lower", "upper", "confidence")  # columns that Parquet stores as doubles
 _MAX_EPSILONS = 100_000  # points of a grid; a smooth curve needs no more, and each point costs an evaluation
 _DIGITS = 12  # significant digits that are printed
 # The reasons for which sampling stops, as sentences.
@@ -44,6 +44,7 @@ _STOP_REASONS = {
 _PANEL_SIZE = (5.6, 4.2)  # inches, of a picture on the page
 _MAX_PAGE_ROWS = 200  # of the table on the page
 _DENSITY_POINTS, _SIGMAS_SHOWN = 500, 5.0  # points of a density, over so many standard deviations
+# Caption of the pictures on the page.
 _CAPTION = "What is solid and dark is of P, or from P to Q; what is dashed, of Q, or from Q to P."
 _TITLES = {
     "kl": "Kullback-Leibler divergence", "jensen-shannon": "Jensen-Shannon divergence",
@@ -51,6 +52,7 @@ _TITLES = {
     "log-hockey-stick": "Logarithm of the hockey-stick divergence", "renyi": "Renyi divergence", "entropy": "Entropy",
     "label-information": "Label information",
 }  # fmt: skip
+# One paragraph of the page for each quantity: what it is.
 _MEANINGS = {
     "kl": "The Kullback-Leibler divergence is the expected logarithm of the ratio of the densities of P and Q, for a "
     "draw of P.",
@@ -77,6 +79,7 @@ class DivergenceFunction:
     takes: tuple[str, ...]
 
 
+# The function of ``fastpriv.divergences`` for each quantity of the command.
 QUANTITIES: Mapping[str, DivergenceFunction] = {
     "kl": DivergenceFunction("kl_and_renyi", "kl_divergence", ("Q", "both", "certified")),
     "jensen-shannon": DivergenceFunction("kl_and_renyi", "jensen_shannon", ("Q", "certified")),

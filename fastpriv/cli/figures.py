@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from .options import FIGURE_FORMATS, figure_format
+from .shared_options import FIGURE_FORMATS, figure_format
 
 __all__ = ["add_options", "run"]
 

@@ -1,11 +1,20 @@
-"""``fastpriv info``: versions, instruction set, threads, optional dependencies."""
+"""``fastpriv info``: versions, instruction set, threads, optional dependencies of this installation."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import platform
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
 
-__all__ = ["add_options", "run"]
+__all__ = ["add_options", "installation", "run", "show_versions"]
+
+_NEEDED = ("numpy", "scipy", "numba", "joblib")  # packages that fastpriv does not work without, as in pyproject.toml
+_OPTIONAL = ("pandas", "pyarrow", "matplotlib", "tqdm")  # packages that some functions take, as in pyproject.toml
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -17,10 +26,67 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print what is installed and return the exit code."""
-    from ..info import installation, show_versions
-
     if args.json:
         print(json.dumps(installation(), indent=1))
     else:
         show_versions()
     return 0
+
+
+def installation() -> dict[str, Any]:
+    """Collect versions, instruction set, threads and place of this installation, in plain types.
+
+    Returns
+    -------
+    dict
+        ``version`` is None for a package that is not installed. ``instruction sets`` are those of this machine that
+        kernels are compiled for, and ``instruction set`` the one in use: the widest, or what ``FASTPRIV_ISA`` in the
+        environment says when Python starts; the numbers do not depend on it.
+
+    Examples
+    --------
+    >>> from fastpriv.cli.info import installation
+    >>> installation()["instruction set"] in ("baseline", "avx2", "avx512")
+    True
+    """
+    from .. import __version__
+    from ..kernels import _special
+    from ..kernels.instruction_sets import of_this_machine
+
+    affinity = getattr(os, "sched_getaffinity", None)
+    return {
+        "fastpriv": __version__,
+        "place": str(Path(__file__).parent.parent),
+        "instruction set": str(_special.ISA),
+        "instruction sets": list(of_this_machine()),
+        "threads": len(affinity(0)) if affinity is not None else os.cpu_count() or 1,
+        "python": platform.python_version(),
+        "executable": sys.executable,
+        "platform": platform.platform(),
+        "needed": {name: _version(name) for name in _NEEDED},
+        "optional": {name: _version(name) for name in _OPTIONAL},
+    }
+
+
+def show_versions() -> None:
+    """Print versions, instruction set, threads and place of this installation; paste this into a report of a fault.
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> fastpriv.show_versions()
+    fastpriv         0...
+    """
+    for name, item in installation().items():
+        if isinstance(item, dict):
+            for package, version in item.items():
+                print(f"{package:<16} {version or 'not installed'}")
+        else:
+            print(f"{name:<16} {', '.join(item) if isinstance(item, list) else item}")
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None

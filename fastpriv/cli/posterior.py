@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DomainError
-from .options import add_column_options, open_table
+from .shared_options import add_column_options, open_table
 
 if TYPE_CHECKING:
     from ..posteriors.result import Posterior

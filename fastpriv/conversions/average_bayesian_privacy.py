@@ -42,7 +42,8 @@ from .vocabulary import EVERY_PAIR, PROVED, TRUE_BELIEF, ZHANG_CHEN, Assumption
 
 _SYMMETRIC_UP_TO = LOG_2  # beyond this xi, e^-xi is above 3 - 2 cosh xi
 _SATURATED_FROM = 40.0  # beyond this xi the answer is sqrt(ln 2) to the last bit
-_C2_KNOWN = Assumption("C2 and TV known")
+_C2_KNOWN = Assumption("C2 and TV known")  # of the conversions that take C2 and the total variation as numbers
+# Of the conversions from C1.
 _SAME_RELEASE = Assumption("C1 and TV are those of the release distribution that ABP is asked for")
 
 

@@ -58,7 +58,7 @@ from .vocabulary import EVERY_PAIR, FULL_SUPPORT, JIANG, PROVED, ZHANG_CHEN, Ass
 _THIRD = 1.0 / 3.0  # a larger smallest probability leaves two secrets
 # bound: proved - below it the next term of the series is under half an ulp
 _ONE_TERM = 1e-280  # below this exponent the first term of a logarithm's series is exact to the last bit
-_UNIFORM = Assumption("prior uniform, or within prior_spread of it")
+_UNIFORM = Assumption("prior uniform, or within prior_spread of it")  # of the conversions that take prior_spread
 
 
 @conversion(

@@ -135,13 +135,13 @@ class ConversionResult(Result):
         lines = []
         for step in self.steps:
             row = step.conversion
-            arguments = ", ".join(f"{name}={_short(value)}" for name, value in step.arguments.items())
+            arguments = ", ".join(f"{name}={_shown_value(value)}" for name, value in step.arguments.items())
             form = "" if row.default else f', form="{row.form}"'
             titles = f"{NOTIONS[row.source].title} -> {NOTIONS[row.target].title}"
             lines.append(f"{titles}: {row.function}({arguments}{form})")
             unit = "" if step.estimate.unit in ("1", "probability") else f" {step.estimate.unit}"
             sign = "=" if not row.holds else ">=" if step.side == "lower" else "<="
-            lines.append(f"    {row.result} {sign} {_short(step.guarantee)}{unit}")
+            lines.append(f"    {row.result} {sign} {_shown_value(step.guarantee)}{unit}")
             verdict = row.form.replace("_", " ") if row.holds else "FALSE as published, not a guarantee"
             lines.append(f"    {verdict}; {row.reference}")
             lines += [f"    assumes: {row.assumption}"] if row.assumption else []
@@ -341,12 +341,12 @@ def _signatures(target: str, source: str) -> str:
     return f"no direct conversion; chains from {source} start with {', '.join(starts)}"
 
 
-def _short(value: Any) -> str:
+def _shown_value(value: Any) -> str:
     if isinstance(value, Estimate):
         unit = " bits" if value.unit == "bits" else ""
         if np.all((value.lower == value.upper) | (value.width <= _NARROW * np.abs(value.upper))):
-            return _short(value.upper) + unit
-        return f"[{_short(value.lower)}, {_short(value.upper)}]{unit}"
+            return _shown_value(value.upper) + unit
+        return f"[{_shown_value(value.lower)}, {_shown_value(value.upper)}]{unit}"
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         return str(value)

@@ -30,7 +30,7 @@ from ..errors import DomainError
 from ..estimate import Estimate
 from ..numerics import LARGEST_DOUBLE, SMALLEST_SUBNORMAL, FloatArray
 
-__all__ = ["Bracket", "CheckedCurve", "Weight", "integral_of_function", "integral_of_samples"]
+__all__ = ["CheckedCurve", "IntegralBracket", "Weight", "integral_of_function", "integral_of_samples"]
 
 # bound: tested by enclosures/test_information_from_curves - relative rounding of any sum of pieces
 _SUM_ERROR = 2e-14  # relative, of any sum of pieces
@@ -55,7 +55,7 @@ _FIRST_POINTS = np.concatenate([[0.0], np.exp2(np.arange(-30.0, 6.0, 5.0))])  # 
 _PANEL_NODES, _PANEL_WEIGHTS = np.polynomial.legendre.leggauss(13)
 
 
-class Bracket(NamedTuple):
+class IntegralBracket(NamedTuple):
     """An integral in nats with its bounds; ``proved`` says whether the bounds are more than an error estimate."""
 
     value: float
@@ -318,7 +318,7 @@ class CheckedCurve:
 
 def integral_of_samples(
     epsilon: FloatArray, value: FloatArray, low: FloatArray, high: FloatArray, weight: Weight, decay: float | None
-) -> Bracket:
+) -> IntegralBracket:
     """The integral of a curve known at increasing points only; below the first it is at most 1."""
     with np.errstate(all="ignore"):
         last, top = float(epsilon[-1]), high[-1:]
@@ -347,23 +347,24 @@ def integral_of_samples(
         )
 
 
-def integral_of_function(curve: CheckedCurve, weight: Weight, rtol: float, limit: int | None) -> Bracket:
+def integral_of_function(curve: CheckedCurve, weight: Weight, rtol: float, limit: int | None) -> IntegralBracket:
     """The integral of a curve over all epsilon; it stops short of ``rtol`` where ``limit`` points do not reach it."""
     with np.errstate(all="ignore"):
         _, low, high = curve(_FIRST_POINTS)
         if high[0] == 0.0:
             _check_never_rising(curve, _FIRST_POINTS, low, high, 0.0, 0.0 if curve.bounded else _NOISE_FLOOR)
-            return Bracket(0.0, 0.0, 0.0, curve.proved, "the curve is 0", curve.evaluations)
+            return IntegralBracket(0.0, 0.0, 0.0, curve.proved, "the curve is 0", curve.evaluations)
         horizon, tail = _horizon(curve, weight, rtol)
         if horizon == math.inf:
             method = "beyond the range of doubles"
-            return Bracket(math.inf, _LARGEST, math.inf, curve.proved, method, curve.evaluations)
+            return IntegralBracket(math.inf, _LARGEST, math.inf, curve.proved, method, curve.evaluations)
         if horizon == _FARTHEST:
             octaves = np.exp2(np.arange(0.0, 1024.0))
             _, low, high = curve(octaves)
             floor, _ = _piecewise_bounds(octaves, low, high, weight, False)
             finite = min(float(np.sum(floor)), _LARGEST)
-            return Bracket(math.inf, finite, math.inf, curve.proved, "the curve does not vanish", curve.evaluations)
+            method = "the curve does not vanish"
+            return IntegralBracket(math.inf, finite, math.inf, curve.proved, method, curve.evaluations)
         budget = limit or (_MAX_SCALAR if curve.scalar else _MAX_VECTORISED)
         middle, points, (value, low, high) = _panels(curve, weight, horizon, budget)
         relative, absolute = (1e-13, 0.0) if curve.bounded else (_NOISE, _NOISE_FLOOR)
@@ -529,10 +530,10 @@ def _check_never_rising(
         )
 
 
-def _outward(value: float, lower: float, upper: float, last: float, weight: Weight) -> Bracket:
+def _outward(value: float, lower: float, upper: float, last: float, weight: Weight) -> IntegralBracket:
     slack = _SUM_ERROR + 4e-16 * (last if weight.growth > 0 else 0.0)
     lower, upper = max(0.0, min(lower, upper, _LARGEST) * (1 - slack)), upper * (1 + slack)
-    return Bracket(min(max(value, lower), upper), lower, upper, True, "", 0)
+    return IntegralBracket(min(max(value, lower), upper), lower, upper, True, "", 0)
 
 
 def _scaled_exponential(value: float, exponent: float) -> float:

@@ -145,6 +145,7 @@ def _declared(module: str, function: str, form: Form) -> Conversion:
 
 DECLARED: list[Conversion] = []  # every conversion of the modules that are loaded; ``registry`` loads all
 
+# The accuracy in the docstring of a conversion that states no other.
 _ACCURACY = (
     "**Accuracy**: 1e-14 relative, where the bounds are not wider, against mpmath\n"
     "(tests/enclosures/test_conversions_values.py)."
@@ -181,7 +182,7 @@ def conversion(
                 return by_form[form](*args, **kwargs)
 
             public = dispatch
-        rows = [_row(source, target, formula, function, by_form, exclusive) for formula in formulas]
+        rows = [_declared_conversion(source, target, formula, function, by_form, exclusive) for formula in formulas]
         DECLARED.extend(rows)
         directions = {name for entry in by_form.values() for name in entry.__dict__["directions"]}
         public.__doc__ = _docstring(function, rows, exclusive, directions)
@@ -201,7 +202,7 @@ def _check_exclusive(form: str, arguments: dict[str, Any], exclusive: dict[str, 
             raise DomainError(f"{name} must be given where form is {form!r}; got None. {PARAMETERS[name].text}")
 
 
-def _row(
+def _declared_conversion(
     source: str, target: str, formula: Formula, function: Callable[..., Estimate],
     by_form: dict[Form, Callable[..., Estimate]], exclusive: dict[str, Form],
 ) -> Conversion:  # fmt: skip

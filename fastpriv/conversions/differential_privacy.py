@@ -38,6 +38,7 @@ from ._closed_forms import bounded, dominating_delta, dominating_epsilon, points
 from .declaration import Formula, conversion
 from .vocabulary import BALLE_WANG, BUN_STEINKE, DONG_ROTH_SU, EVERY_PAIR, HUMPHRIES, KAIROUZ, PROVED, Assumption
 
+# ``method``: the curve of the dominating mechanism at target epsilon t.
 _CURVE = "delta + (1 - delta) (e^epsilon - e^t)^+ / (1 + e^epsilon)"
 # bound: tested by kernels/test_gaussian_mechanism, enclosures/test_conversions_values - relative error of
 #    gaussian_delta
@@ -45,7 +46,8 @@ _GAUSSIAN_DELTA_ERROR = 4e-15  # relative error of the kernel gaussian_delta
 _ERFINV_BELOW = 1.0  # epsilon below which the inverse error function is taken, above it the inverse of log Phi
 # bound: tested by enclosures/test_conversions_values - absolute rounding of the height of a line
 _LINE_ERROR = 1e-15  # a few units in the last place of a probability
-_GAUSSIAN = Assumption("the mechanism is Gaussian")
+_GAUSSIAN = Assumption("the mechanism is Gaussian")  # of the conversion from DP to GDP
+# Of the conversion of points of a trade-off function.
 _PIECEWISE_LINEAR = Assumption("the function is straight between the points")
 
 

@@ -56,7 +56,7 @@ from .declaration import Formula, TightOrPublished, conversion
 from .mutual_information_privacy import dp_delta_from_ci_lmip
 from .vocabulary import CUFF_YU, EVERY_PAIR, FULL_SUPPORT, KAIROUZ, NGO, PROVED, REPLACEMENT, Assumption
 
-_TWO_INPUTS = Assumption("the channel has two inputs")
+_TWO_INPUTS = Assumption("the channel has two inputs")  # of the bound that is tight for two inputs only
 
 
 @conversion("ldp", "ci_lmip", Formula(

@@ -36,7 +36,7 @@ from .._estimates import weakest
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Information, NumberLike
 from ..numerics import LARGEST_DOUBLE, LOG_2, FloatArray
-from .curve_integrals import Bracket, CheckedCurve, Weight, integral_of_function, integral_of_samples
+from .curve_integrals import CheckedCurve, IntegralBracket, Weight, integral_of_function, integral_of_samples
 from .declaration import Formula, conversion
 from .vocabulary import EVERY_PAIR, NGO
 
@@ -264,7 +264,9 @@ def _integral_options(decay: Any, rtol: Any, max_evaluations: Any, unit: Any) ->
     return decay, rtol, max_evaluations
 
 
-def _integral(name: str, curve: Any, weight: Weight, options: tuple[float | None, float, int | None]) -> Bracket:
+def _integral(
+    name: str, curve: Any, weight: Weight, options: tuple[float | None, float, int | None]
+) -> IntegralBracket:
     decay, rtol, limit = options
     if isinstance(curve, (tuple, list)) and len(curve) == 2:
         return integral_of_samples(*_samples(name, *curve), weight, decay)
@@ -308,7 +310,7 @@ def _samples(name: str, epsilon: Any, delta: Any) -> tuple[FloatArray, FloatArra
     return grid, value, low, high
 
 
-def _estimate(parts: list[Bracket], curves: tuple[Curve, ...], unit: Information) -> Estimate:
+def _estimate(parts: list[IntegralBracket], curves: tuple[Curve, ...], unit: Information) -> Estimate:
     value, lower, upper = (math.fsum(getattr(part, side) for part in parts) for side in ("value", "lower", "upper"))
     if len(parts) > 1:
         lower, upper = math.nextafter(lower, 0.0), math.nextafter(upper, math.inf)

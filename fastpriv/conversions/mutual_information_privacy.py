@@ -48,7 +48,8 @@ _LEAST_MU = 1e-300  # the kernels take it in place of a smaller mu > 0
 _STEP = 2.0**-16  # ratio of the first steps of the bisection towards 0
 _FLAT_FROM = 6.0  # beyond this epsilon the curve of CI-LMIP is at its limit, whatever mu
 _BISECTIONS = 120  # more than the logarithm of any double needs
-_POINTWISE = "equation (13) under KL(P_x || P_M) <= mu for every x"
+_POINTWISE = "equation (13) under KL(P_x || P_M) <= mu for every x"  # ``method`` of the form that is true
+# ``method`` of the form that the paper states.
 _PUBLISHED = "equation (13) as published: FALSE as a guarantee of CD-LMIP"
 
 

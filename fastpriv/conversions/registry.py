@@ -29,6 +29,7 @@ _MODULES = (
 CONVERSIONS: tuple[Conversion, ...] = tuple(
     declared for module in _MODULES for declared in DECLARED if module.__name__.endswith(f".{declared.module}")
 )  # in the order of the tables, whatever was imported first
+# Attributes of a Conversion that are columns of the table, in order.
 _COLUMNS = ("source", "target", "function", "form", "holds", "assumption", "domain", "reference", "note")
 
 

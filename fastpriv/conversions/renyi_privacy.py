@@ -39,7 +39,7 @@ from .declaration import BoundOrPublished, Formula, TightOrPublished, conversion
 from .renyi_to_dp import TERM_ERROR, TangentBound, delta_by_tangents, epsilon_by_tangents, smaller_by_tangents
 from .vocabulary import BUN_STEINKE, CANONNE, DONG_ROTH_SU, MIRONOV, PROVED, STEINKE
 
-_METHOD = "r + ln(1 - 1/a) - ln(a delta) / (a - 1)"
+_METHOD = "r + ln(1 - 1/a) - ln(a delta) / (a - 1)"  # ``method``: the formula at Renyi order a
 _HALVINGS = 44  # of the logarithm of an order: the interval of 1340 shrinks to 1e-10
 # bound: tested by enclosures/test_conversions_values - where limits take the place of a search
 _LEAST_STEP, _MOST_STEP = 1e-290, 1e290  # range of the order less 1 that is searched

@@ -19,16 +19,19 @@ __all__ = [
 
 # Papers that several conversions cite
 ZHANG_CHEN = "Zhang and Chen, Bridging privacy and robustness for trustworthy machine learning"
-NGO = "Ngo, Oestman and Graell i Amat, On local mutual-information privacy (2024)"
+NGO = "Ngo, Oestman and Graell i Amat, On local mutual-information privacy (2024)"  # cited for LMIP, and LIP from it
+# Cited for (epsilon, delta)-DP and what it bounds.
 KAIROUZ = "Kairouz, Oh and Viswanath, The composition theorem for differential privacy (2017), the dominating mechanism"
+# Cited for MI-DP from DP, and back.
 CUFF_YU = "Cuff and Yu, Differential privacy as a mutual information constraint (2016), the chain of implications"
-JIANG = "Jiang, Seif, Tandon and Li, Context-aware local information privacy (2021)"
-BUN_STEINKE = "Bun and Steinke, Concentrated differential privacy (2016)"
-MIRONOV = "Mironov, Renyi differential privacy (2017)"
-STEINKE = "Steinke, Sharp RDP and zCDP from pure DP (2024)"
-CANONNE = "Canonne, Kamath and Steinke, The discrete Gaussian (2020), proposition 12"
-DONG_ROTH_SU = "Dong, Roth and Su, Gaussian differential privacy (2022)"
-BALLE_WANG = "Balle and Wang, Improving the Gaussian mechanism (2018), theorem 8"
+JIANG = "Jiang, Seif, Tandon and Li, Context-aware local information privacy (2021)"  # cited for LIP
+BUN_STEINKE = "Bun and Steinke, Concentrated differential privacy (2016)"  # cited for zCDP
+MIRONOV = "Mironov, Renyi differential privacy (2017)"  # cited for randomised response and Gaussian noise
+STEINKE = "Steinke, Sharp RDP and zCDP from pure DP (2024)"  # cited for pure privacy as RDP and zCDP
+CANONNE = "Canonne, Kamath and Steinke, The discrete Gaussian (2020), proposition 12"  # cited for RDP as DP
+DONG_ROTH_SU = "Dong, Roth and Su, Gaussian differential privacy (2022)"  # cited for GDP and trade-off functions
+BALLE_WANG = "Balle and Wang, Improving the Gaussian mechanism (2018), theorem 8"  # cited for Gaussian noise
+# Cited for the membership advantage.
 HUMPHRIES = "Humphries et al., Investigating membership inference attacks under data dependencies (2023)"
 PROVED = "proved in the notes of the module"  # the declaration puts the path of the module in
 
@@ -149,12 +152,13 @@ class Assumption:
     chained: bool = False
 
 
+# Assumptions of several conversions. True: chains may use a conversion that assumes this.
 FULL_SUPPORT = Assumption(
     "the prior gives every secret a positive probability; otherwise it holds among those secrets only", True
 )
-EVERY_PAIR = Assumption("the source holds for every two secrets, not for neighbours only", True)
-REPLACEMENT = Assumption("neighbours differ in the value of one record", True)
-TRUE_BELIEF = Assumption("the attacker's prior is the true one", True)
+EVERY_PAIR = Assumption("the source holds for every two secrets, not for neighbours only", True)  # chains may assume it
+REPLACEMENT = Assumption("neighbours differ in the value of one record", True)  # chains may assume it
+TRUE_BELIEF = Assumption("the attacker's prior is the true one", True)  # chains may assume it
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +194,7 @@ class Notion:
     secrets: Literal["every", "pairs", "support", "records"] = "every"
 
 
-_PAIR = "every two rows of the channel, or every two neighbours: "
+_PAIR = "every two rows of the channel, or every two neighbours: "  # begins the definition of a notion of pairs
 
 NOTIONS: dict[str, Notion] = {
     notion.name: notion

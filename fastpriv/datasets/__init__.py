@@ -12,8 +12,8 @@ from .. import _validate
 
 __all__ = ["ADULT_CATEGORIES", "ADULT_COLUMNS", "adult"]
 
-ADULT_COLUMNS = ("age", "education-num", "hours-per-week")
-ADULT_CATEGORIES = ("education", "occupation", "native-country")
+ADULT_COLUMNS = ("age", "education-num", "hours-per-week")  # columns of numbers, in the order of the file
+ADULT_CATEGORIES = ("education", "occupation", "native-country")  # columns of names, after those of numbers in the file
 
 
 def adult(column: str = "age") -> NDArray[Any]:

@@ -39,10 +39,12 @@ MAX_ASYMMETRY = 1e-12
 #    are refused as singular
 _MIN_EIGENVALUE_RATIO = 2.0**-50
 _BLOCK_ENTRIES = 2**21  # entries of matrices that are examined together: 16 MiB
+# Remedy for matrices that do not fit into the free memory.
 _MEMORY_REMEDY = (
     "Cholesky factors take as much again as the matrices, and so does a copy, which a C-contiguous array of doubles is "
     "spared after setflags(write=False). Share one matrix, or use sigmas."
 )
+# Remedy for a matrix that is not positive definite.
 _DEFINITENESS_REMEDY = (
     "Drop coordinates that others determine, or add a small multiple of the identity if the matrices are estimates."
 )
@@ -280,6 +282,7 @@ class _Defect(NamedTuple):
     remedy: str
 
 
+# What a covariance matrix may not be. Asymmetry is the last: it is skipped for blocks that are symmetric.
 _DEFECTS = (
     _Defect(_is_not_finite, "made of finite numbers", "Remove what is not a number."),
     _Defect(_is_no_variance, "positive on their diagonals, between 1e-300 and 1e300", _DEFINITENESS_REMEDY),

@@ -219,7 +219,7 @@ class Density(_UserDefined):
         """
         n = _validate.count("size", size, minimum=0)
         _validate.memory("size", n * self.dimension * 16, "Draw and use the points in parts.")
-        drawn = self.draw(_random.words(_random.root(rng), (), 4), n)
+        drawn = self.draw(_random.stream_words(_random.root(rng), (), 4), n)
         return drawn[0] if self.dimension == 1 else np.ascontiguousarray(drawn.T)
 
     def evaluate(self, x: FloatArray, *, drawn_from: object = None, block: int | None = None) -> FloatArray:

@@ -14,9 +14,9 @@ from .mixtures import GaussianMixture
 
 __all__ = ["read_mixture", "write_mixture"]
 
-_KEYS = ("weights", "means", "sigmas", "covariances")
+_KEYS = ("weights", "means", "sigmas", "covariances")  # keys of an archive: the first two, and one of the others
 _ARCHIVE_MAGIC = b"PK"  # first bytes of every zip file, and so of a NumPy archive
-_REMEDY = "Write it with fastpriv.write_mixture(path, mixture)."
+_REMEDY = "Write it with fastpriv.write_mixture(path, mixture)."  # remedy for a file that is no mixture
 _BYTES_A_CHARACTER = 6  # of memory, that parsing a character of JSON takes
 
 

@@ -28,13 +28,14 @@ _MAX_CURVES = 6  # rows of the grid that have a curve
 _DELTA_FLOOR, _CHANNEL_DELTA_FLOOR, _BITS_FLOOR = 1e-12, 1e-5, 1e-5
 # Characters for which there is room: of a category, of a column in a title and in the question, of a source.
 _CATEGORY_WIDTH, _TITLE_WIDTH, _QUESTION_WIDTH, _SOURCE_WIDTH, _SWEEP_SOURCE_WIDTH = 24, 16, 32, 48, 60
-_DENSITY_POINTS = 600
+_DENSITY_POINTS = 600  # points at which a density is drawn: enough for a smooth line
 # Values closer than this part of sigma are drawn as one point mass, so many at a time.
 _SIGMAS_PER_CELL, _CELLS_PER_BATCH = 64, 4096
 _DASHES, _LONG_DASHES = (0, (4, 2)), (0, (4, 3))
+# Label, line width in points, dashes.
 _CURVE_STYLES = (("LIP: one value against everyone", 2.0, "-"), ("LDP: any two values", 1.3, _DASHES))
-_CURVES_TITLE = r"Privacy curves: $\delta$ that remains at each $\varepsilon$"
-_MARKERS = "os^Dv<>PX"
+_CURVES_TITLE = r"Privacy curves: $\delta$ that remains at each $\varepsilon$"  # title of the panel of curves
+_MARKERS = "os^Dv<>PX"  # markers of the mechanisms of a sweep, repeated after the ninth
 _LEAKAGE_LINES = (  # quantity, label, line style, position in the palette
     ("maximal_leakage", "maximal leakage", "-", 0.85), ("capacity", "capacity", "-", 0.6),
     ("mutual_information", "mutual information", "-", 0.0), ("min_entropy_leakage", "min-entropy leakage", "--", 0.3),

@@ -40,11 +40,12 @@ __all__ = ["NAMES", "PaperCurve", "PaperFigure", "compute_figure"]
 
 _EPSILON = np.array([float(f"{10.0 ** (k / 40):.3g}") for k in range(-80, 41)])  # 0.01 to 10, round numbers
 _VARIANCE = np.array([float(f"{10.0 ** (k / 20):.3g}") for k in range(-26, 47)])  # 0.0501 to 200, round numbers
+# What the grid of epsilon is, for the table of settings.
 _EPSILON_TEXT = "121 round numbers from 0.01 to 10 nats, about 40 a decade"
 _INTEGRAL_RTOL = 1e-5  # tolerance of the integrals of figure 4; their values are more accurate
 # bound: tested by surfaces/test_paper_figures - rounding of the sums in a figure's bounds
 _ROUNDING = 1e-15  # of sqrt(d) and sqrt(sigma^2), relative
-_NUMBER_COLUMNS = ("value", "lower", "upper", "kind", "unit", "method")
+_NUMBER_COLUMNS = ("value", "lower", "upper", "kind", "unit", "method")  # last columns of the table of every figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +144,7 @@ def _figure1() -> tuple[dict[str, str], list[PaperCurve]]:
     curves = []
     for mu in (0.5, 0.1, 0.01):
         sigma = sigma_from_ci_lmip(mu, 10, math.sqrt(10.0), rtol=1e-12, unit="bits")
-        setting, noisy = {"mu_bits": mu}, {"mu_bits": mu, "sigma": sigma.value}
+        setting, noisy = {"mu_bits": mu}, {"mu_bits": mu, "sigma": float(sigma)}
         gaussian = _over_sigma_bracket(sigma, lambda s: GaussianMechanism(s, 2.0 * math.sqrt(10.0)).delta(_EPSILON))
         curves += [
             PaperCurve("ldp_delta_achievable", "achievable LDP curve of any mu-CI-LMIP mechanism, eq. (10)",
@@ -189,7 +190,7 @@ def _figure3() -> tuple[dict[str, str], list[PaperCurve]]:
     for mu in (0.1, 0.01):
         sigma = sigma_from_cd_lmip(mu, prior, unit="bits")
         noise = GaussianMechanism(sigma.value)
-        setting, noisy, along = {"mu_bits": mu}, {"mu_bits": mu, "sigma": sigma.value}, {"epsilon_nats": _EPSILON}
+        setting, noisy, along = {"mu_bits": mu}, {"mu_bits": mu, "sigma": float(sigma)}, {"epsilon_nats": _EPSILON}
 
         def exact(epsilon: FloatArray, sigma: Estimate = sigma) -> Estimate:
             return _over_sigma_bracket(sigma, lambda s: lip_delta(prior, GaussianMechanism(s), epsilon))
@@ -246,7 +247,7 @@ def _figure4() -> tuple[dict[str, str], list[PaperCurve]]:
         PaperCurve("entropy", "entropy of the input, all there is to leak", _entropy(prior)),
         PaperCurve("ratio_at_tenth", "that ratio where the optimum is 0.1 bit",
               _ratio(cd_lmip_from_lip_curve(LipCurve(prior, there), rtol=1e-8), cd_lmip(prior, there)),
-              {"mu_bits": 0.1, "sigma": marked.value}),
+              {"mu_bits": 0.1, "sigma": float(marked)}),
     ]  # fmt: skip
     parameters = {
         "d": "1", "Delta": "1", "sigma^2": "46 round numbers from 0.1 to 200, about 20 a decade up to 1.5, then 10",
@@ -265,7 +266,8 @@ def _prior() -> Pmf:
 def _over_sigma_bracket(sigma: Estimate, quantity: Callable[[float], Estimate]) -> Estimate:
     """Bound a quantity that falls as sigma grows, for all sigma within their bracket and the rounding of sqrt(d)."""
     middle = quantity(float(sigma))
-    above, below = quantity(sigma.lower * (1.0 - _ROUNDING)), quantity(sigma.upper * (1.0 + _ROUNDING))
+    _, least, largest = sigma.floats()
+    above, below = quantity(least * (1.0 - _ROUNDING)), quantity(largest * (1.0 + _ROUNDING))
     lower, upper = np.minimum(below.lower, middle.lower), np.maximum(above.upper, middle.upper)
     return Estimate(
         middle.value, lower, upper, kind=_weaker_kind(sigma, middle), unit=middle.unit,
@@ -324,4 +326,4 @@ def _weaker_kind(first: Estimate, second: Estimate) -> Any:
 _FIGURES: dict[str, Callable[[], tuple[dict[str, str], list[PaperCurve]]]] = {
     "figure1": _figure1, "figure2": _figure2, "figure3": _figure3, "figure4": _figure4,
 }  # fmt: skip
-NAMES = tuple(_FIGURES)
+NAMES = tuple(_FIGURES)  # names of all figures, in the order of the paper

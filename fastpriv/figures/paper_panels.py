@@ -16,11 +16,11 @@ from .style import ALERT, FAINT, INK, axes_or_new, new_figure, positive, shade, 
 __all__ = ["figure_of_panels", "panel_figures", "paper_panel"]
 
 _DASHED, _DOTTED = (0, (5, 2)), (0, (1, 1.6))
-_EPSILON_LABEL = r"$\varepsilon$ (nats)"
+_EPSILON_LABEL = r"$\varepsilon$ (nats)"  # label of an axis
 _PANEL_SIZE = (6.4, 4.9)  # inches
 # bound: none - numbers that are drawn are larger
 _LEAST = 1e-30
-_VARIANCE_LABEL = r"noise variance $\sigma^2$ (where $\Delta$ = 1)"
+_VARIANCE_LABEL = r"noise variance $\sigma^2$ (where $\Delta$ = 1)"  # label of an axis
 
 
 def paper_panel(figure: PaperFigure, panel: int = 0, ax: Any = None) -> Any:
@@ -200,9 +200,10 @@ def _side_by_side_axes(picture: Any, count: int) -> Any:
 
 def _draw_curve(ax: Any, curve: PaperCurve, over: str = "epsilon_nats", **look: Any) -> None:
     """Draw the value, and fill the space between its bounds."""
-    x, e = curve.axes[over], curve.estimate
-    ax.fill_between(x, positive(e.lower, _LEAST), positive(e.upper, _LEAST), color=look["color"], alpha=0.25, lw=0)
-    ax.plot(x, positive(e.value, _LEAST), **look)
+    x = curve.axes[over]
+    value, lower, upper = curve.estimate.arrays()
+    ax.fill_between(x, positive(lower, _LEAST), positive(upper, _LEAST), color=look["color"], alpha=0.25, lw=0)
+    ax.plot(x, positive(value, _LEAST), **look)
 
 
 def _annotate_line(ax: Any, curve: PaperCurve, variance: float, text: str, colour: Any, above: bool = True) -> None:
@@ -223,6 +224,7 @@ def _set_log_scales(ax: Any) -> None:
     ax.set(xscale="log", yscale="log")
 
 
+# The functions that draw the panels of each figure, from left to right.
 _PANELS: dict[str, tuple[Callable[[PaperFigure, Any], Any], ...]] = {
     "figure1": (_achievable_ldp,),
     "figure2": (_information_from_ldp, _ldp_ratio),

@@ -37,8 +37,9 @@ from .paper_panels import figure_of_panels, panel_figures
 
 __all__ = ["Paper", "figure_names", "paper"]
 
+# The paper whose figures are computed again.
 SOURCE = "Ngo, Östman and Graell i Amat, On local mutual-information privacy, 2024"
-_TITLE = "Local mutual-information privacy, recomputed"
+_TITLE = "Local mutual-information privacy, recomputed"  # title of the page
 _DPI = 160  # dots per inch of written pictures
 
 
@@ -271,8 +272,8 @@ def _observation1(figure: PaperFigure) -> str:
     achievable = figure.curve("ldp_delta_achievable", mu_bits=0.1)
     epsilon = achievable.axes["epsilon_nats"]
     index = int(np.argmin(np.abs(np.log(epsilon))))
-    general = achievable.estimate.upper[index]
-    gaussian = figure.curve("ldp_delta_gaussian", mu_bits=0.1).estimate.upper[index]
+    general = achievable.estimate.arrays()[2][index]
+    gaussian = figure.curve("ldp_delta_gaussian", mu_bits=0.1).estimate.arrays()[2][index]
     limit = figure.curve("saturation", mu_bits=0.1).estimate.value
     return (
         f"However large ε is, the δ that μ bits promise stays above a level p̄, {limit:.4f} for μ = 0.1. The δ of "
@@ -296,10 +297,10 @@ def _corrections1(figure: PaperFigure) -> tuple[tuple[str, str], ...]:
 
 
 def _observation2(figure: PaperFigure) -> str:
-    ends = [figure.curve("ratio", dimension=d).estimate for d in (1, 10)]
+    ends = [figure.curve("ratio", dimension=d).estimate.arrays()[0] for d in (1, 10)]
     return (
-        f"For large σ² both fall as 1/σ². Their ratio falls from {ends[0].value[0]:.3g} (d = 1) and "
-        f"{ends[1].value[0]:.3g} (d = 10) at the left to {ends[0].value[-1]:.4f} and {ends[1].value[-1]:.4f} at the "
+        f"For large σ² both fall as 1/σ². Their ratio falls from {ends[0][0]:.3g} (d = 1) and "
+        f"{ends[1][0]:.3g} (d = 10) at the left to {ends[0][-1]:.4f} and {ends[1][-1]:.4f} at the "
         "right. For two antipodal inputs the sharp form is exact; where two inputs are the best there are (d = 1, "
         "σ² > 0.36) it is the optimum."
     )
@@ -346,7 +347,7 @@ def _corrections3(figure: PaperFigure) -> tuple[tuple[str, str], ...]:
 
 def _observation4(figure: PaperFigure) -> str:
     tenth = figure.curve("ratio_at_tenth").estimate.value
-    both = figure.curve("ratio_both_directions").estimate.value
+    both = figure.curve("ratio_both_directions").estimate.arrays()[0]
     bound, entropy = figure.curve("cd_lmip_from_lip"), figure.curve("entropy").estimate.value
     vacuous = bound.axes["sigma_squared"][bound.estimate.lower > entropy]
     return (

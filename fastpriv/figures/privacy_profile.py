@@ -20,7 +20,8 @@ __all__ = ["profile"]
 Pair = tuple[ArrayLike, Estimate]
 _LABEL_WIDTH, _TITLE_WIDTH = 40, 60  # characters for which there is room
 _MAX_DECADES = 16.0  # of delta that the axis shows: smaller deltas are below the rounding of a probability near 1
-_DELTA_UNITS = ("probability", "log probability")
+_DELTA_UNITS = ("probability", "log probability")  # units of an Estimate of delta
+# Dashes of the curves in turn: solid, dashed, dotted, dash-dotted.
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 1.5, 1.2, 1.5)))
 
 

@@ -17,7 +17,7 @@ from ..divergences.one_dimension.integrals import mutual_information
 from ..estimate import Estimate, Information, NumberLike
 from . import gaussian
 from .bayesian import mbp
-from .discrete import privacy_curves
+from .discrete import delta_curves
 from .discrete.channel_with_prior import Mechanism, Prior, channel_with_prior, is_channel
 from .discrete.quantities import quantity
 
@@ -145,7 +145,7 @@ def ldp_delta(
     on_support = _validate.flag("on_support", on_support)
     if is_channel(mechanism):
         model = channel_with_prior(prior, mechanism)
-        return privacy_curves.ldp_delta(model, epsilon, on_support, n_jobs, progress)
+        return delta_curves.ldp_delta(model, epsilon, on_support, n_jobs, progress)
     return gaussian.ldp_delta(prior, mechanism, epsilon)
 
 
@@ -252,7 +252,7 @@ def lip_curves(
     """
     _parallel.checked(n_jobs, progress)
     if is_channel(mechanism):
-        delta = privacy_curves.lip_delta(channel_with_prior(prior, mechanism), epsilon, n_jobs, progress)
+        delta = delta_curves.lip_delta(channel_with_prior(prior, mechanism), epsilon, n_jobs, progress)
         return delta, delta.to("log probability")
     return gaussian.lip_curves(prior, mechanism, epsilon)
 

@@ -45,8 +45,9 @@ from .result import Options, Posterior, Top
 
 __all__ = ["FirstPassSums", "Mode", "PosteriorCheckpoint", "mode", "posterior"]
 
-_NO_SUMS: tuple[float, ...] = (0.0,) * 6
+_NO_SUMS: tuple[float, ...] = (0.0,) * 6  # the six sums of the second pass before its first block
 _CONSISTENT = 1e-6  # relative difference of the evidences of both passes beyond which the likelihood has changed
+# Remedy in the error of a pass that ended early.
 _RESUME = "What was computed is in the attribute best of this error: pass it on as resume=error.best."
 
 

@@ -207,7 +207,7 @@ def _by_quadrature(
     value, error = np.empty(base.size), np.empty(base.size)
     nodes = start = 0
     origin = prior.atoms[0] + 0.5 * (prior.atoms[-1] - prior.atoms[0])
-    shared: dict[int, _Grid] = {}
+    shared: dict[int, _QuadratureGrid] = {}
     while start < base.size:
         stop = min(start + _BLOCK_POINTS, base.size)
         if not prior.shares_grid:
@@ -230,7 +230,7 @@ def _by_quadrature(
     return value, error, nodes
 
 
-class _Grid(NamedTuple):
+class _QuadratureGrid(NamedTuple):
     """Relative changes E_d at the nodes of a trapezoidal rule, and what the kernel needs besides."""
 
     nodes: FloatArray
@@ -252,7 +252,7 @@ class _Grid(NamedTuple):
         return 0.5 * (fine[: truth.size] + rest), 0.5 * (coarse[: truth.size] + rest)
 
 
-def _grid(prior: _GroupedPrior, origin: float, truth: FloatArray, density: int) -> _Grid:
+def _grid(prior: _GroupedPrior, origin: float, truth: FloatArray, density: int) -> _QuadratureGrid:
     """The grid for true values in units of sigma from ``origin``, or for all of a prior whose blocks share it."""
     first, last = float(truth[0]), float(truth[-1])
     near = slice(0, prior.atoms.size)
@@ -272,4 +272,4 @@ def _grid(prior: _GroupedPrior, origin: float, truth: FloatArray, density: int) 
     form = _abp.FORMS["small" if small else "whole" if prior.shares_grid else "part"]
     padding = -x.size % _abp.LANES
     x, w = np.append(x, np.full(padding, x[-1])), np.append(w, np.zeros(padding))
-    return _Grid(t, density, form, w, outside, *_abp.posterior_ratios(t, x, w, small))
+    return _QuadratureGrid(t, density, form, w, outside, *_abp.posterior_ratios(t, x, w, small))

@@ -72,7 +72,7 @@ def _by_branch_and_bound(likelihood: IndexLikelihood, options: Options) -> Poste
     log_size = math.log(likelihood.size)
     low, high = bounds.log_evidence
 
-    def between(ends: tuple[float, float], unit: Unit = "nats") -> Estimate:
+    def certified_estimate(ends: tuple[float, float], unit: Unit = "nats") -> Estimate:
         lower, upper = min(ends), max(ends)  # rounding may have exchanged ends that are close
         value = lower if lower == -math.inf or upper == math.inf else 0.5 * (lower + upper)
         return Estimate(value, lower, upper, kind="certified", unit=unit, method="branch and bound")
@@ -81,10 +81,11 @@ def _by_branch_and_bound(likelihood: IndexLikelihood, options: Options) -> Poste
     least = bounds.least[0] - high, min(bounds.least[1] - low, 0.0)
     return _result(
         likelihood, options, bounds.best, bounds.ties, 0.5 * (low + high) if low > -math.inf else high, bounds.cost,
-        log_evidence=between((low, high)), kl=between(bounds.kl), js=between(bounds.js),
-        entropy=between((max(0.0, log_size - bounds.kl[1]), log_size - bounds.kl[0])),
-        max_log_ratio=between(most), min_log_ratio=between(least),
-        vulnerability=between((math.exp(most[0] - log_size), math.exp(most[1] - log_size)), "probability"),
+        log_evidence=certified_estimate((low, high)),
+        kl=certified_estimate(bounds.kl), js=certified_estimate(bounds.js),
+        entropy=certified_estimate((max(0.0, log_size - bounds.kl[1]), log_size - bounds.kl[0])),
+        max_log_ratio=certified_estimate(most), min_log_ratio=certified_estimate(least),
+        vulnerability=certified_estimate((math.exp(most[0] - log_size), math.exp(most[1] - log_size)), "probability"),
     )  # fmt: skip
 
 

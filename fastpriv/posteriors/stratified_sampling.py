@@ -37,7 +37,7 @@ from .result import INT64_LIMIT
 __all__ = ["CONFIDENCE", "DomainSample", "sample_domain"]
 
 CONFIDENCE = 0.95  # of every interval
-_REPLICATES = 32
+_REPLICATES = 32  # independent replicates; their spread gives the interval
 _MIN_REPLICATES = 4  # complete replicates, after an interruption, that still give an interval
 _BUDGET_PER_DRAW = 2**8  # a 256th of the budget is drawn: 2^22 draws by default, some seconds
 _BUDGET_PER_LONG_DRAW = 2**14  # the same for indices beyond 64 bits, which are Python integers: 2^16 draws

@@ -314,9 +314,10 @@ def _estimates(likelihood: SubsetLikelihood, prior: _SubsetPrior, sums: _PassSum
     value, error = _entropy(sums, delta)
     if prior.odds is None:  # entropy and KL add up to log n: the more accurate one gives the other
         by_kl, slack = estimates["kl"], 4.0 * UNIT_ROUNDOFF * log_n
-        if by_kl.width + slack < error:
-            value, error = log_n - by_kl.value, by_kl.width + slack
-        elif 2.0 * error + slack < by_kl.width:
+        width = float(by_kl.width)
+        if width + slack < error:
+            value, error = log_n - float(by_kl), width + slack
+        elif 2.0 * error + slack < width:
             estimates["kl"] = bounded(log_n - value, error + slack, 0.0, most)
     estimates["entropy"] = bounded(value, error, 0.0, log_n * (1.0 + 4.0 * UNIT_ROUNDOFF))
     others = (sums.first.ties - 1.0) + sums.first.rest_high + sums.first.rest_low

@@ -60,7 +60,7 @@ PILOT_REPLICATES = 16
 PILOT_POINTS = 2**10  # of a replicate, at most
 LOOSE_RTOL, LOOSE_POINTS = 3e-3, 2**8  # from this rtol on these suffice; fewer would mistake what pays in long runs
 PILOT_COST = 2.0**22  # components times coordinates times points of a pilot's replicate
-POINTS_TRIED = ("sobol", "antithetic")
+POINTS_TRIED = ("sobol", "antithetic")  # point sets that pilots compare unless one is requested
 PILOT_TIME, ALLOCATION_TIME = 0.5, 0.25  # shares of the time that pilots and probes may take
 PROBE_SHARE = 4  # one part in so many of the remaining samples may be probes: a component without any may matter most
 
@@ -117,7 +117,7 @@ class Outcome:
 
 
 @dataclass
-class _Sampler:
+class _StageSampler:
     """Samples stages within a budget, and collects the statistics of all of them."""
 
     request: Request
@@ -215,7 +215,7 @@ def run(problems: Sequence[SamplingProblem], request: Request, estimand: Estiman
     An interruption ends the run with what was reached; ``KeyboardInterrupt`` is raised only before anything could be
     said.
     """
-    sampler = _Sampler(request)
+    sampler = _StageSampler(request)
     state = _RunState(problems[0])
     try:
         state.stopped = _run_stages(sampler, state, problems, estimand)
@@ -240,7 +240,7 @@ def run(problems: Sequence[SamplingProblem], request: Request, estimand: Estiman
 
 
 def _run_stages(
-    sampler: _Sampler, state: _RunState, problems: Sequence[SamplingProblem], estimand: Estimand
+    sampler: _StageSampler, state: _RunState, problems: Sequence[SamplingProblem], estimand: Estimand
 ) -> str:
     """Run pilot, allocation and stages; return the reason for stopping."""
     request = sampler.request
@@ -384,7 +384,7 @@ def _candidates(problem: SamplingProblem, request: Request) -> tuple[str, ...]:
 
 
 def _choose_by_pilot(
-    sampler: _Sampler, state: _RunState, estimand: Estimand, candidates: list[tuple[SamplingProblem, str]]
+    sampler: _StageSampler, state: _RunState, estimand: Estimand, candidates: list[tuple[SamplingProblem, str]]
 ) -> None:
     """The candidate with the smallest variance times cost, by a pilot whose points are not used again."""
     request = sampler.request
@@ -428,7 +428,7 @@ def _pilot_score(
 
 
 def _next_stage_size(
-    sampler: _Sampler, problem: SamplingProblem, points: str, reference: PlanningReference | None, analysis: int
+    sampler: _StageSampler, problem: SamplingProblem, points: str, reference: PlanningReference | None, analysis: int
 ) -> tuple[int, int]:
     """Replicates and points of each for the next stage; no points when the budget is spent."""
     request, left = sampler.request, sampler.samples_left

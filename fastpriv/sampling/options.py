@@ -42,8 +42,8 @@ IntervalKind = Literal["replicates", "guaranteed"]
 
 DISTRIBUTIONS = ("direct", "balanced", "tilted")  # words of ``method`` for the distribution that samples come from
 POINTS = ("sobol", "antithetic", "random", "plain")  # words of ``method`` for the point sets
-SIDES: tuple[Side, ...] = ("both", "lower", "upper")
-INTERVALS: tuple[IntervalKind, ...] = ("replicates", "guaranteed")
+SIDES: tuple[Side, ...] = ("both", "lower", "upper")  # which bounds an interval has: ``side``
+INTERVALS: tuple[IntervalKind, ...] = ("replicates", "guaranteed")  # how an interval is made: ``interval``
 MIN_SAMPLES = 8  # two replicates of one antithetic pair from each of two distributions
 MAX_SAMPLES = 2**50  # counts of samples, and their sums, are exact as doubles
 
@@ -259,7 +259,7 @@ class TimeBudget:
         return TimeBudget(self.remaining * share, self)
 
 
-UNLIMITED = TimeBudget(math.inf)
+UNLIMITED = TimeBudget(math.inf)  # budget of a run without a limit of time
 
 
 def never_expired() -> bool:

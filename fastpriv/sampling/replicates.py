@@ -200,7 +200,7 @@ def add_q_samples(
     for index, source in enumerate(problem.q_sources):
         component = _component_at(source, (np.arange(n) + 0.5) / n)
         for tile in blocks(n, tile_size(problem.dimension)):
-            words = _random.words(root, (*key, index, tile.start), _draw.SEED_WORDS)
+            words = _random.stream_words(root, (*key, index, tile.start), _draw.SEED_WORDS)
             densities, _ = _drawn(problem, source, component[tile], words)
             log_ratios.update(densities.lp, densities.lq, source.distribution is problem.p)
 
@@ -260,11 +260,11 @@ def _batch_tiles(
 ) -> Iterator[FloatArray]:  # fmt: skip
     """f of ``count`` points of a source in every batch, a tile at a time."""
     uniforms = np.empty(count * batches)
-    _draw.uniforms(_random.words(root, (*key, 0), _draw.SEED_WORDS), uniforms)
+    _draw.uniforms(_random.stream_words(root, (*key, 0), _draw.SEED_WORDS), uniforms)
     positions = ((np.arange(count)[:, np.newaxis] + uniforms.reshape(count, batches)) / count).ravel()
     component = _component_at(source, positions)
     for tile in blocks(positions.size, tile_size(problem.dimension)):
-        words = _random.words(root, (*key, 1, tile.start), _draw.SEED_WORDS)
+        words = _random.stream_words(root, (*key, 1, tile.start), _draw.SEED_WORDS)
         densities, weights = _drawn(problem, source, component[tile], words)
         if log_ratios is not None:
             log_ratios.update(densities.lp, densities.lq, source.distribution is problem.p, weights)
@@ -275,7 +275,7 @@ def _tiles(segment: Segment) -> Iterator[Tile]:
     """Tiles of a segment of one replicate. No tile reaches over the end of a source."""
     problem, key, root, n = segment.problem, (*segment.key, segment.begin), segment.root, segment.n
     start = np.empty(1)
-    _draw.uniforms(_random.words(root, (*key, 0), _draw.SEED_WORDS), start)
+    _draw.uniforms(_random.stream_words(root, (*key, 0), _draw.SEED_WORDS), start)
     net = scrambled(problem.dimension, root, (*key, 1)) if segment.points == "sobol" else None
     size = tile_size(problem.dimension)
     largest = min(size, segment.last - segment.first)  # a small replicate need not touch the memory of a whole tile
@@ -310,14 +310,14 @@ def _side_by_side_tiles(segment: Segment) -> Iterator[Tile]:
     problem, root, count = segment.problem, segment.root, segment.count
     key, points, d = (*segment.key, segment.begin), segment.points, problem.dimension
     start = np.empty(count)
-    _draw.uniforms(_random.words(root, (*key, 0), _draw.SEED_WORDS), start)
+    _draw.uniforms(_random.stream_words(root, (*key, 0), _draw.SEED_WORDS), start)
     net = scrambled(d, root, (*key, 1), count) if points == "sobol" else None
     for source, first, last in problem.source_ranges(segment.n):
         n = last - first
         if not n:
             continue
         if not isinstance(source.distribution, Packed):
-            x = source.distribution.draw(_random.words(root, (*key, 2, first), _draw.SEED_WORDS), count * n)
+            x = source.distribution.draw(_random.stream_words(root, (*key, 2, first), _draw.SEED_WORDS), count * n)
             yield source, problem.densities(x, source.distribution), None
             continue
         runs, z = _ComponentRuns(source, n, start, points), np.empty((d, count * n))
@@ -325,7 +325,7 @@ def _side_by_side_tiles(segment: Segment) -> Iterator[Tile]:
             _draw.sobol_normals(*net, first, z.reshape(d * count, n))
             words = np.empty(0, dtype=np.uint64)
         else:
-            words = _random.words(root, (*key, 2, first), _draw.SEED_WORDS)
+            words = _random.stream_words(root, (*key, 2, first), _draw.SEED_WORDS)
             _draw.normals(words, runs.in_pairs, z)
         component = np.empty(count * n, dtype=np.int32)
         runs.fill(0, words, component)
@@ -336,7 +336,7 @@ def _streams(root: SeedSequence, key: tuple[int, ...], count: int) -> WordArray:
     """Words of ``count`` streams, one a tile: a SeedSequence of its own for each would cost 13 us a tile."""
     if not count:
         return np.empty((0, _draw.SEED_WORDS), dtype=np.uint64)
-    return _random.words(root, key, count * _draw.SEED_WORDS).reshape(count, _draw.SEED_WORDS)
+    return _random.stream_words(root, key, count * _draw.SEED_WORDS).reshape(count, _draw.SEED_WORDS)
 
 
 def _densities_at(
@@ -427,7 +427,7 @@ def _component_moments(
     tile_values = []
     for tile in blocks(component.size, tile_size(problem.dimension)):
         z = np.empty((problem.dimension, tile.stop - tile.start))
-        _draw.normals(_random.words(root, (*key, tile.start), _draw.SEED_WORDS), True, z)
+        _draw.normals(_random.stream_words(root, (*key, tile.start), _draw.SEED_WORDS), True, z)
         _draw.affine_map(mixture.form, mixture.means, mixture.spreads, component[tile], z, z)
         tile_values.append(problem.values(problem.densities(z, mixture), None))
     values = np.concatenate(tile_values, axis=1).reshape(len(tile_values[0]), -1, each)

@@ -125,7 +125,7 @@ def bits(found):
 BLOCKS = {
     "fastpriv.notions.discrete.dense_quantities._BLOCK_CELLS": 2**8,
     "fastpriv.notions.discrete.dense_quantities._LEAST_ROWS": 1,
-    "fastpriv.notions.discrete.privacy_curves._BLOCK_CELLS": 2**8, "fastpriv.notions.discrete.abp._BLOCK_CELLS": 2**8,
+    "fastpriv.notions.discrete.delta_curves._BLOCK_CELLS": 2**8, "fastpriv.notions.discrete.abp._BLOCK_CELLS": 2**8,
     "fastpriv.capacity.finite._CHANNELS_PER_TASK": 1, "fastpriv.posteriors.subsets._RANGE_SIZE": 2**16,
 }  # fmt: skip
 ONE = {}
@@ -148,7 +148,7 @@ REACHED = {
         ("posterior", "posterior of a stream", "posterior_mode"): "posteriors.blocks",
         ("posterior, subsets",): "posteriors.subsets",
         ("summary", "abp"): "notions.discrete.abp notions.discrete.dense_quantities",
-        ("ldp_delta", "lip_delta"): "notions.discrete.privacy_curves notions.discrete.dense_quantities",
+        ("ldp_delta", "lip_delta"): "notions.discrete.delta_curves notions.discrete.dense_quantities",
         ("renyi_leakage",): "notions.discrete.sibson",
         ("renyi_leakage near 1",): "notions.discrete.sibson notions.discrete.dense_quantities",
     }.items()

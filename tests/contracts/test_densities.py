@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from fastpriv import BackendMissingError, Density, DomainError, LogRatio, SamplingWarning, ShapeError, total_variation
-from fastpriv._random import root, words
+from fastpriv._random import root, stream_words
 from fastpriv.kernels.jit import point_loops
 from oracles import user_densities as given
 from oracles.user_densities import D, points
 
-WORDS = words(root(7), (1, 2), 4)
+WORDS = stream_words(root(7), (1, 2), 4)
 
 
 def vectorized(function, sampler=None, **keywords):

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from fastpriv import DomainError
-from fastpriv.info import installation, show_versions
+from fastpriv.cli.info import installation, show_versions
 from fastpriv.kernels import _special, instruction_sets
 from fastpriv.kernels.instruction_sets import INSTRUCTION_SETS, check_forced, of_this_machine
 from kernels.variants import parameters

@@ -16,7 +16,7 @@ LAYERS = {
     "sampling": 4, "mechanisms": 4,
     "divergences": 5, "capacity": 5, "posteriors": 5,
     "notions": 6, "conversions": 7, "calibration": 7,
-    "datasets": 8, "figures": 8, "assessment": 9, "info": 9,
+    "datasets": 8, "figures": 8, "assessment": 9,
     "cli": 10, "__main__": 11,
 }  # fmt: skip
 OWNERS = {"numba": "kernels/jit", "joblib": "_parallel.py"}
@@ -74,7 +74,7 @@ def imports_of_others(root, owners):
             modules += [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
             for module in modules:
                 owner = owners.get(module.split(".")[0])
-                if owner and not name.startswith(owner) and name != "info.py":
+                if owner and not name.startswith(owner):
                     wrong.append(f"{name} imports {module}; only {owner} may")
     return wrong
 

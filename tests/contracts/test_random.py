@@ -8,7 +8,7 @@ from fastpriv import DomainError, _random
 
 
 def stream(rng, *key):
-    return _random.words(_random.root(rng), key, 4).tolist()
+    return _random.stream_words(_random.root(rng), key, 4).tolist()
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,8 @@ def test_a_generator_is_asked_for_128_bits():
 
 
 def test_integers_and_sequences_are_those_of_seed_sequence():
-    assert _random.words(_random.root(7), (), 3).tolist() == SeedSequence(7).generate_state(3, np.uint64).tolist()
+    found = _random.stream_words(_random.root(7), (), 3)
+    assert found.tolist() == SeedSequence(7).generate_state(3, np.uint64).tolist()
     assert stream([1, 2], 5) == SeedSequence([1, 2], spawn_key=(5,)).generate_state(4, np.uint64).tolist()
 
 
@@ -57,8 +58,8 @@ def test_the_place_of_a_seed_sequence_in_its_tree_counts():
 
 def test_words_are_a_prefix_of_more_words():
     root = _random.root(1)
-    assert _random.words(root, (2,), 9)[:4].tolist() == _random.words(root, (2,), 4).tolist()
-    assert _random.words(root, (2,), 4).dtype == np.uint64
+    assert _random.stream_words(root, (2,), 9)[:4].tolist() == _random.stream_words(root, (2,), 4).tolist()
+    assert _random.stream_words(root, (2,), 4).dtype == np.uint64
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ N = 1 << 19
 
 def normals(d, n, seed=0, antithetic=False):
     out = np.empty((d, n))
-    _draw.normals(_random.words(_random.root(seed), (), _draw.SEED_WORDS), antithetic, out)
+    _draw.normals(_random.stream_words(_random.root(seed), (), _draw.SEED_WORDS), antithetic, out)
     return out
 
 
@@ -114,7 +114,7 @@ def test_lanes_and_neighbouring_streams_are_uncorrelated():
     root = _random.root(5)
     streams = np.empty((32, N // 32))
     for key in range(32):
-        _draw.normals(_random.words(root, (key,), _draw.SEED_WORDS), False, streams[key : key + 1])
+        _draw.normals(_random.stream_words(root, (key,), _draw.SEED_WORDS), False, streams[key : key + 1])
     for rows in (lanes, streams):
         for values in (rows, rows * rows):
             off = np.corrcoef(values)[np.triu_indices(len(rows), 1)]
@@ -268,7 +268,7 @@ from fastpriv.sampling import sobol
 def say(name, *arrays):
     print(name, hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest())
 
-words = _random.words(_random.root(11), (3,), _draw.SEED_WORDS)
+words = _random.stream_words(_random.root(11), (3,), _draw.SEED_WORDS)
 z, u, bits = np.empty((7, 4005)), np.empty(9001), np.empty(9001, np.uint64)
 _draw.bits(words, bits)
 _draw.uniforms(words, u)

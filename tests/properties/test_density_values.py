@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fastpriv import Density, GaussianMixture, LogRatio
 from fastpriv._parallel import ordered_map
-from fastpriv._random import root, words
+from fastpriv._random import root, stream_words
 from kernels.lock import lets_others_run
 from oracles import user_densities as given
 from oracles.user_densities import D
@@ -52,7 +52,7 @@ def test_any_layout_of_a_tile_is_taken():
 @pytest.mark.parametrize("law", [JITTED, VECTORIZED], ids=["jitted", "plain"])
 def test_draws_depend_on_their_stream_alone(law):
     key = root(11)
-    tasks = [(words(key, (0, k), 4), 50 + k) for k in range(24)]
+    tasks = [(stream_words(key, (0, k), 4), 50 + k) for k in range(24)]
 
     def work(task):
         x = law.draw(*task)
@@ -72,14 +72,14 @@ def test_draws_depend_on_their_stream_alone(law):
 
 def test_the_loops_release_the_gil():
     n = 200_000
-    stream = words(root(2), (), 4)
+    stream = stream_words(root(2), (), 4)
     x = JITTED.draw(stream, n)
     assert lets_others_run(lambda: JITTED.evaluate(x), 1000)
     assert lets_others_run(lambda: JITTED.draw(stream, n), 1000)
 
 
 def test_jitted_draws_are_those_of_numpy():
-    stream = words(root(5), (), 4)
+    stream = stream_words(root(5), (), 4)
     np.testing.assert_array_equal(
         JITTED.draw(stream, 100), np.random.default_rng(stream).standard_normal((100, D)).T
     )  # fmt: skip
@@ -94,7 +94,7 @@ def test_samples_repeat_by_their_seed():
 
 
 def test_both_sides_of_a_ratio_are_drawn():
-    stream = words(root(5), (), 4)
+    stream = stream_words(root(5), (), 4)
     RATIO.trial(stream)
     assert RATIO.sides == ("p", "q")
     np.testing.assert_allclose(RATIO.draw(stream, 2000).mean(axis=1), given.SHIFT, atol=0.15)
@@ -103,7 +103,7 @@ def test_both_sides_of_a_ratio_are_drawn():
 
 def test_discrete_laws_are_densities_too():
     p = Density(given.poisson_log_density, given.poisson_sampler, dimension=1, vectorized=True)
-    p.trial(words(root(1), (), 4))
+    p.trial(stream_words(root(1), (), 4))
     support = np.arange(60.0)
     assert abs(np.exp(p.log_density(support)).sum() - 1) < 1e-13
     x = p.sample(4000, rng=2)
@@ -114,5 +114,5 @@ def test_discrete_laws_are_densities_too():
 
 def test_bounded_laws_are_densities_too():
     p = Density(given.cube_jitted, lambda rng, n: rng.random((n, D)), dimension=D)
-    p.trial(words(root(1), (), 4))
+    p.trial(stream_words(root(1), (), 4))
     np.testing.assert_array_equal(p.evaluate(np.array([[0.5, 2.0]] * D)), [0.0, -np.inf])

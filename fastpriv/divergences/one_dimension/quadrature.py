@@ -59,7 +59,7 @@ class Deadline(NamedTuple):
         return time.monotonic() > self.expiry
 
 
-NO_DEADLINE = Deadline()
+NO_DEADLINE = Deadline()  # of computations that may take all the time they need
 
 
 class Integral(NamedTuple):

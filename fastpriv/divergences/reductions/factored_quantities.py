@@ -84,7 +84,7 @@ _MAX_WIDTH, _MAX_RELATIVE_WIDTH = 1e-3, 1e-2
 _LOG_UNDERFLOW = -745.0
 _TAIL_LOG_FRACTION = 40.0  # minus the log of the fraction of a hockey-stick divergence that its window may leave out
 _UNKNOWN_SIZE = 1e6  # minus the log of a hockey-stick divergence taken where its own is 0 or cannot be computed
-_METHOD = "reduced to one dimension"
+_METHOD = "reduced to one dimension"  # ``method`` of an Estimate by integrals in one dimension
 
 Arguments = ParamSpec("Arguments")
 
@@ -297,7 +297,8 @@ def _sum_over_factors(
     if math.isinf(total.lower):
         return total
     error = math.fsum(displacement_error(factor) for factor in factors if factor.displacement)
-    error += uncertainty_error(float(total.upper) + error, factors[0].log_uncertainty) if factors[0].log_uncertainty else 0.0
+    if uncertainty := factors[0].log_uncertainty:
+        error += uncertainty_error(float(total.upper) + error, uncertainty)
     return _sum_of_estimates([total], "", error)
 
 

@@ -41,7 +41,7 @@ from ..one_dimension.closed_forms import excess, variance_term
 __all__ = ["first_sigmas", "renyi_divergence"]
 
 _MAX_EXACT_DIMENSION = 20  # up to which positive definiteness is decided in whole numbers
-_METHOD = "closed form, simultaneous diagonalisation"
+_METHOD = "closed form, simultaneous diagonalisation"  # ``method`` of an Estimate for two normal distributions
 
 
 def renyi_divergence(p: GaussianMixture, q: GaussianMixture, order: float) -> Estimate | None:

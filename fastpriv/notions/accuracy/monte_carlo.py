@@ -25,14 +25,14 @@ from ...distributions.user_functions import Sampler
 from ...numerics import FloatArray, IntArray
 from ...sampling.options import Request
 from ...sampling.statistics.intervals import Interval, analysis_confidence, binomial_interval, student_factor
-from .closed_forms import distances
+from .exact_accuracy import distances
 
 __all__ = ["MissCounts", "count_misses"]
 
 _BLOCK_SAMPLES, _BLOCK_ENTRIES = 2**14, 2**20  # samples of a block, and their coordinates in all, at most
 _BLOCKS_AT_ONCE = 2**10  # blocks of a secret that are handed out together
 _FEW_ALPHAS = 16  # alphas up to which they are compared one by one
-_PILOT_SAMPLES = 2**12
+_PILOT_SAMPLES = 2**12  # samples of a pilot, at most: it plans the first analysis and enters no result
 _PILOT_SHARE = 8  # the pilot takes at most the eighth part of the budget
 _RELIABLE_MISSES = 100  # misses of a pilot that plans the first analysis; after fewer it is a quarter as long
 _MAIN, _PILOT = 0, 1  # keys of random streams
@@ -56,7 +56,7 @@ class MissCounts:
         return binomial_interval(self.misses, self.samples, level, request.side)
 
 
-class _Block(NamedTuple):
+class _SampleBlock(NamedTuple):
     """A task: so many samples of one secret from stream ``number`` of its kind."""
 
     number: int
@@ -75,8 +75,8 @@ class _BlockMisses:
     norm: float
     root: SeedSequence
 
-    def __call__(self, block: _Block) -> IntArray:
-        words = _random.words(self.root, (block.secret, block.stream, block.number), 4)
+    def __call__(self, block: _SampleBlock) -> IntArray:
+        words = _random.stream_words(self.root, (block.secret, block.stream, block.number), 4)
         points = self.samplers[block.secret](words, block.samples).T
         distance = distances(points, self.target, self.norm)
         if self.alpha.size <= _FEW_ALPHAS:
@@ -101,7 +101,7 @@ def count_misses(
             count.analyses = [request.sample_budget]
     else:
         n = min(_PILOT_SAMPLES, size, request.sample_budget // _PILOT_SHARE)
-        pilots = [_Block(0, secret, n, _PILOT) for secret in range(len(counts))]
+        pilots = [_SampleBlock(0, secret, n, _PILOT) for secret in range(len(counts))]
         for count, misses in zip(counts, _misses_of_blocks(block_misses, pilots, request), strict=True):
             count.analyses = _schedule(misses, n, size, request)
     interrupted = expired = False
@@ -110,7 +110,7 @@ def count_misses(
         for i in active:
             begin, end = counts[i].samples, counts[i].analyses[counts[i].analysis - 1]
             starts = range(begin, min(end, begin + _BLOCKS_AT_ONCE * size), size)
-            blocks += [_Block(start // size, i, min(size, end - start), _MAIN) for start in starts]
+            blocks += [_SampleBlock(start // size, i, min(size, end - start), _MAIN) for start in starts]
         blocks.sort()
         results = _misses_of_blocks(block_misses, blocks, request)
         try:
@@ -145,7 +145,7 @@ def _analyse(count: MissCounts, request: Request) -> None:
 
 
 def _misses_of_blocks(
-    block_misses: _BlockMisses, blocks: Sequence[_Block], request: Request
+    block_misses: _BlockMisses, blocks: Sequence[_SampleBlock], request: Request
 ) -> Generator[IntArray, None, None]:
     return ordered_map(block_misses, blocks, n_jobs=request.n_jobs, progress=request.progress)
 

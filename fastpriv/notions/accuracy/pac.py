@@ -26,7 +26,7 @@ from ...mechanisms import DiscreteLaplace
 from ...mechanisms.gaussian import GaussianMechanism
 from ...numerics import FloatArray, IndexArray
 from ...sampling.options import Request, Sampling, Side
-from .closed_forms import Bounds, discrete_laplace_misses, gaussian_misses, has_gaussian_form, row_misses
+from .exact_accuracy import Bounds, discrete_laplace_misses, gaussian_misses, has_gaussian_form, row_misses
 from .monte_carlo import count_misses
 
 __all__ = ["RobustAccuracy", "pac_accuracy", "robust_accuracy"]

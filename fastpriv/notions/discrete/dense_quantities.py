@@ -49,6 +49,7 @@ _LEAST_ROWS = 16  # rows in one task, at least
 _SAMPLE_ROWS = 64  # rows from which the first centre is taken
 # bound: none - columns in which q is smaller are scaled, well above the smallest normal double
 _TINY_COLUMN = 1e-300
+# ``method`` of quantities that depend on extreme cells only.
 _COLUMN_METHOD = "largest and smallest cell of each column"
 
 

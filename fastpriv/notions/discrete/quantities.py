@@ -46,7 +46,9 @@ UNITS: dict[str, Unit] = {
     "pointwise_lmip": "nats", "bayes_vulnerability": "probability", "prior_vulnerability": "probability",
     "min_entropy_leakage": "nats", "maximal_leakage": "nats",
 }  # fmt: skip
+# Quantities that the extreme log ratios determine.
 _LOG_RATIOS = ("ldp_epsilon", "ldp_on_support", "xi_plus", "xi_minus")
+# Quantities that the Bayes vulnerability determines.
 _BEST_GUESS = ("bayes_vulnerability", "prior_vulnerability", "min_entropy_leakage")
 _MULTIPLICATIVE = ("bayes_vulnerability", "prior_vulnerability")  # of a product, their logarithms add up; all else adds
 

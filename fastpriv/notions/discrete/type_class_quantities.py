@@ -23,7 +23,7 @@ from .channel_with_prior import Bracket, ChannelWithPrior
 __all__ = ["chi_square_information", "log_ratio_bounds", "maximal_leakage", "mutual_information", "type_classes",
            "vulnerability"]  # fmt: skip
 
-_METHOD = "classes of like releases"
+_METHOD = "classes of like releases"  # ``method`` of a Bracket
 
 
 def type_classes(model: ChannelWithPrior) -> TypeClasses | None:

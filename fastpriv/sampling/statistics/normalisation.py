@@ -65,7 +65,7 @@ class IntegralComparison(NamedTuple):
     verdict: Verdict
 
 
-_NOTHING_SAID = IntegralComparison(math.nan, math.inf, "equal")
+_NOTHING_SAID = IntegralComparison(math.nan, math.inf, "equal")  # of draws that are too few or of no use
 
 
 def compare_integrals(at_p: FloatArray | None, at_q: FloatArray | None) -> IntegralComparison:
@@ -230,7 +230,7 @@ def warn_of_normalisation(comparison: IntegralComparison, p: str = "p", q: str =
 def _both_sides(at_p: FloatArray, at_q: FloatArray) -> IntegralComparison:
     shift = math.log(len(at_p) / len(at_q))
 
-    def score(c: float) -> tuple[float, float]:
+    def likelihood_score(c: float) -> tuple[float, float]:
         """The sum above when l moves by -c, and the sum of s (1 - s) over all draws."""
         p, q = _chance(shift + at_p - c), _chance(shift + at_q - c)
         return float((1.0 - p).sum() - q.sum()), float((p * (1.0 - p)).sum() + (q * (1.0 - q)).sum())
@@ -240,13 +240,13 @@ def _both_sides(at_p: FloatArray, at_q: FloatArray) -> IntegralComparison:
     if finite.size == 0:
         return _NOTHING_SAID
     low, high = float(finite.min()) - 60.0, float(finite.max()) + 60.0
-    if score(low)[0] > 0 or score(high)[0] < 0:
+    if likelihood_score(low)[0] > 0 or likelihood_score(high)[0] < 0:
         return _NOTHING_SAID
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if score(middle)[0] < 0 else (low, middle)
+        low, high = (middle, high) if likelihood_score(middle)[0] < 0 else (low, middle)
     best = 0.5 * (low + high)
-    weight = score(best)[1]
+    weight = likelihood_score(best)[1]
     spread = 1.0 / weight - 1.0 / len(at_p) - 1.0 / len(at_q) if weight > 0 else math.inf
     unequal = _differs(at_p, at_q, shift)
     if spread > _VAGUE:  # P and Q hardly overlap

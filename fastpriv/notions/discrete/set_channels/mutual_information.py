@@ -40,6 +40,7 @@ __all__ = ["STEP", "TRAPEZOID", "log_transform", "mutual_information"]
 # bound: proved - the trapezoidal rule in log t is off by at most TRAPEZOID of the answer, for any d < pi / 2
 STEP = 0.22  # of the trapezoidal rule: TRAPEZOID is then below 1e-17
 _ANGLE_GAP = STEP / (2 * math.pi)  # pi / 2 - d, at which the bound of the error is least
+# Bound of the relative error of the trapezoidal rule.
 TRAPEZOID = 2 / math.sin(_ANGLE_GAP) / math.expm1(2 * math.pi * (0.5 * math.pi - _ANGLE_GAP) / STEP)
 # bound: none - a times the first node t_0; what lies before is enclosed
 _FIRST_NODE = 3e-9

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FIGURE_FORMATS", "GRID_FORMS", "add_column_options", "figure_format", "open_table"]
 
-FIGURE_FORMATS = ("png", "svg", "pdf", "none")
+FIGURE_FORMATS = ("png", "svg", "pdf", "none")  # choices of --figures; "none" draws nothing
+# The three ways to write a grid, for the help texts.
 GRID_FORMS = "numbers (1,2,5), start:stop:count (equal steps) or start..stop:count (equal ratios)"
 
 

@@ -45,7 +45,7 @@ Curve: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # valu
 _BLOCK_CELLS = 2**18  # cells of the rows that are compared in one task: 2 MiB of doubles
 _BATCH_TERMS = 2**22  # levels times releases that are held at a time: 32 MiB of doubles
 _LARGEST_EXPONENT = 709.0  # e^709 is a double, e^710 is not
-_LARGEST_DOUBLE = float(np.finfo(np.float64).max)
+_LARGEST_DOUBLE = float(np.finfo(np.float64).max)  # in place of infinity, since infinity times a cell of 0 is NaN
 # bound: tested by enclosures/test_channel_notions - absolute error of a cell where products are subnormal
 _UNDERFLOW_ERROR = 4e-323
 
