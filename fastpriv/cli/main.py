@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from types import TracebackType
 from typing import Any, NoReturn
 
 from .. import __version__
@@ -111,12 +112,19 @@ def _configure_process() -> None:
     """Set up the process for the command line.
 
     Characters that the output cannot encode are escaped, matplotlib does not report its cache directory, and Ctrl-C
-    stops the command also where it arrives inside a finalizer, where Python drops exceptions.
+    stops the command also where it arrives inside a finalizer or a compiled function that drops exceptions.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    sys.excepthook = _print_exception
     sys.unraisablehook = _repeat_interrupt
+
+
+def _print_exception(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    """Print an exception, but no KeyboardInterrupt: compiled modules print what they drop before it is repeated."""
+    if not issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, traceback)
 
 
 def _repeat_interrupt(dropped: Any) -> None:
