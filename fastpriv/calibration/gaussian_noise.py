@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _parallel, _validate
-from .._estimates import monotone
+from .._monotone import monotone
 from ..capacity.awgn import awgn_sigma_from_capacity
 from ..distributions import Pmf
 from ..divergences.one_dimension.integrals import mutual_information

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _parallel, _validate
-from .._estimates import monotone
+from .._monotone import monotone
 from ..estimate import Estimate, Information, NumberLike, Unit
 from ..numerics import LOG_2, FloatArray
 from .awgn_solver import BLOCK, ROUNDING, SolvedArray, inverse_block, solve, solve_all

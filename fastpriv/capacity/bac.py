@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _validate, special
-from .._estimates import Ends, monotone
+from .._monotone import Ends, monotone
 from ..estimate import Estimate, Information, NumberLike
 from ..numerics import FloatArray
 

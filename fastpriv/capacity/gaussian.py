@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _validate
-from .._estimates import monotone
+from .._monotone import monotone
 from ..distributions.covariances import MAX_ASYMMETRY, scaling_exponents
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Information, Kind, NumberLike

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _validate
-from .._estimates import monotone
+from .._monotone import monotone
 from ..distributions.covariances import scaling_exponents
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Information, Kind, NumberLike, Result

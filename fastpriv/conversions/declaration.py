@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, ParamSpec
 
 from .. import _validate
-from .._estimates import monotone
+from .._monotone import monotone
 from ..errors import DomainError
 from ..estimate import Estimate
 from .vocabulary import NOTIONS, OPTIONS, PARAMETERS, Assumption

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _validate
-from .._estimates import weakest
+from .._monotone import weakest
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Information, NumberLike
 from ..numerics import LARGEST_DOUBLE, LOG_2, FloatArray

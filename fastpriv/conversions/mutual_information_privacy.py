@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _validate, special
-from .._estimates import monotone
+from .._monotone import monotone
 from ..estimate import Estimate, Information, NumberLike, Result
 from ..numerics import MACHINE_EPSILON, FloatArray
 from ._closed_forms import ABSOLUTE_ERROR, bounded, validated

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _validate
-from .._estimates import monotone
+from .._monotone import monotone
 from ..distributions import GaussianMixture, Pmf
 from ..divergences.one_dimension.monotone_pieces import MAX_DOUBLE_WIDTH, curve_estimate, hockey_stick_rows
 from ..estimate import Estimate, NumberLike

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 from numpy.typing import ArrayLike
 
 from .. import _validate
-from .._estimates import monotone
+from .._monotone import monotone
 from ..distributions import LogRatio
 from ..estimate import Estimate, NumberLike
 from ..sampling.options import Request, Sampling, SamplingOptions, sampling_request

@@ -7,7 +7,7 @@ from typing import Unpack
 import numpy as np
 
 from .. import _validate
-from .._estimates import in_unit, monotone
+from .._monotone import in_unit, monotone
 from ..distributions import GaussianMixture, Pmf
 from ..estimate import Estimate, Information, NumberLike
 from ..sampling.options import Sampling, SamplingOptions, sampling_request

@@ -6,7 +6,7 @@ import math
 from typing import Unpack
 
 from .. import _validate
-from .._estimates import in_unit, monotone
+from .._monotone import in_unit, monotone
 from ..distributions import LogRatio
 from ..errors import DomainError
 from ..estimate import Estimate, Information, NumberLike

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _validate, special
-from .._estimates import monotone
+from .._monotone import monotone
 from .._values import ValueObject
 from ..distributions import GaussianMixture, Pmf
 from ..errors import DomainError

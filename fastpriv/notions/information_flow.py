@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import _parallel, _validate
-from .._estimates import in_unit, monotone
+from .._monotone import in_unit, monotone
 from .._parallel import Progress
 from ..estimate import Estimate, Information, NumberLike
 from ..numerics import FloatArray, IndexArray

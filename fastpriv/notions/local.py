@@ -10,7 +10,7 @@ Notation: X is the secret with prior pi on points x, M the mechanism, P_x the di
 from __future__ import annotations
 
 from .. import _parallel, _validate
-from .._estimates import in_unit, monotone
+from .._monotone import in_unit, monotone
 from .._parallel import Progress
 from ..capacity.finite import channel_capacity
 from ..divergences.one_dimension.integrals import mutual_information

@@ -7,7 +7,7 @@ import pytest
 
 import fastpriv as fp
 from fastpriv import Estimate, ShapeError, calibration, conversions, notions
-from fastpriv._estimates import UNITS, monotone, weakest
+from fastpriv._monotone import UNITS, monotone, weakest
 from fastpriv.conversions.vocabulary import PARAMETERS
 from fastpriv.errors import DomainError
 from sizes import few_first

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ... import _parallel, _validate
-from ..._estimates import monotone
+from ..._monotone import monotone
 from ..._parallel import Progress
 from ..._random import RNGLike
 from ...channels import AnyChannel
