@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from . import _remedies
 from ._remedies import shown
 from .errors import DomainError, EstimateGivenError, ShapeError
-from .numerics import FloatArray
+from .numerics import FloatArray, next_above
 
 __all__ = [
     "array", "broadcastable", "choice", "copied", "count", "flag", "grid", "instance", "integers", "memory", "path",
@@ -233,7 +233,7 @@ def sum_gap(weights: Any) -> float:
     """|sum - 1|, rounded up; 0 for a sum of exactly 1."""
     if len(weights) <= _EXACT_SUM_SIZE:
         gap = abs(math.fsum([*np.asarray(weights, dtype=np.float64).tolist(), -1.0]))
-        return math.nextafter(gap, math.inf) if gap else 0.0
+        return next_above(gap) if gap else 0.0
     gap = float(abs(np.sum(weights, dtype=np.longdouble) - 1))  # in blocks of 128, halves of halves of them
     return gap * (1 + 2.0**-50) + 256 * float(np.finfo(np.longdouble).eps)
 

@@ -12,12 +12,16 @@ from typing import Any
 
 __all__ = [
     "BackendMissingError", "DomainError", "EstimateGivenError", "NotConvergedError", "SamplingWarning", "ShapeError",
-    "interruption", "warned",
+    "TooLargeError", "interruption", "warned",
 ]  # fmt: skip
 
 
 class DomainError(ValueError):
     """An argument lies outside the set where the quantity is defined."""
+
+
+class TooLargeError(DomainError):
+    """A channel has more cells, or a product more types of secrets, than can be enumerated."""
 
 
 class ShapeError(ValueError):

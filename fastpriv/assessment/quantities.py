@@ -25,7 +25,7 @@ import numpy as np
 from .. import notions
 from ..channels import AnyChannel
 from ..conversions.average_bayesian_privacy import abp_given_secret_from_mbp
-from ..errors import DomainError
+from ..errors import TooLargeError
 from ..estimate import KINDS, Estimate, Unit, equal_fields
 from ..mechanisms import GeometricMechanism
 from ..mechanisms.gaussian import GaussianMechanism
@@ -233,7 +233,7 @@ def _unless_too_large(quantity: Callable[[], Any]) -> Any:
     """Compute the quantity; return None if the channel is too large to enumerate."""
     try:
         return quantity()
-    except (DomainError, MemoryError):
+    except (TooLargeError, MemoryError):
         return None
 
 

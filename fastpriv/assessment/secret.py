@@ -9,7 +9,6 @@ apart; any other mechanism on values sees the indices 0 .. n - 1 of the distinct
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections import Counter
 from collections.abc import Sequence
@@ -24,7 +23,7 @@ from .. import _validate
 from ..distributions import Pmf
 from ..errors import DomainError, ShapeError
 from ..estimate import equal_fields
-from ..numerics import FloatArray, IntArray
+from ..numerics import FloatArray, IntArray, next_above
 from .columns import CELLS_PER_BATCH, LARGEST_EXACT_INTEGER, Column, sorted_categories, whole_number
 
 __all__ = ["MAX_CATEGORIES", "Domain", "SecretDistribution", "assign_inputs", "secret_distribution"]
@@ -109,7 +108,7 @@ class SecretDistribution:
         """The range of the values as they are, rounded up."""
         low, high = float(self.unrounded.values[0]), float(self.unrounded.values[-1])
         span = high - low
-        return span if Fraction(high) - Fraction(low) <= Fraction(span) else math.nextafter(span, math.inf)
+        return span if Fraction(high) - Fraction(low) <= Fraction(span) else next_above(span)
 
 
 def secret_distribution(data: Any, bins: Any, domain: Domain) -> SecretDistribution:

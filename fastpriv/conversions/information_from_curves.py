@@ -35,7 +35,7 @@ from .. import _validate
 from .._monotone import weakest
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Information, NumberLike
-from ..numerics import LARGEST_DOUBLE, LOG_2, FloatArray
+from ..numerics import LARGEST_DOUBLE, LOG_2, LOG_2_ABOVE, FloatArray, next_below
 from .curve_integrals import CheckedCurve, IntegralBracket, Weight, integral_of_function, integral_of_samples
 from .declaration import Formula, conversion
 from .vocabulary import EVERY_PAIR, NGO
@@ -357,7 +357,7 @@ def _antipodal(span: float, sigma: float) -> Estimate:
         return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="equal inputs")
     ratio = math.inf if sigma < span / 1e300 else span / sigma
     if ratio > 40.0:  # log 2 - I = E log(1 + e^-L) <= E e^(-L/2) = e^(-ratio^2 / 8) < 1e-86
-        least, most = math.nextafter(LOG_2, 0.0), math.nextafter(LOG_2, 1.0)
+        least, most = next_below(LOG_2), LOG_2_ABOVE
         return Estimate(LOG_2, least, most, kind="exact", unit="nats", method="distant inputs")
     if ratio < 1e-6:  # by I' = mmse / 2 and 1 - snr <= mmse <= 1, I is between snr/2 - snr^2/4 and snr/2
         snr = ratio * ratio / 4

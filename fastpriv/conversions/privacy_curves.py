@@ -26,7 +26,7 @@ from ..divergences.one_dimension.monotone_pieces import MAX_DOUBLE_WIDTH, curve_
 from ..estimate import Estimate, NumberLike
 from ..mechanisms.gaussian import GaussianMechanism
 from ..notions.gaussian import lip_rows
-from ..numerics import FloatArray, IndexArray
+from ..numerics import FloatArray, IndexArray, next_above
 
 __all__ = ["HockeyStickCurve", "LipCurve", "WorstHockeyStickCurve"]
 
@@ -266,7 +266,7 @@ def _outermost(release: GaussianMixture) -> tuple[GaussianMixture, GaussianMixtu
 
 def _vanishes_from(release: GaussianMixture) -> float:
     """From this epsilon on no component exceeds e^epsilon times the mixture it is a part of."""
-    return math.nextafter(-math.log(float(release.weights.min())) * (1 + 4e-16) + 2 * release.mass_gap, math.inf)
+    return next_above(-math.log(float(release.weights.min())) * (1 + 4e-16) + 2 * release.mass_gap)
 
 
 def _log_moments(p: GaussianMixture, q: GaussianMixture) -> FloatArray:

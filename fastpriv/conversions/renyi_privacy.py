@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from .. import _validate
 from ..estimate import Estimate, Information, NumberLike, Unit
-from ..numerics import BoolArray, FloatArray
+from ..numerics import BoolArray, FloatArray, next_above
 from ._closed_forms import (
     bounded,
     information,
@@ -395,7 +395,7 @@ def _at_lower_orders(
     for fraction in _STEP_FRACTIONS:
         order = 1.0 + fraction * np.minimum(t, 1e15)
         with np.errstate(over="ignore"):
-            renyi = np.where(rho == 0.0, 0.0, np.nextafter(rho * order, np.inf))
+            renyi = np.where(rho == 0.0, 0.0, next_above(rho * order))
         value, error = smaller_by_tangents(tangent_bound, value, error, renyi, order, target)
     return value, error
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics import FloatArray
+from ..numerics import LOG_2, FloatArray
 
 __all__ = ["HALF_LOG_2PI", "log_binomial_coefficients", "log_binomial_pmf", "log_comb", "log_poisson_pmf"]
 
@@ -50,7 +50,7 @@ def log_poisson_pmf(x: Any, mean: float) -> FloatArray:
 def log_binomial_coefficients(n: int, x: Any) -> FloatArray:
     """Logs of the numbers of subsets of n with x members: binomial probabilities at 1/2, times 2^n."""
     x = np.asarray(x, dtype=np.float64)
-    return log_binomial_pmf(x, n, -math.log(2), -math.log(2)) + n * math.log(2) if n else np.zeros_like(x)
+    return log_binomial_pmf(x, n, -LOG_2, -LOG_2) + n * LOG_2 if n else np.zeros_like(x)
 
 
 def log_comb(n: int, x: int) -> float:

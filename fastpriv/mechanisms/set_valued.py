@@ -28,7 +28,7 @@ from ..channels.type_classes import (
     underflow_error,
 )
 from ..errors import DomainError
-from ..numerics import BoolArray, FloatArray, IntArray
+from ..numerics import LOG_2, BoolArray, FloatArray, IntArray
 from .binomial import log_binomial_coefficients, log_binomial_pmf, log_comb
 from .categorical import log_mixture, validated_epsilon
 
@@ -312,7 +312,7 @@ class SubsetSelection(AnyChannel):
         return math.comb(self.k, self.size)
 
     def _log2_shape(self) -> tuple[float, float]:
-        return math.log2(self.k), log_comb(self.k, self.size) / math.log(2.0)
+        return math.log2(self.k), log_comb(self.k, self.size) / LOG_2
 
     @property
     def log_inside(self) -> float:

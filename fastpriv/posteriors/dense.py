@@ -39,7 +39,7 @@ from ..channels.vector_sources import BLOCK, SourceError
 from ..errors import DomainError, NotConvergedError
 from ..estimate import Estimate, Unit, exact
 from ..kernels import _posterior
-from ..numerics import LOG_2_ABOVE, UNIT_ROUNDOFF, FloatArray, IntArray
+from ..numerics import LOG_2_ABOVE, MACHINE_EPSILON, UNIT_ROUNDOFF, FloatArray, IntArray
 from .blocks import Block, LikelihoodAndPrior, PosteriorOutput, no_secrets
 from .result import Options, Posterior, Top
 
@@ -359,7 +359,7 @@ def _evidence(sums: FirstPassSums, size: int, inputs: LikelihoodAndPrior) -> _Ev
         parts, weight, gap = [sums.top, log_total, -log_size], 1.0 / size, 0.0
     else:
         excess = (sums.mass_high - 1.0) + sums.mass_low
-        rounding = 2.0**-50 if inputs.log_prior else 2.0**-52 * abs(excess)
+        rounding = 2.0**-50 if inputs.log_prior else MACHINE_EPSILON * abs(excess)
         parts, weight = [inputs.shift, sums.top, log_total, -math.log1p(excess)], 1.0 / (1.0 + excess)
         gap = abs(excess) + rounding
     high = math.fsum(parts)

@@ -23,7 +23,7 @@ from ..distributions import Pmf
 from ..distributions.pmf import grouped_atoms
 from ..estimate import Estimate
 from ..kernels import _abp
-from ..numerics import LOG_2, BoolArray, FloatArray
+from ..numerics import LOG_2, BoolArray, FloatArray, next_above, next_below
 
 __all__ = ["gaussian_abp"]
 
@@ -258,7 +258,7 @@ def _grid(prior: _GroupedPrior, origin: float, truth: FloatArray, density: int) 
     near = slice(0, prior.atoms.size)
     if not prior.shares_grid:
         left, right = origin + (first - prior.reach) * prior.sigma, origin + (last + prior.reach) * prior.sigma
-        outward = math.nextafter(left, -math.inf), math.nextafter(right, math.inf)
+        outward = next_below(left), next_above(right)
         near = slice(*np.searchsorted(prior.atoms, outward))
     x = (prior.atoms[near] - origin) / prior.sigma
     w = prior.weights[near]

@@ -34,7 +34,7 @@ from ..channels.base import DefaultColumn
 from ..channels.likelihoods import DefaultLikelihood, DenseLikelihood, as_likelihood
 from ..errors import DomainError, ShapeError
 from ..estimate import Estimate, Kind, Unit
-from ..numerics import LOG_2, LOG_2_ABOVE, FloatArray, IntArray
+from ..numerics import LOG_2, LOG_2_ABOVE, MACHINE_EPSILON, FloatArray, IntArray
 from .ball_arithmetic import Ball, log_of_count, quotient, select, stack
 from .result import Options, Posterior, Top, index_array, write_probabilities
 
@@ -340,10 +340,10 @@ def _prior_groups(counts: list[int], prior: FloatArray, log_likelihood: FloatArr
     """
     log_count, _, _ = _log_counts(counts)
     if log_prior:
-        logs = Ball(prior, 2.0**-52 * (np.abs(prior) + 1))
+        logs = Ball(prior, MACHINE_EPSILON * (np.abs(prior) + 1))
         mass = (log_count + logs).exp()
     else:
-        each = Ball(prior, 2.0**-52 * prior)
+        each = Ball(prior, MACHINE_EPSILON * prior)
         logs, mass = each.log(), each * Ball([float(count) for count in counts])
     total = mass.sum()
     gap = abs(float(total.mid) - 1.0)

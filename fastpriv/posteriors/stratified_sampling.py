@@ -27,7 +27,7 @@ from .. import _random
 from .._parallel import Progress, ordered_map
 from ..channels.likelihoods import IndexLikelihood
 from ..errors import warned
-from ..numerics import FloatArray
+from ..numerics import LOG_2, FloatArray
 from ..sampling.statistics.intervals import Interval, replicate_interval
 from ..sampling.statistics.tail_index import LargestValues, PointMoments, tail_verdict
 from .branch_and_bound import convex_js, convex_kl
@@ -155,7 +155,7 @@ def _estimated(logs: FloatArray, weights: FloatArray, size: int, best: list[tupl
     change = means / level.value - 1.0  # e_i
     return DomainSample(
         evidence, _interval(sums[:, 0] - kl * change, moments, 0, draws, math.log(size)),
-        _interval(sums[:, 1] - 0.5 * slope * change, moments, 1, draws, math.log(2.0)), top, least, best, logs.size,
+        _interval(sums[:, 1] - 0.5 * slope * change, moments, 1, draws, LOG_2), top, least, best, logs.size,
     )  # fmt: skip
 
 
@@ -183,6 +183,6 @@ def _warn_of_limits(verdict: str, size: int, draws: int) -> None:
 
 def _trivial_bounds(size: int, kl: float = 0.0, js: float = 0.0) -> tuple[Interval, Interval]:
     """KL and JS with the bounds that hold for any likelihood."""
-    log_size, ln2 = math.log(size), math.log(2.0)
+    log_size, ln2 = math.log(size), LOG_2
     return Interval(min(kl, log_size), 0.0, log_size), Interval(min(js, ln2), 0.0, ln2)
 

@@ -204,7 +204,7 @@ def _tighten_with_closed_bounds(
     in_time = not deadline.expired
     if remaining.size and in_time:
         tails = _log_tail_bounds(first, second, epsilon[remaining])
-        upper = np.minimum(np.nextafter(np.exp(tails), np.inf), 1.0)
+        upper = np.minimum(next_above(np.exp(tails)), 1.0)
         _lower_the_upper_bounds(rows, remaining, np.where(np.isneginf(tails), 0.0, upper), tails)
     order = np.argsort(epsilon, kind="stable")  # H falls with epsilon
     for column in (2, 5):

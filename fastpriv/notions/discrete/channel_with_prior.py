@@ -14,7 +14,7 @@ from ... import _validate
 from ...channels import AnyChannel, Channel, DefaultChannel, ProductChannel
 from ...channels.type_classes import prior_gap
 from ...distributions import Pmf
-from ...errors import DomainError
+from ...errors import DomainError, TooLargeError
 from ...estimate import Estimate, Kind, Unit
 from ...mechanisms import SubsetSelection, UnaryEncoding
 from ...mechanisms.gaussian import GaussianMechanism
@@ -112,7 +112,7 @@ def channel_with_prior(prior: Prior | AnyChannel, mechanism: Mechanism) -> Chann
 
 
 def with_distinct_rows(model: ChannelWithPrior) -> ChannelWithPrior:
-    """The same model with one row for all default secrets, if its rows can be enumerated; else DomainError."""
+    """The same model with one row for all default secrets, if its rows can be enumerated; else TooLargeError."""
     channel, prior = model
     if not isinstance(channel, DefaultChannel):
         return with_all_rows(model)
@@ -126,10 +126,10 @@ def with_distinct_rows(model: ChannelWithPrior) -> ChannelWithPrior:
 
 
 def with_all_rows(model: ChannelWithPrior) -> ChannelWithPrior:
-    """The same model with one prior probability for each secret, if its rows can be enumerated; else DomainError."""
+    """The same model with one prior probability for each secret, if its rows can be enumerated; else TooLargeError."""
     channel, prior = model
     if not rows_are_enumerable(channel):
-        raise DomainError(
+        raise TooLargeError(
             f"mechanism must have at most {'2**25' if _lists_sets(channel) else '2**37'} cells, 2**28 secrets and "
             f"2**28 releases to be gone through row by row; got {_validate.shown(channel)}. "
             "This quantity is known in closed form for fewer families and priors."

@@ -30,8 +30,8 @@ from ...capacity import structured
 from ...channels import AnyChannel, Channel, RowPair, SparseChannel, TypeClasses
 from ...estimate import Estimate
 from ...kernels import _channel_blocks
+from ...numerics import LOG_2, BoolArray, FloatArray, IndexArray, next_above, next_below
 from ...numerics import UNIT_ROUNDOFF as U
-from ...numerics import BoolArray, FloatArray, IndexArray
 from . import product_channels
 from .channel_with_prior import ChannelWithPrior, with_distinct_rows
 from .dense_quantities import ColumnStatistics, RowBlocks, column_statistics
@@ -150,7 +150,7 @@ def _cell_rounding(channel: AnyChannel, levels: FloatArray) -> FloatArray:
     """Rounding error of a hockey-stick divergence of two rows whose cells are computed."""
     if isinstance(channel, (Channel, SparseChannel)):
         return np.full(levels.size, 4 * U if getattr(channel, "log", False) else 0.0)
-    return 16 * U * (2 + math.log(2.0) * channel._log2_shape()[1] + np.minimum(levels, 750.0))
+    return 16 * U * (2 + LOG_2 * channel._log2_shape()[1] + np.minimum(levels, 750.0))
 
 
 def _has_tiny_cells(channel: AnyChannel, secrets: IndexArray, n_jobs: int | None) -> bool:
@@ -173,7 +173,7 @@ def _level_shift(gap: float) -> float:
 def _shifted(levels: FloatArray, gap: float) -> tuple[FloatArray, FloatArray]:
     """Levels above and below these, by what wrong row sums and roundings of cells can shift them."""
     shift = _level_shift(gap)
-    return np.nextafter(levels + shift, np.inf), np.maximum(np.nextafter(levels - shift, -np.inf), 0.0)
+    return next_above(levels + shift), np.maximum(next_below(levels - shift), 0.0)
 
 
 def _bounds_from_shifted(

@@ -33,8 +33,8 @@ from ..._parallel import Progress
 from ...capacity.structured import leakage_of_excess
 from ...channels import AnyChannel, Channel, SparseChannel
 from ...kernels import _channel_blocks
+from ...numerics import LOG_2, MACHINE_EPSILON, BoolArray, FloatArray, IndexArray, IntArray, RealArray
 from ...numerics import UNIT_ROUNDOFF as U
-from ...numerics import BoolArray, FloatArray, IndexArray, IntArray, RealArray
 from .channel_with_prior import Bracket, ChannelWithPrior
 
 __all__ = [
@@ -85,7 +85,7 @@ class RowBlocks:
         """What a row sum can miss 1 by where cells are made from parameters; 0 for cells that are stored."""
         if isinstance(self.channel, Channel) or not self.log:
             return 0.0
-        return 2.0**-52 * self._largest_log + self.log_error
+        return MACHINE_EPSILON * self._largest_log + self.log_error
 
     @property
     def _largest_log(self) -> float:
@@ -111,7 +111,7 @@ class RowBlocks:
     def exponents(self) -> IntArray:
         """Powers of 2 by which plain columns are scaled."""
         assert self.log_scale is not None
-        return np.rint(self.log_scale / math.log(2)).astype(np.int64)
+        return np.rint(self.log_scale / LOG_2).astype(np.int64)
 
     def rescaled(self, columns: FloatArray) -> FloatArray:
         """Scaled numbers, one for each column, without the scale."""
@@ -174,7 +174,7 @@ def column_statistics(rows: RowBlocks, *, silent: bool = False) -> ColumnStatist
         q = np.maximum(centre + delta, 0.0)
         if ((top > 0) & (q < _TINY_COLUMN)).any() and rows.log_scale is None:
             # columns are never scaled down: a cell far below its column may be subnormal already
-            rows.log_scale = np.where(top > 0, np.minimum(np.frexp(top)[1], 0), 0) * math.log(2)
+            rows.log_scale = np.where(top > 0, np.minimum(np.frexp(top)[1], 0), 0) * LOG_2
             centre = np.ldexp(low, -rows.exponents)
         elif (centre > 2 * q).any():
             centre = np.ascontiguousarray(low)

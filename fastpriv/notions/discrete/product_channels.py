@@ -31,7 +31,7 @@ from ..._values import distinct_rows
 from ...capacity import structured
 from ...channels import AnyChannel, Channel, RowPair, SparseChannel, TypeClasses
 from ...channels.composite import compositions, log_multinomials, mixed_radix_digits, product_pairs
-from ...errors import DomainError
+from ...errors import DomainError, TooLargeError
 from ...mechanisms import RandomizedResponse
 from ...numerics import UNIT_ROUNDOFF as U
 from ...numerics import BoolArray, FloatArray, IndexArray, IntArray, LongDoubleArray
@@ -106,7 +106,7 @@ def expected_posteriors(model: ChannelWithPrior, secret: Any) -> TypeDivergences
     elif (number := _number_of_types(model, kinds)) <= _MOST_TYPES:
         counts, mass, error = _all_types(model, kinds)
     else:
-        raise DomainError(
+        raise TooLargeError(
             f"secret must be given for a product whose secrets are of more than {_MOST_TYPES} types; got None for "
             f"{_validate.shown(number)} types. Pass the true secrets of interest."
         )

@@ -25,8 +25,8 @@ import numpy as np
 from ..._parallel import Progress
 from ...capacity import structured
 from ...channels import TypeClasses
+from ...numerics import LOG_2, FloatArray
 from ...numerics import UNIT_ROUNDOFF as U
-from ...numerics import FloatArray
 from .channel_with_prior import Bracket, ChannelWithPrior, with_distinct_rows
 from .dense_quantities import RowBlocks, column_statistics
 from .type_class_quantities import type_classes
@@ -123,7 +123,7 @@ def _near_one_from_rows(rows: RowBlocks, order: float) -> Bracket | None:
 def _log_scale(rows: RowBlocks) -> FloatArray:
     """Logarithms of the factors by which columns are scaled."""
     assert rows.log_scale is not None
-    return np.asarray(rows.log_scale if rows.log else rows.exponents * math.log(2), dtype=np.float64)
+    return np.asarray(rows.log_scale if rows.log else rows.exponents * LOG_2, dtype=np.float64)
 
 
 def _bracket_near_one(weight: FloatArray, change: FloatArray, order: float, error: float) -> Bracket:
