@@ -25,6 +25,7 @@ from .packed import MAX_MAGNITUDE
 
 __all__ = [
     "MAX_ASYMMETRY",
+    "factors_and_refused",
     "scaling_exponents",
     "sigma_rows",
     "simplest_form",
@@ -113,6 +114,23 @@ def validated_factors(covariances: FloatArray, index: IndexArray | None = None) 
 
     ``index`` holds the position of each matrix in the caller's argument, for errors.
     """
+    factors, refused = factors_and_refused(covariances)
+    if refused:
+        position, least_found = refused[0]
+        position = position if index is None else int(index[position])
+        raise DomainError(
+            f"covariances must be positive definite{' to rounding' if least_found > -1e-9 else ''}; got a smallest "
+            f"eigenvalue of {least_found:.4g}, for unit variances, at index {position} ({len(refused)} of "
+            f"{len(covariances)} matrices). {_DEFINITENESS_REMEDY}"
+        )
+    return factors
+
+
+def factors_and_refused(covariances: FloatArray) -> tuple[FloatArray, list[tuple[int, float]]]:
+    """Lower Cholesky factors of (k, d, d) matrices, and those refused: position and least eigenvalue at unit variances.
+
+    The factors of the refused matrices, singular to rounding or indefinite, hold no meaningful numbers.
+    """
     count, dimension, _ = covariances.shape
     _validate.memory("covariances", covariances.nbytes, _MEMORY_REMEDY)
     factors = np.empty_like(covariances)
@@ -129,15 +147,7 @@ def validated_factors(covariances: FloatArray, index: IndexArray | None = None) 
         bad = ~(least > _MIN_EIGENVALUE_RATIO * np.sqrt(dimension) * largest)
         refused += zip((rows.start + doubtful[bad]).tolist(), least[bad].tolist(), strict=True)
         np.multiply(lower, up[:, :, None], out=factors[rows])
-    if refused:
-        position, least_found = refused[0]
-        position = position if index is None else int(index[position])
-        raise DomainError(
-            f"covariances must be positive definite{' to rounding' if least_found > -1e-9 else ''}; got a smallest "
-            f"eigenvalue of {least_found:.4g}, for unit variances, at index {position} ({len(refused)} of {count} "
-            f"matrices). {_DEFINITENESS_REMEDY}"
-        )
-    return factors
+    return factors, refused
 
 
 def scaling_exponents(diagonal: FloatArray) -> IntArray:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...distributions.covariances import validated_factors
+from ...distributions.covariances import factors_and_refused
 from ...numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 
 __all__ = ["Factors", "certified_bounds", "cholesky_factors", "lower_factors"]
@@ -278,17 +278,12 @@ def _constants(
 
 
 def lower_factors(spreads: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Lower factors, and which there are."""
-    try:
-        return validated_factors(spreads), np.ones(len(spreads), dtype=bool)
-    except ValueError:
-        roots, good = np.zeros_like(spreads), np.zeros(len(spreads), dtype=bool)
-    for row, spread in enumerate(spreads):
-        try:
-            roots[row], good[row] = validated_factors(spread[None])[0], True
-        except ValueError:
-            continue
-    return roots, good
+    """Lower Cholesky factors, 0 where there is none, and whether there is one."""
+    factors, refused = factors_and_refused(spreads)
+    positive_definite = np.ones(len(spreads), dtype=bool)
+    positive_definite[[position for position, _ in refused]] = False
+    factors[~positive_definite] = 0.0
+    return factors, positive_definite
 
 
 def _proved_least_eigenvalues(matrices: FloatArray) -> FloatArray:
