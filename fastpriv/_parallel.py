@@ -8,6 +8,7 @@ import pickle
 import threading
 import traceback
 import warnings
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from queue import SimpleQueue
@@ -162,8 +163,17 @@ def _process_results(
     key = os.urandom(16).hex()  # of the function in the cache of each worker
     if backend.supports_return_generator:
         run = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
-        with _closing(run(joblib.delayed(_run_in_worker)(key, pickled, task) for task in tasks)) as outcomes:
-            yield from map(_result_of, outcomes)
+        left = deque(tasks)
+        calls = (joblib.delayed(_run_in_worker)(key, pickled, left.popleft()) for _ in range(len(tasks)) if left)
+        with _closing(run(calls)) as outcomes:
+            try:
+                yield from map(_result_of, outcomes)
+            except (Exception, GeneratorExit):
+                # the tasks that were sent end by themselves: loky may fail in a thread of its own when it is closed
+                # (and kills its workers) just as it is sent another task
+                left.clear()
+                deque(outcomes, maxlen=0)
+                raise
         return
     size = _TASKS_PER_WORKER * backend.effective_n_jobs(n_jobs)
     with joblib.Parallel(n_jobs=n_jobs) as run:  # one pool for all rounds
