@@ -166,14 +166,15 @@ def _process_results(
         left = deque(tasks)
         calls = (joblib.delayed(_run_in_worker)(key, pickled, left.popleft()) for _ in range(len(tasks)) if left)
         with _closing(run(calls)) as outcomes:
-            try:
-                yield from map(_result_of, outcomes)
-            except (Exception, GeneratorExit):
-                # the tasks that were sent end by themselves: loky may fail in a thread of its own when it is closed
-                # (and kills its workers) just as it is sent another task
-                left.clear()
-                deque(outcomes, maxlen=0)
-                raise
+            for outcome in outcomes:
+                try:
+                    yield _result_of(outcome)
+                except BaseException:
+                    # the tasks that were sent end by themselves: loky may fail in a thread of its own when it is
+                    # closed (and kills its workers) just as it is sent another task
+                    left.clear()
+                    deque(outcomes, maxlen=0)
+                    raise
         return
     size = _TASKS_PER_WORKER * backend.effective_n_jobs(n_jobs)
     with joblib.Parallel(n_jobs=n_jobs) as run:  # one pool for all rounds
