@@ -326,7 +326,6 @@ static void FP_NAME(fp_pieces_end_values)(const fp_log_ratio *r, fp_pieces *out)
             piece->high = at.value, piece->high_error = at.error;
         } else
             piece->high = out->limit[1];
-        piece->guess = NAN;
     }
 }
 
@@ -353,6 +352,7 @@ static int FP_NAME(fp_pieces_build)(const fp_log_ratio *r, fp_pieces *out)
     for (int j = 0; j < r->nq; ++j)
         least_q = r->t[j] < least_q ? r->t[j] : least_q, most_q = r->t[j] > most_q ? r->t[j] : most_q;
     scale = least_p < least_q ? least_p : least_q;
+    out->sharpest = (1.0 + 1e-9) / scale / scale;
     FP_NAME(fp_tail_sign)(r, -1, most_p > most_q ? most_p : most_q, &edge[0], &sign[0], &out->limit[0], &spread[0]);
     FP_NAME(fp_tail_sign)(r, 1, most_p > most_q ? most_p : most_q, &edge[1], &sign[1], &out->limit[1], &spread[1]);
     /* one narrowest component against the others: L'' = Var_r(g) - b + t has one sign everywhere */
@@ -414,6 +414,8 @@ static int FP_NAME(fp_pieces_build)(const fp_log_ratio *r, fp_pieces *out)
         status = FP_NAME(fp_pieces_append_monotone)(out, edge[1], INFINITY, sign[1]);
     if (!status)
         FP_NAME(fp_pieces_end_values)(r, out);
+    if (!status)
+        status = FP_NAME(fp_knots_build)(r, most_p > most_q ? most_p : most_q, out);
     fp_pieces_free(&runs);
     return r->stop->status == FP_INTERRUPTED ? FP_INTERRUPTED : status;
 }
