@@ -149,6 +149,7 @@ static fp_dd FP_NAME(fp_crossing_by_bisection)(const fp_log_ratio *r, const fp_p
     int sign = piece->sign;
     fp_dd crossing;
     fp_taylor at, side;
+    guess = fabs(guess) < FP_FARTHEST_POSITION ? guess : NAN;
     int proved[2] = {1, 1}; /* whether the crossing is proved to lie inside each end */
     double start = guess > a && guess < b ? guess : isfinite(a) ? a : isfinite(b) ? b : r->n[0];
     for (int right = 0; right < 2; ++right) { /* a finite bracket */
