@@ -13,8 +13,6 @@
 /* bound: none - L may be off by so much, and four times the error of L, at what is taken for a crossing */
 #define FP_CROSSING_WIDTH 1e-12
 #define FP_CROSSING_STEPS 30 /* Newton steps before a crossing is left to bisection */
-/* bound: proved - the size of logarithms of densities up to which FP_SCORE_ERROR holds, with a margin for log n */
-#define FP_LARGEST_LOG 9e4
 
 /* The knots of all pieces; -1 when memory is short. */
 static int FP_NAME(fp_knots_build)(const fp_log_ratio *r, double scale, fp_pieces *out)
@@ -98,11 +96,13 @@ static int FP_NAME(fp_crossing_step)(fp_crossing *c, const FP_NAME(fp_ratios) * 
                  + 4.5e-16 * fabs(slope) * (fabs(next) + away);
     double least = fabs(slope) - slope_error - curvature * away, reach = 2.0 * off / least * (1.0 + 1e-9);
     if (off <= FP_CROSSING_WIDTH + 4.0 * error && least > 0.0 && 4.0 * off * curvature <= least * least
-        && reach * sharpest <= 1e-6 * (steepest + sqrt(sharpest)) && next - reach > c->piece->left && next + reach < c->piece->right
-        && fabs(at->value[lane]) + fabs(at->log_q[lane]) < FP_LARGEST_LOG) {
+        && reach * sharpest <= 1e-6 * (steepest + sqrt(sharpest)) && next - reach > c->piece->left
+        && next + reach < c->piece->right) {
         double grow = (steepest + sharpest * reach) * (away + reach);
         c->x = next;
-        c->log_loss = fp_log(reach * off * (1.0 + off)) + c->epsilon + at->log_q[lane] + grow - FP_LOG_SQRT_2PI + 1e-9;
+        c->log_loss = fp_log(reach * (off < 1e-3 ? off * (1.0 + off) : expm1(off))) + c->epsilon + at->log_q[lane] + at->log_q_error[lane] + grow
+                      - FP_LOG_SQRT_2PI + 1e-9;
+        c->log_loss += 1e-15 * fabs(c->log_loss);
         return 1;
     }
     if (++c->steps > FP_CROSSING_STEPS || !(fabs(f) < INFINITY))
@@ -131,25 +131,22 @@ static void FP_NAME(fp_crossings_find)(const fp_log_ratio *r, const fp_pieces *p
     ptrdiff_t next = 0;
     int active = 0;
     double x[FP_LANES];
-    for (; next < count && active < FP_LANES; ++next, ++active) {
-        FP_NAME(fp_crossing_start)(pieces, crossing[next]);
-        lane[active] = crossing[next];
-    }
-    while (active && !r->stop->status) {
+    while (!r->stop->status) {
+        for (; next < count && active < FP_LANES; ++next) {
+            FP_NAME(fp_crossing_start)(pieces, crossing[next]);
+            lane[active++] = crossing[next];
+        }
+        if (!active)
+            return;
         FP_NAME(fp_ratios) at;
         for (int k = 0; k < FP_LANES; ++k)
             x[k] = lane[k < active ? k : active - 1]->x;
         FP_NAME(fp_log_ratio_at_points)(r, x, &at);
         *evaluations += active;
         int kept = 0;
-        for (int k = 0; k < active; ++k) {
-            if (!FP_NAME(fp_crossing_step)(lane[k], &at, k, pieces->sharpest)) {
+        for (int k = 0; k < active; ++k)
+            if (!FP_NAME(fp_crossing_step)(lane[k], &at, k, pieces->sharpest))
                 lane[kept++] = lane[k];
-            } else if (next < count) {
-                FP_NAME(fp_crossing_start)(pieces, crossing[next]);
-                lane[kept++] = crossing[next++];
-            }
-        }
         active = kept;
     }
 }

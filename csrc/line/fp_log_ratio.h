@@ -64,7 +64,7 @@ typedef struct {
     double *w, *m, *s, *v, *n, *t; /* P = (w, m, s) and Q = (v, n, t), each sorted by mean and sigma */
     int np, nq;
     fp_stop_token *stop;           /* set by the caller before anything else */
-    double *scratch;         /* 12 (padded p + padded q + padded coupling) + padded q doubles */
+    double *scratch;         /* 20 (padded p + padded q + padded coupling) + padded q doubles */
     void *storage;
 } fp_log_ratio;
 
@@ -308,7 +308,7 @@ static inline int fp_log_ratio_build(fp_log_ratio *r, int np, const double *w, c
     int big = np > nq ? np : nq;
     size_t coupling = (size_t)fp_padded(np) + 2 * FP_LANES, padded = (size_t)fp_padded(np) + (size_t)fp_padded(nq);
     size_t doubles = 3 * (size_t)(np + nq) + 11 * padded + (size_t)fp_padded(nq) + 21 * coupling
-                     + 3 * (size_t)fp_padded(big) + (FP_LANES + 4) * (padded + coupling) + (size_t)fp_padded(nq) + 64;
+                     + 3 * (size_t)fp_padded(big) + (2 * FP_LANES + 4) * (padded + coupling) + (size_t)fp_padded(nq) + 64;
     char *block = malloc(doubles * sizeof(double) + (size_t)big * sizeof(fp_component) + (size_t)nq * sizeof(fp_dd)
                          + (size_t)np * (sizeof(int) + 3 * sizeof(double)) + (size_t)nq * sizeof(int));
     if (!block)
@@ -338,8 +338,10 @@ static inline void fp_log_ratio_free(fp_log_ratio *r) { free(r->storage); }
 /* An interval of the line. FP_MONOTONE: L is monotone with direction `sign`; `low` and `high` are its values at the
  * left and the right end (the limits for an infinite end), with errors at most `low_error` and `high_error`.
  * FP_ENCLOSED: low <= L <= high, and nothing more is known. FP_CURVED, during the subdivision: L'' has the sign
- * `sign`. `knots` points of the piece, from `knot` on, are known with L and L'. */
-enum { FP_MONOTONE, FP_CURVED, FP_ENCLOSED };
+ * `sign`; FP_OPEN, not decided. `knots` points of the piece, from `knot` on, are known with L and L'. */
+enum { FP_MONOTONE, FP_CURVED, FP_ENCLOSED, FP_OPEN };
+/* Phases of the search for an extremum of L. */
+enum { FP_AT_LEFT_END, FP_AT_RIGHT_END, FP_AT_ZERO, FP_AT_LEFT_SIDE, FP_AT_RIGHT_SIDE };
 
 typedef struct {
     double left, right;

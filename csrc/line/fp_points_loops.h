@@ -1,26 +1,30 @@
-/* The log-likelihood ratio and the two distribution functions at eight points at once, one to a lane; included once per
- * instruction set. What a lane holds does not depend on the others. */
-/* bounds: tested by enclosures/test_hockey_stick - errors of L and of the tails, counted to first order in the
- * roundings */
+/* The log-likelihood ratio, its local analysis and the two distribution functions at eight points at once, one to a
+ * lane; included once per instruction set. What a lane holds does not depend on the others. */
+/* bounds: tested by enclosures/test_hockey_stick - errors of L, its derivatives and the tails, counted to first order
+ * in the roundings */
 
-/* bound: proved - relative error of a score E_r g in terms of max |g|: twice the relative error of a term that does not
- * underflow, FP_ROUND (4 + 2 (746 + |peak| + load) + load + |peak|), for loads up to 900 and |peak| below 1e5 */
-#define FP_SCORE_ERROR 1.2e-9
+/* As fp_moments, for eight points. */
+typedef struct {
+    double log[FP_LANES], error[FP_LANES], score[FP_LANES], score_error[FP_LANES], rate[FP_LANES], spread[FP_LANES],
+        spread_error[FP_LANES], peak[FP_LANES], mass[FP_LANES];
+} FP_NAME(fp_point_moments);
 
-/* L, its error, L', log q (without sqrt(2 pi)), and the largest |g_i| of both sides, at eight points. */
+/* L, its error, L' and its error, log q (without sqrt(2 pi)) and its error, and the largest |g_i| of both sides, at eight
+ * points. */
 typedef struct {
     double value[FP_LANES], error[FP_LANES], slope[FP_LANES], slope_error[FP_LANES], log_q[FP_LANES],
-        steepest[FP_LANES];
+        log_q_error[FP_LANES], steepest[FP_LANES];
 } FP_NAME(fp_ratios);
 
-/* Log density of one side, its error and its score at eight points; `h` is a workspace of 8 n doubles. */
+/* Log density of one side and its score, with errors. `h` and `e` have eight entries for a component: h_i - max h and
+ * its exponential are left there. */
 static void FP_NAME(fp_log_density_at_points)(const fp_mixture *side, const double *restrict x, double *restrict h,
-                                              double *restrict log_density, double *restrict error,
-                                              double *restrict score, double *restrict steepest)
+                                              double *restrict e, double *restrict steepest,
+                                              FP_NAME(fp_point_moments) *restrict out)
 {
-    double peak[FP_LANES], mass[FP_LANES], load[FP_LANES], moment[FP_LANES];
+    double peak[FP_LANES], mass[FP_LANES], load[FP_LANES], moment[FP_LANES], size[FP_LANES], loaded[FP_LANES];
     for (int k = 0; k < FP_LANES; ++k)
-        peak[k] = -INFINITY, mass[k] = load[k] = moment[k] = 0.0;
+        peak[k] = -INFINITY, mass[k] = load[k] = moment[k] = size[k] = loaded[k] = 0.0;
     for (int i = 0; i < side->n; ++i) {
         const double mean = side->mean[i], inverse = side->inverse[i], weight = side->log_weight[i];
         double *restrict row = h + (ptrdiff_t)FP_LANES * i;
@@ -31,56 +35,171 @@ static void FP_NAME(fp_log_density_at_points)(const fp_mixture *side, const doub
         }
     }
     for (int i = 0; i < side->n; ++i) {
-        const double mean = side->mean[i], inverse = side->inverse[i], size = side->load[i];
-        const double *restrict row = h + (ptrdiff_t)FP_LANES * i;
+        const double mean = side->mean[i], inverse = side->inverse[i], own = side->load[i];
+        double *restrict row = h + (ptrdiff_t)FP_LANES * i, *restrict term = e + (ptrdiff_t)FP_LANES * i;
         for (int k = 0; k < FP_LANES; ++k) {
-            const double z = (x[k] - mean) * inverse, g = -z * inverse, e = fp_exp(row[k] - peak[k]), wide = fabs(g);
-            mass[k] += e;
-            moment[k] += e * g;
-            load[k] += e * (z * z + size);
+            const double z = (x[k] - mean) * inverse, g = -z * inverse, wide = fabs(g), below = row[k] - peak[k];
+            const double value = fp_exp(below), heavy = value * (z * z + own);
+            row[k] = below;
+            term[k] = value;
+            mass[k] += value;
+            moment[k] += value * g;
+            load[k] += heavy;
+            size[k] += value * wide;
+            loaded[k] += heavy * wide;
             steepest[k] = wide > steepest[k] ? wide : steepest[k];
         }
     }
     for (int k = 0; k < FP_LANES; ++k) {
-        log_density[k] = peak[k] + fp_log(mass[k]);
-        score[k] = moment[k] / mass[k];
-        error[k] = FP_ROUND * (4.0 + load[k] / mass[k] + fabs(peak[k])) + 2.3e-16 * side->n;
+        const double base = 4.0 + fabs(peak[k]), a = moment[k] / mass[k];
+        out->peak[k] = peak[k];
+        out->mass[k] = mass[k];
+        out->log[k] = peak[k] + fp_log(mass[k]);
+        out->score[k] = a;
+        out->error[k] = FP_ROUND * (base + load[k] / mass[k]) + 2.3e-16 * side->n;
+        /* of e_i g_i and of e_i, both times the relative error of e_i */
+        out->score_error[k] = (2.0 * FP_ROUND + 2.3e-16 * side->n) / mass[k]
+                                  * (base * size[k] + loaded[k] + size[k] + fabs(a) * (base * mass[k] + load[k]))
+                              + FP_ROUND * fabs(a);
     }
 }
 
-/* L at eight points. */
+/* The second-order part of the local analysis, from what fp_log_density_at_points left. */
+static void FP_NAME(fp_curvature_at_points)(const fp_mixture *side, const double *restrict x, const double *restrict e,
+                                            FP_NAME(fp_point_moments) *restrict out)
+{
+    double rate[FP_LANES], spread[FP_LANES], score_error[FP_LANES], spread_error[FP_LANES], base[FP_LANES];
+    for (int k = 0; k < FP_LANES; ++k)
+        rate[k] = spread[k] = score_error[k] = spread_error[k] = 0.0;
+    for (int i = 0; i < side->n; ++i) {
+        const double precision = side->precision[i];
+        const double *restrict term = e + (ptrdiff_t)FP_LANES * i;
+        for (int k = 0; k < FP_LANES; ++k)
+            rate[k] += term[k] * precision;
+    }
+    for (int k = 0; k < FP_LANES; ++k) {
+        rate[k] /= out->mass[k];
+        base[k] = 4.0 + fabs(out->peak[k]);
+    }
+    for (int i = 0; i < side->n; ++i) {
+        const double mean = side->mean[i], inverse = side->inverse[i], precision = side->precision[i],
+                     own = side->load[i];
+        const double *restrict term = e + (ptrdiff_t)FP_LANES * i;
+        for (int k = 0; k < FP_LANES; ++k) {
+            const double z = (x[k] - mean) * inverse, g = -z * inverse, away = g - out->score[k], square = away * away;
+            const double eta = base[k] + z * z + own, off = fabs(away), wide = fabs(g);
+            spread[k] += term[k] * square;
+            score_error[k] += term[k] * (eta * off + wide);
+            spread_error[k] += term[k] * (eta * (square + precision + rate[k]) + (wide + fabs(out->score[k])) * off);
+        }
+    }
+    for (int k = 0; k < FP_LANES; ++k) {
+        out->rate[k] = rate[k];
+        out->spread[k] = spread[k] / out->mass[k];
+        out->spread_error[k] = (2.0 * FP_ROUND + 2.3e-16 * side->n) / out->mass[k] * spread_error[k];
+        out->score_error[k] = (2.0 * FP_ROUND + 2.3e-16 * side->n) / out->mass[k] * score_error[k]
+                              + FP_ROUND * fabs(out->score[k]); /* sharper, since the score is known */
+    }
+}
+
+/* fp_mixture_remainder on discs around eight points. */
+static void FP_NAME(fp_remainder_at_points)(const fp_mixture *side, const double *restrict x, const double *restrict h,
+                                            const FP_NAME(fp_point_moments) *restrict at,
+                                            const double *restrict radius, double *restrict bound)
+{
+    double sum[FP_LANES];
+    for (int k = 0; k < FP_LANES; ++k)
+        sum[k] = 0.0;
+    for (int i = 0; i < side->n; ++i) {
+        const double mean = side->mean[i], inverse = side->inverse[i], precision = side->precision[i];
+        const double *restrict row = h + (ptrdiff_t)FP_LANES * i;
+        for (int k = 0; k < FP_LANES; ++k) {
+            const double g = -((x[k] - mean) * inverse) * inverse, half = 0.5 * radius[k] * radius[k];
+            const double grow = fabs(g - at->score[k]) * radius[k] + fabs(precision - at->rate[k]) * half;
+            sum[k] += (0.5 * grow * grow) * fp_exp(row[k] + grow);
+        }
+    }
+    for (int k = 0; k < FP_LANES; ++k) {
+        const double residue = at->score_error[k] * radius[k]
+                               + FP_ROUND * at->rate[k] * (0.5 * radius[k] * radius[k]) * (side->n + 8);
+        bound[k] = sum[k] / at->mass[k] * (1.0 + 1e-6) + residue * residue;
+    }
+}
+
+/* L and L' at eight points. */
 static void FP_NAME(fp_log_ratio_at_points)(const fp_log_ratio *r, const double *x, FP_NAME(fp_ratios) * out)
 {
-    double log_p[FP_LANES], error_p[FP_LANES], score_p[FP_LANES], error_q[FP_LANES], score_q[FP_LANES];
+    FP_NAME(fp_point_moments) p, q;
+    double *h = r->scratch, *e = h + FP_LANES * (ptrdiff_t)(r->np > r->nq ? r->np : r->nq);
     fp_stop_requested(r->stop, FP_LANES * (r->np + r->nq));
     for (int k = 0; k < FP_LANES; ++k)
         out->steepest[k] = 0.0;
-    FP_NAME(fp_log_density_at_points)(&r->q, x, r->scratch, out->log_q, error_q, score_q, out->steepest);
-    if (r->coupled || r->tilt.sign) {
-        for (int k = 0; k < FP_LANES; ++k) {
-            fp_taylor at;
-            if (k && x[k] == x[k - 1]) {
-                out->value[k] = out->value[k - 1], out->error[k] = out->error[k - 1];
-                out->slope[k] = out->slope[k - 1], out->slope_error[k] = out->slope_error[k - 1];
-                out->steepest[k] = out->steepest[k - 1];
-                continue;
-            }
+    FP_NAME(fp_log_density_at_points)(&r->q, x, h, e, out->steepest, &q);
+    FP_NAME(fp_log_density_at_points)(&r->p, x, h, e, out->steepest, &p);
+    for (int k = 0; k < FP_LANES; ++k) {
+        out->value[k] = p.log[k] - q.log[k];
+        out->error[k] = p.error[k] + q.error[k];
+        out->slope[k] = p.score[k] - q.score[k];
+        out->slope_error[k] = p.score_error[k] + q.score_error[k] + FP_ROUND * fabs(out->slope[k]);
+        out->log_q[k] = q.log[k];
+        out->log_q_error[k] = q.error[k];
+    }
+    if (!r->coupled && !r->tilt.sign)
+        return;
+    for (int k = 0; k < FP_LANES; ++k) { /* the forms that keep more digits */
+        fp_taylor at;
+        int same = k && x[k] == x[k - 1];
+        if (!same)
             FP_NAME(fp_log_ratio_at)(r, x[k], &at);
-            out->value[k] = at.value, out->error[k] = at.error;
-            out->slope[k] = at.slope, out->slope_error[k] = at.slope_error;
-            for (int i = 0; i < r->np; ++i) {
-                double wide = fabs(x[k] - r->m[i]) * r->p.precision[i];
-                out->steepest[k] = wide > out->steepest[k] ? wide : out->steepest[k];
-            }
-        }
+        out->value[k] = same ? out->value[k - 1] : at.value;
+        out->error[k] = same ? out->error[k - 1] : at.error;
+        out->slope[k] = same ? out->slope[k - 1] : at.slope;
+        out->slope_error[k] = same ? out->slope_error[k - 1] : at.slope_error;
+    }
+}
+
+/* The complete local analysis at the first `count` of eight points, as fp_log_ratio_on_disc. */
+static void FP_NAME(fp_log_ratio_on_discs)(const fp_log_ratio *r, const double *x, const double *first_radius,
+                                           int count, fp_taylor *out)
+{
+    if (r->coupled) {
+        for (int k = 0; k < count; ++k)
+            FP_NAME(fp_log_ratio_on_disc)(r, x[k], first_radius[k], &out[k]);
         return;
     }
-    FP_NAME(fp_log_density_at_points)(&r->p, x, r->scratch, log_p, error_p, score_p, out->steepest);
+    FP_NAME(fp_point_moments) p, q;
+    double radius[FP_LANES], of_p[FP_LANES], of_q[FP_LANES], steepest[FP_LANES] = {0};
+    double *hp = r->scratch, *hq = hp + FP_LANES * (ptrdiff_t)r->np, *e = hq + FP_LANES * (ptrdiff_t)r->nq;
+    int open = count;
+    fp_stop_requested(r->stop, 3 * FP_LANES * (r->np + r->nq));
+    FP_NAME(fp_log_density_at_points)(&r->p, x, hp, e, steepest, &p);
+    FP_NAME(fp_curvature_at_points)(&r->p, x, e, &p);
+    FP_NAME(fp_log_density_at_points)(&r->q, x, hq, e, steepest, &q);
+    FP_NAME(fp_curvature_at_points)(&r->q, x, e, &q);
     for (int k = 0; k < FP_LANES; ++k) {
-        out->value[k] = log_p[k] - out->log_q[k];
-        out->error[k] = error_p[k] + error_q[k];
-        out->slope[k] = score_p[k] - score_q[k];
-        out->slope_error[k] = 2.0 * FP_SCORE_ERROR * out->steepest[k];
+        double spread = p.spread[k] > q.spread[k] ? p.spread[k] : q.spread[k], slope = p.score[k] - q.score[k];
+        radius[k] = first_radius[k] * first_radius[k] * spread > 0.36 ? 0.6 / sqrt(spread) : first_radius[k];
+        if (k < count)
+            out[k] = (fp_taylor){
+                p.log[k] - q.log[k], p.error[k] + q.error[k], slope,
+                p.score_error[k] + q.score_error[k] + FP_ROUND * fabs(slope),
+                (p.spread[k] - p.rate[k]) - (q.spread[k] - q.rate[k]),
+                p.spread_error[k] + q.spread_error[k] + FP_ROUND * (p.rate[k] + q.rate[k]) * (r->np + r->nq + 16), 0.0,
+                INFINITY};
+    }
+    for (int attempt = 0; attempt < 60 && open; ++attempt) {
+        FP_NAME(fp_remainder_at_points)(&r->p, x, hp, &p, radius, of_p);
+        FP_NAME(fp_remainder_at_points)(&r->q, x, hq, &q, radius, of_q);
+        for (int k = 0; k < count; ++k) {
+            if (out[k].radius > 0.0)
+                continue;
+            if (of_p[k] < 0.45 && of_q[k] < 0.45) {
+                out[k].radius = radius[k];
+                out[k].bound = (-log1p(-of_p[k]) - log1p(-of_q[k])) * (1.0 + 1e-9) + 1e-300;
+                --open;
+            } else
+                radius[k] *= attempt < 4 ? 0.6 : 0.3;
+        }
     }
 }
 
