@@ -180,6 +180,59 @@ _GAUSSIAN = {
     ),
 }  # fmt: skip
 
+# The subsampled Gaussian mechanism.
+_SUBSAMPLED_NAMES = ("rate", "sigma", "epsilon")  # arguments
+# Domain in the docstrings.
+_SUBSAMPLED_DOMAIN = (
+    "Sampling rate in [0, 1]; sigma > 0, the noise multiplier: standard deviation over sensitivity; epsilon >= 0 in "
+    "nats."
+)
+_SUBSAMPLED_RESULT = "value, lower and upper bound: three arrays of the broadcast shape, or three scalars."  # result
+_REMOVE = "H_{e^epsilon}((1 - rate) N(0, sigma^2) + rate N(1, sigma^2) || N(0, sigma^2))"  # what is computed
+_ADD = "H_{e^epsilon}(N(0, sigma^2) || (1 - rate) N(0, sigma^2) + rate N(1, sigma^2))"  # the other direction
+_SUBSAMPLED_SOURCE = (
+    "A delta(log(B / A)), delta the curve of the Gaussian mechanism, A and B the coefficients of both normal\n"
+    "    densities in p - e^epsilon q, csrc/gauss/fp_two_points.h; neighbours as in Zhu and Wang (2019)."
+)
+
+
+def _subsampled(direction: str, formula: str, logarithm: bool, example: str) -> str:
+    """Documentation of one function of the subsampled Gaussian mechanism."""
+    quantity = "Natural logarithm of the privacy curve" if logarithm else "Privacy curve delta(epsilon)"
+    accuracy = (
+        "the bounds contain the truth; their distance is at most 4e-14 (1 + |value|)" if logarithm
+        else "the bounds contain the truth; their distance is at most 4e-14 of it where it is a normal number"
+    )
+    return _docstring(
+        f"{quantity} of the Poisson-subsampled Gaussian mechanism when a record is {direction}, with bounds:\n{formula}.",
+        example, accuracy + " and sigma\n    is between 1e-4 and 1e9", _SUBSAMPLED_SOURCE, _SUBSAMPLED_NAMES,
+        _SUBSAMPLED_DOMAIN, _SUBSAMPLED_RESULT, test="test_two_points.py",
+    )  # fmt: skip
+
+
+_SUBSAMPLED_GAUSSIAN = {
+    "subsampled_gaussian_delta_remove": _subsampled(
+        "removed", _REMOVE, False,
+        ">>> value, lower, upper = fp.special.subsampled_gaussian_delta_remove(0.01, 1.0, [0.0, 1.0])\n"
+        ">>> value.round(15)\narray([3.829249225e-03, 2.732009000e-09])",
+    ),
+    "subsampled_gaussian_delta_add": _subsampled(
+        "added", _ADD, False,
+        ">>> value, lower, upper = fp.special.subsampled_gaussian_delta_add(0.01, 1.0, [0.0, 0.005])\n"
+        ">>> value.round(15)\narray([0.003829249225, 0.000612867853])",
+    ),
+    "subsampled_gaussian_log_delta_remove": _subsampled(
+        "removed", _REMOVE, True,
+        ">>> value, lower, upper = fp.special.subsampled_gaussian_log_delta_remove(0.01, 1.0, 100.0)\n"
+        ">>> round(float(value), 8)\n0.0",
+    ),
+    "subsampled_gaussian_log_delta_add": _subsampled(
+        "added", _ADD, True,
+        ">>> value, lower, upper = fp.special.subsampled_gaussian_log_delta_add(0.5, 1.0, 0.69)\n"
+        ">>> round(float(value), 8)\n0.0",
+    ),
+}
+
 # Binary channels.
 _UNIT, _CHANNEL_TEST = "Numbers in [0, 1].", "test_binary_channel.py"
 # The formula and its source, for the docstrings.
@@ -319,7 +372,8 @@ _LOCAL_INFORMATION = {
 
 __all__: list[str] = []
 for _kernel, _documentation in (
-    (_special, _ELEMENTARY), (_gaussian_mechanism, _GAUSSIAN), (_binary_channel, _BINARY_CHANNEL),
+    (_special, _ELEMENTARY), (_gaussian_mechanism, _GAUSSIAN | _SUBSAMPLED_GAUSSIAN),
+    (_binary_channel, _BINARY_CHANNEL),
     (_sphere, _UNIFORM_SPHERE), (_lmip, _LOCAL_INFORMATION),
 ):  # fmt: skip
     globals().update(_kernel.ufuncs(_documentation))
