@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
-from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
@@ -450,6 +448,8 @@ def _rounded_outward(bound: float, spec: str, *, below: bool) -> str:
     if not math.isfinite(bound) or spec[-1:] not in "efgEFG":
         return text
     places = int(spec.rpartition(".")[2][:-1]) if "." in spec else _PYTHON_PRECISION
+    from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+
     digits = Decimal(repr(bound))  # the shortest that tell this double from all others
     if spec[-1] in "fF":
         last = -places
@@ -468,6 +468,8 @@ def _bracket_cells(value: float, lower: float, upper: float) -> list[str]:
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
     """A table in HTML, of text that is escaped here."""
+    from html import escape
+
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

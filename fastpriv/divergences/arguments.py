@@ -48,13 +48,20 @@ def dispatch_of(p: Any, q: Any) -> Dispatch:
 
 
 def exact_estimate(
-    dispatch: Dispatch, request: Request, in_one_dimension: ExactMethod, by_reduction: ExactMethod, *arguments: Any,
+    dispatch: Dispatch, request: Request, in_one_dimension: ExactMethod | None, by_reduction: str, *arguments: Any,
     **options: Any,
 ) -> Estimate | None:  # fmt: skip
-    """The exact or certified estimate; None where it has to be sampled, or samples are forced."""
+    """The exact or certified estimate; None where it has to be sampled, or samples are forced.
+
+    ``by_reduction`` names the method for mixtures in d dimensions, a function of ``reductions.factored_quantities``.
+    """
     if dispatch == "sampled" or request.forced:
         return None
-    method = in_one_dimension if dispatch == "one dimension" else by_reduction
+    method = in_one_dimension
+    if dispatch != "one dimension" or method is None:
+        from .reductions import factored_quantities
+
+        method = getattr(factored_quantities, by_reduction)
     return method(*arguments, deadline=Deadline(time.monotonic() + request.time_budget.remaining), **options)
 
 

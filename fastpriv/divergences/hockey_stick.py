@@ -15,7 +15,6 @@ from ..estimate import Estimate, NumberLike
 from ..sampling.options import Request, Sampling, SamplingOptions, sampling_request
 from .arguments import Distribution, dispatch_of, exact_estimate, stacked
 from .one_dimension import monotone_pieces
-from .reductions import factored_quantities
 
 __all__ = ["hockey_stick_divergence", "log_hockey_stick_divergence", "total_variation"]
 
@@ -163,7 +162,7 @@ def total_variation(
     0.68268949213708...
     """
     dispatch, request = dispatch_of(p, q), sampling_request(total_variation, sampling, options)
-    methods = monotone_pieces.hockey_stick_divergence, factored_quantities.hockey_stick_divergence
+    methods = monotone_pieces.hockey_stick_divergence, "hockey_stick_divergence"
     estimate = exact_estimate(dispatch, request, *methods, p, q, 0.0)
     if estimate is not None:
         return estimate
@@ -180,7 +179,7 @@ def _hockey_stick(
     dispatch = dispatch_of(p, q)
     grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
     request = make_request()
-    methods = monotone_pieces.hockey_stick_divergence, factored_quantities.hockey_stick_divergence
+    methods = monotone_pieces.hockey_stick_divergence, "hockey_stick_divergence"
     estimate = exact_estimate(dispatch, request, *methods, p, q, grid, logs=logs)
     if estimate is not None and both:
         backward = exact_estimate(dispatch, request, *methods, q, p, grid, logs=logs)

@@ -13,7 +13,6 @@ from ..estimate import Estimate, Information, NumberLike
 from ..sampling.options import Sampling, SamplingOptions, sampling_request
 from .arguments import Dispatch, exact_estimate, refuse_certified
 from .one_dimension import integrals
-from .reductions import factored_quantities
 
 __all__ = ["entropy", "label_information", "mutual_information"]
 
@@ -65,7 +64,7 @@ def entropy(
     certified = _validate.flag("certified", certified)
     request = sampling_request(entropy, sampling, options)
     dispatch: Dispatch = "one dimension" if p.dimension == 1 else "mixtures"
-    methods = integrals.entropy, factored_quantities.entropy
+    methods = integrals.entropy, "entropy"
     estimate = exact_estimate(dispatch, request, *methods, p, certified=certified)
     if estimate is not None:
         return estimate
@@ -126,8 +125,7 @@ def label_information(
     _validate.instance("p", p, GaussianMixture)
     certified = _validate.flag("certified", certified)
     request = sampling_request(label_information, sampling, options)
-    method = factored_quantities.mutual_information
-    estimate = exact_estimate("mixtures", request, method, method, p, certified=certified)
+    estimate = exact_estimate("mixtures", request, None, "mutual_information", p, certified=certified)
     if estimate is not None:
         return estimate
     refuse_certified(certified)

@@ -13,7 +13,6 @@ from ..estimate import Estimate, Information, NumberLike
 from ..sampling.options import Sampling, SamplingOptions, sampling_request
 from .arguments import Distribution, dispatch_of, exact_estimate, refuse_certified, stacked
 from .one_dimension import integrals
-from .reductions import factored_quantities
 
 __all__ = ["jensen_shannon", "kl_divergence", "renyi_divergence"]
 
@@ -89,7 +88,7 @@ def kl_divergence(
     """
     certified, both = _validate.flag("certified", certified), _validate.flag("both", both)
     dispatch, request = dispatch_of(p, q), sampling_request(kl_divergence, sampling, options)
-    methods = integrals.kl_divergence, factored_quantities.renyi_divergence
+    methods = integrals.kl_divergence, "renyi_divergence"
     estimate = exact_estimate(dispatch, request, *methods, p, q, certified=certified)
     if estimate is not None and both:
         backward = exact_estimate(dispatch, request, *methods, q, p, certified=certified)
@@ -147,7 +146,7 @@ def jensen_shannon(
     """
     certified = _validate.flag("certified", certified)
     dispatch, request = dispatch_of(p, q), sampling_request(jensen_shannon, sampling, options)
-    methods = integrals.jensen_shannon, factored_quantities.jensen_shannon
+    methods = integrals.jensen_shannon, "jensen_shannon"
     estimate = exact_estimate(dispatch, request, *methods, p, q, certified=certified)
     if estimate is not None:
         return estimate
@@ -231,7 +230,7 @@ def renyi_divergence(
     if order == 1.0:
         return kl_divergence(p, q, certified=certified, sampling=sampling, **options)
     dispatch, request = dispatch_of(p, q), sampling_request(renyi_divergence, sampling, options)
-    methods = integrals.renyi_divergence, factored_quantities.renyi_divergence
+    methods = integrals.renyi_divergence, "renyi_divergence"
     estimate = exact_estimate(dispatch, request, *methods, p, q, order, certified=certified)
     if estimate is not None:
         return estimate

@@ -31,8 +31,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ...distributions import GaussianMixture
 from ...estimate import Estimate, Unit
@@ -304,10 +302,17 @@ def _log_overlaps(p: Components, q: Components, epsilon: float) -> FloatArray:
 
 def _overlap_groups(overlaps: FloatArray, limit: FloatArray) -> tuple[tuple[int, ...], float]:
     """The group of each component of P, then of Q, and the log of the sum of all overlaps between groups."""
-    i, j = np.nonzero(overlaps > limit)
-    k, n = overlaps.shape
-    graph = coo_array((np.ones(i.size, dtype=np.int8), (i, k + j)), shape=(k + n, k + n))
-    labels = connected_components(graph, directed=False)[1]
+    joined = overlaps > limit
+    k, n = joined.shape
+    labels = np.full(k + n, -1)
+    for start in range(k + n):
+        if labels[start] >= 0:
+            continue
+        label, reached = labels.max() + 1, np.arange(k + n) == start
+        while reached.any():  # what the components that were reached last are joined to
+            labels[reached] = label
+            joined_to = joined[reached[:k]].any(axis=0), joined[:, reached[k:]].any(axis=1)
+            reached = np.concatenate(joined_to[::-1]) & (labels < 0)
     across = labels[:k, None] != labels[None, k:]
     return tuple(labels.tolist()), float(np.logaddexp.reduce(overlaps[across], initial=-np.inf))
 
