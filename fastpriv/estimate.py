@@ -54,7 +54,9 @@ class Estimate:
     confidence : float, optional
         Level of a statistical interval, None otherwise.
     cost : mapping, optional
-        What was spent, such as ``{"evaluations": 1200}``.
+        What was spent, such as ``{"evaluations": 1200}``. Its entry ``errors`` says which entries have no answer, as
+        pairs of index and reason, for settings of a stack that were recorded as invalid: all three numbers are NaN
+        there, and nowhere else.
 
     Notes
     -----
@@ -95,6 +97,9 @@ class Estimate:
                 f"confidence must be given for a statistical estimate and for no other; got kind={self.kind!r}, "
                 f"confidence={self.confidence!r}. Set confidence to the level of the interval."
             )
+        if type(self.value) is type(self.lower) is type(self.upper) is float and self.lower <= self.value <= self.upper:
+            object.__setattr__(self, "cost", MappingProxyType(dict(self.cost)))  # the common case, ten times as fast
+            return
         value, lower, upper = (_doubles(name, getattr(self, name)) for name in ("value", "lower", "upper"))
         if not value.shape == lower.shape == upper.shape:
             raise ShapeError(
@@ -102,6 +107,8 @@ class Estimate:
                 "Broadcast them before building the Estimate."
             )
         ordered = (lower <= value) & (value <= upper)
+        if "errors" in self.cost:
+            ordered |= np.isnan(value) & np.isnan(lower) & np.isnan(upper)
         if not ordered.all():
             worst = tuple(int(i) for i in np.argwhere(~ordered)[0])
             place = f" at index {worst[0] if len(worst) == 1 else worst}" if worst else ""
@@ -371,6 +378,8 @@ def _outward(bound: Any, direction: float, source: Any) -> Any:
 
 def _doubles(name: str, number: Any) -> FloatArray:
     """An array of its own; an error for what is no number."""
+    if type(number) is np.ndarray and number.dtype == np.float64:
+        return number.copy()
     if isinstance(number, np.ndarray) and np.any(getattr(number, "mask", False)):
         raise DomainError(
             f"{name} must have no missing values; got a masked entry. Fill them in with .filled(value), or leave them "
