@@ -48,6 +48,7 @@ from .cli.info import show_versions as show_versions
 from .distributions import Density as Density
 from .distributions import GaussianMixture as GaussianMixture
 from .distributions import LogRatio as LogRatio
+from .distributions import MixtureStack as MixtureStack
 from .distributions import Pmf as Pmf
 from .distributions.files import read_mixture as read_mixture
 from .distributions.files import write_mixture as write_mixture
