@@ -31,7 +31,7 @@ from .discrete.channel_with_prior import (
     with_all_rows,
     with_distinct_rows,
 )
-from .discrete.quantities import UNITS, brackets, from_column_statistics, log_ratio_bounds
+from .discrete.quantities import UNITS, brackets, log_ratio_bounds
 from .discrete.type_class_quantities import type_classes
 
 __all__ = ["ChannelSummary", "summary"]
@@ -191,9 +191,7 @@ def _from_rows(
     change = abp.single_change(model, rows, first, release, secret) if is_written else None
     second = _second_pass(rows, first, posteriors, change)
     rows.progress = None  # ABP shows none
-    results = from_column_statistics(rows, first, UNITS)
-    results["cd_lmip"] = dense.mutual_information(rows, second)
-    results["pointwise_lmip"] = dense.pointwise_divergence(rows, second)
+    results = dense.column_brackets(rows, first, UNITS) | dense.row_brackets(rows, second)
     if not isinstance(model.channel, (Channel, DefaultChannel)):
         results |= log_ratio_bounds(model)
     arrays: dict[str, Any] = {}

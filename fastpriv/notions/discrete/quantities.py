@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from ... import _parallel
@@ -32,13 +32,13 @@ from .channel_with_prior import (
     rows_are_enumerable,
     with_distinct_rows,
 )
-from .dense_quantities import ColumnStatistics, RowBlocks
+from .dense_quantities import RowBlocks
 from .set_channels.mutual_information import mutual_information as set_mutual_information
 from .set_channels.parameters import set_parameters
 from .set_channels.vulnerability import best_guess
 from .set_channels.vulnerability import maximal_leakage as set_maximal_leakage
 
-__all__ = ["UNITS", "brackets", "from_column_statistics", "log_ratio_bounds", "quantity", "set_quantities"]
+__all__ = ["UNITS", "brackets", "log_ratio_bounds", "quantity", "set_quantities"]
 
 # Every quantity and its unit. ``ldp_epsilon`` compares all secrets, all others those of positive prior probability.
 UNITS: dict[str, Unit] = {
@@ -71,6 +71,8 @@ def brackets(
     """
     names = tuple(names)
     channel, prior = model
+    if (plain := dense.plain_brackets(model, names, progress)) is not None:
+        return plain
     if model.factors is not None:
         return _sums_over_factors(model.factors, names, n_jobs, progress, omit_unavailable)
     result: dict[str, Bracket] = {}
@@ -88,29 +90,11 @@ def brackets(
     return {name: result[name] for name in names if name in result}
 
 
-def _from_rows(rows: RowBlocks, names: Iterable[str]) -> dict[str, Bracket]:
+def _from_rows(rows: RowBlocks, names: Collection[str]) -> dict[str, Bracket]:
     first = dense.column_statistics(rows)
-    result = from_column_statistics(rows, first, names)
+    result = dense.column_brackets(rows, first, names)
     if {"cd_lmip", "pointwise_lmip"} & set(names):
-        second = dense.row_statistics(rows, first)
-        result["cd_lmip"] = dense.mutual_information(rows, second)
-        result["pointwise_lmip"] = dense.pointwise_divergence(rows, second)
-    return result
-
-
-def from_column_statistics(rows: RowBlocks, first: ColumnStatistics, names: Iterable[str]) -> dict[str, Bracket]:
-    """Those of the named quantities that the first pass through the rows yields."""
-    wanted = set(names)
-    result: dict[str, Bracket] = {}
-    for name, on_support in (("ldp_epsilon", False), ("ldp_on_support", True)):
-        if name in wanted:
-            result[name] = dense.ldp_epsilon(rows, first, on_support)
-    if wanted & {"xi_plus", "xi_minus"}:
-        result["xi_plus"], result["xi_minus"] = dense.bayesian_privacy_sides(rows, first)
-    if not wanted.isdisjoint(_BEST_GUESS):
-        result |= dict(zip(_BEST_GUESS, dense.vulnerability(rows, first), strict=True))
-    if "maximal_leakage" in wanted:
-        result["maximal_leakage"] = dense.maximal_leakage(rows, first)
+        result |= dense.row_brackets(rows, dense.row_statistics(rows, first))
     return result
 
 
