@@ -5,10 +5,12 @@ Every shape is checked before a kernel runs, so that no kernel reads or writes b
 
 import numpy as np
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.stdlib cimport free, malloc
 
 cdef extern from "channel/fp_channel_quantities.h":
     int FP_CHANNEL_QUANTITIES
+    double FP_LEAST_PRIOR
     ctypedef struct fp_channel_totals:
         ptrdiff_t m
         const double *top
@@ -34,6 +36,7 @@ cdef extern from "channel/fp_channel_quantities.h":
         void (*of_rows)(const fp_channel_row_totals *, double *) noexcept nogil
         int (*of_channel)(ptrdiff_t, ptrdiff_t, const void *, int, const double *, double, double, int, double *,
                           double *) noexcept nogil
+        void (*maximal_leakage)(ptrdiff_t, ptrdiff_t, const double *, double, double *, double *) noexcept nogil
     fp_channel_quantities_kernels fp_channel_quantities_select()
     size_t fp_channel_workspace(ptrdiff_t, ptrdiff_t) nogil
     ctypedef struct fp_capacity_kernels:
@@ -45,10 +48,13 @@ cdef extern from "channel/fp_channel_quantities.h":
 cdef fp_channel_quantities_kernels kernels = fp_channel_quantities_select()
 cdef fp_channel_row_gaps_kernel row_gaps = fp_capacity_select().rows
 
+cdef ptrdiff_t CELLS = 2**24  # in one piece of work, some 20 milliseconds
+
 # The quantities in the order of the kernel: bit k of ``wanted`` asks for the k-th.
 NAMES = ("ldp_epsilon", "ldp_on_support", "xi_plus", "xi_minus", "cd_lmip", "pointwise_lmip", "bayes_vulnerability",
          "prior_vulnerability", "min_entropy_leakage", "maximal_leakage")
 assert len(NAMES) == FP_CHANNEL_QUANTITIES
+LEAST_PRIOR = FP_LEAST_PRIOR
 
 
 cdef int _fit(bint good, str what) except -1:
@@ -60,6 +66,16 @@ cdef int _fit(bint good, str what) except -1:
 def prior_gap(const double[::1] prior):
     """|1 - sum| of a prior, rounded up; below 0 if an entry is NaN, negative, or positive and too small."""
     return fp_prior_gap(row_gaps, prior.shape[0], &prior[0]) if prior.shape[0] else -1.0
+
+
+def prior_gaps(const double[:, ::1] priors):
+    """The same of each row."""
+    gaps = np.empty(priors.shape[0])
+    cdef double[::1] out = gaps
+    cdef ptrdiff_t k
+    for k in range(priors.shape[0] if priors.shape[1] else 0):
+        out[k] = fp_prior_gap(row_gaps, priors.shape[1], &priors[k, 0])
+    return gaps
 
 
 def of_channel(cells, const double[::1] prior, double row_gap, double tolerance, int wanted):
@@ -76,52 +92,64 @@ def of_channel(cells, const double[::1] prior, double row_gap, double tolerance,
     if single:
         singles = cells
         n, m = singles.shape[0], singles.shape[1]
-        start = &singles[0, 0] if n and m else NULL
+        start = <const void *> &singles[0, 0]
     else:
         doubles = cells
         n, m = doubles.shape[0], doubles.shape[1]
-        start = &doubles[0, 0] if n and m else NULL
+        start = <const void *> &doubles[0, 0]
     _fit(n > 0 and m > 0 and (prior is None or prior.shape[0] == n), "cells (n, m), prior (n,)")
     cdef double out[3 * 10]
+    cdef const double *weights = NULL
+    if prior is not None:
+        weights = &prior[0]
     cdef int status
     with nogil:
-        status = _of_one(n, m, start, single, NULL if prior is None else &prior[0], row_gap, tolerance, wanted, out)
+        status = _of_one(n, m, start, single, weights, row_gap, tolerance, wanted, out)
     if status == 3:
         raise MemoryError("a channel must fit in memory together with 18 numbers for each row and column.")
     return None if status else [out[k] for k in range(30)]
 
 
 def of_channels(cells, const double[:, ::1] priors, const double[::1] gaps, double tolerance, int wanted,
-                double[:, :, ::1] out, signed char[::1] status):
-    """``of_channel`` of each of the channels (s, n, m), under one prior each or one for all: fills ``out`` (s, 10, 3).
+                const ptrdiff_t[::1] channel, const ptrdiff_t[::1] prior, double[:, :, ::1] out, signed char[::1] status):
+    """``of_channel`` of channels (c, n, m) under priors (p, n): fills ``out`` (s, 10, 3) for s pairs of them.
 
-    ``status`` is 0 where the numbers are whole, 1 where a column has to be scaled, and 2 where the prior is refused.
+    Pair k takes the channel ``channel[k]`` and the prior ``prior[k]``; priors are None for the uniform one. ``status`` is
+    0 where the numbers are whole, 1 where a column has to be scaled, and 2 where the prior is refused.
     """
     cdef const double[:, :, ::1] doubles
     cdef const float[:, :, ::1] singles
     cdef const char *start
-    cdef ptrdiff_t s, n, m, k, step
+    cdef ptrdiff_t c, n, m, k, step, count = channel.shape[0], p = 0
     cdef int single = cells.dtype == "float32"
     if single:
         singles = cells
-        s, n, m = singles.shape[0], singles.shape[1], singles.shape[2]
-        start = <const char *> &singles[0, 0, 0] if s and n and m else NULL
+        c, n, m = singles.shape[0], singles.shape[1], singles.shape[2]
+        start = <const char *> &singles[0, 0, 0]
     else:
         doubles = cells
-        s, n, m = doubles.shape[0], doubles.shape[1], doubles.shape[2]
-        start = <const char *> &doubles[0, 0, 0] if s and n and m else NULL
-    _fit(n > 0 and m > 0 and gaps.shape[0] == s and status.shape[0] == s and out.shape[0] == s
-         and out.shape[1] == FP_CHANNEL_QUANTITIES and out.shape[2] == 3
-         and (priors is None or (priors.shape[1] == n and priors.shape[0] in (1, s))),
-         "cells (s, n, m), priors (s, n) or (1, n), gaps (s,), out (s, 10, 3), status (s,)")
-    cdef bint shared = priors is not None and priors.shape[0] == 1
+        c, n, m = doubles.shape[0], doubles.shape[1], doubles.shape[2]
+        start = <const char *> &doubles[0, 0, 0]
+    if priors is not None:
+        p = priors.shape[0]
+    _fit(n > 0 and m > 0 and gaps.shape[0] == c and status.shape[0] == count and prior.shape[0] == count
+         and out.shape[0] == count and out.shape[1] == FP_CHANNEL_QUANTITIES and out.shape[2] == 3
+         and (priors is None or priors.shape[1] == n),
+         "cells (c, n, m), priors (p, n), gaps (c,), pairs (s,), out (s, 10, 3), status (s,)")
+    for k in range(count):
+        _fit(0 <= channel[k] < c and (priors is None or 0 <= prior[k] < p), "indices of channels and priors")
     step = n * m * (4 if single else 8)
-    cdef const double *prior = NULL
+    cdef const double *weights = NULL
+    cdef bint whole = True
     with nogil:
-        for k in range(s):
+        for k in range(count):
             if priors is not None:
-                prior = &priors[0 if shared else k, 0]
-            status[k] = _of_one(n, m, start + k * step, single, prior, gaps[k], tolerance, wanted, &out[k, 0, 0])
+                weights = &priors[prior[k], 0]
+            status[k] = _of_one(n, m, start + channel[k] * step, single, weights, gaps[channel[k]], tolerance, wanted,
+                                &out[k, 0, 0])
+            whole = whole and status[k] != 3
+    if not whole:
+        raise MemoryError("a channel must fit in memory together with 18 numbers for each row and column.")
 
 
 cdef int _of_one(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const double *prior, double row_gap,
@@ -145,6 +173,22 @@ cdef int _of_one(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const 
     cdef int status = kernels.of_channel(n, m, cells, single, prior, row_gap, gap, wanted, workspace, out)
     free(workspace)
     return status
+
+
+def maximal_leakages(const double[:, :, ::1] channels, const double[::1] gaps):
+    """Value, lower and upper bound of the maximal leakage of channels (s, n, m) with these gaps of their rows, (s, 3)."""
+    cdef ptrdiff_t s = channels.shape[0], n = channels.shape[1], m = channels.shape[2], k, start, step
+    _fit(n > 0 and m > 0 and gaps.shape[0] == s, "channels (s, n, m), gaps (s,)")
+    step = 1 + CELLS // (n * m)
+    found, workspace = np.empty((s, 3)), np.empty(m)
+    cdef double[:, ::1] out = found
+    cdef double[::1] largest = workspace
+    for start in range(0, s, step):
+        with nogil:
+            for k in range(start, min(start + step, s)):
+                kernels.maximal_leakage(n, m, &channels[k, 0, 0], gaps[k], &largest[0], &out[k, 0])
+        PyErr_CheckSignals()
+    return found
 
 
 def of_columns(columns, extremes, log_scale, factor, const double[::1] guess_row, const double[::1] guess_cells,

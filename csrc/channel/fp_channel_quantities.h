@@ -78,12 +78,14 @@ typedef struct {
     void (*of_rows)(const fp_channel_row_totals *totals, double *out);
     int (*of_channel)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const double *prior, double row_gap,
                       double prior_gap, int wanted, double *workspace, double *out);
+    void (*maximal_leakage)(ptrdiff_t n, ptrdiff_t m, const double *cells, double row_gap, double *workspace, double *out);
 } fp_channel_quantities_kernels;
 
 static inline fp_channel_quantities_kernels fp_channel_quantities_select(void)
 {
     return (fp_channel_quantities_kernels){FP_SELECT(fp_channel_column_quantities), FP_SELECT(fp_channel_row_quantities),
-                                           FP_SELECT(fp_channel_quantities_of_cells)};
+                                           FP_SELECT(fp_channel_quantities_of_cells),
+                                           FP_SELECT(fp_channel_maximal_leakage_of_cells)};
 }
 
 /* Numbers in the workspace of one channel. */

@@ -125,6 +125,18 @@ static void FP_NAME(fp_channel_maximal_leakage)(const fp_channel_totals *z, doub
     fp_set_bracket(out, value, value - error, value + error);
 }
 
+/* Maximal leakage of a channel (n, m) of doubles, all of whose rows count; the workspace has m numbers. */
+static void FP_NAME(fp_channel_maximal_leakage_of_cells)(ptrdiff_t n, ptrdiff_t m, const double *cells, double row_gap,
+                                                         double *workspace, double *out)
+{
+    memcpy(workspace, cells, (size_t)m * sizeof *workspace);
+    for (ptrdiff_t d = 1; d < n; d++)
+        for (ptrdiff_t i = 0; i < m; i++)
+            workspace[i] = FP_NAME(fp_larger)(cells[d * m + i], workspace[i]);
+    const fp_channel_totals totals = {.m = m, .extremes = {workspace}, .guess_cells = cells, .row_gap = row_gap};
+    FP_NAME(fp_channel_maximal_leakage)(&totals, out);
+}
+
 static void FP_NAME(fp_channel_column_quantities)(const fp_channel_totals *z, int wanted, double *out)
 {
     if (FP_WANTS(wanted, FP_LDP_EPSILON))

@@ -21,8 +21,8 @@ from ..numerics import FloatArray
 from ..posteriors.gaussian import gaussian_abp
 from . import gaussian
 from .discrete.abp import PosteriorShifts, posterior_shifts
-from .discrete.channel_with_prior import Mechanism, Prior, channel_with_prior, estimate, is_channel
-from .discrete.quantities import brackets
+from .discrete.channel_with_prior import Mechanism, Prior, channel_with_prior, is_channel
+from .discrete.stack_quantities import quantities
 
 __all__ = ["AverageBayesianPrivacy", "MaximumBayesianPrivacy", "abp", "average_bayesian_privacy", "larger_side", "mbp"]
 
@@ -106,14 +106,15 @@ def mbp(
     if not is_channel(mechanism):
         xi = gaussian.lip_epsilon(prior, mechanism)
         return MaximumBayesianPrivacy(xi, xi, xi)
-    names = ("xi_plus", "xi_minus")
-    sides = brackets(channel_with_prior(prior, mechanism), names, n_jobs=n_jobs, progress=progress)
-    plus, minus = (estimate(sides[name], "nats") for name in names)
+    plus, minus = quantities(("xi_plus", "xi_minus"), prior, mechanism, n_jobs, progress).values()
     return MaximumBayesianPrivacy(larger_side(plus, minus), plus, minus)
 
 
 def larger_side(plus: Estimate, minus: Estimate) -> Estimate:
     """xi, the larger of both sides of MBP."""
+    if plus.shape:
+        numbers = (np.maximum(getattr(plus, end), getattr(minus, end)) for end in ("value", "lower", "upper"))
+        return Estimate._of_arrays(*numbers, kind=plus.kind, unit="nats", method=plus.method, cost=plus.cost)
     ends = (max(float(getattr(plus, end)), float(getattr(minus, end))) for end in ("value", "lower", "upper"))
     return Estimate(*ends, kind="exact", unit="nats", method=(plus if plus.value > minus.value else minus).method)
 

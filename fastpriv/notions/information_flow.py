@@ -14,7 +14,8 @@ from ..estimate import Estimate, Information, NumberLike
 from ..numerics import FloatArray, IndexArray
 from .discrete.channel_with_prior import Bracket, Mechanism, Prior, channel_with_prior, with_all_rows
 from .discrete.dense_quantities import RowBlocks, column_statistics
-from .discrete.quantities import brackets, quantity
+from .discrete.quantities import brackets
+from .discrete.stack_quantities import quantity
 from .discrete.sibson import sibson_information
 
 __all__ = ["bayes_vulnerability", "map_secrets", "maximal_leakage", "min_entropy_leakage", "renyi_leakage"]

@@ -19,7 +19,7 @@ from . import gaussian
 from .bayesian import mbp
 from .discrete import delta_curves
 from .discrete.channel_with_prior import Mechanism, Prior, channel_with_prior, is_channel
-from .discrete.quantities import quantity
+from .discrete.stack_quantities import quantity
 
 __all__ = ["cd_lmip", "ci_lmip", "ldp_delta", "ldp_epsilon", "lip_curves", "lip_delta", "lip_epsilon", "log_lip_delta",
            "pointwise_lmip"]  # fmt: skip

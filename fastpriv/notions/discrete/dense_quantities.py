@@ -25,7 +25,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -40,8 +40,8 @@ from ...numerics import UNIT_ROUNDOFF as U
 from .channel_with_prior import Bracket, ChannelWithPrior
 
 __all__ = [
-    "ColumnStatistics", "RowBlocks", "RowStatistics", "column_brackets", "column_statistics", "plain_brackets",
-    "row_brackets", "row_statistics",
+    "KINDS", "NAMES", "ColumnStatistics", "RowBlocks", "RowStatistics", "column_brackets", "column_statistics",
+    "plain_brackets", "row_brackets", "row_statistics", "wanted",
 ]  # fmt: skip
 
 Task = TypeVar("Task")
@@ -51,13 +51,13 @@ _LEAST_ROWS = 16  # rows in one task, at least
 _SAMPLE_ROWS = 64  # rows from which the first centre is taken
 # bound: none - columns in which q is smaller are scaled, well above the smallest normal double
 _TINY_COLUMN = 1e-300
-_NAMES: tuple[str, ...] = _channel_quantities.NAMES  # of the quantities, in the order of the kernel
+NAMES: tuple[str, ...] = _channel_quantities.NAMES  # of the quantities, in the order of the kernel
 _OF_ROWS = ("cd_lmip", "pointwise_lmip")  # quantities for which the rows are gone through again
-_BIT = {name: 1 << index for index, name in enumerate(_NAMES)}  # what asks the kernel for a quantity
+_BIT = {name: 1 << index for index, name in enumerate(NAMES)}  # what asks the kernel for a quantity
 # Kind of the bounds and ``method``: of quantities of extreme cells, but for those below.
 _EXTREME: tuple[Kind, str] = ("exact", "largest and smallest cell of each column")
-_KINDS: dict[str, tuple[Kind, str]] = {
-    **dict.fromkeys(_NAMES, _EXTREME), **dict.fromkeys(_OF_ROWS, ("certified", "divergence of each row")),
+KINDS: dict[str, tuple[Kind, str]] = {
+    **dict.fromkeys(NAMES, _EXTREME), **dict.fromkeys(_OF_ROWS, ("certified", "divergence of each row")),
     **dict.fromkeys(("bayes_vulnerability", "prior_vulnerability", "min_entropy_leakage"),
                     ("exact", "largest joint probability of each column")),
 }  # fmt: skip
@@ -265,6 +265,11 @@ def _extreme_logs(rows: RowBlocks) -> FloatArray:
     return result
 
 
+def wanted(names: Iterable[str]) -> int:
+    """What asks the kernel for these quantities."""
+    return functools.reduce(operator.or_, map(_BIT.__getitem__, names), 0)
+
+
 def plain_brackets(model: ChannelWithPrior, names: Collection[str], progress: Progress) -> dict[str, Bracket] | None:
     """The named quantities of a written channel whose cells are one block, by one call of the kernel.
 
@@ -273,21 +278,20 @@ def plain_brackets(model: ChannelWithPrior, names: Collection[str], progress: Pr
     channel = model.channel
     if type(channel) is not Channel or not channel._plain or channel.cells.size > _BLOCK_CELLS:
         return None
-    wanted = functools.reduce(operator.or_, map(_BIT.__getitem__, names))
-    # the prior is valid, or the kernel's own check would have to repeat the error
-    numbers = _channel_quantities.of_channel(channel.cells, model.prior, channel.mass_gap, math.inf, wanted)
+    # the prior was checked: infinity is no limit of its gap
+    numbers = _channel_quantities.of_channel(channel.cells, model.prior, channel.mass_gap, math.inf, wanted(names))
     if numbers is None:
         return None
     if progress:
         report, close = _parallel.progress_reporter(progress, 1)
         report(1)
         close()
-    return {name: _bracket(name, *numbers[(start := 3 * _NAMES.index(name)) : start + 3]) for name in names}
+    return {name: _bracket(name, *numbers[(start := 3 * NAMES.index(name)) : start + 3]) for name in names}
 
 
 def column_brackets(rows: RowBlocks, first: ColumnStatistics, names: Collection[str]) -> dict[str, Bracket]:
     """Those of the named quantities that depend on the columns: all but the information of rows."""
-    wanted = [name for name in names if name not in _OF_ROWS]
+    of_columns = [name for name in names if name not in _OF_ROWS]
     guess = int(np.argmax(rows.prior))
     scale, factor, scaling = rows.log_scale, None, 2 * rows.log_error
     if scale is not None:
@@ -299,9 +303,9 @@ def column_brackets(rows: RowBlocks, first: ColumnStatistics, names: Collection[
         columns, first.extremes, scale if rows.log else None, factor,
         *(np.ascontiguousarray(row, dtype=np.float64) for row in (rows.block(slice(guess, guess + 1))[0], stored)),
         float(rows.prior[guess]), (rows.channel.mass_gap, rows.gap, rows.log_error, scaling, rows.row_sum_error),
-        sum(_BIT[name] for name in wanted),
+        wanted(of_columns),
     )  # fmt: skip
-    return {name: _bracket(name, *numbers[_NAMES.index(name)].tolist()) for name in wanted}
+    return {name: _bracket(name, *numbers[NAMES.index(name)].tolist()) for name in of_columns}
 
 
 def row_brackets(rows: RowBlocks, second: RowStatistics) -> dict[str, Bracket]:
@@ -314,4 +318,4 @@ def row_brackets(rows: RowBlocks, second: RowStatistics) -> dict[str, Bracket]:
 
 
 def _bracket(name: str, value: float, lower: float, upper: float) -> Bracket:
-    return Bracket(value, lower, upper, *_KINDS[name])
+    return Bracket(value, lower, upper, *KINDS[name])

@@ -38,7 +38,7 @@ from .set_channels.parameters import set_parameters
 from .set_channels.vulnerability import best_guess
 from .set_channels.vulnerability import maximal_leakage as set_maximal_leakage
 
-__all__ = ["UNITS", "brackets", "log_ratio_bounds", "quantity", "set_quantities"]
+__all__ = ["UNITS", "brackets", "log_ratio_bounds", "set_quantities"]
 
 # Every quantity and its unit. ``ldp_epsilon`` compares all secrets, all others those of positive prior probability.
 UNITS: dict[str, Unit] = {
@@ -51,13 +51,6 @@ _LOG_RATIOS = ("ldp_epsilon", "ldp_on_support", "xi_plus", "xi_minus")
 # Quantities that the Bayes vulnerability determines.
 _BEST_GUESS = ("bayes_vulnerability", "prior_vulnerability", "min_entropy_leakage")
 _MULTIPLICATIVE = ("bayes_vulnerability", "prior_vulnerability")  # of a product, their logarithms add up; all else adds
-
-
-def quantity(name: str, prior: Prior, mechanism: Mechanism, n_jobs: int | None, progress: Progress) -> Estimate:
-    """The estimate of one quantity, from the arguments of a public function."""
-    _parallel.checked(n_jobs, progress)
-    results = brackets(channel_with_prior(prior, mechanism), (name,), n_jobs=n_jobs, progress=progress)
-    return estimate(results[name], UNITS[name])
 
 
 def brackets(
