@@ -37,6 +37,10 @@ cdef extern from "channel/fp_channel_quantities.h":
         int (*of_channel)(ptrdiff_t, ptrdiff_t, const void *, int, const double *, double, double, int, double *,
                           double *) noexcept nogil
         void (*maximal_leakage)(ptrdiff_t, ptrdiff_t, const double *, double, double *, double *) noexcept nogil
+        void (*ldp_curve)(ptrdiff_t, ptrdiff_t, const void *, int, const double *, ptrdiff_t, const double *, double *,
+                          double *) noexcept nogil
+        int (*lip_curve)(ptrdiff_t, ptrdiff_t, const void *, int, const double *, ptrdiff_t, const double *, double *,
+                         double *, double *, double *) noexcept nogil
     fp_channel_quantities_kernels fp_channel_quantities_select()
     size_t fp_channel_workspace(ptrdiff_t, ptrdiff_t) nogil
     ctypedef struct fp_capacity_kernels:
@@ -173,6 +177,61 @@ cdef int _of_one(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const 
     cdef int status = kernels.of_channel(n, m, cells, single, prior, row_gap, gap, wanted, workspace, out)
     free(workspace)
     return status
+
+
+def curves_of_channels(cells, const double[:, ::1] priors, const ptrdiff_t[::1] channel, const ptrdiff_t[::1] prior,
+                       const double[:, ::1] excess, bint lip):
+    """Largest hockey-stick divergences of channels (c, n, m) at the levels of each of s pairs, given by e^epsilon - 1.
+
+    The divergences (2, s, levels) are, with ``lip``, those of a row over the distribution of the release and of the latter
+    over a row; sums (s, 2) of the spread and of the largest less the smallest cell follow, and a status, 1 where a column
+    has to be scaled. Otherwise the first are those of two rows, all of them or those on the support of a prior.
+    """
+    cdef const double[:, :, ::1] doubles
+    cdef const float[:, :, ::1] singles
+    cdef const char *start
+    cdef ptrdiff_t c, n, m, k, d, step, count = channel.shape[0], p = 0, levels = excess.shape[1]
+    cdef int single = cells.dtype == "float32"
+    if single:
+        singles = cells
+        c, n, m = singles.shape[0], singles.shape[1], singles.shape[2]
+        start = <const char *> &singles[0, 0, 0]
+    else:
+        doubles = cells
+        c, n, m = doubles.shape[0], doubles.shape[1], doubles.shape[2]
+        start = <const char *> &doubles[0, 0, 0]
+    if priors is not None:
+        p = priors.shape[0]
+    _fit(n > 0 and m > 0 and prior.shape[0] == count and excess.shape[0] == count
+         and (priors is None or priors.shape[1] == n), "cells (c, n, m), priors (p, n), pairs (s,), excess (s, levels)")
+    for k in range(count):
+        _fit(0 <= channel[k] < c and (priors is None or 0 <= prior[k] < p), "indices of channels and priors")
+    out, sums, status = np.zeros((2, count, levels)), np.zeros((count, 2)), np.zeros(count, dtype=np.int8)
+    cdef double[:, :, ::1] curve = out
+    cdef double[:, ::1] totals = sums
+    cdef signed char[::1] scaled = status
+    if count == 0 or levels == 0:
+        return out, sums, status
+    step = n * m * (4 if single else 8)
+    space = np.empty(fp_channel_workspace(n, m) + n * m + n + 2 * levels)
+    cdef double[::1] workspace = space
+    cdef const double *weights = NULL
+    cdef double *uniform = &workspace[fp_channel_workspace(n, m) + n * m]
+    with nogil:
+        for d in range(n):
+            uniform[d] = 1.0 / n
+        for k in range(count):
+            if priors is not None:
+                weights = &priors[prior[k], 0]
+            elif lip:
+                weights = uniform
+            if lip:
+                scaled[k] = kernels.lip_curve(n, m, start + channel[k] * step, single, weights, levels, &excess[k, 0],
+                                              &workspace[0], &curve[0, k, 0], &curve[1, k, 0], &totals[k, 0])
+            else:
+                kernels.ldp_curve(n, m, start + channel[k] * step, single, weights, levels, &excess[k, 0],
+                                  &workspace[0], &curve[0, k, 0])
+    return out, sums, status
 
 
 def maximal_leakages(const double[:, :, ::1] channels, const double[::1] gaps):

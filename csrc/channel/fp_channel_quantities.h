@@ -16,8 +16,6 @@
  * log q by 1.1 g'. For K_d the error of t = r - 1 enters by at most 1.3 min(|t|, 1): 200 u K + 64 u sqrt(K S),
  * S = sum D^2 / q.
  */
-/* bounds: tested by enclosures/test_channel_notions - rounding of sums of rows, of log ratios and of cells given as
- * logarithms */
 #ifndef FP_CHANNEL_QUANTITIES_H
 #define FP_CHANNEL_QUANTITIES_H
 
@@ -34,6 +32,7 @@ enum {
 /* what depends on the extreme cells as they are stored, and on no product that may underflow */
 #define FP_NEEDS_EXTREMES ((1 << FP_LDP_EPSILON) | (1 << FP_LDP_ON_SUPPORT) | (1 << FP_MAXIMAL_LEAKAGE))
 
+/* bound: proved - half the distance from 1 to the next double: the relative error of one rounding to nearest */
 #define FP_UNIT 0x1p-53
 /* bound: none - columns in which q is smaller are scaled, well above the smallest normal double */
 #define FP_TINY_COLUMN 1e-300
@@ -63,6 +62,21 @@ typedef struct {
     double total, energy, row_gap, prior_gap, relative_error; /* total: sum of the prior; energy: S */
 } fp_channel_row_totals;
 
+/* The first pass through a channel in one block: its arrays, in the workspace. */
+typedef struct {
+    fp_channel_columns columns;
+    double *centre, *delta, *q, *spread, *term, *inverse, *guess; /* m numbers each */
+    double *divergence, *sums;                                    /* n numbers each */
+    ptrdiff_t likeliest;                                          /* the secret of the largest prior probability */
+    double total;                                                 /* sum of the prior */
+} fp_channel_pass;
+
+/* Numbers in the workspace of one channel. */
+static inline size_t fp_channel_workspace(ptrdiff_t n, ptrdiff_t m)
+{
+    return (size_t)(15 * m + 3 * n);
+}
+
 static inline void fp_set_bracket(double *out, double value, double lower, double upper)
 {
     out[0] = value;
@@ -79,19 +93,18 @@ typedef struct {
     int (*of_channel)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const double *prior, double row_gap,
                       double prior_gap, int wanted, double *workspace, double *out);
     void (*maximal_leakage)(ptrdiff_t n, ptrdiff_t m, const double *cells, double row_gap, double *workspace, double *out);
+    void (*ldp_curve)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const double *prior, ptrdiff_t levels,
+                      const double *excess, double *workspace, double *out);
+    int (*lip_curve)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const double *prior, ptrdiff_t levels,
+                     const double *excess, double *workspace, double *over, double *under, double *sums);
 } fp_channel_quantities_kernels;
 
 static inline fp_channel_quantities_kernels fp_channel_quantities_select(void)
 {
     return (fp_channel_quantities_kernels){FP_SELECT(fp_channel_column_quantities), FP_SELECT(fp_channel_row_quantities),
                                            FP_SELECT(fp_channel_quantities_of_cells),
-                                           FP_SELECT(fp_channel_maximal_leakage_of_cells)};
-}
-
-/* Numbers in the workspace of one channel. */
-static inline size_t fp_channel_workspace(ptrdiff_t n, ptrdiff_t m)
-{
-    return (size_t)(15 * m + 3 * n);
+                                           FP_SELECT(fp_channel_maximal_leakage_of_cells),
+                                           FP_SELECT(fp_channel_ldp_curve), FP_SELECT(fp_channel_lip_curve)};
 }
 
 /* |1 - sum| of a prior, rounded up; below 0 if an entry is NaN, negative, or positive and too small. */

@@ -1,4 +1,6 @@
 /* Quantities of channels; the mathematics is in fp_channel_quantities.h. No include guard. */
+/* bounds: tested by enclosures/test_channel_notions - rounding of sums of rows, of log ratios, of divergences and of
+ * cells given as logarithms */
 
 /* LDP: the largest excess of the largest cell of a column over its smallest, relative. */
 static void FP_NAME(fp_channel_ldp)(const fp_channel_totals *z, int on_support, double *out)
@@ -193,77 +195,134 @@ static void FP_NAME(fp_channel_statistics_about)(ptrdiff_t n, ptrdiff_t m, const
     }
 }
 
-/* The wanted quantities of a channel of plain cells in one block: rows of value, lower and upper bound.
- *
- * Returns 0, or 1 where a column is so small that it has to be scaled; then nothing is written. The workspace is that of
- * fp_channel_workspace. */
-static int FP_NAME(fp_channel_quantities_of_cells)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single,
-                                                   const double *prior, double row_gap, double prior_gap, int wanted,
-                                                   double *workspace, double *out)
+/* The first pass through a channel of plain cells in one block. Returns 1 where a column is so small that it has to be
+ * scaled, unless only extremes are asked for; else 0. The arrays are those of the workspace. */
+static int FP_NAME(fp_channel_first_pass)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const double *prior,
+                                          int extremes_only, double *workspace, fp_channel_pass *z)
 {
     double *next = workspace;
-    fp_channel_columns columns;
-    columns.top = next, columns.low = next += m, columns.best = next += m, columns.high = next += m;
-    columns.rest = next += m, columns.other_top = next += m, columns.other_low = next += m;
-    columns.best_row = (ptrdiff_t *)(next += m);
-    double *centre = next += m, *delta = next += m, *q = next += m, *spread = next += m, *inverse = next += m;
-    double *guess = next += m, *term = next += m, *divergence = next += m, *sums = next += n;
-    ptrdiff_t first = n, likeliest = 0;
+    fp_channel_columns *columns = &z->columns;
+    columns->top = next, columns->low = next += m, columns->best = next += m, columns->high = next += m;
+    columns->rest = next += m, columns->other_top = next += m, columns->other_low = next += m;
+    columns->best_row = (ptrdiff_t *)(next += m);
+    z->centre = next += m, z->delta = next += m, z->q = next += m, z->spread = next += m, z->term = next += m;
+    z->inverse = next += m, z->guess = next += m, z->divergence = next += m, z->sums = next += n;
+    ptrdiff_t first = n;
     fp_accumulator mass = {0.0, 0.0};
+    z->likeliest = 0;
     for (ptrdiff_t d = 0; d < n; d++) {
         fp_accumulator_add(&mass, prior[d]);
         first = first == n && prior[d] > 0.0 ? d : first;
-        likeliest = prior[d] > prior[likeliest] ? d : likeliest;
+        z->likeliest = prior[d] > prior[z->likeliest] ? d : z->likeliest;
     }
-    const double total = fp_accumulator_value(&mass);
+    z->total = fp_accumulator_value(&mass);
     for (ptrdiff_t i = 0; i < m; i++)
-        centre[i] = INFINITY;
+        z->centre[i] = INFINITY;
     for (ptrdiff_t d = first; d < n && d < first + FP_SAMPLE_ROWS; d++)
         if (prior[d] > 0.0)
             for (ptrdiff_t i = 0; i < m; i++) {
                 const double x = FP_NAME(fp_channel_cell)(cells, single, d * m + i);
-                centre[i] = x < centre[i] ? x : centre[i];
+                z->centre[i] = x < z->centre[i] ? x : z->centre[i];
             }
-    FP_NAME(fp_channel_statistics_about)(n, m, cells, single, prior, total, centre, &columns, delta, q, spread);
-    if (wanted & ~FP_NEEDS_EXTREMES) {
+    for (int round = 0; round < 2; round++) {
         int tiny = 0, far = 0;
+        FP_NAME(fp_channel_statistics_about)(n, m, cells, single, prior, z->total, z->centre, columns, z->delta, z->q,
+                                             z->spread);
         for (ptrdiff_t i = 0; i < m; i++) {
-            tiny |= columns.top[i] > 0.0 && q[i] < FP_TINY_COLUMN;
-            far |= centre[i] > 2.0 * q[i];
+            tiny |= columns->top[i] > 0.0 && z->q[i] < FP_TINY_COLUMN;
+            far |= z->centre[i] > 2.0 * z->q[i];
         }
+        if (extremes_only || !(tiny || far))
+            return 0;
         if (tiny)
             return 1;
-        if (far) {
-            memcpy(centre, columns.low, (size_t)m * sizeof *centre);
-            FP_NAME(fp_channel_statistics_about)(n, m, cells, single, prior, total, centre, &columns, delta, q, spread);
-            for (ptrdiff_t i = 0; i < m; i++)
-                tiny |= columns.top[i] > 0.0 && q[i] < FP_TINY_COLUMN;
-            if (tiny)
-                return 1;
-        }
+        memcpy(z->centre, columns->low, (size_t)m * sizeof *z->centre); /* the sample rows gave a bad centre */
     }
+    return 0;
+}
+
+/* The wanted quantities of a channel of plain cells in one block: rows of value, lower and upper bound.
+ *
+ * Returns 0, or 1 where a column has to be scaled; then nothing is written. */
+static int FP_NAME(fp_channel_quantities_of_cells)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single,
+                                                   const double *prior, double row_gap, double prior_gap, int wanted,
+                                                   double *workspace, double *out)
+{
+    fp_channel_pass z;
+    if (FP_NAME(fp_channel_first_pass)(n, m, cells, single, prior, !(wanted & ~FP_NEEDS_EXTREMES), workspace, &z))
+        return 1;
     for (ptrdiff_t i = 0; i < m; i++)
-        guess[i] = FP_NAME(fp_channel_cell)(cells, single, likeliest * m + i);
+        z.guess[i] = FP_NAME(fp_channel_cell)(cells, single, z.likeliest * m + i);
+    const fp_channel_columns *columns = &z.columns;
     const fp_channel_totals totals = {
-        .m = m, .top = columns.top, .low = columns.low, .best = columns.best, .centre = centre, .delta = delta, .q = q,
-        .spread = spread, .extremes = {columns.top, columns.low, columns.other_top, columns.other_low},
-        .guess_row = guess, .guess_cells = guess, .before = prior[likeliest], .row_gap = row_gap,
-        .prior_gap = prior_gap,
+        .m = m, .top = columns->top, .low = columns->low, .best = columns->best, .centre = z.centre, .delta = z.delta,
+        .q = z.q, .spread = z.spread,
+        .extremes = {columns->top, columns->low, columns->other_top, columns->other_low}, .guess_row = z.guess,
+        .guess_cells = z.guess, .before = prior[z.likeliest], .row_gap = row_gap, .prior_gap = prior_gap,
     };
     FP_NAME(fp_channel_column_quantities)(&totals, wanted, out);
     if (wanted & FP_NEEDS_ROWS) {
         for (ptrdiff_t i = 0; i < m; i++) {
-            const double relative = q[i] > 0.0 ? spread[i] / q[i] : 0.0;
-            inverse[i] = q[i] > 0.0 ? 1.0 / q[i] : 0.0;
-            term[i] = q[i] * (relative * relative);
+            const double relative = z.q[i] > 0.0 ? z.spread[i] / z.q[i] : 0.0;
+            z.inverse[i] = z.q[i] > 0.0 ? 1.0 / z.q[i] : 0.0;
+            z.term[i] = z.q[i] * (relative * relative);
         }
-        const fp_channel_output output = {centre, delta, inverse, q, NULL};
-        FP_NAME(fp_channel_row_divergences)(n, m, cells, single, prior, &output, divergence, sums, NULL, NULL, 0);
+        const fp_channel_output output = {z.centre, z.delta, z.inverse, z.q, NULL};
+        FP_NAME(fp_channel_row_divergences)(n, m, cells, single, prior, &output, z.divergence, z.sums, NULL, NULL, 0);
         for (ptrdiff_t d = 0; d < n; d++)
-            divergence[d] = prior[d] > 0.0 && divergence[d] > 0.0 ? divergence[d] : 0.0;
-        const fp_channel_row_totals rows = {n, prior, divergence, total, fp_accurate_sum(m, term), row_gap, prior_gap,
-                                            0.0};
+            z.divergence[d] = prior[d] > 0.0 && z.divergence[d] > 0.0 ? z.divergence[d] : 0.0;
+        const fp_channel_row_totals rows = {n, prior, z.divergence, z.total, fp_accurate_sum(m, z.term), row_gap,
+                                            prior_gap, 0.0};
         FP_NAME(fp_channel_row_quantities)(&rows, out + 3 * FP_CD_LMIP);
     }
+    return 0;
+}
+
+/* The rows of positive probability as doubles, one after another; returns their number. */
+static ptrdiff_t FP_NAME(fp_channel_support_rows)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single,
+                                                  const double *prior, double *rows)
+{
+    ptrdiff_t count = 0;
+    for (ptrdiff_t d = 0; d < n; d++)
+        if (!prior || prior[d] > 0.0) {
+            for (ptrdiff_t i = 0; i < m; i++)
+                rows[count * m + i] = FP_NAME(fp_channel_cell)(cells, single, d * m + i);
+            count++;
+        }
+    return count;
+}
+
+/* The largest hockey-stick divergence of two rows at each level, over all rows or, with a prior, those on the support.
+ * The workspace has n m + 2 levels numbers. */
+static void FP_NAME(fp_channel_ldp_curve)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const double *prior,
+                                          ptrdiff_t levels, const double *excess, double *workspace, double *out)
+{
+    double *forward = workspace, *backward = workspace + levels, *rows = backward + levels;
+    const ptrdiff_t count = FP_NAME(fp_channel_support_rows)(n, m, cells, single, prior, rows);
+    memset(forward, 0, 2 * (size_t)levels * sizeof *forward);
+    for (ptrdiff_t d = 1; d < count; d++)
+        FP_NAME(fp_channel_hockey_sticks)(d, m, rows, rows + d * m, NULL, NULL, levels, excess, forward, backward);
+    for (ptrdiff_t e = 0; e < levels; e++)
+        out[e] = FP_NAME(fp_larger)(forward[e], backward[e]);
+}
+
+/* The largest hockey-stick divergences of a row on the support over q and of q over it; sums receives those of the spread
+ * and of top - low. Returns 1 where a column has to be scaled. The workspace has n m numbers beside that of quantities. */
+static int FP_NAME(fp_channel_lip_curve)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const double *prior,
+                                         ptrdiff_t levels, const double *excess, double *workspace, double *over,
+                                         double *under, double *sums)
+{
+    fp_channel_pass z;
+    double *rows = workspace + fp_channel_workspace(n, m);
+    if (FP_NAME(fp_channel_first_pass)(n, m, cells, single, prior, 0, workspace, &z))
+        return 1;
+    const ptrdiff_t count = FP_NAME(fp_channel_support_rows)(n, m, cells, single, prior, rows);
+    memset(over, 0, (size_t)levels * sizeof *over);
+    memset(under, 0, (size_t)levels * sizeof *under);
+    FP_NAME(fp_channel_hockey_sticks)(count, m, rows, z.q, z.centre, z.delta, levels, excess, over, under);
+    for (ptrdiff_t i = 0; i < m; i++)
+        z.term[i] = z.columns.top[i] - z.columns.low[i];
+    sums[0] = fp_accurate_sum(m, z.spread);
+    sums[1] = fp_accurate_sum(m, z.term);
     return 0;
 }

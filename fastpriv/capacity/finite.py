@@ -34,9 +34,9 @@ from . import interior_point, structured
 __all__ = ["ChannelCapacity", "channel_capacity", "maximal_leakage"]
 
 _CHANNELS_PER_TASK = 4096  # small channels solved in one task, some milliseconds
-# ``method`` of a capacity that Newton's method found.
-_METHOD = "primal-dual Newton"
-_METHOD_BY_STRUCTURE = "primal-dual Newton, begun by structure"
+_METHOD = "primal-dual Newton"  # ``method`` of a capacity that Newton's method found
+_METHOD_BY_STRUCTURE = "primal-dual Newton, begun by structure"  # the same, from an input distribution near the best
+# The same of two inputs and two outputs.
 _BINARY_METHOD = "primal-dual Newton, and Halley's method on the input weight"
 _REMEDY = "Give channel one row an input, P(output | input)."  # remedy for an array that is not a channel
 
@@ -367,6 +367,6 @@ def maximal_leakage(
     _validate.choice("unit", unit, ("nats", "bits"))
     cells, gaps = _checked_cells(channel)
     shape, stack = cells.shape[:-2], cells.reshape(-1, *cells.shape[-2:])
-    value, lower, upper = _channel_quantities.maximal_leakages(stack, gaps.max(axis=1, initial=0.0)).T.copy()
-    numbers = (number.reshape(shape) for number in (value, lower, upper))
-    return _stack_estimate(channel, *numbers, "exact", "closed form").to(unit)
+    numbers = _channel_quantities.maximal_leakages(stack, gaps.max(axis=1, initial=0.0)).T.copy()
+    value, lower, upper = (number.reshape(shape) for number in numbers)
+    return _stack_estimate(channel, value, lower, upper, "exact", "closed form").to(unit)

@@ -32,8 +32,8 @@ Index = tuple[int, ...]
 class ChannelStack(ValueObject):
     """Channels with leading axes, for one call instead of a loop over settings.
 
-    The functions of ``fastpriv.notions`` and ``fastpriv.capacity`` take a stack in the place of a channel, and priors of
-    shape (..., n) with it. The leading axes of both broadcast; the last axis of ``epsilon`` belongs to each channel.
+    The functions of ``fastpriv.notions`` and ``fastpriv.capacity`` take a stack in the place of a channel, and priors
+    of shape (..., n) with it. The leading axes of both broadcast; the last axis of ``epsilon`` belongs to each channel.
 
     Parameters
     ----------
@@ -113,9 +113,9 @@ class ChannelStack(ValueObject):
         for part in _parallel.blocks(len(flat), max(1, _BLOCK_CELLS // self.outputs)):
             with np.errstate(invalid="ignore"):
                 gaps[part] = _channel_capacity.row_gaps(np.ascontiguousarray(flat[part], dtype=np.float64))
-        gaps = gaps.reshape(self.shape + (self.inputs,))
+        gaps = gaps.reshape((*self.shape, self.inputs))
         with np.errstate(invalid="ignore"):
-            invalid = ~((gaps >= 0) & (gaps <= self.tolerance)).all(axis=-1)
+            invalid = np.asarray(~((gaps >= 0) & (gaps <= self.tolerance)).all(axis=-1))
         self._set(mass_gaps=gaps.max(axis=-1, initial=0.0), errors=MappingProxyType({}))
         if invalid.any():
             self._refuse(invalid)
@@ -143,7 +143,7 @@ class ChannelStack(ValueObject):
                     raise DomainError(at_position(text, "channel", index, int(invalid.sum()), self.size)) from None
                 found[index] = str(error)
         cells, gaps = np.array(self.cells), np.array(self.mass_gaps)
-        cells[invalid], gaps[invalid] = 1.0 / self.outputs, 1e-15
+        cells[invalid], gaps[invalid] = 1.0 / self.outputs, 0.0
         self._set(cells=cells, mass_gaps=gaps, errors=MappingProxyType(found))
 
     @property
@@ -201,7 +201,8 @@ def _stack_cells(matrices: ArrayLike) -> RealArray:
     except ShapeError:  # rows of different lengths
         array = np.empty(0, dtype=object)
     if array.dtype.kind not in "fiub":
-        array = _validate.real("matrices", matrices, "rows of probabilities of one length", remedy=_REMEDY, answer=False)
+        constraint = "rows of probabilities of one length"
+        array = _validate.real("matrices", matrices, constraint, remedy=_REMEDY, answer=False)
     if array.ndim < 2 or 0 in array.shape[-2:]:
         raise ShapeError(f"matrices must have a secret and a release at least; got shape {array.shape}. {_REMEDY}")
     kind = array.dtype if array.dtype in (np.float32, np.float64) and array.dtype.isnative else np.dtype(np.float64)

@@ -93,10 +93,6 @@ def channel_with_prior(prior: Prior | AnyChannel, mechanism: Mechanism) -> Chann
     """The channel and its prior, both checked."""
     if type(mechanism) is Channel and (prior is None or _is_valid_prior(prior, mechanism.inputs)):
         return ChannelWithPrior(mechanism, prior)
-    if isinstance(mechanism, ChannelStack):
-        raise DomainError(
-            "mechanism must be one channel here; got a ChannelStack. Take its channels one by one, as in stack[0]."
-        )
     if isinstance(prior, AnyChannel):
         raise DomainError(
             f"prior must be probabilities, a Pmf or None; got a channel, {_validate.shown(prior)}. The prior goes "
@@ -119,10 +115,12 @@ def channel_with_prior(prior: Prior | AnyChannel, mechanism: Mechanism) -> Chann
 
 
 def _is_valid_prior(prior: Any, inputs: int) -> bool:
-    """Whether it is a plain vector that passes all checks, by one call of the kernel; of others nothing is said."""
-    if not (type(prior) is np.ndarray and prior.dtype == np.float64 and prior.shape == (inputs,) and prior.base is None):
+    """Whether it is a plain vector that passes all checks, by one call of the kernel; others are checked elsewhere."""
+    if not (type(prior) is np.ndarray and prior.dtype == np.float64 and prior.shape == (inputs,)):
         return False
-    return prior.flags.c_contiguous and 0.0 <= _channel_quantities.prior_gap(prior) <= _SUM_TOLERANCE
+    if prior.base is not None or not prior.flags.c_contiguous:
+        return False
+    return bool(0.0 <= _channel_quantities.prior_gap(prior) <= _SUM_TOLERANCE)
 
 
 def with_distinct_rows(model: ChannelWithPrior) -> ChannelWithPrior:

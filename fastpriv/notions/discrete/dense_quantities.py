@@ -41,7 +41,7 @@ from .channel_with_prior import Bracket, ChannelWithPrior
 
 __all__ = [
     "KINDS", "NAMES", "ColumnStatistics", "RowBlocks", "RowStatistics", "column_brackets", "column_statistics",
-    "plain_brackets", "row_brackets", "row_statistics", "wanted",
+    "is_one_block", "is_plain", "plain_brackets", "row_brackets", "row_statistics", "wanted",
 ]  # fmt: skip
 
 Task = TypeVar("Task")
@@ -270,13 +270,23 @@ def wanted(names: Iterable[str]) -> int:
     return functools.reduce(operator.or_, map(_BIT.__getitem__, names), 0)
 
 
+def is_plain(channel: AnyChannel) -> bool:
+    """Whether it is a matrix of probabilities in memory that one call of the kernel goes through."""
+    return type(channel) is Channel and channel._plain and is_one_block(channel.cells.size)
+
+
+def is_one_block(cells: int) -> bool:
+    """Whether a channel of this many cells is taken by one call of the kernel."""
+    return cells <= _BLOCK_CELLS
+
+
 def plain_brackets(model: ChannelWithPrior, names: Collection[str], progress: Progress) -> dict[str, Bracket] | None:
     """The named quantities of a written channel whose cells are one block, by one call of the kernel.
 
     None for any other channel, and where a column is so small that it has to be scaled.
     """
-    channel = model.channel
-    if type(channel) is not Channel or not channel._plain or channel.cells.size > _BLOCK_CELLS:
+    channel: Any = model.channel
+    if not is_plain(channel):
         return None
     # the prior was checked: infinity is no limit of its gap
     numbers = _channel_quantities.of_channel(channel.cells, model.prior, channel.mass_gap, math.inf, wanted(names))

@@ -14,21 +14,16 @@ import sys
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from ... import _parallel
 from ..._parallel import Progress
 from ...capacity import structured
 from ...channels import AnyChannel, Channel, DefaultChannel
-from ...estimate import Estimate, Kind, Unit
+from ...estimate import Kind, Unit
 from ...numerics import UNIT_ROUNDOFF as U
 from . import dense_quantities as dense
 from . import type_class_quantities as type_classes
 from .channel_with_prior import (
     Bracket,
     ChannelWithPrior,
-    Mechanism,
-    Prior,
-    channel_with_prior,
-    estimate,
     rows_are_enumerable,
     with_distinct_rows,
 )

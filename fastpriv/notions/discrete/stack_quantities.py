@@ -1,4 +1,4 @@
-"""Quantities of stacks of channels under stacks of priors: one validation, then one kernel call for a block of channels.
+"""Quantities of stacks of channels under stacks of priors: one validation, then one kernel call a block of channels.
 
 Notation: the leading axes of a stack and of its priors broadcast; a pair is a channel with a prior at one position.
 """
@@ -19,29 +19,39 @@ from ...distributions import Pmf
 from ...errors import DomainError, ShapeError
 from ...estimate import Estimate, Kind, Unit
 from ...kernels import _channel_quantities
-from ...numerics import FloatArray, IndexArray
+from ...numerics import FloatArray, IndexArray, RealArray
 from . import dense_quantities as dense
 from .channel_with_prior import ChannelWithPrior, Mechanism, Prior, channel_with_prior, estimate
 from .quantities import UNITS, brackets
 
 __all__ = [
-    "StackWithPriors", "each_pair", "quantities", "quantity", "stack_estimate", "stack_quantities", "stack_with_priors",
+    "StackWithPriors", "each_pair", "pairs_with_levels", "quantities", "quantity", "stack_estimate", "stack_quantities",
+    "stack_with_priors",
 ]  # fmt: skip
 
 _CELLS_PER_TASK = 2**18  # cells of the channels in one task: about a millisecond
 _PAIRS_PER_TASK = 4096  # pairs in one task at most: their results take 1 MB
+_ZERO = np.zeros(1, dtype=np.intp)  # the position of the only channel and prior of a stack of one
 _SUM_TOLERANCE = _validate.sum_tolerance(np.float64)  # how far the sum of a prior may be from 1
 
 
 class StackWithPriors(NamedTuple):
     """Channels (c, n, m) and checked priors (p, n), and which of them make each pair of the broadcast shape."""
 
-    stack: ChannelStack
-    priors: FloatArray | None  # None for the uniform prior
+    cells: RealArray  # (c, n, m)
+    gaps: FloatArray  # (c,), what sums of rows miss 1 by
+    priors: FloatArray | None  # (p, n); None for the uniform prior
     shape: tuple[int, ...]
     channel: IndexArray  # (s,)
     prior: IndexArray  # (s,)
     errors: Mapping[Index, str]  # of the pairs whose channel or prior is invalid
+
+    @classmethod
+    def of_one(cls, model: ChannelWithPrior) -> StackWithPriors:
+        """The stack of one written channel with its prior."""
+        channel: Any = model.channel
+        priors = None if model.prior is None else model.prior[None]
+        return cls(channel.cells[None], np.array([channel.mass_gap]), priors, (), _ZERO, _ZERO, {})
 
     @property
     def size(self) -> int:
@@ -49,9 +59,9 @@ class StackWithPriors(NamedTuple):
         return self.channel.size
 
     @property
-    def cells(self) -> Any:
-        """The channels, (c, n, m)."""
-        return self.stack.cells.reshape(-1, self.stack.inputs, self.stack.outputs)
+    def prior_gaps(self) -> FloatArray | float:
+        """What the prior of each pair misses 1 by, shape (s, 1)."""
+        return 0.0 if self.priors is None else _channel_quantities.prior_gaps(self.priors)[self.prior, None]
 
     def pair(self, index: int) -> ChannelWithPrior:
         """The channel and the prior of one pair, by its position in the flat order; both are valid."""
@@ -63,12 +73,19 @@ class StackWithPriors(NamedTuple):
         """Flat positions of the pairs that have an error."""
         return [int(np.ravel_multi_index(index, self.shape)) if index else 0 for index in self.errors]
 
+    def blocks(self, operations: int = 1) -> list[slice]:
+        """Blocks of pairs, each a task, for work of this many operations a cell."""
+        cells = self.cells.shape[1] * self.cells.shape[2] * operations
+        return _parallel.blocks(self.size, max(1, min(_PAIRS_PER_TASK, _CELLS_PER_TASK // cells)))
+
 
 def stack_with_priors(prior: Prior, stack: ChannelStack) -> StackWithPriors:
     """The pairs of a stack and its priors of shape (..., n), both checked."""
+    cells = stack.cells.reshape(-1, stack.inputs, stack.outputs)
+    gaps = np.ascontiguousarray(stack.mass_gaps).reshape(-1)
     if prior is None:
         zeros = np.zeros(stack.size, dtype=np.intp)
-        return StackWithPriors(stack, None, stack.shape, np.arange(stack.size), zeros, stack.errors)
+        return StackWithPriors(cells, gaps, None, stack.shape, np.arange(stack.size), zeros, stack.errors)
     values = prior.probabilities if isinstance(prior, Pmf) else _validate.array("prior", prior)
     if values.dtype.kind not in "fiub":
         values = _validate.real("prior", prior, "probabilities between 0 and 1", answer=False)
@@ -87,9 +104,8 @@ def stack_with_priors(prior: Prior, stack: ChannelStack) -> StackWithPriors:
         ) from None
     _validate.grid("prior with the stack", shape)
     priors = np.ascontiguousarray(values, dtype=np.float64).reshape(-1, stack.inputs)
-    gaps = _channel_quantities.prior_gaps(priors)
-    with np.errstate(invalid="ignore"):
-        invalid = ~((gaps >= 0) & (gaps <= _SUM_TOLERANCE))
+    prior_gaps = _channel_quantities.prior_gaps(priors)
+    invalid = ~((prior_gaps >= 0) & (prior_gaps <= _SUM_TOLERANCE))
     channel, place = (
         np.ascontiguousarray(np.broadcast_to(np.arange(int(np.prod(own))).reshape(own), shape)).reshape(-1)
         for own in (stack.shape, leading)
@@ -102,7 +118,7 @@ def stack_with_priors(prior: Prior, stack: ChannelStack) -> StackWithPriors:
             text = of_channels.get(int(channel[flat])) or texts[int(place[flat])]
             errors[tuple(int(i) for i in np.unravel_index(flat, shape))] = text
         priors = np.where(invalid[:, None], 1.0 / stack.inputs, priors)
-    return StackWithPriors(stack, priors, shape, channel, place, MappingProxyType(errors))
+    return StackWithPriors(cells, gaps, priors, shape, channel, place, MappingProxyType(errors))
 
 
 def _prior_errors(priors: FloatArray, invalid: Any, leading: tuple[int, ...], stack: ChannelStack) -> dict[int, str]:
@@ -115,7 +131,7 @@ def _prior_errors(priors: FloatArray, invalid: Any, leading: tuple[int, ...], st
         except DomainError as error:
             if not stack.records:
                 index = tuple(int(i) for i in np.unravel_index(row, leading))
-                text = at_position(str(error), "prior", index, int(invalid.sum()), invalid.size)
+                text = at_position(str(error), "row", index, int(invalid.sum()), invalid.size)
                 raise DomainError(text) from None
             texts[row] = str(error)
     return texts
@@ -145,30 +161,51 @@ def stack_quantities(
     _validate.memory("the answers", 24 * len(names) * pairs.size, "Pass fewer channels at a time.")
     wanted = dense.wanted(names)
     rows = [dense.NAMES.index(name) for name in names]
-    cells, gaps = pairs.cells, np.ascontiguousarray(stack.mass_gaps).reshape(-1)
-    one_block = stack.inputs * stack.outputs <= dense._BLOCK_CELLS
+    one_block = dense.is_one_block(stack.inputs * stack.outputs)
 
     def of_block(part: slice) -> FloatArray:
         count = part.stop - part.start
         out, status = np.empty((count, len(dense.NAMES), 3)), np.ones(count, dtype=np.int8)
         if one_block:
             _channel_quantities.of_channels(
-                cells, pairs.priors, gaps, _SUM_TOLERANCE, wanted, pairs.channel[part], pairs.prior[part], out, status
-            )
+                pairs.cells, pairs.priors, pairs.gaps, _SUM_TOLERANCE, wanted, pairs.channel[part], pairs.prior[part],
+                out, status,
+            )  # fmt: skip
         numbers = out[:, rows]
         for index in np.flatnonzero(status).tolist():  # a column has to be scaled, or there is more than one block
             found = brackets(pairs.pair(part.start + index), names)
             numbers[index] = [found[name][:3] for name in names]
         return numbers
 
-    step = max(1, min(_PAIRS_PER_TASK, _CELLS_PER_TASK // (stack.inputs * stack.outputs)))
-    tasks = _parallel.blocks(pairs.size, step)
-    parts = list(_parallel.ordered_map(of_block, tasks, n_jobs=n_jobs, progress=progress, shared=True))
+    parts = list(_parallel.ordered_map(of_block, pairs.blocks(), n_jobs=n_jobs, progress=progress, shared=True))
     numbers = np.concatenate([np.empty((0, len(rows), 3)), *parts])
     return {
         name: stack_estimate(pairs, numbers[:, column].T, *dense.KINDS[name], UNITS[name])
         for column, name in enumerate(names)
     }
+
+
+def pairs_with_levels(
+    pairs: StackWithPriors, levels: FloatArray, name: str
+) -> tuple[StackWithPriors, FloatArray]:
+    """The pairs broadcast with the leading axes of ``levels``, and the levels (s, e) of each, its last axis."""
+    rows = np.atleast_1d(levels)
+    try:
+        shape = np.broadcast_shapes(pairs.shape, rows.shape[:-1])
+    except ValueError:
+        raise ShapeError(
+            f"{name} must have leading axes that broadcast with those of the stack; got {rows.shape[:-1]} and "
+            f"{pairs.shape}. Its last axis belongs to each channel: add axes of length 1 before it for a grid."
+        ) from None
+    _validate.grid(f"{name} with the stack", (*shape, rows.shape[-1]))
+    if shape != pairs.shape:
+        position = np.broadcast_to(np.arange(pairs.size).reshape(pairs.shape), shape)
+        texts = dict(zip(pairs.invalid, pairs.errors.values(), strict=True))
+        errors = {index: texts[int(flat)] for index, flat in np.ndenumerate(position) if int(flat) in texts}
+        flat = position.reshape(-1)
+        pairs = pairs._replace(shape=shape, channel=pairs.channel[flat], prior=pairs.prior[flat], errors=errors)
+    spread = np.broadcast_to(rows, (*shape, rows.shape[-1]))
+    return pairs, np.ascontiguousarray(spread).reshape(pairs.size, rows.shape[-1])
 
 
 def each_pair(
@@ -186,7 +223,7 @@ def each_pair(
 def stack_estimate(
     pairs: StackWithPriors, numbers: FloatArray, kind: Kind, method: str, unit: Unit
 ) -> Estimate:
-    """The estimate of value, lower and upper bound (3, s, ...), with NaN for invalid pairs, whose texts are in ``cost``."""
+    """The estimate of value, lower and upper bound (3, s, ...): NaN for invalid pairs, whose texts are in ``cost``."""
     numbers = np.array(numbers.reshape(3, *pairs.shape, *numbers.shape[2:]), order="C")
     if pairs.errors:
         numbers[:, *np.array(list(pairs.errors), dtype=np.intp).T] = np.nan
