@@ -41,7 +41,8 @@ class Estimate:
     Parameters
     ----------
     value, lower, upper : float or ndarray of float64
-        The estimate and its bounds, ``lower <= value <= upper``, all of one shape.
+        The estimate and its bounds, ``lower <= value <= upper``, all of one shape; all three NaN where an entry of a
+        stack has no answer.
     kind : {"exact", "certified", "statistical", "heuristic"}
         What the bounds are. ``exact``: closed form, the bounds are the stated rounding error, outward.
         ``certified``: an enclosure with truncation, discretisation and rounding included, proved but for constants
@@ -110,6 +111,8 @@ class Estimate:
         if "errors" in self.cost:
             ordered |= np.isnan(value) & np.isnan(lower) & np.isnan(upper)
         if not ordered.all():
+            ordered |= np.isnan(value) & np.isnan(lower) & np.isnan(upper)  # entries without an answer
+        if not ordered.all():
             worst = tuple(int(i) for i in np.argwhere(~ordered)[0])
             place = f" at index {worst[0] if len(worst) == 1 else worst}" if worst else ""
             raise DomainError(
@@ -124,10 +127,11 @@ class Estimate:
 
     @classmethod
     def _of_arrays(
-        cls, value: FloatArray, lower: FloatArray, upper: FloatArray, *, kind: Kind, unit: Unit, method: str
-    ) -> Estimate:
+        cls, value: FloatArray, lower: FloatArray, upper: FloatArray, *, kind: Kind, unit: Unit, method: str,
+        cost: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Estimate:  # fmt: skip
         """Of fresh arrays of doubles, of one shape and in order, that nobody else holds: not copied, not checked."""
-        made = cls(0.0, 0.0, 0.0, kind=kind, unit=unit, method=method)
+        made = cls(0.0, 0.0, 0.0, kind=kind, unit=unit, method=method, cost=cost)
         for name, array in (("value", value), ("lower", lower), ("upper", upper)):
             array.setflags(write=False)
             object.__setattr__(made, name, float(array) if array.ndim == 0 else array)
