@@ -1,8 +1,8 @@
 """``ResultStore``: finished results in one SQLite file, so that work which is killed at any moment goes on.
 
 A store belongs to one computation: its ``identity`` names the version, the quantity and whatever else the results
-depend on, and a store of another identity is refused. A result is a row: an integer key, the packed result, and a digest
-of both and of the identity. A row whose digest does not agree is as good as missing, and is computed again.
+depend on, and a store of another identity is refused. A result is a row: an integer key, the packed result, and a
+digest of both and of the identity. A row whose digest does not agree is as good as missing, and is computed again.
 
 The file is in WAL mode: what was committed survives a killed process, and one process may read while another writes.
 There is one writer at a time, which holds a lock on the file ``<path>-lock``; the lock ends with its process. Only the
@@ -39,7 +39,7 @@ create table if not exists identity (name text primary key, value text not null)
 create table if not exists notes (name text primary key, value text not null);
 create table if not exists results (key integer primary key, payload blob not null, digest blob not null);
 """
-_open_paths: set[str] = set()  # stores that this process writes: POSIX locks do not tell two writers of one process apart
+_open_paths: set[str] = set()  # stores that this process writes: its POSIX locks do not exclude itself
 _open_paths_lock = threading.Lock()
 
 
@@ -243,7 +243,8 @@ class ResultStore:
                 raise
 
     def _digest(self, key: int, payload: bytes) -> bytes:
-        digest = hashlib.blake2b(key.to_bytes(8, "little", signed=True), digest_size=_DIGEST_BYTES, key=self._digest_key)
+        start = key.to_bytes(8, "little", signed=True)
+        digest = hashlib.blake2b(start, digest_size=_DIGEST_BYTES, key=self._digest_key)
         digest.update(payload)
         return digest.digest()
 
@@ -270,7 +271,9 @@ def _explained(path: Path | None, name: str) -> Iterator[None]:
         elif code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             explained = _second_writer(name, shown)
         else:
-            explained = OSError(f"{name} must be a file that can be written; got {shown}: {error}. Check path and rights.")
+            explained = OSError(
+                f"{name} must be a file that can be written; got {shown}: {error}. Check path and rights."
+            )
         raise explained from None
 
 
@@ -305,16 +308,18 @@ def _check_format(connection: sqlite3.Connection, path: Path, name: str, empty: 
 
 def _check_identity(kept: Mapping[str, str], wanted: Mapping[str, str], path: Path, name: str) -> None:
     for word in dict.fromkeys((*wanted, *kept)):
-        if kept.get(word) != wanted.get(word):
+        has, needs = kept.get(word), wanted.get(word)
+        if has != needs:
             raise DomainError(
-                f"{name} must be one of the same {word}; got {str(path)!r}, which has {_validate.shown(kept.get(word))} "
-                f"and not {_validate.shown(wanted.get(word))}. Name another file, or pass resume=False to empty it."
+                f"{name} must be one of the same {word}; got {str(path)!r}, which has {_validate.shown(has)} and not "
+                f"{_validate.shown(needs)}. Name another file, or pass resume=False to empty it."
             )
 
 
 def _second_writer(name: str, shown: str) -> DomainError:
     return DomainError(
-        f"{name} must have one writer; got {shown}, which another run is writing. Wait for its end, or name another file."
+        f"{name} must have one writer; got {shown}, which another run is writing. Wait for its end, or name another "
+        "file."
     )
 
 
