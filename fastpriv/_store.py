@@ -145,9 +145,12 @@ class ResultStore:
             raise FileNotFoundError(
                 f"{name} must be a file that fastpriv made; got none at {str(target)!r}. Check the path."
             )
+        # A store that nobody writes has no log: without locks, no files are left beside it, also where none can be made.
+        mode = "mode=ro" if os.path.exists(f"{target}-wal") else "mode=ro&immutable=1"
         with _explained(target, name):
-            connection = sqlite3.connect(f"{target.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False,
-                                         isolation_level=None)  # fmt: skip
+            connection = sqlite3.connect(
+                f"{target.resolve().as_uri()}?{mode}", uri=True, check_same_thread=False, isolation_level=None
+            )
             try:
                 _check_format(connection, target, name, empty=False)
                 identity = dict(connection.execute("select name, value from identity"))

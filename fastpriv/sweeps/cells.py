@@ -188,10 +188,7 @@ def _call(
 ) -> None:  # fmt: skip
     """Evaluate some cells by one call; if it fails, by two calls of a half each, so that one bad cell spoils no other."""
     try:
-        chosen: dict[str, Any] = {name: values[cells] for name, values in columns.items()}
-        if len(cells) == 1:
-            chosen = {name: _plain(values[0]) for name, values in chosen.items()}
-        found = quantity.function(**chosen, **fixed)
+        found = quantity.function(**{name: values[cells] for name, values in columns.items()}, **fixed)
         outputs = _outputs(quantity, found, len(cells))
     except Exception as error:  # whatever the quantity raises is the result of its cells
         if len(cells) == 1:

@@ -12,7 +12,7 @@ import functools
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import __version__, _parallel, _random, _validate
+from .. import __version__, _executors, _parallel, _validate
 from .._files import check_writable_file
 from .._store import ResultStore
-from ..errors import DomainError
+from ..errors import DomainError, WorkerDiedError
 from ..numerics import WordArray
 from .cells import Batch, Outcome, evaluate, failed_cells, pack, unpack
 from .quantities import Quantity, find_quantity
@@ -37,6 +37,12 @@ _BATCH_SECONDS = 0.2  # which a batch of single cells should take: far above the
 _FIRST_BATCH = 16  # cells of the first batches, from whose times the later ones are sized
 _MAX_BATCH = BLOCK  # cells
 _INDEXED_CELLS = 2**23  # cells of other blocks that are looked up one by one, in 200 MB; of a larger store none are
+_ATTEMPTS = 2  # of a batch whose worker dies: the second one alone, so that no other is to blame
+# The error of a cell that ends its process each time.
+_DEATH = (
+    "WorkerDiedError: the worker process must survive the cell; got its end each time that it was tried. Look for a lack "
+    "of memory, or a crash in the function."
+)
 _PILOT_CELLS = 12  # cells of a dry run, evenly spaced
 _PILOT_STACK = 1024  # the same for an elementwise quantity, in one call
 _SHOWN_EVERY = 0.5  # seconds between two lines of progress
@@ -192,6 +198,7 @@ def sweep(
             progress=progress, dry_run=dry_run,
         )  # fmt: skip
     _parallel.checked(n_jobs, progress)
+    _executors.checked(executor, n_jobs)
     found = find_quantity(quantity)
     settings = make_settings(table, grid, zip, replicates, found.texts)
     found.check_parameters(tuple(name for name in settings.names if name != "replicate"))
@@ -337,29 +344,37 @@ class _Run:
             ]  # fmt: skip
             times = []
             function = functools.partial(_evaluate_task, self.quantity, self.seed)
-            for index, outcome in _completed(
-                function, [batch for _, batch in tasks], executor=self._executor(), n_jobs=self.n_jobs
-            ):
-                block, batch = tasks[index]
-                if outcome.error is not None:
-                    if len(batch.keys) > 1:
-                        half = len(batch.keys) // 2
-                        missing += [(block, batch.part(slice(None, half))), (block, batch.part(slice(half, None)))]
-                        continue
-                    found = failed_cells(batch, f"{type(outcome.error).__name__}: {outcome.error}")
-                else:
-                    found = outcome.result
-                self._commit(block, found)
-                if found.fatal:
-                    raise DomainError(found.fatal)
-                times.append((found.seconds, found.done))
-                if found.done < len(batch.keys):
-                    missing.append((block, batch.part(slice(found.done, None))))
+            with closing(_executors.completed(
+                function, (batch for _, batch in tasks), executor=self._executor(), n_jobs=self.n_jobs,
+                max_attempts=_ATTEMPTS,
+            )) as outcomes:  # fmt: skip
+                for index, outcome in outcomes:
+                    block, batch = tasks[index]
+                    missing += [(block, left) for left in self._took(block, batch, outcome, times)]
             cells = sum(done for _, done in times)
             if cells and self.quantity.together is None:
                 each = max(sum(seconds for seconds, _ in times) / cells, 1e-9)
                 self.batch_cells = int(min(max(_BATCH_SECONDS / each, 1), _MAX_BATCH))
                 self.sizes_known = True
+
+    def _took(
+        self, block: int, batch: Batch, outcome: _executors.Outcome, times: list[tuple[float, int]]
+    ) -> list[Batch]:
+        """Commit the outcome of a batch; return the batches that are left to do."""
+        if isinstance(outcome.error, WorkerDiedError):  # one of the cells ends its process: halves tell which
+            half = len(batch.keys) // 2
+            if half:
+                return [batch.part(slice(None, half)), batch.part(slice(half, None))]
+            found = failed_cells(batch, _DEATH)
+        elif outcome.error is not None:
+            raise outcome.error
+        else:
+            found = outcome.result
+        self._commit(block, found)
+        if found.fatal:
+            raise DomainError(found.fatal)
+        times.append((found.seconds, found.done))
+        return [batch.part(slice(found.done, None))] if found.done < len(batch.keys) else []
 
     def _commit(self, block: int, found: Outcome) -> None:
         if not found.done:
@@ -556,12 +571,3 @@ def _duration(seconds: float) -> str:
     minutes = int(seconds // 60)
     return f"{minutes} min {seconds % 60:.0f} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
-
-class _Done:
-    def __init__(self, result: Any) -> None:
-        self.result, self.error = result, None
-
-
-def _completed(function: Any, tasks: Sequence[Any], *, executor: Any, n_jobs: int | None) -> Iterator[tuple[int, Any]]:
-    for index, result in enumerate(_parallel.ordered_map(function, tasks, n_jobs=n_jobs)):
-        yield index, _Done(result)

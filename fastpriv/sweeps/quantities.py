@@ -43,8 +43,12 @@ _OF_VECTORS = (
     "dp_delta_from_rdp_curve", "dp_epsilon_from_rdp_curve", "dp_delta_from_tradeoff", "tradeoff_from_dp_curve",
     "maximal_leakage", "gaussian_information", "saddle_point_gaps", "water_filling", "noise_filling",
 )  # fmt: skip
-# Functions that take long for each cell, and are called cell by cell.
-_CELL_BY_CELL = ("awgn_capacity", "gaussian_game", "sigma_from_ci_lmip")
+# Functions that are called cell by cell: the first take long for each, the others choose their formula or its rounding by
+# the whole array, so that the last bit of a cell would depend on the cells beside it.
+_CELL_BY_CELL = (
+    "awgn_capacity", "gaussian_game", "sigma_from_ci_lmip",
+    "dp_delta_from_rdp", "dp_epsilon_from_mbp", "dp_epsilon_from_rdp", "dp_epsilon_from_zcdp", "robustness_from_mbp",
+)  # fmt: skip
 _SHOWN_NAMES = 12  # of a list of names in an error
 
 
@@ -159,8 +163,8 @@ def _quantities() -> dict[str, Quantity]:
         (gaussian_delta, ("sigma", "epsilon"), ()),
         (gaussian_log_delta, ("sigma", "epsilon"), ()),
         (gaussian_epsilon, ("sigma", "delta"), ()),
-        (subsampled_gaussian_delta, ("sigma", "q", "epsilon"), ("sigma", "q", "sensitivity")),
-        (subsampled_gaussian_log_delta, ("sigma", "q", "epsilon"), ("sigma", "q", "sensitivity")),
+        (subsampled_gaussian_delta, ("sigma", "q", "epsilon"), None),
+        (subsampled_gaussian_log_delta, ("sigma", "q", "epsilon"), None),
         (subsampled_gaussian_kl, ("sigma", "q"), None),
         (subsampled_gaussian_renyi, ("sigma", "q", "order"), None),
         (subsampled_gaussian_total_variation, ("sigma", "q"), None),
@@ -188,6 +192,9 @@ def _public_quantity(name: str, function: Callable[..., Any]) -> Quantity | None
         (required if parameter.default is inspect.Parameter.empty else optional).append(parameter.name)
         if words & set(_WORDS):
             texts.append(parameter.name)
+    whole = tuple(parameter.name for parameter in signature.parameters.values() if parameter.annotation == "int")
+    if whole:
+        function = functools.partial(_with_integers, function, whole)
     together = None if name.rpartition(".")[2] in _CELL_BY_CELL else ()
     return Quantity(name, function, tuple(required), tuple(optional), frozenset(texts), together)
 
@@ -298,6 +305,14 @@ def _ufunc_values(name: str, parameters: tuple[str, ...], **settings: Any) -> An
     from .. import special
 
     return getattr(special, name)(*(settings[parameter] for parameter in parameters))
+
+
+def _with_integers(function: Callable[..., Any], whole: tuple[str, ...], **settings: Any) -> Any:
+    """Call a function that takes integers where settings are doubles."""
+    for name in whole:
+        if float(settings[name]).is_integer():
+            settings[name] = int(settings[name])
+    return function(**settings)
 
 
 def gaussian_delta(*, sigma: Any, epsilon: Any, sensitivity: Any = 1.0) -> Any:

@@ -35,7 +35,7 @@ MAX_CELLS = 10**10  # of one run: their results take 600 GB, and minutes pass be
 BLOCK = 8192  # consecutive cells whose results are looked up together: 130 kB of keys, and one call of a stack
 REPLICATE = "replicate"  # name of the axis that counts the repetitions of a cell
 _TEXT_GRID = re.compile(r"^[\d\s.,:+\-eEinf]*:[\d\s.,:+\-eEinf]*$")  # text that is a grid and no word
-_EXACT_INTEGERS = 2**53  # integers up to this size have the key of the equal double
+_EXACT_INTEGERS = 2**62  # integers that are a double of at most this size have the key of the double
 # Odd multipliers of the two lanes, from the fractional parts of the golden ratio and of sqrt(2), sqrt(3), sqrt(5).
 _MULTIPLIERS = (
     (np.uint64(0x9E3779B97F4A7C15), np.uint64(0x6A09E667F3BCC909)),
@@ -337,8 +337,8 @@ def _value_words(values: NDArray[Any]) -> WordArray:
         doubles = values.astype(np.float64)
         words = (doubles + 0.0).view(np.uint64)  # -0.0 becomes 0.0
         if values.dtype.kind == "i":
-            large = np.abs(doubles) > _EXACT_INTEGERS
-            words = np.where(large, values.view(np.uint64) ^ np.uint64(1), words)
+            inexact = (np.abs(doubles) > _EXACT_INTEGERS) | (doubles.astype(np.int64) != values)
+            words = np.where(inexact, values.view(np.uint64) ^ np.uint64(1), words)
         return np.stack([words, words])
     if values.dtype.kind == "b":
         return np.array([_text_words("false"), _text_words("true")], dtype=np.uint64).T[:, values.astype(np.intp)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import os
@@ -105,7 +106,7 @@ class SweepTable:
     @property
     def failed(self) -> int:
         """Number of cells with an error."""
-        return sum(int((errors.codes >= 0).sum()) for block in self._blocks() for errors in [block["error"]])
+        return sum(int((block["error"].codes >= 0).sum()) for block in self._blocks())
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """All columns as arrays; texts are arrays of objects, None where there is none."""
@@ -169,11 +170,23 @@ class SweepTable:
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the table as CSV in UTF-8, atomically; what is not known is empty or ``nan``."""
-        rows = (
-            row for block in self._blocks()
-            for row in zip(*(_dense(values).tolist() for values in block.values()), strict=True)
-        )  # fmt: skip
-        write_csv(_validate.path("path", path), self.names, rows)
+        write_csv(_validate.path("path", path), self.names, self._rows())
+
+    def _write_csv(self, stream: Any) -> None:
+        """Write the table as CSV to a stream of text."""
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(self.names)
+        writer.writerows(self._rows())
+
+    def _rows(self) -> Iterator[tuple[Any, ...]]:
+        for block in self._blocks():
+            yield from zip(*(_dense(values).tolist() for values in block.values()), strict=True)
+
+    def errors(self) -> Iterator[str]:
+        """The texts of the errors, cell by cell."""
+        for block in self._blocks():
+            for code in block["error"].codes[block["error"].codes >= 0].tolist():
+                yield block["error"].words[code]
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write the table as Parquet with the metadata in its schema, atomically."""

@@ -13,7 +13,7 @@ LAYERS = {
     "_remedies": 0, "_validate": 1, "_values": 1, "_monotone": 2, "_parallel": 2, "_random": 2, "_files": 2,
     "_grids": 2,
     "kernels": 2,
-    "_store": 3, "distributions": 3, "channels": 3, "special": 3,
+    "_executors": 3, "_store": 3, "distributions": 3, "channels": 3, "special": 3,
     "sampling": 4, "mechanisms": 4,
     "divergences": 5, "capacity": 5, "posteriors": 5,
     "notions": 6, "conversions": 7, "calibration": 7,
