@@ -11,7 +11,6 @@ from . import notions as notions
 from . import posteriors as posteriors
 from . import special as special
 from .assessment.assess import assess as assess
-from .assessment.assess import sweep as sweep
 from .assessment.columns import read_categories as read_categories
 from .assessment.columns import read_column as read_column
 from .assessment.result import Assessment as Assessment
@@ -80,5 +79,8 @@ from .posteriors.bayes import posterior as posterior
 from .posteriors.bayes import posterior_mode as posterior_mode
 from .posteriors.result import Posterior as Posterior
 from .sampling.options import Sampling as Sampling
+from .sweeps.engine import sweep as sweep
+from .sweeps.table import SweepPlan as SweepPlan
+from .sweeps.table import SweepTable as SweepTable
 
 __version__: str
