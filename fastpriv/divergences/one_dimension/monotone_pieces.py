@@ -42,7 +42,8 @@ from .quadrature import NO_DEADLINE, STOPPED, TIME_SPENT, Deadline, all_single_g
 
 __all__ = [
     "COST_FIELDS", "MAX_DOUBLE_WIDTH", "curve_estimate", "curve_method", "epsilons_for_gaps",
-    "hockey_stick_divergence", "hockey_stick_rows", "is_wide", "max_divergence", "named_costs", "rows_for_gaps", "with_mass_gaps",
+    "hockey_stick_divergence", "hockey_stick_rows", "is_wide", "max_divergence", "named_costs",
+    "rows_for_gaps", "with_mass_gaps",
 ]  # fmt: skip
 
 Components = tuple[FloatArray, FloatArray, FloatArray]  # weights, means, standard deviations
