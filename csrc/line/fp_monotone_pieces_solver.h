@@ -86,10 +86,12 @@ static int FP_NAME(fp_subdivide)(const fp_log_ratio *r, double left, double righ
     fp_pieces cells = {0}, next = {0};
     int status = 0, open = 0, many = (int)fmin(FP_FIRST_CELLS, 1.0 + (right - left) / scale);
     long start = out->evaluations;
-    for (int k = 0; k < many && !status; ++k)
-        status = FP_NAME(fp_cells_append)(&cells, k ? cells.piece[k - 1].right : left,
-                                          k + 1 < many ? left + (right - left) * (k + 1.0) / many : right, FP_OPEN, 0,
-                                          0.0, 0.0);
+    double from = left;
+    for (int k = 1; k <= many && !status; ++k) {
+        double to = k < many ? left + (right - left) * k / many : right;
+        status = FP_NAME(fp_cells_append)(&cells, from, to, FP_OPEN, 0, 0.0, 0.0);
+        from = from < to ? to : from;
+    }
     do {
         next.count = open = 0;
         for (int i = 0; i < cells.count && !status;) {
@@ -316,7 +318,8 @@ static int FP_NAME(fp_split_curved)(const FP_NAME(fp_extremum) * s, int stopped,
         double tops[2] = {s->sign * s->value[0] + s->error[0], s->sign * s->value[2] + s->error[2]},
                top = tops[0] > tops[1] ? tops[0] : tops[1];
         double foot = s->sign * s->value[1] - s->error[1] - s->slope_size * (xr - xl);
-        top = top > foot ? top : foot;
+        foot = fabs(foot) < INFINITY ? foot : -INFINITY; /* where L overflows nothing bounds it */
+        top = !(tops[0] + tops[1] < INFINITY) ? INFINITY : top > foot ? top : foot;
         if (fp_pieces_reserve(out))
             return -1;
         out->piece[out->count++] = (fp_piece){
