@@ -54,9 +54,8 @@ class Estimate:
     confidence : float, optional
         Level of a statistical interval, None otherwise.
     cost : mapping, optional
-        What was spent, such as ``{"evaluations": 1200}``. Its entry ``errors`` says which entries have no answer, as
-        pairs of index and reason, for settings of a stack that were recorded as invalid: all three numbers are NaN
-        there, and nowhere else.
+        What was spent, such as ``{"evaluations": 1200}``. Its entry ``errors`` maps the index of an entry that has
+        no answer, such as an invalid row of a stack, to the reason: all three numbers are NaN there, and nowhere else.
 
     Notes
     -----
@@ -207,7 +206,10 @@ class Estimate:
     def to_dict(self) -> dict[str, Any]:
         """Plain types only, for JSON; infinite numbers stay floats."""
         numbers = {"value": _plain(self.value), "lower": _plain(self.lower), "upper": _plain(self.upper)}
-        return numbers | self._description() | {"cost": dict(self.cost)}
+        cost = dict(self.cost)
+        if "errors" in cost:
+            cost["errors"] = [[list(index), text] for index, text in cost["errors"].items()]
+        return numbers | self._description() | {"cost": cost}
 
     def to_frame(self) -> pd.DataFrame:
         """A pandas DataFrame with the columns value, lower, upper, unit, kind and method, one row an entry."""

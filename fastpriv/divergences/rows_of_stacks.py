@@ -48,7 +48,7 @@ class Stacks(NamedTuple):
     singles: tuple[GaussianMixture | None, ...]  # the mixtures that were given in place of stacks
     shape: tuple[int, ...]
     invalid: IndexArray  # rows that have no answer, counted along the flattened shape
-    errors: tuple[tuple[tuple[int, ...], str], ...]  # their texts
+    errors: Mapping[tuple[int, ...], str]  # their texts
     records: bool  # whether a row that fails is noted instead of raising
 
     @property
@@ -130,8 +130,8 @@ def stacks_of(distributions: Mapping[str, Any], axes: tuple[int, ...] = ()) -> S
             for row in np.ravel(aligned[(..., *place)]).tolist():
                 errors.setdefault(row, text)
     invalid = np.array(sorted(errors), dtype=np.intp)
-    made = Stacks(tuple(stacks), tuple(singles), shape, invalid, (), any(stack._records for stack in stacks))
-    return made._replace(errors=tuple((made.position(row), errors[row]) for row in invalid.tolist()))
+    made = Stacks(tuple(stacks), tuple(singles), shape, invalid, {}, any(stack._records for stack in stacks))
+    return made._replace(errors={made.position(row): errors[row] for row in invalid.tolist()})
 
 
 def hockey_stick(
@@ -221,12 +221,14 @@ def _curves(
             out[with_gap] = monotone_pieces.rows_for_gaps(three, own[0])
         stopped = cost[:, 4] > 0
         redone &= ~stopped
-        costs = dict(zip(monotone_pieces.COST_FIELDS, cost[~redone, :4].sum(axis=0).tolist(), strict=True))
-        flags = (cost[:, 1] > 0) + 2 * (cost[:, 3] > 0) + 4 * stopped
-        methods = {
-            monotone_pieces.curve_method(flag & 1, flag & 2, closed=False, stopped=flag >= 4): None
-            for flag in np.unique(flags[~redone]).tolist()
-        }
+        methods: dict[str, None] = {}
+        sums = cost[~redone, :4].sum(axis=0).tolist()
+        costs: dict[str, Any] = dict(zip(monotone_pieces.COST_FIELDS, sums, strict=True))
+        kept = np.flatnonzero(~redone)
+        flags = (cost[:, 1:5] > 0) @ [1, 2, 4, 8]  # one row of each kind tells its method
+        for i in kept[np.unique(flags[kept], return_index=True)[1]].tolist():
+            of_row = dict(zip(monotone_pieces.COST_FIELDS, cost[i].tolist(), strict=False))
+            methods[monotone_pieces.curve_method(of_row | (STOPPED if stopped[i] else {}), closed=False)] = None
         if stopped.any():
             costs |= STOPPED
         for i in np.flatnonzero(redone).tolist():
@@ -236,9 +238,7 @@ def _curves(
             out[i], more, closed = monotone_pieces.hockey_stick_rows(
                 first, second, one, width, logs=logs, deadline=deadline
             )
-            late = "stopped" in more
-            methods[monotone_pieces.curve_method(more["double_double"], more["undecided"], closed=closed, stopped=late)
-                    ] = None  # fmt: skip
+            methods[monotone_pieces.curve_method(more, closed=closed)] = None
             costs = combined_costs((costs, more))
         numbers[:, part] = np.moveaxis(out[..., 3:] if logs else out[..., :3], -1, 0)
         return costs, methods
@@ -297,7 +297,7 @@ def _row_by_row(
         return [estimate_of(row) for row in rows[where].tolist()]
 
     numbers = np.full((3, stacks.size, math.prod(points)), np.nan)
-    failed: dict[int, str] = dict(zip(stacks.invalid.tolist(), (text for _, text in stacks.errors), strict=True))
+    failed: dict[int, str] = dict(zip(stacks.invalid.tolist(), stacks.errors.values(), strict=True))
     found: list[Estimate] = []
     parts = _parallel.blocks(len(rows), _ROWS_AT_ONCE) if math.prod(points) else []
     results = _parallel.ordered_map(block, parts, n_jobs=request.n_jobs, progress=request.progress, shared=True)
@@ -311,7 +311,7 @@ def _row_by_row(
     kind: Kind = weakest(*found)[0] if found else "exact"
     cost = combined_costs([one.cost for one in found])
     if failed:
-        cost["errors"] = tuple((stacks.position(row), text) for row, text in sorted(failed.items()))
+        cost["errors"] = {stacks.position(row): text for row, text in sorted(failed.items())}
     return Estimate(
         *(one.reshape(stacks.shape + points) for one in numbers), kind=kind, unit=unit,
         method="; ".join(dict.fromkeys(one.method for one in found)) or "no rows", cost=cost,

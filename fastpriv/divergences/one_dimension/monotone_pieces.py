@@ -26,7 +26,7 @@ Brackets of many epsilons are rows of six numbers: value, lower, upper, and the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,7 @@ __all__ = [
 Components = tuple[FloatArray, FloatArray, FloatArray]  # weights, means, standard deviations
 # bound: none - relative width of a bracket above which sums in doubles are formed again in double-doubles
 MAX_DOUBLE_WIDTH = 5e-13
+_CLOSED_FORM = "closed form, two points with one sigma"  # method of a curve that took no pieces
 COST_FIELDS = ("evaluations", "double_double", "pieces", "undecided")  # what the kernel counts
 # bound: none - relative width of a bracket from which on closed bounds are tried
 _WIDE_BRACKET = 1e-9
@@ -74,20 +75,22 @@ def hockey_stick_divergence(
     grid = np.asarray(epsilon, dtype=np.float64)
     flat = np.ascontiguousarray(grid).reshape(-1)
     rows, cost, closed = hockey_stick_rows(p, q, flat, MAX_DOUBLE_WIDTH, logs=logs, deadline=deadline)
-    method = curve_method(cost["double_double"], cost["undecided"], closed=closed, stopped="stopped" in cost)
+    method = curve_method(cost, closed=closed) if flat.size else "no epsilon"
     if logs:
         return curve_estimate(rows[:, 3:], grid, "log probability", method, cost)
     return curve_estimate(rows[:, :3], grid, "probability", method, cost)
 
 
-def curve_method(double_double: int, undecided: int, *, closed: bool, stopped: bool) -> str:
-    """What computed a curve: by the costs of the kernel, whether closed bounds were needed, and the deadline came."""
-    method = "monotone pieces, double-double sums" if double_double else "monotone pieces, double sums"
+def curve_method(cost: Mapping[str, Any], *, closed: bool) -> str:
+    """What computed a curve, by what it cost and whether closed bounds were needed."""
+    method = "monotone pieces, double-double sums" if cost["double_double"] else "monotone pieces, double sums"
+    if not (cost["pieces"] or cost["undecided"] or "stopped" in cost):
+        method = _CLOSED_FORM
     if closed:
         method += ", closed bounds"
-    if stopped:
+    if "stopped" in cost:
         return method + TIME_SPENT
-    return method + ", budget spent" if undecided else method
+    return method + ", budget spent" if cost["undecided"] else method
 
 
 def max_divergence(p: GaussianMixture, q: GaussianMixture, *, deadline: Deadline = NO_DEADLINE) -> Estimate:
