@@ -123,10 +123,11 @@ class Estimate:
 
     @classmethod
     def _of_arrays(
-        cls, value: FloatArray, lower: FloatArray, upper: FloatArray, *, kind: Kind, unit: Unit, method: str
-    ) -> Estimate:
+        cls, value: FloatArray, lower: FloatArray, upper: FloatArray, *, kind: Kind, unit: Unit, method: str,
+        cost: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Estimate:  # fmt: skip
         """Of fresh arrays of doubles, of one shape and in order, that nobody else holds: not copied, not checked."""
-        made = cls(0.0, 0.0, 0.0, kind=kind, unit=unit, method=method)
+        made = cls(0.0, 0.0, 0.0, kind=kind, unit=unit, method=method, cost=cost)
         for name, array in (("value", value), ("lower", lower), ("upper", upper)):
             array.setflags(write=False)
             object.__setattr__(made, name, float(array) if array.ndim == 0 else array)

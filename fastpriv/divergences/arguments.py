@@ -33,6 +33,8 @@ def is_stack(p: Any, q: Any = None) -> bool:
 
 def dispatch_of(p: Any, q: Any) -> Dispatch:
     """Check a pair of distributions; return whether it is one-dimensional, reduced as mixtures, or sampled."""
+    if type(p) is type(q) is GaussianMixture and p.means.ndim == q.means.ndim == 1:
+        return "one dimension"
     if isinstance(p, LogRatio):
         if q is not None:
             raise DomainError(

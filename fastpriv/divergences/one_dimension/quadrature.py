@@ -40,6 +40,7 @@ _TARGET_TRUNCATION = 1e-14
 _TRUNCATED_TAILS = 1e-300
 _MAX_EXPONENTIALS = 1_000_000_000  # some seconds; only thousands of components of as many scales spend this budget
 _MAX_UNSCALED_EXPONENT = 16  # standard deviations around 2^16 or 2^-16 cost no accuracy
+_SHORT = 64  # components up to which Python's own loops are faster than those of NumPy
 _MAX_EXPONENT = 990  # means and standard deviations stay below 2^990 when they are rescaled
 TIME_SPENT = ", time spent"  # end of the ``method`` of an answer that max_seconds cut short
 STOPPED: dict[str, Any] = {"stopped": "max_seconds", "repeatable": False}  # its ``cost``
@@ -92,18 +93,26 @@ def all_single_gaussians(*mixtures: GaussianMixture) -> bool:
 
 def identical(p: GaussianMixture, q: GaussianMixture) -> bool:
     """Whether both hold equal arrays."""
-    return p is q or p == q
+    return p is q or (p.weights.shape == q.weights.shape and p == q)
 
 
 def rescaled(*mixtures: GaussianMixture) -> tuple[int, tuple[GaussianMixture, ...]]:
     """The exponent k and the mixtures in units of 2^k, exactly, k such that standard deviations lie around 1."""
-    exponents = [math.frexp(float(s))[1] for p in mixtures for s in (p.sigmas.min(), p.sigmas.max())]
-    farthest = max(math.frexp(float(np.abs(p.means).max()))[1] for p in mixtures)
-    low, high = min(exponents), max(exponents)
+    ranges = [_range_of(p) for p in mixtures]
+    low, high = (math.frexp(s)[1] for s in (min(least for least, _, _ in ranges), max(most for _, most, _ in ranges)))
+    farthest = math.frexp(max(far for _, _, far in ranges))[1]
     k = min(max((low + high) // 2, farthest - _MAX_EXPONENT, high - _MAX_EXPONENT), low + _MAX_EXPONENT)
     if abs(k) <= _MAX_UNSCALED_EXPONENT:
         return 0, mixtures
     return k, tuple(GaussianMixture(p.weights, np.ldexp(p.means, -k), np.ldexp(p.sigmas, -k)) for p in mixtures)
+
+
+def _range_of(p: GaussianMixture) -> tuple[float, float, float]:
+    """The least and the largest standard deviation, and the size of the farthest mean."""
+    if len(p) <= _SHORT:
+        s, m = p.sigmas.tolist(), p.means.tolist()
+        return min(s), max(s), max(max(m), -min(m))
+    return float(p.sigmas.min()), float(p.sigmas.max()), float(np.abs(p.means).max())
 
 
 def integrate(
