@@ -36,6 +36,7 @@ __all__ = ["hockey_stick", "quantity"]
 _BLOCK_WORK = 50_000  # of a block of rows, in units of ``_work_of_row``: some milliseconds, up to 0.1 s
 _MAX_BLOCK_ROWS = 2048  # rows whose brackets stand in memory beside the answer
 _ROWS_AT_ONCE = 16  # rows of a block of quantities that are computed one by one, 0.1 to some milliseconds each
+_BITS = 1 << np.arange(5)  # one for each count of the kernel
 _ROW_STREAM = 8  # key of the random streams of rows below the root of the call
 
 Row = tuple[GaussianMixture, ...]
@@ -221,14 +222,10 @@ def _curves(
             out[with_gap] = monotone_pieces.rows_for_gaps(three, own[0])
         stopped = cost[:, 4] > 0
         redone &= ~stopped
-        methods: dict[str, None] = {}
-        sums = cost[~redone, :4].sum(axis=0).tolist()
-        costs: dict[str, Any] = dict(zip(monotone_pieces.COST_FIELDS, sums, strict=True))
-        kept = np.flatnonzero(~redone)
-        flags = (cost[:, 1:5] > 0) @ [1, 2, 4, 8]  # one row of each kind tells its method
-        for i in kept[np.unique(flags[kept], return_index=True)[1]].tolist():
-            of_row = dict(zip(monotone_pieces.COST_FIELDS, cost[i].tolist(), strict=False))
-            methods[monotone_pieces.curve_method(of_row | (STOPPED if stopped[i] else {}), closed=False)] = None
+        costs = monotone_pieces.named_costs([*cost[~redone, :4].sum(axis=0).tolist(), 0])
+        signs = np.unique((cost[~redone] > 0) @ _BITS).tolist()  # of the counts, one bit each
+        counted = (monotone_pieces.named_costs([bits & bit for bit in _BITS.tolist()]) for bits in signs)
+        methods = {monotone_pieces.curve_method(counts, closed=False): None for counts in counted}
         if stopped.any():
             costs |= STOPPED
         for i in np.flatnonzero(redone).tolist():

@@ -36,6 +36,7 @@ CALLS = {  # name: calls that go through, as a function and its arguments
     "Channel": [(Channel, {"matrix": ROWS}), (Channel, {"matrix": np.log(ROWS), "log": True}),
                 (CHANNEL.sample, {"secrets": [0, 1]}), (CHANNEL.then, {"post": [0, 1]}),
                 (CHANNEL.then, {"post": ROWS}), (CHANNEL.column, {"output": 1})],
+    "ChannelStack": [(fp.ChannelStack, {"matrices": [ROWS, ROWS]})],
     "SparseChannel": [(lambda background: fp.SparseChannel(csr_array((2, 2)), background), {"background": HALF})],
     "DefaultChannel": [(fp.DefaultChannel, {"inputs": 9, "default": HALF, "indices": [1, 2], "rows": ROWS})],
     "DiscreteLaplace": [(fp.DiscreteLaplace, {"n": 5, "scale": 1.0})],

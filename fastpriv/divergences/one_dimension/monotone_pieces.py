@@ -26,7 +26,7 @@ Brackets of many epsilons are rows of six numbers: value, lower, upper, and the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,8 @@ from .quadrature import NO_DEADLINE, STOPPED, TIME_SPENT, Deadline, all_single_g
 
 __all__ = [
     "COST_FIELDS", "MAX_DOUBLE_WIDTH", "curve_estimate", "curve_method", "epsilons_for_gaps",
-    "hockey_stick_divergence", "hockey_stick_rows", "is_wide", "max_divergence", "rows_for_gaps", "with_mass_gaps",
+    "hockey_stick_divergence", "hockey_stick_rows", "is_wide", "max_divergence", "named_costs",
+    "rows_for_gaps", "with_mass_gaps",
 ]  # fmt: skip
 
 Components = tuple[FloatArray, FloatArray, FloatArray]  # weights, means, standard deviations
@@ -75,22 +76,30 @@ def hockey_stick_divergence(
     grid = np.asarray(epsilon, dtype=np.float64)
     flat = np.ascontiguousarray(grid).reshape(-1)
     rows, cost, closed = hockey_stick_rows(p, q, flat, MAX_DOUBLE_WIDTH, logs=logs, deadline=deadline)
-    method = curve_method(cost, closed=closed) if flat.size else "no epsilon"
+    method = curve_method(cost, closed=closed) if flat.size else _CLOSED_FORM
     if logs:
         return curve_estimate(rows[:, 3:], grid, "log probability", method, cost)
     return curve_estimate(rows[:, :3], grid, "probability", method, cost)
 
 
 def curve_method(cost: Mapping[str, Any], *, closed: bool) -> str:
-    """What computed a curve, by what it cost and whether closed bounds were needed."""
-    method = "monotone pieces, double-double sums" if cost["double_double"] else "monotone pieces, double sums"
-    if not (cost["pieces"] or cost["undecided"] or "stopped" in cost):
+    """What computed a curve: by its cost, and whether closed bounds were needed."""
+    stopped, undecided = "stopped" in cost, cost["undecided"]
+    if not (cost["pieces"] or undecided or stopped):
         method = _CLOSED_FORM
+    else:
+        method = "monotone pieces, double-double sums" if cost["double_double"] else "monotone pieces, double sums"
     if closed:
         method += ", closed bounds"
-    if "stopped" in cost:
+    if stopped:
         return method + TIME_SPENT
-    return method + ", budget spent" if cost["undecided"] else method
+    return method + ", budget spent" if undecided else method
+
+
+def named_costs(counts: Sequence[int]) -> dict[str, Any]:
+    """The counts of the kernel as an entry ``cost``; the last is that of epsilons that were not done in time."""
+    cost: dict[str, Any] = dict(zip(COST_FIELDS, counts[:-1], strict=True))
+    return cost | STOPPED if counts[-1] else cost
 
 
 def max_divergence(p: GaussianMixture, q: GaussianMixture, *, deadline: Deadline = NO_DEADLINE) -> Estimate:
@@ -150,8 +159,7 @@ def hockey_stick_rows(
             p.weights, p.means, p.sigmas, q.weights, q.means, q.sigmas, grid, width, logs, deadline.expiry
         )
         closed = _tighten_with_closed_bounds(rows, p, q, grid, width, logs, deadline)
-        cost: dict[str, Any] = dict(zip(COST_FIELDS, counts[:-1], strict=True))
-        return rows, cost | STOPPED if counts[-1] else cost
+        return rows, named_costs(counts)
 
     rows, cost = with_mass_gaps(rows_of, epsilon, p.mass_gap, q.mass_gap)
     return rows, cost, closed
