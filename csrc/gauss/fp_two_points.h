@@ -23,6 +23,8 @@
  * x of u does.
  *
  * Weights are scaled by 2^600, which is exact, so that no product underflows that matters. */
+/* bounds: proved - the roundings of the product A h and of its logarithm, a few units of 2^-53 each; thresholds for
+ * choosing a formula */
 #ifndef FP_TWO_POINTS_H
 #define FP_TWO_POINTS_H
 
@@ -31,17 +33,23 @@
 
 /* bound: none - what weights are scaled by, and the power of two */
 #define FP_WEIGHT_SCALE 0x1p600
+/* bound: none - the same */
 #define FP_WEIGHT_SCALE_LOG2 600.0
 /* bound: proved - relative errors of c_k, of G - A and of the logarithms: fp_dd.h and fp_dd_elementary.h, whose
  * bounds add up to less */
 #define FP_TWO_POINTS_SUM 0x1p-99
+/* bound: proved - the same, of sums alone */
 #define FP_TWO_POINTS_KEPT 0x1p-103
 /* bound: proved - absolute error of products that underflow, in the scale of the weights: least double, with a margin */
 #define FP_TWO_POINTS_LEAST 1e-280
 /* bound: none - beyond these the quantity is bounded by monotonicity alone */
 #define FP_TWO_POINTS_LEAST_R 1e-280
+/* bound: none - the same */
 #define FP_TWO_POINTS_FARTHEST 1e10
+/* bound: proved - r is moved to these from beyond, by monotonicity */
 #define FP_TWO_POINTS_LARGEST_R 1e200
+/* bound: proved - the same */
+#define FP_TWO_POINTS_SMALLEST_R 1e-300
 /* bound: proved - stands for u = -inf: e^u underflows */
 #define FP_TWO_POINTS_ALL -1e4
 /* bound: tested by kernels/test_two_points - relative error of h and of log h, u and r being exact; three times as
@@ -89,12 +97,14 @@ FP_INLINE fp_two_points fp_two_points_subsampled(double rate, int adding)
                   : fp_two_points_make(complement, given, one, none, less, given);
 }
 
-/* r = |distance| / (2 sigma) in two parts; the low part is dropped where r is beyond the limits */
+/* r = |distance| / (2 sigma) in two parts; the low part is dropped where r is beyond the limits. H rises with r, and
+ * only an upper bound is taken from an r below the least, a lower bound from one above the largest. */
 FP_INLINE fp_dd fp_two_points_ratio(fp_dd distance, double sigma)
 {
     const fp_dd half = {0.5 * distance.hi, 0.5 * distance.lo};
     const fp_dd r = fp_dd_div_d(half.hi < 0.0 ? fp_dd_neg(half) : half, sigma);
-    const double rounded = fabs(half.hi) / sigma;
+    const double ratio = fabs(half.hi) / sigma, least = distance.hi != 0.0 ? FP_TWO_POINTS_SMALLEST_R : 0.0;
+    const double rounded = ratio > least ? ratio : least;
     const int usual = r.hi >= FP_TWO_POINTS_LEAST_R && r.hi < FP_TWO_POINTS_FARTHEST;
     return usual ? r : fp_dd_set(rounded < FP_TWO_POINTS_LARGEST_R ? rounded : FP_TWO_POINTS_LARGEST_R);
 }

@@ -2,6 +2,7 @@
 #ifndef FP_HOCKEY_STICK_H
 #define FP_HOCKEY_STICK_H
 
+#include "gauss/fp_two_points.h"
 #include "special/fp_dd_normal.h"
 #include "line/fp_log_ratio.h"
 #include "line/fp_bracket.h"
@@ -29,6 +30,8 @@ typedef struct {
 static inline double fp_log_expm1(double dev) { return dev > 30.0 ? dev : log(expm1(dev)); }
 
 #define FP_LOOPS "line/fp_hockey_stick_solver.h"
+#include "common/fp_variants.h"
+#define FP_LOOPS "line/fp_hockey_stick_closed_solver.h"
 #include "common/fp_variants.h"
 
 typedef int (*fp_hockey_stick_kernel)(int, const double *, const double *, const double *, int, const double *,

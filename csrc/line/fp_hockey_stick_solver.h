@@ -108,10 +108,10 @@ static double FP_NAME(fp_largest_sigma)(const fp_log_ratio *r)
 /* H of P from Q for every eps; returns -1 when memory is short, FP_INTERRUPTED when the caller stopped it. cost:
  * evaluations of L, sums in double-doubles, pieces, intervals of the line whose budget was spent or which could not
  * be resolved, and the number of eps that were not done at the deadline: their brackets are valid but wide. */
-static int FP_NAME(fp_hockey_stick_curve)(int np, const double *w, const double *m, const double *s, int nq,
-                                          const double *v, const double *n, const double *t, const double *epsilon,
-                                          ptrdiff_t count, double target, int logs, fp_interrupted interrupted,
-                                          double deadline, fp_bracket *out, long *cost)
+static int FP_NAME(fp_monotone_pieces_curve)(int np, const double *w, const double *m, const double *s, int nq,
+                                             const double *v, const double *n, const double *t, const double *epsilon,
+                                             ptrdiff_t count, double target, int logs, fp_interrupted interrupted,
+                                             double deadline, fp_bracket *out, long *cost)
 {
     fp_log_ratio r;
     fp_pieces pieces = {0};

@@ -50,6 +50,7 @@ __all__ = [
 Components = tuple[FloatArray, FloatArray, FloatArray]  # weights, means, standard deviations
 # bound: none - relative width of a bracket above which sums in doubles are formed again in double-doubles
 MAX_DOUBLE_WIDTH = 5e-13
+_CLOSED_FORM = "closed form, two points with one sigma"  # method of a curve that took no pieces
 _COST_FIELDS = ("evaluations", "double_double", "pieces", "undecided")  # what the kernel counts
 # bound: none - relative width of a bracket from which on closed bounds are tried
 _WIDE_BRACKET = 1e-9
@@ -77,6 +78,8 @@ def hockey_stick_divergence(
     flat = np.ascontiguousarray(grid).reshape(-1)
     rows, cost, closed = hockey_stick_rows(p, q, flat, MAX_DOUBLE_WIDTH, logs=logs, deadline=deadline)
     method = "monotone pieces, double-double sums" if cost["double_double"] else "monotone pieces, double sums"
+    if flat.size and not (cost["pieces"] or cost["undecided"] or "stopped" in cost):
+        method = _CLOSED_FORM
     if closed:
         method += ", closed bounds"
     if "stopped" in cost:
