@@ -41,8 +41,7 @@ class Estimate:
     Parameters
     ----------
     value, lower, upper : float or ndarray of float64
-        The estimate and its bounds, ``lower <= value <= upper``, all of one shape; all three NaN where an entry of a
-        stack has no answer.
+        The estimate and its bounds, ``lower <= value <= upper``, all of one shape.
     kind : {"exact", "certified", "statistical", "heuristic"}
         What the bounds are. ``exact``: closed form, the bounds are the stated rounding error, outward.
         ``certified``: an enclosure with truncation, discretisation and rounding included, proved but for constants
@@ -109,8 +108,6 @@ class Estimate:
         ordered = (lower <= value) & (value <= upper)
         if "errors" in self.cost:
             ordered |= np.isnan(value) & np.isnan(lower) & np.isnan(upper)
-        if not ordered.all():
-            ordered |= np.isnan(value) & np.isnan(lower) & np.isnan(upper)  # entries without an answer
         if not ordered.all():
             worst = tuple(int(i) for i in np.argwhere(~ordered)[0])
             place = f" at index {worst[0] if len(worst) == 1 else worst}" if worst else ""

@@ -44,6 +44,7 @@ typedef struct {
     int start_p, n_p, start_q, n_q;
 } fp_panel;
 
+/* Zeroed before its first use; the memory is used again by the next integral. */
 typedef struct {
     int kind;
     double b, reach; /* order minus one; half-width that the root must have at least */
@@ -61,7 +62,7 @@ typedef struct {
     fp_panel *heap;
     int *arena;
     double *prior;
-    long waiting, heap_capacity, arena_used, arena_capacity;
+    long waiting, heap_capacity, arena_used, arena_capacity, prior_capacity;
 } fp_integral;
 
 static inline int fp_heap_push(fp_integral *w, fp_panel panel)
@@ -465,11 +466,17 @@ static inline int fp_integral_start(fp_integral *w)
     w->log_width = 0.0;
     w->sum = (fp_accumulator){0.0, 0.0};
     w->mass = w->truncation = w->rounding = 0.0;
-    w->panels = w->evaluations = w->work = w->waiting = w->heap_capacity = w->arena_used = 0;
-    w->heap = NULL;
-    w->arena_capacity = 16 * (long)n + 1024;
-    w->arena = malloc(sizeof(int) * (size_t)w->arena_capacity);
-    w->prior = malloc(sizeof(double) * (size_t)(n + 8));
+    w->panels = w->evaluations = w->work = w->waiting = w->arena_used = 0;
+    if (w->arena_capacity < 16 * (long)n + 1024) {
+        free(w->arena);
+        w->arena = malloc(sizeof(int) * (16 * (size_t)n + 1024));
+        w->arena_capacity = w->arena ? 16 * (long)n + 1024 : 0;
+    }
+    if (w->prior_capacity < n + 8) {
+        free(w->prior);
+        w->prior = malloc(sizeof(double) * (size_t)(n + 8));
+        w->prior_capacity = w->prior ? n + 8 : 0;
+    }
     const int failed = fp_local_build(&w->side_p, w->p.n) | fp_local_build(&w->side_q, w->q.n);
     if (failed || !w->arena || !w->prior)
         return -1;

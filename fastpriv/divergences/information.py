@@ -67,7 +67,8 @@ def entropy(
 
         request, anything = sampling_request(entropy, sampling, options), (0.0, -math.inf, math.inf)
         return rows_of_stacks.quantity(
-            {"p": p}, request, integrals.entropy, entropy, trivial=anything, certified=certified
+            {"p": p}, request, integrals.entropy, entropy, trivial=anything, integral="entropy",
+            certified=certified,
         )
     _validate.instance("p", p, GaussianMixture)
     request = sampling_request(entropy, sampling, options)

@@ -94,7 +94,7 @@ def kl_divergence(
 
         request = sampling_request(kl_divergence, sampling, options)
         pairs = ((p, q), (q, p)) if both else ((p, q),)
-        of_pair = functools.partial(rows_of_stacks.quantity, certified=certified)
+        of_pair = functools.partial(rows_of_stacks.quantity, integral="kl", certified=certified)
         found = [of_pair({"p": a, "q": b}, request, integrals.kl_divergence, kl_divergence) for a, b in pairs]
         return stacked(found, (2,)) if both else found[0]
     dispatch, request = dispatch_of(p, q), sampling_request(kl_divergence, sampling, options)
@@ -161,7 +161,7 @@ def jensen_shannon(
         request = sampling_request(jensen_shannon, sampling, options)
         return rows_of_stacks.quantity(
             {"p": p, "q": q}, request, integrals.jensen_shannon, jensen_shannon, trivial=(0.0, 0.0, LOG_2_ABOVE),
-            certified=certified,
+            integral="js", certified=certified,
         )
     dispatch, request = dispatch_of(p, q), sampling_request(jensen_shannon, sampling, options)
     methods = integrals.jensen_shannon, "jensen_shannon"
@@ -245,7 +245,8 @@ def renyi_divergence(
 
         request = sampling_request(renyi_divergence, sampling, options)
         return rows_of_stacks.quantity(
-            {"p": p, "q": q}, request, of_row, renyi_divergence, parameter=orders, certified=certified
+            {"p": p, "q": q}, request, of_row, renyi_divergence, parameter=orders, integral="renyi",
+            certified=certified,
         )
     if not orders.size:
         return Estimate(orders, orders, orders, kind="exact", unit="nats", method="no orders")
