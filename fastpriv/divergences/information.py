@@ -27,7 +27,7 @@ def entropy(
 
     Parameters
     ----------
-    p : GaussianMixture
+    p : GaussianMixture or MixtureStack
         Any weights, means and covariances.
     certified : bool, default False
         As for ``kl_divergence``.
@@ -95,7 +95,7 @@ def label_information(
 
     Parameters
     ----------
-    p : GaussianMixture
+    p : GaussianMixture or MixtureStack
         The prior of C as weights, the distributions of X given C as components.
     certified : bool, default False
         As for ``kl_divergence``.

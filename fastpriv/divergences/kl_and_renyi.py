@@ -30,8 +30,9 @@ def kl_divergence(
 
     Parameters
     ----------
-    p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and no q
-        Any weights, means and covariances, thousands of components if need be.
+    p, q : GaussianMixture, MixtureStack or Density, of one dimension; or p a LogRatio, and no q
+        Any weights, means and covariances, thousands of components if need be. Of stacks, which broadcast, every row
+        is answered for, with the options for each row and ``max_seconds`` for all.
     both : bool, default False
         Also the other direction, from the same samples: the answer is [KL(P||Q), KL(Q||P)], each bounded at the level.
     certified : bool, default False
@@ -120,7 +121,7 @@ def jensen_shannon(
 
     Parameters
     ----------
-    p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and no q
+    p, q : GaussianMixture, MixtureStack or Density, of one dimension; or p a LogRatio, and no q
         Any weights, means and covariances.
     certified : bool, default False
         As for ``kl_divergence``.
@@ -184,7 +185,7 @@ def renyi_divergence(
 
     Parameters
     ----------
-    p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and no q
+    p, q : GaussianMixture, MixtureStack or Density, of one dimension; or p a LogRatio, and no q
         Any weights, means and covariances.
     order : array_like or Estimate
         Positive, of any shape, 2 by default; order 1 is the Kullback-Leibler divergence, order infinity the

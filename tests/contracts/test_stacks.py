@@ -76,6 +76,15 @@ def test_hockey_stick_curves_are_those_of_single_calls_bit_for_bit(seed, logs):
     assert "closed bounds" in found.method
 
 
+def test_long_grids_are_those_of_single_calls_bit_for_bit():
+    rng = np.random.default_rng(9)
+    p = MixtureStack(rng.dirichlet(np.ones(4), 3), rng.normal(size=(3, 4)), rng.uniform(0.5, 2.0, (3, 4)))
+    epsilon = np.linspace(0.0, 4.0, 3000)
+    found = fp.hockey_stick_divergence(p, p[::-1], epsilon)
+    for i in range(3):
+        same_bits(found, i, fp.hockey_stick_divergence(p[i], p[2 - i], epsilon))
+
+
 @pytest.mark.parametrize("certified", [False, True])
 @pytest.mark.parametrize("name", ["kl_divergence", "jensen_shannon", "renyi_divergence", "total_variation", "entropy",
                                   "label_information"])  # fmt: skip
