@@ -56,8 +56,9 @@
 #define FP_LARGEST_EXPONENT 600.0 /* of a ratio of components at a node */
 #define FP_LARGEST_BINOMIAL 1024.0 /* order up to which a sum of that many terms is taken */
 #define FP_PI 3.14159265358979323846
-/* bound: none - relative discretisation error aimed at, and the largest that is taken */
+/* bound: none - relative discretisation error aimed at */
 #define FP_TRAPEZOID_AIM 1e-16
+/* bound: none - the largest that is taken; it enters the bounds whatever it is */
 #define FP_TRAPEZOID_ACCEPTED 4e-15
 /* bound: proved - what may be lost where products underflow, in all nodes */
 #define FP_TRAPEZOID_UNDERFLOW 1e-305
