@@ -414,7 +414,7 @@ _MIXTURES = {
         "and beyond\n1e300.",
         ">>> value, lower, upper = fp.special.mixture_renyi(\n"
         "...     [0.99, 0.01], [0, 1], [1, 1], [1.0], [0.0], [1.0], [2.0, 8.0])\n"
-        ">>> value.round(12)\narray([0.000171813423, 0.000893643908])",
+        ">>> [f'{x:.8e}' for x in value]\n['1.71813422e-04', '8.93643908e-04']",
         _MIXTURE_ACCURACY + "\nand orders at which a log p and (a - 1) log q cancel,",
         _MIXTURE_SOURCE.format(
             "van Erven and Harremoes 2014, equation (9);\n    Mironov, Talwar and Zhang 2019, section 3.3"

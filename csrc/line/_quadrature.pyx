@@ -1,7 +1,5 @@
 """Quantities of Gaussian mixtures in one dimension; the mathematics is in csrc/line/fp_mixture_integrals_solver.h."""
 
-# bounds: none - numbers of work
-
 from libc.math cimport INFINITY
 from libc.string cimport memset
 

@@ -2,7 +2,6 @@
  *
  * Bounds are proved, and rows that are invalid are NaN. A loop holds one workspace; it does not ask whether to stop
  * (fp_ufunc.h). */
-/* bounds: none - budget of exponentials of a row */
 #ifndef FP_MIXTURE_INTEGRALS_UFUNCS_H
 #define FP_MIXTURE_INTEGRALS_UFUNCS_H
 

@@ -56,8 +56,9 @@
 #define FP_LARGEST_EXPONENT 600.0 /* of a ratio of components at a node */
 #define FP_LARGEST_BINOMIAL 1024.0 /* order up to which a sum of that many terms is taken */
 #define FP_PI 3.14159265358979323846
-/* bound: none - relative discretisation error aimed at, and the largest that is taken */
+/* bound: none - relative discretisation error aimed at */
 #define FP_TRAPEZOID_AIM 1e-16
+/* bound: none - the largest that is taken; it enters the bounds whatever it is */
 #define FP_TRAPEZOID_ACCEPTED 4e-15
 /* bound: proved - what may be lost where products underflow, in all nodes */
 #define FP_TRAPEZOID_UNDERFLOW 1e-305
@@ -140,7 +141,7 @@ static inline int fp_trapezoid_gather(fp_trapezoid *w, int np, const double *pw,
         w->low = fp_min(w->low, c), w->high = fp_max(w->high, c);
     }
     const double range = w->high - w->low;
-    return range > 1e-140 && range < FP_MAX_RANGE;
+    return range > 1e-140 && range < 1e140;
 }
 
 /* Point i, the centre last */
@@ -339,10 +340,13 @@ static inline void fp_trapezoid_sum(fp_trapezoid *w, long first, long last, doub
 static inline int fp_trapezoid_run(fp_trapezoid *w)
 {
     const int renyi = w->kind == FP_RENYI;
+    const double range = w->high - w->low;
+    if (range > FP_MAX_RANGE)
+        return 0;
     w->evaluations = 0;
     w->scale = renyi ? -INFINITY : 0.0;
     fp_trapezoid_constants(w);
-    const double range = w->high - w->low, farthest = fp_max(w->most, -w->least) + 16.0;
+    const double farthest = fp_max(w->most, -w->least) + 16.0;
     if (range * (farthest + range) > FP_LARGEST_EXPONENT)
         return 0;
     /* a first guess of the value; nothing is proved from it */
