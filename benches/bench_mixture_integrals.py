@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.special import logsumexp
+from scipy.special import binom, logsumexp
 
 import fastpriv
 from fastpriv import GaussianMixture, Pmf
@@ -95,3 +95,87 @@ def test_kl_of_thousands_of_components(benchmark, size):
     assert got.width <= 1e-12 * got.value
     benchmark.group = f"mixture integrals: kl {size}+{size}"
     benchmark(lambda: fastpriv.kl_divergence(p, q).value)
+
+
+# stacks on bare arrays, certified, one thread
+
+ROWS = 1000
+RATES, NOISE_LEVELS = 10 ** RNG.uniform(-4, -1, ROWS), 10 ** RNG.uniform(-0.2, 1, ROWS)
+SUBSAMPLED = (np.stack([1 - RATES, RATES], axis=1), np.array([0.0, 1.0]), np.stack([NOISE_LEVELS] * 2, axis=1))
+UNSAMPLED = (np.ones(1), np.zeros(1), NOISE_LEVELS[:, None])
+EIGHTS = [
+    (RNG.dirichlet(np.ones(8), 20), RNG.normal(0, 3, (20, 8)), np.exp(RNG.normal(0, 0.7, (20, 8)))) for _ in "pq"
+]
+ORDER = 8
+
+
+def log_densities(laws, x):
+    """(rows, nodes) of a stack, on nodes (rows, nodes)."""
+    w, m, s = (np.broadcast_to(field, np.broadcast_shapes(*map(np.shape, laws))) for field in laws)
+    t = (x[..., None] - m[:, None]) / s[:, None]
+    return logsumexp(np.log(w / s)[:, None] - t * t / 2, axis=-1) - np.log(2 * np.pi) / 2
+
+
+def trapezoid_of_rows(p, q, half_width):
+    """KL of each row by the trapezoidal rule on 801 nodes of its own."""
+    x = np.linspace(-half_width, half_width, 801, axis=-1) * np.ones((len(p[0]), 1))
+    lp, lq = log_densities(p, x), log_densities(q, x)
+    return np.trapezoid(np.exp(lp) * (lp - lq), x, axis=-1)
+
+
+def quad_of_rows(p, q, half_width):
+    laws = [[GaussianMixture(*row) for row in zip(*np.broadcast_arrays(*law), strict=True)] for law in (p, q)]
+    ends = np.broadcast_to(half_width, len(p[0]))
+    pairs = zip(*laws, ends, strict=True)
+    return np.array([quad(kl_integrand(*pair), -end, end, limit=200)[0] for *pair, end in pairs])
+
+
+def binomial_sums(rates, sigmas):
+    """Renyi divergences of order ORDER by the sum of Mironov, Talwar and Zhang, in NumPy."""
+    k = np.arange(ORDER + 1)
+    terms = np.log(binom(ORDER, k)) + (ORDER - k) * np.log1p(-rates)[:, None] + k * np.log(rates)[:, None]
+    return logsumexp(terms + k * (k - 1) / (2 * sigmas[:, None] ** 2), axis=1) / (ORDER - 1)
+
+
+def accountant(rates, sigmas):
+    """The same by dp_accounting."""
+    rdp = pytest.importorskip("dp_accounting").rdp
+    event = pytest.importorskip("dp_accounting").dp_event
+    out = []
+    for rate, sigma in zip(rates.tolist(), sigmas.tolist(), strict=True):
+        account = rdp.RdpAccountant([ORDER])
+        account.compose(event.PoissonSampledDpEvent(rate, event.GaussianDpEvent(sigma)))
+        out.append(account._rdp[0])
+    return np.array(out)
+
+
+STACKS = {
+    "kl remove, 1000 subsampled": {
+        "fastpriv": lambda: fastpriv.special.mixture_kl(*SUBSAMPLED, *UNSAMPLED)[0],
+        "numpy trapezoid": lambda: trapezoid_of_rows(SUBSAMPLED, UNSAMPLED, 12 * NOISE_LEVELS + 1),
+    },
+    "kl add, 1000 subsampled": {
+        "fastpriv": lambda: fastpriv.special.mixture_kl(*UNSAMPLED, *SUBSAMPLED)[0],
+        "numpy trapezoid": lambda: trapezoid_of_rows(
+            (np.ones((ROWS, 1)), np.zeros((ROWS, 1)), UNSAMPLED[2]), SUBSAMPLED, 12 * NOISE_LEVELS + 1),
+    },
+    "renyi of order 8, 1000 subsampled": {
+        "fastpriv": lambda: fastpriv.special.mixture_renyi(*SUBSAMPLED, *UNSAMPLED, float(ORDER))[0],
+        "numpy binomial sum": lambda: binomial_sums(RATES, NOISE_LEVELS),
+        "dp_accounting": lambda: accountant(RATES, NOISE_LEVELS),
+    },
+    "kl 8+8, 20": {
+        "fastpriv": lambda: fastpriv.special.mixture_kl(*EIGHTS[0], *EIGHTS[1])[0],
+        "numpy trapezoid": lambda: trapezoid_of_rows(*EIGHTS, 60.0),
+        "scipy quad": lambda: quad_of_rows(*EIGHTS, 60.0),
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "side"), [(name, side) for name, sides in STACKS.items() for side in sides])
+def test_stack(benchmark, name, side):
+    call = STACKS[name][side]
+    loose = {"numpy trapezoid": 0.2, "scipy quad": 1e-3}.get(side, 1e-6)  # the peers lose digits of small divergences
+    np.testing.assert_allclose(call(), STACKS[name]["fastpriv"](), rtol=loose, atol=1e-7)
+    benchmark.group = f"stacks of mixture integrals: {name}"
+    benchmark(call)

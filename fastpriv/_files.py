@@ -16,7 +16,6 @@ import errno
 import io
 import math
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -81,7 +80,7 @@ def atomic_write(path: str | os.PathLike[str], permissions: int = 0o666) -> Iter
     names the path and the remedy; other exceptions of the block pass unchanged.
     """
     target = Path(path)
-    hidden = target.parent / f".{os.getpid()}.{secrets.token_hex(8)}.part"
+    hidden = target.parent / f".{os.getpid()}.{os.urandom(8).hex()}.part"
     check_writable_file(target)
     with explain_write_errors(target):
         descriptor = _open_nameless(target.parent, permissions)
@@ -151,7 +150,7 @@ def writable_directory(path: str | os.PathLike[str]) -> Path:
     directory = Path(path)
     with explain_write_errors(directory, "a directory"):
         directory.mkdir(parents=True, exist_ok=True)
-        probe = directory / f".{os.getpid()}.{secrets.token_hex(8)}.probe"
+        probe = directory / f".{os.getpid()}.{os.urandom(8).hex()}.probe"
         os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         probe.unlink()
     return directory

@@ -33,18 +33,22 @@ from .errors import DomainError, EstimateGivenError, ShapeError
 from .numerics import FloatArray, next_above
 
 __all__ = [
-    "array", "broadcastable", "choice", "copied", "count", "flag", "grid", "instance", "integers", "memory", "path",
-    "probabilities", "real", "rounded_sum_gap", "scalar", "sequence", "shown", "sum_gap", "sum_tolerance", "univariate",
-    "vector", "whole_file", "with_argument_name",
+    "SAFE_SUM_TOLERANCE", "array", "broadcastable", "choice", "copied", "count", "flag", "grid", "instance",
+    "integers", "memory", "path", "probabilities", "real", "rounded_sum_gap", "scalar", "sequence", "short_vector",
+    "shown", "sum_gap", "sum_tolerance", "univariate", "vector", "whole_file", "with_argument_name",
 ]  # fmt: skip
 
 # bound: none - sums farther from 1 are refused; smaller misses widen the bounds by their gap
 _SUM_TOLERANCE = 1e-9  # about 9e6 unit roundoffs: more than rounding explains in a vector of 1e6 numbers
+# bound: none - half of what is accepted; sums beyond it are formed again in extended precision
+SAFE_SUM_TOLERANCE = 0.5e-9  # within it a sum that was rounded in any order is accepted
 _SUM_TOLERANCE_SINGLE = 2e-6  # 2^-19: what division by a sum in float32 leaves, whatever adds the numbers up
 _SINGLE_TOLERANCE = 1e-5  # a sum this close to 1 was probably normalised in float32, and the remedy says so
 _EXACT_SUM_SIZE = 2**16  # numbers that math.fsum adds exactly in a few milliseconds
 _LARGEST_CONSECUTIVE_INTEGER = 2**53  # doubles beyond it are more than 1 apart
 _MASKED_ENTRY = "a masked entry"  # text of errors
+_SHORT = 64  # entries of a vector up to which Python's own loops are faster than those of NumPy
+_PLAIN_NUMBERS = {float, int, np.float64}  # types that ``float`` converts exactly, or refuses
 _COPY_BLOCK = 2**22  # numbers copied between two checks for Ctrl-C: some milliseconds
 _UNCHECKED_BYTES = 2**28  # requests up to this size are made without a look at the free memory
 _BYTES_PER_INPUT = 10  # a double and the booleans of its check
@@ -156,6 +160,10 @@ def real(
 
     ``constraint`` states the condition in words. ``answer`` says that every entry gets an answer, which needs memory.
     """
+    if type(value) is float and math.isfinite(value):
+        single: Any = np.float64(value)
+        if valid is None or valid(single):
+            return np.array(single)
     if isinstance(value, (str, bytes)):
         raise DomainError(f"{name} must be {constraint}; got {shown(value)}. {_remedies.for_wrong_type(value)}")
     try:
@@ -183,6 +191,28 @@ def real(
         remedy = remedy or _remedies.for_out_of_range(constraint, worst)
         raise DomainError(f"{name} must be {constraint}; got {text}. {remedy}")
     return converted
+
+
+def short_vector(value: Any) -> list[float] | None:
+    """The numbers of a short vector of the plainest kinds as floats: a list or tuple of Python's, an array of doubles.
+
+    None for all else, which the other functions take apart, and for vectors with NaN or infinities. Lists of a few
+    numbers are checked many times as fast as arrays.
+    """
+    kind = type(value)
+    if kind is np.ndarray:
+        plain = value.dtype == np.float64 and value.ndim == 1 and value.size <= _SHORT
+        numbers: Any = value.tolist() if plain and (value.base is None or map_of(value) is None) else None
+    elif kind in (list, tuple) and len(value) <= _SHORT and not {*map(type, value)} - _PLAIN_NUMBERS:
+        numbers = value
+    else:
+        return None
+    if not numbers:
+        return None
+    try:
+        return numbers if math.isfinite(math.fsum(numbers)) else None
+    except OverflowError:
+        return None
 
 
 def copied(values: NDArray[Any], kind: Any, order: Literal["C", "K"] = "K") -> NDArray[Any]:

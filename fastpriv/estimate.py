@@ -41,8 +41,7 @@ class Estimate:
     Parameters
     ----------
     value, lower, upper : float or ndarray of float64
-        The estimate and its bounds, ``lower <= value <= upper``, all of one shape; all three NaN where an entry of a
-        stack has no answer.
+        The estimate and its bounds, ``lower <= value <= upper``, all of one shape.
     kind : {"exact", "certified", "statistical", "heuristic"}
         What the bounds are. ``exact``: closed form, the bounds are the stated rounding error, outward.
         ``certified``: an enclosure with truncation, discretisation and rounding included, proved but for constants
@@ -55,9 +54,8 @@ class Estimate:
     confidence : float, optional
         Level of a statistical interval, None otherwise.
     cost : mapping, optional
-        What was spent, such as ``{"evaluations": 1200}``. Its entry ``errors`` says which entries have no answer, as
-        pairs of index and reason, for settings of a stack that were recorded as invalid: all three numbers are NaN
-        there, and nowhere else.
+        What was spent, such as ``{"evaluations": 1200}``. Its entry ``errors`` maps the index of an entry that has
+        no answer, such as an invalid row of a stack, to the reason: all three numbers are NaN there, and nowhere else.
 
     Notes
     -----
@@ -110,8 +108,6 @@ class Estimate:
         ordered = (lower <= value) & (value <= upper)
         if "errors" in self.cost:
             ordered |= np.isnan(value) & np.isnan(lower) & np.isnan(upper)
-        if not ordered.all():
-            ordered |= np.isnan(value) & np.isnan(lower) & np.isnan(upper)  # entries without an answer
         if not ordered.all():
             worst = tuple(int(i) for i in np.argwhere(~ordered)[0])
             place = f" at index {worst[0] if len(worst) == 1 else worst}" if worst else ""
@@ -211,7 +207,10 @@ class Estimate:
     def to_dict(self) -> dict[str, Any]:
         """Plain types only, for JSON; infinite numbers stay floats."""
         numbers = {"value": _plain(self.value), "lower": _plain(self.lower), "upper": _plain(self.upper)}
-        return numbers | self._description() | {"cost": dict(self.cost)}
+        cost = dict(self.cost)
+        if "errors" in cost:
+            cost["errors"] = [[list(index), text] for index, text in cost["errors"].items()]
+        return numbers | self._description() | {"cost": cost}
 
     def to_frame(self) -> pd.DataFrame:
         """A pandas DataFrame with the columns value, lower, upper, unit, kind and method, one row an entry."""

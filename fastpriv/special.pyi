@@ -46,3 +46,8 @@ cd_lmip_lip_delta: np.ufunc
 cd_lmip_lip_high: np.ufunc
 cd_lmip_lip_log_low: np.ufunc
 cd_lmip_lip_saturation: np.ufunc
+mixture_kl: np.ufunc
+mixture_jensen_shannon: np.ufunc
+mixture_renyi: np.ufunc
+mixture_entropy: np.ufunc
+mixture_mutual_information: np.ufunc

@@ -1,137 +1,141 @@
-"""Integrals of divergences in one dimension; the mathematics is in csrc/line/fp_quadrature_solver.h."""
-
-# bounds: none - the discretisation error aimed at
+"""Quantities of Gaussian mixtures in one dimension; the mathematics is in csrc/line/fp_mixture_integrals_solver.h."""
 
 from libc.math cimport INFINITY
+from libc.string cimport memset
 
 include "common/fp_interrupt.pxi"
+include "common/fp_ufunc.pxi"
 
 cdef extern from "common/fp_stop_token.h" nogil:
     ctypedef struct fp_stop_token:
         int status
     fp_stop_token fp_stop_token_make(int (*)() noexcept nogil, double)
-    int FP_INTERRUPTED, FP_EXPIRED
+    int FP_INTERRUPTED
 
-cdef extern from "common/fp_lanes.h" nogil:
-    ctypedef struct fp_accumulator:
-        pass
-    double fp_accumulator_value(const fp_accumulator *)
-
-cdef extern from "line/fp_quadrature_solver.h" nogil:
-    ctypedef struct fp_gaussian_mixture:
-        double *w
-    ctypedef struct fp_component_terms:
-        int n
-        const double *hi
-        const double *lo
-        const double *m
-        const double *s
-    ctypedef struct fp_log_ratio_terms:
-        fp_component_terms difference, q
-    ctypedef struct fp_integral:
-        int kind
-        double b, reach, target
-        fp_gaussian_mixture p, q
-        const fp_log_ratio_terms *ratio
-        long max_panels, max_work, panels, evaluations, work
+cdef extern from "line/fp_mixture_integrals_ufuncs.h" nogil:
+    ctypedef struct fp_row:
+        double value, lower, upper
+        int status, method
+        long panels, evaluations
+    ctypedef struct fp_column:
+        const char *data
+        Py_ssize_t step
+    ctypedef struct fp_row_workspace:
+        int certified
+        long max_panels, max_work
         fp_stop_token stop
-        double scale, truncation, rounding
-        fp_accumulator sum
-    void fp_quadrature_select()
-    int fp_gaussian_mixture_build(fp_gaussian_mixture *, int, const double *, const double *, const double *)
-    int fp_integral_start(fp_integral *)
-    int fp_integral_run(fp_integral *)
-    int fp_renyi_bounds(fp_integral *, double *, double *)
-    void fp_integral_free(fp_integral *)
-    int FP_KL, FP_JS, FP_ENTROPY, FP_RENYI, FP_RENYI_SMALL, FP_INFORMATION
+    void fp_mixture_integrals_select()
+    int fp_mixture_row(fp_row_workspace *, int, int, fp_column, fp_column, fp_column, int, fp_column, fp_column,
+                       fp_column, double, double, fp_row *)
+    void fp_row_workspace_free(fp_row_workspace *)
+    int FP_KL, FP_JS, FP_ENTROPY, FP_RENYI, FP_INFORMATION
+    int FP_ROW_SETTLED, FP_ROW_WIDE, FP_ROW_UNDECIDED, FP_ROW_INVALID
+    int FP_BY_PANELS, FP_BY_RATIO, FP_OUT_OF_BUDGET, FP_OUT_OF_TIME, FP_BY_CLOSED_FORM, FP_EQUAL_PAIR, FP_DIVERGES
+    int FP_BY_PANEL_BOUNDS, FP_BY_TRAPEZOID, FP_BY_BINOMIAL_SUM, FP_BY_LOW_SIGNAL, FP_HEURISTIC, FP_ONE_INPUT
+    fp_ufunc fp_mixture_integrals_ufuncs[1]
+    const int FP_MIXTURE_INTEGRALS_UFUNCS
 
-fp_quadrature_select()
+fp_mixture_integrals_select()
 
-#: statuses of `integral`: the budget, or the time, was spent
-BUDGET_SPENT, TIME_SPENT = 1, FP_EXPIRED
-
-KINDS = {
-    "kl": FP_KL, "js": FP_JS, "entropy": FP_ENTROPY, "renyi": FP_RENYI, "renyi small": FP_RENYI_SMALL,
-    "information": FP_INFORMATION,
-}
-
-
-cdef int _build(fp_gaussian_mixture *law, tuple mixture) except? -2:
-    cdef const double[::1] w, m, s
-    if mixture is None:
-        return fp_gaussian_mixture_build(law, 0, NULL, NULL, NULL)
-    w, m, s = mixture
-    return fp_gaussian_mixture_build(law, <int>w.shape[0], &w[0], &m[0], &s[0])
+#: Quantities of `row_integral` and `stack_integrals`.
+KINDS = {"kl": FP_KL, "js": FP_JS, "entropy": FP_ENTROPY, "renyi": FP_RENYI, "information": FP_INFORMATION}
+#: Status of a row: settled, a bracket that other means may narrow, undecided within [0, infinity], or invalid (NaN).
+SETTLED, WIDE, UNDECIDED, INVALID = FP_ROW_SETTLED, FP_ROW_WIDE, FP_ROW_UNDECIDED, FP_ROW_INVALID
+#: Bits that tell how a row was computed.
+PANELS, RATIO, BUDGET_SPENT, TIME_SPENT = FP_BY_PANELS, FP_BY_RATIO, FP_OUT_OF_BUDGET, FP_OUT_OF_TIME
+CLOSED_FORM, EQUAL, DIVERGES, PANEL_BOUNDS = FP_BY_CLOSED_FORM, FP_EQUAL_PAIR, FP_DIVERGES, FP_BY_PANEL_BOUNDS
+TRAPEZOID, BINOMIAL_SUM, LOW_SIGNAL = FP_BY_TRAPEZOID, FP_BY_BINOMIAL_SUM, FP_BY_LOW_SIGNAL
+HEURISTIC, ONE_INPUT = FP_HEURISTIC, FP_ONE_INPUT
 
 
-cdef int _terms(fp_component_terms *terms, tuple columns) except -1:
-    cdef const double[::1] hi, lo, m, s
-    hi, lo, m, s = columns
-    terms.n = <int>hi.shape[0]
-    terms.hi, terms.lo, terms.m, terms.s = &hi[0], &lo[0], &m[0], &s[0]
-    return 0
+def ufuncs(dict documentation):
+    """The ufuncs by name, each with its docstring from ``documentation``."""
+    return registered(fp_mixture_integrals_ufuncs, FP_MIXTURE_INTEGRALS_UFUNCS, documentation)
 
 
-def integral(int kind, tuple p, tuple q, tuple ratio, double b, double reach, double target, long max_panels,
-             long max_work, double deadline=INFINITY):
-    """(status, scale, sum, truncation, rounding, panels, evaluations) of one integral; status 0 means that it is done.
+cdef inline fp_column _column(const double[:] column) noexcept:
+    cdef fp_column out
+    out.data = <const char *>&column[0]
+    out.step = column.strides[0] if column.shape[0] > 1 else 0
+    return out
 
-    Where the panels, the work or the time (``deadline``, by ``time.monotonic``) are spent, the truncation is large.
-    ``p`` and ``q`` are (weights, means, sigmas) or None; ``ratio`` is None or a pair, for p - q and for q, of
-    (hi, lo, means, sigmas).
+
+def row_integral(int kind, const double[:] w, const double[:] m, const double[:] s, const double[:] v=None,
+                 const double[:] n=None, const double[:] t=None, double order=0.0, double half_width=-1.0,
+                 bint certified=False, double deadline=INFINITY, long max_work=1_000_000_000, long max_panels=0):
+    """(value, lower, upper, status, method, panels, evaluations) of one pair, or of one mixture.
+
+    Columns are weights, means and standard deviations, of which one may stand for all; for ``information`` the prior,
+    the points and the standard deviation of the noise.
+
+    ``half_width`` is that of an interval that holds the Renyi integral of an order above 1, where it was computed
+    exactly; else it is negative. ``certified`` asks for proved bounds alone. After the ``deadline`` (a time of
+    ``time.monotonic``), ``max_work`` exponentials or ``max_panels`` panels (0: by the number of components) the bounds
+    are those that were proved by then.
     """
-    cdef fp_integral work
-    cdef fp_log_ratio_terms merged
-    cdef int status
-    work.kind = kind
-    work.b = b
-    work.reach = reach
-    work.target = target
-    work.max_panels = max_panels
-    work.max_work = max_work
+    cdef fp_row_workspace work
+    cdef fp_row row
+    cdef fp_column p[3]
+    cdef fp_column q[3]
+    cdef int status, j = 0, k = <int>w.shape[0]
+    memset(&work, 0, sizeof(work))
+    memset(q, 0, sizeof(q))
+    work.certified, work.max_work, work.max_panels = certified, max_work, max_panels
     work.stop = fp_stop_token_make(interrupted, deadline)
-    work.ratio = NULL
-    if ratio is not None:
-        _terms(&merged.difference, ratio[0])
-        _terms(&merged.q, ratio[1])
-        work.ratio = &merged
-    if _build(&work.p, p) or _build(&work.q, q):
-        raise MemoryError
-    try:
-        with nogil:
-            status = fp_integral_start(&work)
-            if status == 0:
-                status = fp_integral_run(&work)
-        if status < 0 and status != FP_EXPIRED:
-            finished(status, "components")
-    finally:
-        fp_integral_free(&work)
-    return (status, work.scale, fp_accumulator_value(&work.sum), work.truncation, work.rounding, work.panels,
-            work.evaluations)
-
-
-def renyi_bounds(tuple p, tuple q, double b, double reach, double deadline=INFINITY):
-    """(lower, upper, panels): bounds of the logarithm of the integral of p^(1 + b) q^(-b), from bounds on panels.
-
-    They are wide where the ``deadline`` comes first.
-    """
-    cdef fp_integral work
-    cdef int status
-    cdef double lower = 0.0, upper = 0.0
-    work.kind = FP_RENYI
-    work.b = b
-    work.reach = reach
-    work.target = 1e-14
-    work.max_panels = work.max_work = 0
-    work.stop = fp_stop_token_make(interrupted, deadline)
-    work.ratio = NULL
-    if _build(&work.p, p) or _build(&work.q, q):
-        raise MemoryError
+    p[0], p[1], p[2] = _column(w), _column(m), _column(s)
+    if v is not None:
+        j = <int>v.shape[0]
+        q[0], q[1], q[2] = _column(v), _column(n), _column(t)
     with nogil:
-        status = fp_integral_start(&work)
-        if status == 0:
-            status = fp_renyi_bounds(&work, &lower, &upper)
-        fp_integral_free(&work)
-    if status < 0 or work.stop.status == FP_INTERRUPTED:
-        finished(status if status < 0 else FP_INTERRUPTED, "components")
-    return lower, upper, work.panels
+        status = fp_mixture_row(&work, kind, k, p[0], p[1], p[2], j, q[0], q[1], q[2], order, half_width, &row)
+        fp_row_workspace_free(&work)
+    if status:
+        finished(status, "components")
+    return row.value, row.lower, row.upper, row.status, row.method, row.panels, row.evaluations
+
+
+cdef inline fp_column _row(const double[:, :] columns, Py_ssize_t i) noexcept nogil:
+    cdef fp_column out
+    out.data = <const char *>&columns[i, 0]
+    out.step = columns.strides[1] if columns.shape[1] > 1 else 0
+    return out
+
+
+def stack_integrals(int kind, const double[:, :] w, const double[:, :] m, const double[:, :] s, const double[:, :] v,
+                    const double[:, :] n, const double[:, :] t, const double[:] order, double[:] value,
+                    double[:] lower, double[:] upper, int[:] status, int[:] method, bint certified=False,
+                    double deadline=INFINITY, long max_work=1_000_000_000, long[:, :] cost=None):
+    """Fill ``value``, ``lower``, ``upper``, ``status`` and ``method`` row by row; arrays may have strides of 0.
+
+    ``cost`` of shape (rows, 2) is filled with the panels and the evaluations of each row.
+
+    The columns are (rows, components), standard deviations also (rows, 1): of P, and of Q but for one mixture alone
+    the prior, the points and the standard deviation of the noise), where ``v``, ``n`` and ``t`` are None. ``order`` is
+    None but for ``renyi``. Rows with weights of zero are padded; an invalid row is NaN. The GIL is released.
+    """
+    cdef fp_row_workspace work
+    cdef fp_row row
+    cdef fp_column none
+    cdef int done = 0, j = 0, k = <int>w.shape[1]
+    cdef Py_ssize_t i, rows = w.shape[0]
+    cdef bint ordered = order is not None, pair = v is not None, counted = cost is not None
+    memset(&none, 0, sizeof(none))
+    memset(&work, 0, sizeof(work))
+    work.certified, work.max_work = certified, max_work
+    work.stop = fp_stop_token_make(interrupted, deadline)
+    if pair:
+        j = <int>v.shape[1]
+    with nogil:
+        for i in range(rows):
+            done = fp_mixture_row(
+                &work, kind, k, _row(w, i), _row(m, i), _row(s, i), j, _row(v, i) if pair else none,
+                _row(n, i) if pair else none, _row(t, i) if pair else none, order[i] if ordered else 0.0, -1.0, &row)
+            if done:
+                break
+            value[i], lower[i], upper[i] = row.value, row.lower, row.upper
+            status[i], method[i] = row.status, row.method
+            if counted:
+                cost[i, 0], cost[i, 1] = row.panels, row.evaluations
+        fp_row_workspace_free(&work)
+    if done:
+        finished(done, "components")

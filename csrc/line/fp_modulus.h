@@ -24,12 +24,19 @@ static inline double fp_quadratic_maximum(double alpha, double beta, double x, d
     return fp_max(base + c * (linear - c * curvature), fp_max(base, base + linear - curvature));
 }
 
-/* log of a bound of |kappa-type integrand p f(l)| for |l| <= size: min of the plain and the quadratic bound */
+/* An upper bound of -log(1 - kappa), 0 <= kappa < 1, at most 6 % above it for small kappa */
+static inline double fp_log_loss(double kappa)
+{
+    return kappa < 0.1 ? kappa / (1.0 - kappa) : -fp_log1p(-kappa);
+}
+
+/* log of a bound of |kappa-type integrand p f(l)| for |l| <= size: the quadratic bound, which is below p for size <
+ * 0.9, or the plain one, p (1 + size) + q, within a factor of two */
 static inline double fp_log_modulus_kl(double log_p, double log_q, double size)
 {
-    const double plain = fp_log_sum(log_p + fp_log1p(size), log_q);
-    const double small = size < 1.0 ? log_p + 2.0 * fp_log(size) + size - 0.69 : INFINITY;
-    return plain < small ? plain : small;
+    if (size < 0.9)
+        return log_p + 2.0 * fp_log(size) + size - 0.69;
+    return fp_max(log_p + fp_log(1.0 + size), log_q) + 0.6931472;
 }
 
 /* p log(p/m) + q log(q/m), halved; m = (p + q)/2 is itself a mixture of the two, gap bounds the change of log(p/q)

@@ -43,15 +43,15 @@ FP_INLINE double fp_exp_down(double x)
     return (1.0 + (r + q)) * fp_double((fp_bits(shifted) - fp_bits(FP_SHIFT) + 1023) << 52);
 }
 
-/* The whole mixture; ce bounds the error of c in units of u. */
+/* The whole mixture; ce bounds the error of c in units of u. Zeroed before its first use; the memory is used again. */
 typedef struct {
-    int n;
+    int n, capacity;
     double *w, *m, *s, *is, *c, *ce, largest_mean, largest_sigma, smallest_sigma;
 } fp_gaussian_mixture;
 
 /* One mixture on one panel; the arrays are padded to a multiple of eight with components of weight zero. */
 typedef struct {
-    int n, padded, reference;
+    int n, padded, reference, capacity;
     const int *index;
     double *dm, *is, *c, *ce, *r, *log_r, *slope, *curvature, *offset, *scratch;
     double base, top, l0, alpha, beta, kappa, lambda; /* base: log_r is relative to it */
@@ -61,9 +61,13 @@ typedef struct {
 static inline int fp_gaussian_mixture_build(fp_gaussian_mixture *law, int n, const double *w, const double *m,
                                             const double *s)
 {
-    double *block = malloc(sizeof(double) * 6 * (size_t)(n > 0 ? n : 1));
+    if (n > law->capacity || !law->w) {
+        free(law->w);
+        law->w = malloc(sizeof(double) * 6 * (size_t)(n > 0 ? n : 1));
+        law->capacity = law->w ? n : 0;
+    }
+    double *block = law->w;
     law->n = n;
-    law->w = block;
     law->largest_mean = law->largest_sigma = 0.0;
     law->smallest_sigma = INFINITY;
     if (!block)
@@ -88,9 +92,16 @@ static inline int fp_gaussian_mixture_build(fp_gaussian_mixture *law, int n, con
 static inline int fp_local_build(fp_local_mixture *side, int n)
 {
     const size_t padded = ((size_t)n + 7) / 8 * 8;
-    double *block = malloc(sizeof(double) * 17 * (padded ? padded : 1));
+    double *block = side->dm;
+    int capacity = side->capacity;
+    if ((int)padded > capacity || !block) {
+        free(block);
+        block = malloc(sizeof(double) * 17 * (padded ? padded : 1));
+        capacity = block ? (int)padded : 0;
+    }
     memset(side, 0, sizeof *side);
     side->dm = block;
+    side->capacity = capacity;
     if (!block)
         return -1;
     side->is = block + padded, side->c = block + 2 * padded, side->ce = block + 3 * padded;

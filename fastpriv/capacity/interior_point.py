@@ -31,7 +31,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, blas, lapack, solveh_banded
 
 from ..kernels import _channel_capacity
 from ..mechanisms import GeometricMechanism
@@ -174,6 +173,8 @@ def _mehrotra_step(
 
 def _solver(b: FloatArray, weight: FloatArray, coupled: IndexArray, deadline: float) -> _Solver | None:
     """The function that applies the inverse of B B^T + 1/weight, with the coupling of the rows ``coupled`` only."""
+    from scipy.linalg import lapack  # slow to load, and small channels do without
+
     all_coupled = coupled.size == weight.size
     rows = b if all_coupled else b[coupled]
     coupled_weight = weight if all_coupled else weight[coupled]
@@ -232,6 +233,8 @@ def _gram(rows: FloatArray, deadline: float) -> FloatArray:
 
 def _block_cholesky(matrix: FloatArray, deadline: float) -> tuple[FloatArray, int]:
     """Cholesky factor of the lower triangle by LAPACK's dpotrf; of a large matrix panel by panel."""
+    from scipy.linalg import blas, lapack
+
     n = len(matrix)
     if n <= 2 * _PANEL:
         whole: tuple[FloatArray, int] = lapack.dpotrf(matrix.T, clean=0)
@@ -288,6 +291,8 @@ def geometric_input(channel: GeometricMechanism, rtol: float) -> FloatArray:
         product[:-1] -= a * f[1:]
         return product / (1.0 - a * a)
 
+    from scipy import linalg
+
     entropies = _row_entropies(n, epsilon, a, c)
     p, s, multiplier = np.full(n, 1.0 / n), np.empty(0), 0.0
     best, best_width = p, math.inf
@@ -305,11 +310,11 @@ def geometric_input(channel: GeometricMechanism, rtol: float) -> FloatArray:
         bands = _bands(s / p, c * c / q, a)
 
         def solve(right: FloatArray, bands: FloatArray = bands) -> FloatArray:
-            return apply_inverse(solveh_banded(bands, apply_inverse(right), check_finite=False))
+            return apply_inverse(linalg.solveh_banded(bands, apply_inverse(right), check_finite=False))
 
         try:
             direction = _mehrotra_step(solve, p, s, k, multiplier, 0.1 * rtol * min(1.0, mean))
-        except LinAlgError:
+        except linalg.LinAlgError:
             break
         if direction is None:
             break

@@ -4,7 +4,8 @@
 ``diagonal`` or ``full``, with one matrix where all are equal; below it are ``covariances`` (checks in blocks, simplest
 form, Cholesky factors) and ``packed`` (the layout of the kernels: log densities, samples, affine images). ``Pmf``
 (``pmf``) is a discrete distribution on the real line. ``Density`` and ``LogRatio`` (``densities``) are known by a
-user's functions, which ``user_functions`` calls on arrays of samples and checks. ``files`` reads and writes mixtures.
+user's functions, which ``user_functions`` calls on arrays of samples and checks. ``MixtureStack`` (``mixture_stacks``)
+has leading axes of mixtures. ``files`` reads and writes mixtures.
 """
 
 from .._public import attach

@@ -7,6 +7,7 @@ Notation: a Gaussian mixture is the measure ``sum_i w_i N(m_i, K_i)`` with weigh
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import numpy as np
@@ -99,7 +100,7 @@ class GaussianMixture(ValueObject):
     array([-2.7670687 , -3.10040204])
     """
 
-    __slots__ = ("weights", "means", "sigmas", "covariances", "_factors", "_packed")  # noqa: RUF023  (the order of the constructor)
+    __slots__ = ("weights", "means", "sigmas", "covariances", "_factors", "_gap", "_packed")  # noqa: RUF023  (the order of the constructor)
     _fields = ("weights", "means", "sigmas", "covariances")
 
     weights: FloatArray
@@ -107,12 +108,15 @@ class GaussianMixture(ValueObject):
     sigmas: FloatArray
     covariances: FloatArray | None
     _factors: FloatArray | None
+    _gap: float
     _packed: Packed
 
     def __init__(
         self, weights: ArrayLike, means: ArrayLike, sigmas: ArrayLike | None = None, *,
         covariances: ArrayLike | None = None,
     ) -> None:  # fmt: skip
+        if covariances is None and self._set_short(weights, means, sigmas):
+            return
         w = _validate.probabilities("weights", weights)
         in_range = ("finite and at most 1e300 in size", lambda x: np.abs(x) <= MAX_MAGNITUDE)
         m = _validate.real("means", means, *in_range, answer=False)
@@ -145,6 +149,32 @@ class GaussianMixture(ValueObject):
         else:
             self._set(weights=w[used], means=m[used], sigmas=None, covariances=stack, _factors=factors)
 
+    def _set_short(self, weights: Any, means: Any, sigmas: Any) -> bool:
+        """Whether the arguments are short and plain vectors of a univariate mixture, which is then set.
+
+        What is found wrong here is left to the checks of all other arguments, which say what it is.
+        """
+        w, m = _validate.short_vector(weights), _validate.short_vector(means)
+        if w is None or m is None:
+            return False
+        k = len(w)
+        s = [sigmas] * k if type(sigmas) is float else _validate.short_vector(sigmas)
+        if s is None or not len(m) == len(s) == k:
+            return False
+        if not (min(w) > 0.0 and abs(math.fsum(w) - 1.0) < _validate.SAFE_SUM_TOLERANCE):
+            return False
+        if not (min(s) >= 1 / MAX_MAGNITUDE and max(s) <= MAX_MAGNITUDE >= max(max(m), -min(m))):
+            return False
+        table = np.array((w, m, s), dtype=np.float64)
+        table.setflags(write=False)
+        put = object.__setattr__
+        put(self, "weights", table[0])
+        put(self, "means", table[1])
+        put(self, "sigmas", table[2])
+        put(self, "covariances", None)
+        put(self, "_factors", None)
+        return True
+
     def _set_univariate(self, w: FloatArray, m: FloatArray, sigmas: ArrayLike | None) -> None:
         s = _validate.vector("sigmas", matrices.validated_sigmas(sigmas))
         if s.size == 1:
@@ -165,6 +195,8 @@ class GaussianMixture(ValueObject):
 
         ``sigma`` is then a scalar or of shape (d,); ``covariance`` of shape (d, d) takes its place.
         """
+        if {type(mean), type(sigma)} == {float} and covariance is None:
+            return cls([1.0], [mean], sigma)  # type: ignore[arg-type]
         centre = _validate.real("mean", mean, answer=False)
         if centre.ndim == 0:
             if covariance is None:
@@ -222,7 +254,11 @@ class GaussianMixture(ValueObject):
     @property
     def mass_gap(self) -> float:
         """Distance of the sum of the weights from 1, a relative error of all of them; 0 where it is 1 as a double."""
-        return _validate.rounded_sum_gap(self.weights)
+        try:
+            return self._gap
+        except AttributeError:
+            object.__setattr__(self, "_gap", _validate.rounded_sum_gap(self.weights))
+            return self._gap
 
     def log_density(self, x: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
         """Natural logarithm of the density at each point.

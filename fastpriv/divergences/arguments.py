@@ -33,6 +33,8 @@ def is_stack(p: Any, q: Any = None) -> bool:
 
 def dispatch_of(p: Any, q: Any) -> Dispatch:
     """Check a pair of distributions; return whether it is one-dimensional, reduced as mixtures, or sampled."""
+    if type(p) is type(q) is GaussianMixture and p.means.ndim == q.means.ndim == 1:
+        return "one dimension"
     if isinstance(p, LogRatio):
         if q is not None:
             raise DomainError(
@@ -104,13 +106,13 @@ def combined_costs(costs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _combined(entry: Any, other: Any) -> Any:
-    """Two entries of ``cost`` as one: the sum of counts, the conjunction of flags, both of two different words."""
-    if isinstance(entry, tuple) and isinstance(other, tuple):
-        return tuple(dict.fromkeys(entry + other))
+    """Two entries of ``cost`` as one: sums of counts, flags that both are, errors of both, two words."""
     if entry is None or other is None:
         return other if entry is None else entry
     if isinstance(entry, bool) and isinstance(other, bool):
         return entry and other
+    if isinstance(entry, Mapping) and isinstance(other, Mapping):
+        return {**entry, **other}
     if isinstance(entry, (int, float)) and isinstance(other, (int, float)):
         return entry + other
     return entry if entry == other else f"{entry}; {other}"

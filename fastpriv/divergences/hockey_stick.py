@@ -29,8 +29,9 @@ def hockey_stick_divergence(
 
     Parameters
     ----------
-    p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and no q
-        Any two distributions; neither equal covariances nor a common support are asked for.
+    p, q : GaussianMixture, MixtureStack or Density, of one dimension; or p a LogRatio, and no q
+        Any two distributions; neither equal covariances nor a common support are asked for. Of a stack every row is
+        answered for: leading axes broadcast, and the last axis of ``epsilon`` belongs to each row.
     epsilon : array_like or Estimate
         Non-negative, in nats, any shape; infinity gives 0. All of them share one analysis of the pair, or one set of
         samples. Sampled bounds hold at their level for each epsilon by itself.
@@ -88,7 +89,7 @@ def log_hockey_stick_divergence(
 
     Parameters
     ----------
-    p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and no q
+    p, q : GaussianMixture, MixtureStack or Density, of one dimension; or p a LogRatio, and no q
         Any two distributions.
     epsilon : array_like or Estimate
         Non-negative, in nats, any shape.
@@ -135,7 +136,7 @@ def total_variation(
 
     Parameters
     ----------
-    p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and no q
+    p, q : GaussianMixture, MixtureStack or Density, of one dimension; or p a LogRatio, and no q
         Any two distributions.
     sampling, **options : Sampling, and its fields by name, which override it
         How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``.

@@ -27,7 +27,7 @@ def entropy(
 
     Parameters
     ----------
-    p : GaussianMixture
+    p : GaussianMixture or MixtureStack
         Any weights, means and covariances.
     certified : bool, default False
         As for ``kl_divergence``.
@@ -67,7 +67,8 @@ def entropy(
 
         request, anything = sampling_request(entropy, sampling, options), (0.0, -math.inf, math.inf)
         return rows_of_stacks.quantity(
-            {"p": p}, request, integrals.entropy, entropy, trivial=anything, certified=certified
+            {"p": p}, request, integrals.entropy, entropy, trivial=anything, integral="entropy",
+            certified=certified,
         )
     _validate.instance("p", p, GaussianMixture)
     request = sampling_request(entropy, sampling, options)
@@ -94,7 +95,7 @@ def label_information(
 
     Parameters
     ----------
-    p : GaussianMixture
+    p : GaussianMixture or MixtureStack
         The prior of C as weights, the distributions of X given C as components.
     certified : bool, default False
         As for ``kl_divergence``.

@@ -30,8 +30,9 @@ def kl_divergence(
 
     Parameters
     ----------
-    p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and no q
-        Any weights, means and covariances, thousands of components if need be.
+    p, q : GaussianMixture, MixtureStack or Density, of one dimension; or p a LogRatio, and no q
+        Any weights, means and covariances, thousands of components if need be. Of stacks, which broadcast, every row
+        is answered for, with the options for each row and ``max_seconds`` for all.
     both : bool, default False
         Also the other direction, from the same samples: the answer is [KL(P||Q), KL(Q||P)], each bounded at the level.
     certified : bool, default False
@@ -94,7 +95,7 @@ def kl_divergence(
 
         request = sampling_request(kl_divergence, sampling, options)
         pairs = ((p, q), (q, p)) if both else ((p, q),)
-        of_pair = functools.partial(rows_of_stacks.quantity, certified=certified)
+        of_pair = functools.partial(rows_of_stacks.quantity, integral="kl", certified=certified)
         found = [of_pair({"p": a, "q": b}, request, integrals.kl_divergence, kl_divergence) for a, b in pairs]
         return stacked(found, (2,)) if both else found[0]
     dispatch, request = dispatch_of(p, q), sampling_request(kl_divergence, sampling, options)
@@ -120,7 +121,7 @@ def jensen_shannon(
 
     Parameters
     ----------
-    p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and no q
+    p, q : GaussianMixture, MixtureStack or Density, of one dimension; or p a LogRatio, and no q
         Any weights, means and covariances.
     certified : bool, default False
         As for ``kl_divergence``.
@@ -161,7 +162,7 @@ def jensen_shannon(
         request = sampling_request(jensen_shannon, sampling, options)
         return rows_of_stacks.quantity(
             {"p": p, "q": q}, request, integrals.jensen_shannon, jensen_shannon, trivial=(0.0, 0.0, LOG_2_ABOVE),
-            certified=certified,
+            integral="js", certified=certified,
         )
     dispatch, request = dispatch_of(p, q), sampling_request(jensen_shannon, sampling, options)
     methods = integrals.jensen_shannon, "jensen_shannon"
@@ -184,7 +185,7 @@ def renyi_divergence(
 
     Parameters
     ----------
-    p, q : GaussianMixture or Density, of one dimension; or p a LogRatio, and no q
+    p, q : GaussianMixture, MixtureStack or Density, of one dimension; or p a LogRatio, and no q
         Any weights, means and covariances.
     order : array_like or Estimate
         Positive, of any shape, 2 by default; order 1 is the Kullback-Leibler divergence, order infinity the
@@ -245,7 +246,8 @@ def renyi_divergence(
 
         request = sampling_request(renyi_divergence, sampling, options)
         return rows_of_stacks.quantity(
-            {"p": p, "q": q}, request, of_row, renyi_divergence, parameter=orders, certified=certified
+            {"p": p, "q": q}, request, of_row, renyi_divergence, parameter=orders, integral="renyi",
+            certified=certified,
         )
     if not orders.size:
         return Estimate(orders, orders, orders, kind="exact", unit="nats", method="no orders")

@@ -4,32 +4,34 @@ Notation: the leading axes of all stacks, and those of ``epsilon`` or ``order`` 
 leading axes of the answer; a row is one position of them, and its points are the last axis of the parameter.
 
 Hockey-stick curves in one dimension come from a loop over rows in the kernel. Rows whose brackets are wide are redone
-one by one as single calls are, so that every row has the bits of its single call. Other quantities are computed row by
-row with the functions for single mixtures. Blocks of rows do not depend on the number of threads, and samples of a row
+one by one as single calls are, so that every row has the bits of its single call. Integrals in one dimension
+come from a loop over rows in their kernel in the same way. Other quantities are computed row by row with the functions
+for single mixtures. Blocks of rows do not depend on the number of threads, and samples of a row
 come from streams of its own.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import time
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import _parallel, _validate
-from .._monotone import weakest
 from ..distributions import GaussianMixture, MixtureStack
 from ..errors import DomainError, ShapeError
-from ..estimate import Estimate, Kind, Unit
-from ..kernels import _hockey_stick_curves
+from ..estimate import KINDS, Estimate, Kind, Unit
+from ..kernels import _hockey_stick_curves, _quadrature
 from ..numerics import LOG_2, FloatArray, IndexArray
 from ..sampling.options import Request, Sampling
 from .arguments import combined_costs
 from .one_dimension import monotone_pieces
-from .one_dimension.quadrature import STOPPED, TIME_SPENT, Deadline
+from .one_dimension.quadrature import MAX_EXPONENTIALS, STOPPED, TIME_SPENT, Deadline, kind_and_method
 
 __all__ = ["hockey_stick", "quantity"]
 
@@ -49,7 +51,7 @@ class Stacks(NamedTuple):
     singles: tuple[GaussianMixture | None, ...]  # the mixtures that were given in place of stacks
     shape: tuple[int, ...]
     invalid: IndexArray  # rows that have no answer, counted along the flattened shape
-    errors: tuple[tuple[tuple[int, ...], str], ...]  # their texts
+    errors: Mapping[tuple[int, ...], str]  # their texts
     records: bool  # whether a row that fails is noted instead of raising
 
     @property
@@ -131,8 +133,8 @@ def stacks_of(distributions: Mapping[str, Any], axes: tuple[int, ...] = ()) -> S
             for row in np.ravel(aligned[(..., *place)]).tolist():
                 errors.setdefault(row, text)
     invalid = np.array(sorted(errors), dtype=np.intp)
-    made = Stacks(tuple(stacks), tuple(singles), shape, invalid, (), any(stack._records for stack in stacks))
-    return made._replace(errors=tuple((made.position(row), errors[row]) for row in invalid.tolist()))
+    made = Stacks(tuple(stacks), tuple(singles), shape, invalid, {}, any(stack._records for stack in stacks))
+    return made._replace(errors={made.position(row): errors[row] for row in invalid.tolist()})
 
 
 def hockey_stick(
@@ -152,20 +154,22 @@ def hockey_stick(
 
 def quantity(
     distributions: Mapping[str, Any], request: Request, exact: Callable[..., Estimate] | None,
-    function: Callable[..., Estimate], *, parameter: FloatArray | None = None,
+    function: Callable[..., Estimate], *, parameter: FloatArray | None = None, integral: str = "",
     trivial: tuple[float, float, float] = (0.0, 0.0, math.inf), **options: Any,
 ) -> Estimate:  # fmt: skip
     """A quantity in nats of stacks, row by row.
 
     ``exact`` is its method in one dimension, and ``function`` that of the public interface, both of mixtures, of the
-    row's points of ``parameter`` if there is one, and of ``options``. ``trivial`` is the value and the bounds of rows
-    that begin after ``max_seconds``.
+    row's points of ``parameter`` if there is one, and of ``options``; ``integral`` is its name in the kernel of
+    integrals, which goes first. ``trivial`` is the value and the bounds of rows that begin after ``max_seconds``.
     """
     axes, points = ((), ()) if parameter is None else (parameter.shape[:-1], parameter.shape[-1:])
-    stacks = stacks_of(distributions, axes)
+    stacks, kernel = stacks_of(distributions, axes), None
     grid = None if parameter is None else np.broadcast_to(parameter, stacks.shape + points)
     if exact is not None and stacks.in_one_dimension(request):
         in_one_dimension, deadline = exact, Deadline(time.monotonic() + request.time_budget.remaining)
+        if integral:
+            kernel = functools.partial(_settle, stacks, grid, integral, options["certified"], deadline)
 
         def answer(*arguments: Any, sampling: Sampling | None) -> Estimate:
             return in_one_dimension(*arguments, deadline=deadline, **options)
@@ -174,7 +178,7 @@ def quantity(
         def answer(*arguments: Any, sampling: Sampling | None) -> Estimate:
             return function(*arguments, sampling=sampling, **options)
 
-    return _row_by_row(stacks, grid, points, request, answer, unit="nats", trivial=trivial)
+    return _row_by_row(stacks, grid, points, request, answer, unit="nats", trivial=trivial, kernel=kernel)
 
 
 def _curves(
@@ -262,11 +266,72 @@ def _work_of_row(components: int, points: int) -> int:
     return components * components + components * points
 
 
+class _Settled(NamedTuple):
+    """Rows of a block that the kernel of integrals settled."""
+
+    rows: IndexArray = np.zeros(0, dtype=np.intp)
+    methods: tuple[tuple[Kind, str], ...] = ()  # kinds of bounds, with methods
+    cost: Mapping[str, Any] = MappingProxyType({})
+
+
+def _settle(
+    stacks: Stacks, grid: FloatArray | None, integral: str, certified: bool, deadline: Deadline, part: IndexArray,
+    numbers: FloatArray,
+) -> _Settled:  # fmt: skip
+    """Integrals of these rows by one call of the kernel; those of its answers that single calls give are written."""
+    count = numbers.shape[2]
+    position = np.unravel_index(part, stacks.shape) if stacks.shape else ()
+    columns: list[Any] = [None] * 6
+    for which in range(len(stacks.stacks)):
+        for i, field in enumerate(stacks.fields(which)):
+            rows = field[position] if position else field[None]
+            columns[3 * which + i] = np.repeat(rows, count, axis=0) if count > 1 else rows
+    total = len(part) * count
+    out, status, bits = np.empty((3, total)), np.full(total, -1, dtype=np.intc), np.zeros(total, dtype=np.intc)
+    cost = np.zeros((total, 2), dtype=np.int64)
+    calls: list[tuple[str, Any]] = [(integral, slice(None))]
+    orders = None if grid is None else np.ascontiguousarray(grid[position] if position else grid).reshape(-1)
+    if orders is not None:  # of order 1 is the relative entropy; that of order infinity is no integral
+        calls = [("kl", orders == 1.0), (integral, (orders != 1.0) & np.isfinite(orders))]
+    for kind, chosen in calls:
+        if isinstance(chosen, np.ndarray) and not chosen.any():
+            continue
+        whole = isinstance(chosen, slice) or bool(chosen.all())
+        own = [None if column is None else column if whole else column[chosen] for column in columns]
+        some = out, status, bits, cost
+        found = some if whole else (np.empty((3, int(np.count_nonzero(chosen)))), *(one[chosen] for one in some[1:]))
+        of_order = orders if kind == "renyi" and orders is not None else None
+        _quadrature.stack_integrals(
+            _quadrature.KINDS[kind], *own, of_order if of_order is None or whole else of_order[chosen], *found[0],
+            *found[1:3], certified, deadline.expiry, MAX_EXPONENTIALS, found[3],
+        )
+        if not whole:
+            out[:, chosen] = found[0]
+            for one, other in zip(some[1:], found[1:], strict=True):
+                one[chosen] = other
+    good = status == _quadrature.SETTLED
+    if integral in ("js", "entropy"):  # which have no other means to narrow a bracket
+        good |= status == _quadrature.WIDE
+    row_good = good.reshape(-1, count).all(axis=1)
+    numbers[:, part[row_good]] = out.reshape(3, -1, count)[:, row_good]
+    kept = np.repeat(row_good, count)
+    panels, evaluations = cost[kept].sum(axis=0).tolist()
+    spent: dict[str, Any] = {"panels": panels, "evaluations": evaluations} if evaluations else {}
+    kinds = tuple(kind_and_method(each) for each in np.unique(bits[kept]).tolist())
+    if (bits[kept] & _quadrature.TIME_SPENT).any():
+        spent |= STOPPED
+    return _Settled(part[row_good], kinds, spent)
+
+
 def _row_by_row(
     stacks: Stacks, grid: FloatArray | None, points: tuple[int, ...], request: Request,
     answer: Callable[..., Estimate], *, unit: Unit, trivial: tuple[float, float, float],
+    kernel: Callable[[IndexArray, FloatArray], _Settled] | None = None,
 ) -> Estimate:  # fmt: skip
-    """The estimates of all rows as one, each by ``answer`` of its mixtures, its points, and options of its sampling."""
+    """The estimates of all rows as one, each by ``answer`` of its mixtures, its points, and options of its sampling.
+
+    A ``kernel`` goes first: it writes the numbers of the rows that it settles.
+    """
     root = None if stacks.in_one_dimension(request) else request.root
     options = {field.name: getattr(request, field.name) for field in dataclasses.fields(Sampling)}
     parameters = None if grid is None else grid.reshape(stacks.size, *points)
@@ -290,28 +355,41 @@ def _row_by_row(
                 return str(error)
             raise type(error)(str(error).replace("; got", f"{_row_text(stacks.position(row))}; got", 1)) from None
 
-    def block(where: slice) -> list[Estimate | str]:
-        return [estimate_of(row) for row in rows[where].tolist()]
+    def block(where: slice) -> tuple[list[tuple[int, Estimate | str]], _Settled]:
+        part = rows[where]
+        settled = _Settled() if kernel is None or request.time_budget.remaining <= 0.0 else kernel(part, numbers)
+        return [(row, estimate_of(row)) for row in np.setdiff1d(part, settled.rows).tolist()], settled
 
     numbers = np.full((3, stacks.size, math.prod(points)), np.nan)
-    failed: dict[int, str] = dict(zip(stacks.invalid.tolist(), (text for _, text in stacks.errors), strict=True))
-    found: list[Estimate] = []
-    parts = _parallel.blocks(len(rows), _ROWS_AT_ONCE) if math.prod(points) else []
+    failed: dict[int, str] = dict(zip(stacks.invalid.tolist(), stacks.errors.values(), strict=True))
+    kinds: set[Kind] = {"exact"}
+    methods: dict[str, None] = {}
+    costs: list[Mapping[str, Any]] = []
+    size = _ROWS_AT_ONCE
+    if kernel is not None:
+        work = _work_of_row(sum(stack.components for stack in stacks.stacks), 1) * max(math.prod(points), 1)
+        size = min(max(1, _BLOCK_WORK // work), _MAX_BLOCK_ROWS)
+    parts = _parallel.blocks(len(rows), size) if math.prod(points) else []
     results = _parallel.ordered_map(block, parts, n_jobs=request.n_jobs, progress=request.progress, shared=True)
-    for part, estimates in zip(parts, results, strict=True):
-        for row, one in zip(rows[part].tolist(), estimates, strict=True):
+    for estimates, settled in results:
+        kinds |= {kind for kind, _ in settled.methods}
+        methods |= dict.fromkeys(method for _, method in settled.methods)
+        costs.append(settled.cost)
+        for row, one in estimates:
             if isinstance(one, str):
                 failed[row] = one
                 continue
-            found.append(one)
+            kinds.add(one.kind)
+            methods[one.method] = None
+            costs.append(one.cost)
             numbers[:, row] = [np.ravel(number) for number in (one.value, one.lower, one.upper)]
-    kind: Kind = weakest(*found)[0] if found else "exact"
-    cost = combined_costs([one.cost for one in found])
+    kind: Kind = max(kinds, key=KINDS.index)
+    cost = combined_costs(costs)
     if failed:
-        cost["errors"] = tuple((stacks.position(row), text) for row, text in sorted(failed.items()))
+        cost["errors"] = {stacks.position(row): text for row, text in sorted(failed.items())}
     return Estimate(
         *(one.reshape(stacks.shape + points) for one in numbers), kind=kind, unit=unit,
-        method="; ".join(dict.fromkeys(one.method for one in found)) or "no rows", cost=cost,
+        method="; ".join(methods) or "no rows", cost=cost,
         confidence=request.confidence if kind == "statistical" else None,
     )  # fmt: skip
 

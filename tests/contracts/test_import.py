@@ -36,6 +36,7 @@ FIRST_CALLS = {
     "kl_divergence": "f.kl_divergence(p, q)",
     "jensen_shannon": "f.jensen_shannon(p, q)",
     "entropy": "f.entropy(p)",
+    "channel_capacity": "f.channel_capacity([[0.9, 0.1], [0.2, 0.8]])",
 }
 
 

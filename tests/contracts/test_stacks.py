@@ -61,14 +61,14 @@ def same_bits(estimate, index, one):
 @pytest.mark.parametrize("seed", range(2))
 def test_hockey_stick_curves_are_those_of_single_calls_bit_for_bit(seed, logs):
     rng = np.random.default_rng(seed)
-    rows_p, rows_q = ([nasty(rng, int(rng.integers(1, 6))) for _ in range(80)] for _ in range(2))
+    rows_p, rows_q = ([nasty(rng, int(rng.integers(1, 6))) for _ in range(40)] for _ in range(2))
     p, q = stack_of(rows_p), stack_of(rows_q)
     epsilon = [0.0, 1e-9, 0.5, 3.0, 40.0, np.inf]
     function = fp.log_hockey_stick_divergence if logs else fp.hockey_stick_divergence
     found = function(p, q, epsilon)
-    assert found.shape == (80, 6)
+    assert found.shape == (40, 6)
     cost = 0
-    for i in range(80):
+    for i in range(40):
         one = function(GaussianMixture(*rows_p[i]), GaussianMixture(*rows_q[i]), epsilon)
         same_bits(found, i, one)
         cost += one.cost["evaluations"]
@@ -76,12 +76,21 @@ def test_hockey_stick_curves_are_those_of_single_calls_bit_for_bit(seed, logs):
     assert "closed bounds" in found.method
 
 
+def test_long_grids_are_those_of_single_calls_bit_for_bit():
+    rng = np.random.default_rng(9)
+    p = MixtureStack(rng.dirichlet(np.ones(4), 3), rng.normal(size=(3, 4)), rng.uniform(0.5, 2.0, (3, 4)))
+    epsilon = np.linspace(0.0, 4.0, 3000)
+    found = fp.hockey_stick_divergence(p, p[::-1], epsilon)
+    for i in range(3):
+        same_bits(found, i, fp.hockey_stick_divergence(p[i], p[2 - i], epsilon))
+
+
 @pytest.mark.parametrize("certified", [False, True])
 @pytest.mark.parametrize("name", ["kl_divergence", "jensen_shannon", "renyi_divergence", "total_variation", "entropy",
                                   "label_information"])  # fmt: skip
 def test_other_quantities_are_those_of_single_calls_bit_for_bit(name, certified):
     rng = np.random.default_rng(8)
-    rows_p, rows_q = ([nasty(rng, int(rng.integers(1, 5))) for _ in range(50)] for _ in range(2))
+    rows_p, rows_q = ([nasty(rng, int(rng.integers(1, 5))) for _ in range(25)] for _ in range(2))
     function, p, q = getattr(fp, name), stack_of(rows_p), stack_of(rows_q)
     options = {} if name == "total_variation" else {"certified": certified}
     if name == "label_information":  # reduced: the components of a row share a standard deviation
@@ -90,9 +99,9 @@ def test_other_quantities_are_those_of_single_calls_bit_for_bit(name, certified)
         options |= {"rng": 1, "max_samples": 1000}
     alone = name in ("entropy", "label_information")
     found = function(p, **options) if alone else function(p, q, **options)
-    assert found.shape == (50,)
-    for i in range(50):
-        arguments = [GaussianMixture(*rows_p[i])] if alone else [GaussianMixture(*rows_p[i]), GaussianMixture(*rows_q[i])]
+    assert found.shape == (25,)
+    for i in range(25):
+        arguments = [GaussianMixture(*rows[i]) for rows in ([rows_p] if alone else [rows_p, rows_q])]
         one = function(*arguments, **options)
         if one.kind != "statistical":
             same_bits(found, i, one)
@@ -222,7 +231,7 @@ BAD = {
     "a weight": ({"weights": [[0.5, 0.5], [1.5, -0.5], [1.0, 0.0]]}, "weights must be probabilities between 0 and 1"),
     "a sum": ({"weights": [[0.5, 0.5], [0.5, 0.25], [1.0, 0.0]]}, "weights must sum to 1 within 1e-09"),
     "a mean": ({"means": [[0.0, 1.0], [0.0, np.nan], [0.0, 0.0]]}, "means must be finite and at most 1e300 in size"),
-    "a sigma": ({"sigmas": [[1.0, 1.0], [1.0, 0.0], [1.0, 1.0]]}, "sigmas must be positive and between 1e-300 and"),
+    "a sigma": ({"sigmas": [[1.0, 1.0], [1.0, 0.0], [1.0, 1.0]]}, "sigmas must be positive and between 1e-300"),
 }
 
 
@@ -232,7 +241,7 @@ def test_a_bad_row_raises_with_its_position(defect):
     arguments = {"weights": [0.5, 0.5], "means": [0.0, 1.0], "sigmas": 1.0} | changed
     with pytest.raises(DomainError, match=rf"{text}.* at row 1 \(1 of 3 rows\); got"):
         MixtureStack(**arguments)
-    arguments = {name: np.asarray(value)[:, None] if np.ndim(value) == 2 else value for name, value in arguments.items()}
+    arguments = {name: np.asarray(one)[:, None] if np.ndim(one) == 2 else one for name, one in arguments.items()}
     with pytest.raises(DomainError, match=rf"{text}.* at row \(1, 0\) \(1 of 3 rows\); got"):
         MixtureStack(**arguments)
 
@@ -251,7 +260,7 @@ def test_a_recorded_row_is_nan_and_the_others_keep_their_answers(defect):
         good = np.broadcast_to(expected.value, (2,))
         assert_array_equal(found.value, [good[0], np.nan, good[1]])
         assert np.isnan([found.lower[1], found.upper[1]]).all()
-        assert found.cost["errors"] == (((1,), stack.errors[1,]),)
+        assert found.cost["errors"] == {(1,): stack.errors[1,]}
     with pytest.raises(DomainError, match=text):
         stack[1]
     assert stack[::-1].errors == {(1,): stack.errors[1,]}
@@ -269,10 +278,10 @@ def test_recorded_rows_of_two_stacks_and_their_estimates():
     found = fp.hockey_stick_divergence(p, q, [0.0, 0.5])
     assert found.shape == (2, 3, 2)
     assert_array_equal(np.isnan(found.value).any(axis=-1), [[False, True, False], [True, True, True]])
-    assert [index for index, _ in found.cost["errors"]] == [(0, 1), (1, 0), (1, 1), (1, 2)]
+    assert list(found.cost["errors"]) == [(0, 1), (1, 0), (1, 1), (1, 2)]
     assert np.isnan(found.to("log probability").value[1]).all()
     assert pickle.loads(pickle.dumps(found)).cost == found.cost
-    json.dumps(found.to_dict())
+    assert json.loads(json.dumps(found.to_dict()))["cost"]["errors"][0][0] == [0, 1]
     assert "nan" in repr(found)
     assert "<table>" in found._repr_html_()
     assert len(found.to_frame()) == 12
@@ -286,7 +295,7 @@ def test_rows_that_fail_in_the_call():
     found = fp.renyi_divergence(recorded, BASE, 1e305)
     assert np.isnan(found.value[0])
     assert found.upper[1] > 0
-    assert found.cost["errors"][0][1].startswith("order must be at most 1e+300")
+    assert found.cost["errors"][0,].startswith("order must be at most 1e+300")
     with pytest.raises(DomainError, match=r"order must be at most 1e\+300 .* at row 0; got"):
         fp.renyi_divergence(MixtureStack.of(rows), BASE, 1e305)
 
@@ -302,11 +311,11 @@ WRONG = [
     ({"means": [0.0, 1.0]}, DomainError, "sigmas must be given, or else covariances in several dimensions.*neither"),
     ({"means": [0.0, 1.0], "sigmas": 1.0, "covariances": np.eye(2)}, DomainError, "got both"),
     ({"means": [0.0, 1.0], "covariances": np.eye(2)}, DomainError, "got covariances in one dimension"),
-    ({"means": [0.0, 1.0], "sigmas": 1.0, "dimension": 2}, ShapeError, r"means must be of shape \(\.\.\., k, 2\) in 2 dim"),
+    ({"means": [0.0, 1.0], "sigmas": 1.0, "dimension": 2}, ShapeError, r"means must be of shape \(\.\.\., k, 2\)"),
     ({"means": np.zeros((2, 3)), "sigmas": 1.0, "dimension": 2}, ShapeError, r"means must be of shape .*got \(2, 3\)"),
-    ({"means": np.zeros((2, 2)), "covariances": np.ones(3), "dimension": 2}, ShapeError, "covariances must be of shape"),
+    ({"means": np.zeros((2, 2)), "covariances": np.ones(3), "dimension": 2}, ShapeError, "covariances must be of"),
     ({"means": np.zeros(3), "sigmas": 1.0}, ShapeError, "weights, means and sigmas must be of shapes that broadcast"),
-    ({"means": np.zeros((2, 2)), "sigmas": np.ones(3), "dimension": 2}, ShapeError, "shapes that broadcast, components"),
+    ({"means": np.zeros((2, 2)), "sigmas": np.ones(3), "dimension": 2}, ShapeError, "of shapes that broadcast"),
     ({"means": [0.0, 1.0], "sigmas": "one"}, DomainError, "sigmas must be a real number; got 'one'"),
     ({"means": [0.0, 1.0], "sigmas": 1.0, "errors": "skip"}, DomainError, "errors must be one of raise, record"),
     ({"means": [0.0, 1.0], "sigmas": 1.0, "dimension": 0}, DomainError, "dimension must be an integer of at least 1"),

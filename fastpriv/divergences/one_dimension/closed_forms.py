@@ -24,11 +24,11 @@ import numpy as np
 
 from ...distributions import GaussianMixture
 from ...estimate import Estimate
-from ...numerics import LARGEST_DOUBLE, MACHINE_EPSILON, SMALLEST_NORMAL, LongDoubleArray, next_above
+from ...numerics import LARGEST_DOUBLE, SMALLEST_NORMAL, LongDoubleArray, next_above
 from .quadrature import NO_DEADLINE, Deadline
 
 __all__ = [
-    "LOG_2_PI_E", "excess", "gaussian_entropy", "gaussian_kl", "gaussian_max_divergence", "gaussian_renyi",
+    "LOG_2_PI_E", "excess", "gaussian_kl", "gaussian_max_divergence", "gaussian_renyi",
     "kl_bounds", "renyi_lower_bound",
     "square_root_above", "to_float", "variance_term",
 ]  # fmt: skip
@@ -67,14 +67,6 @@ def gaussian_max_divergence(p: GaussianMixture, q: GaussianMixture) -> Estimate:
     """Renyi divergence of order infinity, log sup p/q = z^2 / (-2 x) - log(1 + x) / 2, where s < t and so x < 0."""
     x, square = _variance_and_mean_terms(p, q)
     return _closed_form_estimate(to_float(square / (-2 * x)) - _log(1 + x) / 2, 16)
-
-
-def gaussian_entropy(p: GaussianMixture) -> Estimate:
-    """The differential entropy log(2 pi e s^2) / 2 of one Gaussian, in nats."""
-    log_sigma = math.log(float(p.sigmas[0]))
-    value = LOG_2_PI_E / 2 + log_sigma
-    error = MACHINE_EPSILON * (2.0 + abs(log_sigma) + abs(value))
-    return Estimate(value, value - error, value + error, kind="exact", unit="nats", method="closed form")
 
 
 def excess(x: Fraction) -> float:

@@ -28,9 +28,8 @@ where the noise is strong. Beyond 16 sigma there is less than e^-128 of either.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -39,43 +38,27 @@ from ...distributions import GaussianMixture, Pmf
 from ...distributions.pmf import GroupedAtoms, grouped_atoms
 from ...errors import DomainError
 from ...estimate import Estimate
-from ...kernels import _quadrature
-from ...numerics import (
-    LARGEST_DOUBLE,
-    LOG_2,
-    LOG_2_ABOVE,
-    MACHINE_EPSILON,
-    SMALLEST_SUBNORMAL,
-    UNIT_ROUNDOFF,
-    FloatArray,
-)  # fmt: skip
+from ...kernels._quadrature import SETTLED, UNDECIDED
+from ...numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from . import closed_forms
 from .quadrature import (
     NO_DEADLINE,
     STOPPED,
     TIME_SPENT,
     Deadline,
-    Integral,
     all_single_gaussians,
-    enclosing_estimate,
-    identical,
-    integrate,
-    kernel_arrays,
-    mass_excess,
+    estimate_and_status,
+    narrowed,
+    quantity_and_status,
     rescaled,
 )  # fmt: skip
 
 __all__ = ["entropy", "jensen_shannon", "kl_divergence", "mutual_information", "renyi_divergence"]
 
-# bound: none - relative error of an integral up to which bounds from components, or of its logarithm, add nothing
-_MAX_RELATIVE_ERROR = 1e-3
 # bound: none - orders beyond it are refused: their multiples of logarithms leave the range of doubles
 _MAX_ORDER = 1e300
-_SMALL_LOG_INTEGRAL = 0.5  # |J| below which it is computed from the integral of p^a q^(1-a) + b q - a p
-_MAX_HALF_WIDTH = 1e305  # of the interval of integration: beyond it nothing is proved of the upper end
-# bound: tested by enclosures/test_mixture_integrals - range / sigma below which the first term of the expansion in
-#    1 / sigma^2 is the information to rounding
-_LOW_SIGNAL = 1e-7
+# bound: none - range / sigma below which nothing is grouped: the kernel takes the variance
+_LEAST_GROUPED_RANGE = 1e-7
 _MAX_UNGROUPED = 2048  # points of a prior beyond which they are grouped
 _GROUPING_RADIUS = 16.0  # standard deviations from the nearest point up to which the grouped density is that close
 _MAX_STANDARDISED_RANGE = 1e100  # range / sigma of which the square does not overflow
@@ -96,49 +79,20 @@ def kl_divergence(
     sum to A and B it integrates to A KL(P/A||Q/B) + A log(A/B) + B - A; the bounds hold for the weights as they are and
     for those divided by their sums.
     """
-    if identical(p, q):
-        return _zero_divergence()
+    estimate, status = quantity_and_status("kl", p, q, certified=certified, deadline=deadline)
+    if status == SETTLED:
+        return estimate
     if all_single_gaussians(p, q):
         return closed_forms.gaussian_kl(p, q)
     _, (p, q) = rescaled(p, q)
-    integral = integrate("kl", p, q, certified=certified, deadline=deadline)
-    if integral is None:
-        return _zero_divergence()
-    value, error = _normalised_kl(p, q, integral.sum, integral.error)
-    if error <= _MAX_RELATIVE_ERROR * value:
-        return enclosing_estimate(value, error, integral, floor=0.0)
-    integral = integral._replace(kind="certified")
-    value, error = _normalised_kl(p, q, integral.sum, integral.error)
-    lower, upper = closed_forms.kl_bounds(p, q, deadline=deadline)
-    return enclosing_estimate(value, error, integral, floor=lower, ceiling=upper)
-
-
-def _normalised_kl(p: GaussianMixture, q: GaussianMixture, total: float, error: float) -> tuple[float, float]:
-    """KL(P/A||Q/B) from A KL(P/A||Q/B) + A log(A/B) + B - A; the error covers the distance to KL(P||Q) + B - A."""
-    a, b = mass_excess(p), mass_excess(q)
-    apart = (a - b) / (1.0 + b)  # A/B - 1, and the logarithm of A/B to first order
-    extra = (1.0 + a) * math.log1p(apart) - (a - b) if abs(apart) > 1e-5 else apart * apart / 2
-    value = max((total - extra) / (1.0 + a), 0.0)
-    return value, error * (1 + 2 * abs(a)) + 2 * (abs(a) + abs(b)) * total + 2 * extra
+    return narrowed(estimate, *closed_forms.kl_bounds(p, q, deadline=deadline))
 
 
 def jensen_shannon(
     p: GaussianMixture, q: GaussianMixture, *, certified: bool = False, deadline: Deadline = NO_DEADLINE
 ) -> Estimate:
     """JS(P, Q) in nats; the integrand is m (t atanh(t) + log1p(-t^2)/2), which loses no digits at either end."""
-    if identical(p, q):
-        return _zero_divergence()
-    _, (p, q) = rescaled(p, q)
-    integral = integrate("js", p, q, certified=certified, deadline=deadline)
-    if integral is None:
-        return _zero_divergence()
-    a, b = mass_excess(p), mass_excess(q)
-    error = integral.error + 2 * max(abs(a), abs(b)) * abs(integral.sum) + (a - b) ** 2
-    return enclosing_estimate(integral.sum, error, integral, floor=0.0, ceiling=LOG_2_ABOVE)
-
-
-def _zero_divergence() -> Estimate:
-    return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="equal distributions")
+    return quantity_and_status("js", p, q, certified=certified, deadline=deadline)[0]
 
 
 def renyi_divergence(
@@ -147,7 +101,8 @@ def renyi_divergence(
     """D_order(P||Q) in nats, P and Q scaled to mass 1 (weights may miss it by their rounding).
 
     The mass of p^a q^(1-a) may lie far outside both distributions; the panels follow the bounds of that product, not
-    the components. ``_tail_behaviour`` says where the divergence is infinite.
+    the components. ``_tail_behaviour`` says where the divergence is infinite. What the kernel does not decide in
+    doubles, the tails and the width of the integral, is decided here in rational arithmetic.
     """
     if order == 1.0:
         return kl_divergence(p, q, certified=certified, deadline=deadline)
@@ -155,8 +110,9 @@ def renyi_divergence(
         from .monotone_pieces import max_divergence  # which needs this module
 
         return max_divergence(p, q, deadline=deadline)
-    if identical(p, q):
-        return _zero_divergence()
+    estimate, status = quantity_and_status("renyi", p, q, order=order, certified=certified, deadline=deadline)
+    if status == SETTLED:
+        return estimate
     tails = _tail_behaviour(p, q, order) if order > 1.0 else "finite"
     if tails == "infinite":
         return Estimate(math.inf, math.inf, math.inf, kind="exact", unit="nats", method="tails")
@@ -170,74 +126,17 @@ def renyi_divergence(
             "divergence is the same to all digits."
         )
     _, (p, q) = rescaled(p, q)
-    half_width = _half_width(p, q, order, deadline) if order > 1.0 else 0.0
-    if half_width is None:
-        method = "no bounds" + TIME_SPENT
-        return Estimate(0.0, 0.0, math.inf, kind="certified", unit="nats", method=method, cost=STOPPED)
-    # J is symmetric under a -> 1 - a with P and Q exchanged; b is then exact and at least -1/2
-    divisor = order - 1.0
-    first, second, b = (q, p, -order) if order < 0.5 else (p, q, divisor)
-    integral = integrate("renyi", first, second, certified=certified, b=b, half_width=half_width, deadline=deadline)
-    assert integral is not None
-    excess_p, excess_q = mass_excess(p), mass_excess(q)
-    log_normaliser = divisor * math.log1p(excess_q) - order * math.log1p(excess_p)
-    if not integral.error <= _MAX_RELATIVE_ERROR * integral.sum:
-        return _renyi_from_panel_bounds(p, q, order, half_width, log_normaliser, integral, deadline)
-    log_integral = integral.scale + math.log(integral.sum) + log_normaliser
-    error = _log_error(integral) + 4 * UNIT_ROUNDOFF * abs(log_normaliser)
-    if abs(log_integral) < _SMALL_LOG_INTEGRAL:
-        small = integrate(
-            "renyi small", first, second, certified=certified, b=b, half_width=half_width, deadline=deadline
+    if status == UNDECIDED:
+        half_width = _half_width(p, q, order, deadline)
+        if half_width is None:
+            method = "no bounds" + TIME_SPENT
+            return Estimate(0.0, 0.0, math.inf, kind="certified", unit="nats", method=method, cost=STOPPED)
+        estimate, status = quantity_and_status(
+            "renyi", p, q, order=order, half_width=half_width, certified=certified, deadline=deadline
         )
-        if small is None:
-            return _zero_divergence()
-        if "stopped" in small.cost:  # the first integral is complete, a better answer than a part of this one
-            integral = integral._replace(method=integral.method + TIME_SPENT, cost={**integral.cost, **STOPPED})
-        else:
-            integral = small
-            log_integral = math.log1p(integral.sum)
-            excess = (order + 1.0) * (abs(excess_p) + abs(excess_q))
-            error = integral.error / (1.0 + min(0.0, integral.sum - integral.error))
-            error += excess * (2 * abs(integral.sum) + excess)
-    return enclosing_estimate(log_integral / divisor, error / abs(divisor), integral, floor=0.0)
-
-
-def _renyi_from_panel_bounds(
-    p: GaussianMixture, q: GaussianMixture, order: float, half_width: float, log_normaliser: float,
-    integral: Integral, deadline: Deadline,
-) -> Estimate:  # fmt: skip
-    """D_order from bounds of p^(1 + b) q^(-b) on panels, where rounding leaves no digit of the integral.
-
-    J is so large there that they leave most digits of its logarithm.
-    """
-    divisor = order - 1.0
-    first, second, b = (q, p, -order) if order < 0.5 else (p, q, divisor)
-    lower, upper, panels = _quadrature.renyi_bounds(
-        kernel_arrays(first), kernel_arrays(second), b, min(half_width, _MAX_HALF_WIDTH), deadline.expiry
-    )
-    upper = upper + 1e-13 if half_width <= _MAX_HALF_WIDTH else math.inf  # 1e-13: what lies beyond the half-width
-    if integral.sum > 0 and math.isfinite(integral.error):
-        rounding = 4 * UNIT_ROUNDOFF * abs(integral.scale)
-        upper = min(upper, integral.scale + math.log(integral.sum + integral.error) + rounding)
-        if integral.error < integral.sum:
-            lower = max(lower, integral.scale + math.log(integral.sum - integral.error) - rounding)
-    low, high = sorted((end + log_normaliser) / divisor for end in (lower, upper))
-    low, high = low - 4 * UNIT_ROUNDOFF * abs(low), high + 4 * UNIT_ROUNDOFF * abs(high)
-    low, high = min(max(low, 0.0), LARGEST_DOUBLE), max(high, 0.0)
-    if not high < math.inf:
-        low, high = max(low, closed_forms.renyi_lower_bound(p, q, order, deadline=deadline)), math.inf
-    value = low + 0.5 * (high - low) if math.isfinite(high) else (low if low < LARGEST_DOUBLE else math.inf)
-    cost: dict[str, Any] = {"panels": panels + integral.cost["panels"], "evaluations": integral.cost["evaluations"]}
-    method = "bounds on panels"
-    if deadline.expired:
-        method, cost = method + TIME_SPENT, cost | STOPPED
-    return Estimate(value, low, high, kind="certified", unit="nats", method=method, cost=cost)
-
-
-def _log_error(integral: Integral) -> float:
-    """Error of the logarithm of an integral."""
-    relative = integral.error / integral.sum
-    return -math.log1p(-relative) + 4 * UNIT_ROUNDOFF * abs(integral.scale) if relative < 1.0 else math.inf
+    if status == SETTLED:
+        return estimate
+    return narrowed(estimate, closed_forms.renyi_lower_bound(p, q, order, deadline=deadline))
 
 
 def _tail_behaviour(p: GaussianMixture, q: GaussianMixture, order: float) -> Literal["finite", "infinite", "boundary"]:
@@ -299,14 +198,7 @@ def _half_width(p: GaussianMixture, q: GaussianMixture, order: float, deadline: 
 
 def entropy(p: GaussianMixture, *, certified: bool = False, deadline: Deadline = NO_DEADLINE) -> Estimate:
     """Differential entropy in nats, minus the integral of p log p."""
-    if all_single_gaussians(p):
-        return closed_forms.gaussian_entropy(p)
-    k, (p,) = rescaled(p)
-    integral = integrate("entropy", p, None, certified=certified, deadline=deadline)
-    assert integral is not None
-    value = integral.sum + k * LOG_2 * math.fsum(p.weights.tolist())
-    error = integral.error + 4 * math.ulp(k * LOG_2) + 1.1 * abs(mass_excess(p)) * (1.0 + abs(value))
-    return enclosing_estimate(value, error, integral)
+    return quantity_and_status("entropy", p, certified=certified, deadline=deadline)[0]
 
 
 def mutual_information(
@@ -317,16 +209,11 @@ def mutual_information(
     The integrand is q sum pi_i (rho_i log rho_i - rho_i + 1), every term of which is non-negative, with all densities
     taken relative to the likeliest input: nothing cancels, however large or small the noise is.
 
-    Where (range / sigma)^2 < 1e-14 the answer is half the variance over sigma^2, v/2: dI/d(1/sigma^2) is half the mean
-    square error of the best estimate (Guo, Shamai and Verdu 2005), which starts at the variance and falls no faster
-    than v range^2 / 4, so that v/2 (1 - (range / sigma)^2 / 8) <= I <= v/2.
+    Where (range / sigma)^2 < 1e-14 the answer is half the variance over sigma^2, with the bounds proved in the kernel.
     """
     if len(prior) == 1:
         return Estimate(0.0, 0.0, 0.0, kind="exact", unit="nats", method="one input")
-    standardised_range = float(prior.values[-1] - prior.values[0]) / sigma
-    if standardised_range < _LOW_SIGNAL:
-        return _low_signal_information(prior, sigma, standardised_range * standardised_range)
-    if len(prior) > _MAX_UNGROUPED:
+    if len(prior) > _MAX_UNGROUPED and float(prior.values[-1] - prior.values[0]) / sigma >= _LEAST_GROUPED_RANGE:
         grouped = grouped_atoms(
             prior.values, prior.probabilities, sigma, radius=_GROUPING_RADIUS, tolerance=_GROUPING_TOLERANCE
         )
@@ -335,43 +222,31 @@ def mutual_information(
             if estimate is not None:
                 return estimate
     output = prior.through_gaussian(sigma)
-    return _information_integral(prior, output, certified, deadline, lambda value, error, excess: 0.0)
+    return _information(output.weights, output.means, sigma, certified, deadline)
 
 
-def _information_integral(
-    prior: Pmf, output: GaussianMixture, certified: bool, deadline: Deadline,
-    extra_error: Callable[[float, float, float], float],
-) -> Estimate:  # fmt: skip
-    """The integral for the distribution of the output, with an ``extra_error`` of its value, error and mass excess."""
-    nodes = len(output)
-    _, (output,) = rescaled(output)
-    integral = integrate("information", None, output, certified=certified, deadline=deadline)
-    assert integral is not None
-    excess = abs(mass_excess(output))
-    error = integral.error + 2 * excess * (integral.sum + excess)
-    if nodes != len(prior):
-        integral = integral._replace(method=f"{integral.method}, {nodes} nodes for {len(prior)} points")
-    error += extra_error(integral.sum, error, excess)
-    return enclosing_estimate(integral.sum, error, integral, floor=0.0, ceiling=_entropy_above(prior))
+def _information(
+    weights: FloatArray, values: FloatArray, sigma: float, certified: bool, deadline: Deadline
+) -> Estimate:
+    columns = (weights, values, np.array([sigma]))
+    return estimate_and_status("information", columns, certified=certified, deadline=deadline)[0]
 
 
 def _information_of_nodes(
     prior: Pmf, sigma: float, grouped: GroupedAtoms, certified: bool, deadline: Deadline
 ) -> Estimate | None:
     """The information of the grouped prior, with the error proved above; None where that widens its bounds too much."""
+    estimate = _information(grouped.weights, grouped.values, sigma, certified, deadline)
+    value, lower, upper = float(estimate.value), float(estimate.lower), float(estimate.upper)
     prior_excess = _validate.sum_gap(prior.probabilities)
-    too_wide = False
-
-    def extra_error(value: float, error: float, excess: float) -> float:
-        nonlocal too_wide
-        extra = _grouping_error(prior, sigma, grouped, value, error, excess + prior_excess)
-        extra += 2 * prior_excess * (value + excess + prior_excess)
-        too_wide = extra > _MAX_WIDENING * value
-        return extra
-
-    output = GaussianMixture(grouped.weights, grouped.values, sigma)
-    estimate = _information_integral(prior, output, certified, deadline, extra_error)
-    return None if too_wide else estimate
+    excess = _validate.sum_gap(grouped.weights) + prior_excess
+    extra = _grouping_error(prior, sigma, grouped, value, max(upper - value, value - lower), excess)
+    extra += 2 * prior_excess * (value + excess)
+    if extra > _MAX_WIDENING * value:
+        return None
+    method = f"{estimate.method}, {len(grouped.values)} nodes for {len(prior)} points"
+    lower, upper = max(next_below(lower - extra), 0.0), next_above(upper + extra)
+    return Estimate(value, lower, upper, kind=estimate.kind, unit="nats", method=method, cost=estimate.cost)
 
 
 def _grouping_error(
@@ -393,23 +268,3 @@ def _grouping_error(
         divergence = divergence + error + 1e-15 * after / (1 + after)
         bound = min(bound, eta * (divergence + math.sqrt(2 * divergence)) + 0.5 * moments / (1 + after))
     return bound + eta * eta + _TAIL_ERROR
-
-
-def _entropy_above(prior: Pmf) -> float:
-    """An upper bound of the entropy of a discrete distribution."""
-    terms = (-prior.probabilities * np.log(prior.probabilities)).tolist()
-    return math.fsum(terms) * (1 + 8 * MACHINE_EPSILON) + 2 * abs(math.fsum([*prior.probabilities.tolist(), -1.0]))
-
-
-def _low_signal_information(prior: Pmf, sigma: float, squared_range: float) -> Estimate:
-    """Half the signal-to-noise ratio, in nats."""
-    centre = math.fsum(prior.probabilities * prior.values)  # need not be the exact mean, which minimises the sum below
-    with np.errstate(under="ignore"):
-        value = 0.5 * math.fsum(prior.probabilities * np.square((prior.values - centre) / sigma))
-    gap = prior.through_gaussian(sigma).mass_gap
-    # centre and variance by sums of n roundings of the largest size
-    centre_error = (len(prior) + 8) * UNIT_ROUNDOFF * max(abs(prior.values[0]), abs(prior.values[-1])) / sigma
-    rounding = 10 * UNIT_ROUNDOFF * value + 10 * SMALLEST_SUBNORMAL + 2 * gap * (value + gap)
-    lower, upper = value * (1 - squared_range / 8) - rounding - centre_error * centre_error, value + rounding
-    method = "half the variance over that of the noise"
-    return Estimate(value, max(lower, 0.0), upper, kind="certified", unit="nats", method=method)

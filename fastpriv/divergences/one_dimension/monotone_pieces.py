@@ -145,7 +145,7 @@ def _has_bounded_ratio(p: GaussianMixture, q: GaussianMixture) -> bool:
 
 def curve_estimate(rows: FloatArray, grid: FloatArray, unit: Unit, method: str, cost: Any) -> Estimate:
     """Rows of value, lower and upper as one estimate of the shape of the grid."""
-    value, lower, upper = (rows[:, column].reshape(grid.shape) for column in range(3))
+    value, lower, upper = rows[0].tolist() if grid.ndim == 0 else (rows[:, i].reshape(grid.shape) for i in range(3))
     return Estimate(value, lower, upper, kind="certified", unit=unit, method=method, cost=cost)
 
 
@@ -239,9 +239,10 @@ def _tighten_with_closed_bounds(
     deadline: Deadline,
 ) -> bool:  # fmt: skip
     """Intersect wide brackets with closed bounds, in place, while there is time; whether there were any."""
-    wide = np.flatnonzero(is_wide(rows))
-    if not wide.size:
+    marks = _hockey_stick_curves.wide_brackets(rows, _WIDE_BRACKET)
+    if marks is None:
         return False
+    wide = np.flatnonzero(marks)
     first, second = (p.weights, p.means, p.sigmas), (q.weights, q.means, q.sigmas)
 
     def rows_of(p: Components, q: Components, grid: FloatArray) -> FloatArray:
@@ -283,9 +284,8 @@ def _tighten_with_closed_bounds(
 
 def is_wide(rows: FloatArray, width: float = _WIDE_BRACKET) -> BoolArray:
     """Whether a bracket is far wider than rounding explains; for tiny divergences, whether it is trivial."""
-    lower, upper, tiny = rows[..., 1], rows[..., 2], rows[..., 2] <= 1e-300
-    unknown = (rows[..., 5] > -np.inf) & (rows[..., 4] == -np.inf)
-    return np.asarray(np.where(tiny, unknown, upper - lower > width * upper), dtype=np.bool_)
+    wide = _hockey_stick_curves.wide_brackets(np.ascontiguousarray(rows).reshape(-1, 6), width)
+    return np.zeros(rows.shape[:-1], dtype=np.bool_) if wide is None else np.asarray(wide).reshape(rows.shape[:-1])
 
 
 def _intersect(rows: FloatArray, index: IndexArray, other: FloatArray) -> None:
