@@ -1,5 +1,4 @@
 /* All pairs of rows of two groups; the mathematics is in fp_channel_pairs.h. No include guard. */
-/* bounds: proved - at the head of fp_channel_pairs.h: error of a sum of singles, and of products that underflow */
 
 typedef struct {
     float *up, *down;  /* cells in singles, rounded up and down: (group, column, lane) */

@@ -63,9 +63,10 @@ def mbp(
     ----------
     prior : array_like, shape (n,), Pmf, tuple or None
         Probability of each secret; None is the uniform prior, a tuple holds one prior for each factor of a product.
-        Secrets of prior zero and releases that never occur do not count. With a ``GaussianMechanism``, a Pmf.
-    mechanism : AnyChannel, array_like of shape (n, m), or GaussianMechanism
-        How the release depends on the secret.
+        Secrets of prior zero and releases that never occur do not count. With a ``GaussianMechanism``, a Pmf; with a
+        ``ChannelStack``, also priors of shape (..., n).
+    mechanism : AnyChannel, ChannelStack, array_like of shape (n, m), or GaussianMechanism
+        How the release depends on the secret. Of a stack the answers have the broadcast shape of it and of the priors.
     n_jobs : int, optional
         Threads; the answer does not depend on it.
     progress : bool or callable, optional

@@ -459,7 +459,7 @@ def _screened_curve(
 
 
 def _clustered_order(rows: FloatArray) -> IndexArray:
-    """An order in which rows that are near each other are close: halves by the column of the largest spread, and so on."""
+    """An order in which rows near each other are close: halves by the column of the largest spread, and so on."""
     order = np.arange(len(rows))
     parts = [(0, len(rows))]
     while parts:
