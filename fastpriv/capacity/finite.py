@@ -264,7 +264,7 @@ def _stack_estimate(
     for number in (value, lower, upper):
         for index in errors:
             number[index] = np.nan
-    return Estimate._of_arrays(value, lower, upper, kind=kind, unit="nats", method=method, cost={"errors": errors})
+    return Estimate._of_arrays(value, lower, upper, kind=kind, unit="nats", method=method, cost={"errors": (*errors.items(),)})
 
 
 def _checked_cells(channel: Any) -> tuple[FloatArray, FloatArray]:

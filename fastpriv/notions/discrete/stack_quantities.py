@@ -227,5 +227,5 @@ def stack_estimate(
     numbers = np.array(numbers.reshape(3, *pairs.shape, *numbers.shape[2:]), order="C")
     if pairs.errors:
         numbers[:, *np.array(list(pairs.errors), dtype=np.intp).T] = np.nan
-    cost = {"errors": pairs.errors} if pairs.errors else {}
+    cost = {"errors": tuple(pairs.errors.items())} if pairs.errors else {}
     return Estimate._of_arrays(*numbers, kind=kind, unit=unit, method=method, cost=cost)
