@@ -1,5 +1,5 @@
-/* Quantities of one channel for the generalised ufuncs: value, lower and upper bound; NaN for rows or a prior that are no
- * probabilities. No include guard. `prior` is NULL for the uniform one; the cells, which are doubles, may be changed. */
+/* Quantities of channels for the generalised ufuncs: value, lower and upper bound; NaN for rows or a prior that are no
+ * probabilities. No include guard. A prior is NULL for the uniform one; the cells, which are doubles, may be changed. */
 /* bounds: proved - sums of columns in which q is below 1e-300 change an information or a chance by at most 1e-290 m */
 
 /* The largest gap of a row; -1 where a row is no distribution. */
@@ -48,13 +48,17 @@ static int FP_NAME(fp_channel_brackets)(ptrdiff_t n, ptrdiff_t m, double *cells,
 }
 
 #define FP_CHANNEL_UFUNC(stem, quantity)                                                                               \
-    static void FP_NAME(stem)(ptrdiff_t n, ptrdiff_t m, double *cells, const double *prior, double *workspace,         \
-                              double *out)                                                                             \
+    static void FP_NAME(stem)(ptrdiff_t count, ptrdiff_t n, ptrdiff_t m, double *cells, const double *priors,          \
+                              double *workspace, double *out)                                                          \
     {                                                                                                                  \
-        double all[3 * FP_CHANNEL_QUANTITIES];                                                                         \
-        const int valid = FP_NAME(fp_channel_brackets)(n, m, cells, prior, 1 << (quantity), workspace, all);           \
-        for (int k = 0; k < 3; k++)                                                                                    \
-            out[k] = valid ? all[3 * (quantity) + k] : NAN;                                                            \
+        for (ptrdiff_t k = 0; k < count; k++) {                                                                        \
+            double all[3 * FP_CHANNEL_QUANTITIES];                                                                     \
+            const double *prior = priors ? priors + k * n : NULL;                                                      \
+            const int valid                                                                                            \
+                = FP_NAME(fp_channel_brackets)(n, m, cells + k * n * m, prior, 1 << (quantity), workspace, all);       \
+            for (int x = 0; x < 3; x++)                                                                                \
+                out[3 * k + x] = valid ? all[3 * (quantity) + x] : NAN;                                                \
+        }                                                                                                              \
     }
 
 FP_CHANNEL_UFUNC(channel_ldp_epsilon, FP_LDP_EPSILON)
@@ -62,25 +66,37 @@ FP_CHANNEL_UFUNC(channel_maximal_leakage, FP_MAXIMAL_LEAKAGE)
 FP_CHANNEL_UFUNC(channel_mutual_information, FP_CD_LMIP)
 FP_CHANNEL_UFUNC(channel_bayes_vulnerability, FP_BAYES_VULNERABILITY)
 
-/* Small channels are solved; the capacity of others lies between the information under the uniform input distribution and
- * the largest divergence of a row from the output distribution that it gives. */
-static void FP_NAME(channel_capacity)(ptrdiff_t n, ptrdiff_t m, double *cells, const double *prior, double *workspace,
-                                      double *out)
+/* The capacity of small channels, solved side by side; that of others lies between the information under the uniform
+ * input distribution and the largest divergence of a row from the output distribution that it gives. */
+static void FP_NAME(channel_capacity)(ptrdiff_t count, ptrdiff_t n, ptrdiff_t m, double *cells, const double *priors,
+                                      double *workspace, double *out)
 {
-    double all[3 * FP_CHANNEL_QUANTITIES], numbers[5];
-    (void)prior;
-    out[0] = out[1] = out[2] = NAN;
+    (void)priors;
     if (n <= FP_CAPACITY_SIZE && m <= FP_CAPACITY_SIZE) {
-        double *gaps = workspace, *input = gaps + n, *output = input + n, *divergence = output + m;
-        if (FP_NAME(fp_channel_valid_gap)(n, m, cells, gaps) >= 0.0) {
-            fp_capacity_of_small(FP_NAME(fp_capacity_solve), 1, (int)n, (int)m, cells, gaps, FP_UFUNC_RTOL,
-                                 FP_UFUNC_STEPS, numbers, input, output, divergence);
-            memcpy(out, numbers, 3 * sizeof *out);
+        double *gaps = workspace, *input = gaps + count * n, *output = input + count * n;
+        double *divergence = output + count * m, *numbers = divergence + count * n;
+        for (ptrdiff_t k = 0; k < count; k++) {
+            const int valid = FP_NAME(fp_channel_valid_gap)(n, m, cells + k * n * m, gaps + k * n) >= 0.0;
+            out[3 * k] = valid ? 0.0 : NAN;
+            for (ptrdiff_t i = 0; !valid && i < n * m; i++)
+                cells[k * n * m + i] = 1.0 / (double)m;
+            for (ptrdiff_t d = 0; !valid && d < n; d++)
+                gaps[k * n + d] = 0.0;
         }
-    } else if (FP_NAME(fp_channel_brackets)(n, m, cells, NULL, FP_NEEDS_ROWS, workspace, all)) {
-        out[0] = all[3 * FP_CD_LMIP];
-        out[1] = all[3 * FP_CD_LMIP + 1];
-        out[2] = all[3 * FP_POINTWISE_LMIP + 2];
+        fp_capacity_of_small(FP_NAME(fp_capacity_solve), count, (int)n, (int)m, cells, gaps, FP_UFUNC_RTOL,
+                             FP_UFUNC_STEPS, numbers, input, output, divergence);
+        for (ptrdiff_t k = 0; k < count; k++)
+            for (int x = 0, valid = out[3 * k] == 0.0; x < 3; x++)
+                out[3 * k + x] = valid ? numbers[5 * k + x] : NAN;
+        return;
+    }
+    for (ptrdiff_t k = 0; k < count; k++) {
+        double all[3 * FP_CHANNEL_QUANTITIES];
+        const int valid = FP_NAME(fp_channel_brackets)(n, m, cells + k * n * m, NULL, FP_NEEDS_ROWS, workspace, all);
+        const double value = all[3 * FP_CD_LMIP], upper = all[3 * FP_POINTWISE_LMIP + 2];
+        out[3 * k] = valid ? value : NAN;
+        out[3 * k + 1] = valid ? all[3 * FP_CD_LMIP + 1] : NAN;
+        out[3 * k + 2] = valid ? (upper > value ? upper : value) : NAN;
     }
 }
 

@@ -17,7 +17,7 @@ from ..channels import ChannelStack
 from ..divergences.one_dimension.integrals import mutual_information
 from ..estimate import Estimate, Information, NumberLike
 from . import gaussian
-from .bayesian import mbp
+from .bayesian import xi
 from .discrete import delta_curves
 from .discrete.channel_with_prior import Mechanism, Prior, channel_with_prior, is_channel
 from .discrete.stack_quantities import quantity
@@ -94,7 +94,7 @@ def lip_epsilon(
     >>> notions.lip_epsilon([0.5, 0.5], [[0.75, 0.25], [0.25, 0.75]]).value  # log 2
     0.693147180...
     """
-    return mbp(prior, mechanism, n_jobs=n_jobs, progress=progress).xi
+    return xi(prior, mechanism, n_jobs, progress)
 
 
 @monotone(falling="epsilon")

@@ -50,9 +50,8 @@ def test_threads_change_no_bit_of_long_grids_and_of_many_sigmas():
     prior = Pmf(rng.normal(size=40), rng.dirichlet(np.ones(40)))
     for sigma, epsilon in ((1.0, np.linspace(0, 4, 1500)), (np.geomspace(0.1, 10, 3000), [0.1, 1.0])):
         seen = []
-        one = notions.lip_delta(
-            prior, GaussianMechanism(sigma), epsilon, n_jobs=1, progress=lambda done, total, seen=seen: seen.append(done)
-        )
+        report = lambda done, total, seen=seen: seen.append(done)  # noqa: E731
+        one = notions.lip_delta(prior, GaussianMechanism(sigma), epsilon, n_jobs=1, progress=report)
         two = notions.lip_delta(prior, GaussianMechanism(sigma), epsilon, n_jobs=2)
         assert one == two
         assert len(seen) > 1
