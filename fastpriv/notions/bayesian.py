@@ -193,7 +193,8 @@ def abp(
         ``per_value`` with one entry for each true secret: those of ``secret``, or all with positive prior in their
         order (one for all where they are alike, one for each distinct row of a ``DefaultChannel``, one for each type of
         secrets of a product with more than 65,536 of them under a product prior), or one for ``release``; the
-        ``maximum`` and the ``mean`` under the prior. Each between 0 and sqrt(log 2) = 0.8326.
+        ``maximum`` and the ``mean`` under the prior. Each between 0 and sqrt(log 2) = 0.8326. Of a ``ChannelStack``
+        ``per_value`` has shape (..., n), with NaN for secrets without prior.
 
     Raises
     ------

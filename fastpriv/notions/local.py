@@ -321,8 +321,8 @@ def ci_lmip(
 
     Parameters
     ----------
-    mechanism : AnyChannel or array_like, shape (n, m)
-        The channel.
+    mechanism : AnyChannel, ChannelStack or array_like, shape (n, m)
+        The channel, or a stack of channels.
     rtol : float, default 1e-9
         Width of the bracket at which the solver stops, as in ``channel_capacity``.
     n_jobs : int, optional

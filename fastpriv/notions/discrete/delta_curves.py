@@ -450,8 +450,8 @@ def _screened_curve(
         return found
 
     if rows is not None:  # pairs of rows that have the extremes of columns are likely to be the worst
-        extreme = np.unique(np.concatenate([rows.argmax(axis=0), rows.argmin(axis=0)]))[:_MOST_FIRST_ROWS]
-        _channel_pairs.raise_to_pairs(rows[extreme], None, excess, first, largest)
+        extreme = np.concatenate([rows.argmax(axis=0), rows.argmin(axis=0)])
+        _channel_pairs.raise_to_pairs(rows[np.unique(extreme)[:_MOST_FIRST_ROWS]], None, excess, first, largest)
     tasks = [(parts[i], parts[j]) for j in range(len(parts)) for i in range(j + 1)]
     for found in _parallel.ordered_map(of_blocks, tasks, n_jobs=n_jobs, progress=progress, shared=True):
         np.maximum(largest, found, out=largest)

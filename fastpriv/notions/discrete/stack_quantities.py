@@ -14,7 +14,7 @@ import numpy as np
 from ... import _parallel, _validate
 from ..._parallel import Progress
 from ...channels import Channel, ChannelStack
-from ...channels.stacks import Index, at_position
+from ...channels.channel_stacks import Index, at_position
 from ...distributions import Pmf
 from ...errors import DomainError, ShapeError
 from ...estimate import Estimate, Kind, Unit
