@@ -163,6 +163,9 @@ REACHED = {
         ("posterior, subsets",): "posteriors.subsets",
         ("summary", "abp"): "notions.discrete.abp notions.discrete.dense_quantities",
         ("ldp_delta", "lip_delta"): "notions.discrete.delta_curves notions.discrete.dense_quantities",
+        ("information of a stack",): "notions.discrete.stack_quantities",
+        ("LIP curves of a stack",): "notions.discrete.delta_curves notions.discrete.stack_quantities",
+        ("LIP curves of Gaussian noise",): "notions.gaussian",
         ("renyi_leakage",): "notions.discrete.sibson",
         ("hockey-stick curves of stacks", "kl_divergence of stacks", "sampled rows of stacks"):
             "divergences.rows_of_stacks",
