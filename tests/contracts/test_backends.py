@@ -41,6 +41,7 @@ RNG = np.random.default_rng(0)
 PRIOR = Pmf([0.0, 1.0, 2.5], [0.5, 0.25, 0.25])
 SPENT = {"rtol": 0.0, "max_samples": 1_000_000, "max_seconds": np.inf, "rng": 1}
 CELLS = RNG.integers(1, 9, (64, 32)).astype(float)
+LEVELS = np.arange(600) / 99
 CHANNELS = ChannelStack((1 + RNG.integers(0, 2, (5000, 4, 1)) * [0.5, -0.5, 0.0, 0.0]) / 4)
 CHANNEL = Channel(CELLS / CELLS.sum(axis=1, keepdims=True))
 PAIRS = np.triu(RNG.integers(-3, 4, (40, 40)), 1) / 8.0
@@ -107,7 +108,7 @@ SHARED = {
     "abp": lambda **k: notions.abp(None, CHANNEL, **k),
     "information of a stack": lambda **k: notions.cd_lmip(None, CHANNELS, **k),
     "LIP curves of a stack": lambda **k: notions.lip_delta(None, CHANNELS, [0.1, 0.5], **k),
-    "LIP curves of Gaussian noise": lambda **k: notions.lip_delta(PRIOR, GaussianMechanism(1.0), np.arange(600) / 99, **k),
+    "LIP curves of Gaussian noise": lambda **k: notions.lip_delta(PRIOR, GaussianMechanism(1.0), LEVELS, **k),
     "hockey-stick curves of stacks": lambda **k: fastpriv.hockey_stick_divergence(STACK, STACK[::-1], [0.5, 1.0], **k),
     "kl_divergence of stacks": lambda **k: fastpriv.kl_divergence(STACK[:40], STACK[40:80], **k),
     "sampled rows of stacks": lambda **k: fastpriv.kl_divergence(

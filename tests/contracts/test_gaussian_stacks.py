@@ -50,7 +50,7 @@ def test_threads_change_no_bit_of_long_grids_and_of_many_sigmas():
     prior = Pmf(rng.normal(size=40), rng.dirichlet(np.ones(40)))
     for sigma, epsilon in ((1.0, np.linspace(0, 4, 1500)), (np.geomspace(0.1, 10, 3000), [0.1, 1.0])):
         seen = []
-        report = lambda done, total, seen=seen: seen.append(done)  # noqa: E731
+        report = lambda done, total, seen=seen: seen.append(done)
         one = notions.lip_delta(prior, GaussianMechanism(sigma), epsilon, n_jobs=1, progress=report)
         two = notions.lip_delta(prior, GaussianMechanism(sigma), epsilon, n_jobs=2)
         assert one == two
