@@ -387,7 +387,8 @@ _CHANNELS = {
     "channel_capacity": _channel_docstring(
         "Capacity of channels in nats; generalised ufunc of signature (i,o)->(),(),().",
         ">>> import numpy as np\n>>> stack = [np.eye(2), np.eye(2) / 2 + 0.25]"
-        "\n>>> value, lower, upper = fp.special.channel_capacity(stack)\n>>> value.round(6)\narray([0.693147, 0.130812])",
+        "\n>>> value, lower, upper = fp.special.channel_capacity(stack)\n>>> value.round(6)"
+        "\narray([0.693147, 0.130812])",
         "the bounds hold; their width is 1e-9 nats up to 16 inputs and outputs. Beyond, they are those that the\n    "
         "uniform input distribution proves, and ``fastpriv.channel_capacity`` is the sharp answer",
         "R. G. Gallager (1968), theorem 4.5.1; " + "csrc/channel/fp_capacity.h.",
