@@ -29,6 +29,7 @@ from .capacity.saddle_point import noise_filling as noise_filling
 from .capacity.saddle_point import saddle_point_gaps as saddle_point_gaps
 from .capacity.saddle_point import water_filling as water_filling
 from .channels.base import AnyChannel as AnyChannel
+from .channels.channel_stacks import ChannelStack as ChannelStack
 from .channels.composite import ProductChannel as ProductChannel
 from .channels.files import read_channel as read_channel
 from .channels.files import write_channel as write_channel
@@ -40,7 +41,6 @@ from .channels.likelihoods import ProductLikelihood as ProductLikelihood
 from .channels.matrix_channels import Channel as Channel
 from .channels.matrix_channels import DefaultChannel as DefaultChannel
 from .channels.matrix_channels import SparseChannel as SparseChannel
-from .channels.stacks import ChannelStack as ChannelStack
 from .channels.subset_likelihoods import SubsetLikelihood as SubsetLikelihood
 from .channels.subset_likelihoods import rank_of_subset as rank_of_subset
 from .channels.subset_likelihoods import subset_of_rank as subset_of_rank

@@ -32,6 +32,11 @@ binary_entropy: np.ufunc
 binary_entropy_with_complement: np.ufunc
 bac_capacity: np.ufunc
 bac_capacity_with_complements: np.ufunc
+channel_bayes_vulnerability: np.ufunc
+channel_capacity: np.ufunc
+channel_ldp_epsilon: np.ufunc
+channel_maximal_leakage: np.ufunc
+channel_mutual_information: np.ufunc
 sphere_log_mgf: np.ufunc
 sphere_log_mgf_scaled: np.ufunc
 sphere_mean: np.ufunc

@@ -11,15 +11,16 @@ cdef extern from "channel/fp_capacity.h":
     int FP_CAPACITY_SIZE
     double FP_NEGLIGIBLE_COLUMN, FP_CAPACITY_LEAST_PROBABILITY
     double fp_divergence_relative_error(double) nogil
+    ctypedef void (*fp_capacity_solve_kernel)(ptrdiff_t, int, int, const double *, const double *, double, int, double *,
+                                              double *, double *, double *) noexcept nogil
     ctypedef struct fp_capacity_kernels:
         void (*rows)(ptrdiff_t, ptrdiff_t, const double *, double *) noexcept nogil
         void (*divergences)(ptrdiff_t, ptrdiff_t, const double *, const double *, double *, double *) noexcept nogil
-        void (*small)(ptrdiff_t, int, int, const double *, const double *, double, int, double *, double *, double *,
-                      double *) noexcept nogil
+        fp_capacity_solve_kernel small
     fp_capacity_kernels fp_capacity_select()
-    double FP_BINARY_RTOL
     void fp_capacity_set_equal_rows(ptrdiff_t, ptrdiff_t, const double *, double *, double *, double *, double *) nogil
-    void fp_capacity_intersect_binary(const double *, const double *, double *) nogil
+    void fp_capacity_of_small(fp_capacity_solve_kernel, ptrdiff_t, int, int, const double *, const double *, double, int,
+                              double *, double *, double *, double *) nogil
 
 cdef fp_capacity_kernels kernels = fp_capacity_select()
 
@@ -71,17 +72,6 @@ def divergences(const double[:, ::1] channel, const double[::1] output, double[:
     return values
 
 
-cdef void _solve(ptrdiff_t many, int n, int m, const double *Q, const double *gaps, double target, int most,
-                 double *numbers, double *p, double *q, double *k) noexcept nogil:
-    cdef ptrdiff_t i
-    cdef bint binary = n == 2 and m == 2
-    kernels.small(many, n, m, Q, gaps, min(target, FP_BINARY_RTOL) if binary else target, most, numbers, p, q, k)
-    for i in range(many):
-        fp_capacity_set_equal_rows(n, m, Q + i * n * m, numbers + 5 * i, p + i * n, q + i * m, k + i * n)
-        if binary:
-            fp_capacity_intersect_binary(Q + i * n * m, gaps + i * n, numbers + 5 * i)
-
-
 def solve_small_channels(const double[:, :, ::1] channels, const double[:, ::1] gaps, double target, int most):
     """Solve channels of at most SMALL_SIZE inputs and outputs.
 
@@ -95,8 +85,8 @@ def solve_small_channels(const double[:, :, ::1] channels, const double[:, ::1] 
     cdef double[:, ::1] a = numbers, b = inputs, c = outputs, d = values
     if many:
         with nogil:
-            _solve(many, <int>n, <int>m, &channels[0, 0, 0], &gaps[0, 0], target, most, &a[0, 0], &b[0, 0], &c[0, 0],
-                   &d[0, 0])
+            fp_capacity_of_small(kernels.small, many, <int>n, <int>m, &channels[0, 0, 0], &gaps[0, 0], target, most,
+                                 &a[0, 0], &b[0, 0], &c[0, 0], &d[0, 0])
     return numbers, inputs, outputs, values
 
 
@@ -110,7 +100,8 @@ def solve_small_channel(const double[:, ::1] channel, double target, int most):
     cdef double[::1] b = inputs, c = outputs, d = values
     with nogil:
         kernels.rows(n, m, &channel[0, 0], gaps)
-        _solve(1, <int>n, <int>m, &channel[0, 0], gaps, target, most, numbers, &b[0], &c[0], &d[0])
+        fp_capacity_of_small(kernels.small, 1, <int>n, <int>m, &channel[0, 0], gaps, target, most, numbers, &b[0], &c[0],
+                             &d[0])
     return numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], inputs, outputs, values
 
 

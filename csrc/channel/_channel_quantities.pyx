@@ -5,6 +5,8 @@ Every shape is checked before a kernel runs, so that no kernel reads or writes b
 
 import numpy as np
 
+include "common/fp_ufunc.pxi"
+
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdlib cimport free, malloc
 
@@ -49,6 +51,10 @@ cdef extern from "channel/fp_channel_quantities.h":
     ctypedef void (*fp_channel_row_gaps_kernel)(ptrdiff_t, ptrdiff_t, const double *, double *) noexcept nogil
     double fp_prior_gap(fp_channel_row_gaps_kernel, ptrdiff_t, const double *) nogil
 
+cdef extern from "channel/fp_channel_ufuncs.h":
+    fp_ufunc fp_channel_ufuncs[1]
+    const int FP_CHANNEL_UFUNCS
+
 cdef fp_channel_quantities_kernels kernels = fp_channel_quantities_select()
 cdef fp_channel_row_gaps_kernel row_gaps = fp_capacity_select().rows
 
@@ -59,6 +65,11 @@ NAMES = ("ldp_epsilon", "ldp_on_support", "xi_plus", "xi_minus", "cd_lmip", "poi
          "prior_vulnerability", "min_entropy_leakage", "maximal_leakage")
 assert len(NAMES) == FP_CHANNEL_QUANTITIES
 LEAST_PRIOR = FP_LEAST_PRIOR
+
+
+def ufuncs(dict documentation):
+    """The generalised ufuncs by name, each with its docstring from ``documentation``."""
+    return registered(fp_channel_ufuncs, FP_CHANNEL_UFUNCS, documentation)
 
 
 cdef int _fit(bint good, str what) except -1:

@@ -130,6 +130,21 @@ static inline void fp_capacity_intersect_binary(const double *Q, const double *g
     }
 }
 
+/* Solve many small channels, and take what is known of equal rows and of two inputs and outputs. */
+static inline void fp_capacity_of_small(fp_capacity_solve_kernel solve, ptrdiff_t many, int n, int m, const double *Q,
+                                        const double *gaps, double target, int most, double *numbers, double *input,
+                                        double *output, double *K)
+{
+    const int binary = n == 2 && m == 2;
+    solve(many, n, m, Q, gaps, binary && target > FP_BINARY_RTOL ? FP_BINARY_RTOL : target, most, numbers, input, output,
+          K);
+    for (ptrdiff_t i = 0; i < many; i++) {
+        fp_capacity_set_equal_rows(n, m, Q + i * n * m, numbers + 5 * i, input + i * n, output + i * m, K + i * n);
+        if (binary)
+            fp_capacity_intersect_binary(Q + i * n * m, gaps + i * n, numbers + 5 * i);
+    }
+}
+
 typedef struct {
     fp_channel_row_gaps_kernel rows;
     fp_channel_divergences_kernel divergences;

@@ -259,12 +259,11 @@ def _stack_estimate(
 ) -> Estimate:
     """The estimate in nats; NaN for the channels of a stack that are invalid, whose texts are in ``cost``."""
     errors = channel.errors if isinstance(channel, ChannelStack) else {}
-    if not errors:
-        return Estimate._of_arrays(value, lower, upper, kind=kind, unit="nats", method=method)
     for number in (value, lower, upper):
         for index in errors:
             number[index] = np.nan
-    return Estimate._of_arrays(value, lower, upper, kind=kind, unit="nats", method=method, cost={"errors": errors})
+    cost = {"errors": tuple(errors.items())} if errors else {}
+    return Estimate._of_arrays(value, lower, upper, kind=kind, unit="nats", method=method, cost=cost)
 
 
 def _checked_cells(channel: Any) -> tuple[FloatArray, FloatArray]:

@@ -1,6 +1,7 @@
 from .base import AnyChannel as AnyChannel
 from .base import DefaultColumn as DefaultColumn
 from .base import ProductColumn as ProductColumn
+from .channel_stacks import ChannelStack as ChannelStack
 from .composite import ProductChannel as ProductChannel
 from .files import read_channel as read_channel
 from .files import write_channel as write_channel
@@ -12,7 +13,6 @@ from .likelihoods import ProductLikelihood as ProductLikelihood
 from .matrix_channels import Channel as Channel
 from .matrix_channels import DefaultChannel as DefaultChannel
 from .matrix_channels import SparseChannel as SparseChannel
-from .stacks import ChannelStack as ChannelStack
 from .subset_likelihoods import SubsetLikelihood as SubsetLikelihood
 from .subset_likelihoods import rank_of_subset as rank_of_subset
 from .subset_likelihoods import subset_of_rank as subset_of_rank

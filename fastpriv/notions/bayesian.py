@@ -22,10 +22,21 @@ from ..numerics import FloatArray
 from ..posteriors.gaussian import gaussian_abp
 from . import gaussian
 from .discrete.abp import PosteriorShifts, posterior_shifts
-from .discrete.channel_with_prior import ChannelWithPrior, Mechanism, Prior, channel_with_prior, is_channel
+from .discrete.channel_with_prior import (
+    Bracket,
+    ChannelWithPrior,
+    Mechanism,
+    Prior,
+    channel_with_prior,
+    estimate,
+    is_channel,
+)
+from .discrete.quantities import brackets
 from .discrete.stack_quantities import StackWithPriors, each_pair, quantities, stack_estimate, stack_with_priors
 
-__all__ = ["AverageBayesianPrivacy", "MaximumBayesianPrivacy", "abp", "average_bayesian_privacy", "larger_side", "mbp"]
+__all__ = [
+    "AverageBayesianPrivacy", "MaximumBayesianPrivacy", "abp", "average_bayesian_privacy", "larger_side", "mbp", "xi",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -63,9 +74,10 @@ def mbp(
     ----------
     prior : array_like, shape (n,), Pmf, tuple or None
         Probability of each secret; None is the uniform prior, a tuple holds one prior for each factor of a product.
-        Secrets of prior zero and releases that never occur do not count. With a ``GaussianMechanism``, a Pmf.
-    mechanism : AnyChannel, array_like of shape (n, m), or GaussianMechanism
-        How the release depends on the secret.
+        Secrets of prior zero and releases that never occur do not count. With a ``GaussianMechanism``, a Pmf; with a
+        ``ChannelStack``, also priors of shape (..., n).
+    mechanism : AnyChannel, ChannelStack, array_like of shape (n, m), or GaussianMechanism
+        How the release depends on the secret. Of a stack the answers have the broadcast shape of it and of the priors.
     n_jobs : int, optional
         Threads; the answer does not depend on it.
     progress : bool or callable, optional
@@ -109,6 +121,17 @@ def mbp(
         return MaximumBayesianPrivacy(xi, xi, xi)
     plus, minus = quantities(("xi_plus", "xi_minus"), prior, mechanism, n_jobs, progress).values()
     return MaximumBayesianPrivacy(larger_side(plus, minus), plus, minus)
+
+
+def xi(prior: Prior, mechanism: Mechanism, n_jobs: int | None, progress: Progress) -> Estimate:
+    """The larger of both sides of MBP, without an Estimate of each."""
+    if isinstance(mechanism, ChannelStack) or not is_channel(mechanism):
+        return mbp(prior, mechanism, n_jobs=n_jobs, progress=progress).xi
+    sides = brackets(channel_with_prior(prior, mechanism), ("xi_plus", "xi_minus"), n_jobs=n_jobs, progress=progress)
+    plus, minus = sides["xi_plus"], sides["xi_minus"]
+    value, lower, upper = map(max, plus[:3], minus[:3])
+    method = (plus if plus.value > minus.value else minus).method
+    return estimate(Bracket(value, lower, upper, "exact", method), "nats")
 
 
 def larger_side(plus: Estimate, minus: Estimate) -> Estimate:
@@ -170,7 +193,8 @@ def abp(
         ``per_value`` with one entry for each true secret: those of ``secret``, or all with positive prior in their
         order (one for all where they are alike, one for each distinct row of a ``DefaultChannel``, one for each type of
         secrets of a product with more than 65,536 of them under a product prior), or one for ``release``; the
-        ``maximum`` and the ``mean`` under the prior. Each between 0 and sqrt(log 2) = 0.8326.
+        ``maximum`` and the ``mean`` under the prior. Each between 0 and sqrt(log 2) = 0.8326. Of a ``ChannelStack``
+        ``per_value`` has shape (..., n), with NaN for secrets without prior.
 
     Raises
     ------

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _validate
+from .._parallel import Progress, blocks, ordered_map
 from ..distributions import GaussianMixture, Pmf
 from ..distributions.pmf import GroupedAtoms, grouped_atoms
 from ..divergences.one_dimension.integrals import kl_divergence
@@ -26,6 +27,8 @@ from ..numerics import FloatArray, next_above, next_below
 
 __all__ = ["ldp_delta", "lip_curves", "lip_epsilon", "lip_rows", "pointwise_lmip", "validated"]
 
+_LEVELS_PER_TASK = 256  # levels of epsilon of one call of the kernel: each takes up to 0.2 ms with a thousand points
+_LEVELS_TIMES_POINTS = 2**16  # levels times points of the sigmas of one call: some 10 ms
 _COST = ("evaluations", "double_double", "tails", "undecided")  # what the kernel of LIP curves counts
 _DENSITY_REACH = 16.0  # standard deviations within which the density of grouped values is close to that of all
 # bound: proved - the mass of a normal beyond 16 deviations, e^-128, times the log of a density, which is below e^10
@@ -42,43 +45,100 @@ _CAP_ROWS = 256  # values whose caps are computed at a time
 
 def ldp_delta(prior: Any, mechanism: Any, epsilon: ArrayLike) -> Estimate:
     """Optimal LDP curve over the points of the prior: sup over x, x' of H_{e^epsilon}(P_x || P_x')."""
-    prior, sigma = validated(prior, mechanism)
+    prior, sigma = _with_sigmas(prior, mechanism)
+    sigma, levels, squeezed = _rows_of_levels(sigma, epsilon)
+    sigma = sigma[..., None]
     span = float(prior.values[-1] - prior.values[0])  # rounded: the true span lies between its neighbours
-    exact = GaussianMechanism(sigma, span).delta(epsilon)
-    above = GaussianMechanism(sigma, next_above(span) if len(prior) > 1 else 0.0).delta(epsilon)
-    below = GaussianMechanism(sigma, max(0.0, next_below(span))).delta(epsilon)
-    return Estimate(
-        exact.value, np.minimum(below.lower, exact.lower), np.maximum(above.upper, exact.upper), kind="exact",
-        unit="probability", method=exact.method,
-    )  # fmt: skip
+    exact = GaussianMechanism(sigma, span).delta(levels)
+    above = GaussianMechanism(sigma, next_above(span) if len(prior) > 1 else 0.0).delta(levels)
+    below = GaussianMechanism(sigma, max(0.0, next_below(span))).delta(levels)
+    lower, upper = np.minimum(below.lower, exact.lower), np.maximum(above.upper, exact.upper)
+    numbers = (np.reshape(number, squeezed) for number in (exact.value, lower, upper))
+    return Estimate(*numbers, kind="exact", unit="probability", method=exact.method)
 
 
-def lip_curves(prior: Any, mechanism: Any, epsilon: ArrayLike) -> tuple[Estimate, Estimate]:
+def lip_curves(
+    prior: Any, mechanism: Any, epsilon: ArrayLike, n_jobs: int | None, progress: Progress
+) -> tuple[Estimate, Estimate]:
     """Both ``lip_delta`` and ``log_lip_delta`` from one pass over the points."""
-    prior, sigma = validated(prior, mechanism)
-    levels = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
-    rows, method, cost = lip_rows(prior, sigma, np.ascontiguousarray(levels).reshape(-1), MAX_DOUBLE_WIDTH, logs=True)
-    return (
-        curve_estimate(rows[:, :3], levels, "probability", method, cost),
-        curve_estimate(rows[:, 3:], levels, "log probability", method, cost),
+    prior, sigma = _with_sigmas(prior, mechanism)
+    sigma, levels, squeezed = _rows_of_levels(sigma, epsilon)
+    flat = np.ascontiguousarray(np.broadcast_to(levels, (*sigma.shape, levels.shape[-1])))
+    rows, method, cost = _lip_rows(
+        prior, sigma.reshape(-1), flat.reshape(sigma.size, flat.shape[-1]), MAX_DOUBLE_WIDTH, True, n_jobs, progress
     )
+    rows = rows.reshape(-1, 6)
+    grid = np.empty(squeezed)
+    return (
+        curve_estimate(rows[:, :3], grid, "probability", method, cost),
+        curve_estimate(rows[:, 3:], grid, "log probability", method, cost),
+    )
+
+
+def _with_sigmas(prior: Any, mechanism: Any) -> tuple[Pmf, FloatArray]:
+    """The prior and every sigma of a Gaussian mechanism."""
+    _check_gaussian(prior, mechanism)
+    return prior, np.asarray(mechanism.sigma)
+
+
+def _rows_of_levels(sigma: FloatArray, epsilon: ArrayLike) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
+    """Each sigma (...), its row of levels (..., e), and the shape of the answers.
+
+    The leading axes of epsilon broadcast with those of sigma, and a single sigma takes levels of any shape.
+    """
+    levels = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
+    if sigma.ndim == 0:
+        return sigma, levels.reshape(-1), levels.shape
+    rows = np.atleast_1d(levels)
+    _validate.broadcastable("epsilon", rows, "sigma", sigma[..., None])
+    leading = np.broadcast_shapes(rows.shape[:-1], sigma.shape)
+    shape = leading + (rows.shape[-1:] if levels.ndim else ())
+    return np.broadcast_to(sigma, leading), rows, shape
 
 
 def lip_rows(
     prior: Pmf, sigma: float, epsilon: FloatArray, width: float, *, logs: bool
 ) -> tuple[FloatArray, str, dict[str, int]]:
     """Value, lower and upper and their logarithms for each epsilon, of this relative width; the method; the cost."""
+    rows, method, cost = _lip_rows(prior, np.array([sigma]), epsilon[None], width, logs, 1, None)
+    return rows[0], method, cost
 
-    def rows_at(levels: FloatArray) -> tuple[FloatArray, dict[str, int]]:
-        order = np.argsort(levels, kind="stable")
+
+def _lip_rows(
+    prior: Pmf, sigma: FloatArray, epsilon: FloatArray, width: float, logs: bool, n_jobs: int | None, progress: Progress
+) -> tuple[FloatArray, str, dict[str, int]]:
+    """The same (s, e, 6) for levels (s, e) of each sigma, in blocks of both axes that do not depend on the threads."""
+    s, e = epsilon.shape
+    points, weights = prior.values, prior.probabilities
+
+    def rows_at(flat: FloatArray) -> tuple[FloatArray, dict[str, int]]:
         # a gap of the prior can move levels below 0, where the kernel's bracket at 0 covers them
-        increasing = np.maximum(levels[order], 0.0)
-        rows = np.empty((levels.size, 6))
-        rows[order], cost = _lip.lip_curve(prior.probabilities, prior.values, sigma, increasing, width, logs)
-        return rows, dict(zip(_COST, cost, strict=True))
+        levels = np.maximum(flat, 0.0).reshape(-1, s, e).transpose(1, 0, 2).reshape(s, flat.size // max(s, 1))
+        order = np.argsort(levels, axis=1, kind="stable")
+        increasing = np.take_along_axis(levels, order, axis=1)
+        step = max(1, _LEVELS_TIMES_POINTS // (len(prior) * min(max(levels.shape[1], 1), _LEVELS_PER_TASK)))
+        parts = [(some, part) for some in blocks(s, step) for part in blocks(levels.shape[1], _LEVELS_PER_TASK)]
 
-    rows, cost = with_mass_gaps(rows_at, epsilon, prior.mass_gap, 0.0)
-    return rows, "two crossings a point" + (", some not enclosed" if cost["undecided"] else ""), cost
+        def of_part(task: tuple[slice, slice]) -> Any:
+            some, part = task
+            chosen = np.ascontiguousarray(increasing[some, part])
+            return _lip.lip_curves(weights, points, np.ascontiguousarray(sigma[some]), chosen, width, logs)
+
+        rows, costs = np.empty((*levels.shape, 6)), np.zeros(4, dtype=np.int64)
+        brief = levels.size * len(prior) <= _LEVELS_TIMES_POINTS
+        results = ordered_map(of_part, parts, n_jobs=n_jobs, progress=progress, brief=brief, shared=True)
+        for (some, part), (found, spent) in zip(parts, results, strict=True):
+            rows[some, part] = found
+            costs += spent
+        unsorted = np.empty_like(rows)
+        np.put_along_axis(unsorted, order[..., None], rows, axis=1)
+        out = unsorted.reshape(s, flat.size // max(s * e, 1), e, 6).transpose(1, 0, 2, 3).reshape(-1, 6)
+        return out, dict(zip(_COST, costs.tolist(), strict=True))
+
+    if epsilon.size == 0:
+        return np.empty((s, e, 6)), "two crossings a point", dict.fromkeys(_COST, 0)
+    rows, cost = with_mass_gaps(rows_at, epsilon.reshape(-1), prior.mass_gap, 0.0)
+    return rows.reshape(s, e, 6), "two crossings a point" + (", some not enclosed" if cost["undecided"] else ""), cost
 
 
 def pointwise_lmip(prior: Any, mechanism: Any, *, certified: bool = False) -> Estimate:
@@ -142,17 +202,21 @@ def _divergence_caps(prior: Pmf, sigma: float, grouped: GroupedAtoms) -> FloatAr
 
 def lip_epsilon(prior: Any, mechanism: Any) -> Estimate:
     """Pure LIP and MBP, and pure LDP too: 0 for one point, infinity for more."""
-    prior, _ = validated(prior, mechanism)
-    xi = 0.0 if len(prior) == 1 else math.inf
+    prior, sigma = _with_sigmas(prior, mechanism)
+    xi = np.full(sigma.shape, 0.0 if len(prior) == 1 else math.inf)
     return Estimate(xi, xi, xi, kind="exact", unit="nats", method="the tails of normal noise tell the points apart")
 
 
 def validated(prior: Any, mechanism: Any) -> tuple[Pmf, float]:
     """The prior and sigma of a Gaussian mechanism, the one family of noise whose notions are computed here."""
+    _check_gaussian(prior, mechanism)
+    return prior, _validate.scalar("sigma", mechanism.sigma)
+
+
+def _check_gaussian(prior: Any, mechanism: Any) -> None:
     if not isinstance(mechanism, GaussianMechanism):
         raise DomainError(
             f"mechanism must be a channel, rows of probabilities or a GaussianMechanism; got "
             f"{_validate.shown(mechanism)}. Build one of these."
         )
     _validate.instance("prior", prior, Pmf)
-    return prior, _validate.scalar("sigma", mechanism.sigma)

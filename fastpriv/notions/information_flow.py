@@ -31,8 +31,8 @@ def bayes_vulnerability(
     ----------
     prior : array_like, shape (n,), Pmf, tuple or None
         Probability of each secret; None is uniform, a tuple holds one prior for each factor of a product.
-    mechanism : AnyChannel or array_like, shape (n, m)
-        The channel.
+    mechanism : AnyChannel, ChannelStack or array_like, shape (n, m)
+        The channel. With a stack, priors may have shape (..., n), and the answers have the broadcast shape.
     n_jobs, progress : optional
         As in ``mbp``.
 
@@ -133,7 +133,8 @@ def renyi_leakage(
     prior, mechanism, n_jobs, progress, unit
         As in ``min_entropy_leakage``.
     order : array_like or Estimate
-        a > 0, any shape; 1 gives mutual information and infinity maximal leakage.
+        a > 0, any shape; 1 gives mutual information and infinity maximal leakage. With a stack, its last axis belongs
+        to each channel.
 
     Returns
     -------
@@ -201,7 +202,8 @@ def map_secrets(
     Returns
     -------
     ndarray of int, shape (m,)
-        Secrets, counted from 0, the lowest of equals; products of prior and cell are compared as they round.
+        Secrets, counted from 0, the lowest of equals; products of prior and cell are compared as they round. Of a stack
+        shape (..., m).
 
     Notes
     -----

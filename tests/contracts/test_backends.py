@@ -22,6 +22,7 @@ from scipy.sparse import diags_array
 import fastpriv
 from fastpriv import (
     Channel,
+    ChannelStack,
     GaussianMechanism,
     GaussianMixture,
     IndexLikelihood,
@@ -40,6 +41,8 @@ RNG = np.random.default_rng(0)
 PRIOR = Pmf([0.0, 1.0, 2.5], [0.5, 0.25, 0.25])
 SPENT = {"rtol": 0.0, "max_samples": 1_000_000, "max_seconds": np.inf, "rng": 1}
 CELLS = RNG.integers(1, 9, (64, 32)).astype(float)
+LEVELS = np.arange(600) / 99
+CHANNELS = ChannelStack((1 + RNG.integers(0, 2, (5000, 4, 1)) * [0.5, -0.5, 0.0, 0.0]) / 4)
 CHANNEL = Channel(CELLS / CELLS.sum(axis=1, keepdims=True))
 PAIRS = np.triu(RNG.integers(-3, 4, (40, 40)), 1) / 8.0
 LOGS = -0.5 * RNG.integers(0, 50, 10 * 2**18).astype(float)
@@ -103,6 +106,9 @@ SHARED = {
     "renyi_leakage": lambda **k: notions.renyi_leakage(None, CHANNEL, 2.0, **k),
     "renyi_leakage near 1": lambda **k: notions.renyi_leakage(None, CHANNEL, 1.01, **k),
     "abp": lambda **k: notions.abp(None, CHANNEL, **k),
+    "information of a stack": lambda **k: notions.cd_lmip(None, CHANNELS, **k),
+    "LIP curves of a stack": lambda **k: notions.lip_delta(None, CHANNELS, [0.1, 0.5], **k),
+    "LIP curves of Gaussian noise": lambda **k: notions.lip_delta(PRIOR, GaussianMechanism(1.0), LEVELS, **k),
     "hockey-stick curves of stacks": lambda **k: fastpriv.hockey_stick_divergence(STACK, STACK[::-1], [0.5, 1.0], **k),
     "kl_divergence of stacks": lambda **k: fastpriv.kl_divergence(STACK[:40], STACK[40:80], **k),
     "sampled rows of stacks": lambda **k: fastpriv.kl_divergence(
@@ -131,7 +137,9 @@ def bits(found):
 
 BLOCKS = {
     "fastpriv.notions.discrete.dense_quantities._BLOCK_CELLS": 2**8,
-    "fastpriv.notions.discrete.dense_quantities._LEAST_ROWS": 1,
+    "fastpriv.notions.discrete.dense_quantities._LEAST_ROWS": 1, "fastpriv.notions.gaussian._LEVELS_PER_TASK": 2**7,
+    "fastpriv.notions.gaussian._LEVELS_TIMES_POINTS": 1, "fastpriv.notions.discrete.delta_curves._SCREENED_WORK": 0,
+    "fastpriv.notions.discrete.delta_curves._SCREENED_TERMS": 2**14,
     "fastpriv.notions.discrete.delta_curves._BLOCK_CELLS": 2**8, "fastpriv.notions.discrete.abp._BLOCK_CELLS": 2**8,
     "fastpriv.capacity.finite._CHANNELS_PER_TASK": 1, "fastpriv.posteriors.subsets._RANGE_SIZE": 2**16,
 }  # fmt: skip
@@ -156,6 +164,9 @@ REACHED = {
         ("posterior, subsets",): "posteriors.subsets",
         ("summary", "abp"): "notions.discrete.abp notions.discrete.dense_quantities",
         ("ldp_delta", "lip_delta"): "notions.discrete.delta_curves notions.discrete.dense_quantities",
+        ("information of a stack",): "notions.discrete.stack_quantities",
+        ("LIP curves of a stack",): "notions.discrete.delta_curves notions.discrete.stack_quantities",
+        ("LIP curves of Gaussian noise",): "notions.gaussian",
         ("renyi_leakage",): "notions.discrete.sibson",
         ("hockey-stick curves of stacks", "kl_divergence of stacks", "sampled rows of stacks"):
             "divergences.rows_of_stacks",

@@ -257,7 +257,7 @@ def test_a_bad_channel_is_named_or_recorded(spoil, text):
         for number in found.arrays():
             assert np.isnan(number[index])
             assert not np.isnan(number[others]).any()
-        assert found.cost["errors"] == stack.errors
+        assert dict(found.cost["errors"]) == stack.errors
     found = notions.cd_lmip(None, stack, unit="bits")
     assert np.isnan(found.value[index])
     np.testing.assert_array_equal(notions.cd_lmip(None, stack).value[others], good.value[others])
@@ -265,7 +265,7 @@ def test_a_bad_channel_is_named_or_recorded(spoil, text):
     assert (notions.map_secrets(None, stack)[index] == -1).all()
     wide = notions.ldp_delta(None, stack, np.full((3, 1, 1, 2), 0.1))
     assert wide.shape == (3, 2, 7, 2)
-    assert sorted(wide.cost["errors"]) == [(k, *index) for k in range(3)]
+    assert sorted(dict(wide.cost["errors"])) == [(k, *index) for k in range(3)]
 
 
 def test_a_bad_prior_is_named_or_recorded():
@@ -282,7 +282,7 @@ def test_a_bad_prior_is_named_or_recorded():
         found = notions.cd_lmip(priors[:, None], ChannelStack(rows, errors="record"))
         assert np.isnan(found.value[1]).all()
         np.testing.assert_array_equal(found.value[0], notions.cd_lmip(priors[0], ChannelStack(rows[0])).value)
-        assert set(found.cost["errors"]) == {(1, k) for k in range(7)}
+        assert set(dict(found.cost["errors"])) == {(1, k) for k in range(7)}
 
 
 def test_shapes_and_arguments_that_do_not_fit():

@@ -29,7 +29,7 @@ from ..._parallel import Progress
 from ...capacity import structured
 from ...channels import AnyChannel, Channel, ChannelStack, RowPair, SparseChannel, TypeClasses
 from ...estimate import Estimate
-from ...kernels import _channel_blocks, _channel_quantities
+from ...kernels import _channel_blocks, _channel_pairs, _channel_quantities
 from ...numerics import LOG_2, BoolArray, FloatArray, IndexArray, next_above, next_below
 from ...numerics import UNIT_ROUNDOFF as U
 from . import product_channels
@@ -51,6 +51,11 @@ __all__ = ["ldp_delta", "ldp_delta_of_stack", "lip_delta", "lip_delta_of_stack"]
 Curve: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # values and their errors at levels of epsilon
 
 _BLOCK_CELLS = 2**18  # cells of the rows that are compared in one task: 2 MiB of doubles
+_SCREENED_WORK = 2**24  # cells of all pairs of rows, times levels, from which a screen saves time: milliseconds
+_SCREENED_TERMS = 2**28  # terms of the screens of one task: some 20 milliseconds
+_SAME_SCREEN = 1e-6  # levels nearer than this share a screen, which is then no less sharp than single precision
+_MOST_CELLS_IN_ORDER = 2**27  # cells of the rows that are put in order, a copy of 1 GiB; more are taken as they come
+_MOST_FIRST_ROWS = 512  # rows whose pairs are taken first
 _MOST_STACKED = 2**29  # cells of pairs of rows of one channel, times levels, that one call compares: 0.1 s
 _BATCH_TERMS = 2**22  # levels times releases that are held at a time: 32 MiB of doubles
 _LARGEST_EXPONENT = 709.0  # e^709 is a double, e^710 is not
@@ -382,9 +387,24 @@ def _curve_of_pairs(pairs: tuple[RowPair, ...], levels: FloatArray) -> tuple[Flo
 def _curve_of_all_rows(
     channel: AnyChannel, secrets: IndexArray, levels: FloatArray, n_jobs: int | None, progress: Progress
 ) -> FloatArray:
-    """The largest hockey-stick divergence of an ordered pair of rows at each level."""
+    """The largest hockey-stick divergence of an ordered pair of rows at each level.
+
+    Of many pairs, those are evaluated that a screen in single precision does not prove to be no larger than the largest
+    so far (csrc/channel/fp_channel_pairs.h): the answer has the bits of that from all pairs.
+    """
     distinct, inverse = np.unique(levels, return_inverse=True)
     excess = _capped_expm1(distinct)
+    n, m = secrets.size, channel.outputs
+    screened = n * n * m * distinct.size > _SCREENED_WORK and m <= _channel_pairs.MOST_OUTPUTS
+    curve = _screened_curve if screened else _full_curve
+    return np.asarray(curve(channel, secrets, distinct, excess, n_jobs, progress)[inverse])
+
+
+def _full_curve(
+    channel: AnyChannel, secrets: IndexArray, levels: FloatArray, excess: FloatArray, n_jobs: int | None,
+    progress: Progress,
+) -> FloatArray:  # fmt: skip
+    """The maximum over all pairs, each of which is evaluated."""
     parts = _parallel.blocks(secrets.size, max(1, _BLOCK_CELLS // channel.outputs))
 
     def of_blocks(task: tuple[slice, slice]) -> FloatArray:
@@ -400,7 +420,58 @@ def _curve_of_all_rows(
     largest = np.zeros(excess.size)
     for divergence in _parallel.ordered_map(of_blocks, tasks, n_jobs=n_jobs, progress=progress, shared=True):
         largest = np.maximum(largest, divergence)
-    return np.asarray(largest[inverse])
+    return largest
+
+
+def _screened_curve(
+    channel: AnyChannel, secrets: IndexArray, levels: FloatArray, excess: FloatArray, n_jobs: int | None,
+    progress: Progress,
+) -> FloatArray:  # fmt: skip
+    """The same maximum over all pairs, of which few are evaluated."""
+    n, m = secrets.size, channel.outputs
+    with np.errstate(invalid="ignore"):
+        begins = np.append(True, np.diff(levels) > _SAME_SCREEN * (1 + levels[:-1]))
+    first = np.append(np.flatnonzero(begins), levels.size).astype(np.intp)
+    rows: FloatArray | None = None
+    if n * m <= _MOST_CELLS_IN_ORDER:
+        rows = _rows_as_doubles(channel, secrets)
+        rows = np.ascontiguousarray(rows[_clustered_order(rows)])
+    step = math.isqrt(_SCREENED_TERMS // (m * (first.size - 1)))
+    parts = _parallel.blocks(n, min(max(step // 16, 1), 64) * 16)
+    largest = np.zeros(excess.size)
+
+    def block(part: slice) -> FloatArray:
+        return _rows_as_doubles(channel, secrets[part]) if rows is None else rows[part]
+
+    def of_blocks(task: tuple[slice, slice]) -> FloatArray:
+        found = largest.copy()  # of the blocks that are done; which these are changes no maximum
+        other = None if task[0] == task[1] else block(task[1])
+        _channel_pairs.raise_to_pairs(block(task[0]), other, excess, first, found)
+        return found
+
+    if rows is not None:  # pairs of rows that have the extremes of columns are likely to be the worst
+        extreme = np.concatenate([rows.argmax(axis=0), rows.argmin(axis=0)])
+        _channel_pairs.raise_to_pairs(rows[np.unique(extreme)[:_MOST_FIRST_ROWS]], None, excess, first, largest)
+    tasks = [(parts[i], parts[j]) for j in range(len(parts)) for i in range(j + 1)]
+    for found in _parallel.ordered_map(of_blocks, tasks, n_jobs=n_jobs, progress=progress, shared=True):
+        np.maximum(largest, found, out=largest)
+    return largest
+
+
+def _clustered_order(rows: FloatArray) -> IndexArray:
+    """An order in which rows near each other are close: halves by the column of the largest spread, and so on."""
+    order = np.arange(len(rows))
+    parts = [(0, len(rows))]
+    while parts:
+        start, stop = parts.pop()
+        middle = start + (stop - start + 31) // 32 * 16
+        if stop - start <= 16 or middle >= stop:
+            continue
+        inside = rows[order[start:stop]]
+        column = inside[:, int(np.argmax(inside.max(axis=0) - inside.min(axis=0)))]
+        order[start:stop] = order[start:stop][np.argpartition(column, middle - start)]
+        parts += [(start, middle), (middle, stop)]
+    return order
 
 
 def _rows_as_doubles(channel: AnyChannel, secrets: IndexArray) -> FloatArray:

@@ -14,7 +14,7 @@ import numpy as np
 from ... import _parallel, _validate
 from ..._parallel import Progress
 from ...channels import Channel, ChannelStack
-from ...channels.stacks import Index, at_position
+from ...channels.channel_stacks import Index, at_position
 from ...distributions import Pmf
 from ...errors import DomainError, ShapeError
 from ...estimate import Estimate, Kind, Unit
@@ -227,5 +227,5 @@ def stack_estimate(
     numbers = np.array(numbers.reshape(3, *pairs.shape, *numbers.shape[2:]), order="C")
     if pairs.errors:
         numbers[:, *np.array(list(pairs.errors), dtype=np.intp).T] = np.nan
-    cost = {"errors": pairs.errors} if pairs.errors else {}
+    cost = {"errors": tuple(pairs.errors.items())} if pairs.errors else {}
     return Estimate._of_arrays(*numbers, kind=kind, unit=unit, method=method, cost=cost)
