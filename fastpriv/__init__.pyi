@@ -14,7 +14,7 @@ from .assessment.assess import assess as assess
 from .assessment.columns import read_categories as read_categories
 from .assessment.columns import read_column as read_column
 from .assessment.result import Assessment as Assessment
-from .assessment.result import Sweep as Sweep
+from .assessment.result import Comparison as Comparison
 from .capacity.awgn import AwgnCapacity as AwgnCapacity
 from .capacity.awgn import awgn_capacity as awgn_capacity
 from .capacity.bac import bac_capacity as bac_capacity

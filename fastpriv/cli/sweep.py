@@ -138,5 +138,5 @@ def _shard(text: str | None) -> tuple[int, int] | None:
         return None
     index, _, shards = text.partition("/")
     if not (index.isdecimal() and shards.isdecimal()):
-        raise DomainError(f"--shard must be I/N, two whole numbers; got {text!r}. Write 1/10 for the first of ten parts.")
+        raise DomainError(f"--shard must be I/N, two whole numbers; got {text!r}. Write 1/10 for the first of ten.")
     return int(index), int(shards)

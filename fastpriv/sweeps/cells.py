@@ -156,7 +156,7 @@ def unpack(payload: bytes) -> Evaluated:
 
 
 def _stack(quantity: Quantity, batch: Batch) -> Outcome:
-    """Call an elementwise quantity once for all cells, or once for each value of the parameters that it takes singly."""
+    """Call an elementwise quantity once for all cells, or once for each value of what it takes singly."""
     start, results, count = time.perf_counter(), _Results(batch), len(batch.keys)
     columns = {name: values for name, values in batch.columns.items() if name != REPLICATE}
     single = [
@@ -186,7 +186,7 @@ def _call(
     quantity: Quantity, results: _Results, columns: Mapping[str, NDArray[Any]], fixed: Mapping[str, Any],
     cells: NDArray[np.intp],
 ) -> None:  # fmt: skip
-    """Evaluate some cells by one call; if it fails, by two calls of a half each, so that one bad cell spoils no other."""
+    """Evaluate some cells by one call; if it fails, by two calls of a half each: one bad cell spoils no other."""
     try:
         found = quantity.function(**{name: values[cells] for name, values in columns.items()}, **fixed)
         outputs = _outputs(quantity, found, len(cells))
@@ -273,7 +273,7 @@ def _outputs(quantity: Quantity, found: Any, count: int) -> list[tuple[str, Any,
             outputs += [(name, *rest) for _, *rest in _outputs(quantity, content, count)]
         if not outputs:
             raise _no_number(quantity, found)
-        return outputs  # type: ignore[return-value]
+        return outputs
     if isinstance(found, (str, bytes)) or found is None:
         raise _no_number(quantity, found)
     try:

@@ -40,8 +40,8 @@ _INDEXED_CELLS = 2**23  # cells of other blocks that are looked up one by one, i
 _ATTEMPTS = 2  # of a batch whose worker dies: the second one alone, so that no other is to blame
 # The error of a cell that ends its process each time.
 _DEATH = (
-    "WorkerDiedError: the worker process must survive the cell; got its end each time that it was tried. Look for a lack "
-    "of memory, or a crash in the function."
+    "WorkerDiedError: the worker process must survive the cell; got its end each time that it was tried. Look for a "
+    "lack of memory, or a crash in the function."
 )
 _PILOT_CELLS = 12  # cells of a dry run, evenly spaced
 _PILOT_STACK = 1024  # the same for an elementwise quantity, in one call
@@ -101,15 +101,17 @@ class SweepProgress:
     def of_notes(cls, notes: Mapping[str, str]) -> SweepProgress:
         """Read it from the remarks of a store."""
         try:
-            numbers = [int(notes[name]) for name in ("done", "failed", "total", "computed")]
-            return cls(*numbers, float(notes["seconds"]))
+            done, failed, total, computed = (int(notes[name]) for name in ("done", "failed", "total", "computed"))
+            return cls(done, failed, total, computed, float(notes["seconds"]))
         except (KeyError, ValueError):
-            raise DomainError("store must be one of a sweep; got none of its remarks. Name the store of a sweep.") from None
+            raise DomainError(
+                "store must be one of a sweep; got none of its remarks. Name the store of a sweep."
+            ) from None
 
 
 def sweep(
     quantity: str | Callable[..., Any] | Mapping[str, Any] | os.PathLike[str], table: Any = None, *,
-    grid: Mapping[str, Any] | None = None, zip: Mapping[str, Any] | None = None,  # noqa: A002
+    grid: Mapping[str, Any] | None = None, zip: Mapping[str, Any] | None = None,
     replicates: int = 1, seed: int | None = None, store: str | os.PathLike[str] | None = None, resume: bool = True,
     out: str | os.PathLike[str] | None = None, shard: tuple[int, int] | None = None,
     merge: Sequence[str | os.PathLike[str]] = (), n_jobs: int | None = None, executor: Any = None,
@@ -175,8 +177,8 @@ def sweep(
     Notes
     -----
     An error of a cell is its row: ``error`` holds the text, the numbers are NaN, all other cells are computed. A cell
-    that ends its worker process is tried again alone, and then has a row with its error too. ``lower`` and ``upper`` are
-    NaN for results without bounds. ``seconds``, the time of a cell, is measured and is no part of the result: two
+    that ends its worker process is tried again alone, and then has a row with its error too. ``lower`` and ``upper``
+    are NaN for results without bounds. ``seconds``, the time of a cell, is measured and is no part of the result: two
     tables are equal if all other columns are.
 
     **Accuracy** Every number is that of the quantity, bit for bit, for any ``n_jobs``, ``executor``, order, number of
@@ -207,7 +209,7 @@ def sweep(
     if settings.count > MAX_CELLS:
         raise DomainError(
             f"settings must make at most {MAX_CELLS:,} cells in one run; got {settings.count:,}. Take fewer values, or "
-            f"run {-(-settings.count // MAX_CELLS):,} shards or more (--shard i/n, shard=(i, n)), with a store for each."
+            f"run {-(-settings.count // MAX_CELLS):,} shards or more (--shard i/n, shard=(i, n)), each with a store."
         )
     if seed is not None:
         seed = _validate.count("seed", seed, 0)
@@ -271,8 +273,8 @@ class _Run:
             if missing_cells and only_copy:
                 raise DomainError(
                     f"merge must be the stores of all shards; got {self.settings.count - missing_cells:,} of "
-                    f"{self.settings.count:,} cells. Run the missing shards to their end, or leave merge out to compute "
-                    "what is missing."
+                    f"{self.settings.count:,} cells. Run the missing shards to their end, or leave merge out to "
+                    "compute what is missing."
                 )
         finally:
             self.close()
@@ -342,7 +344,7 @@ class _Run:
                 (block, batch.part(part)) for block, batch in chosen
                 for part in _parallel.blocks(len(batch.keys), self.batch_cells)
             ]  # fmt: skip
-            times = []
+            times: list[tuple[float, int]] = []
             function = functools.partial(_evaluate_task, self.quantity, self.seed)
             with closing(_executors.completed(
                 function, (batch for _, batch in tasks), executor=self._executor(), n_jobs=self.n_jobs,
@@ -447,7 +449,7 @@ def _merged(spec: dict[str, Any], **given: Any) -> dict[str, Any]:
         if value is None or (name == "replicates" and value == 1):
             continue
         if name in spec:
-            raise DomainError(f"{name} must be given once; got it in the specification and beside it. Drop one of them.")
+            raise DomainError(f"{name} must be given once; got it in the specification and beside it. Drop one.")
         spec[name] = value
     return spec
 
@@ -455,7 +457,9 @@ def _merged(spec: dict[str, Any], **given: Any) -> dict[str, Any]:
 def _shard(shard: Any) -> tuple[int, int]:
     pair = _validate.sequence("shard", shard, "two numbers")
     if len(pair) != 2:
-        raise DomainError(f"shard must be two numbers (i, n); got {_validate.shown(shard)}. Pass (1, 10) for the first of ten.")
+        raise DomainError(
+            f"shard must be two numbers (i, n); got {_validate.shown(shard)}. Pass (1, 10) for the first of ten."
+        )
     shards = _validate.count("shard", pair[1])
     return _validate.count("shard", pair[0], maximum=shards), shards
 

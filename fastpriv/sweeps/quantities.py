@@ -1,8 +1,8 @@
 """The quantities that a sweep can take by name, and functions of the user in the same form.
 
 By name: the functions of ``fastpriv`` whose arguments are numbers (ufuncs of ``fastpriv.special``, conversions,
-capacities, calibration), the curves of the Gaussian mechanism, and divergences of the subsampled Gaussian pair. They are
-found by the annotations of their parameters. A quantity that is elementwise is called once for many cells.
+capacities, calibration), the curves of the Gaussian mechanism, and divergences of the subsampled Gaussian pair. They
+are found by the annotations of their parameters. A quantity that is elementwise is called once for many cells.
 
 The subsampled Gaussian pair is P = (1 - q) N(0, sigma^2) + q N(s, sigma^2) against Q = N(0, sigma^2) with the
 sensitivity s; direction "remove" is D(P||Q), "add" is D(Q||P). Source: Mironov, Talwar and Zhang, Renyi differential
@@ -25,8 +25,6 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-import numpy as np
-
 from .. import _validate
 from ..errors import DomainError
 
@@ -43,8 +41,8 @@ _OF_VECTORS = (
     "dp_delta_from_rdp_curve", "dp_epsilon_from_rdp_curve", "dp_delta_from_tradeoff", "tradeoff_from_dp_curve",
     "maximal_leakage", "gaussian_information", "saddle_point_gaps", "water_filling", "noise_filling",
 )  # fmt: skip
-# Functions that are called cell by cell: the first take long for each, the others choose their formula or its rounding by
-# the whole array, so that the last bit of a cell would depend on the cells beside it.
+# Functions that are called cell by cell: the first take long for each, the others choose their formula or its rounding
+# by the whole array, so that the last bit of a cell would depend on the cells beside it.
 _CELL_BY_CELL = (
     "awgn_capacity", "gaussian_game", "sigma_from_ci_lmip",
     "dp_delta_from_rdp", "dp_epsilon_from_mbp", "dp_epsilon_from_rdp", "dp_epsilon_from_zcdp", "robustness_from_mbp",
@@ -143,14 +141,14 @@ def quantity_names() -> dict[str, str]:
 def _quantities() -> dict[str, Quantity]:
     from .. import special
 
-    found = {}
-    for name in special.__all__:
+    found: dict[str, Quantity] = {}
+    for name in dir(special):
         ufunc = getattr(special, name)
         names = re.search(r"Parameters\n-+\n(.+) : ", ufunc.__doc__)
         if ufunc.signature is None and ufunc.nout == 1 and names:
             parameters = tuple(names[1].split(", "))
-            function = functools.partial(_ufunc_values, name, parameters)
-            found[f"special.{name}"] = Quantity(f"special.{name}", function, parameters, (), frozenset(), ())
+            bare = functools.partial(_ufunc_values, name, parameters)
+            found[f"special.{name}"] = Quantity(f"special.{name}", bare, parameters, (), frozenset(), ())
     for room in _ROOMS:
         module = importlib.import_module(f"..{room}", __package__)
         for name in dir(module):
@@ -159,7 +157,7 @@ def _quantities() -> dict[str, Quantity]:
                 quantity = _public_quantity(f"{room}.{name}", function)
                 if quantity is not None:
                     found[quantity.name] = quantity
-    for function, required, together in (
+    curves: tuple[tuple[FunctionType, tuple[str, ...], tuple[str, ...] | None], ...] = (
         (gaussian_delta, ("sigma", "epsilon"), ()),
         (gaussian_log_delta, ("sigma", "epsilon"), ()),
         (gaussian_epsilon, ("sigma", "delta"), ()),
@@ -168,7 +166,8 @@ def _quantities() -> dict[str, Quantity]:
         (subsampled_gaussian_kl, ("sigma", "q"), None),
         (subsampled_gaussian_renyi, ("sigma", "q", "order"), None),
         (subsampled_gaussian_total_variation, ("sigma", "q"), None),
-    ):
+    )  # type: ignore[assignment]
+    for function, required, together in curves:
         signature = inspect.signature(function)
         optional = tuple(name for name in signature.parameters if name not in required)
         found[function.__name__] = Quantity(
@@ -179,7 +178,9 @@ def _quantities() -> dict[str, Quantity]:
 
 def _public_quantity(name: str, function: Callable[..., Any]) -> Quantity | None:
     """Return the quantity of a public function; None if it needs an argument that is no number."""
-    required, optional, texts = [], [], []
+    required: list[str] = []
+    optional: list[str] = []
+    texts: list[str] = []
     signature = inspect.signature(function)
     if str(signature.return_annotation) not in _RESULTS:
         return None
@@ -245,7 +246,8 @@ def _imported(place: str) -> Callable[..., Any]:
         function = getattr(module, name)
     except (ImportError, AttributeError, OSError) as error:
         raise DomainError(
-            f"quantity must be the place of a function, module:name or file.py:name; got {place!r}: {error}. Check both."
+            f"quantity must be the place of a function, module:name or file.py:name; got {place!r}: {error}. Check "
+            "both."
         ) from None
     if not callable(function):
         raise DomainError(f"quantity must be the place of a function; got {_validate.shown(function)} at {place!r}.")

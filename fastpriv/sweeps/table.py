@@ -153,9 +153,10 @@ class SweepTable:
             raise BackendMissingError("to_xarray needs xarray. Install it with: pip install xarray") from None
         if not self.settings.is_whole:
             raise DomainError(
-                f"to_xarray must be called on a whole sweep; got {len(self):,} cells of a shard. Merge the shards first."
+                f"to_xarray must be called on a whole sweep; got {len(self):,} cells of a shard. Merge the shards."
             )
-        dimensions, coordinates = [], {}
+        dimensions: list[str] = []
+        coordinates: dict[str, Any] = {}
         for axis in self.settings.axes:
             name = next(iter(axis.columns)) if len(axis.columns) == 1 else "cell"
             name = name if name not in dimensions else f"{name}_{len(dimensions)}"
@@ -368,15 +369,15 @@ class SweepPlan:
         """The prediction in words."""
         failed = f"; {self.failed} of them failed: {self.error}" if self.failed else ""
         return (
-            f"{self.cells:,} cells of {self.quantity}: about {self.seconds:.3g} s ({self.seconds_per_cell:.2g} s a cell "
-            f"in a pilot of {self.pilot}{failed}), {self.store_bytes / 1e6:,.3g} MB in a store, "
+            f"{self.cells:,} cells of {self.quantity}: about {self.seconds:.3g} s ({self.seconds_per_cell:.2g} s a "
+            f"cell in a pilot of {self.pilot}{failed}), {self.store_bytes / 1e6:,.3g} MB in a store, "
             f"{self.output_bytes / 1e6:,.3g} MB as Parquet"
         )
 
 
 def block_key(keys: WordArray) -> int:
     """Return the first of the keys in the store under which the results of a block with these cells are."""
-    digest = hashlib.blake2b(np.ascontiguousarray(keys, dtype="<u8"), digest_size=8).digest()
+    digest = hashlib.blake2b(np.ascontiguousarray(keys, dtype="<u8").data, digest_size=8).digest()
     return int.from_bytes(digest, "little") % (2**63 // ROWS) * ROWS
 
 
