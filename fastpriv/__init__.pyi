@@ -77,7 +77,7 @@ from .posteriors.bayes import posterior as posterior
 from .posteriors.bayes import posterior_mode as posterior_mode
 from .posteriors.result import Posterior as Posterior
 from .sampling.options import Sampling as Sampling
-from .sweeps.engine import sweep as sweep
+from .sweeps.runs import sweep as sweep
 from .sweeps.table import SweepPlan as SweepPlan
 from .sweeps.table import SweepTable as SweepTable
 

@@ -34,6 +34,7 @@ _APPLICATION = 0x66707276  # "fprv", the application id in the header of a store
 _FORMAT = 1  # version of the tables below, the user_version in the header of a store
 _DIGEST_BYTES = 16  # of a row: an accident that leaves the digest in agreement has probability 2^-128
 _SIDE_FILES = ("", "-wal", "-shm", "-lock")  # endings of the files that belong to a store
+# The tables of a store.
 _TABLES = """
 create table if not exists identity (name text primary key, value text not null);
 create table if not exists notes (name text primary key, value text not null);

@@ -28,11 +28,11 @@ from typing import Any
 from .. import _validate
 from ..errors import DomainError
 
-__all__ = ["Quantity", "find_quantity", "quantity_names"]
+__all__ = ["SweepQuantity", "find_quantity", "quantity_names"]
 
 _ROOMS = ("conversions", "capacity", "calibration")  # rooms of functions whose arguments may all be numbers
-# Annotations of parameters that are numbers, and of those that are words.
-_NUMBERS = ("NumberLike", "ArrayLike", "float", "int")
+_NUMBERS = ("NumberLike", "ArrayLike", "float", "int")  # annotations of parameters that are numbers
+# Annotations of parameters that are words.
 _WORDS = ("Information", "TightOrPublished", "BoundOrPublished")
 _RUN = ("n_jobs", "progress", "max_evaluations")  # parameters that say how a function runs, not what it computes
 _RESULTS = ("Estimate", "AwgnCapacity", "GaussianGame")  # annotations of results that hold estimates
@@ -51,7 +51,7 @@ _SHOWN_NAMES = 12  # of a list of names in an error
 
 
 @dataclass(frozen=True)
-class Quantity:
+class SweepQuantity:
     """A function of settings.
 
     Parameters
@@ -98,7 +98,7 @@ class Quantity:
             )
 
 
-def find_quantity(quantity: Any) -> Quantity:
+def find_quantity(quantity: Any) -> SweepQuantity:
     """Return the quantity of this name, or that of a function of the user.
 
     Parameters
@@ -138,17 +138,17 @@ def quantity_names() -> dict[str, str]:
 
 
 @functools.cache
-def _quantities() -> dict[str, Quantity]:
+def _quantities() -> dict[str, SweepQuantity]:
     from .. import special
 
-    found: dict[str, Quantity] = {}
+    found: dict[str, SweepQuantity] = {}
     for name in dir(special):
         ufunc = getattr(special, name)
         names = re.search(r"Parameters\n-+\n(.+) : ", ufunc.__doc__)
         if ufunc.signature is None and ufunc.nout == 1 and names:
             parameters = tuple(names[1].split(", "))
             bare = functools.partial(_ufunc_values, name, parameters)
-            found[f"special.{name}"] = Quantity(f"special.{name}", bare, parameters, (), frozenset(), ())
+            found[f"special.{name}"] = SweepQuantity(f"special.{name}", bare, parameters, (), frozenset(), ())
     for room in _ROOMS:
         module = importlib.import_module(f"..{room}", __package__)
         for name in dir(module):
@@ -170,13 +170,13 @@ def _quantities() -> dict[str, Quantity]:
     for function, required, together in curves:
         signature = inspect.signature(function)
         optional = tuple(name for name in signature.parameters if name not in required)
-        found[function.__name__] = Quantity(
+        found[function.__name__] = SweepQuantity(
             function.__name__, function, required, optional, frozenset({"direction"}), together
         )
     return found
 
 
-def _public_quantity(name: str, function: Callable[..., Any]) -> Quantity | None:
+def _public_quantity(name: str, function: Callable[..., Any]) -> SweepQuantity | None:
     """Return the quantity of a public function; None if it needs an argument that is no number."""
     required: list[str] = []
     optional: list[str] = []
@@ -197,10 +197,10 @@ def _public_quantity(name: str, function: Callable[..., Any]) -> Quantity | None
     if whole:
         function = functools.partial(_with_integers, function, whole)
     together = None if name.rpartition(".")[2] in _CELL_BY_CELL else ()
-    return Quantity(name, function, tuple(required), tuple(optional), frozenset(texts), together)
+    return SweepQuantity(name, function, tuple(required), tuple(optional), frozenset(texts), together)
 
 
-def _user_quantity(function: Callable[..., Any]) -> Quantity:
+def _user_quantity(function: Callable[..., Any]) -> SweepQuantity:
     """Return the quantity of a function of the user, with the parameters of its signature."""
     name = getattr(function, "__qualname__", type(function).__qualname__)
     required: tuple[str, ...] = ()
@@ -209,7 +209,7 @@ def _user_quantity(function: Callable[..., Any]) -> Quantity:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # compiled functions without a signature
-        return Quantity(name, function, (), None, None, None, _source_digest(function))
+        return SweepQuantity(name, function, (), None, None, None, _source_digest(function))
     for parameter in parameters:
         if parameter.kind is parameter.VAR_KEYWORD:
             optional = None
@@ -225,7 +225,7 @@ def _user_quantity(function: Callable[..., Any]) -> Quantity:
                 required += (parameter.name,)
             elif optional is not None:
                 optional += (parameter.name,)
-    return Quantity(name, function, required, optional, None, None, _source_digest(function), takes_rng)
+    return SweepQuantity(name, function, required, optional, None, None, _source_digest(function), takes_rng)
 
 
 def _imported(place: str) -> Callable[..., Any]:
@@ -235,8 +235,7 @@ def _imported(place: str) -> Callable[..., Any]:
         if module_name.endswith(".py"):
             path = Path(module_name)
             spec = importlib.util.spec_from_file_location(path.stem, path)
-            if spec is None or spec.loader is None:
-                raise ImportError(f"no module in {module_name!r}")
+            assert spec is not None and spec.loader is not None  # there is a loader for every name in .py
             module = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
         else:

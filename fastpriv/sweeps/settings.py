@@ -43,7 +43,7 @@ _MULTIPLIERS = (
 )
 _SHIFTS = (np.uint64(32), np.uint64(29))  # half of the word, and a little less, so that all bits reach all others
 _SPEC_WORDS = ("quantity", "grid", "zip", "table", "replicates", "seed")  # what a specification may hold
-_COLUMN_REMEDY = "Pass a list of numbers, or of texts."
+_COLUMN_REMEDY = "Pass a list of numbers, or of texts."  # remedy for what is no column of values
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Axis:
         return len(next(iter(self.columns.values())))
 
     @cached_property
-    def words(self) -> dict[str, WordArray]:
+    def value_words(self) -> dict[str, WordArray]:
         """Two words for each value of each column, which stand for it in the keys of cells; shape (2, length)."""
         return {name: _value_words(values) for name, values in self.columns.items()}
 
@@ -117,7 +117,7 @@ class Settings:
         """Return the keys of these cells, shape (cells, 2)."""
         words: dict[str, WordArray] = {}
         for axis, positions in zip(self.axes, self._positions(cells), strict=True):
-            words |= {name: pair[:, positions] for name, pair in axis.words.items()}
+            words |= {name: pair[:, positions] for name, pair in axis.value_words.items()}
         if REPLICATE not in words:  # the first one
             words[REPLICATE] = np.repeat(_value_words(np.zeros(1, dtype=np.int64)), len(cells), axis=1)
         keys = np.zeros((2, len(cells)), dtype=np.uint64)

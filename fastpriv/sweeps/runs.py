@@ -25,8 +25,8 @@ from .._files import check_writable_file
 from .._store import ResultStore
 from ..errors import DomainError, WorkerDiedError
 from ..numerics import WordArray
-from .cells import Batch, Outcome, evaluate, failed_cells, pack, unpack
-from .quantities import Quantity, find_quantity
+from .cells import Batch, BatchOutcome, evaluate, failed_cells, pack, unpack
+from .quantities import SweepQuantity, find_quantity
 from .settings import BLOCK, MAX_CELLS, Settings, make_settings, read_spec
 from .table import ROWS, SweepPlan, SweepTable, block_key, first_positions, positions_in
 
@@ -189,7 +189,7 @@ def sweep(
     >>> import fastpriv
     >>> table = fastpriv.sweep("mbp_from_ldp", grid={"epsilon": [0.5, 1.0], "pi_min": [0.0, 0.25]})
     >>> table["upper"].round(4)
-    array([0.5   , 0.4093, 1.    , 0.828 ])
+    array([0.5   , 0.3965, 1.    , 0.828 ])
     >>> fastpriv.sweep(lambda x, y: x * y, grid={"x": [2, 3], "y": 5})["value"]
     array([10., 15.])
     """
@@ -239,7 +239,7 @@ class _Run:
     """One run of a sweep: which cells are missing, their evaluation, and the commits."""
 
     def __init__(
-        self, quantity: Quantity, settings: Settings, seed: int, store: ResultStore, others: list[ResultStore],
+        self, quantity: SweepQuantity, settings: Settings, seed: int, store: ResultStore, others: list[ResultStore],
         n_jobs: int | None, executor: Any, progress: Any,
     ) -> None:  # fmt: skip
         self.quantity, self.settings, self.seed, self.store, self.others = quantity, settings, seed, store, others
@@ -336,12 +336,12 @@ class _Run:
                 (block, batch), *missing = missing
                 pilot = _FIRST_BATCH * _workers(self.n_jobs)
                 if len(batch.keys) > pilot:
-                    missing.insert(0, (block, batch.part(slice(pilot, None))))
-                chosen = [(block, batch.part(slice(pilot)))]
+                    missing.insert(0, (block, batch.select(slice(pilot, None))))
+                chosen = [(block, batch.select(slice(pilot)))]
             else:
                 chosen, missing = missing, []
             tasks = [
-                (block, batch.part(part)) for block, batch in chosen
+                (block, batch.select(part)) for block, batch in chosen
                 for part in _parallel.blocks(len(batch.keys), self.batch_cells)
             ]  # fmt: skip
             times: list[tuple[float, int]] = []
@@ -366,7 +366,7 @@ class _Run:
         if isinstance(outcome.error, WorkerDiedError):  # one of the cells ends its process: halves tell which
             half = len(batch.keys) // 2
             if half:
-                return [batch.part(slice(None, half)), batch.part(slice(half, None))]
+                return [batch.select(slice(None, half)), batch.select(slice(half, None))]
             found = failed_cells(batch, _DEATH)
         elif outcome.error is not None:
             raise outcome.error
@@ -376,9 +376,9 @@ class _Run:
         if found.fatal:
             raise DomainError(found.fatal)
         times.append((found.seconds, found.done))
-        return [batch.part(slice(found.done, None))] if found.done < len(batch.keys) else []
+        return [batch.select(slice(found.done, None))] if found.done < len(batch.keys) else []
 
-    def _commit(self, block: int, found: Outcome) -> None:
+    def _commit(self, block: int, found: BatchOutcome) -> None:
         if not found.done:
             return
         self.done += found.done
@@ -432,7 +432,7 @@ class _CellIndex:
                 yield pack(evaluated, np.unique(cells[cells >= 0]))
 
 
-def _evaluate_task(quantity: Quantity, seed: int, batch: Batch) -> Outcome:
+def _evaluate_task(quantity: SweepQuantity, seed: int, batch: Batch) -> BatchOutcome:
     return evaluate(quantity, seed, batch)
 
 
@@ -476,7 +476,7 @@ def _fresh_seed() -> int:
     return int.from_bytes(os.urandom(8), "little")
 
 
-def _seed(quantity: Quantity, seed: int | None, store: Any, keep: bool) -> int:
+def _seed(quantity: SweepQuantity, seed: int | None, store: Any, keep: bool) -> int:
     """Return the seed; that of the store where none is given."""
     if seed is not None or not quantity.takes_rng:
         return seed or 0
@@ -488,7 +488,7 @@ def _seed(quantity: Quantity, seed: int | None, store: Any, keep: bool) -> int:
     return _fresh_seed()
 
 
-def _identity(quantity: Quantity, seed: int) -> dict[str, str]:
+def _identity(quantity: SweepQuantity, seed: int) -> dict[str, str]:
     """Return what the results of a store depend on besides the settings, which are in the keys of cells."""
     found = {"version": __version__, "quantity": quantity.name, "source": quantity.source or "fastpriv"}
     return found | ({"seed": str(seed)} if quantity.takes_rng else {})
@@ -511,12 +511,11 @@ def _workers(n_jobs: int | None) -> int:
     """Return the number of workers, as joblib counts them."""
     if n_jobs == 1:
         return 1
-    import joblib
+    backend, workers = _parallel.configured_workers(n_jobs)
+    return max(int(backend.effective_n_jobs(workers)), 1)
 
-    return max(joblib.effective_n_jobs(n_jobs), 1) if n_jobs is not None else 1
 
-
-def _plan(quantity: Quantity, settings: Settings, seed: int, n_jobs: int | None) -> SweepPlan:
+def _plan(quantity: SweepQuantity, settings: Settings, seed: int, n_jobs: int | None) -> SweepPlan:
     """Evaluate a few cells and predict time and size of all."""
     count = settings.count
     if quantity.together is not None:
@@ -525,7 +524,7 @@ def _plan(quantity: Quantity, settings: Settings, seed: int, n_jobs: int | None)
     else:
         cells = np.unique(np.linspace(0, count - 1, _PILOT_CELLS).astype(np.int64))
     batch = Batch(settings.columns(cells), settings.keys(cells))
-    evaluate(quantity, seed, batch.part(slice(0, 1)))  # the first call loads modules
+    evaluate(quantity, seed, batch.select(slice(0, 1)))  # the first call loads modules
     start = time.perf_counter()
     outcome = evaluate(quantity, seed, batch)
     if outcome.fatal:
