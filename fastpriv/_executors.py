@@ -476,11 +476,15 @@ class _Dask(_Futures):
 
     def _outcome(self, future: Any) -> bytes | Outcome | _Death:
         from distributed import KilledWorker
+        from distributed import TimeoutError as Expired
 
-        try:
-            return future.result()  # type: ignore[no-any-return]
-        except KilledWorker as error:
-            return _Death(" ".join(str(error).split()).rstrip("."))
+        while True:
+            try:
+                return future.result(timeout=self.patience)  # type: ignore[no-any-return]
+            except KilledWorker as error:
+                return _Death(" ".join(str(error).split()).rstrip("."))
+            except Expired:  # the worker that had the result died: it is computed again
+                self._check_workers()
 
     def close(self) -> None:
         with suppress(Exception):  # the cluster may be gone

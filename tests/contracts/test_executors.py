@@ -247,9 +247,13 @@ def test_processes_killed_at_random_lose_nothing():
 @pytest.mark.filterwarnings("ignore")
 def test_a_dask_cluster_whose_workers_are_killed_loses_nothing(monkeypatch):
     distributed = pytest.importorskip("distributed")
+    import dask
+
+    # by itself dask gives a deadly task to further workers, at once, and does not replace those that die in their start
+    dask.config.set({"distributed.scheduler.allowed-failures": 0})
     options = {"n_workers": 3, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
     with distributed.LocalCluster(processes=True, **options) as cluster, distributed.Client(cluster) as client:
-        def workers():  # if none is just starting: dask does not replace a process that dies in its start
+        def workers():  # if none is just starting
             registered = list(client.run(os.getpid).values())
             return registered if len(registered) == options["n_workers"] else []
 
