@@ -148,12 +148,12 @@ def _cases(
     sensitivity: float | None, source: str,
 ) -> list[_Case]:  # fmt: skip
     """Return each column under each mechanism, with the parameters that the mechanism takes."""
-    names = [selected if isinstance(selected, str) else "channel" for selected in mechanisms]
+    families = [family_of(selected) for selected in mechanisms]
+    names = [family.name for family in families]
     duplicates = [selected for selected in names if names.count(selected) > 1]
     if not columns or not mechanisms or duplicates:
         shown = f"{duplicates[0]!r} twice" if duplicates else f"{len(columns)} columns and {len(mechanisms)} mechanisms"
         raise DomainError(f"data and mechanism must be at least one each, all different; got {shown}. Name them.")
-    families = [family_of(selected) for selected in mechanisms]
     for name, value, takers in (
         ("sigma", sigma, [family.parameter == "sigma" for family in families]),
         ("level", level, [family.parameter == "level" for family in families]),

@@ -27,7 +27,7 @@ from .settings import REPLICATE
 __all__ = ["NO_LABEL", "Batch", "BatchOutcome", "BatchResults", "evaluate", "failed_cells", "pack", "unpack"]
 
 _BATCH_SECONDS = 0.25  # after which a batch of single cells ends: what a kill may cost, and the delay of Ctrl-C
-_ERROR_LENGTH = 300  # characters of an error that are kept
+_TEXT_LENGTH = 300  # characters of an error that are kept
 _OWN_ERRORS = (DomainError, ShapeError, NotConvergedError, BackendMissingError)  # whose text is a whole sentence
 NO_LABEL = 2**16 - 1  # of a cell without this number
 _HEAD = struct.Struct("<I")  # length of the head of a packed batch
@@ -117,7 +117,7 @@ def evaluate(quantity: SweepQuantity, seed: int, batch: Batch) -> BatchOutcome:
 def failed_cells(batch: Batch, text: str) -> BatchOutcome:
     """Return the outcome of cells that ended their process, or were never evaluated."""
     results = _Results(batch)
-    results.fail(slice(None), text[:_ERROR_LENGTH])
+    results.fail(slice(None), text[:_TEXT_LENGTH])
     return results.packed(len(batch.keys))
 
 
@@ -307,7 +307,7 @@ def _nan_text(quantity: SweepQuantity, name: str) -> str:
 def _error_text(error: Exception) -> str:
     text = " ".join(str(error).split())
     text = text if isinstance(error, _OWN_ERRORS) else f"{type(error).__name__}: {text}"
-    return text if len(text) <= _ERROR_LENGTH else text[: _ERROR_LENGTH - 3] + "..."
+    return text if len(text) <= _TEXT_LENGTH else text[: _TEXT_LENGTH - 3] + "..."
 
 
 def _plain(value: Any) -> Any:

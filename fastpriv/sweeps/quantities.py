@@ -4,9 +4,9 @@ By name: the functions of ``fastpriv`` whose arguments are numbers (ufuncs of ``
 capacities, calibration), the curves of the Gaussian mechanism, and divergences of the subsampled Gaussian pair. They
 are found by the annotations of their parameters. A quantity that is elementwise is called once for many cells.
 
-The subsampled Gaussian pair is P = (1 - q) N(0, sigma^2) + q N(s, sigma^2) against Q = N(0, sigma^2) with the
-sensitivity s; direction "remove" is D(P||Q), "add" is D(Q||P). Source: Mironov, Talwar and Zhang, Renyi differential
-privacy of the sampled Gaussian mechanism (2019), section 3.
+The subsampled Gaussian pair is P = (1 - q) N(0, sigma^2) + q N(1, sigma^2) against Q = N(0, sigma^2), with sigma in
+units of the sensitivity; direction "remove" is D(P||Q), "add" is D(Q||P). Source: Mironov, Talwar and Zhang, Renyi
+differential privacy of the sampled Gaussian mechanism (2019), section 3.
 """
 
 from __future__ import annotations
@@ -23,10 +23,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from .. import _validate
 from ..errors import DomainError
+from ..estimate import Estimate, Unit
+from ..numerics import FloatArray
+
+if TYPE_CHECKING:
+    from ..mechanisms.gaussian import GaussianMechanism
 
 __all__ = ["SweepQuantity", "find_quantity", "quantity_names"]
 
@@ -161,8 +168,8 @@ def _quantities() -> dict[str, SweepQuantity]:
         (gaussian_delta, ("sigma", "epsilon"), ()),
         (gaussian_log_delta, ("sigma", "epsilon"), ()),
         (gaussian_epsilon, ("sigma", "delta"), ()),
-        (subsampled_gaussian_delta, ("sigma", "q", "epsilon"), None),
-        (subsampled_gaussian_log_delta, ("sigma", "q", "epsilon"), None),
+        (subsampled_gaussian_delta, ("sigma", "q", "epsilon"), ()),
+        (subsampled_gaussian_log_delta, ("sigma", "q", "epsilon"), ()),
         (subsampled_gaussian_kl, ("sigma", "q"), None),
         (subsampled_gaussian_renyi, ("sigma", "q", "order"), None),
         (subsampled_gaussian_total_variation, ("sigma", "q"), None),
@@ -235,7 +242,8 @@ def _imported(place: str) -> Callable[..., Any]:
         if module_name.endswith(".py"):
             path = Path(module_name)
             spec = importlib.util.spec_from_file_location(path.stem, path)
-            assert spec is not None and spec.loader is not None  # there is a loader for every name in .py
+            assert spec is not None  # there is a loader for every name in .py
+            assert spec.loader is not None
             module = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
         else:
@@ -316,75 +324,80 @@ def _with_integers(function: Callable[..., Any], whole: tuple[str, ...], **setti
     return function(**settings)
 
 
-def gaussian_delta(*, sigma: Any, epsilon: Any, sensitivity: Any = 1.0) -> Any:
+def gaussian_delta(*, sigma: Any, epsilon: Any, sensitivity: Any = 1.0) -> Estimate:
     """Privacy curve delta(epsilon) of the Gaussian mechanism."""
     return _gaussian_mechanism(sigma, sensitivity).delta(epsilon)
 
 
-def gaussian_log_delta(*, sigma: Any, epsilon: Any, sensitivity: Any = 1.0) -> Any:
+def gaussian_log_delta(*, sigma: Any, epsilon: Any, sensitivity: Any = 1.0) -> Estimate:
     """Logarithm of the privacy curve of the Gaussian mechanism."""
     return _gaussian_mechanism(sigma, sensitivity).log_delta(epsilon)
 
 
-def gaussian_epsilon(*, sigma: Any, delta: Any, sensitivity: Any = 1.0) -> Any:
+def gaussian_epsilon(*, sigma: Any, delta: Any, sensitivity: Any = 1.0) -> Estimate:
     """Least epsilon of the Gaussian mechanism at delta."""
     return _gaussian_mechanism(sigma, sensitivity).epsilon(delta)
 
 
-def subsampled_gaussian_delta(
-    *, sigma: Any, q: Any, epsilon: Any, sensitivity: Any = 1.0, direction: str = "remove"
-) -> Any:
+def subsampled_gaussian_delta(*, sigma: Any, q: Any, epsilon: Any, direction: str = "remove") -> Estimate:
     """Hockey-stick divergence of the subsampled Gaussian pair."""
-    from ..divergences.hockey_stick import hockey_stick_divergence
-
-    return hockey_stick_divergence(*_subsampled_pair(sigma, q, sensitivity, direction), epsilon)
+    return _subsampled_curve("delta", "probability", sigma, q, epsilon, direction)
 
 
-def subsampled_gaussian_log_delta(
-    *, sigma: Any, q: Any, epsilon: Any, sensitivity: Any = 1.0, direction: str = "remove"
-) -> Any:
-    """Logarithm of the hockey-stick divergence of the subsampled Gaussian pair."""
-    from ..divergences.hockey_stick import log_hockey_stick_divergence
-
-    return log_hockey_stick_divergence(*_subsampled_pair(sigma, q, sensitivity, direction), epsilon)
+def subsampled_gaussian_log_delta(*, sigma: Any, q: Any, epsilon: Any, direction: str = "remove") -> Estimate:
+    """Natural logarithm of the hockey-stick divergence of the subsampled Gaussian pair."""
+    return _subsampled_curve("log_delta", "log probability", sigma, q, epsilon, direction)
 
 
-def subsampled_gaussian_kl(*, sigma: Any, q: Any, sensitivity: Any = 1.0, direction: str = "remove") -> Any:
+def subsampled_gaussian_kl(*, sigma: Any, q: Any, direction: str = "remove") -> Estimate:
     """Kullback-Leibler divergence of the subsampled Gaussian pair, in nats."""
     from ..divergences.kl_and_renyi import kl_divergence
 
-    return kl_divergence(*_subsampled_pair(sigma, q, sensitivity, direction))
+    return kl_divergence(*_subsampled_pair(sigma, q, direction))
 
 
-def subsampled_gaussian_renyi(
-    *, sigma: Any, q: Any, order: Any, sensitivity: Any = 1.0, direction: str = "remove"
-) -> Any:
+def subsampled_gaussian_renyi(*, sigma: Any, q: Any, order: Any, direction: str = "remove") -> Estimate:
     """Renyi divergence of the subsampled Gaussian pair, in nats."""
     from ..divergences.kl_and_renyi import renyi_divergence
 
-    return renyi_divergence(*_subsampled_pair(sigma, q, sensitivity, direction), order)
+    return renyi_divergence(*_subsampled_pair(sigma, q, direction), order)
 
 
-def subsampled_gaussian_total_variation(*, sigma: Any, q: Any, sensitivity: Any = 1.0) -> Any:
+def subsampled_gaussian_total_variation(*, sigma: Any, q: Any) -> Estimate:
     """Total variation distance of the subsampled Gaussian pair."""
     from ..divergences.hockey_stick import total_variation
 
-    return total_variation(*_subsampled_pair(sigma, q, sensitivity, "remove"))
+    return total_variation(*_subsampled_pair(sigma, q, "remove"))
 
 
-def _gaussian_mechanism(sigma: Any, sensitivity: Any) -> Any:
+def _gaussian_mechanism(sigma: Any, sensitivity: Any) -> GaussianMechanism:
     from ..mechanisms.gaussian import GaussianMechanism
 
     return GaussianMechanism(sigma, sensitivity)
 
 
-def _subsampled_pair(sigma: Any, q: Any, sensitivity: Any, direction: str) -> tuple[Any, Any]:
+def _subsampled_curve(name: str, unit: Unit, sigma: Any, q: Any, epsilon: Any, direction: str) -> Estimate:
+    """Return the curve of the pair by one call of its kernel."""
+    from .. import special
+
+    _validate.choice("direction", direction, ("remove", "add"))
+    sigma = _validate.real("sigma", sigma, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
+    epsilon = _validate.real("epsilon", epsilon, "at least 0", lambda x: x >= 0)
+    curve = getattr(special, f"subsampled_gaussian_{name}_{direction}")
+    value, lower, upper = (np.asarray(numbers) for numbers in curve(_sampling_rate(q), sigma, epsilon))
+    method = f"closed form of two points against one, direction {direction}"
+    return Estimate._of_arrays(value, lower, upper, kind="certified", unit=unit, method=method)
+
+
+def _subsampled_pair(sigma: Any, q: Any, direction: str) -> tuple[Any, Any]:
     from ..distributions import GaussianMixture
 
     _validate.choice("direction", direction, ("remove", "add"))
-    q = _validate.scalar("q", q, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    rate = float(_sampling_rate(q))
     center = GaussianMixture.single(0.0, sigma)
-    mixed = GaussianMixture([1.0 - q, q], [0.0, sensitivity], [sigma, sigma])
+    mixed = GaussianMixture([1.0 - rate, rate], [0.0, 1.0], [sigma, sigma])
     return (mixed, center) if direction == "remove" else (center, mixed)
 
 
+def _sampling_rate(q: Any) -> FloatArray:
+    return _validate.real("q", q, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))

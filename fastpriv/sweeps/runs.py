@@ -355,8 +355,8 @@ class _Run:
                     missing += [(block, left) for left in self._took(block, batch, outcome, times)]
             cells = sum(done for _, done in times)
             if cells and self.quantity.together is None:
-                each = max(sum(seconds for seconds, _ in times) / cells, 1e-9)
-                self.batch_cells = int(min(max(_BATCH_SECONDS / each, 1), _MAX_BATCH))
+                spent = sum(seconds for seconds, _ in times)
+                self.batch_cells = int(max(1, min(cells * _BATCH_SECONDS, _MAX_BATCH * spent) / spent)) if spent else 1
                 self.sizes_known = True
 
     def _took(

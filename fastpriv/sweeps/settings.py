@@ -93,9 +93,9 @@ class Settings:
 
     def shard(self, index: int, shards: int) -> Settings:
         """Return the part ``index`` of 1 to ``shards``: consecutive cells, whole blocks if there are enough."""
-        unit = BLOCK if self.count >= BLOCK * shards else 1
-        units = -(-self.count // unit)
-        first, last = (self.first + min(unit * (units * i // shards), self.count) for i in (index - 1, index))
+        piece = BLOCK if self.count >= BLOCK * shards else 1
+        pieces = -(-self.count // piece)
+        first, last = (self.first + min(piece * (pieces * i // shards), self.count) for i in (index - 1, index))
         return replace(self, first=first, last=last)
 
     def blocks(self) -> int:

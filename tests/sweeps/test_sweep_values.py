@@ -75,14 +75,24 @@ def test_quantities_taken_cell_by_cell(name):
     assert (table[table.names[len(quantity.required)]] > 0).all()
 
 
-def test_the_subsampled_pair_is_that_of_two_mixtures():
-    grid = {"sigma": 0.7, "q": 0.3, "epsilon": [0.1, 0.2], "direction": ["remove", "add"]}
-    table = sweep("subsampled_gaussian_delta", grid=grid)
-    mixed, center = fastpriv.GaussianMixture([0.7, 0.3], [0.0, 1.0], 0.7), fastpriv.GaussianMixture.single(0.0, 0.7)
-    pairs = ((mixed, center), (center, mixed))
-    for row, (epsilon, pair) in enumerate(itertools.product((0.1, 0.2), pairs)):
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_the_subsampled_pair_is_that_of_two_mixtures(direction):
+    cells = {"sigma": [0.7, 3.0], "q": [0.0, 1e-3, 0.3, 1.0], "epsilon": [0.0, 0.1, 2.0], "direction": direction}
+    table, logs = (sweep(f"subsampled_gaussian_{name}", grid=cells) for name in ("delta", "log_delta"))
+    kl = sweep("subsampled_gaussian_kl", grid={name: cells[name] for name in ("sigma", "q", "direction")})
+    for row in range(len(table)):
+        sigma, q, epsilon = (float(table[name][row]) for name in ("sigma", "q", "epsilon"))
+        mixed = fastpriv.GaussianMixture([1 - q, q], [0.0, 1.0], [sigma, sigma])
+        pair = (mixed, fastpriv.GaussianMixture.single(0.0, sigma))[:: 1 if direction == "remove" else -1]
         one = fastpriv.hockey_stick_divergence(*pair, epsilon)
-        assert (table["value"][row], table["lower"][row], table["upper"][row]) == one.floats()
+        assert table["lower"][row] <= one.upper
+        assert one.lower <= table["upper"][row]
+        log = fastpriv.log_hockey_stick_divergence(*pair, epsilon)
+        assert logs["lower"][row] <= log.upper
+        assert log.lower <= logs["upper"][row]
+        if row % 3 == 0:
+            divergence = fastpriv.kl_divergence(*pair)
+            assert (kl["value"][row // 3], kl["lower"][row // 3]) == (divergence.value, divergence.lower)
 
 
 def test_cells_added_later_change_no_bit(tmp_path):
