@@ -1,4 +1,4 @@
-"""Sweeps beside the loop that one writes in NumPy and pandas: overhead of a cell, a million cells to Parquet, resumption.
+"""Sweeps beside the loops of NumPy and pandas: overhead of a cell, a million cells to Parquet, resumption.
 
 Every bench asserts its table first. The loops keep nothing, and lose all when they are killed.
 """
