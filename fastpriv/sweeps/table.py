@@ -80,7 +80,7 @@ class SweepTable:
 
     def _reopen(self, path: Path) -> None:
         """Read from the file of the store, which its writer has closed, whenever rows are asked for."""
-        self._store, self._path = None, path
+        self._store, self._path = None, path.absolute()
 
     @property
     def outputs(self) -> tuple[str, ...]:

@@ -217,6 +217,15 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert json.loads(capsys.readouterr().out)["cells"] == 6
     whole, merged = (Path(name).read_text().splitlines() for name in ("t.csv", "m.csv"))
     assert [line.split(",")[:7] for line in whole] == [line.split(",")[:7] for line in merged]
+    assert main(["sweep", "bac_capacity", "--table", "t.csv", "--store", "other"]) == 2
+    assert "settings must name parameters of capacity.bac_capacity; got 'value'" in capsys.readouterr().err
+    place = ["sweep", "sweeps.functions:drawn", "--grid", "n=3", "--seed", "4", "--replicates", "2", "--store", "r"]
+    assert main([*place, "--n-jobs", "1"]) == 0
+    assert capsys.readouterr().out == "2 cells, 0 failed. Written: r\n"
+    assert main(["sweep", "sweeps.functions:product", "--grid", "x=3", "--store", "r"]) == 2
+    assert "store must be one of the same quantity" in capsys.readouterr().err
+    assert main(["sweep", "sweeps.functions:product", "--grid", "x=3", "--store", "r", "--fresh", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["store"] == "r"
     assert main([*words, "--dry-run"]) == 0
     assert capsys.readouterr().out.startswith("6 cells of capacity.bac_capacity: about ")
     assert main(["sweep", "--list"]) == 0
