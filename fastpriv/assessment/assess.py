@@ -10,7 +10,6 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -220,6 +219,10 @@ def _run_cases(
         (index, rows) for index, case in enumerate(cases)
         for rows in blocks(case.grid.size, -(-case.grid.size // _MAX_BLOCKS))
     ]  # fmt: skip
+
+    def compute(task: tuple[int, slice]) -> dict[str, QuantityGrid]:
+        return _block(cases, task)
+
     done: dict[int, dict[str, QuantityGrid]] = {}  # by position among the tasks
     report, close = _parallel.progress_reporter(progress, len(tasks))
     with ExitStack() as stack:
@@ -231,7 +234,7 @@ def _run_cases(
                 done[position] = kept
                 report(len(done))
         missing = [position for position in range(len(tasks)) if position not in done]
-        computed = ordered_map(partial(_block, cases), [tasks[position] for position in missing], n_jobs=n_jobs)
+        computed = ordered_map(compute, [tasks[position] for position in missing], n_jobs=n_jobs)
         for position, block in zip(missing, computed, strict=True):
             index, rows = tasks[position]
             store = checkpoints[index]
