@@ -267,8 +267,8 @@ def _explained(path: Path | None, name: str) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             explained: Exception = OSError(
-                f"{name} must be on a disk with space for the results; got {shown}: {error}. Free space there, or raise "
-                "the limit on the size of files (ulimit -f), and run again: what is finished is kept."
+                f"{name} must be on a disk with space for the results; got {shown}: {error}. Free space there, or "
+                "raise the limit on the size of files (ulimit -f), and run again: what is finished is kept."
             )
             explained.errno = errno.ENOSPC  # type: ignore[attr-defined]
         elif code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
