@@ -164,7 +164,7 @@ class _ComputedSource(VectorSource):
         self.compute, self.length = compute, length
 
     def take(self, start: int, stop: int) -> RealArray:
-        values = _kept(self, 0, self.compute)
+        values = _cached(self, 0, self.compute)
         if values.shape != (self.length,):
             raise ShapeError(
                 f"{self.name} must have chunks of the lengths that they are said to have; got shape {values.shape} in "
@@ -176,7 +176,7 @@ class _ComputedSource(VectorSource):
 _last = threading.local()  # the array that this thread computed or read last, with what it belongs to
 
 
-def _kept(source: VectorSource, part: int, read: Callable[[], Any]) -> NDArray[Any]:
+def _cached(source: VectorSource, part: int, read: Callable[[], Any]) -> NDArray[Any]:
     """What ``read`` returns for a part of a source, kept until another one is read in this thread."""
     if getattr(_last, "owner", None) is not source or _last.part != part:
         _last.owner = _last.values = None  # two of them may not fit
@@ -375,7 +375,7 @@ class _ParquetSource(VectorSource):
         while start < stop:
             end = int(self.group_ends[group])
             first = end - self.group_sizes[group]
-            values = _kept(self, group, partial(self._row_group, group, first))
+            values = _cached(self, group, partial(self._row_group, group, first))
             pieces.append(_floats(self.name, values[start - first : min(stop, end) - first]))
             start, group = min(stop, end), group + 1
         return _concatenated(pieces)

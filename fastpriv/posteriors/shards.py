@@ -188,14 +188,14 @@ def _unpacked(payload: bytes, stage: int) -> tuple[list[Node], tuple[FloatArray,
     count, kept = struct.unpack_from("<qq", payload)
     position = 16
 
-    def taken(dtype: str, *shape: int) -> Any:
+    def next_array(dtype: str, *shape: int) -> Any:
         nonlocal position
         array = np.frombuffer(payload, dtype, int(np.prod(shape)), position).reshape(shape)
         position += array.nbytes
         return array
 
-    places, rows = taken("<i8", count, 2).tolist(), taken("<f8", count, _FLOATS_OF_ROWS[stage]).tolist()
+    places, rows = next_array("<i8", count, 2).tolist(), next_array("<f8", count, _FLOATS_OF_ROWS[stage]).tolist()
     for row in rows if stage == 0 else ():
         row[_INDEX_COLUMNS] = map(int, row[_INDEX_COLUMNS])
     nodes = [Node(level, number, tuple(row)) for (level, number), row in zip(places, rows, strict=True)]
-    return nodes, (taken("<f8", kept).astype(np.float64), taken("<i8", kept).astype(np.int64))
+    return nodes, (next_array("<f8", kept).astype(np.float64), next_array("<i8", kept).astype(np.int64))
