@@ -102,7 +102,7 @@ def sources_of(name: str, part: Any) -> list[VectorSource]:
     if isinstance(part, tuple) and len(part) == 2 and hasattr(part[0], "to_numpy_refs"):
         import ray
 
-        count = ray.remote(len)
+        count = ray.remote(_length)
         references = part[0].to_numpy_refs(column=part[1])
         lengths = ray.get([count.remote(reference) for reference in references])
         pairs = zip(references, lengths, strict=True)
@@ -112,6 +112,10 @@ def sources_of(name: str, part: Any) -> list[VectorSource]:
 
 def _dask_chunk(chunk: Any) -> Any:
     return chunk.compute(scheduler="synchronous")
+
+
+def _length(block: Any) -> int:
+    return len(block)
 
 
 def _ray_block(reference: Any) -> Any:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .._parallel import ordered_map
+from .._executors import ordered
 from ..distributions.packed import Packed
 from ..errors import DomainError
 from .options import Request
@@ -146,9 +146,9 @@ class _StageSampler:
         sums = np.zeros((replicates, problem.integrand.size))
         complete, began = 0, time.monotonic()
         log_ratios: LogRatioSums | None = None
-        results = ordered_map(
-            work.summed, range(len(work)), n_jobs=self.request.n_jobs, progress=self.request.progress,
-            brief=work.cost <= BRIEF_COST,
+        results = ordered(
+            work.summed, range(len(work)), executor=self.request.executor, n_jobs=self.request.n_jobs,
+            progress=self.request.progress, brief=work.cost <= BRIEF_COST,
         )  # fmt: skip
         try:
             for segment, segment_sum in zip(work, results, strict=True):

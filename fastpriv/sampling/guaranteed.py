@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.random import SeedSequence
 
-from .._parallel import ordered_map
+from .._executors import ordered
 from ..distributions import GaussianMixture
 from ..distributions.packed import Packed
 from ..numerics import BoolArray, FloatArray
@@ -93,7 +93,10 @@ def run_guaranteed(
             stopped = "max_samples"
             break
         task = _BatchTask(problem, truncation, request.root, size)
-        results = ordered_map(task, range(done, done + tasks), n_jobs=request.n_jobs, progress=request.progress)
+        results = ordered(
+            task, range(done, done + tasks), executor=request.executor, n_jobs=request.n_jobs,
+            progress=request.progress,
+        )  # fmt: skip
         try:
             for block_state, seen, new in results:
                 state.merge(block_state)
