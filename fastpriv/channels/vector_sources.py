@@ -105,8 +105,9 @@ def sources_of(name: str, part: Any) -> list[VectorSource]:
         count = ray.remote(_length)
         references = part[0].to_numpy_refs(column=part[1])
         lengths = ray.get([count.remote(reference) for reference in references])
-        pairs = zip(references, lengths, strict=True)
-        return [_ComputedSource(name, partial(_ray_block, reference), int(length)) for reference, length in pairs]
+        blocks = map(ray.cloudpickle.dumps, references)  # with their owner, which pickle does not know of
+        pairs = zip(blocks, lengths, strict=True)
+        return [_ComputedSource(name, partial(_ray_block, block), int(length)) for block, length in pairs]
     return [source_of(name, part)]
 
 
@@ -118,10 +119,10 @@ def _length(block: Any) -> int:
     return len(block)
 
 
-def _ray_block(reference: Any) -> Any:
+def _ray_block(block: bytes) -> Any:
     import ray
 
-    return ray.get(reference)
+    return ray.get(ray.cloudpickle.loads(block))
 
 
 class ConcatenatedSource(VectorSource):

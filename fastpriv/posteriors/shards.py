@@ -86,7 +86,8 @@ def posterior(likelihood: ShardedLikelihood, prior: Any, options: Options) -> Po
             first, largest = dense.evidence_tree(), (np.empty(0), np.empty(0, dtype=np.int64))
             for payload in payloads:
                 nodes, own = _unpacked(payload, 0)
-                first = dense.evidence_tree([*first.nodes, *nodes])
+                for node in nodes:
+                    first.add(node)
                 largest = dense.largest_of(options.top, largest, own)
             evidence = dense.evidence_of(dense.FirstPassSums(*first.total()), size, inputs)
             second = dense.divergence_tree()

@@ -251,7 +251,7 @@ def test_the_chunks_of_a_dask_array_are_parts():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_a_dask_cluster_and_ray_give_the_same_bits(files, tmp_path):
+def test_a_dask_cluster_gives_the_same_bits(files, tmp_path):
     distributed = pytest.importorskip("distributed")
     expected = posterior(LOGS, PRIOR)
     likelihood = ShardedLikelihood([(path, "log") for path in files], 6)
@@ -265,10 +265,17 @@ def test_a_dask_cluster_and_ray_give_the_same_bits(files, tmp_path):
 
         found = posterior(likelihood, prior, executor=client, progress=kill, store=tmp_path / "store")
     same(found, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_ray_gives_the_same_bits_of_files_and_of_a_dataset(files):
     ray = pytest.importorskip("ray")
+    likelihood = ShardedLikelihood([(path, "log") for path in files], 6)
+    prior = ShardedLikelihood([(path, "prior") for path in files])
     ray.init(num_cpus=2, _temp_dir=f"/tmp/ray{os.getpid()}", include_dashboard=False, log_to_driver=False)
     try:
-        same(posterior(likelihood, prior, executor="ray"), expected)
+        same(posterior(likelihood, prior, executor="ray"), posterior(LOGS, PRIOR))
         dataset = ray.data.from_numpy([part[:, None] for part in cut(LOGS)]).map_batches(
             lambda batch: {"log": batch["data"][:, 0]}
         )
