@@ -41,6 +41,7 @@ from .channels.likelihoods import ShardedLikelihood as ShardedLikelihood
 from .channels.matrix_channels import Channel as Channel
 from .channels.matrix_channels import DefaultChannel as DefaultChannel
 from .channels.matrix_channels import SparseChannel as SparseChannel
+from .channels.stacks import ChannelStack as ChannelStack
 from .channels.subset_likelihoods import SubsetLikelihood as SubsetLikelihood
 from .channels.subset_likelihoods import rank_of_subset as rank_of_subset
 from .channels.subset_likelihoods import subset_of_rank as subset_of_rank
@@ -48,6 +49,7 @@ from .cli.info import show_versions as show_versions
 from .distributions import Density as Density
 from .distributions import GaussianMixture as GaussianMixture
 from .distributions import LogRatio as LogRatio
+from .distributions import MixtureStack as MixtureStack
 from .distributions import Pmf as Pmf
 from .distributions.files import read_mixture as read_mixture
 from .distributions.files import write_mixture as write_mixture

@@ -48,21 +48,21 @@ static inline fp_flags fp_flags_save(void)
 static inline void fp_flags_restore(fp_flags held) { fesetenv(&held); }
 #endif
 
-enum { FP_BLOCK = 256, FP_MAX_INPUTS = 4, FP_UFUNC_CHUNK = 16384 };
+enum { FP_BLOCK = 256, FP_MAX_INPUTS = 4, FP_MAX_OPERANDS = 16, FP_UFUNC_CHUNK = 16384 };
 
 typedef void fp_kernel(const double *const *in, double *out, ptrdiff_t n);
 typedef void fp_ufunc_function(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data);
 
 typedef struct {
     const char *name;
-    int inputs;
+    int inputs, outputs;
     const char *signature; /* of a generalised ufunc, else NULL */
     fp_ufunc_function *loop;
     void *variants[3]; /* by FP_ISA_*: an fp_kernel, or the function that the loop of a generalised ufunc calls */
     /* NumPy keeps pointers to these */
     fp_ufunc_function *functions[1];
     void *data[1];
-    char types[FP_MAX_INPUTS + 1];
+    char types[FP_MAX_OPERANDS];
 } fp_ufunc;
 
 #define FP_LOOP_1(stem, scalar)                                                                                        \
@@ -99,12 +99,16 @@ typedef struct {
 #define FP_VARIANTS(stem) {(void *)stem##_baseline, (void *)stem##_baseline, (void *)stem##_baseline}
 #endif
 
-#define FP_UFUNC_1(stem) {.name = #stem, .inputs = 1, .loop = fp_ufunc_loop_1, .variants = FP_VARIANTS(stem)}
-#define FP_UFUNC_2(stem) {.name = #stem, .inputs = 2, .loop = fp_ufunc_loop_2, .variants = FP_VARIANTS(stem)}
-#define FP_UFUNC_3(stem) {.name = #stem, .inputs = 3, .loop = fp_ufunc_loop_3, .variants = FP_VARIANTS(stem)}
-#define FP_UFUNC_4(stem) {.name = #stem, .inputs = 4, .loop = fp_ufunc_loop_4, .variants = FP_VARIANTS(stem)}
-#define FP_GUFUNC(stem, nin, core, own_loop)                                                                           \
-    {.name = #stem, .inputs = nin, .signature = core, .loop = own_loop, .variants = FP_VARIANTS(stem)}
+#define FP_UFUNC_1(stem) {.name = #stem, .inputs = 1, .outputs = 1, .loop = fp_ufunc_loop_1, .variants = FP_VARIANTS(stem)}
+#define FP_UFUNC_2(stem) {.name = #stem, .inputs = 2, .outputs = 1, .loop = fp_ufunc_loop_2, .variants = FP_VARIANTS(stem)}
+#define FP_UFUNC_3(stem) {.name = #stem, .inputs = 3, .outputs = 1, .loop = fp_ufunc_loop_3, .variants = FP_VARIANTS(stem)}
+#define FP_UFUNC_4(stem) {.name = #stem, .inputs = 4, .outputs = 1, .loop = fp_ufunc_loop_4, .variants = FP_VARIANTS(stem)}
+/* A ufunc with a loop of its own; `core` is the signature of a generalised one, else NULL */
+#define FP_OWN_UFUNC(stem, nin, nout, core, own_loop)                                                                  \
+    {                                                                                                                  \
+        .name = #stem, .inputs = nin, .outputs = nout, .signature = core, .loop = own_loop,                            \
+        .variants = FP_VARIANTS(stem)                                                                                  \
+    }
 
 /* Whether an exception is pending or a signal raises one; set when the table is registered. */
 static fp_interrupted fp_ufunc_interrupted;
@@ -210,7 +214,7 @@ static inline void fp_ufunc_prepare(fp_ufunc *ufunc, char type)
 {
     ufunc->functions[0] = ufunc->loop;
     ufunc->data[0] = ufunc->variants[fp_isa()];
-    for (int k = 0; k <= ufunc->inputs; k++)
+    for (int k = 0; k < ufunc->inputs + ufunc->outputs; k++)
         ufunc->types[k] = type;
 }
 

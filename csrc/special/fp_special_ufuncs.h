@@ -45,7 +45,7 @@ static fp_ufunc fp_special_ufuncs[] = {
     FP_UFUNC_2(logaddexp),
     FP_UFUNC_2(ndtr_difference),
     FP_UFUNC_2(log_ndtr_difference),
-    FP_GUFUNC(log_sum_exp, 1, "(n)->()", fp_reduction_loop),
+    FP_OWN_UFUNC(log_sum_exp, 1, 1, "(n)->()", fp_reduction_loop),
 };
 
 enum { FP_SPECIAL_UFUNCS = sizeof fp_special_ufuncs / sizeof fp_special_ufuncs[0] };
