@@ -4,11 +4,16 @@ Every answer is an ``Estimate``: ``value``, ``lower`` and ``upper`` bound, ``kin
 
 >>> import fastpriv
 
-What does the release of a column with noise leak? ``assess`` makes tables, files and figures; ``sweep`` takes several.
+What does the release of a column with noise leak? ``assess`` makes tables, files and figures.
 
 >>> report = fastpriv.assess([1, 2, 2, 3], sigma=[1.0], epsilon=[0.5])
 >>> print(report["mutual_information"])
 Estimate([0.2...
+
+What is a quantity over a grid of settings? ``sweep`` tabulates a million of them, and goes on where it was killed.
+
+>>> fastpriv.sweep("bac_capacity", grid={"a": [0.1, 0.2], "b": "0:0.5:6"})
+<SweepTable of capacity.bac_capacity: 12 cells, a x b>
 
 What does a channel leak, by every notion? ``notions`` has LDP, LIP, MBP, ABP, information, leakage and accuracy;
 ``mechanisms`` has the channels and noises that people use.

@@ -14,7 +14,7 @@ from .assessment.assess import assess as assess
 from .assessment.columns import read_categories as read_categories
 from .assessment.columns import read_column as read_column
 from .assessment.result import Assessment as Assessment
-from .assessment.result import Sweep as Sweep
+from .assessment.result import Comparison as Comparison
 from .capacity.awgn import AwgnCapacity as AwgnCapacity
 from .capacity.awgn import awgn_capacity as awgn_capacity
 from .capacity.bac import bac_capacity as bac_capacity
@@ -81,7 +81,7 @@ from .posteriors.bayes import posterior as posterior
 from .posteriors.bayes import posterior_mode as posterior_mode
 from .posteriors.result import Posterior as Posterior
 from .sampling.options import Sampling as Sampling
-from .sweeps.engine import sweep as sweep
+from .sweeps.runs import sweep as sweep
 from .sweeps.table import SweepPlan as SweepPlan
 from .sweeps.table import SweepTable as SweepTable
 

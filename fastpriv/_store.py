@@ -28,12 +28,13 @@ from . import _validate
 from ._files import explain_write_errors
 from .errors import DomainError
 
-__all__ = ["ResultStore"]
+__all__ = ["DamagedStoreError", "ResultStore"]
 
 _APPLICATION = 0x66707276  # "fprv", the application id in the header of a store
 _FORMAT = 1  # version of the tables below, the user_version in the header of a store
 _DIGEST_BYTES = 16  # of a row: an accident that leaves the digest in agreement has probability 2^-128
 _SIDE_FILES = ("", "-wal", "-shm", "-lock")  # endings of the files that belong to a store
+# The tables of a store.
 _TABLES = """
 create table if not exists identity (name text primary key, value text not null);
 create table if not exists notes (name text primary key, value text not null);
@@ -41,6 +42,10 @@ create table if not exists results (key integer primary key, payload blob not nu
 """
 _open_paths: set[str] = set()  # stores that this process writes: its POSIX locks do not exclude itself
 _open_paths_lock = threading.Lock()
+
+
+class DamagedStoreError(DomainError):
+    """A file that SQLite cannot read."""
 
 
 class ResultStore:
@@ -145,7 +150,7 @@ class ResultStore:
             raise FileNotFoundError(
                 f"{name} must be a file that fastpriv made; got none at {str(target)!r}. Check the path."
             )
-        # A store that nobody writes has no log: without locks, no files are left beside it, also where none can be made.
+        # A store that nobody writes has no log. It is read without locks, which need files beside it.
         mode = "mode=ro" if os.path.exists(f"{target}-wal") else "mode=ro&immutable=1"
         with _explained(target, name):
             connection = sqlite3.connect(
@@ -189,11 +194,11 @@ class ResultStore:
         while True:
             with self._lock, _explained(self.path, self._name):
                 rows = self._connection.execute(
-                    "select key, payload, digest from results where key between ? and ? order by key limit 64",
-                    (first, last),
+                    "select key, cast(payload as blob), cast(digest as blob) from results where key between ? and ? "
+                    "order by key limit 64", (first, last),
                 ).fetchall()
             for key, payload, digest in rows:
-                if isinstance(payload, bytes) and digest == self._digest(key, payload):
+                if digest == self._digest(key, payload):
                     yield key, payload
             if len(rows) < 64 or rows[-1][0] >= last:
                 return
@@ -267,7 +272,7 @@ def _explained(path: Path | None, name: str) -> Iterator[None]:
             )
             explained.errno = errno.ENOSPC  # type: ignore[attr-defined]
         elif code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-            explained = DomainError(
+            explained = DamagedStoreError(
                 f"{name} must be a whole file that fastpriv made; got {shown}: {error}. Name another file, or remove "
                 "this one to start afresh."
             )

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import mpmath as mp
 
-mp.mp.prec = 400  # the whole module computes at this precision
 STEPS, LAST = 32, 12  # points to a unit, and the last one
 BITS = 26  # of the leading part of the density: its products with 26 bits of another number are exact
 
@@ -31,7 +30,8 @@ def text():
         "/* bound: computed by fit_normal_tail - each number rounded to a double-double */",
         f"static const double fp_normal_tail_table[{STEPS * LAST + 1}][4] = {{",
     ]
-    lines += ["    {" + ", ".join(x.hex() for x in row(mp.mpf(k) / STEPS)) + "}," for k in range(STEPS * LAST + 1)]
+    with mp.workprec(400):
+        lines += ["    {" + ", ".join(x.hex() for x in row(mp.mpf(k) / STEPS)) + "}," for k in range(STEPS * LAST + 1)]
     return "\n".join([*lines, "};", "", "#endif", ""])
 
 

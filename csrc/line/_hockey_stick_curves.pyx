@@ -19,8 +19,24 @@ cdef extern from "line/fp_hockey_stick.h":
         int, const double *, const double *, const double *, int, const double *, const double *, const double *,
         const double *, ptrdiff_t, double, int, fp_interrupted, double, fp_bracket *, long *) noexcept nogil
     fp_hockey_stick_kernel fp_hockey_stick_select()
+    ctypedef struct fp_pieces:
+        int count
+        long evaluations
+    ctypedef struct fp_pair_analysis:
+        fp_pieces pieces
+    ctypedef int (*fp_pair_analysis_builder)(
+        fp_pair_analysis *, int, const double *, const double *, const double *, int, const double *, const double *,
+        const double *, fp_interrupted, double) noexcept nogil
+    ctypedef int (*fp_pair_analysis_kernel)(
+        const fp_pair_analysis *, const double *, ptrdiff_t, double, int, fp_interrupted, double, fp_bracket *,
+        long *) noexcept nogil
+    fp_pair_analysis_builder fp_pair_analysis_builder_select()
+    fp_pair_analysis_kernel fp_pair_analysis_select()
+    void fp_pair_analysis_free(fp_pair_analysis *) noexcept nogil
 
 cdef fp_hockey_stick_kernel kernels = fp_hockey_stick_select()
+cdef fp_pair_analysis_builder builders = fp_pair_analysis_builder_select()
+cdef fp_pair_analysis_kernel analysis_kernels = fp_pair_analysis_select()
 
 
 def pair_curve(const double[::1] w, const double[::1] m, const double[::1] s, const double[::1] v,
@@ -45,6 +61,41 @@ def pair_curve(const double[::1] w, const double[::1] m, const double[::1] s, co
                         cost)
     finished(status, "components")
     return result, (cost[0], cost[1], cost[2], cost[3], cost[4])
+
+
+cdef class PairAnalysis:
+    """The monotone pieces of a pair of mixtures P = (w, m, s) and Q = (v, n, t), for curves on several threads."""
+
+    cdef fp_pair_analysis analysis
+
+    def __init__(self, const double[::1] w, const double[::1] m, const double[::1] s, const double[::1] v,
+                 const double[::1] n, const double[::1] t, double deadline=INFINITY):
+        cdef int status
+        fp_pair_analysis_free(&self.analysis)
+        with nogil:
+            status = builders(&self.analysis, <int>w.shape[0], &w[0], &m[0], &s[0], <int>v.shape[0], &v[0], &n[0],
+                              &t[0], interrupted, deadline)
+        finished(status, "components")
+
+    def __dealloc__(self):
+        fp_pair_analysis_free(&self.analysis)
+
+    @property
+    def evaluations(self):
+        """Evaluations of the log-ratio that the analysis took."""
+        return self.analysis.pieces.evaluations
+
+    def curve(self, const double[::1] epsilon, double target, bint logs, double deadline=INFINITY):
+        """As ``pair_curve``, but for the evaluations of the analysis; the bits of a row do not depend on the others."""
+        result = np.empty((epsilon.shape[0], 6))
+        cdef double[:, ::1] out = result
+        cdef long cost[5]
+        cdef int status
+        with nogil:
+            status = analysis_kernels(&self.analysis, &epsilon[0], epsilon.shape[0], target, logs, interrupted, deadline,
+                                      <fp_bracket *>&out[0, 0], cost)
+        finished(status, "components")
+        return result, (cost[0], cost[1], cost[2], cost[3], cost[4])
 
 
 def stack_curves(tuple p, tuple q, const double[:, :] epsilon, const Py_ssize_t[::1] rows, tuple shape, double target,

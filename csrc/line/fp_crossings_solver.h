@@ -9,7 +9,7 @@
  * D / l times the largest e^eps q there times expm1(D). Nothing depends on the other crossings, nor on their order. */
 /* bounds: tested by enclosures/test_hockey_stick - margins of the loss by a crossing */
 
-#define FP_KNOTS 16 /* of a piece; that many more for each infinite end */
+#define FP_KNOTS 8 /* of a piece; that many more for each infinite end */
 /* bound: none - L may be off by so much, and four times the error of L, at what is taken for a crossing */
 #define FP_CROSSING_WIDTH 1e-12
 #define FP_CROSSING_STEPS 30 /* Newton steps before a crossing is left to bisection */

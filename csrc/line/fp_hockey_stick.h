@@ -46,6 +46,19 @@ typedef struct {
     ptrdiff_t capacity;
 } fp_optimal_sets;
 
+/* The monotone pieces of a pair, which may be used by several threads for different eps. */
+typedef struct {
+    fp_log_ratio r;
+    fp_pieces pieces;
+    double scale; /* the largest sigma */
+} fp_pair_analysis;
+
+static inline void fp_pair_analysis_free(fp_pair_analysis *analysis)
+{
+    fp_pieces_free(&analysis->pieces);
+    fp_log_ratio_free(&analysis->r);
+}
+
 static inline void fp_optimal_sets_free(fp_optimal_sets *sets)
 {
     for (int i = 0; i < FP_EPSILON_BLOCK; ++i) {
@@ -67,6 +80,18 @@ static inline double fp_log_expm1(double dev) { return dev > 30.0 ? dev : log(ex
 #include "common/fp_variants.h"
 #define FP_LOOPS "line/fp_hockey_stick_closed_solver.h"
 #include "common/fp_variants.h"
+
+typedef int (*fp_pair_analysis_builder)(fp_pair_analysis *, int, const double *, const double *, const double *, int,
+                                        const double *, const double *, const double *, fp_interrupted, double);
+typedef int (*fp_pair_analysis_kernel)(const fp_pair_analysis *, const double *, ptrdiff_t, double, int, fp_interrupted,
+                                       double, fp_bracket *, long *);
+
+static inline fp_pair_analysis_builder fp_pair_analysis_builder_select(void)
+{
+    return FP_SELECT(fp_pair_analysis_build);
+}
+
+static inline fp_pair_analysis_kernel fp_pair_analysis_select(void) { return FP_SELECT(fp_pair_analysis_curve); }
 
 typedef int (*fp_hockey_stick_kernel)(int, const double *, const double *, const double *, int, const double *,
                                       const double *, const double *, const double *, ptrdiff_t, double, int,

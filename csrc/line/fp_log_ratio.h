@@ -64,6 +64,7 @@ typedef struct {
     double *w, *m, *s, *v, *n, *t; /* P = (w, m, s) and Q = (v, n, t), each sorted by mean and sigma */
     int np, nq;
     fp_stop_token *stop;           /* set by the caller before anything else */
+    size_t scratch_size;
     double *scratch;         /* 20 (padded p + padded q + padded coupling) + padded q doubles */
     void *storage;
 } fp_log_ratio;
@@ -330,6 +331,7 @@ static inline int fp_log_ratio_build(fp_log_ratio *r, int np, const double *w, c
     fp_coupling_fill(r, partner, partner + np, unmatched, total, &cursor);
     fp_tilt_fill(r, &cursor);
     r->scratch = cursor;
+    r->scratch_size = doubles - (size_t)(cursor - (double *)block);
     return 0;
 }
 

@@ -161,10 +161,13 @@ static int FP_NAME(fp_pieces_append_monotone)(fp_pieces *out, double left, doubl
  * is proved, or the end of the run. */
 typedef struct {
     double x; /* the next point */
-    double left, right, low, high, f_low, f_high, x_before, f_before, secant;
+    double left, right, low, high, f_low, f_high, x_before, f_before, secant,
+        slope_error; /* at the left end */
     double zero, side[2], slope_size;
+    double value[3], error[3]; /* of L at the left side, the zero and the right side */
+    double end_value[2], end_error[2];
     double near, far, step; /* from the zero to points where the sign is not proved, and where it is */
-    int sign, phase, same_side, steps, growing;
+    int sign, phase, same_side, steps, bisections, growing, strict;
 } FP_NAME(fp_extremum);
 
 /* Begin the search on a side of the zero; whether there is none. */
@@ -173,6 +176,8 @@ static int FP_NAME(fp_extremum_begin_side)(FP_NAME(fp_extremum) * s, int right)
     double end = right ? s->right : s->left, least = 2.0 * (nextafter(fabs(s->zero), INFINITY) - fabs(s->zero));
     s->phase = right ? FP_AT_RIGHT_SIDE : FP_AT_LEFT_SIDE;
     s->side[right] = end;
+    s->value[2 * right] = s->end_value[right];
+    s->error[2 * right] = s->end_error[right];
     s->far = fabs(end - s->zero);
     if (!(s->far > 0.0))
         return right ? 1 : FP_NAME(fp_extremum_begin_side)(s, 1);
@@ -180,44 +185,67 @@ static int FP_NAME(fp_extremum_begin_side)(FP_NAME(fp_extremum) * s, int right)
     s->step = s->step > least ? s->step : least;
     s->step = s->step < 0.5 * s->far ? s->step : 0.5 * s->far;
     s->near = 0.0;
-    s->steps = 0;
+    s->bisections = 0;
     s->growing = 1;
     s->x = right ? s->zero + s->step : s->zero - s->step;
     return 0;
 }
 
+/* The next point of the search for the zero, or the begin of that for its sides; whether the search has ended. */
+static int FP_NAME(fp_extremum_next)(FP_NAME(fp_extremum) * s, const FP_NAME(fp_ratios) * at, int lane, int zero)
+{
+    double next = s->steps % 3 == 2 ? 0.5 * (s->low + s->high)
+                                    : (s->f_low * s->high - s->f_high * s->low) / (s->f_low - s->f_high);
+    if (!(next > s->low && next < s->high))
+        next = 0.5 * (s->low + s->high);
+    if (!zero && next > s->low && next < s->high) {
+        s->phase = FP_AT_ZERO;
+        s->x = next;
+        return 0;
+    }
+    int at_left = s->phase == FP_AT_RIGHT_END && s->f_low >= 0.0;
+    double proved = at_left                         ? s->f_low - s->slope_error
+                    : s->phase == FP_AT_RIGHT_END ? -s->f_high - at->slope_error[lane]
+                                                    : 0.0;
+    if (proved > 0.0) { /* the slope has the same sign on all of the run */
+        s->side[0] = s->side[1] = at_left ? s->left : s->right;
+        return 1;
+    }
+    s->zero = at_left ? s->left : s->x;
+    s->value[1] = at_left ? s->end_value[0] : at->value[lane];
+    s->error[1] = at_left ? s->end_error[0] : at->error[lane];
+    s->slope_size = at_left ? s->f_low + s->slope_error : fabs(at->slope[lane]) + at->slope_error[lane];
+    return FP_NAME(fp_extremum_begin_side)(s, 0);
+}
+
 /* Take in what is known at x; whether the search has ended. */
 static int FP_NAME(fp_extremum_step)(FP_NAME(fp_extremum) * s, const FP_NAME(fp_ratios) * at, int lane)
 {
-    double slope_error = at->slope_error[lane], f = s->sign * at->slope[lane], x = s->x, next;
-    int zero = 0, right = s->phase == FP_AT_RIGHT_SIDE;
-    if (s->phase >= FP_AT_LEFT_SIDE) {
-        double all = fabs((right ? s->right : s->left) - s->zero);
-        int proved = (right ? f : -f) > slope_error;
-        if (proved)
-            s->far = s->step, s->side[right] = x, s->growing = 0;
-        else
-            s->near = s->step;
-        if (s->growing && 4.0 * s->step < all)
-            s->step *= 4.0;
-        else { /* the flat part is long, or the sign is proved at the end alone: bisect */
-            s->growing = 0;
-            if (s->far < 1e-6 * all || ++s->steps > 45 || s->far - s->near <= 1e-12 * all)
-                return right ? 1 : FP_NAME(fp_extremum_begin_side)(s, 1);
-            s->step = 0.5 * (s->near + s->far);
-        }
-        s->x = right ? s->zero + s->step : s->zero - s->step;
+    double slope_error = at->slope_error[lane], f = s->sign * at->slope[lane], x = s->x;
+    if (s->phase == FP_AT_LEFT_END) {
+        s->end_value[0] = at->value[lane], s->end_error[0] = at->error[lane];
+        s->f_low = f, s->slope_error = slope_error;
+        s->x = s->right;
+        s->phase = FP_AT_RIGHT_END;
         return 0;
     }
-    if (s->phase == FP_AT_LEFT_END) {
-        s->f_low = f;
-        zero = f >= 0.0;
-    } else if (s->phase == FP_AT_RIGHT_END) {
+    if (s->phase == FP_AT_RIGHT_END) {
+        s->end_value[1] = at->value[lane], s->end_error[1] = at->error[lane];
         s->f_high = f;
-        zero = f <= 0.0;
-    } else {
+        s->secant = fabs((f - s->f_low) / (x - s->left));
+        s->x_before = x, s->f_before = f;
+        return FP_NAME(fp_extremum_next)(s, at, lane, f <= 0.0 || s->f_low >= 0.0);
+    }
+    int right = s->phase == FP_AT_RIGHT_SIDE, side = s->phase != FP_AT_ZERO;
+    if (side && s->steps <= 200 && (right ? -f : f) > slope_error && x > s->low && x < s->high)
+        s->strict = 1, s->phase = FP_AT_ZERO; /* the zero lies farther on */
+    if (s->phase == FP_AT_ZERO) {
         /* L is within its error of its extremum, or the slope is no better known */
-        zero = fabs(f) <= 2.0 * slope_error || f * f <= at->error[lane] * s->secant || ++s->steps > 200;
+        int zero = fabs(f) <= 2.0 * slope_error || (!s->strict && f * f <= at->error[lane] * s->secant)
+                   || ++s->steps > 200;
+        if (x != s->x_before)
+            s->secant = fabs((f - s->f_before) / (x - s->x_before));
+        s->x_before = x, s->f_before = f;
         if (f < 0.0) {
             s->low = x, s->f_low = f;
             s->f_high *= s->same_side < 0 ? 0.5 : 1.0;
@@ -227,27 +255,23 @@ static int FP_NAME(fp_extremum_step)(FP_NAME(fp_extremum) * s, const FP_NAME(fp_
             s->f_low *= s->same_side > 0 ? 0.5 : 1.0;
             s->same_side = 1;
         }
+        return FP_NAME(fp_extremum_next)(s, at, lane, zero);
     }
-    if (s->phase > FP_AT_LEFT_END && x != s->x_before)
-        s->secant = fabs((f - s->f_before) / (x - s->x_before));
-    s->x_before = x;
-    s->f_before = f;
-    if (!zero && s->phase == FP_AT_LEFT_END) {
-        s->x = s->right;
-        s->phase = FP_AT_RIGHT_END;
-        return 0;
+    double all = fabs((right ? s->right : s->left) - s->zero);
+    if ((right ? f : -f) > slope_error) {
+        s->far = s->step, s->side[right] = x, s->growing = 0;
+        s->value[2 * right] = at->value[lane], s->error[2 * right] = at->error[lane];
+    } else
+        s->near = s->step;
+    if (s->growing && 4.0 * s->step < all)
+        s->step *= 4.0;
+    else { /* the flat part is long, or the sign is proved at the end alone: bisect */
+        s->growing = 0;
+        if (s->far < 1e-6 * all || ++s->bisections > 45 || s->far - s->near <= 1e-3 * s->far)
+            return right ? 1 : FP_NAME(fp_extremum_begin_side)(s, 1);
+        s->step = 0.5 * (s->near + s->far);
     }
-    next = s->steps % 3 == 2 ? 0.5 * (s->low + s->high)
-                             : (s->f_low * s->high - s->f_high * s->low) / (s->f_low - s->f_high);
-    if (!(next > s->low && next < s->high))
-        next = 0.5 * (s->low + s->high);
-    if (zero || !(next > s->low && next < s->high)) {
-        s->zero = x;
-        s->slope_size = fabs(f) + slope_error;
-        return FP_NAME(fp_extremum_begin_side)(s, 0);
-    }
-    s->phase = FP_AT_ZERO;
-    s->x = next;
+    s->x = right ? s->zero + s->step : s->zero - s->step;
     return 0;
 }
 
@@ -277,10 +301,10 @@ static void FP_NAME(fp_extrema_find)(const fp_log_ratio *r, FP_NAME(fp_extremum)
 }
 
 /* Append the falling, flat and rising parts of the run of an extremum that was found. */
-static int FP_NAME(fp_split_curved)(const fp_log_ratio *r, const FP_NAME(fp_extremum) * s, fp_pieces *out)
+static int FP_NAME(fp_split_curved)(const FP_NAME(fp_extremum) * s, int stopped, fp_pieces *out)
 {
     double xl = s->side[0], xr = s->side[1];
-    if (r->stop->status) { /* stopped halfway: nothing is known of the run */
+    if (stopped) { /* halfway: nothing is known of the run */
         out->undecided++;
         return FP_NAME(fp_pieces_append)(
             out, (fp_piece){s->left, s->right, FP_ENCLOSED, 0, -INFINITY, INFINITY, 0, 0, 0, 0});
@@ -288,13 +312,10 @@ static int FP_NAME(fp_split_curved)(const fp_log_ratio *r, const FP_NAME(fp_extr
     if (FP_NAME(fp_pieces_append_monotone)(out, s->left, xl, -s->sign))
         return -1;
     if (xl < xr) {
-        FP_NAME(fp_ratios) at;
-        double x[FP_LANES] = {s->zero, xl, xr, xr, xr, xr, xr, xr};
-        FP_NAME(fp_log_ratio_at_points)(r, x, &at);
-        /* convex: below the higher end and above the tangent at x; concave: the mirror image */
-        double tops[2] = {s->sign * at.value[1] + at.error[1], s->sign * at.value[2] + at.error[2]},
+        /* convex: below the higher end and above the tangent at the zero; concave: the mirror image */
+        double tops[2] = {s->sign * s->value[0] + s->error[0], s->sign * s->value[2] + s->error[2]},
                top = tops[0] > tops[1] ? tops[0] : tops[1];
-        double foot = s->sign * at.value[0] - at.error[0] - (fabs(at.slope[0]) + at.slope_error[0]) * (xr - xl);
+        double foot = s->sign * s->value[1] - s->error[1] - s->slope_size * (xr - xl);
         top = top > foot ? top : foot;
         if (fp_pieces_reserve(out))
             return -1;
@@ -526,7 +547,7 @@ static int FP_NAME(fp_pieces_build)(const fp_log_ratio *r, fp_pieces *out)
         if (run.kind_of_piece == FP_MONOTONE)
             status = FP_NAME(fp_pieces_append_monotone)(out, run.left, run.right, run.sign);
         else if (run.kind_of_piece == FP_CURVED)
-            status = FP_NAME(fp_split_curved)(r, &extremum[extrema++], out);
+            status = FP_NAME(fp_split_curved)(&extremum[extrema++], r->stop->status, out);
         else
             status = fp_pieces_reserve(out) ? -1 : (out->piece[out->count++] = run, 0);
     }

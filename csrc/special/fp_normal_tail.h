@@ -13,7 +13,7 @@
 #include "special/fp_erfc.h"
 #include "special/fp_normal_tail_table.h"
 
-/* bound: tested by kernels/test_special_accuracy - relative error of the tail, in units of 1 + z^2, for |z| <= 12 */
+/* bound: tested by kernels/test_normal_tail - relative error of the tail, in units of 1 + z^2, for |z| <= 12 */
 #define FP_NORMAL_TAIL_ERROR 0x1p-62
 /* bound: proved - Q(12), which a tail beyond the table is at most */
 #define FP_NORMAL_TAIL_LEAST 1.8e-33

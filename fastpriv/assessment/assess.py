@@ -1,4 +1,4 @@
-"""``assess`` and ``sweep``: the quantities of columns under mechanisms, over grids.
+"""``assess``: the quantities of columns under mechanisms, over grids.
 
 The work is cut into blocks that do not depend on the number of threads. With a checkpoint each block is kept on disk,
 so that a killed run can go on.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,10 +27,10 @@ from .checkpoint import Checkpoint
 from .families import MechanismFamily, family_of, required_parameters
 from .grids import check_size, default_epsilon, default_level, default_sigma
 from .quantities import QuantityGrid, compute_quantities
-from .result import Assessment, Sweep
+from .result import Assessment, Comparison
 from .secret import MAX_CATEGORIES, SecretDistribution, assign_inputs, secret_distribution
 
-__all__ = ["assess", "sweep"]
+__all__ = ["assess"]
 
 Data = ArrayLike | Pmf
 _MAX_BLOCKS = 512  # of one column under one mechanism: enough for all threads, few enough files for a checkpoint
@@ -39,26 +41,31 @@ _EPSILON_REMEDY = "Pass epsilons in nats, such as 0.1,1,10."  # remedy for epsil
 
 
 def assess(
-    data: Data | None = None, *, mechanism: str | AnyChannel = "gaussian", sigma: ArrayLike | str | None = None,
+    data: Data | Mapping[str, Data] | None = None, *,
+    mechanism: str | AnyChannel | Sequence[str | AnyChannel] = "gaussian", sigma: ArrayLike | str | None = None,
     level: ArrayLike | str | None = None, epsilon: ArrayLike | str | None = None, bins: int | None = None,
     sensitivity: float | None = None, name: str = "value", source: str = "data", n_jobs: int | None = None,
     progress: Progress = None, checkpoint: str | os.PathLike[str] | None = None, resume: bool = False,
-) -> Assessment:  # fmt: skip
+) -> Assessment | Comparison:  # fmt: skip
     """Tabulate what releasing each value of a column through a mechanism leaks, with bounds.
+
+    Several columns or several mechanisms make one table: each column under each mechanism.
 
     Parameters
     ----------
-    data : array_like of numbers or names, shape (n,), or Pmf, optional
+    data : array_like of numbers or names, shape (n,), or Pmf, or mapping of str to these, optional
         The sensitive column, or the distribution of its values. Its empirical distribution is the prior of the secret.
         For a channel it may be left out: the secret is then uniform over the inputs; a Pmf of as many points as the
         channel has inputs is a distribution over these.
         For mechanisms of any values, integers that no double is are categories by exact value, in their order, and
-        everything that is not a number by its text: numbers by size, other text by alphabet.
-    mechanism : str or AnyChannel
+        everything that is not a number by its text: numbers by size, other text by alphabet. A mapping holds several
+        columns by name.
+    mechanism : str or AnyChannel, or sequence of these
         ``gaussian`` adds N(0, sigma^2) to each number once. Local mechanisms of a level, which is their LDP epsilon
         between the values that are farthest apart: ``rr`` (randomised response), ``oue``, ``sue`` (unary encodings),
         ``rappor``, ``subset`` and ``exponential`` for any values, also names; ``geometric`` and ``laplace-discrete``
-        add noise to whole numbers. Or one channel, such as ``read_channel`` returns.
+        add noise to whole numbers. Or one channel, such as ``read_channel`` returns. With several, ``sigma`` is taken
+        by gaussian, ``level`` by all others.
     sigma : array_like, shape (s,), or str, optional
         Standard deviations of Gaussian noise, in the unit of the column. Text such as ``"1,2,5"``, ``"0:10:101"``
         (equal steps) or ``"1..1000:31"`` (equal ratios) is a grid. Default: round numbers from a tenth of the column's
@@ -82,21 +89,22 @@ def assess(
     checkpoint : path-like, optional
         A directory where finished blocks are kept, for this user alone, until the run is complete.
     resume : bool
-        Take the blocks of an earlier run with the same data and settings from ``checkpoint``; a block that is damaged,
-        a link or of another owner, version or setting is computed again.
+        Take the blocks of an earlier run with the same data and settings from ``checkpoint``; a block that is damaged
+        or of another version or setting is computed again.
 
     Returns
     -------
-    Assessment
-        Table, summary, files and figure.
+    Assessment or Comparison
+        Table, summary, files and figure. A mapping of columns or a sequence of mechanisms gives a ``Comparison``, whose
+        ``comparison[column, mechanism]`` is an ``Assessment``.
 
     Raises
     ------
     DomainError
         For NaN or infinite data, numbers that doubles do not hold, names where numbers are needed, fractions for noise
         on whole numbers without bins, a parameter that the mechanism does not have, a non-positive sigma or level, a
-        negative epsilon, a constant column, more than 2**20 values for a mechanism of categories, or a grid of more
-        than 5,000,000 cells.
+        negative epsilon, a constant column, more than 2**20 values for a mechanism of categories, a grid of more than
+        5,000,000 cells, no column, no mechanism, one named twice, or a checkpoint that another run writes.
     ShapeError
         For empty or multi-dimensional data, or a channel with another number of inputs than there are values.
     MemoryError
@@ -120,68 +128,32 @@ def assess(
     >>> jobs = fastpriv.assess(["nurse", "nurse", "clerk", "judge"], mechanism="rr", level=[0.5, 1.0], epsilon=[0.1])
     >>> jobs["mbp_xi"].upper.round(4)
     array([0.3497, 0.6426])
-    """
-    _parallel.checked(n_jobs, progress)
-    case = _case(name, source, data, mechanism, sigma, level, epsilon, bins, sensitivity)
-    return _run_cases([case], n_jobs, progress, checkpoint, resume)[0]
-
-
-def sweep(
-    columns: Mapping[str, Data], *, mechanism: Sequence[str | AnyChannel] | str = "rr",
-    sigma: ArrayLike | str | None = None, level: ArrayLike | str | None = None, epsilon: ArrayLike | str | None = None,
-    bins: int | None = None, sensitivity: float | None = None, source: str = "data",
-    n_jobs: int | None = None, progress: Progress = None, checkpoint: str | os.PathLike[str] | None = None,
-    resume: bool = False,
-) -> Sweep:  # fmt: skip
-    """Tabulate what each column leaks under each mechanism: ``assess`` in one run and one table.
-
-    Parameters
-    ----------
-    columns : mapping of str to data
-        The columns by name.
-    mechanism : sequence of str or AnyChannel, or str
-        The mechanisms; ``sigma`` is taken by gaussian, ``level`` by all others.
-    sigma, level, epsilon, bins, sensitivity, source, n_jobs, progress, checkpoint, resume
-        As for ``assess``.
-
-    Returns
-    -------
-    Sweep
-        ``sweep[column, mechanism]`` is an ``Assessment``; table, summary, files and figure hold all of them.
-
-    Raises
-    ------
-    DomainError, ShapeError
-        As ``assess``, and for no column, no mechanism, or one named twice.
-
-    Notes
-    -----
-    **Accuracy** as ``assess``; ``tests/surfaces/test_assess_channels.py``.
-
-    Examples
-    --------
-    >>> import fastpriv
     >>> ages = {"age": [31, 40, 40, 58]}
-    >>> comparison = fastpriv.sweep(ages, mechanism=["gaussian", "geometric"], sigma=[20], level=[1.0], epsilon=[0.1])
-    >>> comparison
-    <Sweep of age under gaussian, geometric>
+    >>> fastpriv.assess(ages, mechanism=["gaussian", "geometric"], sigma=[20], level=[1.0], epsilon=[0.1])
+    <Comparison of age under gaussian, geometric>
     """
     _parallel.checked(n_jobs, progress)
-    if not isinstance(columns, Mapping):
-        raise DomainError(
-            f"columns must be a mapping of names to columns; got {_validate.shown(columns)}. Name them, as in "
-            "{'age': ages, 'job': jobs}, or pass a single one to fastpriv.assess."
-        )
-    if isinstance(mechanism, (str, AnyChannel)):
-        mechanisms: list[str | AnyChannel] = [mechanism]
-    else:
-        mechanisms = list(_validate.sequence("mechanism", mechanism, "mechanisms"))
-    names = [selected if isinstance(selected, str) else "channel" for selected in mechanisms]
+    one_mechanism = isinstance(mechanism, (str, AnyChannel)) or not np.iterable(mechanism)
+    if one_mechanism and not isinstance(data, Mapping):
+        case = _case(name, source, data, mechanism, sigma, level, epsilon, bins, sensitivity)
+        return _run_cases([case], n_jobs, progress, checkpoint, resume)[0]
+    columns: Mapping[str, Any] = data if isinstance(data, Mapping) else {name: data}
+    mechanisms = [mechanism] if one_mechanism else list(_validate.sequence("mechanism", mechanism, "mechanisms"))
+    cases = _cases(columns, mechanisms, sigma, level, epsilon, bins, sensitivity, source)
+    return Comparison(tuple(_run_cases(cases, n_jobs, progress, checkpoint, resume)))
+
+
+def _cases(
+    columns: Mapping[str, Data], mechanisms: list[Any], sigma: Any, level: Any, epsilon: Any, bins: int | None,
+    sensitivity: float | None, source: str,
+) -> list[_Case]:  # fmt: skip
+    """Return each column under each mechanism, with the parameters that the mechanism takes."""
+    families = [family_of(selected) for selected in mechanisms]
+    names = [family.name for family in families]
     duplicates = [selected for selected in names if names.count(selected) > 1]
     if not columns or not mechanisms or duplicates:
         shown = f"{duplicates[0]!r} twice" if duplicates else f"{len(columns)} columns and {len(mechanisms)} mechanisms"
-        raise DomainError(f"columns and mechanism must be at least one each, all different; got {shown}. Name them.")
-    families = [family_of(selected) for selected in mechanisms]
+        raise DomainError(f"data and mechanism must be at least one each, all different; got {shown}. Name them.")
     for name, value, takers in (
         ("sigma", sigma, [family.parameter == "sigma" for family in families]),
         ("level", level, [family.parameter == "level" for family in families]),
@@ -189,7 +161,7 @@ def sweep(
     ):
         if value is not None and not any(takers):
             raise _unused_argument(name, names[0])
-    cases = [
+    return [
         _case(
             column, source, data, selected, sigma if family.parameter == "sigma" else None,
             level if family.parameter == "level" else None, epsilon, bins,
@@ -197,7 +169,6 @@ def sweep(
         )
         for column, data in columns.items() for selected, family in zip(mechanisms, families, strict=True)
     ]  # fmt: skip
-    return Sweep(tuple(_run_cases(cases, n_jobs, progress, checkpoint, resume)))
 
 
 @dataclass(frozen=True)
@@ -220,14 +191,17 @@ class _Case:
         ]
         return {name: QuantityGrid.stack([row[name] for row in estimates]) for name in estimates[0]}
 
-    def checkpoint(self, parent: str | os.PathLike[str], resume: bool) -> Checkpoint:
+    def checkpoint(self, parent: str | os.PathLike[str], resume: bool, stack: ExitStack) -> Checkpoint:
+        """Open the checkpoint, which the end of ``stack`` closes."""
         secret, family = self.secret, self.family
         channel = None if family.parameter else family.build(1.0, self.sensitivity, secret)
         settings = (
             self.name, family.name, channel, secret.labels, secret.prior, secret.input_indices, secret.inputs,
             secret.step, self.sensitivity, self.grid, self.epsilon,
         )  # fmt: skip
-        return Checkpoint.open(parent, settings, resume=resume)
+        checkpoint = Checkpoint.open(parent, settings, resume=resume)
+        stack.callback(checkpoint.store.close)
+        return checkpoint
 
     def assessment(self, quantities: dict[str, QuantityGrid]) -> Assessment:
         return Assessment(
@@ -242,38 +216,49 @@ def _run_cases(
 ) -> list[Assessment]:
     """Compute all blocks of all cases; the checkpoints are removed when all are done."""
     flag = _validate.flag("resume", resume)
-    checkpoints = [None if checkpoint is None else case.checkpoint(checkpoint, flag) for case in cases]
-
-    def compute_block(task: tuple[int, slice]) -> dict[str, QuantityGrid]:
-        index, rows = task
-        store = checkpoints[index]
-        block = store.load(rows) if store is not None else None
-        if block is None:
-            block = cases[index].block(rows)
-            if store is not None:
-                store.save(rows, block)
-        return block
-
     tasks = [
         (index, rows) for index, case in enumerate(cases)
         for rows in blocks(case.grid.size, -(-case.grid.size // _MAX_BLOCKS))
     ]  # fmt: skip
-    done: list[list[dict[str, QuantityGrid]]] = [[] for _ in cases]
-    computed = ordered_map(compute_block, tasks, n_jobs=n_jobs, progress=progress)
-    for (index, _), block in zip(tasks, computed, strict=True):
-        done[index].append(block)
-    assessments = [
-        case.assessment({name: QuantityGrid.concatenate([block[name] for block in parts]) for name in parts[0]})
-        for case, parts in zip(cases, done, strict=True)
-    ]
-    for store in checkpoints:
-        if store is not None:
-            store.remove()
+    done: dict[int, dict[str, QuantityGrid]] = {}  # by position among the tasks
+    report, close = _parallel.progress_reporter(progress, len(tasks))
+    with ExitStack() as stack:
+        stack.callback(close)
+        checkpoints = [None if checkpoint is None else case.checkpoint(checkpoint, flag, stack) for case in cases]
+        for position, (index, rows) in enumerate(tasks):
+            store = checkpoints[index]
+            if store is not None and (kept := store.load(rows)) is not None:
+                done[position] = kept
+                report(len(done))
+        missing = [position for position in range(len(tasks)) if position not in done]
+        computed = ordered_map(partial(_block, cases), [tasks[position] for position in missing], n_jobs=n_jobs)
+        for position, block in zip(missing, computed, strict=True):
+            index, rows = tasks[position]
+            store = checkpoints[index]
+            if store is not None:
+                store.save(rows, block)
+            done[position] = block
+            report(len(done))
+        parts: list[list[dict[str, QuantityGrid]]] = [[] for _ in cases]
+        for position, (index, _) in enumerate(tasks):
+            parts[index].append(done[position])
+        assessments = [
+            case.assessment({name: QuantityGrid.concatenate([block[name] for block in own]) for name in own[0]})
+            for case, own in zip(cases, parts, strict=True)
+        ]
+        for store in checkpoints:
+            if store is not None:
+                store.store.remove()
     return assessments
 
 
+def _block(cases: list[_Case], task: tuple[int, slice]) -> dict[str, QuantityGrid]:
+    index, rows = task
+    return cases[index].block(rows)
+
+
 def _case(
-    name: str, source: str, data: Data | None, mechanism: str | AnyChannel, sigma: Any, level: Any, epsilon: Any,
+    name: str, source: str, data: Data | None, mechanism: Any, sigma: Any, level: Any, epsilon: Any,
     bins: int | None, sensitivity: float | None,
 ) -> _Case:  # fmt: skip
     family = family_of(mechanism)

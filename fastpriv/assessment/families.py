@@ -74,8 +74,8 @@ def family_of(mechanism: str | AnyChannel) -> MechanismFamily:
     """Return a family by its name, or the family that consists of one channel."""
     if not isinstance(mechanism, (AnyChannel, str)):
         raise DomainError(
-            f"mechanism must be a name or one channel; got {_validate.shown(mechanism)}. Wrap rows of probabilities in "
-            "fastpriv.Channel, and pass several mechanisms to fastpriv.sweep."
+            f"mechanism must be a name or a channel, or a sequence of these; got {_validate.shown(mechanism)}. Wrap "
+            "rows of probabilities in fastpriv.Channel."
         )
     if isinstance(mechanism, str):
         return FAMILIES[_validate.choice("mechanism", mechanism, tuple(FAMILIES))]

@@ -1,4 +1,4 @@
-"""The report page of an assessment or a sweep: one self-contained HTML file."""
+"""The report page of an assessment or a comparison: one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from ..figures.assessment_panels import assessment_panels, sweep_panels
+from ..figures.assessment_panels import assessment_panels, comparison_panels
 from ..figures.html_page import (
     can_draw,
     definition_list,
@@ -34,10 +34,10 @@ _NOT_DRAWN = "There are no pictures: matplotlib is not installed. Run: pip insta
 
 
 def report_page(report: Any, files: Sequence[str] = ()) -> str:
-    """Return the page of an ``Assessment`` or a ``Sweep``; ``files`` are the names of files beside it."""
-    is_sweep = hasattr(report, "assessments")
-    assessments = report.assessments if is_sweep else (report,)
-    parts = _sweep_parts(report) if is_sweep else _assessment_parts(report)
+    """Return the page of an ``Assessment`` or a ``Comparison``; ``files`` are the names of files beside it."""
+    is_comparison = hasattr(report, "assessments")
+    assessments = report.assessments if is_comparison else (report,)
+    parts = _comparison_parts(report) if is_comparison else _assessment_parts(report)
     sources = dict.fromkeys(assessment.source for assessment in assessments)
     mechanisms = dict.fromkeys(f"{assessment.mechanism}: {assessment.noise}" for assessment in assessments)
     grids = dict.fromkeys(dict(summary.facts(assessment))["grid"].partition(";")[0] for assessment in assessments)
@@ -80,13 +80,14 @@ def _assessment_parts(report: Any) -> list[str]:
     return [*parts, section("All quantities", [values, meanings])]
 
 
-def _sweep_parts(sweep: Any) -> list[str]:
+def _comparison_parts(comparison: Any) -> list[str]:
     parts = []
-    for name in dict.fromkeys(assessment.name for assessment in sweep):
-        assessments = [assessment for assessment in sweep if assessment.name == name]
-        content = [definition_list(summary.facts(assessments[0])[:1]), _upper_bounds(summary.sweep_table(assessments))]
+    for name in dict.fromkeys(assessment.name for assessment in comparison):
+        assessments = [assessment for assessment in comparison if assessment.name == name]
+        table = _upper_bounds(summary.comparison_table(assessments))
+        content = [definition_list(summary.facts(assessments[0])[:1]), table]
         if can_draw():
-            images = [_panel_image(draw, text, legend=True) for text, draw in sweep_panels(sweep, name)]
+            images = [_panel_image(draw, text, legend=True) for text, draw in comparison_panels(comparison, name)]
             content.append(picture_gallery(images, _SWEEP_CAPTION))
         else:
             content.append(paragraph(_NOT_DRAWN, faint=True))
@@ -99,7 +100,7 @@ def _sweep_parts(sweep: Any) -> list[str]:
     return parts
 
 
-# Caption of the picture that compares the mechanisms of a sweep.
+# Caption of the picture that compares the mechanisms of a comparison.
 _SWEEP_CAPTION = (
     "Upper bounds of what a release tells, over the LDP epsilon at delta = 1e-5 that the mechanism gives; one line a "
     "mechanism, hollow markers where no more than a bound is known. Lower is more private."

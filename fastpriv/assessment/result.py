@@ -1,4 +1,4 @@
-"""``Assessment`` and ``Sweep``: the frozen results, their tidy table, and the files that they are written to."""
+"""``Assessment`` and ``Comparison``: the frozen results, their tidy table, and the files that they are written to."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .families import Parameter, Requirement
 from .quantities import QUANTITIES, QuantityGrid
 from .report_page import report_page
 from .secret import SecretDistribution
-from .summary import assessment_summary, notebook_table, sweep_summary
+from .summary import assessment_summary, comparison_summary, notebook_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "FORMATS", "Assessment", "Sweep"]
+__all__ = ["COLUMNS", "FORMATS", "Assessment", "Comparison"]
 
 # Columns of text; Parquet stores each distinct text once.
 _TEXT_COLUMNS = ("column", "mechanism", "quantity", "kind", "unit", "method")
@@ -40,7 +40,7 @@ _INSTALL = "Run: pip install 'fastpriv[table]'"  # remedy for a missing pyarrow
 
 
 class _Report:
-    """What an assessment and a sweep have in common: rows, equality by value, and the files that hold them."""
+    """What an assessment and a comparison have in common: rows, equality by value, and the files that hold them."""
 
     def __eq__(self, other: object) -> Any:
         return equal_fields(self, other)
@@ -338,7 +338,7 @@ class Assessment(_Report):
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep(_Report):
+class Comparison(_Report):
     """The assessments of every column under every mechanism: one table, one summary, one figure.
 
     Parameters
@@ -350,7 +350,7 @@ class Sweep(_Report):
     --------
     >>> import fastpriv
     >>> jobs = ["nurse", "nurse", "clerk", "judge"]
-    >>> comparison = fastpriv.sweep({"job": jobs}, mechanism=["rr", "subset"], level=[0.5, 1.0], epsilon=[0.1])
+    >>> comparison = fastpriv.assess({"job": jobs}, mechanism=["rr", "subset"], level=[0.5, 1.0], epsilon=[0.1])
     >>> comparison["job", "rr"]["mutual_information"].upper.round(4)
     array([0.0282, 0.1152])
     >>> [assessment.mechanism for assessment in comparison.assessments]
@@ -375,15 +375,15 @@ class Sweep(_Report):
     def __repr__(self) -> str:
         columns = dict.fromkeys(assessment.name for assessment in self)
         mechanisms = dict.fromkeys(assessment.mechanism for assessment in self)
-        return f"<Sweep of {', '.join(columns)} under {', '.join(mechanisms)}>"
+        return f"<Comparison of {', '.join(columns)} under {', '.join(mechanisms)}>"
 
     def summary(self) -> str:
         """The summaries of all, the comparison of the mechanisms first."""
-        return sweep_summary(self)
+        return comparison_summary(self)
 
     def plot(self) -> Any:
         """The figure: what the mechanisms leak of each column, over the LDP epsilon that they give."""
-        return figures.sweep(self)
+        return figures.comparison(self)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The rows of all assessments, one after the other."""

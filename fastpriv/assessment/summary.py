@@ -21,8 +21,20 @@ from ..figures.style import printable
 from ..numerics import FloatArray
 
 __all__ = [
-    "assessment_summary", "facts", "index_nearest_to_one", "kinds_of_bounds", "meanings", "notebook_table", "question",
-    "requirements", "rounded_down", "rounded_up", "shown_rows", "sweep_summary", "sweep_table", "table",
+    "assessment_summary",
+    "comparison_summary",
+    "comparison_table",
+    "facts",
+    "index_nearest_to_one",
+    "kinds_of_bounds",
+    "meanings",
+    "notebook_table",
+    "question",
+    "requirements",
+    "rounded_down",
+    "rounded_up",
+    "shown_rows",
+    "table",
 ]  # fmt: skip
 
 _MAX_ROWS = 10  # of a grid that the table shows
@@ -82,19 +94,19 @@ def assessment_summary(report: Any) -> str:
     return "\n".join(lines)
 
 
-def sweep_summary(sweep: Any) -> str:
-    """Return the summary of a ``Sweep``: a table for each column, then what the numbers mean."""
-    lines = [question(sweep), ""]
-    for name in dict.fromkeys(assessment.name for assessment in sweep):
-        assessments = [assessment for assessment in sweep if assessment.name == name]
+def comparison_summary(comparison: Any) -> str:
+    """Return the summary of a ``Comparison``: a table for each column, then what the numbers mean."""
+    lines = [question(comparison), ""]
+    for name in dict.fromkeys(assessment.name for assessment in comparison):
+        assessments = [assessment for assessment in comparison if assessment.name == name]
         term, text = facts(assessments[0])[0]
-        lines += [f"  {term:<9}  {text}", "", *_aligned(sweep_table(assessments), left=1), ""]
-    lines += ["How to read it", *_meaning_lines(meanings(*sweep)), _kinds_line(sweep.assessments[0])]
+        lines += [f"  {term:<9}  {text}", "", *_aligned(comparison_table(assessments), left=1), ""]
+    lines += ["How to read it", *_meaning_lines(meanings(*comparison)), _kinds_line(comparison.assessments[0])]
     return "\n".join(lines)
 
 
 def question(report: Any) -> str:
-    """Return the question that an ``Assessment`` or a ``Sweep`` answers."""
+    """Return the question that an ``Assessment`` or a ``Comparison`` answers."""
     if hasattr(report, "assessments"):
         names = dict.fromkeys(assessment.name for assessment in report)
         return f"What does one release of {', '.join(_quoted(name) for name in names)} leak?"
@@ -135,7 +147,7 @@ def table(report: Any) -> list[list[str]]:
     return _cells(report, _columns(report))
 
 
-def sweep_table(assessments: Sequence[Any]) -> list[list[str]]:
+def comparison_table(assessments: Sequence[Any]) -> list[list[str]]:
     """Return the cells of the table of one column under several mechanisms, whose names stand in the first column."""
     rows: list[list[str]] = []
     for assessment in assessments:
@@ -147,13 +159,13 @@ def sweep_table(assessments: Sequence[Any]) -> list[list[str]]:
 
 
 def notebook_table(report: Any) -> str:
-    """Return the tables of an ``Assessment`` or a ``Sweep`` in HTML."""
+    """Return the tables of an ``Assessment`` or a ``Comparison`` in HTML."""
     if not hasattr(report, "assessments"):
         return _html_table(table(report), question(report))
     columns: dict[str, list[Any]] = {}
     for assessment in report:
         columns.setdefault(assessment.name, []).append(assessment)
-    return "".join(_html_table(sweep_table(assessments), name) for name, assessments in columns.items())
+    return "".join(_html_table(comparison_table(assessments), name) for name, assessments in columns.items())
 
 
 def _html_table(cells: list[list[str]], caption: str) -> str:
@@ -228,7 +240,7 @@ def _quoted(name: str) -> str:
 
 
 def _columns(report: Any, brief: bool = False) -> list[_TableColumn]:
-    """Return the columns of the table; ``brief`` columns are the same for all mechanisms of a sweep."""
+    """Return the columns of the table; ``brief`` columns are the same for all mechanisms of a comparison."""
     grids = report.quantities
     index = index_nearest_to_one(report.epsilon)
     epsilon = f"at epsilon={report.epsilon[index]:g}"

@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _assess(args: argparse.Namespace, out: str | None) -> Any:
-    from ..assessment.assess import assess, sweep
+    from ..assessment.assess import assess
     from ..assessment.families import FAMILIES, family_of
 
     names = [family_of(name.strip()).name for name in args.mechanism.split(",")]
@@ -120,7 +120,7 @@ def _assess(args: argparse.Namespace, out: str | None) -> Any:
     if len(columns) == len(names) == 1:
         ((name, data),) = columns.items()
         return assess(data, mechanism=names[0], name=name, source=source, **keywords)
-    return sweep(columns, mechanism=names, source=source, **keywords)
+    return assess(columns, mechanism=names, source=source, **keywords)
 
 
 def _columns(args: argparse.Namespace, mechanisms: list[str]) -> tuple[dict[str, Any], str]:

@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         return _print_status(args)
     if args.spec is None:
         raise DomainError("SPEC must be given; got none. Pass a TOML file or a quantity; --list names all.")
-    from ..sweeps.engine import sweep
+    from ..sweeps.runs import sweep
     from ..sweeps.table import SweepPlan
 
     out = None if args.out in (None, "-") else args.out
@@ -99,7 +99,7 @@ def _print_quantities(args: argparse.Namespace) -> int:
 
 def _print_status(args: argparse.Namespace) -> int:
     from .._store import ResultStore
-    from ..sweeps.engine import SweepProgress
+    from ..sweeps.runs import SweepProgress
 
     with ResultStore.read(args.status) as store:
         progress, identity = SweepProgress.of_notes(store.notes()), store.identity
@@ -138,5 +138,5 @@ def _shard(text: str | None) -> tuple[int, int] | None:
         return None
     index, _, shards = text.partition("/")
     if not (index.isdecimal() and shards.isdecimal()):
-        raise DomainError(f"--shard must be I/N, two whole numbers; got {text!r}. Write 1/10 for the first of ten parts.")
+        raise DomainError(f"--shard must be I/N, two whole numbers; got {text!r}. Write 1/10 for the first of ten.")
     return int(index), int(shards)

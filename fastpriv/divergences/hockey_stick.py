@@ -197,9 +197,9 @@ def _hockey_stick(
     grid = _validate.real("epsilon", epsilon, "at least 0", lambda e: e >= 0)
     request = make_request()
     methods = monotone_pieces.hockey_stick_divergence, "hockey_stick_divergence"
-    estimate = exact_estimate(dispatch, request, *methods, p, q, grid, logs=logs)
+    estimate = exact_estimate(dispatch, request, *methods, p, q, grid, logs=logs, n_jobs=request.n_jobs)
     if estimate is not None and both:
-        backward = exact_estimate(dispatch, request, *methods, q, p, grid, logs=logs)
+        backward = exact_estimate(dispatch, request, *methods, q, p, grid, logs=logs, n_jobs=request.n_jobs)
         estimate = None if backward is None else stacked((estimate, backward), (2,))
     if estimate is not None:
         return estimate

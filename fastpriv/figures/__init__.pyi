@@ -1,11 +1,11 @@
 from .assessment_panels import assessment as assessment
 from .assessment_panels import categories as categories
 from .assessment_panels import column as column
+from .assessment_panels import comparison as comparison
 from .assessment_panels import curves as curves
 from .assessment_panels import information as information
 from .assessment_panels import leakage as leakage
 from .assessment_panels import levels as levels
-from .assessment_panels import sweep as sweep
 from .batch_gradient_panels import batch_entropy as batch_entropy
 from .batch_gradient_panels import membership as membership
 from .conversions_map import conversions_diagram as conversions_diagram

@@ -1,4 +1,4 @@
-"""The panels of an assessment and of a sweep, and the figures that combine them.
+"""The panels of an assessment and of a comparison, and the figures that combine them.
 
 A panel takes an ``Assessment`` and an ``ax`` and returns the ``ax``. A row of the grid has one colour in all panels.
 """
@@ -17,8 +17,16 @@ from ..numerics import FloatArray
 from .style import BAR, FAINT, INK, axes_or_new, check_report, label, new_figure, positive, shade, styled
 
 __all__ = [
-    "assessment", "assessment_panels", "categories", "column", "curves", "information", "leakage", "levels", "sweep",
-    "sweep_panels",
+    "assessment",
+    "assessment_panels",
+    "categories",
+    "column",
+    "comparison",
+    "comparison_panels",
+    "curves",
+    "information",
+    "leakage",
+    "levels",
 ]  # fmt: skip
 
 _PAGE_WIDTH = 11.5  # inches
@@ -35,7 +43,7 @@ _DASHES, _LONG_DASHES = (0, (4, 2)), (0, (4, 3))
 # Label, line width in points, dashes.
 _CURVE_STYLES = (("LIP: one value against everyone", 2.0, "-"), ("LDP: any two values", 1.3, _DASHES))
 _CURVES_TITLE = r"Privacy curves: $\delta$ that remains at each $\varepsilon$"  # title of the panel of curves
-_MARKERS = "os^Dv<>PX"  # markers of the mechanisms of a sweep, repeated after the ninth
+_MARKERS = "os^Dv<>PX"  # markers of the mechanisms of a comparison, repeated after the ninth
 _LEAKAGE_LINES = (  # quantity, label, line style, position in the palette
     ("maximal_leakage", "maximal leakage", "-", 0.85), ("capacity", "capacity", "-", 0.6),
     ("mutual_information", "mutual information", "-", 0.0), ("min_entropy_leakage", "min-entropy leakage", "--", 0.3),
@@ -348,12 +356,12 @@ def levels(report: Any, ax: Any = None) -> Any:
     return styled(ax, _CURVES_TITLE)
 
 
-def sweep(report: Any) -> Any:
-    """Draw a sweep: for each column, what the mechanisms leak over the LDP epsilon that they give.
+def comparison(report: Any) -> Any:
+    """Draw a comparison: for each column, what the mechanisms leak over the LDP epsilon that they give.
 
     Parameters
     ----------
-    report : Sweep
+    report : Comparison
         What to draw.
 
     Returns
@@ -369,11 +377,11 @@ def sweep(report: Any) -> Any:
     --------
     >>> import fastpriv
     >>> jobs = ["nurse", "nurse", "clerk", "judge"]
-    >>> comparison = fastpriv.sweep({"job": jobs}, mechanism=["rr", "oue"], level="0.5..4:5", epsilon=[1])
-    >>> len(fastpriv.figures.sweep(comparison).axes)
+    >>> comparison = fastpriv.assess({"job": jobs}, mechanism=["rr", "oue"], level="0.5..4:5", epsilon=[1])
+    >>> len(fastpriv.figures.comparison(comparison).axes)
     3
     """
-    names = list(dict.fromkeys(assessment.name for assessment in check_report(report, "sweep")))
+    names = list(dict.fromkeys(assessment.name for assessment in check_report(report, "Comparison")))
     height = 1.25 + 2.75 * len(names)
     figure = new_figure((_PAGE_WIDTH, height))
     grid = figure.subplots(len(names), len(_SWEEP_QUANTITIES), squeeze=False)
@@ -381,7 +389,7 @@ def sweep(report: Any) -> Any:
         left=0.065, right=0.985, top=1 - 1.25 / height, bottom=0.55 / height, wspace=0.24, hspace=0.5
     )
     for row, name in zip(grid, names, strict=True):
-        for ax, (_, draw) in zip(row, sweep_panels(report, name), strict=True):
+        for ax, (_, draw) in zip(row, comparison_panels(report, name), strict=True):
             draw(ax)
             ax.set_xlabel("")
     for ax in grid[-1]:
@@ -398,8 +406,8 @@ def sweep(report: Any) -> Any:
     return figure
 
 
-def sweep_panels(report: Any, column_name: str) -> list[tuple[str, Callable[[Any], Any]]]:
-    """Return the three panels of one column of a sweep: what each shows, in words, and the function that draws it."""
+def comparison_panels(report: Any, column_name: str) -> list[tuple[str, Callable[[Any], Any]]]:
+    """Return the three panels of one column of a comparison: what each shows, in words, and what draws it."""
     mechanisms = list(dict.fromkeys(assessment.mechanism for assessment in report))
     assessments = [assessment for assessment in report if assessment.name == column_name]
     name, font = label(column_name, _TITLE_WIDTH)
@@ -409,7 +417,7 @@ def sweep_panels(report: Any, column_name: str) -> list[tuple[str, Callable[[Any
             for assessment in assessments:
                 if quantity in assessment.quantities:
                     index = mechanisms.index(assessment.mechanism)
-                    _draw_sweep_line(ax, assessment, quantity, unit, index, len(mechanisms))
+                    _draw_comparison_line(ax, assessment, quantity, unit, index, len(mechanisms))
             if quantity == "bayes_vulnerability":
                 prior_vulnerability = float(assessments[0].prior.probabilities.max())
                 ax.axhline(prior_vulnerability, color=FAINT, lw=1.0, ls=_LONG_DASHES)
@@ -461,7 +469,7 @@ def _draw_delta_curves(
     return epsilon
 
 
-def _draw_sweep_line(ax: Any, assessment: Any, quantity: str, unit: str, index: int, count: int) -> None:
+def _draw_comparison_line(ax: Any, assessment: Any, quantity: str, unit: str, index: int, count: int) -> None:
     """Draw the upper bound of a quantity under one mechanism; markers are hollow where only bounds are known."""
     x, estimate = assessment.quantities["ldp_epsilon"].upper, assessment[quantity]
     y = (estimate.to("bits") if unit == "bits" else estimate).upper

@@ -58,13 +58,13 @@ def check_axes(ax: Any) -> Any:
     return ax
 
 
-def check_report(report: Any, function: str = "assess") -> Any:
-    """Return ``report`` if ``assess`` or ``sweep`` made it; by the name of its class, which is of a later layer."""
-    wanted = {"assess": "Assessment", "sweep": "Sweep"}[function]
+def check_report(report: Any, wanted: str = "Assessment") -> Any:
+    """Return ``report`` if it is of the class of this name, which is of a later layer."""
     if wanted not in {kind.__name__ for kind in type(report).__mro__}:
+        of = "one column and one mechanism" if wanted == "Assessment" else "several columns or mechanisms"
         raise DomainError(
-            f"report must be what fastpriv.{function} returns; got {_validate.shown(report)}. "
-            f"Pass fastpriv.{function}(...)."
+            f"report must be what fastpriv.assess returns for {of}; got {_validate.shown(report)}. "
+            "Pass fastpriv.assess(...)."
         )
     return report
 

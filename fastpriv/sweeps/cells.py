@@ -21,13 +21,13 @@ from .. import _validate
 from ..errors import BackendMissingError, DomainError, NotConvergedError, ShapeError
 from ..estimate import Estimate, Result
 from ..numerics import FloatArray, WordArray
-from .quantities import Quantity
+from .quantities import SweepQuantity
 from .settings import REPLICATE
 
-__all__ = ["NO_LABEL", "Batch", "Evaluated", "Outcome", "evaluate", "failed_cells", "pack", "unpack"]
+__all__ = ["NO_LABEL", "Batch", "BatchOutcome", "BatchResults", "evaluate", "failed_cells", "pack", "unpack"]
 
 _BATCH_SECONDS = 0.25  # after which a batch of single cells ends: what a kill may cost, and the delay of Ctrl-C
-_ERROR_LENGTH = 300  # characters of an error that are kept
+_TEXT_LENGTH = 300  # characters of an error that are kept
 _OWN_ERRORS = (DomainError, ShapeError, NotConvergedError, BackendMissingError)  # whose text is a whole sentence
 NO_LABEL = 2**16 - 1  # of a cell without this number
 _HEAD = struct.Struct("<I")  # length of the head of a packed batch
@@ -40,13 +40,13 @@ class Batch:
     columns: Mapping[str, NDArray[Any]]
     keys: WordArray
 
-    def part(self, cells: slice | NDArray[np.intp]) -> Batch:
+    def select(self, cells: slice | NDArray[np.intp]) -> Batch:
         """Return some of the cells."""
         return Batch({name: values[cells] for name, values in self.columns.items()}, self.keys[cells])
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class BatchResults:
     """Results of cells in plain arrays.
 
     ``numbers`` has value, lower and upper bound of each output, shape (3, cells); ``labels`` its kind and unit as
@@ -63,7 +63,7 @@ class Evaluated:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BatchOutcome:
     """The packed results of the first ``done`` cells of a batch; ``fatal`` ends the sweep."""
 
     payload: bytes
@@ -99,29 +99,29 @@ class _Results:
         """Set the error of some cells."""
         self.errors[cells] = self.texts.setdefault(text, len(self.texts))
 
-    def packed(self, done: int, fatal: str = "") -> Outcome:
+    def packed(self, done: int, fatal: str = "") -> BatchOutcome:
         """Pack the first ``done`` cells."""
-        found = Evaluated(
+        found = BatchResults(
             self.keys, self.seconds, self.errors, tuple(self.texts), self.numbers, self.labels, tuple(self.words)
         )
         failed = int((self.errors[:done] >= 0).sum())
         seconds = float(self.seconds[:done].sum(dtype=np.float64))
-        return Outcome(pack(found, slice(done)), done, failed, seconds, fatal)
+        return BatchOutcome(pack(found, slice(done)), done, failed, seconds, fatal)
 
 
-def evaluate(quantity: Quantity, seed: int, batch: Batch) -> Outcome:
+def evaluate(quantity: SweepQuantity, seed: int, batch: Batch) -> BatchOutcome:
     """Evaluate the cells of a batch, or the first ones of it as far as its time reaches."""
     return _stack(quantity, batch) if quantity.together is not None else _one_by_one(quantity, seed, batch)
 
 
-def failed_cells(batch: Batch, text: str) -> Outcome:
+def failed_cells(batch: Batch, text: str) -> BatchOutcome:
     """Return the outcome of cells that ended their process, or were never evaluated."""
     results = _Results(batch)
-    results.fail(slice(None), text[:_ERROR_LENGTH])
+    results.fail(slice(None), text[:_TEXT_LENGTH])
     return results.packed(len(batch.keys))
 
 
-def pack(found: Evaluated, cells: Any) -> bytes:
+def pack(found: BatchResults, cells: Any) -> bytes:
     """Pack the results of some of the cells."""
     keys = found.keys[cells]
     head = {"cells": len(keys), "texts": found.texts, "words": found.words, "names": list(found.numbers)}
@@ -133,7 +133,7 @@ def pack(found: Evaluated, cells: Any) -> bytes:
     return b"".join(pieces)
 
 
-def unpack(payload: bytes) -> Evaluated:
+def unpack(payload: bytes) -> BatchResults:
     """Return the results of a packed batch; ``ValueError`` or ``LookupError`` if it is none."""
     (length,) = _HEAD.unpack_from(payload)
     head = json.loads(payload[_HEAD.size : _HEAD.size + length])
@@ -152,11 +152,11 @@ def unpack(payload: bytes) -> Evaluated:
         numbers[name] = take("<f8", 3 * count).reshape(3, count)
         labels[name] = take("<u2", count)
     words = tuple((kind, unit) for kind, unit in head["words"])
-    return Evaluated(keys, seconds, errors, tuple(head["texts"]), numbers, labels, words)
+    return BatchResults(keys, seconds, errors, tuple(head["texts"]), numbers, labels, words)
 
 
-def _stack(quantity: Quantity, batch: Batch) -> Outcome:
-    """Call an elementwise quantity once for all cells, or once for each value of the parameters that it takes singly."""
+def _stack(quantity: SweepQuantity, batch: Batch) -> BatchOutcome:
+    """Call an elementwise quantity once for all cells, or once for each value of what it takes singly."""
     start, results, count = time.perf_counter(), _Results(batch), len(batch.keys)
     columns = {name: values for name, values in batch.columns.items() if name != REPLICATE}
     single = [
@@ -183,10 +183,10 @@ def _groups(columns: list[NDArray[Any]], count: int) -> list[NDArray[np.intp]]:
 
 
 def _call(
-    quantity: Quantity, results: _Results, columns: Mapping[str, NDArray[Any]], fixed: Mapping[str, Any],
+    quantity: SweepQuantity, results: _Results, columns: Mapping[str, NDArray[Any]], fixed: Mapping[str, Any],
     cells: NDArray[np.intp],
 ) -> None:  # fmt: skip
-    """Evaluate some cells by one call; if it fails, by two calls of a half each, so that one bad cell spoils no other."""
+    """Evaluate some cells by one call; if it fails, by two calls of a half each: one bad cell spoils no other."""
     try:
         found = quantity.function(**{name: values[cells] for name, values in columns.items()}, **fixed)
         outputs = _outputs(quantity, found, len(cells))
@@ -204,7 +204,7 @@ def _call(
             results.fail(cells[np.broadcast_to(invalid, cells.shape)], _nan_text(quantity, name))
 
 
-def _one_by_one(quantity: Quantity, seed: int, batch: Batch) -> Outcome:
+def _one_by_one(quantity: SweepQuantity, seed: int, batch: Batch) -> BatchOutcome:
     """Call the quantity for one cell after the other, for the time of a batch."""
     results, fatal = _Results(batch), ""
     columns = {name: values.tolist() for name, values in batch.columns.items() if name != REPLICATE}
@@ -259,7 +259,7 @@ class _NoNumber(DomainError):
     """A function returned neither a number nor an Estimate: an error of the function, not of a cell."""
 
 
-def _outputs(quantity: Quantity, found: Any, count: int) -> list[tuple[str, Any, Any, Any, str, str]]:
+def _outputs(quantity: SweepQuantity, found: Any, count: int) -> list[tuple[str, Any, Any, Any, str, str]]:
     """Return name, value, lower, upper, kind and unit of each number of a result, for 0 (a single) or more cells."""
     if isinstance(found, Estimate):
         return [("", *_shaped(found._numbers(), count, quantity), found.kind, found.unit)]
@@ -273,7 +273,7 @@ def _outputs(quantity: Quantity, found: Any, count: int) -> list[tuple[str, Any,
             outputs += [(name, *rest) for _, *rest in _outputs(quantity, content, count)]
         if not outputs:
             raise _no_number(quantity, found)
-        return outputs  # type: ignore[return-value]
+        return outputs
     if isinstance(found, (str, bytes)) or found is None:
         raise _no_number(quantity, found)
     try:
@@ -283,7 +283,7 @@ def _outputs(quantity: Quantity, found: Any, count: int) -> list[tuple[str, Any,
     return [("", *_shaped((value, np.nan, np.nan), count, quantity), "", "")]
 
 
-def _shaped(numbers: tuple[Any, ...], count: int, quantity: Quantity) -> tuple[Any, ...]:
+def _shaped(numbers: tuple[Any, ...], count: int, quantity: SweepQuantity) -> tuple[Any, ...]:
     shape = np.shape(numbers[0])
     if shape not in (((),) if count == 0 else ((), (count,))):
         raise _NoNumber(
@@ -293,21 +293,21 @@ def _shaped(numbers: tuple[Any, ...], count: int, quantity: Quantity) -> tuple[A
     return numbers
 
 
-def _no_number(quantity: Quantity, found: Any) -> _NoNumber:
+def _no_number(quantity: SweepQuantity, found: Any) -> _NoNumber:
     return _NoNumber(
         f"quantity must return a number, an Estimate or a dict of these; got {_validate.shown(found)} from "
         f"{quantity.name}. What was finished before is kept in the store."
     )
 
 
-def _nan_text(quantity: Quantity, name: str) -> str:
+def _nan_text(quantity: SweepQuantity, name: str) -> str:
     return f"{name or 'value'} must be a number; got nan from {quantity.name}. Check that the setting is in its domain."
 
 
 def _error_text(error: Exception) -> str:
     text = " ".join(str(error).split())
     text = text if isinstance(error, _OWN_ERRORS) else f"{type(error).__name__}: {text}"
-    return text if len(text) <= _ERROR_LENGTH else text[: _ERROR_LENGTH - 3] + "..."
+    return text if len(text) <= _TEXT_LENGTH else text[: _TEXT_LENGTH - 3] + "..."
 
 
 def _plain(value: Any) -> Any:

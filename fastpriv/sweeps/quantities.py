@@ -1,12 +1,12 @@
 """The quantities that a sweep can take by name, and functions of the user in the same form.
 
 By name: the functions of ``fastpriv`` whose arguments are numbers (ufuncs of ``fastpriv.special``, conversions,
-capacities, calibration), the curves of the Gaussian mechanism, and divergences of the subsampled Gaussian pair. They are
-found by the annotations of their parameters. A quantity that is elementwise is called once for many cells.
+capacities, calibration), the curves of the Gaussian mechanism, and divergences of the subsampled Gaussian pair. They
+are found by the annotations of their parameters. A quantity that is elementwise is called once for many cells.
 
-The subsampled Gaussian pair is P = (1 - q) N(0, sigma^2) + q N(s, sigma^2) against Q = N(0, sigma^2) with the
-sensitivity s; direction "remove" is D(P||Q), "add" is D(Q||P). Source: Mironov, Talwar and Zhang, Renyi differential
-privacy of the sampled Gaussian mechanism (2019), section 3.
+The subsampled Gaussian pair is P = (1 - q) N(0, sigma^2) + q N(1, sigma^2) against Q = N(0, sigma^2), with sigma in
+units of the sensitivity; direction "remove" is D(P||Q), "add" is D(Q||P). Source: Mironov, Talwar and Zhang, Renyi
+differential privacy of the sampled Gaussian mechanism (2019), section 3.
 """
 
 from __future__ import annotations
@@ -23,18 +23,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _validate
 from ..errors import DomainError
+from ..estimate import Estimate, Unit
+from ..numerics import FloatArray
 
-__all__ = ["Quantity", "find_quantity", "quantity_names"]
+if TYPE_CHECKING:
+    from ..mechanisms.gaussian import GaussianMechanism
+
+__all__ = ["SweepQuantity", "find_quantity", "quantity_names"]
 
 _ROOMS = ("conversions", "capacity", "calibration")  # rooms of functions whose arguments may all be numbers
-# Annotations of parameters that are numbers, and of those that are words.
-_NUMBERS = ("NumberLike", "ArrayLike", "float", "int")
+_NUMBERS = ("NumberLike", "ArrayLike", "float", "int")  # annotations of parameters that are numbers
+# Annotations of parameters that are words.
 _WORDS = ("Information", "TightOrPublished", "BoundOrPublished")
 _RUN = ("n_jobs", "progress", "max_evaluations")  # parameters that say how a function runs, not what it computes
 _RESULTS = ("Estimate", "AwgnCapacity", "GaussianGame")  # annotations of results that hold estimates
@@ -43,8 +48,8 @@ _OF_VECTORS = (
     "dp_delta_from_rdp_curve", "dp_epsilon_from_rdp_curve", "dp_delta_from_tradeoff", "tradeoff_from_dp_curve",
     "maximal_leakage", "gaussian_information", "saddle_point_gaps", "water_filling", "noise_filling",
 )  # fmt: skip
-# Functions that are called cell by cell: the first take long for each, the others choose their formula or its rounding by
-# the whole array, so that the last bit of a cell would depend on the cells beside it.
+# Functions that are called cell by cell: the first take long for each, the others choose their formula or its rounding
+# by the whole array, so that the last bit of a cell would depend on the cells beside it.
 _CELL_BY_CELL = (
     "awgn_capacity", "gaussian_game", "sigma_from_ci_lmip",
     "dp_delta_from_rdp", "dp_epsilon_from_mbp", "dp_epsilon_from_rdp", "dp_epsilon_from_zcdp", "robustness_from_mbp",
@@ -53,7 +58,7 @@ _SHOWN_NAMES = 12  # of a list of names in an error
 
 
 @dataclass(frozen=True)
-class Quantity:
+class SweepQuantity:
     """A function of settings.
 
     Parameters
@@ -100,7 +105,7 @@ class Quantity:
             )
 
 
-def find_quantity(quantity: Any) -> Quantity:
+def find_quantity(quantity: Any) -> SweepQuantity:
     """Return the quantity of this name, or that of a function of the user.
 
     Parameters
@@ -140,17 +145,17 @@ def quantity_names() -> dict[str, str]:
 
 
 @functools.cache
-def _quantities() -> dict[str, Quantity]:
+def _quantities() -> dict[str, SweepQuantity]:
     from .. import special
 
-    found = {}
-    for name in special.__all__:
+    found: dict[str, SweepQuantity] = {}
+    for name in dir(special):
         ufunc = getattr(special, name)
         names = re.search(r"Parameters\n-+\n(.+) : ", ufunc.__doc__)
         if ufunc.signature is None and ufunc.nout == 1 and names:
             parameters = tuple(names[1].split(", "))
-            function = functools.partial(_ufunc_values, name, parameters)
-            found[f"special.{name}"] = Quantity(f"special.{name}", function, parameters, (), frozenset(), ())
+            bare = functools.partial(_ufunc_values, name, parameters)
+            found[f"special.{name}"] = SweepQuantity(f"special.{name}", bare, parameters, (), frozenset(), ())
     for room in _ROOMS:
         module = importlib.import_module(f"..{room}", __package__)
         for name in dir(module):
@@ -159,27 +164,30 @@ def _quantities() -> dict[str, Quantity]:
                 quantity = _public_quantity(f"{room}.{name}", function)
                 if quantity is not None:
                     found[quantity.name] = quantity
-    for function, required, together in (
+    curves: tuple[tuple[FunctionType, tuple[str, ...], tuple[str, ...] | None], ...] = (
         (gaussian_delta, ("sigma", "epsilon"), ()),
         (gaussian_log_delta, ("sigma", "epsilon"), ()),
         (gaussian_epsilon, ("sigma", "delta"), ()),
-        (subsampled_gaussian_delta, ("sigma", "q", "epsilon"), None),
-        (subsampled_gaussian_log_delta, ("sigma", "q", "epsilon"), None),
+        (subsampled_gaussian_delta, ("sigma", "q", "epsilon"), ()),
+        (subsampled_gaussian_log_delta, ("sigma", "q", "epsilon"), ()),
         (subsampled_gaussian_kl, ("sigma", "q"), None),
         (subsampled_gaussian_renyi, ("sigma", "q", "order"), None),
         (subsampled_gaussian_total_variation, ("sigma", "q"), None),
-    ):
+    )  # type: ignore[assignment]
+    for function, required, together in curves:
         signature = inspect.signature(function)
         optional = tuple(name for name in signature.parameters if name not in required)
-        found[function.__name__] = Quantity(
+        found[function.__name__] = SweepQuantity(
             function.__name__, function, required, optional, frozenset({"direction"}), together
         )
     return found
 
 
-def _public_quantity(name: str, function: Callable[..., Any]) -> Quantity | None:
+def _public_quantity(name: str, function: Callable[..., Any]) -> SweepQuantity | None:
     """Return the quantity of a public function; None if it needs an argument that is no number."""
-    required, optional, texts = [], [], []
+    required: list[str] = []
+    optional: list[str] = []
+    texts: list[str] = []
     signature = inspect.signature(function)
     if str(signature.return_annotation) not in _RESULTS:
         return None
@@ -196,10 +204,10 @@ def _public_quantity(name: str, function: Callable[..., Any]) -> Quantity | None
     if whole:
         function = functools.partial(_with_integers, function, whole)
     together = None if name.rpartition(".")[2] in _CELL_BY_CELL else ()
-    return Quantity(name, function, tuple(required), tuple(optional), frozenset(texts), together)
+    return SweepQuantity(name, function, tuple(required), tuple(optional), frozenset(texts), together)
 
 
-def _user_quantity(function: Callable[..., Any]) -> Quantity:
+def _user_quantity(function: Callable[..., Any]) -> SweepQuantity:
     """Return the quantity of a function of the user, with the parameters of its signature."""
     name = getattr(function, "__qualname__", type(function).__qualname__)
     required: tuple[str, ...] = ()
@@ -208,7 +216,7 @@ def _user_quantity(function: Callable[..., Any]) -> Quantity:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # compiled functions without a signature
-        return Quantity(name, function, (), None, None, None, _source_digest(function))
+        return SweepQuantity(name, function, (), None, None, None, _source_digest(function))
     for parameter in parameters:
         if parameter.kind is parameter.VAR_KEYWORD:
             optional = None
@@ -224,7 +232,7 @@ def _user_quantity(function: Callable[..., Any]) -> Quantity:
                 required += (parameter.name,)
             elif optional is not None:
                 optional += (parameter.name,)
-    return Quantity(name, function, required, optional, None, None, _source_digest(function), takes_rng)
+    return SweepQuantity(name, function, required, optional, None, None, _source_digest(function), takes_rng)
 
 
 def _imported(place: str) -> Callable[..., Any]:
@@ -234,8 +242,8 @@ def _imported(place: str) -> Callable[..., Any]:
         if module_name.endswith(".py"):
             path = Path(module_name)
             spec = importlib.util.spec_from_file_location(path.stem, path)
-            if spec is None or spec.loader is None:
-                raise ImportError(f"no module in {module_name!r}")
+            assert spec is not None  # there is a loader for every name in .py
+            assert spec.loader is not None
             module = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
         else:
@@ -245,7 +253,8 @@ def _imported(place: str) -> Callable[..., Any]:
         function = getattr(module, name)
     except (ImportError, AttributeError, OSError) as error:
         raise DomainError(
-            f"quantity must be the place of a function, module:name or file.py:name; got {place!r}: {error}. Check both."
+            f"quantity must be the place of a function, module:name or file.py:name; got {place!r}: {error}. Check "
+            "both."
         ) from None
     if not callable(function):
         raise DomainError(f"quantity must be the place of a function; got {_validate.shown(function)} at {place!r}.")
@@ -315,75 +324,80 @@ def _with_integers(function: Callable[..., Any], whole: tuple[str, ...], **setti
     return function(**settings)
 
 
-def gaussian_delta(*, sigma: Any, epsilon: Any, sensitivity: Any = 1.0) -> Any:
+def gaussian_delta(*, sigma: Any, epsilon: Any, sensitivity: Any = 1.0) -> Estimate:
     """Privacy curve delta(epsilon) of the Gaussian mechanism."""
     return _gaussian_mechanism(sigma, sensitivity).delta(epsilon)
 
 
-def gaussian_log_delta(*, sigma: Any, epsilon: Any, sensitivity: Any = 1.0) -> Any:
+def gaussian_log_delta(*, sigma: Any, epsilon: Any, sensitivity: Any = 1.0) -> Estimate:
     """Logarithm of the privacy curve of the Gaussian mechanism."""
     return _gaussian_mechanism(sigma, sensitivity).log_delta(epsilon)
 
 
-def gaussian_epsilon(*, sigma: Any, delta: Any, sensitivity: Any = 1.0) -> Any:
+def gaussian_epsilon(*, sigma: Any, delta: Any, sensitivity: Any = 1.0) -> Estimate:
     """Least epsilon of the Gaussian mechanism at delta."""
     return _gaussian_mechanism(sigma, sensitivity).epsilon(delta)
 
 
-def subsampled_gaussian_delta(
-    *, sigma: Any, q: Any, epsilon: Any, sensitivity: Any = 1.0, direction: str = "remove"
-) -> Any:
+def subsampled_gaussian_delta(*, sigma: Any, q: Any, epsilon: Any, direction: str = "remove") -> Estimate:
     """Hockey-stick divergence of the subsampled Gaussian pair."""
-    from ..divergences.hockey_stick import hockey_stick_divergence
-
-    return hockey_stick_divergence(*_subsampled_pair(sigma, q, sensitivity, direction), epsilon)
+    return _subsampled_curve("delta", "probability", sigma, q, epsilon, direction)
 
 
-def subsampled_gaussian_log_delta(
-    *, sigma: Any, q: Any, epsilon: Any, sensitivity: Any = 1.0, direction: str = "remove"
-) -> Any:
-    """Logarithm of the hockey-stick divergence of the subsampled Gaussian pair."""
-    from ..divergences.hockey_stick import log_hockey_stick_divergence
-
-    return log_hockey_stick_divergence(*_subsampled_pair(sigma, q, sensitivity, direction), epsilon)
+def subsampled_gaussian_log_delta(*, sigma: Any, q: Any, epsilon: Any, direction: str = "remove") -> Estimate:
+    """Natural logarithm of the hockey-stick divergence of the subsampled Gaussian pair."""
+    return _subsampled_curve("log_delta", "log probability", sigma, q, epsilon, direction)
 
 
-def subsampled_gaussian_kl(*, sigma: Any, q: Any, sensitivity: Any = 1.0, direction: str = "remove") -> Any:
+def subsampled_gaussian_kl(*, sigma: Any, q: Any, direction: str = "remove") -> Estimate:
     """Kullback-Leibler divergence of the subsampled Gaussian pair, in nats."""
     from ..divergences.kl_and_renyi import kl_divergence
 
-    return kl_divergence(*_subsampled_pair(sigma, q, sensitivity, direction))
+    return kl_divergence(*_subsampled_pair(sigma, q, direction))
 
 
-def subsampled_gaussian_renyi(
-    *, sigma: Any, q: Any, order: Any, sensitivity: Any = 1.0, direction: str = "remove"
-) -> Any:
+def subsampled_gaussian_renyi(*, sigma: Any, q: Any, order: Any, direction: str = "remove") -> Estimate:
     """Renyi divergence of the subsampled Gaussian pair, in nats."""
     from ..divergences.kl_and_renyi import renyi_divergence
 
-    return renyi_divergence(*_subsampled_pair(sigma, q, sensitivity, direction), order)
+    return renyi_divergence(*_subsampled_pair(sigma, q, direction), order)
 
 
-def subsampled_gaussian_total_variation(*, sigma: Any, q: Any, sensitivity: Any = 1.0) -> Any:
+def subsampled_gaussian_total_variation(*, sigma: Any, q: Any) -> Estimate:
     """Total variation distance of the subsampled Gaussian pair."""
     from ..divergences.hockey_stick import total_variation
 
-    return total_variation(*_subsampled_pair(sigma, q, sensitivity, "remove"))
+    return total_variation(*_subsampled_pair(sigma, q, "remove"))
 
 
-def _gaussian_mechanism(sigma: Any, sensitivity: Any) -> Any:
+def _gaussian_mechanism(sigma: Any, sensitivity: Any) -> GaussianMechanism:
     from ..mechanisms.gaussian import GaussianMechanism
 
     return GaussianMechanism(sigma, sensitivity)
 
 
-def _subsampled_pair(sigma: Any, q: Any, sensitivity: Any, direction: str) -> tuple[Any, Any]:
+def _subsampled_curve(name: str, unit: Unit, sigma: Any, q: Any, epsilon: Any, direction: str) -> Estimate:
+    """Return the curve of the pair by one call of its kernel."""
+    from .. import special
+
+    _validate.choice("direction", direction, ("remove", "add"))
+    sigma = _validate.real("sigma", sigma, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
+    epsilon = _validate.real("epsilon", epsilon, "at least 0", lambda x: x >= 0)
+    curve = getattr(special, f"subsampled_gaussian_{name}_{direction}")
+    value, lower, upper = (np.asarray(numbers) for numbers in curve(_sampling_rate(q), sigma, epsilon))
+    method = f"closed form of two points against one, direction {direction}"
+    return Estimate._of_arrays(value, lower, upper, kind="certified", unit=unit, method=method)
+
+
+def _subsampled_pair(sigma: Any, q: Any, direction: str) -> tuple[Any, Any]:
     from ..distributions import GaussianMixture
 
     _validate.choice("direction", direction, ("remove", "add"))
-    q = _validate.scalar("q", q, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    rate = float(_sampling_rate(q))
     center = GaussianMixture.single(0.0, sigma)
-    mixed = GaussianMixture([1.0 - q, q], [0.0, sensitivity], [sigma, sigma])
+    mixed = GaussianMixture([1.0 - rate, rate], [0.0, 1.0], [sigma, sigma])
     return (mixed, center) if direction == "remove" else (center, mixed)
 
 
+def _sampling_rate(q: Any) -> FloatArray:
+    return _validate.real("q", q, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))

@@ -43,7 +43,7 @@ _MULTIPLIERS = (
 )
 _SHIFTS = (np.uint64(32), np.uint64(29))  # half of the word, and a little less, so that all bits reach all others
 _SPEC_WORDS = ("quantity", "grid", "zip", "table", "replicates", "seed")  # what a specification may hold
-_COLUMN_REMEDY = "Pass a list of numbers, or of texts."
+_COLUMN_REMEDY = "Pass a list of numbers, or of texts."  # remedy for what is no column of values
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Axis:
         return len(next(iter(self.columns.values())))
 
     @cached_property
-    def words(self) -> dict[str, WordArray]:
+    def value_words(self) -> dict[str, WordArray]:
         """Two words for each value of each column, which stand for it in the keys of cells; shape (2, length)."""
         return {name: _value_words(values) for name, values in self.columns.items()}
 
@@ -92,10 +92,10 @@ class Settings:
         return self.count == math.prod(self.shape)
 
     def shard(self, index: int, shards: int) -> Settings:
-        """Return the share of the shard ``index`` of 1 to ``shards``: consecutive cells, whole blocks if there are enough."""
-        unit = BLOCK if self.count >= BLOCK * shards else 1
-        units = -(-self.count // unit)
-        first, last = (self.first + min(unit * (units * i // shards), self.count) for i in (index - 1, index))
+        """Return the part ``index`` of 1 to ``shards``: consecutive cells, whole blocks if there are enough."""
+        piece = BLOCK if self.count >= BLOCK * shards else 1
+        pieces = -(-self.count // piece)
+        first, last = (self.first + min(piece * (pieces * i // shards), self.count) for i in (index - 1, index))
         return replace(self, first=first, last=last)
 
     def blocks(self) -> int:
@@ -117,7 +117,7 @@ class Settings:
         """Return the keys of these cells, shape (cells, 2)."""
         words: dict[str, WordArray] = {}
         for axis, positions in zip(self.axes, self._positions(cells), strict=True):
-            words |= {name: pair[:, positions] for name, pair in axis.words.items()}
+            words |= {name: pair[:, positions] for name, pair in axis.value_words.items()}
         if REPLICATE not in words:  # the first one
             words[REPLICATE] = np.repeat(_value_words(np.zeros(1, dtype=np.int64)), len(cells), axis=1)
         keys = np.zeros((2, len(cells)), dtype=np.uint64)
@@ -141,7 +141,7 @@ def make_settings(
     table: Any = None, grid: Mapping[str, Any] | None = None, zip_: Mapping[str, Any] | None = None,
     replicates: int = 1, texts: frozenset[str] | None = None,
 ) -> Settings:  # fmt: skip
-    """Build the settings: the product of the axes of ``grid``, of the columns of ``zip_``, and of the rows of ``table``.
+    """Build the settings: the product of the axes of ``grid``, the columns of ``zip_`` and the rows of ``table``.
 
     Parameters
     ----------
@@ -195,8 +195,8 @@ def read_spec(spec: str | os.PathLike[str] | Mapping[str, Any]) -> dict[str, Any
     for word in spec:
         if word not in _SPEC_WORDS:
             raise DomainError(
-                f"spec must have the keys {', '.join(_SPEC_WORDS)}; got {_validate.shown(word)}. Parameters stand under "
-                "grid or zip."
+                f"spec must have the keys {', '.join(_SPEC_WORDS)}; got {_validate.shown(word)}. Parameters stand "
+                "under grid or zip."
             )
     if "quantity" not in spec:
         raise DomainError("spec must name a quantity; got none. Write quantity = \"subsampled_gaussian_delta\".")
@@ -253,6 +253,8 @@ def _column(name: str, values: Any, text: bool | None = None) -> NDArray[Any]:
         if any(isinstance(value, str) for value in values):
             if not all(isinstance(value, str) for value in values):
                 raise DomainError(f"{name} must be numbers alone or texts alone; got both. {_COLUMN_REMEDY}")
+            if text is False:
+                raise DomainError(f"{name} must be numbers; got {values[0]!r}. Pass numbers, or a grid as one text.")
             return np.array(values, dtype=object)
     array = _validate.array(name, values)
     if array.ndim != 1:
@@ -279,8 +281,8 @@ def _table_columns(table: Any) -> dict[str, NDArray[Any]]:
         columns = _file_columns(_validate.path("table", table))
     elif isinstance(table, Mapping):
         raise DomainError(
-            f"table must be rows of settings; got {_validate.shown(table)}. Pass a mapping as grid= for all combinations "
-            "or as zip= for columns."
+            f"table must be rows of settings; got {_validate.shown(table)}. Pass a mapping as grid= for all "
+            "combinations or as zip= for columns."
         )
     elif hasattr(table, "columns") or hasattr(table, "column_names"):  # Arrow, polars and pandas
         names = table.column_names if hasattr(table, "column_names") else list(table.columns)
@@ -288,7 +290,7 @@ def _table_columns(table: Any) -> dict[str, NDArray[Any]]:
     else:
         rows = _validate.sequence("table", table, "dicts")
         if not all(isinstance(row, Mapping) for row in rows):
-            raise DomainError(f"table must be a sequence of dicts; got {_validate.shown(table)}. Pass one for each cell.")
+            raise DomainError(f"table must be a sequence of dicts; got {_validate.shown(table)}. Pass one for a cell.")
         for index, row in enumerate(rows):
             if set(row) != set(rows[0]):
                 raise DomainError(
@@ -348,7 +350,7 @@ def _value_words(values: NDArray[Any]) -> WordArray:
 
 def _text_words(text: str) -> tuple[np.uint64, np.uint64]:
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-    return tuple(np.frombuffer(digest, dtype="<u8").astype(np.uint64))  # type: ignore[return-value]
+    return tuple(np.frombuffer(digest, dtype="<u8").astype(np.uint64))
 
 
 def _mixed(state: WordArray, value: WordArray, lane: int) -> WordArray:

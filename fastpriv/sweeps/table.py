@@ -20,7 +20,7 @@ from .._store import ResultStore
 from ..errors import BackendMissingError, DomainError
 from ..estimate import html_table, pandas
 from ..numerics import WordArray
-from .cells import NO_LABEL, Evaluated, unpack
+from .cells import NO_LABEL, BatchResults, unpack
 from .settings import BLOCK, Settings
 
 if TYPE_CHECKING:
@@ -31,9 +31,8 @@ __all__ = ["ROWS", "SweepPlan", "SweepTable", "block_key", "first_positions", "p
 ROWS = 2**20  # keys of a block in the store: more than its cells, each of which may be a row
 _ROW_GROUP = 16  # blocks of one row group of a Parquet file: 131,072 cells, some megabytes
 _SHOWN_ROWS = 20  # rows of a table that a notebook shows: the first and the last ten
-# Ends of the names of the columns of an output; the value itself is called "value", or as the output.
-_NUMBERS = ("value", "lower", "upper")
-_TEXTS = ("kind", "unit")
+_NUMBERS = ("value", "lower", "upper")  # columns of numbers of an output; with a name, "value" is the name alone
+_TEXTS = ("kind", "unit")  # columns of texts of an output
 
 
 class SweepTable:
@@ -62,7 +61,7 @@ class SweepTable:
     >>> table
     <SweepTable of capacity.bac_capacity: 2 cells, a x b>
     >>> table["value"].round(6)
-    array([0.239379, 0.159612])
+    array([0.238625, 0.160547])
     >>> table.names
     ('a', 'b', 'value', 'lower', 'upper', 'kind', 'unit', 'seconds', 'error')
     """
@@ -88,7 +87,7 @@ class SweepTable:
         """The numbers of each cell: ``("",)`` for one, the keys of the dict for several."""
         if self._outputs is None:
             found: list[tuple[str, ...]] = []
-            with self._reading() as store:
+            with self._open_store() as store:
                 for block in range(self.settings.blocks()):
                     for part in self._parts(store, self.settings.keys(self.settings.block(block))):
                         if part.numbers and tuple(part.numbers) not in found:
@@ -153,9 +152,10 @@ class SweepTable:
             raise BackendMissingError("to_xarray needs xarray. Install it with: pip install xarray") from None
         if not self.settings.is_whole:
             raise DomainError(
-                f"to_xarray must be called on a whole sweep; got {len(self):,} cells of a shard. Merge the shards first."
+                f"to_xarray must be called on a whole sweep; got {len(self):,} cells of a shard. Merge the shards."
             )
-        dimensions, coordinates = [], {}
+        dimensions: list[str] = []
+        coordinates: dict[str, Any] = {}
         for axis in self.settings.axes:
             name = next(iter(axis.columns)) if len(axis.columns) == 1 else "cell"
             name = name if name not in dimensions else f"{name}_{len(dimensions)}"
@@ -260,7 +260,7 @@ class SweepTable:
         return html_table(self.names, rows, repr(self)[1:-1])
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._reading() as store:
+        with self._open_store() as store:
             rows = [] if self._path else list(store.items())
             return {**self.__dict__, "_store": None, "_rows": rows, "_identity": store.identity}
 
@@ -271,23 +271,23 @@ class SweepTable:
             self._store = ResultStore.temporary(identity)
             self._store.put_many(rows)
 
-    def _reading(self) -> Any:
+    def _open_store(self) -> Any:
         """A context with the store open."""
-        return _Kept(self._store) if self._store is not None else ResultStore.read(self._path or "")
+        return _OpenStore(self._store) if self._store is not None else ResultStore.read(self._path or "")
 
     def _blocks(self) -> Iterator[dict[str, Any]]:
         """Yield the columns block by block; texts as codes."""
         outputs = self.outputs
-        with self._reading() as store:
+        with self._open_store() as store:
             for block in range(self.settings.blocks()):
                 yield self._columns_of(store, block, outputs)
 
     def _block(self, block: int) -> dict[str, Any]:
         outputs = self.outputs
-        with self._reading() as store:
+        with self._open_store() as store:
             return self._columns_of(store, block, outputs)
 
-    def _parts(self, store: ResultStore, keys: WordArray) -> list[Evaluated]:
+    def _parts(self, store: ResultStore, keys: WordArray) -> list[BatchResults]:
         base = block_key(keys)
         return [unpack(payload) for _, payload in store.items(base, base + ROWS - 1)]
 
@@ -368,15 +368,15 @@ class SweepPlan:
         """The prediction in words."""
         failed = f"; {self.failed} of them failed: {self.error}" if self.failed else ""
         return (
-            f"{self.cells:,} cells of {self.quantity}: about {self.seconds:.3g} s ({self.seconds_per_cell:.2g} s a cell "
-            f"in a pilot of {self.pilot}{failed}), {self.store_bytes / 1e6:,.3g} MB in a store, "
+            f"{self.cells:,} cells of {self.quantity}: about {self.seconds:.3g} s ({self.seconds_per_cell:.2g} s a "
+            f"cell in a pilot of {self.pilot}{failed}), {self.store_bytes / 1e6:,.3g} MB in a store, "
             f"{self.output_bytes / 1e6:,.3g} MB as Parquet"
         )
 
 
 def block_key(keys: WordArray) -> int:
     """Return the first of the keys in the store under which the results of a block with these cells are."""
-    digest = hashlib.blake2b(np.ascontiguousarray(keys, dtype="<u8"), digest_size=8).digest()
+    digest = hashlib.blake2b(np.ascontiguousarray(keys, dtype="<u8").data, digest_size=8).digest()
     return int.from_bytes(digest, "little") % (2**63 // ROWS) * ROWS
 
 
@@ -402,7 +402,7 @@ def positions_in(keys: WordArray, wanted: WordArray, is_sorted: bool = False) ->
     return np.where((keys[found] == wanted).all(axis=1), found, -1)
 
 
-class _Kept:
+class _OpenStore:
     """A context that leaves a store open."""
 
     def __init__(self, store: ResultStore) -> None:

@@ -29,8 +29,7 @@ KNOWN = {"kind": "exact", "unit": "nats", "method": "given"}
 CALLS = {  # name: calls that go through, as a function and its arguments
     "assess": [(fp.assess, {"data": [1.0, 2.0, 2.0], "sigma": [1.0, 2.0], "epsilon": [0.5, 1.0]}),
                (fp.assess, {"data": [1, 2, 2], "mechanism": "rr", "level": [0.5, 1.0], "epsilon": [0.5, 1.0]})],
-    "sweep": [(lambda data, **words: fp.sweep({"a": data}, mechanism="gaussian", **words),
-               {"data": [1.0, 2.0, 2.0], "sigma": [1.0, 2.0], "epsilon": [0.5, 1.0]})],
+    "sweep": [(lambda a, b: fp.sweep("bac_capacity", zip={"a": a, "b": b}), {"a": [0.1, 0.2], "b": [0.3, 0.4]})],
     "Estimate": [(lambda value, lower, upper: Estimate(value, lower, upper, **KNOWN),
                   {"value": [0.5, 0.5], "lower": [0.0, 0.0], "upper": [1.0, 1.0]})],
     "Channel": [(Channel, {"matrix": ROWS}), (Channel, {"matrix": np.log(ROWS), "log": True}),
@@ -195,8 +194,9 @@ CALLS = {  # name: calls that go through, as a function and its arguments
 }  # fmt: skip
 
 NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made of checked arrays, results
-    "Assessment", "Sweep", "read_categories", "read_column", "show_versions", "BackendMissingError", "DomainError",
-    "NotConvergedError", "SamplingWarning", "ShapeError", "WorkerDiedError", "Sampling", "AnyChannel", "Likelihood", "Posterior",
+    "Assessment", "Comparison", "SweepPlan", "SweepTable", "WorkerDiedError",
+    "read_categories", "read_column", "show_versions", "BackendMissingError", "DomainError",
+    "NotConvergedError", "SamplingWarning", "ShapeError", "Sampling", "AnyChannel", "Likelihood", "Posterior",
     "read_channel", "write_channel", "DefaultColumn", "ProductColumn", "ExtremeLogRatios", "RowPair", "TypeClasses",
     "read_mixture", "write_mixture", "total_variation", "AwgnCapacity", "ChannelCapacity", "GaussianGame",
     "NoiseFilling", "SaddlePointGaps", "WaterFilling", "Mode",
@@ -206,7 +206,7 @@ NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made 
     "conversions.markdown", "conversions.table", "datasets.adult",
     "figures.Paper", "figures.PaperFigure", "figures.assessment", "figures.categories", "figures.column",
     "figures.conversions_diagram", "figures.curves", "figures.information", "figures.leakage", "figures.levels",
-    "figures.paper", "figures.paper_panel", "figures.sweep", "notions.AverageBayesianPrivacy",
+    "figures.paper", "figures.paper_panel", "figures.comparison", "notions.AverageBayesianPrivacy",
     "notions.ChannelSummary", "notions.MaximumBayesianPrivacy", "notions.RobustAccuracy", "notions.Verdict",
     "notions.ci_lmip",
 }  # fmt: skip

@@ -65,7 +65,7 @@ def median(rng, n):
 # calls whose tasks go to processes and clusters
 SENT = {
     "assess": lambda **k: fastpriv.assess([31, 40, 40, 58], sigma=[10.0, 30.0, 100.0], epsilon=[0.5], **k),
-    "sweep": lambda **k: fastpriv.sweep(
+    "assess, several": lambda **k: fastpriv.assess(
         {"a": [1, 2, 2]}, mechanism=["rr", "geometric"], level=[0.5, 1.0], epsilon=[0.1], **k
     ),
     "awgn_capacity": lambda **k: fastpriv.awgn_capacity([1, 1, 2, 3], [4.0, 7.0, 5.0, 6.0], **k),
@@ -142,7 +142,7 @@ ONE = {}
 REACHED = {
     name: {f"fastpriv.{module}" for module in modules.split()}
     for names, modules in {
-        ("assess", "sweep"): "assessment.assess",
+        ("assess", "assess, several"): "assessment.assess",
         ("awgn_capacity",): "capacity.awgn_solver",
         ("sigma_from_ci_lmip",): "capacity.awgn",
         ("sigma_from_cd_lmip", "sigma_from_lip"): "calibration.root_search",

@@ -20,7 +20,7 @@ CHANNEL = Channel([[0.8, 0.2], [0.1, 0.9]])
             lambda: fastpriv.assess(mechanism=[[0.8, 0.2], [0.1, 0.9]]),
             r"Wrap rows .* in fastpriv\.Channel",
         ),
-        (lambda: fastpriv.assess([1, 2], mechanism=["rr", "sue"]), r"pass several mechanisms to fastpriv\.sweep"),
+        (lambda: fastpriv.assess([1, 2], mechanism=[[0.5, 0.5]]), "mechanism must be a name or a channel, or a"),
         (lambda: fastpriv.channel_capacity(CHANNEL, unit="bit"), "Did you mean bits?"),
         (lambda: fastpriv.conversions.convert("mpb", "ldp", epsilon=1.0), "Did you mean mbp?"),
         (lambda: CHANNEL.sample([0, 5]), r"got 5 at index 1 \(1 of 2 entries\). Count from 0."),

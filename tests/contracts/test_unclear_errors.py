@@ -35,7 +35,6 @@ from fastpriv import (
     renyi_divergence,
     saddle_point_gaps,
     subset_of_rank,
-    sweep,
 )  # fmt: skip
 from fastpriv.conversions import lip_delta_from_pointwise_lmip
 from fastpriv.errors import NotConvergedError
@@ -56,12 +55,11 @@ def told(mechanism):
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: sweep([1, 2]), DomainError,
-         r"columns must be a mapping of names to columns; got \[1, 2\]. Name them, as in \{'age': ages"),
-        (lambda: sweep({"a": [1, 2]}, mechanism=3), DomainError, "mechanism must be a sequence of mechanisms; got 3"),
+        (lambda: assess({"a": [1, 2]}, mechanism=3), DomainError, "mechanism must be a name or a channel, or a sequ"),
         (lambda: figures.curves(3), DomainError,
-         r"report must be what fastpriv.assess returns; got 3. Pass fastpriv.assess\(...\)"),
-        (lambda: figures.sweep(REPORT), DomainError, "report must be what fastpriv.sweep returns; got"),
+         r"report must be what fastpriv.assess returns for one column and one mechanism; got 3. Pass fastpriv.ass"),
+        (lambda: figures.comparison(REPORT), DomainError,
+         "report must be what fastpriv.assess returns for several columns or mechanisms; got"),
         (lambda: figures.curves(REPORT, ax="here"), DomainError,
          r"ax must be axes of matplotlib; got 'here'. Pass Figure\(\).add_subplot\(\), or leave it out"),
         (lambda: REPORT.to_figure("figure.doc"), DomainError,

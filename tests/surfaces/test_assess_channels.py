@@ -1,4 +1,4 @@
-"""``assess`` and ``sweep`` of channels: the table repeats the notions, files hold it, runs go on."""
+"""``assess`` of channels: the table repeats the notions, files hold it, runs go on."""
 
 import csv
 import json
@@ -20,7 +20,8 @@ from fastpriv import (
     UnaryEncoding,
     notions,
 )
-from fastpriv.assessment import quantities
+from fastpriv._store import ResultStore
+from fastpriv.assessment import assess, quantities
 from fastpriv.assessment.families import FAMILIES
 from fastpriv.assessment.grids import default_level
 from fastpriv.assessment.secret import secret_distribution
@@ -244,15 +245,15 @@ def test_the_summary_says_what_is_meant(report):
 
 @pytest.fixture(scope="module")
 def several():
-    return fastpriv.sweep(
+    return fastpriv.assess(
         {"age": AGES, "children": [0, 1, 1, 3]}, mechanism=["gaussian", "rr", "geometric"], sigma=[1.0, 10.0],
         level=LEVEL, epsilon=EPSILON, source="test",
     )  # fmt: skip
 
 
-def test_a_sweep_is_its_assessments(several):
+def test_a_comparison_is_its_assessments(several):
     assert len(several) == 6
-    assert repr(several) == "<Sweep of age, children under gaussian, rr, geometric>"
+    assert repr(several) == "<Comparison of age, children under gaussian, rr, geometric>"
     alone = fastpriv.assess(AGES, mechanism="geometric", level=LEVEL, epsilon=EPSILON)
     for quantity, surface in alone.quantities.items():
         assert several["age", "geometric"].quantities[quantity].value.tobytes() == surface.value.tobytes(), quantity
@@ -266,7 +267,7 @@ def test_a_sweep_is_its_assessments(several):
     assert max(map(len, text.splitlines())) <= 118
 
 
-def test_files_of_a_sweep(several, tmp_path):
+def test_files_of_a_comparison(several, tmp_path):
     paths = several.save(tmp_path)
     assert [p.name for p in paths] == [f"assessment.{kind}" for kind in ("csv", "parquet", "json", "png", "html")]
     rows = list(csv.DictReader((tmp_path / "assessment.csv").read_text().splitlines()))
@@ -286,7 +287,7 @@ def test_files_of_a_sweep(several, tmp_path):
 
 
 def test_the_number_of_jobs_changes_no_bit(several):
-    twin = fastpriv.sweep(
+    twin = fastpriv.assess(
         {"age": AGES, "children": [0, 1, 1, 3]}, mechanism=["gaussian", "rr", "geometric"], sigma=[1.0, 10.0],
         level=LEVEL, epsilon=EPSILON, n_jobs=2,
     )  # fmt: skip
@@ -295,7 +296,9 @@ def test_the_number_of_jobs_changes_no_bit(several):
             assert surface.value.tobytes() == other.quantities[quantity].value.tobytes()
 
 
-def test_a_stopped_sweep_goes_on_where_it_stopped(several, tmp_path):
+def test_a_stopped_comparison_goes_on_where_it_stopped(several, tmp_path, monkeypatch):
+    block = assess._block
+
     def stop_after_three(done, total):
         assert total == 6 * 2
         if done == 3:
@@ -307,17 +310,16 @@ def test_a_stopped_sweep_goes_on_where_it_stopped(several, tmp_path):
     }  # fmt: skip
     columns = {"age": AGES, "children": [0, 1, 1, 3]}
     with pytest.raises(KeyboardInterrupt):
-        fastpriv.sweep(columns, progress=stop_after_three, **words)
-    kept = sorted(path for folder in tmp_path.iterdir() for path in folder.iterdir())
+        fastpriv.assess(columns, progress=stop_after_three, **words)
+    kept = []
+    for path in tmp_path.iterdir():
+        with ResultStore.read(path) as store:
+            kept += store.keys()
     assert len(kept) == 3
-    marks = [path.stat().st_mtime_ns for path in kept]
-    seen = []
-
-    def look(done, total):
-        seen.append([path.stat().st_mtime_ns for path in kept] == marks)
-
-    again = fastpriv.sweep(columns, resume=True, progress=look, **words)
-    assert seen == [True] * 12
+    computed = []
+    monkeypatch.setattr(assess, "_block", lambda cases, task: (computed.append(task), block(cases, task))[1])
+    again = fastpriv.assess(columns, resume=True, **words)
+    assert len(computed) == 9
     for one, other in zip(several, again, strict=True):
         for quantity, surface in one.quantities.items():
             assert surface.value.tobytes() == other.quantities[quantity].value.tobytes()
@@ -369,15 +371,17 @@ def test_faults_are_named(data, words, error, message):
 @pytest.mark.parametrize(
     ("columns", "words", "message"),
     [
-        ({}, {}, "columns and mechanism must be at least one each, all different; got 0 columns and 1 mechanisms"),
+        ({}, {"mechanism": "rr"}, "data and mechanism must be at least one each, all different; got 0 columns and 1"),
+        ({"a": JOBS}, {"mechanism": []}, "data and mechanism must be at least one each, all different; got 1 columns"),
         ({"a": JOBS}, {"mechanism": ["rr", "rr"]}, "got 'rr' twice. Name them"),
-        ({"a": JOBS}, {"sigma": [1.0]}, "sigma must be left out for a mechanism without it"),
-        ({"a": JOBS}, {"sensitivity": 9.0}, "sensitivity must be left out for a mechanism without it"),
+        (JOBS, {"mechanism": ["rr", "rr"]}, "data and mechanism must be at least one each.*got 'rr' twice. Name them"),
+        ({"a": JOBS}, {"sigma": [1.0], "mechanism": "rr"}, "sigma must be left out for a mechanism without it"),
+        ({"a": JOBS}, {"sensitivity": 9.0, "mechanism": "rr"}, "sensitivity must be left out for a mechanism without"),
     ],
 )
-def test_faults_of_sweeps_are_named(columns, words, message):
+def test_faults_of_comparisons_are_named(columns, words, message):
     with pytest.raises(DomainError, match=message):
-        fastpriv.sweep(columns, **words)
+        fastpriv.assess(columns, **words)
 
 
 def test_default_levels_are_round():
@@ -394,7 +398,7 @@ def inside(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_command_sweeps_columns_and_mechanisms(inside, capsys):
+def test_the_command_takes_columns_and_mechanisms(inside, capsys):
     words = ("jobs.csv", "--columns", "job,age", "--mechanism", "rr,subset", "--epsilon", "0.5,1", "--curve", "0.1,1")
     assert main(["assess", *words, "--out", "here", "--quiet"]) == 0
     rows = list(csv.DictReader((inside / "here" / "assessment.csv").read_text().splitlines()))

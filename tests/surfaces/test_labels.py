@@ -37,7 +37,7 @@ def reports():
     return [
         fastpriv.assess(NAMES * 2, mechanism="rr", name="城市 $x^2$ \n\x1b[2J", source="файл $50 名.csv", **WORDS),
         fastpriv.assess([1.0, 2, 2, 5], sigma=[1, 10], epsilon=[0.1, 1.0], name="年龄 $a$ " * 30, source="数$" * 90),
-        fastpriv.sweep({"城市 $": NAMES, "_" * 90: ["a", "b"]}, mechanism=["rr", "exponential"], source="数$", **WORDS),
+        fastpriv.assess({"城市 $": NAMES, "_" * 90: ["a", "b"]}, mechanism=["rr", "exponential"], source="$", **WORDS),
         fastpriv.assess(NAMES[:4], mechanism=fastpriv.RandomizedResponse(4, 1.0), name="$通道$", epsilon=[0.1, 1.0]),
     ]
 

@@ -80,9 +80,9 @@ def test_the_page_of_an_assessment(tmp_path):
         assert f"{number:.6g}" in page.texts
 
 
-def test_the_page_of_a_sweep(tmp_path):
+def test_the_page_of_a_comparison(tmp_path):
     columns = {"job": ["nurse", "clerk", "clerk", "judge"], "zip": ["1", "2", "2", "3"]}
-    found = fastpriv.sweep(columns, mechanism=["rr", "subset"], level=[0.5, 2.0], epsilon=[0.5, 1.0])
+    found = fastpriv.assess(columns, mechanism=["rr", "subset"], level=[0.5, 2.0], epsilon=[0.5, 1.0])
     found.to_html(tmp_path / "page.html")
     page, beside = read(tmp_path / "page.html")
     assert beside == []
@@ -113,9 +113,9 @@ def test_a_page_without_matplotlib_says_so(tmp_path, monkeypatch):
     page, _ = read(tmp_path / "page.html")
     assert page.alternatives == []
     assert "There are no pictures: matplotlib is not installed." in page.text
-    found = fastpriv.sweep({"a": ["x", "y"]}, mechanism=["rr"], level=[1.0], epsilon=[1.0])
-    found.to_html(tmp_path / "sweep.html")
-    assert "There are no pictures" in read(tmp_path / "sweep.html")[0].text
+    found = fastpriv.assess({"a": ["x", "y"]}, mechanism=["rr"], level=[1.0], epsilon=[1.0])
+    found.to_html(tmp_path / "comparison.html")
+    assert "There are no pictures" in read(tmp_path / "comparison.html")[0].text
 
 
 @pytest.fixture

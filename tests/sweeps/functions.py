@@ -12,7 +12,8 @@ def product(x, y=1.0):
 
 
 def parts(x):
-    return {"half": x / 2, "root": Estimate(x**0.5, x**0.5 - 1e-9, x**0.5 + 1e-9, kind="heuristic", unit="1", method="")}
+    root = x**0.5
+    return {"half": x / 2, "root": Estimate(root, root - 1e-9, root + 1e-9, kind="heuristic", unit="1", method="")}
 
 
 def drawn(n, rng):

@@ -32,13 +32,15 @@ def test_a_store_gives_back_what_was_put_in(path):
     with ResultStore.open(path, identity=IDENTITY) as store:
         assert dict(store.items()) == RESULTS
         assert store.keys() == sorted(RESULTS)
-        assert store.get(5) == RESULTS[5] and store.get(6) is None
+        assert store.get(5) == RESULTS[5]
+        assert store.get(6) is None
         assert list(store.items(0, 5)) == [(key, RESULTS[key]) for key in (0, 1, 5)]
         assert store.notes() == {"done": "5"}
         store.put_many([(5, b"new")])
         assert store.get(5) == b"new"
     with ResultStore.read(path) as store:
-        assert store.identity == IDENTITY and store.get(5) == b"new"
+        assert store.identity == IDENTITY
+        assert store.get(5) == b"new"
 
 
 def test_more_rows_than_are_read_at_once(tmp_path):
@@ -62,7 +64,8 @@ def test_nothing_is_left_beside_a_store_that_is_closed(path):
 def test_resume_false_empties_a_store_of_any_identity(path):
     other = {"version": "2", "quantity": "g"}
     with ResultStore.open(path, identity=other, resume=False) as store:
-        assert store.keys() == [] and store.notes() == {}
+        assert store.keys() == []
+        assert store.notes() == {}
     with ResultStore.open(path, identity=other) as store:
         assert store.identity == other
 
@@ -130,7 +133,8 @@ TAMPERING = {
 def test_a_row_that_was_tampered_with_is_not_there_and_written_again(path, how):
     TAMPERING[how](path)
     with ResultStore.open(path, identity=IDENTITY) as store:
-        assert store.get(5) is None and store.get(6) is None
+        assert store.get(5) is None
+        assert store.get(6) is None
         assert dict(store.items()) == {key: payload for key, payload in RESULTS.items() if key != 5}
         store.put_many([(5, RESULTS[5])])
         assert store.get(5) == RESULTS[5]
@@ -160,7 +164,7 @@ def test_a_damaged_file_is_refused_or_its_whole_rows_are_found(path, seed):
 
 def test_what_is_no_store_is_refused(path, tmp_path):
     (tmp_path / "text").write_text("no database\n" * 100)
-    with pytest.raises(DomainError, match="store must be a whole file that fastpriv made; got .*file is not a database"):
+    with pytest.raises(DomainError, match="store must be a whole file that fastpriv made; got .*is not a database"):
         ResultStore.open(tmp_path / "text", identity=IDENTITY)
     assert (tmp_path / "text").read_text() == "no database\n" * 100
     connection = sqlite3.connect(tmp_path / "other")

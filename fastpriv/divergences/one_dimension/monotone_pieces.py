@@ -27,11 +27,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ... import _parallel
 from ...distributions import GaussianMixture
 from ...estimate import Estimate, Unit
 from ...kernels import _hockey_stick_curves
@@ -60,6 +62,9 @@ _MAX_SIGMA_RATIO, _MAX_KL_COMPONENTS = 1e6, 200  # ratio of scales, and componen
 _OUTWARD = 1e-9
 # bound: none - relative width at which the search for the max-divergence ends
 _MAX_DIVERGENCE_WIDTH = 1e-12
+_BLOCK_EPSILONS = 512  # of a block of a long grid: half a millisecond to some tens of them, the analysis not included
+_MAX_CLOSED_FORM_COMPONENTS = 2  # of mixtures whose pair the kernel may compute in closed form
+_COST_OF_ANALYSIS = (False, False, True, True, False)  # counts that belong to the analysis, not to its epsilons
 _LEAST_EXPONENT = -104  # 2^-104 is the least epsilon, but 0, that the search for the max-divergence tries first
 _GRID_POINTS = 66  # of epsilon in each round of that search
 _MAX_PAIRS = 4_000_000  # of components, times the number of epsilons, for which closed bounds are computed
@@ -70,12 +75,13 @@ _WINDOW_LOG_MASS = 70.0
 
 
 def hockey_stick_divergence(
-    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool = False, deadline: Deadline = NO_DEADLINE
-) -> Estimate:
+    p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool = False, deadline: Deadline = NO_DEADLINE,
+    n_jobs: int | None = None,
+) -> Estimate:  # fmt: skip
     """H_{e^epsilon}(P||Q) or its natural logarithm, all of ``epsilon`` from one analysis of the pair."""
     grid = np.asarray(epsilon, dtype=np.float64)
     flat = np.ascontiguousarray(grid).reshape(-1)
-    rows, cost, closed = hockey_stick_rows(p, q, flat, MAX_DOUBLE_WIDTH, logs=logs, deadline=deadline)
+    rows, cost, closed = hockey_stick_rows(p, q, flat, MAX_DOUBLE_WIDTH, logs=logs, deadline=deadline, n_jobs=n_jobs)
     method = curve_method(cost, closed=closed) if flat.size else _CLOSED_FORM
     if logs:
         return curve_estimate(rows[:, 3:], grid, "log probability", method, cost)
@@ -145,24 +151,43 @@ def curve_estimate(rows: FloatArray, grid: FloatArray, unit: Unit, method: str, 
 
 def hockey_stick_rows(
     p: GaussianMixture, q: GaussianMixture, epsilon: FloatArray, width: float, *, logs: bool,
-    deadline: Deadline = NO_DEADLINE,
+    deadline: Deadline = NO_DEADLINE, n_jobs: int | None = None,
 ) -> tuple[FloatArray, dict[str, Any], bool]:  # fmt: skip
     """A row for each epsilon; the cost; whether closed bounds were needed.
 
-    At the ``deadline`` the brackets are those that were proved by then.
+    The blocks of a long grid share one analysis and are done by threads. At the ``deadline`` the brackets are those that were proved by then.
     """
     closed = False
 
     def rows_of(grid: FloatArray) -> tuple[FloatArray, dict[str, Any]]:
         nonlocal closed
-        rows, counts = _hockey_stick_curves.pair_curve(
-            p.weights, p.means, p.sigmas, q.weights, q.means, q.sigmas, grid, width, logs, deadline.expiry
-        )
+        long = grid.size > _BLOCK_EPSILONS and max(len(p), len(q)) > _MAX_CLOSED_FORM_COMPONENTS
+        function = partial(_rows_in_blocks, n_jobs=n_jobs) if long else _hockey_stick_curves.pair_curve
+        components = p.weights, p.means, p.sigmas, q.weights, q.means, q.sigmas
+        rows, counts = function(*components, grid, width, logs, deadline.expiry)
         closed = _tighten_with_closed_bounds(rows, p, q, grid, width, logs, deadline)
         return rows, named_costs(counts)
 
     rows, cost = with_mass_gaps(rows_of, epsilon, p.mass_gap, q.mass_gap)
     return rows, cost, closed
+
+
+def _rows_in_blocks(*arguments: Any, n_jobs: int | None) -> tuple[FloatArray, list[int]]:
+    """``pair_curve``, its epsilons in blocks on threads."""
+    *components, grid, width, logs, expiry = arguments
+    analysis = _hockey_stick_curves.PairAnalysis(*components, expiry)
+    rows, counts = np.empty((grid.size, 6)), [analysis.evaluations, 0, 0, 0, 0]
+    blocks = _parallel.blocks(grid.size, _BLOCK_EPSILONS)
+
+    def block_rows(block: slice) -> tuple[int, ...]:
+        rows[block], cost = analysis.curve(grid[block], width, logs, expiry)
+        return tuple(cost)
+
+    for cost in _parallel.ordered_map(block_rows, blocks, n_jobs=n_jobs, shared=True):
+        for field in range(len(counts)):
+            shared = _COST_OF_ANALYSIS[field]
+            counts[field] = cost[field] if shared else counts[field] + cost[field]
+    return rows, counts
 
 
 def with_mass_gaps(

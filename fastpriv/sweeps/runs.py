@@ -25,8 +25,8 @@ from .._files import check_writable_file
 from .._store import ResultStore
 from ..errors import DomainError, WorkerDiedError
 from ..numerics import WordArray
-from .cells import Batch, Outcome, evaluate, failed_cells, pack, unpack
-from .quantities import Quantity, find_quantity
+from .cells import Batch, BatchOutcome, evaluate, failed_cells, pack, unpack
+from .quantities import SweepQuantity, find_quantity
 from .settings import BLOCK, MAX_CELLS, Settings, make_settings, read_spec
 from .table import ROWS, SweepPlan, SweepTable, block_key, first_positions, positions_in
 
@@ -40,8 +40,8 @@ _INDEXED_CELLS = 2**23  # cells of other blocks that are looked up one by one, i
 _ATTEMPTS = 2  # of a batch whose worker dies: the second one alone, so that no other is to blame
 # The error of a cell that ends its process each time.
 _DEATH = (
-    "WorkerDiedError: the worker process must survive the cell; got its end each time that it was tried. Look for a lack "
-    "of memory, or a crash in the function."
+    "WorkerDiedError: the worker process must survive the cell; got its end each time that it was tried. Look for a "
+    "lack of memory, or a crash in the function."
 )
 _PILOT_CELLS = 12  # cells of a dry run, evenly spaced
 _PILOT_STACK = 1024  # the same for an elementwise quantity, in one call
@@ -101,15 +101,17 @@ class SweepProgress:
     def of_notes(cls, notes: Mapping[str, str]) -> SweepProgress:
         """Read it from the remarks of a store."""
         try:
-            numbers = [int(notes[name]) for name in ("done", "failed", "total", "computed")]
-            return cls(*numbers, float(notes["seconds"]))
+            done, failed, total, computed = (int(notes[name]) for name in ("done", "failed", "total", "computed"))
+            return cls(done, failed, total, computed, float(notes["seconds"]))
         except (KeyError, ValueError):
-            raise DomainError("store must be one of a sweep; got none of its remarks. Name the store of a sweep.") from None
+            raise DomainError(
+                "store must be one of a sweep; got none of its remarks. Name the store of a sweep."
+            ) from None
 
 
 def sweep(
     quantity: str | Callable[..., Any] | Mapping[str, Any] | os.PathLike[str], table: Any = None, *,
-    grid: Mapping[str, Any] | None = None, zip: Mapping[str, Any] | None = None,  # noqa: A002
+    grid: Mapping[str, Any] | None = None, zip: Mapping[str, Any] | None = None,
     replicates: int = 1, seed: int | None = None, store: str | os.PathLike[str] | None = None, resume: bool = True,
     out: str | os.PathLike[str] | None = None, shard: tuple[int, int] | None = None,
     merge: Sequence[str | os.PathLike[str]] = (), n_jobs: int | None = None, executor: Any = None,
@@ -175,8 +177,8 @@ def sweep(
     Notes
     -----
     An error of a cell is its row: ``error`` holds the text, the numbers are NaN, all other cells are computed. A cell
-    that ends its worker process is tried again alone, and then has a row with its error too. ``lower`` and ``upper`` are
-    NaN for results without bounds. ``seconds``, the time of a cell, is measured and is no part of the result: two
+    that ends its worker process is tried again alone, and then has a row with its error too. ``lower`` and ``upper``
+    are NaN for results without bounds. ``seconds``, the time of a cell, is measured and is no part of the result: two
     tables are equal if all other columns are.
 
     **Accuracy** Every number is that of the quantity, bit for bit, for any ``n_jobs``, ``executor``, order, number of
@@ -187,7 +189,7 @@ def sweep(
     >>> import fastpriv
     >>> table = fastpriv.sweep("mbp_from_ldp", grid={"epsilon": [0.5, 1.0], "pi_min": [0.0, 0.25]})
     >>> table["upper"].round(4)
-    array([0.5   , 0.4093, 1.    , 0.828 ])
+    array([0.5   , 0.3965, 1.    , 0.828 ])
     >>> fastpriv.sweep(lambda x, y: x * y, grid={"x": [2, 3], "y": 5})["value"]
     array([10., 15.])
     """
@@ -207,7 +209,7 @@ def sweep(
     if settings.count > MAX_CELLS:
         raise DomainError(
             f"settings must make at most {MAX_CELLS:,} cells in one run; got {settings.count:,}. Take fewer values, or "
-            f"run {-(-settings.count // MAX_CELLS):,} shards or more (--shard i/n, shard=(i, n)), with a store for each."
+            f"run {-(-settings.count // MAX_CELLS):,} shards or more (--shard i/n, shard=(i, n)), each with a store."
         )
     if seed is not None:
         seed = _validate.count("seed", seed, 0)
@@ -237,7 +239,7 @@ class _Run:
     """One run of a sweep: which cells are missing, their evaluation, and the commits."""
 
     def __init__(
-        self, quantity: Quantity, settings: Settings, seed: int, store: ResultStore, others: list[ResultStore],
+        self, quantity: SweepQuantity, settings: Settings, seed: int, store: ResultStore, others: list[ResultStore],
         n_jobs: int | None, executor: Any, progress: Any,
     ) -> None:  # fmt: skip
         self.quantity, self.settings, self.seed, self.store, self.others = quantity, settings, seed, store, others
@@ -271,8 +273,8 @@ class _Run:
             if missing_cells and only_copy:
                 raise DomainError(
                     f"merge must be the stores of all shards; got {self.settings.count - missing_cells:,} of "
-                    f"{self.settings.count:,} cells. Run the missing shards to their end, or leave merge out to compute "
-                    "what is missing."
+                    f"{self.settings.count:,} cells. Run the missing shards to their end, or leave merge out to "
+                    "compute what is missing."
                 )
         finally:
             self.close()
@@ -334,15 +336,15 @@ class _Run:
                 (block, batch), *missing = missing
                 pilot = _FIRST_BATCH * _workers(self.n_jobs)
                 if len(batch.keys) > pilot:
-                    missing.insert(0, (block, batch.part(slice(pilot, None))))
-                chosen = [(block, batch.part(slice(pilot)))]
+                    missing.insert(0, (block, batch.select(slice(pilot, None))))
+                chosen = [(block, batch.select(slice(pilot)))]
             else:
                 chosen, missing = missing, []
             tasks = [
-                (block, batch.part(part)) for block, batch in chosen
+                (block, batch.select(part)) for block, batch in chosen
                 for part in _parallel.blocks(len(batch.keys), self.batch_cells)
             ]  # fmt: skip
-            times = []
+            times: list[tuple[float, int]] = []
             function = functools.partial(_evaluate_task, self.quantity, self.seed)
             with closing(_executors.completed(
                 function, (batch for _, batch in tasks), executor=self._executor(), n_jobs=self.n_jobs,
@@ -353,8 +355,8 @@ class _Run:
                     missing += [(block, left) for left in self._took(block, batch, outcome, times)]
             cells = sum(done for _, done in times)
             if cells and self.quantity.together is None:
-                each = max(sum(seconds for seconds, _ in times) / cells, 1e-9)
-                self.batch_cells = int(min(max(_BATCH_SECONDS / each, 1), _MAX_BATCH))
+                spent = sum(seconds for seconds, _ in times)
+                self.batch_cells = int(max(1, min(cells * _BATCH_SECONDS, _MAX_BATCH * spent) / spent)) if spent else 1
                 self.sizes_known = True
 
     def _took(
@@ -364,7 +366,7 @@ class _Run:
         if isinstance(outcome.error, WorkerDiedError):  # one of the cells ends its process: halves tell which
             half = len(batch.keys) // 2
             if half:
-                return [batch.part(slice(None, half)), batch.part(slice(half, None))]
+                return [batch.select(slice(None, half)), batch.select(slice(half, None))]
             found = failed_cells(batch, _DEATH)
         elif outcome.error is not None:
             raise outcome.error
@@ -374,9 +376,9 @@ class _Run:
         if found.fatal:
             raise DomainError(found.fatal)
         times.append((found.seconds, found.done))
-        return [batch.part(slice(found.done, None))] if found.done < len(batch.keys) else []
+        return [batch.select(slice(found.done, None))] if found.done < len(batch.keys) else []
 
-    def _commit(self, block: int, found: Outcome) -> None:
+    def _commit(self, block: int, found: BatchOutcome) -> None:
         if not found.done:
             return
         self.done += found.done
@@ -430,7 +432,7 @@ class _CellIndex:
                 yield pack(evaluated, np.unique(cells[cells >= 0]))
 
 
-def _evaluate_task(quantity: Quantity, seed: int, batch: Batch) -> Outcome:
+def _evaluate_task(quantity: SweepQuantity, seed: int, batch: Batch) -> BatchOutcome:
     return evaluate(quantity, seed, batch)
 
 
@@ -447,7 +449,7 @@ def _merged(spec: dict[str, Any], **given: Any) -> dict[str, Any]:
         if value is None or (name == "replicates" and value == 1):
             continue
         if name in spec:
-            raise DomainError(f"{name} must be given once; got it in the specification and beside it. Drop one of them.")
+            raise DomainError(f"{name} must be given once; got it in the specification and beside it. Drop one.")
         spec[name] = value
     return spec
 
@@ -455,7 +457,9 @@ def _merged(spec: dict[str, Any], **given: Any) -> dict[str, Any]:
 def _shard(shard: Any) -> tuple[int, int]:
     pair = _validate.sequence("shard", shard, "two numbers")
     if len(pair) != 2:
-        raise DomainError(f"shard must be two numbers (i, n); got {_validate.shown(shard)}. Pass (1, 10) for the first of ten.")
+        raise DomainError(
+            f"shard must be two numbers (i, n); got {_validate.shown(shard)}. Pass (1, 10) for the first of ten."
+        )
     shards = _validate.count("shard", pair[1])
     return _validate.count("shard", pair[0], maximum=shards), shards
 
@@ -472,7 +476,7 @@ def _fresh_seed() -> int:
     return int.from_bytes(os.urandom(8), "little")
 
 
-def _seed(quantity: Quantity, seed: int | None, store: Any, keep: bool) -> int:
+def _seed(quantity: SweepQuantity, seed: int | None, store: Any, keep: bool) -> int:
     """Return the seed; that of the store where none is given."""
     if seed is not None or not quantity.takes_rng:
         return seed or 0
@@ -484,7 +488,7 @@ def _seed(quantity: Quantity, seed: int | None, store: Any, keep: bool) -> int:
     return _fresh_seed()
 
 
-def _identity(quantity: Quantity, seed: int) -> dict[str, str]:
+def _identity(quantity: SweepQuantity, seed: int) -> dict[str, str]:
     """Return what the results of a store depend on besides the settings, which are in the keys of cells."""
     found = {"version": __version__, "quantity": quantity.name, "source": quantity.source or "fastpriv"}
     return found | ({"seed": str(seed)} if quantity.takes_rng else {})
@@ -507,12 +511,11 @@ def _workers(n_jobs: int | None) -> int:
     """Return the number of workers, as joblib counts them."""
     if n_jobs == 1:
         return 1
-    import joblib
+    backend, workers = _parallel.configured_workers(n_jobs)
+    return max(int(backend.effective_n_jobs(workers)), 1)
 
-    return max(joblib.effective_n_jobs(n_jobs), 1) if n_jobs is not None else 1
 
-
-def _plan(quantity: Quantity, settings: Settings, seed: int, n_jobs: int | None) -> SweepPlan:
+def _plan(quantity: SweepQuantity, settings: Settings, seed: int, n_jobs: int | None) -> SweepPlan:
     """Evaluate a few cells and predict time and size of all."""
     count = settings.count
     if quantity.together is not None:
@@ -521,7 +524,7 @@ def _plan(quantity: Quantity, settings: Settings, seed: int, n_jobs: int | None)
     else:
         cells = np.unique(np.linspace(0, count - 1, _PILOT_CELLS).astype(np.int64))
     batch = Batch(settings.columns(cells), settings.keys(cells))
-    evaluate(quantity, seed, batch.part(slice(0, 1)))  # the first call loads modules
+    evaluate(quantity, seed, batch.select(slice(0, 1)))  # the first call loads modules
     start = time.perf_counter()
     outcome = evaluate(quantity, seed, batch)
     if outcome.fatal:
