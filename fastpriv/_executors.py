@@ -27,7 +27,6 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from multiprocessing.connection import Connection, wait
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -296,6 +295,7 @@ class _Worker:
     """A process that runs one task at a time."""
 
     def __init__(self, function: bytes) -> None:
+        from multiprocessing.connection import Connection
         from socket import socketpair
 
         own, other = socketpair()
@@ -361,6 +361,8 @@ class _Processes:
         self.busy[worker.connection] = worker, index, data
 
     def result(self) -> tuple[int, Outcome | _Death]:
+        from multiprocessing.connection import wait
+
         while not self.unsent:
             connection = wait(list(self.busy))[0]
             worker, index, data = self.busy[connection]
@@ -404,6 +406,8 @@ def _how_it_ended(worker: _Worker) -> str:
 
 def serve(descriptor: int) -> None:
     """Be a worker: read a function and then tasks from a socket, and send back outcomes, until the socket closes."""
+    from multiprocessing.connection import Connection
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the process that started this one, and ends both
     threading.Thread(target=_end_with_parent, daemon=True).start()
     key = "function"

@@ -53,7 +53,7 @@ from .stages import (
 from .statistics.normalisation import IntegralComparison, LogRatioSums
 from .statistics.tail_index import LargestValues, PointMoments
 
-__all__ = ["Outcome", "compare_normalisation", "measured_pace", "merged_log_ratios", "run"]
+__all__ = ["RunOutcome", "compare_normalisation", "measured_pace", "merged_log_ratios", "run"]
 
 # The pilot
 PILOT_REPLICATES = 16
@@ -83,7 +83,7 @@ PACE_SHARE = 0.8  # share of the points that the pace so far promises which are 
 
 
 @dataclass
-class Outcome:
+class RunOutcome:
     """What a run ended with, and how.
 
     ``replicates_equal`` says that those of a stage were; ``integrals`` compares the integrals of densities known to
@@ -209,7 +209,7 @@ class _RunState:
     stopped: str = ""
 
 
-def run(problems: Sequence[SamplingProblem], request: Request, estimand: Estimand) -> Outcome:
+def run(problems: Sequence[SamplingProblem], request: Request, estimand: Estimand) -> RunOutcome:
     """Estimate the means of the integrands of one of the problems, all of which have the same answer.
 
     An interruption ends the run with what was reached; ``KeyboardInterrupt`` is raised only before anything could be
@@ -231,7 +231,7 @@ def run(problems: Sequence[SamplingProblem], request: Request, estimand: Estiman
             raise KeyboardInterrupt
         estimates = estimand.estimates(interval(state.problem, [state.pilot], request.confidence, request, None))
     stages = state.stages
-    return Outcome(
+    return RunOutcome(
         estimates, state.problem.distribution, state.points, "interrupted" if sampler.interrupted() else state.stopped,
         sampler.samples, sum(len(stage.means) for stage in stages), len(stages), sampler.largest_values,
         not (request.time_budget.affected or sampler.interrupted()),
