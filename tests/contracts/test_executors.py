@@ -297,6 +297,8 @@ def test_a_dask_cluster_whose_workers_are_killed_loses_nothing(monkeypatch):
         assert time.monotonic() - start < 5.0
         monkeypatch.setattr(_executors, "_NO_WORKERS", 1.0)
         cluster.scale(0)
+        while client.nthreads():
+            time.sleep(0.1)
         with pytest.raises(WorkerDiedError, match="executor must have workers; got a cluster of dask without any for"):
             list(completed(square, [1], executor=client))
 
