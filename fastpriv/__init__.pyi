@@ -38,6 +38,7 @@ from .channels.likelihoods import DenseLikelihood as DenseLikelihood
 from .channels.likelihoods import IndexLikelihood as IndexLikelihood
 from .channels.likelihoods import Likelihood as Likelihood
 from .channels.likelihoods import ProductLikelihood as ProductLikelihood
+from .channels.likelihoods import ShardedLikelihood as ShardedLikelihood
 from .channels.matrix_channels import Channel as Channel
 from .channels.matrix_channels import DefaultChannel as DefaultChannel
 from .channels.matrix_channels import SparseChannel as SparseChannel
@@ -66,6 +67,7 @@ from .errors import DomainError as DomainError
 from .errors import NotConvergedError as NotConvergedError
 from .errors import SamplingWarning as SamplingWarning
 from .errors import ShapeError as ShapeError
+from .errors import WorkerDiedError as WorkerDiedError
 from .estimate import Estimate as Estimate
 from .mechanisms.batch_gradient import BatchGradient as BatchGradient
 from .mechanisms.categorical import ExponentialMechanism as ExponentialMechanism

@@ -23,19 +23,20 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor
 from contextlib import suppress
-from multiprocessing.connection import Connection, wait
+from functools import partial
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from . import _parallel, _validate
 from .errors import BackendMissingError, DomainError, WorkerDiedError, warned
 
-__all__ = ["ExecutorLike", "Outcome", "checked", "completed", "serve"]
+__all__ = ["ExecutorLike", "Outcome", "checked", "completed", "ordered", "serve"]
 
+Result = TypeVar("Result")
 ExecutorLike = Any  # None, "processes", "ray", a concurrent.futures.Executor or a distributed.Client
 
 _TASKS_AHEAD = 2  # tasks in flight for each worker of an engine that queues them: none waits for the caller
@@ -43,6 +44,8 @@ _LAST_TASKS = 0.5  # seconds that closing waits for tasks of threads, which cann
 _FAILED_STARTS = 3  # processes in a row that die before they have read the function: the machine cannot run it
 _WORKERS_KNOWN_FOR = 5.0  # seconds until the size of a cluster is asked again: it may grow and shrink
 _NO_WORKERS = 300.0  # seconds without any worker after which a cluster is given up: pods and nodes start in less
+_TASKS_OF_GROUP = 16  # short tasks that are sent together: a cluster takes milliseconds for each
+_GROUP_ATTEMPTS = 4  # of a group whose worker dies: nodes of a cluster are taken away now and then
 _KEY_BYTES = 16  # of the random name of a function in the cache of each worker
 
 
@@ -118,6 +121,53 @@ def _completed(
                 yield index, Outcome(error=outcome.error(index, attempt))
     finally:
         pool.close()
+
+
+def ordered(
+    function: Callable[[Any], Result], tasks: Sequence[Any], *, executor: ExecutorLike = None,
+    n_jobs: int | None = None, progress: _parallel.Progress = None, brief: bool = False,
+) -> Generator[Result, None, None]:  # fmt: skip
+    """``_parallel.ordered_map`` on an executor: results in the order of tasks, which are short and go in groups.
+
+    The error of a task is raised when its turn comes. None as the executor, and work that is ``brief``, is for
+    ``ordered_map`` itself.
+    """
+    if executor is None or brief or len(tasks) <= 1:
+        return _parallel.ordered_map(function, tasks, n_jobs=n_jobs, progress=progress, brief=brief)
+    return _ordered(function, tasks, executor, n_jobs, progress)
+
+
+def _ordered(
+    function: Callable[[Any], Result], tasks: Sequence[Any], executor: ExecutorLike, n_jobs: int | None,
+    progress: _parallel.Progress,
+) -> Generator[Result, None, None]:  # fmt: skip
+    report, close = _parallel.progress_reporter(progress, len(tasks))
+    starts = range(0, len(tasks), _TASKS_OF_GROUP)
+    groups = ([tasks[i] for i in range(start, min(start + _TASKS_OF_GROUP, len(tasks)))] for start in starts)
+    waiting: dict[int, Outcome] = {}  # of later groups, kept until they are due
+    due = done = 0
+    outcomes = completed(
+        partial(_group, function), groups, executor=executor, n_jobs=n_jobs, max_attempts=_GROUP_ATTEMPTS
+    )
+    try:
+        for index, outcome in outcomes:
+            waiting[index] = outcome
+            while due in waiting:
+                results, error = waiting.pop(due)
+                due += 1
+                if error is not None:
+                    raise error
+                for result in results:
+                    done += 1
+                    report(done)
+                    yield result
+    finally:
+        outcomes.close()
+        close()
+
+
+def _group(function: Callable[[Any], Any], tasks: list[Any]) -> list[Any]:
+    return [function(task) for task in tasks]
 
 
 class _Death(NamedTuple):
@@ -245,6 +295,7 @@ class _Worker:
     """A process that runs one task at a time."""
 
     def __init__(self, function: bytes) -> None:
+        from multiprocessing.connection import Connection
         from socket import socketpair
 
         own, other = socketpair()
@@ -310,6 +361,8 @@ class _Processes:
         self.busy[worker.connection] = worker, index, data
 
     def result(self) -> tuple[int, Outcome | _Death]:
+        from multiprocessing.connection import wait
+
         while not self.unsent:
             connection = wait(list(self.busy))[0]
             worker, index, data = self.busy[connection]
@@ -353,6 +406,8 @@ def _how_it_ended(worker: _Worker) -> str:
 
 def serve(descriptor: int) -> None:
     """Be a worker: read a function and then tasks from a socket, and send back outcomes, until the socket closes."""
+    from multiprocessing.connection import Connection
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the process that started this one, and ends both
     threading.Thread(target=_end_with_parent, daemon=True).start()
     key = "function"

@@ -10,6 +10,7 @@ from .likelihoods import DenseLikelihood as DenseLikelihood
 from .likelihoods import IndexLikelihood as IndexLikelihood
 from .likelihoods import Likelihood as Likelihood
 from .likelihoods import ProductLikelihood as ProductLikelihood
+from .likelihoods import ShardedLikelihood as ShardedLikelihood
 from .matrix_channels import Channel as Channel
 from .matrix_channels import DefaultChannel as DefaultChannel
 from .matrix_channels import SparseChannel as SparseChannel

@@ -8,7 +8,9 @@ reads any range, from any thread; the others are read from start to end, once mo
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from .._files import FileArray, file_state, memory_mapped_file, read_npy_header
 from ..errors import BackendMissingError, DomainError, ShapeError
 from ..numerics import RealArray
 
-__all__ = ["BLOCK", "SourceError", "VectorSource", "source_of"]
+__all__ = ["BLOCK", "ConcatenatedSource", "SourceError", "VectorSource", "source_of", "sources_of"]
 
 BLOCK = 2**18  # entries: 2 MiB of doubles, the unit of work of all posteriors; results depend on it in the last digits
 
@@ -84,6 +86,109 @@ def source_of(name: str, values: Any) -> VectorSource:
     if hasattr(values, "__next__"):
         return _FunctionSource(name, None, values)
     return _ArraySource(name, _validate.vector(name, values, "numbers", lambda x: np.ones(x.shape, dtype=bool)))
+
+
+def sources_of(name: str, part: Any) -> list[VectorSource]:
+    """The sources of a part of a vector: the chunks of a dask array, the blocks of a Ray dataset, else one."""
+    if type(part).__module__.partition(".")[0] == "dask" and hasattr(part, "to_delayed"):
+        if part.ndim != 1 or not all(length == length for length in part.chunks[0]):
+            raise ShapeError(
+                f"{name} must be one-dimensional with known lengths of its chunks; got a dask array of shape "
+                f"{part.shape}. Call its method compute_chunk_sizes."
+            )
+        _check_dtype(name, part.dtype)
+        chunks = zip(part.to_delayed(), part.chunks[0], strict=True)
+        return [_ComputedSource(name, partial(_dask_chunk, chunk), int(length)) for chunk, length in chunks]
+    if isinstance(part, tuple) and len(part) == 2 and hasattr(part[0], "to_numpy_refs"):
+        import ray
+
+        count = ray.remote(_length)
+        references = part[0].to_numpy_refs(column=part[1])
+        lengths = ray.get([count.remote(reference) for reference in references])
+        blocks = map(ray.cloudpickle.dumps, references)  # with their owner, which pickle does not know of
+        pairs = zip(blocks, lengths, strict=True)
+        return [_ComputedSource(name, partial(_ray_block, block), int(length)) for block, length in pairs]
+    return [source_of(name, part)]
+
+
+def _dask_chunk(chunk: Any) -> Any:
+    return chunk.compute(scheduler="synchronous")
+
+
+def _length(block: Any) -> int:
+    return len(block)
+
+
+def _ray_block(block: bytes) -> Any:
+    import ray
+
+    return ray.get(ray.cloudpickle.loads(block))
+
+
+class ConcatenatedSource(VectorSource):
+    """Sources of known lengths, one behind the other, of which any range can be read."""
+
+    random_access = True
+
+    def __init__(self, name: str, sources: Sequence[VectorSource]) -> None:
+        super().__init__(name)
+        for source in sources:
+            if source.length is None:
+                raise DomainError(
+                    f"{name} must have parts of known lengths; got a function or an iterator. Pass files, arrays or "
+                    "fastpriv.IndexLikelihood."
+                )
+        self.sources = [source for source in sources if source.length]
+        self.ends = np.cumsum([source.known_length() for source in self.sources], dtype=np.int64)
+        self.length = int(self.ends[-1]) if self.sources else 0
+
+    def is_file_of(self, array: NDArray[Any]) -> bool:
+        """Whether an array is mapped from one of the files."""
+        return any(source.is_file_of(array) for source in self.sources)
+
+    def take(self, start: int, stop: int) -> RealArray:
+        """Entries ``start`` to ``stop - 1``."""
+        pieces, index = [], int(np.searchsorted(self.ends, start, side="right"))
+        while start < stop:
+            source, end = self.sources[index], int(self.ends[index])
+            first = end - source.known_length()
+            pieces.append(source.take(start - first, min(stop, end) - first))
+            start, index = min(stop, end), index + 1
+        if len({piece.dtype for piece in pieces}) > 1:
+            pieces = [piece.astype(np.float64) for piece in pieces]
+        return _concatenated(pieces)
+
+
+class _ComputedSource(VectorSource):
+    """An array that is computed or fetched as a whole; each thread keeps the last one."""
+
+    random_access = True
+
+    def __init__(self, name: str, compute: Callable[[], Any], length: int) -> None:
+        super().__init__(name)
+        self.compute, self.length = compute, length
+
+    def take(self, start: int, stop: int) -> RealArray:
+        values = _cached(self, 0, self.compute)
+        if values.shape != (self.length,):
+            raise ShapeError(
+                f"{self.name} must have chunks of the lengths that they are said to have; got shape {values.shape} in "
+                f"place of {self.length} entries. Call its method compute_chunk_sizes."
+            )
+        return _floats(self.name, values[start:stop])
+
+
+_last = threading.local()  # the array that this thread computed or read last, with what it belongs to
+
+
+def _cached(source: VectorSource, part: int, read: Callable[[], Any]) -> NDArray[Any]:
+    """What ``read`` returns for a part of a source, kept until another one is read in this thread."""
+    if getattr(_last, "owner", None) is not source or _last.part != part:
+        _last.owner = _last.values = None  # two of them may not fit
+        _last.values = np.asarray(read())
+        _last.owner, _last.part = source, part
+    values: NDArray[Any] = _last.values
+    return values
 
 
 class _ArraySource(VectorSource):
@@ -210,6 +315,9 @@ class _ParquetSource(VectorSource):
                     f"Pass (path, column) with one of {', '.join(map(str, names))}."
                 )
             self.column, self.length = column, int(file.metadata.num_rows)
+            groups = range(file.metadata.num_row_groups)
+            self.group_sizes = [int(file.metadata.row_group(group).num_rows) for group in groups]
+            self.group_ends = np.cumsum(self.group_sizes, dtype=np.int64)
         self.state = file_state(path)
 
     def _opened(self, block: int) -> Any:
@@ -240,22 +348,51 @@ class _ParquetSource(VectorSource):
                     batch = next(batches, None)
                 except (OSError, ValueError) as fault:
                     raise self._unreadable(block, fault) from None
-                if file_state(self.path) != self.state:
-                    raise DomainError(
-                        f"{self.name} must be a file that stays as it is while it is read; got {str(self.path)!r}, "
-                        f"and it was written to before block {block} was read. Run again when it is complete."
-                    )
+                self._check_state(block)
                 if batch is None:
                     return
                 column = batch.column(0)
-                if column.null_count:
-                    index = count + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-                    raise DomainError(
-                        f"{self.name} must have no missing entries; got one at index {index}, in block "
-                        f"{index // BLOCK} of {str(self.path)!r}. Fill it or leave it out."
-                    )
+                yield self._numbers(column, count)
                 count += len(column)
-                yield column.to_numpy(zero_copy_only=False)
+
+
+    def _check_state(self, block: int) -> None:
+        if file_state(self.path) != self.state:
+            raise DomainError(
+                f"{self.name} must be a file that stays as it is while it is read; got {str(self.path)!r}, "
+                f"and it was written to before block {block} was read. Run again when it is complete."
+            )
+
+    def _numbers(self, column: Any, first: int) -> NDArray[Any]:
+        """The numbers of entries from ``first`` on; raises if one is missing."""
+        if column.null_count:
+            index = first + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+            raise DomainError(
+                f"{self.name} must have no missing entries; got one at index {index}, in block "
+                f"{index // BLOCK} of {str(self.path)!r}. Fill it or leave it out."
+            )
+        numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+        return numbers
+
+    def take(self, start: int, stop: int) -> RealArray:
+        """Entries ``start`` to ``stop - 1``, out of row groups that are read as a whole."""
+        pieces, group = [], int(np.searchsorted(self.group_ends, start, side="right"))
+        while start < stop:
+            end = int(self.group_ends[group])
+            first = end - self.group_sizes[group]
+            values = _cached(self, group, partial(self._row_group, group, first))
+            pieces.append(_floats(self.name, values[start - first : min(stop, end) - first]))
+            start, group = min(stop, end), group + 1
+        return _concatenated(pieces)
+
+    def _row_group(self, group: int, first: int) -> NDArray[Any]:
+        self._check_state(first // BLOCK)
+        with self._opened(first // BLOCK) as file:
+            try:
+                table = file.read_row_group(group, columns=[self.column], use_threads=False)
+            except (OSError, ValueError) as fault:
+                raise self._unreadable(first // BLOCK, fault) from None
+            return self._numbers(table.column(0).combine_chunks(), first)
 
 
 class _FunctionSource(VectorSource):

@@ -25,7 +25,7 @@ from ..distributions.packed import pack_together
 from ..errors import DomainError, interruption, warned
 from ..estimate import Estimate, Unit
 from ..numerics import LOG_2, LOG_2_ABOVE, SMALLEST_SUBNORMAL, BoolArray, FloatArray, IndexArray
-from ..sampling.engine import Outcome, run
+from ..sampling.engine import RunOutcome, run
 from ..sampling.guaranteed import Truncation, entropy_truncation, kl_truncation, run_guaranteed
 from ..sampling.options import Request
 from ..sampling.problem import (
@@ -106,7 +106,7 @@ def kl(p: Any, q: Any, request: Request, *, both: bool = False) -> Estimate:
     return _estimate(_widened_by_integrals(outcome), request, "nats", shape, _weight_gap(p, q), component_range)
 
 
-def _widened_by_integrals(outcome: Outcome) -> Outcome:
+def _widened_by_integrals(outcome: RunOutcome) -> RunOutcome:
     """An interval of a mean log ratio that also holds for densities divided by the integrals that the run saw, where
     these are not equal within their errors but too near to be told apart for sure: a factor of the densities moves the
     mean by its logarithm."""
@@ -247,7 +247,7 @@ def _hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs
     if both and open_choice and pair.both_mixtures and _is_rare(p, q, flat[finite].max(), request):
         return _one_direction_after_the_other(p, q, epsilon, request, logs)
     groups = list(_epsilon_groups(p, q, pair, flat[finite], request, both)) if finite.size else []
-    outcomes: list[Outcome] = []
+    outcomes: list[RunOutcome] = []
     spent, done = 0, np.zeros(flat.size, dtype=bool)
     slack = np.full(flat.size, _log(_weight_gap(p, q)))  # log of what the weights' gap may move an answer by
     for number, group in enumerate(groups):
@@ -385,7 +385,7 @@ def _widen_by_weight_gap(estimates: FloatArray, slack: FloatArray, finite: Index
     estimates[1][:, finite], estimates[2][:, finite] = lower, upper
 
 
-def _merged(outcomes: list[Outcome], estimates: FloatArray) -> Outcome:
+def _merged(outcomes: list[RunOutcome], estimates: FloatArray) -> RunOutcome:
     """One outcome for all groups of epsilons."""
     stops = [outcome.stopped for outcome in outcomes]
     worst = next((stop for stop in ("interrupted", "max_seconds", "max_samples") if stop in stops), "target")
@@ -487,7 +487,7 @@ def _of_forced_distribution(problems: list[SamplingProblem], request: Request) -
 
 def _run(
     problems: list[SamplingProblem], request: Request, estimand: Estimand, truncation: Truncation | None = None
-) -> Outcome:
+) -> RunOutcome:
     """The requested run; where too few samples of a tilted proposal dominate the answer, a guaranteed one."""
     problems = _of_forced_distribution(problems, request)
     if request.interval == "guaranteed":
@@ -502,7 +502,7 @@ def _run(
 
 
 def _estimate(
-    outcome: Outcome, request: Request, unit: Unit, shape: tuple[int, ...], gap: float,
+    outcome: RunOutcome, request: Request, unit: Unit, shape: tuple[int, ...], gap: float,
     proved_range: Callable[[], FloatArray] | None = None, names: tuple[str, str] = ("p", "q"),
     widened: bool = False,
 ) -> Estimate:  # fmt: skip
@@ -543,7 +543,7 @@ def _moved_outward(end: FloatArray, direction: float, unit: Unit) -> FloatArray:
     return np.clip(moved, 0.0, 1.0) if unit == "probability" else moved
 
 
-def _upper_by_tail(outcome: Outcome, upper: FloatArray) -> FloatArray:
+def _upper_by_tail(outcome: RunOutcome, upper: FloatArray) -> FloatArray:
     """Warn where the tail of what was averaged may have no variance; no upper end where it may have no mean."""
     assert outcome.largest_values is not None
     index = outcome.largest_values.index()
@@ -560,7 +560,7 @@ def _upper_by_tail(outcome: Outcome, upper: FloatArray) -> FloatArray:
     return np.full_like(upper, math.inf) if verdict == "unknown" else upper
 
 
-def _warn_unbounded(outcome: Outcome, request: Request) -> None:
+def _warn_unbounded(outcome: RunOutcome, request: Request) -> None:
     """Warn why there is no upper end, unless the tail index has already warned."""
     others = "or take a bounded quantity: a total variation, hockey-stick or Jensen-Shannon divergence."
     if request.interval == "guaranteed":

@@ -13,7 +13,7 @@ from typing import Any
 from numpy.random import BitGenerator, Generator, SeedSequence
 from numpy.typing import ArrayLike
 
-from .. import _parallel, _validate
+from .. import _executors, _parallel, _validate
 from ..channels import likelihoods
 from ..channels.base import DefaultColumn, ProductColumn
 from ..channels.likelihoods import DenseLikelihood, Likelihood
@@ -37,7 +37,8 @@ SeedLike = int | Sequence[int] | SeedSequence | BitGenerator | Generator | None
 # class of likelihood -> module of this package that handles it, loaded on first use
 METHODS: dict[type[Likelihood], str] = {
     likelihoods.DefaultLikelihood: "groups", likelihoods.ProductLikelihood: "products",
-    likelihoods.IndexLikelihood: "index_functions", SubsetLikelihood: "subsets", DenseLikelihood: "dense",
+    likelihoods.IndexLikelihood: "index_functions", likelihoods.ShardedLikelihood: "shards",
+    SubsetLikelihood: "subsets", DenseLikelihood: "dense",
 }  # fmt: skip
 
 
@@ -45,6 +46,7 @@ def posterior(
     likelihood: LikelihoodLike, prior: PriorLike = None, *, log: bool = True, log_prior: PriorLike = None,
     top: int = 10, out: FloatArray | Path | None = None, n_jobs: int | None = None,
     progress: _parallel.Progress = None, rng: SeedLike = None, resume: object = None,
+    executor: _executors.ExecutorLike = None, store: Path | None = None,
 ) -> Posterior:  # fmt: skip
     """The posterior over the secrets after one release.
 
@@ -60,7 +62,8 @@ def posterior(
         ``ProductLikelihood`` a sequence with the prior of each factor, or of each coordinate (secrets are then
         independent a priori); for an ``IndexLikelihood`` an array, or a vectorised function from indices to
         probabilities; for a ``SubsetLikelihood`` an array of shape (n,) of odds: the prior of a subset is proportional
-        to the product of the odds of its members.
+        to the product of the odds of its members; for a ``ShardedLikelihood`` as for dense ones, or another
+        ``ShardedLikelihood``.
     log : bool, optional
         Whether a plain array, file or function holds natural logarithms; a ``Likelihood`` says so itself.
     log_prior : optional
@@ -78,6 +81,12 @@ def posterior(
     resume : optional
         Attribute ``best`` of the error or interruption that ended an earlier call with the same arguments; the run
         continues after its last block. A function is read again up to there; an iterator must start there.
+    executor : None, "processes", concurrent.futures.Executor, distributed.Client or "ray", optional
+        Where the shards of a ``ShardedLikelihood`` run; None means threads. ``n_jobs`` is then the number of threads or
+        processes. A shard whose worker dies is tried again.
+    store : path-like, optional
+        File in which the finished shards of a ``ShardedLikelihood`` are kept: a call with the same arguments computes
+        only those that are missing.
 
     Returns
     -------
@@ -93,6 +102,8 @@ def posterior(
         If a function that yields likelihoods or the prior raises; its attribute ``best`` goes to ``resume=``. So does
         that of any other error or ``KeyboardInterrupt`` once reading has begun. Where a domain is sampled, ``best`` of
         a ``KeyboardInterrupt`` is the Posterior estimated from the draws so far, if they are enough.
+    WorkerDiedError
+        If the workers of some shards died each time; the other shards are in the store.
     FileNotFoundError, BackendMissingError, MemoryError
         For files that are not there, Parquet without pyarrow, and arrays that would not fit.
 
@@ -122,8 +133,14 @@ def posterior(
     _parallel.checked(n_jobs, progress)
     one_prior = _one_prior(prior, log_prior)
     top = _validate.count("top", top, 0)
-    options = Options(top, out, n_jobs, progress, log_prior is not None, rng, resume)
+    _executors.checked(executor, n_jobs)
+    options = Options(top, out, n_jobs, progress, log_prior is not None, rng, resume, executor, store)
     validated = _as_likelihood(likelihood, log)
+    if not (executor is None and store is None) and not isinstance(validated, likelihoods.ShardedLikelihood):
+        raise DomainError(
+            "executor and store must be None for a likelihood without shards; got "
+            f"{_validate.shown(likelihood)}. Pass fastpriv.ShardedLikelihood."
+        )
     method = next((method for kind, method in METHODS.items() if isinstance(validated, kind)), "dense")
     result: Posterior = import_module(f".{method}", __package__).posterior(validated, one_prior, options)
     return result

@@ -1,4 +1,4 @@
-"""Posteriors of a domain with one log likelihood a secret: two passes over fixed blocks.
+"""Posteriors of a domain with one log likelihood a secret: two passes over fixed blocks, in one process or many.
 
 Notation: u = 2^-53; l_d log likelihood, pi_d prior over its sum, t_d = log pi_d + l_d, Z = sum e^t, y_d = l_d - log Z =
 log of posterior over prior. The first pass gives maxima, log Z and the entropy, the second KL, Jensen-Shannon and the
@@ -30,7 +30,7 @@ g JS + g^2. Likelihoods that are no logarithms cost 8 u |l| more in each l.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -43,12 +43,15 @@ from ..errors import DomainError, NotConvergedError
 from ..estimate import Estimate, Unit, exact
 from ..kernels import _posterior
 from ..numerics import LOG_2_ABOVE, MACHINE_EPSILON, UNIT_ROUNDOFF, FloatArray, IntArray
+from .block_tree import BlockTree, Node
 from .blocks import Block, LikelihoodAndPrior, PosteriorOutput, no_secrets
 from .result import Options, Posterior, Top
 
-__all__ = ["FirstPassSums", "Mode", "PosteriorCheckpoint", "mode", "posterior"]
+__all__ = [
+    "Evidence", "FirstPassSums", "Mode", "PosteriorCheckpoint", "check_same", "divergence_tree", "evidence_of",
+    "evidence_tree", "first_pass", "largest_of", "mode", "posterior", "result_of", "second_pass",
+]  # fmt: skip
 
-_NO_SUMS: tuple[float, ...] = (0.0,) * 6  # the six sums of the second pass before its first block
 _CONSISTENT = 1e-6  # relative difference of the evidences of both passes beyond which the likelihood has changed
 # Remedy in the error of a pass that ended early.
 _RESUME = "What was computed is in the attribute best of this error: pass it on as resume=error.best."
@@ -97,10 +100,10 @@ class PosteriorCheckpoint(NamedTuple):
     size: int  # number of secrets; 0 until the first pass is complete
     shift: float
     single_precision: bool
-    first: tuple[Any, ...]  # sums of the first pass
+    first: tuple[Node, ...]  # sums of the first pass
     weights: FloatArray  # the largest joint weights,
     indices: IntArray  # and the secrets that have them
-    second: tuple[float, ...]  # sums of the second pass
+    second: tuple[Node, ...]  # sums of the second pass
 
     @property
     def blocks(self) -> int:
@@ -160,7 +163,7 @@ def mode(likelihood: DenseLikelihood, prior: Any, options: Options) -> Mode:
     inputs = LikelihoodAndPrior(likelihood, prior, options.log_prior)
     sums: Any = None
     report, close = _parallel.progress_reporter(options.progress, inputs.block_count or 0)
-    results = inputs.map_blocks(lambda block: _first_pass(inputs, block, 0, False)[0], 0, options.n_jobs)
+    results = inputs.map_blocks(lambda block: first_pass(inputs, block, 0, False)[0], 0, options.n_jobs)
     try:
         for done, (_, row) in enumerate(results, 1):
             sums = row if sums is None else _posterior.merge_evidence_sums([sums, row])
@@ -171,9 +174,9 @@ def mode(likelihood: DenseLikelihood, prior: Any, options: Options) -> Mode:
         close()
     if sums is None:
         raise no_secrets()
-    first_pass = FirstPassSums(*sums)
-    log_weight = float(first_pass.top + inputs.shift)
-    return Mode(int(first_pass.map_index), log_weight, float(first_pass.most), float(first_pass.least))
+    mode_sums = FirstPassSums(*sums)
+    log_weight = float(mode_sums.top + inputs.shift)
+    return Mode(int(mode_sums.map_index), log_weight, float(mode_sums.most), float(mode_sums.least))
 
 
 def _source_fault(fault: SourceError) -> str:
@@ -189,9 +192,8 @@ class _Passes:
     def __init__(self, inputs: LikelihoodAndPrior, options: Options) -> None:
         self.inputs, self.options = inputs, options
         self.stage, self.secrets, self.size, self.done = 1, 0, inputs.length or 0, 0
-        self.first: tuple[Any, ...] = ()
+        self.first, self.second = evidence_tree(), divergence_tree()
         self.weights, self.indices = np.empty(0), np.empty(0, dtype=np.int64)
-        self.second: tuple[float, ...] = _NO_SUMS
         self.output = PosteriorOutput(options.out, inputs)
         if options.resume is not None:
             self._resume(options.resume)
@@ -210,17 +212,19 @@ class _Passes:
                 f"resume must belong to a likelihood of this size, {inputs.length}; got one of size {best.size}. "
                 "Pass the same likelihood and prior."
             )
-        self.stage, self.secrets, self.size, self.second = best.stage, best.secrets, best.size, best.second
-        self.first, self.weights, self.indices = best.first, best.weights, best.indices
+        self.stage, self.secrets, self.size = best.stage, best.secrets, best.size
+        self.first, self.second = evidence_tree(best.first), divergence_tree(best.second)
+        self.weights, self.indices = best.weights, best.indices
         inputs.shift, inputs.single_precision, inputs.inspected = best.shift, best.single_precision, bool(best.first)
         if self.stage == 2 and self.options.out is not None:  # the output of the earlier call may be lost
-            self.secrets, self.second = 0, _NO_SUMS
+            self.secrets, self.second = 0, divergence_tree()
 
     def checkpoint(self) -> PosteriorCheckpoint:
         """What ``resume=`` needs."""
         return PosteriorCheckpoint(
             self.stage, self.secrets, self.size if self.stage == 2 else 0, self.inputs.shift,
-            self.inputs.single_precision, self.first, self.weights, self.indices, self.second,
+            self.inputs.single_precision, tuple(self.first.nodes), self.weights, self.indices,
+            tuple(self.second.nodes),
         )  # fmt: skip
 
     def _results(self, work: Callable[[Block], Any]) -> Iterator[Any]:
@@ -235,71 +239,87 @@ class _Passes:
         if self.stage == 2:
             return
         keep = min(self.options.top, BLOCK)
-        for row, weights, indices in self._results(lambda block: _first_pass(self.inputs, block, keep)):
-            self.first = _posterior.merge_evidence_sums([self.first, row]) if self.first else row
-            self._update_top(weights, indices)
-        if not self.first:
+        for row, weights, indices in self._results(lambda block: first_pass(self.inputs, block, keep)):
+            self.first.add(Node(0, self.secrets // BLOCK, row))
+            self.weights, self.indices = largest_of(
+                self.options.top, (self.weights, self.indices), (weights, indices)
+            )
+        if not self.first.nodes:
             raise no_secrets()
         self.stage, self.size, self.secrets = 2, self.secrets, 0
 
-    def _update_top(self, weights: FloatArray, indices: IntArray) -> None:
-        top = self.options.top
-        if not weights.size or (self.weights.size == top and weights.max() <= self.weights[-1]):
-            return
-        weights, indices = np.concatenate([self.weights, weights]), np.concatenate([self.indices, indices])
-        order = np.lexsort((indices, -weights))[:top]
-        self.weights, self.indices = weights[order], indices[order]
+    def evidence(self) -> Evidence:
+        """The evidence from the first pass."""
+        return evidence_of(FirstPassSums(*self.first.total()), self.size, self.inputs)
 
-    def evidence(self) -> _Evidence:
-        """The evidence from the first pass; raises if it is 0, or if the prior does not sum to 1."""
-        sums = FirstPassSums(*self.first)
-        if sums.top == -np.inf:
-            raise DomainError(
-                f"likelihood must be positive for some secret of positive prior; got zero for all {self.size}. "
-                "Such a release cannot happen: check likelihood and prior."
-            )
-        mass = float(sums.mass_high + sums.mass_low)
-        tolerance = _validate.sum_tolerance(np.float32 if self.inputs.single_precision else np.float64)
-        if self.inputs.prior is not None and not abs(mass - 1.0) <= tolerance:
-            raise DomainError(
-                f"{self.inputs.prior_name} must sum to 1 within {tolerance:g}; got a sum of "
-                f"{mass!r} over {self.size} secrets. Divide by the sum if the numbers are relative."
-            )
-        return _evidence(sums, self.size, self.inputs)
-
-    def run_second(self, evidence: _Evidence) -> None:
+    def run_second(self, evidence: Evidence) -> None:
         """The second pass."""
 
         def work(block: Block) -> tuple[float, ...]:
             probabilities = self.output.memory(block)
-            sums = _second_pass(self.inputs, block, evidence, probabilities)
+            sums = second_pass(self.inputs, block, evidence, probabilities)
             self.output.write(block, probabilities)
             return sums
 
         with self.output.opened(self.size):
             for sums in self._results(work):
-                self.second = _added(self.second, sums)
-            excess = self.second[0] + self.second[1]
-            if self.secrets != self.size or not abs(excess) <= _CONSISTENT:
-                raise DomainError(
-                    f"likelihood must be the same in both passes; got {self.size} and {self.secrets} secrets, and "
-                    f"evidences that differ by a factor of {1.0 + self.second[0] + self.second[1]!r}. "
-                    "Pass what can be read twice, or an iterator to read it once."
-                )
+                self.second.add(Node(0, self.secrets // BLOCK, sums))
+            check_same(self.second.total(), self.size, self.secrets)
 
-    def result(self, evidence: _Evidence) -> Posterior:
+    def result(self, evidence: Evidence) -> Posterior:
         """The Posterior, of two passes or, from an iterator, one."""
-        inputs, sums, rereadable = self.inputs, FirstPassSums(*self.first), self.inputs.rereadable
-        top = Top(self.indices, np.exp(self.weights - sums.top) / evidence.sum)
-        return Posterior(
-            self.size, map_index=int(sums.map_index), ties=int(sums.ties), top=top,
-            cost={"secrets": self.size, "passes": 2 if rereadable else 1},
-            _probabilities=_probability_function(inputs, evidence) if rereadable else None,
-            **_estimates(sums, self.second if rereadable else None, evidence, inputs),
-        )  # fmt: skip
+        second = self.second.total() if self.inputs.rereadable else None
+        cost = {"secrets": self.size, "passes": 1 if second is None else 2}
+        return result_of(self.first.total(), second, (self.weights, self.indices), evidence, self.inputs, cost)
 
 
-def _probability_function(inputs: LikelihoodAndPrior, evidence: _Evidence) -> Callable[[int, int], FloatArray]:
+def evidence_tree(nodes: Iterable[Node] = ()) -> BlockTree:
+    """Sums of the first pass."""
+    return BlockTree(lambda left, right: _posterior.merge_evidence_sums([left, right]), nodes)
+
+
+def divergence_tree(nodes: Iterable[Node] = ()) -> BlockTree:
+    """Sums of the second pass."""
+    return BlockTree(_added, nodes)
+
+
+def largest_of(
+    count: int, old: tuple[FloatArray, IntArray], new: tuple[FloatArray, IntArray]
+) -> tuple[FloatArray, IntArray]:
+    """The largest joint weights of both with their secrets, in order, the lower secret first where they are equal."""
+    if not new[0].size or (old[0].size == count and new[0].max() < old[0][-1]):
+        return old
+    weights, indices = (np.concatenate(pair) for pair in zip(old, new, strict=True))
+    order = np.lexsort((indices, -weights))[:count]
+    return weights[order], indices[order]
+
+
+def check_same(second: tuple[float, ...], size: int, secrets: int) -> None:
+    """Raise if the second pass read something else than the first."""
+    excess = second[0] + second[1] if second else 0.0
+    if secrets != size or not abs(excess) <= _CONSISTENT:
+        raise DomainError(
+            f"likelihood must be the same in both passes; got {size} and {secrets} secrets, and "
+            f"evidences that differ by a factor of {1.0 + excess!r}. "
+            "Pass what can be read twice, or an iterator to read it once."
+        )
+
+
+def result_of(
+    first: tuple[Any, ...], second: tuple[float, ...] | None, largest: tuple[FloatArray, IntArray], evidence: Evidence,
+    inputs: LikelihoodAndPrior, cost: dict[str, Any],
+) -> Posterior:  # fmt: skip
+    """The Posterior of the merged sums; ``second`` is None where there was one pass."""
+    sums, (weights, indices) = FirstPassSums(*first), largest
+    return Posterior(
+        evidence.size, map_index=int(sums.map_index), ties=int(sums.ties),
+        top=Top(indices, np.exp(weights - sums.top) / evidence.sum), cost=cost,
+        _probabilities=None if second is None else _probability_function(inputs, evidence),
+        **_estimates(sums, second, evidence, inputs),
+    )  # fmt: skip
+
+
+def _probability_function(inputs: LikelihoodAndPrior, evidence: Evidence) -> Callable[[int, int], FloatArray]:
     """Make the function that reads a range of secrets again and returns their posterior."""
 
     def probabilities(start: int, stop: int) -> FloatArray:
@@ -309,7 +329,7 @@ def _probability_function(inputs: LikelihoodAndPrior, evidence: _Evidence) -> Ca
             if block.start >= stop:
                 break
             whole = np.empty(block.likelihood.size)
-            _second_pass(inputs, block, evidence, whole)
+            second_pass(inputs, block, evidence, whole)
             first, last = max(start, block.start), min(stop, block.start + whole.size)
             result[first - start : last - start] = whole[first - block.start : last - block.start]
         return result
@@ -317,7 +337,7 @@ def _probability_function(inputs: LikelihoodAndPrior, evidence: _Evidence) -> Ca
     return probabilities
 
 
-def _first_pass(
+def first_pass(
     inputs: LikelihoodAndPrior, block: Block, keep: int, sums: bool = True
 ) -> tuple[tuple[Any, ...], FloatArray, IntArray]:
     """Sums of one block, and its largest joint weights with their secrets."""
@@ -330,8 +350,8 @@ def _first_pass(
     return row, weights[:count], indices[:count].astype(np.int64) + block.start
 
 
-def _second_pass(
-    inputs: LikelihoodAndPrior, block: Block, evidence: _Evidence, probabilities: FloatArray | None
+def second_pass(
+    inputs: LikelihoodAndPrior, block: Block, evidence: Evidence, probabilities: FloatArray | None
 ) -> tuple[float, ...]:
     """Sums of one block, as pairs of doubles; fills ``probabilities`` with the posterior unless it is None."""
     pairs = _posterior.divergence_sums(
@@ -350,7 +370,7 @@ def _added(total: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, .
     return tuple(result)
 
 
-class _Evidence(NamedTuple):
+class Evidence(NamedTuple):
     """The sums of the first pass that the second pass uses."""
 
     high: float  # log evidence, in two parts
@@ -362,7 +382,20 @@ class _Evidence(NamedTuple):
     log_size: float
 
 
-def _evidence(sums: FirstPassSums, size: int, inputs: LikelihoodAndPrior) -> _Evidence:
+def evidence_of(sums: FirstPassSums, size: int, inputs: LikelihoodAndPrior) -> Evidence:
+    """The evidence from the first pass; raises if it is 0, or if the prior does not sum to 1."""
+    if sums.top == -np.inf:
+        raise DomainError(
+            f"likelihood must be positive for some secret of positive prior; got zero for all {size}. "
+            "Such a release cannot happen: check likelihood and prior."
+        )
+    mass = float(sums.mass_high + sums.mass_low)
+    tolerance = _validate.sum_tolerance(np.float32 if inputs.single_precision else np.float64)
+    if inputs.prior is not None and not abs(mass - 1.0) <= tolerance:
+        raise DomainError(
+            f"{inputs.prior_name} must sum to 1 within {tolerance:g}; got a sum of "
+            f"{mass!r} over {size} secrets. Divide by the sum if the numbers are relative."
+        )
     total, log_size = sums.ties + sums.rest, math.log(size)
     log_total = math.log(sums.ties) + math.log1p(sums.rest / sums.ties)
     if inputs.prior is None:
@@ -373,17 +406,18 @@ def _evidence(sums: FirstPassSums, size: int, inputs: LikelihoodAndPrior) -> _Ev
         parts, weight = [inputs.shift, sums.top, log_total, -math.log1p(excess)], 1.0 / (1.0 + excess)
         gap = abs(excess) + rounding
     high = math.fsum(parts)
-    return _Evidence(high, math.fsum([*parts, -high]), total, weight, gap, size, log_size)
+    return Evidence(high, math.fsum([*parts, -high]), total, weight, gap, size, log_size)
 
 
 def _estimates(
-    sums: FirstPassSums, second: tuple[float, ...] | None, evidence: _Evidence, inputs: LikelihoodAndPrior
+    sums: FirstPassSums, second: tuple[float, ...] | None, evidence: Evidence, inputs: LikelihoodAndPrior
 ) -> dict[str, Any]:
     """All estimates of a ``Posterior``, with the bounds at the head of the module."""
     uniform, gap, total, ties = inputs.prior is None, evidence.gap, evidence.sum, sums.ties
     roundings = 0.0 if inputs.log else 8.0  # of each l, in units of u |l|
     size_of_t = abs(sums.top) if uniform else abs(sums.top) + abs(sums.most - inputs.shift)
-    a = 18.0 + 0.75 * evidence.log_size + (0.0 if uniform else 4.0 * size_of_t) + 2.0 * roundings * (size_of_t + abs(inputs.shift))  # A
+    a = 18.0 + 0.75 * evidence.log_size + (0.0 if uniform else 4.0 * size_of_t)  # A
+    a += 2.0 * roundings * (size_of_t + abs(inputs.shift))
     b = (2.2 if uniform else 6.2) + roundings  # B
     mean, share = sums.moment / total, sums.rest / total
     entropy = math.log(ties) + math.log1p(sums.rest / ties) + mean
@@ -392,7 +426,8 @@ def _estimates(
         spread = min(spread, 2.0 * evidence.log_size * entropy + 4.0 * evidence.log_size**2 / evidence.size)
     sum_error = UNIT_ROUNDOFF * ((a + 40.0) * share + b * mean)
     entropy_error = UNIT_ROUNDOFF * (
-        (2.0 * a + 44.0) * share + (a + 44.0 + 2.0 * b + (a + 40.0) * share) * (mean + 2.0 * share) + 2.0 * b * spread + entropy
+        (2.0 * a + 44.0) * share + (a + 44.0 + 2.0 * b + (a + 40.0) * share) * (mean + 2.0 * share)
+        + 2.0 * b * spread + entropy
     )
     omitted = 0.0 if ties == evidence.size else 1e-280  # terms below e^-690 are left out
     ceiling = evidence.log_size * (1.0 + 4.0 * UNIT_ROUNDOFF)
@@ -424,7 +459,7 @@ def _estimates(
 
 
 def _divergences(
-    second: tuple[float, ...], evidence: _Evidence, inputs: LikelihoodAndPrior, most: float, entropy: float,
+    second: tuple[float, ...], evidence: Evidence, inputs: LikelihoodAndPrior, most: float, entropy: float,
     roundings: float,
 ) -> tuple[Estimate, Estimate, float]:  # fmt: skip
     """KL, JS, and the error of the corrected log evidence, without the gap of the prior."""

@@ -25,7 +25,8 @@ from ..numerics import FloatArray
 from .result import INT64_LIMIT, Options, Posterior, Top, index_array, write_probabilities
 
 __all__ = [
-    "checked_bound", "checked_function", "index_range", "posterior", "range_evaluator", "require_enclosed",
+    "IndexSource", "checked_bound", "checked_function", "index_range", "posterior", "range_evaluator",
+    "require_enclosed",
 ]  # fmt: skip
 
 _EVALUATED_AT_ONCE = 2**14  # secrets; their arrays stay in the cache
@@ -34,14 +35,17 @@ _SIZE_LIMIT = 2**1000  # secrets; the share of one secret in a larger domain is 
 _SLACK = 1e-9
 
 
-class _IndexSource(VectorSource):
+class IndexSource(VectorSource):
     """The values of a function over all indices, as a vector that can be read in any order."""
 
     random_access = True
 
     def __init__(self, name: str, likelihood: IndexLikelihood) -> None:
         super().__init__(name)
-        self.values, self.length = range_evaluator(likelihood), likelihood.size
+        self.likelihood, self.values, self.length = likelihood, range_evaluator(likelihood), likelihood.size
+
+    def __reduce__(self) -> Any:
+        return IndexSource, (self.name, self.likelihood)
 
     def take(self, start: int, stop: int) -> FloatArray:
         """Entries ``start`` to ``stop - 1``."""
@@ -54,8 +58,8 @@ def posterior(likelihood: IndexLikelihood, prior: Any, options: Options) -> Post
         from . import dense
 
         if callable(prior):
-            prior = _IndexSource("prior", IndexLikelihood(prior, likelihood.size))
-        return dense.posterior(DenseLikelihood(_IndexSource("likelihood", likelihood)), prior, options)
+            prior = IndexSource("prior", IndexLikelihood(prior, likelihood.size))
+        return dense.posterior(DenseLikelihood(IndexSource("likelihood", likelihood)), prior, options)
     if prior is not None or likelihood.size > _SIZE_LIMIT:
         raise DomainError(
             "prior must be None, and size at most 2**1000, for more secrets than half the budget; got "

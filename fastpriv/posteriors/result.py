@@ -40,6 +40,8 @@ class Options(NamedTuple):
     log_prior: bool = False  # whether the prior holds logarithms
     rng: Any = None  # for domains that can only be sampled
     resume: Any = None  # attribute ``best`` of the error that ended an earlier call
+    executor: Any = None  # where shards run
+    store: Any = None  # the file in which finished shards are kept
 
 
 class Top(NamedTuple):

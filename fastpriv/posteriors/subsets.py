@@ -341,7 +341,8 @@ def _entropy(sums: _PassSums, delta: float) -> tuple[float, float]:
     value = math.log1p(rest) + moment / (1.0 + rest)
     rounding = UNIT_ROUNDOFF * (140.0 + 4.0 * sums.rises)
     rest_error = 1.01 * (rest * (2.0 * delta + rounding) + 5.0 * UNIT_ROUNDOFF * moment) + 1e-280
-    moment_error = 1.01 * (2.0 * delta * (rest + moment) + (2.0 * rest + moment) * (rounding + 3800.0 * UNIT_ROUNDOFF)) + 1e-280
+    size = 2.0 * rest + moment  # at least that of the terms whose difference the moment is
+    moment_error = 1.01 * (2.0 * delta * (rest + moment) + size * (rounding + 3800.0 * UNIT_ROUNDOFF)) + 1e-280
     error = 1.02 * (rest_error / (1.0 + rest) + moment_error / (1.0 + rest) + moment * rest_error / (1.0 + rest) ** 2)
     return value, error + 8.0 * UNIT_ROUNDOFF * value
 

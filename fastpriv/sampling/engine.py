@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .._parallel import ordered_map
+from .._executors import ordered
 from ..distributions.packed import Packed
 from ..errors import DomainError
 from .options import Request
@@ -53,7 +53,7 @@ from .stages import (
 from .statistics.normalisation import IntegralComparison, LogRatioSums
 from .statistics.tail_index import LargestValues, PointMoments
 
-__all__ = ["Outcome", "compare_normalisation", "measured_pace", "merged_log_ratios", "run"]
+__all__ = ["RunOutcome", "compare_normalisation", "measured_pace", "merged_log_ratios", "run"]
 
 # The pilot
 PILOT_REPLICATES = 16
@@ -83,7 +83,7 @@ PACE_SHARE = 0.8  # share of the points that the pace so far promises which are 
 
 
 @dataclass
-class Outcome:
+class RunOutcome:
     """What a run ended with, and how.
 
     ``replicates_equal`` says that those of a stage were; ``integrals`` compares the integrals of densities known to
@@ -146,9 +146,9 @@ class _StageSampler:
         sums = np.zeros((replicates, problem.integrand.size))
         complete, began = 0, time.monotonic()
         log_ratios: LogRatioSums | None = None
-        results = ordered_map(
-            work.summed, range(len(work)), n_jobs=self.request.n_jobs, progress=self.request.progress,
-            brief=work.cost <= BRIEF_COST,
+        results = ordered(
+            work.summed, range(len(work)), executor=self.request.executor, n_jobs=self.request.n_jobs,
+            progress=self.request.progress, brief=work.cost <= BRIEF_COST,
         )  # fmt: skip
         try:
             for segment, segment_sum in zip(work, results, strict=True):
@@ -209,7 +209,7 @@ class _RunState:
     stopped: str = ""
 
 
-def run(problems: Sequence[SamplingProblem], request: Request, estimand: Estimand) -> Outcome:
+def run(problems: Sequence[SamplingProblem], request: Request, estimand: Estimand) -> RunOutcome:
     """Estimate the means of the integrands of one of the problems, all of which have the same answer.
 
     An interruption ends the run with what was reached; ``KeyboardInterrupt`` is raised only before anything could be
@@ -231,7 +231,7 @@ def run(problems: Sequence[SamplingProblem], request: Request, estimand: Estiman
             raise KeyboardInterrupt
         estimates = estimand.estimates(interval(state.problem, [state.pilot], request.confidence, request, None))
     stages = state.stages
-    return Outcome(
+    return RunOutcome(
         estimates, state.problem.distribution, state.points, "interrupted" if sampler.interrupted() else state.stopped,
         sampler.samples, sum(len(stage.means) for stage in stages), len(stages), sampler.largest_values,
         not (request.time_budget.affected or sampler.interrupted()),

@@ -25,11 +25,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.random import SeedSequence
 
-from .._parallel import ordered_map
+from .._executors import ordered
 from ..distributions import GaussianMixture
 from ..distributions.packed import Packed
 from ..numerics import BoolArray, FloatArray
-from .engine import Outcome, compare_normalisation, measured_pace, merged_log_ratios
+from .engine import RunOutcome, compare_normalisation, measured_pace, merged_log_ratios
 from .options import Request
 from .problem import SamplingProblem
 from .proposals.renyi_proposals import renyi_proposal
@@ -77,7 +77,7 @@ class _BatchTask:
 
 def run_guaranteed(
     problems: Sequence[SamplingProblem], request: Request, estimand: Estimand, truncation: Truncation | None = None
-) -> Outcome:
+) -> RunOutcome:
     """Bound the means of the integrand of the first problem."""
     problem, truncation = problems[0], truncation or Truncation()
     state = _initial_state(problem, truncation)
@@ -93,7 +93,10 @@ def run_guaranteed(
             stopped = "max_samples"
             break
         task = _BatchTask(problem, truncation, request.root, size)
-        results = ordered_map(task, range(done, done + tasks), n_jobs=request.n_jobs, progress=request.progress)
+        results = ordered(
+            task, range(done, done + tasks), executor=request.executor, n_jobs=request.n_jobs,
+            progress=request.progress,
+        )  # fmt: skip
         try:
             for block_state, seen, new in results:
                 state.merge(block_state)
@@ -118,7 +121,7 @@ def run_guaranteed(
     except KeyboardInterrupt:
         integrals, stopped = None, "interrupted"
     repeatable = not request.time_budget.affected and stopped != "interrupted"
-    return Outcome(
+    return RunOutcome(
         estimates, problem.distribution, "random batches", stopped, samples, state.count // BATCH, 1, None, repeatable,
         replicates_equal=log_ratios is not None and log_ratios.ratios_equal, integrals=integrals,
     )  # fmt: skip

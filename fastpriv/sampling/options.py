@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 
-from .. import _parallel, _random, _validate
+from .. import _executors, _parallel, _random, _validate
+from .._executors import ExecutorLike
 from .._parallel import Progress
 from .._random import RNGLike
 from ..errors import DomainError
@@ -63,6 +64,7 @@ class SamplingOptions(TypedDict, total=False):
     rng: RNGLike
     n_jobs: int | None
     progress: Progress
+    executor: ExecutorLike
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +104,9 @@ class Sampling:
         Threads; None means what ``joblib.parallel_config`` says.
     progress : bool or callable, optional
         Shows, or is called with, the number of pieces done and their total, stage by stage.
+    executor : None, "processes", concurrent.futures.Executor, distributed.Client or "ray", optional
+        Where stages run that take longer than a moment; None means threads. The same bits for any of them, on one
+        instruction set; what a worker that dies was doing is done again.
 
     Raises
     ------
@@ -128,9 +133,11 @@ class Sampling:
     rng: RNGLike = None
     n_jobs: int | None = None
     progress: Progress = None
+    executor: ExecutorLike = None
 
     def __post_init__(self) -> None:
         _parallel.checked(self.n_jobs, self.progress)
+        _executors.checked(self.executor)
         _, points = _split_method(self.method)
         interval = _validate.choice("interval", self.interval, INTERVALS)
         if interval == "guaranteed" and points not in (None, "random"):

@@ -57,6 +57,8 @@ CALLS = {  # name: calls that go through, as a function and its arguments
                         (lambda likelihood: fp.posterior(lambda: iter([HALF, likelihood])), {"likelihood": HALF})],
     "IndexLikelihood": [(lambda function: fp.posterior(fp.IndexLikelihood(lambda d: function, 2)),
                          {"function": [0.0, -1.0]})],
+    "ShardedLikelihood": [(lambda likelihood: fp.posterior(fp.ShardedLikelihood([likelihood, [0.0]])),
+                           {"likelihood": HALF})],
     "ProductLikelihood": [(lambda factors, powers: fp.posterior(fp.ProductLikelihood([factors, HALF], powers)),
                            {"factors": HALF, "powers": [1, 2]}),
                           (lambda prior: fp.posterior(fp.ProductLikelihood([HALF]), [prior]), {"prior": HALF})],
@@ -193,7 +195,7 @@ CALLS = {  # name: calls that go through, as a function and its arguments
 }  # fmt: skip
 
 NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made of checked arrays, results
-    "Assessment", "Comparison", "SweepPlan", "SweepTable",
+    "Assessment", "Comparison", "SweepPlan", "SweepTable", "WorkerDiedError",
     "read_categories", "read_column", "show_versions", "BackendMissingError", "DomainError",
     "NotConvergedError", "SamplingWarning", "ShapeError", "Sampling", "AnyChannel", "Likelihood", "Posterior",
     "read_channel", "write_channel", "DefaultColumn", "ProductColumn", "ExtremeLogRatios", "RowPair", "TypeClasses",

@@ -14,11 +14,12 @@ import warnings
 from pathlib import Path
 
 import joblib
+import numpy as np
 import pytest
 
 from contracts.executor_tasks import DEADLY, Unreadable, dying, dying_once, slow_square, square, truth
-from fastpriv import DomainError, _executors
-from fastpriv._executors import completed
+from fastpriv import DomainError, GaussianMixture, Sampling, _executors, hockey_stick_divergence
+from fastpriv._executors import completed, ordered
 from fastpriv.errors import WorkerDiedError
 
 COUNT = 40
@@ -184,6 +185,34 @@ next(completed(wait, range(2), executor="processes", n_jobs=2))
     assert not any(os.path.exists(f"/proc/{pid}/stat") for pid in pids)
 
 
+def test_short_tasks_go_in_groups_and_come_back_in_order(tmp_path):
+    seen = []
+    tasks = [(str(tmp_path), x) for x in range(100)]
+    results = ordered(dying_once, tasks, executor="processes", n_jobs=2, progress=lambda *done: seen.append(done))
+    assert list(results) == [x * x for x in range(100)]
+    assert seen == [(done, 100) for done in range(1, 101)]
+    results = ordered(square, range(8, 40), executor="processes", n_jobs=2)
+    with pytest.raises(RuntimeError, match="Refused: 9: nine"):
+        list(results)
+    assert list(ordered(lambda x: -x, range(3), executor="processes", brief=True)) == [0, -1, -2]
+
+
+def test_an_estimate_by_sampling_has_the_same_bits_on_all_executors():
+    rng = np.random.default_rng(0)
+    p, q = (
+        GaussianMixture(np.full(30, 1 / 30), rng.integers(-3, 4, (30, 12)) / 2.0, rng.integers(2, 5, (30, 12)) / 2.0)
+        for _ in range(2)
+    )
+    options = {"rng": 1, "rtol": 0.0, "max_samples": 2e5, "max_seconds": np.inf, "method": "direct random"}
+    for kind in ("replicates", "guaranteed"):
+        expected = hockey_stick_divergence(p, q, 0.5, interval=kind, **options)
+        found = hockey_stick_divergence(p, q, 0.5, interval=kind, executor="processes", n_jobs=2, **options)
+        assert (found.value, found.lower, found.upper) == (expected.value, expected.lower, expected.upper)
+        assert dict(found.cost) == dict(expected.cost)
+    with pytest.raises(DomainError, match="executor must be None, 'processes', 'ray'"):
+        Sampling(executor="cluster")
+
+
 @pytest.mark.parametrize("executor", ["process", 3, [], object()])
 def test_what_is_no_executor_is_refused(executor):
     with pytest.raises(DomainError, match="executor must be None, 'processes', 'ray', a concurrent.futures.Executo"):
@@ -268,6 +297,8 @@ def test_a_dask_cluster_whose_workers_are_killed_loses_nothing(monkeypatch):
         assert time.monotonic() - start < 5.0
         monkeypatch.setattr(_executors, "_NO_WORKERS", 1.0)
         cluster.scale(0)
+        while client.nthreads():
+            time.sleep(0.1)
         with pytest.raises(WorkerDiedError, match="executor must have workers; got a cluster of dask without any for"):
             list(completed(square, [1], executor=client))
 

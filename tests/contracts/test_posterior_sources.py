@@ -396,7 +396,7 @@ def test_nothing_is_lost_when_a_function_raises(numbers, expected, n_jobs, stage
 def test_resume_is_checked(numbers):
     with pytest.raises(DomainError, match="resume must be what an error of posterior carries; got 3"):
         posterior(numbers[0], resume=3)
-    best = PosteriorCheckpoint(2, 0, 5, 0.0, False, (), np.empty(0), np.empty(0, dtype=int), (0.0,) * 6)
+    best = PosteriorCheckpoint(2, 0, 5, 0.0, False, (), np.empty(0), np.empty(0, dtype=int), ())
     with pytest.raises(DomainError, match="resume must belong to a likelihood of this size"):
         posterior(numbers[0], resume=best)
 

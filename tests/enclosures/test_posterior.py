@@ -154,3 +154,27 @@ def test_the_mode_alone():
     assert fastpriv.posterior_mode(likelihood, prior).index == np.argmax(np.log(prior) + likelihood)
     twice = fastpriv.posterior_mode(iter([likelihood, likelihood + 1.0]))
     assert twice.index == likelihood.size + np.argmax(likelihood)
+
+
+@pytest.mark.parametrize("exponent", [-40, -24, -22, -20, -17])
+@pytest.mark.parametrize("falling", [False, True])
+def test_rising_likelihoods_enclose_the_truth(exponent, falling):
+    """Each tile has a largest likelihood of its own; with l = j h the sums are geometric series."""
+    count = 16 * BLOCK + 77
+    j = np.arange(count)
+    likelihood = (j[::-1] if falling else j) * 2.0**exponent
+    found = fastpriv.posterior(likelihood)
+    with mp.workdps(60):
+        h, x = mpf(2) ** exponent, mp.exp(-(mpf(2) ** exponent))
+        total = (1 - x**count) / (1 - x)  # over e^((count - 1) h)
+        mean = h * x * (1 - count * x ** (count - 1) + (count - 1) * x**count) / ((1 - x) ** 2 * total)
+        log_ratio = mp.log(count) - mp.log(total)
+        truth = {
+            "log_evidence": (count - 1) * h - log_ratio, "entropy": mp.log(total) + mean, "vulnerability": 1 / total,
+            "kl": mp.log(count) - mp.log(total) - mean, "max_log_ratio": log_ratio,
+            "min_log_ratio": log_ratio - (count - 1) * h,
+        }  # fmt: skip
+        for name, true in truth.items():
+            estimate = getattr(found, name)
+            assert mpf(estimate.lower) <= true <= mpf(estimate.upper), (name, estimate, mp.nstr(true, 25))
+            assert abs(mpf(estimate.value) - true) <= 3e-15 * max(abs(true), 1.0), (name, estimate, mp.nstr(true, 25))

@@ -1,0 +1,202 @@
+"""Posteriors of a ``ShardedLikelihood``: both passes of ``dense``, shard by shard, on threads, processes or a cluster.
+
+A shard is a range of blocks. A worker reads them one after the other and returns the nodes of its blocks in the tree of
+``block_tree``, and its most probable secrets: a few KiB, whatever the number of secrets. Blocks do not know of shards
+and parts, so the result has the bits of ``dense``, for any number of shards and any workers of one instruction set.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from .. import __version__, _executors, _parallel, _validate
+from .._store import ResultStore
+from ..channels.likelihoods import DenseLikelihood, IndexLikelihood, ShardedLikelihood
+from ..channels.vector_sources import BLOCK, ConcatenatedSource, VectorSource, sources_of
+from ..errors import DomainError, WorkerDiedError
+from ..numerics import FloatArray, IntArray
+from . import dense
+from .block_tree import BlockTree, Node
+from .blocks import LikelihoodAndPrior
+from .index_functions import IndexSource
+from .result import Options, Posterior
+
+__all__ = ["posterior"]
+
+_SHARDS_OF_ONE_PART = 64  # unless a number is given: enough for the workers of one machine to end together
+_MAX_ATTEMPTS = 4  # of a shard whose worker dies: nodes of a cluster are taken away now and then
+_FLOATS_OF_ROWS = 13, 6  # of a node of the first pass and of the second
+_INDEX_COLUMNS = slice(4, 7)  # of a row of the first pass that are numbers of secrets
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """The work on one shard in one of the passes, as other processes are sent it."""
+
+    inputs: LikelihoodAndPrior
+    top: int
+    evidence: dense.Evidence | None  # None in the first pass
+
+    def __call__(self, blocks: range) -> bytes:
+        tree = dense.evidence_tree() if self.evidence is None else dense.divergence_tree()
+        largest: tuple[FloatArray, IntArray] = np.empty(0), np.empty(0, dtype=np.int64)
+        keep = min(self.top, BLOCK)
+        for number in blocks:
+            block = self.inputs.read(number)
+            if self.evidence is None:
+                row, weights, indices = dense.first_pass(self.inputs, block, keep)
+                largest = dense.largest_of(self.top, largest, (weights, indices))
+            else:
+                row = dense.second_pass(self.inputs, block, self.evidence, None)
+            tree.add(Node(0, number, row))
+        return _packed(tree, largest)
+
+
+def posterior(likelihood: ShardedLikelihood, prior: Any, options: Options) -> Posterior:
+    """The posterior; shards that are in the store are not computed again."""
+    for name, value in (("out", options.out), ("resume", options.resume)):
+        if value is not None:
+            remedy = "Ask for probabilities(start, stop)" if name == "out" else "Pass store="
+            raise DomainError(
+                f"{name} must be None for a ShardedLikelihood; got {_validate.shown(value)}. {remedy} instead."
+            )
+    name = "log_prior" if options.log_prior else "prior"
+    likelihoods = _concatenated("likelihood", likelihood.parts)
+    parts = prior.parts if isinstance(prior, ShardedLikelihood) else (prior,)
+    priors = None if prior is None else _concatenated(name, parts)
+    inputs = LikelihoodAndPrior(DenseLikelihood(likelihoods, log=likelihood.log), priors, options.log_prior)
+    count, size = inputs.block_count, inputs.length
+    assert count is not None
+    assert size is not None
+    inputs.inspect(inputs.read(0))
+    number = likelihood.shards or (len(likelihood.parts) if len(likelihood.parts) > 1 else _SHARDS_OF_ONE_PART)
+    shards = _shards(count, min(number, count))
+    with _opened_store(options, inputs, shards) as store:
+        report, close = _parallel.progress_reporter(options.progress, 2 * len(shards))
+        try:
+            payloads = _run(_Pass(inputs, options.top, None), shards, 0, store, options, report)
+            first, largest = dense.evidence_tree(), (np.empty(0), np.empty(0, dtype=np.int64))
+            for payload in payloads:
+                nodes, own = _unpacked(payload, 0)
+                for node in nodes:
+                    first.add(node)
+                largest = dense.largest_of(options.top, largest, own)
+            evidence = dense.evidence_of(dense.FirstPassSums(*first.total()), size, inputs)
+            second = dense.divergence_tree()
+            for payload in _run(_Pass(inputs, 0, evidence), shards, 1, store, options, report):
+                for node in _unpacked(payload, 1)[0]:
+                    second.add(node)
+        finally:
+            close()
+    dense.check_same(second.total(), size, size)
+    cost = {"secrets": size, "passes": 2, "shards": len(shards)}
+    return dense.result_of(first.total(), second.total(), largest, evidence, inputs, cost)
+
+
+def _concatenated(name: str, parts: tuple[Any, ...]) -> ConcatenatedSource:
+    sources: list[VectorSource] = []
+    for part in parts:
+        sources += [IndexSource(name, part)] if isinstance(part, IndexLikelihood) else sources_of(name, part)
+    return ConcatenatedSource(name, sources)
+
+
+def _shards(blocks: int, number: int) -> list[range]:
+    """Ranges of blocks whose lengths differ by one at most."""
+    ends = [blocks * i // number for i in range(number + 1)]
+    return [range(start, stop) for start, stop in pairwise(ends)]
+
+
+def _run(
+    work: _Pass, shards: list[range], stage: int, store: ResultStore, options: Options, report: Callable[[int], None]
+) -> list[bytes]:
+    """What the shards return in this pass, in order."""
+    offset = stage * len(shards)
+    found = {key - offset: payload for key, payload in store.items(offset, offset + len(shards) - 1)}
+    report(offset + len(found))
+    missing = [index for index in range(len(shards)) if index not in found]
+    died: list[tuple[int, BaseException]] = []
+    outcomes = _executors.completed(
+        work, (shards[index] for index in missing), executor=options.executor, n_jobs=options.n_jobs,
+        max_attempts=_MAX_ATTEMPTS,
+    )  # fmt: skip
+    try:
+        for task, outcome in outcomes:
+            index = missing[task]
+            if isinstance(outcome.error, WorkerDiedError):
+                died.append((index, outcome.error))
+            elif outcome.error is not None:
+                raise outcome.error
+            else:
+                store.put_many([(offset + index, outcome.result)])
+                found[index] = outcome.result
+                report(offset + len(found))
+    finally:
+        outcomes.close()
+    if died:
+        index, error = min(died, key=lambda pair: pair[0])
+        raise WorkerDiedError(
+            f"executor must run all shards; got {len(died)} of {len(shards)} whose workers died, the first one shard "
+            f"{index}, blocks {shards[index].start} to {shards[index].stop - 1}: {error}"
+        ) from error
+    return [found[index] for index in range(len(shards))]
+
+
+@contextmanager
+def _opened_store(options: Options, inputs: LikelihoodAndPrior, shards: list[range]) -> Iterator[ResultStore]:
+    """The store that is named, or one that ends with the call; its identity says what the sums depend on."""
+    identity = {
+        "version": __version__, "computation": "posterior of shards", "secrets": str(inputs.length),
+        "number of shards": str(len(shards)), "top": str(options.top), "data": _fingerprint(inputs),
+    }  # fmt: skip
+    store = ResultStore.temporary(identity) if options.store is None else ResultStore.open(
+        options.store, identity=identity)  # fmt: skip
+    with store:
+        yield store
+
+
+def _fingerprint(inputs: LikelihoodAndPrior) -> str:
+    """A digest of the first and the last block, of lengths and of how numbers are read: other data differ there."""
+    assert inputs.block_count is not None
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(repr((inputs.length, inputs.log, inputs.log_prior, inputs.prior is None)).encode())
+    for number in sorted({0, inputs.block_count - 1}):
+        block = inputs.read(number)
+        for array in (block.likelihood, block.prior):
+            if array is not None:
+                digest.update(array.dtype.str.encode() + array.tobytes())
+    return digest.hexdigest()
+
+
+def _packed(tree: BlockTree, largest: tuple[FloatArray, IntArray]) -> bytes:
+    """Nodes and the most probable secrets as bytes."""
+    places = np.array([node[:2] for node in tree.nodes], dtype="<i8")
+    rows = np.array([node.sums for node in tree.nodes], dtype="<f8")
+    weights, indices = largest
+    parts = (places, rows, weights.astype("<f8"), indices.astype("<i8"))
+    return struct.pack("<qq", len(tree.nodes), weights.size) + b"".join(part.tobytes() for part in parts)
+
+
+def _unpacked(payload: bytes, stage: int) -> tuple[list[Node], tuple[FloatArray, IntArray]]:
+    """The inverse of ``_packed``."""
+    count, kept = struct.unpack_from("<qq", payload)
+    position = 16
+
+    def next_array(dtype: str, *shape: int) -> Any:
+        nonlocal position
+        array = np.frombuffer(payload, dtype, int(np.prod(shape)), position).reshape(shape)
+        position += array.nbytes
+        return array
+
+    places, rows = next_array("<i8", count, 2).tolist(), next_array("<f8", count, _FLOATS_OF_ROWS[stage]).tolist()
+    for row in rows if stage == 0 else ():
+        row[_INDEX_COLUMNS] = map(int, row[_INDEX_COLUMNS])
+    nodes = [Node(level, number, tuple(row)) for (level, number), row in zip(places, rows, strict=True)]
+    return nodes, (next_array("<f8", kept).astype(np.float64), next_array("<i8", kept).astype(np.int64))
