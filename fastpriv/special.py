@@ -12,7 +12,7 @@ and return the same quantities with bounds. ``special.pyi`` lists the functions 
 
 from __future__ import annotations
 
-from .kernels import _binary_channel, _gaussian_mechanism, _lmip, _special, _sphere
+from .kernels import _binary_channel, _gaussian_mechanism, _hockey_stick_curves, _lmip, _special, _sphere
 
 
 def _docstring(
@@ -367,11 +367,48 @@ _LOCAL_INFORMATION = {
     ),
 }  # fmt: skip
 
+# Arguments of functions of two mixtures.
+_PAIR_OF_MIXTURES = ("w", "m", "s", "v", "n", "t", "epsilon")
+# Their domain in the docstrings.
+_PAIR_DOMAIN = (
+    "Weights, means and standard deviations of P, shape (..., k), and of Q, shape (..., j); epsilon in nats,\n"
+    "    shape (..., e), inf included. Leading axes broadcast. Weights are >= 0, those of 0 are padding, and sum to 1\n"
+    "    within 1e-9; means are at most 1e300 in size, standard deviations between 1e-300 and 1e300."
+)
+# Results of functions of two mixtures, in the docstrings.
+_PAIR_RESULT = (
+    "Value, lower and upper bound, shape (..., e). A row of an invalid mixture, or for which memory is\n"
+    "    short, is NaN, and so is the entry of a negative epsilon. Ctrl-C is heard when the call has returned."
+)
+# Accuracy of functions of two mixtures, as the docstrings state it.
+_PAIR_CLOSE = (
+    "the bounds contain the truth, sums of weights that are not 1 included. They are those of\n"
+    "`fastpriv.hockey_stick_divergence` where that took no closed bounds, wider elsewhere"
+)
+
+_MIXTURES = {
+    "mixture_hockey_stick": _docstring(
+        "Hockey-stick divergence H_{e^epsilon}(P||Q) of Gaussian mixtures on the line, with bounds.",
+        ">>> value, lower, upper = fp.special.mixture_hockey_stick(\n"
+        "...     [[0.99, 0.01], [0.9, 0.1]], [0.0, 1.0], [1.0, 1.0], [1.0], [0.0], [1.0], [0.0, 1.0])\n"
+        ">>> print(upper.round(8))\n[[0.00382925 0.        ]\n [0.03829249 0.00020712]]",
+        _PAIR_CLOSE, "csrc/line/fp_hockey_stick.h.", _PAIR_OF_MIXTURES, _PAIR_DOMAIN, _PAIR_RESULT,
+        test="test_mixture_ufuncs.py",
+    ),
+    "mixture_log_hockey_stick": _docstring(
+        "Natural logarithm of the hockey-stick divergence of Gaussian mixtures on the line, with bounds.",
+        ">>> value, lower, upper = fp.special.mixture_log_hockey_stick([1], [1], [1], [1], [0], [1], [300.0])\n"
+        ">>> round(float(value[0]), 4)\n-44862.4515",
+        _PAIR_CLOSE, "csrc/line/fp_hockey_stick.h.", _PAIR_OF_MIXTURES, _PAIR_DOMAIN, _PAIR_RESULT,
+        test="test_mixture_ufuncs.py",
+    ),
+}  # fmt: skip
+
 __all__: list[str] = []
 for _kernel, _documentation in (
     (_special, _ELEMENTARY), (_gaussian_mechanism, _GAUSSIAN),
     (_binary_channel, _BINARY_CHANNEL),
-    (_sphere, _UNIFORM_SPHERE), (_lmip, _LOCAL_INFORMATION),
+    (_sphere, _UNIFORM_SPHERE), (_lmip, _LOCAL_INFORMATION), (_hockey_stick_curves, _MIXTURES),
 ):  # fmt: skip
     globals().update(_kernel.ufuncs(_documentation))
     __all__ += _documentation

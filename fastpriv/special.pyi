@@ -46,3 +46,5 @@ cd_lmip_lip_delta: np.ufunc
 cd_lmip_lip_high: np.ufunc
 cd_lmip_lip_log_low: np.ufunc
 cd_lmip_lip_saturation: np.ufunc
+mixture_hockey_stick: np.ufunc
+mixture_log_hockey_stick: np.ufunc

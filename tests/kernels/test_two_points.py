@@ -218,7 +218,8 @@ def test_layouts_give_the_same_bits(direction):
     rate, sigma, epsilon = sizes(rng, -4, 0, 700), sizes(rng, -1, 1, 700), rng.random(700)
     for function in functions(direction):
         want = np.array(function(rate, sigma, epsilon))
-        np.testing.assert_array_equal([function(*map(float, row)) for row in zip(rate, sigma, epsilon, strict=True)], want.T)
+        one_by_one = [function(*map(float, row)) for row in zip(rate, sigma, epsilon, strict=True)]
+        np.testing.assert_array_equal(one_by_one, want.T)
         np.testing.assert_array_equal(function(rate[::-3], sigma[::-3], epsilon[::-3]), want[:, ::-3])
         out = tuple(np.full((700, 2), 5.0)[:, 0] for _ in range(3))
         assert function(rate, sigma, epsilon, out=out)[1] is out[1]
