@@ -14,7 +14,7 @@ from sizes import few_or_all
 
 RELATIVE = 2e-15  # of the value, u being known; the kernel allows for 6e-15 (FP_TWO_POINTS_RELATIVE)
 WIDTH = 4e-14  # as stated in fastpriv.special
-CLOSED_FORM = "closed form, two points with one sigma"
+CLOSED_FORM = "closed form"
 
 
 def sizes(rng, low, high, n):
