@@ -55,6 +55,7 @@ static int FP_NAME(fp_bracket_is_narrow)(const fp_bracket *b, double target)
 }
 
 #include "line/fp_single_gaussians_solver.h"
+#include "line/fp_one_sided_solver.h"
 
 /* Brackets of all epsilons; those that are not narrow get a NaN as value. */
 static int FP_NAME(fp_two_points_curve)(const fp_two_points *weights, fp_dd r, const double *epsilon, ptrdiff_t count,
@@ -120,6 +121,7 @@ static int FP_NAME(fp_hockey_stick_curve)(int np, const double *w, const double 
     const FP_NAME(fp_pair) pair = {np, nq, w, m, s, v, n, t};
     fp_two_points weights;
     FP_NAME(fp_single_gaussians) single;
+    FP_NAME(fp_one_sided) one_sided;
     fp_dd r;
     int status = 0;
     long sums = 0;
@@ -131,6 +133,11 @@ static int FP_NAME(fp_hockey_stick_curve)(int np, const double *w, const double 
             FP_NAME(fp_single_gaussians_bracket)(&single, epsilon[i], target, &out[i]);
             sums += out[i].value > 0.0;
             status = fp_stop_requested(&stop, 256);
+        }
+    } else if (FP_NAME(fp_one_sided_from_pair)(&pair, &one_sided)) {
+        for (ptrdiff_t i = 0; i < count && !status; ++i) {
+            FP_NAME(fp_one_sided_bracket)(&one_sided, epsilon[i], target, logs, &out[i]);
+            status = fp_stop_requested(&stop, 16 * one_sided.n);
         }
     } else {
         return FP_NAME(fp_monotone_pieces_curve)(np, w, m, s, nq, v, n, t, epsilon, count, target, logs, interrupted,

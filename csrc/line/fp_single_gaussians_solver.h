@@ -6,8 +6,8 @@
  * between its roots where k > 0 and outside of them where k < 0; f < 0 everywhere for k > 0 > D.  Roots are found in
  * doubles, improved by a Newton step with f in double-doubles, and kept as double-doubles x.
  *
- * What a root misses.  (df/dz)^2 = D - 2 k f, so where |2 k f(x)| <= D / 4 the true root is within 1.25 |f| / sqrt(D) of
- * z, and between them |p - a q| <= p expm1(|f|): a loss of second order, which goes into the upper bound, as in
+ * What a root misses.  (df/dz)^2 = D - 2 k f, so where |2 k f(x)| <= D / 5 the true root is within 1.25 |f| / sqrt(D)
+ * of z, and between them |p - a q| <= p expm1(|f|): a loss of second order, which goes into the upper bound, as in
  * fp_hockey_stick_set_solver.h. */
 /* bounds: proved - the rounding of f from the errors of fp_dd.h; margins of D, of the distance of a root and of the
  * logarithm of the loss */
