@@ -5,9 +5,11 @@ import numpy as np
 from libc.math cimport INFINITY
 
 include "common/fp_interrupt.pxi"
+include "common/fp_ufunc.pxi"
 
-cdef extern from "line/fp_hockey_stick.h":
-    ctypedef int (*fp_interrupted)() noexcept nogil
+cdef extern from "line/fp_mixture_ufuncs.h":
+    fp_ufunc fp_mixture_ufuncs[1]
+    const int FP_MIXTURE_UFUNCS
     ctypedef struct fp_bracket:
         double value, lower, upper, log_value, log_lower, log_upper
     ctypedef int (*fp_hockey_stick_kernel)(
@@ -16,6 +18,11 @@ cdef extern from "line/fp_hockey_stick.h":
     fp_hockey_stick_kernel fp_hockey_stick_select()
 
 cdef fp_hockey_stick_kernel kernels = fp_hockey_stick_select()
+
+
+def ufuncs(dict documentation):
+    """The ufuncs by name, each with its docstring from ``documentation``."""
+    return registered(fp_mixture_ufuncs, FP_MIXTURE_UFUNCS, documentation)
 
 
 def pair_curve(const double[::1] w, const double[::1] m, const double[::1] s, const double[::1] v,

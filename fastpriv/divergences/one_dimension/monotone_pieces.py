@@ -3,6 +3,10 @@
 Notation: p, q the densities of P and Q, L = log(p/q), H_a(P||Q) = sup_E P(E) - a Q(E) = integral of (p - a q)^+ with
 a = e^epsilon (Ngo, Ostman and Graell i Amat 2024, section I); P = sum_i w_i N(m_i, s_i^2), Q = sum_j v_j N(n_j, t_j^2).
 
+Closed forms. Two points against two with one sigma, among them the subsampled Gaussian mechanism, are a weight times
+the curve of the Gaussian mechanism at another epsilon (csrc/gauss/fp_two_points.h). The log ratio of two Gaussians is a
+quadratic (csrc/line/fp_single_gaussians_solver.h). What these do not resolve is taken from monotone pieces.
+
 Monotone pieces. The real line is cut into pieces on which L is proved monotone, from the sign of L' or L'' over discs
 with a Cauchy bound of the remainder. Every epsilon then needs only its crossings, one at most a piece, and differences
 of normal distribution functions between them. What the enclosure of a crossing leaves open is of second order in its
@@ -50,7 +54,6 @@ __all__ = [
 Components = tuple[FloatArray, FloatArray, FloatArray]  # weights, means, standard deviations
 # bound: none - relative width of a bracket above which sums in doubles are formed again in double-doubles
 MAX_DOUBLE_WIDTH = 5e-13
-_CLOSED_FORM = "closed form, two points with one sigma"  # method of a curve that took no pieces
 _COST_FIELDS = ("evaluations", "double_double", "pieces", "undecided")  # what the kernel counts
 # bound: none - relative width of a bracket from which on closed bounds are tried
 _WIDE_BRACKET = 1e-9
@@ -79,7 +82,7 @@ def hockey_stick_divergence(
     rows, cost, closed = hockey_stick_rows(p, q, flat, MAX_DOUBLE_WIDTH, logs=logs, deadline=deadline)
     method = "monotone pieces, double-double sums" if cost["double_double"] else "monotone pieces, double sums"
     if flat.size and not (cost["pieces"] or cost["undecided"] or "stopped" in cost):
-        method = _CLOSED_FORM
+        method = "closed form, double-double sums" if cost["double_double"] else "closed form"
     if closed:
         method += ", closed bounds"
     if "stopped" in cost:
