@@ -127,7 +127,7 @@ def gaussian_line(epsilon, m, s, n, t):
 def test_one_gaussian_each(benchmark, curve, form):
     p, q = GaussianMixture.single(0.5, 1.3), GaussianMixture.single(0.0, 1.0)
     found = hockey_stick_divergence(p, q, curve)
-    assert found.method == "closed form, double-double sums"
+    assert found.method.startswith("closed form")
     if form == "fastpriv":
         found = benchmark(hockey_stick_divergence, p, q, curve).value
     else:

@@ -111,8 +111,8 @@ static int FP_NAME(fp_remaining_curve)(const FP_NAME(fp_pair) * pair, const doub
     return status;
 }
 
-/* H of P from Q for every eps, as fp_monotone_pieces_curve; no pieces are counted where all is in closed form, and
- * where it is one of single Gaussians the sums in double-doubles are. */
+/* H of P from Q for every eps, as fp_monotone_pieces_curve; no pieces are counted where all is in closed form, but
+ * the sums in double-doubles of single Gaussians are. */
 static int FP_NAME(fp_hockey_stick_curve)(int np, const double *w, const double *m, const double *s, int nq,
                                           const double *v, const double *n, const double *t, const double *epsilon,
                                           ptrdiff_t count, double target, int logs, fp_interrupted interrupted,
@@ -130,8 +130,7 @@ static int FP_NAME(fp_hockey_stick_curve)(int np, const double *w, const double 
         status = FP_NAME(fp_two_points_curve)(&weights, r, epsilon, count, target, &stop, out);
     } else if (FP_NAME(fp_single_gaussians_from_pair)(&pair, &single)) {
         for (ptrdiff_t i = 0; i < count && !status; ++i) {
-            FP_NAME(fp_single_gaussians_bracket)(&single, epsilon[i], target, &out[i]);
-            sums += out[i].value > 0.0;
+            sums += FP_NAME(fp_single_gaussians_bracket)(&single, epsilon[i], target, &out[i]);
             status = fp_stop_requested(&stop, 256);
         }
     } else if (FP_NAME(fp_one_sided_from_pair)(&pair, &one_sided)) {

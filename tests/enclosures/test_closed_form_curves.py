@@ -113,7 +113,7 @@ def test_agrees_with_the_monotone_pieces():
         halves = GaussianMixture([0.5, 0.5], [first[0]] * 2, [first[1]] * 2)
         for function in (hockey_stick_divergence, log_hockey_stick_divergence):
             closed, pieces = function(p, q, epsilon), function(halves, q, epsilon)
-            assert closed.method == "closed form, double-double sums"
+            assert closed.method.startswith("closed form")
             assert pieces.method.startswith("monotone pieces")
             assert (np.maximum(closed.lower, pieces.lower) <= np.minimum(closed.upper, pieces.upper)).all()
 
