@@ -336,8 +336,9 @@ def _from_narrow_and_wide(
 
 
 def _hockey_stick(
-    mixtures: tuple[GaussianMixture, ...], epsilon: FloatArray, logs: bool, deadline: Deadline, n_jobs: int | None = None
-) -> Estimate:
+    mixtures: tuple[GaussianMixture, ...], epsilon: FloatArray, logs: bool, deadline: Deadline,
+    n_jobs: int | None = None,
+) -> Estimate:  # fmt: skip
     p, q = mixtures
     return monotone_pieces.hockey_stick_divergence(p, q, epsilon, logs=logs, deadline=deadline, n_jobs=n_jobs)
 
