@@ -13,7 +13,8 @@ and return the same quantities with bounds. ``special.pyi`` lists the functions 
 from __future__ import annotations
 
 from .kernels import (
-    _binary_channel, _channel_quantities, _gaussian_mechanism, _lmip, _quadrature, _special, _sphere,
+    _binary_channel, _channel_quantities, _gaussian_mechanism, _hockey_stick_curves, _lmip, _quadrature, _special,
+    _sphere,
 )  # fmt: skip
 
 
@@ -369,46 +370,92 @@ _LOCAL_INFORMATION = {
     ),
 }  # fmt: skip
 
-# Quantities of Gaussian mixtures in one dimension, as generalised ufuncs.
-_PAIR_NAMES = ("w", "m", "s", "v", "n", "t")  # arguments
-# Domain in the docstrings.
-_MIXTURE_DOMAIN = (
-    "Weights, means and standard deviations of P on the last axis{other}, of any number of components\n    each. "
-    "Weights are not negative and sum to 1 within 1e-9; those of zero are padding. All leading axes broadcast; for one\n    "
-    "standard deviation, pass np.broadcast_to(sigma, w.shape).{more}"
+# Arguments of functions of two mixtures.
+_PAIR_OF_MIXTURES = ("w", "m", "s", "v", "n", "t", "epsilon")
+# Their domain in the docstrings.
+_PAIR_DOMAIN = (
+    "Weights, means and standard deviations of P, shape (..., k), and of Q, shape (..., j); epsilon in nats,\n"
+    "    shape (..., e), inf included. Leading axes broadcast. Weights are >= 0, those of 0 are padding, and sum to 1\n"
+    "    within 1e-9; means are at most 1e300 in size, standard deviations between 1e-300 and 1e300."
 )
-_PAIR_DOMAIN = _MIXTURE_DOMAIN.format(other=", and of Q", more="")  # of divergences
+# Results of functions of two mixtures, in the docstrings.
+_PAIR_RESULT = (
+    "Value, lower and upper bound, shape (..., e). A row of an invalid mixture, or for which memory is\n"
+    "    short, is NaN, and so is the entry of a negative epsilon. Ctrl-C is heard when the call has returned."
+)
+# Accuracy of functions of two mixtures, as the docstrings state it.
+_PAIR_CLOSE = (
+    "the bounds contain the truth, sums of weights that are not 1 included. They are those of\n"
+    "`fastpriv.hockey_stick_divergence` where that took no closed bounds, wider elsewhere"
+)
+
+_MIXTURES = {
+    "mixture_hockey_stick": _docstring(
+        "Hockey-stick divergence H_{e^epsilon}(P||Q) of Gaussian mixtures on the line, with bounds.",
+        ">>> value, lower, upper = fp.special.mixture_hockey_stick(\n"
+        "...     [[0.99, 0.01], [0.9, 0.1]], [0.0, 1.0], [1.0, 1.0], [1.0], [0.0], [1.0], [0.0, 1.0])\n"
+        ">>> print(upper.round(8))\n[[0.00382925 0.        ]\n [0.03829249 0.00020712]]",
+        _PAIR_CLOSE, "csrc/line/fp_hockey_stick.h.", _PAIR_OF_MIXTURES, _PAIR_DOMAIN, _PAIR_RESULT,
+        test="test_mixture_ufuncs.py",
+    ),
+    "mixture_log_hockey_stick": _docstring(
+        "Natural logarithm of the hockey-stick divergence of Gaussian mixtures on the line, with bounds.",
+        ">>> value, lower, upper = fp.special.mixture_log_hockey_stick([1], [1], [1], [1], [0], [1], [300.0])\n"
+        ">>> round(float(value[0]), 4)\n-44862.4515",
+        _PAIR_CLOSE, "csrc/line/fp_hockey_stick.h.", _PAIR_OF_MIXTURES, _PAIR_DOMAIN, _PAIR_RESULT,
+        test="test_mixture_ufuncs.py",
+    ),
+    "mixture_total_variation": _docstring(
+        "Total variation distance, the hockey-stick divergence at epsilon 0, of Gaussian mixtures on the line.",
+        ">>> value, lower, upper = fp.special.mixture_total_variation([1], [0], [1], [1], [2], [1])\n"
+        ">>> round(float(value), 12)\n0.682689492137",
+        _PAIR_CLOSE, "csrc/line/fp_hockey_stick.h.", _PAIR_OF_MIXTURES[:-1],
+        "As for ``mixture_hockey_stick``, without epsilon.",
+        "Value, lower and upper bound, of the broadcast shape of the leading axes. A row of an invalid mixture is NaN.",
+        test="test_rows_of_integrals.py",
+    ),
+}  # fmt: skip
+
+# Quantities of Gaussian mixtures in one dimension, as generalised ufuncs.
+_INTEGRAL_NAMES = ("w", "m", "s", "v", "n", "t")  # arguments
+# Domain in the docstrings.
+_INTEGRAL_DOMAIN = (
+    "Weights, means and standard deviations of P on the last axis{other}, of any number of components\n    each. "
+    "Weights are not negative and sum to 1 within 1e-9; those of zero are padding. All leading axes broadcast;\n    "
+    "for one standard deviation, pass np.broadcast_to(sigma, w.shape).{more}"
+)
+_INTEGRAL_PAIR_DOMAIN = _INTEGRAL_DOMAIN.format(other=", and of Q", more="")  # of divergences
 # The results.
-_MIXTURE_RESULT = (
+_INTEGRAL_RESULT = (
     "value, lower and upper bound in nats: three arrays of the broadcast shape of the leading axes, or three "
     "scalars.\n    ``out=`` takes three arrays."
 )
 # Accuracy in the docstrings.
-_MIXTURE_ACCURACY = (
+_INTEGRAL_ACCURACY = (
     "the bounds are proved, and their distance is at most 1e-12 of the value but for\ndivergences that rounding of the "
     "weights swamps, and components of as many scales as spend the budget,"
 )
-_MIXTURE_TEST = "test_rows_of_integrals.py"  # file with the test of the accuracy
+_INTEGRAL_TEST = "test_rows_of_integrals.py"  # file with the test of the accuracy
 # How it is computed, and the source.
-_MIXTURE_SOURCE = (
+_INTEGRAL_SOURCE = (
     "trapezoidal rule for one standard deviation, csrc/line/fp_one_sigma_solver.h, or Gauss-Legendre rules on panels,\n"
     "    csrc/line/fp_quadrature_solver.h; {}."
 )
 
-_MIXTURES = {
+_MIXTURE_INTEGRALS = {
     "mixture_kl": _docstring(
         "Kullback-Leibler divergences KL(P||Q) of Gaussian mixtures in one dimension, with bounds.",
         ">>> value, lower, upper = fp.special.mixture_kl([0.99, 0.01], [0, 1], [1, 1], [1.0], [0.0], [1.0])\n"
         ">>> print(f'{value:.12e}')\n8.381220765083e-05",
-        _MIXTURE_ACCURACY, _MIXTURE_SOURCE.format("Kullback and Leibler 1951, equation (2.4)"), _PAIR_NAMES,
-        _PAIR_DOMAIN, _MIXTURE_RESULT, test=_MIXTURE_TEST,
+        _INTEGRAL_ACCURACY, _INTEGRAL_SOURCE.format("Kullback and Leibler 1951, equation (2.4)"), _INTEGRAL_NAMES,
+        _INTEGRAL_PAIR_DOMAIN, _INTEGRAL_RESULT, test=_INTEGRAL_TEST,
     ),
     "mixture_jensen_shannon": _docstring(
         "Jensen-Shannon divergences of Gaussian mixtures in one dimension, with bounds.",
         ">>> value, lower, upper = fp.special.mixture_jensen_shannon([1.0], [-1.0], [1.0], [1.0], [1.0], [1.0])\n"
         ">>> round(float(value), 12)\n0.336830820347",
-        _MIXTURE_ACCURACY, _MIXTURE_SOURCE.format("Lin 1991, equation (3.3)"), _PAIR_NAMES, _PAIR_DOMAIN,
-        _MIXTURE_RESULT, test=_MIXTURE_TEST,
+        _INTEGRAL_ACCURACY, _INTEGRAL_SOURCE.format("Lin 1991, equation (3.3)"), _INTEGRAL_NAMES, _INTEGRAL_PAIR_DOMAIN,
+        _INTEGRAL_RESULT, test=_INTEGRAL_TEST,
     ),
     "mixture_renyi": _docstring(
         "Renyi divergences of positive orders of Gaussian mixtures in one dimension, with bounds.\n\n"
@@ -417,33 +464,33 @@ _MIXTURES = {
         ">>> value, lower, upper = fp.special.mixture_renyi(\n"
         "...     [0.99, 0.01], [0, 1], [1, 1], [1.0], [0.0], [1.0], [2.0, 8.0])\n"
         ">>> [f'{x:.8e}' for x in value]\n['1.71813422e-04', '8.93643908e-04']",
-        _MIXTURE_ACCURACY + "\nand orders at which a log p and (a - 1) log q cancel,",
-        _MIXTURE_SOURCE.format(
+        _INTEGRAL_ACCURACY + "\nand orders at which a log p and (a - 1) log q cancel,",
+        _INTEGRAL_SOURCE.format(
             "van Erven and Harremoes 2014, equation (9);\n    Mironov, Talwar and Zhang 2019, section 3.3"
         ),
-        (*_PAIR_NAMES, "order"),
-        _MIXTURE_DOMAIN.format(
+        (*_INTEGRAL_NAMES, "order"),
+        _INTEGRAL_DOMAIN.format(
             other=", and of Q",
             more=" order is a number, or its last axis holds orders\n    > 0 that the leading axes share.",
         ),
-        _MIXTURE_RESULT, test=_MIXTURE_TEST,
+        _INTEGRAL_RESULT, test=_INTEGRAL_TEST,
     ),
     "mixture_entropy": _docstring(
         "Differential entropies of Gaussian mixtures in one dimension, with bounds.",
         ">>> value, lower, upper = fp.special.mixture_entropy([0.5, 0.5], [-3, 3], [0.5, 0.5])\n"
         ">>> round(float(value), 12)\n1.418938530199",
         "the bounds are proved, and their distance is at most 1e-12 (1 + |value|)",
-        _MIXTURE_SOURCE.format("Cover and Thomas 2006, section 8.1"), ("w", "m", "s"),
-        _MIXTURE_DOMAIN.format(other="", more=""), _MIXTURE_RESULT, test=_MIXTURE_TEST,
+        _INTEGRAL_SOURCE.format("Cover and Thomas 2006, section 8.1"), ("w", "m", "s"),
+        _INTEGRAL_DOMAIN.format(other="", more=""), _INTEGRAL_RESULT, test=_INTEGRAL_TEST,
     ),
     "mixture_mutual_information": _docstring(
         "Mutual information of discrete inputs and inputs + N(0, sigma^2) noise, with bounds.",
         ">>> value, lower, upper = fp.special.mixture_mutual_information([0.5, 0.5], [0, 1], 0.5)\n"
         ">>> round(float(value), 12)\n0.336830820347",
-        _MIXTURE_ACCURACY, _MIXTURE_SOURCE.format("Shannon 1948, section 12"), ("prior", "points", "sigma"),
+        _INTEGRAL_ACCURACY, _INTEGRAL_SOURCE.format("Shannon 1948, section 12"), ("prior", "points", "sigma"),
         "Probabilities of the inputs and their values on the last axis, as the weights and means of a mixture are; "
         "leading\n    axes broadcast, with those of sigma, the standard deviation of the noise.",
-        _MIXTURE_RESULT, test=_MIXTURE_TEST,
+        _INTEGRAL_RESULT, test=_INTEGRAL_TEST,
     ),
 }  # fmt: skip
 
@@ -502,7 +549,8 @@ __all__: list[str] = []
 for _kernel, _documentation in (
     (_special, _ELEMENTARY), (_gaussian_mechanism, _GAUSSIAN),
     (_binary_channel, _BINARY_CHANNEL), (_channel_quantities, _CHANNELS),
-    (_sphere, _UNIFORM_SPHERE), (_lmip, _LOCAL_INFORMATION), (_quadrature, _MIXTURES),
+    (_sphere, _UNIFORM_SPHERE), (_lmip, _LOCAL_INFORMATION), (_hockey_stick_curves, _MIXTURES),
+    (_quadrature, _MIXTURE_INTEGRALS),
 ):  # fmt: skip
     globals().update(_kernel.ufuncs(_documentation))
     __all__ += _documentation

@@ -56,3 +56,6 @@ mixture_jensen_shannon: np.ufunc
 mixture_renyi: np.ufunc
 mixture_entropy: np.ufunc
 mixture_mutual_information: np.ufunc
+mixture_hockey_stick: np.ufunc
+mixture_log_hockey_stick: np.ufunc
+mixture_total_variation: np.ufunc

@@ -1,7 +1,7 @@
 /* Hockey-stick divergences of two distributions on the same two points with Gaussian noise, in closed form.
  *
- * Notation.  P = p_0 N(m_0, s^2) + p_1 N(m_1, s^2) and Q = q_0 N(m_0, s^2) + q_1 N(m_1, s^2), weights >= 0 that need not
- * sum to 1; a = e^epsilon, c_k = p_k - a q_k, r = |m_1 - m_0| / (2 s), h(u) = delta of the Gaussian mechanism
+ * Notation.  P = p_0 N(m_0, s^2) + p_1 N(m_1, s^2) and Q = q_0 N(m_0, s^2) + q_1 N(m_1, s^2), weights >= 0 that need
+ * not sum to 1; a = e^epsilon, c_k = p_k - a q_k, r = |m_1 - m_0| / (2 s), h(u) = delta of the Gaussian mechanism
  * (fp_gauss.h) at epsilon = u, for u of either sign.  Then p - a q = c_0 phi_0 + c_1 phi_1, so
  *
  *     H_a(P||Q) = 0 where both c_k <= 0,   c_0 + c_1 where both are >= 0,
@@ -40,7 +40,7 @@
 #define FP_TWO_POINTS_SUM 0x1p-99
 /* bound: proved - the same, of sums alone */
 #define FP_TWO_POINTS_KEPT 0x1p-103
-/* bound: proved - absolute error of products that underflow, in the scale of the weights: least double, with a margin */
+/* bound: proved - absolute error of products that underflow, in the scale of the weights, with a margin */
 #define FP_TWO_POINTS_LEAST 1e-280
 /* bound: none - beyond these the quantity is bounded by monotonicity alone */
 #define FP_TWO_POINTS_LEAST_R 1e-280
@@ -132,11 +132,22 @@ FP_INLINE fp_dd fp_two_points_coefficient(const fp_two_points *w, int k, double 
     return c;
 }
 
+/* -c_k / a = (q_k - p_k) - p_k expm1(-epsilon) with its error bound, scaled, and p_k expm1(-epsilon) */
+FP_INLINE fp_dd fp_two_points_loss(const fp_two_points *w, int k, double epsilon, fp_dd *fall, double *error)
+{
+    const int none = w->p[k].hi == 0.0 || epsilon == 0.0;
+    *fall = none ? fp_dd_set(0.0) : fp_dd_mul(w->p[k], fp_dd_expm1(fp_dd_set(-epsilon)));
+    const fp_dd loss = fp_dd_neg(fp_dd_add(w->excess[k], *fall));
+    *error = none ? 0.0
+                  : FP_TWO_POINTS_SUM * fabs(fall->hi) + FP_TWO_POINTS_LEAST + FP_TWO_POINTS_KEPT * fabs(loss.hi);
+    return loss;
+}
+
 /* A and u at one epsilon >= -1/2. */
 FP_INLINE fp_two_points_terms fp_two_points_at(const fp_two_points *w, fp_dd r, double epsilon)
 {
     fp_two_points_terms out = {r.hi, r.lo, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
-    double error, other_error;
+    double error, other_error, scaled_error;
     fp_dd rise, other_rise;
     int i = w->first;
     if (!(epsilon >= -0.5) || epsilon == (double)INFINITY) {
@@ -163,13 +174,11 @@ FP_INLINE fp_two_points_terms fp_two_points_at(const fp_two_points *w, fp_dd r, 
         }
     }
     const int j = 1 - i;
-    const fp_dd fall = w->p[j].hi == 0.0 || epsilon == 0.0 ? fp_dd_set(0.0)
-                                                           : fp_dd_mul(w->p[j], fp_dd_expm1(fp_dd_set(-epsilon)));
-    const fp_dd scaled = fp_dd_neg(fp_dd_add(w->excess[j], fall)); /* G */
-    const double fall_error = fall.hi == 0.0 ? 0.0 : FP_TWO_POINTS_SUM * fabs(fall.hi) + FP_TWO_POINTS_LEAST;
-    const double scaled_error = fall_error + FP_TWO_POINTS_KEPT * fabs(scaled.hi) * (fall.hi != 0.0);
+    fp_dd fall;
+    const fp_dd scaled = fp_two_points_loss(w, j, epsilon, &fall, &scaled_error);
     if (!(scaled.hi > scaled_error)) { /* c_j >= 0, but for its error */
-        const fp_dd other = fp_two_points_coefficient(w, j, epsilon, &other_rise, &other_error), sum = fp_dd_add(mass, other);
+        const fp_dd other = fp_two_points_coefficient(w, j, epsilon, &other_rise, &other_error);
+        const fp_dd sum = fp_dd_add(mass, other);
         const int known = scaled.hi < -scaled_error || scaled_error == 0.0;
         out.mass = known ? sum.hi : mass.hi + fabs(other.hi) + error + other_error;
         out.mass_low = known ? sum.lo : 0.0;
@@ -189,7 +198,8 @@ FP_INLINE fp_two_points_terms fp_two_points_at(const fp_two_points *w, fp_dd r, 
     if (fabs(gap.hi) <= 0.5 * mass.hi) {
         const fp_dd z = fp_dd_div(gap, mass);
         log_ratio = fp_dd_log1p(z);
-        out.u_error = 2.01 * (gap_error / mass.hi + fabs(z.hi) * out.mass_error) + FP_TWO_POINTS_SUM * fabs(log_ratio.hi);
+        out.u_error =
+            2.01 * (gap_error / mass.hi + fabs(z.hi) * out.mass_error) + FP_TWO_POINTS_SUM * fabs(log_ratio.hi);
     } else {
         const int fits = mass.hi > 1e-100; /* so that the quotient is a double */
         const fp_dd top = fp_dd_log(fits ? fp_dd_div(scaled, mass) : scaled);
@@ -203,8 +213,8 @@ FP_INLINE fp_two_points_terms fp_two_points_at(const fp_two_points *w, fp_dd r, 
     const fp_dd u = fp_dd_add_d(log_ratio, epsilon);
     out.u = u.hi;
     out.u_low = u.lo;
-    out.u_error = gap.hi == 0.0 && gap_error == 0.0 ? 0.0
-                                                    : out.u_error + FP_TWO_POINTS_KEPT * (fabs(epsilon) + fabs(log_ratio.hi));
+    const int exact = gap.hi == 0.0 && gap_error == 0.0;
+    out.u_error = exact ? 0.0 : out.u_error + FP_TWO_POINTS_KEPT * (fabs(epsilon) + fabs(log_ratio.hi));
     return out;
 }
 

@@ -7,12 +7,14 @@ from libc.math cimport INFINITY
 from libc.stdlib cimport free, malloc
 
 include "common/fp_interrupt.pxi"
+include "common/fp_ufunc.pxi"
 
 cdef extern from "common/fp_stop_token.h" nogil:
     double fp_seconds()
 
-cdef extern from "line/fp_hockey_stick.h":
-    ctypedef int (*fp_interrupted)() noexcept nogil
+cdef extern from "line/fp_mixture_ufuncs.h":
+    fp_ufunc fp_mixture_ufuncs[1]
+    const int FP_MIXTURE_UFUNCS
     ctypedef struct fp_bracket:
         double value, lower, upper, log_value, log_lower, log_upper
     ctypedef int (*fp_hockey_stick_kernel)(
@@ -40,6 +42,11 @@ cdef extern from "line/fp_bracket.h" nogil:
 cdef fp_hockey_stick_kernel kernels = fp_hockey_stick_select()
 cdef fp_pair_analysis_builder builders = fp_pair_analysis_builder_select()
 cdef fp_pair_analysis_kernel analysis_kernels = fp_pair_analysis_select()
+
+
+def ufuncs(dict documentation):
+    """The ufuncs by name, each with its docstring from ``documentation``."""
+    return registered(fp_mixture_ufuncs, FP_MIXTURE_UFUNCS, documentation)
 
 
 def pair_curve(const double[::1] w, const double[::1] m, const double[::1] s, const double[::1] v,

@@ -54,6 +54,9 @@ static int FP_NAME(fp_bracket_is_narrow)(const fp_bracket *b, double target)
            && (none || b->log_upper - b->log_lower <= target * size);
 }
 
+#include "line/fp_single_gaussians_solver.h"
+#include "line/fp_one_sided_solver.h"
+
 /* Brackets of all epsilons; those that are not narrow get a NaN as value. */
 static int FP_NAME(fp_two_points_curve)(const fp_two_points *weights, fp_dd r, const double *epsilon, ptrdiff_t count,
                                         double target, fp_stop_token *stop, fp_bracket *out)
@@ -108,7 +111,8 @@ static int FP_NAME(fp_remaining_curve)(const FP_NAME(fp_pair) * pair, const doub
     return status;
 }
 
-/* H of P from Q for every eps, as fp_monotone_pieces_curve; no pieces are counted where all is in closed form. */
+/* H of P from Q for every eps, as fp_monotone_pieces_curve; no pieces are counted where all is in closed form, but
+ * the sums in double-doubles of single Gaussians are. */
 static int FP_NAME(fp_hockey_stick_curve)(int np, const double *w, const double *m, const double *s, int nq,
                                           const double *v, const double *n, const double *t, const double *epsilon,
                                           ptrdiff_t count, double target, int logs, fp_interrupted interrupted,
@@ -116,13 +120,31 @@ static int FP_NAME(fp_hockey_stick_curve)(int np, const double *w, const double 
 {
     const FP_NAME(fp_pair) pair = {np, nq, w, m, s, v, n, t};
     fp_two_points weights;
+    FP_NAME(fp_single_gaussians) single;
+    FP_NAME(fp_one_sided) one_sided;
     fp_dd r;
-    if (!FP_NAME(fp_two_points_from_pair)(&pair, &weights, &r))
+    int status = 0;
+    long sums = 0;
+    fp_stop_token stop = fp_stop_token_make(interrupted, INFINITY);
+    if (FP_NAME(fp_two_points_from_pair)(&pair, &weights, &r)) {
+        status = FP_NAME(fp_two_points_curve)(&weights, r, epsilon, count, target, &stop, out);
+    } else if (FP_NAME(fp_single_gaussians_from_pair)(&pair, &single)) {
+        for (ptrdiff_t i = 0; i < count && !status; ++i) {
+            sums += FP_NAME(fp_single_gaussians_bracket)(&single, epsilon[i], target, &out[i]);
+            status = fp_stop_requested(&stop, 256);
+        }
+    } else if (FP_NAME(fp_one_sided_from_pair)(&pair, &one_sided)) {
+        for (ptrdiff_t i = 0; i < count && !status; ++i) {
+            FP_NAME(fp_one_sided_bracket)(&one_sided, epsilon[i], target, logs, &out[i]);
+            status = fp_stop_requested(&stop, 16 * one_sided.n);
+        }
+    } else {
         return FP_NAME(fp_monotone_pieces_curve)(np, w, m, s, nq, v, n, t, epsilon, count, target, logs, interrupted,
                                                  deadline, out, cost);
-    fp_stop_token stop = fp_stop_token_make(interrupted, INFINITY);
-    const int status = FP_NAME(fp_two_points_curve)(&weights, r, epsilon, count, target, &stop, out);
+    }
     cost[0] = cost[1] = cost[2] = cost[3] = cost[4] = 0;
-    return status ? status
-                  : FP_NAME(fp_remaining_curve)(&pair, epsilon, count, target, logs, interrupted, deadline, out, cost);
+    if (!status)
+        status = FP_NAME(fp_remaining_curve)(&pair, epsilon, count, target, logs, interrupted, deadline, out, cost);
+    cost[1] += sums;
+    return status;
 }

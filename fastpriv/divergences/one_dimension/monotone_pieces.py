@@ -3,6 +3,10 @@
 Notation: p, q the densities of P and Q, L = log(p/q), H_a(P||Q) = sup_E P(E) - a Q(E) = integral of (p - a q)^+ with
 a = e^epsilon (Ngo, Ostman and Graell i Amat 2024, section I); P = sum_i w_i N(m_i, s_i^2), Q = sum_j v_j N(n_j, t_j^2).
 
+Closed forms. Two points against two with one sigma, among them the subsampled Gaussian mechanism, are a weight times
+the curve of the Gaussian mechanism at another epsilon (csrc/gauss/fp_two_points.h). The log ratio of two Gaussians is a
+quadratic (csrc/line/fp_single_gaussians_solver.h). What these do not resolve is taken from monotone pieces.
+
 Monotone pieces. The real line is cut into pieces on which L is proved monotone, from the sign of L' or L'' over discs
 with a Cauchy bound of the remainder. Every epsilon then needs only its crossings, one at most a piece, and differences
 of normal distribution functions between them. What the enclosure of a crossing leaves open is of second order in its
@@ -51,7 +55,6 @@ __all__ = [
 Components = tuple[FloatArray, FloatArray, FloatArray]  # weights, means, standard deviations
 # bound: none - relative width of a bracket above which sums in doubles are formed again in double-doubles
 MAX_DOUBLE_WIDTH = 5e-13
-_CLOSED_FORM = "closed form, two points with one sigma"  # method of a curve that took no pieces
 COST_FIELDS = ("evaluations", "double_double", "pieces", "undecided")  # what the kernel counts
 # bound: none - relative width of a bracket from which on closed bounds are tried
 _WIDE_BRACKET = 1e-9
@@ -64,6 +67,7 @@ _OUTWARD = 1e-9
 _MAX_DIVERGENCE_WIDTH = 1e-12
 _BLOCK_EPSILONS = 512  # of a block of a long grid: half a millisecond to some tens of them, the analysis not included
 _MAX_CLOSED_FORM_COMPONENTS = 2  # of mixtures whose pair the kernel may compute in closed form
+_MAX_ONE_SIDED_COMPONENTS = 64  # the same, of a mixture to one side of a single Gaussian of its sigma
 _COST_OF_ANALYSIS = (False, False, True, True, False)  # counts that belong to the analysis, not to its epsilons
 _LEAST_EXPONENT = -104  # 2^-104 is the least epsilon, but 0, that the search for the max-divergence tries first
 _GRID_POINTS = 66  # of epsilon in each round of that search
@@ -82,7 +86,7 @@ def hockey_stick_divergence(
     grid = np.asarray(epsilon, dtype=np.float64)
     flat = np.ascontiguousarray(grid).reshape(-1)
     rows, cost, closed = hockey_stick_rows(p, q, flat, MAX_DOUBLE_WIDTH, logs=logs, deadline=deadline, n_jobs=n_jobs)
-    method = curve_method(cost, closed=closed) if flat.size else _CLOSED_FORM
+    method = curve_method(cost, closed=closed)
     if logs:
         return curve_estimate(rows[:, 3:], grid, "log probability", method, cost)
     return curve_estimate(rows[:, :3], grid, "probability", method, cost)
@@ -92,7 +96,7 @@ def curve_method(cost: Mapping[str, Any], *, closed: bool) -> str:
     """What computed a curve: by its cost, and whether closed bounds were needed."""
     stopped, undecided = "stopped" in cost, cost["undecided"]
     if not (cost["pieces"] or undecided or stopped):
-        method = _CLOSED_FORM
+        method = "closed form, double-double sums" if cost["double_double"] else "closed form"
     else:
         method = "monotone pieces, double-double sums" if cost["double_double"] else "monotone pieces, double sums"
     if closed:
@@ -162,7 +166,7 @@ def hockey_stick_rows(
 
     def rows_of(grid: FloatArray) -> tuple[FloatArray, dict[str, Any]]:
         nonlocal closed
-        long = grid.size > _BLOCK_EPSILONS and max(len(p), len(q)) > _MAX_CLOSED_FORM_COMPONENTS
+        long = grid.size > _BLOCK_EPSILONS and not _may_be_closed_form(p, q)
         function = partial(_rows_in_blocks, n_jobs=n_jobs) if long else _hockey_stick_curves.pair_curve
         components = p.weights, p.means, p.sigmas, q.weights, q.means, q.sigmas
         rows, counts = function(*components, grid, width, logs, deadline.expiry)
@@ -171,6 +175,16 @@ def hockey_stick_rows(
 
     rows, cost = with_mass_gaps(rows_of, epsilon, p.mass_gap, q.mass_gap)
     return rows, cost, closed
+
+
+def _may_be_closed_form(p: GaussianMixture, q: GaussianMixture) -> bool:
+    """Whether the kernel may compute a pair in closed form, which needs no threads."""
+    single, mixture = (p, q) if len(p) == 1 else (q, p)
+    if len(mixture) <= _MAX_CLOSED_FORM_COMPONENTS:
+        return True
+    if len(single) > 1 or len(mixture) > _MAX_ONE_SIDED_COMPONENTS or (mixture.sigmas != single.sigmas[0]).any():
+        return False
+    return bool((mixture.means >= single.means[0]).all() or (mixture.means <= single.means[0]).all())
 
 
 def _rows_in_blocks(*arguments: Any, n_jobs: int | None) -> tuple[FloatArray, list[int]]:
