@@ -12,7 +12,7 @@
 #define FP_KNOTS 8 /* of a piece; that many more for each infinite end */
 /* bound: none - L may be off by so much, and four times the error of L, at what is taken for a crossing */
 #define FP_CROSSING_WIDTH 1e-12
-#define FP_CROSSING_STEPS 30 /* Newton steps before a crossing is left to bisection */
+#define FP_CROSSING_STEPS 60 /* Newton steps before a crossing is left to bisection */
 
 /* The knots of all pieces; -1 when memory is short. */
 static int FP_NAME(fp_knots_build)(const fp_log_ratio *r, double scale, fp_pieces *out)
@@ -31,13 +31,21 @@ static int FP_NAME(fp_knots_build)(const fp_log_ratio *r, double scale, fp_piece
             continue;
         piece->knot = made;
         piece->knots = FP_KNOTS * (1 + !left + !right);
+        double length = piece->right - piece->left, unit = 0.02 * scale;
+        int moderate = length < 100.0 * scale, half = piece->knots / 2;
         for (int k = 0; k < piece->knots; ++k) {
-            double t = (double)k / (piece->knots - 1), away = 0.02 * scale * expm1(8.0 * t);
-            double from = sinh(8.0 * (2.0 * t - 1.0)) * 0.02 * scale;
-            out->knot[made + k].x = left && right ? piece->left + (piece->right - piece->left) * (0.5 - 0.5 * cos(M_PI * t))
-                                    : left        ? piece->left + away
-                                    : right       ? piece->right - 0.02 * scale * expm1(8.0 * (1.0 - t))
-                                                  : centre + from;
+            double t = (double)k / (piece->knots - 1), *x = &out->knot[made + k].x;
+            if (left && right && moderate)
+                *x = piece->left + length * (0.5 - 0.5 * cos(M_PI * t));
+            else if (left && right) /* closer together at the ends */
+                *x = k < half ? piece->left + unit * expm1(8.0 * k / half)
+                              : piece->right - unit * expm1(8.0 * (piece->knots - 1 - k) / half);
+            else if (left)
+                *x = piece->left + unit * expm1(8.0 * t);
+            else if (right)
+                *x = piece->right - unit * expm1(8.0 * (1.0 - t));
+            else
+                *x = centre + unit * sinh(8.0 * (2.0 * t - 1.0));
         }
         for (int k = 0; k < piece->knots; k += FP_LANES) {
             FP_NAME(fp_ratios) at;
@@ -112,7 +120,9 @@ static int FP_NAME(fp_crossing_step)(fp_crossing *c, const FP_NAME(fp_ratios) * 
     else
         c->high = x;
     if (!(next > c->low && next < c->high) || fabs(f) > 0.7 * c->previous) {
-        next = 0.5 * (c->low + c->high);
+        double unit = 1.0 / sqrt(sharpest);
+        next = c->high - c->low > 1e3 * unit ? unit * sinh(0.5 * (asinh(c->low / unit) + asinh(c->high / unit)))
+                                             : 0.5 * (c->low + c->high);
         if (!(fabs(next) < INFINITY)) /* an infinite end: twice as far */
             next = c->low > -INFINITY ? c->low + 2.0 * (x - c->low) + away : c->high - 2.0 * (c->high - x) - away;
     }

@@ -36,7 +36,7 @@ static double FP_NAME(fp_mass_upper_bound)(const fp_mixture *side, double left, 
         top = h > top ? h : top;
     }
     top = by_height < top ? by_height : top;
-    return top + 1e-9 + 1e-14 * fabs(top);
+    return top > -INFINITY ? top + 1e-9 + 1e-14 * fabs(top) : top;
 }
 
 static inline void FP_NAME(fp_add_loss)(fp_optimal_set *set, double log_loss)
@@ -50,7 +50,8 @@ static inline void FP_NAME(fp_add_loss)(fp_optimal_set *set, double log_loss)
     }
 }
 
-/* Adds the integral of |p - e^eps q| over `width` of [left, right], where |L - eps| <= dev. */
+/* Adds the integral of |p - e^eps q| over `width` of [left, right], where |L - eps| <= dev; from dev = 1 on that of
+ * (p - e^eps q)^+, which is less. */
 static void FP_NAME(fp_add_interval_loss)(const fp_log_ratio *r, double epsilon, double left, double right,
                                           double width, double dev, fp_optimal_set *set)
 {
@@ -185,7 +186,7 @@ static fp_dd FP_NAME(fp_crossing_by_bisection)(const fp_log_ratio *r, const fp_p
         else
             hi = x;
         double next = x - f / at.slope;
-        if (!(next > lo && next < hi) || fabs(f) > 0.7 * previous)
+        if (!(next > lo && next < hi) || fabs(f) > 0.7 * previous || i % 8 == 7) /* far from a narrow peak steps halve */
             next =
                 hi - lo > 1e3 * scale ? scale * sinh(0.5 * (asinh(lo / scale) + asinh(hi / scale))) : 0.5 * (lo + hi);
         previous = fabs(f);
@@ -239,6 +240,8 @@ static fp_dd FP_NAME(fp_crossing_by_bisection)(const fp_log_ratio *r, const fp_p
     if (set->extended_precision
         && FP_NAME(fp_crossing_dd)(r, epsilon, sign, at.slope, ends, fp_dd_set(x), &crossing, set))
         return crossing;
+    if (!(dev < 1.0)) /* the mass of P bounds the loss only if E lacks the enclosure, since it is no bound of e^eps q */
+        x = ends[sign > 0];
     FP_NAME(fp_add_interval_loss)(r, epsilon, ends[0], ends[1], ends[1] - ends[0], dev, set);
     return fp_dd_set(x);
 }

@@ -61,12 +61,15 @@ static int FP_NAME(fp_cell_decide)(const fp_piece *cell, double x, const fp_tayl
         return FP_NAME(fp_cells_append)(out, cell->left, cell->right, FP_ENCLOSED, 0,
                                         t < 1.0 ? at->value - at->error - off : -INFINITY,
                                         t < 1.0 ? at->value + at->error + off : INFINITY);
-    if (reach >= 0.4 * step)
-        return FP_NAME(fp_cells_append)(out, cell->left, x - reach, FP_OPEN, 0, 0.0, 0.0)
-                       || FP_NAME(fp_cells_append)(out, x - reach, x + reach, kind_of_piece, sign, 0.0, 0.0)
-                       || FP_NAME(fp_cells_append)(out, x + reach, cell->right, FP_OPEN, 0, 0.0, 0.0)
+    if (reach >= 0.4 * step) {
+        double from = x - reach > cell->left ? x - reach : cell->left,
+               to = x + reach < cell->right ? x + reach : cell->right;
+        return FP_NAME(fp_cells_append)(out, cell->left, from, FP_OPEN, 0, 0.0, 0.0)
+                       || FP_NAME(fp_cells_append)(out, from, to, kind_of_piece, sign, 0.0, 0.0)
+                       || FP_NAME(fp_cells_append)(out, to, cell->right, FP_OPEN, 0, 0.0, 0.0)
                    ? -1
                    : 0;
+    }
     int status = 0, parts = reach > 0.12 * step ? (int)(step / (0.9 * reach)) + 1 : reach > 0.0 ? 8 : 4;
     double from = cell->left;
     for (int k = 1; k <= parts && !status; ++k) {
@@ -86,10 +89,12 @@ static int FP_NAME(fp_subdivide)(const fp_log_ratio *r, double left, double righ
     fp_pieces cells = {0}, next = {0};
     int status = 0, open = 0, many = (int)fmin(FP_FIRST_CELLS, 1.0 + (right - left) / scale);
     long start = out->evaluations;
-    for (int k = 0; k < many && !status; ++k)
-        status = FP_NAME(fp_cells_append)(&cells, k ? cells.piece[k - 1].right : left,
-                                          k + 1 < many ? left + (right - left) * (k + 1.0) / many : right, FP_OPEN, 0,
-                                          0.0, 0.0);
+    double from = left;
+    for (int k = 1; k <= many && !status; ++k) {
+        double to = k < many ? left + (right - left) * k / many : right;
+        status = FP_NAME(fp_cells_append)(&cells, from, to, FP_OPEN, 0, 0.0, 0.0);
+        from = from < to ? to : from;
+    }
     do {
         next.count = open = 0;
         for (int i = 0; i < cells.count && !status;) {
@@ -265,11 +270,15 @@ static int FP_NAME(fp_extremum_step)(FP_NAME(fp_extremum) * s, const FP_NAME(fp_
         s->near = s->step;
     if (s->growing && 4.0 * s->step < all)
         s->step *= 4.0;
-    else { /* the flat part is long, or the sign is proved at the end alone: bisect */
+    else { /* L may differ along the flat part, or the sign is proved at the end alone: draw nearer */
+        double least = 2.0 * (nextafter(fabs(s->zero), INFINITY) - fabs(s->zero));
+        int level = fabs(s->value[2 * right] - s->value[1]) <= 4.0 * (s->error[2 * right] + s->error[1]);
         s->growing = 0;
-        if (s->far < 1e-6 * all || ++s->bisections > 45 || s->far - s->near <= 1e-3 * s->far)
+        if ((level && s->far < 1e-6 * all) || ++s->bisections > 200 || s->far - s->near <= 1e-3 * s->far
+            || s->far <= least)
             return right ? 1 : FP_NAME(fp_extremum_begin_side)(s, 1);
-        s->step = 0.5 * (s->near + s->far);
+        s->step = s->near > 0.0 ? 0.5 * (s->near + s->far) : 0.0625 * s->far;
+        s->step = s->step > least ? s->step : least;
     }
     s->x = right ? s->zero + s->step : s->zero - s->step;
     return 0;
@@ -316,7 +325,8 @@ static int FP_NAME(fp_split_curved)(const FP_NAME(fp_extremum) * s, int stopped,
         double tops[2] = {s->sign * s->value[0] + s->error[0], s->sign * s->value[2] + s->error[2]},
                top = tops[0] > tops[1] ? tops[0] : tops[1];
         double foot = s->sign * s->value[1] - s->error[1] - s->slope_size * (xr - xl);
-        top = top > foot ? top : foot;
+        foot = fabs(foot) < INFINITY ? foot : -INFINITY; /* where L overflows nothing bounds it */
+        top = !(tops[0] + tops[1] < INFINITY) ? INFINITY : top > foot ? top : foot;
         if (fp_pieces_reserve(out))
             return -1;
         out->piece[out->count++] = (fp_piece){

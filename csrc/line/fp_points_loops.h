@@ -22,15 +22,17 @@ static void FP_NAME(fp_log_density_at_points)(const fp_mixture *side, const doub
                                               double *restrict e, double *restrict steepest,
                                               FP_NAME(fp_point_moments) *restrict out)
 {
-    double peak[FP_LANES], mass[FP_LANES], load[FP_LANES], moment[FP_LANES], size[FP_LANES], loaded[FP_LANES];
+    double peak[FP_LANES], centre[FP_LANES], mass[FP_LANES], load[FP_LANES], moment[FP_LANES], size[FP_LANES],
+        distance[FP_LANES], loaded[FP_LANES];
     for (int k = 0; k < FP_LANES; ++k)
-        peak[k] = -INFINITY, mass[k] = load[k] = moment[k] = size[k] = loaded[k] = 0.0;
+        peak[k] = -INFINITY, centre[k] = mass[k] = load[k] = moment[k] = size[k] = distance[k] = loaded[k] = 0.0;
     for (int i = 0; i < side->n; ++i) {
         const double mean = side->mean[i], inverse = side->inverse[i], weight = side->log_weight[i];
         double *restrict row = h + (ptrdiff_t)FP_LANES * i;
         for (int k = 0; k < FP_LANES; ++k) {
             const double z = (x[k] - mean) * inverse, value = weight - 0.5 * z * z;
             row[k] = value;
+            centre[k] = value > peak[k] ? -z * inverse : centre[k]; /* g of the largest term */
             peak[k] = value > peak[k] ? value : peak[k];
         }
     }
@@ -39,28 +41,29 @@ static void FP_NAME(fp_log_density_at_points)(const fp_mixture *side, const doub
         double *restrict row = h + (ptrdiff_t)FP_LANES * i, *restrict term = e + (ptrdiff_t)FP_LANES * i;
         for (int k = 0; k < FP_LANES; ++k) {
             const double z = (x[k] - mean) * inverse, g = -z * inverse, wide = fabs(g), below = row[k] - peak[k];
-            const double value = fp_exp(below), heavy = value * (z * z + own);
+            const double value = fp_exp(below), heavy = value * (z * z + own), away = g - centre[k], off = fabs(away);
             row[k] = below;
             term[k] = value;
             mass[k] += value;
-            moment[k] += value * g;
+            moment[k] += value * away;
             load[k] += heavy;
             size[k] += value * wide;
-            loaded[k] += heavy * wide;
+            distance[k] += value * off;
+            loaded[k] += heavy * off;
             steepest[k] = wide > steepest[k] ? wide : steepest[k];
         }
     }
     for (int k = 0; k < FP_LANES; ++k) {
-        const double base = 4.0 + fabs(peak[k]), a = moment[k] / mass[k];
+        const double base = 4.0 + fabs(peak[k]), shift = moment[k] / mass[k];
         out->peak[k] = peak[k];
         out->mass[k] = mass[k];
         out->log[k] = peak[k] + fp_log(mass[k]);
-        out->score[k] = a;
+        out->score[k] = centre[k] + shift;
         out->error[k] = FP_ROUND * (base + load[k] / mass[k]) + 2.3e-16 * side->n;
-        /* of e_i g_i and of e_i, both times the relative error of e_i */
+        /* by the errors of e_i, in numerator and denominator, and of g_i */
         out->score_error[k] = (2.0 * FP_ROUND + 2.3e-16 * side->n) / mass[k]
-                                  * (base * size[k] + loaded[k] + size[k] + fabs(a) * (base * mass[k] + load[k]))
-                              + FP_ROUND * fabs(a);
+                                  * (base * distance[k] + loaded[k] + size[k] + fabs(shift) * (base * mass[k] + load[k]))
+                              + FP_ROUND * (fabs(centre[k]) + fabs(shift));
     }
 }
 

@@ -19,6 +19,7 @@ from fastpriv import (
     notions,
     total_variation,
 )
+from fastpriv.kernels import _hockey_stick_curves
 from oracles import crossings, mixture
 
 N = GaussianMixture.single
@@ -354,3 +355,29 @@ def test_random_pairs(family):
         epsilon = float(rng.choice([0.0, 10.0 ** rng.uniform(-12, 3), 1.0]))
         narrow += check(p, q, epsilon) <= 1e-9
     assert narrow >= 290
+
+
+def test_a_narrow_component_among_broad_ones_of_nearly_one_sigma():
+    """The tails of Q begin at the end of the positions that are examined: crossings are searched from there inward.
+
+    H is at most w, the weight of P, and less by no more than P beyond 40 sigma and e^epsilon Q within them.
+    """
+    rng = np.random.default_rng(5)
+    for _ in range(400):
+        w, m, s = rng.uniform(0.01, 1), rng.normal() * 10.0 ** rng.integers(-3, 3), 10.0 ** rng.uniform(-40, -10)
+        size = rng.integers(1, 4)
+        n = rng.normal(size=size) * 10.0 ** rng.uniform(-10, 0)
+        t = 1 + rng.uniform(size=size) * 10.0 ** rng.uniform(-13, 0)
+        arrays = [np.atleast_1d(x) for x in (w, m, s, rng.dirichlet(np.ones(size)), n, t)]
+        rows, _ = _hockey_stick_curves.pair_curve(*arrays, np.array([0.0, 1.0, 3.0]), 5e-13, False)
+        assert np.all(rows[:, 1] <= w), (arrays, rows)
+        assert np.all(rows[:, 2] >= w - 80 * s * np.exp(3.0)), (arrays, rows)
+
+
+def test_positions_near_the_largest_double():
+    """Cells whose length is below the spacing of doubles, and ends at which L overflows."""
+    p = [np.array(x) for x in ([1 / 6, 1 / 6, 1 / 3, 1 / 3], [-1.3e298, 7.8e298, 4.7e299, -3.5e299],
+                               [5.8e282, 1.5e293, 7.0e281, 1.9e294])]  # fmt: skip
+    q = [np.array(x) for x in ([0.4, 0.3, 0.3], [-3.1e298, 1.6e299, 4.4e298], [2.5e288, 2.1e290, 4.8e290])]
+    rows, _ = _hockey_stick_curves.pair_curve(*p, *q, np.array([0.0, 0.5, 40.0]), 5e-13, False)
+    assert np.all(rows[:, 2] >= 1.0 - 1e-9)

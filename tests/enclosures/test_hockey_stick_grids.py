@@ -109,3 +109,18 @@ def test_bounds_near_an_extremum_contain_the_truth(seed):
             want = divergence(pair, mp.mpf(epsilon), x[tops].tolist())  # of the weights as they are
             assert lower <= want <= upper, (epsilon, lower, want, upper)
             assert upper - lower <= 1e-12 * upper
+
+
+def test_needles_of_very_different_widths():
+    pair = [
+        [0.6666666666666666, 0.3333333333333333], [-4.64810731777098e299, -7.401440604649329e298],
+        [2.948612701871556e291, 9.290918206192457e298], [0.4, 0.2, 0.4],
+        [-1.2169461896884914e299, 3.9188839186368843e298, 4.339777560170536e299],
+        [1.361002641987288e294, 6.687237653965316e281, 6.365072057667237e286],
+    ]  # fmt: skip
+    rows = _hockey_stick_curves.pair_curve(*map(np.array, pair), np.array([0.0, 0.5]), WIDTH, False)[0]
+    truth = ["0.99998297379963257648", "0.99998263417798115678"]  # bisection around each needle
+    with mp.workdps(40):
+        for (_, lower, upper), want in zip(rows[:, :3].tolist(), truth, strict=True):
+            assert lower <= mp.mpf(want) <= upper, (lower, want, upper)
+            assert upper - lower <= 1e-12

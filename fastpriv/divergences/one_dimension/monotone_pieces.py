@@ -155,8 +155,8 @@ def hockey_stick_rows(
 ) -> tuple[FloatArray, dict[str, Any], bool]:  # fmt: skip
     """A row for each epsilon; the cost; whether closed bounds were needed.
 
-    The blocks of a long grid share one analysis and are done by threads. At the ``deadline`` the brackets are those
-    that were proved by then.
+    Blocks of a long grid share one analysis and are done by threads. At the ``deadline`` the brackets are those that
+    were proved by then.
     """
     closed = False
 
