@@ -227,7 +227,7 @@ def _curves(
         stopped = cost[:, 4] > 0
         redone &= ~stopped
         costs = monotone_pieces.named_costs([*cost[~redone, :4].sum(axis=0).tolist(), 0])
-        signs = np.unique((cost[~redone] > 0) @ _BITS).tolist()  # of the counts, one bit each
+        signs = sorted(set(((cost[~redone] > 0) @ _BITS).tolist()))  # of the counts, one bit each
         counted = (monotone_pieces.named_costs([bits & bit for bit in _BITS.tolist()]) for bits in signs)
         methods = {monotone_pieces.curve_method(counts, closed=False): None for counts in counted}
         if stopped.any():
@@ -317,7 +317,7 @@ def _settle(
     kept = np.repeat(row_good, count)
     panels, evaluations = cost[kept].sum(axis=0).tolist()
     spent: dict[str, Any] = {"panels": panels, "evaluations": evaluations} if evaluations else {}
-    kinds = tuple(kind_and_method(each) for each in np.unique(bits[kept]).tolist())
+    kinds = tuple(kind_and_method(each) for each in sorted(set(bits[kept].tolist())))
     if (bits[kept] & _quadrature.TIME_SPENT).any():
         spent |= STOPPED
     return _Settled(part[row_good], kinds, spent)
@@ -358,7 +358,7 @@ def _row_by_row(
     def block(where: slice) -> tuple[list[tuple[int, Estimate | str]], _Settled]:
         part = rows[where]
         settled = _Settled() if kernel is None or request.time_budget.remaining <= 0.0 else kernel(part, numbers)
-        return [(row, estimate_of(row)) for row in np.setdiff1d(part, settled.rows).tolist()], settled
+        return [(row, estimate_of(row)) for row in sorted({*part.tolist()} - {*settled.rows.tolist()})], settled
 
     numbers = np.full((3, stacks.size, math.prod(points)), np.nan)
     failed: dict[int, str] = dict(zip(stacks.invalid.tolist(), stacks.errors.values(), strict=True))
