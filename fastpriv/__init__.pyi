@@ -1,3 +1,4 @@
+from . import adapters as adapters
 from . import calibration as calibration
 from . import capacity as capacity
 from . import channels as channels

@@ -87,6 +87,10 @@ CALLS = {  # name: calls that go through, as a function and its arguments
             (PMF.through_gaussian, {"sigma": 1.0})],
     "hockey_stick_divergence": [(lambda epsilon: fp.hockey_stick_divergence(LINE, LINE, epsilon),
                                  {"epsilon": [0.5, 1.0]})],
+    "adapters.composed_hockey_stick_divergence": [
+        (lambda epsilon: fp.adapters.composed_hockey_stick_divergence(LINE, LINE, epsilon, interval=0.1),
+         {"epsilon": [0.5, 1.0]}),
+    ],
     "log_hockey_stick_divergence": [(lambda epsilon: fp.log_hockey_stick_divergence(LINE, LINE, epsilon),
                                      {"epsilon": [0.5, 1.0]})],
     "renyi_divergence": [(lambda order: fp.renyi_divergence(LINE, LINE, order), {"order": 2.0})],
@@ -193,6 +197,7 @@ NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made 
     "read_channel", "write_channel", "DefaultColumn", "ProductColumn", "ExtremeLogRatios", "RowPair", "TypeClasses",
     "read_mixture", "write_mixture", "total_variation", "AwgnCapacity", "ChannelCapacity", "GaussianGame",
     "NoiseFilling", "SaddlePointGaps", "WaterFilling", "Mode",
+    "adapters.PldCurve", "adapters.composed_delta", "adapters.dp_accounting_pld",
     "kl_divergence", "jensen_shannon", "entropy", "label_information", "conversions.HockeyStickCurve",
     "conversions.LipCurve", "conversions.cd_lmip_from_hockey_sticks", "conversions.ExtremalPair", "conversions.Notion",
     "conversions.Assumption", "conversions.Conversion", "conversions.ConversionResult", "conversions.ConversionStep",

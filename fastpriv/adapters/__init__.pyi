@@ -1,0 +1,4 @@
+from .pld import PldCurve as PldCurve
+from .pld import composed_delta as composed_delta
+from .pld import composed_hockey_stick_divergence as composed_hockey_stick_divergence
+from .pld import dp_accounting_pld as dp_accounting_pld
