@@ -8,17 +8,22 @@
 #define FP_LOOPS "gauss/fp_gauss_loops.h"
 #include "common/fp_variants.h"
 
+#define FP_GAUSS_FUNCTIONS(F)                   \
+    F(2, gaussian_delta)                        \
+    F(2, gaussian_log_delta)                    \
+    F(2, gaussian_epsilon)                      \
+    F(2, gaussian_epsilon_from_log_delta)       \
+    F(2, gaussian_epsilon_below)                \
+    F(2, gaussian_epsilon_below_from_log_delta) \
+    F(2, gaussian_noise)                        \
+    F(2, gaussian_noise_from_log_delta)         \
+    F(2, gaussian_noise_below)                  \
+    F(2, gaussian_noise_below_from_log_delta)
+
+FP_GAUSS_FUNCTIONS(FP_SCALAR)
+
 static fp_ufunc fp_gauss_ufuncs[] = {
-    FP_UFUNC_2(gaussian_delta),
-    FP_UFUNC_2(gaussian_log_delta),
-    FP_UFUNC_2(gaussian_epsilon),
-    FP_UFUNC_2(gaussian_epsilon_from_log_delta),
-    FP_UFUNC_2(gaussian_epsilon_below),
-    FP_UFUNC_2(gaussian_epsilon_below_from_log_delta),
-    FP_UFUNC_2(gaussian_noise),
-    FP_UFUNC_2(gaussian_noise_from_log_delta),
-    FP_UFUNC_2(gaussian_noise_below),
-    FP_UFUNC_2(gaussian_noise_below_from_log_delta),
+    FP_GAUSS_FUNCTIONS(FP_UFUNC)
 };
 
 enum { FP_GAUSS_UFUNCS = sizeof fp_gauss_ufuncs / sizeof fp_gauss_ufuncs[0] };
