@@ -8,9 +8,11 @@ from . import distributions as distributions
 from . import divergences as divergences
 from . import figures as figures
 from . import mechanisms as mechanisms
+from . import nb as nb
 from . import notions as notions
 from . import posteriors as posteriors
 from . import special as special
+from ._include import get_include as get_include
 from .assessment.assess import assess as assess
 from .assessment.assess import sweep as sweep
 from .assessment.columns import read_categories as read_categories

@@ -9,11 +9,11 @@ ROOT = Path(fastpriv.__file__).parent
 
 # lower number = deeper; a module may import only from strictly deeper layers, or from its own room
 LAYERS = {
-    "errors": 0, "numerics": 0, "_public": 0, "estimate": 1,
+    "errors": 0, "_include": 0, "numerics": 0, "_public": 0, "estimate": 1,
     "_remedies": 0, "_validate": 1, "_values": 1, "_monotone": 2, "_parallel": 2, "_random": 2, "_files": 2,
     "kernels": 2,
     "distributions": 3, "channels": 3, "special": 3,
-    "sampling": 4, "mechanisms": 4,
+    "sampling": 4, "mechanisms": 4, "nb": 4,
     "divergences": 5, "capacity": 5, "posteriors": 5,
     "notions": 6, "conversions": 7, "calibration": 7,
     "adapters": 8, "datasets": 8, "figures": 8, "assessment": 9,
