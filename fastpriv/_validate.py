@@ -61,12 +61,13 @@ def array(name: str, value: Any) -> NDArray[Any]:
     """
     if isinstance(value, (float, int)):
         return np.asarray(value)
-    if hasattr(value, "__dlpack_device__") and not isinstance(value, np.ndarray):
-        value = _of_another_library(name, value)
     if isinstance(value, (list, tuple)) and (masked := _first_masked_index(value)) is not None:
         raise _missing_value_error(name, _MASKED_ENTRY, masked, "")
     try:
-        converted = np.asanyarray(value)
+        foreign = hasattr(value, "__dlpack_device__") and not isinstance(value, np.ndarray)
+        converted = _of_another_library(name, value) if foreign else np.asanyarray(value)
+    except DomainError:
+        raise
     except ValueError:
         raise ShapeError(f"{name} must be an array with rows of one length; got {shown(value)}. Make them alike.") \
             from None
@@ -82,14 +83,17 @@ def array(name: str, value: Any) -> NDArray[Any]:
 
 def _of_another_library(name: str, value: Any) -> NDArray[Any]:
     """An array of PyTorch, JAX or another library of the array API as one of NumPy, shared where both can read it."""
-    device = int(value.__dlpack_device__()[0])
+    try:
+        device = int(value.__dlpack_device__()[0])
+    except Exception:  # what cannot be exported, such as entries that are missing, is read or refused below
+        device = _CPU_DEVICES[0]
     if device not in _CPU_DEVICES:
         raise DomainError(
             f"{name} must be in the memory of the CPU; got an array on a device of DLPack type {device}. Move it there "
             "first: x.cpu() in PyTorch, jax.device_get(x) in JAX."
         )
     try:
-        return np.from_dlpack(value)
+        return np.asanyarray(value) if hasattr(value, "__array__") else np.from_dlpack(value)
     except Exception as fault:
         raise DomainError(
             f"{name} must be an array that NumPy can read; got {shown(value)}: {shown(str(fault))}. In PyTorch pass "

@@ -24,6 +24,8 @@ from typing import Any
 from . import special
 from .kernels.jit import scalar_functions
 
+__all__: list[str] = []  # no star import: a function is compiled when its name is first used, which takes a second
+
 scalar_functions.declared(special.__pyx_capi__)
 
 
