@@ -40,7 +40,7 @@ from ..mechanisms.gaussian import GaussianMechanism
 from ..notions.local import ldp_delta
 from ..numerics import FloatArray, LongDoubleArray, next_above, next_below
 
-__all__ = ["Curve", "PrivacyLoss", "curves_of_pair", "discretised"]
+__all__ = ["Curve", "PrivacyLoss", "curve_on_grid", "curves_of_pair", "discretised"]
 
 Curve = Callable[[FloatArray], Estimate]
 
@@ -113,18 +113,30 @@ def _checked(name: str, function: Callable[[FloatArray], Any]) -> Curve:
 
 def discretised(forward: Curve, backward: Curve, interval: float, tail_mass: float, pessimistic: bool) -> PrivacyLoss:
     """The privacy loss of P against Q on the grid, from above or from below."""
+    first, start, heights = curve_on_grid(forward, backward, interval, tail_mass, pessimistic)
+    return PrivacyLoss(first, interval, _masses(start, heights, interval, up=pessimistic), float(heights[-1]))
+
+
+def curve_on_grid(
+    forward: Curve, backward: Curve, interval: float, tail_mass: float, pessimistic: bool
+) -> tuple[int, Any, LongDoubleArray]:
+    """The first point, and the heights at x = 0 and at every point of a curve nowhere below delta, or nowhere above.
+
+    The curve is linear between the points and constant beyond the last.
+    """
     last = _end_of_grid(forward, interval, tail_mass)
     first = -_end_of_grid(backward, interval, tail_mass)
     if pessimistic:
-        upper = _raised(_curve_on_grid(forward, backward, first, last, interval, "upper"), np.longdouble(1))
-        return PrivacyLoss(first, interval, _masses(np.longdouble(1), upper, interval, up=True), float(upper[-1]))
+        upper = _bounds_on_grid(forward, backward, first, last, interval, "upper")
+        one = np.longdouble(1)
+        return first, one, np.asarray(np.minimum(upper * (1 + np.longdouble(_SLACK)), one))
     if last - first < 2:
         first, last = first - 1, last + 1
-    lower = _curve_on_grid(forward, backward, first, last, interval, "lower")
-    upper = _curve_on_grid(forward, backward, first, last, interval, "upper")
+    lower = _bounds_on_grid(forward, backward, first, last, interval, "lower")
+    upper = _bounds_on_grid(forward, backward, first, last, interval, "upper")
     start, heights = _heights_below(lower, upper, interval)
     scale = 1 - np.longdouble(_SLACK)
-    return PrivacyLoss(first, interval, _masses(start * scale, heights * scale, interval, up=False), 0.0)
+    return first, start * scale, np.asarray(heights * scale)
 
 
 def _end_of_grid(curve: Curve, interval: float, tail_mass: float) -> int:
@@ -160,7 +172,7 @@ def _certified(curve: Curve, epsilon: FloatArray) -> Estimate:
     return estimate
 
 
-def _curve_on_grid(
+def _bounds_on_grid(
     forward: Curve, backward: Curve, first: int, last: int, interval: float, side: str
 ) -> LongDoubleArray:
     """Bounds of delta at the exact multiples of the interval, of which doubles are within half a step.
@@ -178,10 +190,6 @@ def _curve_on_grid(
     left = np.clip(bounds(backward, -first, upper), 0.0, 1.0).astype(np.longdouble)[:0:-1]
     x = np.exp(np.arange(first, 0) * np.longdouble(interval))
     return np.asarray(np.concatenate([-np.expm1(np.arange(first, 0) * np.longdouble(interval)) + x * left, right]))
-
-
-def _raised(bounds: LongDoubleArray, most: np.longdouble) -> LongDoubleArray:
-    return np.asarray(np.minimum(bounds * (1 + np.longdouble(_SLACK)), most))
 
 
 def _heights_below(lower: LongDoubleArray, upper: LongDoubleArray, interval: float) -> tuple[Any, LongDoubleArray]:

@@ -91,6 +91,9 @@ CALLS = {  # name: calls that go through, as a function and its arguments
         (lambda epsilon: fp.adapters.composed_hockey_stick_divergence(LINE, LINE, epsilon, interval=0.1),
          {"epsilon": [0.5, 1.0]}),
     ],
+    "adapters.trade_off_curve": [
+        (lambda alpha: fp.adapters.trade_off_curve(LINE, LINE, alpha, interval=0.1), {"alpha": [0.05, 0.5]}),
+    ],
     "log_hockey_stick_divergence": [(lambda epsilon: fp.log_hockey_stick_divergence(LINE, LINE, epsilon),
                                      {"epsilon": [0.5, 1.0]})],
     "renyi_divergence": [(lambda order: fp.renyi_divergence(LINE, LINE, order), {"order": 2.0})],
@@ -198,7 +201,7 @@ NO_ARRAYS = {  # take no arrays of numbers: files and their names, objects made 
     "get_include", "read_mixture", "write_mixture", "total_variation", "AwgnCapacity", "ChannelCapacity",
     "GaussianGame",
     "NoiseFilling", "SaddlePointGaps", "WaterFilling", "Mode",
-    "adapters.PldCurve", "adapters.composed_delta", "adapters.dp_accounting_pld",
+    "adapters.PldCurve", "adapters.TradeOffCurve", "adapters.composed_delta", "adapters.dp_accounting_pld",
     "kl_divergence", "jensen_shannon", "entropy", "label_information", "conversions.HockeyStickCurve",
     "conversions.LipCurve", "conversions.cd_lmip_from_hockey_sticks", "conversions.ExtremalPair", "conversions.Notion",
     "conversions.Assumption", "conversions.Conversion", "conversions.ConversionResult", "conversions.ConversionStep",
