@@ -2,7 +2,8 @@
 
 ``dp_accounting_pld`` discretises the privacy loss of any pair of distributions for dp_accounting, ``PldCurve`` reads
 one of its distributions, and ``composed_delta`` and ``composed_hockey_stick_divergence`` compose with every rounding
-accounted for. What another package is needed for, it is imported for when the function is called.
+accounted for. ``trade_off_curve`` has the errors of tests. Mixtures of scikit-learn and SciPy come in and go out.
+What another package is needed for, it is imported for when the function is called.
 """
 
 from __future__ import annotations
